@@ -1,0 +1,33 @@
+import * as Hash from './Hash.js'
+import * as Bytes from './internal/Bytes.js'
+import { Writer } from './Msgpack.js'
+import * as Transaction from './Transaction.js'
+
+export const maxSize = 16
+
+/** The id that binds the transactions together, in this order. Group ids they carry already do not count. */
+export function id(transactions: readonly Transaction.Transaction[]): Uint8Array {
+  if (transactions.length < 1 || transactions.length > maxSize) {
+    throw new SizeError(`a group has 1 to ${maxSize} transactions, not ${transactions.length}`)
+  }
+  const writer = new Writer().mapHeader(1).str('txlist').arrayHeader(transactions.length)
+  for (const transaction of transactions) writer.bin(Transaction.digest({ ...transaction, grp: undefined }))
+  return Hash.hash(Hash.domains.group, writer.bytes())
+}
+
+/** The same transactions as members of one group. */
+export function assign(transactions: readonly Transaction.Transaction[]): Transaction.Transaction[] {
+  const grp = id(transactions)
+  return transactions.map((transaction) => ({ ...transaction, grp }))
+}
+
+/** Whether these are exactly the transactions of the group that each of them names. */
+export function isComplete(transactions: readonly Transaction.Transaction[]): boolean {
+  if (transactions.length < 1 || transactions.length > maxSize) return false
+  const grp = id(transactions)
+  return transactions.every((transaction) => transaction.grp !== undefined && Bytes.equal(transaction.grp, grp))
+}
+
+export class SizeError extends Error {
+  override name = 'Group.SizeError'
+}

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import algosdk from 'algosdk'
+import fc from 'fast-check'
+import { key32, numRuns } from './fuzz.test.helper.js'
+import * as Mnemonic from './Mnemonic.js'
+
+const zero = `${'abandon '.repeat(24)}invest`
+
+test('agrees with algosdk in both directions', () => {
+  fc.assert(
+    fc.property(key32, (key) => {
+      const text = Mnemonic.encode(key)
+      assert.equal(text, algosdk.mnemonicFromSeed(key))
+      assert.deepEqual(Mnemonic.decode(text), key)
+    }),
+    { numRuns },
+  )
+})
+
+test('the mnemonic of 32 zero bytes', () => {
+  assert.equal(Mnemonic.encode(new Uint8Array(32)), zero)
+})
+
+test('white space and case do not count', () => {
+  assert.deepEqual(Mnemonic.decode(`\n ${zero.toUpperCase().replaceAll(' ', '\t ')}\n`), new Uint8Array(32))
+})
+
+test('an unknown word is named by its position and not repeated', () => {
+  const words = zero.split(' ')
+  words[6] = 'topsecret'
+  assert.throws(
+    () => Mnemonic.decode(words.join(' ')),
+    (error) =>
+      error instanceof Mnemonic.InvalidError &&
+      error.message === 'word 7 of the mnemonic is not in the word list' &&
+      !`${error.stack}`.includes('topsecret'),
+  )
+})
+
+test('names that objects inherit are not words', () => {
+  assert.throws(() => Mnemonic.decode(zero.replace('abandon', 'constructor')), /word 1 /)
+})
+
+test('a wrong checksum, word count or last word is refused', () => {
+  const words = zero.split(' ')
+  assert.throws(() => Mnemonic.decode(words.with(24, 'zoo').join(' ')), /checksum/)
+  assert.throws(() => Mnemonic.decode(words.with(0, 'ability').join(' ')), /checksum/)
+  // The 24th word carries three bits of the key; "zoo" sets the other eight as well.
+  assert.throws(() => Mnemonic.decode(words.with(23, 'zoo').join(' ')), /checksum/)
+  assert.throws(() => Mnemonic.decode(words.slice(1).join(' ')), /25 words, not 24/)
+  assert.throws(() => Mnemonic.decode(''), Mnemonic.InvalidError)
+  assert.throws(() => Mnemonic.encode(new Uint8Array(31)), Mnemonic.InvalidError)
+})

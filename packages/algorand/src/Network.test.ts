@@ -1,0 +1,56 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as Network from './Network.js'
+
+test('the ids of public networks follow from their genesis hashes', () => {
+  for (const network of Network.known) {
+    assert.equal(Network.caip2(network.genesisHash), network.caip2)
+    assert.equal(Network.caip2(new Uint8Array(Buffer.from(network.genesisHash, 'base64'))), network.caip2)
+    assert.equal(network.caip2.length, 'algorand:'.length + 32)
+  }
+})
+
+test('both forms of an id are read and match', () => {
+  for (const network of Network.known) {
+    const url = network.genesisHash.replaceAll('+', '-').replaceAll('/', '_')
+    const forms = [network.caip2, `algorand:${network.genesisHash}`, `algorand:${url}`, `algorand:${url.slice(0, -1)}`]
+    for (const form of forms) {
+      assert.deepEqual(Network.parse(form), { caip2: network.caip2, network })
+      assert.ok(Network.matches(form, network.caip2))
+      assert.ok(Network.matches(network.caip2, form))
+    }
+  }
+})
+
+test('a local network has an id and no entry', () => {
+  const id = Network.caip2(new Uint8Array(32).fill(0xfb))
+  assert.equal(id, 'algorand:-_v7-_v7-_v7-_v7-_v7-_v7-_v7-_v7')
+  assert.deepEqual(Network.parse(id), { caip2: id, network: undefined })
+})
+
+test('different networks do not match', () => {
+  assert.equal(Network.matches(Network.mainnet.caip2, Network.testnet.caip2), false)
+  assert.equal(Network.matches(Network.mainnet.caip2, `algorand:${Network.testnet.genesisHash}`), false)
+})
+
+test('what is no id is refused, and matches nothing', () => {
+  const { caip2, genesisHash } = Network.testnet
+  const ids = [
+    '',
+    'algorand',
+    'algorand:',
+    'eip155:1',
+    caip2.slice(0, -1),
+    `${caip2}A`,
+    caip2.toUpperCase(),
+    `x${caip2}`,
+  ]
+  // Both alphabets in one hash, and a last character with bits that belong to no byte.
+  ids.push(`algorand:${genesisHash.replace('S', '+').replace('G', '_')}`, `algorand:${genesisHash.replace('I=', 'J=')}`)
+  for (const id of ids) {
+    assert.throws(() => Network.parse(id), Network.InvalidError, id)
+    assert.equal(Network.matches(id, id), false)
+  }
+  assert.throws(() => Network.caip2(new Uint8Array(31)), Network.InvalidError)
+  assert.throws(() => Network.caip2('short'), Network.InvalidError)
+})

@@ -1,0 +1,17 @@
+import * as Hash from './Hash.js'
+
+/** What one key signs to delegate to a program; also what members of a multisig signed before `multisigBytesToSign`. */
+export function bytesToSign(program: Uint8Array): Uint8Array {
+  return Hash.prefixed(Hash.domains.program, program)
+}
+
+/** What a member of a multisig signs: the address binds the signature to this one multisig. */
+export function multisigBytesToSign(address: Uint8Array, program: Uint8Array): Uint8Array {
+  if (address.length !== 32) throw new RangeError(`an address has 32 bytes, not ${address.length}`)
+  return Hash.prefixed(Hash.domains.multisigProgram, address, program)
+}
+
+/** The account that a program alone may spend from, as 32 bytes. */
+export function address(program: Uint8Array): Uint8Array {
+  return Hash.hash(Hash.domains.program, program)
+}

@@ -1,0 +1,58 @@
+import * as Bytes from './internal/Bytes.js'
+import * as Decode from './internal/Decode.js'
+import * as Encode from './internal/Encode.js'
+import type { ValueOf } from './internal/Schema.js'
+import { signedTransaction as schema } from './internal/SignatureSchema.js'
+import { DecodeError, Reader, Writer } from './Msgpack.js'
+
+export { DecodeError, EncodeError } from './Msgpack.js'
+
+/** A transaction and what authorises it: `sig`, `msig` or `lsig`; `sgnr` names the signer if it is not the sender. */
+export type SignedTransaction = ValueOf<typeof schema>
+
+/** A program, its arguments, and the signature that delegates an account to it, if any. */
+export type LogicSignature = NonNullable<SignedTransaction['lsig']>
+
+export function encode(signed: SignedTransaction): Uint8Array {
+  const writer = new Writer()
+  Encode.encode(schema, signed, writer)
+  return writer.bytes()
+}
+
+export type Decoded = {
+  signed: SignedTransaction
+  /** How many bytes it took: several signed transactions are sent one after another. */
+  length: number
+}
+
+export function decode(bytes: Uint8Array): SignedTransaction {
+  return decodeFirst(bytes).signed
+}
+
+/** The first of several that follow each other without separators. */
+export function decodeFirst(bytes: Uint8Array): Decoded {
+  const reader = new Reader(bytes)
+  const value = Decode.decode(schema, reader)
+  if (value === undefined) throw new DecodeError('no signed transaction')
+  return { signed: value as SignedTransaction, length: reader.position }
+}
+
+const beforeSigner = Uint8Array.of(0x83, 0xa4, 0x73, 0x67, 0x6e, 0x72, 0xc4, 32) // map of 3, "sgnr", bin of 32
+const afterSigner = Uint8Array.of(0xa3, 0x73, 0x69, 0x67, 0xc4, 64) // "sig", bin of 64
+const beforeSignature = Uint8Array.of(0x82, ...afterSigner) // map of 2
+const beforeTransaction = Uint8Array.of(0xa3, 0x74, 0x78, 0x6e) // "txn"
+
+/** The signed transaction around canonical transaction bytes, which are copied and not parsed. */
+export function attach(
+  canonicalBytes: Uint8Array,
+  sender: Uint8Array,
+  signature: Uint8Array,
+  signerPublicKey: Uint8Array,
+): Uint8Array {
+  if (signature.length !== 64) throw new RangeError(`a signature has 64 bytes, not ${signature.length}`)
+  if (signerPublicKey.length !== 32) throw new RangeError(`a public key has 32 bytes, not ${signerPublicKey.length}`)
+  if (Bytes.equal(sender, signerPublicKey)) {
+    return Bytes.concat([beforeSignature, signature, beforeTransaction, canonicalBytes])
+  }
+  return Bytes.concat([beforeSigner, signerPublicKey, afterSigner, signature, beforeTransaction, canonicalBytes])
+}

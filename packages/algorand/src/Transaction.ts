@@ -1,0 +1,74 @@
+import * as Hash from './Hash.js'
+import * as Base32 from './internal/Base32.js'
+import * as CanonicalForm from './internal/CanonicalForm.js'
+import * as Decode from './internal/Decode.js'
+import * as Encode from './internal/Encode.js'
+import type { ValueOf } from './internal/Schema.js'
+import { transaction as schema } from './internal/TransactionSchema.js'
+import { DecodeError, Reader, Writer } from './Msgpack.js'
+
+export { DecodeError, EncodeError } from './Msgpack.js'
+
+/**
+ * A transaction by the names of its fields on the wire. 64-bit integers are bigints, narrower ones numbers, byte
+ * strings Uint8Arrays. A field that is zero, empty or false is the same as one that is absent; decoding leaves it out.
+ */
+export type Transaction = ValueOf<typeof schema>
+
+export type Canonical = {
+  /** The canonical encoding. */
+  bytes: Uint8Array
+  /** The sender's 32 bytes, possibly a view of `bytes`. */
+  sender: Uint8Array
+}
+
+/**
+ * Reads a transaction in any of the forms that encoders in use produce. Unknown fields, values out of bounds, a
+ * missing type and a missing sender are refused with DecodeError; bytes after the transaction are ignored.
+ */
+export function decode(bytes: Uint8Array): Transaction {
+  const value = Decode.decode(schema, new Reader(bytes))
+  if (value === undefined) throw new DecodeError('no transaction')
+  return value as Transaction
+}
+
+/** The one encoding that is signed and hashed: keys in order, zero values left out, everything in shortest form. */
+export function encode(transaction: Transaction): Uint8Array {
+  const writer = new Writer()
+  Encode.encode(schema, transaction, writer)
+  return writer.bytes()
+}
+
+const senderIndex = schema.byName.get('snd')!.index
+const marks = new Uint32Array(schema.fields.length)
+
+/**
+ * The same as encoding what was decoded, and refuses the same inputs; but nearly all transactions arrive in canonical
+ * form, and those are recognised in one pass and handed back without a copy.
+ */
+export function canonicalize(bytes: Uint8Array): Canonical {
+  // The marks are shared between calls; that is safe because nothing in between gives up control.
+  const end = CanonicalForm.struct(schema, bytes, 0, false, marks)
+  if (end === CanonicalForm.no) {
+    const transaction = decode(bytes)
+    return { bytes: encode(transaction), sender: transaction.snd }
+  }
+  const start = marks[senderIndex]! + 2
+  return { bytes: end === bytes.length ? bytes : bytes.subarray(0, end), sender: bytes.subarray(start, start + 32) }
+}
+
+/** What a key signs. */
+export function bytesToSign(canonicalBytes: Uint8Array): Uint8Array {
+  return Hash.prefixed(Hash.domains.transaction, canonicalBytes)
+}
+
+/** The 32 bytes behind the id. Bytes must be canonical. */
+export function digest(transaction: Transaction | Uint8Array): Uint8Array {
+  const bytes = transaction instanceof Uint8Array ? transaction : encode(transaction)
+  return Hash.hash(Hash.domains.transaction, bytes)
+}
+
+/** The id as it is shown and looked up: 52 characters. Bytes must be canonical. */
+export function id(transaction: Transaction | Uint8Array): string {
+  return Base32.encode(digest(transaction))
+}

@@ -1,0 +1,213 @@
+import * as Text from './Text.js'
+
+/**
+ * Reads one value after another. Lengths are checked against what is left before anything is allocated, so a short
+ * input cannot ask for much memory. Text and bytes are read interchangeably, and integers in any width and in signed
+ * formats, because encoders in use differ there; whoever needs the shortest form writes the value again.
+ */
+export class Reader {
+  readonly bytes: Uint8Array
+  position: number
+
+  constructor(bytes: Uint8Array, position = 0) {
+    // A Buffer's own slice() is a view and its values are Buffers; plain arrays keep what we hand out plain.
+    this.bytes =
+      bytes.constructor === Uint8Array ? bytes : new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    this.position = position
+  }
+
+  get remaining(): number {
+    return this.bytes.length - this.position
+  }
+
+  /** The first byte of the next value, or -1 at the end. */
+  peek(): number {
+    return this.position < this.bytes.length ? this.bytes[this.position]! : -1
+  }
+
+  /** Consumes a nil if one is next. */
+  tryNil(): boolean {
+    if (this.peek() !== 0xc0) return false
+    this.position++
+    return true
+  }
+
+  nil(): void {
+    if (!this.tryNil()) throw new DecodeError('expected nil')
+  }
+
+  bool(): boolean {
+    const byte = this.#byte()
+    if (byte === 0xc3) return true
+    if (byte === 0xc2) return false
+    throw new DecodeError('expected a boolean')
+  }
+
+  isArray(): boolean {
+    const byte = this.peek()
+    return (byte & 0xf0) === 0x90 || byte === 0xdc || byte === 0xdd
+  }
+
+  mapHeader(): number {
+    const byte = this.#byte()
+    if ((byte & 0xf0) === 0x80) return this.#count(byte & 0x0f, 2)
+    if (byte === 0xde) return this.#count(this.#unsigned(2), 2)
+    if (byte === 0xdf) return this.#count(this.#unsigned(4), 2)
+    throw new DecodeError('expected a map')
+  }
+
+  arrayHeader(): number {
+    const byte = this.#byte()
+    if ((byte & 0xf0) === 0x90) return this.#count(byte & 0x0f, 1)
+    if (byte === 0xdc) return this.#count(this.#unsigned(2), 1)
+    if (byte === 0xdd) return this.#count(this.#unsigned(4), 1)
+    throw new DecodeError('expected an array')
+  }
+
+  /** The header of a str or bin: how many bytes of content begin at `position`. All of them are there. */
+  blobHeader(): number {
+    const byte = this.#byte()
+    let length: number
+    if ((byte & 0xe0) === 0xa0) length = byte & 0x1f
+    else if (byte >= 0xc4 && byte <= 0xc6) length = this.#unsigned(1 << (byte - 0xc4))
+    else if (byte >= 0xd9 && byte <= 0xdb) length = this.#unsigned(1 << (byte - 0xd9))
+    else throw new DecodeError('expected text or bytes')
+    if (length > this.remaining) throw new DecodeError('input ends too early')
+    return length
+  }
+
+  /** The content of a str or bin, as a view of the input: for callers that copy it elsewhere or only compare. */
+  view(): Uint8Array {
+    const length = this.blobHeader()
+    const start = this.position
+    this.position = start + length
+    return this.bytes.subarray(start, this.position)
+  }
+
+  /** The content of a str or bin, copied. */
+  bin(): Uint8Array {
+    const length = this.blobHeader()
+    const start = this.position
+    this.position = start + length
+    return this.bytes.slice(start, this.position)
+  }
+
+  /** The content of a str or bin as text; refused if it is not UTF-8, since it could not be written back. */
+  str(): string {
+    const text = Text.decode(this.view())
+    if (text === undefined) throw new DecodeError('text is not UTF-8')
+    return text
+  }
+
+  /** An unsigned integer of at most 64 bits. */
+  uint(): bigint {
+    const byte = this.#byte()
+    if (byte === 0xcf || byte === 0xd3) {
+      const high = this.#unsigned(4)
+      const low = this.#unsigned(4)
+      if (byte === 0xd3 && high > 0x7fffffff) throw new DecodeError('expected an integer that is not negative')
+      return high === 0 ? BigInt(low) : (BigInt(high) << 32n) | BigInt(low)
+    }
+    return BigInt(this.#uint32(byte))
+  }
+
+  /** An unsigned integer of at most `max`, which fits 32 bits. */
+  smallUint(max: number): number {
+    let value: number
+    const byte = this.#byte()
+    if (byte === 0xcf || byte === 0xd3) {
+      if (this.#unsigned(4) !== 0) throw new DecodeError('integer out of range')
+      value = this.#unsigned(4)
+    } else {
+      value = this.#uint32(byte)
+    }
+    if (value > max) throw new DecodeError('integer out of range')
+    return value
+  }
+
+  /** Passes over one value of any kind. Nesting is followed without recursion and only `maxDepth` deep. */
+  skip(maxDepth = 32): void {
+    const pending = [1]
+    while (pending.length > 0) {
+      const level = pending.length - 1
+      if (pending[level] === 0) {
+        pending.pop()
+        continue
+      }
+      pending[level]!--
+      const inside = this.#skipHead()
+      if (inside === 0) continue
+      if (pending.length > maxDepth) throw new DecodeError('nested too deeply')
+      pending.push(inside)
+    }
+  }
+
+  /** Passes over a scalar, or over the header of a container; tells how many values are inside. */
+  #skipHead(): number {
+    const byte = this.peek()
+    if ((byte & 0xf0) === 0x80 || byte === 0xde || byte === 0xdf) return this.mapHeader() * 2
+    if (this.isArray()) return this.arrayHeader()
+    if ((byte & 0xe0) === 0xa0 || (byte >= 0xc4 && byte <= 0xc6) || (byte >= 0xd9 && byte <= 0xdb)) {
+      const length = this.blobHeader()
+      this.position += length
+      return 0
+    }
+    this.#byte()
+    if (byte >= 0xc7 && byte <= 0xc9) this.#advance(this.#unsigned(1 << (byte - 0xc7)) + 1)
+    else if (byte === 0xc1) throw new DecodeError('reserved byte')
+    else this.#advance(scalarLength(byte))
+    return 0
+  }
+
+  #uint32(byte: number): number {
+    if (byte < 0x80) return byte
+    let value: number
+    if (byte >= 0xcc && byte <= 0xce) return this.#unsigned(1 << (byte - 0xcc))
+    if (byte === 0xd0) value = (this.#unsigned(1) << 24) >> 24
+    else if (byte === 0xd1) value = (this.#unsigned(2) << 16) >> 16
+    else if (byte === 0xd2) value = this.#unsigned(4) | 0
+    else if (byte >= 0xe0) value = -1
+    else throw new DecodeError('expected an integer')
+    if (value < 0) throw new DecodeError('expected an integer that is not negative')
+    return value
+  }
+
+  #count(count: number, valuesPerEntry: number): number {
+    // Every value takes at least a byte, so a larger count is a lie and not worth a loop.
+    if (count * valuesPerEntry > this.remaining) throw new DecodeError('input ends too early')
+    return count
+  }
+
+  #advance(length: number): void {
+    if (length > this.remaining) throw new DecodeError('input ends too early')
+    this.position += length
+  }
+
+  #byte(): number {
+    if (this.position >= this.bytes.length) throw new DecodeError('input ends too early')
+    return this.bytes[this.position++]!
+  }
+
+  #unsigned(width: number): number {
+    const start = this.position
+    this.#advance(width)
+    const { bytes } = this
+    if (width === 1) return bytes[start]!
+    if (width === 2) return (bytes[start]! << 8) | bytes[start + 1]!
+    return bytes[start]! * 0x1000000 + ((bytes[start + 1]! << 16) | (bytes[start + 2]! << 8) | bytes[start + 3]!)
+  }
+}
+
+/** Bytes that follow the first byte of a number, nil, boolean or fixed-size extension. */
+function scalarLength(byte: number): number {
+  if (byte === 0xca) return 4
+  if (byte === 0xcb) return 8
+  if (byte >= 0xcc && byte <= 0xcf) return 1 << (byte - 0xcc)
+  if (byte >= 0xd0 && byte <= 0xd3) return 1 << (byte - 0xd0)
+  if (byte >= 0xd4 && byte <= 0xd8) return 1 + (1 << (byte - 0xd4))
+  return 0
+}
+
+export class DecodeError extends Error {
+  override name = 'Msgpack.DecodeError'
+}

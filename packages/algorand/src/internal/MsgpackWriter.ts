@@ -1,0 +1,132 @@
+import * as Bytes from './Bytes.js'
+import * as Text from './Text.js'
+
+const maxUint64 = 2n ** 64n - 1n
+const initialCapacity = 256
+
+/**
+ * Appends values in their shortest form. Without a target it grows as needed. With one it never leaves it: a target
+ * in protected memory then holds the only copy of a secret, and running out of room is an error.
+ */
+export class Writer {
+  #buffer: Uint8Array
+  #length = 0
+  readonly #fixed: boolean
+
+  constructor(target?: Uint8Array) {
+    this.#fixed = target !== undefined
+    this.#buffer = target ?? Bytes.allocate(initialCapacity)
+  }
+
+  get length(): number {
+    return this.#length
+  }
+
+  /** What has been written so far, as a view. */
+  bytes(): Uint8Array {
+    return this.#buffer.subarray(0, this.#length)
+  }
+
+  nil(): this {
+    return this.#byte(0xc0)
+  }
+
+  bool(value: boolean): this {
+    return this.#byte(value ? 0xc3 : 0xc2)
+  }
+
+  uint(value: bigint | number): this {
+    if (typeof value === 'number') {
+      if (!Number.isSafeInteger(value) || value < 0) throw new EncodeError('not an unsigned integer')
+      if (value <= 0xffffffff) return this.#uint32(value)
+      return this.#uint64(Math.floor(value / 0x100000000), value >>> 0)
+    }
+    if (value < 0n || value > maxUint64) throw new EncodeError('not an unsigned 64-bit integer')
+    if (value <= 0xffffffffn) return this.#uint32(Number(value))
+    return this.#uint64(Number(value >> 32n), Number(value & 0xffffffffn))
+  }
+
+  str(text: string): this {
+    return this.strBytes(Text.encode(text))
+  }
+
+  /** Bytes marked as text: for text that is not UTF-8 and so has no string form. */
+  strBytes(bytes: Uint8Array): this {
+    this.#strHeader(bytes.length)
+    return this.raw(bytes)
+  }
+
+  bin(bytes: Uint8Array): this {
+    const { length } = bytes
+    if (length <= 0xff) this.#head(0xc4, 1, length)
+    else if (length <= 0xffff) this.#head(0xc5, 2, length)
+    else this.#head(0xc6, 4, length)
+    return this.raw(bytes)
+  }
+
+  mapHeader(entries: number): this {
+    if (entries < 16) return this.#byte(0x80 | entries)
+    return entries <= 0xffff ? this.#head(0xde, 2, entries) : this.#head(0xdf, 4, entries)
+  }
+
+  arrayHeader(values: number): this {
+    if (values < 16) return this.#byte(0x90 | values)
+    return values <= 0xffff ? this.#head(0xdc, 2, values) : this.#head(0xdd, 4, values)
+  }
+
+  /** Bytes that are msgpack already. */
+  raw(bytes: Uint8Array): this {
+    this.#reserve(bytes.length)
+    this.#buffer.set(bytes, this.#length)
+    this.#length += bytes.length
+    return this
+  }
+
+  #strHeader(length: number): void {
+    if (length < 32) this.#byte(0xa0 | length)
+    else if (length <= 0xff) this.#head(0xd9, 1, length)
+    else if (length <= 0xffff) this.#head(0xda, 2, length)
+    else this.#head(0xdb, 4, length)
+  }
+
+  #uint32(value: number): this {
+    if (value < 0x80) return this.#byte(value)
+    if (value <= 0xff) return this.#head(0xcc, 1, value)
+    return value <= 0xffff ? this.#head(0xcd, 2, value) : this.#head(0xce, 4, value)
+  }
+
+  #uint64(high: number, low: number): this {
+    this.#head(0xcf, 4, high)
+    return this.#unsigned(4, low)
+  }
+
+  #head(marker: number, width: number, value: number): this {
+    this.#byte(marker)
+    return this.#unsigned(width, value)
+  }
+
+  #unsigned(width: number, value: number): this {
+    this.#reserve(width)
+    for (let shift = (width - 1) * 8; shift >= 0; shift -= 8) this.#buffer[this.#length++] = value >>> shift
+    return this
+  }
+
+  #byte(value: number): this {
+    this.#reserve(1)
+    this.#buffer[this.#length++] = value
+    return this
+  }
+
+  #reserve(length: number): void {
+    const needed = this.#length + length
+    if (needed <= this.#buffer.length) return
+    if (this.#fixed) throw new EncodeError('the target is too small')
+    const larger = new Uint8Array(Math.max(needed, this.#buffer.length * 2))
+    larger.set(this.bytes())
+    this.#buffer = larger
+  }
+}
+
+export class EncodeError extends Error {
+  override name = 'Msgpack.EncodeError'
+}

@@ -1,0 +1,54 @@
+/** The command `kmd`: flags, texts and exit codes of the Go daemon, which existing launchers call. */
+import { Daemon, exitCodes, StartError } from '@latchkey/kmd'
+import * as Flags from './Flags.js'
+import { stopOnSignals } from './signals.js'
+
+const usage = `Usage:
+  kmd -d <data directory> [flags]
+
+Flags:
+  -d, --data-dir string    kmd data directory.
+  -h, --help               help for kmd
+  -t, --timout-secs uint   Number of seconds without a request after which kmd stops. 0 means never.
+      --wire string        form of answers: reference (as the Go daemon, the default) or documented
+`
+
+const flags = {
+  'data-dir': { short: 'd', type: 'string' },
+  'timout-secs': { short: 't', type: 'uint' },
+  wire: { type: 'wire' },
+  help: { short: 'h', type: 'bool' },
+} as const satisfies Flags.Definitions
+
+export async function main(args: readonly string[]): Promise<number> {
+  let values: Flags.Values<typeof flags>
+  try {
+    values = Flags.parse(args, flags)
+    if (!values.help && values['data-dir'] === undefined)
+      throw new Flags.FlagError('required flag(s) "data-dir" not set')
+  } catch (error) {
+    if (!(error instanceof Flags.FlagError)) throw error
+    process.stderr.write(`Error: ${error.message}\n${usage}\n`)
+    process.stdout.write(`${error.message}\n`)
+    return exitCodes.usage
+  }
+  if (values.help) {
+    process.stdout.write(`Key Management Daemon (kmd)\n\n${usage}`)
+    return exitCodes.ok
+  }
+  try {
+    const daemon = await Daemon.start({
+      dataDir: values['data-dir']!,
+      wire: 'reference',
+      forceWire: values.wire,
+      idleSecs: values['timout-secs'] ?? 0,
+    })
+    stopOnSignals(daemon)
+    await daemon.stopped
+    return exitCodes.ok
+  } catch (error) {
+    if (!(error instanceof StartError)) throw error
+    if (error.exitCode === exitCodes.log) process.stderr.write(`${error.message}\n`)
+    return error.exitCode
+  }
+}

@@ -1,0 +1,168 @@
+/** From a request to its answer. No sockets here: the whole API can be tried by calling `handle`. */
+import { describe } from './api/Description.js'
+import { metricsPath } from './api/extraOperations.js'
+import { type Operation, walletFailures } from './api/Operation.js'
+import * as Operations from './api/Operations.js'
+import type { Services } from './api/Services.js'
+import { descriptionPath } from './api/serviceOperations.js'
+import { KmdError } from './Errors.js'
+import * as Doors from './http/Doors.js'
+import * as JsonBody from './http/JsonBody.js'
+import * as Wire from './http/Wire.js'
+import type { Metrics } from './Metrics.js'
+
+export type Request = {
+  method: string
+  /** Path and query, as sent. */
+  target: string
+  header: (lowerCaseName: string) => string | undefined
+  /** The address the connection came in by. */
+  localAddress?: string | undefined
+  /** Reads the body. Called once at most, and only for a request that passed every door. */
+  body: () => Promise<Buffer>
+}
+
+/** Header names and values in turn. */
+export type Response = { status: number; headers: string[]; body: Buffer }
+
+export type AppOptions = {
+  services: Omit<Services, 'description' | 'metrics'>
+  wire: Wire.Wire
+  token: Doors.TokenCheck
+  cors: Doors.CorsSettings
+  /** Host names that are served beside those of the loopback interface. */
+  hosts: ReadonlySet<string>
+  metrics: Metrics
+  /** Told of every request on a known path with the right token: it keeps the daemon from going idle. */
+  onActivity?: () => void
+  /** Told of what went wrong inside. Never of a secret. */
+  onFailure?: (operation: string, error: unknown) => void
+}
+
+const empty: Buffer = Buffer.alloc(0)
+
+export class App {
+  readonly #options: AppOptions
+  readonly #services: Services
+  readonly #description: Buffer
+  /** Answers that were written before, by the output they were written from (see `Operation.run`). */
+  readonly #written = new WeakMap<object, Buffer>()
+
+  constructor(options: AppOptions) {
+    this.#options = options
+    this.#description = Buffer.from(JSON.stringify(describe(options.wire), null, 2))
+    this.#services = {
+      ...options.services,
+      description: () => this.#description,
+      metrics: () => options.metrics.text(),
+    }
+  }
+
+  async handle(request: Request): Promise<Response> {
+    const { hosts, wire } = this.#options
+    if (!Doors.isHostAllowed(request.header('host'), hosts, request.localAddress)) {
+      return this.#failure(new KmdError('forbiddenHost'), [])
+    }
+    const path = pathOf(request.target)
+    if (request.method === 'OPTIONS') return { status: 200, headers: this.#cors(request), body: empty }
+    const operation = Operations.find(request.method, path)
+    if (operation !== undefined) {
+      const isOpen = operation.open === true && wire === 'reference'
+      if (!isOpen && !this.#isAuthorised(request))
+        return this.#failure(new KmdError('invalidToken'), this.#cors(request))
+      if (path.startsWith('/v1/')) this.#options.onActivity?.()
+      return this.#run(operation, request)
+    }
+    return this.#plain(request, path) ?? this.#unmatched(path)
+  }
+
+  async #run(operation: Operation, request: Request): Promise<Response> {
+    const startedAt = performance.now()
+    const cors = this.#cors(request)
+    let body = empty
+    let response: Response
+    try {
+      if (operation.method !== 'GET') body = await request.body()
+      const input = operation.method === 'GET' ? {} : JsonBody.read(body, operation.request, this.#options.wire)
+      const pending = operation.run(this.#services, input)
+      const output = pending instanceof Promise ? await pending : pending
+      response = {
+        status: 200,
+        headers: ['Content-Type', 'application/json', ...cors],
+        body: this.#write(operation, output),
+      }
+    } catch (error) {
+      response = this.#failure(this.#explain(operation, error), cors, operation)
+    } finally {
+      // Passwords, handles and keys came in it.
+      body.fill(0)
+    }
+    this.#options.metrics.observe(operation.id, response.status, (performance.now() - startedAt) / 1000)
+    return response
+  }
+
+  #write(operation: Operation, output: Wire.MembersOf<readonly Wire.Member[]>): Buffer {
+    if (!Object.isFrozen(output)) return Wire.write(this.#options.wire, operation.response, output)
+    let written = this.#written.get(output)
+    if (written === undefined) {
+      written = Wire.write(this.#options.wire, operation.response, output)
+      this.#written.set(output, written)
+    }
+    return written
+  }
+
+  /** The two answers that are no JSON envelope. */
+  #plain(request: Request, path: string): Response | undefined {
+    const isDescription = path === descriptionPath
+    const isOpenPath = isDescription || Operations.find('GET', path)?.open === true
+    const isHead = request.method === 'HEAD' && isOpenPath
+    if (!isHead && !(request.method === 'GET' && (isDescription || path === metricsPath))) return undefined
+    const isOpen = isOpenPath && this.#options.wire === 'reference'
+    if (!isOpen && !this.#isAuthorised(request)) return this.#failure(new KmdError('invalidToken'), this.#cors(request))
+    const type = path === metricsPath ? 'text/plain; version=0.0.4; charset=utf-8' : 'application/json'
+    const body = isHead ? empty : isDescription ? this.#description : Buffer.from(this.#services.metrics())
+    return { status: 200, headers: ['Content-Type', type, ...this.#cors(request)], body }
+  }
+
+  #unmatched(path: string): Response {
+    const methods = path === descriptionPath || path === metricsPath ? ['GET'] : Operations.methods(path)
+    if (methods.length === 0) return this.#failure(new KmdError('notFound'), [])
+    return this.#failure(new KmdError('methodNotAllowed'), ['Allow', [...methods, 'OPTIONS'].join(', ')])
+  }
+
+  #isAuthorised(request: Request): boolean {
+    return this.#options.token.matches(request.header('x-kmd-api-token'))
+  }
+
+  #cors(request: Request): string[] {
+    return Doors.corsHeaders(this.#options.cors, {
+      method: request.method,
+      origin: request.header('origin'),
+      privateNetwork: request.header('access-control-request-private-network'),
+    })
+  }
+
+  #explain(operation: Operation, error: unknown): KmdError {
+    if (error instanceof KmdError) {
+      if (error.status >= 500 && error.status !== 503) this.#options.onFailure?.(operation.id, error)
+      return error
+    }
+    this.#options.onFailure?.(operation.id, error)
+    return new KmdError('internal', { cause: error })
+  }
+
+  #failure(error: KmdError, headers: string[], operation?: Operation): Response {
+    const status = walletFailures.has(error.code) ? (operation?.walletFailure ?? error.status) : error.status
+    const retry = error.retryAfterSeconds === undefined ? [] : ['Retry-After', String(error.retryAfterSeconds)]
+    return {
+      status,
+      headers: ['Content-Type', 'application/json', ...headers, ...retry],
+      body: Wire.writeError(this.#options.wire, error),
+    }
+  }
+}
+
+function pathOf(target: string): string {
+  const query = target.indexOf('?')
+  return query < 0 ? target : target.slice(0, query)
+}

@@ -1,0 +1,102 @@
+/**
+ * What an operation is. One list of these drives routing, the reading of bodies, the writing of answers and
+ * /swagger.json, so that none of the four can say something the others do not.
+ */
+import type { Code } from '../Errors.js'
+import type { Field, FieldsOf, Kind } from '../http/JsonBody.js'
+import type { Member, MembersOf, Shape } from '../http/Wire.js'
+import type { Services } from './Services.js'
+
+export type Method = 'GET' | 'POST' | 'DELETE'
+
+export type Operation<
+  F extends readonly Field[] = readonly Field[],
+  M extends readonly Member[] = readonly Member[],
+> = {
+  id: string
+  method: Method
+  path: string
+  about: string
+  /** Served without a token on the reference wire. */
+  open?: boolean
+  /** The members of the body, in the order in which an array gives them. GET operations read no body. */
+  request: F
+  response: M
+  /** The name of the answer in /swagger.json. */
+  responseName: string
+  /** The status for failures of the wallet and its file, which differs by operation; the registry's own otherwise. */
+  walletFailure?: 400 | 401 | 500
+  /** A frozen output stands for an answer that does not change: it is written once. */
+  run: (services: Services, input: FieldsOf<F>) => MembersOf<M> | Promise<MembersOf<M>>
+}
+
+/** Failures that lie in the wallet, not in the request. */
+export const walletFailures: ReadonlySet<Code> = new Set<Code>([
+  'wrongPassword',
+  'keyNotFound',
+  'keyExists',
+  'keyMismatch',
+  'multisigNotFound',
+  'wrongPlaintextType',
+  'damagedBlob',
+  'badScryptParameters',
+  'scryptCeiling',
+  'database',
+  'databaseLocked',
+  'wrongDriverName',
+  'wrongDriverVersion',
+  'walletsDirectory',
+  'tooManyKeys',
+])
+
+/** Keeps the types of one operation's fields while it is written down, and forgets them in the list. */
+export function define<const F extends readonly Field[], const M extends readonly Member[]>(
+  operation: Operation<F, M>,
+): Operation {
+  return operation as unknown as Operation
+}
+
+export const text = { type: 'text' } as const satisfies Kind
+export const name = { type: 'name' } as const satisfies Kind
+export const ascii = { type: 'ascii' } as const satisfies Kind
+export const bool = { type: 'bool' } as const satisfies Kind
+export const uint8 = { type: 'uint8' } as const satisfies Kind
+export const bytes = { type: 'bytes' } as const satisfies Kind
+export const bytes32 = { type: 'fixed', length: 32 } as const satisfies Kind
+export const privateKey = { type: 'privateKey' } as const satisfies Kind
+export const bytes64 = { type: 'fixed', length: 64 } as const satisfies Kind
+
+export const handleToken = {
+  name: 'wallet_handle_token',
+  kind: ascii,
+  about: 'The handle that unlocking the wallet returned',
+} as const satisfies Field
+
+export const password = {
+  name: 'wallet_password',
+  kind: text,
+  about: 'The password of the wallet; absent is the blank password',
+} as const satisfies Field
+
+export const address = { name: 'address', kind: ascii, about: 'An address of 58 characters' } as const satisfies Field
+
+export const wallet = {
+  type: 'object',
+  name: 'APIV1Wallet',
+  members: [
+    { name: 'driver_name', shape: { type: 'string' } },
+    { name: 'driver_version', shape: { type: 'uint', format: 'uint32' } },
+    { name: 'id', shape: { type: 'text' } },
+    { name: 'mnemonic_ux', shape: { type: 'bool' } },
+    { name: 'name', shape: { type: 'text' } },
+    { name: 'supported_txs', shape: { type: 'list', of: { type: 'string' } } },
+  ],
+} as const satisfies Shape
+
+export const addressMember = { name: 'address', shape: { type: 'string' } } as const satisfies Member
+export const addressesMember = {
+  name: 'addresses',
+  shape: { type: 'list', of: { type: 'string' } },
+} as const satisfies Member
+
+export const publicKeyShape = { type: 'key', name: 'PublicKey' } as const satisfies Shape

@@ -1,0 +1,30 @@
+/** Every operation of the API, in the order in which /swagger.json lists them. */
+import { extraOperations } from './extraOperations.js'
+import { keyOperations } from './keyOperations.js'
+import { multisigOperations } from './multisigOperations.js'
+import type { Operation } from './Operation.js'
+import { serviceOperations } from './serviceOperations.js'
+import { signOperations } from './signOperations.js'
+import { walletOperations } from './walletOperations.js'
+
+export const operations: readonly Operation[] = [
+  ...serviceOperations,
+  ...walletOperations,
+  ...keyOperations,
+  ...multisigOperations,
+  ...signOperations,
+  ...extraOperations,
+]
+
+const byRoute = new Map(operations.map((operation) => [`${operation.method} ${operation.path}`, operation]))
+const byPath = new Map<string, string[]>()
+for (const { method, path } of operations) byPath.set(path, [...(byPath.get(path) ?? []), method])
+
+export function find(method: string, path: string): Operation | undefined {
+  return byRoute.get(`${method} ${path}`)
+}
+
+/** The methods a path is served with; none for a path that is not served. */
+export function methods(path: string): readonly string[] {
+  return byPath.get(path) ?? []
+}

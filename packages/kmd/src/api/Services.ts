@@ -1,0 +1,70 @@
+/** What operations work on, and the two things nearly all of them begin with. */
+import { Address } from '@latchkey/algorand'
+import { KmdError } from '../Errors.js'
+import type { Handles } from '../Handles.js'
+import type { PasswordThrottle } from '../wallet/PasswordThrottle.js'
+import { retryWhileLocked } from '../wallet/Sqlite.js'
+import type { UnlockedWallet } from '../wallet/UnlockedWallet.js'
+import { driverName, driverVersion } from '../wallet/WalletFile.js'
+import type { Wallets } from '../wallet/Wallets.js'
+
+export type Services = {
+  wallets: Wallets
+  handles: Handles
+  throttle: PasswordThrottle
+  /** The API's description, for /swagger.json. */
+  description: () => Uint8Array
+  /** Prometheus text. */
+  metrics: () => string
+  startedAtMs: number
+  version: string
+}
+
+/**
+ * Does `work` on the wallet's file if the password is the wallet's. Right away, unless wrong passwords came before:
+ * then after the wait they cost.
+ */
+export function withPassword<T>(
+  services: Services,
+  wallet: UnlockedWallet,
+  password: Uint8Array,
+  work: () => T,
+): T | Promise<T> {
+  const key = wallet.id.toString('latin1')
+  const { throttle } = services
+  const check = (): void => {
+    if (!wallet.isPassword(password)) throw new KmdError('wrongPassword')
+  }
+  if (!throttle.isOpen(key)) return throttle.attempt(key, check).then(() => retryWhileLocked(work))
+  const isRight = wallet.isPassword(password)
+  throttle.record(key, isRight)
+  if (!isRight) throw new KmdError('wrongPassword')
+  return retryWhileLocked(work)
+}
+
+export function decodeAddress(text: string): Uint8Array {
+  try {
+    return Address.decode(text)
+  } catch (error) {
+    throw new KmdError('badAddress', { cause: error })
+  }
+}
+
+export function isZero(bytes: Uint8Array): boolean {
+  for (const byte of bytes) if (byte !== 0) return false
+  return true
+}
+
+const supportedTransactions = ['pay', 'keyreg'] as const
+
+export function describeWallet(wallet: { id: Uint8Array; name: Uint8Array }) {
+  return {
+    driver_name: driverName,
+    driver_version: driverVersion,
+    id: wallet.id,
+    mnemonic_ux: false,
+    name: wallet.name,
+    // The reference names these two whatever a wallet can sign, which is every type.
+    supported_txs: supportedTransactions,
+  }
+}

@@ -1,0 +1,79 @@
+/** What the reference cannot do, on paths of its own so that no client of the reference ever meets it. */
+import { KmdError } from '../Errors.js'
+import * as Secret from '../wallet/Secret.js'
+import { ascii, define, password, text } from './Operation.js'
+import type { Services } from './Services.js'
+
+export const extraPrefix = '/latchkey/v1'
+export const metricsPath = `${extraPrefix}/metrics`
+
+const walletId = { name: 'wallet_id', kind: ascii, about: 'The id of the wallet, as listed' } as const
+
+export const extraOperations = [
+  define({
+    id: 'GetHealth',
+    method: 'GET',
+    path: `${extraPrefix}/health`,
+    about: 'Tells that the daemon runs and can read its wallets directory.',
+    request: [],
+    response: [
+      { name: 'status', shape: { type: 'string' } },
+      { name: 'version', shape: { type: 'string' } },
+      { name: 'uptime_seconds', shape: { type: 'uint', format: 'int64' } },
+      { name: 'wallets', shape: { type: 'uint', format: 'int64' } },
+      { name: 'open_handles', shape: { type: 'uint', format: 'int64' } },
+    ],
+    responseName: 'HealthResponse',
+    run: async ({ wallets, handles, startedAtMs, version }: Services) => ({
+      status: 'ok',
+      version,
+      uptime_seconds: Math.floor((Date.now() - startedAtMs) / 1000),
+      wallets: (await wallets.list()).length,
+      open_handles: handles.size,
+    }),
+  }),
+  define({
+    id: 'ChangeWalletPassword',
+    method: 'POST',
+    path: `${extraPrefix}/wallet/password`,
+    about: 'Changes the password of a wallet. Its open handles end.',
+    request: [
+      walletId,
+      password,
+      { name: 'new_wallet_password', kind: text, about: 'The new password; absent is the blank password' },
+    ],
+    response: [],
+    responseName: 'ChangeWalletPasswordResponse',
+    walletFailure: 400,
+    run: async ({ wallets, handles }, input) => {
+      const entry = await wallets.find(input.wallet_id)
+      const newPassword = input.new_wallet_password
+      try {
+        await wallets.changePassword(entry, { password: input.wallet_password, newPassword })
+      } finally {
+        Secret.wipe(newPassword)
+      }
+      handles.releaseWallet(entry.id)
+      return {}
+    },
+  }),
+  define({
+    id: 'DeleteWallet',
+    method: 'POST',
+    path: `${extraPrefix}/wallet/delete`,
+    about: 'Takes a wallet out of the daemon. Its file is kept under another name: rename it back to undo this.',
+    request: [walletId, password],
+    response: [{ name: 'moved_to', shape: { type: 'string' } }],
+    responseName: 'DeleteWalletResponse',
+    walletFailure: 400,
+    run: async ({ wallets, handles }, input) => {
+      const entry = await wallets.find(input.wallet_id)
+      const movedTo = await wallets.remove(entry, input.wallet_password).catch((error: unknown) => {
+        if ((error as NodeJS.ErrnoException).syscall !== 'rename') throw error
+        throw new KmdError('database', { message: `the wallet file could not be moved aside: ${String(error)}` })
+      })
+      handles.releaseWallet(entry.id)
+      return { moved_to: movedTo }
+    },
+  }),
+]

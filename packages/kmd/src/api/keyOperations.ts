@@ -1,0 +1,136 @@
+/** Keys and the master derivation key. */
+import { Address, Ed25519 } from '@latchkey/algorand'
+import { KmdError } from '../Errors.js'
+import * as Secret from '../wallet/Secret.js'
+import { retryWhileLocked } from '../wallet/Sqlite.js'
+import {
+  address,
+  addressesMember,
+  addressMember,
+  bool,
+  define,
+  handleToken,
+  password,
+  privateKey,
+} from './Operation.js'
+import { decodeAddress, withPassword } from './Services.js'
+
+export const keyOperations = [
+  define({
+    id: 'ExportMasterKey',
+    method: 'POST',
+    path: '/v1/master-key/export',
+    about: 'Returns the master derivation key: a backup of every generated key, but not of imported ones.',
+    request: [handleToken, password],
+    response: [{ name: 'master_derivation_key', shape: { type: 'key', name: 'MasterDerivationKey' } }],
+    responseName: 'APIV1POSTMasterKeyExportResponse',
+    walletFailure: 400,
+    run: (services, input) => {
+      const wallet = services.handles.wallet(input.wallet_handle_token)
+      return withPassword(services, wallet, input.wallet_password, () => ({
+        master_derivation_key: wallet.masterDerivationKey(),
+      }))
+    },
+  }),
+  define({
+    id: 'ImportKey',
+    method: 'POST',
+    path: '/v1/key/import',
+    about: 'Adds a key made elsewhere. The master derivation key does not back it up.',
+    request: [
+      handleToken,
+      {
+        name: 'private_key',
+        kind: privateKey,
+        about: 'Seed and public key, 64 bytes, or the 32 bytes of the seed alone',
+      },
+    ],
+    response: [addressMember],
+    responseName: 'APIV1POSTKeyImportResponse',
+    walletFailure: 400,
+    run: async ({ handles }, input) => {
+      const wallet = handles.wallet(input.wallet_handle_token)
+      try {
+        const imported = await retryWhileLocked(() => wallet.importKey(seedOf(input.private_key)))
+        return { address: Address.encode(imported) }
+      } finally {
+        Secret.wipe(input.private_key)
+      }
+    },
+  }),
+  define({
+    id: 'ExportKey',
+    method: 'POST',
+    path: '/v1/key/export',
+    about: 'Returns the private key of an address.',
+    request: [handleToken, address, password],
+    response: [{ name: 'private_key', shape: { type: 'key', name: 'PrivateKey' } }],
+    responseName: 'APIV1POSTKeyExportResponse',
+    walletFailure: 400,
+    run: (services, input) => {
+      const publicKey = decodeAddress(input.address)
+      const wallet = services.handles.wallet(input.wallet_handle_token)
+      return withPassword(services, wallet, input.wallet_password, () => ({ private_key: wallet.exportKey(publicKey) }))
+    },
+  }),
+  define({
+    id: 'GenerateKey',
+    method: 'POST',
+    path: '/v1/key',
+    about: 'Adds the next key of the sequence that the master derivation key determines.',
+    request: [handleToken, { name: 'display_mnemonic', kind: bool, about: 'Must be false' }],
+    response: [addressMember],
+    responseName: 'APIV1POSTKeyResponse',
+    walletFailure: 500,
+    run: ({ handles }, input) => {
+      const wallet = handles.wallet(input.wallet_handle_token)
+      if (input.display_mnemonic) throw new KmdError('cannotDisplayMnemonic')
+      return retryWhileLocked(() => ({ address: Address.encode(wallet.generateKey()) }))
+    },
+  }),
+  define({
+    id: 'DeleteKey',
+    method: 'DELETE',
+    path: '/v1/key',
+    about: 'Deletes a key. Deleting one that is not there succeeds.',
+    request: [handleToken, address, password],
+    response: [],
+    responseName: 'APIV1DELETEKeyResponse',
+    walletFailure: 400,
+    run: (services, input) => {
+      const publicKey = decodeAddress(input.address)
+      const wallet = services.handles.wallet(input.wallet_handle_token)
+      return withPassword(services, wallet, input.wallet_password, () => {
+        wallet.deleteKey(publicKey)
+        return {}
+      })
+    },
+  }),
+  define({
+    id: 'ListKeysInWallet',
+    method: 'POST',
+    path: '/v1/key/list',
+    about: 'Lists the addresses of all keys in the wallet.',
+    request: [handleToken],
+    response: [addressesMember],
+    responseName: 'APIV1POSTKeyListResponse',
+    walletFailure: 500,
+    run: ({ handles }, input) => {
+      const wallet = handles.wallet(input.wallet_handle_token)
+      return retryWhileLocked(() => ({ addresses: wallet.addresses().map(Address.encode) }))
+    },
+  }),
+]
+
+/** The reference pads, cuts or repairs what is not a key; a key that is not whole must not be taken for one. */
+function seedOf(key: Buffer): Buffer {
+  if (key.length !== Ed25519.seedLength && key.length !== Ed25519.secretKeyLength) {
+    throw new KmdError('badPrivateKeyLength')
+  }
+  const seed = Buffer.from(key.subarray(0, Ed25519.seedLength))
+  if (key.length === Ed25519.secretKeyLength && !key.subarray(32).equals(Ed25519.publicKey(seed))) {
+    Secret.wipe(seed)
+    throw new KmdError('badPrivateKeyHalves')
+  }
+  return seed
+}

@@ -1,0 +1,97 @@
+/** Multisig preimages: the keys and the threshold behind a multisig address. They are no secrets. */
+import { Address } from '@latchkey/algorand'
+import { KmdError } from '../Errors.js'
+import { retryWhileLocked } from '../wallet/Sqlite.js'
+import {
+  address,
+  addressesMember,
+  addressMember,
+  bytes32,
+  define,
+  handleToken,
+  password,
+  publicKeyShape,
+  uint8,
+} from './Operation.js'
+import { decodeAddress, withPassword } from './Services.js'
+import { translateMultisigError } from './signing.js'
+
+export const multisigOperations = [
+  define({
+    id: 'ListMultisig',
+    method: 'POST',
+    path: '/v1/multisig/list',
+    about: 'Lists the multisig addresses whose preimages the wallet holds.',
+    request: [handleToken],
+    response: [addressesMember],
+    responseName: 'APIV1POSTMultisigListResponse',
+    walletFailure: 500,
+    run: ({ handles }, input) => {
+      const wallet = handles.wallet(input.wallet_handle_token)
+      return retryWhileLocked(() => ({ addresses: wallet.multisigAddresses().map(Address.encode) }))
+    },
+  }),
+  define({
+    id: 'ImportMultisig',
+    method: 'POST',
+    path: '/v1/multisig/import',
+    about: 'Stores the preimage of a multisig address.',
+    request: [
+      handleToken,
+      { name: 'multisig_version', kind: uint8, about: 'Always 1' },
+      { name: 'threshold', kind: uint8, about: 'How many signatures the address asks for' },
+      { name: 'pks', kind: { type: 'list', of: bytes32 }, about: 'The public keys of the members; their order counts' },
+    ],
+    response: [addressMember],
+    responseName: 'APIV1POSTMultisigImportResponse',
+    walletFailure: 400,
+    run: ({ handles }, input) => {
+      const wallet = handles.wallet(input.wallet_handle_token)
+      if (input.pks.some((key) => key.length !== 32)) throw new KmdError('badPublicKeyLength')
+      const preimage = { version: input.multisig_version, threshold: input.threshold, publicKeys: input.pks }
+      return retryWhileLocked(() => ({
+        address: Address.encode(translateMultisigError(() => wallet.importMultisig(preimage))),
+      }))
+    },
+  }),
+  define({
+    id: 'ExportMultisig',
+    method: 'POST',
+    path: '/v1/multisig/export',
+    about: 'Returns the preimage of a multisig address.',
+    request: [handleToken, address],
+    response: [
+      { name: 'multisig_version', shape: { type: 'uint', format: 'uint8' } },
+      { name: 'pks', shape: { type: 'list', of: publicKeyShape } },
+      { name: 'threshold', shape: { type: 'uint', format: 'uint8' } },
+    ],
+    responseName: 'APIV1POSTMultisigExportResponse',
+    walletFailure: 400,
+    run: ({ handles }, input) => {
+      const multisigAddress = decodeAddress(input.address)
+      const wallet = handles.wallet(input.wallet_handle_token)
+      return retryWhileLocked(() => {
+        const { version, publicKeys, threshold } = translateMultisigError(() => wallet.multisig(multisigAddress))
+        return { multisig_version: version, pks: publicKeys, threshold }
+      })
+    },
+  }),
+  define({
+    id: 'DeleteMultisig',
+    method: 'DELETE',
+    path: '/v1/multisig',
+    about: 'Deletes the preimage of a multisig address. Deleting one that is not there succeeds.',
+    request: [handleToken, address, password],
+    response: [],
+    responseName: 'APIV1DELETEMultisigResponse',
+    walletFailure: 400,
+    run: (services, input) => {
+      const multisigAddress = decodeAddress(input.address)
+      const wallet = services.handles.wallet(input.wallet_handle_token)
+      return withPassword(services, wallet, input.wallet_password, () => {
+        wallet.deleteMultisig(multisigAddress)
+        return {}
+      })
+    },
+  }),
+]

@@ -1,0 +1,19 @@
+/** What the daemon says of itself. */
+import { define } from './Operation.js'
+
+export const serviceOperations = [
+  define({
+    id: 'GetVersion',
+    method: 'GET',
+    path: '/versions',
+    about: 'Lists the versions of this API that the daemon speaks.',
+    open: true,
+    request: [],
+    response: [{ name: 'versions', shape: { type: 'list', of: { type: 'string' } } }],
+    responseName: 'VersionsResponse',
+    run: () => ({ versions: ['v1'] }),
+  }),
+]
+
+/** Its answer is the document itself and not an envelope, so it stands apart from the operations. */
+export const descriptionPath = '/swagger.json'

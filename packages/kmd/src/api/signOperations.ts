@@ -1,0 +1,128 @@
+/** Signing transactions and programs, alone and as a member of a multisig. */
+import { Program, SignedTransaction, Transaction } from '@latchkey/algorand'
+import { KmdError } from '../Errors.js'
+import { address, bool, bytes, bytes32, define, handleToken, password } from './Operation.js'
+import { decodeAddress, isZero, withPassword } from './Services.js'
+import { canonicalize, partialMultisig, signMultisig } from './signing.js'
+
+const transaction = {
+  name: 'transaction',
+  kind: bytes,
+  about: 'The msgpack of a transaction, not of a signed one',
+} as const
+
+const program = { name: 'data', kind: bytes, about: 'The compiled program' } as const
+const multisigMember = { name: 'multisig', shape: { type: 'base64' } } as const
+
+export const signOperations = [
+  define({
+    id: 'SignTransaction',
+    method: 'POST',
+    path: '/v1/transaction/sign',
+    about: 'Signs a transaction with the key of its sender, or with the key given.',
+    request: [
+      handleToken,
+      transaction,
+      { name: 'public_key', kind: bytes32, about: 'The key to sign with, where it is not the sender' },
+      password,
+    ],
+    response: [{ name: 'signed_transaction', shape: { type: 'base64' } }],
+    responseName: 'APIV1POSTTransactionSignResponse',
+    walletFailure: 400,
+    run: (services, input) => {
+      const wallet = services.handles.wallet(input.wallet_handle_token)
+      const { bytes: canonical, sender } = canonicalize(input.transaction)
+      return withPassword(services, wallet, input.wallet_password, () => {
+        const signer = isZero(input.public_key) ? sender : input.public_key
+        const signature = wallet.sign(signer, Transaction.bytesToSign(canonical))
+        return { signed_transaction: SignedTransaction.attach(canonical, sender, signature, signer) }
+      })
+    },
+  }),
+  define({
+    id: 'SignProgram',
+    method: 'POST',
+    path: '/v1/program/sign',
+    about: 'Signs a program with the key of an address, so that the program may act for it.',
+    request: [handleToken, address, program, password],
+    response: [{ name: 'sig', shape: { type: 'base64' } }],
+    responseName: 'APIV1POSTProgramSignResponse',
+    walletFailure: 400,
+    run: (services, input) => {
+      const wallet = services.handles.wallet(input.wallet_handle_token)
+      const publicKey = decodeAddress(input.address)
+      return withPassword(services, wallet, input.wallet_password, () => ({
+        sig: wallet.sign(publicKey, Program.bytesToSign(input.data)),
+      }))
+    },
+  }),
+  define({
+    id: 'SignMultisigTransaction',
+    method: 'POST',
+    path: '/v1/multisig/sign',
+    about: 'Starts a multisig signature of a transaction, or adds to one.',
+    request: [
+      handleToken,
+      transaction,
+      { name: 'public_key', kind: bytes32, about: 'The member key to sign with' },
+      partialMultisig,
+      password,
+      { name: 'signer', kind: bytes32, about: 'The multisig address, where the sender was rekeyed to it' },
+    ],
+    response: [multisigMember],
+    responseName: 'APIV1POSTMultisigTransactionSignResponse',
+    walletFailure: 400,
+    run: (services, input) => {
+      const wallet = services.handles.wallet(input.wallet_handle_token)
+      const { bytes: canonical, sender } = canonicalize(input.transaction)
+      return withPassword(services, wallet, input.wallet_password, () => {
+        if (input.signer.length !== 0 && input.signer.length !== 32) throw new KmdError('badSignerLength')
+        const multisig = signMultisig({
+          wallet,
+          publicKey: input.public_key,
+          partial: input.partial_multisig,
+          account: sender,
+          accepted: [sender, input.signer],
+          message: () => Transaction.bytesToSign(canonical),
+        })
+        return { multisig }
+      })
+    },
+  }),
+  define({
+    id: 'SignMultisigProgram',
+    method: 'POST',
+    path: '/v1/multisig/signprogram',
+    about: 'Starts a multisig signature of a program, or adds to one.',
+    request: [
+      handleToken,
+      address,
+      program,
+      { name: 'public_key', kind: bytes32, about: 'The member key to sign with' },
+      partialMultisig,
+      password,
+      { name: 'use_legacy_msig', kind: bool, about: 'Sign as daemons before version 4.3 did' },
+    ],
+    response: [multisigMember],
+    responseName: 'APIV1POSTMultisigProgramSignResponse',
+    walletFailure: 400,
+    run: (services, input) => {
+      const wallet = services.handles.wallet(input.wallet_handle_token)
+      const account = decodeAddress(input.address)
+      return withPassword(services, wallet, input.wallet_password, () => {
+        const multisig = signMultisig({
+          wallet,
+          publicKey: input.public_key,
+          partial: input.partial_multisig,
+          account,
+          accepted: [account],
+          message: (multisigAddress) =>
+            input.use_legacy_msig
+              ? Program.bytesToSign(input.data)
+              : Program.multisigBytesToSign(multisigAddress, input.data),
+        })
+        return { multisig }
+      })
+    },
+  }),
+]

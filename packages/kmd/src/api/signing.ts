@@ -1,0 +1,147 @@
+/** What the signing operations share: reading transactions, and starting or adding to a multisig signature. */
+import { Ed25519, Msgpack, Multisig, Transaction } from '@latchkey/algorand'
+import { type Code, KmdError } from '../Errors.js'
+import type { FieldsOf } from '../http/JsonBody.js'
+import type { UnlockedWallet } from '../wallet/UnlockedWallet.js'
+import { bytes32, bytes64, uint8 } from './Operation.js'
+import { isZero } from './Services.js'
+
+const partialMultisigFields = [
+  { name: 'v', wire: 'reference', kind: uint8, about: 'Always 1' },
+  { name: 'thr', wire: 'reference', kind: uint8, about: 'How many signatures the address asks for' },
+  {
+    name: 'subsig',
+    wire: 'reference',
+    about: 'One for each member, in order',
+    kind: {
+      type: 'list',
+      of: {
+        type: 'object',
+        fields: [
+          { name: 'pk', kind: bytes32, about: 'The public key of the member' },
+          { name: 's', kind: bytes64, about: 'The signature of the member, if there is one yet' },
+        ],
+      },
+    },
+  },
+  { name: 'Version', wire: 'documented', kind: uint8, about: 'Always 1' },
+  { name: 'Threshold', wire: 'documented', kind: uint8, about: 'How many signatures the address asks for' },
+  {
+    name: 'Subsigs',
+    wire: 'documented',
+    about: 'One for each member, in order',
+    kind: {
+      type: 'list',
+      of: {
+        type: 'object',
+        fields: [
+          { name: 'Key', kind: bytes32, about: 'The public key of the member' },
+          { name: 'Sig', kind: bytes64, about: 'The signature of the member, if there is one yet' },
+        ],
+      },
+    },
+  },
+] as const
+
+export const partialMultisig = {
+  name: 'partial_multisig',
+  kind: { type: 'object', fields: partialMultisigFields },
+  about: 'The multisig so far; absent to start one with the stored preimage',
+} as const
+
+export type PartialMultisig = FieldsOf<typeof partialMultisigFields>
+
+/** The bytes that are signed are the canonical ones, whatever spelling was sent. */
+export function canonicalize(transaction: Uint8Array): Transaction.Canonical {
+  try {
+    return Transaction.canonicalize(transaction)
+  } catch (error) {
+    if (error instanceof Msgpack.DecodeError) throw new KmdError('badTransaction', { cause: error })
+    throw error
+  }
+}
+
+export type MultisigRequest = {
+  wallet: UnlockedWallet
+  /** The key to sign with. */
+  publicKey: Uint8Array
+  partial: PartialMultisig
+  /** Whose stored preimage starts a signature. */
+  account: Uint8Array
+  /** Which addresses a given preimage may hash to. */
+  accepted: readonly Uint8Array[]
+  /** What is signed, by the address of the multisig. */
+  message: (multisigAddress: Uint8Array) => Uint8Array
+}
+
+/** The reference's two ways, each with its own order of checks. */
+export function signMultisig(request: MultisigRequest): Uint8Array {
+  return translateMultisigError(() => {
+    const partial = readPartial(request.partial)
+    return Multisig.encode(partial.starts ? startMultisig(request, partial) : continueMultisig(request, partial))
+  })
+}
+
+function startMultisig(request: MultisigRequest, given: Partial): Multisig.Signature {
+  const { wallet, publicKey, account, message } = request
+  const preimage = wallet.multisig(account)
+  const agrees = given.thr === 0 || (given.v === preimage.version && given.thr === preimage.threshold)
+  if (!agrees) throw new KmdError('multisigWrongPreimage')
+  const signature = wallet.sign(publicKey, message(account))
+  return Multisig.addSignature(Multisig.empty(preimage), publicKey, signature)
+}
+
+function continueMultisig(request: MultisigRequest, partial: Partial): Multisig.Signature {
+  const { wallet, publicKey, accepted, message } = request
+  const slots = readSlots(partial)
+  const address = Buffer.from(Multisig.address(Multisig.preimage(slots)))
+  if (!accepted.some((candidate) => address.equals(candidate))) throw new KmdError('multisigWrongPreimage')
+  if (!slots.subsig.some((slot) => Buffer.from(slot.pk).equals(publicKey))) throw new KmdError('multisigNotSigner')
+  return Multisig.addSignature(slots, publicKey, wallet.sign(publicKey, message(address)))
+}
+
+type Partial = { v: number; thr: number; subsig: { pk: Buffer; s: Buffer }[]; starts: boolean }
+
+/**
+ * Either spelling. Under the reference's names only a partial that is empty throughout starts a signature; clients of
+ * the documented names send the object whole, so that there one without members does.
+ */
+function readPartial(sent: PartialMultisig): Partial {
+  const { Version, Threshold, Subsigs } = sent
+  const isDocumented = Version !== 0 || Threshold !== 0 || Subsigs.length > 0
+  if (isDocumented) {
+    const subsig = Subsigs.map(({ Key, Sig }) => ({ pk: Key, s: Sig }))
+    return { v: Version, thr: Threshold, subsig, starts: subsig.length === 0 }
+  }
+  const { v, thr, subsig } = sent
+  return { v, thr, subsig, starts: v === 0 && thr === 0 && subsig.length === 0 }
+}
+
+function readSlots({ v, thr, subsig }: Partial): Multisig.Signature {
+  return {
+    v,
+    thr,
+    subsig: subsig.map(({ pk, s }) => {
+      if (pk.length !== Ed25519.publicKeyLength) throw new KmdError('badPublicKeyLength')
+      if (isZero(s)) return { pk }
+      if (s.length !== Ed25519.signatureLength) throw new KmdError('badSignatureLength')
+      return { pk, s }
+    }),
+  }
+}
+
+const multisigCodes: { [message: string]: Code } = {
+  'unknown version': 'multisigVersion',
+  'Invalid threshold': 'multisigThreshold',
+  'Key does not exist': 'multisigNotMember',
+  'Invalid duplicates': 'multisigDuplicate',
+}
+
+export function translateMultisigError<T>(work: () => T): T {
+  try {
+    return work()
+  } catch (error) {
+    const code = error instanceof Multisig.MultisigError ? multisigCodes[error.message] : undefined
+    throw code === undefined ? error : new KmdError(code, { cause: error })
+  }
+}

@@ -1,0 +1,176 @@
+/** Wallets and their handles. */
+import { KmdError } from '../Errors.js'
+import { retryWhileLocked } from '../wallet/Sqlite.js'
+import type { Entry } from '../wallet/WalletDirectory.js'
+import { driverName } from '../wallet/WalletFile.js'
+import { ascii, bytes32, define, handleToken, name, password, wallet } from './Operation.js'
+import { describeWallet, type Services } from './Services.js'
+
+const walletId = { name: 'wallet_id', kind: ascii, about: 'The id of the wallet, as listed' } as const
+
+const walletHandle = {
+  name: 'wallet_handle',
+  shape: {
+    type: 'object',
+    name: 'APIV1WalletHandle',
+    members: [
+      { name: 'expires_seconds', shape: { type: 'uint', format: 'int64' }, about: 'Seconds until the handle expires' },
+      { name: 'wallet', shape: wallet },
+    ],
+  },
+} as const
+
+export const walletOperations = [
+  define({
+    id: 'ListWallets',
+    method: 'GET',
+    path: '/v1/wallets',
+    about: 'Lists all wallets.',
+    request: [],
+    response: [{ name: 'wallets', shape: { type: 'list', of: wallet } }],
+    responseName: 'APIV1GETWalletsResponse',
+    walletFailure: 500,
+    run: async ({ wallets }) => describeWallets(await wallets.list()),
+  }),
+  define({
+    id: 'CreateWallet',
+    method: 'POST',
+    path: '/v1/wallet',
+    about: 'Creates a wallet: a collection of keys under one password.',
+    request: [
+      { name: 'wallet_name', kind: name, about: 'At most 64 bytes; a blank name becomes the id of the wallet' },
+      { name: 'wallet_driver_name', kind: ascii, about: 'The kind of wallet: sqlite' },
+      password,
+      {
+        name: 'master_derivation_key',
+        kind: bytes32,
+        about: 'The key that generated keys derive from; absent or zero for a random one',
+      },
+    ],
+    response: [{ name: 'wallet', shape: wallet }],
+    responseName: 'APIV1POSTWalletResponse',
+    walletFailure: 400,
+    run: async ({ wallets }, input) => {
+      if (input.wallet_driver_name === 'ledger') throw new KmdError('notSupported')
+      if (input.wallet_driver_name !== driverName) throw new KmdError('unknownDriver')
+      const masterDerivationKey = input.master_derivation_key
+      if (masterDerivationKey.length !== 0 && masterDerivationKey.length !== 32)
+        throw new KmdError('badMasterKeyLength')
+      const created = await wallets.create({
+        name: input.wallet_name,
+        password: input.wallet_password,
+        masterDerivationKey,
+      })
+      return { wallet: describeWallet(created) }
+    },
+  }),
+  define({
+    id: 'InitWalletHandleToken',
+    method: 'POST',
+    path: '/v1/wallet/init',
+    about: 'Unlocks a wallet and returns a handle for it. Handles expire; renew them.',
+    request: [walletId, password],
+    response: [{ name: 'wallet_handle_token', shape: { type: 'string' } }],
+    responseName: 'APIV1POSTWalletInitResponse',
+    walletFailure: 401,
+    run: async ({ wallets, handles }, input) => {
+      const entry = await find(wallets, input.wallet_id)
+      return { wallet_handle_token: handles.open(await wallets.unlock(entry, input.wallet_password)) }
+    },
+  }),
+  define({
+    id: 'ReleaseWalletHandleToken',
+    method: 'POST',
+    path: '/v1/wallet/release',
+    about: 'Ends a handle.',
+    request: [handleToken],
+    response: [],
+    responseName: 'APIV1POSTWalletReleaseResponse',
+    run: ({ handles }, input) => {
+      handles.release(input.wallet_handle_token)
+      return {}
+    },
+  }),
+  define({
+    id: 'RenewWalletHandleToken',
+    method: 'POST',
+    path: '/v1/wallet/renew',
+    about: 'Gives a handle its whole lifetime again.',
+    request: [handleToken],
+    response: [walletHandle],
+    responseName: 'APIV1POSTWalletRenewResponse',
+    walletFailure: 500,
+    run: (services, input) => {
+      services.handles.renew(input.wallet_handle_token)
+      return describeHandle(services, input.wallet_handle_token)
+    },
+  }),
+  define({
+    id: 'RenameWallet',
+    method: 'POST',
+    path: '/v1/wallet/rename',
+    about: 'Renames a wallet. Its open handles stay valid.',
+    request: [
+      walletId,
+      password,
+      { name: 'wallet_name', kind: name, about: 'The new name: 1 to 64 bytes that no other wallet is named by' },
+    ],
+    response: [{ name: 'wallet', shape: wallet }],
+    responseName: 'APIV1POSTWalletRenameResponse',
+    walletFailure: 400,
+    run: async ({ wallets }, input) => {
+      const renamed = await wallets.rename({
+        key: input.wallet_id,
+        password: input.wallet_password,
+        name: input.wallet_name,
+      })
+      return { wallet: describeWallet(renamed) }
+    },
+  }),
+  define({
+    id: 'GetWalletInfo',
+    method: 'POST',
+    path: '/v1/wallet/info',
+    about: 'Tells which wallet a handle is for and how long it lives. Does not renew it.',
+    request: [handleToken],
+    response: [walletHandle],
+    responseName: 'APIV1POSTWalletInfoResponse',
+    walletFailure: 500,
+    run: (services, input) => describeHandle(services, input.wallet_handle_token),
+  }),
+]
+
+/** The same list gives the same, frozen, answer: it is written once and sent as long as nothing changes. */
+function describeWallets(entries: readonly Entry[]) {
+  let described = describedLists.get(entries)
+  if (described === undefined) {
+    described = Object.freeze({ wallets: entries.map(describeWallet) })
+    describedLists.set(entries, described)
+  }
+  return described
+}
+
+const describedLists = new WeakMap<readonly Entry[], { wallets: ReturnType<typeof describeWallet>[] }>()
+
+/** Failing to find a wallet is the request's fault (400), failing to unlock it is the password's (401). */
+async function find(wallets: Services['wallets'], key: string) {
+  try {
+    return await wallets.find(key)
+  } catch (error) {
+    if (error instanceof KmdError && error.code === 'walletsDirectory') {
+      throw new KmdError('walletNotFound', { message: error.message, cause: error })
+    }
+    throw error
+  }
+}
+
+async function describeHandle({ handles }: Services, token: string) {
+  const wallet = handles.wallet(token)
+  const name = await retryWhileLocked(() => wallet.name())
+  return {
+    wallet_handle: {
+      expires_seconds: handles.expiresSeconds(token),
+      wallet: describeWallet({ id: wallet.id, name }),
+    },
+  }
+}

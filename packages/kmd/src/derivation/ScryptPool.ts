@@ -1,0 +1,314 @@
+import { pbkdf2Sync } from 'node:crypto'
+import { availableParallelism } from 'node:os'
+import { Worker } from 'node:worker_threads'
+import * as Parameters from './Parameters.js'
+import * as Romix from './Romix.js'
+import type { Assignment, Finished } from './worker.js'
+
+export type Options = {
+  /** Threads at most. All of them work on the same derivation. */
+  workers?: number
+  /** Derivations that may be pending, the running ones included. */
+  queueLimit?: number
+  /** How long the threads, and the memory of their lanes, are kept without work. */
+  idleMs?: number
+  /** Memory for the lanes of one derivation, over all workers. More of it is faster, up to four lanes per worker. */
+  laneMemoryBytes?: number
+}
+
+export type Derivation = Parameters.Parameters & {
+  password: Uint8Array
+  salt: Uint8Array
+  keyLength: number
+}
+
+/** A lane of a default wallet takes 8 MiB: this is what two workers need to interleave two lanes each. */
+const defaultLaneMemoryBytes = 32 * 1024 * 1024
+
+/** Up to here a derivation takes about a millisecond, less than handing it to another thread that has to start first. */
+const inlineWork = 4096
+
+/** A default wallet on a slow machine, for the first estimate. */
+const initialPace = { work: 2 ** 21, ms: 500 }
+
+/** A worker holds little JavaScript: its lanes are outside the heap. Small heaps keep the process small. */
+const resourceLimits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 1 }
+
+/**
+ * scrypt on worker threads, first come first served. Node's own scrypt refuses the parameters of a default wallet, and a
+ * library's would use one core: here the p lanes of one derivation are spread over all workers.
+ */
+export class ScryptPool {
+  readonly #workers: number
+  readonly #queueLimit: number
+  readonly #idleMs: number
+  readonly #laneMemoryBytes: number
+  readonly #seats = new Set<Seat>()
+  /** Pending derivations in the order they came. */
+  readonly #jobs = new Set<Job>()
+  #module: Romix.CompiledModule | undefined
+  #inline: Romix.Romix | undefined
+  #idle: NodeJS.Timeout | undefined
+  /** A fading mean over the last derivations. */
+  #pace = initialPace
+  #closed = false
+
+  constructor(options: Options = {}) {
+    this.#workers = atLeastOne('workers', options.workers ?? Math.min(8, availableParallelism()))
+    this.#queueLimit = atLeastOne('queueLimit', options.queueLimit ?? 128)
+    this.#idleMs = options.idleMs ?? 30_000
+    this.#laneMemoryBytes = options.laneMemoryBytes ?? defaultLaneMemoryBytes
+  }
+
+  /** Neither the password nor the salt is kept or changed: the caller may wipe them as soon as this returns. */
+  async derive(derivation: Derivation): Promise<Buffer> {
+    Parameters.check(derivation)
+    if (this.#closed) throw new ClosedError()
+    this.#module ??= Romix.compile()
+    if (Parameters.work(derivation) <= inlineWork) return this.#deriveInline(derivation, this.#module)
+    if (this.#jobs.size >= this.#queueLimit) throw new QueueFullError(this.#secondsUntilIdle())
+    return await new Promise((resolve, reject) => {
+      const share = shareOut(derivation, this.#workers, this.#laneMemoryBytes)
+      this.#jobs.add(job({ derivation, ...share, resolve, reject }))
+      this.#dispatch()
+    })
+  }
+
+  /** Stops every thread. What is pending is rejected. */
+  async close(): Promise<void> {
+    this.#closed = true
+    clearTimeout(this.#idle)
+    for (const job of this.#jobs) this.#fail(job, new ClosedError())
+    await this.#stopWorkers()
+  }
+
+  #deriveInline(derivation: Derivation, module: Romix.CompiledModule): Buffer {
+    this.#inline ??= Romix.instantiate(module)
+    const { password, salt, n, r, keyLength } = derivation
+    const blocks = pbkdf2(password, salt, Parameters.inputBytes(derivation))
+    this.#inline.mix({ blocks, n, r, width: Romix.maximumWidth })
+    const key = pbkdf2(password, blocks, keyLength)
+    blocks.fill(0)
+    this.#inline.wipe()
+    return key
+  }
+
+  /** Gives every free worker to the first derivation that has a lane for it, and starts workers that are missing. */
+  #dispatch(): void {
+    clearTimeout(this.#idle)
+    for (const job of this.#jobs) {
+      for (const seat of this.#seats) {
+        if (seat.job === undefined && wantsWorker(job)) this.#assign(seat, job)
+      }
+      while (this.#seats.size < this.#workers && wantsWorker(job)) {
+        const seat = this.#startWorker(job)
+        if (seat === undefined) break
+        this.#assign(seat, job)
+      }
+    }
+    if (this.#jobs.size === 0 && !this.#closed) {
+      this.#idle = setTimeout(() => this.#stopWorkers(), this.#idleMs).unref()
+    }
+  }
+
+  #assign(seat: Seat, job: Job): void {
+    job.assignment ??= begin(job)
+    job.workers += 1
+    seat.job = job
+    seat.worker.ref()
+    seat.worker.postMessage(job.assignment)
+  }
+
+  #startWorker(job: Job): Seat | undefined {
+    let worker: Worker
+    try {
+      worker = startThread(this.#module)
+    } catch (error) {
+      // The system may allow no more threads. Those that run will get to the job; without any, nobody would.
+      if (this.#seats.size === 0) this.#fail(job, new WorkerError('cannot start a key derivation worker', error))
+      return undefined
+    }
+    const seat: Seat = { worker, job: undefined }
+    let cause: unknown
+    worker.on('message', (finished: Finished) => this.#finished(seat, finished))
+    worker.on('error', (error) => {
+      cause = error
+    })
+    worker.on('exit', (code) => {
+      this.#lost(seat, new WorkerError(`a key derivation worker stopped unexpectedly (exit code ${code})`, cause))
+    })
+    this.#seats.add(seat)
+    return seat
+  }
+
+  #finished(seat: Seat, { lanes }: Finished): void {
+    const job = this.#release(seat)
+    if (job !== undefined) {
+      job.lanesMixed += lanes
+      if (job.lanesMixed === job.derivation.p) this.#complete(job)
+    }
+    this.#dispatch()
+  }
+
+  #complete(job: Job): void {
+    this.#jobs.delete(job)
+    const { password, keyLength } = job.derivation
+    this.#pace = {
+      work: (this.#pace.work + Parameters.work(job.derivation)) / 2,
+      ms: (this.#pace.ms + performance.now() - job.startedMs) / 2,
+    }
+    const key = pbkdf2(password, new Uint8Array(job.assignment!.blocks), keyLength)
+    wipe(job)
+    job.resolve(key)
+  }
+
+  /** A worker that ended though nobody stopped it. Its derivation is lost; the next one gets a new worker. */
+  #lost(seat: Seat, error: WorkerError): void {
+    if (!this.#seats.delete(seat)) return
+    const job = this.#release(seat)
+    if (job !== undefined) this.#fail(job, error)
+    this.#dispatch()
+  }
+
+  #fail(job: Job, error: Error): void {
+    if (!this.#jobs.delete(job)) return
+    // Tells the other workers on it that there is nothing left to take.
+    if (job.assignment !== undefined) Atomics.store(new Int32Array(job.assignment.nextLane), 0, job.derivation.p)
+    if (job.workers === 0) wipe(job)
+    job.reject(error)
+  }
+
+  async #stopWorkers(): Promise<void> {
+    const seats = [...this.#seats]
+    this.#seats.clear()
+    await Promise.all(seats.map((seat) => seat.worker.terminate()))
+    for (const seat of seats) this.#release(seat)
+  }
+
+  /** Takes the worker off its derivation. A derivation that failed is wiped when the last worker has left it. */
+  #release(seat: Seat): Job | undefined {
+    const { job } = seat
+    seat.job = undefined
+    seat.worker.unref()
+    if (job === undefined) return undefined
+    job.workers -= 1
+    if (job.workers === 0 && !this.#jobs.has(job)) wipe(job)
+    return job
+  }
+
+  #secondsUntilIdle(): number {
+    const work = [...this.#jobs].reduce((sum, job) => sum + Parameters.work(job.derivation), 0)
+    return Math.max(1, Math.ceil(((work / this.#pace.work) * this.#pace.ms) / 1000))
+  }
+}
+
+type Seat = {
+  worker: Worker
+  job: Job | undefined
+}
+
+type Job = {
+  /** Password and salt are our copies. */
+  derivation: Derivation
+  /** Workers at most, and lanes that each of them interleaves. */
+  seats: number
+  width: number
+  resolve: (key: Buffer) => void
+  reject: (error: Error) => void
+  /** Absent until the first worker takes it up. */
+  assignment: Assignment | undefined
+  startedMs: number
+  workers: number
+  lanesMixed: number
+}
+
+function startThread(module: Romix.CompiledModule | undefined): Worker {
+  return new Worker(new URL('./worker.js', import.meta.url), {
+    workerData: module,
+    resourceLimits,
+    // The flags of the main program, and above all the modules it preloads, are not for this thread.
+    execArgv: [],
+  })
+}
+
+function job(options: Pick<Job, 'derivation' | 'seats' | 'width' | 'resolve' | 'reject'>): Job {
+  const { password, salt } = options.derivation
+  return {
+    ...options,
+    derivation: { ...options.derivation, password: Uint8Array.from(password), salt: Uint8Array.from(salt) },
+    assignment: undefined,
+    startedMs: 0,
+    workers: 0,
+    lanesMixed: 0,
+  }
+}
+
+/** Uses as many cores as there is memory for, and what memory is left to interleave lanes on each. */
+function shareOut(parameters: Parameters.Parameters, workers: number, laneMemoryBytes: number) {
+  const lanesInMemory = Math.max(1, Math.floor(laneMemoryBytes / Parameters.laneBytes(parameters)))
+  const seats = Math.min(workers, lanesInMemory, parameters.p)
+  const width = Math.min(Romix.maximumWidth, Math.floor(lanesInMemory / seats), Math.ceil(parameters.p / seats))
+  return { seats, width }
+}
+
+function wantsWorker(job: Job): boolean {
+  if (job.workers >= job.seats) return false
+  return job.assignment === undefined || Atomics.load(new Int32Array(job.assignment.nextLane), 0) < job.derivation.p
+}
+
+/** The first half of scrypt. Only done when a worker is free, so that a long queue holds no blocks. */
+function begin(job: Job): Assignment {
+  const { password, salt, n, r, p } = job.derivation
+  const blocks = new SharedArrayBuffer(Parameters.inputBytes(job.derivation))
+  const input = pbkdf2(password, salt, blocks.byteLength)
+  new Uint8Array(blocks).set(input)
+  input.fill(0)
+  job.startedMs = performance.now()
+  return { blocks, nextLane: new SharedArrayBuffer(4), n, r, p, width: job.width }
+}
+
+function wipe(job: Job): void {
+  job.derivation.password.fill(0)
+  job.derivation.salt.fill(0)
+  if (job.assignment !== undefined) new Uint8Array(job.assignment.blocks).fill(0)
+}
+
+function atLeastOne(name: string, value: number): number {
+  if (!Number.isSafeInteger(value) || value < 1)
+    throw new RangeError(`${name} must be a positive integer, not ${value}`)
+  return value
+}
+
+/** As scrypt uses it: PBKDF2-HMAC-SHA256 with one iteration. */
+function pbkdf2(password: Uint8Array, salt: Uint8Array, length: number): Buffer {
+  return pbkdf2Sync(password, salt, 1, length, 'sha256')
+}
+
+/** More derivations are pending than the queue may hold. */
+export class QueueFullError extends Error {
+  override readonly name = 'QueueFullError'
+  readonly retryAfterSeconds: number
+
+  constructor(retryAfterSeconds: number) {
+    super(`too many passwords are being derived at once; try again in ${retryAfterSeconds} s`)
+    this.retryAfterSeconds = retryAfterSeconds
+  }
+}
+
+/** The pool was closed before the derivation was done. */
+export class ClosedError extends Error {
+  override readonly name = 'ClosedError'
+
+  constructor() {
+    super('the key derivation is shut down')
+  }
+}
+
+/** A worker thread could not start, or ended in the middle of a derivation. */
+export class WorkerError extends Error {
+  override readonly name = 'WorkerError'
+
+  constructor(message: string, cause: unknown) {
+    super(message, { cause })
+  }
+}

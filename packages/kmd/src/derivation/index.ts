@@ -1,0 +1,2 @@
+export { CeilingError, ParametersError } from './Parameters.js'
+export { ClosedError, type Derivation, type Options, QueueFullError, ScryptPool, WorkerError } from './ScryptPool.js'

@@ -1,0 +1,58 @@
+import { getPriority, setPriority } from 'node:os'
+import { parentPort, workerData } from 'node:worker_threads'
+import * as Romix from './Romix.js'
+
+/** Lanes of one derivation. Every worker on it takes the next `width` lanes until none is left. */
+export type Assignment = {
+  blocks: SharedArrayBuffer
+  /** One Int32: the number of the next lane nobody has taken. */
+  nextLane: SharedArrayBuffer
+  n: number
+  r: number
+  p: number
+  width: number
+}
+
+/** How many lanes this worker has mixed, once none is left to take. */
+export type Finished = { lanes: number }
+
+/**
+ * Signing happens on the main thread. With as many workers as cores it would get half a core while a wallet is being
+ * unlocked; at this niceness it gets nine tenths, and an otherwise idle machine derives no slower.
+ */
+const niceness = 10
+
+/** Long enough for the next assignment to arrive, which overwrites the memory anyway. */
+const wipeDelayMs = 5
+
+lowerPriority()
+const romix = Romix.instantiate(workerData as Romix.CompiledModule)
+let wiping: NodeJS.Timeout | undefined
+
+parentPort!.on('message', (assignment: Assignment) => {
+  clearTimeout(wiping)
+  parentPort!.postMessage({ lanes: mixLanes(assignment) } satisfies Finished)
+  wiping = setTimeout(romix.wipe, wipeDelayMs)
+})
+
+function mixLanes({ blocks, nextLane, n, r, p, width }: Assignment): number {
+  const next = new Int32Array(nextLane)
+  let mixed = 0
+  for (;;) {
+    const first = Atomics.add(next, 0, width)
+    const lanes = Math.min(width, p - first)
+    if (lanes <= 0) return mixed
+    romix.mix({ blocks: new Uint8Array(blocks, first * 128 * r, lanes * 128 * r), n, r, width })
+    mixed += lanes
+  }
+}
+
+/** On Linux, and only there, "process 0" means the calling thread. */
+function lowerPriority(): void {
+  if (process.platform !== 'linux') return
+  try {
+    if (getPriority(0) < niceness) setPriority(0, niceness)
+  } catch {
+    // A sandbox may forbid it. Deriving at normal priority is as correct, only less polite.
+  }
+}

@@ -1,0 +1,43 @@
+/**
+ * Standard base64 with padding, as the reference reads it: line breaks inside are skipped, anything else that is not
+ * of the alphabet is refused. `Buffer.from(text, 'base64')` takes URL-safe, unpadded and damaged text, so it is only
+ * used after the check.
+ */
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
+
+const values = new Uint8Array(256).fill(0xff)
+for (let i = 0; i < alphabet.length; i++) values[alphabet.charCodeAt(i)] = i
+
+const padding = 0x3d
+
+/** The bytes, or undefined where the text is not base64. */
+export function decode(text: Buffer): Buffer | undefined {
+  const clean =
+    text.includes(0x0a) || text.includes(0x0d) ? text.filter((byte) => byte !== 0x0a && byte !== 0x0d) : text
+  const { length } = clean
+  if (length % 4 !== 0) return undefined
+  if (length === 0) return Buffer.alloc(0)
+  const pads = clean[length - 1] !== padding ? 0 : clean[length - 2] !== padding ? 1 : 2
+  const digits = length - pads
+  const out = Buffer.allocUnsafe((length / 4) * 3 - pads)
+  let group = 0
+  let at = 0
+  for (let i = 0; i < digits; i++) {
+    const value = values[clean[i]!]!
+    if (value === 0xff) return undefined
+    group = (group << 6) | value
+    if ((i & 3) === 3) {
+      out[at++] = group >>> 16
+      out[at++] = group >>> 8
+      out[at++] = group
+      group = 0
+    }
+  }
+  if (pads === 1) {
+    out[at++] = group >>> 10
+    out[at++] = group >>> 2
+  } else if (pads === 2) {
+    out[at++] = group >>> 4
+  }
+  return out
+}

@@ -1,0 +1,76 @@
+/** Who may talk to the daemon at all: the Host it was addressed by, the origin of the page that asks, the token. */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { isIP } from 'node:net'
+
+/**
+ * The name in a Host header, without its port. A page that has its own name resolve to 127.0.0.1 reaches the daemon
+ * past the browser's rules, but it cannot change the Host header: so only names that mean this machine are served.
+ */
+export function hostName(host: string): string {
+  const bracket = host.startsWith('[') ? host.indexOf(']') : -1
+  const name = bracket > 0 ? host.slice(1, bracket) : host.replace(/:[0-9]*$/, '')
+  return name.toLowerCase()
+}
+
+export function isLoopback(name: string): boolean {
+  if (name === 'localhost' || name.endsWith('.localhost')) return true
+  if (isIP(name) === 4) return name.startsWith('127.')
+  return name === '::1' || name === '0:0:0:0:0:0:0:1'
+}
+
+export function isHostAllowed(
+  host: string | undefined,
+  also: ReadonlySet<string>,
+  localAddress: string | undefined,
+): boolean {
+  if (host === undefined) return false
+  const name = hostName(host)
+  if (isLoopback(name) || also.has(name)) return true
+  // Reached by the number of the very interface the connection came in by: nobody's name was abused.
+  return localAddress !== undefined && name === localAddress.replace(/^::ffff:/, '')
+}
+
+export type CorsSettings = { allowedOrigins: readonly string[]; allowPrivateNetwork: boolean }
+
+/** Header names and values in turn, as the reference sends them: the origin is echoed, never a literal star. */
+export function corsHeaders(
+  settings: CorsSettings,
+  request: { method: string; origin: string | undefined; privateNetwork: string | undefined },
+): string[] {
+  const headers: string[] = []
+  const { origin } = request
+  if (origin !== undefined && origin !== '' && settings.allowedOrigins.some((o) => o === '*' || o === origin)) {
+    headers.push(
+      'Access-Control-Allow-Origin',
+      origin,
+      'Access-Control-Allow-Headers',
+      'X-KMD-API-Token, Content-Type',
+      'Access-Control-Allow-Methods',
+      'GET, POST, DELETE, OPTIONS',
+    )
+  }
+  if (settings.allowPrivateNetwork && request.method === 'OPTIONS' && request.privateNetwork === 'true') {
+    headers.push('Access-Control-Allow-Private-Network', 'true')
+  }
+  return headers
+}
+
+/** Compares digests, so that neither the time nor the length of a guess tells anything. */
+export class TokenCheck {
+  #digest: Buffer
+  constructor(token: string) {
+    this.#digest = digest(token)
+  }
+
+  replace(token: string): void {
+    this.#digest = digest(token)
+  }
+
+  matches(presented: string | undefined): boolean {
+    return presented !== undefined && timingSafeEqual(digest(presented), this.#digest)
+  }
+}
+
+function digest(token: string): Buffer {
+  return createHash('sha256').update(token, 'latin1').digest()
+}

@@ -1,0 +1,139 @@
+/**
+ * The two forms of an answer. `reference` is what the Go daemon sends, byte for byte: sorted members, two spaces,
+ * base64, nothing that is empty. `documented` is what its documentation says: integers for bytes, `error` and
+ * `message` always there.
+ */
+import type { KmdError } from '../Errors.js'
+import * as Utf8 from './Utf8.js'
+
+export type Wire = 'documented' | 'reference'
+
+export const wires: readonly Wire[] = ['documented', 'reference']
+
+/** What a member of an answer holds. `key` bytes are integers on the documented wire, `base64` bytes never are. */
+export type Shape =
+  | { type: 'string' }
+  | { type: 'text' }
+  | { type: 'bool' }
+  | { type: 'uint'; format: 'uint8' | 'uint32' | 'int64' }
+  | { type: 'base64' }
+  | { type: 'key'; name: string }
+  | { type: 'list'; of: Shape }
+  | { type: 'object'; name: string; members: readonly Member[] }
+
+export type Member = { name: string; shape: Shape; about?: string }
+
+export type OutputOf<S extends Shape> = S extends { type: 'string' }
+  ? string
+  : S extends { type: 'text' | 'base64' | 'key' }
+    ? Uint8Array
+    : S extends { type: 'bool' }
+      ? boolean
+      : S extends { type: 'uint' }
+        ? number
+        : S extends { type: 'list'; of: infer E extends Shape }
+          ? readonly OutputOf<E>[]
+          : S extends { type: 'object'; members: infer M extends readonly Member[] }
+            ? MembersOf<M>
+            : never
+
+export type MembersOf<M extends readonly Member[]> = { [E in M[number] as E['name']]: OutputOf<E['shape']> }
+
+/** The body of a successful answer. */
+export function write<const M extends readonly Member[]>(wire: Wire, members: M, output: MembersOf<M>): Buffer {
+  const values = output as Record<string, unknown>
+  return Buffer.from(wire === 'reference' ? writeReference(members, values) : writeDocumented(members, values))
+}
+
+/** The body of a failure. */
+export function writeError(wire: Wire, error: KmdError): Buffer {
+  const message = quoteText(error.message)
+  return Buffer.from(
+    wire === 'reference' ? `{\n  "error": true,\n  "message": ${message}\n}` : `{"error":true,"message":${message}}`,
+  )
+}
+
+function writeDocumented(members: readonly Member[], values: Record<string, unknown>): string {
+  let text = '{"error":false,"message":""'
+  for (const member of members) text += `,"${member.name}":${compact(member.shape, values[member.name])}`
+  return `${text}}`
+}
+
+function compact(shape: Shape, value: unknown): string {
+  switch (shape.type) {
+    case 'key':
+      return `[${Array.from(value as Uint8Array).join(',')}]`
+    case 'list':
+      return `[${(value as unknown[]).map((element) => compact(shape.of, element)).join(',')}]`
+    case 'object': {
+      const values = value as Record<string, unknown>
+      return `{${shape.members.map((m) => `"${m.name}":${compact(m.shape, values[m.name])}`).join(',')}}`
+    }
+    default:
+      return scalar(shape, value)
+  }
+}
+
+/** Only the outermost object leaves out what is empty. */
+function writeReference(members: readonly Member[], values: Record<string, unknown>): string {
+  const present = members.filter((member) => !isEmpty(values[member.name]))
+  return pretty(present, values, '')
+}
+
+function isEmpty(value: unknown): boolean {
+  if (value instanceof Uint8Array) return value.every((byte) => byte === 0)
+  if (Array.isArray(value)) return value.length === 0
+  return value === undefined || value === false || value === 0 || value === ''
+}
+
+function pretty(members: readonly Member[], values: Record<string, unknown>, indent: string): string {
+  if (members.length === 0) return '{}'
+  const inner = `${indent}  `
+  const sorted = members.length === 1 ? members : [...members].sort((a, b) => (a.name < b.name ? -1 : 1))
+  const lines = sorted.map(
+    (member) => `${inner}"${member.name}": ${prettyValue(member.shape, values[member.name], inner)}`,
+  )
+  return `{\n${lines.join(',\n')}\n${indent}}`
+}
+
+function prettyValue(shape: Shape, value: unknown, indent: string): string {
+  switch (shape.type) {
+    case 'key':
+      return scalar({ type: 'base64' }, value)
+    case 'list': {
+      const elements = value as unknown[]
+      if (elements.length === 0) return '[]'
+      const inner = `${indent}  `
+      const lines = elements.map((element) => inner + prettyValue(shape.of, element, inner))
+      return `[\n${lines.join(',\n')}\n${indent}]`
+    }
+    case 'object':
+      return pretty(shape.members, value as Record<string, unknown>, indent)
+    default:
+      return scalar(shape, value)
+  }
+}
+
+function scalar(shape: { type: 'string' | 'text' | 'bool' | 'uint' | 'base64' }, value: unknown): string {
+  switch (shape.type) {
+    case 'base64': {
+      const bytes = value as Uint8Array
+      return `"${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')}"`
+    }
+    case 'text':
+      return quoteText(Utf8.decode(value as Uint8Array))
+    case 'string':
+      return quoteText(value as string)
+    default:
+      return String(value)
+  }
+}
+
+/** JSON's escapes as the Go daemon writes them: also the two line separators, and a mark for bytes that are no text. */
+function quoteText(text: string): string {
+  const quoted = text
+    .split(Utf8.invalid)
+    .map((part) => JSON.stringify(part).slice(1, -1))
+    .join('\\ufffd')
+  return `"${quoted.replaceAll('\u2028', '\\u2028').replaceAll('\u2029', '\\u2029')}"`
+}

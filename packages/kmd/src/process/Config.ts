@@ -1,0 +1,158 @@
+/**
+ * kmd_config.json, read by the rules of the Go daemon: names in any case, unknown names ignored, null for the default,
+ * anything of the wrong type refused. `wire` and `allowed_hosts` are ours; the Go daemon passes over them.
+ */
+import { isAbsolute, join } from 'node:path'
+import { type Wire, wires } from '../http/Wire.js'
+
+export type Config = {
+  walletsDir: string
+  allowUnsafeScrypt: boolean
+  scrypt: { n: number; r: number; p: number }
+  disableLedger: boolean
+  sessionLifetimeSecs: number
+  address: string
+  allowedOrigins: readonly string[]
+  allowHeaderPna: boolean
+  wire: Wire | undefined
+  allowedHosts: readonly string[]
+}
+
+export const defaults: Config = {
+  walletsDir: '',
+  allowUnsafeScrypt: false,
+  scrypt: { n: 65536, r: 1, p: 32 },
+  disableLedger: false,
+  sessionLifetimeSecs: 60,
+  address: '',
+  allowedOrigins: [],
+  allowHeaderPna: false,
+  wire: undefined,
+  allowedHosts: [],
+}
+
+/** What the example file holds: every setting of the reference, in its order. */
+export function example(): string {
+  const settings = {
+    drivers: {
+      sqlite: {
+        wallets_dir: '',
+        allow_unsafe_scrypt: false,
+        scrypt: { scrypt_n: defaults.scrypt.n, scrypt_r: defaults.scrypt.r, scrypt_p: defaults.scrypt.p },
+      },
+      ledger: { disable: false },
+    },
+    session_lifetime_secs: defaults.sessionLifetimeSecs,
+    address: '',
+    allowed_origins: null,
+    allow_header_pna: false,
+  }
+  return `${JSON.stringify(settings, null, '\t')}\n`
+}
+
+export function parse(text: string): Config {
+  let json: unknown
+  try {
+    json = JSON.parse(text)
+  } catch (error) {
+    throw new ConfigError(`kmd_config.json is not JSON: ${(error as Error).message}`)
+  }
+  const root = new Section(json, '')
+  const drivers = root.section('drivers')
+  const sqlite = drivers.section('sqlite')
+  const scrypt = sqlite.section('scrypt')
+  return {
+    walletsDir: sqlite.text('wallets_dir') ?? defaults.walletsDir,
+    allowUnsafeScrypt: sqlite.bool('allow_unsafe_scrypt') ?? defaults.allowUnsafeScrypt,
+    scrypt: {
+      n: scrypt.integer('scrypt_n') ?? defaults.scrypt.n,
+      r: scrypt.integer('scrypt_r') ?? defaults.scrypt.r,
+      p: scrypt.integer('scrypt_p') ?? defaults.scrypt.p,
+    },
+    disableLedger: drivers.section('ledger').bool('disable') ?? defaults.disableLedger,
+    sessionLifetimeSecs: root.unsigned('session_lifetime_secs') ?? defaults.sessionLifetimeSecs,
+    address: root.text('address') ?? defaults.address,
+    allowedOrigins: root.texts('allowed_origins') ?? defaults.allowedOrigins,
+    allowHeaderPna: root.bool('allow_header_pna') ?? defaults.allowHeaderPna,
+    wire: readWire(root.text('wire')),
+    allowedHosts: root.texts('allowed_hosts') ?? defaults.allowedHosts,
+  }
+}
+
+/** The checks that the reference makes before it starts. */
+export function validate(config: Config): void {
+  const { n, r, p } = config.scrypt
+  if (!config.allowUnsafeScrypt) {
+    if (n < 32768) throw new ConfigError('slow scrypt N must be at least 32768')
+    if (r < 1) throw new ConfigError('slow scrypt R must be at least 1')
+    if (p < 32) throw new ConfigError('slow scrypt P must be at least 32')
+  }
+  if (config.walletsDir !== '' && !isAbsolute(config.walletsDir)) {
+    throw new ConfigError('sqlite wallets path must be absolute path')
+  }
+}
+
+export function walletsDirectory(config: Config, dataDir: string): string {
+  return config.walletsDir === '' ? join(dataDir, 'sqlite_wallets') : config.walletsDir
+}
+
+function readWire(value: string | undefined): Wire | undefined {
+  if (value === undefined || value === '') return undefined
+  const wire = wires.find((known) => known === value)
+  if (wire === undefined) throw new ConfigError(`wire must be one of ${wires.join(', ')}`)
+  return wire
+}
+
+/** An object of the file, whose members are found in any case. */
+class Section {
+  readonly #members = new Map<string, unknown>()
+  readonly #path: string
+
+  constructor(json: unknown, path: string) {
+    this.#path = path
+    if (json === null || json === undefined) return
+    if (typeof json !== 'object' || Array.isArray(json))
+      throw new ConfigError(`${path || 'kmd_config.json'} must be an object`)
+    for (const [name, value] of Object.entries(json)) this.#members.set(name.toLowerCase(), value)
+  }
+
+  section(name: string): Section {
+    return new Section(this.#members.get(name), this.#path === '' ? name : `${this.#path}.${name}`)
+  }
+
+  text(name: string): string | undefined {
+    return this.#value(name, 'a text', (value) => typeof value === 'string')
+  }
+
+  bool(name: string): boolean | undefined {
+    return this.#value(name, 'true or false', (value) => typeof value === 'boolean')
+  }
+
+  integer(name: string): number | undefined {
+    return this.#value(name, 'an integer', (value) => Number.isSafeInteger(value))
+  }
+
+  unsigned(name: string): number | undefined {
+    return this.#value(
+      name,
+      'an integer of at least 0',
+      (value) => Number.isSafeInteger(value) && (value as number) >= 0,
+    )
+  }
+
+  texts(name: string): string[] | undefined {
+    const isTexts = (value: unknown) => Array.isArray(value) && value.every((element) => typeof element === 'string')
+    return this.#value(name, 'a list of texts', isTexts)
+  }
+
+  #value<T>(name: string, what: string, isRight: (value: unknown) => boolean): T | undefined {
+    const value = this.#members.get(name)
+    if (value === undefined || value === null) return undefined
+    if (!isRight(value)) throw new ConfigError(`${this.#path === '' ? name : `${this.#path}.${name}`} must be ${what}`)
+    return value as T
+  }
+}
+
+export class ConfigError extends Error {
+  override name = 'ConfigError'
+}

@@ -1,0 +1,33 @@
+/** The `address` setting: where to listen. */
+import { isIP } from 'node:net'
+import { isLoopback } from '../http/Doors.js'
+
+export type ListenAddress = { host: string; port: number; isLoopback: boolean }
+
+export const defaultPort = 7833
+
+/**
+ * `host:port`. A blank host is the loopback interface: the daemon leaves it only when an address says so. The
+ * wildcard of either family listens on both, as it does in Go.
+ */
+export function parse(address: string): ListenAddress {
+  const match = /^(?:\[([^\]]*)\]|([^:]*)):([0-9]{1,5})$/.exec(address)
+  if (match === null) {
+    const fault = /:[^\]]*$/.test(address) ? 'bad host or port' : 'missing port in address'
+    throw new AddressError(`listen tcp: address ${address}: ${fault}`)
+  }
+  const port = Number(match[3])
+  if (port > 65535) throw new AddressError(`listen tcp: address ${address}: invalid port`)
+  const written = (match[1] ?? match[2] ?? '').toLowerCase()
+  const host = written === '' || written === 'localhost' ? '127.0.0.1' : written === '0.0.0.0' ? '::' : written
+  return { host, port, isLoopback: isLoopback(host) }
+}
+
+/** As in kmd.net. */
+export function format(host: string, port: number): string {
+  return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`
+}
+
+export class AddressError extends Error {
+  override name = 'AddressError'
+}

@@ -1,0 +1,24 @@
+/** kmd.log: one line an event, in the form of the Go daemon's. Nothing secret is ever passed to it. */
+import { closeSync, openSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+
+export const fileName = 'kmd.log'
+
+export type Level = 'info' | 'warning' | 'error'
+
+export class Log {
+  readonly #descriptor: number
+
+  constructor(dataDir: string) {
+    this.#descriptor = openSync(join(dataDir, fileName), 'a', 0o640)
+  }
+
+  write(level: Level, message: string): void {
+    const time = new Date().toISOString().replace(/\.(\d{3})Z$/, '.$1000 +0000')
+    writeSync(this.#descriptor, `time="${time}" level=${level} msg=${JSON.stringify(message)}\n`)
+  }
+
+  close(): void {
+    closeSync(this.#descriptor)
+  }
+}

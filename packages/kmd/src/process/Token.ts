@@ -1,0 +1,65 @@
+/** The API token: the first line of kmd.token, 64 to 256 bytes. */
+import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import * as Secret from '../wallet/Secret.js'
+
+export const fileName = 'kmd.token'
+
+const shortest = 64
+const longest = 256
+
+export function path(dataDir: string): string {
+  return join(dataDir, fileName)
+}
+
+/** The stored token, or a new one where there is none: a missing, unreadable or blank file. */
+export function readOrCreate(dataDir: string): string {
+  return read(dataDir) ?? write(dataDir, generate())
+}
+
+/** The stored token; undefined where there is none. */
+export function read(dataDir: string): string | undefined {
+  let text: string
+  try {
+    // One character a byte: the token is compared with the bytes of a header.
+    text = readFileSync(path(dataDir), 'latin1')
+  } catch {
+    return undefined
+  }
+  const [line = ''] = text.split('\n', 1)
+  if (line === '') return undefined
+  validate(line)
+  return line
+}
+
+/** Replaces the token. A daemon that runs takes the new one and refuses the old. */
+export function rotate(dataDir: string): string {
+  return write(dataDir, generate())
+}
+
+/** Tells a file from the one that was there before. */
+export function identity(dataDir: string): string {
+  const status = statSync(path(dataDir), { throwIfNoEntry: false, bigint: true })
+  return status === undefined ? '' : `${status.ino}:${status.mtimeNs}:${status.size}`
+}
+
+function generate(): string {
+  return Secret.randomBytes(32).toString('hex')
+}
+
+/** Through a second file, so that nobody ever reads half a token; readable by its owner alone. */
+function write(dataDir: string, token: string): string {
+  const temporary = `${path(dataDir)}.new`
+  writeFileSync(temporary, token, { mode: 0o600 })
+  renameSync(temporary, path(dataDir))
+  return token
+}
+
+function validate(token: string): void {
+  if (token.length < shortest) throw new TokenError('provided APIToken too short. Must be >= 64 characters')
+  if (token.length > longest) throw new TokenError('provided APIToken too long. Must be <= 256 characters')
+}
+
+export class TokenError extends Error {
+  override name = 'TokenError'
+}

@@ -1,0 +1,12 @@
+// sodium-native ships no types; these are the few functions this package calls.
+declare module 'sodium-native' {
+  const sodium: {
+    crypto_secretbox_easy(box: Uint8Array, message: Uint8Array, nonce: Uint8Array, key: Uint8Array): void
+    crypto_secretbox_open_easy(message: Uint8Array, box: Uint8Array, nonce: Uint8Array, key: Uint8Array): boolean
+    randombytes_buf(buffer: Uint8Array): void
+    sodium_malloc(size: number): Buffer
+    sodium_free(buffer: Uint8Array): void
+    sodium_memzero(buffer: Uint8Array): void
+  }
+  export = sodium
+}

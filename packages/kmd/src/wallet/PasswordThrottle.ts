@@ -1,0 +1,177 @@
+/**
+ * What a wrong password costs. The first few are free, because people mistype; after that each one doubles the wait
+ * before the next password is looked at. Counted per wallet, kept in a file so that a restart wipes nothing out, and
+ * the same for a wallet's handle as for unlocking it.
+ *
+ * Two counts, because one is easily defeated. `streak` is ended by a right password. `level` is not, and sinks by one
+ * a minute: otherwise whoever guesses while an honest program signs would have his streak ended for him.
+ */
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { KmdError } from '../Errors.js'
+
+export type ThrottleOptions = {
+  /** Where counts are kept; in memory only when left out. */
+  file?: string
+  /** The time of day: the counts outlive the process. */
+  now?: () => number
+  sleep?: (ms: number) => Promise<void>
+}
+
+type Count = { streak: number; level: number; lastFailureMs: number }
+type Wallet = Count & { waiting: number; running: number; turn: Promise<void> }
+
+const freeStreak = 3
+const freeLevel = 30
+const levelStepMs = 60_000
+const firstWaitMs = 250
+const longestWaitMs = 300_000
+/** Up to here an answer is held back; beyond it the caller is told to come again. */
+const longestHoldMs = 10_000
+const mostWaiting = 32
+const mostAtOnce = 16
+const mostWallets = 10_000
+
+export class PasswordThrottle {
+  readonly #wallets = new Map<string, Wallet>()
+  readonly #file: string | undefined
+  readonly #now: () => number
+  readonly #sleep: (ms: number) => Promise<void>
+
+  constructor(options: ThrottleOptions = {}) {
+    this.#file = options.file
+    this.#now = options.now ?? Date.now
+    this.#sleep = options.sleep ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms)))
+    this.#load()
+  }
+
+  /** Whether a password for this wallet may be looked at right now, without queueing: the usual case. */
+  isOpen(wallet: string): boolean {
+    const count = this.#wallets.get(wallet)
+    return count === undefined || (count.running === 0 && count.waiting === 0 && this.#waitMs(count) === 0)
+  }
+
+  /** For a check that is done at once, after `isOpen`. */
+  record(wallet: string, isRight: boolean): void {
+    if (isRight) this.#succeed(wallet)
+    else this.#fail(wallet)
+  }
+
+  /** Runs a check, when it may run. It fails with `wrongPassword` when the password was wrong. */
+  async attempt<T>(wallet: string, check: () => T | Promise<T>): Promise<T> {
+    const state = this.#enter(wallet)
+    const mustQueue = this.#waitMs(state) > 0 || state.running >= mostAtOnce || state.streak >= freeStreak
+    const done = mustQueue ? await this.#queue(state) : undefined
+    state.running++
+    try {
+      const result = await check()
+      this.#succeed(wallet)
+      return result
+    } catch (error) {
+      if (error instanceof KmdError && error.code === 'wrongPassword') this.#fail(wallet)
+      throw error
+    } finally {
+      state.running--
+      done?.()
+      this.#leave(wallet, state)
+    }
+  }
+
+  /** One at a time from here on: several guesses must not share one wait. */
+  async #queue(state: Wallet): Promise<() => void> {
+    const waitMs = this.#waitMs(state)
+    if (waitMs > longestHoldMs || state.waiting >= mostWaiting) {
+      throw new KmdError('tooManyWrongPasswords', { retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) })
+    }
+    state.waiting++
+    const before = state.turn
+    let done = (): void => {}
+    state.turn = new Promise((resolve) => {
+      done = resolve
+    })
+    await before
+    try {
+      const left = this.#waitMs(state)
+      if (left > longestHoldMs) {
+        throw new KmdError('tooManyWrongPasswords', { retryAfterSeconds: Math.ceil(left / 1000) })
+      }
+      if (left > 0) await this.#sleep(left)
+    } catch (error) {
+      done()
+      throw error
+    } finally {
+      state.waiting--
+    }
+    return done
+  }
+
+  #waitMs(count: Count): number {
+    const steps = Math.max(count.streak - freeStreak, Math.floor(this.#level(count)) - freeLevel)
+    if (steps < 0) return 0
+    return Math.max(0, Math.min(longestWaitMs, firstWaitMs * 2 ** steps) - this.#elapsedMs(count))
+  }
+
+  #level(count: Count): number {
+    return Math.max(0, count.level - this.#elapsedMs(count) / levelStepMs)
+  }
+
+  /** Never negative: a clock that was set back must not lock a wallet for longer than its wait. */
+  #elapsedMs(count: Count): number {
+    return Math.max(0, this.#now() - count.lastFailureMs)
+  }
+
+  #enter(wallet: string): Wallet {
+    let state = this.#wallets.get(wallet)
+    if (state === undefined) {
+      state = { streak: 0, level: 0, lastFailureMs: 0, waiting: 0, running: 0, turn: Promise.resolve() }
+      this.#wallets.set(wallet, state)
+    }
+    return state
+  }
+
+  #leave(wallet: string, state: Wallet): void {
+    const idle = state.waiting === 0 && state.running === 0
+    if (idle && state.streak === 0 && this.#level(state) === 0) this.#wallets.delete(wallet)
+  }
+
+  #fail(wallet: string): void {
+    const state = this.#enter(wallet)
+    state.level = this.#level(state) + 1
+    state.streak++
+    state.lastFailureMs = this.#now()
+    this.#save()
+  }
+
+  #succeed(wallet: string): void {
+    const state = this.#wallets.get(wallet)
+    if (state === undefined || state.streak === 0) return
+    state.streak = 0
+    this.#save()
+  }
+
+  #load(): void {
+    if (this.#file === undefined) return
+    try {
+      const stored = JSON.parse(readFileSync(this.#file, 'utf8')) as Record<string, Partial<Count>>
+      for (const [wallet, count] of Object.entries(stored).slice(0, mostWallets)) {
+        const { streak, level, lastFailureMs } = count
+        if (![streak, level, lastFailureMs].every((value) => typeof value === 'number' && value >= 0)) continue
+        Object.assign(this.#enter(wallet), { streak, level, lastFailureMs: Math.min(lastFailureMs!, this.#now()) })
+      }
+    } catch (error) {
+      // A file that is not there is the usual case. A damaged one is no reason to keep anybody from his keys.
+      if ((error as NodeJS.ErrnoException).code === 'EACCES') throw error
+    }
+  }
+
+  #save(): void {
+    if (this.#file === undefined) return
+    const kept: Record<string, Count> = {}
+    for (const [wallet, state] of this.#wallets) {
+      const { streak, level, lastFailureMs } = state
+      if (streak > 0 || this.#level(state) > 0) kept[wallet] = { streak, level, lastFailureMs }
+    }
+    const temporary = `${this.#file}.new`
+    writeFileSync(temporary, JSON.stringify(kept), { mode: 0o600 })
+    renameSync(temporary, this.#file)
+  }
+}

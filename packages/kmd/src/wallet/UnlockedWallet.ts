@@ -1,0 +1,191 @@
+/**
+ * A wallet whose password was given: its secrets, in protected memory until `lock`, and what can be done with them.
+ * Every method is one complete operation on the wallet's file, done when it returns.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { Ed25519, KeyDerivation, Msgpack, Multisig } from '@latchkey/algorand'
+import { KmdError } from '../Errors.js'
+import * as Blob from './Blob.js'
+import * as Secret from './Secret.js'
+import type { WalletFile } from './WalletFile.js'
+import type { WalletFiles } from './WalletFiles.js'
+
+export type Secrets = { masterKey: Uint8Array; masterDerivationKey: Uint8Array; password: Uint8Array }
+
+export class UnlockedWallet {
+  readonly id: Buffer
+  readonly path: string
+  readonly #files: WalletFiles
+  /** Master key, master derivation key, salt, hash of salt and password: 32 bytes each. */
+  readonly #secrets = Secret.allocate(128)
+  readonly #masterKey = this.#secrets.subarray(0, 32)
+  readonly #masterDerivationKey = this.#secrets.subarray(32, 64)
+  readonly #salt = this.#secrets.subarray(64, 96)
+  readonly #passwordHash = this.#secrets.subarray(96, 128)
+  #locked = false
+
+  constructor(options: { id: Buffer; path: string; files: WalletFiles; secrets: Secrets }) {
+    this.id = options.id
+    this.path = options.path
+    this.#files = options.files
+    this.#masterKey.set(options.secrets.masterKey)
+    this.#masterDerivationKey.set(options.secrets.masterDerivationKey)
+    this.#salt.set(Secret.randomBytes(32))
+    this.#passwordHash.set(hashPassword(this.#salt, options.secrets.password))
+  }
+
+  /** Wipes the secrets; the wallet cannot be used afterwards. */
+  lock(): void {
+    if (this.#locked) return
+    this.#locked = true
+    Secret.free(this.#secrets)
+  }
+
+  /** Against a salted hash made at unlocking: the slow derivation was paid then. */
+  isPassword(password: Uint8Array): boolean {
+    this.#requireUnlocked()
+    return timingSafeEqual(hashPassword(this.#salt, password), this.#passwordHash)
+  }
+
+  name(): Buffer {
+    return this.#file().metadata().name
+  }
+
+  masterDerivationKey(): Buffer {
+    this.#requireUnlocked()
+    return Buffer.from(this.#masterDerivationKey)
+  }
+
+  addresses(): Uint8Array[] {
+    return this.#file().addresses()
+  }
+
+  /** The next key of the sequence. An index whose key was imported already is passed over, as the reference does. */
+  generateKey(): Uint8Array {
+    const file = this.#file()
+    return file.generateKey((stored) => {
+      let index = Blob.open('max_key_idx', stored, this.#masterKey, (value) => new Msgpack.Reader(value).uint())
+      for (;;) {
+        index += 1n
+        if (index > maxKeyIndex) throw new KmdError('tooManyKeys')
+        const seed = KeyDerivation.seed(this.#masterDerivationKey, index)
+        const { address, secretKey } = this.#sealSeed(seed)
+        if (file.hasKey(address)) continue
+        const max = Blob.seal('max_key_idx', new Msgpack.Writer().uint(index).bytes(), this.#masterKey)
+        return { address, secretKey, index, maxKeyIndex: max }
+      }
+    })
+  }
+
+  importKey(seed: Uint8Array): Uint8Array {
+    const { address, secretKey } = this.#sealSeed(seed)
+    this.#file().insertKey(address, secretKey)
+    return address
+  }
+
+  exportKey(address: Uint8Array): Buffer {
+    return this.#withSecretKey(address, (secretKey) => Buffer.from(secretKey))
+  }
+
+  deleteKey(address: Uint8Array): void {
+    this.#file().deleteKey(address)
+  }
+
+  sign(address: Uint8Array, message: Uint8Array): Uint8Array {
+    return this.#withSecretKey(address, (secretKey) => Ed25519.sign(message, secretKey))
+  }
+
+  multisigAddresses(): Uint8Array[] {
+    return this.#file().multisigAddresses()
+  }
+
+  importMultisig(preimage: Multisig.Multisig): Uint8Array {
+    const address = Multisig.address(preimage)
+    const keys = new Msgpack.Writer().arrayHeader(preimage.publicKeys.length)
+    for (const key of preimage.publicKeys) keys.bin(key)
+    this.#file().insertPreimage(address, {
+      version: preimage.version,
+      threshold: preimage.threshold,
+      publicKeys: keys.bytes(),
+    })
+    return address
+  }
+
+  /** The stored preimage. It is stored in the clear, so it is believed only if it hashes to its address. */
+  multisig(address: Uint8Array): Multisig.Multisig {
+    const stored = this.#file().preimage(address)
+    if (stored === undefined) throw new KmdError('multisigNotFound')
+    const { version, threshold } = stored
+    const preimage = { version, threshold, publicKeys: readPublicKeys(stored.publicKeys) }
+    if (!Buffer.from(Multisig.address(preimage)).equals(address)) throw new KmdError('keyMismatch')
+    return preimage
+  }
+
+  deleteMultisig(address: Uint8Array): void {
+    this.#file().deletePreimage(address)
+  }
+
+  #requireUnlocked(): void {
+    // Freed memory must never be read; a handle that was released while a request waited ends here.
+    if (this.#locked) throw new KmdError('handleUnknown')
+  }
+
+  #file(): WalletFile {
+    this.#requireUnlocked()
+    return this.#files.getWallet(this.path, this.id)
+  }
+
+  #sealSeed(seed: Uint8Array): { address: Uint8Array; secretKey: Uint8Array } {
+    this.#requireUnlocked()
+    const pair = Ed25519.keyPairFromSeed(seed)
+    const encoded = Buffer.allocUnsafeSlow(encodedKeyLength)
+    new Msgpack.Writer(encoded).bin(pair.secretKey)
+    const secretKey = Blob.seal('secret_key', encoded, this.#masterKey)
+    Secret.wipe(seed, pair.secretKey, encoded)
+    return { address: pair.publicKey, secretKey }
+  }
+
+  #withSecretKey<T>(address: Uint8Array, use: (secretKey: Uint8Array) => T): T {
+    if (address.length !== Ed25519.publicKeyLength) throw new KmdError('keyNotFound')
+    const stored = this.#file().secretKey(address)
+    if (stored === undefined) throw new KmdError('keyNotFound')
+    return Blob.open('secret_key', stored, this.#masterKey, (encoded) => {
+      const secretKey = readSecretKey(encoded)
+      if (!timingSafeEqual(secretKey.subarray(32), address)) throw new KmdError('keyMismatch')
+      return use(secretKey)
+    })
+  }
+}
+
+const maxKeyIndex = 2n ** 63n - 1n
+/** Two bytes of msgpack header before the 64 of the key. */
+const encodedKeyLength = 66
+
+function hashPassword(salt: Uint8Array, password: Uint8Array): Buffer {
+  return createHash('sha512-256').update(salt).update(password).digest()
+}
+
+function readSecretKey(encoded: Uint8Array): Uint8Array {
+  const secretKey = damagedIfUnreadable(() => new Msgpack.Reader(encoded).bin())
+  if (secretKey.length !== Ed25519.secretKeyLength) throw new KmdError('keyMismatch')
+  return secretKey
+}
+
+function readPublicKeys(encoded: Uint8Array): Uint8Array[] {
+  return damagedIfUnreadable(() => {
+    const reader = new Msgpack.Reader(encoded)
+    const keys: Uint8Array[] = []
+    for (let left = reader.arrayHeader(); left > 0; left--) keys.push(reader.bin())
+    if (keys.some((key) => key.length !== Ed25519.publicKeyLength)) throw new KmdError('damagedBlob')
+    return keys
+  })
+}
+
+function damagedIfUnreadable<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof Msgpack.DecodeError) throw new KmdError('damagedBlob', { cause: error })
+    throw error
+  }
+}

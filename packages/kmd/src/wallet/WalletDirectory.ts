@@ -1,0 +1,250 @@
+/**
+ * An index of the wallets directory: id and name of every wallet in it, without opening every file each time.
+ *
+ * The operating system's change notices name what to look at again. They are trusted for two seconds: after that, a
+ * look goes over the whole directory (names, sizes and times, not contents), because notices can be lost, and are
+ * not to be had on every file system.
+ */
+import { type FSWatcher, watch } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { KmdError } from '../Errors.js'
+import * as Sqlite from './Sqlite.js'
+import { driverName, driverVersion } from './WalletFile.js'
+
+/** `id` and `name` are bytes. `key` is the id as a JavaScript string, one character a byte. */
+export type Entry = { file: string; path: string; key: string; id: Buffer; name: Buffer }
+
+type Known = { signature: string; entry: Entry | undefined; locked: boolean }
+
+const trustMs = 2_000
+const lockWaitMs = 5_000
+const lockPollMs = 50
+const filesPerTurn = 32
+
+export class WalletDirectory {
+  readonly #directory: string
+  readonly #known = new Map<string, Known>()
+  readonly #changed = new Set<string>()
+  readonly #reader = new MetadataReader()
+  #watcher: FSWatcher | undefined
+  #identity: string | undefined
+  #lastScan = Number.NEGATIVE_INFINITY
+  #entries: readonly Entry[] = []
+  #sorted = false
+  #refreshing: Promise<void> | undefined
+
+  constructor(directory: string) {
+    this.#directory = directory
+    this.#watch()
+  }
+
+  /** All wallets, in the order of their file names. The same array as before, where nothing changed. */
+  async entries(): Promise<readonly Entry[]> {
+    await this.#refresh()
+    if (!this.#sorted) {
+      const found = [...this.#known.values()].flatMap(({ entry }) => entry ?? [])
+      this.#entries = found.sort((a, b) => Buffer.compare(Buffer.from(a.file), Buffer.from(b.file)))
+      this.#sorted = true
+    }
+    return this.#entries
+  }
+
+  /** The one wallet with this id. Two files with one id are an accident that nobody should be signing with. */
+  async find(key: string): Promise<Entry> {
+    const matches = (await this.entries()).filter((entry) => entry.key === key)
+    if (matches.length > 1) throw new KmdError('walletIdAmbiguous')
+    return matches[0] ?? fail('walletNotFound')
+  }
+
+  async hasName(name: Buffer): Promise<boolean> {
+    return (await this.entries()).some((entry) => entry.name.equals(name))
+  }
+
+  /** For changes of our own, which must show in the very next answer. */
+  touch(file: string): void {
+    this.#changed.add(file)
+  }
+
+  close(): void {
+    this.#watcher?.close()
+    this.#reader.close()
+  }
+
+  /** Without notices (some network file systems) every look goes over the whole directory. */
+  #watch(): void {
+    this.#watcher?.close()
+    this.#watcher = undefined
+    try {
+      const watcher = watch(this.#directory, { persistent: false }, (_event, file) => this.#notice(file))
+      watcher.on('error', () => {
+        watcher.close()
+        if (this.#watcher === watcher) this.#watcher = undefined
+      })
+      this.#watcher = watcher
+    } catch {
+      // Then there are none.
+    }
+  }
+
+  #notice(file: string | null): void {
+    // A journal beside a database tells of a change in the database.
+    const database = file?.replace(/-journal$/, '')
+    if (database?.endsWith('.db')) this.#changed.add(database)
+    else this.#distrust()
+  }
+
+  #distrust(): void {
+    this.#lastScan = Number.NEGATIVE_INFINITY
+  }
+
+  async #refresh(): Promise<void> {
+    // Notices that came in before the request did are handled in this turn of the event loop; let it end.
+    await new Promise((resolve) => setImmediate(resolve))
+    if (this.#watcher === undefined) {
+      await this.#refreshing
+      this.#distrust()
+    }
+    while (this.#changed.size > 0 || this.#mustScan()) {
+      this.#refreshing ??= this.#update().finally(() => {
+        this.#refreshing = undefined
+      })
+      await this.#refreshing
+    }
+  }
+
+  #mustScan(): boolean {
+    return performance.now() - this.#lastScan > trustMs
+  }
+
+  async #update(): Promise<void> {
+    const changed = [...this.#changed]
+    this.#changed.clear()
+    if (this.#mustScan()) await this.#scan()
+    else await this.#lookAt(changed)
+  }
+
+  async #scan(): Promise<void> {
+    const startedAt = performance.now()
+    const present = await this.#list()
+    await this.#watchAgainIfReplaced()
+    for (const file of this.#known.keys()) if (!present.has(file)) this.#forget(file)
+    await this.#lookAt([...present])
+    this.#lastScan = startedAt
+  }
+
+  /** Notices belong to the directory that was opened; one that was moved away and made anew gives none. */
+  async #watchAgainIfReplaced(): Promise<void> {
+    const { dev, ino } = await stat(this.#directory)
+    const identity = `${dev}:${ino}`
+    if (this.#identity !== undefined && this.#identity !== identity) this.#watch()
+    this.#identity = identity
+  }
+
+  async #list(): Promise<Set<string>> {
+    try {
+      return new Set(await readdir(this.#directory))
+    } catch (error) {
+      const { code, syscall } = error as NodeJS.ErrnoException
+      const reason = code === 'ENOENT' ? 'no such file or directory' : code === 'EACCES' ? 'permission denied' : code
+      const verb = syscall === 'scandir' ? 'open' : syscall
+      throw new KmdError('walletsDirectory', { message: `${verb} ${this.#directory}: ${reason}`, cause: error })
+    }
+  }
+
+  async #lookAt(files: string[]): Promise<void> {
+    const databases = files.filter((file) => file.endsWith('.db'))
+    for (let at = 0; at < databases.length; at += filesPerTurn) {
+      await Promise.all(databases.slice(at, at + filesPerTurn).map((file) => this.#lookAtOne(file)))
+    }
+    await this.#waitForLocked(databases)
+  }
+
+  async #lookAtOne(file: string): Promise<void> {
+    const path = join(this.#directory, file)
+    const status = await stat(path).catch(() => undefined)
+    if (status === undefined || status.isDirectory()) {
+      this.#forget(file)
+      return
+    }
+    const signature = `${status.dev}:${status.ino}:${status.size}:${status.mtimeMs}:${status.ctimeMs}`
+    const known = this.#known.get(file)
+    if (known?.signature === signature && !known.locked) return
+    const { entry, locked } = this.#reader.read(file, path)
+    // A wallet that another program holds just now has not gone away: keep what was known of it.
+    this.#known.set(file, { signature, entry: locked ? known?.entry : entry, locked })
+    this.#sorted = false
+  }
+
+  /** A database that was never read and is held by another program is waited for, as the reference does. */
+  async #waitForLocked(files: string[]): Promise<void> {
+    const giveUpAt = performance.now() + lockWaitMs
+    for (;;) {
+      const waiting = files.filter((file) => {
+        const known = this.#known.get(file)
+        return known?.locked === true && known.entry === undefined
+      })
+      if (waiting.length === 0 || performance.now() > giveUpAt) return
+      await new Promise((resolve) => setTimeout(resolve, lockPollMs))
+      for (const file of waiting) await this.#lookAtOne(file)
+    }
+  }
+
+  #forget(file: string): void {
+    if (this.#known.delete(file)) this.#sorted = false
+  }
+}
+
+/**
+ * Reads id and name out of database files, one after the other, through a single connection to which each file is
+ * attached for a moment: no connection or statement is made for a file, so none has to be given back.
+ */
+class MetadataReader {
+  readonly #database = Sqlite.open(':memory:')
+  readonly #attach = this.#database.prepare('ATTACH DATABASE ? AS wallet')
+  readonly #detach = this.#database.prepare('DETACH DATABASE wallet')
+  #select: Sqlite.Statement | undefined
+
+  read(file: string, path: string): { entry: Entry | undefined; locked: boolean } {
+    try {
+      this.#attach.run(`${pathToFileURL(path).href}?mode=rw`)
+    } catch (error) {
+      this.#detachQuietly()
+      return { entry: undefined, locked: Sqlite.isLocked(error) }
+    }
+    try {
+      return { entry: this.#entry(file, path), locked: false }
+    } catch (error) {
+      return { entry: undefined, locked: Sqlite.isLocked(error) }
+    } finally {
+      this.#detachQuietly()
+    }
+  }
+
+  close(): void {
+    Sqlite.close(this.#database)
+  }
+
+  #entry(file: string, path: string): Entry | undefined {
+    this.#select ??= this.#database.prepare(
+      'SELECT driver_name, driver_version, CAST(wallet_id AS BLOB) AS id, CAST(wallet_name AS BLOB) AS name FROM wallet.metadata LIMIT 1',
+    )
+    const row = this.#select.get() as Record<string, unknown> | undefined
+    if (row?.['driver_name'] !== driverName || row['driver_version'] !== driverVersion) return undefined
+    const id = Buffer.from(row['id'] as Uint8Array)
+    return { file, path, key: id.toString('latin1'), id, name: Buffer.from(row['name'] as Uint8Array) }
+  }
+
+  #detachQuietly(): void {
+    try {
+      this.#detach.run()
+    } catch {
+      // Nothing was attached.
+    }
+  }
+}
+
+function fail(code: 'walletNotFound'): never {
+  throw new KmdError(code)
+}

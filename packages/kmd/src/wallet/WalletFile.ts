@@ -1,0 +1,247 @@
+/**
+ * One wallet database, kept open. Tables, column types and the blob-typed ids are the reference's, so that either
+ * daemon opens what the other wrote. Every method is one SQLite transaction and returns when it is on the disk.
+ */
+import { closeSync, openSync, statSync } from 'node:fs'
+import { KmdError } from '../Errors.js'
+import * as Sqlite from './Sqlite.js'
+
+export const driverName = 'sqlite'
+export const driverVersion = 1
+
+export type Metadata = { id: Buffer; name: Buffer }
+export type Encrypted = { masterKey: Uint8Array; masterDerivationKey: Uint8Array; maxKeyIndex: Uint8Array }
+export type Preimage = { version: number; threshold: number; publicKeys: Uint8Array }
+
+const schema = `
+CREATE TABLE IF NOT EXISTS metadata (
+  driver_name TEXT NOT NULL,
+  driver_version INT NOT NULL,
+  wallet_id TEXT NOT NULL UNIQUE,
+  wallet_name TEXT NOT NULL,
+  mep_encrypted BLOB NOT NULL,
+  mdk_encrypted BLOB NOT NULL,
+  max_key_idx_encrypted BLOB NOT NULL
+);
+CREATE TABLE IF NOT EXISTS keys (
+  address BLOB PRIMARY KEY,
+  secret_key_encrypted BLOB NOT NULL,
+  key_idx INT
+);
+CREATE TABLE IF NOT EXISTS msig_addrs (
+  address BLOB PRIMARY KEY,
+  version INT NOT NULL,
+  threshold INT NOT NULL,
+  pks BLOB NOT NULL
+);`
+
+const uniqueViolation = 1555
+
+export class WalletFile {
+  readonly path: string
+  readonly #database: Sqlite.Database
+  readonly #device: number
+  readonly #inode: number
+  readonly #statements = new Map<string, Sqlite.Statement>()
+  #id: Buffer | undefined
+
+  /** Opens an existing database. It is opened by its inode: `isCurrent` tells when the path came to mean another. */
+  constructor(path: string) {
+    const status = statSync(path, { throwIfNoEntry: false })
+    if (status === undefined) throw new KmdError('database', { cause: new Error('the wallet file is gone') })
+    this.path = path
+    this.#device = status.dev
+    this.#inode = status.ino
+    this.#database = Sqlite.open(path)
+    Sqlite.configure(this.#database)
+  }
+
+  static create(path: string, metadata: Metadata, encrypted: Encrypted): void {
+    // Made empty by us, and so private to us: SQLite would make it readable to all.
+    closeSync(openSync(path, 'wx', 0o600))
+    const file = new WalletFile(path)
+    try {
+      file.#exclusively(() => {
+        file.#database.exec(schema)
+        file
+          .#statement('INSERT INTO metadata VALUES (?, ?, ?, ?, ?, ?, ?)')
+          .run(
+            driverName,
+            driverVersion,
+            metadata.id,
+            metadata.name,
+            encrypted.masterKey,
+            encrypted.masterDerivationKey,
+            encrypted.maxKeyIndex,
+          )
+      })
+    } finally {
+      file.close()
+    }
+  }
+
+  /** Whether the path still leads to the file that is open here. */
+  isCurrent(): boolean {
+    const status = statSync(this.path, { throwIfNoEntry: false })
+    return status !== undefined && status.ino === this.#inode && status.dev === this.#device
+  }
+
+  /** The id never changes while the file is open, so it is read once. */
+  holds(id: Uint8Array): boolean {
+    this.#id ??= this.metadata().id
+    return this.#id.equals(id)
+  }
+
+  close(): void {
+    this.#statements.clear()
+    Sqlite.close(this.#database)
+  }
+
+  metadata(): Metadata {
+    const row = this.#row(
+      'SELECT driver_name, driver_version, CAST(wallet_id AS BLOB) AS id, CAST(wallet_name AS BLOB) AS name FROM metadata LIMIT 1',
+    )
+    if (row === undefined) throw new KmdError('database')
+    if (row['driver_name'] !== driverName) throw new KmdError('wrongDriverName')
+    if (row['driver_version'] !== driverVersion) throw new KmdError('wrongDriverVersion')
+    return { id: Buffer.from(row['id'] as Uint8Array), name: Buffer.from(row['name'] as Uint8Array) }
+  }
+
+  encrypted(): Encrypted {
+    const row = this.#row(
+      'SELECT mep_encrypted AS mep, mdk_encrypted AS mdk, max_key_idx_encrypted AS max FROM metadata LIMIT 1',
+    )
+    if (row === undefined) throw new KmdError('database')
+    return {
+      masterKey: row['mep'] as Uint8Array,
+      masterDerivationKey: row['mdk'] as Uint8Array,
+      maxKeyIndex: row['max'] as Uint8Array,
+    }
+  }
+
+  rename(name: Uint8Array): void {
+    this.#statement('UPDATE metadata SET wallet_name = ?').run(name)
+  }
+
+  /** Replaces the wrapped master key, which is all that depends on the password, in one write. */
+  rewrap(masterKey: Uint8Array): void {
+    this.#statement('UPDATE metadata SET mep_encrypted = ?').run(masterKey)
+  }
+
+  /** In the order of the bytes: the reference answers from the primary key's index. */
+  addresses(): Uint8Array[] {
+    return this.#all('SELECT address FROM keys ORDER BY address')
+  }
+
+  secretKey(address: Uint8Array): Uint8Array | undefined {
+    return this.#row('SELECT secret_key_encrypted AS value FROM keys WHERE address = ?', address)?.['value'] as
+      | Uint8Array
+      | undefined
+  }
+
+  hasKey(address: Uint8Array): boolean {
+    return this.#row('SELECT 1 AS found FROM keys WHERE address = ?', address) !== undefined
+  }
+
+  insertKey(address: Uint8Array, secretKey: Uint8Array): void {
+    refuseExisting(() =>
+      this.#statement('INSERT INTO keys (address, secret_key_encrypted, key_idx) VALUES (?, ?, NULL)').run(
+        address,
+        secretKey,
+      ),
+    )
+  }
+
+  deleteKey(address: Uint8Array): void {
+    this.#statement('DELETE FROM keys WHERE address = ?').run(address)
+  }
+
+  /**
+   * Adds the next key of the sequence. `next` sees the stored maximum and answers with the row to add and the new
+   * maximum, all inside one exclusive transaction: no index is given out twice or skipped, whoever else writes.
+   */
+  generateKey(next: (maxKeyIndex: Uint8Array) => GeneratedKey): Uint8Array {
+    return this.#exclusively(() => {
+      const generated = next(this.encrypted().maxKeyIndex)
+      this.#statement('INSERT INTO keys (address, secret_key_encrypted, key_idx) VALUES (?, ?, ?)').run(
+        generated.address,
+        generated.secretKey,
+        generated.index,
+      )
+      this.#statement('UPDATE metadata SET max_key_idx_encrypted = ?').run(generated.maxKeyIndex)
+      return generated.address
+    })
+  }
+
+  multisigAddresses(): Uint8Array[] {
+    return this.#all('SELECT address FROM msig_addrs ORDER BY address')
+  }
+
+  preimage(address: Uint8Array): Preimage | undefined {
+    const row = this.#row('SELECT version, threshold, pks FROM msig_addrs WHERE address = ?', address)
+    if (row === undefined) return undefined
+    return {
+      version: Number(row['version']),
+      threshold: Number(row['threshold']),
+      publicKeys: row['pks'] as Uint8Array,
+    }
+  }
+
+  insertPreimage(address: Uint8Array, preimage: Preimage): void {
+    refuseExisting(() =>
+      this.#statement('INSERT INTO msig_addrs (address, version, threshold, pks) VALUES (?, ?, ?, ?)').run(
+        address,
+        preimage.version,
+        preimage.threshold,
+        preimage.publicKeys,
+      ),
+    )
+  }
+
+  deletePreimage(address: Uint8Array): void {
+    this.#statement('DELETE FROM msig_addrs WHERE address = ?').run(address)
+  }
+
+  #statement(sql: string): Sqlite.Statement {
+    let statement = this.#statements.get(sql)
+    if (statement === undefined) {
+      statement = this.#database.prepare(sql)
+      this.#statements.set(sql, statement)
+    }
+    return statement
+  }
+
+  #row(sql: string, ...parameters: Uint8Array[]): Record<string, unknown> | undefined {
+    return this.#statement(sql).get(...parameters) as Record<string, unknown> | undefined
+  }
+
+  #all(sql: string): Uint8Array[] {
+    return this.#statement(sql)
+      .all()
+      .map((row: { address: Uint8Array }) => row.address)
+  }
+
+  #exclusively<T>(work: () => T): T {
+    this.#database.exec('BEGIN EXCLUSIVE')
+    try {
+      const result = work()
+      this.#database.exec('COMMIT')
+      return result
+    } catch (error) {
+      // SQLite has already rolled back after some errors (a full disk); a second time would hide the first error.
+      if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
+      throw error
+    }
+  }
+}
+
+export type GeneratedKey = { address: Uint8Array; secretKey: Uint8Array; index: bigint; maxKeyIndex: Uint8Array }
+
+function refuseExisting(insert: () => unknown): void {
+  try {
+    insert()
+  } catch (error) {
+    if ((error as { errcode?: number }).errcode === uniqueViolation) throw new KmdError('keyExists', { cause: error })
+    throw error
+  }
+}

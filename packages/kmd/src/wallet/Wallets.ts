@@ -1,0 +1,192 @@
+/** The wallets on disk: what can be done with them from outside, with the password where one is needed. */
+import { rename as renameFile } from 'node:fs/promises'
+import { basename, dirname, join } from 'node:path'
+import { CeilingError, ParametersError, QueueFullError, type ScryptPool } from '../derivation/index.js'
+import { KmdError } from '../Errors.js'
+import * as Blob from './Blob.js'
+import type { PasswordThrottle } from './PasswordThrottle.js'
+import * as Secret from './Secret.js'
+import * as Sqlite from './Sqlite.js'
+import { UnlockedWallet } from './UnlockedWallet.js'
+import { type Entry, WalletDirectory } from './WalletDirectory.js'
+import { WalletFile } from './WalletFile.js'
+import { WalletFiles } from './WalletFiles.js'
+
+export const maxNameLength = 64
+
+export type WalletInfo = { id: Buffer; name: Buffer }
+
+export type WalletsOptions = {
+  directory: string
+  /** For new wallets; an existing one is opened with its own. */
+  scrypt: Blob.Scrypt
+  derivation: Pick<ScryptPool, 'derive'>
+  throttle: PasswordThrottle
+}
+
+export class Wallets {
+  readonly #options: WalletsOptions
+  readonly #directory: WalletDirectory
+  readonly #files = new WalletFiles()
+  /** Names that a creation or a renaming under way will take. */
+  readonly #reserved = new Set<string>()
+
+  constructor(options: WalletsOptions) {
+    this.#options = options
+    this.#directory = new WalletDirectory(options.directory)
+  }
+
+  list(): Promise<readonly Entry[]> {
+    return this.#directory.entries()
+  }
+
+  find(key: string): Promise<Entry> {
+    return this.#directory.find(key)
+  }
+
+  /** A new wallet. A blank name becomes the id; an all-zero or absent master derivation key becomes a random one. */
+  async create(options: { name: Buffer; password: Buffer; masterDerivationKey: Buffer }): Promise<WalletInfo> {
+    const id = Buffer.from(Secret.randomBytes(16).toString('hex'))
+    const name = options.name.length === 0 ? id : Buffer.from(options.name)
+    if (name.length > maxNameLength) throw new KmdError('nameTooLong')
+    await this.#takeName(name, async () => {
+      const masterKey = Secret.random(Blob.keyLength)
+      const masterDerivationKey = Secret.random(Blob.keyLength)
+      try {
+        if (options.masterDerivationKey.some((byte) => byte !== 0)) masterDerivationKey.set(options.masterDerivationKey)
+        const encrypted = {
+          masterKey: await this.#wrap(masterKey, options.password),
+          masterDerivationKey: Blob.seal('master_derivation_key', masterDerivationKey, masterKey),
+          maxKeyIndex: Blob.seal('max_key_idx', Uint8Array.of(0), masterKey),
+        }
+        const file = fileName(name, id)
+        await Sqlite.retryWhileLocked(() =>
+          WalletFile.create(join(this.#options.directory, file), { id, name }, encrypted),
+        )
+        this.#directory.touch(file)
+      } finally {
+        Secret.free(masterKey)
+        Secret.free(masterDerivationKey)
+      }
+    })
+    return { id, name }
+  }
+
+  /** The checks come in the reference's order: the name first, then the password. */
+  async rename(options: { key: string; password: Buffer; name: Buffer }): Promise<WalletInfo> {
+    const entry = await this.find(options.key)
+    const name = Buffer.from(options.name)
+    if (name.length === 0) throw new KmdError('nameBlank')
+    if (name.length > maxNameLength) throw new KmdError('nameTooLong')
+    await this.#takeName(name, async () => {
+      Secret.free(await this.#unwrap(entry, options.password))
+      await Sqlite.retryWhileLocked(() => this.#files.getWallet(entry.path, entry.id).rename(name))
+      this.#directory.touch(entry.file)
+    })
+    return { id: entry.id, name }
+  }
+
+  async unlock(entry: Entry, password: Buffer): Promise<UnlockedWallet> {
+    const masterKey = await this.#unwrap(entry, password)
+    try {
+      const stored = await Sqlite.retryWhileLocked(() => this.#files.getWallet(entry.path, entry.id).encrypted())
+      return Blob.open('master_derivation_key', stored.masterDerivationKey, masterKey, (masterDerivationKey) => {
+        if (masterDerivationKey.length !== Blob.keyLength) throw new KmdError('damagedBlob')
+        const secrets = { masterKey, masterDerivationKey, password }
+        return new UnlockedWallet({ id: entry.id, path: entry.path, files: this.#files, secrets })
+      })
+    } finally {
+      Secret.free(masterKey)
+    }
+  }
+
+  /** Wraps the master key anew, under the new password and today's parameters. The keys themselves are not touched. */
+  async changePassword(entry: Entry, options: { password: Buffer; newPassword: Buffer }): Promise<void> {
+    const masterKey = await this.#unwrap(entry, options.password)
+    try {
+      const wrapped = await this.#wrap(masterKey, options.newPassword)
+      await Sqlite.retryWhileLocked(() => this.#files.getWallet(entry.path, entry.id).rewrap(wrapped))
+      this.#directory.touch(entry.file)
+    } finally {
+      Secret.free(masterKey)
+    }
+  }
+
+  /** Takes a wallet out of the daemon. Its file stays beside the others, under a name that no kmd reads. */
+  async remove(entry: Entry, password: Buffer): Promise<string> {
+    Secret.free(await this.#unwrap(entry, password))
+    this.#files.close(entry.path)
+    const moment = new Date().toISOString().replaceAll(':', '-')
+    const aside = join(dirname(entry.path), `${basename(entry.path)}.deleted-${moment}`)
+    await renameFile(entry.path, aside)
+    this.#directory.touch(entry.file)
+    return aside
+  }
+
+  close(): void {
+    this.#files.closeAll()
+    this.#directory.close()
+  }
+
+  async #takeName(name: Buffer, work: () => Promise<void>): Promise<void> {
+    const reservation = name.toString('latin1')
+    if ((await this.#directory.hasName(name)) || this.#reserved.has(reservation)) throw new KmdError('nameTaken')
+    this.#reserved.add(reservation)
+    try {
+      await work()
+    } finally {
+      this.#reserved.delete(reservation)
+    }
+  }
+
+  async #wrap(masterKey: Uint8Array, password: Buffer): Promise<Uint8Array> {
+    const salt = Secret.randomBytes(Blob.saltLength)
+    const { scrypt } = this.#options
+    const key = await this.#derive(password, salt, scrypt)
+    try {
+      return Blob.sealWithPasswordKey('master_key', masterKey, key, salt, scrypt)
+    } finally {
+      Secret.wipe(key)
+    }
+  }
+
+  /** The master key, in protected memory that the caller frees. Wrong passwords count against the wallet. */
+  async #unwrap(entry: Entry, password: Buffer): Promise<Buffer> {
+    const stored = await Sqlite.retryWhileLocked(() => this.#files.getWallet(entry.path, entry.id).encrypted())
+    const blob = Blob.decode(stored.masterKey)
+    return this.#options.throttle.attempt(entry.key, async () => {
+      const key = blob.passwordDerived ? await this.#derive(password, blob.salt, blob.scrypt) : Buffer.from(password)
+      try {
+        if (key.length !== Blob.keyLength) throw new KmdError('badScryptParameters')
+        return Blob.decrypt('master_key', blob, key, (plaintext) => {
+          if (plaintext.length !== Blob.keyLength) throw new KmdError('damagedBlob')
+          const masterKey = Secret.allocate(Blob.keyLength)
+          masterKey.set(plaintext)
+          return masterKey
+        })
+      } finally {
+        Secret.wipe(key)
+      }
+    })
+  }
+
+  async #derive(password: Buffer, salt: Uint8Array, scrypt: Blob.Scrypt): Promise<Uint8Array> {
+    try {
+      return await this.#options.derivation.derive({ password, salt, ...scrypt, keyLength: Blob.keyLength })
+    } catch (error) {
+      if (error instanceof QueueFullError) {
+        throw new KmdError('derivationBusy', { retryAfterSeconds: error.retryAfterSeconds, cause: error })
+      }
+      if (error instanceof ParametersError) throw new KmdError('badScryptParameters', { cause: error })
+      if (error instanceof CeilingError) throw new KmdError('scryptCeiling', { cause: error })
+      throw error
+    }
+  }
+}
+
+/** Name and id without anything that could mean something to a file system. */
+function fileName(name: Buffer, id: Buffer): string {
+  const safeName = name.toString('latin1').replace(/[^A-Za-z0-9_-]/g, '')
+  const safeId = id.toString('latin1')
+  return safeName === safeId ? `${safeId}.db` : `${safeName}.${safeId}.db`
+}

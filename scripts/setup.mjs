@@ -1,0 +1,30 @@
+// Installs and builds what is missing, and says so: a fresh clone needs nothing but Node and npm.
+import { spawnSync } from 'node:child_process'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const root = dirname(dirname(fileURLToPath(import.meta.url)))
+
+export function setUp() {
+  if (!isInstalled()) install()
+  run(process.execPath, [join(root, 'scripts', 'build.mjs')])
+}
+
+/** The lock file that was installed is kept beside what it installed. */
+const stamp = join(root, 'node_modules', '.latchkey-installed-lock')
+
+function isInstalled() {
+  return existsSync(stamp) && readFileSync(stamp, 'utf8') === readFileSync(join(root, 'package-lock.json'), 'utf8')
+}
+
+function install() {
+  console.error('latchkey: installing packages, this is done once and takes up to a minute')
+  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
+  writeFileSync(stamp, readFileSync(join(root, 'package-lock.json')))
+}
+
+function run(command, args) {
+  const result = spawnSync(command, args, { cwd: root, stdio: ['ignore', 2, 2] })
+  if (result.status !== 0) process.exit(result.status ?? 1)
+}
