@@ -17,13 +17,13 @@ export type Request = {
   target: string
   header: (lowerCaseName: string) => string | undefined
   /** The address the connection came in by. */
-  localAddress?: string | undefined
+  localAddress?: () => string | undefined
   /** Reads the body. Called once at most, and only for a request that passed every door. */
-  body: () => Promise<Buffer>
+  body: () => Buffer | Promise<Buffer>
 }
 
 /** Header names and values in turn. */
-export type Response = { status: number; headers: string[]; body: Buffer }
+export type Response = { status: number; headers: string[]; body: string }
 
 export type AppOptions = {
   services: Omit<Services, 'description' | 'metrics'>
@@ -44,13 +44,13 @@ const empty: Buffer = Buffer.alloc(0)
 export class App {
   readonly #options: AppOptions
   readonly #services: Services
-  readonly #description: Buffer
+  readonly #description: string
   /** Answers that were written before, by the output they were written from (see `Operation.run`). */
-  readonly #written = new WeakMap<object, Buffer>()
+  readonly #written = new WeakMap<object, string>()
 
   constructor(options: AppOptions) {
     this.#options = options
-    this.#description = Buffer.from(JSON.stringify(describe(options.wire), null, 2))
+    this.#description = JSON.stringify(describe(options.wire), null, 2)
     this.#services = {
       ...options.services,
       description: () => this.#description,
@@ -64,7 +64,7 @@ export class App {
       return this.#failure(new KmdError('forbiddenHost'), [])
     }
     const path = pathOf(request.target)
-    if (request.method === 'OPTIONS') return { status: 200, headers: this.#cors(request), body: empty }
+    if (request.method === 'OPTIONS') return { status: 200, headers: this.#cors(request), body: '' }
     const operation = Operations.find(request.method, path)
     if (operation !== undefined) {
       const isOpen = operation.open === true && wire === 'reference'
@@ -82,7 +82,10 @@ export class App {
     let body = empty
     let response: Response
     try {
-      if (operation.method !== 'GET') body = await request.body()
+      if (operation.method !== 'GET') {
+        const sent = request.body()
+        body = sent instanceof Promise ? await sent : sent
+      }
       const input = operation.method === 'GET' ? {} : JsonBody.read(body, operation.request, this.#options.wire)
       const pending = operation.run(this.#services, input)
       const output = pending instanceof Promise ? await pending : pending
@@ -101,7 +104,7 @@ export class App {
     return response
   }
 
-  #write(operation: Operation, output: Wire.MembersOf<readonly Wire.Member[]>): Buffer {
+  #write(operation: Operation, output: Wire.MembersOf<readonly Wire.Member[]>): string {
     if (!Object.isFrozen(output)) return Wire.write(this.#options.wire, operation.response, output)
     let written = this.#written.get(output)
     if (written === undefined) {
@@ -120,7 +123,7 @@ export class App {
     const isOpen = isOpenPath && this.#options.wire === 'reference'
     if (!isOpen && !this.#isAuthorised(request)) return this.#failure(new KmdError('invalidToken'), this.#cors(request))
     const type = path === metricsPath ? 'text/plain; version=0.0.4; charset=utf-8' : 'application/json'
-    const body = isHead ? empty : isDescription ? this.#description : Buffer.from(this.#services.metrics())
+    const body = isHead ? '' : isDescription ? this.#description : this.#services.metrics()
     return { status: 200, headers: ['Content-Type', type, ...this.#cors(request)], body }
   }
 

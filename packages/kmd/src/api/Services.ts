@@ -13,7 +13,7 @@ export type Services = {
   handles: Handles
   throttle: PasswordThrottle
   /** The API's description, for /swagger.json. */
-  description: () => Uint8Array
+  description: () => string
   /** Prometheus text. */
   metrics: () => string
   startedAtMs: number

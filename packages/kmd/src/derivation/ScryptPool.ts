@@ -142,10 +142,13 @@ export class ScryptPool {
   }
 
   #finished(seat: Seat, { lanes }: Finished): void {
+    // Being stopped. To touch it now would let the process end before the thread has.
+    if (!this.#seats.has(seat)) return
     const job = this.#release(seat)
     if (job !== undefined) {
       job.lanesMixed += lanes
-      if (job.lanesMixed === job.derivation.p) this.#complete(job)
+      // A worker that came too late to find a lane reports after the derivation is complete.
+      if (job.lanesMixed === job.derivation.p && this.#jobs.has(job)) this.#complete(job)
     }
     this.#dispatch()
   }

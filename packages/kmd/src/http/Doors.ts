@@ -1,5 +1,5 @@
 /** Who may talk to the daemon at all: the Host it was addressed by, the origin of the page that asks, the token. */
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
 
 /**
@@ -21,13 +21,13 @@ export function isLoopback(name: string): boolean {
 export function isHostAllowed(
   host: string | undefined,
   also: ReadonlySet<string>,
-  localAddress: string | undefined,
+  localAddress: (() => string | undefined) | undefined,
 ): boolean {
   if (host === undefined) return false
   const name = hostName(host)
   if (isLoopback(name) || also.has(name)) return true
   // Reached by the number of the very interface the connection came in by: nobody's name was abused.
-  return localAddress !== undefined && name === localAddress.replace(/^::ffff:/, '')
+  return name === localAddress?.()?.replace(/^::ffff:/, '')
 }
 
 export type CorsSettings = { allowedOrigins: readonly string[]; allowPrivateNetwork: boolean }
@@ -55,22 +55,20 @@ export function corsHeaders(
   return headers
 }
 
-/** Compares digests, so that neither the time nor the length of a guess tells anything. */
+/** Comparing takes the same time wherever a guess differs. Its length may show; the token's is no secret. */
 export class TokenCheck {
-  #digest: Buffer
+  #token: Buffer
+
   constructor(token: string) {
-    this.#digest = digest(token)
+    this.#token = Buffer.from(token, 'latin1')
   }
 
   replace(token: string): void {
-    this.#digest = digest(token)
+    this.#token = Buffer.from(token, 'latin1')
   }
 
   matches(presented: string | undefined): boolean {
-    return presented !== undefined && timingSafeEqual(digest(presented), this.#digest)
+    if (presented?.length !== this.#token.length) return false
+    return timingSafeEqual(Buffer.from(presented, 'latin1'), this.#token)
   }
-}
-
-function digest(token: string): Buffer {
-  return createHash('sha256').update(token, 'latin1').digest()
 }

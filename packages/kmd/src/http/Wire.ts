@@ -40,17 +40,17 @@ export type OutputOf<S extends Shape> = S extends { type: 'string' }
 export type MembersOf<M extends readonly Member[]> = { [E in M[number] as E['name']]: OutputOf<E['shape']> }
 
 /** The body of a successful answer. */
-export function write<const M extends readonly Member[]>(wire: Wire, members: M, output: MembersOf<M>): Buffer {
+export function write<const M extends readonly Member[]>(wire: Wire, members: M, output: MembersOf<M>): string {
   const values = output as Record<string, unknown>
-  return Buffer.from(wire === 'reference' ? writeReference(members, values) : writeDocumented(members, values))
+  return wire === 'reference' ? writeReference(members, values) : writeDocumented(members, values)
 }
 
 /** The body of a failure. */
-export function writeError(wire: Wire, error: KmdError): Buffer {
+export function writeError(wire: Wire, error: KmdError): string {
   const message = quoteText(error.message)
-  return Buffer.from(
-    wire === 'reference' ? `{\n  "error": true,\n  "message": ${message}\n}` : `{"error":true,"message":${message}}`,
-  )
+  return wire === 'reference'
+    ? `{\n  "error": true,\n  "message": ${message}\n}`
+    : `{"error":true,"message":${message}}`
 }
 
 function writeDocumented(members: readonly Member[], values: Record<string, unknown>): string {

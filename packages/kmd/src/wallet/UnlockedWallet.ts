@@ -2,11 +2,12 @@
  * A wallet whose password was given: its secrets, in protected memory until `lock`, and what can be done with them.
  * Every method is one complete operation on the wallet's file, done when it returns.
  */
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { hash, timingSafeEqual } from 'node:crypto'
 import { Ed25519, KeyDerivation, Msgpack, Multisig } from '@latchkey/algorand'
 import { KmdError } from '../Errors.js'
 import * as Blob from './Blob.js'
 import * as Secret from './Secret.js'
+import { RecentKeys } from './RecentKeys.js'
 import type { WalletFile } from './WalletFile.js'
 import type { WalletFiles } from './WalletFiles.js'
 
@@ -22,6 +23,7 @@ export class UnlockedWallet {
   readonly #masterDerivationKey = this.#secrets.subarray(32, 64)
   readonly #salt = this.#secrets.subarray(64, 96)
   readonly #passwordHash = this.#secrets.subarray(96, 128)
+  readonly #recentKeys = new RecentKeys()
   #locked = false
 
   constructor(options: { id: Buffer; path: string; files: WalletFiles; secrets: Secrets }) {
@@ -39,6 +41,7 @@ export class UnlockedWallet {
     if (this.#locked) return
     this.#locked = true
     Secret.free(this.#secrets)
+    this.#recentKeys.free()
   }
 
   /** Against a salted hash made at unlocking: the slow derivation was paid then. */
@@ -147,11 +150,16 @@ export class UnlockedWallet {
 
   #withSecretKey<T>(address: Uint8Array, use: (secretKey: Uint8Array) => T): T {
     if (address.length !== Ed25519.publicKeyLength) throw new KmdError('keyNotFound')
-    const stored = this.#file().secretKey(address)
+    const file = this.#file()
+    const revision = file.revision()
+    const recent = this.#recentKeys.get(address, revision)
+    if (recent !== undefined) return use(recent)
+    const stored = file.secretKey(address)
     if (stored === undefined) throw new KmdError('keyNotFound')
     return Blob.open('secret_key', stored, this.#masterKey, (encoded) => {
       const secretKey = readSecretKey(encoded)
       if (!timingSafeEqual(secretKey.subarray(32), address)) throw new KmdError('keyMismatch')
+      this.#recentKeys.set(secretKey, revision)
       return use(secretKey)
     })
   }
@@ -162,7 +170,12 @@ const maxKeyIndex = 2n ** 63n - 1n
 const encodedKeyLength = 66
 
 function hashPassword(salt: Uint8Array, password: Uint8Array): Buffer {
-  return createHash('sha512-256').update(salt).update(password).digest()
+  const salted = Buffer.alloc(salt.length + password.length)
+  salted.set(salt)
+  salted.set(password, salt.length)
+  const hashed = hash('sha512-256', salted, 'buffer')
+  salted.fill(0)
+  return hashed
 }
 
 function readSecretKey(encoded: Uint8Array): Uint8Array {

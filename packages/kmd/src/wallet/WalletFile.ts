@@ -36,6 +36,8 @@ CREATE TABLE IF NOT EXISTS msig_addrs (
 );`
 
 const uniqueViolation = 1555
+/** Longer than any file system's clock stands still. */
+const clockTickMs = 2_000
 
 export class WalletFile {
   readonly path: string
@@ -44,6 +46,9 @@ export class WalletFile {
   readonly #inode: number
   readonly #statements = new Map<string, Sqlite.Statement>()
   #id: Buffer | undefined
+  #modifiedMs = 0
+  #size = 0
+  #revision = 0
 
   /** Opens an existing database. It is opened by its inode: `isCurrent` tells when the path came to mean another. */
   constructor(path: string) {
@@ -80,10 +85,22 @@ export class WalletFile {
     }
   }
 
-  /** Whether the path still leads to the file that is open here. */
+  /** Whether the path still leads to the file that is open here. Takes note of when it was changed, for `revision`. */
   isCurrent(): boolean {
     const status = statSync(this.path, { throwIfNoEntry: false })
-    return status !== undefined && status.ino === this.#inode && status.dev === this.#device
+    if (status === undefined || status.ino !== this.#inode || status.dev !== this.#device) return false
+    if (status.mtimeMs !== this.#modifiedMs || status.size !== this.#size) this.#revision++
+    this.#modifiedMs = status.mtimeMs
+    this.#size = status.size
+    return true
+  }
+
+  /**
+   * Stays the same for as long as the content does, as of the last `isCurrent`. Undefined while the last change is so
+   * recent that another could follow it within the same tick of the file system's clock.
+   */
+  revision(): number | undefined {
+    return Date.now() - this.#modifiedMs > clockTickMs ? this.#revision : undefined
   }
 
   /** The id never changes while the file is open, so it is read once. */

@@ -1,0 +1,427 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { scryptSync } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { createRequire, syncBuiltinESMExports } from 'node:module'
+import { afterEach, beforeEach, describe, it, mock } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Worker } from 'node:worker_threads'
+import fc from 'fast-check'
+import { CeilingError, ParametersError } from './Parameters.js'
+import { ClosedError, type Derivation, type Options, QueueFullError, ScryptPool, WorkerError } from './ScryptPool.js'
+import type { Assignment } from './worker.js'
+
+const ofDefaultWallet = { n: 65536, r: 1, p: 32 }
+/** Some milliseconds of work on workers. */
+const quick = { n: 4096, r: 1, p: 8 }
+
+let pools: ScryptPool[]
+let assigned: { worker: Worker; assignment: Assignment }[]
+
+beforeEach(() => {
+  pools = []
+  assigned = []
+  const { postMessage } = Worker.prototype
+  mock.method(Worker.prototype, 'postMessage', function (this: Worker, assignment: Assignment) {
+    assigned.push({ worker: this, assignment })
+    postMessage.call(this, assignment)
+  })
+})
+
+afterEach(async () => {
+  mock.restoreAll()
+  await Promise.all(pools.map((pool) => pool.close()))
+})
+
+function poolOf(options: Options): ScryptPool {
+  const pool = new ScryptPool(options)
+  pools.push(pool)
+  return pool
+}
+
+function derivation(change: Partial<Derivation> = {}): Derivation {
+  return { password: Buffer.from('pw'), salt: Buffer.alloc(32), ...quick, keyLength: 32, ...change }
+}
+
+const hex = async (key: Promise<Buffer>) => (await key).toString('hex')
+const workersUsed = () => new Set(assigned.map(({ worker }) => worker))
+
+describe('scrypt vectors', () => {
+  const rfc7914: [string, string, [number, number, number], string][] = [
+    [
+      '',
+      '',
+      [16, 1, 1],
+      '77d6576238657b203b19ca42c18a0497f16b4844e3074ae8dfdffa3fede21442' +
+        'fcd0069ded0948f8326a753a0fc81f17e8d3e0fb2e0d3628cf35e20c38d18906',
+    ],
+    [
+      'password',
+      'NaCl',
+      [1024, 8, 16],
+      'fdbabe1c9d3472007856e7190d01e9fe7c6ad7cbc8237830e77376634b373162' +
+        '2eaf30d92e22a3886ff109279d9830dac727afb94a83ee6d8360cbdfa2cc0640',
+    ],
+    [
+      'pleaseletmein',
+      'SodiumChloride',
+      [16384, 8, 1],
+      '7023bdcb3afd7348461c06cd81fd38ebfda8fbba904f8e3ea9b543f6545da1f2' +
+        'd5432955613f0fcf62d49705242a9af9e61e85dc0d651e40dfcf017b45575887',
+    ],
+  ]
+  for (const [password, salt, [n, r, p], key] of rfc7914) {
+    it(`RFC 7914: '${password}', '${salt}', ${n}, ${r}, ${p}`, async () => {
+      const options = { password: Buffer.from(password), salt: Buffer.from(salt), n, r, p, keyLength: 64 }
+      assert.equal(await hex(poolOf({ workers: 2 }).derive(options)), key)
+    })
+  }
+
+  const kmd: [string, [number, number, number], string][] = [
+    ['pw', [65536, 1, 32], '6bb9d09a3938b1f5f014d659a10102ee4f4686e287a20cd590d5f4cc9d3ca9e7'],
+    ['', [65536, 1, 32], '7fa03d94a97519f8f2a7d0f52c04a0174c6c966855b510f117c184e098fd0e65'],
+    ['pw', [32768, 1, 32], 'aa091a176baa12fc7191584d9db4587ceed332d1b594260d0ac344c2c0fbd064'],
+    ['pw', [2, 1, 32], '39c4f079489465c422124b731090a62df0e4d861117a673150000a9087a14641'],
+  ]
+  for (const [password, [n, r, p], key] of kmd) {
+    it(`the Go daemon: '${password}', zero salt, ${n}, ${r}, ${p}`, async () => {
+      const options = derivation({ password: Buffer.from(password), n, r, p })
+      assert.equal(await hex(poolOf({ workers: 2 }).derive(options)), key)
+    })
+  }
+
+  it('gives the same key for any number of workers and any amount of memory', async () => {
+    const keys = await Promise.all(
+      [1, 2, 3].flatMap((workers) =>
+        [1, 3, 8].map((mebibytes) =>
+          hex(poolOf({ workers, laneMemoryBytes: mebibytes * 2 ** 20 }).derive(derivation())),
+        ),
+      ),
+    )
+    assert.deepEqual(new Set(keys), new Set([node(derivation())]))
+  })
+
+  it('agrees with Node on an odd number of lanes of 4 MiB', async () => {
+    const options = derivation({ n: 32768, p: 7 })
+    assert.equal(await hex(poolOf({ workers: 2 }).derive(options)), node(options))
+  })
+
+  it('agrees with Node on any parameters', async () => {
+    const pool = poolOf({ workers: 2 })
+    const bytes = fc.uint8Array({ maxLength: 100 })
+    const parameters = {
+      password: bytes,
+      salt: bytes,
+      n: fc.integer({ min: 1, max: 10 }).map((exponent) => 2 ** exponent),
+      r: fc.integer({ min: 1, max: 8 }),
+      p: fc.integer({ min: 1, max: 8 }),
+      keyLength: fc.integer({ min: 1, max: 100 }),
+    }
+    await fc.assert(
+      fc.asyncProperty(fc.record(parameters), async (options) => {
+        assert.equal(await hex(pool.derive(options)), node(options))
+      }),
+      { numRuns: 200 },
+    )
+  })
+})
+
+function node({ password, salt, n, r, p, keyLength }: Derivation): string {
+  return scryptSync(password, salt, keyLength, { N: n, r, p, maxmem: 2 ** 28 }).toString('hex')
+}
+
+describe('sharing out the work', () => {
+  it('spreads one derivation over all workers', async () => {
+    await poolOf({ workers: 3 }).derive(derivation())
+    assert.equal(workersUsed().size, 3)
+    assert.equal(new Set(assigned.map(({ assignment }) => assignment.blocks)).size, 1)
+  })
+
+  it('starts no more workers than there are lanes', async () => {
+    await poolOf({ workers: 3 }).derive(derivation({ n: 16384, p: 2 }))
+    assert.equal(workersUsed().size, 2)
+  })
+
+  it('interleaves as many lanes as there is memory for, and uses fewer workers when there is too little', async () => {
+    const sharedOut = async (laneMemoryBytes: number) => {
+      assigned = []
+      await poolOf({ workers: 2, laneMemoryBytes }).derive(derivation({ n: 8192 }))
+      return [workersUsed().size, assigned[0]!.assignment.width]
+    }
+    const lane = 8192 * 128
+    assert.deepEqual(await sharedOut(100 * lane), [2, 4])
+    assert.deepEqual(await sharedOut(7 * lane), [2, 3])
+    assert.deepEqual(await sharedOut(2 * lane), [2, 1])
+    assert.deepEqual(await sharedOut(1 * lane), [1, 1])
+    assert.deepEqual(await sharedOut(1), [1, 1])
+  })
+
+  it('does small work on the calling thread, and quickly', async () => {
+    const pool = poolOf({ workers: 2 })
+    await pool.derive(derivation({ n: 2, p: 32 }))
+    const times: number[] = []
+    for (let i = 0; i < 20; i++) {
+      const startedMs = performance.now()
+      await pool.derive(derivation({ n: 2, p: 32 }))
+      times.push(performance.now() - startedMs)
+    }
+    assert.equal(assigned.length, 0)
+    assert.ok(Math.min(...times) < 5, `${Math.min(...times)} ms`)
+  })
+
+  it('serves first come first, however different in size', async () => {
+    const finished: number[] = []
+    const pool = poolOf({ workers: 1 })
+    await Promise.all(
+      [32, 4, 16, 8].map(async (p, i) => {
+        await pool.derive(derivation({ n: 8192, p }))
+        finished.push(i)
+      }),
+    )
+    assert.deepEqual(finished, [0, 1, 2, 3])
+  })
+
+  it('gives a worker to the next derivation when the one before has no lane left, not earlier', async () => {
+    const pool = poolOf({ workers: 2 })
+    const lanesLeft: number[] = []
+    const unspied = Worker.prototype.postMessage
+    mock.method(Worker.prototype, 'postMessage', function (this: Worker, assignment: Assignment) {
+      const before = assigned.filter((other) => other.assignment.blocks !== assignment.blocks)
+      lanesLeft.push(
+        ...before.map((other) => other.assignment.p - Atomics.load(new Int32Array(other.assignment.nextLane), 0)),
+      )
+      unspied.call(this, assignment)
+    })
+    await Promise.all([32, 4, 16, 8].map((p) => pool.derive(derivation({ n: 8192, p }))))
+    assert.ok(lanesLeft.length > 0)
+    assert.ok(Math.max(...lanesLeft) <= 0, `${lanesLeft}`)
+  })
+
+  it('keeps the event loop turning', async () => {
+    const pool = poolOf({ workers: 2 })
+    let longestMs = 0
+    let lastMs = performance.now()
+    const ticking = setInterval(() => {
+      longestMs = Math.max(longestMs, performance.now() - lastMs)
+      lastMs = performance.now()
+    }, 1)
+    const startedMs = performance.now()
+    await Promise.all([1, 2, 3].map(() => pool.derive(derivation(ofDefaultWallet))))
+    const elapsedMs = performance.now() - startedMs
+    clearInterval(ticking)
+    // Loose, because the machine has other work: even a single lane would take it a hundredth of the time.
+    assert.ok(longestMs < elapsedMs / 4, `stood still for ${longestMs} of ${elapsedMs} ms`)
+  })
+
+  it('lowers the priority of the workers and of nothing else', { skip: process.platform !== 'linux' }, async () => {
+    const before = niceness()
+    await poolOf({ workers: 2 }).derive(derivation(ofDefaultWallet))
+    const own = before.get(process.pid)!
+    const after = niceness()
+    assert.equal(after.get(process.pid), own)
+    const lowered = [...after.values()].filter((nice) => nice > own)
+    assert.deepEqual(lowered, own < 10 ? [10, 10] : [])
+  })
+})
+
+/** Niceness by thread. */
+function niceness(): Map<number, number> {
+  const threads = readdirSync('/proc/self/task').map((id): [number, number] => {
+    const stat = readFileSync(`/proc/self/task/${id}/stat`, 'utf8')
+    // Field 19 of proc(5). Field 2 is a name in parentheses, which may hold spaces.
+    return [Number(id), Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[16])]
+  })
+  return new Map(threads)
+}
+
+describe('refusals', () => {
+  it('refuses impossible and excessive parameters before any work', async () => {
+    const pool = poolOf({ workers: 1 })
+    await assert.rejects(pool.derive(derivation({ n: 3 })), ParametersError)
+    await assert.rejects(pool.derive(derivation({ n: 2 ** 22 })), CeilingError)
+    assert.equal(assigned.length, 0)
+  })
+
+  it('refuses what exceeds the queue at once, and says when to come back', async () => {
+    const pool = poolOf({ workers: 1, queueLimit: 2 })
+    let done = 0
+    const accepted = [1, 2].map(async () => {
+      await pool.derive(derivation(ofDefaultWallet))
+      done += 1
+    })
+    await assert.rejects(pool.derive(derivation()), (error) => {
+      assert.ok(error instanceof QueueFullError)
+      assert.ok(Number.isInteger(error.retryAfterSeconds))
+      assert.ok(error.retryAfterSeconds >= 1 && error.retryAfterSeconds <= 10)
+      assert.match(error.message, new RegExp(`in ${error.retryAfterSeconds} s`))
+      return true
+    })
+    assert.equal(done, 0)
+    await Promise.all(accepted)
+    await pool.derive(derivation())
+  })
+
+  it('estimates a longer wait for a longer queue', async () => {
+    const waitFor = async (queueLimit: number) => {
+      const pool = poolOf({ workers: 1, queueLimit })
+      const keys = Array.from({ length: queueLimit + 1 }, () => pool.derive(derivation(ofDefaultWallet)))
+      const outcomes = Promise.allSettled(keys)
+      await pool.close()
+      const last = (await outcomes).at(-1)
+      assert.ok(last?.status === 'rejected' && last.reason instanceof QueueFullError)
+      return last.reason.retryAfterSeconds
+    }
+    assert.ok((await waitFor(40)) > (await waitFor(4)))
+  })
+
+  it('does small work even when the queue is full', async () => {
+    const pool = poolOf({ workers: 1, queueLimit: 1 })
+    const first = pool.derive(derivation())
+    await pool.derive(derivation({ n: 2 }))
+    await first
+  })
+
+  it('refuses options that could never serve anybody', () => {
+    for (const value of [0, -1, 1.5, Number.NaN]) {
+      assert.throws(() => new ScryptPool({ workers: value }), RangeError)
+      assert.throws(() => new ScryptPool({ queueLimit: value }), RangeError)
+    }
+  })
+})
+
+describe('secrets', () => {
+  it('neither changes nor needs the password and the salt after the call', async () => {
+    const options = derivation({ password: Buffer.from('secret'), salt: Buffer.from('salt') })
+    const expected = node(options)
+    const pool = poolOf({ workers: 1 })
+    const first = pool.derive(derivation({ n: 16384 }))
+    const key = pool.derive(options)
+    assert.equal(options.password.toString(), 'secret')
+    options.password.fill(0)
+    options.salt.fill(0)
+    assert.equal(await hex(key), expected)
+    await first
+  })
+
+  it('wipes its copies of the password and the blocks of the lanes', async () => {
+    const from = mock.method(Uint8Array, 'from')
+    await poolOf({ workers: 2 }).derive(derivation({ salt: Buffer.alloc(32, 7) }))
+    const copies = from.mock.calls.map(({ result }) => result!)
+    assert.deepEqual(
+      copies.map((copy) => copy.length),
+      [2, 32],
+    )
+    for (const bytes of [...copies, new Uint8Array(assigned[0]!.assignment.blocks)]) {
+      assert.ok(bytes.every((byte) => byte === 0))
+    }
+  })
+
+  it('wipes them also when the derivation fails', async () => {
+    const from = mock.method(Uint8Array, 'from')
+    const pool = poolOf({ workers: 2 })
+    const outcomes = Promise.allSettled([1, 2].map(() => pool.derive(derivation(ofDefaultWallet))))
+    await pool.close()
+    await outcomes
+    assert.equal(from.mock.calls.length, 4)
+    const blocks = assigned.map(({ assignment }) => new Uint8Array(assignment.blocks))
+    for (const bytes of [...from.mock.calls.map(({ result }) => result!), ...blocks]) {
+      assert.ok(bytes.every((byte) => byte === 0))
+    }
+  })
+})
+
+describe('workers', () => {
+  it('that die fail their derivation and are replaced', async () => {
+    const pool = poolOf({ workers: 2 })
+    const doomed = pool.derive(derivation(ofDefaultWallet))
+    const waiting = pool.derive(derivation())
+    const victim = assigned[0]!.worker
+    await victim.terminate()
+    await assert.rejects(doomed, WorkerError)
+    assert.equal(await hex(waiting), node(derivation()))
+    await pool.derive(derivation())
+    assert.equal(workersUsed().size, 3)
+  })
+
+  it('that fail say why', async () => {
+    const pool = poolOf({ workers: 1 })
+    const doomed = pool.derive(derivation(ofDefaultWallet))
+    // Not an assignment: it throws inside the worker, before or after the first one is done.
+    assigned[0]!.worker.postMessage({ nextLane: 'broken' })
+    const next = doomed.then(() => pool.derive(derivation()))
+    await assert.rejects(next, (error) => error instanceof WorkerError && error.cause instanceof Error)
+  })
+
+  it('that cannot start fail the derivation', async () => {
+    const threads = createRequire(import.meta.url)('node:worker_threads') as { Worker: unknown }
+    const original = threads.Worker
+    const cause = new Error('no more threads')
+    threads.Worker = class {
+      constructor() {
+        throw cause
+      }
+    }
+    syncBuiltinESMExports()
+    const pool = poolOf({ workers: 2 })
+    try {
+      await assert.rejects(pool.derive(derivation()), (error) => error instanceof WorkerError && error.cause === cause)
+    } finally {
+      threads.Worker = original
+      syncBuiltinESMExports()
+    }
+    assert.equal(await hex(pool.derive(derivation())), node(derivation()))
+  })
+
+  it('stop when there was nothing to do for a while, and start again', async () => {
+    const pool = poolOf({ workers: 2, idleMs: 50 })
+    await pool.derive(derivation())
+    const first = workersUsed()
+    let exits = 0
+    for (const worker of first) worker.once('exit', () => exits++)
+    for (let waited = 0; exits < 2 && waited < 200; waited++) await sleep(25)
+    assert.equal(exits, 2)
+    assert.equal(await hex(pool.derive(derivation())), node(derivation()))
+    assert.ok([...workersUsed()].some((worker) => !first.has(worker)))
+  })
+
+  it('are kept while there is something to do', async () => {
+    const pool = poolOf({ workers: 1, idleMs: 50 })
+    for (let i = 0; i < 5; i++) {
+      await pool.derive(derivation())
+      await sleep(20)
+    }
+    await pool.derive(derivation(ofDefaultWallet))
+    assert.equal(workersUsed().size, 1)
+  })
+
+  it('keep the process alive while they derive, and no longer', () => {
+    const script = `
+      import { ScryptPool } from ${JSON.stringify(new URL('./ScryptPool.js', import.meta.url).href)}
+      const options = { password: Buffer.from('pw'), salt: Buffer.alloc(32), n: 4096, r: 1, p: 8, keyLength: 32 }
+      console.log((await new ScryptPool({ workers: 2 }).derive(options)).toString('hex'))`
+    const child = spawnSync(process.execPath, ['--input-type=module', '-e', script], { timeout: 10_000 })
+    assert.equal(child.stderr.toString(), '')
+    assert.equal(child.stdout.toString(), `${node(derivation())}\n`)
+    assert.equal(child.status, 0)
+  })
+})
+
+describe('close', () => {
+  it('rejects what is pending, stops the workers and refuses what comes later', async () => {
+    const pool = poolOf({ workers: 2 })
+    const pending = [1, 2, 3].map(() => pool.derive(derivation(ofDefaultWallet)))
+    const refusals = pending.map((key) => assert.rejects(key, ClosedError))
+    await sleep(100)
+    const exits = [...workersUsed()].map((worker) => new Promise((resolve) => worker.once('exit', resolve)))
+    await pool.close()
+    await Promise.all([...refusals, ...exits])
+    await assert.rejects(pool.derive(derivation()), ClosedError)
+    await assert.rejects(pool.derive(derivation({ n: 2 })), ClosedError)
+  })
+
+  it('may be called twice, and without any work done', async () => {
+    const pool = poolOf({})
+    await pool.close()
+    await pool.close()
+  })
+})

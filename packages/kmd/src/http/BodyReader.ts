@@ -1,0 +1,128 @@
+/** The body of one request, from however many pieces it arrives in, and never more of it than the limit. */
+import { KmdError } from '../Errors.js'
+import { MalformedError } from './RequestHead.js'
+
+export type BodyReader = {
+  /** Takes what belongs to the body off the front of `input` and returns the rest. */
+  push: (input: Buffer) => Buffer
+  readonly done: boolean
+  /** The body; only when done. */
+  take: () => Buffer
+}
+
+/** A body whose length was announced. */
+export function ofLength(length: number, limit: number): BodyReader {
+  if (length > limit) throw new KmdError('bodyTooLarge')
+  const pieces = new Pieces(limit)
+  return {
+    push(input) {
+      const piece = input.subarray(0, length - pieces.length)
+      pieces.add(piece)
+      return input.subarray(piece.length)
+    },
+    get done() {
+      return pieces.length === length
+    },
+    take: () => pieces.take(),
+  }
+}
+
+const longestSizeLine = 256
+const longestTrailers = 4096
+
+/** A body in chunks (RFC 9112, section 7.1). Extensions and trailers are passed over, within limits. */
+export class ChunkedReader implements BodyReader {
+  readonly #pieces: Pieces
+  #state: 'size' | 'data' | 'dataEnd' | 'trailers' | 'done' = 'size'
+  #left = 0
+  #trailerBytes = 0
+
+  constructor(limit: number) {
+    this.#pieces = new Pieces(limit)
+  }
+
+  get done(): boolean {
+    return this.#state === 'done'
+  }
+
+  push(input: Buffer): Buffer {
+    let rest = input
+    while (this.#state !== 'done' && rest.length > 0) {
+      const after = this.#state === 'data' ? this.#data(rest) : this.#line(rest)
+      if (after === undefined) break
+      rest = after
+    }
+    return rest
+  }
+
+  take(): Buffer {
+    return this.#pieces.take()
+  }
+
+  #data(input: Buffer): Buffer {
+    const piece = input.subarray(0, this.#left)
+    this.#pieces.add(piece)
+    this.#left -= piece.length
+    if (this.#left === 0) this.#state = 'dataEnd'
+    return input.subarray(piece.length)
+  }
+
+  /** Undefined while the line is not complete: it stays in the caller's input until it is. */
+  #line(input: Buffer): Buffer | undefined {
+    const end = input.indexOf('\r\n')
+    if (end < 0) {
+      if (input.length > longestSizeLine) throw new MalformedError('a line of the chunked body is too long')
+      return undefined
+    }
+    const line = input.toString('latin1', 0, end)
+    if (this.#state === 'dataEnd') {
+      if (line !== '') throw new MalformedError('a chunk is longer than announced')
+      this.#state = 'size'
+    } else if (this.#state === 'size') this.#size(line)
+    else this.#trailer(line)
+    return input.subarray(end + 2)
+  }
+
+  #size(line: string): void {
+    const match = /^([0-9a-fA-F]{1,8})[\t ]*(?:;.*)?$/.exec(line)
+    if (match === null || line.length > longestSizeLine) throw new MalformedError('a chunk has no size')
+    this.#left = Number.parseInt(match[1]!, 16)
+    this.#state = this.#left === 0 ? 'trailers' : 'data'
+  }
+
+  #trailer(line: string): void {
+    this.#trailerBytes += line.length
+    if (this.#trailerBytes > longestTrailers) throw new MalformedError('the trailers are too long')
+    if (line === '') this.#state = 'done'
+  }
+}
+
+class Pieces {
+  readonly #limit: number
+  #only: Buffer | undefined
+  #several: Buffer[] | undefined
+  length = 0
+
+  constructor(limit: number) {
+    this.#limit = limit
+  }
+
+  add(piece: Buffer): void {
+    if (piece.length === 0) return
+    this.length += piece.length
+    if (this.length > this.#limit) throw new KmdError('bodyTooLarge')
+    if (this.#only === undefined) this.#only = piece
+    else {
+      this.#several ??= [this.#only]
+      this.#several.push(piece)
+    }
+  }
+
+  /** The pieces may hold a password: of several, only the whole is left. */
+  take(): Buffer {
+    if (this.#several === undefined) return this.#only ?? Buffer.alloc(0)
+    const whole = Buffer.concat(this.#several)
+    for (const piece of this.#several) piece.fill(0)
+    return whole
+  }
+}

@@ -1,0 +1,245 @@
+/** One connection: requests are read and answered one after the other, whatever the peer has sent ahead. */
+import type { Socket } from 'node:net'
+import type { Request, Response } from '../App.js'
+import { KmdError } from '../Errors.js'
+import { type BodyReader, ChunkedReader, ofLength } from './BodyReader.js'
+import * as RequestHead from './RequestHead.js'
+import type { Limits } from './Server.js'
+
+export type ConnectionOptions = {
+  socket: Socket
+  limits: Limits
+  handle: (request: Request) => Promise<Response>
+  /** Asked before every answer: whether the connection should end after it. */
+  isStopping: () => boolean
+}
+
+const nothing = Buffer.alloc(0)
+const reasons: { [status: number]: string } = {
+  200: 'OK',
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  408: 'Request Timeout',
+  413: 'Request Entity Too Large',
+  429: 'Too Many Requests',
+  431: 'Request Header Fields Too Large',
+  500: 'Internal Server Error',
+  503: 'Service Unavailable',
+}
+
+type Phase = 'idle' | 'head' | 'handling' | 'body' | 'ending'
+
+export class Connection {
+  readonly #options: ConnectionOptions
+  readonly #socket: Socket
+  #phase: Phase = 'idle'
+  #input: Buffer = nothing
+  #body: { reader: BodyReader; resolve: (body: Buffer) => void; reject: (error: unknown) => void } | undefined
+  #deadline: number
+  #peerEnded = false
+
+  constructor(options: ConnectionOptions) {
+    this.#options = options
+    this.#socket = options.socket
+    this.#deadline = performance.now() + options.limits.headersMs
+    this.#socket.on('data', (chunk) => this.#receive(chunk))
+    this.#socket.on('end', () => this.#end())
+    this.#socket.on('error', () => this.#socket.destroy())
+    this.#socket.on('close', () =>
+      this.#body?.reject(new Error('the connection was closed in the middle of a request')),
+    )
+  }
+
+  /** Called every now and then: ends what takes too long. */
+  checkTime(now: number): void {
+    if (now < this.#deadline) return
+    if (this.#phase === 'head') this.#refuse(408, 'the request did not arrive in time')
+    else if (this.#phase === 'body') this.#failBody(new KmdError('bodyTimeout'))
+    else if (this.#phase !== 'handling') this.#socket.destroy()
+    else if (this.#socket.writableLength > 0) this.#socket.destroy()
+  }
+
+  /** Ends the connection now if nothing is under way, and after the answer otherwise. */
+  stop(): void {
+    if (this.#phase === 'idle' || this.#phase === 'head') this.#socket.destroy()
+  }
+
+  destroy(): void {
+    this.#socket.destroy()
+  }
+
+  #receive(chunk: Buffer): void {
+    // After the last answer, what the peer still sends is taken off the wire and dropped, so that it can read the answer.
+    if (this.#phase === 'ending') return
+    this.#input = this.#input.length === 0 ? chunk : Buffer.concat([this.#input, chunk])
+    if (this.#phase === 'body') this.#readBody()
+    else if (this.#phase === 'handling') this.#holdBack()
+    else this.#readHead()
+  }
+
+  /** A peer that sends far ahead of its answers waits. */
+  #holdBack(): void {
+    if (this.#input.length > this.#options.limits.headerBytes) this.#socket.pause()
+  }
+
+  #readHead(): void {
+    const { limits } = this.#options
+    if (this.#phase === 'idle') {
+      this.#phase = 'head'
+      this.#deadline = performance.now() + limits.headersMs
+    }
+    const end = this.#input.indexOf('\r\n\r\n')
+    if (end > limits.headerBytes || (end < 0 && this.#input.length > limits.headerBytes)) {
+      this.#refuse(431, `request headers too large, must be <= ${limits.headerBytes} bytes`)
+      return
+    }
+    if (end < 0) return
+    const text = this.#input.toString('latin1', 0, end)
+    this.#input = this.#input.subarray(end + 4)
+    try {
+      void this.#serve(RequestHead.parse(text))
+    } catch (error) {
+      this.#refuse(400, `this is not an HTTP request that can be served: ${(error as Error).message}`)
+    }
+  }
+
+  async #serve(head: RequestHead.RequestHead): Promise<void> {
+    this.#phase = 'handling'
+    let reader: BodyReader | undefined
+    const request: Request = {
+      method: head.method,
+      target: head.target,
+      header: (name) => head.headers.get(name),
+      localAddress: () => this.#socket.localAddress,
+      body: () => {
+        reader = this.#startBody(head)
+        return reader === undefined ? nothing : this.#takeBody(reader)
+      },
+    }
+    let response: Response
+    try {
+      response = await this.#options.handle(request)
+    } catch {
+      // The peer is gone, or what it sent makes no sense any more.
+      this.#socket.destroy()
+      return
+    }
+    if (this.#socket.destroyed) return
+    const isRead = reader === undefined ? this.#skipBody(head) : reader.done
+    this.#answer(response, head, isRead)
+  }
+
+  /** None where the request has no body; too large a one is refused before it is sent. */
+  #startBody({ body, expectsContinue }: RequestHead.RequestHead): BodyReader | undefined {
+    if (body.type === 'none' || (body.type === 'length' && body.bytes === 0)) return undefined
+    const { bodyBytes } = this.#options.limits
+    const reader = body.type === 'chunked' ? new ChunkedReader(bodyBytes) : ofLength(body.bytes, bodyBytes)
+    if (expectsContinue) this.#socket.write('HTTP/1.1 100 Continue\r\n\r\n', 'latin1')
+    return reader
+  }
+
+  /** At once where all of it is here already, which is nearly always. */
+  #takeBody(reader: BodyReader): Buffer | Promise<Buffer> {
+    this.#input = reader.push(this.#input)
+    if (reader.done) return reader.take()
+    this.#phase = 'body'
+    this.#deadline = performance.now() + this.#options.limits.requestMs
+    return new Promise((resolve, reject) => {
+      this.#body = { reader, resolve, reject }
+      if (this.#peerEnded) this.#end()
+    })
+  }
+
+  #readBody(): void {
+    const body = this.#body!
+    try {
+      this.#input = body.reader.push(this.#input)
+    } catch (error) {
+      this.#failBody(error instanceof RequestHead.MalformedError ? new KmdError('badBody', { cause: error }) : error)
+      return
+    }
+    if (!body.reader.done) return
+    this.#body = undefined
+    this.#phase = 'handling'
+    body.resolve(body.reader.take())
+  }
+
+  #failBody(error: unknown): void {
+    this.#phase = 'handling'
+    this.#body?.reject(error)
+    this.#body = undefined
+  }
+
+  /** A body that nobody asked for is passed over if it is here; otherwise the connection ends with the answer. */
+  #skipBody({ body }: RequestHead.RequestHead): boolean {
+    if (body.type === 'none') return true
+    if (body.type === 'chunked' || body.bytes > this.#input.length) return false
+    this.#input = this.#input.subarray(body.bytes)
+    return true
+  }
+
+  #answer(response: Response, head: RequestHead.RequestHead, isRead: boolean): void {
+    const keepAlive = head.keepAlive && isRead && !this.#peerEnded && !this.#options.isStopping()
+    const connection = keepAlive ? (head.headers.has('connection') ? 'keep-alive' : undefined) : 'close'
+    this.#send(response, connection, head.method === 'HEAD')
+    if (!keepAlive) {
+      this.#finish()
+      return
+    }
+    this.#phase = 'idle'
+    this.#deadline = performance.now() + this.#options.limits.idleMs
+    if (this.#socket.isPaused()) this.#socket.resume()
+    // Not at once: a peer that sends many requests ahead must not keep others from theirs.
+    if (this.#input.length > 0) setImmediate(() => this.#phase === 'idle' && this.#input.length > 0 && this.#readHead())
+  }
+
+  #send(response: Response, connection: string | undefined, isHead: boolean): void {
+    const { status, headers, body } = response
+    const bytes = Buffer.byteLength(body)
+    let text = `HTTP/1.1 ${status} ${reasons[status] ?? ''}\r\n`
+    for (let i = 0; i < headers.length; i += 2) text += `${headers[i]}: ${headers[i + 1]}\r\n`
+    text += `Date: ${dateNow()}\r\nContent-Length: ${bytes}\r\n`
+    text += connection === undefined ? '\r\n' : `Connection: ${connection}\r\n\r\n`
+    // In one piece, and plain letters need no encoding.
+    this.#socket.write(isHead ? text : text + body, bytes === body.length ? 'latin1' : 'utf8')
+  }
+
+  #refuse(status: number, message: string): void {
+    const body = JSON.stringify({ error: true, message })
+    this.#send({ status, headers: ['Content-Type', 'application/json'], body }, 'close', false)
+    this.#finish()
+  }
+
+  #finish(): void {
+    this.#phase = 'ending'
+    this.#input = nothing
+    this.#deadline = performance.now() + lingerMs
+    this.#socket.resume()
+    this.#socket.end()
+  }
+
+  /** The peer sends no more; it may still be waiting for its answer. */
+  #end(): void {
+    this.#peerEnded = true
+    if (this.#phase === 'body') this.#failBody(new Error('the connection was closed in the middle of a request'))
+    if (this.#phase !== 'handling') this.#socket.end()
+  }
+}
+
+/** How long a connection that is over may take to be closed by its peer. */
+const lingerMs = 2_000
+
+let dateText = ''
+let dateSecond = 0
+
+function dateNow(): string {
+  const second = Math.floor(Date.now() / 1000)
+  if (second !== dateSecond) {
+    dateSecond = second
+    dateText = new Date(second * 1000).toUTCString()
+  }
+  return dateText
+}

@@ -1,0 +1,77 @@
+/**
+ * Request line and headers of HTTP/1.x (RFC 9112), read strictly: what two readers could understand differently is
+ * refused, because that is what request smuggling lives on.
+ */
+export type RequestHead = {
+  method: string
+  target: string
+  headers: ReadonlyMap<string, string>
+  keepAlive: boolean
+  expectsContinue: boolean
+  body: { type: 'none' } | { type: 'length'; bytes: number } | { type: 'chunked' }
+}
+
+const requestLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) ([!-~\x80-\xff]{1,8192}) HTTP\/1\.([01])$/
+const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/
+/** Lists in other headers may come as several lines; these mean one thing, and two of them contradict each other. */
+const single = new Set(['host', 'content-length', 'transfer-encoding', 'x-kmd-api-token'])
+const maxHeaders = 100
+
+/** `text` is the head without the blank line that ends it, one character a byte. */
+export function parse(text: string): RequestHead {
+  let end = text.indexOf('\r\n')
+  const line = requestLine.exec(end < 0 ? text : text.slice(0, end)) ?? refuse('the request line is not HTTP/1.1')
+  const headers = new Map<string, string>()
+  for (let count = 0; end >= 0; count++) {
+    const start = end + 2
+    end = text.indexOf('\r\n', start)
+    addHeader(headers, end < 0 ? text.slice(start) : text.slice(start, end))
+    if (count >= maxHeaders) refuse('there are more than 100 headers')
+  }
+  const connection = headers.get('connection')?.toLowerCase()
+  return {
+    method: line[1]!,
+    target: line[2]!,
+    headers,
+    keepAlive: line[3] === '1' ? !hasToken(connection, 'close') : hasToken(connection, 'keep-alive'),
+    expectsContinue: line[3] === '1' && headers.get('expect')?.toLowerCase() === '100-continue',
+    body: bodyOf(headers),
+  }
+}
+
+function addHeader(headers: Map<string, string>, line: string): void {
+  const colon = line.indexOf(':')
+  const name = line.slice(0, colon).toLowerCase()
+  if (colon < 1 || !headerName.test(name)) refuse('a header is malformed')
+  const value = line.slice(colon + 1).replace(/^[\t ]+|[\t ]+$/g, '')
+  if (!headerValue.test(value)) refuse('a header is malformed')
+  const before = headers.get(name)
+  if (before !== undefined && single.has(name)) refuse(`there is more than one ${name} header`)
+  headers.set(name, before === undefined ? value : `${before}, ${value}`)
+}
+
+function bodyOf(headers: ReadonlyMap<string, string>): RequestHead['body'] {
+  const encoding = headers.get('transfer-encoding')
+  const length = headers.get('content-length')
+  if (encoding !== undefined) {
+    if (length !== undefined) refuse('content-length and transfer-encoding exclude each other')
+    if (encoding.toLowerCase() !== 'chunked') refuse('chunked is the only transfer-encoding served')
+    return { type: 'chunked' }
+  }
+  if (length === undefined) return { type: 'none' }
+  if (!/^[0-9]{1,15}$/.test(length)) refuse('content-length is not a number')
+  return { type: 'length', bytes: Number(length) }
+}
+
+function hasToken(list: string | undefined, token: string): boolean {
+  return list !== undefined && (list === token || list.split(',').some((element) => element.trim() === token))
+}
+
+function refuse(reason: string): never {
+  throw new MalformedError(reason)
+}
+
+export class MalformedError extends Error {
+  override name = 'RequestHead.MalformedError'
+}
