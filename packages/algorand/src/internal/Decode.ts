@@ -19,7 +19,7 @@ export function decode(kind: Kind, reader: Reader): unknown {
     case 'fixed':
       return fixed(kind.size, kind.fillsShort, reader)
     case 'bytes': {
-      const value = reader.bin()
+      const value = reader.isArray() ? integers(kind.max, reader) : reader.bin()
       if (value.length > kind.max) throw new DecodeError('byte string too long')
       return value.length === 0 ? undefined : value
     }
@@ -61,6 +61,8 @@ export function zeroOf(kind: Kind): unknown {
 
 function fixed(size: number, fillsShort: boolean, reader: Reader): Uint8Array | undefined {
   const given = reader.isArray() ? integers(size, reader) : reader.bin()
+  // Empty is zero, as it is for every other kind of field.
+  if (given.length === 0) return undefined
   if (given.length > size || (given.length < size && !fillsShort)) throw new DecodeError('wrong number of bytes')
   if (Bytes.isZero(given)) return undefined
   if (given.length === size) return given

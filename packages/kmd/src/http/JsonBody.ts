@@ -219,12 +219,23 @@ function readList(cursor: Cursor, of: Kind): Value[] {
     literal(cursor, 'null')
     return list
   }
+  if (first === openBrace) {
+    readEmptyObject(cursor)
+    return list
+  }
   if (first !== openBracket || ++cursor.depth > maxDepth) refuse()
   readElements(cursor, () => {
     list.push(readValue(cursor, of))
   })
   cursor.depth--
   return list
+}
+
+/** The reference takes `{}` for an empty list and for an array of zeros. */
+function readEmptyObject(cursor: Cursor): void {
+  cursor.at++
+  if (peek(cursor) !== closeBrace) refuse()
+  cursor.at++
 }
 
 /** A text member also takes a bare number or boolean, by its letters, and null for the empty text. */
@@ -321,9 +332,7 @@ function readBytes(cursor: Cursor, limit: number, emptyObject: boolean): Buffer 
     return nothing
   }
   if (first === openBrace && emptyObject) {
-    cursor.at++
-    if (peek(cursor) !== closeBrace) refuse()
-    cursor.at++
+    readEmptyObject(cursor)
     return nothing
   }
   if (first !== openBracket) refuse()
