@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import sodium from 'sodium-native'
 import * as Address from './Address.js'
 import * as Ed25519 from './Ed25519.js'
+import { sodium } from './internal/sodium.js'
 
 // RFC 8032, section 7.1, test 2.
 const seed = bytes('4ccd089b28ff96da9db6c346ec114e0f5b8a319f35aba624da8cf6ed4fb8a6fb')

@@ -1,4 +1,4 @@
-import sodium from 'sodium-native'
+import { sodium } from './internal/sodium.js'
 
 export const seedLength = 32
 export const publicKeyLength = 32

@@ -15,7 +15,8 @@ export function describe(wire: Wire): Json {
     const described = describeOperation(operation, wire, definitions)
     paths[operation.path] = { ...paths[operation.path], [operation.method.toLowerCase()]: described }
   }
-  paths[descriptionPath] = { get: describePlain('SwaggerHandler', 'Returns this document.', 'application/json') }
+  const description = describePlain('SwaggerHandler', 'Returns this document.', 'application/json')
+  paths[descriptionPath] = { get: wire === 'reference' ? { ...description, security: [] } : description }
   paths[metricsPath] = {
     get: describePlain('GetMetrics', 'Returns metrics in the text format of Prometheus.', 'text/plain'),
   }

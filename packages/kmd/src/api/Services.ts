@@ -5,6 +5,7 @@ import type { Handles } from '../Handles.js'
 import type { PasswordThrottle } from '../wallet/PasswordThrottle.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
 import type { UnlockedWallet } from '../wallet/UnlockedWallet.js'
+import type { Entry } from '../wallet/WalletDirectory.js'
 import { driverName, driverVersion } from '../wallet/WalletFile.js'
 import type { Wallets } from '../wallet/Wallets.js'
 
@@ -68,3 +69,22 @@ export function describeWallet(wallet: { id: Uint8Array; name: Uint8Array }) {
     supported_txs: supportedTransactions,
   }
 }
+
+/**
+ * The same list gives the same, frozen, output, which is written once (see `Operation.run`). Lists live as long as
+ * their handle, or as long as nothing changes.
+ */
+function memoize<T extends readonly unknown[], O extends object>(describe: (list: T) => O): (list: T) => O {
+  const described = new WeakMap<T, O>()
+  return (list) => {
+    let output = described.get(list)
+    if (output === undefined) {
+      output = Object.freeze(describe(list))
+      described.set(list, output)
+    }
+    return output
+  }
+}
+
+export const describeAddresses = memoize((addresses: readonly string[]) => ({ addresses }))
+export const describeWallets = memoize((entries: readonly Entry[]) => ({ wallets: entries.map(describeWallet) }))

@@ -13,7 +13,7 @@ import {
   password,
   privateKey,
 } from './Operation.js'
-import { decodeAddress, withPassword } from './Services.js'
+import { decodeAddress, describeAddresses, withPassword } from './Services.js'
 
 export const keyOperations = [
   define({
@@ -117,7 +117,7 @@ export const keyOperations = [
     walletFailure: 500,
     run: ({ handles }, input) => {
       const wallet = handles.wallet(input.wallet_handle_token)
-      return retryWhileLocked(() => ({ addresses: wallet.addresses().map(Address.encode) }))
+      return retryWhileLocked(() => describeAddresses(wallet.addresses()))
     },
   }),
 ]

@@ -13,7 +13,7 @@ import {
   publicKeyShape,
   uint8,
 } from './Operation.js'
-import { decodeAddress, withPassword } from './Services.js'
+import { decodeAddress, describeAddresses, withPassword } from './Services.js'
 import { translateMultisigError } from './signing.js'
 
 export const multisigOperations = [
@@ -28,7 +28,7 @@ export const multisigOperations = [
     walletFailure: 500,
     run: ({ handles }, input) => {
       const wallet = handles.wallet(input.wallet_handle_token)
-      return retryWhileLocked(() => ({ addresses: wallet.multisigAddresses().map(Address.encode) }))
+      return retryWhileLocked(() => describeAddresses(wallet.multisigAddresses()))
     },
   }),
   define({

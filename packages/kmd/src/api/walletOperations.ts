@@ -1,10 +1,9 @@
 /** Wallets and their handles. */
 import { KmdError } from '../Errors.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
-import type { Entry } from '../wallet/WalletDirectory.js'
 import { driverName } from '../wallet/WalletFile.js'
 import { ascii, bytes32, define, handleToken, name, password, wallet } from './Operation.js'
-import { describeWallet, type Services } from './Services.js'
+import { describeWallet, describeWallets, type Services } from './Services.js'
 
 const walletId = { name: 'wallet_id', kind: ascii, about: 'The id of the wallet, as listed' } as const
 
@@ -139,18 +138,6 @@ export const walletOperations = [
     run: (services, input) => describeHandle(services, input.wallet_handle_token),
   }),
 ]
-
-/** The same list gives the same, frozen, answer: it is written once and sent as long as nothing changes. */
-function describeWallets(entries: readonly Entry[]) {
-  let described = describedLists.get(entries)
-  if (described === undefined) {
-    described = Object.freeze({ wallets: entries.map(describeWallet) })
-    describedLists.set(entries, described)
-  }
-  return described
-}
-
-const describedLists = new WeakMap<readonly Entry[], { wallets: ReturnType<typeof describeWallet>[] }>()
 
 /** Failing to find a wallet is the request's fault (400), failing to unlock it is the password's (401). */
 async function find(wallets: Services['wallets'], key: string) {

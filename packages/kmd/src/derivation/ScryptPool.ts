@@ -1,9 +1,9 @@
-import { pbkdf2Sync } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
+import * as Job from './Job.js'
 import * as Parameters from './Parameters.js'
 import * as Romix from './Romix.js'
-import type { Assignment, Finished } from './worker.js'
+import type { Finished } from './worker.js'
 
 export type Options = {
   /** Threads at most. All of them work on the same derivation. */
@@ -16,22 +16,16 @@ export type Options = {
   laneMemoryBytes?: number
 }
 
-export type Derivation = Parameters.Parameters & {
-  password: Uint8Array
-  salt: Uint8Array
-  keyLength: number
-}
-
 /** A lane of a default wallet takes 8 MiB: this is what two workers need to interleave two lanes each. */
 const defaultLaneMemoryBytes = 32 * 1024 * 1024
 
-/** Up to here a derivation takes about a millisecond, less than handing it to another thread that has to start first. */
+/** Up to here a derivation takes a few milliseconds at most, and a worker takes longer than that to start. */
 const inlineWork = 4096
 
 /** A default wallet on a slow machine, for the first estimate. */
 const initialPace = { work: 2 ** 21, ms: 500 }
 
-/** A worker holds little JavaScript: its lanes are outside the heap. Small heaps keep the process small. */
+/** A worker holds little JavaScript, as its lanes are outside the heap. Whatever goes wrong there stays small. */
 const resourceLimits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 1 }
 
 /**
@@ -45,7 +39,7 @@ export class ScryptPool {
   readonly #laneMemoryBytes: number
   readonly #seats = new Set<Seat>()
   /** Pending derivations in the order they came. */
-  readonly #jobs = new Set<Job>()
+  readonly #jobs = new Set<Job.Job>()
   #module: Romix.CompiledModule | undefined
   #inline: Romix.Romix | undefined
   #idle: NodeJS.Timeout | undefined
@@ -61,15 +55,18 @@ export class ScryptPool {
   }
 
   /** Neither the password nor the salt is kept or changed: the caller may wipe them as soon as this returns. */
-  async derive(derivation: Derivation): Promise<Buffer> {
+  async derive(derivation: Job.Derivation): Promise<Buffer> {
     Parameters.check(derivation)
     if (this.#closed) throw new ClosedError()
     this.#module ??= Romix.compile()
-    if (Parameters.work(derivation) <= inlineWork) return this.#deriveInline(derivation, this.#module)
+    if (Parameters.work(derivation) <= inlineWork) {
+      this.#inline ??= Romix.instantiate(this.#module)
+      return Job.deriveInline(derivation, this.#inline)
+    }
     if (this.#jobs.size >= this.#queueLimit) throw new QueueFullError(this.#secondsUntilIdle())
     return await new Promise((resolve, reject) => {
-      const share = shareOut(derivation, this.#workers, this.#laneMemoryBytes)
-      this.#jobs.add(job({ derivation, ...share, resolve, reject }))
+      const share = { workers: this.#workers, laneMemoryBytes: this.#laneMemoryBytes }
+      this.#jobs.add(Job.create({ derivation, resolve, reject, ...share }))
       this.#dispatch()
     })
   }
@@ -82,28 +79,17 @@ export class ScryptPool {
     await this.#stopWorkers()
   }
 
-  #deriveInline(derivation: Derivation, module: Romix.CompiledModule): Buffer {
-    this.#inline ??= Romix.instantiate(module)
-    const { password, salt, n, r, keyLength } = derivation
-    const blocks = pbkdf2(password, salt, Parameters.inputBytes(derivation))
-    this.#inline.mix({ blocks, n, r, width: Romix.maximumWidth })
-    const key = pbkdf2(password, blocks, keyLength)
-    blocks.fill(0)
-    this.#inline.wipe()
-    return key
-  }
-
   /** Gives every free worker to the first derivation that has a lane for it, and starts workers that are missing. */
   #dispatch(): void {
     clearTimeout(this.#idle)
     for (const job of this.#jobs) {
       for (const seat of this.#seats) {
-        if (seat.job === undefined && wantsWorker(job)) this.#assign(seat, job)
+        if (seat.job === undefined && Job.wantsWorker(job)) assign(seat, job)
       }
-      while (this.#seats.size < this.#workers && wantsWorker(job)) {
+      while (this.#seats.size < this.#workers && Job.wantsWorker(job)) {
         const seat = this.#startWorker(job)
         if (seat === undefined) break
-        this.#assign(seat, job)
+        assign(seat, job)
       }
     }
     if (this.#jobs.size === 0 && !this.#closed) {
@@ -111,15 +97,7 @@ export class ScryptPool {
     }
   }
 
-  #assign(seat: Seat, job: Job): void {
-    job.assignment ??= begin(job)
-    job.workers += 1
-    seat.job = job
-    seat.worker.ref()
-    seat.worker.postMessage(job.assignment)
-  }
-
-  #startWorker(job: Job): Seat | undefined {
+  #startWorker(job: Job.Job): Seat | undefined {
     let worker: Worker
     try {
       worker = startThread(this.#module)
@@ -142,7 +120,7 @@ export class ScryptPool {
   }
 
   #finished(seat: Seat, { lanes }: Finished): void {
-    // Being stopped. To touch it now would let the process end before the thread has.
+    // Being stopped. To release it now would let the process end before the thread has.
     if (!this.#seats.has(seat)) return
     const job = this.#release(seat)
     if (job !== undefined) {
@@ -153,15 +131,14 @@ export class ScryptPool {
     this.#dispatch()
   }
 
-  #complete(job: Job): void {
+  #complete(job: Job.Job): void {
     this.#jobs.delete(job)
-    const { password, keyLength } = job.derivation
     this.#pace = {
       work: (this.#pace.work + Parameters.work(job.derivation)) / 2,
       ms: (this.#pace.ms + performance.now() - job.startedMs) / 2,
     }
-    const key = pbkdf2(password, new Uint8Array(job.assignment!.blocks), keyLength)
-    wipe(job)
+    const key = Job.finish(job)
+    Job.wipe(job)
     job.resolve(key)
   }
 
@@ -173,11 +150,10 @@ export class ScryptPool {
     this.#dispatch()
   }
 
-  #fail(job: Job, error: Error): void {
+  #fail(job: Job.Job, error: Error): void {
     if (!this.#jobs.delete(job)) return
-    // Tells the other workers on it that there is nothing left to take.
-    if (job.assignment !== undefined) Atomics.store(new Int32Array(job.assignment.nextLane), 0, job.derivation.p)
-    if (job.workers === 0) wipe(job)
+    Job.abandon(job)
+    if (job.workers === 0) Job.wipe(job)
     job.reject(error)
   }
 
@@ -189,13 +165,13 @@ export class ScryptPool {
   }
 
   /** Takes the worker off its derivation. A derivation that failed is wiped when the last worker has left it. */
-  #release(seat: Seat): Job | undefined {
+  #release(seat: Seat): Job.Job | undefined {
     const { job } = seat
     seat.job = undefined
     seat.worker.unref()
     if (job === undefined) return undefined
     job.workers -= 1
-    if (job.workers === 0 && !this.#jobs.has(job)) wipe(job)
+    if (job.workers === 0 && !this.#jobs.has(job)) Job.wipe(job)
     return job
   }
 
@@ -207,22 +183,14 @@ export class ScryptPool {
 
 type Seat = {
   worker: Worker
-  job: Job | undefined
+  job: Job.Job | undefined
 }
 
-type Job = {
-  /** Password and salt are our copies. */
-  derivation: Derivation
-  /** Workers at most, and lanes that each of them interleaves. */
-  seats: number
-  width: number
-  resolve: (key: Buffer) => void
-  reject: (error: Error) => void
-  /** Absent until the first worker takes it up. */
-  assignment: Assignment | undefined
-  startedMs: number
-  workers: number
-  lanesMixed: number
+function assign(seat: Seat, job: Job.Job): void {
+  seat.job = job
+  // Like any pending operation, a derivation keeps the process alive. An idle worker does not.
+  seat.worker.ref()
+  seat.worker.postMessage(Job.assign(job))
 }
 
 function startThread(module: Romix.CompiledModule | undefined): Worker {
@@ -234,57 +202,9 @@ function startThread(module: Romix.CompiledModule | undefined): Worker {
   })
 }
 
-function job(options: Pick<Job, 'derivation' | 'seats' | 'width' | 'resolve' | 'reject'>): Job {
-  const { password, salt } = options.derivation
-  return {
-    ...options,
-    derivation: { ...options.derivation, password: Uint8Array.from(password), salt: Uint8Array.from(salt) },
-    assignment: undefined,
-    startedMs: 0,
-    workers: 0,
-    lanesMixed: 0,
-  }
-}
-
-/** Uses as many cores as there is memory for, and what memory is left to interleave lanes on each. */
-function shareOut(parameters: Parameters.Parameters, workers: number, laneMemoryBytes: number) {
-  const lanesInMemory = Math.max(1, Math.floor(laneMemoryBytes / Parameters.laneBytes(parameters)))
-  const seats = Math.min(workers, lanesInMemory, parameters.p)
-  const width = Math.min(Romix.maximumWidth, Math.floor(lanesInMemory / seats), Math.ceil(parameters.p / seats))
-  return { seats, width }
-}
-
-function wantsWorker(job: Job): boolean {
-  if (job.workers >= job.seats) return false
-  return job.assignment === undefined || Atomics.load(new Int32Array(job.assignment.nextLane), 0) < job.derivation.p
-}
-
-/** The first half of scrypt. Only done when a worker is free, so that a long queue holds no blocks. */
-function begin(job: Job): Assignment {
-  const { password, salt, n, r, p } = job.derivation
-  const blocks = new SharedArrayBuffer(Parameters.inputBytes(job.derivation))
-  const input = pbkdf2(password, salt, blocks.byteLength)
-  new Uint8Array(blocks).set(input)
-  input.fill(0)
-  job.startedMs = performance.now()
-  return { blocks, nextLane: new SharedArrayBuffer(4), n, r, p, width: job.width }
-}
-
-function wipe(job: Job): void {
-  job.derivation.password.fill(0)
-  job.derivation.salt.fill(0)
-  if (job.assignment !== undefined) new Uint8Array(job.assignment.blocks).fill(0)
-}
-
 function atLeastOne(name: string, value: number): number {
-  if (!Number.isSafeInteger(value) || value < 1)
-    throw new RangeError(`${name} must be a positive integer, not ${value}`)
-  return value
-}
-
-/** As scrypt uses it: PBKDF2-HMAC-SHA256 with one iteration. */
-function pbkdf2(password: Uint8Array, salt: Uint8Array, length: number): Buffer {
-  return pbkdf2Sync(password, salt, 1, length, 'sha256')
+  if (Number.isSafeInteger(value) && value >= 1) return value
+  throw new RangeError(`${name} must be a positive integer, not ${value}`)
 }
 
 /** More derivations are pending than the queue may hold. */

@@ -1,2 +1,3 @@
+export type { Derivation } from './Job.js'
 export { CeilingError, ParametersError } from './Parameters.js'
-export { ClosedError, type Derivation, type Options, QueueFullError, ScryptPool, WorkerError } from './ScryptPool.js'
+export { ClosedError, type Options, QueueFullError, ScryptPool, WorkerError } from './ScryptPool.js'

@@ -4,9 +4,9 @@ import * as Romix from './Romix.js'
 
 /** Lanes of one derivation. Every worker on it takes the next `width` lanes until none is left. */
 export type Assignment = {
-  blocks: SharedArrayBuffer
-  /** One Int32: the number of the next lane nobody has taken. */
-  nextLane: SharedArrayBuffer
+  /** In shared memory, as is the number of the next lane nobody has taken. */
+  blocks: Uint8Array
+  nextLane: Int32Array
   n: number
   r: number
   p: number
@@ -36,13 +36,12 @@ parentPort!.on('message', (assignment: Assignment) => {
 })
 
 function mixLanes({ blocks, nextLane, n, r, p, width }: Assignment): number {
-  const next = new Int32Array(nextLane)
   let mixed = 0
   for (;;) {
-    const first = Atomics.add(next, 0, width)
+    const first = Atomics.add(nextLane, 0, width)
     const lanes = Math.min(width, p - first)
     if (lanes <= 0) return mixed
-    romix.mix({ blocks: new Uint8Array(blocks, first * 128 * r, lanes * 128 * r), n, r, width })
+    romix.mix({ blocks: blocks.subarray(first * 128 * r, (first + lanes) * 128 * r), n, r, width })
     mixed += lanes
   }
 }

@@ -64,7 +64,8 @@ export class Connection {
 
   /** Ends the connection now if nothing is under way, and after the answer otherwise. */
   stop(): void {
-    if (this.#phase === 'idle' || this.#phase === 'head') this.#socket.destroy()
+    const isAnswered = this.#phase === 'ending' && this.#socket.writableLength === 0
+    if (this.#phase === 'idle' || this.#phase === 'head' || isAnswered) this.#socket.destroy()
   }
 
   destroy(): void {
@@ -143,9 +144,10 @@ export class Connection {
 
   /** At once where all of it is here already, which is nearly always. */
   #takeBody(reader: BodyReader): Buffer | Promise<Buffer> {
-    this.#input = reader.push(this.#input)
+    this.#push(reader)
     if (reader.done) return reader.take()
     this.#phase = 'body'
+    this.#socket.resume()
     this.#deadline = performance.now() + this.#options.limits.requestMs
     return new Promise((resolve, reject) => {
       this.#body = { reader, resolve, reject }
@@ -156,15 +158,23 @@ export class Connection {
   #readBody(): void {
     const body = this.#body!
     try {
-      this.#input = body.reader.push(this.#input)
+      this.#push(body.reader)
     } catch (error) {
-      this.#failBody(error instanceof RequestHead.MalformedError ? new KmdError('badBody', { cause: error }) : error)
+      this.#failBody(error)
       return
     }
     if (!body.reader.done) return
     this.#body = undefined
     this.#phase = 'handling'
     body.resolve(body.reader.take())
+  }
+
+  #push(reader: BodyReader): void {
+    try {
+      this.#input = reader.push(this.#input)
+    } catch (error) {
+      throw error instanceof RequestHead.MalformedError ? new KmdError('badBody', { cause: error }) : error
+    }
   }
 
   #failBody(error: unknown): void {

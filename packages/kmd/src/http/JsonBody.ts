@@ -8,8 +8,23 @@
  *
  * It works on bytes and not on a JavaScript string so that a password exists once, in a buffer that can be wiped.
  */
-import { KmdError } from '../Errors.js'
 import * as Base64 from './Base64.js'
+import {
+  type Cursor,
+  closeBrace,
+  closeBracket,
+  colon,
+  comma,
+  equalsAscii,
+  literal,
+  openBrace,
+  openBracket,
+  peek,
+  quote,
+  readNumberLetters,
+  readString,
+  refuse,
+} from './JsonLetters.js'
 import type { Wire } from './Wire.js'
 
 /**
@@ -60,31 +75,6 @@ export const maxDepth = 32
 export function read<const F extends readonly Field[]>(body: Buffer, fields: F, wire: Wire): FieldsOf<F> {
   const cursor: Cursor = { bytes: body, at: 0, depth: 0, wire }
   return readObject(cursor, fields) as FieldsOf<F>
-}
-
-type Cursor = { bytes: Buffer; at: number; depth: number; wire: Wire }
-
-const quote = 0x22
-const comma = 0x2c
-const colon = 0x3a
-const openBracket = 0x5b
-const backslash = 0x5c
-const closeBracket = 0x5d
-const openBrace = 0x7b
-const closeBrace = 0x7d
-
-const refuse = (): never => {
-  throw new KmdError('badBody')
-}
-
-/** The next byte that is not white space, without consuming it; -1 at the end. */
-function peek(cursor: Cursor): number {
-  const { bytes } = cursor
-  let at = cursor.at
-  let byte = bytes[at]
-  while (byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09) byte = bytes[++at]
-  cursor.at = at
-  return byte ?? -1
 }
 
 const nothing = Buffer.alloc(0)
@@ -181,12 +171,6 @@ function findField(cursor: Cursor, fields: readonly Field[]): Field {
   return refuse()
 }
 
-function equalsAscii(bytes: Buffer, text: string): boolean {
-  if (bytes.length !== text.length) return false
-  for (let i = 0; i < text.length; i++) if (bytes[i] !== text.charCodeAt(i)) return false
-  return true
-}
-
 function readValue(cursor: Cursor, kind: Kind): Value {
   switch (kind.type) {
     case 'text':
@@ -260,26 +244,6 @@ function readBool(cursor: Cursor): boolean {
   return first === 0x74
 }
 
-function literal(cursor: Cursor, word: string): Buffer {
-  const { bytes, at } = cursor
-  const letters = bytes.subarray(at, at + word.length)
-  if (!equalsAscii(letters, word)) refuse()
-  cursor.at = at + word.length
-  return Buffer.from(letters)
-}
-
-function readNumberLetters(cursor: Cursor): Buffer {
-  const { bytes, at } = cursor
-  let end = at
-  for (let byte = bytes[end]; byte !== undefined && isNumberLetter(byte); byte = bytes[end]) end++
-  if (end === at) refuse()
-  cursor.at = end
-  return Buffer.from(bytes.subarray(at, end))
-}
-
-const isNumberLetter = (byte: number): boolean =>
-  (byte >= 0x30 && byte <= 0x39) || byte === 0x2b || byte === 0x2d || byte === 0x2e || byte === 0x45 || byte === 0x65
-
 function readUint8(cursor: Cursor): number {
   const { bytes, at } = cursor
   // The elements of an array of bytes: one to three digits, and what ends them.
@@ -352,84 +316,4 @@ function readPrivateKey(cursor: Cursor): Buffer {
   const isIntegers = peek(cursor) === openBracket
   const key = readBytes(cursor, 64, true)
   return isIntegers && key.length === 64 && cursor.wire === 'reference' ? key.subarray(0, 32) : key
-}
-
-/** The bytes of a quoted string. Without escapes they are a view of the body, wiped together with it. */
-function readString(cursor: Cursor, foldPairs = false): Buffer {
-  const { bytes } = cursor
-  const start = cursor.at + 1
-  let at = start
-  for (;;) {
-    const byte = bytes[at]
-    if (byte === quote) {
-      cursor.at = at + 1
-      return bytes.subarray(start, at)
-    }
-    if (byte === backslash) return readEscapedString(cursor, start, foldPairs)
-    if (byte === undefined) refuse()
-    at++
-  }
-}
-
-const shortEscapes: { [letter: number]: number } = {
-  34: 0x22,
-  39: 0x27,
-  47: 0x2f,
-  92: 0x5c,
-  98: 0x08,
-  102: 0x0c,
-  110: 0x0a,
-  114: 0x0d,
-  116: 0x09,
-}
-
-/**
- * Two escapes of a surrogate pair are one character. The Go daemon makes one replacement character of them; its names
- * (`foldPairs`) stay as they are known there, but a password must not become easier to guess.
- */
-function readEscapedString(cursor: Cursor, start: number, foldPairs: boolean): Buffer {
-  const { bytes } = cursor
-  // No escape grows when it is decoded, so what is left of the body is room enough; find the end first to stay small.
-  let end = start
-  while (bytes[end] !== quote) {
-    if (end >= bytes.length) refuse()
-    end += bytes[end] === backslash ? 2 : 1
-  }
-  const out = Buffer.alloc(end - start)
-  let length = 0
-  let at = start
-  while (at < end) {
-    const byte = bytes[at]!
-    if (byte !== backslash) {
-      out[length++] = byte
-      at++
-    } else if (bytes[at + 1] === 0x75) {
-      let unit = readUnit(bytes, at + 2, end)
-      at += 6
-      if (unit >= 0xd800 && unit <= 0xdbff && bytes[at] === backslash && bytes[at + 1] === 0x75) {
-        const low = readUnit(bytes, at + 2, end)
-        if (low >= 0xdc00 && low <= 0xdfff) {
-          unit = foldPairs ? 0xfffd : 0x10000 + ((unit - 0xd800) << 10) + (low - 0xdc00)
-          at += 6
-        }
-      }
-      length += writeUtf8(out, length, unit >= 0xd800 && unit <= 0xdfff ? 0xfffd : unit)
-    } else {
-      out[length++] = shortEscapes[bytes[at + 1]!] ?? refuse()
-      at += 2
-    }
-  }
-  cursor.at = end + 1
-  return out.subarray(0, length)
-}
-
-/** The four hex digits of a \\u escape; digits that are none stand for the replacement character. */
-function readUnit(bytes: Buffer, at: number, end: number): number {
-  if (at + 4 > end) refuse()
-  const digits = bytes.toString('latin1', at, at + 4)
-  return /^[0-9a-fA-F]{4}$/.test(digits) ? Number.parseInt(digits, 16) : 0xfffd
-}
-
-function writeUtf8(out: Buffer, at: number, codePoint: number): number {
-  return out.write(String.fromCodePoint(codePoint), at, 'utf8')
 }

@@ -12,6 +12,7 @@ import { version } from '../version.js'
 import { PasswordThrottle } from '../wallet/PasswordThrottle.js'
 import { Wallets } from '../wallet/Wallets.js'
 import * as Config from './Config.js'
+import * as Heap from './Heap.js'
 import * as ListenAddress from './ListenAddress.js'
 import * as Lock from './Lock.js'
 import { Log } from './Log.js'
@@ -27,6 +28,9 @@ export type DaemonOptions = {
   idleSecs?: number
   limits?: Partial<Limits>
 }
+
+/** Unlocking takes half as much memory again as all the rest; it is given back when nobody does. */
+const derivationIdleMs = 3_000
 
 /** Exit codes of the Go daemon, which its launcher acts on. */
 export const exitCodes = { ok: 0, usage: 1, log: 2, start: 3, locked: 4 } as const
@@ -81,7 +85,8 @@ async function start(options: DaemonOptions, log: Log) {
   const lock = Lock.take(dataDir)
   const cleanup: (() => unknown)[] = [() => Lock.release(lock)]
   try {
-    const derivation = new ScryptPool()
+    Heap.keepSmall()
+    const derivation = new ScryptPool({ idleMs: derivationIdleMs, onWorkerStart: Heap.keepSmall })
     cleanup.unshift(() => derivation.close())
     const throttle = new PasswordThrottle({ file: join(dataDir, 'latchkey_failures.json') })
     const wallets = new Wallets({ directory: walletsDir, scrypt: config.scrypt, derivation, throttle })

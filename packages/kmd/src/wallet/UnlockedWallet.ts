@@ -3,11 +3,11 @@
  * Every method is one complete operation on the wallet's file, done when it returns.
  */
 import { hash, timingSafeEqual } from 'node:crypto'
-import { Ed25519, KeyDerivation, Msgpack, Multisig } from '@latchkey/algorand'
+import { Address, Ed25519, KeyDerivation, Msgpack, Multisig } from '@latchkey/algorand'
 import { KmdError } from '../Errors.js'
 import * as Blob from './Blob.js'
-import * as Secret from './Secret.js'
 import { RecentKeys } from './RecentKeys.js'
+import * as Secret from './Secret.js'
 import type { WalletFile } from './WalletFile.js'
 import type { WalletFiles } from './WalletFiles.js'
 
@@ -24,6 +24,8 @@ export class UnlockedWallet {
   readonly #salt = this.#secrets.subarray(64, 96)
   readonly #passwordHash = this.#secrets.subarray(96, 128)
   readonly #recentKeys = new RecentKeys()
+  readonly #addresses = new AddressList()
+  readonly #multisigAddresses = new AddressList()
   #locked = false
 
   constructor(options: { id: Buffer; path: string; files: WalletFiles; secrets: Secrets }) {
@@ -59,8 +61,9 @@ export class UnlockedWallet {
     return Buffer.from(this.#masterDerivationKey)
   }
 
-  addresses(): Uint8Array[] {
-    return this.#file().addresses()
+  /** As texts. The same list as before while the file does not change. */
+  addresses(): readonly string[] {
+    return this.#addresses.get(this.#file(), (file) => file.addresses())
   }
 
   /** The next key of the sequence. An index whose key was imported already is passed over, as the reference does. */
@@ -98,8 +101,8 @@ export class UnlockedWallet {
     return this.#withSecretKey(address, (secretKey) => Ed25519.sign(message, secretKey))
   }
 
-  multisigAddresses(): Uint8Array[] {
-    return this.#file().multisigAddresses()
+  multisigAddresses(): readonly string[] {
+    return this.#multisigAddresses.get(this.#file(), (file) => file.multisigAddresses())
   }
 
   importMultisig(preimage: Multisig.Multisig): Uint8Array {
@@ -162,6 +165,21 @@ export class UnlockedWallet {
       this.#recentKeys.set(secretKey, revision)
       return use(secretKey)
     })
+  }
+}
+
+/** Turning keys into addresses costs a hash each, so a list is kept for as long as the file stays as it is. */
+class AddressList {
+  #addresses: readonly string[] = []
+  #revision: number | undefined
+
+  get(file: WalletFile, read: (file: WalletFile) => Uint8Array[]): readonly string[] {
+    const revision = file.revision()
+    if (revision === undefined || revision !== this.#revision) {
+      this.#addresses = Object.freeze(read(file).map(Address.encode))
+      this.#revision = revision
+    }
+    return this.#addresses
   }
 }
 

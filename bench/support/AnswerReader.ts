@@ -1,0 +1,97 @@
+/**
+ * Just enough of HTTP/1.1 to know when an answer is complete (RFC 9112, sections 6 and 7): its length is given, or it
+ * comes in chunks. One answer at a time, as only one request is under way on a connection.
+ */
+export class AnswerReader {
+  status = 0
+  #head: Buffer | undefined
+  #inBody = false
+  #chunked = false
+  /** Bytes of the body, or of the chunk and the line end after it, that have not come yet. */
+  #remaining = 0
+  #lastChunk = false
+  #sizeLine = ''
+  readonly #kept: Buffer[] | undefined
+
+  constructor(options: { keepBody: boolean }) {
+    this.#kept = options.keepBody ? [] : undefined
+  }
+
+  /** Takes what came in, and says whether the answer is complete. The bytes are not kept beyond the call. */
+  push(bytes: Buffer): boolean {
+    if (this.#inBody) return this.#pushBody(bytes)
+    const seen = this.#head === undefined ? bytes : Buffer.concat([this.#head, bytes])
+    const end = seen.indexOf('\r\n\r\n')
+    if (end < 0) {
+      this.#head = Buffer.from(seen)
+      return false
+    }
+    this.#head = undefined
+    this.#readHead(seen.toString('latin1', 0, end))
+    return this.#pushBody(seen.subarray(end + 4))
+  }
+
+  /** The body of the answer that was completed last; makes room for the next. */
+  takeBody(): string {
+    return Buffer.concat(this.#kept?.splice(0) ?? []).toString()
+  }
+
+  #readHead(head: string): void {
+    this.status = Number(head.slice(9, 12))
+    this.#inBody = true
+    const length = /\r\ncontent-length: *(\d+)/i.exec(head)
+    this.#chunked = length === null
+    this.#remaining = length === null ? 0 : Number(length[1])
+    if (this.#chunked && !/\r\ntransfer-encoding: *chunked/i.test(head)) {
+      throw new AnswerError(`an answer with neither length nor chunks: ${head}`)
+    }
+  }
+
+  #pushBody(bytes: Buffer): boolean {
+    const complete = this.#chunked ? this.#pushChunks(bytes) : this.#pushLength(bytes)
+    if (complete) this.#inBody = false
+    return complete
+  }
+
+  #pushLength(bytes: Buffer): boolean {
+    if (bytes.length > this.#remaining) throw new AnswerError('more bytes than the answer was announced with')
+    this.#remaining -= bytes.length
+    this.#keep(bytes)
+    return this.#remaining === 0
+  }
+
+  #pushChunks(bytes: Buffer): boolean {
+    let at = 0
+    while (at < bytes.length) {
+      if (this.#remaining > 0) {
+        const taken = Math.min(this.#remaining, bytes.length - at)
+        this.#keep(bytes.subarray(at, at + Math.max(0, Math.min(taken, this.#remaining - 2))))
+        this.#remaining -= taken
+        at += taken
+        if (this.#remaining === 0 && this.#lastChunk) {
+          this.#lastChunk = false
+          return true
+        }
+        continue
+      }
+      const lineEnd = bytes.indexOf('\n', at)
+      this.#sizeLine += bytes.toString('latin1', at, lineEnd < 0 ? bytes.length : lineEnd)
+      if (lineEnd < 0) return false
+      at = lineEnd + 1
+      const size = Number.parseInt(this.#sizeLine, 16)
+      if (Number.isNaN(size)) throw new AnswerError(`not the size of a chunk: ${this.#sizeLine}`)
+      this.#sizeLine = ''
+      this.#remaining = size + 2
+      this.#lastChunk = size === 0
+    }
+    return false
+  }
+
+  #keep(bytes: Buffer): void {
+    this.#kept?.push(Buffer.from(bytes))
+  }
+}
+
+export class AnswerError extends Error {
+  override name = 'AnswerError'
+}

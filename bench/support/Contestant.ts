@@ -1,0 +1,41 @@
+/** One daemon program in the comparison: its command, its data directories, and what was measured of it. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import * as DataDirectory from './DataDirectory.js'
+import type { Fixtures } from './Fixtures.js'
+import { Instance } from './Instance.js'
+
+export type Identity = { name: string; command: string[]; shownCommand: string; nodeVersion?: string }
+
+export class Contestant {
+  readonly identity: Identity
+  /** What was measured, by the name of the quantity, in the order of the rounds. */
+  readonly samples = new Map<string, number[]>()
+  /** Runs from beginning to end; most questions are put to it. */
+  readonly main: Instance
+  readonly #root: string
+
+  private constructor(identity: Identity, root: string, main: Instance) {
+    this.identity = identity
+    this.main = main
+    this.#root = root
+  }
+
+  /** `root` is an empty directory for its data directories. */
+  static async enter(identity: Identity, root: string, fixtures: Fixtures): Promise<Contestant> {
+    const dataDir = DataDirectory.create(join(root, 'main'))
+    return new Contestant(identity, root, await Instance.start(identity.command, dataDir, fixtures))
+  }
+
+  /** A data directory of this name, empty of wallets when it is first asked for. */
+  dataDir(name: string): string {
+    const path = join(this.#root, name)
+    return existsSync(path) ? path : DataDirectory.create(path)
+  }
+
+  record(quantity: string, value: number): void {
+    const values = this.samples.get(quantity) ?? []
+    values.push(value)
+    this.samples.set(quantity, values)
+  }
+}

@@ -1,0 +1,28 @@
+/** The load generator as seen from the main thread: one measurement at a time, on a thread of its own. */
+import { once } from 'node:events'
+import { Worker } from 'node:worker_threads'
+
+export type Assignment = {
+  port: number
+  /** Whole requests, sent in turn. */
+  requests: Uint8Array[]
+  connections: number
+  windowMs: number
+}
+
+export type Outcome = { requests: number; perSecond: number; p50Ms: number; p99Ms: number }
+
+export class Load {
+  readonly #worker = new Worker(new URL('./loadWorker.js', import.meta.url))
+
+  async run(assignment: Assignment): Promise<Outcome> {
+    this.#worker.postMessage(assignment)
+    const [answer] = (await once(this.#worker, 'message')) as [Outcome | { error: string }]
+    if ('error' in answer) throw new Error(answer.error)
+    return answer
+  }
+
+  async stop(): Promise<void> {
+    await this.#worker.terminate()
+  }
+}

@@ -1,0 +1,42 @@
+/** What is printed: medians of one daemon with the samples behind them, and ratios between daemons. */
+import { availableParallelism } from 'node:os'
+import type { Contestant } from './Contestant.js'
+import { median, pairedRatio, tidy } from './Statistics.js'
+
+export type Method = {
+  quick: boolean
+  window_ms: number
+  warm_up_ms: number
+  rounds: Record<string, number>
+  /** Processes that wanted a processor in the minute before: well above nothing, the absolute numbers mean little. */
+  load_before: number
+}
+
+/** Every quantity is the median of its samples, of which there is one for each round. */
+export function result({ identity, samples }: Contestant, method: Method): object {
+  const entries = [...samples]
+  return {
+    name: identity.name,
+    command: identity.shownCommand,
+    ...(identity.nodeVersion === undefined ? {} : { nodeVersion: identity.nodeVersion }),
+    ...Object.fromEntries(entries.map(([quantity, values]) => [quantity, tidy(median(values))])),
+    cpus: availableParallelism(),
+    method,
+    samples: Object.fromEntries(entries.map(([quantity, values]) => [quantity, values.map(tidy)])),
+  }
+}
+
+/** Ours divided by each other: above 1 is better where it says per_s or ratio, below 1 where it says ms, us or mb. */
+export function ratios(ours: Contestant, others: readonly Contestant[]): object {
+  const against = (other: Contestant): object =>
+    Object.fromEntries(
+      [...ours.samples].map(([quantity, values]) => [
+        quantity,
+        tidy(pairedRatio(values, other.samples.get(quantity) ?? [])),
+      ]),
+    )
+  return {
+    ratios: `${ours.identity.name} divided by the other, median over the rounds`,
+    ...Object.fromEntries(others.map((other) => [other.identity.name, against(other)])),
+  }
+}

@@ -1,0 +1,61 @@
+/** The thread that loads a daemon: nothing else runs here. Every answer must be 200, or the measurement fails. */
+import { parentPort } from 'node:worker_threads'
+import { Connection } from './Connection.js'
+import type { Assignment, Outcome } from './Load.js'
+import { percentile } from './Statistics.js'
+
+/** The longest that one answer may take after the window has closed. */
+const graceMs = 30_000
+
+async function run({ port, requests, connections, windowMs }: Assignment): Promise<Outcome> {
+  const open = () => Connection.open(port, { keepBody: false })
+  const opened = await Promise.all(Array.from({ length: connections }, open))
+  const latenciesMs: number[] = []
+  let next = 0
+  let timer: NodeJS.Timeout | undefined
+  const startedAt = performance.now()
+  const endsAt = startedAt + windowMs
+  let lastAnswerAt = startedAt
+
+  /** Requests one after another until the window closes. The one under way then still counts, with its time. */
+  const drive = (connection: Connection): Promise<void> =>
+    new Promise((resolve, fail) => {
+      let sentAt = 0
+      const send = (): void => {
+        sentAt = performance.now()
+        connection.send(requests[next++ % requests.length]!, { done, fail })
+      }
+      const done = (status: number): void => {
+        lastAnswerAt = performance.now()
+        latenciesMs.push(lastAnswerAt - sentAt)
+        if (status !== 200) fail(new Error(`answered with status ${status} under load`))
+        else if (lastAnswerAt < endsAt) send()
+        else resolve()
+      }
+      send()
+    })
+
+  try {
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(new Error('no answer under load')), windowMs + graceMs)
+    })
+    await Promise.race([Promise.all(opened.map(drive)), late])
+  } finally {
+    clearTimeout(timer)
+    for (const connection of opened) connection.close()
+  }
+  latenciesMs.sort((a, b) => a - b)
+  return {
+    requests: latenciesMs.length,
+    perSecond: (latenciesMs.length * 1000) / (lastAnswerAt - startedAt),
+    p50Ms: percentile(latenciesMs, 0.5),
+    p99Ms: percentile(latenciesMs, 0.99),
+  }
+}
+
+parentPort!.on('message', (assignment: Assignment) => {
+  run(assignment).then(
+    (outcome) => parentPort!.postMessage(outcome),
+    (error: Error) => parentPort!.postMessage({ error: error.message }),
+  )
+})

@@ -1,0 +1,198 @@
+/** In which order an operation checks its request: what is wrong with a request first is what its answer tells. */
+import assert from 'node:assert/strict'
+import { readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { Address, Ed25519, Transaction } from '@latchkey/algorand'
+import { createApp, type TestApp } from '../testing/TestApp.test.helper.js'
+import { sql } from '../testing/WalletFixture.test.helper.js'
+import { operations } from './Operations.js'
+
+type Body = Record<string, unknown>
+/** What makes the request wrong, and the answer to it when nothing before it is wrong. */
+type Fault = [change: Body, status: number, message: string]
+type Case = { valid: Body; faults: Fault[] }
+
+const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
+const key = (number: number): Uint8Array => Ed25519.publicKey(new Uint8Array(32).fill(number))
+const stranger = key(99)
+const noHandle: Fault = [{ wallet_handle_token: 'nonsense' }, 401, 'wrong number of token parts']
+const noWallet: Fault = [{ wallet_id: 'nonsense' }, 400, 'wallet not found']
+const noAddress: Fault = [{ address: 'nonsense' }, 400, 'could not decode address']
+const noTransaction: Fault = [{ transaction: base64(Uint8Array.of(0x80)) }, 400, 'could not decode transaction']
+const wrongPassword: Fault = [{ wallet_password: 'wrong' }, 400, 'error decrypting. wrong password?']
+const noKey = (change: Body): Fault => [change, 400, 'key does not exist in this wallet']
+const taken: Fault = [{ wallet_name: 'two' }, 400, 'wallet with same name already exists']
+const tooLong: Fault = [{ wallet_name: 'x'.repeat(65) }, 400, 'wallet name too long, must be <= 64 bytes']
+
+/** A wallet with a key and a multisig, and for every operation a request that succeeds and all that can be wrong. */
+async function prepare(t: TestContext): Promise<{ app: TestApp; cases: { [operation: string]: Case } }> {
+  const app = createApp(t, { lifetimeMs: 1e9 })
+  await app.unlocked('two')
+  const { id, handle } = await app.unlocked('one')
+  const token = { wallet_handle_token: handle }
+  const { address } = (await app.post('/v1/key', token)).json
+  const own = Address.decode(address)
+  const pks = [own, key(1)].map(base64)
+  const multisig = { multisig_version: 1, threshold: 2, pks }
+  const { address: account } = (await app.post('/v1/multisig/import', { ...token, ...multisig })).json
+  const password = { wallet_password: 'secret' }
+  const transaction = base64(Transaction.encode({ type: 'pay', snd: own }))
+  const fromAccount = base64(Transaction.encode({ type: 'pay', snd: Address.decode(account) }))
+  const wallet = { wallet_id: id, ...password }
+  const notMember: Fault = [{ address: Address.encode(stranger) }, 400, multisigMissing]
+  const cases: { [operation: string]: Case } = {
+    CreateWallet: {
+      valid: { wallet_name: 'three', wallet_driver_name: 'sqlite' },
+      faults: [
+        [{ wallet_driver_name: 'nonsense' }, 400, 'unknown wallet driver'],
+        [{ master_derivation_key: 'AAAA' }, 400, 'master_derivation_key must be 32 bytes, or absent for a random one'],
+        tooLong,
+        taken,
+      ],
+    },
+    InitWalletHandleToken: { valid: wallet, faults: [noWallet, [wrongPassword[0], 401, wrongPassword[2]]] },
+    GetWalletInfo: { valid: token, faults: [noHandle] },
+    RenewWalletHandleToken: { valid: token, faults: [noHandle] },
+    ReleaseWalletHandleToken: { valid: token, faults: [noHandle] },
+    RenameWallet: {
+      valid: { ...wallet, wallet_name: 'four' },
+      faults: [
+        noWallet,
+        [{ wallet_name: '' }, 400, 'wallet name must not be blank'],
+        tooLong,
+        taken,
+        [{ wallet_name: 'one' }, 400, taken[2]],
+        wrongPassword,
+      ],
+    },
+    ExportMasterKey: { valid: { ...token, ...password }, faults: [noHandle, wrongPassword] },
+    ListKeysInWallet: { valid: token, faults: [noHandle] },
+    ListMultisig: { valid: token, faults: [noHandle] },
+    GenerateKey: {
+      valid: token,
+      faults: [noHandle, [{ display_mnemonic: true }, 400, 'sqlite wallet driver cannot display mnemonics']],
+    },
+    ImportKey: {
+      valid: { ...token, private_key: base64(new Uint8Array(32).fill(5)) },
+      faults: [
+        noHandle,
+        [
+          { private_key: 'AAAA' },
+          400,
+          'private_key must be 64 bytes (seed, then public key) or the 32 bytes of the seed',
+        ],
+        [
+          { private_key: base64(new Uint8Array(64).fill(5)) },
+          400,
+          'private_key is damaged: its public half does not belong to its seed',
+        ],
+      ],
+    },
+    ImportMultisig: {
+      valid: { ...token, ...multisig, threshold: 1 },
+      faults: [
+        noHandle,
+        [{ pks: ['AAAA', ...pks] }, 400, 'each public key must be 32 bytes'],
+        [{ multisig_version: 2 }, 400, 'unknown version'],
+        [{ threshold: 3 }, 400, 'Invalid threshold'],
+        [{ threshold: 2 }, 400, 'key already exists in wallet'],
+      ],
+    },
+    ExportKey: {
+      valid: { ...token, ...password, address },
+      faults: [noAddress, noHandle, wrongPassword, noKey({ address: account })],
+    },
+    DeleteKey: { valid: { ...token, ...password, address }, faults: [noAddress, noHandle, wrongPassword] },
+    ExportMultisig: { valid: { ...token, address: account }, faults: [noAddress, noHandle, notMember] },
+    DeleteMultisig: {
+      valid: { ...token, ...password, address: account },
+      faults: [noAddress, noHandle, wrongPassword],
+    },
+    SignTransaction: {
+      valid: { ...token, ...password, transaction },
+      faults: [noHandle, noTransaction, wrongPassword, noKey({ public_key: base64(stranger) })],
+    },
+    SignProgram: {
+      valid: { ...token, ...password, address, data: 'AQ==' },
+      faults: [noHandle, noAddress, wrongPassword, noKey({ address: account })],
+    },
+    SignMultisigTransaction: {
+      valid: { ...token, ...password, transaction: fromAccount, public_key: base64(own) },
+      faults: [
+        noHandle,
+        noTransaction,
+        wrongPassword,
+        [{ signer: 'AAAA' }, 400, 'signer must be 32 bytes, or absent'],
+        [{ transaction }, 400, multisigMissing],
+        noKey({ public_key: base64(stranger) }),
+      ],
+    },
+    SignMultisigProgram: {
+      valid: { ...token, ...password, address: account, data: 'AQ==', public_key: base64(own) },
+      faults: [noHandle, noAddress, wrongPassword, notMember, noKey({ public_key: base64(stranger) })],
+    },
+    ChangeWalletPassword: { valid: { ...wallet, new_wallet_password: 'new' }, faults: [noWallet, wrongPassword] },
+    DeleteWallet: { valid: wallet, faults: [noWallet, wrongPassword] },
+  }
+  return { app, cases }
+}
+
+const multisigMissing = 'multisig information (pks, threshold) for address does not exist in this wallet'
+const allOf = (faults: Fault[]): Body => Object.assign({}, ...faults.map(([change]) => change).reverse())
+const withBody = operations.filter(({ method }) => method !== 'GET')
+
+for (const { id, method, path } of withBody) {
+  test(`${id} tells what is wrong first`, async (t) => {
+    const { app, cases } = await prepare(t)
+    const { valid, faults } = cases[id]!
+    const all: Fault[] = [[{ unknown: 1 }, 400, 'could not decode request body'], ...faults]
+    for (const [index, [, status, message]] of all.entries()) {
+      // This fault and every later one at once; a member that several would change has the value of the first.
+      const body = { ...valid, ...allOf(all.slice(index)) }
+      const answer = await app.request(method, path, { body })
+      assert.deepEqual([answer.status, answer.json], [status, { error: true, message }])
+    }
+    const everyFault = { ...valid, ...allOf(all) }
+    const refused = await app.request(method, path, { body: everyFault, headers: { 'x-kmd-api-token': 'wrong' } })
+    assert.deepEqual([refused.status, refused.json.message], [401, 'invalid API token'])
+    const answer = await app.request(method, path, { body: valid })
+    assert.deepEqual([answer.status, answer.json.error], [200, undefined], answer.text)
+    assert.deepEqual(app.failures, [])
+  })
+}
+
+test('every operation has its row', async (t) => {
+  const { cases } = await prepare(t)
+  assert.deepEqual(Object.keys(cases).sort(), withBody.map(({ id }) => id).sort())
+})
+
+/** Where it is not 400. */
+const statuses: { [operation: string]: number } = {
+  InitWalletHandleToken: 401,
+  GetWalletInfo: 500,
+  RenewWalletHandleToken: 500,
+  ListKeysInWallet: 500,
+  ListMultisig: 500,
+  GenerateKey: 500,
+}
+const byPassword = ['InitWalletHandleToken', 'RenameWallet', 'ChangeWalletPassword', 'DeleteWallet']
+const withoutFile = ['CreateWallet', 'ReleaseWalletHandleToken', 'ExportMasterKey']
+
+async function failsAll(app: TestApp, ids: string[], cases: { [operation: string]: Case }, message: string) {
+  for (const { id, method, path } of withBody.filter((operation) => ids.includes(operation.id))) {
+    const answer = await app.request(method, path, { body: cases[id]!.valid })
+    assert.deepEqual([id, answer.status, answer.json], [id, statuses[id] ?? 400, { error: true, message }])
+  }
+}
+
+test('a failure of the wallet file has the status that its operation has in the reference', async (t) => {
+  const { app, cases } = await prepare(t)
+  const path = join(app.directory, readdirSync(app.directory).find((file) => file.startsWith('one.'))!)
+  sql(path, 'UPDATE metadata SET mep_encrypted = ?', Uint8Array.of(0xc1))
+  await failsAll(app, byPassword, cases, 'msgpack decode error: a stored value of this wallet is damaged')
+  writeFileSync(path, 'garbage'.repeat(1000))
+  const byHandle = withBody.map(({ id }) => id).filter((id) => !byPassword.includes(id) && !withoutFile.includes(id))
+  await failsAll(app, byHandle, cases, 'database error')
+  assert.ok(app.failures.length > 0, 'the operator learns of it')
+})

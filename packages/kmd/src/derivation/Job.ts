@@ -1,0 +1,114 @@
+import { pbkdf2Sync } from 'node:crypto'
+import * as Parameters from './Parameters.js'
+import * as Romix from './Romix.js'
+import type { Assignment } from './worker.js'
+
+export type Derivation = Parameters.Parameters & {
+  password: Uint8Array
+  salt: Uint8Array
+  keyLength: number
+}
+
+/** A derivation that waits for workers or is with them. */
+export type Job = {
+  /** Password and salt are our copies. */
+  derivation: Derivation
+  resolve: (key: Buffer) => void
+  reject: (error: Error) => void
+  /** Workers it may have, and lanes that each of them interleaves. */
+  maximumWorkers: number
+  width: number
+  /** Workers it has. */
+  workers: number
+  /** Absent until the first worker takes it up. */
+  assignment: Assignment | undefined
+  startedMs: number
+  lanesMixed: number
+}
+
+export function create(
+  options: Pick<Job, 'derivation' | 'resolve' | 'reject'> & { workers: number; laneMemoryBytes: number },
+): Job {
+  const { derivation, resolve, reject } = options
+  return {
+    derivation: {
+      ...derivation,
+      password: Uint8Array.from(derivation.password),
+      salt: Uint8Array.from(derivation.salt),
+    },
+    resolve,
+    reject,
+    ...shareOut(derivation, options.workers, options.laneMemoryBytes),
+    workers: 0,
+    assignment: undefined,
+    startedMs: 0,
+    lanesMixed: 0,
+  }
+}
+
+/** Uses as many cores as there is memory for, and what memory is left to interleave lanes on each. */
+function shareOut(parameters: Parameters.Parameters, workers: number, laneMemoryBytes: number) {
+  const lanesInMemory = Math.max(1, Math.floor(laneMemoryBytes / Parameters.laneBytes(parameters)))
+  const maximumWorkers = Math.min(workers, lanesInMemory, parameters.p)
+  const width = Math.min(
+    Romix.maximumWidth,
+    Math.floor(lanesInMemory / maximumWorkers),
+    Math.ceil(parameters.p / maximumWorkers),
+  )
+  return { maximumWorkers, width }
+}
+
+export function wantsWorker({ workers, maximumWorkers, assignment }: Job): boolean {
+  if (workers >= maximumWorkers) return false
+  return assignment === undefined || Atomics.load(assignment.nextLane, 0) < assignment.p
+}
+
+/** Takes on a worker. The first half of scrypt is put off until then, so that a long queue holds no blocks. */
+export function assign(job: Job): Assignment {
+  job.workers += 1
+  job.assignment ??= begin(job)
+  return job.assignment
+}
+
+function begin(job: Job): Assignment {
+  const { password, salt, n, r, p } = job.derivation
+  const input = pbkdf2(password, salt, Parameters.inputBytes(job.derivation))
+  const blocks = new Uint8Array(new SharedArrayBuffer(input.length))
+  blocks.set(input)
+  input.fill(0)
+  job.startedMs = performance.now()
+  return { blocks, nextLane: new Int32Array(new SharedArrayBuffer(4)), n, r, p, width: job.width }
+}
+
+/** The second half of scrypt, once every lane is mixed. */
+export function finish(job: Job): Buffer {
+  const { password, keyLength } = job.derivation
+  return pbkdf2(password, job.assignment!.blocks, keyLength)
+}
+
+/** Leaves its workers nothing to take. They still end the lanes they are at. */
+export function abandon({ assignment }: Job): void {
+  if (assignment !== undefined) Atomics.store(assignment.nextLane, 0, assignment.p)
+}
+
+export function wipe({ derivation, assignment }: Job): void {
+  derivation.password.fill(0)
+  derivation.salt.fill(0)
+  assignment?.blocks.fill(0)
+}
+
+/** All of it at once and on this thread, for a derivation so small that starting a worker would take longer. */
+export function deriveInline(derivation: Derivation, romix: Romix.Romix): Buffer {
+  const { password, salt, n, r, keyLength } = derivation
+  const blocks = pbkdf2(password, salt, Parameters.inputBytes(derivation))
+  romix.mix({ blocks, n, r, width: Romix.maximumWidth })
+  const key = pbkdf2(password, blocks, keyLength)
+  blocks.fill(0)
+  romix.wipe()
+  return key
+}
+
+/** As scrypt uses it: PBKDF2-HMAC-SHA256 with one iteration. */
+function pbkdf2(password: Uint8Array, salt: Uint8Array, length: number): Buffer {
+  return pbkdf2Sync(password, salt, 1, length, 'sha256')
+}

@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import * as Base64 from './Base64.js'
+
+const decode = (text: string): string | undefined => Base64.decode(Buffer.from(text, 'latin1'))?.toString('hex')
+
+test('decodes what Buffer encodes', () => {
+  fc.assert(
+    fc.property(fc.uint8Array({ maxLength: 200 }), (bytes) => {
+      const text = Buffer.from(bytes).toString('base64')
+      assert.equal(decode(text), Buffer.from(bytes).toString('hex'))
+    }),
+    { numRuns: 2000 },
+  )
+})
+
+test('line breaks may stand anywhere', () => {
+  for (const text of ['YWJj\r\nZGVm', '\nYWJjZGVm\n', 'Y\nW\rJ\nj\rZ\nG\rV\nm', 'YWJjZGVm\r\n\r\n']) {
+    assert.equal(decode(text), Buffer.from('abcdef').toString('hex'))
+  }
+  assert.equal(decode('YQ=\n='), '61')
+  assert.equal(decode('\r\n'), '')
+})
+
+test('bits beyond the last byte do not matter', () => {
+  assert.equal(decode('YR=='), '61')
+  assert.equal(decode('YWK='), '6162')
+})
+
+const refused: { [why: string]: string[] } = {
+  'the URL-safe alphabet': ['-_-_', 'ab-d', 'ab_d'],
+  'missing padding': ['YQ', 'YWI', 'YWJjZ'],
+  'too much padding': ['YQ===', 'Y===', '====', '=', 'YWJj====', 'YWJjY==='],
+  'padding in the middle': ['YQ==YQ==', 'Y=Q=', '=YQ=', 'YQ=a'],
+  'other characters': ['YW J', ' YWJj', 'YWJj ', 'YW\tj', 'YW.j', 'YW\0j', 'YW\xffj', 'YW,j', 'YWJj\v\v\v\v'],
+}
+for (const [why, texts] of Object.entries(refused)) {
+  test(`refuses ${why}`, () => {
+    for (const text of texts) assert.equal(decode(text), undefined, JSON.stringify(text))
+  })
+}
+
+test('takes a text exactly when Go would: the alphabet, padded to four', () => {
+  const text = fc.string({ unit: fc.constantFrom('A', 'b', '9', '+', '/', '=', '-', ' ', '\n'), maxLength: 12 })
+  fc.assert(
+    fc.property(text, (sent) => {
+      const clean = sent.replaceAll('\n', '')
+      const isValid = /^(?:[Ab9+/]{4})*(?:[Ab9+/]{2}==|[Ab9+/]{3}=)?$/.test(clean)
+      assert.equal(decode(sent), isValid ? Buffer.from(clean, 'base64').toString('hex') : undefined)
+    }),
+    { numRuns: 20_000 },
+  )
+})

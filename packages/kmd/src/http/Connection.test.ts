@@ -1,0 +1,326 @@
+import assert from 'node:assert/strict'
+import { connect, type Socket } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Request, Response } from '../App.js'
+import type { KmdError } from '../Errors.js'
+import { type Limits, Server } from './Server.js'
+
+type Handle = (request: Request) => Promise<Response>
+
+/** Answers with what it was asked. */
+const echo: Handle = async (request) => {
+  try {
+    const body = request.method === 'GET' || request.method === 'HEAD' ? '-' : (await request.body()).toString('latin1')
+    return { status: 200, headers: [], body: `${request.method} ${request.target} ${body}` }
+  } catch (error) {
+    const { status, code } = error as KmdError
+    return { status: status ?? 500, headers: [], body: code ?? String(error) }
+  }
+}
+
+async function serve(t: TestContext, handle: Handle = echo, limits: Partial<Limits> = {}) {
+  const server = new Server({ handle, limits: { headerBytes: 1000, bodyBytes: 100, stopMs: 1000, ...limits } })
+  const { port } = await server.listen('127.0.0.1', 0)
+  t.after(() => server.stop())
+  return { server, dial: () => dial(t, port) }
+}
+
+type Peer = {
+  socket: Socket
+  send: (text: string) => void
+  received: () => string
+  until: (text: string) => Promise<void>
+  ended: Promise<void>
+}
+
+function dial(t: TestContext, port: number): Peer {
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  let received = ''
+  socket.on('data', (chunk) => {
+    received += chunk.toString('latin1')
+  })
+  socket.on('error', () => {})
+  const ended = new Promise<void>((resolve) => {
+    socket.on('end', () => {
+      socket.end()
+      resolve()
+    })
+    socket.on('close', () => resolve())
+  })
+  t.after(() => socket.destroy())
+  const until = async (text: string): Promise<void> => {
+    for (let waited = 0; !received.includes(text); waited += 5) {
+      assert.ok(waited < 3000, `${JSON.stringify(text)} does not come; there is ${JSON.stringify(received)}`)
+      await sleep(5)
+    }
+  }
+  return { socket, send: (text) => void socket.write(text, 'latin1'), received: () => received, until, ended }
+}
+
+const get = (target: string, ...headers: string[]): string =>
+  ['GET', ` ${target} HTTP/1.1\r\n`, ...headers.map((header) => `${header}\r\n`), '\r\n'].join('')
+const post = (target: string, body: string, ...headers: string[]): string =>
+  get(target, `Content-Length: ${body.length}`, ...headers).replace('GET', 'POST') + body
+
+/** Status and body of every answer, in order. */
+function answers(received: string): [status: number, body: string][] {
+  const found: [number, string][] = []
+  for (let at = 0; at < received.length; ) {
+    const end = received.indexOf('\r\n\r\n', at)
+    const head = received.slice(at, end)
+    const length = Number(/Content-Length: (\d+)/.exec(head)?.[1] ?? 0)
+    found.push([Number(head.slice(9, 12)), received.slice(end + 4, end + 4 + length)])
+    at = end + 4 + length
+  }
+  return found
+}
+
+test('an answer carries length and date, and the connection stays open for the next request', async (t) => {
+  const peer = (await serve(t)).dial()
+  peer.send(get('/a'))
+  await peer.until('GET /a -')
+  assert.match(peer.received(), /^HTTP\/1\.1 200 OK\r\nDate: \w{3}, .* GMT\r\nContent-Length: 8\r\n\r\nGET \/a -$/)
+  peer.send(post('/b', 'body'))
+  await peer.until('POST /b body')
+})
+
+test('requests sent ahead are answered one after the other, in order', async (t) => {
+  let running = 0
+  const slowFirst: Handle = async (request) => {
+    assert.equal(++running, 1, 'two at once')
+    await sleep(request.target === '/1' ? 30 : 0)
+    running--
+    return echo(request)
+  }
+  const peer = (await serve(t, slowFirst)).dial()
+  peer.send(get('/1') + post('/2', 'two') + get('/3') + post('/4', ''))
+  await peer.until('POST /4')
+  assert.deepEqual(
+    answers(peer.received()).map(([, body]) => body),
+    ['GET /1 -', 'POST /2 two', 'GET /3 -', 'POST /4 '],
+  )
+})
+
+test('requests that arrive byte by byte are the same requests', async (t) => {
+  const peer = (await serve(t)).dial()
+  const chunked = 'POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nabc\r\n2\r\nde\r\n0\r\nT: 1\r\n\r\n'
+  for (const byte of get('/a') + post('/b', 'body') + chunked + get('/d', 'Connection: close')) {
+    peer.send(byte)
+    await new Promise(setImmediate)
+  }
+  await peer.ended
+  assert.deepEqual(
+    answers(peer.received()).map(([, body]) => body),
+    ['GET /a -', 'POST /b body', 'POST /c abcde', 'GET /d -'],
+  )
+})
+
+test('Connection: close ends the connection after the answer, and so does HTTP/1.0', async (t) => {
+  const { dial } = await serve(t)
+  for (const request of [get('/a', 'Connection: close'), get('/a').replace('1.1', '1.0')]) {
+    const peer = dial()
+    peer.send(request + get('/never'))
+    await peer.ended
+    assert.match(peer.received(), /Connection: close\r\n\r\nGET \/a -$/)
+  }
+})
+
+test('HTTP/1.0 may ask for the connection to be kept', async (t) => {
+  const peer = (await serve(t)).dial()
+  peer.send(get('/a', 'Connection: keep-alive').replace('1.1', '1.0'))
+  await peer.until('GET /a -')
+  assert.match(peer.received(), /Connection: keep-alive\r\n/)
+  peer.send(get('/b'))
+  await peer.until('GET /b -')
+})
+
+test('HEAD gets the headers of the answer and no body', async (t) => {
+  const peer = (await serve(t)).dial()
+  peer.send(get('/a').replace('GET', 'HEAD'))
+  await peer.until('\r\n\r\n')
+  peer.send(get('/b'))
+  await peer.until('GET /b -')
+  assert.match(peer.received(), /^HTTP\/1\.1 200 OK\r\n[\s\S]*Content-Length: 9\r\n\r\nHTTP\/1\.1 200 OK/)
+})
+
+test('a peer that waits for 100 Continue gets it when its body is wanted, and only then', async (t) => {
+  const { dial } = await serve(t)
+  const wanted = dial()
+  wanted.send(post('/a', '', 'Expect: 100-continue').replace('Content-Length: 0', 'Content-Length: 4'))
+  await wanted.until('HTTP/1.1 100 Continue\r\n\r\n')
+  wanted.send('body')
+  await wanted.until('POST /a body')
+  const tooLarge = dial()
+  tooLarge.send(post('/a', '', 'Expect: 100-continue').replace('Content-Length: 0', 'Content-Length: 101'))
+  await tooLarge.ended
+  assert.match(tooLarge.received(), /^HTTP\/1\.1 413 [\s\S]*bodyTooLarge$/)
+})
+
+test('a peer that has said all it will say still gets its answer', async (t) => {
+  const { dial } = await serve(t, async (request) => {
+    await sleep(30)
+    return echo(request)
+  })
+  const peer = dial()
+  peer.socket.end(post('/a', 'body'))
+  await peer.ended
+  assert.match(peer.received(), /POST \/a body$/)
+})
+
+test('a body that nobody reads is passed over if it is here, and otherwise the connection ends with the answer', async (t) => {
+  const { dial } = await serve(t)
+  const whole = dial()
+  whole.send(post('/a', '{}').replace('POST', 'GET') + get('/b'))
+  await whole.until('GET /b -')
+  const announced = dial()
+  announced.send(post('/a', '').replace('POST', 'GET').replace('Content-Length: 0', 'Content-Length: 9'))
+  await announced.ended
+  assert.match(announced.received(), /Connection: close\r\n\r\nGET \/a -$/)
+  const chunked = dial()
+  chunked.send(`${get('/a', 'Transfer-Encoding: chunked')}0\r\n\r\n${get('/never')}`)
+  await chunked.ended
+  assert.deepEqual(answers(chunked.received()), [[200, 'GET /a -']])
+})
+
+test('a body beyond the limit is answered with 413, announced or in chunks, and the answer can be read', async (t) => {
+  const { dial } = await serve(t)
+  const announced = dial()
+  announced.send(post('/a', 'x'.repeat(101)).slice(0, -1))
+  await announced.ended
+  assert.deepEqual(answers(announced.received()), [[413, 'bodyTooLarge']])
+  const chunked = dial()
+  chunked.send('POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n')
+  await sleep(20)
+  chunked.send(`ffff\r\n${'x'.repeat(10_000)}`)
+  await chunked.ended
+  assert.deepEqual(answers(chunked.received()), [[413, 'bodyTooLarge']])
+})
+
+test('chunks that make no sense are answered with 400, in one piece with the head or after it', async (t) => {
+  const { dial } = await serve(t)
+  const head = 'POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n'
+  const chunks = `zz\r\n${get('/never')}`
+  const [together, apart] = [dial(), dial()]
+  together.send(head + chunks)
+  apart.send(head)
+  await sleep(20)
+  apart.send(chunks)
+  await Promise.all([together.ended, apart.ended])
+  assert.deepEqual(answers(together.received()), [[400, 'badBody']])
+  assert.deepEqual(answers(apart.received()), [[400, 'badBody']])
+})
+
+const malformed: { [why: string]: string } = {
+  'no HTTP at all': 'hello\r\n\r\n',
+  'HTTP/2': 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n',
+  'two lengths': 'POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n',
+  'a length and chunks': 'POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n',
+}
+for (const [why, sent] of Object.entries(malformed)) {
+  test(`${why} is answered with 400 and served no further`, async (t) => {
+    const peer = (await serve(t)).dial()
+    peer.send(sent + get('/never'))
+    await peer.ended
+    const [[status, body], ...more] = answers(peer.received()) as [[number, string]]
+    assert.equal(status, 400)
+    assert.match(JSON.parse(body).message, /not an HTTP request that can be served/)
+    assert.deepEqual(more, [])
+  })
+}
+
+test('headers beyond the limit are answered with 431, complete or not', async (t) => {
+  const { dial } = await serve(t)
+  for (const sent of [get('/a', `X: ${'x'.repeat(1000)}`), `GET /a HTTP/1.1\r\nX: ${'x'.repeat(1001)}`]) {
+    const peer = dial()
+    peer.send(sent)
+    await peer.ended
+    assert.equal(answers(peer.received())[0]?.[0], 431)
+  }
+})
+
+test('headers that do not arrive in time are answered with 408', async (t) => {
+  const { dial } = await serve(t, echo, { headersMs: 50 })
+  const slow = dial()
+  slow.send('GET /a HTTP/1.1\r\n')
+  const silent = dial()
+  await Promise.all([slow.ended, silent.ended])
+  assert.equal(answers(slow.received())[0]?.[0], 408)
+  assert.equal(silent.received(), '')
+})
+
+test('a body that does not arrive in time is answered with 408', async (t) => {
+  const peer = (await serve(t, echo, { requestMs: 50 })).dial()
+  peer.send('POST /a HTTP/1.1\r\nContent-Length: 10\r\n\r\nhalf')
+  await peer.ended
+  assert.deepEqual(answers(peer.received()), [[408, 'bodyTimeout']])
+})
+
+test('a connection without requests is closed after a while', async (t) => {
+  const peer = (await serve(t, echo, { idleMs: 50 })).dial()
+  peer.send(get('/a'))
+  await peer.ended
+  assert.deepEqual(answers(peer.received()), [[200, 'GET /a -']])
+})
+
+test('stopping lets a request under way finish, closes what is idle, and takes nothing new', async (t) => {
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const { server, dial } = await serve(t, async (request) => {
+    if (request.target === '/held') await held
+    return echo(request)
+  })
+  const busy = dial()
+  const idle = dial()
+  idle.send(get('/a'))
+  busy.send(get('/held') + get('/never'))
+  await idle.until('GET /a -')
+  const stopped = server.stop()
+  await idle.ended
+  release()
+  await Promise.all([busy.ended, stopped])
+  assert.deepEqual(answers(busy.received()), [[200, 'GET /held -']])
+  assert.match(busy.received(), /Connection: close/)
+  const late = dial()
+  await late.ended
+  assert.equal(late.received(), '')
+})
+
+test('stopping does not wait for ever', async (t) => {
+  const { server, dial } = await serve(t, () => new Promise(() => {}), { stopMs: 50 })
+  const peer = dial()
+  peer.send(get('/a'))
+  await sleep(30)
+  await server.stop()
+  await peer.ended
+  assert.equal(peer.received(), '')
+})
+
+test('a peer that goes away in the middle of its body takes its request with it', async (t) => {
+  let failed = (_error: unknown): void => {}
+  const failure = new Promise((resolve) => {
+    failed = resolve
+  })
+  const { dial } = await serve(t, async (request) => {
+    try {
+      await request.body()
+    } catch (error) {
+      failed(error)
+    }
+    return { status: 200, headers: [], body: '' }
+  })
+  const peer = dial()
+  peer.send('POST /a HTTP/1.1\r\nContent-Length: 10\r\n\r\nhalf')
+  await sleep(20)
+  peer.socket.destroy()
+  assert.ok((await failure) instanceof Error)
+})
+
+test('letters beyond ASCII arrive whole, with their length in bytes', async (t) => {
+  const peer = (await serve(t, async () => ({ status: 200, headers: [], body: 'grüße 😀' }))).dial()
+  peer.send(get('/'))
+  await peer.until('Content-Length: 12')
+  await peer.until(Buffer.from('grüße 😀').toString('latin1'))
+})

@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { operations } from '../api/Operations.js'
+import { KmdError } from '../Errors.js'
+import { fuzzRuns } from '../testing/TestApp.test.helper.js'
+import { type Field, type Kind, read } from './JsonBody.js'
+import { wires } from './Wire.js'
+
+const numRuns = fuzzRuns(20_000)
+const wire = fc.constantFrom(...wires)
+/** Fields of operations as they are, the deepest of them included. */
+const anyFields = fc.constantFrom(...operations.map(({ request }) => request).filter((fields) => fields.length > 0))
+
+/** What JSON.parse makes of a body, for members that are sent as they are documented. */
+function expected(kind: Kind, json: unknown): unknown {
+  switch (kind.type) {
+    case 'text':
+    case 'name':
+      return Buffer.from(json as string)
+    case 'ascii':
+      return Buffer.from(json as string).toString('latin1')
+    case 'bytes':
+    case 'fixed':
+    case 'privateKey':
+      return typeof json === 'string' ? Buffer.from(json, 'base64') : Buffer.from(json as number[])
+    case 'list':
+      return (json as unknown[]).map((element) => expected(kind.of, element))
+    case 'object':
+      return expectedFields(kind.fields, json as Record<string, unknown>)
+    default:
+      return json
+  }
+}
+
+const zeros: { [type: string]: unknown } = { bool: false, uint8: 0, list: [], ascii: '' }
+
+function expectedFields(fields: readonly Field[], json: Record<string, unknown>): Record<string, unknown> {
+  const result: Record<string, unknown> = {}
+  for (const { name, kind } of fields) {
+    if (name in json) result[name] = expected(kind, json[name])
+    else result[name] = kind.type === 'object' ? expectedFields(kind.fields, {}) : (zeros[kind.type] ?? Buffer.alloc(0))
+  }
+  return result
+}
+
+function validMember(kind: Kind): fc.Arbitrary<unknown> {
+  switch (kind.type) {
+    case 'text':
+    case 'name':
+    case 'ascii':
+      return fc.oneof(fc.string({ unit: 'binary', maxLength: 20 }), fc.string({ unit: 'binary-ascii', maxLength: 90 }))
+    case 'bool':
+      return fc.boolean()
+    case 'uint8':
+      return fc.nat({ max: 255 })
+    case 'bytes':
+    case 'fixed':
+    case 'privateKey': {
+      // Under the length that the reference wire treats in its own way.
+      const bytes = fc.uint8Array({ maxLength: kind.type === 'bytes' ? 80 : 32 })
+      return fc.oneof(
+        bytes.map((b) => Buffer.from(b).toString('base64')),
+        bytes.map((b) => [...b]),
+      )
+    }
+    case 'list':
+      return fc.array(validMember(kind.of), { maxLength: 3 })
+    case 'object':
+      return validBody(kind.fields)
+  }
+}
+
+function validBody(fields: readonly Field[]): fc.Arbitrary<Record<string, unknown>> {
+  const members = Object.fromEntries(fields.map(({ name, kind }) => [name, validMember(kind)]))
+  return fc.record(members, { requiredKeys: [] }).map((body) => ({ ...body }))
+}
+
+const sent = anyFields.chain((fields) => fc.record({ fields: fc.constant(fields), body: validBody(fields) }))
+const layout = fc.constantFrom(undefined, 1, '\t')
+
+test('a valid body is read as JSON.parse reads it', () => {
+  fc.assert(
+    fc.property(sent, wire, layout, ({ fields, body }, onWire, indent) => {
+      const text = JSON.stringify(body, null, indent)
+      assert.deepEqual(read(Buffer.from(text), fields, onWire), expectedFields(fields, body))
+    }),
+    { numRuns },
+  )
+})
+
+const interesting = fc.oneof(
+  fc.constantFrom(...Buffer.from('{}[]",:\\u0123456789.eE+-ntfd \n')),
+  fc.constantFrom(0x00, 0x7f, 0x80, 0xc3, 0xed, 0xff),
+  fc.nat({ max: 255 }),
+)
+const edit = fc.record({ at: fc.nat(), how: fc.nat({ max: 3 }), byte: interesting })
+
+const mutated = fc.tuple(sent, fc.array(edit, { minLength: 1, maxLength: 4 })).map(([{ fields, body }, edits]) => {
+  const bytes = [...Buffer.from(JSON.stringify(body))]
+  for (const { at, how, byte } of edits) {
+    const place = at % (bytes.length + 1)
+    if (how === 0) bytes[place] = byte
+    else if (how === 1) bytes.splice(place, 0, byte)
+    else if (how === 2) bytes.splice(place, 1 + (byte % 4))
+    else bytes.splice(place, 0, ...bytes.slice(byte % 64, place))
+  }
+  return { fields, bytes: Buffer.from(bytes) }
+})
+const random = fc.record({
+  fields: anyFields,
+  bytes: fc.array(interesting, { maxLength: 60 }).map((b) => Buffer.from(b)),
+})
+
+test('damaged and random bytes are read or refused with badBody, and nothing else', () => {
+  fc.assert(
+    fc.property(fc.oneof(mutated, random), wire, ({ fields, bytes }, onWire) => {
+      try {
+        const result = read(bytes, fields, onWire)
+        assert.deepEqual(
+          Object.keys(result),
+          fields.map(({ name }) => name),
+        )
+      } catch (error) {
+        assert.ok(error instanceof KmdError && error.code === 'badBody', String(error))
+      }
+    }),
+    { numRuns },
+  )
+})
+
+test('a body of the greatest size is read or refused in no time, whatever it repeats', () => {
+  const { request } = operations.find(({ id }) => id === 'SignMultisigTransaction')!
+  const parts = ['[', '{"a":', '"', '\\', '\\u0041', '1', '0', ' ', '1,', '"\\ud83d', '1e', 'A', '\n']
+  const starts = ['', '{"wallet_password":"', '{"transaction":[', '{"public_key":"', '{"partial_multisig":{"thr":']
+  for (const part of parts) {
+    for (const start of starts) {
+      const body = Buffer.alloc(1024 * 1024, part)
+      body.write(start)
+      const startedAt = performance.now()
+      assert.throws(() => read(body, request, 'reference'), KmdError)
+      assert.ok(performance.now() - startedAt < 5_000, `${start}${part} repeated takes too long`)
+    }
+  }
+})

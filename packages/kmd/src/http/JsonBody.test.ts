@@ -1,0 +1,339 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { KmdError } from '../Errors.js'
+import { type Field, type Kind, maxDepth, read } from './JsonBody.js'
+import { type Wire, wires } from './Wire.js'
+
+const field = (kind: Kind, name = 'x'): Field => ({ name, kind, about: '' })
+const isRefused = (error: unknown): boolean => error instanceof KmdError && error.code === 'badBody'
+
+/** The value of the one member `x`, with bytes as hex so that rows read easily. */
+function value(kind: Kind, json: string | Buffer, wire: Wire): unknown {
+  const prefix = Buffer.from('{"x":')
+  const body = Buffer.concat([prefix, Buffer.from(json), Buffer.from('}')])
+  return plain(read(body, [field(kind)], wire)['x'])
+}
+
+function plain(result: unknown): unknown {
+  if (Buffer.isBuffer(result)) return result.toString('hex')
+  if (Array.isArray(result)) return result.map(plain)
+  if (typeof result !== 'object' || result === null) return result
+  return Object.fromEntries(Object.entries(result).map(([name, member]) => [name, plain(member)]))
+}
+
+const hex = (text: string): string => Buffer.from(text).toString('hex')
+const fixed = { type: 'fixed', length: 4 } as const
+const partial = {
+  type: 'object',
+  fields: [
+    { ...field({ type: 'uint8' }, 'v'), wire: 'reference' },
+    { ...field({ type: 'list', of: fixed }, 'subsig'), wire: 'reference' },
+    { ...field({ type: 'uint8' }, 'Version'), wire: 'documented' },
+  ],
+} as const satisfies Kind
+const noPartial = { v: 0, subsig: [], Version: 0 }
+
+type Row = { kind: Kind; accepted: [json: string, value: unknown][]; refused: string[] }
+
+const rows: { [name: string]: Row } = {
+  'a text': {
+    kind: { type: 'text' },
+    accepted: [
+      ['"abc"', hex('abc')],
+      ['""', ''],
+      ['null', ''],
+      ['5', hex('5')],
+      ['-1.50e+3', hex('-1.50e+3')],
+      ['true', hex('true')],
+      ['false', hex('false')],
+      ['"é😀"', hex('é😀')],
+    ],
+    refused: ['{}', '[]', '["a"]', 'nul', 'truE', 'abc', "'abc'", '', '"abc', 'undefined', 'NaN'],
+  },
+  'an identifier': {
+    kind: { type: 'ascii' },
+    accepted: [
+      ['"abc"', 'abc'],
+      ['7', '7'],
+      ['null', ''],
+      ['"é"', '\u00c3\u00a9'],
+    ],
+    refused: ['{}', '[]'],
+  },
+  'a boolean': {
+    kind: { type: 'bool' },
+    accepted: [
+      ['true', true],
+      ['false', false],
+      ['null', false],
+    ],
+    refused: ['"true"', '""', '0', '1', '[]', '{}', 'True', 'tru', 'truefalse'],
+  },
+  'a small integer': {
+    kind: { type: 'uint8' },
+    accepted: [
+      ...['1', '"1"', '1.0', '1e0', '10e-1', '1.', '+1', '0.1e1', '100e-2', '1E0', '001', '"1.0"', ' 1 '].map(
+        (json): [string, number] => [json, 1],
+      ),
+      ['007', 7],
+      ['255', 255],
+      ['2.55e2', 255],
+      ['"255"', 255],
+      ['0', 0],
+      ['0.0', 0],
+      ['0e9', 0],
+      ['""', 0],
+      ['null', 0],
+    ],
+    refused: [
+      ...[
+        '-0',
+        '-1',
+        '1.5',
+        '256',
+        '2555',
+        '999',
+        '1e3',
+        '1e99',
+        '1e-1',
+        '0.1',
+        '" 1"',
+        '"1 "',
+        '0x1',
+        '"0x1"',
+        'true',
+      ],
+      ...[
+        'false',
+        '[]',
+        '{}',
+        '[1]',
+        '1e',
+        '1e+',
+        '.',
+        '+',
+        'e1',
+        '1_0',
+        '"a"',
+        '"-1"',
+        '++1',
+        '1.1.1',
+        '1e1e1',
+        '""1',
+      ],
+    ],
+  },
+  'a byte string': {
+    kind: { type: 'bytes' },
+    accepted: [
+      ['"AQL/"', '0102ff'],
+      ['"AQ\\nL\\r/"', '0102ff'],
+      ['"AQ=="', '01'],
+      ['[1, 2 ,255]', '0102ff'],
+      ['["1",2.0,null]', '010200'],
+      ['[]', ''],
+      ['""', ''],
+      ['null', ''],
+    ],
+    refused: [
+      '"AQL_"',
+      '"AQ"',
+      '"A Q="',
+      '5',
+      'true',
+      '{}',
+      '[256]',
+      '[-1]',
+      '[1,]',
+      '[,1]',
+      '[1 2]',
+      '["a"]',
+      '[[1]]',
+    ],
+  },
+  'a key': {
+    kind: fixed,
+    accepted: [
+      ['"AQIDBA=="', '01020304'],
+      ['"AQ=="', '01'],
+      ['"AQIDBAU="', '0102030405'],
+      ['[1,2,3,4]', '01020304'],
+      ['[1]', '01'],
+      ['[]', ''],
+      ['{}', ''],
+      ['{ }', ''],
+      ['null', ''],
+      ['""', ''],
+    ],
+    refused: ['[1,2,3,4,5]', '{"a":1}', '"AQIDBA"', '"AQIDB-=="', '5', 'true', '[1.5]'],
+  },
+  'a list of keys': {
+    kind: { type: 'list', of: fixed },
+    accepted: [
+      ['[]', []],
+      ['null', []],
+      ['{}', []],
+      ['["AQIDBA==",[1,2,3,4],null,{}]', ['01020304', '01020304', '', '']],
+    ],
+    refused: [
+      '{"a":[]}',
+      '""',
+      '"AQIDBA=="',
+      '["7ZUECA7HFLZTXENRV24SHLU4AVPUTMTTDUFUBNBD64C73F3UHRTHAIOF6Q"]',
+      '[1]',
+      '[[[1]]]',
+    ],
+  },
+  'a nested object': {
+    kind: partial,
+    accepted: [
+      ['{}', noPartial],
+      ['null', noPartial],
+      ['[]', noPartial],
+      ['{"v":1,"subsig":["AQIDBA=="]}', { ...noPartial, v: 1, subsig: ['01020304'] }],
+      ['[1,[[1,2,3,4]]]', { ...noPartial, v: 1, subsig: ['01020304'] }],
+      ['{"Version":1}', { ...noPartial, Version: 1 }],
+    ],
+    refused: ['""', '"e30="', '5', 'true', '{"V":1}', '[1,[],1]', '{"v":1,}', '{v:1}', '{"v"}', '{"v" 1}', '{1:1}'],
+  },
+}
+
+for (const wire of wires) {
+  for (const [name, { kind, accepted, refused }] of Object.entries(rows)) {
+    test(`what ${name} takes on the ${wire} wire`, () => {
+      for (const [json, expected] of accepted) assert.deepEqual(value(kind, json, wire), expected, json)
+    })
+    test(`what ${name} refuses on the ${wire} wire`, () => {
+      for (const json of refused) assert.throws(() => value(kind, json, wire), isRefused, json)
+    })
+  }
+}
+
+const fields = [
+  field({ type: 'text' }, 'name'),
+  field({ type: 'uint8' }, 'count'),
+  field({ type: 'bool' }, 'flag'),
+] as const
+const nothing = { name: '', count: 0, flag: false }
+const parse = (body: string | Buffer): unknown => plain(read(Buffer.from(body), fields, 'reference'))
+
+test('members come in any order, with white space anywhere between; what is absent has its zero', () => {
+  assert.deepEqual(parse('{}'), nothing)
+  assert.deepEqual(parse('null'), nothing)
+  assert.deepEqual(parse(' \t\r\n{ "flag" : true ,\n"name"\t:"a" } '), { name: hex('a'), count: 0, flag: true })
+})
+
+test('an array gives the members by position, and may be short but not long', () => {
+  assert.deepEqual(parse('["a",7,true]'), { name: hex('a'), count: 7, flag: true })
+  assert.deepEqual(parse('["a"]'), { ...nothing, name: hex('a') })
+  assert.deepEqual(parse('[]'), nothing)
+  assert.throws(() => parse('["a",7,true,null]'), isRefused)
+})
+
+test('of a member that comes twice the last counts', () => {
+  assert.deepEqual(parse('{"count":1,"name":"a","count":2}'), { ...nothing, name: hex('a'), count: 2 })
+  assert.throws(() => parse('{"count":-1,"count":2}'), isRefused)
+})
+
+test('unknown members and names in another case are refused; an escaped name is the same name', () => {
+  for (const name of ['nam', 'names', 'Name', 'NAME', '', ' name', '__proto__', 'constructor', 'toString']) {
+    assert.throws(() => parse(`{"${name}":"a"}`), isRefused, name)
+  }
+  assert.deepEqual(parse('{"\\u006eame":"a"}'), { ...nothing, name: hex('a') })
+})
+
+test('what follows the first value is not looked at', () => {
+  for (const rest of ['garbage', '{', '\0', '}', ',', '\xff'])
+    assert.deepEqual(parse(`{"count":1}${rest}`), { ...nothing, count: 1 })
+  assert.deepEqual(parse('nullgarbage'), nothing)
+})
+
+test('an empty body, a byte order mark and a bare scalar are refused', () => {
+  for (const body of ['', ' ', '\ufeff{}', '"{}"', '1', 'true', '\0{}', '//\n{}', '/**/{}', '\u00a0{}', '\v{}']) {
+    assert.throws(() => parse(body), isRefused, JSON.stringify(body))
+  }
+})
+
+const text = { type: 'text' } as const
+const name = { type: 'name' } as const
+
+test('all escapes of the reference are read, and no others', () => {
+  assert.equal(value(text, '"\\"\\\\\\/\\\'\\b\\f\\n\\r\\t"', 'reference'), hex('"\\/\'\b\f\n\r\t'))
+  assert.equal(value(text, '"\\u0041\\u00e9\\u20aC\\u0000"', 'reference'), hex('Aé€\0'))
+  for (const sent of ['\\a', '\\v', '\\0', '\\x41', '\\U0041', '\\ ', '\\\n', '\\u', '\\u1', '\\u123']) {
+    assert.throws(() => value(text, `"${sent}"`, 'reference'), isRefused, sent)
+  }
+})
+
+test('hex digits that are none stand for the replacement character', () => {
+  for (const digits of ['zzzz', '12g4', '+123', ' 123', '0x12']) {
+    assert.equal(value(text, `"a\\u${digits}b"`, 'documented'), hex('a\ufffdb'), digits)
+  }
+})
+
+test('raw control characters and bytes that are no UTF-8 are kept as they are', () => {
+  assert.equal(value(text, Buffer.from('"a\n\0\x1f\tb"'), 'reference'), hex('a\n\0\x1f\tb'))
+  assert.equal(value(text, Buffer.from([0x22, 0xff, 0xc3, 0x28, 0x80, 0x22]), 'reference'), 'ffc32880')
+  assert.equal(value(text, Buffer.from([0x22, 0xff, 0x5c, 0x6e, 0xfe, 0x22]), 'documented'), 'ff0afe')
+})
+
+test('two escapes of a surrogate pair are one character, except in a name on the reference wire', () => {
+  const pair = '"a\\ud83d\\ude00b"'
+  for (const wire of wires) assert.equal(value(text, pair, wire), hex('a😀b'))
+  assert.equal(value(name, pair, 'documented'), hex('a😀b'))
+  assert.equal(value(name, pair, 'reference'), hex('a\ufffdb'))
+  assert.equal(value(name, '"😀"', 'reference'), hex('😀'), 'raw')
+})
+
+test('half a surrogate pair is the replacement character, and takes nothing else with it', () => {
+  for (const [json, expected] of [
+    ['"\\ud83d"', '\ufffd'],
+    ['"\\ude00"', '\ufffd'],
+    ['"\\ud83dx"', '\ufffdx'],
+    ['"\\ud83d\\n"', '\ufffd\n'],
+    ['"\\ude00\\ud83d"', '\ufffd\ufffd'],
+    ['"\\ud83d\\u0041"', '\ufffdA'],
+    ['"\\ud83d\\ud83d\\ude00"', '\ufffd😀'],
+  ] as const) {
+    assert.equal(value(text, json, 'documented'), hex(expected), json)
+  }
+})
+
+test('a private key in integers passes on its seed alone on the reference wire', () => {
+  const key = { type: 'privateKey' } as const
+  const integers = JSON.stringify(Array.from({ length: 64 }, (_, i) => i))
+  const whole = Buffer.from(JSON.parse(integers)).toString('hex')
+  assert.equal(value(key, integers, 'documented'), whole)
+  assert.equal(value(key, integers, 'reference'), whole.slice(0, 64))
+  const base64 = Buffer.from(whole, 'hex').toString('base64')
+  for (const wire of wires) assert.equal(value(key, `"${base64}"`, wire), whole)
+  assert.throws(() => value(key, JSON.stringify(new Array(65).fill(1)), 'documented'), isRefused)
+})
+
+test('a value that nests too deeply is refused, whatever its fields say', () => {
+  let kind: Kind = { type: 'uint8' }
+  for (let depth = 0; depth < maxDepth + 1; depth++) kind = { type: 'list', of: kind }
+  const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
+  assert.ok(value(kind, nested(maxDepth - 1), 'reference'))
+  assert.throws(() => value(kind, nested(maxDepth), 'reference'), isRefused)
+  assert.throws(() => value({ type: 'list', of: { type: 'uint8' } }, nested(100_000), 'reference'), isRefused)
+})
+
+test('a text without escapes is a view of the body, so that wiping the body wipes a password', () => {
+  const body = Buffer.from('{"name":"secret"}')
+  const { name: password } = read(body, fields, 'reference')
+  body.fill(0)
+  assert.deepEqual(password, Buffer.alloc(6))
+})
+
+test('a body cut off at any byte is refused, and never read past its end', () => {
+  const everything = Object.entries(rows).map(([, { kind }], i) => field(kind, `m${i}`))
+  const body = Buffer.from(
+    '{"m0":"a\\u00e9\\n","m1":12,"m2":true,"m3":"1","m4":"AQL/","m5":[1,2,3],"m6":[[1],{},"AQ=="],"m7":{"v":1}}',
+  )
+  assert.ok(read(body, everything, 'reference'))
+  for (let length = 0; length < body.length; length++) {
+    // A view, with the rest of the body behind it: a reader that leaves its view would succeed.
+    assert.throws(() => read(body.subarray(0, length), everything, 'reference'), isRefused, `cut at ${length}`)
+  }
+})

@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { KmdError } from '../Errors.js'
+import * as Wire from './Wire.js'
+
+const name = [{ name: 'name', shape: { type: 'text' } }] as const
+const written = (wire: Wire.Wire, bytes: Uint8Array): string => Wire.write(wire, name, { name: bytes })
+
+const everything = [
+  { name: 'zeta', shape: { type: 'string' } },
+  { name: 'alpha', shape: { type: 'bool' } },
+  { name: 'key', shape: { type: 'key', name: 'PublicKey' } },
+  { name: 'sig', shape: { type: 'base64' } },
+  { name: 'count', shape: { type: 'uint', format: 'int64' } },
+  { name: 'list', shape: { type: 'list', of: { type: 'key', name: 'PublicKey' } } },
+] as const
+
+const full = {
+  zeta: 'z',
+  alpha: true,
+  key: Uint8Array.of(1, 2, 255),
+  sig: Uint8Array.of(1, 2, 255),
+  count: 7,
+  list: [Uint8Array.of(1), Uint8Array.of(2)],
+}
+const empty = { zeta: '', alpha: false, key: new Uint8Array(32), sig: new Uint8Array(0), count: 0, list: [] }
+
+test('the reference wire sorts members, indents by two, writes bytes as base64 and ends without a newline', () => {
+  assert.equal(
+    Wire.write('reference', everything, full),
+    `{
+  "alpha": true,
+  "count": 7,
+  "key": "AQL/",
+  "list": [
+    "AQ==",
+    "Ag=="
+  ],
+  "sig": "AQL/",
+  "zeta": "z"
+}`,
+  )
+})
+
+test('the documented wire is compact, begins with the envelope, and writes keys as integers but signatures as base64', () => {
+  assert.equal(
+    Wire.write('documented', everything, full),
+    '{"error":false,"message":"","zeta":"z","alpha":true,"key":[1,2,255],"sig":"AQL/","count":7,"list":[[1],[2]]}',
+  )
+})
+
+test('the reference wire leaves out what is empty, all-zero bytes included', () => {
+  assert.equal(Wire.write('reference', everything, empty), '{}')
+  assert.equal(Wire.write('reference', [], {}), '{}')
+})
+
+test('the documented wire leaves out nothing', () => {
+  const zeros = new Array(32).fill(0)
+  assert.deepEqual(JSON.parse(Wire.write('documented', everything, empty)), {
+    error: false,
+    message: '',
+    zeta: '',
+    alpha: false,
+    key: zeros,
+    sig: '',
+    count: 0,
+    list: [],
+  })
+  assert.equal(Wire.write('documented', [], {}), '{"error":false,"message":""}')
+})
+
+test('nested objects leave out nothing on either wire, and are sorted on the reference one', () => {
+  const inner = {
+    type: 'object',
+    name: 'Inner',
+    members: [
+      { name: 'b', shape: { type: 'bool' } },
+      { name: 'a', shape: { type: 'list', of: { type: 'string' } } },
+    ],
+  } as const
+  const members = [{ name: 'inner', shape: inner }] as const
+  const output = { inner: { b: false, a: [] } }
+  assert.equal(Wire.write('reference', members, output), '{\n  "inner": {\n    "a": [],\n    "b": false\n  }\n}')
+  assert.equal(Wire.write('documented', members, output), '{"error":false,"message":"","inner":{"b":false,"a":[]}}')
+})
+
+const escapes: [bytes: Uint8Array, json: string][] = [
+  [Buffer.from('"\\/'), '"\\"\\\\/"'],
+  [Buffer.from('\b\f\n\r\t'), '"\\b\\f\\n\\r\\t"'],
+  [Buffer.from('\x00\x01\x1f\x7f'), '"\\u0000\\u0001\\u001f\x7f"'],
+  [Buffer.from('<>&\u2028\u2029'), '"<>&\\u2028\\u2029"'],
+  [Buffer.from('grüße 😀'), '"grüße 😀"'],
+  [Buffer.from('\ufffd'), '"\ufffd"'],
+  [Uint8Array.of(0x61, 0xff, 0xfe, 0x62), '"a\\ufffd\\ufffdb"'],
+  [Uint8Array.of(0xed, 0xa0, 0x80), '"\\ufffd\\ufffd\\ufffd"'],
+]
+for (const [bytes, json] of escapes) {
+  test(`${json} is how ${Buffer.from(bytes).toString('hex')} is written`, () => {
+    assert.equal(written('reference', bytes), `{\n  "name": ${json}\n}`)
+    assert.equal(written('documented', bytes), `{"error":false,"message":"","name":${json}}`)
+  })
+}
+
+test('bytes that are a view of a larger buffer are written without what lies around them', () => {
+  const view = Uint8Array.of(9, 1, 2, 3, 9).subarray(1, 4)
+  assert.equal(Wire.write('reference', [{ name: 'b', shape: { type: 'base64' } }], { b: view }), '{\n  "b": "AQID"\n}')
+})
+
+test('an error is the envelope alone, in the layout of its wire', () => {
+  const error = new KmdError('walletsDirectory', { message: 'open "x": denied' })
+  assert.equal(Wire.writeError('reference', error), '{\n  "error": true,\n  "message": "open \\"x\\": denied"\n}')
+  assert.equal(Wire.writeError('documented', error), '{"error":true,"message":"open \\"x\\": denied"}')
+})

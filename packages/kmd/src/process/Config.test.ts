@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as Config from './Config.js'
+
+const parse = (json: unknown): Config.Config => Config.parse(JSON.stringify(json))
+const refuses = (reason: RegExp, work: () => unknown): void => {
+  assert.throws(work, (error) => error instanceof Config.ConfigError && reason.test(error.message))
+}
+
+test('what is not set has its default', () => {
+  for (const text of ['{}', 'null', ' {} \n', '{"drivers":null}', '{"drivers":{"sqlite":{"scrypt":null}}}']) {
+    assert.deepEqual(Config.parse(text), Config.defaults, text)
+  }
+  assert.deepEqual(parse({ unknown: 1, drivers: { other: {} }, address: null, allowed_origins: null }), Config.defaults)
+})
+
+test('every setting is read', () => {
+  const all = {
+    drivers: {
+      sqlite: { wallets_dir: '/w', allow_unsafe_scrypt: true, scrypt: { scrypt_n: 2, scrypt_r: 3, scrypt_p: 4 } },
+      ledger: { disable: true },
+    },
+    session_lifetime_secs: 0,
+    address: '127.0.0.1:1',
+    allowed_origins: ['*', 'a'],
+    allow_header_pna: true,
+    wire: 'documented',
+    allowed_hosts: ['keys.example'],
+  }
+  assert.deepEqual(parse(all), {
+    walletsDir: '/w',
+    allowUnsafeScrypt: true,
+    scrypt: { n: 2, r: 3, p: 4 },
+    disableLedger: true,
+    sessionLifetimeSecs: 0,
+    address: '127.0.0.1:1',
+    allowedOrigins: ['*', 'a'],
+    allowHeaderPna: true,
+    wire: 'documented',
+    allowedHosts: ['keys.example'],
+  })
+})
+
+test('a part of a section leaves the rest at its default', () => {
+  const { scrypt } = parse({ drivers: { sqlite: { scrypt: { scrypt_n: 2 }, allow_unsafe_scrypt: true } } })
+  assert.deepEqual(scrypt, { n: 2, r: 1, p: 32 })
+})
+
+test('names may be in any case', () => {
+  assert.equal(Config.parse('{"SESSION_Lifetime_Secs": 5}').sessionLifetimeSecs, 5)
+  assert.equal(Config.parse('{"Drivers":{"SQLite":{"Wallets_Dir":"/w"}}}').walletsDir, '/w')
+})
+
+test('what is no JSON, or no object, is refused', () => {
+  for (const text of ['', '{', '{} x', "{'a':1}", '\ufeff{}', '{"a":1,}'])
+    refuses(/is not JSON/, () => Config.parse(text))
+  for (const json of [5, 'x', [], true]) refuses(/must be an object/, () => parse(json))
+  refuses(/^drivers\.sqlite must be an object/, () => parse({ drivers: { sqlite: [] } }))
+})
+
+const wrongTypes: [json: unknown, path: RegExp][] = [
+  [{ session_lifetime_secs: -1 }, /^session_lifetime_secs must be an integer of at least 0/],
+  [{ session_lifetime_secs: 1.5 }, /^session_lifetime_secs/],
+  [{ session_lifetime_secs: '60' }, /^session_lifetime_secs/],
+  [{ session_lifetime_secs: 1e300 }, /^session_lifetime_secs/],
+  [{ address: 5 }, /^address must be a text/],
+  [{ allowed_origins: '*' }, /^allowed_origins must be a list of texts/],
+  [{ allowed_origins: [1] }, /^allowed_origins/],
+  [{ allow_header_pna: 'true' }, /^allow_header_pna must be true or false/],
+  [{ allow_header_pna: 1 }, /^allow_header_pna/],
+  [{ drivers: { sqlite: { scrypt: { scrypt_n: '2' } } } }, /^drivers\.sqlite\.scrypt\.scrypt_n must be an integer/],
+  [{ drivers: { sqlite: { scrypt: { scrypt_p: 0.5 } } } }, /^drivers\.sqlite\.scrypt\.scrypt_p/],
+  [{ drivers: { ledger: { disable: 0 } } }, /^drivers\.ledger\.disable/],
+  [{ wire: 'other' }, /^wire must be one of documented, reference/],
+  [{ allowed_hosts: {} }, /^allowed_hosts/],
+]
+for (const [json, path] of wrongTypes) {
+  test(`refuses ${JSON.stringify(json)}`, () => refuses(path, () => parse(json)))
+}
+
+test('a blank wire is none', () => assert.equal(parse({ wire: '' }).wire, undefined))
+
+test('weak scrypt parameters are refused unless they are allowed', () => {
+  const config = (scrypt: object, allow = false): Config.Config =>
+    parse({ drivers: { sqlite: { scrypt, allow_unsafe_scrypt: allow } } })
+  Config.validate(Config.defaults)
+  Config.validate(config({ scrypt_n: 32768 }))
+  refuses(/^slow scrypt N must be at least 32768$/, () => Config.validate(config({ scrypt_n: 32767 })))
+  refuses(/^slow scrypt R must be at least 1$/, () => Config.validate(config({ scrypt_r: 0 })))
+  refuses(/^slow scrypt P must be at least 32$/, () => Config.validate(config({ scrypt_p: 31 })))
+  Config.validate(config({ scrypt_n: 2, scrypt_r: 0, scrypt_p: -1 }, true))
+})
+
+test('the wallets directory lies in the data directory, or at an absolute path', () => {
+  assert.equal(Config.walletsDirectory(Config.defaults, '/data'), '/data/sqlite_wallets')
+  assert.equal(Config.walletsDirectory({ ...Config.defaults, walletsDir: '/w' }, '/data'), '/w')
+  refuses(/^sqlite wallets path must be absolute path$/, () =>
+    Config.validate({ ...Config.defaults, walletsDir: 'relative' }),
+  )
+})
+
+test('the example holds the defaults, indented by tabs, and every setting of the reference in its order', () => {
+  const example = Config.example()
+  assert.deepEqual(Config.parse(example), Config.defaults)
+  assert.match(example, /^\{\n\t"drivers": \{\n\t\t"sqlite": \{\n\t\t\t"wallets_dir": "",/)
+  assert.ok(example.endsWith('}\n'))
+  const names = [...example.matchAll(/"(\w+)":/g)].map(([, name]) => name)
+  assert.deepEqual(names, [
+    ...['drivers', 'sqlite', 'wallets_dir', 'allow_unsafe_scrypt', 'scrypt', 'scrypt_n', 'scrypt_r', 'scrypt_p'],
+    ...['ledger', 'disable', 'session_lifetime_secs', 'address', 'allowed_origins', 'allow_header_pna'],
+  ])
+})

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
+import * as Lock from './Lock.js'
+
+/** Whether another program can take the lock now. */
+function isFree(directory: string): boolean {
+  return spawnSync('flock', ['-x', '-n', join(directory, Lock.fileName), 'true']).status === 0
+}
+
+test('the lock is one that other programs see, for as long as it is held', (t) => {
+  const directory = temporaryDirectory(t)
+  const lock = Lock.take(directory)
+  assert.equal(isFree(directory), false)
+  Lock.release(lock)
+  assert.equal(isFree(directory), true)
+})
+
+test('it is taken once, also within one process, and can be taken again', (t) => {
+  const directory = temporaryDirectory(t)
+  const lock = Lock.take(directory)
+  assert.throws(() => Lock.take(directory), Lock.LockedError)
+  assert.equal(isFree(directory), false, 'the failed try gave nothing back')
+  Lock.release(lock)
+  Lock.release(Lock.take(directory))
+})
+
+test('a lock that another program holds is respected', async (t) => {
+  const directory = temporaryDirectory(t)
+  const holder = spawn('flock', ['-x', join(directory, Lock.fileName), 'sh', '-c', 'echo held; read line'])
+  t.after(() => holder.stdin.end())
+  await once(holder.stdout, 'data')
+  assert.throws(() => Lock.take(directory), /^LockedError: failed to lock kmd\.lock/)
+  holder.stdin.end()
+  await once(holder, 'exit')
+  Lock.release(Lock.take(directory))
+})
+
+test('the lock file is empty, and for its owner alone', (t) => {
+  const directory = temporaryDirectory(t)
+  const lock = Lock.take(directory)
+  t.after(() => Lock.release(lock))
+  const { size, mode } = statSync(join(directory, 'kmd.lock'))
+  assert.deepEqual([size, mode & 0o777], [0, 0o600])
+})
+
+test('a directory that is not there is another kind of failure', (t) => {
+  assert.throws(() => Lock.take(join(temporaryDirectory(t), 'missing')), { code: 'ENOENT' })
+})

@@ -1,0 +1,39 @@
+import assert from 'node:assert/strict'
+import { readFileSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
+import { Log } from './Log.js'
+
+test('an event is one line with its time, level and text, whatever the text holds', (t) => {
+  const directory = temporaryDirectory(t)
+  const log = new Log(directory)
+  log.write('info', 'started')
+  log.write('error', 'a "quoted"\nsecond line \u2028 ü')
+  log.close()
+  const lines = readFileSync(join(directory, 'kmd.log'), 'utf8').split('\n')
+  assert.equal(lines.length, 3)
+  assert.match(lines[0]!, /^time="\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6} \+0000" level=info msg="started"$/)
+  assert.match(lines[1]!, / level=error msg="a \\"quoted\\"\\nsecond line \u2028 ü"$/)
+  assert.equal(lines[2], '')
+})
+
+test('what was logged before stays', (t) => {
+  const directory = temporaryDirectory(t)
+  for (const word of ['first', 'second']) {
+    const log = new Log(directory)
+    log.write('warning', word)
+    log.close()
+  }
+  assert.match(readFileSync(join(directory, 'kmd.log'), 'utf8'), /first"\n.*second"\n$/)
+})
+
+test('others may not write it', (t) => {
+  const directory = temporaryDirectory(t)
+  new Log(directory).close()
+  assert.equal(statSync(join(directory, 'kmd.log')).mode & 0o027, 0)
+})
+
+test('a directory that cannot be written to is an error at once', (t) => {
+  assert.throws(() => new Log(join(temporaryDirectory(t), 'missing')), { code: 'ENOENT' })
+})

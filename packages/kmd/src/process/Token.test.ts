@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { type TestContext, test } from 'node:test'
+import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
+import * as Token from './Token.js'
+
+function directoryWith(t: TestContext, content: string | Buffer): string {
+  const directory = temporaryDirectory(t)
+  writeFileSync(Token.path(directory), content)
+  return directory
+}
+
+test('a new token is 64 hex digits, without a newline, in a file that only its owner reads', (t) => {
+  const directory = temporaryDirectory(t)
+  const token = Token.readOrCreate(directory)
+  assert.match(token, /^[0-9a-f]{64}$/)
+  assert.equal(readFileSync(Token.path(directory), 'latin1'), token)
+  assert.equal(statSync(Token.path(directory)).mode & 0o777, 0o600)
+  assert.deepEqual(readdirSync(directory), ['kmd.token'])
+  assert.equal(Token.readOrCreate(directory), token, 'and it stays')
+})
+
+test('a blank file gets a new token; reading alone makes none', (t) => {
+  for (const blank of ['', '\n', `\n${'a'.repeat(64)}`]) {
+    const directory = directoryWith(t, blank)
+    assert.equal(Token.read(directory), undefined)
+    assert.match(Token.readOrCreate(directory), /^[0-9a-f]{64}$/)
+  }
+  assert.equal(Token.read(temporaryDirectory(t)), undefined)
+})
+
+test('the token is the first line, byte for byte', (t) => {
+  const line = 'a'.repeat(64)
+  assert.equal(Token.read(directoryWith(t, line)), line)
+  assert.equal(Token.read(directoryWith(t, `${line}\n`)), line)
+  assert.equal(Token.read(directoryWith(t, `${line}\nsecond`)), line)
+  assert.equal(Token.read(directoryWith(t, `${line}\r\n`)), `${line}\r`, 'a carriage return belongs to it')
+  assert.equal(Token.read(directoryWith(t, Buffer.alloc(64, 0xe9))), '\u00e9'.repeat(64))
+})
+
+test('64 to 256 bytes are a token; others are refused and left as they are', (t) => {
+  assert.equal(Token.read(directoryWith(t, 'a'.repeat(256)))?.length, 256)
+  const short = directoryWith(t, 'a'.repeat(63))
+  assert.throws(() => Token.readOrCreate(short), /^TokenError: provided APIToken too short. Must be >= 64 characters$/)
+  assert.equal(readFileSync(Token.path(short), 'latin1'), 'a'.repeat(63))
+  const long = directoryWith(t, 'a'.repeat(257))
+  assert.throws(() => Token.read(long), /^TokenError: provided APIToken too long. Must be <= 256 characters$/)
+})
+
+test('rotating puts another token in its place, and the file can be told from the one before', (t) => {
+  const directory = temporaryDirectory(t)
+  assert.equal(Token.identity(directory), '')
+  const first = Token.readOrCreate(directory)
+  const before = Token.identity(directory)
+  assert.equal(Token.identity(directory), before)
+  const second = Token.rotate(directory)
+  assert.notEqual(second, first)
+  assert.equal(Token.read(directory), second)
+  assert.notEqual(Token.identity(directory), before)
+})

@@ -1,0 +1,228 @@
+/**
+ * /swagger.json on both wires: valid OpenAPI 2, and true. What it describes is served, what is served it describes,
+ * and real requests and answers have the members and types it says, and no others.
+ */
+import assert from 'node:assert/strict'
+import { after, before, describe, test } from 'node:test'
+import SwaggerParser from '@apidevtools/swagger-parser'
+import { type Answer, type Json, startDaemon, type TestDaemon } from '../support/daemon.js'
+import { operations } from '../support/operations.js'
+import { type Step, takeTour } from '../support/tour.js'
+
+type Described = { id: string; method: string; path: string; json: Json }
+
+for (const wire of ['reference', 'documented'] as const) {
+  describe(`${wire} wire`, () => {
+    let daemon: TestDaemon
+    let document: Json
+    let described: Described[]
+    let steps: Step[]
+
+    before(async () => {
+      daemon = await startDaemon({ args: ['--wire', wire] })
+      document = (await daemon.call('GET', '/swagger.json')).json
+      described = describedOperations(document)
+      const form = wire === 'documented' ? 'integers' : 'base64'
+      steps = [...(await takeTour(daemon, form, wire)).steps, ...(await callExtras(daemon))]
+    })
+    after(() => daemon?.stop())
+
+    test('is valid OpenAPI 2', async () => {
+      assert.equal(document.swagger, '2.0')
+      // The validator resolves references in place, so it gets a copy.
+      const api = await SwaggerParser.validate(structuredClone(document), { resolve: { external: false } })
+      assert.equal(Object.keys(api.paths!).length, Object.keys(document.paths).length)
+      const ids = described.map(({ id }) => id)
+      assert.equal(new Set(ids).size, ids.length, 'operation ids are distinct')
+    })
+
+    test('is not just anything to the validator', async () => {
+      const broken = structuredClone(document)
+      broken.paths['/v1/wallet'].post.responses = {}
+      await assert.rejects(SwaggerParser.validate(broken, { resolve: { external: false } }))
+    })
+
+    test('has the 23 operations of the documentation, with their fields', () => {
+      for (const { id, method, path, request, response } of operations) {
+        const found = described.find((candidate) => candidate.id === id)
+        assert.ok(found, `${id} is described`)
+        assert.deepEqual([found.method, found.path], [method, path])
+        // Newer daemons of the reference know one field more than the documentation.
+        const more = id === 'SignMultisigProgram' ? ['use_legacy_msig'] : []
+        const requestNames = Object.keys(requestSchema(document, found)?.properties ?? {})
+        assert.deepEqual(requestNames.sort(), [...Object.keys(request ?? {}), ...more].sort(), `request of ${id}`)
+        if (id === 'SwaggerHandler') continue
+        const responseNames = Object.keys(responseSchema(document, found, '200').properties)
+        assert.deepEqual(responseNames.sort(), ['error', 'message', ...Object.keys(response)].sort(), id)
+      }
+    })
+
+    test('what it describes is served', async () => {
+      for (const { id, method, path } of described) {
+        const { status } = await daemon.call(method, path, method === 'GET' ? undefined : {})
+        assert.ok(status !== 404 && status !== 405, `${id} answered ${status}`)
+      }
+    })
+
+    test('without the token only what is open answers', async () => {
+      assert.deepEqual(document.security, [{ api_key: [] }])
+      const open: string[] = []
+      for (const { id, method, path, json } of described) {
+        const { status } = await daemon.call(method, path, method === 'GET' ? undefined : {}, { token: null })
+        if (status === 200) open.push(id)
+        assert.equal(status, json.security?.length === 0 ? 200 : 401, id)
+      }
+      assert.deepEqual(open.sort(), wire === 'reference' ? ['GetVersion', 'SwaggerHandler'] : [])
+    })
+
+    test('what is served it describes', async () => {
+      const paths = [
+        ...new Set([...described.map(({ path }) => path), ...operations.map(({ path }) => path)]),
+        ...['/', '/v1', '/latchkey', '/latchkey/v1', '/metrics', '/health', '/healthz', '/ready', '/status', '/debug'],
+      ]
+      const known = new Set(described.map(({ method, path }) => `${method} ${path}`))
+      for (const path of paths) {
+        for (const method of ['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'HEAD', 'TRACE']) {
+          // HEAD is GET without its body and has no place of its own in such a document.
+          if (known.has(`${method === 'HEAD' ? 'GET' : method} ${path}`)) continue
+          const { status } = await daemon.call(method, path, method === 'HEAD' ? undefined : {})
+          assert.ok(status === 404 || status === 405, `${method} ${path} answered ${status}`)
+        }
+      }
+    })
+
+    test('each operation was called with success', () => {
+      const called = new Set(steps.filter(({ answer }) => answer.status === 200).map(({ id }) => id))
+      assert.deepEqual([...called].sort(), described.map(({ id }) => id).sort())
+    })
+
+    test('requests are as described', () => {
+      let checked = 0
+      for (const { id, body } of steps) {
+        const schema = requestSchema(document, described.find((candidate) => candidate.id === id)!)
+        if (schema === undefined) continue
+        assertSchema(document, schema, body, `request of ${id}`)
+        checked++
+      }
+      assert.ok(checked > 20)
+    })
+
+    test('answers are as described', () => {
+      for (const { id, answer } of steps) {
+        const operation = described.find((candidate) => candidate.id === id)!
+        const [type] = operation.json.produces ?? document.produces
+        assert.equal(answer.headers['content-type']?.split(';')[0], type, id)
+        const schema = responseSchema(document, operation, '200')
+        // A document or a text as a whole stands for itself.
+        assertSchema(document, schema, schema.type === 'string' ? answer.text : answer.json, id)
+      }
+    })
+
+    test('failures are as described', async () => {
+      for (const operation of described) {
+        const { id, method, path } = operation
+        const answer = await daemon.call(method, path, '{"no_such_field":1}', { token: 'b'.repeat(64) })
+        if (answer.status === 200) continue
+        assert.equal(answer.headers['content-type'], 'application/json', id)
+        const schema = responseSchema(document, operation, 'default')
+        if (schema !== undefined) assertSchema(document, schema, answer.json, id)
+      }
+    })
+  })
+}
+
+test('the schema checker refuses', () => {
+  const schema = {
+    type: 'object',
+    properties: {
+      key: { type: 'array', items: { type: 'integer', format: 'uint8' } },
+      text: { type: 'string', format: 'byte' },
+    },
+  }
+  const check = (value: Json) => () => assertSchema({}, schema, value, 'it')
+  assert.doesNotThrow(check({ key: [0, 255], text: 'AA==' }))
+  for (const wrong of [{ other: 1 }, { key: [256] }, { key: ['1'] }, { key: 'AA==' }, { text: 'A' }, [], null]) {
+    assert.throws(check(wrong), assert.AssertionError, JSON.stringify(wrong))
+  }
+})
+
+/** The operations that are ours alone. */
+async function callExtras(daemon: TestDaemon): Promise<Step[]> {
+  const steps: Step[] = []
+  const call = async (id: string, method: string, path: string, body?: Json): Promise<Answer> => {
+    const answer = await daemon.call(method, path, body)
+    assert.equal(answer.status, 200, answer.text)
+    steps.push({ id, body, answer })
+    return answer
+  }
+  await call('GetHealth', 'GET', '/latchkey/v1/health')
+  await call('GetMetrics', 'GET', '/latchkey/v1/metrics')
+  const created = await daemon.call('POST', '/v1/wallet', { wallet_driver_name: 'sqlite', wallet_password: 'old' })
+  const wallet = { wallet_id: created.json.wallet.id, wallet_password: 'old' }
+  await call('ChangeWalletPassword', 'POST', '/latchkey/v1/wallet/password', { ...wallet, new_wallet_password: 'new' })
+  await call('DeleteWallet', 'POST', '/latchkey/v1/wallet/delete', { ...wallet, wallet_password: 'new' })
+  return steps
+}
+
+function describedOperations(document: Json): Described[] {
+  return Object.entries<Json>(document.paths).flatMap(([path, methods]) =>
+    Object.entries<Json>(methods).map(([method, json]) => ({
+      id: json.operationId,
+      method: method.toUpperCase(),
+      path,
+      json,
+    })),
+  )
+}
+
+function requestSchema(document: Json, { json }: Described): Json {
+  const body = json.parameters?.find((parameter: Json) => parameter.in === 'body')
+  return body === undefined ? undefined : resolve(document, body.schema)
+}
+
+function responseSchema(document: Json, { json }: Described, status: string): Json {
+  const { schema } = json.responses[status]
+  return schema === undefined ? undefined : resolve(document, schema)
+}
+
+function resolve(document: Json, schema: Json): Json {
+  if (schema.$ref === undefined) return schema
+  assert.deepEqual(Object.keys(schema), ['$ref'], 'a reference stands alone')
+  const name = schema.$ref.replace('#/definitions/', '')
+  assert.ok(document.definitions[name], `${name} is defined`)
+  return document.definitions[name]
+}
+
+const limits: { [format: string]: number } = { uint8: 0xff, uint32: 0xffffffff, int64: Number.MAX_SAFE_INTEGER }
+
+/** Stricter than the standard, where members that are not described are allowed. Knows only what our documents use. */
+function assertSchema(document: Json, unresolved: Json, value: Json, where: string): void {
+  const { type, format, items, properties, description: _, ...unknown } = resolve(document, unresolved)
+  assert.deepEqual(unknown, {}, `${where}: the checker knows every keyword`)
+  switch (type) {
+    case 'object':
+      assert.ok(typeof value === 'object' && value !== null && !Array.isArray(value), `${where} is an object`)
+      for (const [name, member] of Object.entries(value)) {
+        assert.ok(Object.hasOwn(properties, name), `${where}.${name} is described`)
+        assertSchema(document, properties[name], member, `${where}.${name}`)
+      }
+      return
+    case 'array':
+      assert.ok(Array.isArray(value), `${where} is a list`)
+      for (const [index, element] of value.entries()) assertSchema(document, items, element, `${where}[${index}]`)
+      return
+    case 'integer':
+      assert.ok(Object.hasOwn(limits, format), `${where} has a known format: ${format}`)
+      assert.ok(Number.isInteger(value) && value >= 0 && value <= limits[format]!, `${where} is of format ${format}`)
+      return
+    case 'boolean':
+    case 'string':
+      assert.equal(typeof value, type, where)
+      if (format === undefined) return
+      assert.equal(format, 'byte', where)
+      assert.equal(Buffer.from(value, 'base64').toString('base64'), value, `${where} is base64`)
+      return
+    default:
+      assert.fail(`${where} has the type ${type}`)
+  }
+}

@@ -1,0 +1,111 @@
+/**
+ * Every request that was recorded from the Go daemon, sent in the recorded order to the `kmd` command on a fresh data
+ * directory. The answer must be the recorded one: status, the headers that were noted, and the body byte for byte.
+ * Where we differ on purpose, deviations.json names the case, the statuses that are right here, and the reason.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type Answer, startDaemon, type TestDaemon } from '../support/daemon.js'
+import { readGolden } from '../support/golden.js'
+
+type Case = {
+  name: string
+  method: string
+  path: string
+  /** `valid` stands for the daemon's own, null for none; anything else is sent as it is. */
+  token: string | null
+  headers?: { [name: string]: string }
+  body?: string | null
+  body_base64?: string
+  /** Names for parts of the answer, which later cases use as `{{NAME}}`. */
+  capture?: { [name: string]: string }
+  expect: { status: number; headers: { [name: string]: string }; body: string }
+}
+
+type Recording = { config: { [name: string]: unknown }; api_token: string; cases: Case[] }
+type Deviations = { [name: string]: { status: number[]; why: string } }
+
+test('recorded HTTP cases', async (t) => {
+  const { config, api_token, cases } = readGolden<Recording>('http-cases.json')
+  const deviations = readGolden<Deviations>('deviations.json')
+  assert.equal(cases.length, 241, 'the recording is whole')
+  assert.deepEqual(config['address'], '127.0.0.1:0')
+  const daemon = await startDaemon({ config, token: api_token })
+  t.after(() => daemon.stop())
+  const values = new Map<string, string>()
+  const used: string[] = []
+  for (const recorded of cases) {
+    await t.test(recorded.name, async () => {
+      const answer = await send(daemon, recorded, values)
+      capture(recorded, answer, values)
+      const mismatch = compare(recorded, answer, values)
+      if (mismatch === undefined) return
+      const deviation = deviations[recorded.name]
+      if (!deviation?.status.includes(answer.status)) throw mismatch
+      assertEnvelope(answer)
+      used.push(`${recorded.name}: ${recorded.expect.status} there, ${answer.status} here, because ${deviation.why}`)
+    })
+  }
+  t.diagnostic(`${cases.length - used.length} of ${cases.length} answers are the recorded ones to the byte`)
+  for (const line of used) t.diagnostic(`differs on purpose: ${line}`)
+})
+
+function send(daemon: TestDaemon, recorded: Case, values: Map<string, string>): Promise<Answer> {
+  const { method, path, headers, token, body, body_base64 } = recorded
+  const bytes =
+    body_base64 !== undefined
+      ? Buffer.from(body_base64, 'base64')
+      : typeof body === 'string'
+        ? Buffer.from(fill(body, values))
+        : undefined
+  return daemon.call(method, path, bytes, {
+    token: token === 'valid' ? daemon.token : token,
+    ...(headers === undefined ? {} : { headers }),
+  })
+}
+
+/** A name that nothing was captured for stays as it is, so that what depends on it fails on its own. */
+function fill(text: string, values: Map<string, string>): string {
+  return text.replace(/\{\{(\w+)\}\}/g, (placeholder, name: string) => values.get(name) ?? placeholder)
+}
+
+/** Of a handle (a name with H in front) the two halves are captured as well. */
+function capture({ capture: wanted }: Case, { status, json }: Answer, values: Map<string, string>): void {
+  if (wanted === undefined || status !== 200) return
+  for (const [name, path] of Object.entries(wanted)) {
+    let value = json
+    for (const member of path.split('.')) value = value?.[member]
+    assert.equal(typeof value, 'string', `the answer has no ${path} to capture`)
+    values.set(name, value)
+    if (!name.startsWith('H')) continue
+    const [id, secret] = value.split('.')
+    values.set(`${name}_ID`, id)
+    values.set(`${name}_SECRET`, secret)
+  }
+}
+
+function compare({ path, expect }: Case, answer: Answer, values: Map<string, string>): Error | undefined {
+  const headers = Object.fromEntries(
+    Object.keys(expect.headers).map((name) => [name, answer.headers[name.toLowerCase()]]),
+  )
+  // The description's text is our own and was not recorded.
+  const body = path === '/swagger.json' ? '' : answer.text
+  try {
+    assert.deepEqual(
+      { status: answer.status, headers, body },
+      { status: expect.status, headers: expect.headers, body: fill(expect.body, values) },
+    )
+    return undefined
+  } catch (error) {
+    return error as Error
+  }
+}
+
+/** An answer of our own is still one that every client can read. */
+function assertEnvelope({ status, headers, json }: Answer): void {
+  assert.equal(headers['content-type'], 'application/json')
+  if (status < 400) return
+  assert.deepEqual(Object.keys(json), ['error', 'message'])
+  assert.equal(json.error, true)
+  assert.notEqual(json.message, '')
+}

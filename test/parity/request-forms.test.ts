@@ -1,0 +1,27 @@
+/** Requests are read in both forms on both wires: the form of a request changes nothing in its answer. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { startDaemon } from '../support/daemon.js'
+import { operation } from '../support/operations.js'
+import { type ByteForm, type Spelling, takeTour } from '../support/tour.js'
+
+for (const wire of ['reference', 'documented'] as const) {
+  test(`${wire} wire`, async (t) => {
+    const daemon = await startDaemon({ args: ['--wire', wire] })
+    t.after(() => daemon.stop())
+    const answersTo = async (form: ByteForm, spelling: Spelling) => {
+      const { steps } = await takeTour(daemon, form, spelling)
+      return steps.filter(({ id }) => isRepeatable(id)).map(({ id, answer }) => [id, answer.text])
+    }
+    const expected = await answersTo('base64', 'reference')
+    assert.ok(expected.length >= 18, `${expected.length} answers are compared`)
+    assert.deepEqual(await answersTo('integers', 'documented'), expected)
+    assert.deepEqual(await answersTo('integers', 'reference'), expected)
+    assert.deepEqual(await answersTo('base64', 'documented'), expected)
+  })
+}
+
+/** Wallets and handles are named at random; everything else follows from the master derivation key. */
+function isRepeatable(id: string): boolean {
+  return !Object.keys(operation(id).response).some((name) => name.startsWith('wallet'))
+}

@@ -1,0 +1,255 @@
+/**
+ * A real `kmd` process for a test, and a small HTTP client for it.
+ *
+ *     const daemon = await startDaemon()
+ *     const { status, json } = await daemon.call('POST', '/v1/wallet', { wallet_name: 'w', wallet_driver_name: 'sqlite' })
+ *     await daemon.stop()
+ *
+ * Without `dir` the daemon gets a directory of its own, which is gone after `stop` or `kill`. A test that starts a
+ * second daemon on what the first one left makes the directory itself (`makeDataDir`) and removes it.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import * as http from 'node:http'
+import { tmpdir } from 'node:os'
+import { delimiter, dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+/** A checkout's root: this file runs as test/dist/support/daemon.js. */
+export const root = fileURLToPath(new URL('../../../', import.meta.url))
+export const kmdCommand = join(root, 'node_modules', '.bin', 'kmd')
+export const defaultToken = 'a'.repeat(64)
+
+/** Any free port, and a password derivation that takes no time. */
+export const fastConfig: Config = {
+  address: '127.0.0.1:0',
+  drivers: { sqlite: { allow_unsafe_scrypt: true, scrypt: { scrypt_n: 2 } }, ledger: { disable: true } },
+}
+
+export type Config = { [name: string]: unknown }
+
+export type StartOptions = {
+  /** Command line arguments after `-d DIR`. */
+  args?: readonly string[]
+  /** Members of kmd_config.json, over those of `fastConfig`. `null`: no such file is written. */
+  config?: Config | null
+  /** Content of kmd.token. `null`: the file is left alone, the token is read from it after the start. */
+  token?: string | null
+  /** An existing data directory, which then stays after the end. */
+  dir?: string
+  env?: NodeJS.ProcessEnv
+  /** How long the start may take. */
+  timeoutMs?: number
+}
+
+export type CallOptions = {
+  /** Another token than the daemon's; `null` sends none. */
+  token?: string | null
+  headers?: { [name: string]: string }
+  timeoutMs?: number
+}
+
+/** Whatever came: a test's business with an answer is to check it, so a narrower type would only be a claim. */
+export type Json = ReturnType<typeof JSON.parse>
+
+export type Answer = {
+  status: number
+  headers: http.IncomingHttpHeaders
+  body: Buffer
+  text: string
+  /** Undefined when the body is not JSON. */
+  json: Json
+}
+
+export type TestDaemon = {
+  dir: string
+  /** As in kmd.net. */
+  address: string
+  baseUrl: string
+  token: string
+  pid: number
+  child: ChildProcess
+  /** Exit code, or signal, once the process has ended. */
+  exited: Promise<number | NodeJS.Signals>
+  /** What the process wrote to stdout and stderr so far. */
+  output: () => string
+  /** A string or Buffer is sent as it is, anything else as JSON. */
+  call: (method: string, path: string, body?: unknown, options?: CallOptions) => Promise<Answer>
+  /** SIGTERM, wait for the end, and clean up. The exit code. */
+  stop: () => Promise<number | NodeJS.Signals>
+  /** SIGKILL, wait for the end, and clean up. */
+  kill: () => Promise<void>
+}
+
+/** A fresh directory that is nobody else's business, as launchers want it. */
+export function makeDataDir(): string {
+  const dir = mkdtempSync(join(tmpdir(), 'kmd-test-'))
+  chmodSync(dir, 0o700)
+  return dir
+}
+
+export function removeDataDir(dir: string): void {
+  rmSync(dir, { recursive: true, force: true, maxRetries: 3 })
+}
+
+export async function startDaemon(options: StartOptions = {}): Promise<TestDaemon> {
+  const dir = options.dir ?? makeDataDir()
+  const cleanUp = options.dir === undefined ? () => removeDataDir(dir) : () => {}
+  if (options.config !== null) {
+    writeFileSync(join(dir, 'kmd_config.json'), JSON.stringify({ ...fastConfig, ...options.config }))
+  }
+  if (options.token !== null) writeFileSync(join(dir, 'kmd.token'), options.token ?? defaultToken)
+  const child = spawn(kmdCommand, ['-d', dir, ...(options.args ?? [])], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: {
+      ...process.env,
+      PATH: `${dirname(process.execPath)}${delimiter}${process.env['PATH'] ?? ''}`,
+      ...options.env,
+    },
+  })
+  const killWithTest = (): void => void child.kill('SIGKILL')
+  process.once('exit', killWithTest)
+  const parts: Buffer[] = []
+  child.stdout.on('data', (part: Buffer) => parts.push(part))
+  child.stderr.on('data', (part: Buffer) => parts.push(part))
+  const output = (): string => Buffer.concat(parts).toString()
+  const exited = once(child, 'close').then(([code, signal]) => {
+    process.removeListener('exit', killWithTest)
+    return (code ?? signal) as number | NodeJS.Signals
+  })
+  try {
+    const address = await untilListening({ child, dir, output, exited, timeoutMs: options.timeoutMs ?? 20_000 })
+    const token = readFileSync(join(dir, 'kmd.token'), 'utf8').split('\n')[0]!
+    const call = client(address, token)
+    return {
+      dir,
+      address,
+      baseUrl: `http://${address}`,
+      token,
+      pid: child.pid!,
+      child,
+      exited,
+      output,
+      call,
+      stop: async () => {
+        child.kill('SIGTERM')
+        const code = await within(exited, 20_000, 'kmd did not stop on SIGTERM')
+        cleanUp()
+        return code
+      },
+      kill: async () => {
+        child.kill('SIGKILL')
+        await exited
+        cleanUp()
+      },
+    }
+  } catch (error) {
+    child.kill('SIGKILL')
+    await exited.catch(() => {})
+    cleanUp()
+    throw error
+  }
+}
+
+/** One request on a connection of its own. */
+export function client(address: string, token: string): TestDaemon['call'] {
+  const separator = address.lastIndexOf(':')
+  const host = address.slice(0, separator).replace(/^\[|\]$/g, '')
+  const port = Number(address.slice(separator + 1))
+  return (method, path, body, options = {}) => {
+    const bytes = body === undefined ? undefined : toBytes(body)
+    const headers: http.OutgoingHttpHeaders = { ...options.headers }
+    const sentToken = options.token === undefined ? token : options.token
+    if (sentToken !== null) headers['X-KMD-API-Token'] = sentToken
+    if (bytes !== undefined) headers['Content-Length'] = bytes.length
+    return new Promise<Answer>((resolve, reject) => {
+      const request = http.request({ host, port, method, path, headers, agent: false }, (response) => {
+        const parts: Buffer[] = []
+        response.on('data', (part: Buffer) => parts.push(part))
+        response.on('error', reject)
+        response.on('end', () => resolve(toAnswer(response, Buffer.concat(parts))))
+      })
+      request.setTimeout(options.timeoutMs ?? 30_000, () =>
+        request.destroy(new Error(`${method} ${path}: no answer in time`)),
+      )
+      request.on('error', reject)
+      request.end(bytes)
+    })
+  }
+}
+
+function toBytes(body: unknown): Buffer {
+  if (Buffer.isBuffer(body)) return body
+  return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+}
+
+function toAnswer(response: http.IncomingMessage, body: Buffer): Answer {
+  const text = body.toString()
+  let json: Json
+  try {
+    json = JSON.parse(text)
+  } catch {
+    // Not every answer is JSON; a test that expects it meets undefined.
+  }
+  return { status: response.statusCode!, headers: response.headers, body, text, json }
+}
+
+type Starting = {
+  child: ChildProcess
+  dir: string
+  output: () => string
+  exited: Promise<number | NodeJS.Signals>
+  timeoutMs: number
+}
+
+/** kmd.pid is written after kmd.net, so its own pid there means that both are of this process and not left over. */
+async function untilListening({ child, dir, output, exited, timeoutMs }: Starting): Promise<string> {
+  let end: number | NodeJS.Signals | undefined
+  exited.then(
+    (code) => {
+      end = code
+    },
+    () => {
+      end = -1
+    },
+  )
+  const deadline = Date.now() + timeoutMs
+  while (Date.now() < deadline) {
+    if (end !== undefined) throw new DaemonEndedError(end, output(), readIfThere(join(dir, 'kmd.log')))
+    if (readIfThere(join(dir, 'kmd.pid')) === String(child.pid)) return readFileSync(join(dir, 'kmd.net'), 'utf8')
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+  throw new Error(`kmd was not listening after ${timeoutMs} ms: ${output()}`)
+}
+
+function readIfThere(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return ''
+  }
+}
+
+async function within<T>(promise: Promise<T>, ms: number, message: string): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(message)), ms)
+  })
+  return Promise.race([promise, late]).finally(() => clearTimeout(timer))
+}
+
+/** The process ended instead of listening. */
+export class DaemonEndedError extends Error {
+  override name = 'DaemonEndedError'
+  readonly exit: number | NodeJS.Signals
+  readonly output: string
+  readonly log: string
+
+  constructor(exit: number | NodeJS.Signals, output: string, log: string) {
+    super(`kmd ended with ${exit} before it listened: ${output}${log}`)
+    this.exit = exit
+    this.output = output
+    this.log = log
+  }
+}
