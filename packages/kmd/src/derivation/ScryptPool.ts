@@ -14,6 +14,8 @@ export type Options = {
   idleMs?: number
   /** Memory for the lanes of one derivation, over all workers. More of it is faster, up to four lanes per worker. */
   laneMemoryBytes?: number
+  /** Called when a thread has started. */
+  onWorkerStart?: () => void
 }
 
 /** A lane of a default wallet takes 8 MiB: this is what two workers need to interleave two lanes each. */
@@ -37,6 +39,7 @@ export class ScryptPool {
   readonly #queueLimit: number
   readonly #idleMs: number
   readonly #laneMemoryBytes: number
+  readonly #onWorkerStart: (() => void) | undefined
   readonly #seats = new Set<Seat>()
   /** Pending derivations in the order they came. */
   readonly #jobs = new Set<Job.Job>()
@@ -52,6 +55,7 @@ export class ScryptPool {
     this.#queueLimit = atLeastOne('queueLimit', options.queueLimit ?? 128)
     this.#idleMs = options.idleMs ?? 30_000
     this.#laneMemoryBytes = options.laneMemoryBytes ?? defaultLaneMemoryBytes
+    this.#onWorkerStart = options.onWorkerStart
   }
 
   /** Neither the password nor the salt is kept or changed: the caller may wipe them as soon as this returns. */
@@ -108,6 +112,7 @@ export class ScryptPool {
     }
     const seat: Seat = { worker, job: undefined }
     let cause: unknown
+    worker.on('online', () => this.#onWorkerStart?.())
     worker.on('message', (finished: Finished) => this.#finished(seat, finished))
     worker.on('error', (error) => {
       cause = error

@@ -5,7 +5,7 @@
 import { type AddressInfo, createServer, type Server as NetServer } from 'node:net'
 import { Connection, type ConnectionOptions } from './Connection.js'
 
-export type ServerOptions = { handle: ConnectionOptions['handle']; limits?: Partial<Limits> }
+export type ServerOptions = { handle: ConnectionOptions['handle']; limits?: Partial<Limits> | undefined }
 
 /** Everything that comes from outside ends somewhere. */
 export type Limits = {

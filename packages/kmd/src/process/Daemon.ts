@@ -1,5 +1,5 @@
 /** The daemon as a process: a data directory, its files and lock, the server on top, and an orderly end. */
-import { mkdirSync, readFileSync, unlinkSync, watch, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { App } from '../App.js'
 import { ScryptPool } from '../derivation/index.js'
@@ -16,6 +16,7 @@ import * as Heap from './Heap.js'
 import * as ListenAddress from './ListenAddress.js'
 import * as Lock from './Lock.js'
 import { Log } from './Log.js'
+import * as StateFiles from './StateFiles.js'
 import * as Token from './Token.js'
 
 export type DaemonOptions = {
@@ -83,18 +84,17 @@ async function start(options: DaemonOptions, log: Log) {
   makeDirectory(walletsDir)
   const token = new TokenCheck(Token.readOrCreate(dataDir))
   const lock = Lock.take(dataDir)
-  const cleanup: (() => unknown)[] = [() => Lock.release(lock)]
+  const closers = new Closers()
+  closers.add(() => Lock.release(lock))
   try {
     Heap.keepSmall()
     const derivation = new ScryptPool({ idleMs: derivationIdleMs, onWorkerStart: Heap.keepSmall })
-    cleanup.unshift(() => derivation.close())
+    closers.add(() => derivation.close())
     const throttle = new PasswordThrottle({ file: join(dataDir, 'latchkey_failures.json') })
     const wallets = new Wallets({ directory: walletsDir, scrypt: config.scrypt, derivation, throttle })
-    cleanup.unshift(() => wallets.close())
+    closers.add(() => wallets.close())
     const handles = new Handles({ lifetimeMs: config.sessionLifetimeSecs * 1000 })
-    cleanup.unshift(() => handles.close())
-    const metrics = new Metrics()
-    addGauges(metrics, handles)
+    closers.add(() => handles.close())
     const wire = options.forceWire ?? config.wire ?? options.wire
     const idle = new IdleTimer(options.idleSecs ?? 0)
     const app = new App({
@@ -103,27 +103,25 @@ async function start(options: DaemonOptions, log: Log) {
       token,
       cors: { allowedOrigins: config.allowedOrigins, allowPrivateNetwork: config.allowHeaderPna },
       hosts: allowedHosts(config),
-      metrics,
+      metrics: makeMetrics(handles),
       onActivity: () => idle.restart(),
       onFailure: (operation, error) => log.write('error', `${operation}: ${explain(error)}`),
     })
-    const server = new Server({
-      handle: (request) => app.handle(request),
-      ...(options.limits === undefined ? {} : { limits: options.limits }),
-    })
+    const server = new Server({ handle: (request) => app.handle(request), limits: options.limits })
+    closers.add(() => StateFiles.remove(dataDir))
     const address = await listen(server, config.address)
-    cleanup.unshift(() => server.stop())
-    cleanup.unshift(followToken(dataDir, token, log))
-    const files = [writeStateFile(dataDir, 'kmd.net', address), writeStateFile(dataDir, 'kmd.pid', String(process.pid))]
+    closers.add(async () => {
+      await server.stop()
+      log.write('info', 'kmd wallet HTTP server stopped with: http: Server closed')
+    })
+    closers.add(Token.follow(dataDir, { take: (taken) => token.replace(taken), log }))
+    StateFiles.write(dataDir, { address, pid: process.pid })
     log.write('info', `started kmd on sock: ${address}`)
     const warnings = findWarnings(config)
     for (const warning of warnings) log.write('warning', warning)
     const { stop, stopped } = stopOnce(async () => {
       idle.cancel()
-      for (const step of cleanup.slice(0, 2)) await step()
-      log.write('info', 'kmd wallet HTTP server stopped with: http: Server closed')
-      for (const file of files) removeIfThere(file)
-      for (const step of cleanup.slice(2)) await step()
+      await closers.close()
       log.write('info', 'kmd server died. exiting...')
       log.close()
     })
@@ -133,8 +131,21 @@ async function start(options: DaemonOptions, log: Log) {
     })
     return { address, tokenFile: Token.path(dataDir), wire, warnings, stop, stopped }
   } catch (error) {
-    for (const step of cleanup) await step()
+    await closers.close()
     throw error
+  }
+}
+
+/** What was opened, closed in the opposite order: requests end before handles, handles before files, the lock last. */
+class Closers {
+  readonly #closers: (() => unknown)[] = []
+
+  add(close: () => unknown): void {
+    this.#closers.push(close)
+  }
+
+  async close(): Promise<void> {
+    for (let close = this.#closers.pop(); close !== undefined; close = this.#closers.pop()) await close()
   }
 }
 
@@ -203,58 +214,15 @@ function findWarnings(config: Config.Config): string[] {
   return warnings
 }
 
-function addGauges(metrics: Metrics, handles: Handles): void {
-  const help = 'Wallet handles that are open.'
-  metrics.gauge({ name: 'latchkey_open_handles', help, read: () => handles.size })
+function makeMetrics(handles: Handles): Metrics {
+  const metrics = new Metrics()
+  metrics.gauge({ name: 'latchkey_open_handles', help: 'Wallet handles that are open.', read: () => handles.size })
   metrics.gauge({
     name: 'process_resident_memory_bytes',
     help: 'Memory of the process.',
     read: () => process.memoryUsage.rss(),
   })
-}
-
-/** Takes a new token over as soon as the file has one; a file that is gone or damaged changes nothing. */
-function followToken(dataDir: string, token: TokenCheck, log: Log): () => void {
-  let identity = Token.identity(dataDir)
-  const look = (): void => {
-    const current = Token.identity(dataDir)
-    if (current === identity) return
-    identity = current
-    try {
-      const replaced = Token.read(dataDir)
-      if (replaced === undefined) return
-      token.replace(replaced)
-      log.write('info', 'took over the API token in kmd.token')
-    } catch (error) {
-      log.write('error', `kmd.token was changed but not taken over: ${(error as Error).message}`)
-    }
-  }
-  // Notices are not to be had on every file system, so look now and then as well.
-  const timer = setInterval(look, 1_000).unref()
-  const watcher = watch(dataDir, { persistent: false }, (_event, file) => {
-    if (file === Token.fileName) look()
-  })
-  watcher.on('error', () => watcher.close())
-  return () => {
-    clearInterval(timer)
-    watcher.close()
-  }
-}
-
-/** kmd.net and kmd.pid: no newline, there only while the daemon runs. */
-function writeStateFile(dataDir: string, name: string, content: string): string {
-  const path = join(dataDir, name)
-  removeIfThere(path)
-  writeFileSync(path, content, { mode: 0o640 })
-  return path
-}
-
-function removeIfThere(path: string): void {
-  try {
-    unlinkSync(path)
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-  }
+  return metrics
 }
 
 function explain(error: unknown): string {

@@ -1,7 +1,10 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
+import { Log } from './Log.js'
 import * as Token from './Token.js'
 
 function directoryWith(t: TestContext, content: string | Buffer): string {
@@ -47,14 +50,36 @@ test('64 to 256 bytes are a token; others are refused and left as they are', (t)
   assert.throws(() => Token.read(long), /^TokenError: provided APIToken too long. Must be <= 256 characters$/)
 })
 
-test('rotating puts another token in its place, and the file can be told from the one before', (t) => {
+test('rotating puts another token in its place, which a follower takes over', { timeout: 10_000 }, async (t) => {
   const directory = temporaryDirectory(t)
-  assert.equal(Token.identity(directory), '')
   const first = Token.readOrCreate(directory)
-  const before = Token.identity(directory)
-  assert.equal(Token.identity(directory), before)
+  const log = new Log(directory)
+  const taken: string[] = []
+  const unfollow = Token.follow(directory, { take: (token) => taken.push(token), log })
+  t.after(() => {
+    unfollow()
+    log.close()
+  })
   const second = Token.rotate(directory)
   assert.notEqual(second, first)
   assert.equal(Token.read(directory), second)
-  assert.notEqual(Token.identity(directory), before)
+  while (taken.length === 0) await setTimeout(10)
+  assert.deepEqual(taken, [second])
+})
+
+test('a file that is damaged or gone is not taken over', { timeout: 10_000 }, async (t) => {
+  const directory = temporaryDirectory(t)
+  Token.readOrCreate(directory)
+  const log = new Log(directory)
+  const taken: string[] = []
+  const unfollow = Token.follow(directory, { take: (token) => taken.push(token), log })
+  t.after(() => {
+    unfollow()
+    log.close()
+  })
+  writeFileSync(Token.path(directory), 'short')
+  while (!readFileSync(join(directory, 'kmd.log'), 'utf8').includes('not taken over')) await setTimeout(10)
+  rmSync(Token.path(directory))
+  await setTimeout(1_200)
+  assert.deepEqual(taken, [])
 })

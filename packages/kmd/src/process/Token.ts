@@ -1,7 +1,8 @@
 /** The API token: the first line of kmd.token, 64 to 256 bytes. */
-import { readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { type FSWatcher, readFileSync, renameSync, statSync, watch, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import * as Secret from '../wallet/Secret.js'
+import type { Log } from './Log.js'
 
 export const fileName = 'kmd.token'
 
@@ -37,8 +38,47 @@ export function rotate(dataDir: string): string {
   return write(dataDir, generate())
 }
 
+/**
+ * Hands over every new token as soon as the file has one; a file that is gone or damaged changes nothing. Returns what
+ * ends it.
+ */
+export function follow(dataDir: string, options: { take: (token: string) => void; log: Log }): () => void {
+  let known = identity(dataDir)
+  const look = (): void => {
+    const current = identity(dataDir)
+    if (current === known) return
+    known = current
+    try {
+      const token = read(dataDir)
+      if (token === undefined) return
+      options.take(token)
+      options.log.write('info', 'took over the API token in kmd.token')
+    } catch (error) {
+      options.log.write('error', `kmd.token was changed but not taken over: ${(error as Error).message}`)
+    }
+  }
+  // Notices are not to be had on every file system, so look now and then as well.
+  const timer = setInterval(look, lookEveryMs).unref()
+  const watcher = watchQuietly(dataDir, (file) => file === fileName && look())
+  return () => {
+    clearInterval(timer)
+    watcher?.close()
+  }
+}
+
+const lookEveryMs = 1_000
+
+function watchQuietly(directory: string, onChange: (file: string | null) => void): FSWatcher | undefined {
+  try {
+    const watcher = watch(directory, { persistent: false }, (_event, file) => onChange(file))
+    return watcher.on('error', () => watcher.close())
+  } catch {
+    return undefined
+  }
+}
+
 /** Tells a file from the one that was there before. */
-export function identity(dataDir: string): string {
+function identity(dataDir: string): string {
   const status = statSync(path(dataDir), { throwIfNoEntry: false, bigint: true })
   return status === undefined ? '' : `${status.ino}:${status.mtimeNs}:${status.size}`
 }

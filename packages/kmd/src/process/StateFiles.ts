@@ -1,0 +1,24 @@
+/** kmd.net and kmd.pid: where the daemon listens and who it is. They are there only while it runs. */
+import { unlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+export const addressFile = 'kmd.net'
+export const pidFile = 'kmd.pid'
+
+/** Launchers read them as soon as they appear, the address first, and expect no newline. */
+export function write(dataDir: string, { address, pid }: { address: string; pid: number }): void {
+  remove(dataDir)
+  writeFileSync(join(dataDir, addressFile), address, { mode: 0o640 })
+  writeFileSync(join(dataDir, pidFile), String(pid), { mode: 0o640 })
+}
+
+/** Also those that a daemon that was killed left behind. */
+export function remove(dataDir: string): void {
+  for (const file of [pidFile, addressFile]) {
+    try {
+      unlinkSync(join(dataDir, file))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    }
+  }
+}
