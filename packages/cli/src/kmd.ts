@@ -1,7 +1,7 @@
 /** The command `kmd`: flags, texts and exit codes of the Go daemon, which existing launchers call. */
 import { Daemon, exitCodes, StartError } from '@latchkey/kmd'
 import * as Flags from './Flags.js'
-import { stopOnSignals } from './signals.js'
+import { startUnderSignals } from './signals.js'
 
 const usage = `Usage:
   kmd -d <data directory> [flags]
@@ -37,13 +37,14 @@ export async function main(args: readonly string[]): Promise<number> {
     return exitCodes.ok
   }
   try {
-    const daemon = await Daemon.start({
-      dataDir: values['data-dir']!,
-      wire: 'reference',
-      forceWire: values.wire,
-      idleSecs: values['timout-secs'] ?? 0,
-    })
-    stopOnSignals(daemon)
+    const daemon = await startUnderSignals(() =>
+      Daemon.start({
+        dataDir: values['data-dir']!,
+        wire: 'reference',
+        forceWire: values.wire,
+        idleSecs: values['timout-secs'] ?? 0,
+      }),
+    )
     await daemon.stopped
     return exitCodes.ok
   } catch (error) {

@@ -54,6 +54,7 @@ export const registry = {
   multisigWrongPreimage: [400, 'given multisig preimage hashes to neither Sender nor AuthAddr'],
   multisigNotSigner: [400, 'given key is not a possible signer for this multisig'],
   multisigDuplicate: [400, 'Invalid duplicates'],
+  multisigTooLarge: [400, 'a multisig of more than 255 members cannot sign'],
   keyMismatch: [400, 'derived public key mismatch, something fishy is going on with this wallet'],
   wrongPlaintextType: [
     400,

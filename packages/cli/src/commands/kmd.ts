@@ -2,7 +2,7 @@
 import { chmodSync, mkdirSync, statSync } from 'node:fs'
 import { Daemon, exitCodes, StartError, version, type Wire, wires } from '@latchkey/kmd'
 import { type Command, dataDirectory, readOptions, UsageError } from '../Command.js'
-import { stopOnSignals } from '../signals.js'
+import { startUnderSignals } from '../signals.js'
 
 const help = `Runs the key daemon until it is told to stop (Ctrl-C, SIGTERM).
 
@@ -34,9 +34,9 @@ export const kmdCommand: Command = {
     const idleSecs = readSeconds(options.timeout ?? '0')
     const forceWire = readWire(options.wire)
     makeDirectory(dataDir)
-    const daemon = await start({ dataDir, idleSecs, forceWire })
+    const start = () => Daemon.start({ dataDir, idleSecs, forceWire, wire: 'documented' })
+    const daemon = await startUnderSignals(start).catch((error: unknown) => explainFailure(error, dataDir))
     if (typeof daemon === 'number') return daemon
-    stopOnSignals(daemon)
     process.stdout.write(options.json ? `${JSON.stringify(facts(daemon, dataDir))}\n` : block(daemon, dataDir))
     for (const warning of daemon.warnings) process.stderr.write(`warning: ${warning}\n`)
     await daemon.stopped
@@ -44,19 +44,13 @@ export const kmdCommand: Command = {
   },
 }
 
-async function start(options: { dataDir: string; idleSecs: number; forceWire: Wire | undefined }) {
-  try {
-    return await Daemon.start({ ...options, wire: 'documented' })
-  } catch (error) {
-    if (!(error instanceof StartError)) throw error
-    process.stderr.write(`latchkey kmd: could not start in ${options.dataDir}: ${error.message}\n`)
-    if (error.exitCode === exitCodes.locked) {
-      process.stderr.write(
-        'Its address is in kmd.net there. To stop it: kill the process whose number is in kmd.pid.\n',
-      )
-    }
-    return error.exitCode
+function explainFailure(error: unknown, dataDir: string): number {
+  if (!(error instanceof StartError)) throw error
+  process.stderr.write(`latchkey kmd: could not start in ${dataDir}: ${error.message}\n`)
+  if (error.exitCode === exitCodes.locked) {
+    process.stderr.write('Its address is in kmd.net there. To stop it: kill the process whose number is in kmd.pid.\n')
   }
+  return error.exitCode
 }
 
 function facts(daemon: Daemon, dataDir: string) {

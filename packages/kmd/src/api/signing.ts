@@ -74,11 +74,16 @@ export type MultisigRequest = {
   message: (multisigAddress: Uint8Array) => Uint8Array
 }
 
+const maxMembers = 255
+
 /** The reference's two ways, each with its own order of checks. */
 export function signMultisig(request: MultisigRequest): Uint8Array {
   return translateMultisigError(() => {
     const partial = readPartial(request.partial)
-    return Multisig.encode(partial.starts ? startMultisig(request, partial) : continueMultisig(request, partial))
+    const signature = partial.starts ? startMultisig(request, partial) : continueMultisig(request, partial)
+    // No node would read it.
+    if (signature.subsig.length > maxMembers) throw new KmdError('multisigTooLarge')
+    return Multisig.encode(signature)
   })
 }
 

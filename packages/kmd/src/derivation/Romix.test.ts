@@ -51,9 +51,9 @@ describe('ROMix', () => {
     const memories = watchMemories()
     try {
       const romix = Romix.instantiate(module)
+      romix.mix({ blocks: randomBytes(128 * 4096), n: 2, r: 4096, width: 1 })
       romix.mix({ blocks: randomBytes(4 * 128), n: 1024, r: 1, width: 4 })
       romix.mix({ blocks: randomBytes(128), n: 16, r: 1, width: 1 })
-      romix.mix({ blocks: randomBytes(128 * 4096), n: 2, r: 4096, width: 1 })
       assert.equal(memories.watched.length, 1)
       const bytes = Buffer.from(memories.watched[0]!.buffer)
       assert.ok(bytes.some((byte) => byte !== 0))

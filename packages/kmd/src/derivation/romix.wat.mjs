@@ -23,9 +23,9 @@
 // one call, because the engine swaps its quickly compiled code for the optimised code only between calls.
 
 /** How many lanes of r = 1 can be mixed by one call. */
-const WIDTHS = [1, 2, 3, 4]
+const widths = [1, 2, 3, 4]
 
-const STATE = ['a', 'b', 'c', 'd']
+const state = ['a', 'b', 'c', 'd']
 const get = (name) => `(local.get $${name})`
 const set = (name, value) => `(local.set $${name} ${value})`
 const each = (items, text) => items.map(text).join('\n')
@@ -82,14 +82,14 @@ const blockMix = (lanes) =>
       ${each(lanes, (l) =>
         each(range(4), (i) =>
           set(
-            STATE[i] + l,
+            state[i] + l,
             `(local.tee $x${i + half}_${l} (v128.xor ${get(`x${i + half}_${l}`)} ${get(`x${i + other}_${l}`)}))`,
           ),
         ),
       )}
       ${salsaRounds(lanes, `rounds${half}`)}
       ${each(lanes, (l) =>
-        each(range(4), (i) => set(`x${i + half}_${l}`, `(i32x4.add ${get(`x${i + half}_${l}`)} ${get(STATE[i] + l)})`)),
+        each(range(4), (i) => set(`x${i + half}_${l}`, `(i32x4.add ${get(`x${i + half}_${l}`)} ${get(state[i] + l)})`)),
       )}`
   })
 
@@ -98,7 +98,7 @@ const locals = (lanes) =>
   each(
     lanes,
     (l) => `(local $at${l} i32) (local $t${l} v128)
-      ${each(STATE, (name) => `(local $${name}${l} v128)`)}
+      ${each(state, (name) => `(local $${name}${l} v128)`)}
       ${each(range(8), (i) => `(local $x${i}_${l} v128)`)}`,
   )
 
@@ -155,10 +155,10 @@ const blockMixR = (name, withOther) => {
   return `
   (func $${name} (param $in i32) (param $other i32) (param $out i32) (param $size i32)
     (local $rounds i32) (local $block i32) (local $to i32) (local $t0 v128)
-    ${each(STATE, (s) => `(local $${s}0 v128) (local $last${s} v128)`)}
-    ${each(STATE, (s, i) => set(`last${s}`, input(i, `(i32.sub ${get('size')} (i32.const 64))`)))}
+    ${each(state, (s) => `(local $${s}0 v128) (local $last${s} v128)`)}
+    ${each(state, (s, i) => set(`last${s}`, input(i, `(i32.sub ${get('size')} (i32.const 64))`)))}
     (loop $next
-      ${each(STATE, (s, i) =>
+      ${each(state, (s, i) =>
         set(`${s}0`, `(local.tee $last${s} (v128.xor ${get(`last${s}`)} ${input(i, get('block'))}))`),
       )}
       ${salsaRounds([0], 'rounds0')}
@@ -169,7 +169,7 @@ const blockMixR = (name, withOther) => {
           (select (i32.shr_u ${get('size')} (i32.const 1)) (i32.const 0) (i32.and ${get('block')} (i32.const 64)))))`,
       )}
       ${each(
-        STATE,
+        state,
         (s, i) => `(v128.store offset=${16 * i} ${get('to')}
           (local.tee $last${s} (i32x4.add ${get(`last${s}`)} ${get(`${s}0`)})))`,
       )}
@@ -207,5 +207,5 @@ const generalRomix = `
 
 export const romixWat = `(module
   (memory (export "memory") 1)
-  ${each(WIDTHS, (width) => fill(range(width)) + mix(range(width)))}
+  ${each(widths, (width) => fill(range(width)) + mix(range(width)))}
   ${generalRomix})`

@@ -71,7 +71,9 @@ export class ChunkedReader implements BodyReader {
   #line(input: Buffer): Buffer | undefined {
     const end = input.indexOf('\r\n')
     if (end < 0) {
-      if (input.length > longestSizeLine) throw new MalformedError('a line of the chunked body is too long')
+      // The first half of the line's end may be here already.
+      const longest = (this.#state === 'trailers' ? longestTrailers : longestSizeLine) + 1
+      if (input.length > longest) throw new MalformedError('a line of the chunked body is too long')
       return undefined
     }
     const line = input.toString('latin1', 0, end)

@@ -48,9 +48,7 @@ export class Connection {
     this.#socket.on('data', (chunk) => this.#receive(chunk))
     this.#socket.on('end', () => this.#end())
     this.#socket.on('error', () => this.#socket.destroy())
-    this.#socket.on('close', () =>
-      this.#body?.reject(new Error('the connection was closed in the middle of a request')),
-    )
+    this.#socket.on('close', () => this.#body?.reject(new KmdError('badBody')))
   }
 
   /** Called every now and then: ends what takes too long. */
@@ -64,6 +62,10 @@ export class Connection {
 
   /** Ends the connection now if nothing is under way, and after the answer otherwise. */
   stop(): void {
+    if (this.#phase === 'idle' && this.#socket.writableLength > 0) {
+      this.#finish()
+      return
+    }
     const isAnswered = this.#phase === 'ending' && this.#socket.writableLength === 0
     if (this.#phase === 'idle' || this.#phase === 'head' || isAnswered) this.#socket.destroy()
   }
@@ -92,12 +94,17 @@ export class Connection {
       this.#phase = 'head'
       this.#deadline = performance.now() + limits.headersMs
     }
+    // RFC 9112, section 2.2: an empty line before a request is passed over.
+    if (this.#input[0] === 0x0d && this.#input[1] === 0x0a) this.#input = this.#input.subarray(2)
     const end = this.#input.indexOf('\r\n\r\n')
     if (end > limits.headerBytes || (end < 0 && this.#input.length > limits.headerBytes)) {
       this.#refuse(431, `request headers too large, must be <= ${limits.headerBytes} bytes`)
       return
     }
-    if (end < 0) return
+    if (end < 0) {
+      if (this.#peerEnded) this.#socket.end()
+      return
+    }
     const text = this.#input.toString('latin1', 0, end)
     this.#input = this.#input.subarray(end + 4)
     try {
@@ -192,7 +199,7 @@ export class Connection {
   }
 
   #answer(response: Response, head: RequestHead.RequestHead, isRead: boolean): void {
-    const keepAlive = head.keepAlive && isRead && !this.#peerEnded && !this.#options.isStopping()
+    const keepAlive = head.keepAlive && isRead && !this.#isOver() && !this.#options.isStopping()
     const connection = keepAlive ? (head.headers.has('connection') ? 'keep-alive' : undefined) : 'close'
     this.#send(response, connection, head.method === 'HEAD')
     if (!keepAlive) {
@@ -201,9 +208,21 @@ export class Connection {
     }
     this.#phase = 'idle'
     this.#deadline = performance.now() + this.#options.limits.idleMs
+    if (this.#socket.writableNeedDrain) {
+      // A peer that does not read its answers gets no more of them.
+      this.#socket.pause()
+      this.#socket.once('drain', () => this.#next())
+    } else this.#next()
+  }
+
+  #next(): void {
     if (this.#socket.isPaused()) this.#socket.resume()
     // Not at once: a peer that sends many requests ahead must not keep others from theirs.
     if (this.#input.length > 0) setImmediate(() => this.#phase === 'idle' && this.#input.length > 0 && this.#readHead())
+  }
+
+  #isOver(): boolean {
+    return this.#peerEnded && this.#input.length === 0
   }
 
   #send(response: Response, connection: string | undefined, isHead: boolean): void {
@@ -234,8 +253,9 @@ export class Connection {
   /** The peer sends no more; it may still be waiting for its answer. */
   #end(): void {
     this.#peerEnded = true
-    if (this.#phase === 'body') this.#failBody(new Error('the connection was closed in the middle of a request'))
-    if (this.#phase !== 'handling') this.#socket.end()
+    if (this.#phase === 'body') this.#failBody(new KmdError('badBody'))
+    const hasMore = this.#phase === 'idle' && this.#input.length > 0
+    if (this.#phase !== 'handling' && !hasMore) this.#socket.end()
   }
 }
 

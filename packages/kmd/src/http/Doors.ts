@@ -7,9 +7,8 @@ import { isIP } from 'node:net'
  * past the browser's rules, but it cannot change the Host header: so only names that mean this machine are served.
  */
 export function hostName(host: string): string {
-  const bracket = host.startsWith('[') ? host.indexOf(']') : -1
-  const name = bracket > 0 ? host.slice(1, bracket) : host.replace(/:[0-9]*$/, '')
-  return name.toLowerCase()
+  const name = host.replace(/:[0-9]*$/, '').toLowerCase()
+  return /^\[[^\]]*\]$/.test(name) ? name.slice(1, -1) : name
 }
 
 export function isLoopback(name: string): boolean {

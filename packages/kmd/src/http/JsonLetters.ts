@@ -88,13 +88,13 @@ const shortEscapes: { [letter: number]: number } = {
  */
 function readEscapedString(cursor: Cursor, start: number, foldPairs: boolean): Buffer {
   const { bytes } = cursor
-  // No escape grows when it is decoded, so what is left of the body is room enough; find the end first to stay small.
   let end = start
   while (bytes[end] !== quote) {
     if (end >= bytes.length) refuse()
     end += bytes[end] === backslash ? 2 : 1
   }
-  const out = Buffer.alloc(end - start)
+  // In place, since no escape grows when it is decoded: a password is still nowhere but in the body.
+  const out = bytes.subarray(start, end)
   let length = 0
   let at = start
   while (at < end) {

@@ -36,7 +36,7 @@ export function parse(text: string): RequestHead {
     headers,
     keepAlive: line[3] === '1' ? !hasToken(connection, 'close') : hasToken(connection, 'keep-alive'),
     expectsContinue: line[3] === '1' && headers.get('expect')?.toLowerCase() === '100-continue',
-    body: bodyOf(headers),
+    body: bodyOf(headers, line[3] === '1'),
   }
 }
 
@@ -51,10 +51,11 @@ function addHeader(headers: Map<string, string>, line: string): void {
   headers.set(name, before === undefined ? value : `${before}, ${value}`)
 }
 
-function bodyOf(headers: ReadonlyMap<string, string>): RequestHead['body'] {
+function bodyOf(headers: ReadonlyMap<string, string>, knowsChunks: boolean): RequestHead['body'] {
   const encoding = headers.get('transfer-encoding')
   const length = headers.get('content-length')
   if (encoding !== undefined) {
+    if (!knowsChunks) refuse('HTTP/1.0 has no transfer-encoding')
     if (length !== undefined) refuse('content-length and transfer-encoding exclude each other')
     if (encoding.toLowerCase() !== 'chunked') refuse('chunked is the only transfer-encoding served')
     return { type: 'chunked' }

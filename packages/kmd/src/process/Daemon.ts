@@ -90,7 +90,10 @@ async function start(options: DaemonOptions, log: Log) {
     Heap.keepSmall()
     const derivation = new ScryptPool({ idleMs: derivationIdleMs, onWorkerStart: Heap.keepSmall })
     closers.add(() => derivation.close())
-    const throttle = new PasswordThrottle({ file: join(dataDir, 'latchkey_failures.json') })
+    const throttle = new PasswordThrottle({
+      file: join(dataDir, 'latchkey_failures.json'),
+      onSaveFailure: (error) => log.write('error', `wrong passwords are not kept over a restart: ${explain(error)}`),
+    })
     const wallets = new Wallets({ directory: walletsDir, scrypt: config.scrypt, derivation, throttle })
     closers.add(() => wallets.close())
     const handles = new Handles({ lifetimeMs: config.sessionLifetimeSecs * 1000 })
@@ -114,6 +117,7 @@ async function start(options: DaemonOptions, log: Log) {
       await server.stop()
       log.write('info', 'kmd wallet HTTP server stopped with: http: Server closed')
     })
+    closers.add(() => throttle.close())
     closers.add(Token.follow(dataDir, { take: (taken) => token.replace(taken), log }))
     StateFiles.write(dataDir, { address, pid: process.pid })
     log.write('info', `started kmd on sock: ${address}`)

@@ -103,7 +103,8 @@ function readPlaintext(type: PlaintextType, message: Uint8Array): Uint8Array {
   let plaintext: Uint8Array = nothing
   let found = ''
   readMap(message, (name, reader) => {
-    if (name === 'plaintext') plaintext = reader.bin()
+    // A view, not a copy: the only plaintext there is lies in memory that is wiped.
+    if (name === 'plaintext') plaintext = reader.view()
     else if (name === 'plaintext_type') found = reader.str()
     else throw new KmdError('damagedBlob')
   })

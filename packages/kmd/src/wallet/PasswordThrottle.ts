@@ -15,6 +15,8 @@ export type ThrottleOptions = {
   /** The time of day: the counts outlive the process. */
   now?: () => number
   sleep?: (ms: number) => Promise<void>
+  /** Told when the counts could not be kept. */
+  onSaveFailure?: (error: unknown) => void
 }
 
 type Count = { streak: number; level: number; lastFailureMs: number }
@@ -36,12 +38,25 @@ export class PasswordThrottle {
   readonly #file: string | undefined
   readonly #now: () => number
   readonly #sleep: (ms: number) => Promise<void>
+  readonly #onSaveFailure: ((error: unknown) => void) | undefined
+
+  #close = (): void => {}
+  readonly #closed = new Promise<never>((_resolve, reject) => {
+    this.#close = () => reject(new KmdError('stopping'))
+  })
 
   constructor(options: ThrottleOptions = {}) {
+    this.#closed.catch(() => {})
     this.#file = options.file
     this.#now = options.now ?? Date.now
     this.#sleep = options.sleep ?? ((ms) => new Promise((resolve) => setTimeout(resolve, ms)))
+    this.#onSaveFailure = options.onSaveFailure
     this.#load()
+  }
+
+  /** Sends away whoever waits. */
+  close(): void {
+    this.#close()
   }
 
   /** Whether a password for this wallet may be looked at right now, without queueing: the usual case. */
@@ -94,7 +109,7 @@ export class PasswordThrottle {
       if (left > longestHoldMs) {
         throw new KmdError('tooManyWrongPasswords', { retryAfterSeconds: Math.ceil(left / 1000) })
       }
-      if (left > 0) await this.#sleep(left)
+      if (left > 0) await Promise.race([this.#sleep(left), this.#closed])
     } catch (error) {
       done()
       throw error
@@ -151,9 +166,9 @@ export class PasswordThrottle {
   #load(): void {
     if (this.#file === undefined) return
     try {
-      const stored = JSON.parse(readFileSync(this.#file, 'utf8')) as Record<string, Partial<Count>>
+      const stored = JSON.parse(readFileSync(this.#file, 'utf8')) as Record<string, Partial<Count> | null>
       for (const [wallet, count] of Object.entries(stored).slice(0, mostWallets)) {
-        const { streak, level, lastFailureMs } = count
+        const { streak, level, lastFailureMs } = count ?? {}
         if (![streak, level, lastFailureMs].every((value) => typeof value === 'number' && value >= 0)) continue
         Object.assign(this.#enter(wallet), { streak, level, lastFailureMs: Math.min(lastFailureMs!, this.#now()) })
       }
@@ -171,7 +186,12 @@ export class PasswordThrottle {
       if (streak > 0 || this.#level(state) > 0) kept[wallet] = { streak, level, lastFailureMs }
     }
     const temporary = `${this.#file}.new`
-    writeFileSync(temporary, JSON.stringify(kept), { mode: 0o600 })
-    renameSync(temporary, this.#file)
+    try {
+      writeFileSync(temporary, JSON.stringify(kept), { mode: 0o600 })
+      renameSync(temporary, this.#file)
+    } catch (error) {
+      // A full disk must not keep anybody from his keys. The counts in memory go on; a restart would forget them.
+      this.#onSaveFailure?.(error)
+    }
   }
 }

@@ -57,8 +57,10 @@ const busy = 5
 const locked = 6
 
 export function isLocked(error: unknown): boolean {
-  const code = (error as { errcode?: unknown } | undefined)?.errcode
-  return typeof code === 'number' && ((code & 0xff) === busy || (code & 0xff) === locked)
+  const { errcode, message } = (error ?? {}) as { errcode?: unknown; message?: unknown }
+  if (typeof errcode === 'number') return (errcode & 0xff) === busy || (errcode & 0xff) === locked
+  // @photostructure/sqlite gives no code where `all` fails.
+  return isSqliteError(error) && typeof message === 'string' && /^database (table )?is locked/.test(message)
 }
 
 export function isSqliteError(error: unknown): boolean {

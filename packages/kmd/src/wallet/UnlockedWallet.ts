@@ -197,7 +197,7 @@ function hashPassword(salt: Uint8Array, password: Uint8Array): Buffer {
 }
 
 function readSecretKey(encoded: Uint8Array): Uint8Array {
-  const secretKey = damagedIfUnreadable(() => new Msgpack.Reader(encoded).bin())
+  const secretKey = damagedIfUnreadable(() => new Msgpack.Reader(encoded).view())
   if (secretKey.length !== Ed25519.secretKeyLength) throw new KmdError('keyMismatch')
   return secretKey
 }

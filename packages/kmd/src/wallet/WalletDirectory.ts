@@ -5,7 +5,7 @@
  * look goes over the whole directory (names, sizes and times, not contents), because notices can be lost, and are
  * not to be had on every file system.
  */
-import { type FSWatcher, watch } from 'node:fs'
+import { type FSWatcher, statSync, watch } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
@@ -106,12 +106,19 @@ export class WalletDirectory {
       await this.#refreshing
       this.#distrust()
     }
-    while (this.#changed.size > 0 || this.#mustScan()) {
+    if (this.#isReplaced()) this.#distrust()
+    while (this.#refreshing !== undefined || this.#changed.size > 0 || this.#mustScan()) {
       this.#refreshing ??= this.#update().finally(() => {
         this.#refreshing = undefined
       })
       await this.#refreshing
     }
+  }
+
+  /** The directory itself may go without a notice. */
+  #isReplaced(): boolean {
+    const status = statSync(this.#directory, { throwIfNoEntry: false })
+    return status === undefined || `${status.dev}:${status.ino}` !== this.#identity
   }
 
   #mustScan(): boolean {
@@ -126,12 +133,13 @@ export class WalletDirectory {
   }
 
   async #scan(): Promise<void> {
-    const startedAt = performance.now()
     const present = await this.#list()
     await this.#watchAgainIfReplaced()
     for (const file of this.#known.keys()) if (!present.has(file)) this.#forget(file)
     await this.#lookAt([...present])
-    this.#lastScan = startedAt
+    // Of the end, not the beginning: what changed meanwhile was noticed, and a scan that waits for a locked file may
+    // take longer than its result is trusted.
+    this.#lastScan = performance.now()
   }
 
   /** Notices belong to the directory that was opened; one that was moved away and made anew gives none. */

@@ -38,6 +38,8 @@ CREATE TABLE IF NOT EXISTS msig_addrs (
 const uniqueViolation = 1555
 /** Longer than any file system's clock stands still. */
 const clockTickMs = 2_000
+/** Of all files together, so that a file opened anew never looks like the one before. */
+let lastRevision = 0
 
 export class WalletFile {
   readonly path: string
@@ -46,9 +48,9 @@ export class WalletFile {
   readonly #inode: number
   readonly #statements = new Map<string, Sqlite.Statement>()
   #id: Buffer | undefined
-  #modifiedMs = 0
-  #size = 0
-  #revision = 0
+  #modifiedMs: number
+  #size: number
+  #revision = ++lastRevision
 
   /** Opens an existing database. It is opened by its inode: `isCurrent` tells when the path came to mean another. */
   constructor(path: string) {
@@ -57,6 +59,8 @@ export class WalletFile {
     this.path = path
     this.#device = status.dev
     this.#inode = status.ino
+    this.#modifiedMs = status.mtimeMs
+    this.#size = status.size
     this.#database = Sqlite.open(path)
     Sqlite.configure(this.#database)
   }
@@ -89,7 +93,7 @@ export class WalletFile {
   isCurrent(): boolean {
     const status = statSync(this.path, { throwIfNoEntry: false })
     if (status === undefined || status.ino !== this.#inode || status.dev !== this.#device) return false
-    if (status.mtimeMs !== this.#modifiedMs || status.size !== this.#size) this.#revision++
+    if (status.mtimeMs !== this.#modifiedMs || status.size !== this.#size) this.#revision = ++lastRevision
     this.#modifiedMs = status.mtimeMs
     this.#size = status.size
     return true
@@ -197,11 +201,9 @@ export class WalletFile {
   preimage(address: Uint8Array): Preimage | undefined {
     const row = this.#row('SELECT version, threshold, pks FROM msig_addrs WHERE address = ?', address)
     if (row === undefined) return undefined
-    return {
-      version: Number(row['version']),
-      threshold: Number(row['threshold']),
-      publicKeys: row['pks'] as Uint8Array,
-    }
+    const { version, threshold, pks } = row
+    if (!isSmall(version) || !isSmall(threshold) || !(pks instanceof Uint8Array)) throw new KmdError('damagedBlob')
+    return { version, threshold, publicKeys: pks }
   }
 
   insertPreimage(address: Uint8Array, preimage: Preimage): void {
@@ -235,7 +237,7 @@ export class WalletFile {
   #all(sql: string): Uint8Array[] {
     return this.#statement(sql)
       .all()
-      .map((row: { address: Uint8Array }) => row.address)
+      .map((row: { address: unknown }) => checkAddress(row.address))
   }
 
   #exclusively<T>(work: () => T): T {
@@ -253,6 +255,17 @@ export class WalletFile {
 }
 
 export type GeneratedKey = { address: Uint8Array; secretKey: Uint8Array; index: bigint; maxKeyIndex: Uint8Array }
+
+const addressLength = 32
+
+/** SQLite keeps any type of value in any column, and files come from anywhere. */
+function checkAddress(value: unknown): Uint8Array {
+  if (!(value instanceof Uint8Array) || value.length !== addressLength) throw new KmdError('damagedBlob')
+  return value
+}
+
+const isSmall = (value: unknown): value is number =>
+  Number.isInteger(value) && (value as number) >= 0 && (value as number) < 256
 
 function refuseExisting(insert: () => unknown): void {
   try {

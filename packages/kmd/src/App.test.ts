@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import { readdirSync } from 'node:fs'
+import { test } from 'node:test'
+import { App } from './App.js'
+import { TokenCheck } from './http/Doors.js'
+import { type Wire, wires } from './http/Wire.js'
+import { createApp, token } from './testing/TestApp.test.helper.js'
+
+const wrong = { 'x-kmd-api-token': 'b'.repeat(64) }
+
+for (const wire of wires) {
+  test(`without the token nothing is served on the ${wire} wire, except what the reference serves to all`, async (t) => {
+    const app = createApp(t, { wire })
+    for (const [method, path] of [
+      ['GET', '/v1/wallets'],
+      ['POST', '/v1/wallet'],
+      ['DELETE', '/v1/key'],
+      ['GET', '/latchkey/v1/health'],
+      ['GET', '/latchkey/v1/metrics'],
+    ] as const) {
+      const answer = await app.request(method, path, { headers: wrong, body: 'not even JSON' })
+      assert.deepEqual([answer.status, answer.json], [401, { error: true, message: 'invalid API token' }])
+    }
+    const expected = wire === 'reference' ? 200 : 401
+    for (const path of ['/versions', '/swagger.json']) {
+      for (const method of ['GET', 'HEAD']) {
+        assert.equal((await app.request(method, path, { headers: wrong })).status, expected, `${method} ${path}`)
+        assert.equal((await app.request(method, path)).status, 200)
+      }
+    }
+  })
+}
+
+test('a Host that is not ours is served nothing, whatever else is right', async (t) => {
+  const app = createApp(t, { hosts: new Set(['keys.example']) })
+  for (const method of ['GET', 'OPTIONS', 'HEAD']) {
+    const answer = await app.request(method, '/versions', { headers: { host: 'evil.example' } })
+    assert.equal(answer.status, 403)
+    assert.equal(answer.headers.get('access-control-allow-origin'), undefined)
+  }
+  assert.equal((await app.request('GET', '/versions', { headers: { host: 'keys.example:7833' } })).status, 200)
+})
+
+test('unknown paths are 404 and known ones with another method 405, in the envelope and without a token', async (t) => {
+  const app = createApp(t)
+  for (const path of ['/', '/v1', '/v1/nope', '/v1/wallets/', '//v1/wallets', '/V1/wallets', '/v1/%77allets', '*']) {
+    const answer = await app.request('GET', path, { headers: wrong })
+    assert.deepEqual([answer.status, answer.json.error], [404, true], path)
+  }
+  const allowed: [method: string, path: string, allow: string][] = [
+    ['POST', '/v1/wallets', 'GET, OPTIONS'],
+    ['HEAD', '/v1/wallets', 'GET, OPTIONS'],
+    ['PUT', '/v1/key', 'POST, DELETE, OPTIONS'],
+    ['GET', '/v1/program/sign', 'POST, OPTIONS'],
+    ['POST', '/swagger.json', 'GET, OPTIONS'],
+    ['DELETE', '/latchkey/v1/metrics', 'GET, OPTIONS'],
+    ['get', '/v1/wallets', 'GET, OPTIONS'],
+  ]
+  for (const [method, path, allow] of allowed) {
+    const answer = await app.request(method, path, { headers: wrong })
+    assert.deepEqual([answer.status, answer.headers.get('allow')], [405, allow], `${method} ${path}`)
+  }
+})
+
+test('a query is not looked at', async (t) => {
+  const app = createApp(t)
+  assert.equal((await app.request('GET', '/v1/wallets?token=x?y')).status, 200)
+})
+
+test('OPTIONS is answered on any path, without a token, with no body', async (t) => {
+  const origin = 'https://page.example'
+  const app = createApp(t, { cors: { allowedOrigins: [origin], allowPrivateNetwork: true } })
+  for (const path of ['/v1/wallets', '/nope', '*']) {
+    const headers = { ...wrong, origin, 'access-control-request-private-network': 'true' }
+    const answer = await app.request('OPTIONS', path, { headers })
+    assert.deepEqual([answer.status, answer.text], [200, ''])
+    assert.equal(answer.headers.get('access-control-allow-origin'), origin)
+    assert.equal(answer.headers.get('access-control-allow-private-network'), 'true')
+    assert.equal(answer.headers.get('content-type'), undefined)
+  }
+})
+
+test('a page that is allowed can read answers and failures of operations', async (t) => {
+  const origin = 'https://page.example'
+  const app = createApp(t, { cors: { allowedOrigins: [origin], allowPrivateNetwork: false } })
+  const echoed = async (method: string, path: string, headers = {}): Promise<string | undefined> =>
+    (await app.request(method, path, { headers: { origin, ...headers } })).headers.get('access-control-allow-origin')
+  assert.equal(await echoed('GET', '/v1/wallets'), origin)
+  assert.equal(await echoed('GET', '/v1/wallets', wrong), origin)
+  assert.equal(await echoed('POST', '/v1/key'), origin)
+  assert.equal(await echoed('GET', '/v1/wallets', { origin: 'https://other.example' }), undefined)
+  assert.equal(await echoed('GET', '/v1/nope'), undefined)
+})
+
+test('a body is wiped when its request is answered, whether it succeeded or not', async (t) => {
+  const { wallets, handles, throttle, metrics } = createApp(t)
+  const app = new App({
+    services: { wallets, handles, throttle, startedAtMs: 0, version: '' },
+    ...{ wire: 'reference', token: new TokenCheck(token), metrics },
+    ...{ cors: { allowedOrigins: [], allowPrivateNetwork: false }, hosts: new Set<string>() },
+  })
+  const headers: { [name: string]: string } = { host: 'localhost', 'x-kmd-api-token': token }
+  for (const sent of [
+    '{"wallet_driver_name":"sqlite","wallet_password":"secret"}',
+    '{"wallet_password":"secret"',
+    '[1',
+  ]) {
+    const body = Buffer.from(sent)
+    const request = { method: 'POST', target: '/v1/wallet', header: (name: string) => headers[name], body: () => body }
+    await app.handle(request)
+    assert.deepEqual(body, Buffer.alloc(sent.length))
+  }
+})
+
+test('a request that must wait says for how long', async (t) => {
+  const app = createApp(t)
+  const { id } = await app.unlocked()
+  const guess = (): ReturnType<typeof app.post> =>
+    app.post('/v1/wallet/init', { wallet_id: id, wallet_password: 'wrong' })
+  for (let i = 0; i < 9; i++) assert.equal((await guess()).status, 401)
+  const answer = await guess()
+  assert.equal(answer.status, 429)
+  assert.equal(answer.headers.get('retry-after'), '16')
+})
+
+test('guesses through a handle and at the door count together', async (t) => {
+  const app = createApp(t, { lifetimeMs: 1e9 })
+  const { id, handle } = await app.unlocked()
+  const wrongPassword = { wallet_password: 'wrong' }
+  for (let i = 0; i < 5; i++) {
+    assert.equal(
+      (await app.post('/v1/master-key/export', { wallet_handle_token: handle, ...wrongPassword })).status,
+      400,
+    )
+    assert.ok([401, 429].includes((await app.post('/v1/wallet/init', { wallet_id: id, ...wrongPassword })).status))
+  }
+  const right = await app.post('/v1/master-key/export', { wallet_handle_token: handle, wallet_password: 'secret' })
+  assert.equal(right.status, 429)
+  app.advance(300_000)
+  const later = await app.post('/v1/master-key/export', { wallet_handle_token: handle, wallet_password: 'secret' })
+  assert.equal(later.status, 200)
+})
+
+test('changing the password, and deleting, end every handle of the wallet and no other', async (t) => {
+  const app = createApp(t)
+  const [one, other] = [await app.unlocked('one'), await app.unlocked('other')]
+  const info = (handle: string): Promise<number> =>
+    app.post('/v1/wallet/info', { wallet_handle_token: handle }).then(({ status }) => status)
+  const secrets = { wallet_password: 'secret', new_wallet_password: 'new' }
+  assert.equal((await app.post('/latchkey/v1/wallet/password', { wallet_id: one.id, ...secrets })).status, 200)
+  assert.deepEqual([await info(one.handle), await info(other.handle)], [401, 200])
+  const removed = await app.post('/latchkey/v1/wallet/delete', { wallet_id: other.id, wallet_password: 'secret' })
+  assert.match(removed.json.moved_to, /\.db\.deleted-/)
+  assert.equal(await info(other.handle), 401)
+  assert.equal(readdirSync(app.directory).filter((file) => file.endsWith('.db')).length, 1)
+})
+
+test('what went wrong inside is 500 for the caller, and told to the operator only', async (t) => {
+  const app = createApp(t)
+  app.wallets.list = () => Promise.reject(new Error('detail'))
+  const answer = await app.request('GET', '/v1/wallets')
+  assert.deepEqual([answer.status, answer.json.message], [500, 'internal error; kmd.log has the details'])
+  assert.deepEqual(app.failures, ['ListWallets: Error: detail'])
+})
+
+test('only requests under /v1 with the right token keep the daemon from going idle', async (t) => {
+  let seen = 0
+  const app = createApp(t, { onActivity: () => void seen++ })
+  for (const path of ['/versions', '/swagger.json', '/v1/nope', '/latchkey/v1/health', '/latchkey/v1/metrics']) {
+    await app.request('GET', path)
+  }
+  await app.request('GET', '/v1/wallets', { headers: wrong })
+  await app.request('OPTIONS', '/v1/wallets')
+  assert.equal(seen, 0)
+  await app.request('GET', '/v1/wallets')
+  await app.post('/v1/wallet/info', {})
+  assert.equal(seen, 2)
+})
+
+const listed: { [wire in Wire]: RegExp } = {
+  documented: /^\{"error":false,"message":"","wallets":\[\{"driver_name":"sqlite","driver_version":1,"id":"/,
+  reference: /^\{\n {2}"wallets": \[\n {4}\{\n {6}"driver_name": "sqlite",\n {6}"driver_version": 1,/,
+}
+for (const wire of wires) {
+  test(`the list of wallets is the same until one changes, on the ${wire} wire`, async (t) => {
+    const app = createApp(t, { wire })
+    const none = wire === 'reference' ? '{}' : '{"error":false,"message":"","wallets":[]}'
+    assert.equal((await app.request('GET', '/v1/wallets')).text, none)
+    const { id } = await app.unlocked('before')
+    const first = (await app.request('GET', '/v1/wallets', { body: '{}' })).text
+    assert.match(first, listed[wire])
+    assert.equal((await app.request('GET', '/v1/wallets')).text, first)
+    await app.post('/v1/wallet/rename', { wallet_id: id, wallet_password: 'secret', wallet_name: 'after' })
+    assert.equal((await app.request('GET', '/v1/wallets')).text, first.replace('before', 'after'))
+  })
+}
+
+test('health tells how things stand', async (t) => {
+  const app = createApp(t)
+  await app.unlocked()
+  const { json } = await app.request('GET', '/latchkey/v1/health')
+  assert.deepEqual(json, { open_handles: 1, status: 'ok', version: '0.0.0', wallets: 1 })
+})

@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { type Code, KmdError } from './Errors.js'
+import { Handles } from './Handles.js'
+import type { UnlockedWallet } from './wallet/UnlockedWallet.js'
+
+type FakeWallet = UnlockedWallet & { locks: number }
+
+function fakeWallet(id = 'w'): FakeWallet {
+  const wallet = { id: Buffer.from(id), locks: 0, lock: () => void wallet.locks++ }
+  return wallet as unknown as FakeWallet
+}
+
+function start(t: TestContext, options: { lifetimeMs?: number; limit?: number } = {}) {
+  const clock = { now: 5000 }
+  const handles = new Handles({ lifetimeMs: 60_000, now: () => clock.now, ...options })
+  t.after(() => handles.close())
+  return { handles, clock }
+}
+
+const fails = (code: Code, work: () => unknown): void => {
+  assert.throws(work, (error) => error instanceof KmdError && error.code === code, code)
+}
+
+test('a handle is 16 and 64 hex digits with a dot between, and no two are alike', (t) => {
+  const { handles } = start(t)
+  const tokens = Array.from({ length: 50 }, () => handles.open(fakeWallet()))
+  for (const token of tokens) assert.match(token, /^[0-9a-f]{16}\.[0-9a-f]{64}$/)
+  assert.equal(new Set(tokens.flatMap((token) => token.split('.'))).size, 100)
+  assert.equal(handles.size, 50)
+})
+
+test('a handle leads to its own wallet', (t) => {
+  const { handles } = start(t)
+  const wallets = [fakeWallet('a'), fakeWallet('b')]
+  const tokens = wallets.map((wallet) => handles.open(wallet))
+  assert.deepEqual(
+    tokens.map((token) => handles.wallet(token)),
+    wallets,
+  )
+})
+
+test('its time runs out, is told in whole seconds, and is not prolonged by use', (t) => {
+  const { handles, clock } = start(t)
+  const token = handles.open(fakeWallet())
+  assert.equal(handles.expiresSeconds(token), 60)
+  clock.now += 1
+  assert.equal(handles.expiresSeconds(token), 59)
+  clock.now += 59_000
+  handles.wallet(token)
+  assert.equal(handles.expiresSeconds(token), 0)
+  clock.now += 999
+  assert.equal(handles.expiresSeconds(token), 0, 'the last instant')
+  clock.now += 1
+  fails('handleExpired', () => handles.wallet(token))
+})
+
+test('one that has run out is said to be expired once, its wallet is locked, and then nobody knows it', (t) => {
+  const { handles, clock } = start(t)
+  const wallet = fakeWallet()
+  const token = handles.open(wallet)
+  clock.now += 60_001
+  fails('handleExpired', () => handles.expiresSeconds(token))
+  assert.equal(wallet.locks, 1)
+  fails('handleUnknown', () => handles.wallet(token))
+  assert.equal(handles.size, 0)
+})
+
+test('with no lifetime at all a handle is expired as soon as the clock moves', (t) => {
+  const { handles, clock } = start(t, { lifetimeMs: 0 })
+  const token = handles.open(fakeWallet())
+  clock.now += 0.001
+  fails('handleExpired', () => handles.wallet(token))
+})
+
+test('renewing gives the whole lifetime again, but not to one that has run out', (t) => {
+  const { handles, clock } = start(t)
+  const token = handles.open(fakeWallet())
+  clock.now += 59_000
+  handles.renew(token)
+  clock.now += 60_000
+  handles.wallet(token)
+  clock.now += 1
+  fails('handleExpired', () => handles.renew(token))
+})
+
+test('releasing locks the wallet and ends the handle, also one that has run out', (t) => {
+  const { handles, clock } = start(t)
+  const [kept, released, expired] = [fakeWallet(), fakeWallet(), fakeWallet()]
+  const expiredToken = handles.open(expired)
+  clock.now += 60_001
+  handles.release(expiredToken)
+  const keptToken = handles.open(kept)
+  const token = handles.open(released)
+  handles.release(token)
+  fails('handleUnknown', () => handles.release(token))
+  fails('handleUnknown', () => handles.wallet(token))
+  handles.wallet(keptToken)
+  assert.deepEqual([kept.locks, released.locks, expired.locks], [0, 1, 1])
+})
+
+test('all handles of one wallet can be ended', (t) => {
+  const { handles } = start(t)
+  const [a, alsoA, b] = [fakeWallet('a'), fakeWallet('a'), fakeWallet('b')]
+  const tokens = [a, alsoA, b].map((wallet) => handles.open(wallet))
+  handles.releaseWallet(Buffer.from('a'))
+  assert.deepEqual([a.locks, alsoA.locks, b.locks], [1, 1, 0])
+  fails('handleUnknown', () => handles.wallet(tokens[0]!))
+  handles.wallet(tokens[2]!)
+})
+
+test('a sweep ends what has run out and nothing else', (t) => {
+  const { handles, clock } = start(t)
+  const [old, young] = [fakeWallet(), fakeWallet()]
+  const oldToken = handles.open(old)
+  clock.now += 30_000
+  const youngToken = handles.open(young)
+  clock.now += 30_000
+  handles.sweep()
+  handles.wallet(oldToken)
+  clock.now += 1
+  handles.sweep()
+  assert.deepEqual([old.locks, young.locks], [1, 0])
+  fails('handleUnknown', () => handles.wallet(oldToken))
+  handles.wallet(youngToken)
+})
+
+test('a sweep happens by itself, once a minute', (t) => {
+  t.mock.timers.enable({ apis: ['setInterval'] })
+  const { handles, clock } = start(t)
+  const wallet = fakeWallet()
+  handles.open(wallet)
+  clock.now += 60_001
+  t.mock.timers.tick(59_999)
+  assert.equal(wallet.locks, 0)
+  t.mock.timers.tick(1)
+  assert.equal(wallet.locks, 1)
+})
+
+test('beyond the limit a wallet is locked again and its handle refused, until old ones have run out', (t) => {
+  const { handles, clock } = start(t, { limit: 2 })
+  handles.open(fakeWallet())
+  handles.open(fakeWallet())
+  const refused = fakeWallet()
+  fails('tooManyHandles', () => handles.open(refused))
+  assert.equal(refused.locks, 1)
+  assert.equal(handles.size, 2)
+  clock.now += 60_001
+  handles.wallet(handles.open(fakeWallet()))
+  assert.equal(handles.size, 1)
+})
+
+test('a known id with another secret is refused, and harms the handle in no way', (t) => {
+  const { handles } = start(t)
+  const wallet = fakeWallet()
+  const token = handles.open(wallet)
+  const [id, secret] = token.split('.') as [string, string]
+  const flipped = `${secret.slice(0, 63)}${secret.endsWith('0') ? '1' : '0'}`
+  for (const work of ['wallet', 'expiresSeconds', 'renew', 'release'] as const) {
+    fails('handleWrongSecret', () => handles[work](`${id}.${flipped}`))
+    fails('handleWrongSecret', () => handles[work](`${id}.${'0'.repeat(64)}`))
+  }
+  assert.equal(handles.wallet(token), wallet)
+  assert.equal(wallet.locks, 0)
+})
+
+const [id, secret] = ['0123456789abcdef', 'ab'.repeat(32)]
+const malformed: [token: string, code: Code][] = [
+  ['', 'wrongTokenParts'],
+  ['nonsense', 'wrongTokenParts'],
+  [id + secret, 'wrongTokenParts'],
+  ['.', 'badHandleId'],
+  [`.${secret}`, 'badHandleId'],
+  [`${id.slice(1)}.${secret}`, 'badHandleId'],
+  [`${id}0.${secret}`, 'badHandleId'],
+  [`${id.toUpperCase()}.${secret}`, 'badHandleId'],
+  [`${id.slice(1)}g.${secret}`, 'badHandleId'],
+  [`${id.slice(1)}\n.${secret}`, 'badHandleId'],
+  [`${id}.`, 'badHandleSecret'],
+  [`${id}.${secret.slice(1)}`, 'badHandleSecret'],
+  [`${id}.${secret}0`, 'badHandleSecret'],
+  [`${id}.${secret.toUpperCase()}`, 'badHandleSecret'],
+  [`${id}.${secret}\n`, 'badHandleSecret'],
+  [`${id}.${secret.slice(1)}\u0130`, 'badHandleSecret'],
+  [`${id}.${secret.slice(2)}.a`, 'badHandleSecret'],
+  [`${id}.${secret}`, 'handleUnknown'],
+]
+for (const [token, code] of malformed) {
+  test(`${JSON.stringify(token).slice(0, 32)} is answered with ${code}`, (t) => {
+    const { handles } = start(t)
+    for (const work of ['wallet', 'renew', 'release'] as const) fails(code, () => handles[work](token))
+  })
+}
+
+test('closing locks every wallet', (t) => {
+  const { handles } = start(t)
+  const wallets = [fakeWallet(), fakeWallet()]
+  for (const wallet of wallets) handles.open(wallet)
+  handles.close()
+  assert.deepEqual(
+    wallets.map(({ locks }) => locks),
+    [1, 1],
+  )
+  assert.equal(handles.size, 0)
+})

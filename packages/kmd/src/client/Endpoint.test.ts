@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import * as Endpoint from './Endpoint.js'
+
+const token = 't'.repeat(64)
+
+describe('Endpoint.parse', () => {
+  for (const [address, host, port] of [
+    ['127.0.0.1:7833', '127.0.0.1', 7833],
+    ['localhost:4002', 'localhost', 4002],
+    ['http://localhost:4002', 'localhost', 4002],
+    ['http://localhost:4002/', 'localhost', 4002],
+    ['http://keys.example', 'keys.example', 80],
+    ['keys.example:80', 'keys.example', 80],
+    ['[::1]:7833', '::1', 7833],
+    ['[::]:7833', '127.0.0.1', 7833],
+    ['0.0.0.0:7833', '127.0.0.1', 7833],
+    [':7833', 'localhost', 7833],
+  ] as const) {
+    it(`reads ${address}`, () => {
+      const endpoint = Endpoint.parse(address, token)
+      assert.deepEqual([endpoint.host, endpoint.port], [host, port])
+    })
+  }
+
+  for (const address of [
+    '',
+    'localhost',
+    '7833',
+    'localhost:port',
+    'localhost:99999',
+    'https://localhost:7833',
+    'ftp://localhost:7833',
+    'http://localhost:7833/v1',
+    'http://user:pw@localhost:7833',
+    'http://localhost:7833?x',
+    'file:///kmd.sock',
+  ]) {
+    it(`refuses ${JSON.stringify(address)}`, () => {
+      assert.throws(() => Endpoint.parse(address, token), { name: 'KmdClientError', reason: 'argument' })
+    })
+  }
+
+  it('refuses a token that cannot be sent, without showing it', () => {
+    for (const bad of ['', 'secret\r', 'secret\n', 'secret\u0100', ' secret']) {
+      assert.throws(
+        () => Endpoint.parse('localhost:1', bad),
+        (error: Error) => {
+          assert.match(error.message, /^the API token is blank or holds characters that cannot be sent/)
+          return !error.message.includes('secret')
+        },
+      )
+    }
+  })
+})

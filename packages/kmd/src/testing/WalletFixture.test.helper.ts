@@ -1,0 +1,56 @@
+/** Wallet files made without a password derivation, and a look at what is really stored in them. */
+import { randomBytes } from 'node:crypto'
+import { utimesSync } from 'node:fs'
+import * as Blob from '../wallet/Blob.js'
+import * as Sqlite from '../wallet/Sqlite.js'
+import { UnlockedWallet } from '../wallet/UnlockedWallet.js'
+import { WalletFile } from '../wallet/WalletFile.js'
+import type { WalletFiles } from '../wallet/WalletFiles.js'
+
+export const masterKey = Buffer.alloc(32, 1)
+export const masterDerivationKey = Buffer.alloc(32, 2)
+
+/** A wallet that nothing but `masterKey` opens. */
+export function createFile(path: string, { id = randomBytes(8).toString('hex'), name = 'name' } = {}): Buffer {
+  WalletFile.create(
+    path,
+    { id: Buffer.from(id), name: Buffer.from(name) },
+    {
+      masterKey: Uint8Array.of(1),
+      masterDerivationKey: Blob.seal('master_derivation_key', masterDerivationKey, masterKey),
+      maxKeyIndex: Blob.seal('max_key_idx', Uint8Array.of(0), masterKey),
+    },
+  )
+  return Buffer.from(id)
+}
+
+export function unlock(path: string, id: Buffer, files: WalletFiles, password = 'secret'): UnlockedWallet {
+  const secrets = { masterKey, masterDerivationKey, password: Buffer.from(password) }
+  return new UnlockedWallet({ id, path, files, secrets })
+}
+
+/** Runs SQL as another program would. */
+export function sql(path: string, statement: string, ...parameters: (Uint8Array | string | number)[]): unknown[] {
+  const database = Sqlite.open(path)
+  try {
+    return database.prepare(statement).all(...parameters)
+  } finally {
+    Sqlite.close(database)
+  }
+}
+
+/** Holds the database as another program would, until the function that is returned is called. */
+export function hold(path: string): () => void {
+  const database = Sqlite.open(path)
+  database.exec('BEGIN EXCLUSIVE')
+  return () => {
+    database.exec('ROLLBACK')
+    Sqlite.close(database)
+  }
+}
+
+/** As if the last change were long ago. */
+export function age(path: string, seconds = 3600): void {
+  const moment = Date.now() / 1000 - seconds
+  utimesSync(path, moment, moment)
+}

@@ -1,0 +1,229 @@
+import assert from 'node:assert/strict'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { KmdError } from '../Errors.js'
+import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
+import { PasswordThrottle } from './PasswordThrottle.js'
+
+/** A throttle on a clock that moves only by sleeping, and by hand. */
+function start(file?: string) {
+  const clock = { now: 1_700_000_000_000 }
+  const slept: number[] = []
+  const sleep = async (ms: number): Promise<void> => {
+    slept.push(ms)
+    clock.now += ms
+  }
+  const options = { now: () => clock.now, sleep, ...(file === undefined ? {} : { file }) }
+  const open = () => new PasswordThrottle(options)
+  return { throttle: open(), again: open, clock, slept }
+}
+
+const wrong = (): never => {
+  throw new KmdError('wrongPassword')
+}
+const guess = (throttle: PasswordThrottle, wallet = 'w'): Promise<string> =>
+  throttle.attempt(wallet, wrong).catch((error: KmdError) => error.code)
+const guesses = async (throttle: PasswordThrottle, count: number): Promise<void> => {
+  for (let i = 0; i < count; i++) await guess(throttle)
+}
+const refusal = async (work: Promise<unknown>): Promise<number | undefined> => {
+  const error = await work.then(
+    () => assert.fail('was not refused'),
+    (reason: KmdError) => reason,
+  )
+  assert.equal(error.code, 'tooManyWrongPasswords')
+  assert.equal(error.status, 429)
+  return error.retryAfterSeconds
+}
+
+test('the first three wrong passwords cost nothing; after that each doubles the wait before the next', async () => {
+  const { throttle, slept } = start()
+  await guesses(throttle, 3)
+  assert.deepEqual(slept, [])
+  await guesses(throttle, 6)
+  assert.deepEqual(slept, [250, 500, 1000, 2000, 4000, 8000])
+})
+
+test('a wait of more than ten seconds is not held: the caller is told when to come again', async () => {
+  const { throttle, clock, slept } = start()
+  await guesses(throttle, 9)
+  assert.equal(await refusal(throttle.attempt('w', wrong)), 16)
+  slept.length = 0
+  clock.now += 6_500
+  assert.equal(await guess(throttle), 'wrongPassword')
+  assert.deepEqual(slept, [9_500], 'held for the rest')
+  assert.equal(await refusal(throttle.attempt('w', wrong)), 32)
+})
+
+test('no wait is longer than five minutes', async () => {
+  const { throttle, clock } = start()
+  for (let i = 0; i < 25; i++) {
+    await guess(throttle)
+    clock.now += 300_000
+  }
+  await guess(throttle)
+  assert.equal(await refusal(throttle.attempt('w', wrong)), 300)
+  clock.now += 300_000
+  assert.equal(await throttle.attempt('w', () => 'right'), 'right')
+})
+
+test('the right password is made to wait like a wrong one, and ends the streak', async () => {
+  const { throttle, slept } = start()
+  await guesses(throttle, 4)
+  assert.equal(await throttle.attempt('w', async () => 'right'), 'right')
+  assert.deepEqual(slept, [250, 500])
+  await guesses(throttle, 3)
+  assert.deepEqual(slept, [250, 500])
+})
+
+test('guesses between right passwords are counted all the same', async () => {
+  const { throttle, slept } = start()
+  for (let i = 0; i < 30; i++) {
+    await guess(throttle)
+    await throttle.attempt('w', () => 'right')
+  }
+  assert.deepEqual(slept, [250], 'the thirty-first costs')
+  await guesses(throttle, 4)
+  assert.deepEqual(slept.slice(1), [250, 500, 1000])
+})
+
+test('that count sinks by one a minute', async () => {
+  const { throttle, clock, slept } = start()
+  for (let i = 0; i < 31; i++) {
+    await guess(throttle)
+    clock.now += 60_000
+    await throttle.attempt('w', () => 'right')
+  }
+  assert.deepEqual(slept, [])
+})
+
+test('each wallet has its own count', async () => {
+  const { throttle, slept } = start()
+  await guesses(throttle, 4)
+  slept.length = 0
+  await guess(throttle, 'other')
+  assert.deepEqual(slept, [])
+  assert.equal(throttle.isOpen('other'), true)
+  assert.equal(throttle.isOpen('w'), false)
+})
+
+test('a failure that is not about the password counts as nothing', async () => {
+  const { throttle, slept } = start()
+  for (let i = 0; i < 10; i++) {
+    await assert.rejects(
+      throttle.attempt('w', () => {
+        throw new KmdError('database')
+      }),
+    )
+  }
+  assert.deepEqual(slept, [])
+  assert.equal(throttle.isOpen('w'), true)
+})
+
+test('a check that is done at once is let in and counted by the same rules', async () => {
+  const { throttle, clock, slept } = start()
+  for (let i = 0; i < 3; i++) {
+    assert.equal(throttle.isOpen('w'), true)
+    throttle.record('w', false)
+  }
+  assert.equal(throttle.isOpen('w'), false)
+  clock.now += 250
+  assert.equal(throttle.isOpen('w'), true)
+  throttle.record('w', true)
+  await guesses(throttle, 3)
+  assert.deepEqual(slept, [])
+})
+
+test('once passwords cost, they are looked at one at a time, each after its own wait', async () => {
+  const { throttle, slept } = start()
+  await guesses(throttle, 3)
+  let running = 0
+  const check = async (): Promise<never> => {
+    assert.equal(++running, 1, 'two at once')
+    assert.equal(throttle.isOpen('w'), false)
+    await new Promise(setImmediate)
+    running--
+    return wrong()
+  }
+  const results = await Promise.allSettled(Array.from({ length: 4 }, () => throttle.attempt('w', check)))
+  assert.ok(results.every(({ status }) => status === 'rejected'))
+  assert.deepEqual(slept, [250, 500, 1000, 2000])
+})
+
+test('those behind the one that makes the wait too long are told so', async () => {
+  const { throttle } = start()
+  await guesses(throttle, 7)
+  const results = await Promise.all(Array.from({ length: 4 }, () => guess(throttle)))
+  assert.deepEqual(results, ['wrongPassword', 'wrongPassword', 'tooManyWrongPasswords', 'tooManyWrongPasswords'])
+})
+
+test('no more than 32 wait', async () => {
+  const { throttle } = start()
+  await guesses(throttle, 3)
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const first = throttle.attempt('w', () => held)
+  await new Promise(setImmediate)
+  const waiting = Array.from({ length: 32 }, () => throttle.attempt('w', () => 'right'))
+  assert.equal(await refusal(throttle.attempt('w', () => 'right')), 1)
+  release()
+  await first
+  assert.deepEqual(await Promise.all(waiting), new Array(32).fill('right'))
+})
+
+test('counts outlive the process, in a file of their own that only its owner reads', async (t) => {
+  const file = join(temporaryDirectory(t), 'failures.json')
+  const { throttle, again, slept } = start(file)
+  await guesses(throttle, 4)
+  assert.equal(statSync(file).mode & 0o777, 0o600)
+  slept.length = 0
+  await guesses(again(), 1)
+  assert.deepEqual(slept, [500])
+  assert.deepEqual(Object.keys(JSON.parse(readFileSync(file, 'utf8'))), ['w'])
+})
+
+test('the end of a streak is kept as well', async (t) => {
+  const { throttle, again, slept } = start(join(temporaryDirectory(t), 'failures.json'))
+  await guesses(throttle, 4)
+  await throttle.attempt('w', () => 'right')
+  slept.length = 0
+  await guesses(again(), 3)
+  assert.deepEqual(slept, [])
+})
+
+const damaged = [
+  '',
+  'null',
+  '[]',
+  '{"w":5}',
+  '{"w":{"streak":"9","level":9,"lastFailureMs":9}}',
+  '{"w":{"streak":-1,"level":9,"lastFailureMs":9}}',
+  '{"w":{}}',
+  '{"w":',
+]
+for (const content of damaged) {
+  test(`a file that holds ${JSON.stringify(content)} keeps nobody from his keys`, async (t) => {
+    const file = join(temporaryDirectory(t), 'failures.json')
+    writeFileSync(file, content)
+    const { throttle, slept } = start(file)
+    assert.equal(throttle.isOpen('w'), true)
+    await guesses(throttle, 3)
+    assert.deepEqual(slept, [])
+    assert.equal(JSON.parse(readFileSync(file, 'utf8')).w.streak, 3)
+  })
+}
+
+test('a clock that is set back locks a wallet for no longer than its wait, in this process or the next', async (t) => {
+  const { throttle, again, clock, slept } = start(join(temporaryDirectory(t), 'failures.json'))
+  await guesses(throttle, 4)
+  clock.now -= 86_400_000
+  slept.length = 0
+  await guess(throttle)
+  assert.deepEqual(slept, [500])
+  clock.now -= 86_400_000
+  await guess(again())
+  assert.deepEqual(slept, [500, 1000])
+})

@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict'
+import { utimesSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { Address, Ed25519, KeyDerivation, Msgpack, Multisig } from '@latchkey/algorand'
+import { type Code, KmdError } from '../Errors.js'
+import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
+import { age, createFile, masterDerivationKey, masterKey, sql, unlock } from '../testing/WalletFixture.test.helper.js'
+import * as Blob from './Blob.js'
+import { WalletFiles } from './WalletFiles.js'
+
+function start(t: TestContext) {
+  const path = join(temporaryDirectory(t), 'one.db')
+  const id = createFile(path)
+  const files = new WalletFiles()
+  const wallet = unlock(path, id, files)
+  t.after(() => {
+    wallet.lock()
+    files.closeAll()
+  })
+  return { wallet, path, files, id }
+}
+
+const fails = (code: Code, work: () => unknown): void => {
+  assert.throws(work, (error) => error instanceof KmdError && error.code === code, code)
+}
+const seed = (index: bigint): Uint8Array => KeyDerivation.seed(masterDerivationKey, index)
+const derived = (index: bigint): Uint8Array => Ed25519.publicKey(seed(index))
+const indices = (path: string): unknown[] =>
+  sql(path, 'SELECT key_idx FROM keys ORDER BY key_idx').map((row) => (row as { key_idx: unknown }).key_idx)
+
+test('keys are generated in the order of the sequence, from index one', (t) => {
+  const { wallet, path } = start(t)
+  assert.deepEqual(
+    [wallet.generateKey(), wallet.generateKey()].map(Buffer.from),
+    [derived(1n), derived(2n)].map(Buffer.from),
+  )
+  assert.deepEqual(indices(path), [1, 2])
+})
+
+test('an index whose key was imported is passed over, and the imported row stays as it is', (t) => {
+  const { wallet, path } = start(t)
+  for (const index of [1n, 2n, 4n]) wallet.importKey(seed(index))
+  assert.deepEqual(wallet.generateKey(), derived(3n))
+  assert.deepEqual(wallet.generateKey(), derived(5n))
+  assert.deepEqual(indices(path), [null, null, null, 3, 5])
+})
+
+test('a deleted key is not generated again, but can be imported', (t) => {
+  const { wallet } = start(t)
+  wallet.deleteKey(wallet.generateKey())
+  assert.deepEqual(wallet.generateKey(), derived(2n))
+  assert.deepEqual(wallet.importKey(seed(1n)), derived(1n))
+  fails('keyExists', () => wallet.importKey(seed(2n)))
+})
+
+test('the sequence ends before its index would not fit', (t) => {
+  const { wallet, path } = start(t)
+  const last = Blob.seal('max_key_idx', new Msgpack.Writer().uint(2n ** 63n - 1n).bytes(), masterKey)
+  sql(path, 'UPDATE metadata SET max_key_idx_encrypted = ?', last)
+  fails('tooManyKeys', () => wallet.generateKey())
+  assert.deepEqual(wallet.addresses(), [])
+})
+
+test('an exported key is seed and public key, and signs what the wallet signs', (t) => {
+  const { wallet } = start(t)
+  const address = wallet.generateKey()
+  const exported = wallet.exportKey(address)
+  assert.deepEqual(exported, Buffer.concat([seed(1n), address]))
+  const signature = wallet.sign(address, Buffer.from('message'))
+  assert.equal(Ed25519.verify(signature, Buffer.from('message'), address), true)
+})
+
+test('the seed that is imported is wiped', (t) => {
+  const { wallet } = start(t)
+  const given = Buffer.alloc(32, 9)
+  wallet.importKey(given)
+  assert.deepEqual(given, Buffer.alloc(32))
+})
+
+test('a key that is not there, or no address at all, is not found', (t) => {
+  const { wallet } = start(t)
+  for (const address of [Buffer.alloc(32), Buffer.alloc(0), Buffer.alloc(31), Buffer.alloc(33)]) {
+    fails('keyNotFound', () => wallet.exportKey(address))
+    fails('keyNotFound', () => wallet.sign(address, Buffer.alloc(1)))
+  }
+})
+
+test('keys that were exchanged in the file are noticed', (t) => {
+  const { wallet, path } = start(t)
+  const [one, two] = [wallet.generateKey(), wallet.generateKey()]
+  sql(
+    path,
+    'UPDATE keys SET secret_key_encrypted = (SELECT secret_key_encrypted FROM keys WHERE address = ?) WHERE address = ?',
+    one,
+    two,
+  )
+  wallet.sign(one, Buffer.alloc(1))
+  fails('keyMismatch', () => wallet.sign(two, Buffer.alloc(1)))
+  fails('keyMismatch', () => wallet.exportKey(two))
+})
+
+const stored: [what: string, encoded: Uint8Array, code: Code][] = [
+  ['a bare key without its header', Buffer.alloc(64, 0x20), 'damagedBlob'],
+  ['a seed alone', new Msgpack.Writer().bin(new Uint8Array(32)).bytes(), 'keyMismatch'],
+  ['nothing', new Uint8Array(0), 'damagedBlob'],
+]
+for (const [what, encoded, code] of stored) {
+  test(`${what} in the place of a key is answered with ${code}`, (t) => {
+    const { wallet, path } = start(t)
+    const address = wallet.generateKey()
+    sql(path, 'UPDATE keys SET secret_key_encrypted = ?', Blob.seal('secret_key', encoded, masterKey))
+    fails(code, () => wallet.sign(address, Buffer.alloc(1)))
+  })
+}
+
+test('a recent key is not read again while the file stays the same, and not used once it has changed', (t) => {
+  const { wallet, path } = start(t)
+  const address = wallet.generateKey()
+  const then = new Date(Date.now() - 3_600_000)
+  utimesSync(path, then, then)
+  wallet.sign(address, Buffer.alloc(1))
+  // Damaged without a trace in size and time: only a key that is remembered signs now.
+  sql(path, 'UPDATE keys SET secret_key_encrypted = zeroblob(length(secret_key_encrypted))')
+  utimesSync(path, then, then)
+  wallet.sign(address, Buffer.alloc(1))
+  age(path, 1800)
+  fails('damagedBlob', () => wallet.sign(address, Buffer.alloc(1)))
+})
+
+test('a deleted key signs nothing more, however recently it did', (t) => {
+  const { wallet, path } = start(t)
+  const address = wallet.generateKey()
+  age(path)
+  wallet.sign(address, Buffer.alloc(1))
+  wallet.deleteKey(address)
+  fails('keyNotFound', () => wallet.sign(address, Buffer.alloc(1)))
+  age(path, 1800)
+  fails('keyNotFound', () => wallet.sign(address, Buffer.alloc(1)))
+})
+
+test('addresses are listed as texts; the list is kept while the file stays the same, and no longer', (t) => {
+  const { wallet, path } = start(t)
+  const first = wallet.generateKey()
+  age(path, 3600)
+  const listed = wallet.addresses()
+  assert.deepEqual(listed, [Address.encode(first)])
+  assert.equal(wallet.addresses(), listed)
+  const second = wallet.generateKey()
+  const inOrder = [first, second].sort(Buffer.compare).map(Address.encode)
+  assert.deepEqual(wallet.addresses(), inOrder)
+  age(path, 1800)
+  assert.deepEqual(wallet.addresses(), inOrder)
+  sql(path, 'DELETE FROM keys WHERE address = ?', second)
+  assert.deepEqual(wallet.addresses(), [Address.encode(first)], 'another program deleted one')
+})
+
+test('the password is the one of the unlocking', (t) => {
+  const { wallet } = start(t)
+  assert.equal(wallet.isPassword(Buffer.from('secret')), true)
+  for (const other of ['', 'Secret', 'secret ', 'secre', '\0secret']) {
+    assert.equal(wallet.isPassword(Buffer.from(other)), false, other)
+  }
+})
+
+const members = [derived(1n), derived(2n), derived(1n)]
+const preimage = { version: 1, threshold: 2, publicKeys: members }
+
+test('a preimage is given back as it was imported', (t) => {
+  const { wallet } = start(t)
+  const address = wallet.importMultisig(preimage)
+  assert.deepEqual(address, Multisig.address(preimage))
+  assert.deepEqual(wallet.multisigAddresses(), [Address.encode(address)])
+  assert.deepEqual(wallet.multisig(address).publicKeys.map(Buffer.from), members.map(Buffer.from))
+  fails('keyExists', () => wallet.importMultisig(preimage))
+  wallet.deleteMultisig(address)
+  fails('multisigNotFound', () => wallet.multisig(address))
+})
+
+test('a preimage that was changed in the file is noticed', (t) => {
+  const { wallet, path } = start(t)
+  const address = wallet.importMultisig(preimage)
+  sql(path, 'UPDATE msig_addrs SET threshold = 1')
+  fails('keyMismatch', () => wallet.multisig(address))
+  sql(path, 'UPDATE msig_addrs SET pks = ?', Uint8Array.of(0x91, 0xc4, 2, 1, 1))
+  fails('damagedBlob', () => wallet.multisig(address))
+  sql(path, 'UPDATE msig_addrs SET pks = ?', Uint8Array.of(0x05))
+  fails('damagedBlob', () => wallet.multisig(address))
+})
+
+test('nothing can be done with a wallet that was locked, and locking twice is no fault', (t) => {
+  const { wallet } = start(t)
+  const address = wallet.generateKey()
+  wallet.sign(address, Buffer.alloc(1))
+  wallet.lock()
+  wallet.lock()
+  const uses = [
+    () => wallet.isPassword(Buffer.from('secret')),
+    () => wallet.masterDerivationKey(),
+    () => wallet.name(),
+    () => wallet.addresses(),
+    () => wallet.generateKey(),
+    () => wallet.importKey(Buffer.alloc(32, 9)),
+    () => wallet.exportKey(address),
+    () => wallet.deleteKey(address),
+    () => wallet.sign(address, Buffer.alloc(1)),
+    () => wallet.multisig(address),
+    () => wallet.multisigAddresses(),
+    () => wallet.importMultisig(preimage),
+    () => wallet.deleteMultisig(address),
+  ]
+  for (const use of uses) fails('handleUnknown', use)
+})

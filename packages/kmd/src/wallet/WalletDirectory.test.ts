@@ -1,0 +1,193 @@
+import assert from 'node:assert/strict'
+import { copyFileSync, mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { KmdError } from '../Errors.js'
+import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
+import { age, createFile, hold, sql } from '../testing/WalletFixture.test.helper.js'
+import { type Entry, WalletDirectory } from './WalletDirectory.js'
+
+function start(t: TestContext, directory = join(temporaryDirectory(t), 'wallets')) {
+  mkdirSync(directory, { recursive: true })
+  const index = new WalletDirectory(directory)
+  t.after(() => index.close())
+  return { index, directory, at: (file: string) => join(directory, file) }
+}
+
+const files = async (index: WalletDirectory): Promise<string[]> => (await index.entries()).map(({ file }) => file)
+
+/** Notices of the operating system take a moment to arrive. */
+async function eventually(look: () => Promise<unknown>, expected: unknown): Promise<void> {
+  for (let waited = 0; ; waited += 20) {
+    const seen = await look()
+    try {
+      assert.deepEqual(seen, expected)
+      return
+    } catch (error) {
+      if (waited > 3000) throw error
+      await sleep(20)
+    }
+  }
+}
+
+test('wallets are listed by the bytes of their file names, with id and name as bytes', async (t) => {
+  const { index, at, directory } = start(t)
+  for (const [file, id, name] of [
+    ['b.db', '2', 'ü'],
+    ['B.db', '1', 'x'],
+    ['é.db', '3', ''],
+    ['.a.db', '4', 'y'],
+  ] as const) {
+    createFile(at(file), { id, name })
+  }
+  const entries = await index.entries()
+  assert.deepEqual(
+    entries.map(({ file }) => file),
+    ['.a.db', 'B.db', 'b.db', 'é.db'],
+  )
+  assert.deepEqual(entries[2], {
+    ...{ file: 'b.db', path: join(directory, 'b.db'), key: '2' },
+    ...{ id: Buffer.from('2'), name: Buffer.from('ü') },
+  })
+})
+
+test('a wallet that appears, changes or vanishes is noticed', async (t) => {
+  const { index, at } = start(t)
+  assert.deepEqual(await files(index), [])
+  createFile(at('a.db'), { name: 'old' })
+  await eventually(() => files(index), ['a.db'])
+  sql(at('a.db'), 'UPDATE metadata SET wallet_name = ?', Buffer.from('new'))
+  await eventually(() => index.hasName(Buffer.from('new')), true)
+  renameSync(at('a.db'), at('b.db'))
+  await eventually(() => files(index), ['b.db'])
+  unlinkSync(at('b.db'))
+  await eventually(() => files(index), [])
+})
+
+test('a change of our own shows in the very next answer', async (t) => {
+  const { index, at } = start(t)
+  await index.entries()
+  createFile(at('a.db'))
+  index.touch('a.db')
+  assert.deepEqual(await files(index), ['a.db'])
+  unlinkSync(at('a.db'))
+  index.touch('a.db')
+  assert.deepEqual(await files(index), [])
+})
+
+test('what is no wallet is passed over, and taken in once it has become one', async (t) => {
+  const { index, at } = start(t)
+  createFile(at('good.db'))
+  createFile(at('other.txt'))
+  writeFileSync(at('garbage.db'), 'no database'.repeat(1000))
+  writeFileSync(at('empty.db'), '')
+  mkdirSync(at('directory.db'))
+  symlinkSync(at('nowhere'), at('dangling.db'))
+  symlinkSync(at('good.db'), at('link.db'))
+  for (const [file, change] of [
+    ['driver.db', "driver_name = 'other'"],
+    ['version.db', 'driver_version = 2'],
+  ] as const) {
+    createFile(at(file))
+    sql(at(file), `UPDATE metadata SET ${change}`)
+  }
+  createFile(at('half.db'))
+  sql(at('half.db'), 'DELETE FROM metadata')
+  assert.deepEqual(await files(index), ['good.db', 'link.db'])
+  copyFileSync(at('good.db'), at('garbage.db'))
+  await eventually(() => files(index), ['garbage.db', 'good.db', 'link.db'])
+})
+
+test('no file is written to, or made, by looking at it', async (t) => {
+  const { index, at } = start(t)
+  writeFileSync(at('empty.db'), '')
+  await index.entries()
+  index.touch('missing.db')
+  await index.entries()
+  assert.throws(() => copyFileSync(at('missing.db'), at('x')), { code: 'ENOENT' })
+})
+
+test('a wallet is found by its id; two files with one id are refused', async (t) => {
+  const { index, at } = start(t)
+  createFile(at('a.db'), { id: 'one' })
+  createFile(at('b.db'), { id: 'two' })
+  assert.equal((await index.find('one')).file, 'a.db')
+  const isCode = (code: string) => (error: unknown) => error instanceof KmdError && error.code === code
+  await assert.rejects(index.find('three'), isCode('walletNotFound'))
+  await assert.rejects(index.find(''), isCode('walletNotFound'))
+  copyFileSync(at('a.db'), at('c.db'))
+  index.touch('c.db')
+  await assert.rejects(index.find('one'), isCode('walletIdAmbiguous'))
+  assert.equal((await index.find('two')).file, 'b.db')
+  assert.equal((await index.entries()).length, 3, 'all of them are listed')
+})
+
+test('where nothing changed the answer is the very same list, also after a look over 500 files', async (t) => {
+  const { index, at } = start(t)
+  createFile(at('000.db'))
+  for (let i = 1; i < 500; i++) copyFileSync(at('000.db'), at(`${String(i).padStart(3, '0')}.db`))
+  const first = await index.entries()
+  assert.equal(first.length, 500)
+  for (let i = 0; i < 20; i++) assert.equal(await index.entries(), first)
+  // Anything that is no wallet makes it go over the directory again.
+  writeFileSync(at('note.txt'), '')
+  await sleep(100)
+  assert.equal(await index.entries(), first)
+  createFile(at('500.db'))
+  await eventually(async () => (await index.entries()).length, 501)
+  assert.notEqual(await index.entries(), first)
+})
+
+test('many who ask at once get the same list', async (t) => {
+  const { index, at } = start(t)
+  createFile(at('a.db'))
+  const lists = await Promise.all(Array.from({ length: 50 }, () => index.entries()))
+  assert.equal(new Set(lists).size, 1)
+})
+
+test('a directory that is gone is an error in the words of the reference, until it is back', async (t) => {
+  const { index, at, directory } = start(t)
+  createFile(at('a.db'))
+  await index.entries()
+  renameSync(directory, `${directory}.away`)
+  const isMissing = (error: unknown): boolean =>
+    error instanceof KmdError &&
+    error.code === 'walletsDirectory' &&
+    error.message === `open ${directory}: no such file or directory`
+  await eventually(
+    () =>
+      index.entries().then(
+        () => false,
+        (error) => isMissing(error),
+      ),
+    true,
+  )
+  mkdirSync(directory)
+  createFile(at('b.db'))
+  await eventually(() => files(index), ['b.db'])
+  createFile(at('c.db'))
+  await eventually(() => files(index), ['b.db', 'c.db'])
+  rmSync(`${directory}.away`, { recursive: true })
+})
+
+test('a wallet that another program holds stays listed as it was known', async (t) => {
+  const { index, at } = start(t)
+  createFile(at('a.db'), { name: 'known' })
+  await index.entries()
+  const release = hold(at('a.db'))
+  age(at('a.db'))
+  index.touch('a.db')
+  const [entry] = (await index.entries()) as [Entry]
+  assert.deepEqual(entry.name, Buffer.from('known'))
+  release()
+})
+
+test('one that was never read and is held is waited for', async (t) => {
+  const { index, at } = start(t)
+  createFile(at('a.db'))
+  const release = hold(at('a.db'))
+  const listed = files(index)
+  setTimeout(release, 200)
+  assert.deepEqual(await listed, ['a.db'])
+})

@@ -1,0 +1,253 @@
+/** Who gets in: host names, origins, and what is never told to anybody. */
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, renameSync } from 'node:fs'
+import { networkInterfaces } from 'node:os'
+import { before, describe, it } from 'node:test'
+import { dial, exchange, isReachable, type Kmd, start, statusOf, suiteScope } from './support.js'
+
+const outside = Object.values(networkInterfaces())
+  .flatMap((addresses) => addresses ?? [])
+  .find(({ family, internal }) => family === 'IPv4' && !internal)?.address
+
+const concurrency = 2
+
+describe('the Host header', { concurrency }, () => {
+  it('is looked at before anything else', async (t) => {
+    const kmd = await start(t, { settings: { allowed_hosts: ['Vault.Example'], allowed_origins: ['*'] } })
+    const status = (host: string, method = 'GET', path = '/v1/wallets') =>
+      kmd.call(method, path, undefined, { headers: { Host: host, Origin: 'http://evil.example' } })
+
+    const served = ['localhost', 'LOCALHOST', `localhost:${kmd.port}`, 'localhost:1', '127.0.0.1', kmd.address]
+    for (const host of [
+      ...served,
+      '127.1.2.3',
+      '[::1]',
+      '[::1]:80',
+      'vault.example',
+      'VAULT.example:9',
+      'x.localhost',
+    ]) {
+      assert.equal((await status(host)).status, 200, `${host} is served`)
+    }
+    const foreign = ['evil.example', 'evil.example:80', 'localhost.evil.example', '127.0.0.1.evil.example', '128.0.0.1']
+    for (const host of [...foreign, '[::2]', '[::1].evil.example', '192.0.2.1', 'notlocalhost', '127.evil']) {
+      const answer = await status(host)
+      assert.equal(answer.status, 403, `${host} is not served`)
+      assert.equal(answer.json.error, true)
+      assert.equal(answer.headers['access-control-allow-origin'], undefined)
+    }
+    for (const [method, path] of [
+      ['GET', '/versions'],
+      ['OPTIONS', '/v1/wallets'],
+      ['GET', '/no/such/path'],
+      ['POST', '/v1/wallet'],
+      ['GET', '/swagger.json'],
+    ] as const) {
+      assert.equal((await status('evil.example', method, path)).status, 403, `${method} ${path}`)
+    }
+  })
+
+  it('that is missing, blank, or there twice, is refused', async (t) => {
+    const kmd = await start(t)
+    const without = `GET /v1/wallets HTTP/1.1\r\nX-KMD-API-Token: ${kmd.token}\r\nConnection: close\r\n\r\n`
+    assert.equal(statusOf(await exchange(t, kmd.port, without)), 403)
+    assert.equal(statusOf(await exchange(t, kmd.port, without.replace('HTTP/1.1', 'HTTP/1.0'))), 403)
+    assert.equal(statusOf(await exchange(t, kmd.port, without.replace('\r\n', '\r\nHost:\r\n'))), 403)
+    const twice = `GET /versions HTTP/1.1\r\nHost: localhost\r\nHost: evil.example\r\nConnection: close\r\n\r\n`
+    assert.equal(statusOf(await exchange(t, kmd.port, twice)), 400)
+  })
+
+  it('with the number of the interface that was reached is served, with another is not', async (t) => {
+    const kmd = await start(t, { settings: { address: '0.0.0.0:0' } })
+    const ask = async (host: string, at: string): Promise<number> => {
+      const { socket, received, closed } = await dial(t, kmd.port, at)
+      socket.write(`GET /versions HTTP/1.1\r\nHost: ${host}\r\nConnection: close\r\n\r\n`)
+      await closed
+      return statusOf(received())
+    }
+    assert.equal(await ask('192.0.2.7', '127.0.0.1'), 403)
+    assert.equal(await ask('evil.example', '127.0.0.1'), 403)
+    if (outside !== undefined) {
+      assert.equal(await ask(`${outside}:${kmd.port}`, outside), 200)
+      assert.equal(await ask(outside, '127.0.0.1'), 403)
+    }
+  })
+})
+
+describe('other doors', { concurrency }, () => {
+  const scope = suiteScope()
+  let kmd: Kmd
+  before(async () => {
+    kmd = await start(scope)
+  })
+
+  it('is not reachable by any door but its own', async (t) => {
+    if (outside !== undefined) assert.equal(await isReachable(t, kmd.port, outside), false)
+    for (const name of ['X-KMD-API-Token', 'x-kmd-api-token', 'X-Kmd-Api-Token']) {
+      const answer = await kmd.call('GET', '/v1/wallets', undefined, { token: null, headers: { [name]: kmd.token } })
+      assert.equal(answer.status, 200, name)
+    }
+    const elsewhere = [
+      { headers: { Authorization: `Bearer ${kmd.token}` } },
+      { headers: { 'X-Algo-API-Token': kmd.token } },
+      { headers: { Cookie: `X-KMD-API-Token=${kmd.token}` } },
+      {},
+    ]
+    for (const options of elsewhere) {
+      const answer = await kmd.call('GET', `/v1/wallets?X-KMD-API-Token=${kmd.token}`, undefined, {
+        ...options,
+        token: null,
+      })
+      assert.equal(answer.status, 401)
+      assert.equal(answer.json.message, 'invalid API token')
+    }
+  })
+})
+
+describe('origins', { concurrency }, () => {
+  const corsHeaders = [
+    'access-control-allow-origin',
+    'access-control-allow-headers',
+    'access-control-allow-methods',
+    'access-control-allow-private-network',
+  ] as const
+  const permission = ['X-KMD-API-Token, Content-Type', 'GET, POST, DELETE, OPTIONS', undefined] as const
+
+  /** The four headers of an answer, in the order above. */
+  async function ask(kmd: Kmd, method: string, path: string, headers: { [name: string]: string }, token?: string) {
+    const answer = await kmd.call(method, path, undefined, { headers, ...(token === undefined ? {} : { token }) })
+    return { status: answer.status, text: answer.text, cors: corsHeaders.map((name) => answer.headers[name]) }
+  }
+  const nothing = [undefined, undefined, undefined, undefined]
+
+  it('that are listed are echoed on every matched request, others never', async (t) => {
+    const allowed_origins = ['https://app.example', 'http://localhost:3000']
+    const kmd = await start(t, { settings: { allowed_origins } })
+    for (const origin of allowed_origins) {
+      const preflight = await ask(kmd, 'OPTIONS', '/v1/wallet', {
+        Origin: origin,
+        'Access-Control-Request-Method': 'POST',
+      })
+      assert.deepEqual(preflight, { status: 200, text: '', cors: [origin, ...permission] })
+      for (const path of ['/v1/wallets', '/versions', '/swagger.json']) {
+        assert.deepEqual((await ask(kmd, 'GET', path, { Origin: origin })).cors, [origin, ...permission], path)
+      }
+      const refused = await ask(kmd, 'GET', '/v1/wallets', { Origin: origin }, 'x'.repeat(64))
+      assert.deepEqual([refused.status, refused.cors], [401, [origin, ...permission]])
+      const failed = await ask(kmd, 'POST', '/v1/wallet', { Origin: origin })
+      assert.deepEqual([failed.status, failed.cors], [400, [origin, ...permission]])
+      assert.deepEqual((await ask(kmd, 'GET', '/v1/nope', { Origin: origin })).cors, nothing)
+    }
+    for (const origin of ['https://app.example.evil', 'https://APP.example', 'https://app.example:443', 'null', '*']) {
+      const { status, cors } = await ask(kmd, 'GET', '/v1/wallets', { Origin: origin })
+      assert.deepEqual([status, cors], [200, nothing], origin)
+    }
+    assert.deepEqual((await ask(kmd, 'GET', '/v1/wallets', {})).cors, nothing)
+  })
+
+  it('a star allows all, and is never sent itself', async (t) => {
+    const kmd = await start(t, { settings: { allowed_origins: ['*'] } })
+    for (const origin of ['https://any.example', 'null']) {
+      assert.deepEqual((await ask(kmd, 'GET', '/v1/wallets', { Origin: origin })).cors, [origin, ...permission])
+    }
+    assert.deepEqual((await ask(kmd, 'GET', '/v1/wallets', { Origin: '' })).cors, nothing)
+    assert.deepEqual((await ask(kmd, 'GET', '/v1/wallets', {})).cors, nothing)
+  })
+
+  it('without a setting there are no such headers at all', async (t) => {
+    const kmd = await start(t)
+    const headers = { Origin: 'http://localhost', 'Access-Control-Request-Private-Network': 'true' }
+    assert.deepEqual(await ask(kmd, 'OPTIONS', '/v1/wallets', headers), { status: 200, text: '', cors: nothing })
+  })
+
+  it('private network access is granted by its own setting, to preflights that ask', async (t) => {
+    const kmd = await start(t, { settings: { allow_header_pna: true, allowed_origins: ['https://app.example'] } })
+    const granted = async (method: string, headers: { [name: string]: string }) =>
+      (await ask(kmd, method, '/v1/wallets', headers)).cors[3]
+    const wanted = { 'Access-Control-Request-Private-Network': 'true' }
+    assert.equal(await granted('OPTIONS', wanted), 'true')
+    assert.equal(await granted('OPTIONS', { ...wanted, Origin: 'https://evil.example' }), 'true')
+    assert.equal(await granted('OPTIONS', {}), undefined)
+    assert.equal(await granted('OPTIONS', { 'Access-Control-Request-Private-Network': 'TRUE' }), undefined)
+    assert.equal(await granted('GET', wanted), undefined)
+  })
+})
+
+describe('secrets', () => {
+  it('no password, handle, token or private key is in the log or in an error', async (t) => {
+    const kmd = await start(t)
+    const errors: string[] = []
+    const call = async (method: string, path: string, body: unknown, options = {}) => {
+      const answer = await kmd.call(method, path, body, options)
+      if (answer.status !== 200) errors.push(answer.text)
+      return answer
+    }
+    const secrets = { password: 'correct horse 9041', wrong: 'wrong battery 7713', changed: 'new staple 5520' }
+    const seed = Buffer.alloc(32, 0x5a)
+    const id = await kmd.create('w', secrets.password)
+    const handle = await kmd.unlock(id, secrets.password)
+    const imported = await call('POST', '/v1/key/import', {
+      wallet_handle_token: handle,
+      private_key: seed.toString('base64'),
+    })
+    const address: string = imported.json.address
+    const exported = await call('POST', '/v1/key/export', {
+      wallet_handle_token: handle,
+      address,
+      wallet_password: secrets.password,
+    })
+    const masterKey = await call('POST', '/v1/master-key/export', {
+      wallet_handle_token: handle,
+      wallet_password: secrets.password,
+    })
+    const members = { wallet_handle_token: handle, wallet_password: secrets.wrong, address }
+    await call('POST', '/v1/wallet/init', { wallet_id: id, wallet_password: secrets.wrong })
+    await call('POST', '/v1/key/export', members)
+    await call('POST', '/v1/wallet/rename', { wallet_id: id, wallet_password: secrets.wrong, wallet_name: 'x' })
+    for (const body of [`{"wallet_password":"${secrets.password}"`, `["${handle}","${secrets.password}",[]]`]) {
+      await call('POST', '/v1/key/export', body)
+    }
+    await call('POST', '/v1/key/import', {
+      wallet_handle_token: handle,
+      private_key: seed.subarray(0, 31).toString('base64'),
+    })
+    await call('POST', '/v1/key/import', { wallet_handle_token: handle, private_key: exported.json.private_key })
+    await call('POST', '/v1/key', { wallet_handle_token: handle, display_mnemonic: true })
+    await call('POST', `/v1/nope/${handle}`, members)
+    await call('GET', '/v1/wallets', undefined, { token: `${kmd.token.slice(0, -1)}x` })
+    await call('POST', '/v1/key/list', { wallet_handle_token: `${handle.slice(0, -1)}x` })
+    await exchange(t, kmd.port, `GET / HTTP/1.1\r\nX-KMD-API-Token ${kmd.token}\r\n\r\n`).then((text) =>
+      errors.push(text),
+    )
+    const change = { wallet_id: id, wallet_password: secrets.password, new_wallet_password: secrets.changed }
+    await call('POST', '/latchkey/v1/wallet/password', change)
+    await call('POST', '/v1/key/list', { wallet_handle_token: handle })
+    // Failures of the daemon's own, which it does log.
+    const fresh = await kmd.unlock(id, secrets.changed)
+    const [file] = readdirSync(kmd.walletPath())
+    renameSync(kmd.walletPath(file!), kmd.path('aside'))
+    await call('POST', '/v1/key/list', { wallet_handle_token: fresh })
+    await call('POST', '/v1/key/export', { ...members, wallet_handle_token: fresh, wallet_password: secrets.changed })
+    renameSync(kmd.path('aside'), kmd.walletPath(file!))
+    assert.ok(errors.length >= 14, `only ${errors.length} errors`)
+    assert.equal(await kmd.stop(), 0)
+
+    const forbidden: { [what: string]: string } = {
+      ...secrets,
+      token: kmd.token,
+      handle: handle.split('.')[1]!,
+      fresh: fresh.split('.')[1]!,
+      seed: seed.toString('base64').slice(0, 40),
+      seedHex: seed.toString('hex'),
+      privateKey: exported.json.private_key.slice(0, 80),
+      masterKey: masterKey.json.master_derivation_key,
+    }
+    const stateFiles = readdirSync(kmd.dataDir).filter((name) => name.startsWith('latchkey'))
+    const told = [kmd.log(), ...stateFiles.map((name) => readFileSync(kmd.path(name), 'utf8')), ...errors].join('\n')
+    assert.match(told, /level=error/)
+    for (const [what, secret] of Object.entries(forbidden)) {
+      assert.ok(secret.length > 10)
+      assert.ok(!told.includes(secret), `${what} is told`)
+    }
+  })
+})

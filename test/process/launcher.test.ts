@@ -1,0 +1,146 @@
+/** Starting and stopping the daemon as the Go node's own tools do it, step by step. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { existsSync, mkdirSync, openSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { it, type TestContext } from 'node:test'
+import { client, kmdCommand } from '../support/daemon.js'
+import { atEnd, configure, dataDirectory, sleep, temporaryDirectory } from './support.js'
+
+const pollMs = 100
+/** The launcher has no limit; a test has one. */
+const launchLimitMs = 10_000
+const killAfterMs = 30_000
+
+type Launch = { outcome: 'started' | 'already running'; elapsedMs: number; probes: number }
+
+it('starts it in a directory that the launcher makes, and is told when it runs already', async (t) => {
+  const dataDir = join(temporaryDirectory(t), 'kmd-v0.5')
+  const first = await launch(t, dataDir, 180)
+  assert.equal(first.outcome, 'started')
+  assert.ok(first.elapsedMs < 3_000, `took ${first.elapsedMs} ms`)
+  const pid = readPid(dataDir)!
+  assert.equal((await launch(t, dataDir, 180)).outcome, 'already running')
+  assert.equal(readPid(dataDir), pid)
+  assert.equal(await stop(dataDir), 'stopped')
+  assert.equal(await stop(dataDir), "kmd doesn't appear to be running")
+  for (const name of ['kmd-out.log', 'kmd-err.log']) assert.equal(readFileSync(join(dataDir, name), 'utf8'), '')
+})
+
+it('two launchers at once: one daemon, and both find it', async (t) => {
+  const dataDir = dataDirectory(t)
+  const [one, two] = await Promise.all([launch(t, dataDir, 0), launch(t, dataDir, 0)])
+  assert.deepEqual([one.outcome, two.outcome].sort(), ['already running', 'started'])
+  assert.equal(await stop(dataDir), 'stopped')
+})
+
+it('a daemon that was killed leaves a pid that the launcher finds dead', async (t) => {
+  const dataDir = dataDirectory(t)
+  await launch(t, dataDir, 0)
+  const pid = readPid(dataDir)!
+  process.kill(pid, 'SIGKILL')
+  while (isAlive(pid)) await sleep(10)
+  assert.equal((await launch(t, dataDir, 0)).outcome, 'started')
+  assert.notEqual(readPid(dataDir), pid)
+  assert.equal(await stop(dataDir), 'stopped')
+})
+
+it('a daemon that cannot start is reported', async (t) => {
+  const dataDir = dataDirectory(t, '{"session_lifetime_secs":-1}')
+  await assert.rejects(launch(t, dataDir, 0), /kmd exited before we could contact it \(3\)/)
+})
+
+it('is ready within a second or two, every time', async (t) => {
+  const dataDir = dataDirectory(t)
+  for (let round = 0; round < 3; round++) {
+    const { elapsedMs } = await launch(t, dataDir, 0)
+    assert.ok(elapsedMs < 3_000, `start ${round} took ${elapsedMs} ms`)
+    const stoppedAt = performance.now()
+    assert.equal(await stop(dataDir), 'stopped')
+    assert.ok(performance.now() - stoppedAt < 2_000)
+  }
+})
+
+async function launch(t: TestContext, dataDir: string, idleSecs: number): Promise<Launch> {
+  const startedAt = performance.now()
+  const known = readPid(dataDir)
+  if (known !== undefined) {
+    if (isAlive(known)) return { outcome: 'already running', elapsedMs: 0, probes: 0 }
+    rmSync(join(dataDir, 'kmd.pid'))
+  }
+  prepare(dataDir)
+  const output = (name: string) => openSync(join(dataDir, name), 'a', 0o600)
+  const stdio = ['ignore', output('kmd-out.log'), output('kmd-err.log')] as const
+  const child = spawn(kmdCommand, ['-d', dataDir, '-t', String(idleSecs)], { stdio: [...stdio] })
+  atEnd(t, () => child.kill('SIGKILL'))
+  for (let probes = 1; performance.now() - startedAt < launchLimitMs; probes++) {
+    await sleep(pollMs)
+    // The launcher tells how its child ended before it asks whether somebody answers.
+    if (child.exitCode !== null) {
+      if (child.exitCode !== 4) throw new Error(`kmd exited before we could contact it (${child.exitCode})`)
+      if (await probe(dataDir)) return { outcome: 'already running', elapsedMs: performance.now() - startedAt, probes }
+    } else if (readPid(dataDir) === child.pid && (await probe(dataDir))) {
+      return { outcome: 'started', elapsedMs: performance.now() - startedAt, probes }
+    }
+  }
+  throw new Error('the launcher would wait forever')
+}
+
+/** Made private where it is missing; refused where others may look in. */
+function prepare(dataDir: string): void {
+  if (!existsSync(dataDir)) {
+    mkdirSync(dataDir, { mode: 0o700 })
+    configure(dataDir, {})
+  }
+  assert.equal(statSync(dataDir).mode & 0o077, 0, 'kmd data dir not secure')
+}
+
+/** What the Go client sends: a GET with the body `{}` and no content type. */
+async function probe(dataDir: string): Promise<boolean> {
+  const token = firstLine(join(dataDir, 'kmd.token'))
+  const address = firstLine(join(dataDir, 'kmd.net'))
+  if (!token || !address) return false
+  assert.ok(token.length >= 64 && token.length <= 256, 'half a token was there to read')
+  assert.match(address, /^127\.0\.0\.1:[0-9]+$/, 'half an address was there to read')
+  const answer = await client(address, token)('GET', '/versions', '{}').catch(() => undefined)
+  if (answer === undefined) return false
+  assert.equal(answer.status, 200)
+  assert.deepEqual(answer.json, { versions: ['v1'] })
+  return true
+}
+
+async function stop(dataDir: string): Promise<string> {
+  const pid = readPid(dataDir)
+  if (pid === undefined) return "kmd doesn't appear to be running"
+  process.kill(pid, 'SIGTERM')
+  const giveUpAt = performance.now() + killAfterMs
+  while (isAlive(pid)) {
+    if (performance.now() > giveUpAt) return 'killed'
+    await sleep(pollMs)
+  }
+  return 'stopped'
+}
+
+function readPid(dataDir: string): number | undefined {
+  const line = firstLine(join(dataDir, 'kmd.pid'))
+  if (!line) return undefined
+  assert.match(line, /^[0-9]+$/)
+  return Number(line)
+}
+
+function firstLine(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'latin1').split('\n', 1)[0]
+  } catch {
+    return undefined
+  }
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0)
+    return true
+  } catch {
+    return false
+  }
+}

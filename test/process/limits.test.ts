@@ -1,0 +1,217 @@
+/** Everything that comes over a socket ends somewhere: sizes, times, connections. */
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { before, describe, it, type TestContext } from 'node:test'
+import { Daemon } from '@latchkey/kmd'
+import {
+  atEnd,
+  dataDirectory,
+  dial,
+  exchange,
+  type Kmd,
+  sleep,
+  start,
+  statusesOf,
+  statusOf,
+  suiteScope,
+  timed,
+  until,
+} from './support.js'
+
+const concurrency = 2
+
+describe('sizes', { concurrency }, () => {
+  const scope = suiteScope()
+  let kmd: Kmd
+  before(async () => {
+    kmd = await start(scope)
+  })
+
+  const limit = 1024 * 1024
+  const tooLarge = 'request body too large, must be <= 1048576 bytes'
+
+  it('a body of 1 MiB is read, one byte more is 413 in the envelope', async () => {
+    // White space before the value counts like anything else.
+    const pad = (bytes: number) => `${' '.repeat(bytes - 2)}{}`
+    for (const path of ['/v1/wallet', '/v1/key/list']) {
+      const fits = await kmd.call('POST', path, pad(limit))
+      assert.notEqual(fits.json.message, tooLarge)
+      assert.ok(fits.status === 400 || fits.status === 401, String(fits.status))
+      const { status, json, headers } = await kmd.call('POST', path, pad(limit + 1))
+      assert.equal(status, 413)
+      assert.deepEqual(json, { error: true, message: tooLarge })
+      assert.equal(headers['content-type'], 'application/json')
+    }
+  })
+
+  it('is refused by its announced length alone, before a byte of it is sent', async (t) => {
+    const received = await exchange(t, kmd.port, head(kmd, 'POST', '/v1/wallet', `Content-Length: ${limit + 1}`))
+    assert.equal(statusOf(received), 413)
+    assert.ok(received.includes(tooLarge))
+    assert.match(received, /\r\nConnection: close\r\n/i)
+  })
+
+  it('in chunks of unknown length, as soon as there is too much of it', async (t) => {
+    const chunk = `10000\r\n${' '.repeat(65536)}\r\n`
+    const request = head(kmd, 'POST', '/v1/wallet', 'Transfer-Encoding: chunked') + chunk.repeat(17)
+    const received = await exchange(t, kmd.port, request)
+    assert.equal(statusOf(received), 413)
+    assert.ok(received.includes(tooLarge))
+    await kmd.ok('GET', '/v1/wallets')
+  })
+
+  it('deep nesting is 400, however deep', async () => {
+    for (const depth of [33, 1_000, 500_000]) {
+      for (const body of ['['.repeat(depth), '{"wallet_name":'.repeat(depth), `{"wallet_name":${'['.repeat(depth)}`]) {
+        const { status, json } = await kmd.call('POST', '/v1/wallet', body.slice(0, limit))
+        assert.equal(status, 400)
+        assert.equal(json.message, 'could not decode request body')
+      }
+    }
+    await kmd.ok('GET', '/v1/wallets')
+  })
+
+  it('headers beyond 16 KiB are 431 in the envelope, below they are fine', async (t) => {
+    const many = (count: number) => Array.from({ length: count }, (_, i) => `X-${i}: ${'v'.repeat(90)}`).join('\r\n')
+    for (const big of [`X-Big: ${'x'.repeat(17_000)}`, many(200)]) {
+      const received = await exchange(t, kmd.port, head(kmd, 'GET', '/v1/wallets', big))
+      assert.equal(statusOf(received), 431)
+      assert.match(received, /\{"error":true,"message":"request headers too large/)
+    }
+    const fits = head(kmd, 'GET', '/v1/wallets', `X-Big: ${'x'.repeat(8_000)}`, 'Connection: close')
+    assert.equal(statusOf(await exchange(t, kmd.port, fits)), 200)
+    const endless = await exchange(t, kmd.port, `GET /${'a'.repeat(100_000)}`)
+    assert.equal(statusOf(endless), 431)
+  })
+
+  it('a peer that asks and asks and hardly reads does not fill the memory', async (t) => {
+    const kmd = await start(t)
+    const beforehand = await residentBytes(kmd)
+    const { socket, received } = await dial(t, kmd.port)
+    socket.pause()
+    // Two hundred megabytes of answers.
+    socket.write('GET /swagger.json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(4_000))
+    await sleep(200)
+    socket.on('data', () => received().length > 4 * limit && socket.pause())
+    socket.resume()
+    await sleep(1_000)
+    const grownMiB = ((await residentBytes(kmd)) - beforehand) / limit
+    assert.ok(grownMiB < 64, `grew by ${Math.round(grownMiB)} MiB`)
+  })
+})
+
+describe('times', { concurrency: 8 }, () => {
+  /** In this process, because the command has no switch for its limits. */
+  async function startWithLimits(
+    t: TestContext,
+    limits: object,
+  ): Promise<{ port: number; token: string; log: string }> {
+    const dataDir = dataDirectory(t)
+    const daemon = await Daemon.start({ dataDir, wire: 'reference', limits })
+    atEnd(t, () => daemon.stop())
+    const token = readFileSync(daemon.tokenFile, 'utf8')
+    return { port: Number(daemon.address.split(':')[1]), token, log: `${dataDir}/kmd.log` }
+  }
+  /** The answer over a connection of its own; nothing where it was not taken. */
+  const ask = (t: TestContext, port: number): Promise<string> =>
+    exchange(t, port, 'GET /versions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
+  const limits = { headersMs: 400, requestMs: 800, idleMs: 600 }
+
+  it('headers that trickle in are cut off', async (t) => {
+    const { port } = await startWithLimits(t, limits)
+    const { socket, received, closed } = await dial(t, port)
+    const trickle = setInterval(() => socket.write('X'), 50)
+    atEnd(t, () => clearInterval(trickle))
+    socket.write('GET /versions HTTP/1.1\r\nHost: localhost\r\nX-Slow: ')
+    const { elapsedMs } = await timed(closed)
+    clearInterval(trickle)
+    assert.ok(elapsedMs < 3_500, `cut off after ${elapsedMs} ms`)
+    assert.equal(statusOf(received()), 408)
+    assert.match(received(), /\{"error":true,"message":"the request did not arrive in time"\}/)
+  })
+
+  it('a body that trickles in is cut off', async (t) => {
+    const { port, token } = await startWithLimits(t, limits)
+    const { socket, received, closed } = await dial(t, port)
+    socket.write(
+      `POST /v1/wallet HTTP/1.1\r\nHost: localhost\r\nX-KMD-API-Token: ${token}\r\nContent-Length: 1000\r\n\r\n{`,
+    )
+    const trickle = setInterval(() => socket.write(' '), 50)
+    atEnd(t, () => clearInterval(trickle))
+    await until('an answer', () => statusOf(received()) !== 0)
+    clearInterval(trickle)
+    await closed
+    assert.equal(statusOf(received()), 408)
+  })
+
+  it('a connection over which nothing comes is closed', async (t) => {
+    const { port } = await startWithLimits(t, limits)
+    const { received, closed } = await dial(t, port)
+    const { elapsedMs } = await timed(closed)
+    assert.ok(elapsedMs < 3_500, `closed after ${elapsedMs} ms`)
+    assert.ok([0, 408].includes(statusOf(received())))
+  })
+
+  it('an idle connection is kept for its time and closed then', async (t) => {
+    const { port } = await startWithLimits(t, limits)
+    const { socket, received, closed } = await dial(t, port)
+    socket.write('GET /versions HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await until('an answer', () => statusOf(received()) === 200)
+    await sleep(300)
+    socket.write('GET /versions HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await until('a second answer', () => statusesOf(received()).length === 2)
+    const { elapsedMs } = await timed(closed)
+    assert.ok(elapsedMs > 200 && elapsedMs < 3_500, `closed after ${elapsedMs} ms`)
+  })
+
+  it('a peer that does not read its answer is let go of in the end', async (t) => {
+    // One connection at a time: another is only served when this one is gone.
+    const { port } = await startWithLimits(t, { ...limits, connections: 1 })
+    const { socket } = await dial(t, port)
+    socket.pause()
+    socket.write('GET /swagger.json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(400))
+    await sleep(200)
+    assert.equal(statusOf(await ask(t, port)), 0)
+    const { elapsedMs } = await timed(
+      until('the connection to be let go of', async () => statusOf(await ask(t, port)) === 200),
+    )
+    assert.ok(elapsedMs < 6_000, `after ${elapsedMs} ms`)
+  })
+
+  it('no more connections than allowed are held, and one that ends makes room', async (t) => {
+    const { port } = await startWithLimits(t, { ...limits, connections: 5, idleMs: 60_000, headersMs: 60_000 })
+    const lines = await Promise.all(Array.from({ length: 5 }, () => dial(t, port)))
+    for (const { socket } of lines) socket.write('GET /versions HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await until('five answers', () => lines.every(({ received }) => statusOf(received()) === 200))
+    assert.equal(await ask(t, port), '')
+    lines[0]!.socket.destroy()
+    await until('room for another', async () => statusOf(await ask(t, port)) === 200)
+  })
+
+  it('a client that goes away in the middle of its request leaves no trace', async (t) => {
+    const { port, token, log } = await startWithLimits(t, {})
+    for (const leave of ['destroy', 'end'] as const) {
+      const { socket, received, closed } = await dial(t, port)
+      socket.write(
+        `POST /v1/wallet HTTP/1.1\r\nHost: localhost\r\nX-KMD-API-Token: ${token}\r\nContent-Length: 99\r\n\r\n{`,
+      )
+      await sleep(50)
+      socket[leave]()
+      await closed
+      // It is the client's doing: never a failure of the daemon's.
+      assert.notEqual(statusOf(received()), 500, received())
+    }
+    await sleep(50)
+    assert.ok(!readFileSync(log, 'utf8').includes('level=error'), readFileSync(log, 'utf8'))
+  })
+})
+
+function head(kmd: { token: string }, method: string, path: string, ...headers: string[]): string {
+  const lines = [`${method} ${path} HTTP/1.1`, 'Host: localhost', `X-KMD-API-Token: ${kmd.token}`, ...headers]
+  return `${lines.join('\r\n')}\r\n\r\n`
+}
+
+async function residentBytes(kmd: Kmd): Promise<number> {
+  const { text } = await kmd.call('GET', '/latchkey/v1/metrics')
+  return Number(/^process_resident_memory_bytes ([0-9]+)$/m.exec(text)?.[1])
+}

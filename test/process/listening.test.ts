@@ -1,0 +1,79 @@
+/** Where the daemon listens, and what it says of it. */
+import assert from 'node:assert/strict'
+import { createServer } from 'node:net'
+import { networkInterfaces } from 'node:os'
+import { describe, it } from 'node:test'
+import { atEnd, dataDirectory, isReachable, start } from './support.js'
+
+const usualPort = 7833
+
+/** An address of this machine that is not the loopback's, if it has one. */
+const outside = Object.values(networkInterfaces())
+  .flatMap((addresses) => addresses ?? [])
+  .find(({ family, internal }) => family === 'IPv4' && !internal)?.address
+
+describe('listening', { concurrency: 2 }, () => {
+  it('without an address and with the usual port taken, on another port of the loopback', async (t) => {
+    const taker = createServer()
+    // Whoever has it already serves the purpose as well.
+    await new Promise<void>((resolve) => {
+      taker.once('error', () => resolve())
+      taker.listen(usualPort, '127.0.0.1', resolve)
+    })
+    atEnd(t, () => taker.close())
+    for (const config of ['{}', '{"address":""}', '{"address":null}']) {
+      const kmd = await start(t, { dataDir: dataDirectory(t, config) })
+      assert.match(kmd.address, /^127\.0\.0\.1:[1-9][0-9]*$/)
+      assert.notEqual(kmd.port, usualPort)
+      assert.equal((await kmd.call('GET', '/versions')).status, 200)
+      assert.ok(!kmd.log().includes('level=warning'), kmd.log())
+    }
+  })
+
+  it('the port that the address gives', async (t) => {
+    const first = await start(t)
+    await first.stop()
+    const second = await start(t, { settings: { address: first.address } })
+    assert.equal(second.address, first.address)
+  })
+
+  for (const address of ['localhost:0', '127.0.0.1:0', ':0']) {
+    it(`${address} is 127.0.0.1 and nothing else`, async (t) => {
+      const kmd = await start(t, { settings: { address } })
+      assert.match(kmd.address, /^127\.0\.0\.1:[1-9][0-9]*$/)
+      assert.equal((await kmd.call('GET', '/versions')).status, 200)
+      assert.equal(await isReachable(t, kmd.port, '127.0.0.2'), false)
+      if (outside !== undefined) assert.equal(await isReachable(t, kmd.port, outside), false)
+      assert.ok(!kmd.log().includes('level=warning'), kmd.log())
+    })
+  }
+
+  for (const address of ['0.0.0.0:0', '[::]:0']) {
+    it(`${address} is every interface of both families, with a warning`, async (t) => {
+      const kmd = await start(t, { settings: { address } })
+      assert.match(kmd.address, /^\[::\]:[1-9][0-9]*$/)
+      for (const host of ['127.0.0.1', '127.0.0.2', '::1', ...(outside === undefined ? [] : [outside])]) {
+        assert.equal(await isReachable(t, kmd.port, host), true, host)
+      }
+      // What existing clients make of it: Go takes the wildcard for this machine.
+      const answer = await kmd.call('GET', '/versions', undefined, { headers: { Host: kmd.address } })
+      assert.equal(answer.status, 200)
+      const warning = /level=warning msg="address .* can be reached from other machines, without encryption"/
+      assert.match(kmd.log(), warning)
+    })
+  }
+
+  it('[::1]:0 is the loopback of the other family, without a warning', async (t) => {
+    const kmd = await start(t, { settings: { address: '[::1]:0' } })
+    assert.match(kmd.address, /^\[::1\]:[1-9][0-9]*$/)
+    assert.equal((await kmd.call('GET', '/versions')).status, 200)
+    assert.ok(!kmd.log().includes('level=warning'), kmd.log())
+  })
+
+  it('a star among the origins is warned of', async (t) => {
+    const kmd = await start(t, { settings: { allowed_origins: ['https://example.com', '*'] } })
+    assert.match(kmd.log(), /level=warning msg="allowed_origins contains \*/)
+    const narrow = await start(t, { settings: { allowed_origins: ['https://example.com'] } })
+    assert.ok(!narrow.log().includes('level=warning'), narrow.log())
+  })
+})

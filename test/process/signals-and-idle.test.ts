@@ -1,0 +1,187 @@
+/** How the daemon ends: by signals, whatever its connections are doing, and by itself when nobody uses it. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { kmdCommand } from '../support/daemon.js'
+import { atEnd, dataDirectory, dial, type Kmd, sleep, slowDrivers, start, statusOf, timed, until } from './support.js'
+
+/** Long before the ten seconds after which requests are cut off. */
+const promptMs = 3_000
+
+describe('signals', { concurrency: 3 }, () => {
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    it(`${signal} ends it with exit code 0`, async (t) => {
+      const kmd = await start(t)
+      assert.equal(await kmd.stop(signal), 0)
+      assert.equal(existsSync(kmd.path('kmd.net')), false)
+      assert.match(kmd.log(), /kmd server died\. exiting\.\.\./)
+    })
+  }
+
+  it('connections that are kept alive and idle do not hold it up', async (t) => {
+    const kmd = await start(t)
+    const lines = await Promise.all(Array.from({ length: 5 }, () => dial(t, kmd.port)))
+    for (const { socket } of lines) socket.write(`GET /versions HTTP/1.1\r\nHost: localhost\r\n\r\n`)
+    await until('five answers', () => lines.every(({ received }) => statusOf(received()) === 200))
+    assert.ok(lines.every(({ socket }) => !socket.destroyed))
+    const { result, elapsedMs } = await timed(kmd.stop())
+    assert.equal(result, 0)
+    assert.ok(elapsedMs < promptMs, `took ${elapsedMs} ms`)
+    await Promise.all(lines.map(({ closed }) => closed))
+  })
+
+  it('neither do connections over which nothing ever came', async (t) => {
+    const kmd = await start(t)
+    await dial(t, kmd.port)
+    // Lets the daemon take the connection.
+    await kmd.ok('GET', '/versions')
+    const { result, elapsedMs } = await timed(kmd.stop())
+    assert.equal(result, 0)
+    assert.ok(elapsedMs < promptMs, `took ${elapsedMs} ms`)
+  })
+
+  it('a request under way is finished and answered, new ones are not taken', async (t) => {
+    const kmd = await start(t, { settings: slowDrivers })
+    const id = await kmd.create('slow', 'pw')
+    const answered = kmd.tryUnlock(id, 'pw')
+    // It has to arrive; the half second of work is then still to be done.
+    await sleep(60)
+    kmd.signal('SIGTERM')
+    await until('the port to be closed', () =>
+      kmd.call('GET', '/versions').then(
+        () => false,
+        () => true,
+      ),
+    )
+    const { status, json, headers } = await answered
+    assert.equal(status, 200)
+    assert.match(json.wallet_handle_token, /^[0-9a-f]{16}\.[0-9a-f]{64}$/)
+    assert.equal(headers.connection, 'close')
+    assert.equal(await kmd.exited, 0)
+  })
+
+  it('an answer under way is sent to its end', async (t) => {
+    const kmd = await start(t)
+    const { socket, received, closed } = await dial(t, kmd.port)
+    // More than the system's buffers take, by a peer that reads late.
+    socket.pause()
+    socket.write('GET /swagger.json HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(400))
+    await sleep(300)
+    kmd.signal('SIGTERM')
+    await sleep(100)
+    socket.resume()
+    await closed
+    const answers = received().split(/(?=HTTP\/1\.1 200 OK\r\n)/)
+    assert.ok(answers.length > 1, 'nothing came')
+    const [first, last] = [answers[0]!, answers.at(-1)!].map((answer) => answer.slice(answer.indexOf('\r\n\r\n')))
+    assert.equal(last!.length, first!.length, 'the last answer is cut off')
+    assert.equal(await kmd.exited, 0)
+  })
+
+  it('a signal during the start is not lost, and ends it in order', async (t) => {
+    for (const signals of [['SIGTERM'], ['SIGHUP', 'SIGINT']] as const) {
+      const dataDir = dataDirectory(t)
+      const child = spawn(kmdCommand, ['-d', dataDir], { stdio: 'ignore' })
+      const exited = once(child, 'close')
+      atEnd(t, () => child.kill('SIGKILL'))
+      // The lock is taken half-way through the start.
+      await until('the lock', () => existsSync(join(dataDir, 'kmd.lock')))
+      for (const signal of signals) child.kill(signal)
+      assert.deepEqual(await exited, [0, null], signals.join())
+      for (const name of ['kmd.net', 'kmd.pid']) assert.equal(existsSync(join(dataDir, name)), false, name)
+    }
+  })
+
+  it('a second signal changes nothing', async (t) => {
+    const kmd = await start(t, { settings: slowDrivers })
+    const id = await kmd.create('slow', 'pw')
+    const answered = kmd.tryUnlock(id, 'pw')
+    await sleep(60)
+    for (const signal of ['SIGTERM', 'SIGINT', 'SIGTERM'] as const) kmd.signal(signal)
+    assert.equal((await answered).status, 200)
+    assert.equal(await kmd.exited, 0)
+  })
+
+  it('SIGHUP is ignored', async (t) => {
+    const kmd = await start(t)
+    for (let i = 0; i < 3; i++) kmd.signal('SIGHUP')
+    await sleep(200)
+    assert.equal((await kmd.call('GET', '/v1/wallets')).status, 200)
+    assert.equal(await kmd.stop(), 0)
+  })
+})
+
+describe('idle timeout', { concurrency: 6 }, () => {
+  it('ends it after the time, in order', async (t) => {
+    const kmd = await start(t, { args: ['-t', '1'] })
+    const { result, elapsedMs } = await timed(kmd.exited)
+    assert.equal(result, 0)
+    assert.ok(elapsedMs > 500 && elapsedMs < promptMs, `after ${elapsedMs} ms`)
+    assert.match(kmd.log(), /killing kmd after timeout/)
+    assert.equal(existsSync(kmd.path('kmd.pid')), false)
+  })
+
+  it('0 means never', async (t) => {
+    const kmd = await start(t, { args: ['-t', '0'] })
+    await sleep(1_500)
+    assert.equal((await kmd.call('GET', '/v1/wallets')).status, 200)
+  })
+
+  const restarting: [title: string, use: (kmd: Kmd) => Promise<number>, status: number][] = [
+    ['a request of /v1', async (kmd) => (await kmd.call('GET', '/v1/wallets')).status, 200],
+    ['one that fails with 400', async (kmd) => (await kmd.call('POST', '/v1/wallet', '{')).status, 400],
+    ['one that fails with 401 for its handle', async (kmd) => (await kmd.call('POST', '/v1/key', {})).status, 401],
+  ]
+  for (const [title, use, status] of restarting) {
+    it(`is restarted by ${title}`, async (t) => {
+      const kmd = await start(t, { args: ['-t', '1'] })
+      await useFor(kmd, 1_800, async () => assert.equal(await use(kmd), status))
+      // Alive long after a second, because it was used; gone a second after that.
+      const { result, elapsedMs } = await timed(kmd.exited)
+      assert.equal(result, 0)
+      assert.ok(elapsedMs > 300, `only ${elapsedMs} ms after its last use`)
+    })
+  }
+
+  const ignored: [title: string, use: (kmd: Kmd) => Promise<unknown>][] = [
+    ['/versions', (kmd) => kmd.call('GET', '/versions')],
+    ['/swagger.json', (kmd) => kmd.call('GET', '/swagger.json')],
+    ['OPTIONS', (kmd) => kmd.call('OPTIONS', '/v1/wallets')],
+    ['a path that is none', (kmd) => kmd.call('GET', '/v1/nope')],
+    ['a method that is none', (kmd) => kmd.call('PUT', '/v1/wallets')],
+    ['a wrong token', (kmd) => kmd.call('GET', '/v1/wallets', undefined, { token: 'x'.repeat(64) })],
+    ['a foreign host', (kmd) => kmd.call('GET', '/v1/wallets', undefined, { headers: { Host: 'example.com' } })],
+  ]
+  it(`is not restarted by ${ignored.map(([title]) => title).join(', ')}`, async (t) => {
+    const kmd = await start(t, { args: ['-t', '1'] })
+    const startedAt = performance.now()
+    let calls = 0
+    let isOver = false
+    const ended = kmd.exited.then(() => {
+      isOver = true
+    })
+    while (!isOver && performance.now() - startedAt < 2 * promptMs) {
+      for (const [, use] of ignored)
+        await use(kmd)
+          .then(() => calls++)
+          .catch(() => {})
+      await sleep(50)
+    }
+    assert.ok(isOver, 'still runs')
+    await ended
+    assert.ok(calls >= ignored.length, 'nothing was asked in time')
+    assert.ok(performance.now() - startedAt < promptMs)
+  })
+})
+
+async function useFor(kmd: Kmd, ms: number, use: () => Promise<void>): Promise<void> {
+  const endAt = performance.now() + ms
+  while (performance.now() < endAt) {
+    await use()
+    await sleep(200)
+  }
+  assert.equal(existsSync(kmd.path('kmd.pid')), true)
+}

@@ -1,0 +1,264 @@
+/** What these tests share beyond `startDaemon`: cleaning up by itself, wallets in one call, and bytes over a bare socket. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, type TestContext } from 'node:test'
+import {
+  type Answer,
+  type CallOptions,
+  fastConfig,
+  type Json,
+  kmdCommand,
+  startDaemon,
+  type TestDaemon,
+} from '../support/daemon.js'
+
+export type { Answer, Json }
+
+/** Nothing a test waits for may take longer; reaching it is a failure, not a slow machine. */
+const patienceMs = 20_000
+
+export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
+
+export async function until<T>(what: string, look: () => T | undefined | false | Promise<T | undefined | false>) {
+  const giveUpAt = performance.now() + patienceMs
+  for (;;) {
+    const found = await look()
+    if (found !== undefined && found !== false) return found
+    assert.ok(performance.now() < giveUpAt, `waited too long for: ${what}`)
+    await sleep(10)
+  }
+}
+
+/** What `work` gave, and how long it took. */
+export async function timed<T>(work: Promise<T>): Promise<{ result: T; elapsedMs: number }> {
+  const startedAt = performance.now()
+  const result = await work
+  return { result, elapsedMs: performance.now() - startedAt }
+}
+
+/** Something that ends: a test, or a suite (`suiteScope`). */
+export type Scope = Pick<TestContext, 'after'>
+
+const cleanups = new WeakMap<Scope, (() => unknown)[]>()
+
+/** Runs at the end of the test, the last one first. */
+export function atEnd(t: Scope, work: () => unknown): void {
+  const known = cleanups.get(t)
+  if (known !== undefined) {
+    known.push(work)
+    return
+  }
+  const steps = [work]
+  cleanups.set(t, steps)
+  t.after(async () => {
+    for (const step of steps.reverse()) await step()
+  })
+}
+
+/** For what all tests of a suite share; called while the suite is described. */
+export function suiteScope(): Scope {
+  const steps: (() => unknown)[] = []
+  after(async () => {
+    for (const step of steps) await step()
+  })
+  return { after: (step) => void steps.push(step as () => unknown) }
+}
+
+export function temporaryDirectory(t: Scope): string {
+  const directory = mkdtempSync(join(tmpdir(), 'kmd-test-'))
+  atEnd(t, () => rmSync(directory, { recursive: true, force: true, maxRetries: 5 }))
+  return directory
+}
+
+/** A data directory with settings over those of `fastConfig`; a text is taken as it is, `false` leaves the file out. */
+export function dataDirectory(t: Scope, settings: { [name: string]: unknown } | string | false = {}): string {
+  const dataDir = join(temporaryDirectory(t), 'kmd-v0.5')
+  mkdirSync(dataDir, { mode: 0o700 })
+  if (settings !== false) configure(dataDir, settings)
+  return dataDir
+}
+
+export function configure(dataDir: string, settings: { [name: string]: unknown } | string): void {
+  const text = typeof settings === 'string' ? settings : JSON.stringify({ ...fastConfig, ...settings })
+  writeFileSync(join(dataDir, 'kmd_config.json'), text)
+}
+
+/** The usual, slow derivation: half a second of work for each password. */
+export const slowDrivers = { drivers: { ledger: { disable: true } } }
+
+export type Run = { code: number | null; stdout: string; stderr: string }
+
+/** Runs the command to its end. */
+export async function run(t: Scope, args: readonly string[]): Promise<Run> {
+  const child = spawn(kmdCommand, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: patienceMs })
+  atEnd(t, () => child.kill('SIGKILL'))
+  let stdout = ''
+  let stderr = ''
+  child.stdout.on('data', (part: Buffer) => {
+    stdout += part
+  })
+  child.stderr.on('data', (part: Buffer) => {
+    stderr += part
+  })
+  const code = await new Promise<number | null>((resolve) => child.on('close', resolve))
+  return { code, stdout, stderr }
+}
+
+/** A running daemon, with the calls that tests make most. */
+export class Kmd {
+  readonly dataDir: string
+  readonly address: string
+  readonly port: number
+  readonly token: string
+  readonly pid: number
+  readonly exited: TestDaemon['exited']
+  readonly output: TestDaemon['output']
+  readonly call: TestDaemon['call']
+  readonly #daemon: TestDaemon
+
+  constructor(daemon: TestDaemon) {
+    this.#daemon = daemon
+    this.dataDir = daemon.dir
+    this.address = daemon.address
+    this.port = Number(daemon.address.slice(daemon.address.lastIndexOf(':') + 1))
+    this.token = daemon.token
+    this.pid = daemon.pid
+    this.exited = daemon.exited
+    this.output = daemon.output
+    this.call = daemon.call
+  }
+
+  path(...names: string[]): string {
+    return join(this.dataDir, ...names)
+  }
+
+  walletPath(...names: string[]): string {
+    return this.path('sqlite_wallets', ...names)
+  }
+
+  log(): string {
+    return readFileSync(this.path('kmd.log'), 'utf8')
+  }
+
+  /** The answer's members; anything but 200 fails the test. */
+  async ok(method: string, path: string, body?: unknown, options?: CallOptions): Promise<Json> {
+    const { status, json, text } = await this.call(method, path, body, options)
+    assert.equal(status, 200, `${method} ${path}: ${status} ${text}`)
+    return json
+  }
+
+  /** The id of a new wallet. */
+  async create(name: string, password: string, more: { [name: string]: unknown } = {}): Promise<string> {
+    const body = { wallet_name: name, wallet_driver_name: 'sqlite', wallet_password: password, ...more }
+    return (await this.ok('POST', '/v1/wallet', body)).wallet.id
+  }
+
+  tryUnlock(walletId: string, password: string): Promise<Answer> {
+    return this.call('POST', '/v1/wallet/init', { wallet_id: walletId, wallet_password: password })
+  }
+
+  /** A handle. */
+  async unlock(walletId: string, password: string): Promise<string> {
+    const body = { wallet_id: walletId, wallet_password: password }
+    return (await this.ok('POST', '/v1/wallet/init', body)).wallet_handle_token
+  }
+
+  /** The address of a new key. */
+  async generate(handle: string): Promise<string> {
+    return (await this.ok('POST', '/v1/key', { wallet_handle_token: handle })).address
+  }
+
+  async keys(handle: string): Promise<string[]> {
+    return (await this.ok('POST', '/v1/key/list', { wallet_handle_token: handle })).addresses ?? []
+  }
+
+  async wallets(): Promise<{ id: string; name: string }[]> {
+    return (await this.ok('GET', '/v1/wallets')).wallets ?? []
+  }
+
+  async walletNames(): Promise<string[]> {
+    return (await this.wallets()).map(({ name }) => name)
+  }
+
+  /** Sends the signal and waits for the end: the exit code, or the signal that ended it. */
+  async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | NodeJS.Signals> {
+    this.#daemon.child.kill(signal)
+    return await this.exited
+  }
+
+  signal(signal: NodeJS.Signals): void {
+    this.#daemon.child.kill(signal)
+  }
+}
+
+export type StartOptions = {
+  dataDir?: string
+  settings?: { [name: string]: unknown }
+  args?: readonly string[]
+  umask?: number
+}
+
+/** Starts the daemon; it is killed at the end of the test if it still runs. */
+export async function start(t: Scope, options: StartOptions = {}): Promise<Kmd> {
+  const dir = options.dataDir ?? dataDirectory(t, options.settings)
+  const umask = process.umask()
+  if (options.umask !== undefined) process.umask(options.umask)
+  const starting = startDaemon({ dir, config: null, token: null, args: options.args ?? [] })
+  // The process is there by now, and took the mask with it.
+  process.umask(umask)
+  const daemon = await starting
+  atEnd(t, () => daemon.kill())
+  return new Kmd(daemon)
+}
+
+export type Line = { socket: Socket; received: () => string; closed: Promise<void> }
+
+/** A bare connection. What arrives is kept; how it ends (reset or not) is not told apart. */
+export async function dial(t: Scope, port: number, host = '127.0.0.1'): Promise<Line> {
+  const socket = connect(port, host)
+  let text = ''
+  socket.setEncoding('latin1')
+  socket.on('data', (chunk: string) => {
+    text += chunk
+  })
+  // One that nobody closes is closed here, so that a test which waits for it fails instead of waiting on.
+  const giveUp = setTimeout(() => socket.destroy(), patienceMs)
+  const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()))
+  void closed.then(() => clearTimeout(giveUp))
+  await new Promise<void>((resolve, reject) => {
+    socket.once('connect', resolve)
+    socket.once('error', reject)
+  })
+  socket.on('error', () => {})
+  atEnd(t, () => socket.destroy())
+  return { socket, received: () => text, closed }
+}
+
+/** Sends bytes over a connection of their own: everything that came back until the other side ended it. */
+export async function exchange(t: Scope, port: number, bytes: string | Buffer): Promise<string> {
+  const { socket, received, closed } = await dial(t, port)
+  socket.write(bytes)
+  await closed
+  return received()
+}
+
+/** Of the first answer in what was received; 0 where there is none. */
+export const statusOf = (received: string): number => Number(/^HTTP\/1\.[01] ([0-9]{3})/.exec(received)?.[1] ?? 0)
+
+/** Of every answer in what was received, in order. */
+export const statusesOf = (received: string): number[] =>
+  [...received.matchAll(/HTTP\/1\.[01] ([0-9]{3}) /g)].map(([, status]) => Number(status))
+
+export async function isReachable(t: Scope, port: number, host: string): Promise<boolean> {
+  return await dial(t, port, host).then(
+    ({ socket }) => {
+      socket.destroy()
+      return true
+    },
+    () => false,
+  )
+}

@@ -1,0 +1,268 @@
+/** Wallet files that come, go, change and are held by others while the daemon runs. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
+import { describe, it, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { DatabaseSync } from '@photostructure/sqlite'
+import { atEnd, type Kmd, sleep, start, timed } from './support.js'
+
+/** One of these tests waits five seconds for a lock; the others need not wait for it. */
+const concurrency = 4
+
+async function walletWithKey(kmd: Kmd, name: string) {
+  const id = await kmd.create(name, 'pw')
+  const handle = await kmd.unlock(id, 'pw')
+  const address = await kmd.generate(handle)
+  return { id, handle, address, file: kmd.walletPath(`${name}.${id}.db`) }
+}
+
+describe('vanishing files', { concurrency }, () => {
+  describe('a wallet file under an open handle', { concurrency: 2 }, () => {
+    it('that is gone is an error and not made anew; put back, it works again', async (t) => {
+      const kmd = await start(t)
+      const { id, handle, address, file } = await walletWithKey(kmd, 'w')
+      renameSync(file, kmd.path('aside'))
+      const key = { wallet_handle_token: handle, address, wallet_password: 'pw' }
+      for (const [method, path, body, status] of [
+        ['POST', '/v1/key/list', { wallet_handle_token: handle }, 500],
+        ['POST', '/v1/key', { wallet_handle_token: handle }, 500],
+        ['POST', '/v1/wallet/info', { wallet_handle_token: handle }, 500],
+        ['POST', '/v1/key/export', key, 400],
+        ['DELETE', '/v1/key', key, 400],
+      ] as const) {
+        const answer = await kmd.call(method, path, body)
+        assert.deepEqual([answer.status, answer.json.message], [status, 'database error'], `${method} ${path}`)
+      }
+      assert.equal((await kmd.tryUnlock(id, 'pw')).json.message, 'wallet not found')
+      assert.deepEqual(readdirSync(kmd.walletPath()), [])
+      renameSync(kmd.path('aside'), file)
+      assert.deepEqual(await kmd.keys(handle), [address])
+      await kmd.ok('POST', '/v1/key/export', key)
+      await kmd.generate(handle)
+      await kmd.unlock(id, 'pw')
+    })
+
+    it('that another wallet was put in the place of is refused', async (t) => {
+      const kmd = await start(t)
+      const [one, two] = [await walletWithKey(kmd, 'one'), await walletWithKey(kmd, 'two')]
+      renameSync(one.file, kmd.path('aside'))
+      copyFileSync(two.file, one.file)
+      const answer = await kmd.call('POST', '/v1/key/list', { wallet_handle_token: one.handle })
+      assert.deepEqual([answer.status, answer.json.message], [500, 'database error'])
+      const generated = await kmd.call('POST', '/v1/key', { wallet_handle_token: one.handle })
+      assert.equal(generated.status, 500)
+      assert.deepEqual(await kmd.keys(two.handle), [two.address])
+      renameSync(kmd.path('aside'), one.file)
+      assert.deepEqual(await kmd.keys(one.handle), [one.address])
+    })
+
+    it('that became garbage, or empty, is an error; put back, it works again', async (t) => {
+      const kmd = await start(t)
+      const { handle, address, file } = await walletWithKey(kmd, 'w')
+      renameSync(file, kmd.path('aside'))
+      for (const content of ['', 'this is not a database '.repeat(1000)]) {
+        writeFileSync(file, content)
+        const answer = await kmd.call('POST', '/v1/key/list', { wallet_handle_token: handle })
+        assert.deepEqual([answer.status, answer.json.message], [500, 'database error'])
+        rmSync(file)
+      }
+      renameSync(kmd.path('aside'), file)
+      assert.deepEqual(await kmd.keys(handle), [address])
+    })
+
+    it('that was restored from a copy without a key signs with that key no more', async (t) => {
+      const kmd = await start(t)
+      const { handle, address, file } = await walletWithKey(kmd, 'w')
+      const exportKey = () =>
+        kmd.call('POST', '/v1/key/export', { wallet_handle_token: handle, address, wallet_password: 'pw' })
+      const [withKey, without] = [kmd.path('with'), kmd.path('without')]
+      copyFileSync(file, withKey)
+      await kmd.ok('DELETE', '/v1/key', { wallet_handle_token: handle, address, wallet_password: 'pw' })
+      copyFileSync(file, without)
+      // Copies of long ago, so that nothing about their age is in doubt.
+      for (const path of [withKey, without]) utimesSync(path, 1_700_000_000, 1_700_000_000)
+      for (const [copy, status] of [
+        [withKey, 200],
+        [without, 400],
+        [withKey, 200],
+        [without, 400],
+      ] as const) {
+        copyFileSync(copy, `${file}.new`)
+        utimesSync(`${file}.new`, 1_700_000_000, 1_700_000_000)
+        renameSync(`${file}.new`, file)
+        assert.equal((await exportKey()).status, status)
+      }
+    })
+  })
+
+  describe('a database that another program holds', { concurrency: 2 }, () => {
+    it('is waited for', async (t) => {
+      const kmd = await start(t)
+      const { id, handle, address, file } = await walletWithKey(kmd, 'w')
+      const release = await hold(t, file)
+      const waiting = timed(Promise.all([kmd.generate(handle), kmd.unlock(id, 'pw'), kmd.keys(handle)]))
+      await sleep(700)
+      // The daemon itself does not stand still meanwhile.
+      assert.ok((await timed(kmd.ok('GET', '/versions'))).elapsedMs < 500)
+      await release()
+      const { result, elapsedMs } = await waiting
+      assert.ok(elapsedMs > 600 && elapsedMs < 4_500, `${elapsedMs} ms`)
+      const [generated, second, listed] = result
+      assert.ok(listed.includes(address))
+      assert.deepEqual([...(await kmd.keys(second))].sort(), [address, generated].sort())
+    })
+
+    it('is given up after five seconds', async (t) => {
+      const kmd = await start(t)
+      const { id, handle, file, address } = await walletWithKey(kmd, 'w')
+      const other = await kmd.create('other', '')
+      const release = await hold(t, file)
+      const calls = [
+        kmd.call('POST', '/v1/key/list', { wallet_handle_token: handle }),
+        kmd.call('POST', '/v1/key', { wallet_handle_token: handle }),
+        kmd.tryUnlock(id, 'pw'),
+        kmd.call('POST', '/v1/wallet/rename', { wallet_id: id, wallet_password: 'pw', wallet_name: 'x' }),
+      ]
+      const others = timed(kmd.unlock(other, ''))
+      const all = await Promise.all(calls.map((call) => timed(call)))
+      assert.deepEqual(
+        all.map(({ result }) => [result.status, result.json.message]),
+        [500, 500, 401, 400].map((status) => [status, 'error connecting to database']),
+      )
+      for (const { elapsedMs } of all) assert.ok(elapsedMs > 4_500 && elapsedMs < 8_000, `${elapsedMs} ms`)
+      assert.ok((await others).elapsedMs < 1_500, 'another wallet had to wait too')
+      // It is not gone: it is held.
+      assert.deepEqual(await kmd.walletNames(), ['other', 'w'])
+      await release()
+      assert.deepEqual(await kmd.keys(handle), [address])
+      assert.equal(await kmd.stop(), 0)
+    })
+  })
+
+  describe('the wallets directory', { concurrency: 2 }, () => {
+    it('what is copied in, renamed or removed shows in the very next listing', async (t) => {
+      const kmd = await start(t)
+      const other = await start(t)
+      const { id, address, file } = await walletWithKey(other, 'guest')
+      await kmd.create('host', '')
+      assert.deepEqual(await kmd.walletNames(), ['host'])
+      for (let round = 0; round < 5; round++) {
+        copyFileSync(file, kmd.walletPath('a copy.db'))
+        assert.deepEqual(await kmd.walletNames(), ['guest', 'host'])
+        const handle = await kmd.unlock(id, 'pw')
+        assert.deepEqual(await kmd.keys(handle), [address])
+        renameSync(kmd.walletPath('a copy.db'), kmd.walletPath('zzz.db'))
+        assert.deepEqual(await kmd.walletNames(), ['host', 'guest'])
+        await kmd.unlock(id, 'pw')
+        rmSync(kmd.walletPath('zzz.db'))
+        assert.deepEqual(await kmd.walletNames(), ['host'])
+        assert.equal((await kmd.tryUnlock(id, 'pw')).json.message, 'wallet not found')
+      }
+    })
+
+    it('a name that another program changed in the file shows, too', async (t) => {
+      const kmd = await start(t)
+      const { file, handle } = await walletWithKey(kmd, 'before')
+      assert.deepEqual(await kmd.walletNames(), ['before'])
+      const database = new DatabaseSync(file)
+      database.prepare('UPDATE metadata SET wallet_name = ?').run(Buffer.from('after'))
+      database.close()
+      assert.deepEqual(await kmd.walletNames(), ['after'])
+      const info = await kmd.ok('POST', '/v1/wallet/info', { wallet_handle_token: handle })
+      assert.equal(info.wallet_handle.wallet.name, 'after')
+    })
+
+    it('two files with one id are listed, but neither is opened', async (t) => {
+      const kmd = await start(t)
+      const { id, file } = await walletWithKey(kmd, 'twin')
+      copyFileSync(file, kmd.walletPath('copy.db'))
+      assert.deepEqual(await kmd.walletNames(), ['twin', 'twin'])
+      const message = 'multiple wallets with the same ID exist. cannot continue'
+      const unlock = await kmd.tryUnlock(id, 'pw')
+      assert.deepEqual([unlock.status, unlock.json.message], [400, message])
+      const body = { wallet_id: id, wallet_password: 'pw', wallet_name: 'x' }
+      const rename = await kmd.call('POST', '/v1/wallet/rename', body)
+      assert.deepEqual([rename.status, rename.json.message], [400, message])
+      rmSync(kmd.walletPath('copy.db'))
+      await kmd.unlock(id, 'pw')
+    })
+
+    it('what is no wallet is passed over', async (t) => {
+      const kmd = await start(t)
+      const { id, file } = await walletWithKey(kmd, 'w')
+      writeFileSync(kmd.walletPath('empty.db'), '')
+      writeFileSync(kmd.walletPath('garbage.db'), 'garbage'.repeat(2_000))
+      writeFileSync(kmd.walletPath('short.db'), 'SQLite format 3\0')
+      mkdirSync(kmd.walletPath('directory.db'))
+      copyFileSync(file, kmd.walletPath('other.sqlite'))
+      copyFileSync(file, kmd.walletPath('w.db.bak'))
+      const foreign = new DatabaseSync(kmd.walletPath('foreign.db'))
+      foreign.exec('CREATE TABLE notes (text TEXT)')
+      foreign.close()
+      for (const [name, change] of [
+        ['driver.db', "driver_name = 'ledger'"],
+        ['version.db', 'driver_version = 2'],
+      ] as const) {
+        copyFileSync(file, kmd.walletPath(name))
+        const database = new DatabaseSync(kmd.walletPath(name))
+        database.exec(`UPDATE metadata SET ${change}`)
+        database.close()
+      }
+      assert.deepEqual(await kmd.walletNames(), ['w'])
+      await kmd.unlock(id, 'pw')
+      assert.equal(await kmd.stop(), 0)
+      const again = await start(t, { dataDir: kmd.dataDir })
+      assert.deepEqual(await again.walletNames(), ['w'])
+      assert.equal(existsSync(kmd.walletPath('empty.db')), true)
+    })
+
+    it('that is gone is 500 with the words of the system; back again, everything works', async (t) => {
+      const kmd = await start(t)
+      const { id, handle, address } = await walletWithKey(kmd, 'w')
+      renameSync(kmd.walletPath(), kmd.path('moved'))
+      const message = `open ${kmd.walletPath()}: no such file or directory`
+      const list = await kmd.call('GET', '/v1/wallets')
+      assert.deepEqual([list.status, list.json.message], [500, message])
+      const create = { wallet_name: 'x', wallet_driver_name: 'sqlite' }
+      for (const answer of [await kmd.call('POST', '/v1/wallet', create), await kmd.tryUnlock(id, 'pw')]) {
+        assert.deepEqual([answer.status, answer.json.message], [400, message])
+      }
+      assert.equal(existsSync(kmd.walletPath()), false)
+      mkdirSync(kmd.walletPath(), { mode: 0o700 })
+      assert.deepEqual(await kmd.wallets(), [])
+      await kmd.create('new', '')
+      assert.deepEqual(await kmd.walletNames(), ['new'])
+      rmSync(kmd.walletPath(), { recursive: true })
+      const removed = await kmd.call('GET', '/v1/wallets')
+      assert.deepEqual([removed.status, removed.json.message], [500, message])
+      renameSync(kmd.path('moved'), kmd.walletPath())
+      assert.deepEqual(await kmd.walletNames(), ['w'])
+      assert.deepEqual(await kmd.keys(handle), [address])
+      await kmd.unlock(id, 'pw')
+    })
+  })
+})
+
+/** Has another process hold the database; what is returned makes it let go. */
+async function hold(t: TestContext, path: string): Promise<() => Promise<void>> {
+  const script = fileURLToPath(new URL('./holdDatabase.js', import.meta.url))
+  const child = spawn(process.execPath, [script, path], { stdio: ['pipe', 'pipe', 'inherit'] })
+  atEnd(t, () => child.kill('SIGKILL'))
+  const ended = once(child, 'close')
+  await once(child.stdout, 'data')
+  return async () => {
+    child.stdin.end()
+    await ended
+  }
+}

@@ -1,0 +1,176 @@
+/** What guessing costs: a wait that grows with every wrong password, for the wallet that is guessed at and no other. */
+import assert from 'node:assert/strict'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import { type Answer, type Kmd, sleep, start, timed, until } from './support.js'
+
+const wrongPassword = 'error decrypting. wrong password?'
+/** Waits are a quarter of a second and its doubles; whatever is not waited for is far quicker than the first. */
+const atOnceMs = 200
+const timerSlackMs = 20
+
+async function guess(kmd: Kmd, id: string): Promise<number> {
+  const { result, elapsedMs } = await timed(kmd.tryUnlock(id, 'guess'))
+  assert.equal(result.status, 401)
+  assert.equal(result.json.message, wrongPassword)
+  return elapsedMs
+}
+
+/** That it is done without a wait. A busy machine may need a few tries to show it; a wait would be there each time. */
+async function assertAtOnce(work: () => Promise<unknown>, what: string): Promise<void> {
+  const tries: number[] = []
+  while (tries.length < 5) {
+    const { elapsedMs } = await timed(work())
+    if (elapsedMs < atOnceMs) return
+    tries.push(Math.round(elapsedMs))
+  }
+  assert.fail(`${what} took ${tries} ms`)
+}
+
+describe('wrong passwords', { concurrency: 2 }, () => {
+  it('guesses at a wallet', { concurrency: true }, async (t) => {
+    // One daemon for all: counts are kept by wallet, and starting others would take the time that is measured here.
+    const kmd = await start(t)
+
+    const doubling = t.test(
+      'the first three are free, then each one doubles the wait; the right one ends it',
+      async () => {
+        const [id, other] = [await kmd.create('guessed', 'pw'), await kmd.create('other', 'pw')]
+        let thirdAt = 0
+        /** How long the slowest of three guesses after the right password took. */
+        const threeGuesses = async () => {
+          await kmd.unlock(id, 'pw')
+          const took = [await guess(kmd, id), await guess(kmd, id)]
+          thirdAt = performance.now()
+          return Math.max(...took, await guess(kmd, id))
+        }
+        let tries = 0
+        while ((await threeGuesses()) >= atOnceMs) assert.ok(++tries < 3, 'the first three have to wait')
+        // Waits count from the guess before, so they add up from the third, however late its answer came.
+        for (const leastMs of [250, 750, 1_750]) {
+          await guess(kmd, id)
+          const sinceMs = performance.now() - thirdAt
+          assert.ok(sinceMs > leastMs - timerSlackMs, `${sinceMs} ms after the third, not ${leastMs}`)
+        }
+        const right = kmd.unlock(id, 'pw')
+        // Other wallets are not kept waiting, neither are requests without a password.
+        await assertAtOnce(() => kmd.unlock(other, 'pw'), 'unlocking another wallet')
+        await assertAtOnce(() => kmd.wallets(), 'a listing')
+        await right
+        assert.ok(performance.now() - thirdAt > 3_750 - timerSlackMs, 'the right password does not wait')
+        await assertAtOnce(() => kmd.unlock(id, 'pw'), 'unlocking after the right password')
+        tries = 0
+        while ((await threeGuesses()) >= atOnceMs) assert.ok(++tries < 3, 'the streak was not ended')
+      },
+    )
+
+    const doorwise = t.test('count on an open handle and by every door alike', async () => {
+      const id = await kmd.create('behind doors', 'pw')
+      const handle = await kmd.unlock(id, 'pw')
+      const address = await kmd.generate(handle)
+      const key = { wallet_handle_token: handle, address, wallet_password: 'guess' }
+      const doors: (() => Promise<Answer>)[] = [
+        () => kmd.call('POST', '/v1/key/export', key),
+        () => kmd.call('POST', '/v1/master-key/export', { wallet_handle_token: handle, wallet_password: 'guess' }),
+        () => kmd.call('POST', '/v1/wallet/rename', { wallet_id: id, wallet_password: 'guess', wallet_name: 'x' }),
+        () => kmd.call('DELETE', '/v1/key', key),
+        () => kmd.call('POST', '/latchkey/v1/wallet/password', { wallet_id: id, wallet_password: 'guess' }),
+      ]
+      let thirdAt = 0
+      for (const [index, door] of doors.entries()) {
+        if (index === 2) thirdAt = performance.now()
+        const { status, json } = await door()
+        assert.deepEqual([status, json.message], [400, wrongPassword])
+      }
+      assert.ok(performance.now() - thirdAt > 750 - timerSlackMs, 'the fourth and the fifth did not wait')
+      // What needs no password goes on; what does, waits even with the right one.
+      await assertAtOnce(() => kmd.keys(handle), 'a listing')
+      const right = { ...key, wallet_password: 'pw' }
+      await kmd.ok('POST', '/v1/key/export', right)
+      assert.ok(performance.now() - thirdAt > 1_750 - timerSlackMs, 'the right password does not wait')
+      await assertAtOnce(() => kmd.ok('POST', '/v1/key/export', right), 'an export after the right password')
+    })
+
+    const parallel = t.test('many at once do not get more guesses than one after the other', async () => {
+      const id = await kmd.create('stormed', 'pw')
+      await kmd.wallets()
+      const answers: Answer[] = []
+      for (let i = 0; i < 100; i++) {
+        // Those that wait their turn do so longer than this test; they end with the daemon.
+        kmd.tryUnlock(id, 'guess').then(
+          (answer) => answers.push(answer),
+          () => undefined,
+        )
+      }
+      await until('guesses to be sent away', () => answers.filter(({ status }) => status === 429).length >= 50)
+      await sleep(1_000)
+      // Three for free, those that were let in beside them, and one for each wait that has passed.
+      const looked = answers.filter(({ status }) => status === 401).length
+      assert.ok(looked >= 3 && looked <= 16 + 4, `${looked} guesses were looked at`)
+      for (const { status, headers } of answers) {
+        if (status === 429) assert.ok(Number(headers['retry-after']) >= 1)
+      }
+    })
+
+    await Promise.all([doubling, doorwise, parallel])
+  })
+
+  it('are remembered over a restart, in a file that tells nothing else', async (t) => {
+    const first = await start(t)
+    const id = await first.create('w', 'pw')
+    for (let i = 0; i < 5; i++) await guess(first, id)
+    assert.equal(await first.stop('SIGKILL'), 'SIGKILL')
+    const file = first.path('latchkey_failures.json')
+    assert.equal(statSync(file).mode & 0o077, 0)
+    const kept = JSON.parse(readFileSync(file, 'utf8'))
+    assert.deepEqual(Object.keys(kept), [id])
+    const second = await start(t, { dataDir: first.dataDir })
+    // The next is the sixth, not the first: it is looked at a second after the last one, and counted with them.
+    await guess(second, id)
+    assert.ok(Date.now() - kept[id].lastFailureMs > 950)
+    assert.equal(JSON.parse(readFileSync(file, 'utf8'))[id].streak, 6)
+  })
+
+  it('beyond ten seconds the answer is 429, with the time to wait, at once and for the right one too', async (t) => {
+    const first = await start(t)
+    const [id, other] = [await first.create('w', 'pw'), await first.create('other', 'pw')]
+    const handle = await first.unlock(id, 'pw')
+    assert.equal((await first.call('POST', '/v1/key/export', { wallet_handle_token: handle })).status, 400)
+    await guess(first, id)
+    await first.stop()
+    // Nobody wants to wait until a real streak is that long: the file is made to say so.
+    const file = first.path('latchkey_failures.json')
+    const kept = JSON.parse(readFileSync(file, 'utf8'))
+    assert.equal(kept[id].streak, 1)
+    kept[id] = { ...kept[id], streak: 10, lastFailureMs: Date.now() }
+    writeFileSync(file, JSON.stringify(kept))
+    const second = await start(t, { dataDir: first.dataDir })
+    for (const password of ['guess', 'pw']) {
+      const { result, elapsedMs } = await timed(second.tryUnlock(id, password))
+      assert.equal(result.status, 429)
+      assert.ok(elapsedMs < 5_000, `told after ${elapsedMs} ms`)
+      assert.equal(
+        result.json.message,
+        'too many wrong passwords for this wallet; wait as Retry-After says, then try the right one',
+      )
+      const seconds = Number(result.headers['retry-after'])
+      assert.ok(seconds > 25 && seconds <= 32, `Retry-After: ${result.headers['retry-after']}`)
+    }
+    assert.equal(JSON.parse(readFileSync(file, 'utf8'))[id].streak, 10, 'what was not looked at is not counted')
+    await assertAtOnce(() => second.unlock(other, 'pw'), 'unlocking another wallet')
+  })
+
+  it('a file of counts that is damaged keeps nobody from his keys', async (t) => {
+    const first = await start(t)
+    const id = await first.create('w', 'pw')
+    await first.stop()
+    writeFileSync(first.path('latchkey_failures.json'), '{"x":')
+    const second = await start(t, { dataDir: first.dataDir })
+    await assertAtOnce(() => second.unlock(id, 'pw'), 'unlocking')
+    await second.stop()
+    const entries = { [id]: { streak: '9', level: 1, lastFailureMs: -1 }, x: { streak: 1e9 } }
+    writeFileSync(first.path('latchkey_failures.json'), JSON.stringify(entries))
+    const third = await start(t, { dataDir: first.dataDir })
+    await assertAtOnce(() => third.unlock(id, 'pw'), 'unlocking')
+  })
+})
