@@ -25,6 +25,11 @@ export type Request = {
 /** Header names and values in turn. */
 export type Response = { status: number; headers: string[]; body: string }
 
+type Output = Wire.MembersOf<readonly Wire.Member[]>
+
+/** One request on its way through an operation. */
+type Call = { operation: Operation; cors: string[]; startedAt: number; body: Buffer }
+
 export type AppOptions = {
   services: Omit<Services, 'description' | 'metrics'>
   wire: Wire.Wire
@@ -58,7 +63,8 @@ export class App {
     }
   }
 
-  async handle(request: Request): Promise<Response> {
+  /** Most requests are answered at once; only one that has to wait costs a promise. */
+  handle(request: Request): Response | Promise<Response> {
     const { hosts, wire } = this.#options
     if (!Doors.isHostAllowed(request.header('host'), hosts, request.localAddress)) {
       return this.#failure(new KmdError('forbiddenHost'), [])
@@ -76,35 +82,44 @@ export class App {
     return this.#plain(request, path) ?? this.#unmatched(path)
   }
 
-  async #run(operation: Operation, request: Request): Promise<Response> {
-    const startedAt = performance.now()
-    const cors = this.#cors(request)
-    let body = empty
-    let response: Response
+  #run(operation: Operation, request: Request): Response | Promise<Response> {
+    const call: Call = { operation, cors: this.#cors(request), startedAt: performance.now(), body: empty }
     try {
-      if (operation.method !== 'GET') {
-        const sent = request.body()
-        body = sent instanceof Promise ? await sent : sent
-      }
-      const input = operation.method === 'GET' ? {} : JsonBody.read(body, operation.request, this.#options.wire)
-      const pending = operation.run(this.#services, input)
-      const output = pending instanceof Promise ? await pending : pending
-      response = {
-        status: 200,
-        headers: ['Content-Type', 'application/json', ...cors],
-        body: this.#write(operation, output),
-      }
+      const body = operation.method === 'GET' ? empty : request.body()
+      if (!(body instanceof Promise)) return this.#perform(call, body)
+      return body.then((arrived) => this.#perform(call, arrived)).catch((error: unknown) => this.#fail(call, error))
     } catch (error) {
-      response = this.#failure(this.#explain(operation, error), cors, operation)
-    } finally {
-      // Passwords, handles and keys came in it.
-      body.fill(0)
+      return this.#fail(call, error)
     }
-    this.#options.metrics.observe(operation.id, response.status, (performance.now() - startedAt) / 1000)
+  }
+
+  #perform(call: Call, body: Buffer): Response | Promise<Response> {
+    const { operation } = call
+    call.body = body
+    const input = operation.method === 'GET' ? {} : JsonBody.read(body, operation.request, this.#options.wire)
+    const output = operation.run(this.#services, input)
+    if (!(output instanceof Promise)) return this.#succeed(call, output)
+    return output.then((waited) => this.#succeed(call, waited)).catch((error: unknown) => this.#fail(call, error))
+  }
+
+  #succeed(call: Call, output: Output): Response {
+    const body = this.#write(call.operation, output)
+    return this.#finish(call, { status: 200, headers: ['Content-Type', 'application/json', ...call.cors], body })
+  }
+
+  #fail(call: Call, error: unknown): Response {
+    return this.#finish(call, this.#failure(this.#explain(call.operation, error), call.cors, call.operation))
+  }
+
+  #finish(call: Call, response: Response): Response {
+    // Passwords, handles and keys came in it.
+    call.body.fill(0)
+    const seconds = (performance.now() - call.startedAt) / 1000
+    this.#options.metrics.observe(call.operation.id, response.status, seconds)
     return response
   }
 
-  #write(operation: Operation, output: Wire.MembersOf<readonly Wire.Member[]>): string {
+  #write(operation: Operation, output: Output): string {
     if (!Object.isFrozen(output)) return Wire.write(this.#options.wire, operation.response, output)
     let written = this.#written.get(output)
     if (written === undefined) {

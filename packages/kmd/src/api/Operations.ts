@@ -16,15 +16,16 @@ export const operations: readonly Operation[] = [
   ...extraOperations,
 ]
 
-const byRoute = new Map(operations.map((operation) => [`${operation.method} ${operation.path}`, operation]))
-const byPath = new Map<string, string[]>()
-for (const { method, path } of operations) byPath.set(path, [...(byPath.get(path) ?? []), method])
+const byPath = new Map<string, Operation[]>()
+for (const operation of operations) {
+  byPath.set(operation.path, [...(byPath.get(operation.path) ?? []), operation])
+}
 
 export function find(method: string, path: string): Operation | undefined {
-  return byRoute.get(`${method} ${path}`)
+  return byPath.get(path)?.find((operation) => operation.method === method)
 }
 
 /** The methods a path is served with; none for a path that is not served. */
 export function methods(path: string): readonly string[] {
-  return byPath.get(path) ?? []
+  return (byPath.get(path) ?? []).map(({ method }) => method)
 }

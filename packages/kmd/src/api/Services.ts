@@ -31,8 +31,8 @@ export function withPassword<T>(
   password: Uint8Array,
   work: () => T,
 ): T | Promise<T> {
-  const key = wallet.id.toString('latin1')
   const { throttle } = services
+  const { key } = wallet
   const check = (): void => {
     if (!wallet.isPassword(password)) throw new KmdError('wrongPassword')
   }

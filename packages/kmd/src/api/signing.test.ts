@@ -195,13 +195,15 @@ test('a program of another address than that of the partial is refused', async (
   fails(await signProgram({ address, partial_multisig: partial() }), elsewhere)
 })
 
-test('a multisig of three hundred members is stored and given back', async (t) => {
-  const { app, post } = await start(t)
+test('a multisig of three hundred members is stored and given back, but cannot sign', async (t) => {
+  const { app, post, sign } = await start(t)
   const publicKeys = Array.from({ length: 300 }, (_, i) => (i === 7 ? mine.publicKey : new Uint8Array(32).fill(i + 1)))
   const big = { multisig_version: 1, threshold: 255, pks: publicKeys.map(base64) }
   const { address } = (await post('/v1/multisig/import', big)).json
   assert.equal(Address.encode(Multisig.address({ version: 1, threshold: 255, publicKeys })), address)
   assert.deepEqual((await post('/v1/multisig/export', { address })).json, big)
+  const transaction = base64(payment(Address.decode(address as string)))
+  fails(await sign({ transaction }), 'a multisig of more than 255 members cannot sign')
   assert.deepEqual(app.failures, [])
 })
 

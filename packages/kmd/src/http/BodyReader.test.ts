@@ -137,3 +137,11 @@ test('damaged and random streams are read or refused, and nothing else', () => {
     { numRuns: fuzzRuns(10_000) },
   )
 })
+
+test('a long trailer reads the same whether its end comes with it or later', () => {
+  const trailer = `X: ${'t'.repeat(300)}`
+  const whole = `0\r\n${trailer}\r\n\r\n`
+  assert.equal(chunked(whole).body, '')
+  const { body } = feed(new ChunkedReader(1000), [Buffer.from(whole.slice(0, -4)), Buffer.from(whole.slice(-4))])
+  assert.equal(body, '')
+})

@@ -9,7 +9,7 @@ import type { Limits } from './Server.js'
 export type ConnectionOptions = {
   socket: Socket
   limits: Limits
-  handle: (request: Request) => Promise<Response>
+  handle: (request: Request) => Response | Promise<Response>
   /** Asked before every answer: whether the connection should end after it. */
   isStopping: () => boolean
 }
@@ -37,6 +37,8 @@ export class Connection {
   readonly #socket: Socket
   #phase: Phase = 'idle'
   #input: Buffer = nothing
+  #lastHead: RequestHead.RequestHead | undefined
+  #lastHeadText = ''
   #body: { reader: BodyReader; resolve: (body: Buffer) => void; reject: (error: unknown) => void } | undefined
   #deadline: number
   #peerEnded = false
@@ -107,49 +109,70 @@ export class Connection {
     }
     const text = this.#input.toString('latin1', 0, end)
     this.#input = this.#input.subarray(end + 4)
+    let head: RequestHead.RequestHead
     try {
-      void this.#serve(RequestHead.parse(text))
+      head = this.#parseHead(text)
     } catch (error) {
       this.#refuse(400, `this is not an HTTP request that can be served: ${(error as Error).message}`)
+      return
     }
+    this.#serve(head)
   }
 
-  async #serve(head: RequestHead.RequestHead): Promise<void> {
+  /** Programs mostly send the same head again and again over one connection. */
+  #parseHead(text: string): RequestHead.RequestHead {
+    if (this.#lastHead === undefined || text !== this.#lastHeadText) {
+      this.#lastHead = RequestHead.parse(text)
+      this.#lastHeadText = text
+    }
+    return this.#lastHead
+  }
+
+  #serve(head: RequestHead.RequestHead): void {
     this.#phase = 'handling'
     let reader: BodyReader | undefined
+    let isWhole = false
     const request: Request = {
       method: head.method,
       target: head.target,
       header: (name) => head.headers.get(name),
       localAddress: () => this.#socket.localAddress,
       body: () => {
+        const whole = this.#wholeBody(head)
+        isWhole = whole !== undefined
+        if (whole !== undefined) return whole
         reader = this.#startBody(head)
-        return reader === undefined ? nothing : this.#takeBody(reader)
+        return this.#takeBody(reader)
       },
     }
-    let response: Response
-    try {
-      response = await this.#options.handle(request)
-    } catch {
-      // The peer is gone, or what it sent makes no sense any more.
-      this.#socket.destroy()
-      return
+    const answer = (response: Response): void => {
+      if (this.#socket.destroyed) return
+      this.#answer(response, head, isWhole || (reader === undefined ? this.#skipBody(head) : reader.done))
     }
-    if (this.#socket.destroyed) return
-    const isRead = reader === undefined ? this.#skipBody(head) : reader.done
-    this.#answer(response, head, isRead)
+    const response = this.#options.handle(request)
+    if (!(response instanceof Promise)) answer(response)
+    // What is thrown here was not meant for the peer, and it must not wait for ever.
+    else response.then(answer).catch(() => this.#socket.destroy())
   }
 
-  /** None where the request has no body; too large a one is refused before it is sent. */
-  #startBody({ body, expectsContinue }: RequestHead.RequestHead): BodyReader | undefined {
-    if (body.type === 'none' || (body.type === 'length' && body.bytes === 0)) return undefined
+  /** A body that is here already, which is nearly always so, or none at all. */
+  #wholeBody({ body }: RequestHead.RequestHead): Buffer | undefined {
+    if (body.type === 'none') return nothing
     const { bodyBytes } = this.#options.limits
-    const reader = body.type === 'chunked' ? new ChunkedReader(bodyBytes) : ofLength(body.bytes, bodyBytes)
+    if (body.type === 'chunked' || body.bytes > this.#input.length || body.bytes > bodyBytes) return undefined
+    const whole = this.#input.subarray(0, body.bytes)
+    this.#input = this.#input.subarray(body.bytes)
+    return whole
+  }
+
+  /** Too large a body is refused before it is sent. */
+  #startBody({ body, expectsContinue }: RequestHead.RequestHead): BodyReader {
+    const { bodyBytes } = this.#options.limits
+    const reader = body.type === 'length' ? ofLength(body.bytes, bodyBytes) : new ChunkedReader(bodyBytes)
     if (expectsContinue) this.#socket.write('HTTP/1.1 100 Continue\r\n\r\n', 'latin1')
     return reader
   }
 
-  /** At once where all of it is here already, which is nearly always. */
   #takeBody(reader: BodyReader): Buffer | Promise<Buffer> {
     this.#push(reader)
     if (reader.done) return reader.take()

@@ -120,3 +120,9 @@ test('only the very token matches, and only the latest', () => {
   assert.equal(check.matches(token), false)
   assert.equal(check.matches('b'.repeat(70)), true)
 })
+
+test('what follows the brackets of a number is not passed over', () => {
+  for (const host of ['[::1].evil.example', '[::1]evil.example:80', 'evil.example[::1]']) {
+    assert.equal(isHostAllowed(host, new Set(), undefined), false, host)
+  }
+})

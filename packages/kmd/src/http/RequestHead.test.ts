@@ -131,3 +131,7 @@ test('waiting for 100 Continue is a matter of HTTP/1.1 only', () => {
   assert.equal(post('Expect: other').expectsContinue, false)
   assert.equal(head('POST / HTTP/1.0', 'Expect: 100-continue').expectsContinue, false)
 })
+
+test('HTTP/1.0 knows no chunks, and a body in them is refused', () => {
+  refuses(/HTTP\/1\.0/, () => head('POST / HTTP/1.0', 'Transfer-Encoding: chunked'))
+})

@@ -136,3 +136,12 @@ test('members may come in any order, and bytes after the value do not matter', (
   const stored = Buffer.concat([writer.bytes(), Buffer.from('trailing')])
   assert.deepEqual(Blob.open('secret_key', stored, key, copy), secret)
 })
+
+test('nothing of the plaintext is left when the use of it is over', () => {
+  let kept = new Uint8Array()
+  Blob.open('master_key', Blob.seal('master_key', secret, key), key, (plaintext) => {
+    assert.deepEqual(copy(plaintext), secret)
+    kept = plaintext as Uint8Array<ArrayBuffer>
+  })
+  assert.deepEqual(copy(kept), Buffer.alloc(secret.length))
+})

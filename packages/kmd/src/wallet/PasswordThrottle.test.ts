@@ -199,6 +199,7 @@ const damaged = [
   'null',
   '[]',
   '{"w":5}',
+  '{"w":null}',
   '{"w":{"streak":"9","level":9,"lastFailureMs":9}}',
   '{"w":{"streak":-1,"level":9,"lastFailureMs":9}}',
   '{"w":{}}',
@@ -226,4 +227,24 @@ test('a clock that is set back locks a wallet for no longer than its wait, in th
   clock.now -= 86_400_000
   await guess(again())
   assert.deepEqual(slept, [500, 1000])
+})
+
+test('counts that cannot be kept go on in memory, and somebody is told', async (t) => {
+  const failures: unknown[] = []
+  const throttle = new PasswordThrottle({
+    file: join(temporaryDirectory(t), 'gone', 'failures.json'),
+    onSaveFailure: (error) => failures.push(error),
+  })
+  assert.equal(await guess(throttle), 'wrongPassword')
+  assert.equal(await throttle.attempt('w', () => 'right'), 'right')
+  assert.equal(failures.length, 2)
+})
+
+test('closing sends away whoever waits, and only them', async () => {
+  const throttle = new PasswordThrottle()
+  await guesses(throttle, 4)
+  const waiting = guess(throttle)
+  throttle.close()
+  assert.equal(await waiting, 'stopping')
+  assert.equal(await throttle.attempt('other', () => 'right'), 'right')
 })

@@ -3,8 +3,9 @@ import { test } from 'node:test'
 import { Ed25519 } from '@latchkey/algorand'
 import { RecentKeys } from './RecentKeys.js'
 
-const pair = (number: number): Ed25519.KeyPair => Ed25519.keyPairFromSeed(new Uint8Array(32).fill(number))
-const pairs = Array.from({ length: 12 }, (_, i) => pair(i + 1))
+const pair = (number: number): Ed25519.KeyPair =>
+  Ed25519.keyPairFromSeed(new Uint8Array(32).fill(number & 0xff).fill(number >> 8, 1))
+const pairs = Array.from({ length: 260 }, (_, i) => pair(i))
 const holds = (keys: RecentKeys, { publicKey, secretKey }: Ed25519.KeyPair, revision: number): boolean => {
   const found = keys.get(publicKey, revision)
   if (found !== undefined) assert.deepEqual(Buffer.from(found), Buffer.from(secretKey))
@@ -40,12 +41,12 @@ test('nothing is kept while the revision is not certain', () => {
   keys.free()
 })
 
-test('the last eight are kept', () => {
+test('the last 256 are kept', () => {
   const keys = new RecentKeys()
   for (const { secretKey } of pairs) keys.set(secretKey, 1)
   assert.deepEqual(
     pairs.map((one) => holds(keys, one, 1)),
-    [...new Array(4).fill(false), ...new Array(8).fill(true)],
+    [...new Array(4).fill(false), ...new Array(256).fill(true)],
   )
   keys.free()
 })

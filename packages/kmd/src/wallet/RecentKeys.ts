@@ -6,12 +6,14 @@
 import { Ed25519 } from '@latchkey/algorand'
 import * as Secret from './Secret.js'
 
-const slots = 8
+/** A segment and its guard pages are the least that can be allocated, so most handles have one. */
+const keysPerSegment = 32
+const mostSegments = 8
 
 export class RecentKeys {
-  #memory: Buffer | undefined
-  #keys: Buffer[] = []
-  #next = 0
+  readonly #segments: Buffer[] = []
+  /** Oldest first: a Map remembers insertion. By the address, one character a byte. */
+  readonly #keys = new Map<string, Buffer>()
   #revision: number | undefined
 
   /** `revision` is that of the wallet file now. */
@@ -20,30 +22,45 @@ export class RecentKeys {
       this.#forget()
       return undefined
     }
-    return this.#keys.find((key) => key.compare(address, 0, 32, 32, 64) === 0)
+    return this.#keys.get(nameOf(address))
   }
 
   set(secretKey: Uint8Array, revision: number | undefined): void {
     if (revision === undefined) return
-    this.#memory ??= Secret.allocate(slots * Ed25519.secretKeyLength)
     this.#revision = revision
-    const start = this.#next * Ed25519.secretKeyLength
-    const slot = this.#memory.subarray(start, start + Ed25519.secretKeyLength)
+    const slot = this.#freeSlot()
     slot.set(secretKey)
-    this.#keys[this.#next] = slot
-    this.#next = (this.#next + 1) % slots
+    this.#keys.set(nameOf(secretKey.subarray(Ed25519.seedLength)), slot)
   }
 
   free(): void {
     this.#forget()
-    if (this.#memory !== undefined) Secret.free(this.#memory)
-    this.#memory = undefined
+    for (const segment of this.#segments.splice(0)) Secret.free(segment)
+  }
+
+  /** The next one that was never used, or else that of the oldest key. */
+  #freeSlot(): Buffer {
+    const used = this.#keys.size
+    const [oldest] = this.#keys
+    if (used === keysPerSegment * mostSegments && oldest !== undefined) {
+      this.#keys.delete(oldest[0])
+      return oldest[1]
+    }
+    const length = Ed25519.secretKeyLength
+    const segmentIndex = Math.floor(used / keysPerSegment)
+    const segment = this.#segments[segmentIndex] ?? Secret.allocate(keysPerSegment * length)
+    this.#segments[segmentIndex] = segment
+    const start = (used % keysPerSegment) * length
+    return segment.subarray(start, start + length)
   }
 
   #forget(): void {
-    if (this.#keys.length > 0 && this.#memory !== undefined) Secret.wipe(this.#memory)
-    this.#keys = []
-    this.#next = 0
+    if (this.#keys.size > 0) Secret.wipe(...this.#segments)
+    this.#keys.clear()
     this.#revision = undefined
   }
+}
+
+function nameOf(address: Uint8Array): string {
+  return Buffer.from(address.buffer, address.byteOffset, address.byteLength).toString('latin1')
 }

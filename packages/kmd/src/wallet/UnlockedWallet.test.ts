@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { utimesSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { Address, Ed25519, KeyDerivation, Msgpack, Multisig } from '@latchkey/algorand'
 import { type Code, KmdError } from '../Errors.js'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
@@ -114,17 +115,20 @@ for (const [what, encoded, code] of stored) {
   })
 }
 
-test('a recent key is not read again while the file stays the same, and not used once it has changed', (t) => {
+test('a recent key is not read again while the file stays the same, and not used once it has changed', async (t) => {
   const { wallet, path } = start(t)
   const address = wallet.generateKey()
   const then = new Date(Date.now() - 3_600_000)
   utimesSync(path, then, then)
+  await setImmediate()
   wallet.sign(address, Buffer.alloc(1))
   // Damaged without a trace in size and time: only a key that is remembered signs now.
   sql(path, 'UPDATE keys SET secret_key_encrypted = zeroblob(length(secret_key_encrypted))')
   utimesSync(path, then, then)
+  await setImmediate()
   wallet.sign(address, Buffer.alloc(1))
   age(path, 1800)
+  await setImmediate()
   fails('damagedBlob', () => wallet.sign(address, Buffer.alloc(1)))
 })
 

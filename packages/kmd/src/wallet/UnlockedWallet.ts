@@ -2,12 +2,13 @@
  * A wallet whose password was given: its secrets, in protected memory until `lock`, and what can be done with them.
  * Every method is one complete operation on the wallet's file, done when it returns.
  */
-import { hash, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import { Address, Ed25519, KeyDerivation, Msgpack, Multisig } from '@latchkey/algorand'
 import { KmdError } from '../Errors.js'
 import * as Blob from './Blob.js'
 import { RecentKeys } from './RecentKeys.js'
 import * as Secret from './Secret.js'
+import { sodium } from './sodium.js'
 import type { WalletFile } from './WalletFile.js'
 import type { WalletFiles } from './WalletFiles.js'
 
@@ -15,6 +16,8 @@ export type Secrets = { masterKey: Uint8Array; masterDerivationKey: Uint8Array; 
 
 export class UnlockedWallet {
   readonly id: Buffer
+  /** The id as a JavaScript string, one character a byte. */
+  readonly key: string
   readonly path: string
   readonly #files: WalletFiles
   /** Master key, master derivation key, salt, hash of salt and password: 32 bytes each. */
@@ -30,6 +33,7 @@ export class UnlockedWallet {
 
   constructor(options: { id: Buffer; path: string; files: WalletFiles; secrets: Secrets }) {
     this.id = options.id
+    this.key = options.id.toString('latin1')
     this.path = options.path
     this.#files = options.files
     this.#masterKey.set(options.secrets.masterKey)
@@ -187,12 +191,10 @@ const maxKeyIndex = 2n ** 63n - 1n
 /** Two bytes of msgpack header before the 64 of the key. */
 const encodedKeyLength = 66
 
+/** Quick on purpose: it guards a comparison in memory, not a file. BLAKE2b, keyed with the salt. */
 function hashPassword(salt: Uint8Array, password: Uint8Array): Buffer {
-  const salted = Buffer.alloc(salt.length + password.length)
-  salted.set(salt)
-  salted.set(password, salt.length)
-  const hashed = hash('sha512-256', salted, 'buffer')
-  salted.fill(0)
+  const hashed = Buffer.allocUnsafe(32)
+  sodium.crypto_generichash(hashed, password, salt)
   return hashed
 }
 

@@ -191,3 +191,12 @@ test('one that was never read and is held is waited for', async (t) => {
   setTimeout(release, 200)
   assert.deepEqual(await listed, ['a.db'])
 })
+
+test('one that is held for longer is left out after five seconds, and nobody waits for ever', async (t) => {
+  const { index, at } = start(t)
+  createFile(at('a.db'), { id: 'a', name: 'a' })
+  createFile(at('b.db'), { id: 'b', name: 'b' })
+  const release = hold(at('a.db'))
+  t.after(release)
+  assert.deepEqual(await files(index), ['b.db'])
+})

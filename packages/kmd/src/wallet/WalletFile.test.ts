@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { copyFileSync, renameSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { setImmediate } from 'node:timers/promises'
 import { type Code, KmdError } from '../Errors.js'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
 import { age, createFile, hold, sql } from '../testing/WalletFixture.test.helper.js'
@@ -136,30 +137,54 @@ test('preimages are kept like keys', (t) => {
   assert.equal(file.preimage(address(9)), undefined)
 })
 
-test('a file that was replaced, or is gone, is not current', (t) => {
+test('a file that was replaced, or is gone, is not current', async (t) => {
   const { file, path } = openFile(t)
   assert.equal(file.isCurrent(), true)
   copyFileSync(path, `${path}.copy`)
   renameSync(`${path}.copy`, path)
+  assert.equal(file.isCurrent(), true, 'it is looked at once in a turn')
+  await setImmediate()
   assert.equal(file.isCurrent(), false)
   unlinkSync(path)
   assert.equal(file.isCurrent(), false)
   fails('database', () => new WalletFile(path))
 })
 
-test('a revision stays the same as long as the content does, and is uncertain right after a change', (t) => {
+test('a revision stays the same as long as the content does, and is uncertain right after a change', async (t) => {
   const { file, path } = openFile(t)
   file.isCurrent()
   assert.equal(file.revision(), undefined)
   age(path, 3600)
+  await setImmediate()
   file.isCurrent()
   const first = file.revision()
   assert.notEqual(first, undefined)
+  await setImmediate()
   file.isCurrent()
   assert.equal(file.revision(), first)
   age(path, 1800)
+  await setImmediate()
   file.isCurrent()
   assert.notEqual(file.revision(), first)
+})
+
+test('a change of our own is seen within the turn', (t) => {
+  const { file, path } = openFile(t)
+  age(path, 3600)
+  file.isCurrent()
+  const before = file.revision()
+  file.rename(Buffer.from('another'))
+  file.isCurrent()
+  assert.notEqual(file.revision(), before)
+})
+
+test('a file that is opened anew never has a revision of before', (t) => {
+  const { file, path } = openFile(t)
+  age(path, 3600)
+  file.isCurrent()
+  const again = new WalletFile(path)
+  t.after(() => again.close())
+  assert.notEqual(again.revision(), file.revision())
 })
 
 test('a database that another program holds is a matter of waiting; one that is none is an error', async (t) => {

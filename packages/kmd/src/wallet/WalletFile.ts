@@ -51,6 +51,7 @@ export class WalletFile {
   #modifiedMs: number
   #size: number
   #revision = ++lastRevision
+  #isLookedAt = false
 
   /** Opens an existing database. It is opened by its inode: `isCurrent` tells when the path came to mean another. */
   constructor(path: string) {
@@ -89,14 +90,26 @@ export class WalletFile {
     }
   }
 
-  /** Whether the path still leads to the file that is open here. Takes note of when it was changed, for `revision`. */
+  /**
+   * Whether the path still leads to the file that is open here. Takes note of when it was changed, for `revision`.
+   *
+   * It is looked at once for all requests of a turn of the event loop: they had all arrived before the look, so none of
+   * them can know of a later change.
+   */
   isCurrent(): boolean {
+    if (this.#isLookedAt) return true
     const status = statSync(this.path, { throwIfNoEntry: false })
     if (status === undefined || status.ino !== this.#inode || status.dev !== this.#device) return false
     if (status.mtimeMs !== this.#modifiedMs || status.size !== this.#size) this.#revision = ++lastRevision
     this.#modifiedMs = status.mtimeMs
     this.#size = status.size
+    this.#isLookedAt = true
+    setImmediate(() => this.#lookAgain())
     return true
+  }
+
+  #lookAgain(): void {
+    this.#isLookedAt = false
   }
 
   /**
@@ -141,12 +154,12 @@ export class WalletFile {
   }
 
   rename(name: Uint8Array): void {
-    this.#statement('UPDATE metadata SET wallet_name = ?').run(name)
+    this.#write('UPDATE metadata SET wallet_name = ?', name)
   }
 
   /** Replaces the wrapped master key, which is all that depends on the password, in one write. */
   rewrap(masterKey: Uint8Array): void {
-    this.#statement('UPDATE metadata SET mep_encrypted = ?').run(masterKey)
+    this.#write('UPDATE metadata SET mep_encrypted = ?', masterKey)
   }
 
   /** In the order of the bytes: the reference answers from the primary key's index. */
@@ -166,15 +179,12 @@ export class WalletFile {
 
   insertKey(address: Uint8Array, secretKey: Uint8Array): void {
     refuseExisting(() =>
-      this.#statement('INSERT INTO keys (address, secret_key_encrypted, key_idx) VALUES (?, ?, NULL)').run(
-        address,
-        secretKey,
-      ),
+      this.#write('INSERT INTO keys (address, secret_key_encrypted, key_idx) VALUES (?, ?, NULL)', address, secretKey),
     )
   }
 
   deleteKey(address: Uint8Array): void {
-    this.#statement('DELETE FROM keys WHERE address = ?').run(address)
+    this.#write('DELETE FROM keys WHERE address = ?', address)
   }
 
   /**
@@ -208,7 +218,8 @@ export class WalletFile {
 
   insertPreimage(address: Uint8Array, preimage: Preimage): void {
     refuseExisting(() =>
-      this.#statement('INSERT INTO msig_addrs (address, version, threshold, pks) VALUES (?, ?, ?, ?)').run(
+      this.#write(
+        'INSERT INTO msig_addrs (address, version, threshold, pks) VALUES (?, ?, ?, ?)',
         address,
         preimage.version,
         preimage.threshold,
@@ -218,7 +229,7 @@ export class WalletFile {
   }
 
   deletePreimage(address: Uint8Array): void {
-    this.#statement('DELETE FROM msig_addrs WHERE address = ?').run(address)
+    this.#write('DELETE FROM msig_addrs WHERE address = ?', address)
   }
 
   #statement(sql: string): Sqlite.Statement {
@@ -240,7 +251,14 @@ export class WalletFile {
       .map((row: { address: unknown }) => checkAddress(row.address))
   }
 
+  /** One change, in a transaction of its own. What follows in this turn must see it. */
+  #write(sql: string, ...parameters: (Uint8Array | number)[]): void {
+    this.#lookAgain()
+    this.#statement(sql).run(...parameters)
+  }
+
   #exclusively<T>(work: () => T): T {
+    this.#lookAgain()
     this.#database.exec('BEGIN EXCLUSIVE')
     try {
       const result = work()

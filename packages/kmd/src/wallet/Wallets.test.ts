@@ -190,3 +190,21 @@ test('wrong passwords count against the wallet, for whatever it was given', asyn
   await fails('wrongPassword', wallets.remove(await wallets.find(key), Buffer.from('c')))
   assert.equal(throttle.isOpen(key), false)
 })
+
+test('a name that creations and renamings ask for together goes to exactly one wallet', async (t) => {
+  const { wallets } = openWallets(t)
+  const other = await create(wallets, 'other')
+  const asked = [
+    ...Array.from({ length: 6 }, () => create(wallets, 'wanted')),
+    ...Array.from({ length: 3 }, () => rename(wallets, other, 'wanted')),
+  ]
+  const outcomes = await Promise.allSettled(asked)
+  assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1)
+  assert.equal((await names(wallets)).filter((name) => name === 'wanted').length, 1)
+})
+
+test('wallets that were made together can be unlocked together, at once', async (t) => {
+  const { wallets } = openWallets(t)
+  const made = await Promise.all(['a', 'b', 'c'].map((name) => create(wallets, name)))
+  await Promise.all(made.map((info) => unlock(t, wallets, info)))
+})

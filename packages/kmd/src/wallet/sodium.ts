@@ -4,6 +4,7 @@ import { createRequire } from 'node:module'
 type Sodium = {
   crypto_secretbox_easy(box: Uint8Array, message: Uint8Array, nonce: Uint8Array, key: Uint8Array): void
   crypto_secretbox_open_easy(message: Uint8Array, box: Uint8Array, nonce: Uint8Array, key: Uint8Array): boolean
+  crypto_generichash(output: Uint8Array, input: Uint8Array, key: Uint8Array): void
   randombytes_buf(buffer: Uint8Array): void
   sodium_malloc(size: number): Buffer
   sodium_free(buffer: Uint8Array): void
