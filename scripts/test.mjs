@@ -1,6 +1,6 @@
 // `npm test`: sets up, checks style, and runs every test. Arguments narrow it down to files whose path holds one.
 import { spawnSync } from 'node:child_process'
-import { readdirSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { join, relative, sep } from 'node:path'
 import { root, setUp } from './setup.mjs'
 
@@ -11,6 +11,7 @@ if (wanted.length === 0)
 const tests = ['packages', 'test']
   .flatMap((directory) => readdirSync(join(root, directory), { recursive: true }).map((name) => join(directory, name)))
   .filter((path) => path.endsWith('.test.js') && path.includes(`${sep}dist${sep}`) && !path.includes('node_modules'))
+  .filter(hasSource)
   .filter((path) => wanted.length === 0 || wanted.some((part) => path.includes(part)))
   .sort()
 if (tests.length === 0) {
@@ -23,6 +24,12 @@ run([
   '--test-reporter=spec',
   ...tests.map((path) => relative(root, join(root, path))),
 ])
+
+/** A test that was deleted or renamed may still be there compiled. */
+function hasSource(path) {
+  const source = path.replace(/\.js$/, '.ts')
+  return [`${sep}src${sep}`, sep].some((place) => existsSync(join(root, source.replace(`${sep}dist${sep}`, place))))
+}
 
 function run(args) {
   const result = spawnSync(process.execPath, args, { cwd: root, stdio: 'inherit' })

@@ -36,8 +36,9 @@ CREATE TABLE IF NOT EXISTS msig_addrs (
 );`
 
 const uniqueViolation = 1555
-/** Longer than any file system's clock stands still. */
-const clockTickMs = 2_000
+/** How long a file system's clock may stand still: some keep whole seconds or even two, the others follow the kernel's. */
+const coarseTickMs = 2_000
+const fineTickMs = 50
 /** Of all files together, so that a file opened anew never looks like the one before. */
 let lastRevision = 0
 
@@ -112,12 +113,18 @@ export class WalletFile {
     this.#isLookedAt = false
   }
 
+  #noteChange(): void {
+    this.#lookAgain()
+    this.#revision = ++lastRevision
+  }
+
   /**
    * Stays the same for as long as the content does, as of the last `isCurrent`. Undefined while the last change is so
    * recent that another could follow it within the same tick of the file system's clock.
    */
   revision(): number | undefined {
-    return Date.now() - this.#modifiedMs > clockTickMs ? this.#revision : undefined
+    const tickMs = this.#modifiedMs % 1000 === 0 ? coarseTickMs : fineTickMs
+    return Date.now() - this.#modifiedMs > tickMs ? this.#revision : undefined
   }
 
   /** The id never changes while the file is open, so it is read once. */
@@ -253,12 +260,12 @@ export class WalletFile {
 
   /** One change, in a transaction of its own. What follows in this turn must see it. */
   #write(sql: string, ...parameters: (Uint8Array | number)[]): void {
-    this.#lookAgain()
+    this.#noteChange()
     this.#statement(sql).run(...parameters)
   }
 
   #exclusively<T>(work: () => T): T {
-    this.#lookAgain()
+    this.#noteChange()
     this.#database.exec('BEGIN EXCLUSIVE')
     try {
       const result = work()
