@@ -8,22 +8,9 @@ import { descriptionPath } from './api/serviceOperations.js'
 import { KmdError } from './Errors.js'
 import * as Doors from './http/Doors.js'
 import * as JsonBody from './http/JsonBody.js'
+import type { Request, Response } from './http/Message.js'
 import * as Wire from './http/Wire.js'
 import type { Metrics } from './Metrics.js'
-
-export type Request = {
-  method: string
-  /** Path and query, as sent. */
-  target: string
-  header: (lowerCaseName: string) => string | undefined
-  /** The address the connection came in by. */
-  localAddress?: () => string | undefined
-  /** Reads the body. Called once at most, and only for a request that passed every door. */
-  body: () => Buffer | Promise<Buffer>
-}
-
-/** Header names and values in turn. */
-export type Response = { status: number; headers: string[]; body: string }
 
 type Output = Wire.MembersOf<readonly Wire.Member[]>
 

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { Request, Response } from '../App.js'
 import type { KmdError } from '../Errors.js'
-import { type Limits, Server } from './Server.js'
+import type { Limits } from './Limits.js'
+import type { Request, Response } from './Message.js'
+import { Server } from './Server.js'
 
 type Handle = (request: Request) => Promise<Response>
 

@@ -1,10 +1,10 @@
 /** One connection: requests are read and answered one after the other, whatever the peer has sent ahead. */
 import type { Socket } from 'node:net'
-import type { Request, Response } from '../App.js'
 import { KmdError } from '../Errors.js'
 import { type BodyReader, ChunkedReader, ofLength } from './BodyReader.js'
+import type { Limits } from './Limits.js'
+import type { Request, Response } from './Message.js'
 import * as RequestHead from './RequestHead.js'
-import type { Limits } from './Server.js'
 
 export type ConnectionOptions = {
   socket: Socket

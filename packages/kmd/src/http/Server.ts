@@ -4,30 +4,9 @@
  */
 import { type AddressInfo, createServer, type Server as NetServer } from 'node:net'
 import { Connection, type ConnectionOptions } from './Connection.js'
+import { defaultLimits, type Limits } from './Limits.js'
 
 export type ServerOptions = { handle: ConnectionOptions['handle']; limits?: Partial<Limits> | undefined }
-
-/** Everything that comes from outside ends somewhere. */
-export type Limits = {
-  bodyBytes: number
-  headerBytes: number
-  headersMs: number
-  requestMs: number
-  idleMs: number
-  connections: number
-  /** How long requests under way may take after a stop was asked for. */
-  stopMs: number
-}
-
-export const defaultLimits: Limits = {
-  bodyBytes: 1024 * 1024,
-  headerBytes: 16 * 1024,
-  headersMs: 10_000,
-  requestMs: 30_000,
-  idleMs: 75_000,
-  connections: 1024,
-  stopMs: 10_000,
-}
 
 const checkEveryMs = 250
 

@@ -1,0 +1,180 @@
+/** The command `latchkey`: what it prints, what it makes, and how it ends. */
+import assert from 'node:assert/strict'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { fastConfig, kmdCommand } from '../support/daemon.js'
+import { atEnd, until } from './support.js'
+
+const command = join(dirname(kmdCommand), 'latchkey')
+
+type Outcome = { code: number | null; stdout: string; stderr: string }
+
+function run(args: string[], home = '/nonexistent'): Promise<Outcome> {
+  return new Promise((resolve) => {
+    const options = { env: { ...process.env, HOME: home }, timeout: 20_000 }
+    const child = execFile(command, args, options, (_error, stdout, stderr) =>
+      resolve({ code: child.exitCode, stdout, stderr }),
+    )
+  })
+}
+
+function temporaryHome(t: TestContext): { home: string; dataDir: string } {
+  const home = mkdtempSync(join(tmpdir(), 'latchkey-test-'))
+  atEnd(t, () => rmSync(home, { recursive: true, force: true }))
+  return { home, dataDir: join(home, '.latchkey', 'kmd-v0.5') }
+}
+
+/** A daemon in the foreground, on any free port: its settings are there before it. */
+async function runDaemon(t: TestContext, home: string, dataDir: string, args: string[] = []) {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  writeFileSync(join(dataDir, 'kmd_config.json'), JSON.stringify(fastConfig))
+  const child = spawn(command, ['kmd', ...args], { env: { ...process.env, HOME: home } })
+  const exited = once(child, 'close').then(([code]) => code as number | null)
+  atEnd(t, () => child.kill('SIGKILL'))
+  let stdout = ''
+  let stderr = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
+  await until('the first block', () => stdout.endsWith('\n\n') || (args.includes('--json') && stdout.endsWith('\n')))
+  return { child, exited, stdout: () => stdout, stderr: () => stderr }
+}
+
+const sh = (line: string): Promise<string> =>
+  new Promise((resolve, reject) => {
+    execFile('sh', ['-c', line], { timeout: 10_000 }, (error, stdout) => (error ? reject(error) : resolve(stdout)))
+  })
+
+describe('latchkey', { concurrency: 2 }, () => {
+  it('tells what it can do, and its version', async () => {
+    for (const args of [[], ['help'], ['--help'], ['-h']]) {
+      const { code, stdout } = await run(args)
+      assert.equal(code, 0)
+      for (const word of ['latchkey <command>', 'kmd', 'token rotate', 'Exit codes'])
+        assert.ok(stdout.includes(word), word)
+    }
+    const { version } = JSON.parse(readFileSync(new URL('../../../packages/kmd/package.json', import.meta.url), 'utf8'))
+    assert.equal((await run(['--version'])).stdout, `${version}\n`)
+    for (const name of ['kmd', 'token rotate']) {
+      const { code, stdout } = await run([...name.split(' '), '--help'])
+      assert.equal(code, 0)
+      assert.match(stdout, new RegExp(`latchkey ${name} \\[options\\]`))
+    }
+  })
+
+  it('wrong usage ends with 1 and says what is wrong', async () => {
+    const wrong: [string[], RegExp][] = [
+      [['nope'], /no command "nope"/],
+      [['token'], /no command "token"/],
+      [['kmd', '--nope'], /Unknown option '--nope'/],
+      [['kmd', '-t', 'soon'], /--timeout takes a number of seconds/],
+      [['kmd', '--wire', 'copper'], /--wire takes documented or reference/],
+      [['kmd', 'extra'], /Unexpected argument/],
+    ]
+    for (const [args, message] of wrong) {
+      const { code, stdout, stderr } = await run(args)
+      assert.equal(code, 1, args.join(' '))
+      assert.match(stderr, message)
+      assert.equal(stdout, '')
+    }
+  })
+})
+
+describe('latchkey kmd', { concurrency: 2 }, () => {
+  it('makes what is missing, prints a curl line that works, and ends in order', async (t) => {
+    const { home, dataDir } = temporaryHome(t)
+    const daemon = await runDaemon(t, home, dataDir)
+    const block = daemon.stdout()
+    assert.ok(block.includes(join(dataDir, 'kmd.token')))
+    assert.equal(daemon.stderr(), '')
+    const line = block.split('\n').find((text) => text.includes('curl'))
+    assert.deepEqual(JSON.parse(await sh(line!)), { error: false, message: '', wallets: [] })
+    daemon.child.kill('SIGINT')
+    assert.equal(await daemon.exited, 0)
+  })
+
+  it('makes its directory for its owner alone, also where the way to it is missing', async (t) => {
+    const { home, dataDir } = temporaryHome(t)
+    const child = spawn(command, ['kmd', '-t', '1'], { env: { ...process.env, HOME: home }, stdio: 'ignore' })
+    assert.deepEqual(await once(child, 'close'), [0, null])
+    assert.equal(statSync(dataDir).mode & 0o777, 0o700)
+    assert.equal(statSync(join(dataDir, 'kmd.token')).mode & 0o777, 0o600)
+  })
+
+  it('with --json, the block is one line of it; the wire is as asked for', async (t) => {
+    const { home, dataDir } = temporaryHome(t)
+    const daemon = await runDaemon(t, home, dataDir, ['--json', '--wire', 'reference'])
+    const { address, tokenFile, wire, pid } = JSON.parse(daemon.stdout())
+    assert.deepEqual([tokenFile, wire, pid], [join(dataDir, 'kmd.token'), 'reference', daemon.child.pid])
+    assert.equal(await (await fetch(`${address}/versions`)).text(), '{\n  "versions": [\n    "v1"\n  ]\n}')
+    daemon.child.kill('SIGTERM')
+    assert.equal(await daemon.exited, 0)
+  })
+
+  it('quotes a directory that a shell would read otherwise', async (t) => {
+    const { home } = temporaryHome(t)
+    const dataDir = join(home, "it's a $HOME")
+    const daemon = await runDaemon(t, home, dataDir, ['-d', dataDir])
+    const line = daemon
+      .stdout()
+      .split('\n')
+      .find((text) => text.includes('curl'))
+    assert.equal(JSON.parse(await sh(line!)).error, false)
+  })
+
+  it('says where another one runs, with 4; why it cannot start, with 3; and warns of a directory others can read', async (t) => {
+    const { home, dataDir } = temporaryHome(t)
+    await runDaemon(t, home, dataDir)
+    const second = await run(['kmd'], home)
+    assert.equal(second.code, 4)
+    assert.match(second.stderr, /already running.*kmd\.net.*kmd\.pid/s)
+    const broken = join(home, 'broken')
+    mkdirSync(broken, { mode: 0o700 })
+    writeFileSync(join(broken, 'kmd_config.json'), '{"session_lifetime_secs":-1}')
+    const failed = await run(['kmd', '-d', broken])
+    assert.deepEqual([failed.code, failed.stdout], [3, ''])
+    assert.match(failed.stderr, /session_lifetime_secs must be an integer of at least 0/)
+    chmodSync(broken, 0o755)
+    assert.match((await run(['kmd', '-d', broken])).stderr, /can be read by others; chmod 700/)
+  })
+})
+
+describe('latchkey token rotate', { concurrency: 2 }, () => {
+  it('makes a running daemon take the new token and refuse the old, and prints neither', async (t) => {
+    const { home, dataDir } = temporaryHome(t)
+    const daemon = await runDaemon(t, home, dataDir, ['--json'])
+    const { address, tokenFile } = JSON.parse(daemon.stdout())
+    const statusWith = async (token: string): Promise<number> =>
+      (await fetch(`${address}/v1/wallets`, { headers: { 'X-KMD-API-Token': token } })).status
+    const old = readFileSync(tokenFile, 'utf8')
+    assert.equal(await statusWith(old), 200)
+    const { code, stdout, stderr } = await run(['token', 'rotate'], home)
+    assert.deepEqual([code, stderr], [0, ''])
+    const fresh = readFileSync(tokenFile, 'utf8')
+    assert.notEqual(fresh, old)
+    assert.deepEqual([await statusWith(fresh), await statusWith(old)], [200, 401])
+    assert.ok(!stdout.includes(fresh) && !stdout.includes(old))
+    const again = await run(['token', 'rotate', '--json'], home)
+    assert.deepEqual(JSON.parse(again.stdout), { tokenFile, daemon: 'running' })
+  })
+
+  it('works without a daemon, also with the leftovers of one that was killed; not without a directory', async (t) => {
+    const { home, dataDir } = temporaryHome(t)
+    const missing = await run(['token', 'rotate'], home)
+    assert.equal(missing.code, 3)
+    assert.match(missing.stderr, /does not exist; start the daemon there first/)
+    mkdirSync(dataDir, { recursive: true })
+    writeFileSync(join(dataDir, 'kmd.net'), '127.0.0.1:1')
+    const { code, stdout } = await run(['token', 'rotate'], home)
+    assert.equal(code, 0)
+    assert.match(stdout, /No daemon runs there/)
+    assert.equal(statSync(join(dataDir, 'kmd.token')).mode & 0o777, 0o600)
+  })
+})
