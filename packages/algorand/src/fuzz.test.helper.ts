@@ -6,6 +6,9 @@ import type { Transaction } from './Transaction.js'
 /** How many cases each property is tried with. */
 export const numRuns = Number(process.env['LATCHKEY_FUZZ'] ?? 2000)
 
+/** For properties that need no second implementation, and so take a fraction of the time. */
+export const readerRuns = Number(process.env['LATCHKEY_FUZZ'] ?? 100_000)
+
 export const key32 = fc.uint8Array({ minLength: 32, maxLength: 32 })
 
 /** Sizes where the encoding changes width are as likely as plain small numbers. */

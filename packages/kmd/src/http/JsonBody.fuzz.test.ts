@@ -7,7 +7,7 @@ import { fuzzRuns } from '../testing/TestApp.test.helper.js'
 import { type Field, type Kind, read } from './JsonBody.js'
 import { wires } from './Wire.js'
 
-const numRuns = fuzzRuns(20_000)
+const numRuns = fuzzRuns(100_000)
 const wire = fc.constantFrom(...wires)
 /** Fields of operations as they are, the deepest of them included. */
 const anyFields = fc.constantFrom(...operations.map(({ request }) => request).filter((fields) => fields.length > 0))
