@@ -7,7 +7,7 @@ import type { Limits } from './Limits.js'
 import type { Request, Response } from './Message.js'
 import { Server } from './Server.js'
 
-type Handle = (request: Request) => Promise<Response>
+type Handle = (request: Request) => Response | Promise<Response>
 
 /** Answers with what it was asked. */
 const echo: Handle = async (request) => {
@@ -324,4 +324,21 @@ test('letters beyond ASCII arrive whole, with their length in bytes', async (t) 
   peer.send(get('/'))
   await peer.until('Content-Length: 12')
   await peer.until(Buffer.from('grüße 😀').toString('latin1'))
+})
+
+test('a handler that breaks, at once or later, ends its connection and nothing else', async (t) => {
+  const broken: Handle = (request) => {
+    if (request.target === '/at-once') throw new Error('broken')
+    return request.target === '/later' ? Promise.reject(new Error('broken')) : echo(request)
+  }
+  const { dial } = await serve(t, broken)
+  for (const target of ['/at-once', '/later']) {
+    const peer = dial()
+    peer.send(`GET ${target} HTTP/1.1\r\nHost: x\r\n\r\n`)
+    await peer.ended
+    assert.equal(peer.received(), '')
+  }
+  const next = dial()
+  next.send('GET /fine HTTP/1.1\r\nHost: x\r\n\r\n')
+  await next.until('GET /fine -')
 })

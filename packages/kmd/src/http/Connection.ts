@@ -149,10 +149,14 @@ export class Connection {
       if (this.#socket.destroyed) return
       this.#answer(response, head, isWhole || (reader === undefined ? this.#skipBody(head) : reader.done))
     }
-    const response = this.#options.handle(request)
-    if (!(response instanceof Promise)) answer(response)
-    // What is thrown here was not meant for the peer, and it must not wait for ever.
-    else response.then(answer).catch(() => this.#socket.destroy())
+    // What is thrown here was not meant for the peer, which must not wait for ever, nor end the daemon.
+    try {
+      const response = this.#options.handle(request)
+      if (!(response instanceof Promise)) answer(response)
+      else response.then(answer).catch(() => this.#socket.destroy())
+    } catch {
+      this.#socket.destroy()
+    }
   }
 
   /** A body that is here already, which is nearly always so, or none at all. */
