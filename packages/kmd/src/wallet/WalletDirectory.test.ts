@@ -200,3 +200,19 @@ test('one that is held for longer is left out after five seconds, and nobody wai
   t.after(release)
   assert.deepEqual(await files(index), ['b.db'])
 })
+
+test('a change that concerns neither id nor name leaves the list as it was', async (t) => {
+  const { index, at } = start(t)
+  createFile(at('a.db'), { id: 'a', name: 'a' })
+  const before = await index.entries()
+  sql(at('a.db'), 'DELETE FROM keys')
+  age(at('a.db'))
+  index.touch('a.db')
+  assert.equal(await index.entries(), before)
+  sql(at('a.db'), 'UPDATE metadata SET wallet_name = ?', Buffer.from('b'))
+  index.touch('a.db')
+  assert.deepEqual(
+    (await index.entries()).map(({ name }) => name.toString()),
+    ['b'],
+  )
+})

@@ -180,9 +180,11 @@ export class WalletDirectory {
     const known = this.#known.get(file)
     if (known?.signature === signature && !known.locked) return
     const { entry, locked } = this.#reader.read(file, path)
-    // A wallet that another program holds just now has not gone away: keep what was known of it.
-    this.#known.set(file, { signature, entry: locked ? known?.entry : entry, locked })
-    this.#sorted = false
+    // A wallet that another program holds just now has not gone away, and most changes are to keys, not to the name:
+    // keep what was known of it, and with it the list.
+    const keep = locked || isSame(known?.entry, entry)
+    this.#known.set(file, { signature, entry: keep ? known?.entry : entry, locked })
+    if (!keep) this.#sorted = false
   }
 
   /** A database that was never read and is held by another program is waited for, as the reference does. */
@@ -251,6 +253,10 @@ class MetadataReader {
       // Nothing was attached.
     }
   }
+}
+
+function isSame(a: Entry | undefined, b: Entry | undefined): boolean {
+  return a === b || (a !== undefined && b !== undefined && a.id.equals(b.id) && a.name.equals(b.name))
 }
 
 function fail(code: 'walletNotFound'): never {
