@@ -1,5 +1,4 @@
 export { App, type AppOptions } from './App.js'
-export { Kmd, KmdClientError } from './client/index.js'
 export { type Code, KmdError, registry as errors } from './Errors.js'
 export type { Request, Response } from './http/Message.js'
 export { type Wire, wires } from './http/Wire.js'
