@@ -14,6 +14,9 @@ import type { Metrics } from './Metrics.js'
 
 type Output = Wire.MembersOf<readonly Wire.Member[]>
 
+/** What follows from the head of a request alone; not whether its token is right, which may change. */
+type Route = { path: string; operation: Operation | undefined; isHostAllowed: boolean; cors: string[] }
+
 /** One request on its way through an operation. */
 type Call = { operation: Operation; cors: string[]; startedAt: number; body: Buffer }
 
@@ -37,6 +40,7 @@ export class App {
   readonly #options: AppOptions
   readonly #services: Services
   readonly #description: string
+  readonly #routes = new WeakMap<object, Route>()
   /** Answers that were written before, by the output they were written from (see `Operation.run`). */
   readonly #written = new WeakMap<object, string>()
 
@@ -52,25 +56,33 @@ export class App {
 
   /** Most requests are answered at once; only one that has to wait costs a promise. */
   handle(request: Request): Response | Promise<Response> {
-    const { hosts, wire } = this.#options
-    if (!Doors.isHostAllowed(request.header('host'), hosts, request.localAddress)) {
-      return this.#failure(new KmdError('forbiddenHost'), [])
-    }
-    const path = pathOf(request.target)
-    if (request.method === 'OPTIONS') return { status: 200, headers: this.#cors(request), body: '' }
-    const operation = Operations.find(request.method, path)
-    if (operation !== undefined) {
-      const isOpen = operation.open === true && wire === 'reference'
-      if (!isOpen && !this.#isAuthorised(request))
-        return this.#failure(new KmdError('invalidToken'), this.#cors(request))
-      if (path.startsWith('/v1/')) this.#options.onActivity?.()
-      return this.#run(operation, request)
-    }
-    return this.#plain(request, path) ?? this.#unmatched(path)
+    const route = this.#route(request)
+    const { path, operation, cors } = route
+    if (!route.isHostAllowed) return this.#failure(new KmdError('forbiddenHost'), [])
+    if (request.method === 'OPTIONS') return { status: 200, headers: cors, body: '' }
+    if (operation === undefined) return this.#plain(request, path) ?? this.#unmatched(path)
+    const isOpen = operation.open === true && this.#options.wire === 'reference'
+    if (!isOpen && !this.#isAuthorised(request)) return this.#failure(new KmdError('invalidToken'), cors)
+    if (path.startsWith('/v1/')) this.#options.onActivity?.()
+    return this.#run(operation, request, cors)
   }
 
-  #run(operation: Operation, request: Request): Response | Promise<Response> {
-    const call: Call = { operation, cors: this.#cors(request), startedAt: performance.now(), body: empty }
+  #route(request: Request): Route {
+    const known = request.head === undefined ? undefined : this.#routes.get(request.head)
+    if (known !== undefined) return known
+    const path = pathOf(request.target)
+    const route = {
+      path,
+      operation: Operations.find(request.method, path),
+      isHostAllowed: Doors.isHostAllowed(request.header('host'), this.#options.hosts, request.localAddress),
+      cors: this.#cors(request),
+    }
+    if (request.head !== undefined) this.#routes.set(request.head, route)
+    return route
+  }
+
+  #run(operation: Operation, request: Request, cors: string[]): Response | Promise<Response> {
+    const call: Call = { operation, cors, startedAt: performance.now(), body: empty }
     try {
       const body = operation.method === 'GET' ? empty : request.body()
       if (!(body instanceof Promise)) return this.#perform(call, body)

@@ -117,5 +117,10 @@ export class Handles {
 }
 
 function isLowerHex(text: string, length: number): boolean {
-  return text.length === length && /^[0-9a-f]*$/.test(text)
+  if (text.length !== length) return false
+  for (let i = 0; i < length; i++) {
+    const code = text.charCodeAt(i)
+    if (!((code >= 0x30 && code <= 0x39) || (code >= 0x61 && code <= 0x66))) return false
+  }
+  return true
 }

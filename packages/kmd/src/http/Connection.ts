@@ -135,6 +135,7 @@ export class Connection {
     const request: Request = {
       method: head.method,
       target: head.target,
+      head,
       header: (name) => head.headers.get(name),
       localAddress: () => this.#socket.localAddress,
       body: () => {

@@ -3,6 +3,8 @@ export type Request = {
   method: string
   /** Path and query, as sent. */
   target: string
+  /** The same object for requests of one connection whose heads are the same, letter for letter. */
+  head?: object
   header: (lowerCaseName: string) => string | undefined
   /** The address the connection came in by. */
   localAddress?: () => string | undefined
