@@ -120,10 +120,11 @@ async function start(options: DaemonOptions, log: Log) {
     })
     closers.add(() => throttle.close())
     closers.add(Token.follow(dataDir, { take: (taken) => token.replace(taken), log }))
-    StateFiles.write(dataDir, { address, pid: process.pid })
-    log.write('info', `started kmd on sock: ${address}`)
     const warnings = findWarnings(config)
     for (const warning of warnings) log.write('warning', warning)
+    log.write('info', `started kmd on sock: ${address}`)
+    // Last, because whoever sees them takes the start for done.
+    StateFiles.write(dataDir, { address, pid: process.pid })
     const { stop, stopped } = stopOnce(async () => {
       idle.cancel()
       await closers.close()
