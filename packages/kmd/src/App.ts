@@ -21,7 +21,7 @@ type Route = { path: string; operation: Operation | undefined; isHostAllowed: bo
 type Call = { operation: Operation; cors: string[]; startedAt: number; body: Buffer }
 
 export type AppOptions = {
-  services: Omit<Services, 'description' | 'metrics'>
+  services: Services
   wire: Wire.Wire
   token: Doors.TokenCheck
   cors: Doors.CorsSettings
@@ -47,11 +47,7 @@ export class App {
   constructor(options: AppOptions) {
     this.#options = options
     this.#description = JSON.stringify(describe(options.wire), null, 2)
-    this.#services = {
-      ...options.services,
-      description: () => this.#description,
-      metrics: () => options.metrics.text(),
-    }
+    this.#services = options.services
   }
 
   /** Most requests are answered at once; only one that has to wait costs a promise. */
@@ -137,7 +133,7 @@ export class App {
     const isOpen = isOpenPath && this.#options.wire === 'reference'
     if (!isOpen && !this.#isAuthorised(request)) return this.#failure(new KmdError('invalidToken'), this.#cors(request))
     const type = path === metricsPath ? 'text/plain; version=0.0.4; charset=utf-8' : 'application/json'
-    const body = isHead ? '' : isDescription ? this.#description : this.#services.metrics()
+    const body = isHead ? '' : isDescription ? this.#description : this.#options.metrics.text()
     return { status: 200, headers: ['Content-Type', type, ...this.#cors(request)], body }
   }
 

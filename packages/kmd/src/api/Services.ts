@@ -13,10 +13,6 @@ export type Services = {
   wallets: Wallets
   handles: Handles
   throttle: PasswordThrottle
-  /** The API's description, for /swagger.json. */
-  description: () => string
-  /** Prometheus text. */
-  metrics: () => string
   startedAtMs: number
   version: string
 }

@@ -171,8 +171,7 @@ for (const address of ['0.0.0.0:0', '[::]:0', ':0']) {
   it(`a daemon that listens on ${address} is reached on this machine`, async (t) => {
     const dataDir = makeDataDir({ address })
     t.after(() => removeDataDir(dataDir))
-    const daemon = await startOurs(dataDir).catch((error: Error) => error)
-    if (daemon instanceof Error) return t.skip('this machine has no such address')
+    const daemon = await startOurs(dataDir)
     t.after(() => daemon.stop())
     const kmd = await Kmd.connect({ dataDir })
     assert.match(kmd.address, /^127\.0\.0\.1:[0-9]+$/)

@@ -197,13 +197,20 @@ async function listen(server: Server, address: string): Promise<string> {
     return ListenAddress.format(bound.address, bound.port)
   }
   const { host, port } = ListenAddress.parse(address)
-  const bound = await server.listen(host, port)
+  const bound = await server.listen(host, port).catch((error: NodeJS.ErrnoException) => {
+    // A machine without IPv6, as many containers are: everywhere is then every IPv4 interface.
+    if (host !== '::' || !['EAFNOSUPPORT', 'EADDRNOTAVAIL'].includes(error.code ?? '')) throw error
+    return server.listen('0.0.0.0', port)
+  })
   return ListenAddress.format(bound.address, bound.port)
 }
 
 function allowedHosts(config: Config.Config): ReadonlySet<string> {
   const hosts = new Set(config.allowedHosts.map((host) => host.toLowerCase()))
-  if (config.address !== '') hosts.add(ListenAddress.parse(config.address).host)
+  if (config.address === '') return hosts
+  const { host } = ListenAddress.parse(config.address)
+  hosts.add(host)
+  if (host === '::') hosts.add('0.0.0.0')
   return hosts
 }
 
