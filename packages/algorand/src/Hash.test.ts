@@ -19,6 +19,20 @@ test('the domain and every part are hashed, in order', () => {
   assert.equal(Buffer.from(Hash.prefixed('MultisigAddr', abc)).toString(), 'MultisigAddrabc')
 })
 
+test('a digest has one spelling as text', () => {
+  const digest = Hash.hash(Hash.domains.blockHeader, abc)
+  assert.deepEqual(digest, Hash.sha512_256(new Uint8Array(Buffer.from('BHabc'))))
+  const text = Hash.toText(digest)
+  assert.match(text, /^[A-Z2-7]{52}$/)
+  assert.deepEqual(Hash.fromText(text), digest)
+  assert.equal(Hash.toText(new Uint8Array(32)), 'A'.repeat(52))
+  assert.deepEqual(Hash.fromText('A'.repeat(52)), new Uint8Array(32))
+  for (const wrong of ['', 'A'.repeat(51), 'A'.repeat(53), `${'A'.repeat(51)}B`, `${'A'.repeat(51)}a`, `${text}====`]) {
+    assert.equal(Hash.fromText(wrong), undefined)
+  }
+  assert.throws(() => Hash.toText(new Uint8Array(31)), RangeError)
+})
+
 test('results do not share memory that a later call writes', () => {
   const first = Hash.prefixed('TX', abc)
   const copy = first.slice()

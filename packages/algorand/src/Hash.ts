@@ -1,4 +1,5 @@
 import * as crypto from 'node:crypto'
+import * as Base32 from './internal/Base32.js'
 import * as Bytes from './internal/Bytes.js'
 
 /** Prefixes that keep a signature or hash made for one purpose from being valid for another. */
@@ -10,6 +11,11 @@ export const domains = {
   multisigAddress: 'MultisigAddr',
   message: 'MX',
   programData: 'ProgData',
+  genesis: 'GE',
+  blockHeader: 'BH',
+  signedTransactionInBlock: 'STIB',
+  transactionLeaf: 'TL',
+  merkleNode: 'MA',
 } as const
 
 export type Domain = (typeof domains)[keyof typeof domains]
@@ -19,6 +25,7 @@ const prefixes = new Map<Domain, Uint8Array>(
 )
 
 const digestLength = 32
+const textLength = 52
 
 /** SHA-512/256: its own initial state, not SHA-512 cut short. */
 export function sha512_256(data: Uint8Array): Uint8Array {
@@ -38,4 +45,15 @@ export function prefixed(domain: Domain, ...parts: readonly Uint8Array[]): Uint8
   const prefix = prefixes.get(domain)
   if (prefix === undefined) throw new TypeError('unknown hash domain')
   return Bytes.concat([prefix, ...parts])
+}
+
+/** A digest as nodes show ids of transactions and hashes of blocks: 52 characters. */
+export function toText(digest: Uint8Array): string {
+  if (digest.length !== digestLength) throw new RangeError(`a digest has ${digestLength} bytes, not ${digest.length}`)
+  return Base32.encode(digest)
+}
+
+/** The digest, or undefined for anything but the one spelling that `toText` gives it. */
+export function fromText(text: string): Uint8Array | undefined {
+  return text.length === textLength ? Base32.decode(text) : undefined
 }

@@ -144,7 +144,9 @@ function readKey(kind: Struct, from: number, reader: Reader): Field {
     const field = fields[(from + step) % fields.length]!
     if (field.keyLength === length && isKey(field, bytes, position)) return field
   }
-  throw new DecodeError('unknown field')
+  throw DecodeError.unknownField(
+    Buffer.from(bytes.subarray(position, position + Math.min(length, 64))).toString('latin1'),
+  )
 }
 
 function isKey(field: Field, bytes: Uint8Array, start: number): boolean {
@@ -155,7 +157,13 @@ function isKey(field: Field, bytes: Uint8Array, start: number): boolean {
 }
 
 function member(field: Field, values: Values, reader: Reader): void {
-  const value = decode(field.of, reader)
+  let value: unknown
+  try {
+    value = decode(field.of, reader)
+  } catch (error) {
+    if (error instanceof DecodeError) error.placeInside(field.name)
+    throw error
+  }
   // The last of several entries for one field counts, also when it is zero.
   if (value === undefined) delete values[field.name]
   else values[field.name] = value

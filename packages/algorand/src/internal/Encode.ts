@@ -118,7 +118,7 @@ function countDefined(values: Values): number {
 }
 
 /** Whether a field with this value is left out. Values of a wrong type are not zero: writing them reports the error. */
-function isZeroValue(kind: Kind, value: unknown): boolean {
+export function isZeroValue(kind: Kind, value: unknown): boolean {
   switch (kind.kind) {
     case 'uint':
       return value === 0n || value === 0

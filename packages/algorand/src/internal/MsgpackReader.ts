@@ -198,6 +198,9 @@ export class Reader {
   }
 }
 
+// Names come from outside and errors are written to logs.
+const maxShownName = 32
+
 /** Bytes that follow the first byte of a number, nil, boolean or fixed-size extension. */
 function scalarLength(byte: number): number {
   if (byte === 0xca) return 4
@@ -210,4 +213,26 @@ function scalarLength(byte: number): number {
 
 export class DecodeError extends Error {
   override name = 'Msgpack.DecodeError'
+  /** What is wrong, without the place. */
+  readonly reason: string
+  /** The member that it is wrong with, with those around it: `txn.apar.an`. */
+  declare member?: string
+  /** How many bytes had been read, where that was of interest. */
+  declare position?: number
+
+  constructor(reason: string) {
+    super(reason)
+    this.reason = reason
+  }
+
+  static unknownField(name: string): DecodeError {
+    const shown = name.length <= maxShownName ? name : `${name.slice(0, maxShownName)}…`
+    return new DecodeError(`unknown field ${JSON.stringify(shown)}`)
+  }
+
+  /** For whoever passes the error on: what was read was a member of something larger. */
+  placeInside(name: string): void {
+    this.member = this.member === undefined ? name : `${name}.${this.member}`
+    this.message = `${this.member}: ${this.reason}`
+  }
 }

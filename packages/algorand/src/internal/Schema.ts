@@ -1,10 +1,10 @@
-// What a msgpack value may be. One table of these drives decoding, encoding and the check for canonical form, so
-// the three cannot disagree about a field.
+// What a msgpack value may be. One table of these drives decoding, encoding, the check for canonical form and the JSON
+// form, so that none of them disagrees about a field.
 
 export type Kind =
   | { readonly kind: 'uint'; readonly bits: 8 | 16 | 32 | 64; readonly max: number }
   | { readonly kind: 'bool' }
-  | { readonly kind: 'fixed'; readonly size: number; readonly fillsShort: boolean }
+  | { readonly kind: 'fixed'; readonly size: number; readonly fillsShort: boolean; readonly isAddress: boolean }
   | { readonly kind: 'bytes'; readonly max: number }
   | { readonly kind: 'utf8'; readonly max: number }
   | { readonly kind: 'text'; readonly max: number }
@@ -48,12 +48,12 @@ export type Field = {
 }
 
 /** `required`: refused when zero or missing. `always`: zero or missing reads as the zero value. */
-type Presence = 'optional' | 'required' | 'always'
+export type Presence = 'optional' | 'required' | 'always'
 
 /** A kind that knows the type of its values; the mark exists for the compiler only. */
 export type Typed<T> = Kind & { readonly valueType?: T }
 
-type Member<T, P extends Presence> = { readonly of: Typed<T>; readonly presence: P }
+export type Member<T, P extends Presence> = { readonly of: Typed<T>; readonly presence: P }
 
 type Members = Record<string, Typed<unknown> | Member<unknown, Presence>>
 
@@ -78,8 +78,9 @@ export const uint16: Typed<number> = { kind: 'uint', bits: 16, max: 0xffff }
 export const uint8: Typed<number> = { kind: 'uint', bits: 8, max: 0xff }
 export const bool: Typed<boolean> = { kind: 'bool' }
 
-export function fixed(size: number, options: { fillsShort?: boolean } = {}): Typed<Uint8Array> {
-  return { kind: 'fixed', size, fillsShort: options.fillsShort ?? false }
+/** An address is bytes like any other on the wire; in JSON it has a text form of its own. */
+export function fixed(size: number, options: { fillsShort?: boolean; isAddress?: boolean } = {}): Typed<Uint8Array> {
+  return { kind: 'fixed', size, fillsShort: options.fillsShort ?? false, isAddress: options.isAddress ?? false }
 }
 
 export function bytes(max: number): Typed<Uint8Array> {

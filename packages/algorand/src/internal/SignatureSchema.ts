@@ -1,29 +1,47 @@
-import { always, bytes, fixed, list, required, struct, uint8 } from './Schema.js'
-import { transaction } from './TransactionSchema.js'
+import { always, bytes, fixed, list, struct, uint8 } from './Schema.js'
+import { type Rules, signingRules, submissionRules, submittedTransaction, transaction } from './TransactionSchema.js'
 
 const maxMembers = 255
 const maxLogicArguments = 255
 // A logic signature may use the allowance of all sixteen transactions of its group.
 const maxLogicBytes = 16_000
 
-export const multisig = struct({
-  v: required(uint8),
-  thr: required(uint8),
-  subsig: required(list(struct({ pk: always(fixed(32)), s: fixed(64) }), maxMembers)),
-})
+function multisigBy({ needed }: Rules) {
+  return struct({
+    v: needed(uint8),
+    thr: needed(uint8),
+    subsig: needed(list(struct({ pk: always(fixed(32)), s: fixed(64) }), maxMembers)),
+  })
+}
 
-const logic = struct({
-  l: bytes(maxLogicBytes),
-  sig: fixed(64),
-  msig: multisig,
-  lmsig: multisig,
-  arg: list(bytes(maxLogicBytes), maxLogicArguments, maxLogicBytes),
-})
+export const multisig = multisigBy(signingRules)
+const submittedMultisig = multisigBy(submissionRules)
+
+function logicMembers(msig: typeof multisig) {
+  return {
+    l: bytes(maxLogicBytes),
+    sig: fixed(64),
+    msig,
+    lmsig: msig,
+    arg: list(bytes(maxLogicBytes), maxLogicArguments, maxLogicBytes),
+  }
+}
+
+function signedMembers(rules: Rules, msig: typeof multisig, txn: typeof transaction) {
+  return { sig: fixed(64), msig, sgnr: fixed(32, { isAddress: true }), txn: rules.needed(txn) }
+}
 
 export const signedTransaction = struct({
-  sig: fixed(64),
-  msig: multisig,
-  lsig: logic,
-  sgnr: fixed(32),
-  txn: required(transaction),
+  ...signedMembers(signingRules, multisig, transaction),
+  lsig: struct(logicMembers(multisig)),
+})
+
+// A name of two bytes, a salt of one and, of the one scheme there is, Falcon-1024, its sizes. The wallet has no such
+// keys, so only a node meets these.
+const postQuantum = struct({ sch: fixed(2), slt: uint8, pk: bytes(1793), sig: bytes(1423) })
+
+export const submitted = struct({
+  ...signedMembers(submissionRules, submittedMultisig, submittedTransaction),
+  lsig: struct({ ...logicMembers(submittedMultisig), pqsig: postQuantum }),
+  pqsig: postQuantum,
 })

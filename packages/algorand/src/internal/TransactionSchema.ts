@@ -1,10 +1,14 @@
 import {
+  always,
   bool,
   bytes,
   fixed,
   list,
+  type Member,
+  type Presence,
   required,
   struct,
+  type Typed,
   text,
   uint8,
   uint16,
@@ -17,8 +21,36 @@ import {
 // Every field of a transaction, by its name on the wire, with its type and the largest value any version of the
 // protocol has allowed. Whether fields fit together is the ledger's question, not the codec's.
 
+/** What differs between readers of the same fields. */
+export type Rules = {
+  /** How fields are read without which nothing can be signed. */
+  needed: <T>(of: Typed<T>) => Member<T, Presence>
+  maxNoteBytes: number
+  maxUnitBytes: number
+  maxNameBytes: number
+  maxUrlBytes: number
+}
+
+/** For whoever signs: what no ledger would take is refused while reading. */
+export const signingRules: Rules = {
+  needed: required,
+  maxNoteBytes: 4096,
+  maxUnitBytes: 8,
+  maxNameBytes: 32,
+  maxUrlBytes: 96,
+}
+
+/** For whoever receives: it reads more than it takes, so that it can say by itself what is wrong. */
+export const submissionRules: Rules = {
+  needed: always,
+  maxNoteBytes: 65_536,
+  maxUnitBytes: 1024,
+  maxNameBytes: 1024,
+  maxUrlBytes: 1024,
+}
+
 const digest = fixed(32)
-const address = fixed(32)
+const address = fixed(32, { isAddress: true })
 const signature = fixed(64)
 
 const maxForeign = 32
@@ -27,20 +59,6 @@ const maxArguments = 32
 const maxArgumentBytes = 16_384
 const maxProgramBytes = 16_384
 const maxBoxNameBytes = 128
-
-const assetParams = struct({
-  t: uint64,
-  dc: uint32,
-  df: bool,
-  un: text(8),
-  an: text(32),
-  au: text(96),
-  am: digest,
-  m: address,
-  r: address,
-  f: address,
-  c: address,
-})
 
 const stateSchema = struct({ nui: uint64, nbs: uint64 })
 
@@ -94,78 +112,97 @@ const heartbeat = struct(
   { keepEmpty: true },
 )
 
-export const transaction = struct(
-  {
-    type: required(utf8(7)),
-    // A short sender is filled up: clients count on the answer that this account's key is unknown.
-    snd: required(fixed(32, { fillsShort: true })),
-    fee: uint64,
-    fv: uint64,
-    lv: uint64,
-    note: bytes(4096),
-    gen: utf8(128),
-    gh: digest,
-    grp: digest,
-    lx: fixed(32),
-    rekey: address,
+function transactionBy(rules: Rules) {
+  const assetParams = struct({
+    t: uint64,
+    dc: uint32,
+    df: bool,
+    un: text(rules.maxUnitBytes),
+    an: text(rules.maxNameBytes),
+    au: text(rules.maxUrlBytes),
+    am: digest,
+    m: address,
+    r: address,
+    f: address,
+    c: address,
+  })
 
-    votekey: fixed(32),
-    selkey: fixed(32),
-    sprfkey: fixed(64),
-    votefst: uint64,
-    votelst: uint64,
-    votekd: uint64,
-    nonpart: bool,
+  return struct(
+    {
+      type: rules.needed(utf8(7)),
+      // A short sender is filled up: clients count on the answer that this account's key is unknown.
+      snd: rules.needed(fixed(32, { fillsShort: true, isAddress: true })),
+      fee: uint64,
+      fv: uint64,
+      lv: uint64,
+      note: bytes(rules.maxNoteBytes),
+      gen: utf8(128),
+      gh: digest,
+      grp: digest,
+      lx: fixed(32),
+      rekey: address,
 
-    rcv: address,
-    amt: uint64,
-    close: address,
+      votekey: fixed(32),
+      selkey: fixed(32),
+      sprfkey: fixed(64),
+      votefst: uint64,
+      votelst: uint64,
+      votekd: uint64,
+      nonpart: bool,
 
-    caid: uint64,
-    apar: assetParams,
+      rcv: address,
+      amt: uint64,
+      close: address,
 
-    xaid: uint64,
-    aamt: uint64,
-    asnd: address,
-    arcv: address,
-    aclose: address,
+      caid: uint64,
+      apar: assetParams,
 
-    fadd: address,
-    faid: uint64,
-    afrz: bool,
+      xaid: uint64,
+      aamt: uint64,
+      asnd: address,
+      arcv: address,
+      aclose: address,
 
-    apid: uint64,
-    apan: uint64,
-    apaa: list(bytes(maxArgumentBytes), maxArguments, maxArgumentBytes),
-    apat: list(address, maxForeign),
-    apfa: list(uint64, maxForeign),
-    apas: list(uint64, maxForeign),
-    apbx: list(box, maxForeign),
-    al: list(access, maxAccess),
-    apls: stateSchema,
-    apgs: stateSchema,
-    apap: bytes(maxProgramBytes),
-    apsu: bytes(maxProgramBytes),
-    apep: uint32,
-    aprv: uint64,
+      fadd: address,
+      faid: uint64,
+      afrz: bool,
 
-    sptype: uint64,
-    sp: stateProof,
-    spmsg: stateProofMessage,
+      apid: uint64,
+      apan: uint64,
+      apaa: list(bytes(maxArgumentBytes), maxArguments, maxArgumentBytes),
+      apat: list(address, maxForeign),
+      apfa: list(uint64, maxForeign),
+      apas: list(uint64, maxForeign),
+      apbx: list(box, maxForeign),
+      al: list(access, maxAccess),
+      apls: stateSchema,
+      apgs: stateSchema,
+      apap: bytes(maxProgramBytes),
+      apsu: bytes(maxProgramBytes),
+      apep: uint32,
+      aprv: uint64,
 
-    hb: heartbeat,
-  },
-  {
-    // The array form follows the order of declaration in the reference. It is read as far as that order has never
-    // changed: fields of application calls have been added between others since.
-    // biome-ignore format: one line for each group of fields
-    positional: [
-      'type', 'snd', 'fee', 'fv', 'lv', 'note', 'gen', 'gh', 'grp', 'lx', 'rekey',
-      'votekey', 'selkey', 'sprfkey', 'votefst', 'votelst', 'votekd', 'nonpart',
-      'rcv', 'amt', 'close',
-      'caid', 'apar',
-      'xaid', 'aamt', 'asnd', 'arcv', 'aclose',
-      'fadd', 'faid', 'afrz',
-    ],
-  },
-)
+      sptype: uint64,
+      sp: stateProof,
+      spmsg: stateProofMessage,
+
+      hb: heartbeat,
+    },
+    {
+      // The array form follows the order of declaration in the reference. It is read as far as that order has never
+      // changed: fields of application calls have been added between others since.
+      // biome-ignore format: one line for each group of fields
+      positional: [
+        'type', 'snd', 'fee', 'fv', 'lv', 'note', 'gen', 'gh', 'grp', 'lx', 'rekey',
+        'votekey', 'selkey', 'sprfkey', 'votefst', 'votelst', 'votekd', 'nonpart',
+        'rcv', 'amt', 'close',
+        'caid', 'apar',
+        'xaid', 'aamt', 'asnd', 'arcv', 'aclose',
+        'fadd', 'faid', 'afrz',
+      ],
+    },
+  )
+}
+
+export const transaction = transactionBy(signingRules)
+export const submittedTransaction = transactionBy(submissionRules)

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import { anyValue, mutated, numRuns, readerRuns, typedTransaction } from './fuzz.test.helper.js'
+import { submitted as schema } from './internal/SignatureSchema.js'
+import { write } from './loose.test.helper.js'
+import { Writer } from './Msgpack.js'
+import * as SignedTransaction from './SignedTransaction.js'
+import * as Submission from './Submission.js'
+
+const zero = Submission.fromJson({})
+
+const anySubmitted = (anyValue(schema) as fc.Arbitrary<Partial<Submission.Submitted>>).map(
+  (members): Submission.Submitted => ({ ...zero, ...members }),
+)
+const submittedBytes = fc.oneof(
+  anySubmitted.map(Submission.encode),
+  typedTransaction.map((txn) => Submission.encode({ txn, sig: new Uint8Array(64).fill(1) })),
+)
+
+test('what was encoded is decoded, and encoded the same again', () => {
+  fc.assert(
+    fc.property(anySubmitted, (signed) => {
+      const bytes = Submission.encode(signed)
+      const { signed: decoded, end } = Submission.decodeFirst(bytes)
+      assert.equal(end, bytes.length)
+      assert.deepEqual(Submission.encode(decoded), bytes)
+    }),
+    { numRuns },
+  )
+})
+
+test('any valid spelling is read as the same transaction', () => {
+  fc.assert(
+    fc.property(anySubmitted, fc.array(fc.nat(), { minLength: 1, maxLength: 60 }), (signed, choices) => {
+      const writer = new Writer()
+      let next = 0
+      write(schema, signed, writer, (limit) => choices[next++ % choices.length]! % limit)
+      const decoded = Submission.decodeFirst(writer.bytes()).signed
+      assert.deepEqual(Submission.encode(decoded), Submission.encode(signed))
+    }),
+    { numRuns },
+  )
+})
+
+test('whatever a signer reads is read here as the same', () => {
+  fc.assert(
+    fc.property(mutated(submittedBytes), (bytes) => {
+      const strict = orUndefined(() => SignedTransaction.decode(bytes))
+      if (strict !== undefined) assert.deepEqual(Submission.decodeFirst(bytes).signed, strict)
+    }),
+    { numRuns },
+  )
+})
+
+test('the JSON form leads back to the same transaction', () => {
+  fc.assert(
+    fc.property(submittedBytes, (bytes) => {
+      const { signed } = Submission.decodeFirst(bytes)
+      fc.pre(isTextUtf8(signed))
+      const json = Submission.toJson(signed)
+      const read = Submission.fromJson(json)
+      assert.deepEqual(read, signed)
+      assert.deepEqual(Submission.encode(read), bytes)
+      assert.deepEqual(Submission.toJson(read), json)
+    }),
+    { numRuns },
+  )
+})
+
+test('damaged JSON is refused with DecodeError or read', () => {
+  const text = submittedBytes.map((bytes) => {
+    const json = Submission.toJson(Submission.decodeFirst(bytes).signed)
+    return new Uint8Array(Buffer.from(JSON.stringify(json, (_, v) => (typeof v === 'bigint' ? Number(v) : v))))
+  })
+  fc.assert(
+    fc.property(fc.oneof(mutated(text).map(parsed), fc.jsonValue()), (value) => {
+      const read = orUndefined(() => Submission.fromJson(value))
+      if (read !== undefined) assert.deepEqual(Submission.decodeFirst(Submission.encode(read)).signed, read)
+    }),
+    { numRuns },
+  )
+})
+
+test('damaged submissions are refused with DecodeError or read', () => {
+  const source = fc.array(submittedBytes, { minLength: 1, maxLength: 3 }).map((parts) => Buffer.concat(parts))
+  fc.assert(fc.property(mutated(source), readOrRefused), { numRuns: Math.ceil(readerRuns / 5) })
+})
+
+test('random bytes are refused with DecodeError or read', () => {
+  fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), readOrRefused), { numRuns: readerRuns })
+})
+
+function readOrRefused(bytes: Uint8Array): void {
+  const all = orUndefined(() => Submission.decodeAll(bytes, 16))
+  for (const signed of all ?? []) {
+    const canonical = Submission.encode(signed)
+    assert.deepEqual(Submission.decodeFirst(canonical).signed, signed)
+    Submission.transactionBytes(signed.txn)
+    Submission.toJson(signed)
+  }
+}
+
+function orUndefined<T>(run: () => T): T | undefined {
+  try {
+    return run()
+  } catch (error) {
+    assert.ok(error instanceof Submission.DecodeError, `unexpected ${error}`)
+    return undefined
+  }
+}
+
+function parsed(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(Buffer.from(bytes).toString())
+  } catch {
+    return undefined
+  }
+}
+
+/** Other text has no way back from JSON. */
+function isTextUtf8(signed: Submission.Submitted): boolean {
+  const { un, an, au } = signed.txn.apar ?? {}
+  return ![un, an, au].some((text) => text instanceof Uint8Array)
+}
