@@ -10,9 +10,10 @@ const root = fileURLToPath(new URL('../../../', import.meta.url))
 /** Which of our packages each may import, by the face it shows. Tests may import more. */
 const allowed: { [directory: string]: readonly string[] } = {
   'packages/algorand': [],
-  'packages/kmd': ['@latchkey/algorand'],
-  'packages/cli': ['@latchkey/algorand', '@latchkey/kmd', '@latchkey/kmd/client'],
-  bench: ['@latchkey/algorand', '@latchkey/kmd', '@latchkey/kmd/client'],
+  'packages/http': [],
+  'packages/kmd': ['@latchkey/algorand', '@latchkey/http'],
+  'packages/cli': ['@latchkey/algorand', '@latchkey/http', '@latchkey/kmd', '@latchkey/kmd/client'],
+  bench: ['@latchkey/algorand', '@latchkey/http', '@latchkey/kmd', '@latchkey/kmd/client'],
 }
 
 function sources(directory: string): string[] {
@@ -67,7 +68,7 @@ test('no source file is longer than 500 lines', () => {
 })
 
 test('nothing imports the command line', () => {
-  for (const directory of ['packages/algorand', 'packages/kmd']) {
+  for (const directory of ['packages/algorand', 'packages/http', 'packages/kmd']) {
     for (const file of sources(directory)) assert.ok(!importsOf(file).includes('@latchkey/cli'), file)
   }
 })

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { test } from 'node:test'
+import { BodyError, Doors } from '@latchkey/http'
 import { App } from './App.js'
-import { TokenCheck } from './http/Doors.js'
 import { type Wire, wires } from './http/Wire.js'
 import { createApp, token } from './testing/TestApp.test.helper.js'
 
@@ -96,7 +96,7 @@ test('a body is wiped when its request is answered, whether it succeeded or not'
   const { wallets, handles, throttle, metrics } = createApp(t)
   const app = new App({
     services: { wallets, handles, throttle, startedAtMs: 0, version: '' },
-    ...{ wire: 'reference', token: new TokenCheck(token), metrics },
+    ...{ wire: 'reference', token: new Doors.TokenCheck(token), metrics },
     ...{ cors: { allowedOrigins: [], allowPrivateNetwork: false }, hosts: new Set<string>() },
   })
   const headers: { [name: string]: string } = { host: 'localhost', 'x-kmd-api-token': token }
@@ -110,6 +110,35 @@ test('a body is wiped when its request is answered, whether it succeeded or not'
     await app.handle(request)
     assert.deepEqual(body, Buffer.alloc(sent.length))
   }
+})
+
+test('a body that cannot be read is answered for what is wrong with it, and is nothing to log', async (t) => {
+  const { wallets, handles, throttle, metrics } = createApp(t)
+  const failures: unknown[] = []
+  const app = new App({
+    services: { wallets, handles, throttle, startedAtMs: 0, version: '' },
+    ...{ wire: 'documented', token: new Doors.TokenCheck(token), metrics },
+    ...{ cors: { allowedOrigins: [], allowPrivateNetwork: false }, hosts: new Set<string>() },
+    onFailure: (_operation, error) => failures.push(error),
+  })
+  const headers: { [name: string]: string } = { host: 'localhost', 'x-kmd-api-token': token }
+  const request = { method: 'POST', target: '/v1/wallet', header: (name: string) => headers[name] }
+  const answers: [BodyError['reason'], status: number, message: string][] = [
+    ['tooLarge', 413, 'request body too large, must be <= 1048576 bytes'],
+    ['malformed', 400, 'could not decode request body'],
+    ['tooSlow', 408, 'the request body did not arrive in time'],
+  ]
+  for (const [reason, status, message] of answers) {
+    const error = new BodyError(reason, 'not for the peer')
+    const atOnce = (): never => {
+      throw error
+    }
+    for (const body of [atOnce, () => Promise.reject(error)]) {
+      const answer = await app.handle({ ...request, body })
+      assert.deepEqual([answer.status, JSON.parse(answer.body)], [status, { error: true, message }])
+    }
+  }
+  assert.deepEqual(failures, [])
 })
 
 test('a request that must wait says for how long', async (t) => {

@@ -1,16 +1,18 @@
 /** From a request to its answer. No sockets here: the whole API can be tried by calling `handle`. */
+import { BodyError, Doors, type Response as HttpResponse, type Request } from '@latchkey/http'
 import { describe } from './api/Description.js'
 import { metricsPath } from './api/extraOperations.js'
 import { type Operation, walletFailures } from './api/Operation.js'
 import * as Operations from './api/Operations.js'
 import type { Services } from './api/Services.js'
 import { descriptionPath } from './api/serviceOperations.js'
-import { KmdError } from './Errors.js'
-import * as Doors from './http/Doors.js'
+import { type Code, KmdError } from './Errors.js'
 import * as JsonBody from './http/JsonBody.js'
-import type { Request, Response } from './http/Message.js'
 import * as Wire from './http/Wire.js'
 import type { Metrics } from './Metrics.js'
+
+/** Always text. */
+export type Response = HttpResponse & { body: string }
 
 type Output = Wire.MembersOf<readonly Wire.Member[]>
 
@@ -24,7 +26,7 @@ export type AppOptions = {
   services: Services
   wire: Wire.Wire
   token: Doors.TokenCheck
-  cors: Doors.CorsSettings
+  cors: Omit<Doors.CorsSettings, keyof typeof corsLists>
   /** Host names that are served beside those of the loopback interface. */
   hosts: ReadonlySet<string>
   metrics: Metrics
@@ -34,12 +36,25 @@ export type AppOptions = {
   onFailure?: (operation: string, error: unknown) => void
 }
 
+/** As the reference sends them. */
+const corsLists = {
+  allowedHeaders: 'X-KMD-API-Token, Content-Type',
+  allowedMethods: 'GET, POST, DELETE, OPTIONS',
+}
+
+const bodyFailures: Record<BodyError['reason'], Code> = {
+  tooLarge: 'bodyTooLarge',
+  malformed: 'badBody',
+  tooSlow: 'bodyTimeout',
+}
+
 const empty: Buffer = Buffer.alloc(0)
 
 export class App {
   readonly #options: AppOptions
   readonly #services: Services
   readonly #description: string
+  readonly #corsSettings: Doors.CorsSettings
   readonly #routes = new WeakMap<object, Route>()
   /** Answers that were written before, by the output they were written from (see `Operation.run`). */
   readonly #written = new WeakMap<object, string>()
@@ -48,6 +63,7 @@ export class App {
     this.#options = options
     this.#description = JSON.stringify(describe(options.wire), null, 2)
     this.#services = options.services
+    this.#corsSettings = { ...options.cors, ...corsLists }
   }
 
   /** Most requests are answered at once; only one that has to wait costs a promise. */
@@ -148,7 +164,7 @@ export class App {
   }
 
   #cors(request: Request): string[] {
-    return Doors.corsHeaders(this.#options.cors, {
+    return Doors.corsHeaders(this.#corsSettings, {
       method: request.method,
       origin: request.header('origin'),
       privateNetwork: request.header('access-control-request-private-network'),
@@ -156,6 +172,7 @@ export class App {
   }
 
   #explain(operation: Operation, error: unknown): KmdError {
+    if (error instanceof BodyError) return new KmdError(bodyFailures[error.reason], { cause: error })
     if (error instanceof KmdError) {
       if (error.status >= 500 && error.status !== 503) this.#options.onFailure?.(operation.id, error)
       return error

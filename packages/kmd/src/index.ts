@@ -1,6 +1,6 @@
-export { App, type AppOptions } from './App.js'
+export type { Request } from '@latchkey/http'
+export { App, type AppOptions, type Response } from './App.js'
 export { type Code, KmdError, registry as errors } from './Errors.js'
-export type { Request, Response } from './http/Message.js'
 export { type Wire, wires } from './http/Wire.js'
 export { Daemon, type DaemonOptions, exitCodes, StartError } from './process/Daemon.js'
 export * as Token from './process/Token.js'

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { Server } from '../http/Server.js'
+import { Server } from '@latchkey/http'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
 import { Daemon } from './Daemon.js'
 

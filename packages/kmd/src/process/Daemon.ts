@@ -1,12 +1,10 @@
 /** The daemon as a process: a data directory, its files and lock, the server on top, and an orderly end. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Doors, type Limits, type Response, Server } from '@latchkey/http'
 import { App } from '../App.js'
 import { ScryptPool } from '../derivation/index.js'
 import { Handles } from '../Handles.js'
-import { TokenCheck } from '../http/Doors.js'
-import type { Limits } from '../http/Limits.js'
-import { Server } from '../http/Server.js'
 import type { Wire } from '../http/Wire.js'
 import { Metrics } from '../Metrics.js'
 import { version } from '../version.js'
@@ -83,7 +81,7 @@ async function start(options: DaemonOptions, log: Log) {
   Config.validate(config)
   const walletsDir = Config.walletsDirectory(config, dataDir)
   makeDirectory(walletsDir)
-  const token = new TokenCheck(Token.readOrCreate(dataDir))
+  const token = new Doors.TokenCheck(Token.readOrCreate(dataDir))
   const lock = Lock.take(dataDir)
   const closers = new Closers()
   closers.add(() => Lock.release(lock))
@@ -111,7 +109,7 @@ async function start(options: DaemonOptions, log: Log) {
       onActivity: () => idle.restart(),
       onFailure: (operation, error) => log.write('error', `${operation}: ${explain(error)}`),
     })
-    const server = new Server({ handle: (request) => app.handle(request), limits: options.limits })
+    const server = new Server({ handle: (request) => app.handle(request), refuse, limits: options.limits })
     closers.add(() => StateFiles.remove(dataDir))
     const address = await listen(server, config.address)
     closers.add(async () => {
@@ -187,6 +185,12 @@ function makeDirectory(directory: string): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
+}
+
+/** What never was a request gets the usual envelope too. */
+function refuse(status: number, message: string): Response {
+  const body = JSON.stringify({ error: true, message })
+  return { status, headers: ['Content-Type', 'application/json'], body }
 }
 
 /** Without an address, the usual port of the loopback interface, or any other when it is taken. */

@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { Doors } from '@latchkey/http'
 import { App, type AppOptions } from '../App.js'
 import { ScryptPool } from '../derivation/index.js'
 import { Handles } from '../Handles.js'
-import { TokenCheck } from '../http/Doors.js'
 import { Metrics } from '../Metrics.js'
 import { PasswordThrottle } from '../wallet/PasswordThrottle.js'
 import { Wallets } from '../wallet/Wallets.js'
@@ -83,7 +83,7 @@ export function createApp(t: Pick<TestContext, 'after'>, options: TestAppOptions
   const app = new App({
     services: { wallets, handles, throttle, startedAtMs: Date.now(), version: '0.0.0' },
     wire: 'reference',
-    token: new TokenCheck(token),
+    token: new Doors.TokenCheck(token),
     cors: { allowedOrigins: [], allowPrivateNetwork: false },
     hosts: new Set(),
     metrics,

@@ -1,7 +1,4 @@
 /** The body of one request, from however many pieces it arrives in, and never more of it than the limit. */
-import { KmdError } from '../Errors.js'
-import { MalformedError } from './RequestHead.js'
-
 export type BodyReader = {
   /** Takes what belongs to the body off the front of `input` and returns the rest. */
   push: (input: Buffer) => Buffer
@@ -12,7 +9,7 @@ export type BodyReader = {
 
 /** A body whose length was announced. */
 export function ofLength(length: number, limit: number): BodyReader {
-  if (length > limit) throw new KmdError('bodyTooLarge')
+  if (length > limit) throw tooLarge(limit)
   const pieces = new Pieces(limit)
   return {
     push(input) {
@@ -73,12 +70,12 @@ export class ChunkedReader implements BodyReader {
     if (end < 0) {
       // The first half of the line's end may be here already.
       const longest = (this.#state === 'trailers' ? longestTrailers : longestSizeLine) + 1
-      if (input.length > longest) throw new MalformedError('a line of the chunked body is too long')
+      if (input.length > longest) throw new BodyError('malformed', 'a line of the chunked body is too long')
       return undefined
     }
     const line = input.toString('latin1', 0, end)
     if (this.#state === 'dataEnd') {
-      if (line !== '') throw new MalformedError('a chunk is longer than announced')
+      if (line !== '') throw new BodyError('malformed', 'a chunk is longer than announced')
       this.#state = 'size'
     } else if (this.#state === 'size') this.#size(line)
     else this.#trailer(line)
@@ -87,14 +84,14 @@ export class ChunkedReader implements BodyReader {
 
   #size(line: string): void {
     const match = /^([0-9a-fA-F]{1,8})[\t ]*(?:;.*)?$/.exec(line)
-    if (match === null || line.length > longestSizeLine) throw new MalformedError('a chunk has no size')
+    if (match === null || line.length > longestSizeLine) throw new BodyError('malformed', 'a chunk has no size')
     this.#left = Number.parseInt(match[1]!, 16)
     this.#state = this.#left === 0 ? 'trailers' : 'data'
   }
 
   #trailer(line: string): void {
     this.#trailerBytes += line.length
-    if (this.#trailerBytes > longestTrailers) throw new MalformedError('the trailers are too long')
+    if (this.#trailerBytes > longestTrailers) throw new BodyError('malformed', 'the trailers are too long')
     if (line === '') this.#state = 'done'
   }
 }
@@ -112,7 +109,7 @@ class Pieces {
   add(piece: Buffer): void {
     if (piece.length === 0) return
     this.length += piece.length
-    if (this.length > this.#limit) throw new KmdError('bodyTooLarge')
+    if (this.length > this.#limit) throw tooLarge(this.#limit)
     if (this.#only === undefined) this.#only = piece
     else {
       this.#several ??= [this.#only]
@@ -126,5 +123,20 @@ class Pieces {
     const whole = Buffer.concat(this.#several)
     for (const piece of this.#several) piece.fill(0)
     return whole
+  }
+}
+
+function tooLarge(limit: number): BodyError {
+  return new BodyError('tooLarge', `the request body is larger than ${limit} bytes`)
+}
+
+/** Why a body could not be read. One that breaks off is malformed. */
+export class BodyError extends Error {
+  override name = 'BodyError'
+  readonly reason: 'tooLarge' | 'malformed' | 'tooSlow'
+
+  constructor(reason: BodyError['reason'], message: string) {
+    super(message)
+    this.reason = reason
   }
 }

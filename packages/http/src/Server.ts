@@ -1,12 +1,18 @@
 /**
  * The socket side. This is HTTP/1.1 on plain sockets rather than `node:http`, whose streams cost more time a request
- * than everything else the daemon does for it together; `bench/` shows what that is worth.
+ * than everything else a daemon does for it together; `bench/` shows what that is worth.
  */
 import { type AddressInfo, createServer, type Server as NetServer } from 'node:net'
-import { Connection, type ConnectionOptions } from './Connection.js'
+import { Connection } from './Connection.js'
 import { defaultLimits, type Limits } from './Limits.js'
+import type { Handle, Response } from './Message.js'
 
-export type ServerOptions = { handle: ConnectionOptions['handle']; limits?: Partial<Limits> | undefined }
+export type ServerOptions = {
+  handle: Handle
+  /** Answers what was never a request: 400, 408 and 431. */
+  refuse?: (status: number, message: string) => Response
+  limits?: Partial<Limits> | undefined
+}
 
 const checkEveryMs = 250
 
@@ -17,11 +23,11 @@ export class Server {
   readonly #timer: NodeJS.Timeout
   #stopping = false
 
-  constructor({ handle, limits }: ServerOptions) {
+  constructor({ handle, refuse = refuseWithMessage, limits }: ServerOptions) {
     this.#limits = { ...defaultLimits, ...limits }
     this.#net = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
       const isStopping = (): boolean => this.#stopping
-      const connection = new Connection({ socket, limits: this.#limits, handle, isStopping })
+      const connection = new Connection({ socket, limits: this.#limits, handle, refuse, isStopping })
       this.#connections.add(connection)
       socket.on('close', () => this.#connections.delete(connection))
     })
@@ -57,4 +63,8 @@ export class Server {
     const now = performance.now()
     for (const connection of this.#connections) connection.checkTime(now)
   }
+}
+
+function refuseWithMessage(status: number, message: string): Response {
+  return { status, headers: ['Content-Type', 'application/json'], body: `${JSON.stringify({ message })}\n` }
 }

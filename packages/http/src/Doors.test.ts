@@ -57,15 +57,16 @@ test('a Host is served when it is loopback, named in the settings, or the number
 })
 
 const page = 'https://page.example'
+const allowed = { allowedHeaders: 'X-Token, Content-Type', allowedMethods: 'GET, OPTIONS' }
 const cors = (allowedOrigins: string[], origin: string | undefined, method = 'GET'): string[] =>
-  corsHeaders({ allowedOrigins, allowPrivateNetwork: false }, { method, origin, privateNetwork: 'true' })
+  corsHeaders({ ...allowed, allowedOrigins, allowPrivateNetwork: false }, { method, origin, privateNetwork: 'true' })
 const echoed = (origin: string): string[] => [
   'Access-Control-Allow-Origin',
   origin,
   'Access-Control-Allow-Headers',
-  'X-KMD-API-Token, Content-Type',
+  'X-Token, Content-Type',
   'Access-Control-Allow-Methods',
-  'GET, POST, DELETE, OPTIONS',
+  'GET, OPTIONS',
 ]
 
 test('an origin that is listed is echoed; others get nothing', () => {
@@ -93,7 +94,7 @@ test('a star allows every origin, the null one too, and is never sent itself', (
 
 test('private network access is granted to a preflight that asks for it, whatever its origin, if the settings do', () => {
   const ask = (allowPrivateNetwork: boolean, method: string, privateNetwork: string | undefined): string[] =>
-    corsHeaders({ allowedOrigins: [], allowPrivateNetwork }, { method, origin: page, privateNetwork })
+    corsHeaders({ ...allowed, allowedOrigins: [], allowPrivateNetwork }, { method, origin: page, privateNetwork })
   assert.deepEqual(ask(true, 'OPTIONS', 'true'), ['Access-Control-Allow-Private-Network', 'true'])
   assert.deepEqual(ask(true, 'OPTIONS', 'True'), [])
   assert.deepEqual(ask(true, 'OPTIONS', undefined), [])

@@ -75,7 +75,8 @@ for (const [why, header] of Object.entries(badHeaders)) {
   test(`refuses ${why}`, () => refuses(/a header is malformed/, () => post('X-First: 1', header)))
 }
 
-for (const name of ['Host', 'Content-Length', 'Transfer-Encoding', 'X-KMD-API-Token']) {
+const tokens = ['Authorization', 'X-KMD-API-Token', 'X-Algo-API-Token']
+for (const name of ['Host', 'Content-Length', 'Transfer-Encoding', ...tokens]) {
   test(`refuses a second ${name}, even with the same value`, () => {
     refuses(/more than one/, () => post(`${name}: 5`, `${name.toLowerCase()}: 5`))
   })

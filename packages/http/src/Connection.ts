@@ -1,15 +1,15 @@
 /** One connection: requests are read and answered one after the other, whatever the peer has sent ahead. */
 import type { Socket } from 'node:net'
-import { KmdError } from '../Errors.js'
-import { type BodyReader, ChunkedReader, ofLength } from './BodyReader.js'
+import { BodyError, type BodyReader, ChunkedReader, ofLength } from './BodyReader.js'
 import type { Limits } from './Limits.js'
-import type { Request, Response } from './Message.js'
+import { type Answer, type Handle, hangUp, type Request, type Response } from './Message.js'
 import * as RequestHead from './RequestHead.js'
 
 export type ConnectionOptions = {
   socket: Socket
   limits: Limits
-  handle: (request: Request) => Response | Promise<Response>
+  handle: Handle
+  refuse: (status: number, message: string) => Response
   /** Asked before every answer: whether the connection should end after it. */
   isStopping: () => boolean
 }
@@ -17,17 +17,23 @@ export type ConnectionOptions = {
 const nothing = Buffer.alloc(0)
 const reasons: { [status: number]: string } = {
   200: 'OK',
+  204: 'No Content',
   400: 'Bad Request',
   401: 'Unauthorized',
+  402: 'Payment Required',
   403: 'Forbidden',
   404: 'Not Found',
   405: 'Method Not Allowed',
   408: 'Request Timeout',
+  409: 'Conflict',
   413: 'Request Entity Too Large',
+  422: 'Unprocessable Entity',
   429: 'Too Many Requests',
   431: 'Request Header Fields Too Large',
   500: 'Internal Server Error',
+  502: 'Bad Gateway',
   503: 'Service Unavailable',
+  504: 'Gateway Timeout',
 }
 
 type Phase = 'idle' | 'head' | 'handling' | 'body' | 'ending'
@@ -42,6 +48,11 @@ export class Connection {
   #body: { reader: BodyReader; resolve: (body: Buffer) => void; reject: (error: unknown) => void } | undefined
   #deadline: number
   #peerEnded = false
+  #closeListeners: (() => void)[] | undefined
+  // Once for a connection, so that a request that does not ask costs nothing.
+  readonly #localAddress = (): string | undefined => this.#socket.localAddress
+  readonly #remoteAddress = (): string | undefined => this.#socket.remoteAddress
+  readonly #onClose = (listener: () => void): void => this.#addCloseListener(listener)
 
   constructor(options: ConnectionOptions) {
     this.#options = options
@@ -50,14 +61,14 @@ export class Connection {
     this.#socket.on('data', (chunk) => this.#receive(chunk))
     this.#socket.on('end', () => this.#end())
     this.#socket.on('error', () => this.#socket.destroy())
-    this.#socket.on('close', () => this.#body?.reject(new KmdError('badBody')))
+    this.#socket.on('close', () => this.#close())
   }
 
   /** Called every now and then: ends what takes too long. */
   checkTime(now: number): void {
     if (now < this.#deadline) return
     if (this.#phase === 'head') this.#refuse(408, 'the request did not arrive in time')
-    else if (this.#phase === 'body') this.#failBody(new KmdError('bodyTimeout'))
+    else if (this.#phase === 'body') this.#failBody(new BodyError('tooSlow', 'the request body did not arrive in time'))
     else if (this.#phase !== 'handling') this.#socket.destroy()
     else if (this.#socket.writableLength > 0) this.#socket.destroy()
   }
@@ -137,7 +148,9 @@ export class Connection {
       target: head.target,
       head,
       header: (name) => head.headers.get(name),
-      localAddress: () => this.#socket.localAddress,
+      localAddress: this.#localAddress,
+      remoteAddress: this.#remoteAddress,
+      onClose: this.#onClose,
       body: () => {
         const whole = this.#wholeBody(head)
         isWhole = whole !== undefined
@@ -146,11 +159,13 @@ export class Connection {
         return this.#takeBody(reader)
       },
     }
-    const answer = (response: Response): void => {
+    const answer = (response: Answer): void => {
+      this.#closeListeners = undefined
       if (this.#socket.destroyed) return
-      this.#answer(response, head, isWhole || (reader === undefined ? this.#skipBody(head) : reader.done))
+      if (response === hangUp) this.#socket.destroy()
+      else this.#answer(response, head, isWhole || (reader === undefined ? this.#skipBody(head) : reader.done))
     }
-    // What is thrown here was not meant for the peer, which must not wait for ever, nor end the daemon.
+    // What is thrown here was not meant for the peer, which must not wait for ever, nor end the process.
     try {
       const response = this.#options.handle(request)
       if (!(response instanceof Promise)) answer(response)
@@ -179,7 +194,7 @@ export class Connection {
   }
 
   #takeBody(reader: BodyReader): Buffer | Promise<Buffer> {
-    this.#push(reader)
+    this.#input = reader.push(this.#input)
     if (reader.done) return reader.take()
     this.#phase = 'body'
     this.#socket.resume()
@@ -193,7 +208,7 @@ export class Connection {
   #readBody(): void {
     const body = this.#body!
     try {
-      this.#push(body.reader)
+      this.#input = body.reader.push(this.#input)
     } catch (error) {
       this.#failBody(error)
       return
@@ -202,14 +217,6 @@ export class Connection {
     this.#body = undefined
     this.#phase = 'handling'
     body.resolve(body.reader.take())
-  }
-
-  #push(reader: BodyReader): void {
-    try {
-      this.#input = reader.push(this.#input)
-    } catch (error) {
-      throw error instanceof RequestHead.MalformedError ? new KmdError('badBody', { cause: error }) : error
-    }
   }
 
   #failBody(error: unknown): void {
@@ -258,15 +265,32 @@ export class Connection {
     const bytes = Buffer.byteLength(body)
     let text = `HTTP/1.1 ${status} ${reasons[status] ?? ''}\r\n`
     for (let i = 0; i < headers.length; i += 2) text += `${headers[i]}: ${headers[i + 1]}\r\n`
-    text += `Date: ${dateNow()}\r\nContent-Length: ${bytes}\r\n`
+    text += `Date: ${dateNow()}\r\n`
+    // RFC 9110, section 8.6: a 204 has no length, and so no body.
+    if (status !== 204) text += `Content-Length: ${bytes}\r\n`
     text += connection === undefined ? '\r\n' : `Connection: ${connection}\r\n\r\n`
     // In one piece, and plain letters need no encoding.
-    this.#socket.write(isHead ? text : text + body, bytes === body.length ? 'latin1' : 'utf8')
+    if (isHead || status === 204) this.#socket.write(text, 'latin1')
+    else if (typeof body === 'string') this.#socket.write(text + body, bytes === body.length ? 'latin1' : 'utf8')
+    else this.#sendBytes(text, body)
+  }
+
+  #sendBytes(head: string, body: Uint8Array): void {
+    if (body.length <= largestCopy) {
+      const whole = Buffer.allocUnsafe(head.length + body.length)
+      whole.write(head, 'latin1')
+      whole.set(body, head.length)
+      this.#socket.write(whole)
+      return
+    }
+    this.#socket.cork()
+    this.#socket.write(head, 'latin1')
+    this.#socket.write(body)
+    this.#socket.uncork()
   }
 
   #refuse(status: number, message: string): void {
-    const body = JSON.stringify({ error: true, message })
-    this.#send({ status, headers: ['Content-Type', 'application/json'], body }, 'close', false)
+    this.#send(this.#options.refuse(status, message), 'close', false)
     this.#finish()
   }
 
@@ -281,11 +305,36 @@ export class Connection {
   /** The peer sends no more; it may still be waiting for its answer. */
   #end(): void {
     this.#peerEnded = true
-    if (this.#phase === 'body') this.#failBody(new KmdError('badBody'))
+    if (this.#phase === 'body') this.#failBody(brokenOff())
     const hasMore = this.#phase === 'idle' && this.#input.length > 0
     if (this.#phase !== 'handling' && !hasMore) this.#socket.end()
+    this.#tellCloseListeners()
+  }
+
+  #close(): void {
+    this.#body?.reject(brokenOff())
+    this.#tellCloseListeners()
+  }
+
+  #addCloseListener(listener: () => void): void {
+    if (this.#peerEnded || this.#socket.destroyed) queueMicrotask(listener)
+    else if (this.#closeListeners === undefined) this.#closeListeners = [listener]
+    else this.#closeListeners.push(listener)
+  }
+
+  #tellCloseListeners(): void {
+    const listeners = this.#closeListeners
+    this.#closeListeners = undefined
+    for (const listener of listeners ?? []) listener()
   }
 }
+
+function brokenOff(): BodyError {
+  return new BodyError('malformed', 'the request body breaks off')
+}
+
+/** Up to here a body of bytes is copied behind its head; beyond, that costs more than a second piece. */
+const largestCopy = 16 * 1024
 
 /** How long a connection that is over may take to be closed by its peer. */
 const lingerMs = 2_000

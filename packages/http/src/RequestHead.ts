@@ -15,7 +15,14 @@ const requestLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) ([!-~\x80-\xff]{1,8192}
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/
 /** Lists in other headers may come as several lines; these mean one thing, and two of them contradict each other. */
-const single = new Set(['host', 'content-length', 'transfer-encoding', 'x-kmd-api-token'])
+const single = new Set([
+  'host',
+  'content-length',
+  'transfer-encoding',
+  'authorization',
+  'x-kmd-api-token',
+  'x-algo-api-token',
+])
 const maxHeaders = 100
 
 /** `text` is the head without the blank line that ends it, one character a byte. */

@@ -1,81 +1,9 @@
 import assert from 'node:assert/strict'
-import { connect, type Socket } from 'node:net'
-import { type TestContext, test } from 'node:test'
+import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import type { KmdError } from '../Errors.js'
-import type { Limits } from './Limits.js'
-import type { Request, Response } from './Message.js'
-import { Server } from './Server.js'
-
-type Handle = (request: Request) => Response | Promise<Response>
-
-/** Answers with what it was asked. */
-const echo: Handle = async (request) => {
-  try {
-    const body = request.method === 'GET' || request.method === 'HEAD' ? '-' : (await request.body()).toString('latin1')
-    return { status: 200, headers: [], body: `${request.method} ${request.target} ${body}` }
-  } catch (error) {
-    const { status, code } = error as KmdError
-    return { status: status ?? 500, headers: [], body: code ?? String(error) }
-  }
-}
-
-async function serve(t: TestContext, handle: Handle = echo, limits: Partial<Limits> = {}) {
-  const server = new Server({ handle, limits: { headerBytes: 1000, bodyBytes: 100, stopMs: 1000, ...limits } })
-  const { port } = await server.listen('127.0.0.1', 0)
-  t.after(() => server.stop())
-  return { server, dial: () => dial(t, port) }
-}
-
-type Peer = {
-  socket: Socket
-  send: (text: string) => void
-  received: () => string
-  until: (text: string) => Promise<void>
-  ended: Promise<void>
-}
-
-function dial(t: TestContext, port: number): Peer {
-  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
-  let received = ''
-  socket.on('data', (chunk) => {
-    received += chunk.toString('latin1')
-  })
-  socket.on('error', () => {})
-  const ended = new Promise<void>((resolve) => {
-    socket.on('end', () => {
-      socket.end()
-      resolve()
-    })
-    socket.on('close', () => resolve())
-  })
-  t.after(() => socket.destroy())
-  const until = async (text: string): Promise<void> => {
-    for (let waited = 0; !received.includes(text); waited += 5) {
-      assert.ok(waited < 3000, `${JSON.stringify(text)} does not come; there is ${JSON.stringify(received)}`)
-      await sleep(5)
-    }
-  }
-  return { socket, send: (text) => void socket.write(text, 'latin1'), received: () => received, until, ended }
-}
-
-const get = (target: string, ...headers: string[]): string =>
-  ['GET', ` ${target} HTTP/1.1\r\n`, ...headers.map((header) => `${header}\r\n`), '\r\n'].join('')
-const post = (target: string, body: string, ...headers: string[]): string =>
-  get(target, `Content-Length: ${body.length}`, ...headers).replace('GET', 'POST') + body
-
-/** Status and body of every answer, in order. */
-function answers(received: string): [status: number, body: string][] {
-  const found: [number, string][] = []
-  for (let at = 0; at < received.length; ) {
-    const end = received.indexOf('\r\n\r\n', at)
-    const head = received.slice(at, end)
-    const length = Number(/Content-Length: (\d+)/.exec(head)?.[1] ?? 0)
-    found.push([Number(head.slice(9, 12)), received.slice(end + 4, end + 4 + length)])
-    at = end + 4 + length
-  }
-  return found
-}
+import { BodyError } from './BodyReader.js'
+import type { Handle } from './Message.js'
+import { answers, echo, get, post, serve } from './Peer.test.helper.js'
 
 test('an answer carries length and date, and the connection stays open for the next request', async (t) => {
   const peer = (await serve(t)).dial()
@@ -155,7 +83,7 @@ test('a peer that waits for 100 Continue gets it when its body is wanted, and on
   const tooLarge = dial()
   tooLarge.send(post('/a', '', 'Expect: 100-continue').replace('Content-Length: 0', 'Content-Length: 101'))
   await tooLarge.ended
-  assert.match(tooLarge.received(), /^HTTP\/1\.1 413 [\s\S]*bodyTooLarge$/)
+  assert.match(tooLarge.received(), /^HTTP\/1\.1 413 [\s\S]*tooLarge$/)
 })
 
 test('a peer that has said all it will say still gets its answer', async (t) => {
@@ -189,13 +117,13 @@ test('a body beyond the limit is answered with 413, announced or in chunks, and 
   const announced = dial()
   announced.send(post('/a', 'x'.repeat(101)).slice(0, -1))
   await announced.ended
-  assert.deepEqual(answers(announced.received()), [[413, 'bodyTooLarge']])
+  assert.deepEqual(answers(announced.received()), [[413, 'tooLarge']])
   const chunked = dial()
   chunked.send('POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n')
   await sleep(20)
   chunked.send(`ffff\r\n${'x'.repeat(10_000)}`)
   await chunked.ended
-  assert.deepEqual(answers(chunked.received()), [[413, 'bodyTooLarge']])
+  assert.deepEqual(answers(chunked.received()), [[413, 'tooLarge']])
 })
 
 test('chunks that make no sense are answered with 400, in one piece with the head or after it', async (t) => {
@@ -208,8 +136,8 @@ test('chunks that make no sense are answered with 400, in one piece with the hea
   await sleep(20)
   apart.send(chunks)
   await Promise.all([together.ended, apart.ended])
-  assert.deepEqual(answers(together.received()), [[400, 'badBody']])
-  assert.deepEqual(answers(apart.received()), [[400, 'badBody']])
+  assert.deepEqual(answers(together.received()), [[400, 'malformed']])
+  assert.deepEqual(answers(apart.received()), [[400, 'malformed']])
 })
 
 const malformed: { [why: string]: string } = {
@@ -241,7 +169,7 @@ test('headers beyond the limit are answered with 431, complete or not', async (t
 })
 
 test('headers that do not arrive in time are answered with 408', async (t) => {
-  const { dial } = await serve(t, echo, { headersMs: 50 })
+  const { dial } = await serve(t, echo, { limits: { headersMs: 50 } })
   const slow = dial()
   slow.send('GET /a HTTP/1.1\r\n')
   const silent = dial()
@@ -251,14 +179,14 @@ test('headers that do not arrive in time are answered with 408', async (t) => {
 })
 
 test('a body that does not arrive in time is answered with 408', async (t) => {
-  const peer = (await serve(t, echo, { requestMs: 50 })).dial()
+  const peer = (await serve(t, echo, { limits: { requestMs: 50 } })).dial()
   peer.send('POST /a HTTP/1.1\r\nContent-Length: 10\r\n\r\nhalf')
   await peer.ended
-  assert.deepEqual(answers(peer.received()), [[408, 'bodyTimeout']])
+  assert.deepEqual(answers(peer.received()), [[408, 'tooSlow']])
 })
 
 test('a connection without requests is closed after a while', async (t) => {
-  const peer = (await serve(t, echo, { idleMs: 50 })).dial()
+  const peer = (await serve(t, echo, { limits: { idleMs: 50 } })).dial()
   peer.send(get('/a'))
   await peer.ended
   assert.deepEqual(answers(peer.received()), [[200, 'GET /a -']])
@@ -290,7 +218,7 @@ test('stopping lets a request under way finish, closes what is idle, and takes n
 })
 
 test('stopping does not wait for ever', async (t) => {
-  const { server, dial } = await serve(t, () => new Promise(() => {}), { stopMs: 50 })
+  const { server, dial } = await serve(t, () => new Promise(() => {}), { limits: { stopMs: 50 } })
   const peer = dial()
   peer.send(get('/a'))
   await sleep(30)
@@ -304,7 +232,12 @@ test('a peer that goes away in the middle of its body takes its request with it'
   const failure = new Promise((resolve) => {
     failed = resolve
   })
+  let begin = (): void => {}
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve
+  })
   const { dial } = await serve(t, async (request) => {
+    begin()
     try {
       await request.body()
     } catch (error) {
@@ -314,9 +247,10 @@ test('a peer that goes away in the middle of its body takes its request with it'
   })
   const peer = dial()
   peer.send('POST /a HTTP/1.1\r\nContent-Length: 10\r\n\r\nhalf')
-  await sleep(20)
+  // A peer that left before it was connected would have sent nothing.
+  await begun
   peer.socket.destroy()
-  assert.ok((await failure) instanceof Error)
+  assert.ok((await failure) instanceof BodyError)
 })
 
 test('letters beyond ASCII arrive whole, with their length in bytes', async (t) => {

@@ -1,9 +1,9 @@
-/** Who may talk to the daemon at all: the Host it was addressed by, the origin of the page that asks, the token. */
+/** Who may talk to a server at all: the Host it was addressed by, the origin of the page that asks, the token. */
 import { timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
 
 /**
- * The name in a Host header, without its port. A page that has its own name resolve to 127.0.0.1 reaches the daemon
+ * The name in a Host header, without its port. A page that has its own name resolve to 127.0.0.1 reaches a server
  * past the browser's rules, but it cannot change the Host header: so only names that mean this machine are served.
  */
 export function hostName(host: string): string {
@@ -29,9 +29,15 @@ export function isHostAllowed(
   return name === localAddress?.()?.replace(/^::ffff:/, '')
 }
 
-export type CorsSettings = { allowedOrigins: readonly string[]; allowPrivateNetwork: boolean }
+export type CorsSettings = {
+  allowedOrigins: readonly string[]
+  allowPrivateNetwork: boolean
+  /** Lists as they are sent: names and commas. */
+  allowedHeaders: string
+  allowedMethods: string
+}
 
-/** Header names and values in turn, as the reference sends them: the origin is echoed, never a literal star. */
+/** Header names and values in turn: the origin is echoed, never a literal star. */
 export function corsHeaders(
   settings: CorsSettings,
   request: { method: string; origin: string | undefined; privateNetwork: string | undefined },
@@ -43,9 +49,9 @@ export function corsHeaders(
       'Access-Control-Allow-Origin',
       origin,
       'Access-Control-Allow-Headers',
-      'X-KMD-API-Token, Content-Type',
+      settings.allowedHeaders,
       'Access-Control-Allow-Methods',
-      'GET, POST, DELETE, OPTIONS',
+      settings.allowedMethods,
     )
   }
   if (settings.allowPrivateNetwork && request.method === 'OPTIONS' && request.privateNetwork === 'true') {

@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Handle, hangUp, type Request } from './Message.js'
+import { answers, echo, get, type Peer, post, serve } from './Peer.test.helper.js'
+
+const everyByte = Uint8Array.from({ length: 256 }, (_, i) => i)
+
+/** The sizes where an answer changes from one piece to two, and ones that no socket takes at once. */
+for (const length of [0, 1, 256, 16 * 1024, 16 * 1024 + 1, 3_000_000]) {
+  test(`a body of ${length} bytes arrives as it is, and the connection stays open`, async (t) => {
+    const body = Uint8Array.from({ length }, (_, i) => i * 7)
+    const headers = ['Content-Type', 'application/msgpack', 'X-Name', 'gr\xfc\xdfe']
+    const peer = (
+      await serve(t, (request) => (request.target === '/end' ? echo(request) : { status: 200, headers, body }))
+    ).dial()
+    peer.send(get('/a') + get('/b') + get('/end'))
+    await peer.until('GET /end -')
+    const expected = Buffer.from(body).toString('latin1')
+    const received = answers(peer.received())
+    assert.deepEqual(
+      received.map(([status, text]) => [status, text === expected || text]),
+      [
+        [200, true],
+        [200, true],
+        [200, 'GET /end -'],
+      ],
+    )
+    assert.match(peer.received(), /X-Name: gr\xfc\xdfe\r\n/)
+  })
+}
+
+test('bytes that are part of a larger memory are sent without the rest of it', async (t) => {
+  const peer = (await serve(t, () => ({ status: 200, headers: [], body: everyByte.subarray(65, 70) }))).dial()
+  peer.send(get('/', 'Connection: close'))
+  await peer.ended
+  assert.deepEqual(answers(peer.received()), [[200, 'ABCDE']])
+})
+
+for (const body of ['grüße', everyByte, new Uint8Array(20_000)]) {
+  test(`HEAD gets the length of ${typeof body === 'string' ? 'letters' : `${body.length} bytes`} and none of them`, async (t) => {
+    const peer = (await serve(t, () => ({ status: 200, headers: [], body }))).dial()
+    peer.send(get('/', 'Connection: close').replace('GET', 'HEAD'))
+    await peer.ended
+    const length = Buffer.byteLength(body)
+    assert.match(peer.received(), new RegExp(`\r\nContent-Length: ${length}\r\nConnection: close\r\n\r\n$`))
+  })
+}
+
+test('a 204 has neither length nor body, whatever it was given', async (t) => {
+  const peer = (
+    await serve(t, (request) => ({ status: request.target === '/end' ? 200 : 204, headers: [], body: 'x' }))
+  ).dial()
+  peer.send(get('/a') + get('/end'))
+  await peer.until('\r\n\r\nx')
+  assert.match(peer.received(), /^HTTP\/1\.1 204 No Content\r\nDate: [^\r]*\r\n\r\nHTTP\/1\.1 200 OK/)
+})
+
+for (const kind of ['at once', 'later'] as const) {
+  test(`hanging up ${kind} closes the connection without an answer, and no other`, async (t) => {
+    const { dial } = await serve(t, (request) => {
+      if (request.target !== '/fault') return echo(request)
+      return kind === 'at once' ? hangUp : sleep(10).then(() => hangUp)
+    })
+    const [other, peer] = [dial(), dial()]
+    other.send(get('/before'))
+    await other.until('GET /before -')
+    peer.send(post('/fault', 'body') + get('/never'))
+    await peer.ended
+    assert.equal(peer.received(), '')
+    other.send(get('/after'))
+    await other.until('GET /after -')
+  })
+}
+
+/** A handler that waits until its peer has gone, and says so; `/quick` answers at once, although it listens too. */
+function waiting(): { handle: Handle; begun: Promise<void>; told: string[] } {
+  const told: string[] = []
+  let begin = (): void => {}
+  const begun = new Promise<void>((resolve) => {
+    begin = resolve
+  })
+  const handle: Handle = (request: Request) => {
+    if (request.target === '/quick') {
+      request.onClose!(() => told.push('quick'))
+      return echo(request)
+    }
+    begin()
+    return new Promise((resolve) => {
+      request.onClose!(() => told.push('first'))
+      request.onClose!(() => {
+        told.push('second')
+        resolve({ status: 200, headers: [], body: 'stopped waiting' })
+      })
+    })
+  }
+  return { handle, begun, told }
+}
+
+const departures: { [how: string]: (peer: Peer) => unknown } = {
+  'goes away': ({ socket }) => socket.destroy(),
+  'breaks off': ({ socket }) => socket.resetAndDestroy(),
+  'ends its side': ({ socket }) => socket.end(),
+}
+for (const [how, leave] of Object.entries(departures)) {
+  test(`who waits for a peer that ${how} is told once, and earlier requests of it are not`, async (t) => {
+    const { handle, begun, told } = waiting()
+    const peer = (await serve(t, handle)).dial()
+    peer.send(get('/quick') + get('/slow'))
+    await begun
+    leave(peer)
+    for (let waited = 0; told.length < 2 && waited < 3000; waited += 5) await sleep(5)
+    // Time for more than there should be.
+    await sleep(30)
+    assert.deepEqual(told, ['first', 'second'])
+    if (how === 'ends its side') assert.equal(answers(peer.received())[1]?.[1], 'stopped waiting')
+  })
+}
+
+test('who goes on waiting for a peer that ended its side is not told again when the server stops', async (t) => {
+  const told: string[] = []
+  const { server, dial } = await serve(
+    t,
+    (request) => {
+      request.onClose!(() => told.push('told'))
+      return new Promise(() => {})
+    },
+    { limits: { stopMs: 30 } },
+  )
+  dial().socket.end(get('/'))
+  for (let waited = 0; told.length === 0 && waited < 3000; waited += 5) await sleep(5)
+  await server.stop()
+  // Time for more than there should be.
+  await sleep(30)
+  assert.deepEqual(told, ['told'])
+})
+
+test('who begins to listen when the peer has already ended its side is told too, after the call', async (t) => {
+  const order: string[] = []
+  const { dial } = await serve(t, async (request) => {
+    await sleep(20)
+    request.onClose!(() => order.push('told'))
+    order.push('listening')
+    await sleep(0)
+    return { status: 200, headers: [], body: order.join(' ') }
+  })
+  const peer = dial()
+  peer.socket.end(get('/'))
+  await peer.ended
+  assert.deepEqual(answers(peer.received()), [[200, 'listening told']])
+})
+
+test('nobody is told that a connection was closed by the answer itself', async (t) => {
+  const { handle, told } = waiting()
+  const { dial } = await serve(t, (request) => (request.target === '/hang-up' ? hang(request) : handle(request)))
+  const hang = (request: Request): typeof hangUp => {
+    request.onClose!(() => told.push('hung up'))
+    return hangUp
+  }
+  for (const target of ['/quick', '/hang-up']) {
+    const peer = dial()
+    peer.send(get(target, 'Connection: close'))
+    await peer.ended
+    peer.socket.destroy()
+  }
+  await sleep(30)
+  assert.deepEqual(told, [])
+})
+
+test('a request knows both ends of its connection', async (t) => {
+  const { dial } = await serve(t, (request) => ({
+    status: 200,
+    headers: [],
+    body: `${request.localAddress!()} ${request.remoteAddress!()}`,
+  }))
+  const peer = dial()
+  peer.send(get('/', 'Connection: close'))
+  await peer.ended
+  assert.deepEqual(answers(peer.received()), [[200, '127.0.0.1 127.0.0.1']])
+})

@@ -1,0 +1,83 @@
+/** A server on a port of its own, and peers that talk to it letter by letter. */
+import assert from 'node:assert/strict'
+import { connect, type Socket } from 'node:net'
+import type { TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { BodyError } from './BodyReader.js'
+import type { Handle } from './Message.js'
+import { Server, type ServerOptions } from './Server.js'
+
+const statuses = { tooLarge: 413, malformed: 400, tooSlow: 408 }
+
+/** Answers with what it was asked. */
+export const echo: Handle = async (request) => {
+  try {
+    const body = request.method === 'GET' || request.method === 'HEAD' ? '-' : (await request.body()).toString('latin1')
+    return { status: 200, headers: [], body: `${request.method} ${request.target} ${body}` }
+  } catch (error) {
+    if (!(error instanceof BodyError)) throw error
+    return { status: statuses[error.reason], headers: [], body: error.reason }
+  }
+}
+
+export async function serve(
+  t: TestContext,
+  handle: Handle = echo,
+  { limits, ...options }: Omit<ServerOptions, 'handle'> = {},
+) {
+  const low = { headerBytes: 1000, bodyBytes: 100, stopMs: 1000 }
+  const server = new Server({ handle, limits: { ...low, ...limits }, ...options })
+  const { port } = await server.listen('127.0.0.1', 0)
+  t.after(() => server.stop())
+  return { server, dial: () => dial(t, port) }
+}
+
+export type Peer = {
+  socket: Socket
+  send: (text: string) => void
+  received: () => string
+  until: (text: string) => Promise<void>
+  ended: Promise<void>
+}
+
+function dial(t: TestContext, port: number): Peer {
+  const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
+  let received = ''
+  socket.on('data', (chunk) => {
+    received += chunk.toString('latin1')
+  })
+  socket.on('error', () => {})
+  const ended = new Promise<void>((resolve) => {
+    socket.on('end', () => {
+      socket.end()
+      resolve()
+    })
+    socket.on('close', () => resolve())
+  })
+  t.after(() => socket.destroy())
+  const until = async (text: string): Promise<void> => {
+    for (let waited = 0; !received.includes(text); waited += 5) {
+      assert.ok(waited < 3000, `${JSON.stringify(text)} does not come; there is ${JSON.stringify(received)}`)
+      await sleep(5)
+    }
+  }
+  return { socket, send: (text) => void socket.write(text, 'latin1'), received: () => received, until, ended }
+}
+
+export const get = (target: string, ...headers: string[]): string =>
+  ['GET', ` ${target} HTTP/1.1\r\n`, ...headers.map((header) => `${header}\r\n`), '\r\n'].join('')
+export const post = (target: string, body: string, ...headers: string[]): string =>
+  get(target, `Content-Length: ${body.length}`, ...headers).replace('GET', 'POST') + body
+
+/** Status and body of every answer, in order. */
+export function answers(received: string): [status: number, body: string][] {
+  const found: [number, string][] = []
+  for (let at = 0; at < received.length; ) {
+    const end = received.indexOf('\r\n\r\n', at)
+    const head = received.slice(at, end)
+    const length = Number(/Content-Length: (\d+)/.exec(head)?.[1] ?? 0)
+    found.push([Number(head.slice(9, 12)), received.slice(end + 4, end + 4 + length)])
+    at = end + 4 + length
+  }
+  return found
+}

@@ -1,0 +1,37 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { answers, echo, serve } from './Peer.test.helper.js'
+
+const noRequest = 'hello\r\n\r\n'
+
+test('what is no request is answered with a message in JSON', async (t) => {
+  const peer = (await serve(t)).dial()
+  peer.send(noRequest)
+  await peer.ended
+  const message = 'this is not an HTTP request that can be served: the request line is not HTTP/1.1'
+  assert.deepEqual(answers(peer.received()), [[400, `${JSON.stringify({ message })}\n`]])
+  assert.match(peer.received(), /\r\nContent-Type: application\/json\r\n/)
+})
+
+test('or in the form that the server was given', async (t) => {
+  const refuse = (status: number, message: string) => ({
+    status,
+    headers: ['X-Refused', 'yes'],
+    body: Buffer.from(`${status} ${message}`),
+  })
+  const { dial } = await serve(t, echo, { refuse, limits: { headersMs: 50 } })
+  const refused: [sent: string, status: number, message: RegExp][] = [
+    [noRequest, 400, /^400 this is not an HTTP request/],
+    ['GET / HTTP/1.1\r\n', 408, /^408 the request did not arrive in time$/],
+    [`GET / HTTP/1.1\r\nX: ${'x'.repeat(1000)}\r\n\r\n`, 431, /^431 request headers too large/],
+  ]
+  for (const [sent, status, message] of refused) {
+    const peer = dial()
+    peer.send(sent)
+    await peer.ended
+    const [[answered, body]] = answers(peer.received()) as [[number, string]]
+    assert.equal(answered, status)
+    assert.match(body, message)
+    assert.match(peer.received(), /\r\nX-Refused: yes\r\n[\s\S]*\r\nConnection: close\r\n/)
+  }
+})

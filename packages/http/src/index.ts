@@ -1,0 +1,5 @@
+export { BodyError } from './BodyReader.js'
+export * as Doors from './Doors.js'
+export { defaultLimits, type Limits } from './Limits.js'
+export { type Answer, type Handle, hangUp, type Request, type Response } from './Message.js'
+export { Server, type ServerOptions } from './Server.js'
