@@ -1,0 +1,118 @@
+/** The devnet as a program has it in its own process. */
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { it, type TestContext } from 'node:test'
+import { Address } from '@latchkey/algorand'
+import { Devnet, type DevnetOptions } from './Devnet.js'
+import { personOf, sign, TestNode } from './testing/TestNode.test.helper.js'
+
+async function start(t: TestContext, options: DevnetOptions = {}): Promise<Devnet> {
+  const devnet = await Devnet.start({ port: 0, accounts: 3, ...options })
+  t.after(() => devnet.stop())
+  return devnet
+}
+
+function temporaryDirectory(t: TestContext): string {
+  const directory = mkdtempSync(join(tmpdir(), 'devnet-test-'))
+  t.after(() => rmSync(directory, { recursive: true, force: true }))
+  return directory
+}
+
+/** Signs as the first of the funded accounts; the genesis is the same as that of `start`. */
+const signer = new TestNode()
+
+async function pay(devnet: Devnet, microAlgos: bigint): Promise<Response> {
+  const txn = signer.pay(signer.funded(0), personOf(9), microAlgos, { fv: devnet.round, lv: devnet.round + 1000n })
+  return fetch(`${devnet.url}/v2/transactions`, { method: 'POST', body: Buffer.from(sign(txn, signer.funded(0))) })
+}
+
+async function account(devnet: Devnet, address: string): Promise<{ amount: number; assets: object[] }> {
+  return (await (await fetch(`${devnet.url}/v2/accounts/${address}`)).json()) as { amount: number; assets: object[] }
+}
+
+it('starts on a free port, serves, and stops', async (t) => {
+  const devnet = await start(t)
+  assert.match(devnet.url, /^http:\/\/127\.0\.0\.1:[1-9][0-9]*$/)
+  assert.equal(devnet.genesisId, 'dockernet-v1')
+  assert.equal((await pay(devnet, 200_000n)).status, 200)
+  assert.equal(devnet.round, 1n)
+  await devnet.stop()
+  await devnet.stopped
+  await assert.rejects(fetch(`${devnet.url}/health`))
+})
+
+it('gives Algos, dollars and opt-ins to anybody', async (t) => {
+  const devnet = await start(t)
+  const { address } = personOf(7)
+  devnet.fund(address, { microDollars: 2_500_000n })
+  assert.deepEqual(await account(devnet, address).then(({ amount, assets }) => ({ amount, assets })), {
+    amount: 300_000,
+    assets: [
+      { amount: 2_500_000, 'asset-id': 10458941, 'is-frozen': false },
+      { amount: 2_500_000, 'asset-id': 31566704, 'is-frozen': false },
+    ],
+  })
+  devnet.fund(address, { microAlgos: 5n })
+  assert.equal((await account(devnet, address)).amount, 300_005)
+  const other = personOf(8).address
+  devnet.optIn(other, 31566704n)
+  assert.equal((await account(devnet, other)).assets.length, 1)
+  assert.throws(() => devnet.fund('nonsense', { microAlgos: 1n }), Address.InvalidError)
+  assert.throws(() => devnet.optIn(other, 5n), /asset 5 does not exist/)
+})
+
+it('goes back to a snapshot, to the beginning, and to a dump', async (t) => {
+  const devnet = await start(t)
+  const beginning = devnet.stateHash()
+  const snapshot = devnet.snapshot()
+  await pay(devnet, 200_000n)
+  const paid = devnet.stateHash()
+  const dump = devnet.dump()
+  assert.notEqual(paid, beginning)
+  devnet.revert(snapshot)
+  assert.equal(devnet.stateHash(), beginning)
+  devnet.load(dump)
+  assert.equal(devnet.stateHash(), paid)
+  assert.equal(devnet.round, 1n)
+  devnet.reset()
+  assert.equal(devnet.stateHash(), beginning)
+  assert.throws(() => devnet.revert(snapshot), /there is no snapshot/)
+})
+
+it('mines, sets the time, and fails as told to', async (t) => {
+  const devnet = await start(t)
+  devnet.mine(3)
+  assert.equal(devnet.round, 3n)
+  devnet.setTime(4_000_000_000n)
+  devnet.mine()
+  const { block } = (await (await fetch(`${devnet.url}/v2/blocks/4`)).json()) as { block: { ts: number } }
+  assert.equal(block.ts, 4_000_000_000)
+  devnet.addFault({ type: 'fail', status: 503, message: 'not now', count: 1 })
+  const failed = await pay(devnet, 200_000n)
+  assert.deepEqual([failed.status, await failed.json()], [503, { message: 'not now' }])
+  assert.equal((await pay(devnet, 200_000n)).status, 200)
+})
+
+it('keeps a state file small, however much is written to it', async (t) => {
+  const stateFile = join(temporaryDirectory(t), 'ledger.log')
+  const devnet = await start(t, { stateFile, compactBytes: 50_000, historyBlocks: 10 })
+  let largest = 0
+  for (let count = 0; count < 500; count++) {
+    assert.equal((await pay(devnet, 200_000n + BigInt(count))).status, 200)
+    largest = Math.max(largest, statSync(stateFile).size)
+  }
+  const hash = devnet.stateHash()
+  await devnet.stop()
+  assert.ok(largest < 200_000, `grew to ${largest} bytes`)
+  const again = await start(t, { stateFile, historyBlocks: 10 })
+  assert.equal(again.stateHash(), hash)
+  assert.equal(again.round, 500n)
+})
+
+it('refuses options that make no sense', async () => {
+  await assert.rejects(Devnet.start({ port: 0, accounts: 101 }), RangeError)
+  await assert.rejects(Devnet.start({ port: 0, accounts: 1.5 }), RangeError)
+  await assert.rejects(Devnet.start({ port: 0, blocks: { everyMs: 0 } }), RangeError)
+})

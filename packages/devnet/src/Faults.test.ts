@@ -1,0 +1,46 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Faults, maxFaults } from './Faults.js'
+
+test('a fault happens as often as it was asked for, the first of its kind first', () => {
+  const faults = new Faults()
+  assert.equal(faults.take('drop'), undefined)
+  faults.add({ type: 'delay', ms: 1, count: 2 })
+  faults.add({ type: 'drop', count: 1 })
+  faults.add({ type: 'delay', ms: 2, count: 1 })
+  assert.deepEqual(
+    [1, 2, 3, 4].map(() => faults.take('delay')?.ms),
+    [1, 1, 2, undefined],
+  )
+  assert.deepEqual(faults.list(), [{ type: 'drop', count: 1 }])
+  assert.equal(faults.take('lose'), undefined)
+  assert.equal(faults.takeHold(), undefined)
+  faults.add({ type: 'hold', ms: 0, count: 1 })
+  assert.equal(faults.takeHold(), 0)
+})
+
+test('a list that was handed out does not change with what happens', () => {
+  const faults = new Faults()
+  const given = { type: 'drop', count: 2 } as const
+  faults.add(given)
+  const [listed] = faults.list()
+  faults.take('drop')
+  assert.deepEqual(
+    [listed, given],
+    [
+      { type: 'drop', count: 2 },
+      { type: 'drop', count: 2 },
+    ],
+  )
+})
+
+test('there is an end to how many wait', () => {
+  const faults = new Faults()
+  for (let count = 0; count < maxFaults; count++) faults.add({ type: 'lose', count: 1 })
+  assert.throws(() => faults.add({ type: 'lose', count: 1 }), {
+    name: 'RangeError',
+    message: '100 faults wait already',
+  })
+  faults.clear()
+  assert.deepEqual(faults.list(), [])
+})

@@ -1,0 +1,5 @@
+export { Devnet, type DevnetOptions, defaultPort, type Funding } from './Devnet.js'
+export type { Fault } from './Faults.js'
+export type { DevAccount } from './ledger/Genesis.js'
+export type { BlockMode } from './Node.js'
+export { version } from './version.js'

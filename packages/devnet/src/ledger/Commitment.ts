@@ -1,0 +1,79 @@
+/** The three roots by which a block's header commits to its transactions. */
+import { hash as oneHash } from 'node:crypto'
+import { Bytes, Hash } from '@latchkey/algorand'
+
+/** One transaction of a block: its canonical bytes, and its whole entry in the block. */
+export type Entry = { readonly transaction: Uint8Array; readonly entry: Uint8Array }
+
+/** Without transactions there is no first root: it would be zero. */
+export type Roots = { readonly txn: Uint8Array | undefined; readonly txn256: Uint8Array; readonly txn512: Uint8Array }
+
+type Algorithm = 'sha512-256' | 'sha256' | 'sha512'
+
+export function roots(entries: readonly Entry[]): Roots {
+  const sha256Leaves = entries.map((entry) => leafOf('sha256', entry))
+  return {
+    txn: tree(
+      'sha512-256',
+      entries.map((entry) => hash('sha512-256', leafOf('sha512-256', entry))),
+    ),
+    txn256: vector('sha256', sha256Leaves),
+    txn512: vector('sha512', sha256Leaves),
+  }
+}
+
+/** The first block commits to its transactions, of which it has none, as a plain list: "PF" and an empty array. */
+const firstRoot: Uint8Array = Hash.sha512_256(Uint8Array.of(0x50, 0x46, 0x90))
+
+/** What the header of a round has. */
+export function ofRound(round: bigint, entries: readonly Entry[]): Partial<Roots> {
+  return round === 0n ? { txn: firstRoot } : roots(entries)
+}
+
+/** What is hashed for a leaf. The widest root is built over the leaves of the middle one. */
+function leafOf(algorithm: Algorithm, { transaction, entry }: Entry): Uint8Array[] {
+  return [text('TL'), hash(algorithm, [text('TX'), transaction]), hash(algorithm, [text('STIB'), entry])]
+}
+
+/** Rows are halved; a node without a neighbour is paired with zeroes. */
+function tree(algorithm: Algorithm, leaves: readonly Uint8Array[]): Uint8Array | undefined {
+  let row = leaves
+  while (row.length > 1) {
+    const above: Uint8Array[] = []
+    for (let index = 0; index < row.length; index += 2) {
+      const left = row[index]!
+      above.push(hash(algorithm, [text('MA'), left, row[index + 1] ?? new Uint8Array(left.length)]))
+    }
+    row = above
+  }
+  return row[0]
+}
+
+/** A tree filled up to a power of two, in which the bits of a leaf's index say the way from the root. */
+function vector(algorithm: Algorithm, leaves: readonly Uint8Array[][]): Uint8Array {
+  const depth = leaves.length <= 1 ? 0 : Math.ceil(Math.log2(leaves.length))
+  const row = new Array<Uint8Array>(2 ** depth).fill(bottom[algorithm])
+  for (const [index, leaf] of leaves.entries()) row[reversed(index, depth)] = hash(algorithm, leaf)
+  return tree(algorithm, row)!
+}
+
+function reversed(index: number, bits: number): number {
+  let result = 0
+  for (let bit = 0; bit < bits; bit++) if ((index & (1 << bit)) !== 0) result |= 1 << (bits - 1 - bit)
+  return result
+}
+
+const texts = new Map(['TL', 'TX', 'STIB', 'MA', 'MB'].map((name) => [name, new Uint8Array(Buffer.from(name))]))
+const text = (name: string): Uint8Array => texts.get(name)!
+
+/** Of all ways to ask Node for a short hash, this is the quickest. */
+function hash(algorithm: Algorithm, parts: readonly Uint8Array[]): Uint8Array {
+  return Buffer.from(oneHash(algorithm, Bytes.concat(parts), 'binary'), 'latin1')
+}
+
+/** What stands where no leaf is. */
+const bottom = {
+  'sha512-256': hash('sha512-256', [text('MB')]),
+  sha256: hash('sha256', [text('MB')]),
+  sha512: hash('sha512', [text('MB')]),
+}

@@ -1,0 +1,28 @@
+/** The rules' numbers: consensus version 42 of Algorand. */
+export const version = 'https://github.com/algorandfoundation/specs/tree/268b63433a907455d439995bf916f6b296018f4f'
+
+export const minFeeMicroAlgos = 1_000n
+export const minBalanceMicroAlgos = 100_000n
+/** What every asset an account holds, its own included, adds to its minimum balance. */
+export const minBalancePerAssetMicroAlgos = 100_000n
+
+export const maxGroupSize = 16
+export const maxValidityRounds = 1_000n
+export const maxNoteBytes = 4_096
+/** A note up to here is part of the minimum fee; each byte more costs a ten-thousandth of it. */
+export const freeNoteBytes = 1_024
+
+export const maxAssetNameBytes = 32
+export const maxAssetUnitNameBytes = 8
+export const maxAssetUrlBytes = 96
+export const maxAssetDecimals = 19
+
+export const maxKeyRegistrationRounds = 16_777_215n
+export const balanceLookbackRounds = 320n
+export const incentiveFeeMicroAlgos = 2_000_000n
+
+export const maxBlockTransactionBytes = 5 * 1024 * 1024
+export const maxTimestampStepSeconds = 25n
+/** Assets are numbered by the transaction that creates them, counted from here. */
+export const transactionCounterAtGenesis = 1_000n
+export const maxUint64 = 2n ** 64n - 1n

@@ -1,0 +1,32 @@
+/** What a group must pay together, whoever of its members pays it. Everything about the price is here. */
+import type { Transaction } from '@latchkey/algorand'
+import * as Amount from './Amount.js'
+import * as Consensus from './Consensus.js'
+
+const million = 1_000_000n
+const usagePerNoteByte = 100n
+
+/** In millionths of a minimum fee. */
+export function usage({ note }: Transaction.Transaction): bigint {
+  const paidBytes = Math.max(0, (note?.length ?? 0) - Consensus.freeNoteBytes)
+  return million + usagePerNoteByte * BigInt(paidBytes)
+}
+
+export function groupUsage(group: readonly Transaction.Transaction[]): bigint {
+  return group.reduce((sum, transaction) => sum + usage(transaction), 0n)
+}
+
+export function required(usageMillionths: bigint): bigint {
+  return (Consensus.minFeeMicroAlgos * usageMillionths + million - 1n) / million
+}
+
+/** The reason a group pays too little, or undefined if it pays enough. */
+export function shortfall(group: readonly Transaction.Transaction[]): string | undefined {
+  const paid = group.reduce((sum, { fee }) => sum + (fee ?? 0n), 0n)
+  const used = groupUsage(group)
+  const needed = required(used)
+  if (paid >= needed) return undefined
+  const usageText = `${used / million}.${(used % million).toString().padStart(6, '0')}`
+  const base = Amount.text(Consensus.minFeeMicroAlgos)
+  return `txgroup with ${Amount.text(paid)} fees is less than ${Amount.text(needed)} (usage=${usageText} * base=${base})`
+}

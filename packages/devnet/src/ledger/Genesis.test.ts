@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { test } from 'node:test'
+import algosdk from 'algosdk'
+import { TestNode } from '../testing/TestNode.test.helper.js'
+import * as Genesis from './Genesis.js'
+import * as Key from './Key.js'
+
+type Document = { alloc: { addr: string; state: { [name: string]: unknown } }[]; [name: string]: unknown }
+
+/** As others would: keys in order, keys for voting as bytes, all the rest as it is served. */
+function hashOf(document: Document): string {
+  const bytes = (value: unknown, name: string): unknown =>
+    ['sel', 'vote', 'stprf'].includes(name) ? Buffer.from(value as string, 'base64') : value
+  const alloc = document.alloc.map((one) => ({
+    ...one,
+    state: Object.fromEntries(Object.entries(one.state).map(([name, value]) => [name, bytes(value, name)])),
+  }))
+  return createHash('sha512-256')
+    .update('GE')
+    .update(algosdk.msgpackRawEncode({ ...document, alloc }))
+    .digest('base64')
+}
+
+const parse = (json: string): Document =>
+  algosdk.parseJSON(json, { intDecoding: algosdk.IntDecoding.BIGINT }) as Document
+
+test('this is how a real node hashes its genesis', () => {
+  const path = new URL('../../src/ledger/fixtures/genesis.json', import.meta.url)
+  const { genesis, hash } = JSON.parse(readFileSync(path, 'utf8'))
+  assert.equal(hashOf(genesis), hash)
+})
+
+for (const accountCount of [0, 1, 5, 100]) {
+  test(`the genesis that is served, with ${accountCount} accounts, hashes to what names the network`, () => {
+    const { chain, json } = Genesis.make({ accountCount })
+    assert.equal(hashOf(parse(json)), Buffer.from(Key.bytes(chain.genesisHash)).toString('base64'))
+  })
+}
+
+test('all Algos there are were handed out, and every account has its own', () => {
+  const document = parse(Genesis.make({ accountCount: 5 }).json)
+  const amounts = document.alloc.map(({ state }) => state['algo'] as bigint)
+  const toPools = 200_000n
+  assert.equal(amounts.reduce((sum, amount) => sum + amount) - toPools, 10_000_000_000_000_000n)
+  assert.equal(new Set(document.alloc.map(({ addr }) => addr)).size, 8)
+})
+
+test('keys follow from names alone, and their mnemonics are theirs', () => {
+  const [first, again] = [Genesis.make({ accountCount: 3 }), Genesis.make({ accountCount: 5 })]
+  assert.deepEqual(first.accounts, again.accounts.slice(0, 3))
+  for (const { mnemonic, address, secretKey } of [first.dispenser, ...first.accounts]) {
+    const { addr, sk } = algosdk.mnemonicToSecretKey(mnemonic)
+    assert.equal(addr.toString(), address)
+    assert.equal(Buffer.from(sk).toString('base64'), secretKey)
+  }
+})
+
+test('both dollars are there, in the hands of whoever is funded', () => {
+  const node = new TestNode({ accountCount: 2 })
+  for (const assetId of [31_566_704n, 10_458_941n]) {
+    const asset = node.ledger.state.asset(assetId)!
+    assert.deepEqual([asset.decimals, asset.creator], [6, node.dispenser.key])
+    assert.equal(node.ledger.state.holding(node.funded(1).key, assetId)?.amount, 1_000_000_000_000n)
+  }
+})
+
+test('there are limits to how many accounts there may be', () => {
+  for (const accountCount of [-1, 1.5, 101, Number.NaN]) assert.throws(() => Genesis.make({ accountCount }), RangeError)
+})

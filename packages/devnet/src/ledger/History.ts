@@ -1,0 +1,72 @@
+/** The latest blocks, and where each of their transactions is. Older ones are dropped, by number and by size. */
+import * as Block from './Block.js'
+import type { Key } from './Key.js'
+
+export type HistoryLimits = { readonly blocks: number; readonly bytes: number }
+
+/** How many rounds back nodes look for a transaction. */
+const lookupRounds = 1_000n
+
+export type Found = { readonly block: Block.Block; readonly member: Block.Member }
+
+export class History {
+  readonly #limits: HistoryLimits
+  readonly #blocks = new Map<bigint, Block.Block>()
+  readonly #roundOf = new Map<Key, bigint>()
+  #bytes = 0
+  #oldest = 0n
+  #last: Block.Block
+
+  constructor(limits: HistoryLimits, first: Block.Block) {
+    this.#limits = limits
+    this.#last = first
+    this.restore([first])
+  }
+
+  get last(): Block.Block {
+    return this.#last
+  }
+
+  block(round: bigint): Block.Block | undefined {
+    return this.#blocks.get(round)
+  }
+
+  find(key: Key): Found | undefined {
+    const round = this.#roundOf.get(key)
+    if (round === undefined || round + lookupRounds < this.#last.round) return undefined
+    const block = this.#blocks.get(round)
+    const member = block?.members.find((one) => one.key === key)
+    return block === undefined || member === undefined ? undefined : { block, member }
+  }
+
+  add(block: Block.Block): void {
+    this.#blocks.set(block.round, block)
+    for (const { key } of block.members) this.#roundOf.set(key, block.round)
+    this.#bytes += Block.sizeOf(block)
+    this.#last = block
+    while (this.#blocks.size > this.#limits.blocks || (this.#bytes > this.#limits.bytes && this.#blocks.size > 1)) {
+      this.#dropOldest()
+    }
+  }
+
+  /** All that is kept, oldest first. */
+  blocks(): Block.Block[] {
+    return [...this.#blocks.values()]
+  }
+
+  restore(blocks: readonly Block.Block[]): void {
+    this.#blocks.clear()
+    this.#roundOf.clear()
+    this.#bytes = 0
+    this.#oldest = blocks[0]!.round
+    for (const block of blocks) this.add(block)
+  }
+
+  #dropOldest(): void {
+    const block = this.#blocks.get(this.#oldest)!
+    this.#blocks.delete(this.#oldest)
+    this.#oldest++
+    this.#bytes -= Block.sizeOf(block)
+    for (const { key } of block.members) this.#roundOf.delete(key)
+  }
+}

@@ -1,0 +1,119 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import type { Transaction } from '@latchkey/algorand'
+import { createAsset, give, type Person, personOf, sign, TestNode } from '../../testing/TestNode.test.helper.js'
+import { Layer } from '../Layer.js'
+import { Refusal } from '../Refusal.js'
+import * as Assets from './Assets.js'
+
+type Fields = Partial<Transaction.Transaction>
+
+/** Alice made an asset of 1000, of which bob holds 100 and carol 0. */
+async function scene(apar: NonNullable<Fields['apar']> = {}) {
+  const node = new TestNode()
+  const alice = node.funded(0)
+  const { publicKey } = alice
+  const asset = await createAsset(node, alice, { t: 1000n, m: publicKey, f: publicKey, c: publicKey, ...apar })
+  const bob = give(node, personOf(61), 1_000_000n, [{ assetId: asset, amount: 100n }])
+  const carol = give(node, personOf(62), 1_000_000n, [{ assetId: asset, amount: 0n }])
+  const send = (from: Person, fields: Fields): Promise<string> =>
+    node.send(sign(node.txn('axfer', from, { xaid: asset, ...fields }), from))
+  const freeze = (who: Person): Promise<string> =>
+    node.send(sign(node.txn('afrz', alice, { faid: asset, fadd: who.publicKey, afrz: true }), alice))
+  const amounts = (): (bigint | undefined)[] =>
+    [alice, bob, carol].map(({ key }) => node.ledger.state.holding(key, asset)?.amount)
+  return { node, alice, bob, carol, asset, send, freeze, amounts }
+}
+
+test('opting in makes an empty holding that raises the minimum balance, once', async () => {
+  const { node, asset, send } = await scene()
+  const dave = give(node, personOf(63), 1_000_000n)
+  await send(dave, { arcv: dave.publicKey })
+  await send(dave, { arcv: dave.publicKey })
+  assert.deepEqual(node.ledger.state.holding(dave.key, asset), { amount: 0n, frozen: false })
+  assert.equal(node.ledger.state.account(dave.key).assetsHeld, 1)
+  const { json } = await node.get(`/v2/accounts/${dave.address}`)
+  assert.deepEqual([json['min-balance'], json['total-assets-opted-in']], [200_000, 1])
+})
+
+test('opting in starts frozen where the asset says so', async () => {
+  const { node, asset, send } = await scene({ df: true })
+  const dave = give(node, personOf(63), 1_000_000n)
+  await send(dave, { arcv: dave.publicKey })
+  assert.deepEqual(node.ledger.state.holding(dave.key, asset), { amount: 0n, frozen: true })
+})
+
+test('moves an amount, also to itself', async () => {
+  const { bob, carol, send, amounts } = await scene()
+  await send(bob, { arcv: carol.publicKey, aamt: 30n })
+  await send(bob, { arcv: bob.publicKey, aamt: 70n })
+  assert.deepEqual(amounts(), [900n, 70n, 30n])
+})
+
+test('of nothing passes, whoever sends it to whomever', async () => {
+  const { node, bob, send, amounts, freeze } = await scene()
+  const dave = give(node, personOf(63), 1_000_000n)
+  await freeze(bob)
+  await send(bob, { arcv: dave.publicKey })
+  await send(dave, { arcv: bob.publicKey })
+  await send(dave, { xaid: 999_999n, arcv: bob.publicKey })
+  await send(dave, { xaid: undefined })
+  assert.deepEqual(amounts(), [900n, 100n, 0n])
+  assert.equal(node.ledger.state.account(dave.key).assetsHeld, 0)
+})
+
+test('clawing back takes from one and gives to another, frozen or not', async () => {
+  const { alice, bob, carol, send, amounts, freeze } = await scene()
+  await send(alice, { asnd: bob.publicKey, arcv: carol.publicKey, aamt: 10n })
+  await freeze(bob)
+  await freeze(carol)
+  await send(alice, { asnd: bob.publicKey, arcv: carol.publicKey, aamt: 10n })
+  assert.deepEqual(amounts(), [900n, 80n, 20n])
+})
+
+test('clawing back nothing opts nobody in', async () => {
+  const { node, alice, asset, send } = await scene()
+  const dave = give(node, personOf(63), 1_000_000n)
+  await send(alice, { asnd: dave.publicKey, arcv: dave.publicKey })
+  assert.equal(node.ledger.state.holding(dave.key, asset), undefined)
+})
+
+test('closing out moves the rest after the amount, and ends the holding', async () => {
+  const { node, bob, alice, carol, send, amounts } = await scene()
+  const id = await send(bob, { arcv: alice.publicKey, aamt: 1n, aclose: carol.publicKey })
+  assert.deepEqual(amounts(), [901n, undefined, 99n])
+  assert.equal(node.ledger.state.account(bob.key).assetsHeld, 0)
+  assert.equal((await node.get(`/v2/transactions/pending/${id}`)).json['asset-closing-amount'], 99)
+})
+
+test('closing out an empty holding works to anybody', async () => {
+  const { node, carol, asset, send } = await scene()
+  await send(carol, { aclose: personOf(64).publicKey })
+  assert.equal(node.ledger.state.holding(carol.key, asset), undefined)
+})
+
+test('a frozen holding can be closed out to the creator', async () => {
+  const { alice, bob, send, amounts, freeze } = await scene()
+  await freeze(bob)
+  await send(bob, { aclose: alice.publicKey })
+  assert.deepEqual(amounts(), [1000n, undefined, 0n])
+})
+
+test('what is left of a destroyed asset can be closed out', async () => {
+  const { node, alice, bob, carol, asset, send, amounts } = await scene()
+  await send(bob, { arcv: alice.publicKey, aamt: 100n })
+  await node.send(sign(node.txn('acfg', alice, { caid: asset }), alice))
+  assert.deepEqual(amounts(), [undefined, 0n, 0n])
+  await send(bob, { aclose: carol.publicKey })
+  assert.deepEqual(amounts(), [undefined, undefined, 0n])
+  assert.equal(node.ledger.state.account(bob.key).assetsHeld, 0)
+})
+
+test('no holding goes above what 64 bits hold', () => {
+  const { ledger } = new TestNode()
+  const layer = new Layer(ledger.state)
+  layer.putHolding('a', 7n, { amount: 2n ** 64n - 2n, frozen: false })
+  Assets.putIn(layer, 'a', 7n, 1n, false)
+  const overflow = new Refusal(`overflow on adding 1 to receiver amount ${2n ** 64n - 1n}`)
+  assert.throws(() => Assets.putIn(layer, 'a', 7n, 1n, false), overflow)
+})

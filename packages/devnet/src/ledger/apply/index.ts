@@ -1,0 +1,22 @@
+import type { Transaction } from '@latchkey/algorand'
+import { assetConfig } from './AssetConfig.js'
+import { assetFreeze } from './AssetFreeze.js'
+import { assetTransfer } from './AssetTransfer.js'
+import type { Context, Outcome } from './Context.js'
+import { keyRegistration } from './KeyRegistration.js'
+import { payment } from './Payment.js'
+
+export type { Context, Outcome } from './Context.js'
+
+const byType: { readonly [type: string]: (txn: Transaction.Transaction, context: Context) => Outcome } = {
+  pay: payment,
+  axfer: assetTransfer,
+  acfg: assetConfig,
+  afrz: assetFreeze,
+  keyreg: keyRegistration,
+}
+
+/** The effect of a well-formed transaction, after its fee was taken. */
+export function apply(txn: Transaction.Transaction, context: Context): Outcome {
+  return byType[txn.type]!(txn, context)
+}

@@ -1,0 +1,75 @@
+/** Path and query of a request, read as strictly as nodes read them and refused in their words. */
+import { Address, Hash } from '@latchkey/algorand'
+import * as Consensus from '../ledger/Consensus.js'
+import * as Key from '../ledger/Key.js'
+import { type Format, Refused } from './Answer.js'
+
+export class Query {
+  readonly #values: URLSearchParams
+
+  constructor(text: string) {
+    this.#values = new URLSearchParams(text)
+  }
+
+  get(name: string): string | undefined {
+    const values = this.#values.getAll(name)
+    if (values.length > 1) {
+      const cause = `multiple values for single value parameter '${name}'`
+      throw new Refused(400, `Invalid format for parameter ${name}: ${cause}`)
+    }
+    return values[0]
+  }
+
+  format(): Format {
+    const format = this.get('format')?.toLowerCase() ?? 'json'
+    if (format === 'json') return 'json'
+    if (format === 'msgpack' || format === 'msgp') return 'msgpack'
+    throw new Refused(400, 'failed to parse the format option')
+  }
+
+  uint(name: string): bigint | undefined {
+    const text = this.get(name)
+    return text === undefined ? undefined : uint(name, text)
+  }
+
+  flag(name: string): boolean {
+    const text = this.get(name)
+    if (text === undefined) return false
+    if (/^(1|[tT]|true|TRUE|True)$/.test(text)) return true
+    if (/^(0|[fF]|false|FALSE|False)$/.test(text)) return false
+    const quoted = JSON.stringify(text)
+    const cause = `error binding string parameter: strconv.ParseBool: parsing ${quoted}: invalid syntax`
+    throw new Refused(400, `Invalid format for parameter ${name}: ${cause}`)
+  }
+}
+
+export function uint(name: string, text: string): bigint {
+  return parseUint(text, `Invalid format for parameter ${name}: error binding string parameter: `)
+}
+
+/** What was wrong comes after `prefix`. */
+export function parseUint(text: string, prefix: string): bigint {
+  const refuse = (reason: string): never => {
+    throw new Refused(400, `${prefix}strconv.ParseUint: parsing ${JSON.stringify(text)}: ${reason}`)
+  }
+  if (!/^[0-9]+$/.test(text)) refuse('invalid syntax')
+  const digits = text.replace(/^0+(?=[0-9])/, '')
+  const value = digits.length > 20 ? undefined : BigInt(digits)
+  return value === undefined || value > Consensus.maxUint64 ? refuse('value out of range') : value
+}
+
+export function address(text: string): Key.Key {
+  try {
+    return Key.fromAddress(text)
+  } catch (error) {
+    if (!(error instanceof Address.InvalidError)) throw error
+    const cause = `error unmarshaling '${text}' text as *basics.Address: ${error.message}`
+    throw new Refused(400, `Invalid format for parameter address: ${cause}`)
+  }
+}
+
+export function transactionId(text: string): Key.Key {
+  const digest = Hash.fromText(text)
+  if (digest === undefined) throw new Refused(400, 'no valid transaction ID was specified')
+  return Key.of(digest)
+}

@@ -1,0 +1,58 @@
+/** What a path leads to. */
+import type { Answer, Request } from '@latchkey/http'
+import type { Node } from '../Node.js'
+import type { Query } from './Parameters.js'
+
+export type Call = {
+  readonly request: Request
+  readonly node: Node
+  /** The values of the path's parameters, in order. */
+  readonly path: readonly string[]
+  readonly query: Query
+}
+
+export type Route = {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  /** Parameters are written in braces. */
+  readonly path: string
+  /** `open` is served without a token; `cheat` only to programs on this machine. */
+  readonly access?: 'open' | 'cheat'
+  readonly handle: (call: Call) => Answer | Promise<Answer>
+}
+
+type Entry = { readonly segments: readonly (string | undefined)[]; readonly routes: Map<string, Route> }
+
+/** `found` without a route for the method is another answer than nothing found at all. */
+export type Match = { readonly routes: ReadonlyMap<string, Route>; readonly path: readonly string[] }
+
+export class Router {
+  readonly #byLength = new Map<number, Entry[]>()
+
+  constructor(routes: readonly Route[]) {
+    for (const route of routes) this.#add(route)
+  }
+
+  match(path: string): Match | undefined {
+    const segments = path.split('/')
+    for (const entry of this.#byLength.get(segments.length) ?? []) {
+      if (!entry.segments.every((segment, index) => segment === undefined || segment === segments[index])) continue
+      return { routes: entry.routes, path: segments.filter((_, index) => entry.segments[index] === undefined) }
+    }
+    return undefined
+  }
+
+  #add(route: Route): void {
+    const segments = route.path.split('/').map((segment) => (segment.startsWith('{') ? undefined : segment))
+    const entries = this.#byLength.get(segments.length) ?? []
+    this.#byLength.set(segments.length, entries)
+    const same = entries.find((entry) => entry.segments.every((segment, index) => segment === segments[index]))
+    if (same !== undefined) same.routes.set(route.method, route)
+    else entries.push({ segments, routes: new Map([[route.method, route]]) })
+    // A name goes before a parameter in the same place.
+    entries.sort((a, b) => parameters(a) - parameters(b))
+  }
+}
+
+function parameters({ segments }: Entry): number {
+  return segments.filter((segment) => segment === undefined).length
+}

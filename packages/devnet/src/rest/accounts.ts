@@ -1,0 +1,151 @@
+/** Accounts and assets, as their owners ask for them. */
+import { type Account, type Asset, type Holding, minBalance } from '../ledger/Account.js'
+import * as Key from '../ledger/Key.js'
+import type { Ledger } from '../ledger/Ledger.js'
+import * as Answer from './Answer.js'
+import * as AssetForms from './AssetForms.js'
+import { address, parseUint, type Query, uint } from './Parameters.js'
+import type { Call, Route } from './Route.js'
+import { toMsgpack, type Value } from './Value.js'
+
+/** More in one answer are not served, as on a node. */
+const maxResources = 100_000
+const maxBatch = 1_000n
+
+export const accountRoutes: readonly Route[] = [
+  { method: 'GET', path: '/v2/accounts/{address}', handle: getAccount },
+  { method: 'GET', path: '/v2/accounts/{address}/assets', handle: listAssets },
+  { method: 'GET', path: '/v2/accounts/{address}/assets/{asset-id}', handle: getAccountAsset },
+  { method: 'GET', path: '/v2/assets/{asset-id}', handle: getAsset },
+]
+
+type Excluded = 'none' | 'parameters' | 'all'
+
+function readExclude(query: Query): Excluded {
+  const words = (query.get('exclude') || 'none').split(',')
+  if (words.length === 1 && (words[0] === 'all' || words[0] === 'none')) return words[0]
+  if (words.every((word) => word === 'created-apps-params' || word === 'created-assets-params')) {
+    return words.includes('created-assets-params') ? 'parameters' : 'none'
+  }
+  throw new Answer.Refused(400, 'failed to parse exclude')
+}
+
+function getAccount({ node, path, query }: Call) {
+  const key = address(path[0]!)
+  const format = query.format()
+  const excluded = readExclude(query)
+  const account = node.ledger.state.account(key)
+  if (excluded !== 'all') checkSize(key, account)
+  if (format === 'json') return Answer.json(accountJson(key, account, node.ledger, excluded))
+  return Answer.bytes(toMsgpack(AssetForms.accountRecord(key, account, node.ledger.state, excluded === 'all')))
+}
+
+function checkSize(key: Key.Key, { assetsHeld, assetsCreated }: Account): void {
+  if (assetsHeld + assetsCreated <= maxResources) return
+  const where = `/v2/accounts/${Key.address(key)}`
+  throw new Answer.Refused(400, 'Result limit exceeded', `ask ${where}?exclude=all, and ${where}/assets for its assets`)
+}
+
+function accountJson(key: Key.Key, account: Account, ledger: Ledger, excluded: Excluded): Value {
+  const { state } = ledger
+  const { participation } = account
+  const resources =
+    excluded === 'all'
+      ? {}
+      : {
+          'apps-local-state': [],
+          assets: state.heldBy(key).map((assetId) => holdingJson(assetId, state.holding(key, assetId)!)),
+          'created-apps': [],
+          'created-assets': state.createdBy(key).map((assetId) => ({
+            index: assetId,
+            params: excluded === 'parameters' ? undefined : AssetForms.json(state.asset(assetId)!),
+          })),
+        }
+  return {
+    ...resources,
+    address: Key.address(key),
+    amount: account.microAlgos,
+    'amount-without-pending-rewards': account.microAlgos,
+    'apps-total-schema': { 'num-byte-slice': 0, 'num-uint': 0 },
+    'auth-addr': account.authorizer && Key.address(account.authorizer),
+    'incentive-eligible': account.incentiveEligible || undefined,
+    'last-heartbeat': account.lastHeartbeat || undefined,
+    'min-balance': minBalance(account),
+    participation: participation && {
+      'selection-participation-key': participation.selectionKey,
+      'state-proof-key': participation.stateProofKey,
+      'vote-first-valid': participation.firstRound,
+      'vote-key-dilution': participation.keyDilution,
+      'vote-last-valid': participation.lastRound,
+      'vote-participation-key': participation.voteKey,
+    },
+    'pending-rewards': 0,
+    'reward-base': 0,
+    rewards: 0,
+    round: ledger.last.round,
+    status: account.status,
+    'total-apps-opted-in': 0,
+    'total-assets-opted-in': account.assetsHeld,
+    'total-created-apps': 0,
+    'total-created-assets': account.assetsCreated,
+  }
+}
+
+function holdingJson(assetId: bigint, { amount, frozen }: Holding): Value {
+  return { amount, 'asset-id': assetId, 'is-frozen': frozen }
+}
+
+function getAccountAsset({ node, path, query }: Call) {
+  const key = address(path[0]!)
+  const assetId = uint('asset-id', path[1]!)
+  const format = query.format()
+  const { state, last } = node.ledger
+  const holding = state.holding(key, assetId)
+  const asset = state.asset(assetId)
+  const created = asset?.creator === key ? asset : undefined
+  if (holding === undefined && created === undefined) throw new Answer.Refused(404, 'account asset info not found')
+  if (format === 'msgpack') return Answer.bytes(toMsgpack(AssetForms.accountAssetRecord(holding, created)))
+  return Answer.json({
+    'asset-holding': holding && holdingJson(assetId, holding),
+    'created-asset': created && AssetForms.json(created),
+    round: last.round,
+  })
+}
+
+function listAssets({ node, path, query }: Call) {
+  const key = address(path[0]!)
+  const limit = query.uint('limit') ?? maxBatch
+  const after = readNext(query)
+  if (limit === 0n) throw new Answer.Refused(400, 'limit parameter must be a positive integer')
+  if (limit > maxBatch) {
+    throw new Answer.Refused(400, `limit ${limit} exceeds max assets single batch limit ${maxBatch}`)
+  }
+  const { state, last } = node.ledger
+  const rest = state.heldBy(key).filter((assetId) => assetId > after)
+  const page = rest.slice(0, Number(limit))
+  return Answer.json({
+    'asset-holdings': page.map((assetId) => ({
+      'asset-holding': holdingJson(assetId, state.holding(key, assetId)!),
+      'asset-params': parametersOf(state.asset(assetId)),
+    })),
+    'next-token': rest.length > page.length ? page.at(-1)!.toString() : undefined,
+    round: last.round,
+  })
+}
+
+function readNext(query: Query): bigint {
+  const text = query.get('next')
+  if (text === undefined) return -1n
+  return parseUint(text, 'unable to parse next token: ')
+}
+
+function parametersOf(asset: Asset | undefined): Value | undefined {
+  return asset && AssetForms.json(asset)
+}
+
+function getAsset({ node, path }: Call) {
+  const index = uint('asset-id', path[0]!)
+  const asset = node.ledger.state.asset(index)
+  if (asset === undefined) throw new Answer.Refused(404, 'asset does not exist')
+  return Answer.json({ index, params: AssetForms.json(asset) })
+}

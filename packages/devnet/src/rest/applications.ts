@@ -1,0 +1,41 @@
+/** Programs and applications: the answers of a node that has none. */
+import type { Response } from '@latchkey/http'
+import * as Answer from './Answer.js'
+import { address, uint } from './Parameters.js'
+import type { Call, Route } from './Route.js'
+
+export const applicationRoutes: readonly Route[] = [
+  { method: 'POST', path: '/v2/teal/compile', handle: () => notEnabled('/teal/compile') },
+  { method: 'POST', path: '/v2/teal/disassemble', handle: () => notEnabled('/teal/disassemble') },
+  { method: 'POST', path: '/v2/teal/dryrun', handle: () => notEnabled('/teal/dryrun') },
+  { method: 'GET', path: '/v2/applications/{application-id}', handle: getApplication },
+  { method: 'GET', path: '/v2/applications/{application-id}/boxes', handle: listBoxes },
+  { method: 'GET', path: '/v2/applications/{application-id}/box', handle: getBox },
+  { method: 'GET', path: '/v2/accounts/{address}/applications/{application-id}', handle: getAccountApplication },
+]
+
+function notEnabled(path: string): Response {
+  const setting = 'in the configuration file by setting the EnableDeveloperAPI to true'
+  return Answer.text(`${path} was not enabled ${setting}`, 404, 'text/plain; charset=UTF-8')
+}
+
+function getApplication({ path }: Call): Response {
+  uint('application-id', path[0]!)
+  throw new Answer.Refused(404, 'application does not exist')
+}
+
+function listBoxes({ path }: Call): Response {
+  uint('application-id', path[0]!)
+  return Answer.json({ boxes: [] })
+}
+
+function getBox({ path }: Call): Response {
+  uint('application-id', path[0]!)
+  throw new Answer.Refused(404, 'box not found')
+}
+
+function getAccountApplication({ path }: Call): Response {
+  address(path[0]!)
+  uint('application-id', path[1]!)
+  throw new Answer.Refused(404, 'account application info not found')
+}

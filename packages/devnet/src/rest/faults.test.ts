@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { hangUp } from '@latchkey/http'
+import { expectText, personOf, refusalOf, sign, TestNode } from '../testing/TestNode.test.helper.js'
+
+const newcomer = personOf(71)
+const pending = '/v2/transactions/pending'
+
+function payment(node: TestNode): Uint8Array {
+  return sign(node.pay(node.funded(0), newcomer, 500_000n), node.funded(0))
+}
+
+async function add(node: TestNode, ...faults: object[]): Promise<void> {
+  for (const fault of faults) expectText(await node.post('/devnet/faults', fault))
+}
+
+async function confirmedRound(node: TestNode, id: string): Promise<number | undefined> {
+  return (await node.get(`${pending}/${id}`)).json['confirmed-round']
+}
+
+describe('a delay', () => {
+  test('holds back the answer, not the effect', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const node = new TestNode()
+    await add(node, { type: 'delay', ms: 5_000 })
+    let status = 0
+    const answer = node.submit(payment(node)).then((answered) => {
+      status = answered.status
+    })
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.deepEqual([status, node.ledger.last.round], [0, 1n])
+    t.mock.timers.tick(4_999)
+    await new Promise((resolve) => setImmediate(resolve))
+    assert.equal(status, 0)
+    t.mock.timers.tick(1)
+    await answer
+    assert.equal(status, 200)
+    // Once is all that was asked for.
+    assert.equal((await node.submit(payment(node))).status, 200)
+  })
+})
+
+describe('a drop', () => {
+  test('hangs up, and the payment is there', async () => {
+    const node = new TestNode()
+    await add(node, { type: 'drop' })
+    const body = payment(node)
+    assert.equal(await node.call('POST', '/v2/transactions', { body }), hangUp)
+    assert.equal(node.ledger.state.account(newcomer.key).microAlgos, 500_000n)
+    // Who sends it again learns that it is.
+    assert.match(refusalOf(await node.submit(body)), /transaction already in ledger/)
+  })
+
+  test('waits for one that takes effect', async () => {
+    const node = new TestNode()
+    await add(node, { type: 'drop' })
+    assert.equal((await node.submit(Buffer.from('garbage'))).status, 400)
+    assert.equal((await node.get('/devnet/faults')).json.faults.length, 1)
+  })
+})
+
+describe('a failure', () => {
+  test('has the status and message asked for, and no effect', async () => {
+    const node = new TestNode()
+    await add(node, { type: 'fail', status: 503, message: 'come <back> later' }, { type: 'fail' })
+    const body = payment(node)
+    assert.equal(expectText(await node.submit(body), 503), '{"message":"come \\u003cback\\u003e later"}\n')
+    assert.equal(refusalOf(await node.submit(body), 500), 'failed as asked for')
+    assert.equal(node.ledger.last.round, 0n)
+    assert.equal((await node.submit(body)).status, 200)
+    assert.deepEqual(node.errors, [])
+  })
+})
+
+describe('a hold', () => {
+  test('leaves a submission waiting until its time', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const node = new TestNode()
+    await add(node, { type: 'hold', ms: 2_000 })
+    const id = await node.send(payment(node))
+    assert.equal(await confirmedRound(node, id), undefined)
+    assert.equal((await node.get(pending)).json['total-transactions'], 1)
+    t.mock.timers.tick(1_999)
+    assert.equal(node.ledger.last.round, 0n)
+    t.mock.timers.tick(1)
+    assert.equal(await confirmedRound(node, id), 1)
+    // And a block after it, which is what clients that missed this one wait for.
+    assert.equal(node.ledger.last.round, 2n)
+  })
+
+  test('keeps blocks from coming by themselves', async () => {
+    const node = new TestNode({ blocks: { everyMs: 10 } })
+    await add(node, { type: 'hold', ms: 150 })
+    const id = await node.send(payment(node))
+    const startedMs = performance.now()
+    while ((await confirmedRound(node, id)) === undefined) {
+      assert.ok(performance.now() - startedMs < 10_000)
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    assert.ok(performance.now() - startedMs > 140)
+    node.node.stop()
+  })
+
+  test('leaves blocks that are made by hand alone', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const node = new TestNode({ blocks: 'manual' })
+    await add(node, { type: 'hold', ms: 10 })
+    const id = await node.send(payment(node))
+    t.mock.timers.tick(10_000)
+    assert.equal(await confirmedRound(node, id), undefined)
+    await node.post('/devnet/mine')
+    assert.equal(await confirmedRound(node, id), 1)
+  })
+
+  test('ends with the next block, whoever makes it', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const node = new TestNode()
+    await add(node, { type: 'hold', ms: 2_000, count: 2 })
+    const first = await node.send(payment(node))
+    await node.post('/devnet/mine')
+    assert.equal(await confirmedRound(node, first), 1)
+    const second = await node.send(payment(node))
+    const third = await node.send(payment(node))
+    assert.deepEqual([await confirmedRound(node, second), await confirmedRound(node, third)], [2, 2])
+    // The time that was asked for makes no block of nothing.
+    t.mock.timers.tick(10_000)
+    assert.equal(node.ledger.last.round, 2n)
+  })
+
+  test('is over when the node stops', async (t) => {
+    t.mock.timers.enable({ apis: ['setTimeout'] })
+    const node = new TestNode()
+    await add(node, { type: 'hold', ms: 2_000 })
+    await node.send(payment(node))
+    node.node.stop()
+    t.mock.timers.tick(10_000)
+    assert.equal(node.ledger.last.round, 0n)
+  })
+})
+
+describe('a loss', () => {
+  test('is a transaction that is not found, and then is', async () => {
+    const node = new TestNode()
+    await add(node, { type: 'lose', count: 2 })
+    const id = await node.send(payment(node))
+    // What was never there is not lost.
+    assert.equal((await node.get(`${pending}/${'A'.repeat(52)}`)).status, 404)
+    for (let time = 0; time < 2; time++) {
+      const message = 'could not find the transaction in the transaction pool or in the last 1000 confirmed rounds'
+      assert.equal(refusalOf(await node.get(`${pending}/${id}`), 404), message)
+    }
+    assert.equal(await confirmedRound(node, id), 1)
+  })
+})
+
+describe('faults', () => {
+  test('are listed with the times left, and cleared', async () => {
+    const node = new TestNode()
+    await add(node, { type: 'fail', count: 3 }, { type: 'delay', ms: 5 }, { type: 'lose', count: 2 })
+    await node.submit(payment(node))
+    const expected =
+      '{"faults":[{"count":2,"message":"failed as asked for","status":500,"type":"fail"},' +
+      '{"count":1,"ms":5,"type":"delay"},{"count":2,"type":"lose"}]}\n'
+    assert.equal(expectText(await node.get('/devnet/faults')), expected)
+    const cleared = await node.call('DELETE', '/devnet/faults')
+    assert.equal(cleared === hangUp ? cleared : expectText(cleared), '{"faults":[]}\n')
+    assert.equal((await node.submit(payment(node))).status, 200)
+  })
+
+  test('of different kinds happen together', async () => {
+    const node = new TestNode({ blocks: 'manual' })
+    await add(node, { type: 'drop' }, { type: 'fail', status: 418 }, { type: 'lose' })
+    const body = payment(node)
+    assert.equal((await node.submit(body)).status, 418)
+    assert.equal(await node.call('POST', '/v2/transactions', { body }), hangUp)
+    assert.deepEqual((await node.get('/devnet/faults')).json, { faults: [{ count: 1, type: 'lose' }] })
+  })
+
+  test('that make no sense are refused', async () => {
+    const node = new TestNode()
+    for (const [fault, message] of [
+      [{}, 'type is one of delay, drop, fail, hold, lose'],
+      [{ type: 'explode' }, 'type is one of delay, drop, fail, hold, lose'],
+      [{ type: ['drop'] }, 'type is one of delay, drop, fail, hold, lose'],
+      [{ type: 'delay' }, 'ms is a whole number from 0 to 600000'],
+      [{ type: 'delay', ms: 600_001 }, 'ms is a whole number from 0 to 600000'],
+      [{ type: 'hold', ms: -1 }, 'ms is a whole number from 0 to 600000'],
+      [{ type: 'drop', count: 0 }, 'count is a whole number from 1 to 1000000'],
+      [{ type: 'drop', count: 1_000_001 }, 'count is a whole number from 1 to 1000000'],
+      [{ type: 'fail', status: 200 }, 'status is a whole number from 400 to 599'],
+      [{ type: 'fail', status: 600 }, 'status is a whole number from 400 to 599'],
+      [{ type: 'fail', message: 7 }, 'message is a text of at most 1000 characters'],
+      [{ type: 'fail', message: 'x'.repeat(1001) }, 'message is a text of at most 1000 characters'],
+      [{ type: 'drop', after: 1 }, 'there is no "after"; there are type, ms, count, status, message'],
+    ] as const) {
+      assert.equal(refusalOf(await node.post('/devnet/faults', fault)), message)
+    }
+    assert.deepEqual((await node.get('/devnet/faults')).json, { faults: [] })
+  })
+
+  test('are a hundred at most', async () => {
+    const node = new TestNode()
+    for (let count = 0; count < 100; count++) await add(node, { type: 'lose' })
+    assert.equal(refusalOf(await node.post('/devnet/faults', { type: 'lose' })), '100 faults wait already')
+  })
+})

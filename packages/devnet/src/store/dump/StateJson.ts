@@ -1,0 +1,147 @@
+/** A ledger's state as JSON. Everything is sorted, so that equal states are equal texts; and read with its sums. */
+import { Hash } from '@latchkey/algorand'
+import { type Account, type Asset, isNone, none } from '../../ledger/Account.js'
+import * as Consensus from '../../ledger/Consensus.js'
+import type { Genesis } from '../../ledger/Genesis.js'
+import * as Key from '../../ledger/Key.js'
+import type { HeldAsset, StateCopy } from '../../ledger/State.js'
+import { holdingKey, leaseKey } from '../../ledger/Store.js'
+import * as AccountJson from './AccountJson.js'
+import * as AssetJson from './AssetJson.js'
+import { addOnce, base64, type Member } from './Member.js'
+
+export const names = ['accounts', 'assets', 'transactions', 'leases'] as const
+export type StateJson = { readonly [name in (typeof names)[number]]: object[] }
+export type StateMembers = { readonly [name in (typeof names)[number]]: Member }
+
+const keyLength = Key.zero.length
+
+export function toJson({ accounts, holdings, assets, transactions, leases }: StateCopy): StateJson {
+  const heldBy = new Map<Key.Key, HeldAsset[]>()
+  for (const held of holdings.values()) {
+    const those = heldBy.get(held.key)
+    if (those === undefined) heldBy.set(held.key, [held])
+    else those.push(held)
+  }
+  return {
+    accounts: sorted(accounts).map(([key, account]) => AccountJson.toJson(key, account, heldBy.get(key) ?? [])),
+    assets: sorted(assets).map(([assetId, asset]) => AssetJson.toJson(assetId, asset)),
+    transactions: sorted(transactions).map(([key, lastValid]) => ({
+      id: Hash.toText(Key.bytes(key)),
+      lastValid: lastValid.toString(),
+    })),
+    leases: sorted(leases).map(([senderAndLease, lastValid]) => ({
+      sender: Key.address(senderAndLease.slice(0, keyLength)),
+      lease: base64(Key.bytes(senderAndLease.slice(keyLength))),
+      lastValid: lastValid.toString(),
+    })),
+  }
+}
+
+function sorted<K extends string | bigint, V>(map: ReadonlyMap<K, V>): [K, V][] {
+  return [...map].sort(([a], [b]) => (a < b ? -1 : 1))
+}
+
+export type Context = { genesis: Genesis; transactionCount: bigint; lastRound: bigint }
+type Holdings = Map<string, HeldAsset>
+
+export function fromJson(members: StateMembers, context: Context): StateCopy {
+  const assets = readAssets(members.assets, context)
+  const { accounts, holdings } = readAccounts(members.accounts, context)
+  checkAlgos(members.accounts, accounts, context.genesis)
+  checkAmounts(members, holdings, assets)
+  for (const [assetId, { creator }] of assets) {
+    if (!accounts.has(creator)) members.assets.refuse(`has asset ${assetId}, whose creator is not among the accounts`)
+  }
+  return {
+    accounts: counted(accounts, holdings, assets),
+    holdings,
+    assets,
+    ...readRemembered(members, context.lastRound),
+    transactionCount: context.transactionCount,
+  }
+}
+
+/** Assets are numbered by the transactions that create them; also those that are gone were. */
+function checkAssetId(assetId: bigint, place: Member, { genesis, transactionCount }: Context): void {
+  const isNumbered = assetId > Consensus.transactionCounterAtGenesis && assetId <= transactionCount
+  if (!isNumbered && !genesis.assets.has(assetId)) place.refuse('is the number of no transaction so far')
+}
+
+function readAssets(member: Member, context: Context): Map<bigint, Asset> {
+  const assets = new Map<bigint, Asset>()
+  for (const one of member.list()) {
+    const { assetId, asset, place } = AssetJson.fromJson(one)
+    checkAssetId(assetId, place, context)
+    addOnce(assets, assetId, asset, place)
+  }
+  return assets
+}
+
+function readAccounts(member: Member, context: Context): { accounts: Map<Key.Key, Account>; holdings: Holdings } {
+  const accounts = new Map<Key.Key, Account>()
+  const holdings: Holdings = new Map()
+  for (const one of member.list()) {
+    const read = AccountJson.fromJson(one)
+    if (isNone(read.account) && read.holdings.length === 0) one.refuse('is as if it were not there, and must not be')
+    addOnce(accounts, read.key, read.account, read.place)
+    for (const { held, place } of read.holdings) {
+      checkAssetId(held.assetId, place, context)
+      addOnce(holdings, holdingKey(held.key, held.assetId), held, place)
+    }
+  }
+  return { accounts, holdings }
+}
+
+function checkAlgos(member: Member, accounts: ReadonlyMap<Key.Key, Account>, { allocations }: Genesis): void {
+  const supply = allocations.reduce((sum, { microAlgos }) => sum + microAlgos, 0n)
+  let sum = 0n
+  for (const { microAlgos } of accounts.values()) sum += microAlgos
+  if (sum !== supply) member.refuse(`adds up to ${sum} microAlgos, and there are ${supply}`)
+}
+
+/** Of every asset there is its total; of one that was destroyed nothing is left. */
+function checkAmounts(members: StateMembers, holdings: Holdings, assets: ReadonlyMap<bigint, Asset>): void {
+  const sums = new Map<bigint, bigint>([...assets.keys()].map((assetId) => [assetId, 0n]))
+  for (const { assetId, holding } of holdings.values()) {
+    sums.set(assetId, (sums.get(assetId) ?? 0n) + holding.amount)
+  }
+  for (const [assetId, sum] of sums) {
+    const total = assets.get(assetId)?.total ?? 0n
+    if (sum !== total) members.accounts.refuse(`adds up to ${sum} of asset ${assetId}, and there are ${total}`)
+  }
+}
+
+function counted(
+  accounts: ReadonlyMap<Key.Key, Account>,
+  holdings: Holdings,
+  assets: ReadonlyMap<bigint, Asset>,
+): Map<Key.Key, Account> {
+  const result = new Map(accounts)
+  const add = (key: Key.Key, held: number, created: number): void => {
+    const { assetsHeld, assetsCreated, ...rest } = result.get(key) ?? none
+    result.set(key, { ...rest, assetsHeld: assetsHeld + held, assetsCreated: assetsCreated + created })
+  }
+  for (const { key } of holdings.values()) add(key, 1, 0)
+  for (const { creator } of assets.values()) add(creator, 0, 1)
+  return result
+}
+
+/** Only for as long as they could come again: the ledger forgets them round by round, and would never forget others. */
+function readRemembered(members: StateMembers, lastRound: bigint): Pick<StateCopy, 'transactions' | 'leases'> {
+  const lastValidOf = (member: Member): bigint => {
+    const lastValid = member.unsigned(lastRound + Consensus.maxValidityRounds)
+    return lastValid > lastRound ? lastValid : member.refuse(`is over: the last block is that of round ${lastRound}`)
+  }
+  const transactions = new Map<Key.Key, bigint>()
+  for (const member of members.transactions.list()) {
+    const { id, lastValid } = member.object(['id', 'lastValid'])
+    addOnce(transactions, id.transactionId(), lastValidOf(lastValid), id)
+  }
+  const leases = new Map<string, bigint>()
+  for (const member of members.leases.list()) {
+    const { sender, lease, lastValid } = member.object(['sender', 'lease', 'lastValid'])
+    addOnce(leases, leaseKey(sender.address(), lease.key()), lastValidOf(lastValid), lease)
+  }
+  return { transactions, leases }
+}
