@@ -8,6 +8,8 @@ export type Assignment = {
   requests: Uint8Array[]
   connections: number
   windowMs: number
+  /** Ends when all have been sent, and not with the window. */
+  once?: boolean
 }
 
 export type Outcome = { requests: number; perSecond: number; p50Ms: number; p99Ms: number }

@@ -7,7 +7,7 @@ import { percentile } from './Statistics.js'
 /** The longest that one answer may take after the window has closed. */
 const graceMs = 30_000
 
-async function run({ port, requests, connections, windowMs }: Assignment): Promise<Outcome> {
+async function run({ port, requests, connections, windowMs, once = false }: Assignment): Promise<Outcome> {
   const open = () => Connection.open(port, { keepBody: false })
   const opened = await Promise.all(Array.from({ length: connections }, open))
   const latenciesMs: number[] = []
@@ -29,7 +29,7 @@ async function run({ port, requests, connections, windowMs }: Assignment): Promi
         lastAnswerAt = performance.now()
         latenciesMs.push(lastAnswerAt - sentAt)
         if (status !== 200) fail(new Error(`answered with status ${status} under load`))
-        else if (lastAnswerAt < endsAt) send()
+        else if (once ? next < requests.length : lastAnswerAt < endsAt) send()
         else resolve()
       }
       send()

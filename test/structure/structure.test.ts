@@ -11,8 +11,9 @@ const root = fileURLToPath(new URL('../../../', import.meta.url))
 const allowed: { [directory: string]: readonly string[] } = {
   'packages/algorand': [],
   'packages/http': [],
+  'packages/devnet': ['@latchkey/algorand', '@latchkey/http'],
   'packages/kmd': ['@latchkey/algorand', '@latchkey/http'],
-  'packages/cli': ['@latchkey/algorand', '@latchkey/http', '@latchkey/kmd', '@latchkey/kmd/client'],
+  'packages/cli': ['@latchkey/algorand', '@latchkey/devnet', '@latchkey/kmd', '@latchkey/kmd/client'],
   bench: ['@latchkey/algorand', '@latchkey/http', '@latchkey/kmd', '@latchkey/kmd/client'],
 }
 
@@ -68,7 +69,7 @@ test('no source file is longer than 500 lines', () => {
 })
 
 test('nothing imports the command line', () => {
-  for (const directory of ['packages/algorand', 'packages/http', 'packages/kmd']) {
+  for (const directory of ['packages/algorand', 'packages/http', 'packages/devnet', 'packages/kmd']) {
     for (const file of sources(directory)) assert.ok(!importsOf(file).includes('@latchkey/cli'), file)
   }
 })

@@ -4,9 +4,6 @@ import { join, resolve } from 'node:path'
 import { type ParseArgsConfig, parseArgs } from 'node:util'
 
 export type Command = {
-  /** One word, or two for a command of a group. */
-  name: string
-  about: string
   help: string
   run: (args: readonly string[]) => Promise<number>
 }

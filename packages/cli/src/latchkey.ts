@@ -1,10 +1,28 @@
 /** The command `latchkey`: finds the subcommand and turns what it throws into a message and an exit code. */
-import { exitCodes, version } from '@latchkey/kmd'
 import { type Command, UsageError } from './Command.js'
-import { kmdCommand } from './commands/kmd.js'
-import { tokenCommand } from './commands/token.js'
+import { exitCodes } from './exitCodes.js'
+import { version } from './version.js'
 
-const commands: readonly Command[] = [kmdCommand, tokenCommand]
+/** Loaded when it is called for: nobody waits for the key daemon's modules in order to start a devnet. */
+type Entry = { name: string; about: string; load: () => Promise<Command> }
+
+const commands: readonly Entry[] = [
+  {
+    name: 'kmd',
+    about: 'runs the key daemon',
+    load: async () => (await import('./commands/kmd.js')).kmdCommand,
+  },
+  {
+    name: 'devnet',
+    about: 'runs an Algorand ledger for development, with funded accounts',
+    load: async () => (await import('./commands/devnet.js')).devnetCommand,
+  },
+  {
+    name: 'token rotate',
+    about: 'replaces the API token of the key daemon',
+    load: async () => (await import('./commands/token.js')).tokenCommand,
+  },
+]
 
 const help = `Latchkey keeps Algorand keys in one place and lets programs use them.
 
@@ -24,22 +42,23 @@ export async function main(args: readonly string[]): Promise<number> {
   const [first] = args
   if (first === '--version' || first === '-v') return print(`${version}\n`)
   if (first === undefined || first === 'help' || first === '--help' || first === '-h') return print(help)
-  const command = commands.find(({ name }) => name.split(' ').every((word, index) => args[index] === word))
-  if (command === undefined) {
+  const entry = commands.find(({ name }) => name.split(' ').every((word, index) => args[index] === word))
+  if (entry === undefined) {
     process.stderr.write(`latchkey: there is no command ${JSON.stringify(first)}; latchkey --help lists them\n`)
     return exitCodes.usage
   }
-  const rest = args.slice(command.name.split(' ').length)
+  const command = await entry.load()
+  const rest = args.slice(entry.name.split(' ').length)
   if (rest.includes('--help') || rest.includes('-h')) return print(command.help)
   try {
     return await command.run(rest)
   } catch (error) {
     if (error instanceof UsageError) {
-      process.stderr.write(`latchkey ${command.name}: ${error.message}\n\n${command.help}`)
+      process.stderr.write(`latchkey ${entry.name}: ${error.message}\n\n${command.help}`)
       return exitCodes.usage
     }
-    process.stderr.write(`latchkey ${command.name}: ${(error as Error).message}\n`)
-    return exitCodes.start
+    process.stderr.write(`latchkey ${entry.name}: ${(error as Error).message}\n`)
+    return exitCodes.failed
   }
 }
 

@@ -20,8 +20,6 @@ Exit codes: 0 stopped, 1 wrong usage, 2 log file cannot be written, 3 failed to 
 `
 
 export const kmdCommand: Command = {
-  name: 'kmd',
-  about: 'runs the key daemon',
   help,
   run: async (args) => {
     const options = readOptions(args, {

@@ -19,8 +19,6 @@ Exit codes: 0 done, 1 wrong usage, 3 failed.
 `
 
 export const tokenCommand: Command = {
-  name: 'token rotate',
-  about: 'replaces the API token of the key daemon',
   help,
   run: async (args) => {
     const options = readOptions(args, { 'data-dir': { type: 'string', short: 'd' }, json: { type: 'boolean' } })

@@ -1,0 +1,58 @@
+/** The devnet's command in a process of its own. */
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { fileURLToPath } from 'node:url'
+
+const command = fileURLToPath(new URL('../../../packages/cli/bin/latchkey.js', import.meta.url))
+
+type Facts = { url: string; dispenser: { mnemonic: string } }
+
+export class DevnetProcess {
+  readonly port: number
+  readonly mnemonic: string
+  /** From the start of the process to the answer to its first request. */
+  readonly firstAnswerMs: number
+  readonly #child: ChildProcess
+
+  private constructor(child: ChildProcess, { url, dispenser }: Facts, firstAnswerMs: number) {
+    this.#child = child
+    this.port = Number(new URL(url).port)
+    this.mnemonic = dispenser.mnemonic
+    this.firstAnswerMs = firstAnswerMs
+  }
+
+  static async start(args: readonly string[] = []): Promise<DevnetProcess> {
+    const startedAt = performance.now()
+    const child = spawn(process.execPath, [command, 'devnet', '--port', '0', '--json', ...args], {
+      stdio: ['ignore', 'pipe', 'inherit'],
+    })
+    process.on('exit', () => child.kill('SIGKILL'))
+    let text = ''
+    child.stdout!.setEncoding('utf8')
+    for await (const piece of child.stdout!) {
+      text += piece
+      if (text.includes('\n')) break
+    }
+    const facts = JSON.parse(text) as Facts
+    await (await fetch(`${facts.url}/v2/status`)).arrayBuffer()
+    return new DevnetProcess(child, facts, performance.now() - startedAt)
+  }
+
+  memoryMb(): number {
+    const status = readFileSync(`/proc/${this.#child.pid}/status`, 'utf8')
+    return Number(/^VmRSS:\s+(\d+)/m.exec(status)![1]) / 1024
+  }
+
+  async stop(): Promise<void> {
+    this.#child.kill('SIGTERM')
+    await once(this.#child, 'exit')
+  }
+}
+
+/** How long Node itself takes to start and do nothing: what no program of ours can change. */
+export function emptyProcessMs(): number {
+  const startedAt = performance.now()
+  spawnSync(process.execPath, ['-e', '0'])
+  return performance.now() - startedAt
+}
