@@ -13,8 +13,26 @@ const allowed: { [directory: string]: readonly string[] } = {
   'packages/http': [],
   'packages/devnet': ['@latchkey/algorand', '@latchkey/http'],
   'packages/kmd': ['@latchkey/algorand', '@latchkey/http'],
-  'packages/cli': ['@latchkey/algorand', '@latchkey/devnet', '@latchkey/kmd', '@latchkey/kmd/client'],
-  bench: ['@latchkey/algorand', '@latchkey/http', '@latchkey/kmd', '@latchkey/kmd/client'],
+  'packages/x402': ['@latchkey/algorand', '@latchkey/http', '@latchkey/kmd/client'],
+  'packages/cli': [
+    '@latchkey/algorand',
+    '@latchkey/devnet',
+    '@latchkey/http',
+    '@latchkey/kmd',
+    '@latchkey/kmd/client',
+    '@latchkey/x402/facilitator',
+  ],
+  'examples/weather': ['@latchkey/x402/client', '@latchkey/x402/hono', '@latchkey/x402/server'],
+  bench: [
+    '@latchkey/algorand',
+    '@latchkey/http',
+    '@latchkey/kmd',
+    '@latchkey/kmd/client',
+    '@latchkey/x402/client',
+    '@latchkey/x402/facilitator',
+    '@latchkey/x402/node',
+    '@latchkey/x402/server',
+  ],
 }
 
 function sources(directory: string): string[] {
@@ -60,7 +78,7 @@ test('the client stays light: nothing of the daemon, no native code', () => {
 })
 
 test('no source file is longer than 500 lines', () => {
-  for (const directory of ['packages', 'test', 'bench']) {
+  for (const directory of ['packages', 'examples', 'test', 'bench']) {
     for (const file of sources(directory)) {
       const lines = readFileSync(join(root, file), 'utf8').split('\n').length
       assert.ok(lines <= 500, `${file} has ${lines} lines`)
@@ -69,7 +87,7 @@ test('no source file is longer than 500 lines', () => {
 })
 
 test('nothing imports the command line', () => {
-  for (const directory of ['packages/algorand', 'packages/http', 'packages/devnet', 'packages/kmd']) {
+  for (const directory of ['packages/algorand', 'packages/http', 'packages/devnet', 'packages/kmd', 'packages/x402']) {
     for (const file of sources(directory)) assert.ok(!importsOf(file).includes('@latchkey/cli'), file)
   }
 })

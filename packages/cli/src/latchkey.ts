@@ -18,6 +18,11 @@ const commands: readonly Entry[] = [
     load: async () => (await import('./commands/devnet.js')).devnetCommand,
   },
   {
+    name: 'facilitator',
+    about: 'runs an x402 facilitator: verifies and settles payments',
+    load: async () => (await import('./commands/facilitator.js')).facilitatorCommand,
+  },
+  {
     name: 'token rotate',
     about: 'replaces the API token of the key daemon',
     load: async () => (await import('./commands/token.js')).tokenCommand,

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as fc from 'fast-check'
+import { baseUnits, PriceError, parse, text } from './Price.js'
+
+test('prices are read as people write them', () => {
+  const prices = ['$0.01', '0.01', '$ 0.01', ' 0.010 ', '0.01 USDC', '0.01 usd', '$0.01 USD', 0.01]
+  for (const price of prices) assert.equal(baseUnits(price, 6), 10_000n, String(price))
+  assert.equal(parse('1.50 usdc').ticker, 'USDC')
+  assert.equal(parse('1.50 USD').ticker, undefined)
+  assert.equal(baseUnits(1e-6, 6), 1n)
+  assert.equal(baseUnits(1e-7, 7), 1n)
+  assert.equal(baseUnits('12345678901234567890', 6), 12345678901234567890000000n)
+})
+
+const refused = ['', '$', '.5', '5.', '1e3', '-1', '+1', '1,5', '1_000', '0x1', '1USDC', '1 2', '$$1', '1 USDC x', '٣']
+for (const price of refused) {
+  test(`${JSON.stringify(price)} is no price`, () => assert.throws(() => baseUnits(price, 6), PriceError))
+}
+
+for (const price of [Number.NaN, Number.POSITIVE_INFINITY, -0.01, 1e21]) {
+  test(`${price} is no price`, () => assert.throws(() => baseUnits(price, 6), PriceError))
+}
+
+for (const price of ['0', '$0.00', 0, '0.0 USDC']) {
+  test(`${JSON.stringify(price)} is refused: nothing is for sale for nothing`, () =>
+    assert.throws(() => baseUnits(price, 6), /leave the route free/))
+}
+
+test('nothing is rounded: what an asset cannot express is an error', () => {
+  for (const price of ['$0.0000001', '1.0000001', 0.1 + 0.2]) assert.throws(() => baseUnits(price, 6), /more decimals/)
+  assert.equal(baseUnits('1.0000000', 6), 1_000_000n)
+  assert.equal(baseUnits('5', 0), 5n)
+  assert.throws(() => baseUnits('5.1', 0), /more decimals/)
+})
+
+test('an amount is written so that it reads as the same', () => {
+  assert.deepEqual([text(0n, 6), text(1n, 6), text(1_500_000n, 6), text(7n, 0)], ['0', '0.000001', '1.5', '7'])
+  fc.assert(
+    fc.property(fc.bigInt({ min: 1n, max: 2n ** 64n }), fc.integer({ min: 0, max: 19 }), (units, decimals) =>
+      assert.equal(baseUnits(text(units, decimals), decimals), units),
+    ),
+  )
+})

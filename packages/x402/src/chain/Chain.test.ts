@@ -1,0 +1,100 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { PriceError } from '../Price.js'
+import { Chain, ChainError, checkAddress, parseAssetId } from './Chain.js'
+import { FakeNode, genesisHash, missing, ok } from './FakeNode.test.helper.js'
+
+const canonical = 'algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe'
+const older = `algorand:${genesisHash}`
+
+function open(network: string, node = new FakeNode(), more = {}): Promise<Chain> {
+  return Chain.open({ network, nodes: 'http://node', fetch: node.fetch as typeof fetch, ...more })
+}
+
+test('a public network is known by its name and by both forms of its id, without asking', async () => {
+  const node = new FakeNode()
+  for (const network of ['testnet', canonical, older]) {
+    const chain = await open(network, node)
+    assert.deepEqual([chain.caip2, chain.dollarAssetId], [canonical, 10458941n])
+    assert.deepEqual([chain.matches(canonical), chain.matches(older)], [true, true])
+    assert.equal(chain.matches('algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k'), false)
+    assert.equal(chain.matches('eip155:1'), false)
+  }
+  assert.deepEqual(node.asked, [])
+})
+
+test('a local network is whatever its node says', async () => {
+  const chain = await open('local')
+  assert.deepEqual([chain.caip2, Buffer.from(chain.genesisHash).toString('base64')], [canonical, genesisHash])
+  assert.equal(chain.dollarAssetId, undefined)
+  assert.equal((await open('local', new FakeNode(), { dollarAssetId: 5n })).dollarAssetId, 5n)
+})
+
+test('a network of which only the id is known is held to it by its node', async () => {
+  const unknown = `algorand:${'A'.repeat(32)}`
+  await assert.rejects(open(unknown), ChainError)
+  await assert.rejects(open('nonsense'), /CAIP-2/)
+  await assert.rejects(Chain.open({ network: unknown }), /give the address of one/)
+})
+
+test('a node of another network is found out before anything is signed by its word', async () => {
+  const chain = await open('mainnet')
+  await assert.rejects(chain.parameters(), ChainError)
+  assert.equal((await (await open('testnet')).parameters()).lastRound, 100n)
+})
+
+test('a genesis that is given is what the node is held to', async () => {
+  const other = Buffer.alloc(32, 1).toString('base64')
+  const chain = await open('testnet', new FakeNode(), { genesisHash: other })
+  assert.equal(chain.caip2, canonical)
+  await assert.rejects(chain.parameters(), ChainError)
+  await assert.rejects(open('testnet', new FakeNode(), { genesisHash: 'AAAA' }), ChainError)
+})
+
+test('parameters are asked for once a second at most, and again after a fault', async () => {
+  const node = new FakeNode()
+  const chain = await open('testnet', node)
+  await Promise.all([chain.parameters(), chain.parameters()])
+  await chain.parameters()
+  assert.equal(node.count('GET params'), 1)
+  const failing = new FakeNode()
+  const other = await open('testnet', failing)
+  failing.on('GET params', () => 'drop')
+  await assert.rejects(other.parameters())
+  await assert.rejects(other.parameters())
+  assert.equal(failing.count('GET params'), 2)
+})
+
+test('dollars come to the decimals of the asset they are paid in', async () => {
+  const node = new FakeNode()
+  const chain = await open('testnet', node)
+  assert.deepEqual(await chain.resolvePrice('$0.001'), { assetId: 10458941n, amount: 1000n })
+  node.on('GET asset', () => ok({ params: { decimals: 2, 'unit-name': 'CENT' } }))
+  assert.deepEqual(await chain.resolvePrice('1.50', 77n), { assetId: 77n, amount: 150n })
+  await assert.rejects(chain.resolvePrice('$0.001', 77n), PriceError)
+  await chain.resolvePrice('2', 77n)
+  assert.equal(node.count('GET asset'), 1)
+  assert.deepEqual(await chain.resolvePrice('0.5', 0n), { assetId: 0n, amount: 500_000n })
+})
+
+test('a price that names another asset than it is paid in is refused', async () => {
+  const chain = await open('testnet')
+  assert.equal((await chain.resolvePrice('1 USDC')).amount, 1_000_000n)
+  assert.equal((await chain.resolvePrice('1 algo', 0n)).amount, 1_000_000n)
+  for (const price of ['1 EURC', '1 ALGO']) await assert.rejects(chain.resolvePrice(price), PriceError)
+})
+
+test('a network without a dollar, and an asset that is not there, are told', async () => {
+  const node = new FakeNode()
+  node.on('GET asset', () => missing)
+  await assert.rejects((await open('local', node)).resolvePrice('$1'), /say which asset/)
+  await assert.rejects((await open('testnet', node)).resolvePrice('$1', 5n), /no asset 5/)
+})
+
+test('asset numbers and addresses are read strictly', () => {
+  assert.deepEqual(['0', '5', '18446744073709551615'].map(parseAssetId), [0n, 5n, 2n ** 64n - 1n])
+  for (const text of ['', '05', '-1', '1.0', '1e3', 'USDC', '18446744073709551616', ' 1']) {
+    assert.equal(parseAssetId(text), undefined, text)
+  }
+  assert.throws(() => checkAddress('nobody', 'payTo'), /payTo is not an Algorand address/)
+})

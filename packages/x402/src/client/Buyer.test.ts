@@ -1,0 +1,402 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import { Address, Network } from '@latchkey/algorand'
+import { Chain } from '../chain/Chain.js'
+import * as PaymentGroup from '../exact/PaymentGroup.js'
+import { PriceError } from '../Price.js'
+import * as Signer from '../signer/Signer.js'
+import * as Headers from '../wire/Headers.js'
+import type { PaymentRequirements } from '../wire/types.js'
+import { Buyer, PaymentRefusedError, UnknownPaymentError } from './Buyer.js'
+import { Limits } from './Limits.js'
+import { dollar, type Market, newAddress, newSigner, openMarket, requiring } from './market.test.support.js'
+
+const timeout = 30_000
+
+/** Signs what is still to be signed, as a facilitator would, and sends it. */
+async function settle({ chain, sponsor }: Market, header: string): Promise<void> {
+  const group = PaymentGroup.read(Headers.decodePayment(header).payload)
+  const members = group.members.map(async ({ bytes, isSigned, txn }) =>
+    isSigned ? bytes : Signer.signTransaction(sponsor, txn),
+  )
+  assert.deepEqual(await chain.algod.submit(await Promise.all(members)), { type: 'accepted' })
+}
+
+const reasons = (error: unknown): string => {
+  assert.ok(error instanceof PaymentRefusedError, String(error))
+  return error.message
+}
+
+describe('a payment', () => {
+  test('is of what was asked, with the fees left to whom the seller names', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const { chain, signer, sponsor, payTo, required, requirement } = market
+    const buyer = new Buyer({ signer, chains: chain })
+    const { header, payment, payload } = await buyer.pay(required)
+    const { members, payment: transfer, transactionId } = PaymentGroup.read(payload.payload)
+    const [fee] = members
+    assert.deepEqual([fee!.sender, fee!.isSigned, fee!.txn.fee], [sponsor.address, false, 2_000n])
+    const { txn } = transfer
+    assert.deepEqual([txn.aamt, txn.xaid, txn.fee, Address.encode(txn.arcv!)], [10_000n, dollar, undefined, payTo])
+    assert.deepEqual([payment.transactionId, payment.state, payment.microDollars], [transactionId, 'open', '10000'])
+    assert.deepEqual(Headers.decodePayment(header).accepted, requirement)
+    await settle(market, header)
+    assert.equal(await buyer.lookUp(transactionId), 'settled')
+    assert.equal(buyer.payments.get(transactionId)?.state, 'settled')
+  })
+
+  test('says back the extensions and members that it does not know', { timeout }, async (t) => {
+    const { chain, signer, required, requirement } = await openMarket(t)
+    const odd = { ...requirement, outputSchema: { type: 'object' } } as PaymentRequirements
+    const extensions = { bazaar: { info: { a: 1 } } }
+    const { payload } = await new Buyer({ signer, chains: chain }).pay({ ...required, accepts: [odd], extensions })
+    assert.deepEqual([payload.accepted, payload.extensions], [odd, extensions])
+  })
+
+  test('outlives the time that the seller takes, and not by much', { timeout }, async (t) => {
+    const { devnet, signer, required, requirement } = await openMarket(t)
+    const { caip2, genesisHash, usdcAssetId } = Network.testnet
+    // The devnet in the guise of TestNet, where it is known how fast rounds come.
+    const disguised = async (...[input, init]: Parameters<typeof fetch>): Promise<Response> => {
+      const answer = await fetch(input, init)
+      return new Response((await answer.text()).replace(devnet.genesisHash, genesisHash), { status: answer.status })
+    }
+    const chain = await Chain.open({ network: 'testnet', nodes: devnet.url, fetch: disguised })
+    devnet.fund(signer.address, { assets: [{ assetId: usdcAssetId!, amount: 50_000n }] })
+    devnet.optIn(requirement.payTo, usdcAssetId!)
+    for (const maxTimeoutSeconds of [1, 60, 300]) {
+      const asked = {
+        ...requirement,
+        network: caip2,
+        asset: `${usdcAssetId}`,
+        maxTimeoutSeconds,
+      } as PaymentRequirements
+      const { payment } = await new Buyer({ signer, chains: chain }).pay({ ...required, accepts: [asked] })
+      const seconds = 2.5 * Number(BigInt(payment.lastValid) - BigInt(payment.firstValid))
+      assert.ok(seconds >= maxTimeoutSeconds && seconds < maxTimeoutSeconds + 30, `${seconds} seconds`)
+    }
+  })
+
+  test('is not made by a node of another network', { timeout }, async (t) => {
+    const { devnet, signer, required, requirement } = await openMarket(t)
+    const chain = await Chain.open({ network: 'testnet', nodes: devnet.url })
+    const asked = { ...requirement, network: Network.testnet.caip2, asset: '10458941' } as PaymentRequirements
+    const buyer = new Buyer({ signer, chains: chain })
+    await assert.rejects(buyer.pay({ ...required, accepts: [asked] }), (error) => /the node is of/.test(reasons(error)))
+    assert.deepEqual(buyer.payments.all(), [])
+  })
+
+  test('does not cost more in fees than allowed, whoever pays them', { timeout }, async (t) => {
+    const { chain, signer, required, requirement } = await openMarket(t)
+    const buyer = new Buyer({ signer, chains: chain, maxFeeMicroAlgos: 1_500n })
+    await assert.rejects(buyer.pay(required), (error) => /2000 microAlgos in fees/.test(reasons(error)))
+    const own = requiring({ ...requirement, extra: {} })
+    await assert.rejects(buyer.pay(own), (error) => /is short of 0.001 ALGO/.test(reasons(error)))
+  })
+
+  test('is not sponsored by the buyer in the name of somebody else', { timeout }, async (t) => {
+    const { devnet, chain, signer, requirement } = await openMarket(t)
+    devnet.fund(signer.address, { microAlgos: 1_000_000n })
+    const buyer = new Buyer({ signer, chains: chain })
+    for (const feePayer of [signer.address, 'nonsense', 7, null]) {
+      const { payload } = await buyer.pay(requiring({ ...requirement, extra: { feePayer } }))
+      const { members } = PaymentGroup.read(payload.payload)
+      assert.deepEqual([members.length, members[0]!.txn.fee], [1, 1_000n])
+    }
+  })
+
+  test('of a rekeyed account is signed by whom it answers to', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const { devnet, chain, signer, required } = market
+    devnet.fund(signer.address, { microAlgos: 1_000_000n })
+    const other = newSigner()
+    const { genesisId: gen, genesisHash: gh, lastRound } = await chain.parameters()
+    const rekey = { type: 'pay' as const, snd: Address.decode(signer.address), rcv: Address.decode(signer.address) }
+    const txn = {
+      ...rekey,
+      fee: 1_000n,
+      fv: lastRound + 1n,
+      lv: lastRound + 9n,
+      gen,
+      gh,
+      rekey: Address.decode(other.address),
+    }
+    const signed = await Signer.signTransaction(signer, txn)
+    assert.deepEqual(await chain.algod.submit([signed]), { type: 'accepted' })
+    const buyer = new Buyer({ signer: { ...other, sender: signer.address }, chains: chain })
+    const { header, payment } = await buyer.pay(required)
+    assert.equal(buyer.address, signer.address)
+    await settle(market, header)
+    assert.equal(await buyer.lookUp(payment.transactionId), 'settled')
+  })
+})
+
+describe('of what is asked', () => {
+  const strange = (requirement: PaymentRequirements): PaymentRequirements[] =>
+    [
+      { scheme: 'upto' },
+      { network: 'eip155:84532' },
+      { network: 'algorand:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA' },
+      { network: 'algorand:' },
+      { asset: 'USDC' },
+      { asset: '18446744073709551616' },
+      { asset: '0' },
+      { amount: '1e9' },
+      { amount: '-1' },
+      { amount: '0' },
+      { amount: '010' },
+      { amount: '99999999999999999999' },
+      { payTo: 'nonsense' },
+      { maxTimeoutSeconds: 1e9 },
+      { extra: { paymentFlow: 'escrow' } },
+    ].map((change) => ({ ...requirement, ...change }) as PaymentRequirements)
+
+  test('what is not understood is passed over, and said if nothing else is there', { timeout }, async (t) => {
+    const { chain, signer, requirement } = await openMarket(t)
+    const buyer = new Buyer({ signer, chains: chain, maxPerPayment: false })
+    const { payload } = await buyer.pay(requiring(...strange(requirement), requirement))
+    assert.deepEqual(payload.accepted, requirement)
+    const { offers, faults } = await buyer.offers(requiring(...strange(requirement)))
+    assert.deepEqual([offers, faults.length], [[], strange(requirement).length])
+    await assert.rejects(buyer.pay(requiring(...strange(requirement))), (error) => /"upto".*more$/.test(reasons(error)))
+    assert.equal(buyer.payments.all().length, 1)
+  })
+
+  test('the network comes first, then the dollar, then the price, then what is charged last', {
+    timeout,
+  }, async (t) => {
+    const { devnet, chain, signer, requirement } = await openMarket(t)
+    const other = await Chain.open({ network: 'testnet', nodes: devnet.url, genesisHash: devnet.genesisHash })
+    const onOther = { ...requirement, network: other.caip2, asset: '10458941', amount: '1' } as PaymentRequirements
+    const upfront = { ...requirement, amount: '7', extra: { paymentFlow: 'upfront' } }
+    const cheap = { ...requirement, amount: '7' }
+    const algo = { ...requirement, asset: '0', amount: '1' }
+    const listed = [onOther, algo, requirement, upfront, cheap]
+    const assets = [{ asset: 0n, maxPerPayment: 10n }]
+    const best = async (chains: Chain[]) => {
+      const { offers } = await new Buyer({ signer, chains, assets }).offers(requiring(...listed))
+      return offers.map((offer) => listed.indexOf(offer.requirement))
+    }
+    assert.deepEqual(await best([chain, other]), [4, 3, 2, 1, 0])
+    assert.deepEqual(await best([other, chain]), [0, 4, 3, 2, 1])
+  })
+
+  test('the next is taken where the best cannot be paid', { timeout }, async (t) => {
+    const { devnet, chain, signer, requirement } = await openMarket(t)
+    const other = await Chain.open({ network: 'testnet', nodes: 'http://127.0.0.1:1', genesisHash: devnet.genesisHash })
+    const unreachable = { ...requirement, network: other.caip2, asset: '10458941' } as PaymentRequirements
+    const unpayable = { ...requirement, payTo: newAddress() }
+    const dear = { ...requirement, amount: '2000000' }
+    const buyer = new Buyer({ signer, chains: [other, chain], maxPerPayment: '$3' })
+    const { payload } = await buyer.pay(requiring(unreachable, unpayable, dear))
+    assert.deepEqual(payload.accepted, dear)
+  })
+
+  test('the node is not asked about assets that are not paid in', { timeout }, async (t) => {
+    const { devnet, signer, requirement } = await openMarket(t)
+    const asked: string[] = []
+    const listen: typeof fetch = (input, init) => {
+      asked.push(String(input))
+      return fetch(input, init)
+    }
+    const chain = await Chain.open({ network: 'local', nodes: devnet.url, dollarAssetId: dollar, fetch: listen })
+    const many = Array.from({ length: 5_000 }, (_, index) => ({ ...requirement, asset: String(index + 1) }))
+    asked.length = 0
+    const { offers, faults } = await new Buyer({ signer, chains: chain }).offers(requiring(...many))
+    assert.deepEqual([offers.length, asked.length, faults.length], [0, 0, 65])
+  })
+
+  test('a stranger has no say in what a terminal shows', { timeout }, async (t) => {
+    const { chain, signer, requirement } = await openMarket(t)
+    const rude = { ...requirement, scheme: `\u001b[2J\u009b${'x'.repeat(10_000)}` }
+    const paid = new Buyer({ signer, chains: chain }).pay(requiring(rude))
+    await assert.rejects(paid, (error) => !/[\x00-\x1f\x7f-\x9f]/.test(reasons(error)) && reasons(error).length < 200)
+  })
+})
+
+describe('what is missing is said before anything is signed', () => {
+  const cases: { [name: string]: (market: Market) => { signer: Signer.Signer; change: object; says: RegExp } } = {
+    'the buyer is not opted in': () => {
+      const signer = newSigner()
+      return {
+        signer,
+        change: {},
+        says: new RegExp(`${signer.address} holds no USDC: it is not opted in to asset ${dollar}`),
+      }
+    },
+    'the buyer has too little': ({ devnet }) => {
+      const signer = newSigner()
+      devnet.fund(signer.address, { assets: [{ assetId: dollar, amount: 9_000n }] })
+      return {
+        signer,
+        change: {},
+        says: new RegExp(`${signer.address} has 0.009 USDC and needs 0.01: send it 0.001 more`),
+      }
+    },
+    'the buyer has nothing for the fee': ({ signer }) => {
+      return { signer, change: { extra: {} }, says: new RegExp(`${signer.address} is short of 0.001 ALGO`) }
+    },
+    'the seller is not opted in': ({ signer }) => {
+      const payTo = newAddress()
+      return { signer, change: { payTo }, says: new RegExp(`${payTo} cannot be paid in USDC.*opt in`) }
+    },
+  }
+  for (const [name, make] of Object.entries(cases)) {
+    test(name, { timeout }, async (t) => {
+      const market = await openMarket(t)
+      const { signer, change, says } = make(market)
+      const buyer = new Buyer({ signer, chains: market.chain })
+      const paid = buyer.pay(requiring({ ...market.requirement, ...change }))
+      await assert.rejects(paid, (error) => says.test(reasons(error)))
+      assert.deepEqual(buyer.payments.all(), [])
+    })
+  }
+})
+
+describe('limits', () => {
+  test('a dollar for one payment, unless told', { timeout }, async (t) => {
+    const { chain, signer, requirement } = await openMarket(t)
+    const asking = (amount: string) => requiring({ ...requirement, amount })
+    const buyer = new Buyer({ signer, chains: chain })
+    await buyer.pay(asking('1000000'))
+    await assert.rejects(buyer.pay(asking('1000001')), (error) =>
+      /\$1.000001 is above the limit of \$1 /.test(reasons(error)),
+    )
+    await assert.rejects(new Buyer({ signer, chains: chain, maxPerPayment: '$0.01' }).pay(asking('10001')))
+    await new Buyer({ signer, chains: chain, maxPerPayment: false }).pay(asking('5000000'))
+  })
+
+  test('are in dollars, or they are none', () => {
+    for (const maxInAll of ['5 ALGO', '$0', 'much', -1]) assert.throws(() => new Limits({ maxInAll }), PriceError)
+    assert.ok(new Limits({ maxPerPayment: '0.50 USDC', maxInAll: 5 }))
+  })
+
+  test('in all, also for payments at the same time', { timeout }, async (t) => {
+    const { chain, signer, required } = await openMarket(t)
+    const buyer = new Buyer({ signer, chains: chain, maxInAll: '$0.05' })
+    const paid = await Promise.allSettled(Array.from({ length: 12 }, () => buyer.pay(required)))
+    assert.equal(paid.filter(({ status }) => status === 'fulfilled').length, 5)
+    const [refused] = paid.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
+    assert.match(reasons(refused), /\$0.01 would make it \$0.06, above the limit of \$0.05 in all/)
+    assert.equal(buyer.payments.spent().microDollars, 50_000n)
+  })
+
+  test('payments that nobody settled do not count for ever, those that somebody did do', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const { devnet, chain, signer, required } = market
+    const buyer = new Buyer({ signer, chains: chain, maxInAll: '$0.02' })
+    const [first, second] = [await buyer.pay(required), await buyer.pay(required)]
+    await settle(market, second.header)
+    await assert.rejects(buyer.pay(required), PaymentRefusedError)
+    devnet.mine(1_010)
+    await new Promise((resolve) => setTimeout(resolve, 1_100))
+    await buyer.pay(required)
+    const states = [first, second].map(({ payment }) => buyer.payments.get(payment.transactionId)?.state)
+    assert.deepEqual(states, ['expired', 'settled'])
+    await assert.rejects(buyer.pay(required), PaymentRefusedError)
+  })
+
+  test('other assets are paid in only if they are named, each within its own', { timeout }, async (t) => {
+    const { devnet, chain, signer, requirement } = await openMarket(t)
+    devnet.fund(signer.address, { microAlgos: 10_000_000n })
+    const algos = (amount: string) => requiring({ ...requirement, asset: '0', amount })
+    await assert.rejects(new Buyer({ signer, chains: chain }).pay(algos('1')), (error) =>
+      /asset 0 are not allowed/.test(reasons(error)),
+    )
+    const elsewhere = [{ asset: 0n, network: Network.mainnet.caip2, maxPerPayment: 10n }]
+    await assert.rejects(new Buyer({ signer, chains: chain, assets: elsewhere }).pay(algos('1')), PaymentRefusedError)
+    const assets = [{ asset: 0n, maxPerPayment: 1_000_000n, maxInAll: 1_500_000n }]
+    const buyer = new Buyer({ signer, chains: chain, assets })
+    await assert.rejects(buyer.pay(algos('1000001')), (error) =>
+      /1.000001 ALGO is above the limit of 1 ALGO/.test(reasons(error)),
+    )
+    await buyer.pay(algos('1000000'))
+    await assert.rejects(buyer.pay(algos('500001')), (error) =>
+      /above the limit of 1.5 ALGO in all/.test(reasons(error)),
+    )
+    await buyer.pay(algos('500000'))
+  })
+})
+
+describe('what became of a payment', () => {
+  test('is open until its last round is over, and expired after', { timeout }, async (t) => {
+    const { devnet, chain, signer, required } = await openMarket(t)
+    const buyer = new Buyer({ signer, chains: chain })
+    const { transactionId } = (await buyer.pay(required)).payment
+    assert.equal(await buyer.lookUp(transactionId), 'open')
+    devnet.mine(1_000)
+    assert.equal(await buyer.lookUp(transactionId), 'open')
+    devnet.mine(10)
+    assert.equal(await buyer.lookUp(transactionId), 'expired')
+  })
+
+  test('is found also when nodes no longer find it by its id', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const buyer = new Buyer({ signer: market.signer, chains: market.chain })
+    const { header, payment } = await buyer.pay(market.required)
+    await settle(market, header)
+    market.devnet.mine(1_500)
+    assert.equal((await market.chain.algod.transaction(payment.transactionId)).type, 'unknown')
+    assert.equal(await buyer.lookUp(payment.transactionId), 'settled')
+  })
+
+  test('is not guessed where no node answers', { timeout }, async (t) => {
+    const { devnet, chain, signer, required } = await openMarket(t)
+    const buyer = new Buyer({ signer, chains: chain })
+    const { transactionId } = (await buyer.pay(required)).payment
+    await devnet.stop()
+    await assert.rejects(buyer.lookUp(transactionId), { name: 'Algod.NodeError' })
+    assert.equal(buyer.payments.get(transactionId)?.state, 'open')
+    await assert.rejects(buyer.lookUp('unknown'), UnknownPaymentError)
+  })
+
+  test('is taken from a receipt only if it is the receipt of that payment', { timeout }, async (t) => {
+    const { chain, signer, required } = await openMarket(t)
+    const buyer = new Buyer({ signer, chains: chain })
+    const { transactionId } = (await buyer.pay(required)).payment
+    const receipt = (members: object) => Headers.decodeReceipt(Buffer.from(JSON.stringify(members)).toString('base64'))
+    for (const other of [
+      { success: true, transaction: 'other' },
+      { success: false, transaction: transactionId },
+    ]) {
+      buyer.receive(transactionId, receipt(other))
+      assert.equal(buyer.payments.get(transactionId)?.state, 'open')
+    }
+    buyer.receive(transactionId, receipt({ transactionId, status: 'settled' }))
+    assert.equal(buyer.payments.get(transactionId)?.state, 'settled')
+  })
+})
+
+describe('a payment that is not signed after all', () => {
+  test('does not count', { timeout }, async (t) => {
+    const { chain, signer, required } = await openMarket(t)
+    const failing: Signer.Signer = { ...signer, sign: () => Promise.reject(new Error('no')) }
+    const buyer = new Buyer({ signer: failing, chains: chain })
+    await assert.rejects(buyer.pay(required), { message: 'no' })
+    assert.deepEqual([buyer.payments.all()[0]?.state, buyer.payments.spent().microDollars], ['expired', 0n])
+  })
+
+  test('because it was called off, before or while it was signed', { timeout }, async (t) => {
+    const { chain, signer, required } = await openMarket(t)
+    const controller = new AbortController()
+    let asked = 0
+    const slow: Signer.Signer = {
+      ...signer,
+      sign: (bytes) => {
+        asked++
+        controller.abort(new Error('enough'))
+        return signer.sign(bytes)
+      },
+    }
+    const buyer = new Buyer({ signer: slow, chains: chain })
+    for (const count of [1, 1]) {
+      await assert.rejects(buyer.pay(required, { signal: controller.signal }), { message: 'enough' })
+      assert.equal(asked, count)
+    }
+    assert.deepEqual([buyer.payments.all().length, buyer.payments.spent().microDollars], [1, 0n])
+  })
+
+  test('because the signer has no address', () => {
+    assert.throws(() => new Buyer({ signer: { address: 'x', sign: (bytes) => bytes }, chains: [] }), Signer.SignerError)
+  })
+})

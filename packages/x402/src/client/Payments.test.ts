@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { FilePayments, FilePaymentsError } from './FilePayments.js'
+import { assetKey, MemoryPayments, type Payment, type PaymentLog } from './Payments.js'
+
+const network = 'algorand:local'
+
+function payment(transactionId: string, over: Partial<Payment> = {}): Payment {
+  const what = { network, url: 'http://shop/{a}', payTo: 'P', asset: '7', amount: '20', microDollars: '20' }
+  return { transactionId, ...what, firstValid: '1', lastValid: '9', signedMs: 1, state: 'open', ...over }
+}
+
+function file(t: TestContext): string {
+  const directory = mkdtempSync(join(tmpdir(), 'latchkey-payments-'))
+  t.after(() => rmSync(directory, { recursive: true }))
+  return join(directory, 'payments.jsonl')
+}
+
+const kinds: { [name: string]: (t: TestContext, maxPayments?: number) => PaymentLog } = {
+  memory: (_, maxPayments) => new MemoryPayments({ maxPayments }),
+  file: (t, maxPayments) => new FilePayments(file(t), { maxPayments }),
+}
+
+for (const [name, open] of Object.entries(kinds)) {
+  describe(`payments in a ${name}`, () => {
+    test('are remembered with what became of them', (t) => {
+      const log = open(t)
+      for (const id of ['A', 'B', 'C']) log.add(payment(id))
+      log.update('A', 'settled')
+      log.update('B', 'expired')
+      log.update('unknown', 'settled')
+      const states = log.all().map(({ transactionId, state }) => [transactionId, state])
+      assert.deepEqual(states, [
+        ['A', 'settled'],
+        ['B', 'expired'],
+        ['C', 'open'],
+      ])
+      assert.deepEqual([log.get('C'), log.get('unknown')], [payment('C'), undefined])
+    })
+
+    test('count unless they can never be settled', (t) => {
+      const log = open(t)
+      log.add(payment('A'))
+      log.add(payment('B', { microDollars: undefined, asset: '8', amount: '5' }))
+      log.add(payment('C'))
+      log.update('C', 'expired')
+      const { microDollars, assets } = log.spent()
+      assert.equal(microDollars, 20n)
+      assert.deepEqual([assets.get(assetKey(network, '7')), assets.get(assetKey(network, '8'))], [20n, 5n])
+    })
+
+    test('that were decided stay as they are', (t) => {
+      const log = open(t)
+      log.add(payment('A'))
+      log.update('A', 'expired')
+      log.update('A', 'expired')
+      log.update('A', 'settled')
+      assert.deepEqual([log.get('A')?.state, log.spent().microDollars], ['expired', 0n])
+    })
+
+    test('of long ago are forgotten one by one, and still counted', (t) => {
+      const log = open(t, 10)
+      for (let index = 0; index < 100; index++) {
+        log.add(payment(`${index}`))
+        log.update(`${index}`, index % 2 === 0 ? 'settled' : 'expired')
+      }
+      assert.equal(log.all().length, 10)
+      assert.deepEqual([log.get('0'), log.get('98')?.state], [undefined, 'settled'])
+      assert.equal(log.spent().microDollars, 50n * 20n)
+    })
+  })
+}
+
+describe('a file of payments', () => {
+  test('has them in the next process, for nobody else to read', (t) => {
+    const path = file(t)
+    const before = new FilePayments(path)
+    before.add(payment('A'))
+    before.update('A', 'settled')
+    before.add(payment('B'))
+    const after = new FilePayments(path)
+    assert.deepEqual(after.all(), before.all())
+    assert.deepEqual(after.spent(), before.spent())
+    assert.equal(statSync(path).mode & 0o777, 0o600)
+  })
+
+  test('that was cut off in the middle of a line loses that line alone, and takes more', (t) => {
+    const path = file(t)
+    const log = new FilePayments(path)
+    log.add(payment('A'))
+    log.add(payment('B'))
+    const whole = readFileSync(path, 'utf8')
+    const secondLine = whole.indexOf('\n') + 1
+    for (let length = secondLine + 1; length < whole.length; length++) {
+      writeFileSync(path, whole.slice(0, length))
+      new FilePayments(path).add(payment('C'))
+      const ids = new FilePayments(path).all().map(({ transactionId }) => transactionId)
+      assert.deepEqual(ids, ['A', 'C'], `cut off at ${length}`)
+    }
+  })
+
+  test('that somebody else wrote into is refused, with the line', (t) => {
+    const path = file(t)
+    new FilePayments(path).add(payment('A'))
+    appendFileSync(path, 'hello\n')
+    const message = `line 2 of ${path} is not one of a payment`
+    assert.throws(
+      () => new FilePayments(path),
+      (error) => error instanceof FilePaymentsError && error.message === message,
+    )
+  })
+
+  test('does not grow for ever', (t) => {
+    const path = file(t)
+    const log = new FilePayments(path, { maxPayments: 5 })
+    for (let index = 0; index < 200; index++) {
+      log.add(payment(`${index}`))
+      log.update(`${index}`, 'settled')
+      assert.ok(readFileSync(path, 'utf8').split('\n').length <= 5 * 4 + 2)
+    }
+    const after = new FilePayments(path, { maxPayments: 5 })
+    assert.deepEqual(after.all(), log.all())
+    assert.deepEqual([after.spent(), after.spent().microDollars], [log.spent(), 4_000n])
+  })
+
+  test('has every payment that a killed process had begun to sign', { timeout: 30_000 }, async (t) => {
+    const path = file(t)
+    const module = new URL('./FilePayments.js', import.meta.url).href
+    const program = `
+      import { FilePayments } from ${JSON.stringify(module)}
+      const log = new FilePayments(process.argv[1], { maxPayments: 1000 })
+      const payment = ${JSON.stringify(payment('X'))}
+      for (let index = 0; ; index++) {
+        log.add({ ...payment, transactionId: String(index) })
+        process.stdout.write(index + '\\n')
+      }`
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program, path])
+    let told = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      told += text
+      if (told.split('\n').length > 50) child.kill('SIGKILL')
+    })
+    await once(child, 'close')
+    const last = told.slice(0, told.lastIndexOf('\n')).split('\n').at(-1)!
+    const kept = new FilePayments(path, { maxPayments: 1_000 })
+    assert.ok(kept.get(last) !== undefined, `${last} is gone`)
+    assert.ok(kept.spent().microDollars >= BigInt(last) * 20n)
+  })
+})

@@ -1,0 +1,377 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, type TestContext, test } from 'node:test'
+import * as PaymentGroup from '../exact/PaymentGroup.js'
+import * as Signer from '../signer/Signer.js'
+import * as Headers from '../wire/Headers.js'
+import type { SettleResponse } from '../wire/types.js'
+import { Buyer, PaymentRefusedError } from './Buyer.js'
+import { type Market, openMarket, requiring, url } from './market.test.support.js'
+import { LostAnswerError, payingFetch, RedirectError, receiptOf } from './payingFetch.js'
+
+const timeout = 30_000
+const repeatMs = 1
+
+type Answers = (request: Request, transactionId: string | undefined) => Response | Promise<Response>
+
+/** A seller of few words; every payment that is shown is told by its id. */
+function shop(answer: Answers): { fetch: typeof fetch; shown: (string | undefined)[]; bodies: string[] } {
+  const shown: (string | undefined)[] = []
+  const bodies: string[] = []
+  return {
+    shown,
+    bodies,
+    fetch: async (input, init) => {
+      const request = new Request(input, init)
+      const header = request.headers.get(Headers.paymentSignature)
+      const payment = header === null ? undefined : PaymentGroup.read(Headers.decodePayment(header).payload)
+      shown.push(payment?.transactionId)
+      bodies.push(await request.clone().text())
+      request.signal.throwIfAborted()
+      return answer(request, payment?.transactionId)
+    },
+  }
+}
+
+function asks({ required }: Market): Response {
+  return new Response('{}', { status: 402, headers: { [Headers.paymentRequired]: Headers.encode(required) } })
+}
+
+function receipt(members: Partial<SettleResponse>, status = 200, body = 'sunny'): Response {
+  const value = { success: true, transaction: '', network: 'algorand:x', ...members } as SettleResponse
+  return new Response(body, { status, headers: { [Headers.paymentResponse]: Headers.encode(value) } })
+}
+
+const buyerOf = ({ signer, chain }: Market): Buyer => new Buyer({ signer, chains: chain })
+
+/** Signs the fee and sends the group, as a facilitator would. */
+async function settle({ chain, sponsor }: Market, request: Request): Promise<void> {
+  const { members } = PaymentGroup.read(Headers.decodePayment(request.headers.get(Headers.paymentSignature)!).payload)
+  const signed = members.map(({ bytes, isSigned, txn }) => (isSigned ? bytes : Signer.signTransaction(sponsor, txn)))
+  assert.deepEqual(await chain.algod.submit(await Promise.all(signed)), { type: 'accepted' })
+}
+
+describe('a request', () => {
+  test('that costs nothing is passed on, and its answer returned', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const { fetch, shown } = shop(() => new Response('free'))
+    const answer = await payingFetch(buyerOf(market), { fetch })(url)
+    assert.deepEqual([await answer.text(), shown, receiptOf(answer)], ['free', [undefined], undefined])
+  })
+
+  test('is paid for, and sent again with method, headers and body as they were', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const buyer = buyerOf(market)
+    const seen: unknown[] = []
+    const { fetch, bodies } = shop((request, transaction) => {
+      seen.push([request.method, request.headers.get('x-mine'), request.headers.get('content-type'), request.url])
+      return transaction === undefined ? asks(market) : receipt({ transaction })
+    })
+    const told: unknown[] = []
+    const pay = payingFetch(buyer, {
+      fetch,
+      onPayment: (paid, got) => told.push(paid.payment.transactionId, got?.success),
+    })
+    const body = new ReadableStream({
+      start: (controller) => {
+        for (const part of ['some ', 'weather']) controller.enqueue(new TextEncoder().encode(part))
+        controller.close()
+      },
+    })
+    const headers = { 'x-mine': '1', 'content-type': 'text/x-wish' }
+    const answer = await pay(url, { method: 'PUT', headers, body, duplex: 'half' } as RequestInit)
+    const once = ['PUT', '1', 'text/x-wish', url]
+    assert.deepEqual(
+      [seen, bodies],
+      [
+        [once, once],
+        ['some weather', 'some weather'],
+      ],
+    )
+    const [payment] = buyer.payments.all()
+    assert.deepEqual([await answer.text(), receiptOf(answer)?.transaction], ['sunny', payment!.transactionId])
+    assert.deepEqual([told, payment!.state], [[payment!.transactionId, true], 'settled'])
+  })
+
+  test('is given as a Request too', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const { fetch, bodies } = shop((_, transaction) =>
+      transaction === undefined ? asks(market) : receipt({ transaction }),
+    )
+    const pay = payingFetch(buyerOf(market), { fetch })
+    const answer = await pay(new Request(url, { method: 'POST', body: new URLSearchParams({ city: 'Bergen' }) }))
+    assert.deepEqual([answer.status, bodies], [200, ['city=Bergen', 'city=Bergen']])
+  })
+
+  test('with a body that is too long is not sent at all', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const { fetch, shown } = shop(() => asks(market))
+    const pay = payingFetch(buyerOf(market), { fetch, maxBodyBytes: 10 })
+    await assert.rejects(pay(url, { method: 'POST', body: 'x'.repeat(11) }), RangeError)
+    assert.deepEqual(shown, [])
+  })
+
+  test('that carries a payment already is passed on once', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const buyer = buyerOf(market)
+    const { header, payment } = await buyer.pay(market.required)
+    const { fetch, shown } = shop(() => asks(market))
+    const answer = await payingFetch(buyer, { fetch })(url, { headers: { [Headers.paymentSignature]: header } })
+    assert.deepEqual([answer.status, shown, buyer.payments.all().length], [402, [payment.transactionId], 1])
+  })
+
+  test('is not paid for if the caller does not want to', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const buyer = buyerOf(market)
+    const { fetch } = shop(() => asks(market))
+    const answer = await payingFetch(buyer, { fetch, onPaymentRequired: () => false })(url)
+    assert.deepEqual([answer.status, await answer.text(), buyer.payments.all()], [402, '{}', []])
+  })
+})
+
+describe('a 402', () => {
+  test('that is not understood is returned as it is', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const buyer = buyerOf(market)
+    const first = JSON.stringify({ x402Version: 1, accepts: [{ scheme: 'exact', network: 'base' }] })
+    for (const header of [undefined, 'garbage', '%%%', 'e30=', 'x'.repeat(100_000)]) {
+      const headers = header === undefined ? {} : { [Headers.paymentRequired]: header }
+      const { fetch } = shop(() => new Response(first, { status: 402, headers }))
+      const answer = await payingFetch(buyer, { fetch })(url)
+      assert.deepEqual([answer.status, await answer.text()], [402, first])
+    }
+    assert.deepEqual(buyer.payments.all(), [])
+  })
+
+  test('that asks too much is an error, with nothing signed', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const buyer = buyerOf(market)
+    const required = requiring({ ...market.requirement, amount: '1000001' })
+    const { fetch, shown } = shop(() => asks({ ...market, required }))
+    await assert.rejects(payingFetch(buyer, { fetch })(url), PaymentRefusedError)
+    assert.deepEqual([shown, buyer.payments.all()], [[undefined], []])
+  })
+
+  test('that follows a payment is returned, whatever it asks, and not paid', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const buyer = buyerOf(market)
+    let amount = 10_000
+    const { fetch, shown } = shop(() => {
+      const required = requiring({ ...market.requirement, amount: String(amount++) })
+      return asks({ ...market, required })
+    })
+    const answer = await payingFetch(buyer, { fetch })(url)
+    const [payment] = buyer.payments.all()
+    assert.deepEqual([answer.status, shown, receiptOf(answer)], [402, [undefined, payment!.transactionId], undefined])
+    // The seller has it, and may yet settle it.
+    assert.deepEqual([buyer.payments.all().length, payment!.state], [1, 'open'])
+  })
+})
+
+describe('an answer that does not come', () => {
+  test('is asked for again with the same payment', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const buyer = buyerOf(market)
+    const { fetch, shown } = shop((_, transaction) => {
+      if (transaction === undefined) return asks(market)
+      if (shown.length < 4) throw new TypeError('fetch failed')
+      return receipt({ transaction })
+    })
+    const answer = await payingFetch(buyer, { fetch, repeatMs })(url)
+    const [payment] = buyer.payments.all()
+    assert.deepEqual(
+      [answer.status, new Set(shown.slice(1)), shown.length],
+      [200, new Set([payment!.transactionId]), 4],
+    )
+    assert.equal(buyer.payments.all().length, 1)
+  })
+
+  test('is not asked for again where that could do the work twice', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const { fetch, shown } = shop((_, transaction) => {
+      if (transaction === undefined) return asks(market)
+      throw new TypeError('fetch failed')
+    })
+    const buyer = buyerOf(market)
+    const told: unknown[] = []
+    const pay = payingFetch(buyer, { fetch, repeatMs, onPayment: (_, got) => told.push(got) })
+    await assert.rejects(pay(url, { method: 'POST' }), (error: LostAnswerError) => {
+      assert.ok(error instanceof LostAnswerError)
+      assert.deepEqual([error.transactionId, error.state], [shown[1], 'open'])
+      assert.equal(PaymentGroup.read(Headers.decodePayment(error.header).payload).transactionId, shown[1])
+      return true
+    })
+    assert.deepEqual([shown.length, told], [2, [undefined]])
+  })
+
+  test('is told with the payment, once it has been asked for often enough', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const { fetch, shown } = shop((_, transaction) => {
+      if (transaction === undefined) return asks(market)
+      throw new TypeError('fetch failed')
+    })
+    await assert.rejects(payingFetch(buyerOf(market), { fetch, repeatMs })(url), LostAnswerError)
+    assert.deepEqual([shown.length, new Set(shown).size], [6, 2])
+  })
+
+  test('to a payment that was settled is told so, not taken for a refusal', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const buyer = buyerOf(market)
+    const { fetch, shown } = shop(async (request, transaction) => {
+      if (transaction === undefined) return asks(market)
+      if (shown.length > 2) return asks(market)
+      await settle(market, request)
+      throw new TypeError('fetch failed')
+    })
+    await assert.rejects(payingFetch(buyer, { fetch, repeatMs })(url), (error: LostAnswerError) => {
+      assert.ok(error instanceof LostAnswerError)
+      assert.deepEqual([error.state, error.transactionId], ['settled', shown[1]])
+      assert.match(error.message, /was settled, and no answer came/)
+      return true
+    })
+    assert.equal(buyer.payments.get(shown[1]!)?.state, 'settled')
+  })
+
+  test('because the seller gave up on a payment that was settled is told so too', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const failed = { success: false, errorReason: 'unexpected_settle_error' }
+    for (const isSettled of [true, false]) {
+      for (const refusal of [
+        () => new Response('bad gateway', { status: 502 }),
+        () => receipt(failed, 402, 'refused'),
+      ]) {
+        const { fetch } = shop(async (request, transaction) => {
+          if (transaction === undefined) return asks(market)
+          if (isSettled) await settle(market, request)
+          return refusal()
+        })
+        const asked = payingFetch(buyerOf(market), { fetch, repeatMs })(url)
+        if (isSettled) await assert.rejects(asked, { name: 'LostAnswerError', state: 'settled' })
+        else assert.equal(await (await asked).text(), await refusal().text())
+      }
+    }
+  })
+
+  test('because the ledger has not decided is asked for with the same payment', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const pending = { success: false, errorReason: 'settlement_pending' }
+    for (const shows of [2, 9]) {
+      const { fetch, shown } = shop((_, transaction) => {
+        if (transaction === undefined) return asks(market)
+        return shown.length > shows ? receipt({ transaction }) : receipt({ ...pending, transaction }, 402, '{}')
+      })
+      const buyer = buyerOf(market)
+      const asked = payingFetch(buyer, { fetch, repeatMs })(url, { method: 'POST', body: 'x' })
+      if (shows === 2) assert.equal(await (await asked).text(), 'sunny')
+      else await assert.rejects(asked, { name: 'LostAnswerError', cause: new Error('the settlement is still pending') })
+      assert.equal(buyer.payments.all().length, 1)
+    }
+  })
+})
+
+describe('a request that is called off', () => {
+  test('before it is paid for is not', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const buyer = buyerOf(market)
+    const controller = new AbortController()
+    const { fetch, shown } = shop(() => {
+      controller.abort()
+      return asks(market)
+    })
+    await assert.rejects(payingFetch(buyer, { fetch })(url, { signal: controller.signal }), { name: 'AbortError' })
+    assert.deepEqual([shown, buyer.payments.all()], [[undefined], []])
+  })
+
+  for (const when of ['while it is answered', 'while it waits to be asked again']) {
+    const method = when === 'while it is answered' ? 'POST' : 'GET'
+    test(`${when} leaves its payment to be looked up`, { timeout }, async (t) => {
+      const market = await openMarket(t)
+      const buyer = buyerOf(market)
+      const controller = new AbortController()
+      const { fetch, shown } = shop(async (request, transaction) => {
+        if (transaction === undefined) return asks(market)
+        await settle(market, request)
+        if (when === 'while it is answered') controller.abort()
+        else setTimeout(() => controller.abort(), 20)
+        request.signal.throwIfAborted()
+        throw new TypeError('fetch failed')
+      })
+      const told: string[] = []
+      const pay = payingFetch(buyer, {
+        fetch,
+        repeatMs: 2 * timeout,
+        onPayment: (paid) => told.push(paid.payment.transactionId),
+      })
+      await assert.rejects(pay(url, { method, signal: controller.signal }), { name: 'AbortError' })
+      assert.deepEqual([shown.length, told], [2, [shown[1]]])
+      assert.equal(await buyer.lookUp(shown[1]!), 'settled')
+    })
+  }
+})
+
+describe('redirects', () => {
+  async function listen(t: TestContext, listener: RequestListener): Promise<string> {
+    const server = createServer(listener).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    t.after(() => {
+      server.close()
+      server.closeAllConnections()
+    })
+    return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  }
+
+  const header = (market: Market) => ({ [Headers.paymentRequired]: Headers.encode(market.required) })
+
+  test('to another origin are followed, but nothing is paid there', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const buyer = buyerOf(market)
+    const dear = await listen(t, (_, response) => void response.writeHead(402, header(market)).end())
+    const free = await listen(t, (_, response) => void response.end('free'))
+    const shop = await listen(t, ({ url: path }, response) => {
+      response.writeHead(302, { location: path === '/free' ? free : dear }).end()
+    })
+    assert.equal(await (await payingFetch(buyer)(`${shop}/free`)).text(), 'free')
+    await assert.rejects(payingFetch(buyer)(`${shop}/dear`), RedirectError)
+    assert.deepEqual(buyer.payments.all(), [])
+  })
+
+  test('do not take a payment along', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const buyer = buyerOf(market)
+    const seen: unknown[] = []
+    const thief = await listen(t, ({ headers }, response) => {
+      seen.push(headers)
+      response.end()
+    })
+    const shop = await listen(t, ({ headers }, response) => {
+      const isPaid = headers['payment-signature'] !== undefined
+      response.writeHead(isPaid ? 307 : 402, isPaid ? { location: thief } : header(market)).end()
+    })
+    const answer = await payingFetch(buyer)(shop)
+    assert.deepEqual([answer.status, answer.headers.get('location'), seen], [307, thief, []])
+    const again = { headers: { [Headers.paymentSignature]: (await buyer.pay(market.required)).header } }
+    assert.deepEqual([(await payingFetch(buyer)(shop, again)).status, seen], [307, []])
+  })
+
+  test('within an origin are paid where they lead, if it is clear what is asked there', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const buyer = buyerOf(market)
+    const seen: unknown[] = []
+    const shop = await listen(t, ({ url: path, headers, method }, response) => {
+      seen.push([method, path, headers['payment-signature'] !== undefined])
+      if (path === '/old') response.writeHead(303, { location: '/new' }).end()
+      else if (headers['payment-signature'] === undefined) response.writeHead(402, header(market)).end()
+      else response.end('sunny')
+    })
+    assert.equal(await (await payingFetch(buyer)(`${shop}/old`)).text(), 'sunny')
+    assert.deepEqual(seen, [
+      ['GET', '/old', false],
+      ['GET', '/new', false],
+      ['GET', '/new', true],
+    ])
+    await assert.rejects(payingFetch(buyer)(`${shop}/old`, { method: 'POST', body: 'x' }), RedirectError)
+    assert.equal(buyer.payments.all().length, 1)
+  })
+})

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Group, Submission } from '@latchkey/algorand'
+import { alone, buyer, feePayment, sign, sponsored, type Tx, transfer } from './Payment.test.helper.js'
+import { type Fault, GroupError, isComplete, maxMemberBytes, read, toPayload } from './PaymentGroup.js'
+
+function faultOf(payload: unknown): Fault | undefined {
+  try {
+    read(payload)
+    return undefined
+  } catch (error) {
+    assert.ok(error instanceof GroupError)
+    return error.fault
+  }
+}
+
+const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
+
+test('a payment is read with who signed it and what it is called', () => {
+  const { payload, id } = sponsored()
+  const { members, payment, paymentIndex, transactionId } = read(payload.payload)
+  assert.deepEqual([paymentIndex, transactionId, payment.sender], [1, id, buyer.address])
+  assert.deepEqual(
+    members.map(({ isSigned }) => isSigned),
+    [false, true],
+  )
+  assert.deepEqual(toPayload([sign(payment.txn)], 0).paymentGroup, [textOf(payment.bytes)])
+})
+
+test('what it is not is told by kind', () => {
+  const [text] = alone().payload.payload['paymentGroup'] as [string]
+  for (const payload of [
+    undefined,
+    null,
+    5,
+    [],
+    {},
+    { paymentGroup: 'x', paymentIndex: 0 },
+    { paymentGroup: [null], paymentIndex: 0 },
+  ]) {
+    assert.equal(faultOf(payload), 'shape')
+  }
+  for (const paymentIndex of [undefined, '0', 0.5, Number.NaN, null]) {
+    assert.equal(faultOf({ paymentGroup: [text], paymentIndex }), 'shape')
+  }
+  assert.equal(faultOf({ paymentGroup: Array(17).fill(text), paymentIndex: 0 }), 'size')
+  for (const paymentIndex of [-1, 1, 2 ** 40]) assert.equal(faultOf({ paymentGroup: [text], paymentIndex }), 'index')
+  for (const bad of ['', '=', 'a-_b', 'A', `${text}\n`, ` ${text}`, 'AAAA', `${text}AAAA`]) {
+    assert.equal(faultOf({ paymentGroup: [bad], paymentIndex: 0 }), 'transaction', bad)
+  }
+})
+
+test('lengths are looked at before anything is decoded', () => {
+  const long = 'A'.repeat(maxMemberBytes * 2)
+  assert.throws(() => read({ paymentGroup: ['*', long], paymentIndex: 0 }), /transaction 1 is too long/)
+})
+
+test('a signature of zeros is none', () => {
+  const txn = transfer()
+  const payload = { paymentGroup: [textOf(Submission.encode({ txn, sig: new Uint8Array(64) }))], paymentIndex: 0 }
+  assert.equal(read(payload).payment.isSigned, false)
+})
+
+test('a group is complete with exactly its members, in their order', () => {
+  const [fee, payment] = Group.assign([feePayment(), transfer()]) as [Tx, Tx]
+  const [first, second] = [textOf(Submission.transactionBytes(fee)), textOf(sign(payment))]
+  const isWhole = (paymentGroup: string[]): boolean => isComplete(read({ paymentGroup, paymentIndex: 0 }))
+  assert.equal(isWhole([first, second]), true)
+  assert.deepEqual([[second, first], [second], [first, second, second]].map(isWhole), [false, false, false])
+  const single = transfer()
+  assert.equal(isWhole([textOf(sign(single))]), true)
+  assert.equal(isWhole([textOf(sign(Group.assign([single])[0]!))]), true)
+})

@@ -1,0 +1,73 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { Address, Group, Transaction } from '@latchkey/algorand'
+import { Chain } from '../chain/Chain.js'
+import { FakeNode } from '../chain/FakeNode.test.helper.js'
+import { build, FeeError, type PaymentOrder } from './build.js'
+import { buyer, genesisHash, seller, sponsor, usdc } from './Payment.test.helper.js'
+
+let chain: Chain
+before(async () => {
+  chain = await Chain.open({ network: 'testnet', nodes: 'http://node', fetch: new FakeNode().fetch as typeof fetch })
+})
+
+function order(change: Partial<PaymentOrder> = {}, parameters: Partial<PaymentOrder['parameters']> = {}): PaymentOrder {
+  const plain = { genesisHash, genesisId: 'testnet-v1.0', lastRound: 100n, minFee: 1000n, feePerByte: 0n }
+  const people = { payer: buyer.address, payTo: seller.address, feePayer: sponsor.address }
+  const money = { assetId: usdc, amount: 1000n, maxTimeoutSeconds: 60, maxFeeMicroAlgos: 10_000n }
+  return { chain, parameters: { ...plain, ...parameters }, ...people, ...money, ...change }
+}
+
+test('where somebody else pays the fees, its payment of nothing comes first', () => {
+  const { transactions, paymentIndex, feeMicroAlgos, transactionId } = build(order())
+  const [fee, payment] = transactions as [Transaction.Transaction, Transaction.Transaction]
+  assert.deepEqual(
+    [fee.type, Address.encode(fee.snd), Address.encode(fee.rcv!)],
+    ['pay', sponsor.address, sponsor.address],
+  )
+  assert.deepEqual([fee.amt, fee.fee, payment.fee], [undefined, 2000n, undefined])
+  assert.deepEqual(
+    [payment.type, payment.aamt, payment.xaid, Address.encode(payment.arcv!)],
+    ['axfer', 1000n, usdc, seller.address],
+  )
+  assert.deepEqual([paymentIndex, feeMicroAlgos, transactionId], [1, 0n, Transaction.id(payment)])
+  assert.ok(Group.isComplete(transactions))
+})
+
+test('a buyer on its own pays the fee, also in Algos', () => {
+  const { transactions, paymentIndex, feeMicroAlgos } = build(order({ feePayer: undefined, assetId: 0n }))
+  const [payment] = transactions as [Transaction.Transaction]
+  assert.deepEqual([transactions.length, paymentIndex, feeMicroAlgos], [1, 0, 1000n])
+  assert.deepEqual([payment.type, payment.amt, payment.grp], ['pay', 1000n, undefined])
+})
+
+test('it is valid for as long as the seller may take, and hardly longer', () => {
+  const rounds = (maxTimeoutSeconds: number): bigint => build(order({ maxTimeoutSeconds })).lastValid - 100n
+  assert.deepEqual([60, 300, 100_000].map(rounds), [27n, 123n, 1000n])
+})
+
+test('on a network of one’s own, where rounds come as they like, it is valid for as long as can be', async () => {
+  const local = await Chain.open({
+    network: 'testnet',
+    genesisHash: Buffer.alloc(32, 1).toString('base64'),
+    nodes: 'http://node',
+  })
+  assert.equal(build(order({ chain: local })).lastValid, 1100n)
+})
+
+test('fees by the byte are paid up to the limit, and not beyond', () => {
+  const { transactions } = build(order({}, { feePerByte: 10n }))
+  assert.ok(transactions[0]!.fee! > 4_000n && transactions[0]!.fee! < 8_000n)
+  assert.throws(() => build(order({}, { feePerByte: 5_000n })), FeeError)
+  assert.throws(() => build(order({ maxFeeMicroAlgos: 1_999n })), FeeError)
+})
+
+test('no two payments are the same, however alike', () => {
+  const ids = Array.from({ length: 50 }, () => build(order()).transactionId)
+  assert.equal(new Set(ids).size, 50)
+})
+
+test('the very first round is no special case', () => {
+  const [fee] = build(order({}, { lastRound: 0n })).transactions
+  assert.equal(fee!.fv, undefined)
+})

@@ -1,0 +1,297 @@
+import assert from 'node:assert/strict'
+import { before, test } from 'node:test'
+import { Address, Group, Multisig, Submission } from '@latchkey/algorand'
+import * as fc from 'fast-check'
+import type { Chain } from '../chain/Chain.js'
+import { FakeNode } from '../chain/FakeNode.test.helper.js'
+import {
+  alone,
+  buyer,
+  feePayment,
+  keyOf,
+  type Made,
+  make,
+  multisigOf,
+  reordered,
+  requirementsFor,
+  sign,
+  signature,
+  signMultisig,
+  sponsor,
+  sponsored,
+  stranger,
+  type Tx,
+  transfer,
+  usdc,
+  wrap,
+} from '../exact/Payment.test.helper.js'
+import { check } from './Checks.js'
+import { codes, Refusal } from './codes.js'
+import { openChain } from './Setup.test.helper.js'
+
+let chain: Chain
+before(async () => {
+  chain = await openChain(new FakeNode())
+})
+
+const zero = new Uint8Array(32)
+
+function judge({ payload, requirements }: Pick<Made, 'payload' | 'requirements'>) {
+  return check(payload, requirements, {
+    chains: [chain],
+    feePayers: new Set([sponsor.address]),
+    maxFeeMicroAlgosPerTransaction: 5_000n,
+    maxValidityRounds: 1_000n,
+  })
+}
+
+function codeOf(made: Pick<Made, 'payload' | 'requirements'>): string {
+  try {
+    judge(made)
+    return 'valid'
+  } catch (error) {
+    if (error instanceof Refusal) return error.code
+    throw error
+  }
+}
+
+const requiring = (made: Made, change: Parameters<typeof requirementsFor>[0]): Made => ({
+  ...made,
+  requirements: requirementsFor(change),
+})
+
+/** A group of these, each signed by its key or left bare. */
+function groupOf(members: readonly [Tx, typeof buyer?][], paymentIndex: number): Made {
+  const txns = Group.assign(members.map(([txn]) => txn))
+  const bytes = txns.map((txn, index) => {
+    const key = members[index]![1]
+    return key === undefined ? Submission.transactionBytes(txn) : sign(txn, key)
+  })
+  return make(bytes, paymentIndex, txns[paymentIndex]!)
+}
+
+test('a sponsored payment is valid, and what was found out about it is told', () => {
+  const made = sponsored()
+  const { group, ...facts } = judge(made)
+  assert.equal(group.transactionId, made.id)
+  assert.deepEqual([facts.payer, facts.payTo], [buyer.address, made.requirements.payTo])
+  assert.deepEqual([facts.amount, facts.assetId, facts.feeIndex, facts.feeMicroAlgos], [1000n, usdc, 0, 2000n])
+  assert.deepEqual([facts.firstValid, facts.lastValid], [100n, 200n])
+})
+
+test('a buyer who pays its own fee is valid, and so is the Algo', () => {
+  assert.equal(codeOf(alone()), 'valid')
+  const algos = { type: 'pay', aamt: undefined, xaid: undefined, arcv: undefined, amt: 1000n, rcv: keyOf(2).publicKey }
+  assert.equal(codeOf(requiring(alone(algos), { asset: '0' })), 'valid')
+})
+
+const refusals: readonly [string, string, () => Pick<Made, 'payload' | 'requirements'>][] = [
+  ['no payload', codes.payload, () => ({ ...alone(), payload: null as never })],
+  ['no requirements', codes.payload, () => ({ ...alone(), requirements: null as never })],
+  ['version 1', codes.version, () => ({ ...alone(), payload: { ...alone().payload, x402Version: 1 } })],
+  ['another scheme', codes.scheme, () => requiring(alone(), { scheme: 'upto' })],
+  ['nothing accepted', codes.scheme, () => ({ ...alone(), payload: { x402Version: 2, payload: {} } as never })],
+  [
+    'another network',
+    codes.network,
+    () => requiring(alone(), { network: 'algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k' }),
+  ],
+  ['a network that is none', codes.network, () => requiring(alone(), { network: 5 as never })],
+  ['no group', codes.payload, () => ({ ...alone(), payload: wrap({ paymentIndex: 0 }) })],
+  ['no payload in the payload', codes.payload, () => ({ ...alone(), payload: wrap(null) })],
+  ['numbers for texts', codes.payload, () => ({ ...alone(), payload: wrap({ paymentGroup: [1], paymentIndex: 0 }) })],
+  ['half an index', codes.payload, () => ({ ...alone(), payload: wrap({ paymentGroup: ['AA'], paymentIndex: 0.5 }) })],
+  ['17 members', codes.groupSize, () => make(Array(17).fill('AA'), 0, transfer())],
+  ['an empty group', codes.paymentIndex, () => make([], 0, transfer())],
+  ['an index beyond', codes.paymentIndex, () => make([sign(transfer())], 1, transfer())],
+  ['not base64', codes.transaction, () => make(['*'], 0, transfer())],
+  ['not msgpack', codes.transaction, () => make(['/////w=='], 0, transfer())],
+  ['bytes after it', codes.transaction, () => make([Buffer.concat([sign(transfer()), Buffer.of(1)])], 0, transfer())],
+  ['unsigned, and not ours', codes.unsigned, () => make([Submission.transactionBytes(transfer())], 0, transfer())],
+  [
+    'two without a group id',
+    codes.groupId,
+    () => make([Submission.transactionBytes(feePayment()), sign(transfer())], 1, transfer()),
+  ],
+  ['a group id of other transactions', codes.groupId, () => alone({ grp: zero.map(() => 1) })],
+  ['of another genesis', codes.network, () => alone({ gh: zero.map(() => 1) })],
+  ['without genesis', codes.network, () => alone({ gh: undefined })],
+  ['from the facilitator', codes.facilitatorPays, () => groupOf([[transfer({ snd: sponsor.publicKey })]], 0)],
+  ['of the Algo for an asset', codes.notTransfer, () => alone({ type: 'pay' })],
+  ['an amount below', codes.amount, () => alone({ aamt: 999n })],
+  ['an amount above', codes.amount, () => alone({ aamt: 1001n })],
+  ['to somebody else', codes.receiver, () => alone({ arcv: stranger.publicKey })],
+  ['another asset', codes.asset, () => alone({ xaid: 5n })],
+  ['nothing required', codes.requirements, () => requiring(alone({ aamt: 0n }), { amount: '0' })],
+  ['no amount required', codes.requirements, () => requiring(alone({ aamt: 0n }), { amount: '' })],
+  ['a fraction required', codes.requirements, () => requiring(alone(), { amount: '1000.0' })],
+  ['an asset by name', codes.requirements, () => requiring(alone(), { asset: 'USDC' })],
+  ['payTo that is none', codes.requirements, () => requiring(alone(), { payTo: 'seller' })],
+  ['rekeying', codes.rekey, () => alone({ rekey: stranger.publicKey })],
+  ['closing the holding', codes.close, () => alone({ aclose: stranger.publicKey })],
+  ['clawing back', codes.clawback, () => alone({ asnd: stranger.publicKey })],
+  [
+    'a signature over something else',
+    codes.signature,
+    () => {
+      const txn = transfer()
+      return make([Submission.encode({ txn, sig: signature(transfer(), buyer) })], 0, txn)
+    },
+  ],
+  [
+    'a signature by somebody else',
+    codes.signature,
+    () => {
+      const txn = transfer()
+      return make([Submission.encode({ txn, sig: signature(txn, stranger) })], 0, txn)
+    },
+  ],
+  [
+    'a program for a signature',
+    codes.signature,
+    () => {
+      const txn = transfer()
+      return make([Submission.encode({ txn, lsig: { l: Uint8Array.of(6, 0x81, 1) } } as never)], 0, txn)
+    },
+  ],
+  [
+    'two kinds of signature',
+    codes.signature,
+    () => {
+      const txn = transfer()
+      const msig = Multisig.empty(multisigOf([buyer, stranger]))
+      return make([Submission.encode({ txn, sig: signature(txn, buyer), msig })], 0, txn)
+    },
+  ],
+  [
+    'a stranger in the group',
+    codes.unexpected,
+    () => groupOf([[feePayment()], [transfer(), buyer], [transfer({ snd: stranger.publicKey }), stranger]], 1),
+  ],
+  [
+    'a second transfer by the buyer',
+    codes.unexpected,
+    () => groupOf([[feePayment()], [transfer(), buyer], [transfer(), buyer]], 1),
+  ],
+  [
+    'two payments of fees',
+    codes.feePayer,
+    () => groupOf([[feePayment()], [feePayment({ fee: 1n })], [transfer(), buyer]], 2),
+  ],
+  [
+    'fees of another type',
+    codes.feePayer,
+    () => sponsored({}, { type: 'axfer', rcv: undefined, arcv: sponsor.publicKey }),
+  ],
+  ['fees with an amount', codes.feePayer, () => sponsored({}, { amt: 1n })],
+  ['fees to somebody else', codes.feePayer, () => sponsored({}, { rcv: stranger.publicKey })],
+  ['fees that close', codes.feePayer, () => sponsored({}, { close: stranger.publicKey })],
+  ['fees that rekey', codes.feePayer, () => sponsored({}, { rekey: stranger.publicKey })],
+  ['fees with a lease', codes.feePayer, () => sponsored({}, { lx: zero.map(() => 1) })],
+  ['fees with an essay', codes.feePayer, () => sponsored({}, { note: new Uint8Array(129).fill(1) })],
+  [
+    'fees signed already',
+    codes.feePayer,
+    () =>
+      groupOf(
+        [
+          [feePayment(), sponsor],
+          [transfer(), buyer],
+        ],
+        1,
+      ),
+  ],
+  ['fees above the limit', codes.fee, () => sponsored({}, { fee: 10_001n })],
+  ['valid for too long', codes.validity, () => alone({ lv: 1_101n })],
+  ['valid for less than nothing', codes.validity, () => alone({ lv: 99n })],
+]
+
+for (const [what, code, makeIt] of refusals) {
+  test(`${what}: ${code}`, () => assert.equal(codeOf(makeIt()), code))
+}
+
+test('a version that is wrong is told before a network that is, as in the public scheme', () => {
+  const { payload } = alone()
+  const requirements = requirementsFor({ network: 'algorand:x' })
+  assert.equal(codeOf({ payload: { ...payload, x402Version: 1 }, requirements }), codes.version)
+})
+
+test('fees up to the limit are paid', () => {
+  assert.equal(judge(sponsored({}, { fee: 10_000n })).feeMicroAlgos, 10_000n)
+})
+
+test('both forms of the network id are the same network', () => {
+  const older = 'algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI='
+  assert.equal(codeOf(requiring(alone(), { network: older })), 'valid')
+})
+
+test('a rekeyed payer signs with the key it answers to', () => {
+  const txn = transfer()
+  assert.equal(codeOf(make([sign(txn, stranger)], 0, txn)), 'valid')
+})
+
+test('a multisig payer needs enough signatures, and its own members', () => {
+  const keys = [buyer, stranger, keyOf(9)]
+  const snd = Multisig.address(multisigOf(keys))
+  const txn = transfer({ snd })
+  assert.equal(judge(make([signMultisig(txn, keys, keys.slice(0, 2))], 0, txn)).payer, Address.encode(snd))
+  assert.equal(codeOf(make([signMultisig(txn, keys, keys.slice(0, 1))], 0, txn)), codes.signature)
+  const foreign = transfer()
+  assert.equal(codeOf(make([signMultisig(foreign, keys, keys)], 0, foreign)), codes.signature)
+})
+
+test('every spelling of a payment is the same payment, in the same bytes', () => {
+  const txn = transfer({ fee: 1000n })
+  const bytes = sign(txn)
+  const text = Buffer.from(bytes).toString('base64')
+  // The last character before the padding has bits that mean nothing.
+  const last = text.indexOf('=') < 0 ? text.length : text.indexOf('=')
+  const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'
+  const loose = text.slice(0, last - 1) + alphabet[alphabet.indexOf(text[last - 1]!) + (last < text.length ? 1 : 0)]
+  const long = Buffer.concat([Buffer.of(0xde, 0, 2), bytes.subarray(1)])
+  const spellings = [text, text.replaceAll('=', ''), loose, reordered(bytes), long]
+  const read = spellings.map((one) => judge(make([one], 0, txn)).group)
+  for (const { transactionId, members } of read) {
+    assert.equal(transactionId, read[0]!.transactionId)
+    assert.deepEqual(Buffer.from(members[0]!.bytes), Buffer.from(bytes))
+  }
+})
+
+test('whatever a payload is, it is valid or refused with a code', () => {
+  const known = new Set<string>([...Object.values(codes), 'valid'])
+  const good = sponsored()
+  const member = fc.oneof(
+    fc.string(),
+    fc.base64String({ maxLength: 400 }),
+    fc.constantFrom(...(good.payload.payload['paymentGroup'] as string[])),
+  )
+  const inner = fc.oneof(
+    fc.anything(),
+    fc.record({ paymentGroup: fc.array(member, { maxLength: 18 }), paymentIndex: fc.integer({ min: -1, max: 18 }) }),
+  )
+  const changed = fc.record({ amount: fc.string(), asset: fc.string(), payTo: fc.string() }, { requiredKeys: [] })
+  fc.assert(
+    fc.property(inner, changed, (payload, change) =>
+      known.has(codeOf({ payload: wrap(payload), requirements: requirementsFor(change) })),
+    ),
+    { numRuns: 500 },
+  )
+  fc.assert(
+    fc.property(fc.anything(), fc.anything(), (payload, requirements) =>
+      known.has(codeOf({ payload: payload as never, requirements: requirements as never })),
+    ),
+    { numRuns: 500 },
+  )
+})
+
+test('a payment with any one byte changed is refused, or is the same payment', () => {
+  const txn = transfer({ fee: 1000n })
+  const bytes = sign(txn)
+  const { id } = make([bytes], 0, txn)
+  for (let at = 0; at < bytes.length; at++) {
+    const damaged = Uint8Array.from(bytes)
+    damaged[at]! ^= 1
+    const made = make([damaged], 0, txn)
+    if (codeOf(made) === 'valid') assert.equal(judge(made).group.transactionId, id, `byte ${at}`)
+  }
+})

@@ -1,0 +1,246 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Address, Group, Submission } from '@latchkey/algorand'
+import { FakeNode, ok, refused } from '../chain/FakeNode.test.helper.js'
+import {
+  alone,
+  buyer,
+  feePayment,
+  make,
+  network,
+  requirementsFor,
+  sign,
+  sponsor,
+  sponsored,
+  stranger,
+  type Tx,
+  transfer,
+} from '../exact/Payment.test.helper.js'
+import * as Signer from '../signer/Signer.js'
+import { codes } from './codes.js'
+import { Facilitator } from './Facilitator.js'
+import { openChain, setUp } from './Setup.test.helper.js'
+
+const dead = (message: string, at = 0) => ok({ 'txn-groups': [{ 'failure-message': message, 'failed-at': [at] }] })
+
+test('a facilitator serves a network', () => {
+  assert.throws(() => new Facilitator({ chains: [] }), RangeError)
+})
+
+test('what is supported names one payer of fees, the same each time', async (t) => {
+  const { facilitator, chain } = await setUp(t)
+  const supported = facilitator.supported()
+  const extra = { feePayer: sponsor.address }
+  assert.deepEqual(supported.kinds, [{ x402Version: 2, scheme: 'exact', network: chain.caip2, extra }])
+  assert.deepEqual(supported.signers, { 'algorand:*': [sponsor.address] })
+  assert.deepEqual(facilitator.supported(), supported)
+  const { facilitator: plain } = await setUp(t, { feePayer: undefined })
+  assert.equal(plain.supported().kinds[0]!.extra, undefined)
+})
+
+test('verifying tells the payer, asks once and sends nothing', async (t) => {
+  const { facilitator, node } = await setUp(t)
+  const { payload, requirements } = sponsored()
+  for (let time = 0; time < 3; time++) {
+    assert.deepEqual(await facilitator.verify(payload, requirements), { isValid: true, payer: buyer.address })
+  }
+  assert.deepEqual(node.asked, ['POST simulate'])
+})
+
+test('what is simulated lacks our signature, and what is sent is the same with it', async (t) => {
+  const { facilitator, node } = await setUp(t)
+  const { payload, requirements, id } = sponsored()
+  assert.equal((await facilitator.verify(payload, requirements)).isValid, true)
+  const { success, transaction, amount } = await facilitator.settle(payload, requirements)
+  assert.deepEqual([success, transaction, amount], [true, id, '1000'])
+  const [fee, payment] = Submission.decodeAll(node.submitted[0]!, 16)
+  assert.ok(fee!.sig !== undefined && payment!.sig !== undefined)
+  assert.equal(node.simulated[0]!.includes(Buffer.from(fee!.sig)), false)
+  assert.ok(node.simulated[0]!.includes(Buffer.from(Submission.transactionBytes(fee!.txn))))
+  assert.ok(node.simulated[0]!.includes(Buffer.from(Submission.encode(payment!))))
+})
+
+test('a fee account that was rekeyed is simulated and signed by the key it answers to', async (t) => {
+  const feePayer = Signer.fromSeed(stranger.seed, { sender: sponsor.address })
+  const { facilitator, node } = await setUp(t, { feePayer })
+  const { payload, requirements } = sponsored()
+  assert.equal((await facilitator.settle(payload, requirements)).success, true)
+  assert.ok(node.simulated[0]!.includes(Buffer.concat([Buffer.from('sgnr'), Buffer.of(0xc4, 32), stranger.publicKey])))
+  const [fee] = Submission.decodeAll(node.submitted[0]!, 16)
+  assert.equal(Address.encode(fee!.sgnr!), stranger.address)
+})
+
+test('the network of an answer is the one that was asked with, also in its older form', async (t) => {
+  const { facilitator } = await setUp(t)
+  const older = 'algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI='
+  const made = sponsored()
+  const requirements = requirementsFor({ network: older })
+  assert.equal((await facilitator.settle(made.payload, requirements)).network, older)
+  assert.equal((await facilitator.settle(made.payload, made.requirements)).network, network)
+})
+
+test('junk is answered with a code, by both questions', async (t) => {
+  const { facilitator, node, errors } = await setUp(t)
+  for (const junk of [undefined, null, 5, 'x', [], {}, { x402Version: 2, accepted: null, payload: null }]) {
+    const verified = await facilitator.verify(junk as never, junk as never)
+    assert.equal(verified.isValid, false)
+    assert.match(verified.invalidReason!, /^invalid_exact_avm_/)
+    const settled = await facilitator.settle(junk as never, junk as never)
+    assert.deepEqual([settled.success, settled.transaction], [false, ''])
+    assert.match(settled.errorReason!, /^invalid_exact_avm_/)
+  }
+  assert.deepEqual([node.asked, errors], [[], []])
+})
+
+test('a payment signed by the wrong key cannot profit from one that was verified', async (t) => {
+  const { facilitator, node } = await setUp(t)
+  const [fee, payment] = Group.assign([feePayment(), transfer()]) as [Tx, Tx]
+  const bare = Submission.transactionBytes(fee)
+  const [right, wrong] = [make([bare, sign(payment)], 1, payment), make([bare, sign(payment, stranger)], 1, payment)]
+  assert.equal((await facilitator.verify(right.payload, right.requirements)).isValid, true)
+  node.on('POST simulate', () => dead('should have been authorized by', 1))
+  const spoiled = await facilitator.settle(wrong.payload, wrong.requirements)
+  assert.deepEqual([spoiled.success, spoiled.errorReason], [false, codes.simulation])
+  assert.equal(node.submitted.length, 0)
+  assert.equal((await facilitator.settle(right.payload, right.requirements)).success, true)
+})
+
+test('a fee account without Algos is our fault, and never told as the buyer’s', async (t) => {
+  const { facilitator, node } = await setUp(t)
+  node.on('POST simulate', () => dead('overspend'))
+  node.on('GET account', () => ok({ amount: 101_000, 'min-balance': 100_000 }))
+  const { payload, requirements } = sponsored()
+  const { invalidReason, invalidMessage } = await facilitator.verify(payload, requirements)
+  assert.deepEqual([invalidReason, /not your fault/.test(invalidMessage!)], [codes.feeAccount, true])
+  assert.match((await facilitator.health())!, /the fee account .* has 0.001 ALGO to spend on fees/)
+})
+
+test('what is the buyer’s is told as the buyer’s, also where our transaction comes first', async (t) => {
+  const { facilitator, node } = await setUp(t)
+  const explained = async (message: string, made = sponsored()) => {
+    node.on('POST simulate', () => dead(message))
+    const { invalidReason, invalidMessage } = await facilitator.verify(made.payload, made.requirements)
+    return [invalidReason, invalidMessage]
+  }
+  const outside = await explained('txn dead: round 101 outside of 5--50')
+  assert.deepEqual(outside, [codes.validity, 'the payment is valid from round 100 to 200, and not now'])
+  assert.equal((await explained('transaction already in ledger: X'))[0], codes.duplicate)
+  const fees = 'txgroup had 1000 in fees, which is less than the minimum 2 * 1000'
+  assert.deepEqual(await explained(fees), [codes.simulation, fees])
+  node.on('GET holding', () => ok({ 'asset-holding': { amount: 1, 'is-frozen': false } }))
+  assert.match((await explained('underflow'))[1]!, /has 0.000001 USDC and needs 0.001: send it 0.000999 more/)
+})
+
+test('a payment that somebody else put into the ledger is not taken for one of ours', async (t) => {
+  const { facilitator, node } = await setUp(t)
+  node.on('POST simulate', () => dead('transaction already in ledger: X'))
+  node.on('GET pending', () => ok({ 'pool-error': '', 'confirmed-round': 99 }))
+  const { payload, requirements } = alone()
+  const settled = await facilitator.settle(payload, requirements)
+  assert.deepEqual([settled.success, settled.errorReason], [false, codes.duplicate])
+})
+
+test('when no node answers it is told as ours, without the address of a node', async (t) => {
+  const { facilitator, node, errors } = await setUp(t)
+  node.on('POST simulate', () => 'drop')
+  node.on('GET params', () => 'drop')
+  const { payload, requirements, id } = sponsored()
+  const { invalidReason, invalidMessage } = await facilitator.verify(payload, requirements)
+  assert.equal(invalidReason, codes.node)
+  const settled = await facilitator.settle(payload, requirements)
+  assert.deepEqual([settled.errorReason, settled.transaction], [codes.node, id])
+  const health = await facilitator.health()
+  for (const text of [invalidMessage, settled.errorMessage, health]) assert.doesNotMatch(text!, /node0|http/)
+  assert.ok(errors.length >= 3)
+})
+
+test('how things are is asked of the node once a second, whoever asks', async (t) => {
+  const { facilitator, node } = await setUp(t)
+  assert.deepEqual(await Promise.all([facilitator.health(), facilitator.health()]), [undefined, undefined])
+  assert.equal(node.count('GET account'), 1)
+})
+
+test('a node of another network is told by /health', async (t) => {
+  const node = new FakeNode()
+  node.on('GET params', () =>
+    ok({
+      'genesis-hash': Buffer.alloc(32, 1).toString('base64'),
+      'genesis-id': '',
+      'last-round': 1,
+      'min-fee': 1,
+      fee: 0,
+    }),
+  )
+  const { facilitator } = await setUp(t, { chains: [await openChain(node)] })
+  assert.match((await facilitator.health())!, /the node is of algorand:AQEB/)
+})
+
+test('a key that cannot sign is our fault; nothing is written or sent', async (t) => {
+  const broken = { address: sponsor.address, sign: () => Promise.reject(new Error('the password is hunter2')) }
+  const { facilitator, node, errors } = await setUp(t, { feePayer: broken })
+  const { payload, requirements } = sponsored()
+  const settled = await facilitator.settle(payload, requirements)
+  assert.equal(settled.errorReason, codes.unexpectedSettle)
+  assert.doesNotMatch(settled.errorMessage!, /hunter2/)
+  assert.match(String(errors[0]), /hunter2/)
+  assert.equal(node.submitted.length, 0)
+})
+
+test('fees count once for a payment, however many ask at once; and not if nobody paid', async (t) => {
+  const { facilitator, node } = await setUp(t, { policy: { feeMicroAlgosPerDay: 4_000n } })
+  const first = sponsored()
+  const answers = await Promise.all(
+    Array.from({ length: 5 }, () => facilitator.settle(first.payload, first.requirements)),
+  )
+  assert.ok(answers.every(({ success }) => success))
+  assert.equal(node.submitted.length, 1)
+  node.on('POST submit', () => refused('overspend'))
+  const failing = sponsored()
+  assert.equal((await facilitator.settle(failing.payload, failing.requirements)).errorReason, codes.settlement)
+  node.on('POST submit', () => ok({}))
+  const second = sponsored()
+  assert.equal((await facilitator.settle(second.payload, second.requirements)).success, true)
+  const third = sponsored()
+  assert.equal((await facilitator.settle(third.payload, third.requirements)).errorReason, codes.policy)
+  assert.equal((await facilitator.settle(first.payload, first.requirements)).success, true, 'asked again')
+  const own = alone()
+  assert.equal((await facilitator.settle(own.payload, own.requirements)).success, true, 'own fee')
+})
+
+test('many payments at once cannot pass the budget together', async (t) => {
+  const { facilitator, node } = await setUp(t, { policy: { feeMicroAlgosPerDay: 4_000n } })
+  const many = Array.from({ length: 6 }, () => sponsored())
+  const answers = await Promise.all(many.map((one) => facilitator.settle(one.payload, one.requirements)))
+  assert.equal(answers.filter(({ success }) => success).length, 2)
+  assert.equal(node.submitted.length, 2)
+})
+
+test('an operator’s callback that throws does no harm', async (t) => {
+  const { facilitator, node } = await setUp(t, {
+    onError: () => {
+      throw new Error('no')
+    },
+  })
+  node.on('POST simulate', () => 'drop')
+  const { payload, requirements } = sponsored()
+  assert.equal((await facilitator.verify(payload, requirements)).invalidReason, codes.node)
+})
+
+test('outcomes are counted', async (t) => {
+  const { facilitator } = await setUp(t)
+  const { payload, requirements } = sponsored()
+  await facilitator.verify(payload, requirements)
+  await facilitator.settle(payload, requirements)
+  await facilitator.verify(payload, requirementsFor({ amount: '5' }))
+  await facilitator.health()
+  const text = facilitator.metrics.text()
+  for (const line of [
+    'latchkey_facilitator_verify_total{outcome="valid"} 1',
+    'latchkey_facilitator_verify_total{outcome="invalid_exact_avm_amount_mismatch"} 1',
+    'latchkey_facilitator_settle_total{outcome="settled"} 1',
+    'latchkey_facilitator_pending 0',
+    `latchkey_facilitator_round{network="${network}"} 100`,
+  ]) {
+    assert.ok(text.split('\n').includes(line), line)
+  }
+})

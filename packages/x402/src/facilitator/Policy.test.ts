@@ -1,0 +1,107 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { requirementsFor, seller, stranger } from '../exact/Payment.test.helper.js'
+import type { Checked } from './Checks.js'
+import { codes, Refusal } from './codes.js'
+import { Policy } from './Policy.js'
+
+const fee = (feeMicroAlgos: bigint): Checked => ({ feeMicroAlgos }) as Checked
+const requirements = requirementsFor()
+const other = requirementsFor({ payTo: stranger.address })
+
+function isRefused(work: () => void): boolean {
+  try {
+    work()
+    return false
+  } catch (error) {
+    assert.ok(error instanceof Refusal && error.code === codes.policy)
+    return true
+  }
+}
+
+test('everything is allowed until something is set', () => {
+  const policy = new Policy()
+  assert.equal(policy.isKnown({}), true)
+  for (let time = 0; time < 1_000; time++) policy.check({}, requirements, fee(10_000n))
+})
+
+test('only sellers and assets that are named are served', () => {
+  const policy = new Policy({ payTo: [seller.address], assets: [requirements.asset] })
+  assert.equal(
+    isRefused(() => policy.check({}, requirements, fee(0n))),
+    false,
+  )
+  assert.equal(
+    isRefused(() => policy.check({}, other, fee(0n))),
+    true,
+  )
+  assert.equal(
+    isRefused(() => policy.check({}, requirementsFor({ asset: '5' }), fee(0n))),
+    true,
+  )
+})
+
+test('a caller needs one of the keys, whole', () => {
+  const policy = new Policy({ apiKeys: ['first', 'second'] })
+  const known = ['first', 'second', 'firs', 'firstt', '', undefined].map((apiKey) => policy.isKnown({ apiKey }))
+  assert.deepEqual(known, [true, true, false, false, false, false])
+  assert.equal(
+    isRefused(() => policy.check({ apiKey: 'x' }, requirements, fee(0n))),
+    true,
+  )
+})
+
+test('requests are counted by the minute, for each seller', () => {
+  let now = 0
+  const policy = new Policy({ requestsPerMinute: 2 }, () => now)
+  const ask = (whom = requirements): boolean => isRefused(() => policy.check({}, whom, fee(0n)))
+  assert.deepEqual([ask(), ask(), ask(), ask(other)], [false, false, true, false])
+  now = 60_000
+  assert.equal(ask(), false)
+})
+
+test('fees are counted by the day, for each seller; who pays its own is not held up', () => {
+  let now = 0
+  const policy = new Policy({ feeMicroAlgosPerDay: 5_000n }, () => now)
+  policy.spend(requirements, 2_000n)
+  const giveBack = policy.spend(requirements, 2_000n)
+  assert.equal(
+    isRefused(() => policy.spend(requirements, 2_000n)),
+    true,
+  )
+  assert.equal(
+    isRefused(() => policy.check({}, requirements, fee(2_000n))),
+    true,
+  )
+  assert.equal(
+    isRefused(() => policy.check({}, requirements, fee(0n))),
+    false,
+  )
+  assert.equal(
+    isRefused(() => policy.check({}, other, fee(2_000n))),
+    false,
+  )
+  giveBack()
+  assert.equal(
+    isRefused(() => policy.check({}, requirements, fee(2_000n))),
+    false,
+  )
+  now = 24 * 60 * 60 * 1000
+  assert.equal(
+    isRefused(() => policy.spend(requirements, 5_000n)),
+    false,
+  )
+})
+
+test('fees for everybody together have a limit of their own', () => {
+  let now = 1_000_000_000_000
+  const policy = new Policy({ totalFeeMicroAlgosPerDay: 5_000n }, () => now)
+  policy.spend(requirements, 3_000n)
+  assert.equal(
+    isRefused(() => policy.spend(other, 3_000n)),
+    true,
+  )
+  policy.spend(other, 2_000n)
+  now += 24 * 60 * 60 * 1000
+  policy.spend(other, 5_000n)
+})

@@ -1,0 +1,20 @@
+/** A process of its own that is killed in the middle of settling, when the node is about to be told. */
+import { FakeNode, ok } from '../chain/FakeNode.test.helper.js'
+import { sponsor, sponsored } from '../exact/Payment.test.helper.js'
+import * as Signer from '../signer/Signer.js'
+import { SqliteSettlements } from '../store/SqliteSettlements.js'
+import { Facilitator } from './Facilitator.js'
+import { openChain } from './Setup.test.helper.js'
+
+const node = new FakeNode()
+node.on('POST submit', () => {
+  process.kill(process.pid, 'SIGKILL')
+  return ok({})
+})
+const facilitator = new Facilitator({
+  chains: [await openChain(node)],
+  feePayer: Signer.fromSeed(sponsor.seed),
+  store: new SqliteSettlements(process.argv[2]!),
+})
+const { payload, requirements } = sponsored()
+await facilitator.settle(payload, requirements)

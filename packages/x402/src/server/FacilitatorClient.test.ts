@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import test, { type TestContext } from 'node:test'
+import { FacilitatorError, httpFacilitator } from './FacilitatorClient.js'
+
+async function facilitator(t: TestContext, listener: RequestListener, timeoutMs = 300) {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/base/`
+  return httpFacilitator({ url, timeoutMs, apiKey: 'the key' })
+}
+
+const isNonsense = (error: Error): boolean => error instanceof FacilitatorError && error.isNonsense
+const isSilence = (error: Error): boolean => error instanceof FacilitatorError && !error.isNonsense
+
+test('asks by the protocol, with the key', async (t) => {
+  const seen: unknown[] = []
+  const client = await facilitator(t, async (request, response) => {
+    let body = ''
+    for await (const chunk of request.setEncoding('utf8')) body += chunk
+    seen.push([request.method, request.url, request.headers.authorization, body === '' ? '' : JSON.parse(body)])
+    response.end(request.url === '/base/supported' ? '{"kinds":[]}' : '{"isValid":true,"success":true}')
+  })
+  const payload = { x402Version: 2 } as never
+  await client.verify(payload, { scheme: 'exact' } as never)
+  await client.settle(payload, { scheme: 'exact' } as never)
+  await client.supported()
+  const body = { x402Version: 2, paymentPayload: { x402Version: 2 }, paymentRequirements: { scheme: 'exact' } }
+  assert.deepEqual(seen, [
+    ['POST', '/base/verify', 'Bearer the key', body],
+    ['POST', '/base/settle', 'Bearer the key', body],
+    ['GET', '/base/supported', 'Bearer the key', ''],
+  ])
+})
+
+test('a business failure is an answer, whatever its status', async (t) => {
+  const client = await facilitator(
+    t,
+    (_, response) => void response.writeHead(400).end('{"isValid":false,"invalidReason":"no"}'),
+  )
+  assert.equal((await client.verify({} as never, {} as never)).invalidReason, 'no')
+})
+
+test('silence and nonsense are told apart', async (t) => {
+  const cases: [RequestListener, (error: Error) => boolean][] = [
+    [(_, response) => void response.end('<html>'), isNonsense],
+    [(_, response) => void response.end('[]'), isNonsense],
+    [(_, response) => void response.end('null'), isNonsense],
+    [(_, response) => void response.end('{"isValid":1}'), isNonsense],
+    [(_, response) => void response.writeHead(302, { Location: '/' }).end(), isNonsense],
+    [(_, response) => void response.writeHead(500).end('oh'), isSilence],
+    [(_, response) => void response.destroy(), isSilence],
+    [() => {}, isSilence],
+    [(_, response) => void response.write('{'), isSilence],
+  ]
+  for (const [listener, expected] of cases) {
+    const client = await facilitator(t, listener)
+    await assert.rejects(client.verify({} as never, {} as never), expected, listener.toString())
+  }
+})
+
+test('an endless answer is not read to its end', async (t) => {
+  let sent = 0
+  const client = await facilitator(
+    t,
+    (_, response) => {
+      const timer = setInterval(() => {
+        sent += 64 * 1024
+        response.write(' '.repeat(64 * 1024))
+      }, 1)
+      response.on('close', () => clearInterval(timer))
+    },
+    5_000,
+  )
+  await assert.rejects(client.verify({} as never, {} as never), /answered too much/)
+  assert.ok(sent < 10 * 1024 * 1024)
+})
+
+test('an address that is none fails at once', () => {
+  for (const url of ['', 'facilitator', 'ftp://x', 'http://user:key@x', 'http://x?key=1']) {
+    assert.throws(() => httpFacilitator({ url }), FacilitatorError, url)
+  }
+})

@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { MemoryClaims } from '../store/Claims.js'
+import type { PaymentRequired } from '../wire/types.js'
+import type { Admission, Decision } from './Gate.js'
+import {
+  address,
+  ask,
+  newLedger,
+  paymentFor,
+  price,
+  requiredIn,
+  seller,
+  stubFacilitator,
+  stubGate,
+} from './Stub.test.helper.js'
+
+function answered(decision: Decision): Response {
+  assert.equal(decision.type, 'answer')
+  return (decision as { response: Response }).response
+}
+
+function admitted(decision: Decision): Admission {
+  assert.equal(decision.type, 'paid')
+  return (decision as { admission: Admission }).admission
+}
+
+async function priced(world: Awaited<ReturnType<typeof stubGate>>, path = '/a'): Promise<PaymentRequired> {
+  return requiredIn(answered(await world.gate.decide(ask(path))))
+}
+
+test('asks for what the route costs, in a header and in the body, never to be cached', async () => {
+  const { gate } = await stubGate({
+    routes: {
+      'GET /a': {
+        accepts: [price, { ...price, price: { asset: '0', amount: '5' } }],
+        description: 'a thing',
+        mimeType: 'text/plain',
+      },
+    },
+  })
+  const response = answered(await gate.decide(ask('/a?x=1')))
+  assert.equal(response.status, 402)
+  assert.equal(response.headers.get('Cache-Control'), 'no-store')
+  const required = requiredIn(response)
+  assert.deepEqual(required.resource, {
+    url: 'http://shop.example/a?x=1',
+    description: 'a thing',
+    mimeType: 'text/plain',
+  })
+  assert.deepEqual(
+    required.accepts.map(({ asset, amount }) => [asset, amount]),
+    [
+      ['10458941', '10000'],
+      ['0', '5'],
+    ],
+  )
+  assert.equal(((await response.json()) as { error: string }).error, 'Payment required')
+})
+
+test('lets what is not in the table pass', async () => {
+  const { gate } = await stubGate()
+  assert.equal((await gate.decide(ask('/b'))).type, 'free')
+  assert.equal((await gate.decide(ask('/a', undefined, { method: 'POST' }))).type, 'free')
+})
+
+test('refuses a path that is one route in one reading and another in another', async () => {
+  const { gate } = await stubGate({
+    routes: { 'GET /cheap/*': { accepts: price }, 'GET /dear': { accepts: { ...price, price: '$5' } } },
+  })
+  assert.equal(answered(await gate.decide(ask('/dear'), ['/cheap/../dear'])).status, 400)
+})
+
+test('settles after the handler, and then takes the payment no more', async () => {
+  const world = await stubGate()
+  const { header, transactionId } = paymentFor(await priced(world), world.chain)
+  const admission = admitted(await world.gate.decide(ask('/a', header)))
+  assert.equal(world.ledger.transactions.size, 0)
+  const result = await admission.settle()
+  assert.ok('headers' in result)
+  assert.equal(world.ledger.transactions.get(transactionId)?.type, 'confirmed')
+  assert.equal(answered(await world.gate.decide(ask('/a', header))).status, 402)
+})
+
+test('takes a payment again whose handler failed, and not while it is being served', async () => {
+  const world = await stubGate()
+  const { header } = paymentFor(await priced(world), world.chain)
+  const admission = admitted(await world.gate.decide(ask('/a', header)))
+  assert.equal(answered(await world.gate.decide(ask('/a', header))).status, 402)
+  await admission.cancel()
+  admitted(await world.gate.decide(ask('/a', header)))
+})
+
+test('keeps no claim on what was refused, so that nobody can fill the store', async () => {
+  const claims = new MemoryClaims()
+  const ledger = newLedger()
+  const failing = stubFacilitator(ledger, {
+    settle: async (_, { network }) => ({ success: false, errorReason: 'bad', transaction: '', network }),
+  })
+  const world = await stubGate(
+    { claims, facilitators: failing, routes: { 'GET /a': { accepts: { ...price, paymentFlow: 'upfront' } } } },
+    ledger,
+  )
+  const { header } = paymentFor(await priced(world), world.chain)
+  const response = answered(await world.gate.decide(ask('/a', header)))
+  assert.equal(response.status, 402)
+  assert.ok(response.headers.has('PAYMENT-REQUIRED') && response.headers.has('PAYMENT-RESPONSE'))
+  assert.equal(claims.size, 0)
+})
+
+test('a payment whose settlement is pending is served later, though a facilitator would call it used', async () => {
+  const ledger = newLedger()
+  let isValid = true
+  const forgetful = stubFacilitator(ledger, {
+    isTrusted: false,
+    verify: async () => ({ isValid, invalidReason: 'already in ledger' }),
+    settle: async () => {
+      throw new Error('lost')
+    },
+  })
+  const world = await stubGate({ facilitators: forgetful }, ledger)
+  const { header, transactionId } = paymentFor(await priced(world), world.chain)
+  const lost = await admitted(await world.gate.decide(ask('/a', header))).settle()
+  assert.ok('refusal' in lost && lost.refusal.status === 503)
+  ledger.transactions.set(transactionId, { type: 'confirmed', round: 1_001n })
+  isValid = false
+  // The handler may fail in between; the payment stays good.
+  await admitted(await world.gate.decide(ask('/a', header))).cancel()
+  const served = await admitted(await world.gate.decide(ask('/a', header))).settle()
+  assert.ok('headers' in served)
+  assert.equal(answered(await world.gate.decide(ask('/a', header))).status, 402)
+})
+
+test('refuses what is in the ledger already and was never shown here', async () => {
+  const world = await stubGate()
+  const { header, transactionId } = paymentFor(await priced(world), world.chain)
+  for (const state of [{ type: 'confirmed', round: 1_000n }, { type: 'pending' }] as const) {
+    world.ledger.transactions.set(transactionId, state)
+    assert.equal(requiredIn(answered(await world.gate.decide(ask('/a', header)))).error, 'payment_already_used')
+  }
+})
+
+test('refuses what has expired, whatever a facilitator says', async () => {
+  const world = await stubGate()
+  const { header } = paymentFor(await priced(world), world.chain, { round: 100n })
+  assert.match(requiredIn(answered(await world.gate.decide(ask('/a', header)))).error!, /validity/)
+})
+
+test('answers 503 while no node answers, and serves nothing', async () => {
+  const world = await stubGate()
+  const { header } = paymentFor(await priced(world), world.chain)
+  world.ledger.isDown = true
+  const response = answered(await world.gate.decide(ask('/a', header)))
+  assert.equal(response.status, 503)
+  assert.equal(response.headers.get('Retry-After'), '5')
+})
+
+test('does not settle for a handler that took longer than the payment is good for', async (t) => {
+  const world = await stubGate()
+  const { header } = paymentFor(await priced(world), world.chain)
+  const admission = admitted(await world.gate.decide(ask('/a', header)))
+  const later = performance.now() + 400_000
+  t.mock.method(performance, 'now', () => later)
+  const result = await admission.settle()
+  assert.ok('refusal' in result && result.refusal.status === 504)
+  assert.equal(world.ledger.transactions.size, 0)
+})
+
+test('shortens what a facilitator says: headers are short', async () => {
+  const ledger = newLedger()
+  const long = 'x'.repeat(100_000)
+  const talkative = stubFacilitator(ledger, {
+    verify: async () => ({ isValid: false, invalidReason: long, invalidMessage: long }),
+  })
+  const world = await stubGate({ facilitators: talkative }, ledger)
+  const { header } = paymentFor(await priced(world), world.chain)
+  const response = answered(await world.gate.decide(ask('/a', header)))
+  assert.ok(response.headers.get('PAYMENT-REQUIRED')!.length < 4_000)
+})
+
+test('opens with a warning where a facilitator or a node is silent, and not with a price that is none', async () => {
+  const ledger = newLedger()
+  const silent = stubFacilitator(ledger, {
+    supported: async () => {
+      throw new Error('silent')
+    },
+  })
+  const warnings: string[] = []
+  const onWarning = (text: string): void => void warnings.push(text)
+  const { gate } = await stubGate({ facilitators: silent, onWarning }, ledger)
+  assert.match(warnings[0]!, /no facilitator serves .* answers 503/)
+  assert.equal(answered(await gate.decide(ask('/a'))).status, 503)
+  const down = { ...newLedger(), isDown: true }
+  await stubGate({ onWarning }, down)
+  assert.match(warnings[1]!, /whether it can be paid for is not known/)
+  const bad = { 'GET /a': { accepts: { ...price, price: '$0.00000001' } } }
+  await assert.rejects(stubGate({ facilitators: silent, routes: bad }, ledger), /GET \/a: .*more decimals/)
+  const stranger = { 'GET /a': { accepts: { ...price, payTo: address() } } }
+  await assert.rejects(stubGate({ routes: stranger }), /not opted in/)
+})
+
+test('takes an origin that is one, and nothing else', async () => {
+  const { gate } = await stubGate({ origin: 'https://shop.example/' })
+  const required = requiredIn(answered(await gate.decide(new Request('http://10.0.0.1:3000/a'))))
+  assert.equal(required.resource.url, 'https://shop.example/a')
+  for (const origin of ['shop.example', 'https://shop.example/path', 'ftp://shop.example', 'https://x/?a']) {
+    await assert.rejects(stubGate({ origin }), /origin is like/, origin)
+  }
+  assert.ok(seller)
+})

@@ -1,0 +1,161 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import fc from 'fast-check'
+import { RouteError, RouteTable } from './RouteTable.js'
+
+function keyOf(keys: readonly string[], method: string, path: string): string | undefined {
+  const match = new RouteTable(Object.fromEntries(keys.map((key) => [key, true]))).match(method, path)
+  return match?.type === 'route' ? match.key : match?.type
+}
+
+test('matches methods, parameters and wildcards', () => {
+  const keys = [
+    'GET /a',
+    'POST /a',
+    '/any',
+    'GET /items/:id',
+    'GET /things/[id]/parts',
+    'GET /files/*',
+    'PUT /v*/x',
+    'DELETE /s/*rest',
+  ]
+  const cases: [string, string, string | undefined][] = [
+    ['GET', '/a', 'GET /a'],
+    ['HEAD', '/a', 'GET /a'],
+    ['POST', '/a', 'POST /a'],
+    ['PUT', '/a', undefined],
+    ['PATCH', '/any', '/any'],
+    ['GET', '/items/7', 'GET /items/:id'],
+    ['GET', '/items', undefined],
+    ['GET', '/items/7/8', undefined],
+    ['GET', '/things/7/parts', 'GET /things/[id]/parts'],
+    ['GET', '/files', 'GET /files/*'],
+    ['GET', '/files/a/b/c', 'GET /files/*'],
+    ['GET', '/filesystem', undefined],
+    ['PUT', '/v12/x', 'PUT /v*/x'],
+    ['DELETE', '/s/a/b', 'DELETE /s/*rest'],
+    ['GET', '/', undefined],
+  ]
+  for (const [method, path, expected] of cases) assert.equal(keyOf(keys, method, path), expected, `${method} ${path}`)
+})
+
+test('the first key that matches is the one', () => {
+  assert.equal(keyOf(['GET /items/special', 'GET /items/:id', 'GET /*'], 'GET', '/items/special'), 'GET /items/special')
+  assert.equal(keyOf(['GET /items/special', 'GET /items/:id', 'GET /*'], 'GET', '/items/x'), 'GET /items/:id')
+  assert.equal(keyOf(['GET /items/special', 'GET /items/:id', 'GET /*'], 'GET', '/x'), 'GET /*')
+})
+
+test('a method that nobody knows is taken for any, and HEAD for GET alone', () => {
+  assert.equal(keyOf(['POST /a'], 'HEAD', '/a'), undefined)
+  for (const method of ['OPTIONS', 'PURGE', 'QUERY', 'get']) assert.equal(keyOf(['GET /a'], method, '/a'), 'GET /a')
+})
+
+test('every reading of a path counts', () => {
+  const keys = ['GET /weekly', 'GET /files/*', 'GET /:shop/prices']
+  const spellings = [
+    '/WEEKLY',
+    '/weekly/',
+    '/weekly//',
+    '//weekly',
+    '/./weekly',
+    '/x/../weekly',
+    '/%77eekly',
+    '/%2577eekly',
+    '/%252577eekly',
+    '/wee%E2%84%AAly',
+    '/weekly;a=b',
+    '/weekly;a/b',
+    '/weekly?x',
+    '/weekly#x',
+    '/weekly%3Fx',
+    '\\weekly',
+    '/%5cweekly',
+    '/x/%2e%2e/weekly',
+    '/%2fweekly',
+    '//host/weekly',
+    '/files/../free',
+    '/files/%2e%2e/free',
+    '/a%2Fb/%70rices',
+    '/a%252Fb/prices',
+    '/%ffx/prices',
+    '/weekly%',
+  ].filter((spelling) => spelling !== '/weekly%')
+  for (const spelling of spellings) assert.notEqual(keyOf(keys, 'GET', spelling), undefined, spelling)
+  for (const free of ['/free', '/week', '/free?x=/weekly', '/search?q=/../weekly', '/weekly2', '/prices']) {
+    assert.equal(keyOf(keys, 'GET', free), undefined, free)
+  }
+})
+
+test('a path that is two routes in two readings is none of them', () => {
+  assert.equal(keyOf(['GET /cheap/*', 'GET /dear'], 'GET', '/cheap/../dear'), 'ambiguous')
+  assert.equal(keyOf(['GET /cheap/*', 'GET /dear'], 'GET', '/cheap/%2e%2e/dear'), 'ambiguous')
+})
+
+test('a key that protects nothing fails at the start', () => {
+  const bad = [
+    'weather',
+    'GET weather',
+    'FETCH /a',
+    'HEAD /a',
+    'OPTIONS /a',
+    'GET /a?b',
+    'GET /a#b',
+    'GET /a%20b',
+    'GET //a',
+    'GET /a/../b',
+    'GET /a/./b',
+    'GET /a;b',
+    'GET /a\\b',
+    'GET /:id.json',
+    'GET /a/:id(\\d+)',
+    'GET /{a}',
+    'GET /[id',
+    'GET /a b',
+    '',
+    'GET',
+  ]
+  for (const key of bad) assert.throws(() => new RouteTable({ [key]: true }), RouteError, key)
+  assert.throws(() => new RouteTable({}), /there is no route/)
+})
+
+test('a key that is never reached fails at the start, and one that only looks so does not', () => {
+  for (const [first, second] of [
+    ['GET /a/*', 'GET /a/:id'],
+    ['/a', 'POST /a'],
+    ['*', 'GET /a'],
+    ['GET /a', 'get /A/'],
+    ['GET /:x', 'GET /[y]'],
+  ]) {
+    assert.throws(() => new RouteTable({ [first!]: 1, [second!]: 2 }), /is never reached/, `${first} ${second}`)
+  }
+  for (const [first, second] of [
+    ['GET /a/x', 'GET /a/:id'],
+    ['GET /a', 'POST /a'],
+    ['GET /a', '/a'],
+    ['GET /a/:id', 'GET /a/*'],
+  ]) {
+    assert.doesNotThrow(() => new RouteTable({ [first!]: 1, [second!]: 2 }), `${first} ${second}`)
+  }
+})
+
+test('escaping any characters of a path, any number of times, does not make it free', () => {
+  const table = new RouteTable({ 'GET /weekly/report': true })
+  const character = (one: string): fc.Arbitrary<string> => {
+    const once = `%${one.charCodeAt(0).toString(16)}`
+    return fc.constantFrom(one, one.toUpperCase(), once, `%25${once.slice(1)}`, `%2525${once.slice(1)}`)
+  }
+  const spelling = fc.tuple(...[...'weekly/report'].map(character)).map((all) => `/${all.join('')}`)
+  fc.assert(
+    fc.property(spelling, (path) => table.match('GET', path) !== undefined),
+    { numRuns: 2_000 },
+  )
+})
+
+test('whatever a path is, looking at it ends and throws nothing', () => {
+  const table = new RouteTable({ 'GET /a/:b/*': true, 'POST *': true })
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary', maxLength: 200 }), (path) => void table.match('GET', path)),
+    { numRuns: 2_000 },
+  )
+  assert.ok(table.match('POST', '/%'.repeat(4_000)) !== undefined)
+})

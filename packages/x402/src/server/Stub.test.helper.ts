@@ -1,0 +1,140 @@
+/** A chain, a facilitator and payments, without a network. */
+import { randomBytes } from 'node:crypto'
+import { Address, Ed25519, Network } from '@latchkey/algorand'
+import type { TransactionState } from '../chain/Algod.js'
+import { Chain } from '../chain/Chain.js'
+import { build } from '../exact/build.js'
+import * as PaymentGroup from '../exact/PaymentGroup.js'
+import * as Headers from '../wire/Headers.js'
+import type { PaymentPayload, PaymentRequired, PaymentRequirements } from '../wire/types.js'
+import type { FacilitatorClient } from './FacilitatorClient.js'
+import { Gate, type GateOptions } from './Gate.js'
+
+export const network = Network.testnet.caip2
+export const usdc = '10458941'
+
+export function address(): string {
+  return Address.encode(Ed25519.keyPairFromSeed(randomBytes(32)).publicKey)
+}
+
+export const seller = address()
+export const feePayer = address()
+const payer = address()
+
+export type Ledger = { round: bigint; transactions: Map<string, TransactionState>; isDown: boolean }
+
+/** TestNet by name, and by answers that the ledger decides. */
+export async function stubChain(ledger: Ledger): Promise<Chain> {
+  const answer = (status: number, value: object): Response => new Response(JSON.stringify(value), { status })
+  return Chain.open({
+    network: 'testnet',
+    nodes: 'http://node.invalid',
+    fetch: (async (input: string | URL | Request) => {
+      if (ledger.isDown) throw new TypeError('no node')
+      const { pathname } = new URL(input instanceof Request ? input.url : input)
+      if (pathname.endsWith('/params')) return answer(200, parametersAt(ledger.round))
+      if (pathname.startsWith('/v2/accounts/')) {
+        const [, assetId] = /\/assets\/(\d+)$/.exec(pathname) ?? []
+        if (!pathname.includes(seller)) return answer(404, { message: 'no such holding' })
+        return answer(200, {
+          round: 1,
+          'asset-holding': { amount: 0, 'asset-id': Number(assetId), 'is-frozen': false },
+        })
+      }
+      const found = ledger.transactions.get(pathname.split('/').at(-1)!)
+      if (pathname.startsWith('/v2/transactions/pending/') && found !== undefined) {
+        return answer(200, {
+          'pool-error': '',
+          'confirmed-round': found.type === 'confirmed' ? Number(found.round) : 0,
+          txn: {},
+        })
+      }
+      return answer(404, { message: 'not found' })
+    }) as typeof fetch,
+  })
+}
+
+function parametersAt(round: bigint): object {
+  return {
+    'consensus-version': 'x',
+    fee: 0,
+    'genesis-hash': Network.testnet.genesisHash,
+    'genesis-id': Network.testnet.genesisId,
+    'last-round': Number(round),
+    'min-fee': 1000,
+  }
+}
+
+export function newLedger(): Ledger {
+  return { round: 1_000n, transactions: new Map(), isDown: false }
+}
+
+/** Says yes to everything, and puts what it settles into the ledger. */
+export function stubFacilitator(ledger: Ledger, changes: Partial<FacilitatorClient> = {}): FacilitatorClient {
+  return {
+    name: 'stub',
+    isTrusted: true,
+    verify: async () => ({ isValid: true, payer }),
+    settle: async ({ payload }, requirements) => {
+      const transaction = PaymentGroup.read(payload).transactionId
+      ledger.transactions.set(transaction, { type: 'confirmed', round: ledger.round })
+      return { success: true, transaction, network: requirements.network, payer }
+    },
+    supported: () => ({
+      kinds: [{ x402Version: 2, scheme: 'exact', network: network as never, extra: { feePayer } }],
+      extensions: [],
+      signers: { 'algorand:*': [feePayer] },
+    }),
+    ...changes,
+  }
+}
+
+export const price = { network: 'testnet', price: '$0.01', payTo: seller } as const
+
+export async function stubGate(options: Partial<GateOptions> = {}, ledger = newLedger()) {
+  const chain = await stubChain(ledger)
+  const routes = { 'GET /a': { accepts: price } }
+  const facilitators = stubFacilitator(ledger)
+  const gate = await Gate.open({ routes, facilitators, chains: chain, onError: () => {}, ...options })
+  return { gate, ledger, chain }
+}
+
+export function ask(path: string, payment?: string, init: RequestInit = {}): Request {
+  const headers = new globalThis.Headers(init.headers)
+  if (payment !== undefined) headers.set('PAYMENT-SIGNATURE', payment)
+  return new Request(`http://shop.example${path}`, { ...init, headers })
+}
+
+export function requiredIn(response: Response): PaymentRequired {
+  return Headers.decodeRequired(response.headers.get('PAYMENT-REQUIRED')!)
+}
+
+/** A payment for the first thing that is asked, as a stub takes it: nobody has signed it. */
+export function paymentFor(
+  required: PaymentRequired,
+  chain: Chain,
+  { accepted = required.accepts[0]!, round = 1_000n }: { accepted?: PaymentRequirements; round?: bigint } = {},
+): { header: string; payload: PaymentPayload; transactionId: string } {
+  const [asked] = required.accepts
+  const { genesisId, genesisHash } = Network.testnet
+  const { transactions, paymentIndex, transactionId } = build({
+    chain,
+    parameters: {
+      lastRound: round,
+      genesisId,
+      genesisHash: new Uint8Array(Buffer.from(genesisHash, 'base64')),
+      minFee: 1_000n,
+      feePerByte: 0n,
+    } as never,
+    payer,
+    payTo: asked!.payTo,
+    assetId: BigInt(asked!.asset),
+    amount: BigInt(asked!.amount),
+    feePayer,
+    maxTimeoutSeconds: asked!.maxTimeoutSeconds,
+    maxFeeMicroAlgos: 10_000n,
+  })
+  const group = PaymentGroup.toPayload(transactions.map(PaymentGroup.bareBytes), paymentIndex)
+  const payload = { x402Version: 2, resource: required.resource, accepted, payload: group } as unknown as PaymentPayload
+  return { header: Headers.encode(payload), payload, transactionId }
+}

@@ -1,0 +1,97 @@
+/** What the gate itself answers, and the headers that it adds to others' answers. */
+import * as Headers from '../wire/Headers.js'
+import type { PaymentRequired, SettleResponse } from '../wire/types.js'
+
+export type HeaderList = readonly (readonly [string, string])[]
+
+export function paymentRequired(required: PaymentRequired, message?: string): Response {
+  const help = 'Pay one of `accepts` and send the payment in the header PAYMENT-SIGNATURE; see https://x402.org'
+  const response = json(402, { ...required, message: message ?? help })
+  response.headers.set(Headers.paymentRequired, Headers.encode(required))
+  return response
+}
+
+export function notSettled(receipt: SettleResponse, required: PaymentRequired): Response {
+  const { errorReason: error = 'settlement_failed', errorMessage: message } = receipt
+  const response = paymentRequired({ ...required, error }, message)
+  response.headers.set(Headers.paymentResponse, Headers.encode(receipt))
+  return response
+}
+
+/** Not a 402: whoever is asked to pay again might do it. */
+export function pending(receipt: SettleResponse, status: 502 | 503): Response {
+  const { errorReason: error, errorMessage: message, transaction } = receipt
+  const response = retryLater(status, { error, message, transaction })
+  response.headers.set(Headers.paymentResponse, Headers.encode(receipt))
+  return response
+}
+
+/** 503: the facilitator or the node is silent. 502: what the facilitator says makes no sense. */
+export function unavailable(status: 502 | 503): Response {
+  const why = status === 502 ? 'the facilitator does not answer by the protocol' : 'payments cannot be taken just now'
+  return retryLater(status, { error: `${why}; nothing was charged` })
+}
+
+function retryLater(status: number, value: object): Response {
+  const response = json(status, value)
+  response.headers.set('Retry-After', '5')
+  return response
+}
+
+export function preflight(): Response {
+  return new Response(null, { status: 204 })
+}
+
+export function json(status: number, value: object): Response {
+  return new Response(`${JSON.stringify(value)}\n`, {
+    status,
+    headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' },
+  })
+}
+
+/** What a browser needs in order to pay: it may send the one header and read the other two. */
+export function corsHeaders(request: Request, cors: boolean | readonly string[]): HeaderList {
+  const origin = request.headers.get('Origin')
+  if (origin === null || cors === false) return []
+  if (cors !== true && !cors.includes(origin)) return [['Vary', 'Origin']]
+  const headers: [string, string][] = [
+    ['Access-Control-Allow-Origin', cors === true ? '*' : origin],
+    ['Vary', 'Origin'],
+    ['Access-Control-Expose-Headers', `${Headers.paymentRequired}, ${Headers.paymentResponse}`],
+  ]
+  if (request.method === 'OPTIONS') {
+    headers.push(
+      ['Access-Control-Allow-Methods', 'GET, HEAD, POST, PUT, PATCH, DELETE'],
+      ['Access-Control-Allow-Headers', allowedHeaders(request)],
+      ['Access-Control-Max-Age', '600'],
+    )
+  }
+  return headers
+}
+
+const maxHeaders = 50
+
+function allowedHeaders(request: Request): string {
+  const asked = (request.headers.get('Access-Control-Request-Headers') ?? '').split(',')
+  const names = [Headers.paymentSignature, 'Content-Type', ...asked.slice(0, maxHeaders).map((name) => name.trim())]
+  return [...new Set(names.filter((name) => /^[A-Za-z0-9-]{1,64}$/.test(name)))].join(', ')
+}
+
+/** A header with another value for it: lists are joined, the rest is replaced. */
+export function merged(name: string, before: string | undefined, value: string): string {
+  if (before === undefined || before === '') return value
+  if (/^cache-control$/i.test(name)) return privately(before)
+  if (!/^(vary|access-control-expose-headers)$/i.test(name)) return value
+  const list = before.split(',').map((one) => one.trim())
+  const has = (one: string): boolean => list.some((other) => other.toLowerCase() === one.toLowerCase())
+  return [...list, ...value.split(', ').filter((one) => !has(one))].join(', ')
+}
+
+/** What was paid for by one is not to be handed to others by a cache in between. */
+function privately(cacheControl: string): string {
+  const kept = cacheControl
+    .split(',')
+    .map((one) => one.trim())
+    .filter((one) => one !== '' && !/^(public|private|s-maxage\s*=.*)$/i.test(one))
+  return ['private', ...kept].join(', ')
+}

@@ -1,0 +1,16 @@
+export { Chain, type ChainOptions } from '../chain/Chain.js'
+export type { AssetAmount, Money, Price } from '../Price.js'
+export { type ClaimEnd, type Claimed, type ClaimLease, type ClaimStore, MemoryClaims } from '../store/Claims.js'
+export { SqliteClaims } from '../store/SqliteClaims.js'
+export {
+  type FacilitatorClient,
+  FacilitatorError,
+  type HttpFacilitatorOptions,
+  httpFacilitator,
+} from './FacilitatorClient.js'
+export { type Admission, type Decision, Gate, GateError, type GateOptions, type Route } from './Gate.js'
+export type { HoldOptions } from './holdBack.js'
+export { localFacilitator } from './localFacilitator.js'
+export type { Accept, Dynamic } from './Requirements.js'
+export { RouteError } from './RouteTable.js'
+export { type SellerSettings, SettingsError, sellerSettings } from './settings.js'

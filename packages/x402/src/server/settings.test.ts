@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { seller } from './Stub.test.helper.js'
+import { SettingsError, sellerSettings } from './settings.js'
+
+const good = { AVM_ADDRESS: ` ${seller} `, FACILITATOR_URL: 'http://localhost:4022' }
+
+test('reads who is paid and who settles', () => {
+  assert.deepEqual(sellerSettings(good), { payTo: seller, facilitatorUrl: 'http://localhost:4022' })
+})
+
+test('says what is missing, all of it, or wrong', () => {
+  const cases: [object, RegExp][] = [
+    [{}, /AVM_ADDRESS .* and FACILITATOR_URL .* must be set/],
+    [{ ...good, FACILITATOR_URL: ' ' }, /^FACILITATOR_URL .* must be set/],
+    [{ ...good, AVM_ADDRESS: 'nobody' }, /AVM_ADDRESS is not an Algorand address/],
+    [{ ...good, FACILITATOR_URL: 'localhost:4022' }, /FACILITATOR_URL is not an http address/],
+  ]
+  for (const [environment, expected] of cases) {
+    assert.throws(
+      () => sellerSettings({ ...environment }),
+      (error: Error) => error instanceof SettingsError && expected.test(error.message),
+    )
+  }
+})

@@ -1,0 +1,82 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import * as Sqlite from './Sqlite.js'
+import { SqliteSettlements } from './SqliteSettlements.js'
+
+const claimer = fileURLToPath(new URL('./claimer.test.helper.js', import.meta.url))
+
+function directoryFor(t: TestContext): string {
+  const directory = mkdtempSync(join(tmpdir(), 'latchkey-store-'))
+  t.after(() => rmSync(directory, { recursive: true }))
+  return directory
+}
+
+/** A process that claims as many as it is told, and says which of them it got. */
+function startClaimer(t: TestContext, path: string, count: number, then: 'exit' | 'stay'): ChildProcess {
+  const child = spawn(process.execPath, [claimer, path, String(count), then], { stdio: ['pipe', 'pipe', 'inherit'] })
+  t.after(() => child.kill('SIGKILL'))
+  return child
+}
+
+async function firstLine({ stdout }: ChildProcess): Promise<string> {
+  let text = ''
+  for await (const piece of stdout!.setEncoding('utf8')) {
+    text += piece
+    if (text.includes('\n')) break
+  }
+  return text.trim()
+}
+
+test('two processes on one file: every payment is claimed by one of them', async (t) => {
+  const path = join(directoryFor(t), 'settlements.db')
+  const claimers = [1, 2].map(() => startClaimer(t, path, 200, 'exit'))
+  const [mine, theirs] = await Promise.all(claimers.map(async (one) => JSON.parse(await firstLine(one)) as string[]))
+  const all = [...mine!, ...theirs!]
+  assert.deepEqual([all.length, new Set(all).size], [200, 200])
+})
+
+test('what was claimed is there after the process was killed', async (t) => {
+  const path = join(directoryFor(t), 'settlements.db')
+  const child = startClaimer(t, path, 5, 'stay')
+  assert.equal((JSON.parse(await firstLine(child)) as string[]).length, 5)
+  child.kill('SIGKILL')
+  await once(child, 'close')
+  const store = new SqliteSettlements(path)
+  t.after(() => store.close())
+  const pending = store.pending()
+  assert.equal(pending.length, 5)
+  assert.deepEqual(pending[0]!.group, [Uint8Array.of(1, 2, 3)])
+})
+
+test('nobody else may read the files, also if they could before', (t) => {
+  const directory = directoryFor(t)
+  const path = join(directory, 'settlements.db')
+  writeFileSync(path, '', { mode: 0o644 })
+  const store = new SqliteSettlements(path)
+  t.after(() => store.close())
+  assert.ok(readdirSync(directory).length > 1, 'written ahead, in a file of its own')
+  for (const name of readdirSync(directory)) assert.equal(statSync(join(directory, name)).mode & 0o777, 0o600, name)
+})
+
+test('an answer waits for the disk', (t) => {
+  const database = Sqlite.open(join(directoryFor(t), 'x.db'))
+  t.after(() => database.close())
+  const pragma = (name: string) => Object.values(database.prepare(`PRAGMA ${name}`).get() as object)[0]
+  assert.deepEqual(['journal_mode', 'synchronous', 'busy_timeout'].map(pragma), ['wal', 2, 10_000])
+})
+
+test('a file of a later version is left alone', (t) => {
+  const path = join(directoryFor(t), 'settlements.db')
+  new SqliteSettlements(path).close()
+  new SqliteSettlements(path).close()
+  const database = Sqlite.open(path)
+  database.exec('PRAGMA user_version = 2')
+  database.close()
+  assert.throws(() => new SqliteSettlements(path), /later version/)
+})

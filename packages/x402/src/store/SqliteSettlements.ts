@@ -1,0 +1,161 @@
+/** Settlements in a file, which the processes of one machine can share. */
+import { chmodSync, closeSync, openSync } from 'node:fs'
+import type { DatabaseSyncInstance } from '@photostructure/sqlite'
+import type { Settlement, SettlementOutcome, SettlementState, SettlementStore } from './Settlements.js'
+import * as Sqlite from './Sqlite.js'
+
+const schema = `
+  CREATE TABLE IF NOT EXISTS settlements (
+    transaction_id TEXT PRIMARY KEY,
+    state TEXT NOT NULL CHECK (state IN ('pending', 'settled', 'failed')),
+    network TEXT NOT NULL,
+    payer TEXT NOT NULL,
+    pay_to TEXT NOT NULL,
+    asset TEXT NOT NULL,
+    amount TEXT NOT NULL,
+    members TEXT NOT NULL,
+    first_valid TEXT NOT NULL,
+    last_valid TEXT NOT NULL,
+    fee_micro_algos TEXT NOT NULL,
+    round TEXT,
+    error_reason TEXT,
+    error_message TEXT,
+    created_ms INTEGER NOT NULL
+  ) STRICT;
+  CREATE INDEX IF NOT EXISTS pending_settlements ON settlements (created_ms) WHERE state = 'pending';
+`
+
+/** What the tables look like, as the file says it; a later program's file is not for this one to guess at. */
+const schemaVersion = 1
+
+type Row = { [column: string]: string | number | null }
+
+export class SqliteSettlements implements SettlementStore {
+  readonly #database: DatabaseSyncInstance
+  readonly #statements
+  /** Changes of this moment, which go to the disk together: it is the waiting for it that costs. */
+  #batch: Change[] = []
+
+  constructor(path: string) {
+    // Payers and amounts are nobody else's business; the file is there before SQLite would make it readable.
+    closeSync(openSync(path, 'a', 0o600))
+    chmodSync(path, 0o600)
+    this.#database = Sqlite.open(path)
+    prepareSchema(this.#database, path)
+    const prepare = (sql: string) => this.#database.prepare(sql)
+    this.#statements = {
+      claim: prepare(
+        `INSERT INTO settlements VALUES (?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, ?)
+         ON CONFLICT (transaction_id) DO NOTHING`,
+      ),
+      get: prepare('SELECT * FROM settlements WHERE transaction_id = ?'),
+      finish: prepare(
+        `UPDATE settlements SET state = ?1, round = ?2, error_reason = ?3, error_message = ?4
+         WHERE transaction_id = ?5 AND (state = 'pending' OR (state = 'failed' AND ?1 = 'settled'))`,
+      ),
+      pending: prepare("SELECT * FROM settlements WHERE state = 'pending' ORDER BY created_ms"),
+      forget: prepare("DELETE FROM settlements WHERE state <> 'pending' AND created_ms < ?"),
+    }
+  }
+
+  async claim(one: Settlement): Promise<boolean> {
+    return (await this.#change(() => this.#insert(one))) === 1
+  }
+
+  #insert(one: Settlement): number {
+    const members = JSON.stringify(one.group.map((bytes) => Buffer.from(bytes).toString('base64')))
+    const { changes } = this.#statements.claim.run(
+      one.transactionId,
+      one.network,
+      one.payer,
+      one.payTo,
+      one.asset,
+      one.amount,
+      members,
+      one.firstValid.toString(),
+      one.lastValid.toString(),
+      one.feeMicroAlgos.toString(),
+      one.createdMs,
+    )
+    return Number(changes)
+  }
+
+  get(transactionId: string): Settlement | undefined {
+    const row = this.#statements.get.get(transactionId) as Row | undefined
+    return row && settlementOf(row)
+  }
+
+  async finish(transactionId: string, { state, round, errorReason, errorMessage }: SettlementOutcome): Promise<void> {
+    const roundText = round === undefined ? null : round.toString()
+    const values = [state, roundText, errorReason ?? null, errorMessage ?? null, transactionId]
+    await this.#change(() => Number(this.#statements.finish.run(...values).changes))
+  }
+
+  pending(): Settlement[] {
+    return (this.#statements.pending.all() as Row[]).map(settlementOf)
+  }
+
+  forgetBefore(createdMs: number): void {
+    this.#statements.forget.run(createdMs)
+  }
+
+  close(): void {
+    this.#commit()
+    this.#database.close()
+  }
+
+  #change(make: () => number): Promise<number> {
+    return new Promise((resolve, reject) => {
+      if (this.#batch.length === 0) setImmediate(() => this.#commit())
+      this.#batch.push({ make, resolve, reject })
+    })
+  }
+
+  /** All or none: nobody is told of a change that is not on the disk. */
+  #commit(): void {
+    const batch = this.#batch
+    if (batch.length === 0) return
+    this.#batch = []
+    try {
+      this.#database.exec('BEGIN IMMEDIATE')
+      const counts = batch.map(({ make }) => make())
+      this.#database.exec('COMMIT')
+      for (const [index, { resolve }] of batch.entries()) resolve(counts[index]!)
+    } catch (error) {
+      if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
+      for (const { reject } of batch) reject(error)
+    }
+  }
+}
+
+type Change = { make: () => number; resolve: (count: number) => void; reject: (error: unknown) => void }
+
+function prepareSchema(database: DatabaseSyncInstance, path: string): void {
+  const { user_version: found } = database.prepare('PRAGMA user_version').get() as { user_version: number }
+  if (found > schemaVersion) {
+    database.close()
+    throw new RangeError(`${path} was written by a later version of this program; use that one`)
+  }
+  database.exec(`BEGIN IMMEDIATE; ${schema} PRAGMA user_version = ${schemaVersion}; COMMIT;`)
+}
+
+function settlementOf(row: Row): Settlement {
+  const text = (column: string): string => row[column] as string
+  return {
+    transactionId: text('transaction_id'),
+    state: text('state') as SettlementState,
+    network: text('network'),
+    payer: text('payer'),
+    payTo: text('pay_to'),
+    asset: text('asset'),
+    amount: text('amount'),
+    group: (JSON.parse(text('members')) as string[]).map((member) => new Uint8Array(Buffer.from(member, 'base64'))),
+    firstValid: BigInt(text('first_valid')),
+    lastValid: BigInt(text('last_valid')),
+    feeMicroAlgos: BigInt(text('fee_micro_algos')),
+    round: row['round'] === null ? undefined : BigInt(text('round')),
+    errorReason: (row['error_reason'] as string | null) ?? undefined,
+    errorMessage: (row['error_message'] as string | null) ?? undefined,
+    createdMs: Number(row['created_ms']),
+  }
+}

@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict'
+import { describe, test } from 'node:test'
+import * as fc from 'fast-check'
+import * as Headers from './Headers.js'
+import type { PaymentPayload, PaymentRequired, PaymentRequirements, SettleResponse } from './types.js'
+
+const cases = Number(process.env['LATCHKEY_FUZZ'] ?? 2_000)
+
+const requirement: PaymentRequirements = {
+  scheme: 'exact',
+  network: 'algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe',
+  amount: '10000',
+  asset: '10458941',
+  payTo: 'X',
+  maxTimeoutSeconds: 300,
+  extra: { feePayer: 'Y' },
+}
+const required: PaymentRequired = { x402Version: 2, resource: { url: 'http://shop/weather' }, accepts: [requirement] }
+const payment: PaymentPayload = {
+  x402Version: 2,
+  accepted: requirement,
+  payload: { paymentGroup: [], paymentIndex: 0 },
+}
+
+const encodeAny = (value: unknown): string => Buffer.from(JSON.stringify(value)).toString('base64')
+
+const decoders = [Headers.decodePayment, Headers.decodeRequired, Headers.decodeReceipt]
+
+/** Anything but a HeaderError fails the test. */
+function tryAll(header: string): void {
+  for (const decode of decoders) {
+    try {
+      decode(header)
+    } catch (error) {
+      if (!(error instanceof Headers.HeaderError)) throw error
+    }
+  }
+}
+
+describe('whatever a header holds, it is read or refused with a HeaderError', () => {
+  test('any text', () => {
+    fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 400 }), tryAll), { numRuns: cases })
+  })
+
+  test('any JSON', () => {
+    fc.assert(
+      fc.property(fc.jsonValue(), (value) => tryAll(encodeAny(value))),
+      { numRuns: cases },
+    )
+  })
+
+  test('messages of the protocol with anything in the place of a member', () => {
+    const whole: unknown[] = [required, payment, { success: true, transaction: 'T', network: requirement.network }]
+    const path = fc.array(fc.nat({ max: 9 }), { minLength: 1, maxLength: 4 })
+    fc.assert(
+      fc.property(fc.constantFrom(...whole), path, fc.jsonValue(), (message, steps, value) => {
+        const copy = structuredClone(message) as { [name: string]: unknown }
+        let parent = copy
+        for (const [index, step] of steps.entries()) {
+          const names = Object.keys(parent)
+          const name = names[step % names.length]
+          if (name === undefined) return
+          const child = parent[name]
+          if (index === steps.length - 1 || typeof child !== 'object' || child === null) {
+            parent[name] = value
+            break
+          }
+          parent = child as { [name: string]: unknown }
+        }
+        tryAll(encodeAny(copy))
+      }),
+      { numRuns: cases },
+    )
+  })
+
+  test('nesting that would take the stack to write again', () => {
+    const deep = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
+    for (const depth of [Headers.maxDepth, 20_000]) {
+      const text = JSON.stringify(required).replace('"Y"', deep(depth))
+      const header = Buffer.from(text).toString('base64')
+      assert.throws(() => Headers.decodeRequired(header), { message: /nested/ })
+      tryAll(header)
+    }
+    const brackets = { ...required, error: '['.repeat(1_000), resource: { url: `http://x/"\\${'{'.repeat(100)}` } }
+    assert.deepEqual(Headers.decodeRequired(encodeAny(brackets)), brackets)
+  })
+
+  test('members that would become what an object inherits', () => {
+    const inherits = '{"__proto__":{"paymentGroup":[],"paymentIndex":0}}'
+    const text = JSON.stringify({ ...payment, payload: 'P' }).replace('"P"', inherits)
+    const header = Buffer.from(text).toString('base64')
+    for (const decode of decoders) assert.throws(() => decode(header), Headers.HeaderError)
+  })
+
+  test('more than there is room for', () => {
+    const header = encodeAny({ ...required, error: 'x'.repeat(Headers.maxHeaderBytes) })
+    for (const decode of decoders) assert.throws(() => decode(header), Headers.HeaderError)
+  })
+
+  test('the URL-safe alphabet, which the protocol does not have', () => {
+    const receipt = { success: true, transaction: '?>?>?>', network: 'a:b' }
+    const header = encodeAny(receipt)
+    assert.match(header, /[+/]/)
+    assert.equal(Headers.decodeReceipt(header).transaction, '?>?>?>')
+    const urlSafe = header.replaceAll('+', '-').replaceAll('/', '_')
+    assert.throws(() => Headers.decodeReceipt(urlSafe), { message: 'the header is not base64' })
+  })
+})
+
+describe('what is written is read again', () => {
+  const text = fc.string({ minLength: 1, unit: 'grapheme', maxLength: 30 })
+  const extra = fc
+    .dictionary(text, fc.jsonValue({ maxDepth: 3 }), { maxKeys: 4, noNullPrototype: true })
+    .filter((members) => !JSON.stringify(members).includes('__proto__'))
+  const requirements = fc.record({
+    scheme: text,
+    network: text.map((name) => `algorand:${name}`),
+    amount: text,
+    asset: text,
+    payTo: text,
+    maxTimeoutSeconds: fc.integer({ min: 1, max: 1e6 }),
+    extra,
+  }) as fc.Arbitrary<PaymentRequirements>
+  /** As JSON has it: no -0, and nothing that is undefined. */
+  const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
+
+  test('requirements', () => {
+    const accepts = fc.array(requirements, { minLength: 1, maxLength: 3 })
+    fc.assert(
+      fc.property(accepts, text, (list, url) => {
+        const value: PaymentRequired = { x402Version: 2, resource: { url }, accepts: list }
+        assert.deepEqual(Headers.decodeRequired(Headers.encode(value)), plain(value))
+      }),
+      { numRuns: cases / 4 },
+    )
+  })
+
+  test('payments', () => {
+    fc.assert(
+      fc.property(requirements, extra, (accepted, payload) => {
+        const value: PaymentPayload = { x402Version: 2, accepted, payload }
+        assert.equal(JSON.stringify(Headers.decodePayment(Headers.encode(value))), JSON.stringify(value))
+      }),
+      { numRuns: cases / 4 },
+    )
+  })
+
+  test('receipts', () => {
+    const receipts = fc.record(
+      { success: fc.boolean(), transaction: text, network: text, payer: text, amount: text, errorReason: text },
+      { requiredKeys: ['success', 'transaction', 'network'] },
+    ) as fc.Arbitrary<SettleResponse>
+    fc.assert(
+      fc.property(receipts, (value) => {
+        const nothing = { payer: undefined, amount: undefined, errorReason: undefined, errorMessage: undefined }
+        assert.deepEqual(Headers.decodeReceipt(Headers.encode(value)), { ...nothing, ...value })
+      }),
+      { numRuns: cases / 4 },
+    )
+  })
+})
+
+describe('requirements', () => {
+  test('members that nobody knows are kept, since the seller may compare them', () => {
+    const odd = {
+      ...required,
+      accepts: [{ ...requirement, outputSchema: { a: 1 } }],
+      extensions: { bazaar: { info: {} } },
+    }
+    assert.deepEqual(Headers.decodeRequired(encodeAny(odd)), odd)
+  })
+
+  test('one that is not understood does not spoil the others', () => {
+    const others = [null, 7, {}, { ...requirement, network: 'base' }, { ...requirement, amount: 7 }, [requirement]]
+    const { accepts } = Headers.decodeRequired(encodeAny({ ...required, accepts: [...others, requirement] }))
+    assert.deepEqual(accepts, [requirement])
+  })
+
+  test('of other versions, or without any, are refused', () => {
+    const old = { scheme: 'exact', network: 'base', maxAmountRequired: '1', resource: 'http://x', description: '' }
+    const first = { x402Version: 1, accepts: [{ ...old, payTo: 'X', maxTimeoutSeconds: 1, asset: 'A' }] }
+    for (const value of [first, { ...required, x402Version: 3 }, { ...required, accepts: [] }, [], null, 'x']) {
+      assert.throws(() => Headers.decodeRequired(encodeAny(value)), Headers.HeaderError)
+    }
+  })
+})
+
+describe('receipts', () => {
+  test('of the earlier variant have a status and a transactionId', () => {
+    const read = (value: object) => Headers.decodeReceipt(encodeAny(value))
+    assert.deepEqual(
+      [read({ transactionId: 'T', status: 'settled' }).success, read({ status: 'failed' }).success],
+      [true, false],
+    )
+    assert.equal(read({ transactionId: 'T', status: 'settled' }).transaction, 'T')
+  })
+
+  test('that do not say success are of none', () => {
+    for (const value of [{}, { success: 'true' }, { success: 1 }, { success: false, status: 'ok' }]) {
+      assert.equal(Headers.decodeReceipt(encodeAny(value)).success, false)
+    }
+  })
+})

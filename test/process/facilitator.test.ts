@@ -1,0 +1,142 @@
+/** The command `latchkey facilitator`: what it prints, what it asks for, and how it ends. */
+import assert from 'node:assert/strict'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { statSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { Devnet } from '@latchkey/devnet'
+import { latchkeyCommand } from '../support/devnet.js'
+import { atEnd, temporaryDirectory, until } from './support.js'
+
+type Environment = { [name: string]: string }
+type Outcome = { code: number | null; stdout: string; stderr: string }
+
+function run(args: string[], environment: Environment = {}): Promise<Outcome> {
+  const env = { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...environment }
+  return new Promise((resolve) => {
+    const options = { env, timeout: 20_000 }
+    const child = execFile(process.execPath, [latchkeyCommand, 'facilitator', ...args], options, (_, stdout, stderr) =>
+      resolve({ code: child.exitCode, stdout, stderr }),
+    )
+  })
+}
+
+async function startDevnet(t: TestContext): Promise<Devnet> {
+  const devnet = await Devnet.start({ port: 0 })
+  atEnd(t, () => devnet.stop())
+  return devnet
+}
+
+type Running = { child: ChildProcess; exited: Promise<number | null>; stdout: () => string; stderr: () => string }
+
+async function start(t: TestContext, devnet: Devnet, args: string[], environment: Environment): Promise<Running> {
+  const chain = ['--network', 'local', '--node', devnet.url, '--dollar', '31566704']
+  const child = spawn(process.execPath, [latchkeyCommand, 'facilitator', '--port', '0', ...chain, ...args], {
+    env: { PATH: process.env['PATH'] ?? '', HOME: temporaryDirectory(t), ...environment },
+  })
+  atEnd(t, () => child.kill('SIGKILL'))
+  let stdout = ''
+  let stderr = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text
+  })
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
+  const exited = once(child, 'close').then(([code]) => code as number | null)
+  await until('the first block', () => (args.includes('--json') ? stdout.endsWith('\n') : stdout.endsWith('\n\n')))
+  return { child, exited, stdout: () => stdout, stderr: () => stderr }
+}
+
+describe('latchkey facilitator', { concurrency: 2 }, () => {
+  it('prints its address and who pays the fees, and ends when told to', async (t) => {
+    const devnet = await startDevnet(t)
+    const [sponsor] = devnet.accounts
+    const running = await start(t, devnet, [], { AVM_MNEMONIC: sponsor!.mnemonic })
+    assert.match(running.stdout(), /^Latchkey facilitator [0-9.]+\n/)
+    assert.ok(running.stdout().includes(`paid by ${sponsor!.address}`))
+    const [, url] = /Address +(http:\S+)/.exec(running.stdout())!
+    const supported = (await (await fetch(`${url}/supported`)).json()) as { kinds: { extra: object }[] }
+    assert.deepEqual(supported.kinds[0]!.extra, { feePayer: sponsor!.address })
+    assert.equal((await fetch(`${url}/health`)).status, 200)
+    assert.match(await (await fetch(`${url}/metrics`)).text(), /^# HELP /)
+    running.child.kill('SIGTERM')
+    assert.equal(await running.exited, 0)
+  })
+
+  it('takes the key in base64 too, and serves without any', async (t) => {
+    const devnet = await startDevnet(t)
+    const [sponsor] = devnet.accounts
+    const withKey = await start(t, devnet, ['--json'], { AVM_PRIVATE_KEY: sponsor!.secretKey })
+    assert.equal(JSON.parse(withKey.stdout()).feePayer, sponsor!.address)
+    const without = await start(t, devnet, ['--json'], {})
+    assert.equal(JSON.parse(without.stdout()).feePayer, null)
+  })
+
+  it('keeps its records where nobody else can read them', async (t) => {
+    const devnet = await startDevnet(t)
+    const store = join(temporaryDirectory(t), 'settlements.db')
+    await start(t, devnet, ['--json', '--store', store], {})
+    assert.equal(statSync(store).mode & 0o777, 0o600)
+  })
+
+  it('warns of a fee account that has nothing to pay with', async (t) => {
+    const devnet = await startDevnet(t)
+    const broke = {
+      AVM_PRIVATE_KEY: 'AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQGKiOPddAnxlf1S2y08ul1yymcJvx2UEhvzdIgBtA9vXA==',
+    }
+    const running = await start(t, devnet, ['--json'], broke)
+    await until('the warning', () => /warning: the fee account RKEOHXLU\S+ has 0 ALGO/.test(running.stderr()))
+    const { url } = JSON.parse(running.stdout()) as { url: string }
+    assert.equal((await fetch(`${url}/health`)).status, 503)
+  })
+
+  it('asks callers for a key if it was given some', async (t) => {
+    const devnet = await startDevnet(t)
+    const running = await start(t, devnet, ['--json'], { FACILITATOR_API_KEYS: 'one,two' })
+    const { url } = JSON.parse(running.stdout()) as { url: string }
+    const body = JSON.stringify({ paymentPayload: {}, paymentRequirements: {} })
+    assert.equal((await fetch(`${url}/verify`, { method: 'POST', body })).status, 401)
+    const headers = { Authorization: 'Bearer two' }
+    assert.notEqual((await fetch(`${url}/verify`, { method: 'POST', body, headers })).status, 401)
+  })
+
+  it('does not settle real money for just anybody', async () => {
+    const { code, stderr } = await run(['--network', 'mainnet'])
+    assert.equal(code, 1)
+    assert.match(stderr, /^latchkey facilitator: on mainnet say for whom it settles/)
+  })
+
+  it('says what is wrong with how it was called', async () => {
+    for (const args of [
+      ['--port', 'x'],
+      ['--port', '70000'],
+      ['--dollar', 'USDC'],
+      ['--rate', '-1'],
+      ['--nonsense'],
+      ['extra'],
+    ]) {
+      const { code, stdout, stderr } = await run(['--network', 'local', '--node', 'http://127.0.0.1:9', ...args])
+      assert.equal(code, 1, `${args.join(' ')}: ${stderr}`)
+      assert.equal(stdout, '')
+    }
+    const kmd = await run(['--network', 'testnet'], { KMD_DATA_DIR: '/tmp' })
+    assert.equal(kmd.code, 1)
+    assert.match(kmd.stderr, /KMD_DATA_DIR needs KMD_WALLET and AVM_ADDRESS/)
+    const help = await run(['--help'])
+    assert.equal(help.code, 0)
+    for (const word of ['AVM_MNEMONIC', '--fee-budget', 'Example', 'Exit codes']) assert.ok(help.stdout.includes(word))
+  })
+
+  it('says so when the node is not there, or of another network', async (t) => {
+    const nobody = await run(['--network', 'local', '--node', 'http://127.0.0.1:9'])
+    assert.equal(nobody.code, 3)
+    assert.match(nobody.stderr, /127\.0\.0\.1:9 did not answer/)
+    const devnet = await startDevnet(t)
+    const id = 'algorand:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'
+    const other = await run(['--network', id, '--node', devnet.url])
+    assert.equal(other.code, 3)
+    assert.match(other.stderr, /the node is of algorand:\S+, not of algorand:AAAA/)
+  })
+})
