@@ -6,19 +6,26 @@ import { fileURLToPath } from 'node:url'
 
 const command = fileURLToPath(new URL('../../../packages/cli/bin/latchkey.js', import.meta.url))
 
-type Facts = { url: string; dispenser: { mnemonic: string } }
+export type Facts = {
+  url: string
+  genesisHash: string
+  dispenser: { mnemonic: string }
+  accounts: { address: string; mnemonic: string; secretKey: string }[]
+}
 
 export class DevnetProcess {
+  readonly facts: Facts
   readonly port: number
   readonly mnemonic: string
   /** From the start of the process to the answer to its first request. */
   readonly firstAnswerMs: number
   readonly #child: ChildProcess
 
-  private constructor(child: ChildProcess, { url, dispenser }: Facts, firstAnswerMs: number) {
+  private constructor(child: ChildProcess, facts: Facts, firstAnswerMs: number) {
     this.#child = child
-    this.port = Number(new URL(url).port)
-    this.mnemonic = dispenser.mnemonic
+    this.facts = facts
+    this.port = Number(new URL(facts.url).port)
+    this.mnemonic = facts.dispenser.mnemonic
     this.firstAnswerMs = firstAnswerMs
   }
 

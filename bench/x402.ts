@@ -1,0 +1,106 @@
+/**
+ * The benchmark of HTTP 402: how many payments a facilitator verifies, and verifies and settles, in a second, ours beside
+ * the published one on the same devnet and in turn; and how many whole paid requests there are in a second.
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { availableParallelism, loadavg, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { DevnetProcess } from './devnet/Process.js'
+import { median, pairedRatio, tidy } from './support/Statistics.js'
+import { type Judge, Market } from './x402/Market.js'
+import { type PaidOutcome, paidRequests } from './x402/PaidRequests.js'
+
+const help = `Usage:
+  npm run bench:x402 -- [--quick]
+
+Starts a devnet in a process of its own and, in this one, our facilitator (with its records in SQLite) and the published
+@x402/avm's, and gives both the same kind of payments in turn, so many at a time:
+  verify_per_s             payments verified
+  verify_and_settle_per_s  payments verified, settled and confirmed, as for one paid request
+  paid_requests_per_s      whole requests with ours: 402, payment, verify, handler, settle, 200; with their p50 and p99
+Each is the median over rounds. Prints one line of JSON, with the ratios of ours to the published one.
+`
+
+const concurrency = 16
+
+type Samples = Map<string, number[]>
+
+async function inTurn(count: number, work: (index: number) => Promise<void>): Promise<number> {
+  let next = 0
+  const startedAt = performance.now()
+  const run = async (): Promise<void> => {
+    for (let index = next++; index < count; index = next++) await work(index)
+  }
+  await Promise.all(Array.from({ length: concurrency }, run))
+  return (count * 1000) / (performance.now() - startedAt)
+}
+
+async function measure(judge: Judge, market: Market, count: number, samples: Samples): Promise<void> {
+  const { requirements } = market
+  const verified = await market.payments(count)
+  const verify = await inTurn(count, async (index) => {
+    const answer = await judge.verify(verified[index]!, requirements)
+    if (!answer.isValid) throw new Error(`${judge.name}: ${answer.invalidReason} ${answer.invalidMessage}`)
+  })
+  const settled = await market.payments(count)
+  const settle = await inTurn(count, async (index) => {
+    const answer = await judge.verify(settled[index]!, requirements)
+    const done = await judge.settle(settled[index]!, requirements)
+    if (!answer.isValid || !done.success) throw new Error(`${judge.name}: ${done.errorReason} ${done.errorMessage}`)
+  })
+  push(samples, 'verify_per_s', verify)
+  push(samples, 'verify_and_settle_per_s', settle)
+}
+
+function push(samples: Samples, name: string, value: number): void {
+  samples.set(name, [...(samples.get(name) ?? []), value])
+}
+
+const medians = (samples: Samples): object =>
+  Object.fromEntries([...samples].map(([name, values]) => [name, tidy(median(values))]))
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({ options: { quick: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } })
+  if (values.help) {
+    process.stdout.write(help)
+    return
+  }
+  const { rounds, count } = values.quick ? { rounds: 2, count: 50 } : { rounds: 7, count: 300 }
+  const loadBefore = tidy(loadavg()[0]!)
+  const devnet = await DevnetProcess.start()
+  const directory = mkdtempSync(join(tmpdir(), 'bench-x402-'))
+  process.on('exit', () => rmSync(directory, { recursive: true, force: true }))
+  const market = await Market.open(devnet.facts, join(directory, 'facilitator.db'))
+  const judges = [market.ours, market.theirs]
+  for (const judge of judges) await measure(judge, market, 20, new Map())
+  const samples = new Map(judges.map((judge) => [judge, new Map() as Samples]))
+  const paid: PaidOutcome[] = []
+  for (let round = 0; round < rounds; round++) {
+    for (const judge of round % 2 === 0 ? judges : judges.toReversed()) {
+      await measure(judge, market, count, samples.get(judge)!)
+    }
+    paid.push(await paidRequests(market, count, concurrency))
+  }
+  const [ours, theirs] = judges.map((judge) => samples.get(judge)!) as [Samples, Samples]
+  const result = {
+    name: 'x402',
+    nodeVersion: process.version,
+    cpus: availableParallelism(),
+    latchkey: medians(ours),
+    published: medians(theirs),
+    ratios: Object.fromEntries([...ours].map(([name, own]) => [name, tidy(pairedRatio(own, theirs.get(name)!))])),
+    paid_requests_per_s: tidy(median(paid.map(({ perSecond }) => perSecond))),
+    paid_request_p50_ms: tidy(median(paid.map(({ p50Ms }) => p50Ms))),
+    paid_request_p99_ms: tidy(median(paid.map(({ p99Ms }) => p99Ms))),
+    method: { rounds, count, concurrency, load_before: loadBefore },
+  }
+  process.stdout.write(`${JSON.stringify(result)}\n`)
+  await market.facilitator.stop()
+  await devnet.stop()
+}
+
+main().catch((error: Error) => {
+  process.stderr.write(`${error.stack}\n`)
+  process.exit(1)
+})

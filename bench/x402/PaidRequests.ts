@@ -1,0 +1,49 @@
+/** Whole paid requests: a seller over HTTP, a facilitator over HTTP, and buyers who pay for every request. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { Server } from '@latchkey/http'
+import { Buyer, payingFetch, Signer } from '@latchkey/x402/client'
+import { createApp } from '@latchkey/x402/facilitator'
+import { gated } from '@latchkey/x402/node'
+import { Gate } from '@latchkey/x402/server'
+import { percentile } from '../support/Statistics.js'
+import type { Market } from './Market.js'
+
+export type PaidOutcome = { perSecond: number; p50Ms: number; p99Ms: number }
+
+export async function paidRequests(market: Market, count: number, concurrency: number): Promise<PaidOutcome> {
+  const server = new Server({ handle: createApp({ facilitator: market.facilitator }) })
+  const { port } = await server.listen('127.0.0.1', 0)
+  const { chain, sellerAddress: payTo, requirements } = market
+  const price = { asset: requirements.asset, amount: requirements.amount }
+  const gate = await Gate.open({
+    routes: { 'GET /weather': { accepts: { network: chain.caip2, price, payTo } } },
+    facilitators: `http://127.0.0.1:${port}`,
+    chains: chain,
+  })
+  const seller = createServer(gated(gate, (_, response) => response.end('{"report":{"weather":"sunny"}}')))
+  seller.listen(0, '127.0.0.1')
+  await once(seller, 'listening')
+  const url = `http://127.0.0.1:${(seller.address() as AddressInfo).port}/weather`
+  const latenciesMs: number[] = []
+  let left = count
+  const buy = async (): Promise<void> => {
+    const pay = payingFetch(new Buyer({ signer: Signer.fromSecretKey(market.buyerKey), chains: chain }))
+    while (left-- > 0) {
+      const startedAt = performance.now()
+      const answer = await pay(url)
+      await answer.text()
+      if (answer.status !== 200) throw new Error(`a paid request was answered with status ${answer.status}`)
+      latenciesMs.push(performance.now() - startedAt)
+    }
+  }
+  const startedAt = performance.now()
+  await Promise.all(Array.from({ length: concurrency }, buy))
+  const perSecond = (count * 1000) / (performance.now() - startedAt)
+  seller.close()
+  seller.closeAllConnections()
+  await server.stop()
+  latenciesMs.sort((a, b) => a - b)
+  return { perSecond, p50Ms: percentile(latenciesMs, 0.5), p99Ms: percentile(latenciesMs, 0.99) }
+}

@@ -1,0 +1,219 @@
+/** Whatever way a protected path is written, no framework serves it to somebody who has not paid. */
+import assert from 'node:assert/strict'
+import { Agent, type RequestListener, request } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, test } from 'node:test'
+import { serve } from '@hono/node-server'
+import { paymentGate as expressGate } from '@latchkey/x402/express'
+import { paymentGate as fastifyGate } from '@latchkey/x402/fastify'
+import { paymentGate as honoGate } from '@latchkey/x402/hono'
+import { gated } from '@latchkey/x402/node'
+import type { Gate } from '@latchkey/x402/server'
+import express from 'express'
+import fc from 'fast-check'
+import fastify from 'fastify'
+import { Hono } from 'hono'
+import { openMarket } from './support/market.js'
+import { listen } from './support/shops.js'
+import { cents } from './support/stall.js'
+
+const market = await openMarket({ after })
+const keys = ['GET /weekly', 'GET /items/:id', 'GET /files/*', 'GET /:shop/prices']
+const agent = new Agent({ keepAlive: true })
+after(() => agent.destroy())
+
+/** Without a gate the handler is reached; so it is known that a spelling is worth trying. */
+type Shop = { url: string; served: () => number }
+type Open = (gate: Gate | undefined) => Promise<Shop>
+
+const goods = 'goods'
+
+const openExpress: Open = async (gate) => {
+  let served = 0
+  const app = express()
+  if (gate !== undefined) app.use(expressGate(gate))
+  for (const path of ['/weekly', '/items/:id', '/files/*rest', '/:shop/prices']) {
+    app.get(path, (_, response) => {
+      served++
+      response.send(goods)
+    })
+  }
+  const { url, close } = await listen(app)
+  after(close)
+  return { url, served: () => served }
+}
+
+/** As forgiving as it can be made. */
+const openFastify: Open = async (gate) => {
+  let served = 0
+  const routerOptions = {
+    caseSensitive: false,
+    ignoreDuplicateSlashes: true,
+    ignoreTrailingSlash: true,
+    useSemicolonDelimiter: true,
+  }
+  const app = fastify({ forceCloseConnections: true, routerOptions })
+  if (gate !== undefined) fastifyGate(app, gate)
+  for (const path of ['/weekly', '/items/:id', '/files/*', '/:shop/prices']) {
+    app.get(path, async () => {
+      served++
+      return goods
+    })
+  }
+  const url = await app.listen({ port: 0, host: '127.0.0.1' })
+  after(() => app.close())
+  return { url, served: () => served }
+}
+
+const openHono: Open = async (gate) => {
+  let served = 0
+  const app = new Hono({ strict: false })
+  if (gate !== undefined) app.use(honoGate(gate))
+  for (const path of ['/weekly', '/items/:id', '/files/*', '/:shop/prices']) {
+    app.get(path, (context) => {
+      served++
+      return context.text(goods)
+    })
+  }
+  const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' })
+  await new Promise((resolve) => server.once('listening', resolve))
+  after(() => server.close())
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, served: () => served }
+}
+
+/** Reads paths as people do who write their own. */
+const openNode: Open = async (gate) => {
+  let served = 0
+  const listener: RequestListener = (request, response) => {
+    const path = safeDecode(pathname(request.url ?? '/'))
+    if (/^\/(weekly|items\/[^/]+|files(\/.*)?|[^/]+\/prices)$/i.test(path)) {
+      served++
+      response.end(goods)
+      return
+    }
+    response.statusCode = 404
+    response.end('')
+  }
+  const { url, close } = await listen(gate === undefined ? listener : gated(gate, listener, { onError: () => {} }))
+  after(close)
+  return { url, served: () => served }
+}
+
+/** With the trap that two slashes at the start begin a host. */
+function pathname(target: string): string {
+  return URL.canParse(target, 'http://localhost') ? new URL(target, 'http://localhost').pathname : target
+}
+
+function safeDecode(path: string): string {
+  try {
+    return decodeURIComponent(path)
+  } catch {
+    return path
+  }
+}
+
+function ask(url: string, path: string, method: string): Promise<void> {
+  const { hostname, port } = new URL(url)
+  return new Promise((resolve) => {
+    const sent = request({ hostname, port, path, method, agent }, (response) => {
+      response.resume()
+      response.on('end', resolve)
+    })
+    sent.on('error', () => resolve())
+    sent.end()
+  })
+}
+
+const hex = (text: string): string =>
+  [...Buffer.from(text)].map((byte) => `%${byte.toString(16).padStart(2, '0')}`).join('')
+
+/** A character, and what may be taken for it. */
+const spelled = (character: string): fc.Arbitrary<string> =>
+  fc.oneof(
+    { weight: 8, arbitrary: fc.constant(character) },
+    fc.constant(character.toUpperCase()),
+    fc.constant(hex(character)),
+    fc.constant(hex(character).toUpperCase()),
+    fc.constant(hex(hex(character)[0]!) + hex(character).slice(1)),
+    fc.constant(character === 'k' ? hex('\u212a') : character),
+  )
+const separator = fc.oneof(
+  { weight: 6, arbitrary: fc.constant('/') },
+  fc.constantFrom(
+    '//',
+    '/./',
+    '/x/../',
+    '%2f',
+    '%2F',
+    '\\',
+    '%5c',
+    '/%2e/',
+    '/%2e%2e/',
+    '/;a/',
+    ';a/',
+    '/../',
+    '//x/',
+    '/\\\\x/',
+  ),
+)
+const ending = fc.oneof(
+  { weight: 5, arbitrary: fc.constant('') },
+  fc.constantFrom(
+    '/',
+    '//',
+    '?a=b',
+    '?/../free',
+    '#x',
+    ';x',
+    ';x/y',
+    '%2f',
+    '/.',
+    '/..',
+    '%20',
+    '%00',
+    '%3fx',
+    '%23x',
+    '/%2e%2e/x',
+  ),
+)
+const path = fc
+  .tuple(
+    fc.constantFrom('weekly', 'items/7', 'files/a/b', 'files', 'shop/prices', 'a%2Fb/prices', 'files/../free'),
+    separator,
+    ending,
+  )
+  .chain(([base, start, end]) =>
+    fc
+      .tuple(
+        ...base
+          .split('/')
+          .flatMap((segment, index) => [
+            index === 0 ? fc.constant(start) : separator,
+            segment.includes('%')
+              ? fc.constant(segment)
+              : fc.tuple(...[...segment].map(spelled)).map((all) => all.join('')),
+          ]),
+      )
+      .map((pieces) => pieces.join('') + end),
+  )
+  .map((text) => (text.startsWith('/') ? text : `/${text}`))
+
+for (const [name, open] of Object.entries({
+  Express: openExpress,
+  Fastify: openFastify,
+  Hono: openHono,
+  'node:http': openNode,
+})) {
+  test(`${name}: no spelling of a protected path is free`, async () => {
+    const gate = await market.gate({ routes: cents(market, ...keys) })
+    const [guarded, open_] = [await open(gate), await open(undefined)]
+    const check = fc.asyncProperty(path, fc.constantFrom('GET', 'HEAD'), async (target, method) => {
+      const before = guarded.served()
+      await Promise.all([ask(guarded.url, target, method), ask(open_.url, target, method)])
+      assert.equal(guarded.served(), before, `${method} ${target}`)
+    })
+    await fc.assert(check, { numRuns: 500 })
+    // Most of the spellings are for nothing, and enough of them are not.
+    assert.ok(open_.served() > 40, `only ${open_.served()} reached a handler that nobody guards`)
+  })
+}

@@ -1,0 +1,213 @@
+/** One table of behaviours, over HTTP, for every web framework. */
+import assert from 'node:assert/strict'
+import { after, describe, it } from 'node:test'
+import { receiptOf } from '@latchkey/x402/client'
+import { altered, asks, headerJson, openMarket } from './support/market.js'
+import { rawRequest } from './support/rawRequest.js'
+import { adapters, largeBytes, routesFor, Stock } from './support/shops.js'
+
+const market = await openMarket({ after })
+const cent = 10_000n
+
+for (const { name, prefix, open } of adapters) {
+  describe(name, async () => {
+    const stock = new Stock()
+    const routes = routesFor(prefix, market.chain.caip2, market.seller)
+    let settles: 'settle' | 'fail' = 'settle'
+    const facilitators = altered(market.local, {
+      settle: async (payload, requirements) =>
+        settles === 'settle'
+          ? market.local.settle(payload, requirements)
+          : { success: false, errorReason: 'insufficient_funds', transaction: '', network: requirements.network },
+    })
+    const gate = await market.gate({ routes, facilitators, cors: ['https://shop.example'] })
+    const shop = await open(gate, stock)
+    after(() => shop.close())
+    const at = (path: string): string => `${shop.url}${prefix}${path}`
+    /** What came of it, and what it did to the seller's balance. */
+    const buy = async (path: string, init: RequestInit = {}) => {
+      const before = await market.dollars()
+      const response = await market.payingFetch(at(path), init)
+      const body = Buffer.from(await response.arrayBuffer())
+      return { response, body, text: body.toString(), charged: (await market.dollars()) - before }
+    }
+
+    it('answers an unpaid request with 402, and does not run the handler', async () => {
+      const response = await fetch(at('/weather'))
+      const body = (await response.json()) as { [name: string]: unknown }
+      assert.equal(response.status, 402)
+      assert.equal(response.headers.get('cache-control'), 'no-store')
+      const { accepts } = await asks(response)
+      assert.equal(accepts[0]!['amount'], '10000')
+      assert.deepEqual(body['accepts'], accepts)
+      assert.match(String(body['message']), /PAYMENT-SIGNATURE/)
+      assert.equal(stock.count('weather'), 0)
+    })
+
+    it('serves a paid request once it is settled, with a receipt, for exactly the price', async () => {
+      const { response, text, charged } = await buy('/weather')
+      assert.equal(response.status, 200)
+      assert.equal(text, '{"weather":"sunny"}')
+      assert.equal(charged, cent)
+      const receipt = receiptOf(response)!
+      assert.equal(receipt.success, true)
+      assert.equal((await market.chain.algod.transaction(receipt.transaction)).type, 'confirmed')
+      assert.equal(receipt.payer, market.buyer.address)
+      assert.match(response.headers.get('set-cookie')!, /session=1/)
+      assert.equal(response.headers.get('cache-control'), 'private')
+    })
+
+    it('makes what a shared cache could keep private', async () => {
+      const { response } = await buy('/cached')
+      assert.equal(response.headers.get('cache-control'), 'private, max-age=60')
+    })
+
+    it('does not charge for an error, and sends it', async () => {
+      const { response, text, charged } = await buy('/error')
+      assert.deepEqual([response.status, text, charged], [503, 'out of order', 0n])
+      assert.equal(response.headers.get('payment-response'), null)
+    })
+
+    it('does not charge for a handler that throws', async () => {
+      const { response, charged } = await buy('/throw')
+      assert.deepEqual([response.status, charged], [500, 0n])
+      assert.equal(response.headers.get('payment-response'), null)
+    })
+
+    it('does not charge for what is not there', async () => {
+      const missing = await buy('/missing')
+      assert.deepEqual([missing.response.status, missing.charged], [404, 0n])
+      const nowhere = await fetch(at('/nowhere'))
+      assert.equal(nowhere.status, 404)
+    })
+
+    it('sends nothing of the handler if the settlement fails', async () => {
+      settles = 'fail'
+      const { response, text, charged } = await buy('/weather')
+      settles = 'settle'
+      assert.equal(response.status, 402)
+      assert.equal(charged, 0n)
+      assert.ok(!text.includes('sunny'))
+      for (const header of ['set-cookie', 'etag']) assert.equal(response.headers.get(header), null)
+      assert.equal(headerJson(response, 'payment-response')['errorReason'], 'insufficient_funds')
+      assert.notEqual(headerJson(response, 'payment-response')['transaction'], '')
+    })
+
+    it('asks for payment on HEAD as on GET', async () => {
+      const before = stock.count('weather')
+      assert.equal((await fetch(at('/weather'), { method: 'HEAD' })).status, 402)
+      assert.equal(stock.count('weather'), before)
+      const { response, text, charged } = await buy('/weather', { method: 'HEAD' })
+      assert.deepEqual([response.status, text, charged], [200, '', cent])
+    })
+
+    it('answers a preflight without running anything', async () => {
+      const runs = stock.runs.length
+      const headers = {
+        Origin: 'https://shop.example',
+        'Access-Control-Request-Method': 'GET',
+        'Access-Control-Request-Headers': 'payment-signature, x-own',
+      }
+      const response = await fetch(at('/weather'), { method: 'OPTIONS', headers })
+      assert.equal(response.status, 204)
+      assert.equal(response.headers.get('access-control-allow-origin'), 'https://shop.example')
+      assert.match(response.headers.get('access-control-allow-headers')!, /PAYMENT-SIGNATURE.*x-own/)
+      const stranger = await fetch(at('/weather'), {
+        method: 'OPTIONS',
+        headers: { ...headers, Origin: 'https://other.example' },
+      })
+      assert.equal(stranger.headers.get('access-control-allow-origin'), null)
+      assert.equal(stock.runs.length, runs)
+    })
+
+    it('lets a browser read prices, receipts and errors', async () => {
+      const headers = { Origin: 'https://shop.example' }
+      const unpaid = await fetch(at('/weather'), { headers })
+      const paid = (await buy('/weather', { headers })).response
+      const failed = (await buy('/error', { headers })).response
+      for (const response of [unpaid, paid, failed]) {
+        assert.equal(response.headers.get('access-control-allow-origin'), 'https://shop.example')
+        assert.match(response.headers.get('access-control-expose-headers')!, /PAYMENT-REQUIRED, PAYMENT-RESPONSE/)
+      }
+    })
+
+    it('hands the body of a POST to the handler', async () => {
+      const init = { method: 'POST', body: 'a question', headers: { 'Content-Type': 'text/plain' } }
+      const { response, text, charged } = await buy('/echo', init)
+      assert.deepEqual([response.status, text, charged], [200, 'a question', cent])
+    })
+
+    it('streams what was settled first, piece by piece', async () => {
+      const before = await market.dollars()
+      const response = await market.payingFetch(at('/stream'))
+      const reader = response.body!.getReader()
+      const first = await reader.read()
+      assert.equal(Buffer.from(first.value!).toString(), 'first,')
+      assert.equal((await market.dollars()) - before, cent)
+      assert.equal(receiptOf(response)!.success, true)
+      assert.equal(response.headers.get('cache-control'), 'private')
+      stock.goOn()
+      const second = await reader.read()
+      assert.equal(Buffer.from(second.value!).toString(), 'second')
+    })
+
+    it('holds back a large answer whole, and refuses an endless one without charging', async () => {
+      const large = await buy('/large')
+      assert.deepEqual([large.response.status, large.body.length, large.charged], [200, largeBytes, cent])
+      const endless = await buy('/endless')
+      assert.deepEqual([endless.response.status, endless.charged], [500, 0n])
+      assert.match(endless.text, /nothing was charged/)
+    })
+
+    it('does not charge whoever goes before the answer, and takes the payment again', async () => {
+      const header = await market.payment(await fetch(at('/slow')))
+      const before = await market.dollars()
+      const runs = stock.count('slow')
+      const left = fetch(at('/slow'), { headers: { 'PAYMENT-SIGNATURE': header }, signal: AbortSignal.timeout(150) })
+      await assert.rejects(left)
+      await new Promise((resolve) => setTimeout(resolve, 400))
+      assert.equal(stock.count('slow'), runs + 1)
+      assert.equal(await market.dollars(), before)
+      const again = await fetch(at('/slow'), { headers: { 'PAYMENT-SIGNATURE': header } })
+      assert.deepEqual([again.status, await again.text()], [200, 'late'])
+      assert.equal((await market.dollars()) - before, cent)
+    })
+
+    it('opens for no other spelling of a path', async () => {
+      const runs = stock.runs.length
+      const plain = ['/weather/', '/WEATHER', '/%77eather', '/weather?x=/free', '//weather', '/weather//', '/./weather']
+      const tricky = [
+        '/free/../weather',
+        '/weather%2f',
+        '/files/../free',
+        '/items/a%2Fb',
+        '/%69tems/a%2fb',
+        '/weather;a',
+      ]
+      for (const path of [...plain, ...tricky]) {
+        const { status, body } = await rawRequest(shop.url, `${prefix}${path}`)
+        // Some resolve the dots before anybody sees them; what is free then is what is served.
+        const isFree = path === '/files/../free' && status === 200 && body.includes('free')
+        assert.ok(isFree || [400, 402, 404].includes(status), `${path} is answered with ${status}`)
+      }
+      const fromHost = await rawRequest(shop.url, `${prefix}/weather`, { host: 'x/free?' })
+      assert.equal(fromHost.status, 400)
+      const absolute = await rawRequest(shop.url, `http://other.example${prefix}/weather`)
+      assert.ok(absolute.status >= 400)
+      assert.equal(stock.runs.filter((one, index) => index >= runs && one !== 'free').length, 0)
+    })
+
+    it('keeps a connection open after a 402', async () => {
+      const first = await fetch(at('/weather'), { headers: { Connection: 'keep-alive' } })
+      await first.text()
+      assert.notEqual(first.headers.get('connection'), 'close')
+      assert.equal((await buy('/weather')).response.status, 200)
+    })
+
+    it('leaves free routes alone', async () => {
+      const response = await fetch(at('/free'))
+      assert.deepEqual([response.status, await response.text()], [200, 'free'])
+      assert.equal(response.headers.get('cache-control'), null)
+    })
+  })
+}

@@ -1,0 +1,232 @@
+/**
+ * Payments while the facilitator is killed again and again, and the node loses its answers: in the end the ledger, the
+ * seller's and the buyers' books agree to the unit, nobody paid twice for a request, and no payment was served twice.
+ * LATCHKEY_CHAOS_PAYMENTS says how many; there is a kill for every ten of them.
+ */
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, createServer as createNetServer } from 'node:net'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { Devnet } from '@latchkey/devnet'
+import { Buyer, Chain, decodeReceipt, LostAnswerError, payingFetch, Signer } from '@latchkey/x402/client'
+import { gated } from '@latchkey/x402/node'
+import { Gate, httpFacilitator } from '@latchkey/x402/server'
+import { DatabaseSync } from '@photostructure/sqlite'
+import { sleep, temporaryDirectory, until } from '../process/support.js'
+import { latchkeyCommand } from '../support/devnet.js'
+
+const wanted = Number(process.env['LATCHKEY_CHAOS_PAYMENTS'] ?? 100)
+const kills = Math.floor(wanted / 10)
+const buyerCount = 5
+const price = 1_000n
+const dollar = 31566704n
+
+test(`${wanted} payments and ${kills} kills`, { timeout: 120_000 + wanted * 2_000 }, async (t) => {
+  const market = await open(t)
+  const { devnet, buyers, served } = market
+  const before = await Promise.all([market.sellerAddress, ...market.buyerAddresses].map((one) => holding(market, one)))
+
+  let bought = 0
+  let isOver = false
+  const trouble = makeTrouble(market, () => isOver)
+  await Promise.all(
+    buyers.map(async (buyer) => {
+      while (bought < wanted) {
+        bought++
+        await buyOnce(buyer, market)
+      }
+    }),
+  )
+  isOver = true
+  const killed = await trouble
+  await market.startFacilitator()
+  await until('nothing pending', () => settlements(market, 'pending') === 0)
+  // What was signed and never sent can never be sent after this.
+  devnet.mine(1_100)
+
+  const states = await Promise.all(buyers.map((buyer) => finalStates(buyer)))
+  const settled = states.flatMap((own) => own.filter(({ state }) => state === 'settled'))
+  const after = await Promise.all([market.sellerAddress, ...market.buyerAddresses].map((one) => holding(market, one)))
+  assert.equal(after[0]! - before[0]!, price * BigInt(settled.length), "the seller's balance")
+  for (const [index, own] of states.entries()) {
+    const paid = own.filter(({ state }) => state === 'settled').length
+    assert.equal(before[index + 1]! - after[index + 1]!, price * BigInt(paid), `the balance of buyer ${index}`)
+    assert.ok(
+      own.every(({ state }) => state !== 'open'),
+      'the fate of every payment is known',
+    )
+  }
+  assert.equal(settlements(market, 'settled'), settled.length, "the facilitator's book")
+  const settledIds = new Set(settled.map(({ transactionId }) => transactionId))
+  assert.equal(new Set(served).size, served.length, 'no payment was served twice')
+  for (const transactionId of served)
+    assert.ok(settledIds.has(transactionId), `${transactionId} was served and not paid`)
+  assert.equal(served.length + market.lost.size, settledIds.size, 'what was paid was served, or is known to be lost')
+  assert.equal(killed, kills)
+  t.diagnostic(`${settledIds.size} settled, ${served.length} served, ${market.lost.size} answers lost, ${killed} kills`)
+})
+
+type Market = {
+  devnet: Devnet
+  chain: Chain
+  buyers: Buyer[]
+  buyerAddresses: string[]
+  sellerAddress: string
+  url: string
+  /** Transaction ids in the receipts that the seller sent. */
+  served: string[]
+  /** Payments that were taken and whose answer no buyer got. */
+  lost: Set<string>
+  storeFile: string
+  startFacilitator: () => Promise<void>
+  killFacilitator: () => Promise<void>
+}
+
+async function open(t: TestContext): Promise<Market> {
+  const devnet = await Devnet.start({ port: 0 })
+  t.after(() => devnet.stop())
+  const chain = await Chain.open({ network: 'local', nodes: devnet.url, dollarAssetId: dollar })
+  const keys = Array.from({ length: buyerCount }, (_, index) => Signer.fromSeed(new Uint8Array(32).fill(index + 100)))
+  for (const { address } of keys) devnet.fund(address, { microDollars: 10_000_000n })
+  const seller = devnet.accounts[1]!.address
+  const storeFile = join(temporaryDirectory(t), 'facilitator.db')
+  const port = await freePort()
+  const facilitator = new FacilitatorProcess(t, devnet, storeFile, port)
+  await facilitator.start()
+  const served: string[] = []
+  const gate = await Gate.open({
+    routes: { 'GET /weather': { accepts: { network: chain.caip2, price: '$0.001', payTo: seller } } },
+    facilitators: httpFacilitator({ url: `http://127.0.0.1:${port}`, timeoutMs: 5_000 }),
+    chains: chain,
+    onError: () => {},
+  })
+  const http = createServer(
+    gated(gate, (_, response) => {
+      response.once('finish', () => {
+        const receipt = response.getHeader('PAYMENT-RESPONSE')
+        if (response.statusCode === 200) served.push(decodeReceipt(String(receipt)).transaction)
+      })
+      response.end('{"report":{"weather":"sunny"}}')
+    }),
+  ).listen(0, '127.0.0.1')
+  await once(http, 'listening')
+  t.after(() => http.close().closeAllConnections())
+  return {
+    devnet,
+    chain,
+    buyers: keys.map((signer) => new Buyer({ signer, chains: chain })),
+    buyerAddresses: keys.map(({ address }) => address),
+    sellerAddress: seller,
+    url: `http://127.0.0.1:${(http.address() as AddressInfo).port}/weather`,
+    served,
+    lost: new Set(),
+    storeFile,
+    startFacilitator: () => facilitator.start(),
+    killFacilitator: () => facilitator.kill(),
+  }
+}
+
+/** Until it is served, or its payment was taken and the answer lost: then it is not paid again. */
+async function buyOnce(buyer: Buyer, { url, lost }: Market): Promise<void> {
+  for (;;) {
+    try {
+      const answer = await payingFetch(buyer)(url)
+      await answer.arrayBuffer()
+      if (answer.status === 200) return
+    } catch (error) {
+      if (!(error instanceof LostAnswerError)) throw error
+      if (await wasTaken(buyer, error.transactionId)) {
+        lost.add(error.transactionId)
+        return
+      }
+    }
+    await sleep(50)
+  }
+}
+
+/** The ledger decides; a payment that may still come is waited for, as long as it is likely to. */
+async function wasTaken(buyer: Buyer, transactionId: string): Promise<boolean> {
+  for (let look = 0; look < 100; look++) {
+    if ((await buyer.lookUp(transactionId)) === 'settled') return true
+    await sleep(100)
+  }
+  return false
+}
+
+async function finalStates(buyer: Buyer): Promise<{ transactionId: string; state: string }[]> {
+  const states: { transactionId: string; state: string }[] = []
+  for (const { transactionId } of buyer.payments.all()) {
+    states.push({ transactionId, state: await buyer.lookUp(transactionId) })
+  }
+  return states
+}
+
+/** Kills, and answers of the node that never come, at moments that differ from run to run. */
+async function makeTrouble(market: Market, isOver: () => boolean): Promise<number> {
+  let killed = 0
+  while (killed < kills) {
+    await sleep(20 + Math.random() * 300)
+    if (Math.random() < 0.5) market.devnet.addFault({ type: 'drop', count: 1 })
+    await market.killFacilitator()
+    killed++
+    await market.startFacilitator()
+    if (isOver()) await sleep(0)
+  }
+  return killed
+}
+
+async function holding({ chain }: Market, address: string): Promise<bigint> {
+  return (await chain.algod.holding(address, dollar))!.amount
+}
+
+function settlements({ storeFile }: Market, state: 'pending' | 'settled'): number {
+  const database = new DatabaseSync(storeFile)
+  try {
+    const row = database.prepare('SELECT COUNT(*) AS count FROM settlements WHERE state = ?').get(state)
+    return (row as { count: number }).count
+  } finally {
+    database.close()
+  }
+}
+
+class FacilitatorProcess {
+  readonly #args: string[]
+  readonly #environment: NodeJS.ProcessEnv
+  #child: ChildProcess | undefined
+
+  constructor(t: TestContext, devnet: Devnet, storeFile: string, port: number) {
+    const chain = ['--network', 'local', '--node', devnet.url, '--dollar', dollar.toString()]
+    this.#args = [latchkeyCommand, 'facilitator', '--port', String(port), '--store', storeFile, '--json', ...chain]
+    this.#environment = { ...process.env, AVM_MNEMONIC: devnet.accounts[0]!.mnemonic }
+    t.after(() => this.kill())
+  }
+
+  async start(): Promise<void> {
+    if (this.#child !== undefined) return
+    const child = spawn(process.execPath, this.#args, { env: this.#environment, stdio: ['ignore', 'pipe', 'ignore'] })
+    this.#child = child
+    await Promise.race([once(child.stdout!, 'data'), once(child, 'exit')])
+    assert.equal(child.exitCode, null, 'the facilitator started')
+  }
+
+  async kill(): Promise<void> {
+    const child = this.#child
+    if (child === undefined) return
+    this.#child = undefined
+    const exited = once(child, 'exit')
+    child.kill('SIGKILL')
+    await exited
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createNetServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}

@@ -1,0 +1,237 @@
+/** Attacks on a seller, by the rows of the list of published weaknesses. */
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { paymentGate } from '@latchkey/x402/express'
+import { GateError } from '@latchkey/x402/server'
+import express from 'express'
+import { altered, asks, headerJson, openMarket, type Payload } from '../support/market.js'
+import { rawRequest } from '../support/rawRequest.js'
+import { listen } from '../support/shops.js'
+import { cents, openStall, show } from '../support/stall.js'
+
+const market = await openMarket({ after })
+const cent = 10_000n
+
+// Published: the signature for one route opens every route with the same price. Ours: it opens one request, anywhere.
+test('S1 payment not bound to the resource: one payment opens one request, on one route', async (t) => {
+  const { url, runs } = await openStall(t, market, { routes: cents(market, 'GET /a', 'GET /b') })
+  const honest = await market.payment(await fetch(`${url}/a`))
+  assert.equal((await show(`${url}/b`, honest)).status, 402)
+  const unbound = await market.payment(await fetch(`${url}/a`), (payload) => {
+    delete payload.resource
+  })
+  assert.equal((await show(`${url}/b`, unbound)).status, 200)
+  for (const path of ['/a', '/b'])
+    assert.equal((await asks(await show(`${url}${path}`, unbound))).error, 'payment_already_used')
+  assert.equal(runs(), 1)
+})
+
+// Published: a quote or payment is compared by value only. Ours: what was quoted for one resource is good for that one.
+test('S1 payment not bound to the resource: the quote of a cheap route buys no dear one', async (t) => {
+  const { caip2: network } = market.chain
+  const priced = (price: (request: Request) => string) => ({ accepts: { network, price, payTo: market.seller } })
+  const { url } = await openStall(t, market, {
+    routes: {
+      'GET /cheap': priced(() => '$0.01'),
+      'GET /dear': priced(() => '$0.90'),
+      'GET /fixed': { accepts: { network, price: '$0.90', payTo: market.seller } },
+      'GET /sized': priced((request) => (new URL(request.url).searchParams.get('size') === 'big' ? '$0.90' : '$0.01')),
+      'GET /mine': priced((request) => (request.headers.has('authorization') ? '$0.01' : '$0.90')),
+    },
+  })
+  const free = (payload: Payload): void => void delete payload.resource
+  const cheap = await market.payment(await fetch(`${url}/cheap`), free)
+  for (const path of ['/dear', '/fixed']) assert.equal((await show(`${url}${path}`, cheap)).status, 402, path)
+  const small = await market.payment(await fetch(`${url}/sized?size=small`), free)
+  assert.equal((await show(`${url}/sized?size=big`, small)).status, 402)
+  const known = await market.payment(await fetch(`${url}/mine`, { headers: { Authorization: 'Bearer x' } }), free)
+  assert.equal((await show(`${url}/mine`, known)).status, 402)
+  assert.equal((await show(`${url}/cheap`, cheap)).status, 200)
+})
+
+// Published: sellers with one account take each other's payments. Ours: what was settled elsewhere opens nothing.
+test('S1 payment not bound to the resource: a payment that another server had settled opens nothing', async (t) => {
+  const routes = cents(market, 'GET /a')
+  const [one, other] = [await openStall(t, market, { routes }), await openStall(t, market, { routes })]
+  const header = await market.payment(await fetch(`${one.url}/a`))
+  assert.equal((await show(`${one.url}/a`, header)).status, 200)
+  const refused = await show(`${other.url}/a`, header)
+  assert.equal((await asks(refused)).error, 'payment_already_used')
+  assert.equal(other.runs(), 0)
+})
+
+// Published: three at once all got 200. Ours: the payment is claimed before the handler runs.
+test('S2 replay: of ten requests at once with one payment, one is served', async (t) => {
+  const { url, runs } = await openStall(t, market, { routes: cents(market, 'GET /a') })
+  const header = await market.payment(await fetch(`${url}/a`))
+  const before = await market.dollars()
+  const statuses = (await Promise.all(Array.from({ length: 10 }, () => show(`${url}/a`, header)))).map(
+    (one) => one.status,
+  )
+  assert.deepEqual(statuses.sort(), [200, ...Array(9).fill(402)])
+  assert.equal(runs(), 1)
+  assert.equal((await market.dollars()) - before, cent)
+  // Another spelling of the same transactions is the same payment.
+  const respelled = Buffer.from(JSON.stringify(JSON.parse(Buffer.from(header, 'base64').toString()), null, 2))
+  assert.equal((await show(`${url}/a`, respelled.toString('base64'))).status, 402)
+})
+
+// Published: a payment is good again once nobody remembers it. Ours: a payment that has expired is refused by itself.
+test('S2 replay: a payment that was served long ago is not good again when its claim is forgotten', async (t) => {
+  const { url, runs } = await openStall(t, market, { routes: cents(market, 'GET /a') })
+  const header = await market.payment(await fetch(`${url}/a`))
+  assert.equal((await show(`${url}/a`, header)).status, 200)
+  market.devnet.mine(2_100)
+  await new Promise((resolve) => setTimeout(resolve, 1_100))
+  const other = await market.payment(await fetch(`${url}/a`))
+  assert.equal((await show(`${url}/a`, other)).status, 200)
+  assert.match((await asks(await show(`${url}/a`, header))).error, /validity|already_used/)
+  assert.equal(runs(), 2)
+})
+
+// Published: HEAD does not match a GET key and runs the handler unpaid. Ours: HEAD is what GET is.
+test('S3 HEAD: a GET route is not run by HEAD unpaid', async (t) => {
+  const { url, runs } = await openStall(t, market, { routes: cents(market, 'GET /a') })
+  for (const method of ['HEAD', 'OPTIONS', 'PURGE']) {
+    const { status } = await rawRequest(url, '/a', { method })
+    assert.ok(status === 402 || status === 204 || status === 400, `${method}: ${status}`)
+  }
+  assert.equal(runs(), 0)
+})
+
+// Published: mounted under a prefix the middleware sees a shortened path and lets all pass. Ours: it sees all of it.
+test('S4 mounted under a prefix: keys with the whole path and keys from the mount both protect', async (t) => {
+  for (const key of ['GET /api/a', 'GET /a']) {
+    const app = express()
+    app.use('/api', paymentGate(await market.gate({ routes: cents(market, key) })))
+    app.get('/api/a', (_, response) => void response.send('goods'))
+    const { url, close } = await listen(app)
+    t.after(close)
+    assert.equal((await fetch(`${url}/api/a`)).status, 402, key)
+  }
+  const rewritten = express()
+  rewritten.use((request, _, next) => {
+    request.url = request.url.replace('/pretty', '/a')
+    next()
+  })
+  rewritten.use(paymentGate(await market.gate({ routes: cents(market, 'GET /a') })))
+  rewritten.get('/a', (_, response) => void response.send('goods'))
+  const { url, close } = await listen(rewritten)
+  t.after(close)
+  assert.equal((await fetch(`${url}/pretty`)).status, 402)
+})
+
+// Published: a guard that throws is warned about and passed. Ours: whatever throws in the gate, nothing is served.
+test('S5 exceptions: a price, a payee or a store that throws leaves the route closed', async (t) => {
+  const broken = (): never => {
+    throw new Error('out of order')
+  }
+  const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
+  const told: unknown[] = []
+  const { url, runs } = await openStall(t, market, {
+    routes: {
+      'GET /price': { accepts: { ...accepts, price: broken } },
+      'GET /payee': { accepts: { ...accepts, payTo: broken } },
+    },
+    onError: (error) => told.push(error),
+  })
+  for (const path of ['/price', '/payee']) {
+    const response = await fetch(`${url}${path}`)
+    assert.equal(response.status, 500)
+    assert.ok(!(await response.text()).includes('out of order'))
+  }
+  assert.equal(told.length, 2)
+  const claims = { claim: broken, finish: broken, close: () => {} }
+  const stall = await openStall(t, market, { routes: cents(market, 'GET /a'), claims })
+  const answer = await show(`${stall.url}/a`, await market.payment(await fetch(`${stall.url}/a`)))
+  assert.equal(answer.status, 500)
+  assert.equal(runs() + stall.runs(), 0)
+})
+
+// Published: Express sends the handler's headers with the 402. Ours: everything the handler set is taken off.
+test('S6 settlement failure: neither header, cookie, hint, trailer nor body of the handler leaves', async (t) => {
+  const facilitators = altered(market.local, {
+    settle: async (_, { network }) => ({ success: false, errorReason: 'no', transaction: '', network }),
+  })
+  const app = express()
+  app.use((_, response, next) => {
+    response.setHeader('X-Outer', 'stays')
+    next()
+  })
+  app.use(paymentGate(await market.gate({ routes: cents(market, 'GET /a'), facilitators })))
+  app.get('/a', (_, response) => {
+    response.writeEarlyHints({ link: '</secret.css>; rel=preload' })
+    response.cookie('session', 'secret').set('Location', '/secret').set('Trailer', 'X-Sum')
+    response.statusMessage = 'secret'
+    response.flushHeaders()
+    response.write('secret')
+    response.addTrailers({ 'X-Sum': 'secret' })
+    response.end('secret')
+  })
+  const { url, close } = await listen(app)
+  t.after(close)
+  const header = await market.payment(await fetch(`${url}/a`))
+  const raw = await rawRequest(url, '/a', { headers: { 'PAYMENT-SIGNATURE': header } })
+  assert.equal(raw.status, 402)
+  assert.ok(!`${raw.head}${raw.body}`.includes('secret'), raw.head)
+  assert.match(raw.head, /x-outer: stays/i)
+})
+
+// Published: held back without a limit, and for ever if the client goes. Ours: a limit, and streaming if settled first.
+test('S7 unbounded answers: an endless answer ends at the limit, and is not charged', async (t) => {
+  const { url } = await openStall(t, market, { routes: cents(market, 'GET /a') }, (_, response) => {
+    const chunk = Buffer.alloc(1024 * 1024)
+    const timer = setInterval(() => response.write(chunk), 1)
+    response.on('close', () => clearInterval(timer))
+  })
+  const before = await market.dollars()
+  const response = await show(`${url}/a`, await market.payment(await fetch(`${url}/a`)))
+  assert.equal(response.status, 500)
+  assert.equal(await market.dollars(), before)
+})
+
+// Published: an empty transaction id, so that the client pays again. Ours: the id, 503, and the same payment is served.
+test('S8 lost settlement: the id is told, nothing is paid twice, the payment shown again is served once', async (t) => {
+  let isLost = true
+  const facilitators = altered(market.local, {
+    settle: async (payload, requirements) => {
+      const settled = await market.local.settle(payload, requirements)
+      if (isLost) throw new Error('the connection broke')
+      return settled
+    },
+  })
+  const { url } = await openStall(t, market, { routes: cents(market, 'GET /a'), facilitators })
+  const header = await market.payment(await fetch(`${url}/a`))
+  const before = await market.dollars()
+  const lost = await show(`${url}/a`, header)
+  assert.equal(lost.status, 503)
+  const receipt = headerJson(lost, 'payment-response')
+  assert.equal(receipt['errorReason'], 'settlement_pending')
+  assert.match(String(receipt['transaction']), /^[A-Z2-7]{52}$/)
+  isLost = false
+  const statuses = [await show(`${url}/a`, header), await show(`${url}/a`, header)].map(({ status }) => status)
+  assert.deepEqual(statuses, [200, 402])
+  assert.equal((await market.dollars()) - before, cent)
+})
+
+// Published: a price below the smallest unit becomes 0 and is served. Ours: it is an error at the start.
+test('S9 prices that come to nothing: they fail at the start', async () => {
+  for (const price of ['$0.0000001', '$0', 0, { asset: '31566704', amount: '0' }]) {
+    const accepts = { network: market.chain.caip2, price, payTo: market.seller }
+    await assert.rejects(market.gate({ routes: { 'GET /a': { accepts } } }), GateError, JSON.stringify(price))
+  }
+})
+
+// Published: version 1 is matched by scheme and network only. Ours: there is one version.
+test('S10 version 1 in the header: it is refused before anything is compared', async (t) => {
+  const { url, runs } = await openStall(t, market, { routes: cents(market, 'GET /a') })
+  const old = await market.payment(await fetch(`${url}/a`), (payload) => {
+    payload['x402Version'] = 1
+    payload['scheme'] = 'exact'
+    payload['network'] = market.chain.caip2
+    payload.accepted['amount'] = '1'
+  })
+  assert.equal((await asks(await show(`${url}/a`, old))).error, 'invalid_payload')
+  assert.equal((await fetch(`${url}/a`, { headers: { 'X-PAYMENT': old } })).status, 402)
+  assert.equal(runs(), 0)
+})

@@ -1,0 +1,293 @@
+/** Attacks on a seller, by the rows of the list of published weaknesses: facilitators, prices, hosts, output. */
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { Signer } from '@latchkey/x402/client'
+import { Facilitator } from '@latchkey/x402/facilitator'
+import { GateError, httpFacilitator, localFacilitator } from '@latchkey/x402/server'
+import { altered, asks, headerJson, newAddress, openMarket } from '../support/market.js'
+import { rawRequest } from '../support/rawRequest.js'
+import { cents, openServer, openStall, serveFacilitator, show } from '../support/stall.js'
+
+const market = await openMarket({ after })
+const cent = 10_000n
+
+// Published: one facilitator, chosen at the start. Ours: another one is named when it fails, and it again when it is back.
+test('S11 no failover: when a facilitator fails, the next request is settled by another', async (t) => {
+  const second = new Facilitator({
+    chains: [market.chain],
+    feePayer: Signer.fromMnemonic(market.devnet.accounts[3]!.mnemonic),
+    pollMs: 20,
+  })
+  t.after(() => second.stop())
+  let isDown = false
+  const first = altered(market.local, {
+    verify: async (...question) => {
+      if (isDown) throw new Error('down')
+      return market.local.verify(...question)
+    },
+  })
+  const { url } = await openStall(t, market, {
+    routes: cents(market, 'GET /a'),
+    facilitators: [first, localFacilitator(second)],
+  })
+  assert.equal((await market.payingFetch(`${url}/a`)).status, 200)
+  isDown = true
+  // Only the first can settle what was made with it paying the fee.
+  assert.equal((await show(`${url}/a`, await market.payment(await fetch(`${url}/a`)))).status, 503)
+  assert.equal((await market.payingFetch(`${url}/a`)).status, 200)
+  const { extra } = (await asks(await fetch(`${url}/a`))).accepts[0] as { extra: { feePayer: string } }
+  assert.equal(extra.feePayer, market.devnet.accounts[3]!.address)
+})
+
+// Published: a facilitator's word is the ledger's. Ours: of one that is not trusted, the ledger is asked.
+test('S11 a facilitator that lies, hangs, rambles or redirects: nothing is served, 502 or 503 says which', async (t) => {
+  const real = market.facilitator.supported()
+  type Answers = { [path: string]: (send: (status: number, body: string, headers?: object) => void) => void }
+  const ok = (send: (status: number, body: string) => void): void => send(200, '{"isValid":true,"payer":"x"}')
+  const hostile: { [name: string]: { status: number; answers: Answers } } = {
+    'says it is settled': {
+      status: 502,
+      answers: {
+        '/verify': ok,
+        '/settle': (send) => send(200, '{"success":true,"transaction":"AAAA","network":"eip155:1"}'),
+      },
+    },
+    'sends garbage': { status: 502, answers: { '/verify': (send) => send(200, '<html>') } },
+    'sends an array': { status: 502, answers: { '/verify': (send) => send(200, '[]') } },
+    'says neither yes nor no': { status: 502, answers: { '/verify': (send) => send(200, '{"isValid":"true"}') } },
+    'sends too much': {
+      status: 502,
+      answers: { '/verify': (send) => send(200, `{"isValid":true,"x":"${'x'.repeat(300_000)}"}`) },
+    },
+    redirects: {
+      status: 502,
+      answers: { '/verify': (send) => send(307, '', { Location: '/elsewhere' }), '/elsewhere': ok },
+    },
+    fails: { status: 503, answers: { '/verify': (send) => send(500, 'oh') } },
+    hangs: { status: 503, answers: { '/verify': () => {} } },
+    'hangs when it settles': { status: 503, answers: { '/verify': ok, '/settle': () => {} } },
+    'rambles when it settles': { status: 502, answers: { '/verify': ok, '/settle': (send) => send(200, 'settled!') } },
+    'has a fault of its own': {
+      status: 503,
+      answers: {
+        '/verify': (send) => send(200, '{"isValid":false,"invalidReason":"facilitator_fee_account_unfunded"}'),
+      },
+    },
+  }
+  const before = await market.dollars()
+  await Promise.all(
+    Object.entries(hostile).map(async ([name, { status, answers }]) => {
+      const { url } = await openServer(t, (request, response) => {
+        if (request.url === '/supported') response.end(JSON.stringify(real))
+        else answers[request.url!]?.((code, body, headers = {}) => response.writeHead(code, headers as never).end(body))
+      })
+      const facilitators = httpFacilitator({ url, timeoutMs: 500 })
+      const stall = await openStall(t, market, { routes: cents(market, 'GET /a'), facilitators })
+      const answer = await show(`${stall.url}/a`, await market.payment(await fetch(`${stall.url}/a`)))
+      assert.equal(answer.status, status, name)
+      assert.ok(!(await answer.text()).includes('goods'), name)
+    }),
+  )
+  assert.equal(await market.dollars(), before)
+})
+
+// Published: a lie about the payment itself goes through. Ours: amount, payee, asset and network are read here too.
+test('S11 a facilitator that calls everything valid: a payment of something else opens nothing', async (t) => {
+  const yes = altered(market.local, {
+    verify: async () => ({ isValid: true }),
+    settle: async (_, { network }) => ({ success: true, transaction: 'X', network }),
+  })
+  const stranger = newAddress()
+  market.devnet.fund(stranger, { microAlgos: 1_000_000n })
+  market.devnet.optIn(stranger, 31566704n)
+  const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
+  const { url, runs } = await openStall(t, market, {
+    facilitators: yes,
+    routes: {
+      'GET /a': { accepts },
+      'GET /less': { accepts: { ...accepts, price: '$0.001' } },
+      'GET /theirs': { accepts: { ...accepts, payTo: stranger } },
+    },
+  })
+  const {
+    accepts: [wanted],
+  } = await asks(await fetch(`${url}/a`))
+  for (const path of ['/less', '/theirs']) {
+    const header = await market.payment(await fetch(`${url}${path}`), (payload) => {
+      delete payload.resource
+      payload.accepted = wanted as never
+    })
+    assert.equal((await show(`${url}/a`, header)).status, 402, path)
+  }
+  assert.equal(runs(), 0)
+})
+
+// Published: a confirmation that was not waited for is a failure, with the money gone. Ours: the ledger is asked.
+test('S11 a facilitator that calls a settled payment failed: the ledger knows better', async (t) => {
+  const doubtful = altered(market.local, {
+    isTrusted: false,
+    settle: async (payload, requirements) => {
+      await market.local.settle(payload, requirements)
+      const errorReason = 'invalid_exact_avm_confirmation_failed'
+      return { success: false, errorReason, transaction: '', network: requirements.network }
+    },
+  })
+  const { url } = await openStall(t, market, { routes: cents(market, 'GET /a'), facilitators: doubtful })
+  const before = await market.dollars()
+  const header = await market.payment(await fetch(`${url}/a`))
+  assert.equal((await show(`${url}/a`, header)).status, 200)
+  assert.equal((await market.dollars()) - before, cent)
+})
+
+// Published: a price that changed is a mismatch. Ours: what was quoted is good for a while, on every replica.
+test('S12 changing prices: the quoted price is taken, by other replicas too, and no other', async (t) => {
+  let price = '$0.01'
+  const routes = {
+    'GET /a': { accepts: { network: market.chain.caip2, price: () => price, payTo: market.seller } },
+  }
+  const quoteSecret = 'a secret of all replicas'
+  const [one, other] = [
+    await openStall(t, market, { routes, quoteSecret }),
+    await openStall(t, market, { routes, quoteSecret }),
+  ]
+  const stranger = await openStall(t, market, { routes, quoteSecret: 'the secret of nobody else' })
+  const headers = [await market.payment(await fetch(`${one.url}/a`)), await market.payment(await fetch(`${one.url}/a`))]
+  const forged = await market.payment(await fetch(`${one.url}/a`), ({ accepted }) => {
+    accepted['amount'] = '1'
+  })
+  price = '$0.05'
+  const before = await market.dollars()
+  assert.equal((await show(`${stranger.url}/a`, headers[0]!)).status, 402)
+  assert.equal((await show(`${one.url}/a`, forged)).status, 402)
+  assert.equal((await show(`${one.url}/a`, headers[0]!)).status, 200)
+  assert.equal((await show(`${other.url}/a`, headers[1]!)).status, 200)
+  assert.equal((await market.dollars()) - before, 2n * cent)
+})
+
+// Published: the Host header is the resource's address. Ours: `origin` is, and a host that is none is refused.
+test('S13 Host header: it names nothing if the seller says its origin, and never moves the path', async (t) => {
+  const routes = cents(market, 'GET /a')
+  const { url } = await openStall(t, market, { routes, origin: 'https://shop.example' })
+  const { head } = await rawRequest(url, '/a?x=1', { host: 'evil.example' })
+  const header = /payment-required: (\S+)/i.exec(head)![1]!
+  const { resource } = JSON.parse(Buffer.from(header, 'base64').toString()) as { resource: { url: string } }
+  assert.equal(resource.url, 'https://shop.example/a?x=1')
+  const open = await openStall(t, market, { routes })
+  for (const host of ['evil/free?', 'evil#', 'a@b', 'evil\\free']) {
+    assert.equal((await rawRequest(open.url, '/a', { host })).status, 400, host)
+  }
+  assert.equal(open.runs(), 0)
+})
+
+// Published: process.exit(1) in a library. Ours: an error that the program can catch, which says what is wrong.
+test('S14 bad configuration: it is an error of the call, and ends no process', async (t) => {
+  t.mock.method(process, 'exit', () => assert.fail('the process was ended'))
+  const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
+  const notOptedIn = newAddress()
+  const bad: [object, RegExp][] = [
+    [{ ...accepts, network: 'mainnet' }, /no chain for the network mainnet/],
+    [{ ...accepts, payTo: 'nobody' }, /payTo is not an Algorand address/],
+    [{ ...accepts, payTo: notOptedIn }, /not opted in to asset 31566704/],
+    [{ ...accepts, price: 'cheap' }, /is no price/],
+    [{ ...accepts, price: { asset: '999999', amount: '1' } }, /asset 999999/],
+    [{ ...accepts, maxTimeoutSeconds: 0 }, /maxTimeoutSeconds/],
+    [{ ...accepts, paymentFlow: 'escrow' }, /payment flow escrow/],
+    [{ ...accepts, scheme: 'upto' }, /scheme upto/],
+    [{ ...accepts, extra: { feePayer: market.seller } }, /extra.feePayer/],
+  ]
+  for (const [accept, expected] of bad) {
+    const opened = market.gate({ routes: { 'GET /a': { accepts: accept as never } } })
+    await assert.rejects(opened, (error: Error) => error instanceof GateError && expected.test(error.message))
+  }
+  await assert.rejects(market.gate({ routes: {} }), /there is no route/)
+  await assert.rejects(market.gate({ routes: cents(market, 'GET weather') }), /begin with a slash/)
+})
+
+// Published: the Next proxy settles before the handler. Ours: there is no such form; nothing moves until it has answered.
+test('S15 charged before the work: when the handler runs, nothing has been taken', async (t) => {
+  const before = await market.dollars()
+  let during: bigint | undefined
+  const { url } = await openStall(t, market, { routes: cents(market, 'GET /a') }, async (_, response) => {
+    during = await market.dollars()
+    response.end('goods')
+  })
+  assert.equal((await market.payingFetch(`${url}/a`)).status, 200)
+  assert.equal(during, before)
+  assert.equal((await market.dollars()) - before, cent)
+})
+
+// Published: a hook that throws after the settlement makes it an error. Ours: no hook stands between ledger and answer.
+test('S16 hooks after the settlement: a logger that throws does not undo a settlement', async (t) => {
+  const broken = (): never => {
+    throw new Error('the logger is broken')
+  }
+  const facilitator = new Facilitator({
+    chains: [market.chain],
+    feePayer: Signer.fromMnemonic(market.devnet.accounts[3]!.mnemonic),
+    pollMs: 20,
+    onError: broken,
+  })
+  t.after(() => facilitator.stop())
+  const { url } = await openStall(t, market, {
+    routes: cents(market, 'GET /a'),
+    facilitators: localFacilitator(facilitator),
+    onError: broken,
+  })
+  assert.equal((await market.payingFetch(`${url}/a`)).status, 200)
+})
+
+// Published: a header of the handler's, or of whom it asked, changes the amount. Ours: nothing of the answer does.
+test('S17 Settlement-Overrides: a header of the handler changes no price', async (t) => {
+  const { url } = await openStall(t, market, { routes: cents(market, 'GET /a') }, (_, response) => {
+    response.setHeader('Settlement-Overrides', '{"amount":"1"}')
+    response.setHeader('PAYMENT-RESPONSE', 'e30=')
+    response.end('goods')
+  })
+  const before = await market.dollars()
+  const response = await market.payingFetch(`${url}/a`)
+  assert.equal(headerJson(response, 'payment-response')['amount'], '10000')
+  assert.equal((await market.dollars()) - before, cent)
+})
+
+// Published: two networks registered are all networks of the family. Ours: a network is served if it was named.
+test('S18 patterns of networks: a network that was not named is not served, in either form of its id', async (t) => {
+  const { url } = await openStall(t, market, { routes: cents(market, 'GET /a') })
+  const full = `algorand:${market.devnet.genesisHash}`
+  const header = await market.payment(await fetch(`${url}/a`), ({ accepted }) => {
+    accepted['network'] = full
+  })
+  assert.equal((await show(`${url}/a`, header)).status, 200)
+  const foreign = await market.payment(await fetch(`${url}/a`), ({ accepted }) => {
+    accepted['network'] = 'algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe'
+  })
+  assert.equal((await asks(await show(`${url}/a`, foreign))).error, 'No matching payment requirements')
+  const legacy = altered(market.local, {
+    supported: () => {
+      const { kinds, ...rest } = market.facilitator.supported()
+      return { ...rest, kinds: kinds.map((kind) => ({ ...kind, network: full as never })) }
+    },
+  })
+  const old = await openStall(t, market, { routes: cents(market, 'GET /a'), facilitators: legacy })
+  assert.equal((await asks(await fetch(`${old.url}/a`))).accepts[0]!['network'], full)
+  assert.equal((await market.payingFetch(`${old.url}/a`)).status, 200)
+})
+
+// Published: data is put into a script without escaping. Ours: there is no page; browsers are answered in JSON.
+test('S19 paywall pages: what a seller or a buyer writes is never part of a page', async (t) => {
+  const description = '</script><script>alert(1)</script>'
+  const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
+  const { url } = await openStall(t, market, { routes: { 'GET /a': { accepts, description } } })
+  const headers = { Accept: 'text/html', 'User-Agent': 'Mozilla/5.0' }
+  const response = await fetch(`${url}/a?<script>`, { headers })
+  assert.equal(response.status, 402)
+  assert.equal(response.headers.get('content-type'), 'application/json')
+})
+
+// The command's own facilitator, over HTTP: the word of a stranger, and right.
+test('S11 an honest facilitator over HTTP: what the ledger has is served', async (t) => {
+  const { url: facilitators } = await serveFacilitator(t, market.facilitator)
+  const { url } = await openStall(t, market, { routes: cents(market, 'GET /a'), facilitators })
+  const before = await market.dollars()
+  assert.equal((await market.payingFetch(`${url}/a`)).status, 200)
+  assert.equal((await market.dollars()) - before, cent)
+})

@@ -1,0 +1,151 @@
+/** What a payment may be: made for this network, valid for a bounded time, doing nothing but paying, in any spelling. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Address, Ed25519, Group, Multisig, Submission, Transaction } from '@latchkey/algorand'
+import {
+  type Account,
+  feePaymentOf,
+  groupOf,
+  made,
+  newAccount,
+  openMarket,
+  possessions,
+  price,
+  settle,
+  sign,
+  sponsored,
+  submit,
+  type Tx,
+  transferOf,
+  verify,
+} from './support/facilitator.js'
+
+const timeout = 60_000
+
+// Published: however long, and from whenever on. Ours: no longer than is set, and from now on.
+test('W9 validity without bounds: long and future payments are refused', { timeout }, async (t) => {
+  const market = await openMarket(t, { facilitator: { maxValidityRounds: 300n } })
+  market.devnet.mine(10)
+  const refused = 'invalid_exact_avm_payload_validity'
+  const window = (fv: bigint, lv: bigint) => sponsored(market, { fv, lv }, { fv, lv })
+  assert.equal(await verify(market, window(10n, 311n)), refused, 'too long')
+  assert.equal(await verify(market, window(5_000n, 5_100n)), refused, 'far in the future')
+  assert.equal(await verify(market, window(1n, 9n)), refused, 'over')
+  assert.equal(await verify(market, sponsored(market, { fv: 10n, lv: 311n }, { fv: 10n, lv: 100n })), refused)
+  assert.equal(await settle(market, window(10n, 310n)), 'settled')
+})
+
+// Published: neither the genesis nor the group id is looked at. Ours: both, before any node is asked.
+test('W10 for another network: genesis and group are those of the payment', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const gh = new Uint8Array(32).fill(1)
+  assert.equal(await verify(market, sponsored(market, { gh }, { gh })), 'invalid_exact_avm_network_mismatch')
+  const [fee, payment] = [feePaymentOf(market), transferOf(market)]
+  const loose = [Submission.transactionBytes(fee), sign(payment, market.buyer)]
+  assert.equal(await verify(market, made(market, loose, 1, payment)), 'invalid_exact_avm_invalid_group_id')
+  const [, member] = Group.assign([fee, payment]) as [Tx, Tx]
+  const swapped = { ...feePaymentOf(market, { fee: 9_000n }), grp: member.grp }
+  const other = [Submission.transactionBytes(swapped), sign(member, market.buyer)]
+  assert.equal(await verify(market, made(market, other, 1, member)), 'invalid_exact_avm_invalid_group_id')
+  assert.equal(market.proxy.count(), 0)
+})
+
+// Published: rekeying, closing and clawing back pass on the payer's side, a lease and any note on the sponsor's. Ours:
+// a payment pays, a fee is a fee.
+test('W11 more than a payment: nothing else is done by either side', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const { publicKey } = newAccount()
+  const of = (what: string): string => `invalid_exact_avm_payload_${what}_detected`
+  assert.equal(await verify(market, sponsored(market, { rekey: publicKey })), of('rekey'))
+  assert.equal(await verify(market, sponsored(market, { aclose: publicKey })), of('close_to'))
+  assert.equal(await verify(market, sponsored(market, { asnd: publicKey })), of('clawback'))
+  const fees: Partial<Tx>[] = [
+    { rekey: publicKey },
+    { close: publicKey },
+    { amt: 1n },
+    { rcv: publicKey },
+    { lx: new Uint8Array(32).fill(1) },
+    { note: new Uint8Array(1_024).fill(65) },
+  ]
+  for (const change of fees) {
+    assert.equal(await settle(market, sponsored(market, {}, change)), 'invalid_exact_avm_invalid_fee_payer')
+  }
+  assert.equal(market.proxy.count(), 0)
+})
+
+// Published: a rekeyed payer is refused, multisig is left to the simulation. Ours: both pay, and are checked here.
+test('W12 honest payers: rekeyed and multisig accounts can pay, with their signatures only', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const { devnet, buyer } = market
+  const [key, impostor] = [newAccount(), newAccount()]
+  devnet.fund(buyer.address, { microAlgos: 10_000n })
+  const rekeying = { ...feePaymentOf(market), snd: buyer.publicKey, rcv: buyer.publicKey, rekey: key.publicKey }
+  assert.equal((await submit(market, sign(rekeying, buyer))).status, 200)
+  const paidBy = (by: Account) => groupOf(market, [{ txn: feePaymentOf(market) }, { txn: transferOf(market), by }], 1)
+  assert.equal(await settle(market, paidBy(impostor)), 'invalid_exact_avm_simulation_failed')
+  assert.equal(await settle(market, paidBy(buyer)), 'invalid_exact_avm_simulation_failed', 'the key it had')
+  assert.equal(await settle(market, paidBy(key)), 'settled')
+
+  const keys = [newAccount(), newAccount(), newAccount()]
+  const multisig = { version: 1, threshold: 2, publicKeys: keys.map(({ publicKey }) => publicKey) }
+  const snd = Multisig.address(multisig)
+  devnet.fund(Address.encode(snd), { microDollars: 1_000_000n })
+  const signedBy = (signers: readonly Account[]) => {
+    const [fee, txn] = Group.assign([feePaymentOf(market), transferOf(market, { snd })]) as [Tx, Tx]
+    const message = Transaction.bytesToSign(Submission.transactionBytes(txn))
+    let msig = Multisig.empty(multisig)
+    for (const one of signers) msig = Multisig.addSignature(msig, one.publicKey, Ed25519.sign(message, one.secretKey))
+    return made(market, [Submission.transactionBytes(fee), Submission.encode({ txn, msig })], 1, txn)
+  }
+  assert.equal(await settle(market, signedBy(keys.slice(0, 1))), 'invalid_exact_avm_invalid_signature')
+  assert.equal(await settle(market, signedBy(keys.slice(1))), 'settled')
+  assert.equal((await possessions(market)).seller, 2n * price)
+})
+
+/** The same bytes in a map that is announced at greater length, which readers of msgpack take too. */
+function atLength(signed: Uint8Array): Uint8Array {
+  return Buffer.concat([Buffer.of(0xde, 0, signed[0]! & 0x0f), signed.subarray(1)])
+}
+
+// Published: what is simulated is written anew, what is sent is as it came. Ours: one canonical form is both.
+test('W13 simulated is not sent: the bytes that were tested are those that are sent', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const [fee, txn] = Group.assign([feePaymentOf(market), transferOf(market)]) as [Tx, Tx]
+  const signed = sign(txn, market.buyer)
+  const odd = made(market, [Submission.transactionBytes(fee), atLength(signed)], 1, txn)
+  assert.equal(await settle(market, odd), 'settled')
+  const [simulated, sent] = ['simulate', 'submit'].map((what) => market.proxy.calls.find((call) => call.what === what)!)
+  for (const { body } of [simulated!, sent!]) {
+    for (const part of [signed, Submission.transactionBytes(fee)]) assert.ok(body.includes(Buffer.from(part)))
+  }
+  const trailing = made(market, [Buffer.concat([sign(transferOf(market), market.buyer), Buffer.of(0)])], 0, txn)
+  assert.equal(await verify(market, trailing), 'invalid_exact_avm_invalid_transaction')
+})
+
+// Published: verifying sends the whole signed group to a public node, which could submit it. Ours: without our signature.
+test('W14 overheard: what verifying shows to a node cannot be submitted', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const before = await possessions(market)
+  const payment = sponsored(market)
+  assert.equal(await verify(market, payment), 'valid')
+  const { body } = market.proxy.calls[0]!
+  const group = body.subarray(body.indexOf(Buffer.from('txns')) + 5)
+  const [fee, transfer] = Submission.decodeAll(group, 2) as [Submission.Submitted, Submission.Submitted]
+  assert.deepEqual([fee.sig, transfer.sig !== undefined], [undefined, true])
+  const answer = await submit(market, Submission.encode(fee), Submission.encode(transfer))
+  assert.equal(answer.status, 400)
+  assert.deepEqual(await possessions(market), before)
+})
+
+// Published: base64 is read leniently, so that caches by the text are passed by. Ours: by the transaction's id.
+test('W17 many spellings: all of them are one payment', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const [fee, txn] = Group.assign([feePaymentOf(market), transferOf(market)]) as [Tx, Tx]
+  const bare = Submission.transactionBytes(fee)
+  const signed = sign(txn, market.buyer)
+  const text = Buffer.from(signed).toString('base64')
+  const spellings = [text, text.replaceAll('=', ''), Buffer.from(atLength(signed)).toString('base64')]
+  const asks = spellings.map((spelling) => settle(market, made(market, [bare, spelling], 1, txn)))
+  assert.deepEqual(await Promise.all(asks), ['settled', 'settled', 'settled'])
+  assert.deepEqual([market.proxy.count('submit'), (await possessions(market)).seller], [1, price])
+})

@@ -1,0 +1,74 @@
+/** A ledger, a facilitator, a seller's account and a buyer, in this process. */
+import { randomBytes } from 'node:crypto'
+import { Address, Ed25519 } from '@latchkey/algorand'
+import { Devnet, type DevnetOptions } from '@latchkey/devnet'
+import { Buyer, type BuyerOptions, Chain, decodeRequired, payingFetch, Signer } from '@latchkey/x402/client'
+import { Facilitator } from '@latchkey/x402/facilitator'
+import { type FacilitatorClient, Gate, type GateOptions, localFacilitator } from '@latchkey/x402/server'
+
+export const dollar = 31566704n
+
+export type Market = Awaited<ReturnType<typeof openMarket>>
+
+type Scope = { after: (work: () => unknown) => void }
+
+export async function openMarket(scope: Scope, options: DevnetOptions = {}) {
+  const devnet = await Devnet.start({ port: 0, ...options })
+  const chain = await Chain.open({ network: 'local', nodes: devnet.url, dollarAssetId: dollar })
+  const feePayer = Signer.fromMnemonic(devnet.accounts[4]!.mnemonic)
+  const facilitator = new Facilitator({ chains: [chain], feePayer, pollMs: 20, settleTimeoutMs: 2_000 })
+  scope.after(async () => {
+    await facilitator.stop()
+    await devnet.stop()
+  })
+  const seller = newAddress()
+  devnet.fund(seller, { microAlgos: 1_000_000n })
+  devnet.optIn(seller, dollar)
+  const local = localFacilitator(facilitator)
+  const newBuyer = (more: Partial<BuyerOptions> = {}, account = 0): Buyer =>
+    new Buyer({ signer: Signer.fromMnemonic(devnet.accounts[account]!.mnemonic), chains: chain, ...more })
+  const buyer = newBuyer()
+  return {
+    devnet,
+    chain,
+    facilitator,
+    seller,
+    local,
+    buyer,
+    newBuyer,
+    payingFetch: payingFetch(buyer),
+    gate: (more: Partial<GateOptions>) =>
+      Gate.open({ routes: {}, facilitators: local, chains: chain, onError: () => {}, ...more }),
+    /** What an account has, in millionths of a dollar. */
+    dollars: async (address = seller): Promise<bigint> => (await chain.algod.holding(address, dollar))?.amount ?? 0n,
+    /** A header with a payment for what an answer asks; `edit` changes it before it is encoded. */
+    payment: async (unpaid: Response, edit: (payload: Payload) => void = () => {}): Promise<string> => {
+      const { payload } = await buyer.pay(decodeRequired(unpaid.headers.get('payment-required')!))
+      edit(payload as unknown as Payload)
+      return Buffer.from(JSON.stringify(payload)).toString('base64')
+    },
+  }
+}
+
+export type Payload = { [name: string]: unknown } & {
+  resource?: { url: string }
+  accepted: { [name: string]: unknown } & { extra: { [name: string]: unknown } }
+  payload: { paymentGroup: string[]; paymentIndex: number }
+}
+
+export function newAddress(): string {
+  return Address.encode(Ed25519.keyPairFromSeed(randomBytes(32)).publicKey)
+}
+
+/** A facilitator that says something else in places. */
+export function altered(client: FacilitatorClient, changes: Partial<FacilitatorClient>): FacilitatorClient {
+  return { ...client, ...changes }
+}
+
+export function headerJson(response: Response, name: string): { [name: string]: unknown } {
+  return JSON.parse(Buffer.from(response.headers.get(name) ?? 'e30=', 'base64').toString('utf8'))
+}
+
+export async function asks(unpaid: Response): Promise<{ accepts: { [name: string]: unknown }[]; error: string }> {
+  return headerJson(unpaid, 'payment-required') as never
+}

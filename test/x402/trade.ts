@@ -1,0 +1,88 @@
+/** A devnet in the guise of TestNet, which is all that the published packages know, with everybody a payment takes. */
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { json } from 'node:stream/consumers'
+import type { TestContext } from 'node:test'
+import type { Devnet } from '@latchkey/devnet'
+import { Chain } from '@latchkey/x402/client'
+import type { x402Facilitator } from '@x402/core/facilitator'
+import type { PaymentPayload, PaymentRequirements } from '@x402/core/types'
+import * as algosdk from 'algosdk'
+import { clientOf, startDevnet } from '../devnet/start.js'
+
+export const network = 'algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe'
+export const dollar = 10458941n
+export const price = '$0.01'
+export const cent = 10_000n
+
+export type Trade = {
+  devnet: Devnet
+  chain: Chain
+  algod: algosdk.Algodv2
+  /** Has a dollar, and no Algo to spare. */
+  buyer: algosdk.Account
+  /** Can take dollars. */
+  seller: algosdk.Account
+  /** Has an Algo for fees. */
+  sponsor: algosdk.Account
+}
+
+export async function openTrade(t: TestContext): Promise<Trade> {
+  const devnet = await startDevnet(t)
+  const chain = await Chain.open({ network: 'testnet', nodes: devnet.url, genesisHash: devnet.genesisHash })
+  const [buyer, seller, sponsor] = [algosdk.generateAccount(), algosdk.generateAccount(), algosdk.generateAccount()]
+  devnet.fund(String(buyer.addr), { microDollars: 1_000_000n })
+  devnet.optIn(String(seller.addr), dollar)
+  devnet.fund(String(sponsor.addr), { microAlgos: 1_000_000n })
+  return { devnet, chain, algod: clientOf(devnet), buyer, seller, sponsor }
+}
+
+export function keyOf({ sk }: algosdk.Account): string {
+  return Buffer.from(sk).toString('base64')
+}
+
+type Traders = Pick<Trade, 'algod' | 'buyer' | 'seller' | 'sponsor'>
+
+/** What everybody has: Algos and dollars, in millionths. */
+export async function possessions({ algod, buyer, seller, sponsor }: Traders, assetId = dollar) {
+  const one = async ({ addr }: algosdk.Account): Promise<[bigint, bigint | undefined]> => {
+    const { amount, assets } = await algod.accountInformation(addr).do()
+    return [amount, assets?.find((asset) => asset.assetId === assetId)?.amount]
+  }
+  return { buyer: await one(buyer), seller: await one(seller), sponsor: await one(sponsor) }
+}
+
+/** As facilitators offer themselves to sellers. */
+export function facilitatorApi(facilitator: x402Facilitator): RequestListener {
+  type Asked = { paymentPayload: PaymentPayload; paymentRequirements: PaymentRequirements }
+  return async (request, response) => {
+    const asked = request.method === 'POST' ? ((await json(request)) as Asked) : undefined
+    const judge = request.url === '/verify' ? 'verify' : 'settle'
+    const answer =
+      asked === undefined
+        ? facilitator.getSupported()
+        : await facilitator[judge](asked.paymentPayload, asked.paymentRequirements)
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(answer))
+  }
+}
+
+/** Serves requests without a body with an application of the web's own kind. */
+export function asListener(app: { fetch: (request: Request) => Response | Promise<Response> }): RequestListener {
+  return async (request, response) => {
+    const headers = Object.entries(request.headers).map(([name, value]): [string, string] => [name, String(value)])
+    const answer = await app.fetch(new Request(`http://${request.headers.host}${request.url}`, { headers }))
+    response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text())
+  }
+}
+
+/** Its address; gone after the test. */
+export async function listen(t: TestContext, listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
