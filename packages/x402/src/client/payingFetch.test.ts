@@ -271,6 +271,40 @@ describe('an answer that does not come', () => {
   })
 })
 
+describe('a 503', () => {
+  const later = (): Response => new Response('{}', { status: 503, headers: { 'Retry-After': '5' } })
+
+  test('for later is asked again with the same payment, until it is served', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const { fetch, shown } = shop((_, transaction) => {
+      if (transaction === undefined) return asks(market)
+      return shown.length > 3 ? receipt({ transaction }) : later()
+    })
+    const buyer = buyerOf(market)
+    assert.equal((await payingFetch(buyer, { fetch, repeatMs })(url)).status, 200)
+    assert.deepEqual([shown.length, buyer.payments.all().length], [4, 1])
+  })
+
+  test('that stays is returned in the end', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const { fetch, shown } = shop((_, transaction) => (transaction === undefined ? asks(market) : later()))
+    assert.equal((await payingFetch(buyerOf(market), { fetch, repeatMs })(url)).status, 503)
+    assert.equal(shown.length, 6)
+  })
+
+  test("of the seller's own, or to a POST, is returned at once", { timeout }, async (t) => {
+    const market = await openMarket(t)
+    for (const [answer, method] of [
+      [() => new Response('closed', { status: 503 }), 'GET'],
+      [later, 'POST'],
+    ] as const) {
+      const { fetch, shown } = shop((_, transaction) => (transaction === undefined ? asks(market) : answer()))
+      assert.equal((await payingFetch(buyerOf(market), { fetch, repeatMs })(url, { method })).status, 503)
+      assert.equal(shown.length, 2)
+    }
+  })
+})
+
 describe('a request that is called off', () => {
   test('before it is paid for is not', { timeout }, async (t) => {
     const market = await openMarket(t)

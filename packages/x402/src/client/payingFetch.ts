@@ -139,7 +139,8 @@ async function show(
       continue
     }
     // Nobody could look at it just now; somebody may in a moment, and another payment would be no better.
-    if (answer.status === 503 && receipt === undefined && mayRepeat && shows < maxShows - 1) {
+    const isForLater = answer.status === 503 && receipt === undefined && answer.headers.has('Retry-After')
+    if (isForLater && mayRepeat && shows < maxShows - 1) {
       await answer.body?.cancel()
       continue
     }
