@@ -1,8 +1,8 @@
-// `npm start`: the daemon on its default directory. Arguments after `--` go to `latchkey kmd`.
+// `npm start`: all of it, with one paid request to begin with. Arguments after `--` go to `latchkey dev`.
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import { root, setUp } from './setup.mjs'
 
 setUp()
-process.argv.splice(2, 0, 'kmd')
+process.argv.splice(2, 0, 'dev')
 await import(pathToFileURL(join(root, 'packages', 'cli', 'bin', 'latchkey.js')).href)

@@ -20,7 +20,10 @@ const allowed: { [directory: string]: readonly string[] } = {
     '@latchkey/http',
     '@latchkey/kmd',
     '@latchkey/kmd/client',
+    '@latchkey/x402/client',
     '@latchkey/x402/facilitator',
+    '@latchkey/x402/node',
+    '@latchkey/x402/server',
   ],
   'examples/weather': ['@latchkey/x402/client', '@latchkey/x402/hono', '@latchkey/x402/server'],
   bench: [

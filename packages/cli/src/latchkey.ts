@@ -8,6 +8,11 @@ type Entry = { name: string; about: string; load: () => Promise<Command> }
 
 const commands: readonly Entry[] = [
   {
+    name: 'dev',
+    about: 'runs all of it for development, with one paid request to begin with',
+    load: async () => (await import('./commands/dev.js')).devCommand,
+  },
+  {
     name: 'kmd',
     about: 'runs the key daemon',
     load: async () => (await import('./commands/kmd.js')).kmdCommand,

@@ -1,0 +1,130 @@
+/** The command `latchkey dev`: the story it tells, what it sets up, and that it leaves nothing behind. */
+import assert from 'node:assert/strict'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readdirSync } from 'node:fs'
+import { describe, it, type TestContext } from 'node:test'
+import { Buyer, Chain, payingFetch, Signer } from '@latchkey/x402/client'
+import algosdk from 'algosdk'
+import { latchkeyCommand } from '../support/devnet.js'
+import { atEnd, temporaryDirectory, until } from './support.js'
+
+type Facts = {
+  devnet: { url: string; accounts: { address: string; mnemonic: string }[] }
+  kmd: { url: string; token: string; dataDir: string; wallet: string }
+  facilitator: { url: string }
+  seller: { url: string; address: string }
+  buyer: { address: string }
+  environment: { [name: string]: string }
+}
+
+type Running = { child: ChildProcess; exited: Promise<number | null>; stdout: () => string; directory: string }
+
+/** In a temporary directory of its own, so that what it leaves there can be seen. */
+async function start(t: TestContext, args: string[]): Promise<Running> {
+  const directory = temporaryDirectory(t)
+  const child = spawn(process.execPath, [latchkeyCommand, 'dev', '--any-port', ...args], {
+    env: { ...process.env, TMPDIR: directory },
+  })
+  atEnd(t, () => child.kill('SIGKILL'))
+  let stdout = ''
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    stdout += text
+  })
+  const exited = once(child, 'close').then(([code]) => code as number | null)
+  const isReady = (): boolean => (args.includes('--json') ? stdout.endsWith('\n') : stdout.endsWith('all of it.\n\n'))
+  await until('the block', isReady)
+  return { child, exited, stdout: () => stdout, directory }
+}
+
+function run(args: string[], directory: string): Promise<{ code: number | null; stdout: string; stderr: string }> {
+  return new Promise((resolve) => {
+    const options = { timeout: 30_000, env: { ...process.env, TMPDIR: directory } }
+    const child = execFile(process.execPath, [latchkeyCommand, 'dev', ...args], options, (_, stdout, stderr) =>
+      resolve({ code: child.exitCode, stdout, stderr }),
+    )
+  })
+}
+
+describe('latchkey dev', () => {
+  it('tells of one paid request, stays up, and leaves nothing behind', { timeout: 60_000 }, async (t) => {
+    const { child, exited, stdout, directory } = await start(t, [])
+    const story = stdout()
+    assert.match(story, /a buyer asks for http:\/\/127\.0\.0\.1:[0-9]+\/weather\n/)
+    assert.match(story, /the seller answers 402 Payment Required: \$0\.01, 10000 of asset 31566704\n/)
+    assert.match(story, /the buyer's payment [A-Z2-7]{8}… is signed by the key daemon/)
+    assert.match(story, /settles it in round 1 and pays the fee: [A-Z2-7]{52}\n/)
+    assert.match(story, /the seller answers 200: \{"report":\{"weather":"sunny"/)
+    assert.match(story, /the buyer {2}[A-Z2-7]{8}… had \$5\.00, has \$4\.99\n/)
+    assert.match(story, /had \$1000000\.00, has \$1000000\.01\n/)
+    const [, url] = /curl -si (\S+)/.exec(story)!
+    assert.equal((await fetch(url!)).status, 402)
+    assert.equal(readdirSync(directory).length, 1)
+    child.kill('SIGINT')
+    assert.equal(await exited, 0)
+    assert.deepEqual(readdirSync(directory), [])
+    await assert.rejects(fetch(url!))
+  })
+
+  it('gives its facts as JSON, by which other programs can use all of it', { timeout: 60_000 }, async (t) => {
+    const { child, exited, stdout } = await start(t, ['--json'])
+    const facts = JSON.parse(stdout()) as Facts
+    const { hostname, port } = new URL(facts.kmd.url)
+    const kmd = new algosdk.Kmd(facts.kmd.token, `http://${hostname}`, port)
+    const { wallets } = (await kmd.listWallets()) as { wallets: { name: string }[] }
+    assert.deepEqual(
+      wallets.map(({ name }) => name),
+      [facts.kmd.wallet],
+    )
+    const algod = new algosdk.Algodv2(facts.environment['ALGOD_TOKEN']!, facts.devnet.url)
+    assert.equal((await algod.status().do()).lastRound, 1n)
+    assert.equal((await fetch(`${facts.facilitator.url}/health`)).status, 200)
+    const chain = await Chain.open({ network: 'local', nodes: facts.devnet.url, dollarAssetId: 31566704n })
+    const signer = Signer.fromMnemonic(facts.devnet.accounts[2]!.mnemonic)
+    assert.equal((await payingFetch(new Buyer({ signer, chains: chain }))(facts.seller.url)).status, 200)
+    child.kill('SIGTERM')
+    assert.equal(await exited, 0)
+    assert.equal(existsSync(facts.kmd.dataDir), false)
+  })
+
+  it('runs a command inside, and ends with its status', { timeout: 60_000 }, async (t) => {
+    const directory = temporaryDirectory(t)
+    const script = `
+      const { ALGOD_URL, RESOURCE_SERVER_URL, KMD_SERVER, KMD_PORT } = process.env
+      const statuses = await Promise.all([ALGOD_URL + '/health', RESOURCE_SERVER_URL + '/weather', KMD_SERVER + ':' + KMD_PORT + '/versions'].map(async (url) => (await fetch(url)).status))
+      console.log(statuses.join(' '))
+      process.exit(7)`
+    const inside = [process.execPath, '--input-type=module', '-e', script]
+    assert.deepEqual(await run(['--any-port', '--', ...inside], directory), {
+      code: 7,
+      stdout: '200 402 200\n',
+      stderr: '',
+    })
+    assert.deepEqual(readdirSync(directory), [])
+    const missing = await run(['--any-port', '--', '/nonexistent/program'], directory)
+    assert.equal(missing.code, 3)
+    assert.match(missing.stderr, /^latchkey dev: \/nonexistent\/program was not started/)
+    assert.deepEqual(readdirSync(directory), [])
+  })
+
+  it('ends the command inside when it is told to stop', { timeout: 60_000 }, async (t) => {
+    const directory = temporaryDirectory(t)
+    const inside = [process.execPath, '-e', 'console.log(process.pid); setInterval(() => {}, 1000)']
+    const child = spawn(process.execPath, [latchkeyCommand, 'dev', '--any-port', '--', ...inside], {
+      env: { ...process.env, TMPDIR: directory },
+    })
+    atEnd(t, () => child.kill('SIGKILL'))
+    const exited = once(child, 'close')
+    const [line] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string]
+    child.kill('SIGTERM')
+    assert.deepEqual(await exited, [143, null])
+    assert.throws(() => process.kill(Number(line), 0), /ESRCH/)
+    assert.deepEqual(readdirSync(directory), [])
+  })
+
+  it('says what is wrong with how it was called', async (t) => {
+    const { code, stderr } = await run(['--nonsense'], temporaryDirectory(t))
+    assert.equal(code, 1)
+    assert.match(stderr, /^latchkey dev: /)
+  })
+})
