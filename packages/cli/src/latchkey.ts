@@ -28,6 +28,11 @@ const commands: readonly Entry[] = [
     load: async () => (await import('./commands/facilitator.js')).facilitatorCommand,
   },
   {
+    name: 'pay',
+    about: 'asks for an address, pays what it costs within limits, and prints the answer',
+    load: async () => (await import('./commands/pay.js')).payCommand,
+  },
+  {
     name: 'token rotate',
     about: 'replaces the API token of the key daemon',
     load: async () => (await import('./commands/token.js')).tokenCommand,

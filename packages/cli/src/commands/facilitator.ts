@@ -3,16 +3,9 @@ import { mkdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { Server } from '@latchkey/http'
-import {
-  Chain,
-  createApp,
-  Facilitator,
-  fromKmd,
-  type PolicyOptions,
-  Signer,
-  SqliteSettlements,
-} from '@latchkey/x402/facilitator'
+import { createApp, Facilitator, type PolicyOptions, SqliteSettlements } from '@latchkey/x402/facilitator'
 import { type Command, readOptions, UsageError } from '../Command.js'
+import { chainOptions, openChain, readWhole, signerFrom } from '../environment.js'
 import { exitCodes } from '../exitCodes.js'
 import { startUnderSignals } from '../signals.js'
 import { version } from '../version.js'
@@ -55,9 +48,7 @@ export const facilitatorCommand: Command = {
     const options = readOptions(args, {
       port: { type: 'string', short: 'p' },
       host: { type: 'string' },
-      network: { type: 'string' },
-      node: { type: 'string', multiple: true },
-      dollar: { type: 'string' },
+      ...chainOptions,
       store: { type: 'string' },
       'pay-to': { type: 'string', multiple: true },
       asset: { type: 'string', multiple: true },
@@ -71,12 +62,8 @@ export const facilitatorCommand: Command = {
     const host = options.host ?? '127.0.0.1'
     const policy = readPolicy(options)
     if (network === 'mainnet' && !options.open) checkForProduction(policy)
-    const feePayer = readFeePayer(process.env)
-    const chain = await Chain.open({
-      network,
-      nodes: options.node?.map((url) => ({ url, token: process.env['ALGOD_TOKEN'] })),
-      dollarAssetId: options.dollar === undefined ? undefined : BigInt(readWhole('--dollar', options.dollar)),
-    })
+    const feePayer = signerFrom(process.env)
+    const chain = await openChain(options, process.env)
     const store = new SqliteSettlements(options.store ?? defaultStore())
     const onError = (error: unknown): void =>
       void process.stderr.write(`latchkey facilitator: ${(error as Error).message}\n`)
@@ -157,23 +144,6 @@ function checkForProduction({ payTo, apiKeys, feeMicroAlgosPerDay }: PolicyOptio
   )
 }
 
-function readFeePayer(environment: NodeJS.ProcessEnv): Signer.Signer | undefined {
-  const { AVM_MNEMONIC: words, AVM_PRIVATE_KEY: key, KMD_DATA_DIR: dataDir } = environment
-  if (words !== undefined && words !== '') return Signer.fromMnemonic(words)
-  if (key !== undefined && key !== '') return Signer.fromSecretKey(key)
-  if (dataDir === undefined || dataDir === '') return undefined
-  const { KMD_WALLET: wallet, AVM_ADDRESS: address, KMD_PASSWORD_FILE: file } = environment
-  if (wallet === undefined || address === undefined)
-    throw new UsageError('KMD_DATA_DIR needs KMD_WALLET and AVM_ADDRESS')
-  return fromKmd({ kmd: { dataDir }, wallet, address, password: () => readPassword(file) })
-}
-
-async function readPassword(file: string | undefined): Promise<string> {
-  if (file === undefined) return ''
-  const { readFile } = await import('node:fs/promises')
-  return (await readFile(file, 'utf8')).replace(/\r?\n$/, '')
-}
-
 function defaultStore(): string {
   const directory = join(homedir(), '.latchkey')
   mkdirSync(directory, { recursive: true, mode: 0o700 })
@@ -185,11 +155,6 @@ function readPort(text: string | undefined): number {
   const port = Number(readWhole('--port', text))
   if (port > 65_535) throw new UsageError('--port takes a number from 0 to 65535')
   return port
-}
-
-function readWhole(name: string, text: string): string {
-  if (!/^[0-9]{1,18}$/.test(text)) throw new UsageError(`${name} takes a whole number`)
-  return text
 }
 
 type Facts = { version: string; url: string; network: string; feePayer: string | null; resumed: number }

@@ -1,0 +1,138 @@
+/** The command `latchkey pay`: what it shows, asks, pays and prints. */
+import assert from 'node:assert/strict'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { latchkeyCommand } from '../support/devnet.js'
+import { suiteScope, temporaryDirectory, until } from './support.js'
+
+type Outcome = { code: number | null; stdout: string; stderr: string }
+type Facts = {
+  devnet: { url: string; accounts: { address: string; mnemonic: string }[] }
+  kmd: { dataDir: string; wallet: string }
+  seller: { url: string }
+  buyer: { address: string }
+}
+
+describe('latchkey pay', { timeout: 120_000 }, () => {
+  const directory = temporaryDirectory(suiteScope())
+  const log = join(directory, 'payments.jsonl')
+  const stack = spawn(process.execPath, [latchkeyCommand, 'dev', '--any-port', '--json'])
+  let facts: Facts
+  let text = ''
+
+  before(async () => {
+    stack.stdout.setEncoding('utf8').on('data', (piece: string) => {
+      text += piece
+    })
+    await until('the stack', () => text.endsWith('\n'))
+    facts = JSON.parse(text) as Facts
+  })
+  after(async () => {
+    stack.kill('SIGTERM')
+    await once(stack, 'close')
+  })
+
+  const options = (): string[] => [
+    '--network',
+    'local',
+    '--node',
+    facts.devnet.url,
+    '--dollar',
+    '31566704',
+    '--log',
+    log,
+  ]
+  const words = (index = 2): { [name: string]: string } => ({ AVM_MNEMONIC: facts.devnet.accounts[index]!.mnemonic })
+
+  function run(args: string[], environment: { [name: string]: string }): Promise<Outcome> {
+    const env = { PATH: process.env['PATH'] ?? '', HOME: directory, ...environment }
+    return new Promise((resolve) => {
+      const child = execFile(
+        process.execPath,
+        [latchkeyCommand, 'pay', ...args],
+        { env, timeout: 30_000 },
+        (_, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
+      )
+      child.stdin?.end()
+    })
+  }
+
+  it('shows the price, pays, and prints the body alone on stdout', async () => {
+    const { code, stdout, stderr } = await run([facts.seller.url, '--yes', ...options()], words())
+    assert.equal(code, 0)
+    assert.deepEqual(Object.keys(JSON.parse(stdout)), ['report'])
+    assert.match(
+      stderr,
+      /^The weather, now costs \$0\.010000 \(USDC, asset 31566704\), to [A-Z2-7]{58} on algorand:\S+\.\n/,
+    )
+    const [, transaction] = /\nPaid: transaction ([A-Z2-7]{52}) on /.exec(stderr)!
+    const pending = await fetch(`${facts.devnet.url}/v2/transactions/pending/${transaction}`)
+    assert.equal(pending.status, 200)
+    assert.ok(readFileSync(log, 'utf8').includes(transaction!))
+  })
+
+  it('pays with a key that stays in the daemon', async () => {
+    const { kmd, buyer, seller } = facts
+    const environment = { KMD_DATA_DIR: kmd.dataDir, KMD_WALLET: kmd.wallet, AVM_ADDRESS: buyer.address }
+    const { code, stderr } = await run([seller.url, '-y', '--json', ...options()], environment)
+    assert.equal(code, 0, stderr)
+    const { status, receipt } = JSON.parse(stderr.trim().split('\n').at(-1)!)
+    assert.deepEqual([status, receipt.success, receipt.payer], [200, true, buyer.address])
+  })
+
+  it('asks a person, and takes anything but yes for no', async () => {
+    const command = [process.execPath, latchkeyCommand, 'pay', facts.seller.url, ...options()]
+    const inTerminal = (answer: string): Promise<Outcome> => {
+      const script = `import pty, sys, os\nstatus = pty.spawn(${JSON.stringify(command)})\nsys.exit(os.waitstatus_to_exitcode(status))`
+      const child = spawn('python3', ['-c', script], { env: { ...process.env, HOME: directory, ...words() } })
+      let stdout = ''
+      child.stdout.setEncoding('utf8').on('data', (piece: string) => {
+        stdout += piece
+        if (piece.includes('Pay? [y/N]')) child.stdin.write(`${answer}\n`)
+      })
+      return once(child, 'close').then(([code]) => ({ code: code as number, stdout, stderr: '' }))
+    }
+    const no = await inTerminal('')
+    assert.equal(no.code, 3, no.stdout)
+    assert.match(no.stdout, /Nothing was paid\./)
+    const yes = await inTerminal('y')
+    assert.equal(yes.code, 0, yes.stdout)
+    assert.match(yes.stdout, /Paid: transaction/)
+  })
+
+  it('pays nothing without leave, above the limit, or without money', async () => {
+    const silent = await run([facts.seller.url, ...options()], words())
+    assert.equal(silent.code, 1)
+    assert.match(silent.stderr, /give --yes to pay/)
+    const dear = await run([facts.seller.url, '-y', '--max', '$0.005', ...options()], words())
+    assert.equal(dear.code, 3)
+    assert.match(dear.stderr, /above the limit of \$0\.005 for one payment/)
+    const nobody = {
+      AVM_PRIVATE_KEY: 'AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQGKiOPddAnxlf1S2y08ul1yymcJvx2UEhvzdIgBtA9vXA==',
+    }
+    const poor = await run([facts.seller.url, '-y', ...options()], nobody)
+    assert.equal(poor.code, 3)
+    assert.match(poor.stderr, /not opted in to asset 31566704/)
+  })
+
+  it('prints what costs nothing, and says so', async () => {
+    const { code, stdout, stderr } = await run([`${facts.devnet.url}/health`, ...options()], words())
+    assert.deepEqual([code, stdout], [0, 'null\n'])
+    assert.match(stderr, /No payment settled \(response status: 200\)/)
+    const missing = await run([`${facts.devnet.url}/nothing`, ...options()], words())
+    assert.equal(missing.code, 3)
+  })
+
+  it('says what is wrong with how it was called', async () => {
+    for (const args of [[], ['one', 'two'], ['ftp://x'], ['http://x', '--nonsense'], ['http://x', '-H', 'nonsense']]) {
+      const { code, stdout, stderr } = await run(args, words())
+      assert.deepEqual([code, stdout], [1, ''], args.join(' '))
+      assert.match(stderr, /^latchkey pay: /)
+    }
+    const keyless = await run([facts.seller.url], {})
+    assert.match(keyless.stderr, /AVM_MNEMONIC, AVM_PRIVATE_KEY or KMD_DATA_DIR must be set/)
+  })
+})
