@@ -55,8 +55,8 @@ describe('latchkey dev', () => {
     assert.match(story, /the buyer's payment [A-Z2-7]{8}… is signed by the key daemon/)
     assert.match(story, /settles it in round 1 and pays the fee: [A-Z2-7]{52}\n/)
     assert.match(story, /the seller answers 200: \{"report":\{"weather":"sunny"/)
-    assert.match(story, /the buyer {2}[A-Z2-7]{8}… had \$5\.00, has \$4\.99\n/)
-    assert.match(story, /had \$1000000\.00, has \$1000000\.01\n/)
+    assert.match(story, /the buyer {2}[A-Z2-7]{8}… had \$5, has \$4\.99\n/)
+    assert.match(story, /had \$1000000, has \$1000000\.01\n/)
     const [, url] = /curl -si (\S+)/.exec(story)!
     assert.equal((await fetch(url!)).status, 402)
     assert.equal(readdirSync(directory).length, 1)

@@ -66,7 +66,7 @@ describe('latchkey pay', { timeout: 120_000 }, () => {
     assert.deepEqual(Object.keys(JSON.parse(stdout)), ['report'])
     assert.match(
       stderr,
-      /^The weather, now costs \$0\.010000 \(USDC, asset 31566704\), to [A-Z2-7]{58} on algorand:\S+\.\n/,
+      /^The weather, now costs \$0\.01 \(USDC, asset 31566704\), to [A-Z2-7]{58} on algorand:\S+\.\n/,
     )
     const [, transaction] = /\nPaid: transaction ([A-Z2-7]{52}) on /.exec(stderr)!
     const pending = await fetch(`${facts.devnet.url}/v2/transactions/pending/${transaction}`)

@@ -16,7 +16,7 @@ import { gated } from '@latchkey/x402/node'
 import { Gate, httpFacilitator } from '@latchkey/x402/server'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { sleep, temporaryDirectory, until } from '../process/support.js'
-import { latchkeyCommand } from '../support/devnet.js'
+import { get, latchkeyCommand } from '../support/devnet.js'
 
 const wanted = Number(process.env['LATCHKEY_CHAOS_PAYMENTS'] ?? 100)
 const kills = Math.floor(wanted / 10)
@@ -30,8 +30,7 @@ test(`${wanted} payments and ${kills} kills`, { timeout: 120_000 + wanted * 2_00
   const before = await Promise.all([market.sellerAddress, ...market.buyerAddresses].map((one) => holding(market, one)))
 
   let bought = 0
-  let isOver = false
-  const trouble = makeTrouble(market, () => isOver)
+  const trouble = makeTrouble(market, () => bought)
   await Promise.all(
     buyers.map(async (buyer) => {
       while (bought < wanted) {
@@ -40,8 +39,7 @@ test(`${wanted} payments and ${kills} kills`, { timeout: 120_000 + wanted * 2_00
       }
     }),
   )
-  isOver = true
-  const killed = await trouble
+  const { killed, dropped } = await trouble
   await market.startFacilitator()
   await until('nothing pending', () => settlements(market, 'pending') === 0)
   // What was signed and never sent can never be sent after this.
@@ -66,7 +64,9 @@ test(`${wanted} payments and ${kills} kills`, { timeout: 120_000 + wanted * 2_00
     assert.ok(settledIds.has(transactionId), `${transactionId} was served and not paid`)
   assert.equal(served.length + market.lost.size, settledIds.size, 'what was paid was served, or is known to be lost')
   assert.equal(killed, kills)
-  t.diagnostic(`${settledIds.size} settled, ${served.length} served, ${market.lost.size} answers lost, ${killed} kills`)
+  assert.ok(dropped > 0, 'the node lost answers')
+  const troubles = `${market.lost.size} answers lost, ${killed} kills, ${dropped} answers of the node dropped`
+  t.diagnostic(`${settledIds.size} settled, ${served.length} served, ${troubles}`)
 })
 
 type Market = {
@@ -164,18 +164,22 @@ async function finalStates(buyer: Buyer): Promise<{ transactionId: string; state
   return states
 }
 
-/** Kills, and answers of the node that never come, at moments that differ from run to run. */
-async function makeTrouble(market: Market, isOver: () => boolean): Promise<number> {
+/**
+ * Kills all along the way, at moments that differ from run to run; before every other one, an answer of the node that
+ * never comes.
+ */
+async function makeTrouble(market: Market, bought: () => number): Promise<{ killed: number; dropped: number }> {
   let killed = 0
-  while (killed < kills) {
-    await sleep(20 + Math.random() * 300)
-    if (Math.random() < 0.5) market.devnet.addFault({ type: 'drop', count: 1 })
+  for (; killed < kills; killed++) {
+    while (bought() < (killed * wanted) / kills) await sleep(2)
+    await sleep(Math.random() * 30)
+    if (killed % 2 === 0) market.devnet.addFault({ type: 'drop', count: 1 })
     await market.killFacilitator()
-    killed++
     await market.startFacilitator()
-    if (isOver()) await sleep(0)
   }
-  return killed
+  const { faults } = await get(`${market.devnet.url}/devnet/faults`)
+  const waiting = (faults as { count: number }[]).reduce((sum, { count }) => sum + count, 0)
+  return { killed, dropped: Math.ceil(kills / 2) - waiting }
 }
 
 async function holding({ chain }: Market, address: string): Promise<bigint> {

@@ -4,7 +4,15 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline/promises'
 import { parseArgs } from 'node:util'
-import { Buyer, FilePayments, LostAnswerError, type Offer, payingFetch, receiptOf } from '@latchkey/x402/client'
+import {
+  amountText,
+  Buyer,
+  FilePayments,
+  LostAnswerError,
+  type Offer,
+  payingFetch,
+  receiptOf,
+} from '@latchkey/x402/client'
 import { type Command, UsageError } from '../Command.js'
 import { chainOptions, openChain, signerFrom } from '../environment.js'
 import { exitCodes } from '../exitCodes.js'
@@ -127,11 +135,6 @@ async function mayPay(
   } finally {
     terminal.close()
   }
-}
-
-function amountText(amount: bigint, decimals: number): string {
-  const digits = amount.toString().padStart(decimals + 1, '0')
-  return decimals === 0 ? digits : `${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`
 }
 
 /** A stranger's words must not move the cursor. */

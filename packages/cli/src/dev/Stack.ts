@@ -18,6 +18,7 @@ const ports = { devnet: 4001, kmd: 4002, facilitator: 4022, seller: 4021 }
 export const token = 'a'.repeat(64)
 export const walletName = 'unencrypted-default-wallet'
 export const dollarAssetId = 31566704n
+export const dollarDecimals = 6
 export const price = '$0.01'
 const buyerMicroDollars = 5_000_000n
 const buyerMicroAlgos = 10_000_000n

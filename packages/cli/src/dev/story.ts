@@ -1,6 +1,6 @@
 /** One paid request, told line by line as it happens. */
-import { Buyer, fromKmd, payingFetch, receiptOf } from '@latchkey/x402/client'
-import { dollarAssetId, price, type Stack, walletName } from './Stack.js'
+import { amountText, Buyer, fromKmd, payingFetch, receiptOf } from '@latchkey/x402/client'
+import { dollarAssetId, dollarDecimals, price, type Stack, walletName } from './Stack.js'
 
 export async function tell(stack: Stack, line: (text: string) => void): Promise<void> {
   const { chain, sellerUrl, buyer, seller } = stack
@@ -34,7 +34,7 @@ export async function tell(stack: Stack, line: (text: string) => void): Promise<
 async function balances({ chain, buyer, seller }: Stack): Promise<{ buyer: string; seller: string }> {
   const dollars = async (address: string): Promise<string> => {
     const holding = await chain.algod.holding(address, dollarAssetId)
-    return `$${(Number(holding?.amount ?? 0n) / 1e6).toFixed(2)}`
+    return `$${amountText(holding?.amount ?? 0n, dollarDecimals)}`
   }
   return { buyer: await dollars(buyer), seller: await dollars(seller) }
 }

@@ -1,5 +1,5 @@
 export { Chain, type ChainOptions } from '../chain/Chain.js'
-export type { Money } from '../Price.js'
+export { type Money, text as amountText } from '../Price.js'
 export { fromKmd, type KmdSignerOptions } from '../signer/Kmd.js'
 export * as Signer from '../signer/Signer.js'
 export {
