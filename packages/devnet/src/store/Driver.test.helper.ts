@@ -127,7 +127,8 @@ export class Driver {
         ledger.setOffset(BigInt(n % 100))
         return
       case 'time':
-        ledger.setTime(1_800_000_000n + BigInt(n))
+        // Well ahead of the driver's own clock the first time, and then only ever forward: a ledger's time never goes back.
+        ledger.setTime((ledger.last.timestamp < 1_800_000_000n ? 1_800_000_000n : ledger.last.timestamp) + BigInt(n))
         return
       case 'block':
         ledger.closeBlock()
