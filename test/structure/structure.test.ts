@@ -11,9 +11,10 @@ const root = fileURLToPath(new URL('../../../', import.meta.url))
 const allowed: { [directory: string]: readonly string[] } = {
   'packages/algorand': [],
   'packages/http': [],
+  'packages/pages': [],
   'packages/devnet': ['@latchkey/algorand', '@latchkey/http'],
-  'packages/kmd': ['@latchkey/algorand', '@latchkey/http'],
-  'packages/x402': ['@latchkey/algorand', '@latchkey/http', '@latchkey/kmd/client'],
+  'packages/kmd': ['@latchkey/algorand', '@latchkey/http', '@latchkey/pages/console'],
+  'packages/x402': ['@latchkey/algorand', '@latchkey/http', '@latchkey/kmd/client', '@latchkey/pages/paywall'],
   'packages/cli': [
     '@latchkey/algorand',
     '@latchkey/devnet',
@@ -41,7 +42,7 @@ const allowed: { [directory: string]: readonly string[] } = {
 function sources(directory: string): string[] {
   return readdirSync(join(root, directory), { recursive: true, encoding: 'utf8' })
     .filter(
-      (name) => name.endsWith('.ts') && !name.split('/').some((part) => part === 'dist' || part === 'node_modules'),
+      (name) => /\.tsx?$/.test(name) && !name.split('/').some((part) => part === 'dist' || part === 'node_modules'),
     )
     .map((name) => join(directory, name))
 }

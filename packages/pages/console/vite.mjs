@@ -1,0 +1,14 @@
+// How the console is bundled: files of its own beside the page, so that its content security policy needs no exception.
+import { fileURLToPath } from 'node:url'
+
+export const settings = {
+  root: fileURLToPath(new URL('.', import.meta.url)),
+  base: './',
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  build: {
+    outDir: fileURLToPath(new URL('../dist/console', import.meta.url)),
+    emptyOutDir: true,
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+  },
+}

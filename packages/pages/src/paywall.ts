@@ -1,0 +1,2 @@
+/** The page that a browser meets on a paid route. */
+export {}

@@ -1,0 +1,39 @@
+// Builds the web pages into static files. Quick when nothing they are made of has changed.
+import { createHash } from 'node:crypto'
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const pages = join(root, 'packages', 'pages')
+const stampFile = join(pages, 'dist', '.built-from')
+
+const made = sources()
+if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === made) process.exit(0)
+
+const { build } = await import('vite').catch(() => ({ build: undefined }))
+if (build === undefined) {
+  // A production install has no bundler; published packages carry their built files.
+  console.error('latchkey: no bundler installed, the web pages are not built')
+  process.exit(0)
+}
+
+rmSync(stampFile, { force: true })
+for (const page of ['console', 'paywall']) {
+  const { settings } = await import(join(pages, page, 'vite.mjs'))
+  await build({ configFile: false, logLevel: 'warn', ...settings })
+}
+writeFileSync(stampFile, made)
+
+/** One hash over everything that goes in: the sources, the settings, and the versions of what is bundled. */
+function sources() {
+  const hash = createHash('sha256').update(readFileSync(join(root, 'package-lock.json')))
+  for (const page of ['console', 'paywall']) {
+    const names = readdirSync(join(pages, page), { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name))
+      .sort()
+    for (const name of names) hash.update(name.slice(pages.length)).update('\0').update(readFileSync(name))
+  }
+  return hash.digest('hex')
+}
