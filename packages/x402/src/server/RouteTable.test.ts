@@ -78,8 +78,14 @@ test('every reading of a path counts', () => {
     '/a%2Fb/%70rices',
     '/a%252Fb/prices',
     '/%ffx/prices',
-    '/weekly%',
-  ].filter((spelling) => spelling !== '/weekly%')
+    '/files//../free',
+    '/x/../files//../free',
+    '/files//%2e%2e/free',
+    '/free//../../files',
+    '/../%66iles%2F.%2E/free',
+    '/..\\files//..',
+    '/%2e/file%73%2f%2E./free',
+  ]
   for (const spelling of spellings) assert.notEqual(keyOf(keys, 'GET', spelling), undefined, spelling)
   for (const free of ['/free', '/week', '/free?x=/weekly', '/search?q=/../weekly', '/weekly2', '/prices']) {
     assert.equal(keyOf(keys, 'GET', free), undefined, free)
@@ -149,6 +155,34 @@ test('escaping any characters of a path, any number of times, does not make it f
     fc.property(spelling, (path) => table.match('GET', path) !== undefined),
     { numRuns: 2_000 },
   )
+})
+
+test('what is a route to those who read the path as an address is not free', () => {
+  const table = new RouteTable({ 'GET /files/*': true })
+  const plain = ['files', 'x', '..', '.', '', '%2e%2e', '.%2E', '%2e', 'files\\..', '..\\files', 'x;y']
+  const piece = fc.constantFrom(...plain, 'file%73', 'files%2f..', 'x%2F..%2ffiles', 'file%73%2F%2e.', 'x%5c..')
+  const path = fc.array(piece, { maxLength: 8 }).map((pieces) => `/${pieces.join('/')}`)
+  let routes = 0
+  fc.assert(
+    fc.property(path, (target) => {
+      if (!URL.canParse(target, 'http://localhost')) return
+      const { pathname } = new URL(target, 'http://localhost')
+      // Routers decode what they have read, and most resolve nothing afterwards.
+      if (![pathname, decodeURIComponent(pathname)].some((read) => /^\/files(\/|$)/.test(read))) return
+      routes++
+      assert.notEqual(table.match('GET', target), undefined, target)
+    }),
+    { numRuns: 10_000 },
+  )
+  assert.ok(routes > 500, `only ${routes}`)
+})
+
+test('a path that can be read in too many ways is not free, and costs little to refuse', () => {
+  const keys = ['GET /files/*', 'POST /other']
+  assert.equal(keyOf(keys, 'GET', `/x${'%20'.repeat(1_000)}`), 'ambiguous')
+  assert.equal(keyOf(keys, 'GET', `/${'a/'.repeat(5_000)}`), undefined, 'long, but plain')
+  assert.equal(keyOf(keys, 'DELETE', `/x${'%20'.repeat(1_000)}`), undefined, 'no route is asked for by this')
+  assert.equal(keyOf(keys, 'GET', '/%252e%252e;/..;/%2e%252f..\\%5c;x//..%2f%2e./;y#/..;/%23/../z'), 'ambiguous')
 })
 
 test('whatever a path is, looking at it ends and throws nothing', () => {

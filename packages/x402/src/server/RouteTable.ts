@@ -17,7 +17,7 @@ type Compiled<T> = {
 
 export type Match<T> =
   | { readonly type: 'route'; readonly key: RouteKey; readonly value: T }
-  /** One reading is a route, another is another one: which of them would be served cannot be told. */
+  /** One reading is a route, another is another one, or there are too many: what would be served cannot be told. */
   | { readonly type: 'ambiguous' }
 
 export class RouteTable<T> {
@@ -43,8 +43,11 @@ export class RouteTable<T> {
     const asked = method.toUpperCase() === 'HEAD' ? 'GET' : method.toUpperCase()
     const isOrdinary = (methods as readonly string[]).includes(asked)
     const able = this.#routes.filter(({ method: own }) => own === undefined || own === asked || !isOrdinary)
+    if (able.length === 0) return undefined
+    const readings = readingsOf(path)
+    if (readings === undefined) return { type: 'ambiguous' }
     const found = new Set<Compiled<T>>()
-    for (const reading of readingsOf(path)) {
+    for (const reading of readings) {
       const route = able.find(({ pattern }) => pattern.test(reading))
       if (route !== undefined) found.add(route)
     }
@@ -111,17 +114,24 @@ function covers<T>(earlier: Compiled<T>, later: Compiled<T>): boolean {
 }
 
 const maxDecodings = 3
+/** Beyond these a path is no honest one, and looking at it takes long. */
+const maxOddLength = 2_048
+const maxTexts = 64
 /** Stands for a slash that was written as an escape, where that does not end a segment. */
 const innerSlash = '\u{2215}'
 
-/** A path as it was sent and as it may be understood. */
-function readingsOf(target: string): Iterable<string> {
+/** A path as it was sent and as it may be understood; undefined if it may be understood in too many ways. */
+function readingsOf(target: string): Iterable<string> | undefined {
   const path = target.replace(/\?.*$/s, '')
   if (/^[\w/.~-]*$/.test(path) && !/\/\/|(^|\/)\.{1,2}(\/|$)/.test(path)) return [trimmed(path)]
+  if (path.length > maxOddLength) return undefined
   const readings = new Set<string>()
   // Two slashes at the start begin a host, for those who read the path as an address.
-  let texts = new Set([path, path.replace(/^[/\\]{2,}[^/\\]*/, '')])
+  let texts = new Set([path, path.replace(/^[/\\]{2,}[^/\\]*/, '')].flatMap(endings))
   for (let round = 0; round <= maxDecodings; round++) {
+    // Dots are resolved by some before they decode, by some afterwards, by some never.
+    texts = new Set([...texts].flatMap(resolutions))
+    if (texts.size > maxTexts) return undefined
     for (const text of texts) for (const spelling of spellings(text)) addNormal(readings, spelling)
     const decoded = new Set([...texts].flatMap((text) => [decode(text, '/'), decode(text, innerSlash)]))
     if ([...decoded].every((text) => texts.has(text))) break
@@ -131,14 +141,24 @@ function readingsOf(target: string): Iterable<string> {
 }
 
 /** Where the path ends, and what in it is no part of its segments, is read in several ways. */
+function endings(text: string): string[] {
+  return [text, text.replace(/[?#].*$/s, ''), text.replace(/;.*$/s, ''), text.replace(/;[^/]*/g, '')]
+}
+
 function spellings(text: string): string[] {
-  const ends = [text, text.replace(/[?#].*$/s, ''), text.replace(/;.*$/s, ''), text.replace(/;[^/]*/g, '')]
-  return ends.flatMap((one) => [one, one.replaceAll('\\', '/'), one.toLowerCase()])
+  return endings(text).flatMap((one) => [one, one.replaceAll('\\', '/'), one.toLowerCase()])
+}
+
+/** Also with what addresses make of it, where dots take back an empty segment: `/files//../a` is `/files/a`. */
+function resolutions(text: string): string[] {
+  return [text, withoutDots(text), asAddress(text.replaceAll('\\', '/'))]
 }
 
 function addNormal(readings: Set<string>, text: string): void {
-  readings.add(trimmed(text))
-  readings.add(trimmed(text.replace(/\/+/g, '/')))
+  for (const one of [text, asAddress(text)]) {
+    readings.add(trimmed(one))
+    readings.add(trimmed(one.replace(/\/+/g, '/')))
+  }
   readings.add(withoutDots(text))
 }
 
@@ -162,6 +182,17 @@ function withoutDots(path: string): string {
   for (const segment of path.split('/')) {
     if (segment === '..') kept.pop()
     else if (segment !== '' && segment !== '.') kept.push(segment)
+  }
+  return `/${kept.join('/')}`
+}
+
+/** As the URL standard has it: an escaped dot is a dot, and nothing else is decoded. */
+function asAddress(path: string): string {
+  const kept: string[] = []
+  for (const segment of path.replace(/^\//, '').split('/')) {
+    const dots = segment.replace(/%2e/gi, '.')
+    if (dots === '..') kept.pop()
+    else if (dots !== '.') kept.push(segment)
   }
   return `/${kept.join('/')}`
 }
