@@ -1,0 +1,66 @@
+// Values as people read them. Much of it was written by strangers, so nothing may leave here that moves a cursor, turns
+// the direction of text or cannot be seen.
+import * as Address from '../../Address.js'
+import * as Text from '../Text.js'
+
+/** Letters, digits, marks, punctuation, symbols and the plain space; nothing that shows as nothing. */
+const visible = /^(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
+/** Looks like a space, but is a symbol by its category. */
+const brailleBlank = '\u2800'
+const maxShownCharacters = 200
+const maxShownBytes = 72
+
+/** In quotes that the text itself cannot end, with escapes for what cannot be seen, and cut if it is long. */
+export function quoted(text: string | Uint8Array): string {
+  const characters = [...(typeof text === 'string' ? text : Buffer.from(text).toString('utf8'))]
+  const shown = characters.slice(0, maxShownCharacters).map(escaped).join('')
+  const rest = characters.length - maxShownCharacters
+  return rest > 0 ? `"${shown}" and ${rest} more characters` : `"${shown}"`
+}
+
+function escaped(character: string): string {
+  if (character === '"' || character === '\\') return `\\${character}`
+  if (visible.test(character) && character !== brailleBlank) return character
+  if (character === '\n') return '\\n'
+  return `\\u{${character.codePointAt(0)!.toString(16)}}`
+}
+
+/** Bytes that may be text: shown as text if they are, in base64 otherwise. */
+export function textOrBytes(bytes: Uint8Array): string {
+  const text = Text.decode(bytes)
+  const isText = text !== undefined && [...text].every((character) => visible.test(character) || /\s/.test(character))
+  return isText ? quoted(text) : `${base64(bytes)} (base64)`
+}
+
+export function base64(bytes: Uint8Array): string {
+  const shown = Buffer.from(bytes.subarray(0, maxShownBytes)).toString('base64')
+  const rest = bytes.length - maxShownBytes
+  return rest > 0 ? `${shown} and ${rest} more bytes` : shown
+}
+
+/** Base units as an amount with decimals, without rounding. */
+export function decimal(units: bigint, decimals: number): string {
+  const digits = units.toString().padStart(decimals + 1, '0')
+  const point = digits.length - decimals
+  const fraction = digits.slice(point).replace(/0+$/, '')
+  return fraction === '' ? digits.slice(0, point) : `${digits.slice(0, point)}.${fraction}`
+}
+
+export function algos(microAlgos: bigint): string {
+  return `${decimal(microAlgos, 6)} ALGO`
+}
+
+export const zeroAddress = new Uint8Array(32)
+
+export function address(publicKey: Uint8Array | undefined): string {
+  return Address.encode(publicKey ?? zeroAddress)
+}
+
+export function count(number: number, noun: string): string {
+  return `${number} ${noun}${number === 1 ? '' : 's'}`
+}
+
+export function list(parts: readonly string[]): string {
+  if (parts.length < 2) return parts.join('')
+  return `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`
+}
