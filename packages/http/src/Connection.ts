@@ -18,6 +18,7 @@ const nothing = Buffer.alloc(0)
 const reasons: { [status: number]: string } = {
   200: 'OK',
   204: 'No Content',
+  308: 'Permanent Redirect',
   400: 'Bad Request',
   401: 'Unauthorized',
   402: 'Payment Required',

@@ -93,9 +93,9 @@ test('a page that is allowed can read answers and failures of operations', async
 })
 
 test('a body is wiped when its request is answered, whether it succeeded or not', async (t) => {
-  const { wallets, handles, throttle, metrics } = createApp(t)
+  const { services, metrics } = createApp(t)
   const app = new App({
-    services: { wallets, handles, throttle, startedAtMs: 0, version: '' },
+    services,
     ...{ wire: 'reference', token: new Doors.TokenCheck(token), metrics },
     ...{ cors: { allowedOrigins: [], allowPrivateNetwork: false }, hosts: new Set<string>() },
   })
@@ -113,10 +113,10 @@ test('a body is wiped when its request is answered, whether it succeeded or not'
 })
 
 test('a body that cannot be read is answered for what is wrong with it, and is nothing to log', async (t) => {
-  const { wallets, handles, throttle, metrics } = createApp(t)
+  const { services, metrics } = createApp(t)
   const failures: unknown[] = []
   const app = new App({
-    services: { wallets, handles, throttle, startedAtMs: 0, version: '' },
+    services,
     ...{ wire: 'documented', token: new Doors.TokenCheck(token), metrics },
     ...{ cors: { allowedOrigins: [], allowPrivateNetwork: false }, hosts: new Set<string>() },
     onFailure: (_operation, error) => failures.push(error),
@@ -135,7 +135,7 @@ test('a body that cannot be read is answered for what is wrong with it, and is n
     }
     for (const body of [atOnce, () => Promise.reject(error)]) {
       const answer = await app.handle({ ...request, body })
-      assert.deepEqual([answer.status, JSON.parse(answer.body)], [status, { error: true, message }])
+      assert.deepEqual([answer.status, JSON.parse(String(answer.body))], [status, { error: true, message }])
     }
   }
   assert.deepEqual(failures, [])

@@ -1,18 +1,20 @@
 /** From a request to its answer. No sockets here: the whole API can be tried by calling `handle`. */
-import { BodyError, Doors, type Response as HttpResponse, type Request } from '@latchkey/http'
+import { BodyError, Doors, type Request, type Response } from '@latchkey/http'
 import { describe } from './api/Description.js'
 import { metricsPath } from './api/extraOperations.js'
-import { type Operation, walletFailures } from './api/Operation.js'
+import { isOpen, type Operation, walletFailures } from './api/Operation.js'
 import * as Operations from './api/Operations.js'
 import type { Services } from './api/Services.js'
 import { descriptionPath } from './api/serviceOperations.js'
+import * as ConsoleFiles from './console/files.js'
+import * as Permissions from './console/Permissions.js'
+import type { Session } from './console/Sessions.js'
 import { type Code, KmdError } from './Errors.js'
 import * as JsonBody from './http/JsonBody.js'
 import * as Wire from './http/Wire.js'
 import type { Metrics } from './Metrics.js'
 
-/** Always text. */
-export type Response = HttpResponse & { body: string }
+export type { Response } from '@latchkey/http'
 
 type Output = Wire.MembersOf<readonly Wire.Member[]>
 
@@ -20,7 +22,13 @@ type Output = Wire.MembersOf<readonly Wire.Member[]>
 type Route = { path: string; operation: Operation | undefined; isHostAllowed: boolean; cors: string[] }
 
 /** One request on its way through an operation. */
-type Call = { operation: Operation; cors: string[]; startedAt: number; body: Buffer }
+type Call = {
+  operation: Operation
+  session: Session | undefined
+  cors: string[]
+  startedAt: number
+  body: Buffer
+}
 
 export type AppOptions = {
   services: Services
@@ -30,6 +38,8 @@ export type AppOptions = {
   /** Host names that are served beside those of the loopback interface. */
   hosts: ReadonlySet<string>
   metrics: Metrics
+  /** In the place of the console's own files. */
+  consoleFile?: ConsoleFiles.Find
   /** Told of every request on a known path with the right token: it keeps the daemon from going idle. */
   onActivity?: () => void
   /** Told of what went wrong inside. Never of a secret. */
@@ -48,6 +58,7 @@ const bodyFailures: Record<BodyError['reason'], Code> = {
   tooSlow: 'bodyTimeout',
 }
 
+const tokenHeader = 'x-kmd-api-token'
 const empty: Buffer = Buffer.alloc(0)
 
 export class App {
@@ -72,11 +83,17 @@ export class App {
     const { path, operation, cors } = route
     if (!route.isHostAllowed) return this.#failure(new KmdError('forbiddenHost'), [])
     if (request.method === 'OPTIONS') return { status: 200, headers: cors, body: '' }
-    if (operation === undefined) return this.#plain(request, path) ?? this.#unmatched(path)
-    const isOpen = operation.open === true && this.#options.wire === 'reference'
-    if (!isOpen && !this.#isAuthorised(request)) return this.#failure(new KmdError('invalidToken'), cors)
+    if (operation === undefined) {
+      return this.#plain(request, path) ?? this.#consoleFile(request, path) ?? this.#unmatched(path)
+    }
+    let session: Session | undefined
+    if (!isOpen(operation, this.#options.wire) && !this.#hasToken(request)) {
+      session = this.#session(request)
+      if (session === undefined) return this.#failure(new KmdError('invalidToken'), cors)
+      if (!Permissions.mayUse(operation.id)) return this.#failure(new KmdError('consoleRefused'), cors)
+    }
     if (path.startsWith('/v1/')) this.#options.onActivity?.()
-    return this.#run(operation, request, cors)
+    return this.#run({ operation, session, cors, startedAt: performance.now(), body: empty }, request)
   }
 
   #route(request: Request): Route {
@@ -93,10 +110,9 @@ export class App {
     return route
   }
 
-  #run(operation: Operation, request: Request, cors: string[]): Response | Promise<Response> {
-    const call: Call = { operation, cors, startedAt: performance.now(), body: empty }
+  #run(call: Call, request: Request): Response | Promise<Response> {
     try {
-      const body = operation.method === 'GET' ? empty : request.body()
+      const body = call.operation.method === 'GET' ? empty : request.body()
       if (!(body instanceof Promise)) return this.#perform(call, body)
       return body.then((arrived) => this.#perform(call, arrived)).catch((error: unknown) => this.#fail(call, error))
     } catch (error) {
@@ -108,7 +124,7 @@ export class App {
     const { operation } = call
     call.body = body
     const input = operation.method === 'GET' ? {} : JsonBody.read(body, operation.request, this.#options.wire)
-    const output = operation.run(this.#services, input)
+    const output = operation.run(this.#services, input, call.session)
     if (!(output instanceof Promise)) return this.#succeed(call, output)
     return output.then((waited) => this.#succeed(call, waited)).catch((error: unknown) => this.#fail(call, error))
   }
@@ -119,7 +135,7 @@ export class App {
   }
 
   #fail(call: Call, error: unknown): Response {
-    return this.#finish(call, this.#failure(this.#explain(call.operation, error), call.cors, call.operation))
+    return this.#finish(call, this.#failure(this.#explain(call.operation.id, error), call.cors, call.operation))
   }
 
   #finish(call: Call, response: Response): Response {
@@ -143,24 +159,43 @@ export class App {
   /** The two answers that are no JSON envelope. */
   #plain(request: Request, path: string): Response | undefined {
     const isDescription = path === descriptionPath
-    const isOpenPath = isDescription || Operations.find('GET', path)?.open === true
+    const isOpenPath = isDescription || Operations.find('GET', path)?.open !== undefined
     const isHead = request.method === 'HEAD' && isOpenPath
     if (!isHead && !(request.method === 'GET' && (isDescription || path === metricsPath))) return undefined
-    const isOpen = isOpenPath && this.#options.wire === 'reference'
-    if (!isOpen && !this.#isAuthorised(request)) return this.#failure(new KmdError('invalidToken'), this.#cors(request))
+    const needsToken = !isOpenPath || this.#options.wire !== 'reference'
+    if (needsToken && !this.#hasToken(request) && this.#session(request) === undefined) {
+      return this.#failure(new KmdError('invalidToken'), this.#cors(request))
+    }
     const type = path === metricsPath ? 'text/plain; version=0.0.4; charset=utf-8' : 'application/json'
     const body = isHead ? '' : isDescription ? this.#description : this.#options.metrics.text()
     return { status: 200, headers: ['Content-Type', type, ...this.#cors(request)], body }
   }
 
+  #consoleFile(request: Request, path: string): Promise<Response> | undefined {
+    if (!ConsoleFiles.isPath(path) || !ConsoleFiles.methods.includes(request.method)) return undefined
+    return this.#serveConsole(request, path).catch((error: unknown) =>
+      this.#failure(this.#explain('the console', error), []),
+    )
+  }
+
+  /** The pages are loaded with the first request for one: most daemons start without ever showing any. */
+  async #serveConsole(request: Request, path: string): Promise<Response> {
+    const find = this.#options.consoleFile ?? (await import('@latchkey/pages/console')).consoleFile
+    return ConsoleFiles.serve(request, path, find)
+  }
+
   #unmatched(path: string): Response {
-    const methods = path === descriptionPath || path === metricsPath ? ['GET'] : Operations.methods(path)
+    const methods = methodsOf(path)
     if (methods.length === 0) return this.#failure(new KmdError('notFound'), [])
     return this.#failure(new KmdError('methodNotAllowed'), ['Allow', [...methods, 'OPTIONS'].join(', ')])
   }
 
-  #isAuthorised(request: Request): boolean {
-    return this.#options.token.matches(request.header('x-kmd-api-token'))
+  #hasToken(request: Request): boolean {
+    return this.#options.token.matches(request.header(tokenHeader))
+  }
+
+  #session(request: Request): Session | undefined {
+    return this.#services.sessions.use(request.header(tokenHeader))
   }
 
   #cors(request: Request): string[] {
@@ -171,13 +206,13 @@ export class App {
     })
   }
 
-  #explain(operation: Operation, error: unknown): KmdError {
+  #explain(operation: string, error: unknown): KmdError {
     if (error instanceof BodyError) return new KmdError(bodyFailures[error.reason], { cause: error })
     if (error instanceof KmdError) {
-      if (error.status >= 500 && error.status !== 503) this.#options.onFailure?.(operation.id, error)
+      if (error.status >= 500 && error.status !== 503) this.#options.onFailure?.(operation, error)
       return error
     }
-    this.#options.onFailure?.(operation.id, error)
+    this.#options.onFailure?.(operation, error)
     return new KmdError('internal', { cause: error })
   }
 
@@ -190,6 +225,11 @@ export class App {
       body: Wire.writeError(this.#options.wire, error),
     }
   }
+}
+
+function methodsOf(path: string): readonly string[] {
+  if (path === descriptionPath || path === metricsPath) return ['GET']
+  return ConsoleFiles.isPath(path) ? ConsoleFiles.methods : Operations.methods(path)
 }
 
 function pathOf(target: string): string {

@@ -1,3 +1,5 @@
 import { render } from 'preact'
+import { App } from './App.js'
+import './styles/index.css'
 
-render(<p>Latchkey</p>, document.getElementById('app')!)
+render(<App />, document.getElementById('app')!)

@@ -98,12 +98,36 @@ const ours: typeof documented = {
     '',
   ],
   DeleteWallet: ['post /latchkey/v1/wallet/delete', 'wallet_id:string wallet_password:string', 'moved_to:string'],
+  CreateConsoleLink: ['post /latchkey/v1/console/link', '', 'expires_seconds:int64 path:string'],
+  OpenConsole: ['post /latchkey/v1/console/session', 'ticket:string', 'expires_seconds:int64 session_token:string'],
+  CloseConsole: ['post /latchkey/v1/console/close', '', ''],
+  GetSignings: ['post /latchkey/v1/signings', 'after:int64', 'signings:list(Signing) since_ms:int64'],
+  // Its own message is the envelope's, and not shown here.
+  GetNode: [
+    'get /latchkey/v1/node',
+    '',
+    'genesis_hash:string genesis_id:string is_reachable:boolean is_set:boolean last_round:int64 network:string',
+  ],
+  GetAccounts: ['post /latchkey/v1/accounts', 'addresses:list(string)', 'accounts:list(Account)'],
+  FindTransactions: [
+    'post /latchkey/v1/transactions',
+    'transaction_ids:list(string)',
+    'transactions:list(TransactionState)',
+  ],
+  DescribeTransaction: [
+    'post /latchkey/v1/transaction/describe',
+    'transaction:base64',
+    'group_warnings:list(string) transactions:list(DescribedTransaction)',
+  ],
 }
 
 /** Answers that are no envelope. */
 const plain = { SwaggerHandler: 'get /swagger.json', GetMetrics: 'get /latchkey/v1/metrics' }
 
-const objects = ['APIV1Wallet', 'APIV1WalletHandle']
+const objects = [
+  ...['APIV1Wallet', 'APIV1WalletHandle', 'Signing', 'Account', 'AccountAsset', 'TransactionState'],
+  'DescribedTransaction',
+]
 
 function nameOf(schema: Schema, definitions: Document['definitions']): string {
   if (schema.$ref !== undefined) {
@@ -192,6 +216,21 @@ test('wallet and handle have the members that are documented', () => {
   assert.equal(members(definitions['APIV1WalletHandle']!, definitions), 'expires_seconds:int64 wallet:APIV1Wallet')
 })
 
+test('signings, accounts and transactions have the members that the console reads', () => {
+  const { definitions } = describe('documented') as unknown as Document
+  const expected: { [name: string]: string } = {
+    Signing:
+      'amount:string asset_id:string at_ms:int64 decimals:int64 fee_micro_algos:string is_multisig:boolean number:int64 receiver:string sender:string transaction_id:string type:string unit_name:string wallet_id:string wallet_name:string warnings:list(string)',
+    Account:
+      'address:string assets:list(AccountAsset) assets_left_out:int64 micro_algos:string min_micro_algos:string rekeyed_to:string',
+    AccountAsset: 'amount:string asset_id:string decimals:int64 is_frozen:boolean unit_name:string',
+    TransactionState: 'round:int64 state:string transaction_id:string',
+  }
+  for (const [name, listed] of Object.entries(expected)) {
+    assert.equal(members(definitions[name]!, definitions), listed, name)
+  }
+})
+
 test('a partial multisig is described by the names of its wire', () => {
   const names = (wire: Wire): string => {
     const { definitions } = describe(wire) as unknown as Document
@@ -209,7 +248,9 @@ test('only what is served without a token says so', () => {
     const open = Object.entries(paths).filter(([, methods]) => Object.values(methods).some(({ security }) => security))
     assert.deepEqual(
       open.map(([path]) => path),
-      wire === 'reference' ? ['/versions', '/swagger.json'] : [],
+      wire === 'reference'
+        ? ['/versions', '/latchkey/v1/console/session', '/swagger.json']
+        : ['/latchkey/v1/console/session'],
     )
   }
 })

@@ -2,7 +2,7 @@
 import type { Field, Kind } from '../http/JsonBody.js'
 import type { Member, Shape, Wire } from '../http/Wire.js'
 import { metricsPath } from './extraOperations.js'
-import type { Operation } from './Operation.js'
+import { isOpen, type Operation } from './Operation.js'
 import { operations } from './Operations.js'
 import { descriptionPath } from './serviceOperations.js'
 
@@ -47,7 +47,7 @@ function describeOperation(operation: Operation, wire: Wire, definitions: Json):
       default: { description: 'The call failed; message says why.', schema: { $ref: '#/definitions/ErrorResponse' } },
     },
   }
-  if (operation.open && wire === 'reference') described['security'] = []
+  if (isOpen(operation, wire)) described['security'] = []
   if (operation.method !== 'GET') {
     const requestName = `${operation.id}Request`
     definitions[requestName] = { type: 'object', properties: describeFields(operation.request, wire) }
@@ -119,6 +119,8 @@ function describeKind(kind: Kind, wire: Wire): Json {
       return { type: 'string' }
     case 'bool':
       return { type: 'boolean' }
+    case 'uint':
+      return { type: 'integer', format: 'int64' }
     case 'uint8':
       return { type: 'integer', format: 'uint8' }
     case 'bytes':

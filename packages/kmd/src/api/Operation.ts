@@ -2,9 +2,10 @@
  * What an operation is. One list of these drives routing, the reading of bodies, the writing of answers and
  * /swagger.json, so that none of the four can say something the others do not.
  */
+import type { Session } from '../console/Sessions.js'
 import type { Code } from '../Errors.js'
 import type { Field, FieldsOf, Kind } from '../http/JsonBody.js'
-import type { Member, MembersOf, Shape } from '../http/Wire.js'
+import type { Member, MembersOf, Shape, Wire } from '../http/Wire.js'
 import type { Services } from './Services.js'
 
 export type Method = 'GET' | 'POST' | 'DELETE'
@@ -17,8 +18,8 @@ export type Operation<
   method: Method
   path: string
   about: string
-  /** Served without a token on the reference wire. */
-  open?: boolean
+  /** Served without a token: on the reference wire, or on both. */
+  open?: 'reference' | 'always'
   /** The members of the body, in the order in which an array gives them. GET operations read no body. */
   request: F
   response: M
@@ -26,8 +27,15 @@ export type Operation<
   responseName: string
   /** The status for failures of the wallet and its file, which differs by operation; the registry's own otherwise. */
   walletFailure?: 400 | 401 | 500
-  /** A frozen output stands for an answer that does not change: it is written once. */
-  run: (services: Services, input: FieldsOf<F>) => MembersOf<M> | Promise<MembersOf<M>>
+  /**
+   * A frozen output stands for an answer that does not change: it is written once. `session` is there if it was a
+   * session of the console that asked.
+   */
+  run: (services: Services, input: FieldsOf<F>, session?: Session) => MembersOf<M> | Promise<MembersOf<M>>
+}
+
+export function isOpen({ open }: Operation, wire: Wire): boolean {
+  return open !== undefined && (open === 'always' || wire === 'reference')
 }
 
 /** Failures that lie in the wallet, not in the request. */
@@ -60,6 +68,7 @@ export const text = { type: 'text' } as const satisfies Kind
 export const name = { type: 'name' } as const satisfies Kind
 export const ascii = { type: 'ascii' } as const satisfies Kind
 export const bool = { type: 'bool' } as const satisfies Kind
+export const uint = { type: 'uint' } as const satisfies Kind
 export const uint8 = { type: 'uint8' } as const satisfies Kind
 export const bytes = { type: 'bytes' } as const satisfies Kind
 export const bytes32 = { type: 'fixed', length: 32 } as const satisfies Kind

@@ -4,7 +4,7 @@ import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Address, Ed25519, Transaction } from '@latchkey/algorand'
-import { createApp, type TestApp } from '../testing/TestApp.test.helper.js'
+import { createApp, quietNode, type TestApp } from '../testing/TestApp.test.helper.js'
 import { sql } from '../testing/WalletFixture.test.helper.js'
 import { operations } from './Operations.js'
 
@@ -27,7 +27,7 @@ const tooLong: Fault = [{ wallet_name: 'x'.repeat(65) }, 400, 'wallet name too l
 
 /** A wallet with a key and a multisig, and for every operation a request that succeeds and all that can be wrong. */
 async function prepare(t: TestContext): Promise<{ app: TestApp; cases: { [operation: string]: Case } }> {
-  const app = createApp(t, { lifetimeMs: 1e9 })
+  const app = createApp(t, { lifetimeMs: 1e9, node: quietNode })
   await app.unlocked('two')
   const { id, handle } = await app.unlocked('one')
   const token = { wallet_handle_token: handle }
@@ -134,6 +134,30 @@ async function prepare(t: TestContext): Promise<{ app: TestApp; cases: { [operat
     },
     ChangeWalletPassword: { valid: { ...wallet, new_wallet_password: 'new' }, faults: [noWallet, wrongPassword] },
     DeleteWallet: { valid: wallet, faults: [noWallet, wrongPassword] },
+    CreateConsoleLink: { valid: {}, faults: [] },
+    OpenConsole: {
+      valid: { ticket: app.tickets.create() },
+      faults: [
+        [{ ticket: 'nonsense' }, 401, 'this link to the console was used already or is too old; run: latchkey console'],
+      ],
+    },
+    CloseConsole: { valid: {}, faults: [] },
+    GetSignings: { valid: { after: 0 }, faults: [] },
+    GetAccounts: {
+      valid: { addresses: [address] },
+      faults: [
+        [{ addresses: Array(101).fill('nonsense') }, 400, 'too many addresses, must be <= 100'],
+        [{ addresses: [address, 'nonsense'] }, 400, 'could not decode address'],
+      ],
+    },
+    FindTransactions: {
+      valid: { transaction_ids: ['A'.repeat(52)] },
+      faults: [
+        [{ transaction_ids: Array(51).fill('nonsense') }, 400, 'too many transaction ids, must be <= 50'],
+        [{ transaction_ids: ['A'.repeat(51), '../status'] }, 400, 'could not decode transaction id'],
+      ],
+    },
+    DescribeTransaction: { valid: { transaction }, faults: [noTransaction] },
   }
   return { app, cases }
 }
@@ -142,7 +166,7 @@ const multisigMissing = 'multisig information (pks, threshold) for address does 
 const allOf = (faults: Fault[]): Body => Object.assign({}, ...faults.map(([change]) => change).reverse())
 const withBody = operations.filter(({ method }) => method !== 'GET')
 
-for (const { id, method, path } of withBody) {
+for (const { id, method, path, open } of withBody) {
   test(`${id} tells what is wrong first`, async (t) => {
     const { app, cases } = await prepare(t)
     const { valid, faults } = cases[id]!
@@ -155,7 +179,8 @@ for (const { id, method, path } of withBody) {
     }
     const everyFault = { ...valid, ...allOf(all) }
     const refused = await app.request(method, path, { body: everyFault, headers: { 'x-kmd-api-token': 'wrong' } })
-    assert.deepEqual([refused.status, refused.json.message], [401, 'invalid API token'])
+    const [, ...refusal] = open === undefined ? [{}, 401, 'invalid API token'] : all[0]!
+    assert.deepEqual([refused.status, refused.json.message], refusal)
     const answer = await app.request(method, path, { body: valid })
     assert.deepEqual([answer.status, answer.json.error], [200, undefined], answer.text)
     assert.deepEqual(app.failures, [])
@@ -177,7 +202,10 @@ const statuses: { [operation: string]: number } = {
   GenerateKey: 500,
 }
 const byPassword = ['InitWalletHandleToken', 'RenameWallet', 'ChangeWalletPassword', 'DeleteWallet']
-const withoutFile = ['CreateWallet', 'ReleaseWalletHandleToken', 'ExportMasterKey']
+const withoutFile = [
+  ...['CreateWallet', 'ReleaseWalletHandleToken', 'ExportMasterKey', 'CreateConsoleLink', 'OpenConsole'],
+  ...['CloseConsole', 'GetSignings', 'GetAccounts', 'FindTransactions', 'DescribeTransaction'],
+]
 
 async function failsAll(app: TestApp, ids: string[], cases: { [operation: string]: Case }, message: string) {
   for (const { id, method, path } of withBody.filter((operation) => ids.includes(operation.id))) {

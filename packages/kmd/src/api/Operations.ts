@@ -1,7 +1,10 @@
 /** Every operation of the API, in the order in which /swagger.json lists them. */
+import { consoleOperations } from './consoleOperations.js'
+import { describeOperation } from './describeOperation.js'
 import { extraOperations } from './extraOperations.js'
 import { keyOperations } from './keyOperations.js'
 import { multisigOperations } from './multisigOperations.js'
+import { nodeOperations } from './nodeOperations.js'
 import type { Operation } from './Operation.js'
 import { serviceOperations } from './serviceOperations.js'
 import { signOperations } from './signOperations.js'
@@ -14,6 +17,9 @@ export const operations: readonly Operation[] = [
   ...multisigOperations,
   ...signOperations,
   ...extraOperations,
+  ...consoleOperations,
+  ...nodeOperations,
+  describeOperation,
 ]
 
 const byPath = new Map<string, Operation[]>()

@@ -1,7 +1,11 @@
 /** What operations work on, and the two things nearly all of them begin with. */
 import { Address } from '@latchkey/algorand'
+import type { Sessions } from '../console/Sessions.js'
+import type { Signings } from '../console/Signings.js'
+import type { Tickets } from '../console/Tickets.js'
 import { KmdError } from '../Errors.js'
 import type { Handles } from '../Handles.js'
+import type { Questions } from '../node/Node.js'
 import type { PasswordThrottle } from '../wallet/PasswordThrottle.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
 import type { UnlockedWallet } from '../wallet/UnlockedWallet.js'
@@ -13,6 +17,11 @@ export type Services = {
   wallets: Wallets
   handles: Handles
   throttle: PasswordThrottle
+  tickets: Tickets
+  sessions: Sessions
+  signings: Signings
+  /** The Algorand node, if the operator named one. */
+  node: Questions | undefined
   startedAtMs: number
   version: string
 }

@@ -7,7 +7,7 @@ export const serviceOperations = [
     method: 'GET',
     path: '/versions',
     about: 'Lists the versions of this API that the daemon speaks.',
-    open: true,
+    open: 'reference',
     request: [],
     response: [{ name: 'versions', shape: { type: 'list', of: { type: 'string' } } }],
     responseName: 'VersionsResponse',

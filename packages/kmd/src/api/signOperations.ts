@@ -35,7 +35,9 @@ export const signOperations = [
       return withPassword(services, wallet, input.wallet_password, () => {
         const signer = isZero(input.public_key) ? sender : input.public_key
         const signature = wallet.sign(signer, Transaction.bytesToSign(canonical))
-        return { signed_transaction: SignedTransaction.attach(canonical, sender, signature, signer) }
+        const signed = SignedTransaction.attach(canonical, sender, signature, signer)
+        services.signings.add(wallet.key, canonical, false)
+        return { signed_transaction: signed }
       })
     },
   }),
@@ -85,6 +87,7 @@ export const signOperations = [
           accepted: [sender, input.signer],
           message: () => Transaction.bytesToSign(canonical),
         })
+        services.signings.add(wallet.key, canonical, true)
         return { multisig }
       })
     },

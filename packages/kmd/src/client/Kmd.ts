@@ -50,6 +50,28 @@ export type Health = {
   openHandles: number
 }
 
+/** The Algorand node that the daemon asks. */
+export type NodeInfo = {
+  isSet: boolean
+  isReachable: boolean
+  /** Blank and zero unless it is reachable, as are the next three. */
+  genesisId: string
+  /** Base64. */
+  genesisHash: string
+  network: 'mainnet' | 'testnet' | 'betanet' | 'local' | ''
+  lastRound: number
+  /** Why it is not reachable, and what to do. */
+  message: string
+}
+
+export type ConsoleLink = {
+  /** Opens the console in a browser on the machine of the daemon, once. It is a secret until then. */
+  url: string
+  expiresSeconds: number
+}
+
+const networks = ['mainnet', 'testnet', 'betanet', 'local', ''] as const
+
 const defaultTimeoutMs = 30_000
 const defaultMaxAnswerBytes = 64 * 1024 * 1024
 
@@ -103,6 +125,31 @@ export class Kmd {
       uptimeSeconds: answer.integer('uptime_seconds'),
       wallets: answer.integer('wallets'),
       openHandles: answer.integer('open_handles'),
+    }
+  }
+
+  /** A link to the daemon's console. Of this daemon only. */
+  async consoleLink(options: CallOptions = {}): Promise<ConsoleLink> {
+    const answer = await this.#connection.call('CreateConsoleLink', options)
+    return {
+      url: `http://${this.#connection.address}${answer.text('path')}`,
+      expiresSeconds: answer.integer('expires_seconds'),
+    }
+  }
+
+  /** Of this daemon only. */
+  async node(options: CallOptions = {}): Promise<NodeInfo> {
+    const answer = await this.#connection.call('GetNode', options)
+    // Left out is blank.
+    const text = (name: string): string => (answer.members[name] === undefined ? '' : answer.text(name))
+    return {
+      isSet: answer.bool('is_set'),
+      isReachable: answer.bool('is_reachable'),
+      genesisId: text('genesis_id'),
+      genesisHash: text('genesis_hash'),
+      network: networks.find((known) => known === text('network')) ?? 'local',
+      lastRound: answer.integer('last_round'),
+      message: text('message'),
     }
   }
 

@@ -1,4 +1,4 @@
-/** Where each operation is found. */
+/** Where each operation is found. Those that only the console's page has a use for are not here. */
 
 export type Route = {
   method: 'GET' | 'POST' | 'DELETE'
@@ -33,6 +33,8 @@ export const operations = {
   SignMultisigProgram: { method: 'POST', path: '/v1/multisig/signprogram' },
   GetHealth: { method: 'GET', path: '/latchkey/v1/health' },
   ChangeWalletPassword: { method: 'POST', path: '/latchkey/v1/wallet/password', once: true },
+  CreateConsoleLink: { method: 'POST', path: '/latchkey/v1/console/link' },
+  GetNode: { method: 'GET', path: '/latchkey/v1/node' },
   DeleteWallet: { method: 'POST', path: '/latchkey/v1/wallet/delete', once: true },
 } as const satisfies Record<string, Route>
 

@@ -1,5 +1,5 @@
 export type { CallOptions } from './Connection.js'
-export { type ConnectOptions, type Health, Kmd, type UnlockOptions } from './Kmd.js'
+export { type ConnectOptions, type ConsoleLink, type Health, Kmd, type NodeInfo, type UnlockOptions } from './Kmd.js'
 export { KmdClientError, type Reason } from './KmdClientError.js'
 export {
   type DecodedMultisigSignature,

@@ -34,7 +34,7 @@ function expected(kind: Kind, json: unknown, foldNames: boolean): unknown {
   }
 }
 
-const zeros: { [type: string]: unknown } = { bool: false, uint8: 0, list: [], ascii: '' }
+const zeros: { [type: string]: unknown } = { bool: false, uint: 0, uint8: 0, list: [], ascii: '' }
 
 function expectedFields(
   fields: readonly Field[],
@@ -59,6 +59,8 @@ function validMember(kind: Kind): fc.Arbitrary<unknown> {
       return fc.oneof(fc.string({ unit: 'binary', maxLength: 20 }), fc.string({ unit: 'binary-ascii', maxLength: 90 }))
     case 'bool':
       return fc.boolean()
+    case 'uint':
+      return fc.maxSafeNat()
     case 'uint8':
       return fc.nat({ max: 255 })
     case 'bytes':

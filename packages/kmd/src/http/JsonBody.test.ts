@@ -337,3 +337,26 @@ test('a body cut off at any byte is refused, and never read past its end', () =>
     assert.throws(() => read(body.subarray(0, length), everything, 'reference'), isRefused, `cut at ${length}`)
   }
 })
+
+test('an unsigned integer is decimal digits that a number holds', () => {
+  const fields = [{ name: 'n', kind: { type: 'uint' }, about: '' }] as const
+  const readN = (json: string): number => read(Buffer.from(json), fields, 'reference').n
+  assert.deepEqual(['{}', '{"n":null}', '{"n":0}', '{"n": 9007199254740991 }', '[7]'].map(readN), [
+    ...[0, 0, 0, Number.MAX_SAFE_INTEGER, 7],
+  ])
+  for (const wrong of [
+    '9007199254740992',
+    '-1',
+    '1.0',
+    '1e3',
+    '+1',
+    '"1"',
+    'true',
+    '[]',
+    '{}',
+    '',
+    '12345678901234567890',
+  ]) {
+    assert.throws(() => readN(`{"n":${wrong}}`), { code: 'badBody' }, wrong)
+  }
+})

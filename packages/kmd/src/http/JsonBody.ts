@@ -36,6 +36,7 @@ export type Kind =
   | { type: 'name' }
   | { type: 'ascii' }
   | { type: 'bool' }
+  | { type: 'uint' }
   | { type: 'uint8' }
   | { type: 'bytes' }
   | { type: 'fixed'; length: number }
@@ -56,7 +57,7 @@ export type ValueOf<K extends Kind> = K extends { type: 'text' | 'name' | 'bytes
     ? string
     : K extends { type: 'bool' }
       ? boolean
-      : K extends { type: 'uint8' }
+      : K extends { type: 'uint' | 'uint8' }
         ? number
         : K extends { type: 'list'; of: infer E extends Kind }
           ? ValueOf<E>[]
@@ -91,6 +92,7 @@ function zero(kind: Kind): Value {
       return ''
     case 'bool':
       return false
+    case 'uint':
     case 'uint8':
       return 0
     case 'list':
@@ -181,6 +183,8 @@ function readValue(cursor: Cursor, kind: Kind): Value {
       return readText(cursor).toString('latin1')
     case 'bool':
       return readBool(cursor)
+    case 'uint':
+      return readUint(cursor)
     case 'uint8':
       return readUint8(cursor)
     case 'bytes':
@@ -242,6 +246,17 @@ function readBool(cursor: Cursor): boolean {
   else if (first === 0x6e) literal(cursor, 'null')
   else refuse()
   return first === 0x74
+}
+
+/** Not a kind of the reference, so without its tolerances. */
+function readUint(cursor: Cursor): number {
+  if (peek(cursor) === 0x6e) {
+    literal(cursor, 'null')
+    return 0
+  }
+  const letters = readNumberLetters(cursor).toString('latin1')
+  const value = Number(letters)
+  return /^[0-9]{1,16}$/.test(letters) && Number.isSafeInteger(value) ? value : refuse()
 }
 
 function readUint8(cursor: Cursor): number {

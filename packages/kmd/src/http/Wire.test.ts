@@ -111,3 +111,10 @@ test('an error is the envelope alone, in the layout of its wire', () => {
   assert.equal(Wire.writeError('reference', error), '{\n  "error": true,\n  "message": "open \\"x\\": denied"\n}')
   assert.equal(Wire.writeError('documented', error), '{"error":true,"message":"open \\"x\\": denied"}')
 })
+
+test('an answer that has a message of its own has one message', () => {
+  const members = [{ name: 'message', shape: { type: 'string' } }] as const
+  assert.equal(Wire.write('documented', members, { message: 'x' }), '{"error":false,"message":"x"}')
+  assert.equal(Wire.write('documented', members, { message: '' }), '{"error":false,"message":""}')
+  assert.equal(Wire.write('reference', members, { message: '' }), '{}')
+})

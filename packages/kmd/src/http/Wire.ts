@@ -54,10 +54,13 @@ export function writeError(wire: Wire, error: KmdError): string {
 }
 
 function writeDocumented(members: readonly Member[], values: Record<string, unknown>): string {
-  let text = '{"error":false,"message":""'
+  // Where an answer has a message to give, the envelope's own makes room.
+  let text = members.some(isMessage) ? '{"error":false' : '{"error":false,"message":""'
   for (const member of members) text += `,"${member.name}":${compact(member.shape, values[member.name])}`
   return `${text}}`
 }
+
+const isMessage = ({ name }: Member): boolean => name === 'message'
 
 function compact(shape: Shape, value: unknown): string {
   switch (shape.type) {

@@ -26,6 +26,7 @@ test('every setting is read', () => {
     allow_header_pna: true,
     wire: 'documented',
     allowed_hosts: ['keys.example'],
+    algod: { url: 'http://127.0.0.1:8080', token: 'x' },
   }
   assert.deepEqual(parse(all), {
     walletsDir: '/w',
@@ -38,6 +39,7 @@ test('every setting is read', () => {
     allowHeaderPna: true,
     wire: 'documented',
     allowedHosts: ['keys.example'],
+    algod: { url: 'http://127.0.0.1:8080', token: 'x' },
   })
 })
 
@@ -73,12 +75,22 @@ const wrongTypes: [json: unknown, path: RegExp][] = [
   [{ drivers: { ledger: { disable: 0 } } }, /^drivers\.ledger\.disable/],
   [{ wire: 'other' }, /^wire must be one of documented, reference/],
   [{ allowed_hosts: {} }, /^allowed_hosts/],
+  [{ algod: 'http://127.0.0.1:8080' }, /^algod must be an object/],
+  [{ algod: { url: 8080 } }, /^algod\.url must be a text/],
+  [{ algod: { url: '', token: 1 } }, /^algod\.token must be a text/],
 ]
 for (const [json, path] of wrongTypes) {
   test(`refuses ${JSON.stringify(json)}`, () => refuses(path, () => parse(json)))
 }
 
 test('a blank wire is none', () => assert.equal(parse({ wire: '' }).wire, undefined))
+
+test('a node without an address is none, and one without a token has a blank one', () => {
+  for (const algod of [null, {}, { url: '' }, { url: null, token: 'x' }]) {
+    assert.equal(parse({ algod }).algod, undefined)
+  }
+  assert.deepEqual(parse({ algod: { URL: 'http://n' } }).algod, { url: 'http://n', token: '' })
+})
 
 test('weak scrypt parameters are refused unless they are allowed', () => {
   const config = (scrypt: object, allow = false): Config.Config =>

@@ -1,6 +1,6 @@
 /**
  * kmd_config.json, read by the rules of the Go daemon: names in any case, unknown names ignored, null for the default,
- * anything of the wrong type refused. `wire` and `allowed_hosts` are ours; the Go daemon passes over them.
+ * anything of the wrong type refused. `wire`, `allowed_hosts` and `algod` are ours; the Go daemon passes over them.
  */
 import { isAbsolute, join } from 'node:path'
 import { type Wire, wires } from '../http/Wire.js'
@@ -16,6 +16,8 @@ export type Config = {
   allowHeaderPna: boolean
   wire: Wire | undefined
   allowedHosts: readonly string[]
+  /** The Algorand node to ask, if there is one. */
+  algod: { url: string; token: string } | undefined
 }
 
 export const defaults: Config = {
@@ -29,6 +31,7 @@ export const defaults: Config = {
   allowHeaderPna: false,
   wire: undefined,
   allowedHosts: [],
+  algod: undefined,
 }
 
 /** What the example file holds: every setting of the reference, in its order. */
@@ -76,6 +79,7 @@ export function parse(text: string): Config {
     allowHeaderPna: root.bool('allow_header_pna') ?? defaults.allowHeaderPna,
     wire: readWire(root.text('wire')),
     allowedHosts: root.texts('allowed_hosts') ?? defaults.allowedHosts,
+    algod: readAlgod(root.section('algod')),
   }
 }
 
@@ -101,6 +105,12 @@ function readWire(value: string | undefined): Wire | undefined {
   const wire = wires.find((known) => known === value)
   if (wire === undefined) throw new ConfigError(`wire must be one of ${wires.join(', ')}`)
   return wire
+}
+
+function readAlgod(section: Section): Config['algod'] {
+  const url = section.text('url') ?? ''
+  const token = section.text('token') ?? ''
+  return url === '' ? undefined : { url, token }
 }
 
 /** An object of the file, whose members are found in any case. */

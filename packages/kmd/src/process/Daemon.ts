@@ -3,15 +3,22 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Doors, type Limits, type Response, Server } from '@latchkey/http'
 import { App } from '../App.js'
+import { linkPath } from '../api/consoleOperations.js'
+import { Sessions } from '../console/Sessions.js'
+import { Signings } from '../console/Signings.js'
+import { Tickets } from '../console/Tickets.js'
 import { ScryptPool } from '../derivation/index.js'
 import { Handles } from '../Handles.js'
 import type { Wire } from '../http/Wire.js'
 import { Metrics } from '../Metrics.js'
+import { Node } from '../node/Node.js'
 import { version } from '../version.js'
 import { PasswordThrottle } from '../wallet/PasswordThrottle.js'
 import { Wallets } from '../wallet/Wallets.js'
+import { Closers } from './Closers.js'
 import * as Config from './Config.js'
 import * as Heap from './Heap.js'
+import { IdleTimer } from './IdleTimer.js'
 import * as ListenAddress from './ListenAddress.js'
 import * as Lock from './Lock.js'
 import { Log } from './Log.js'
@@ -26,6 +33,8 @@ export type DaemonOptions = {
   forceWire?: Wire | undefined
   /** Stop after this long without a request; never when 0. */
   idleSecs?: number
+  /** The Algorand node to ask about accounts. Overrides kmd_config.json. */
+  node?: { url: string; token?: string | undefined } | undefined
   limits?: Partial<Limits>
 }
 
@@ -45,14 +54,16 @@ export class Daemon {
   /** Fulfilled when the daemon has stopped, for whatever reason. */
   readonly stopped: Promise<void>
   readonly #stop: () => Promise<void>
+  readonly #tickets: Tickets
 
-  private constructor(state: Omit<Daemon, 'stop'> & { stop: () => Promise<void> }) {
+  private constructor(state: Omit<Daemon, 'stop' | 'consoleLink'> & { stop: () => Promise<void>; tickets: Tickets }) {
     this.address = state.address
     this.tokenFile = state.tokenFile
     this.wire = state.wire
     this.warnings = state.warnings
     this.stopped = state.stopped
     this.#stop = state.stop
+    this.#tickets = state.tickets
   }
 
   /** The order is the reference's; a second instance fails at the lock and touches nothing of the first. */
@@ -66,6 +77,11 @@ export class Daemon {
       log.close()
       throw new StartError(reason, error instanceof Lock.LockedError ? exitCodes.locked : exitCodes.start, error)
     }
+  }
+
+  /** A link that opens the console in a browser on this machine: once, and within a minute unless told. */
+  consoleLink({ lifetimeMs }: { lifetimeMs?: number | undefined } = {}): string {
+    return `http://${ListenAddress.reachable(this.address)}${linkPath(this.#tickets.create(lifetimeMs))}`
   }
 
   /** Ends requests, handles and files, in that order. */
@@ -97,10 +113,16 @@ async function start(options: DaemonOptions, log: Log) {
     closers.add(() => wallets.close())
     const handles = new Handles({ lifetimeMs: config.sessionLifetimeSecs * 1000 })
     closers.add(() => handles.close())
+    const node = openNode(options.node ?? config.algod, closers)
+    const [tickets, sessions] = [new Tickets(), new Sessions()]
     const wire = options.forceWire ?? config.wire ?? options.wire
     const idle = new IdleTimer(options.idleSecs ?? 0)
     const app = new App({
-      services: { wallets, handles, throttle, startedAtMs: Date.now(), version },
+      services: {
+        ...{ wallets, handles, throttle, tickets, sessions, node, version },
+        signings: new Signings(),
+        startedAtMs: Date.now(),
+      },
       wire,
       token,
       cors: { allowedOrigins: config.allowedOrigins, allowPrivateNetwork: config.allowHeaderPna },
@@ -117,7 +139,13 @@ async function start(options: DaemonOptions, log: Log) {
       log.write('info', 'kmd wallet HTTP server stopped with: http: Server closed')
     })
     closers.add(() => throttle.close())
-    closers.add(Token.follow(dataDir, { take: (taken) => token.replace(taken), log }))
+    const take = (taken: string): void => {
+      token.replace(taken)
+      // Whoever came in by the old one is out.
+      sessions.clear()
+      tickets.clear()
+    }
+    closers.add(Token.follow(dataDir, { take, log }))
     const warnings = findWarnings(config)
     for (const warning of warnings) log.write('warning', warning)
     log.write('info', `started kmd on sock: ${address}`)
@@ -133,24 +161,19 @@ async function start(options: DaemonOptions, log: Log) {
       log.write('info', 'killing kmd after timeout')
       void stop()
     })
-    return { address, tokenFile: Token.path(dataDir), wire, warnings, stop, stopped }
+    return { address, tokenFile: Token.path(dataDir), wire, warnings, tickets, stop, stopped }
   } catch (error) {
     await closers.close()
     throw error
   }
 }
 
-/** What was opened, closed in the opposite order: requests end before handles, handles before files, the lock last. */
-class Closers {
-  readonly #closers: (() => unknown)[] = []
-
-  add(close: () => unknown): void {
-    this.#closers.push(close)
-  }
-
-  async close(): Promise<void> {
-    for (let close = this.#closers.pop(); close !== undefined; close = this.#closers.pop()) await close()
-  }
+/** Asked for nothing until somebody wants to know something of it. */
+function openNode(address: DaemonOptions['node'], closers: Closers): Node | undefined {
+  if (address === undefined) return undefined
+  const node = new Node(address)
+  closers.add(() => node.close())
+  return node
 }
 
 function openLog(dataDir: string): Log {
@@ -259,27 +282,6 @@ function stopOnce(work: () => Promise<void>): { stop: () => Promise<void>; stopp
     return running
   }
   return { stop, stopped }
-}
-
-class IdleTimer {
-  readonly #ms: number
-  #timer: NodeJS.Timeout | undefined
-
-  constructor(seconds: number) {
-    this.#ms = seconds * 1000
-  }
-
-  start(onIdle: () => void): void {
-    if (this.#ms > 0) this.#timer = setTimeout(onIdle, this.#ms)
-  }
-
-  restart(): void {
-    this.#timer?.refresh()
-  }
-
-  cancel(): void {
-    clearTimeout(this.#timer)
-  }
 }
 
 export class StartError extends Error {

@@ -28,6 +28,11 @@ export function format(host: string, port: number): string {
   return isIP(host) === 6 ? `[${host}]:${port}` : `${host}:${port}`
 }
 
+/** Where a program on this machine finds what listens there: a wildcard listens on all interfaces, the loopback too. */
+export function reachable(address: string): string {
+  return address.replace(/^(?:0\.0\.0\.0|\[::\])(?=:[0-9]+$)/, '127.0.0.1')
+}
+
 export class AddressError extends Error {
   override name = 'AddressError'
 }

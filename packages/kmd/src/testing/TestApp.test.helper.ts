@@ -5,9 +5,14 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { Doors } from '@latchkey/http'
 import { App, type AppOptions } from '../App.js'
+import type { Services } from '../api/Services.js'
+import { Sessions } from '../console/Sessions.js'
+import { Signings } from '../console/Signings.js'
+import { Tickets } from '../console/Tickets.js'
 import { ScryptPool } from '../derivation/index.js'
 import { Handles } from '../Handles.js'
 import { Metrics } from '../Metrics.js'
+import type { Questions } from '../node/Node.js'
 import { PasswordThrottle } from '../wallet/PasswordThrottle.js'
 import { Wallets } from '../wallet/Wallets.js'
 
@@ -37,6 +42,14 @@ export function openWallets(
   return { wallets, directory, throttle }
 }
 
+/** A node that knows every account and no transaction. */
+export const quietNode: Questions = {
+  status: async () => ({ genesisId: 'test-v1', genesisHash: 'x', lastRound: 1 }),
+  account: async () => ({ microAlgos: 1n, minMicroAlgos: 0n, rekeyedTo: '', holdings: [], holdingCount: 0 }),
+  asset: async () => ({ decimals: 0, unitName: '' }),
+  transaction: async () => ({ state: 'unknown', round: 0 }),
+}
+
 export type Answer = {
   status: number
   headers: Map<string, string>
@@ -50,10 +63,13 @@ export type TestApp = {
   wallets: Wallets
   handles: Handles
   throttle: PasswordThrottle
+  tickets: Tickets
+  sessions: Sessions
+  services: Services
   metrics: Metrics
   /** What the operator would find in the log. */
   failures: string[]
-  /** Moves the clock of handles and throttle. */
+  /** Moves the clock of handles, throttle, tickets and sessions. */
   advance: (ms: number) => void
   request: (method: string, target: string, options?: RequestOptions) => Promise<Answer>
   /** By the method that most operations have, and with the right token. */
@@ -62,13 +78,17 @@ export type TestApp = {
   unlocked: (name?: string, password?: string) => Promise<{ id: string; handle: string }>
 }
 
-export type RequestOptions = { body?: unknown; headers?: Record<string, string> }
+export type RequestOptions = { body?: unknown; headers?: Record<string, string>; localAddress?: string }
 
-export type TestAppOptions = Partial<Pick<AppOptions, 'wire' | 'cors' | 'hosts' | 'onActivity'>> & {
+export type TestAppOptions = Partial<Pick<AppOptions, 'wire' | 'cors' | 'hosts' | 'onActivity' | 'consoleFile'>> & {
   lifetimeMs?: number
+  node?: Questions
 }
 
-export function createApp(t: Pick<TestContext, 'after'>, options: TestAppOptions = {}): TestApp {
+export function createApp(
+  t: Pick<TestContext, 'after'>,
+  { lifetimeMs = 60_000, node, ...options }: TestAppOptions = {},
+): TestApp {
   let nowMs = 1_000_000
   const now = (): number => nowMs
   const advance = (ms: number): void => {
@@ -76,12 +96,18 @@ export function createApp(t: Pick<TestContext, 'after'>, options: TestAppOptions
   }
   const throttle = new PasswordThrottle({ now, sleep: async (ms) => advance(ms) })
   const { wallets, directory } = openWallets(t, { throttle })
-  const handles = new Handles({ lifetimeMs: options.lifetimeMs ?? 60_000, now })
+  const handles = new Handles({ lifetimeMs, now })
   t.after(() => handles.close())
+  const [tickets, sessions, signings] = [new Tickets({ now }), new Sessions({ now }), new Signings()]
+  const services: Services = {
+    ...{ wallets, handles, throttle, tickets, sessions, signings, node },
+    startedAtMs: Date.now(),
+    version: '0.0.0',
+  }
   const metrics = new Metrics()
   const failures: string[] = []
   const app = new App({
-    services: { wallets, handles, throttle, startedAtMs: Date.now(), version: '0.0.0' },
+    services,
     wire: 'reference',
     token: new Doors.TokenCheck(token),
     cors: { allowedOrigins: [], allowPrivateNetwork: false },
@@ -90,23 +116,25 @@ export function createApp(t: Pick<TestContext, 'after'>, options: TestAppOptions
     onFailure: (operation, error) => failures.push(`${operation}: ${String(error)}`),
     ...options,
   })
-  const request: TestApp['request'] = async (method, target, { body, headers = {} } = {}) => {
+  const request: TestApp['request'] = async (method, target, { body, headers = {}, localAddress } = {}) => {
     const all: Record<string, string> = { host: 'localhost', 'x-kmd-api-token': token, ...headers }
     const response = await app.handle({
       method,
       target,
       header: (name) => all[name],
+      localAddress: () => localAddress,
       body: () => toBytes(body),
     })
     const pairs = Array.from({ length: response.headers.length / 2 }, (_, i) =>
       response.headers.slice(2 * i, 2 * i + 2),
     )
-    const isJson = response.body.startsWith('{')
+    const text = String(response.body)
+    const isJson = text.startsWith('{')
     return {
       status: response.status,
       headers: new Map(pairs.map(([name, value]) => [name!.toLowerCase(), value!])),
-      text: response.body,
-      json: isJson ? JSON.parse(response.body) : undefined,
+      text,
+      json: isJson ? JSON.parse(text) : undefined,
     }
   }
   const post: TestApp['post'] = (path, body) => request('POST', path, { body })
@@ -120,7 +148,21 @@ export function createApp(t: Pick<TestContext, 'after'>, options: TestAppOptions
     const opened = await post('/v1/wallet/init', { wallet_id: id, wallet_password: password })
     return { id, handle: opened.json.wallet_handle_token }
   }
-  return { directory, wallets, handles, throttle, metrics, failures, advance, request, post, unlocked }
+  return {
+    directory,
+    wallets,
+    handles,
+    throttle,
+    tickets,
+    sessions,
+    services,
+    metrics,
+    failures,
+    advance,
+    request,
+    post,
+    unlocked,
+  }
 }
 
 /** A string is a body as it is; anything else is written as JSON. */

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { Address, Transaction } from '@latchkey/algorand'
+import { wires } from '../http/Wire.js'
+import { NodeError, type Questions } from '../node/Node.js'
+import { createApp, type TestApp } from '../testing/TestApp.test.helper.js'
+
+const wrong = { 'x-kmd-api-token': 'b'.repeat(64) }
+const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
+
+const open = (app: TestApp, ticket: string): ReturnType<TestApp['request']> =>
+  app.request('POST', '/latchkey/v1/console/session', { headers: wrong, body: { ticket } })
+const ticketIn = (path: string): string => path.slice(path.indexOf('#') + 1)
+
+for (const wire of wires) {
+  test(`a link opens one session, which opens no other (${wire})`, async (t) => {
+    const app = createApp(t, { wire })
+    const link = (await app.post('/latchkey/v1/console/link', {})).json
+    assert.match(link.path, /^\/console\/#[A-Za-z0-9_-]{43}$/)
+    assert.equal(link.expires_seconds, 60)
+    const opened = await open(app, ticketIn(link.path))
+    assert.deepEqual([opened.status, opened.json.expires_seconds], [200, 1800])
+    assert.match(opened.json.session_token, /^[A-Za-z0-9_-]{43}$/)
+    const again = await open(app, ticketIn(link.path))
+    assert.equal(again.status, 401)
+    assert.match(again.json.message, /^this link to the console was used already or is too old/)
+
+    const headers = { 'x-kmd-api-token': opened.json.session_token }
+    assert.equal((await app.request('GET', '/v1/wallets', { headers })).status, 200)
+    assert.equal((await app.request('POST', '/latchkey/v1/console/link', { headers, body: {} })).status, 403)
+    assert.equal((await app.request('POST', '/latchkey/v1/console/close', { headers, body: {} })).status, 200)
+    const after = await app.request('GET', '/v1/wallets', { headers })
+    assert.deepEqual([after.status, after.json.message], [401, 'invalid API token'])
+  })
+}
+
+test('a link is made with the API token only', async (t) => {
+  const app = createApp(t)
+  const { status } = await app.request('POST', '/latchkey/v1/console/link', { headers: wrong, body: {} })
+  assert.equal(status, 401)
+})
+
+test('a ticket and a session end with their time', async (t) => {
+  const app = createApp(t)
+  const late = ticketIn((await app.post('/latchkey/v1/console/link', {})).json.path)
+  app.advance(60_000)
+  assert.equal((await open(app, late)).status, 401)
+  const { session_token } = (await open(app, app.tickets.create())).json
+  const use = async (): Promise<number> =>
+    (await app.request('GET', '/v1/wallets', { headers: { 'x-kmd-api-token': session_token } })).status
+  app.advance(30 * 60_000 - 1)
+  assert.equal(await use(), 200)
+  app.advance(30 * 60_000)
+  assert.equal(await use(), 401)
+})
+
+test('closing ends the session that asks and no other; with the API token it does nothing', async (t) => {
+  const app = createApp(t)
+  const [one, other] = [app.sessions.open(), app.sessions.open()]
+  const close = (token: string) =>
+    app.request('POST', '/latchkey/v1/console/close', { headers: { 'x-kmd-api-token': token }, body: {} })
+  assert.equal((await app.post('/latchkey/v1/console/close', {})).status, 200)
+  assert.ok(app.sessions.use(one))
+  assert.equal((await close(one)).status, 200)
+  assert.deepEqual([app.sessions.use(one) !== undefined, app.sessions.use(other) !== undefined], [false, true])
+  assert.equal((await close(one)).status, 401)
+})
+
+/** A wallet with a key, and what signs a transaction from it. */
+async function signer(t: TestContext, node?: Questions) {
+  const app = createApp(t, { wire: 'documented', lifetimeMs: 1e9, ...(node === undefined ? {} : { node }) })
+  const { id, handle } = await app.unlocked('one')
+  const wallet = { wallet_handle_token: handle, wallet_password: 'secret' }
+  const { address } = (await app.post('/v1/key', { wallet_handle_token: handle })).json
+  const own = Address.decode(address)
+  const sign = async (fields: object): Promise<string> => {
+    const transaction = Transaction.encode({ type: 'pay', snd: own, ...fields } as Transaction.Transaction)
+    const { status } = await app.post('/v1/transaction/sign', { ...wallet, transaction: base64(transaction) })
+    assert.equal(status, 200)
+    return Transaction.id(transaction)
+  }
+  const list = async (after?: number) => (await app.post('/latchkey/v1/signings', { after })).json
+  return { app, id, wallet, own, address, sign, list }
+}
+
+test('what was signed is listed, with amounts as text', async (t) => {
+  const { app, id, address, sign, list } = await signer(t)
+  assert.deepEqual((await list()).signings, [])
+  const receiver = new Uint8Array(32).fill(7)
+  const transactionId = await sign({ rcv: receiver, amt: 2n ** 64n - 1n, fee: 1000n })
+  const { since_ms, signings } = await list(0)
+  assert.ok(since_ms > 1_600_000_000_000 && signings[0].at_ms >= since_ms)
+  assert.deepEqual(signings, [
+    {
+      number: 1,
+      at_ms: signings[0].at_ms,
+      wallet_id: id,
+      wallet_name: 'one',
+      transaction_id: transactionId,
+      type: 'pay',
+      sender: address,
+      receiver: Address.encode(receiver),
+      amount: '18446744073709551615',
+      asset_id: '0',
+      unit_name: 'ALGO',
+      decimals: 6,
+      fee_micro_algos: '1000',
+      is_multisig: false,
+      warnings: signings[0].warnings,
+    },
+  ])
+  await sign({ amt: 1n })
+  assert.deepEqual(
+    (await list(1)).signings.map(({ number }: { number: number }) => number),
+    [2],
+  )
+  await app.post('/v1/wallet/rename', { wallet_id: id, wallet_password: 'secret', wallet_name: 'new' })
+  assert.equal((await list()).signings[0].wallet_name, 'new')
+  await app.post('/latchkey/v1/wallet/delete', { wallet_id: id, wallet_password: 'secret' })
+  assert.equal((await list()).signings[0].wallet_name, '')
+})
+
+test('what was not signed is not listed, and a share of a multisig is', async (t) => {
+  const { app, wallet, own, list } = await signer(t)
+  const preimage = { multisig_version: 1, threshold: 1, pks: [base64(own)] }
+  const handle = { wallet_handle_token: wallet.wallet_handle_token }
+  const { address } = (await app.post('/v1/multisig/import', { ...handle, ...preimage })).json
+  const transaction = base64(Transaction.encode({ type: 'pay', snd: Address.decode(address) }))
+  const request = { ...wallet, transaction, public_key: base64(own) }
+  assert.equal((await app.post('/v1/multisig/sign', { ...request, wallet_password: 'wrong' })).status, 400)
+  assert.equal((await app.post('/v1/multisig/sign', { ...request, public_key: '' })).status, 400)
+  assert.equal((await app.post('/v1/transaction/sign', { ...wallet, transaction })).status, 400)
+  assert.deepEqual((await list()).signings, [])
+  assert.equal((await app.post('/v1/multisig/sign', request)).status, 200)
+  const [signed, ...others] = (await list()).signings
+  assert.deepEqual([signed.sender, signed.is_multisig, others], [address, true, []])
+})
+
+const nodeWith = (asset: Questions['asset']): Questions => ({
+  ...{ asset, status: assert.fail, account: assert.fail, transaction: assert.fail },
+})
+
+test('assets are called as the node calls them, each asked for once', async (t) => {
+  const asked: bigint[] = []
+  const node = nodeWith(async (assetId) => {
+    asked.push(assetId)
+    return { decimals: 2, unitName: `A${assetId}` }
+  })
+  const { sign, list } = await signer(t, node)
+  for (const xaid of [7n, 8n, 7n]) await sign({ type: 'axfer', xaid, aamt: 5n })
+  await sign({ amt: 1n })
+  const named = (await list()).signings.map((s: { [name: string]: string }) => [
+    ...[s['asset_id'], s['unit_name'], s['decimals']],
+  ])
+  assert.deepEqual(named, [
+    ['7', 'A7', 2],
+    ['8', 'A8', 2],
+    ['7', 'A7', 2],
+    ['0', 'ALGO', 6],
+  ])
+  assert.deepEqual(asked, [7n, 8n])
+})
+
+test('without the word of a node assets have no name, and everything else is told', async (t) => {
+  const node = nodeWith(async () => {
+    throw new NodeError('down')
+  })
+  for (const { sign, list } of [await signer(t, node), await signer(t)]) {
+    await sign({ type: 'axfer', xaid: 7n, aamt: 5n })
+    const [signed] = (await list()).signings
+    assert.deepEqual([signed.asset_id, signed.amount, signed.unit_name, signed.decimals], ['7', '5', '', 0])
+  }
+})

@@ -1,0 +1,146 @@
+/** The console: how its page gets in and out, and what it shows that nobody else asks for. */
+
+import { idleMs as sessionMs } from '../console/Sessions.js'
+import type { Kept } from '../console/Signings.js'
+import { defaultLifetimeMs as ticketMs } from '../console/Tickets.js'
+import { KmdError } from '../Errors.js'
+import { type Asset, NodeError, type Questions } from '../node/Node.js'
+import { extraPrefix } from './extraOperations.js'
+import { ascii, define, uint } from './Operation.js'
+
+const text = { type: 'string' } as const
+const count = { type: 'uint', format: 'int64' } as const
+
+const signing = {
+  type: 'object',
+  name: 'Signing',
+  members: [
+    { name: 'number', shape: count },
+    { name: 'at_ms', shape: count, about: 'Milliseconds since 1970' },
+    { name: 'wallet_id', shape: { type: 'text' } },
+    { name: 'wallet_name', shape: { type: 'text' }, about: 'As it is called now; blank if it is gone' },
+    { name: 'transaction_id', shape: text },
+    { name: 'type', shape: text },
+    { name: 'sender', shape: text },
+    { name: 'receiver', shape: text, about: 'Blank where there is none' },
+    { name: 'amount', shape: text, about: 'In the smallest unit of the asset, as decimal text' },
+    { name: 'asset_id', shape: text, about: 'As decimal text; 0 for Algos' },
+    { name: 'unit_name', shape: text, about: 'Blank where no node could tell' },
+    { name: 'decimals', shape: count },
+    { name: 'fee_micro_algos', shape: text, about: 'As decimal text' },
+    { name: 'is_multisig', shape: { type: 'bool' } },
+    { name: 'warnings', shape: { type: 'list', of: text } },
+  ],
+} as const
+
+export const consoleOperations = [
+  define({
+    id: 'CreateConsoleLink',
+    method: 'POST',
+    path: `${extraPrefix}/console/link`,
+    about: 'Makes a link to the console that works once.',
+    request: [],
+    response: [
+      { name: 'path', shape: text, about: 'To be opened at the address of the daemon' },
+      { name: 'expires_seconds', shape: count },
+    ],
+    responseName: 'CreateConsoleLinkResponse',
+    run: ({ tickets }) => ({ path: linkPath(tickets.create()), expires_seconds: ticketMs / 1000 }),
+  }),
+  define({
+    id: 'OpenConsole',
+    method: 'POST',
+    path: `${extraPrefix}/console/session`,
+    about: 'Trades the ticket of a link for the token of a session, which goes in the place of the API token.',
+    open: 'always',
+    request: [{ name: 'ticket', kind: ascii, about: 'What the link has after its #' }],
+    response: [
+      { name: 'session_token', shape: text },
+      { name: 'expires_seconds', shape: count, about: 'How long the session lives without being used' },
+    ],
+    responseName: 'OpenConsoleResponse',
+    run: ({ tickets, sessions }, { ticket }) => {
+      if (!tickets.redeem(ticket)) throw new KmdError('badTicket')
+      return { session_token: sessions.open(), expires_seconds: sessionMs / 1000 }
+    },
+  }),
+  define({
+    id: 'CloseConsole',
+    method: 'POST',
+    path: `${extraPrefix}/console/close`,
+    about: 'Ends the session that asks. With the API token it does nothing.',
+    request: [],
+    response: [],
+    responseName: 'CloseConsoleResponse',
+    run: ({ sessions }, _input, session) => {
+      if (session !== undefined) sessions.close(session)
+      return {}
+    },
+  }),
+  define({
+    id: 'GetSignings',
+    method: 'POST',
+    path: `${extraPrefix}/signings`,
+    about: 'Lists the transactions that were signed since the daemon started, oldest first, the last 1,000 at most.',
+    request: [{ name: 'after', kind: uint, about: 'Only those with higher numbers; absent for all' }],
+    response: [
+      { name: 'since_ms', shape: count, about: 'When the daemon started, in milliseconds since 1970' },
+      { name: 'signings', shape: { type: 'list', of: signing } },
+    ],
+    responseName: 'GetSigningsResponse',
+    run: async ({ signings, wallets, node, startedAtMs }, { after }) => {
+      const kept = signings.after(after)
+      const names = new Map<string, Buffer>()
+      if (kept.length > 0) for (const { key, name } of await wallets.list()) names.set(key, name)
+      const assets = await knownAssets(node, kept)
+      return {
+        since_ms: startedAtMs,
+        signings: kept.map((entry) => describe(entry, names, assets.get(entry.facts.assetId) ?? unknownAsset)),
+      }
+    },
+  }),
+]
+
+/** The ticket is behind the #, where browsers keep it to themselves. */
+export function linkPath(ticket: string): string {
+  return `/console/#${ticket}`
+}
+
+const algos: Asset = { decimals: 6, unitName: 'ALGO' }
+const unknownAsset: Asset = { decimals: 0, unitName: '' }
+
+/** As far as the node tells: a list of what was signed must not depend on one. */
+async function knownAssets(node: Questions | undefined, kept: readonly Kept[]): Promise<Map<bigint, Asset>> {
+  const assets = new Map([[0n, algos]])
+  if (node === undefined) return assets
+  const ids = new Set(kept.map(({ facts }) => facts.assetId).filter((id) => id !== 0n))
+  const ask = async (id: bigint): Promise<void> => {
+    try {
+      assets.set(id, await node.asset(id))
+    } catch (error) {
+      if (!(error instanceof NodeError)) throw error
+    }
+  }
+  await Promise.all([...ids].map(ask))
+  return assets
+}
+
+function describe({ number, atMs, walletKey, isMultisig, facts }: Kept, names: Map<string, Buffer>, asset: Asset) {
+  return {
+    number,
+    at_ms: atMs,
+    wallet_id: Buffer.from(walletKey, 'latin1'),
+    wallet_name: names.get(walletKey) ?? Buffer.alloc(0),
+    transaction_id: facts.transactionId,
+    type: facts.type,
+    sender: facts.sender,
+    receiver: facts.receiver,
+    amount: String(facts.amount),
+    asset_id: String(facts.assetId),
+    unit_name: asset.unitName,
+    decimals: asset.decimals,
+    fee_micro_algos: String(facts.feeMicroAlgos),
+    is_multisig: isMultisig,
+    warnings: facts.warnings,
+  }
+}

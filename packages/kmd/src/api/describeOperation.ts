@@ -1,0 +1,115 @@
+/** Transactions told in words before anybody signs them. Needs no wallet: nothing here is secret. */
+import { Address, Bundle, Transaction, Words } from '@latchkey/algorand'
+import { KmdError } from '../Errors.js'
+import type { Questions } from '../node/Node.js'
+import { bytes, define } from './Operation.js'
+
+const texts = { type: 'list', of: { type: 'string' } } as const
+
+const described = {
+  type: 'object',
+  name: 'DescribedTransaction',
+  members: [
+    { name: 'transaction_id', shape: { type: 'string' } },
+    { name: 'type', shape: { type: 'string' } },
+    { name: 'sender', shape: { type: 'string' } },
+    { name: 'words', shape: texts },
+    { name: 'warnings', shape: texts },
+    { name: 'final_warnings', shape: texts },
+    { name: 'is_signed', shape: { type: 'bool' } },
+    { name: 'transaction', shape: { type: 'base64' } },
+  ],
+} as const
+
+export const describeOperation = define({
+  id: 'DescribeTransaction',
+  method: 'POST',
+  path: '/latchkey/v1/transaction/describe',
+  about: 'Tells in words what transactions do, and what to think about before signing them.',
+  request: [
+    {
+      name: 'transaction',
+      kind: bytes,
+      about: 'The msgpack of one transaction or of up to 16, one after another, signed or not',
+    },
+  ],
+  response: [
+    { name: 'transactions', shape: { type: 'list', of: described } },
+    { name: 'group_warnings', shape: texts },
+  ],
+  responseName: 'DescribeTransactionResponse',
+  run: async ({ node }, input) => {
+    const members = read(input.transaction)
+    const transactions = members.map(({ transaction }) => transaction)
+    const units = await unitsOf(node, transactions)
+    return {
+      transactions: members.map((member) => describe(member, units)),
+      group_warnings: Words.group(transactions),
+    }
+  },
+})
+
+function read(given: Uint8Array): Bundle.Member[] {
+  try {
+    return Bundle.decode(given)
+  } catch (error) {
+    if (error instanceof Bundle.DecodeError) throw new KmdError('badTransaction', { cause: error })
+    throw error
+  }
+}
+
+/** What assets are called on one network. The same number is another asset on another network. */
+type Units = { genesisHash: string; assets: ReadonlyMap<bigint, Words.Asset> }
+
+const maxAssets = 32
+const patienceMs = 2_000
+
+/** Units make words easier to read; nobody waits long for them, or goes without words because a node is down. */
+async function unitsOf(
+  node: Questions | undefined,
+  transactions: readonly Transaction.Transaction[],
+): Promise<Units | undefined> {
+  if (node === undefined || !transactions.some((transaction) => assetsOf(transaction).length > 0)) return undefined
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<undefined>((resolve) => {
+    timer = setTimeout(resolve, patienceMs, undefined)
+  })
+  const asked = askFor(node, transactions).catch(() => undefined)
+  return Promise.race([asked, late]).finally(() => clearTimeout(timer))
+}
+
+async function askFor(node: Questions, transactions: readonly Transaction.Transaction[]): Promise<Units> {
+  const { genesisHash } = await node.status()
+  const ids = new Set(transactions.filter((one) => isOn(one, genesisHash)).flatMap(assetsOf))
+  const assets = new Map<bigint, Words.Asset>()
+  const one = async (id: bigint): Promise<void> => {
+    const asset = await node.asset(id).catch(() => undefined)
+    if (asset !== undefined) assets.set(id, asset)
+  }
+  await Promise.all([...ids].slice(0, maxAssets).map(one))
+  return { genesisHash, assets }
+}
+
+function assetsOf({ xaid, caid, faid, apas = [] }: Transaction.Transaction): bigint[] {
+  return [xaid, caid, faid, ...apas].filter((id) => id !== undefined && id !== 0n) as bigint[]
+}
+
+function isOn({ gh }: Transaction.Transaction, genesisHash: string): boolean {
+  return gh !== undefined && Buffer.from(gh).toString('base64') === genesisHash
+}
+
+function describe({ transaction, bytes: canonical, isSigned }: Bundle.Member, units: Units | undefined) {
+  const assets = units !== undefined && isOn(transaction, units.genesisHash) ? units.assets : undefined
+  const { words, warnings, finalWarnings } = Words.describe(transaction, { assets })
+  return {
+    transaction_id: Transaction.id(canonical),
+    type: transaction.type,
+    sender: Address.encode(transaction.snd),
+    words,
+    warnings,
+    // Those of them that nobody can take back afterwards.
+    final_warnings: finalWarnings,
+    is_signed: isSigned,
+    transaction: canonical,
+  }
+}

@@ -1,0 +1,16 @@
+/** Texts that open something to whoever shows them. Only their hashes are kept, so that looking one up tells nothing. */
+import { createHash } from 'node:crypto'
+import * as Secret from '../wallet/Secret.js'
+
+/** Of the text, in characters: 32 bytes in URL-safe base64. */
+const length = 43
+
+export function make(): string {
+  return Secret.randomBytes(32).toString('base64url')
+}
+
+/** What a text is known by; undefined for one that `make` cannot have made, which costs nothing then. */
+export function fingerprint(text: string | undefined): string | undefined {
+  if (text?.length !== length) return undefined
+  return createHash('sha256').update(text, 'latin1').digest('base64')
+}

@@ -1,0 +1,59 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { operations } from '../api/Operations.js'
+import { wires } from '../http/Wire.js'
+import { createApp } from '../testing/TestApp.test.helper.js'
+
+/** Keys and passwords stay where they are, and a session makes no other session. */
+const refused = new Set([
+  ...['ExportKey', 'ExportMasterKey', 'DeleteKey', 'DeleteMultisig', 'DeleteWallet', 'ChangeWalletPassword'],
+  ...['CreateConsoleLink'],
+])
+
+const allowed = new Set([
+  ...['GetVersion', 'GetHealth', 'CreateWallet', 'ListWallets', 'RenameWallet', 'InitWalletHandleToken'],
+  ...['GetWalletInfo', 'RenewWalletHandleToken', 'ReleaseWalletHandleToken', 'GenerateKey', 'ImportKey'],
+  ...['ListKeysInWallet', 'ImportMultisig', 'ExportMultisig', 'ListMultisig', 'SignTransaction'],
+  ...['SignMultisigTransaction', 'SignProgram', 'SignMultisigProgram', 'OpenConsole', 'CloseConsole', 'GetNode'],
+  ...['GetAccounts', 'GetSignings', 'FindTransactions', 'DescribeTransaction'],
+])
+
+test('of every operation it is decided whether the console may use it', () => {
+  const decided = [...refused, ...allowed].sort()
+  assert.deepEqual(operations.map(({ id }) => id).sort(), decided)
+})
+
+for (const wire of wires) {
+  test(`a session may do what it is allowed and nothing else, on the ${wire} wire`, async (t) => {
+    const app = createApp(t, { wire })
+    for (const { id, method, path } of operations) {
+      // Nothing is done, whoever asks: the body is no object.
+      const headers = { 'x-kmd-api-token': app.sessions.open() }
+      const { status, json } = await app.request(method, path, { headers, body: '"nothing"' })
+      if (refused.has(id)) {
+        const message = 'the console may not do this; use the command line'
+        assert.deepEqual([id, status, json], [id, 403, { error: true, message }])
+      } else assert.ok(status === 200 || status === 400, `${id}: ${status}`)
+    }
+    const headers = { 'x-kmd-api-token': app.sessions.open() }
+    for (const path of ['/swagger.json', '/latchkey/v1/metrics']) {
+      assert.equal((await app.request('GET', path, { headers })).status, 200)
+    }
+  })
+}
+
+test('the API token may do everything, and no session may be made from one that ended', async (t) => {
+  const app = createApp(t)
+  for (const { id, method, path } of operations) {
+    const { status } = await app.request(method, path, { body: '"nothing"' })
+    assert.ok(status === 200 || status === 400, `${id}: ${status}`)
+  }
+  const token = app.sessions.open()
+  const headers = { 'x-kmd-api-token': token }
+  assert.equal((await app.request('GET', '/v1/wallets', { headers })).status, 200)
+  app.sessions.clear()
+  for (const path of ['/v1/wallets', '/latchkey/v1/metrics']) {
+    const { status, json } = await app.request('GET', path, { headers })
+    assert.deepEqual([status, json], [401, { error: true, message: 'invalid API token' }])
+  }
+})

@@ -1,0 +1,104 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { createApp, type RequestOptions, type TestAppOptions } from '../testing/TestApp.test.helper.js'
+
+const html = { type: 'text/html; charset=utf-8', body: Buffer.from('<!doctype html>page'), isImmutable: false }
+const script = { type: 'text/javascript; charset=utf-8', body: Buffer.from('run()'), isImmutable: true }
+const consoleFile: NonNullable<TestAppOptions['consoleFile']> = (path) =>
+  new Map([
+    ['', html],
+    ['assets/main-1a2b.js', script],
+  ]).get(path)
+
+const local: RequestOptions = { localAddress: '127.0.0.1', headers: { 'x-kmd-api-token': '' } }
+
+const security = {
+  'content-security-policy':
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; font-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; require-trusted-types-for 'script'",
+  'x-content-type-options': 'nosniff',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+}
+
+for (const method of ['GET', 'HEAD']) {
+  test(`${method} gives the page and its files without a token, with what keeps them to themselves`, async (t) => {
+    const app = createApp(t, { consoleFile, wire: 'documented' })
+    const page = await app.request(method, '/console/?from=here', local)
+    assert.equal(page.status, 200)
+    assert.deepEqual(Object.fromEntries(page.headers), {
+      'content-type': 'text/html; charset=utf-8',
+      'cache-control': 'no-cache',
+      ...security,
+    })
+    assert.equal(page.text, '<!doctype html>page')
+    const file = await app.request(method, '/console/assets/main-1a2b.js', local)
+    assert.deepEqual(Object.fromEntries(file.headers), {
+      'content-type': 'text/javascript; charset=utf-8',
+      'cache-control': 'public, max-age=31536000, immutable',
+      ...security,
+    })
+  })
+
+  test(`${method} without the slash is sent on to it`, async (t) => {
+    const { status, headers, text } = await createApp(t, { consoleFile }).request(method, '/console', local)
+    assert.deepEqual([status, headers.get('location'), text], [308, '/console/', ''])
+    assert.equal(headers.get('cache-control'), 'no-cache')
+  })
+}
+
+test('only what the build wrote is there', async (t) => {
+  const app = createApp(t, { consoleFile })
+  for (const path of ['index.htm', 'assets/', '../kmd.token', '%2e%2e/x', 'assets/main-1a2b.js/', '//', 'ASSETS/x']) {
+    const { status, json } = await app.request('GET', `/console/${path}`, local)
+    assert.deepEqual([status, json.error], [404, true], path)
+  }
+  for (const path of ['/consoles', '/console.html', '/Console/']) {
+    assert.equal((await app.request('GET', path, local)).status, 404, path)
+  }
+})
+
+test('other methods are refused, with those that are not', async (t) => {
+  const app = createApp(t, { consoleFile })
+  for (const method of ['POST', 'PUT', 'DELETE', 'get']) {
+    for (const path of ['/console', '/console/', '/console/nope']) {
+      const { status, headers } = await app.request(method, path, local)
+      assert.deepEqual([status, headers.get('allow')], [405, 'GET, HEAD, OPTIONS'], `${method} ${path}`)
+    }
+  }
+})
+
+test('the console is for this machine only', async (t) => {
+  const app = createApp(t, { consoleFile })
+  for (const localAddress of ['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1']) {
+    assert.equal((await app.request('GET', '/console/', { ...local, localAddress })).status, 200, localAddress)
+  }
+  for (const localAddress of ['192.168.1.5', '::ffff:10.0.0.1', 'fe80::1', '', '0.0.0.0']) {
+    for (const path of ['/console', '/console/', '/console/nope']) {
+      const { status, json } = await app.request('GET', path, { ...local, localAddress })
+      assert.equal(status, 403, `${localAddress} ${path}`)
+      assert.match(json.message, /^the console is for browsers on the machine of the daemon only/)
+    }
+  }
+  assert.equal((await app.request('GET', '/console/', { headers: {} })).status, 403, 'by no address at all')
+})
+
+test('a Host that is not ours is refused here too', async (t) => {
+  const app = createApp(t, { consoleFile })
+  for (const host of ['evil.example', 'localhost.evil.example:7833']) {
+    const answer = await app.request('GET', '/console/', { ...local, headers: { host } })
+    assert.deepEqual([answer.status, answer.headers.has('content-security-policy')], [403, false])
+  }
+  const named = await app.request('GET', '/console/', { ...local, headers: { host: 'localhost:7833' } })
+  assert.equal(named.status, 200)
+})
+
+test('a page that was not built is told to the operator', async (t) => {
+  const app = createApp(t, {
+    consoleFile: () => {
+      throw new Error('ENOENT: no such directory')
+    },
+  })
+  assert.equal((await app.request('GET', '/console/', local)).status, 500)
+  assert.deepEqual(app.failures, ['the console: Error: ENOENT: no such directory'])
+})

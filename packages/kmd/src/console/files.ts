@@ -1,0 +1,56 @@
+/** The console's files: the same for everybody, so without a token, but for browsers on this machine only. */
+import { Doors, type Request, type Response } from '@latchkey/http'
+import type { PageFile } from '@latchkey/pages/console'
+import { KmdError } from '../Errors.js'
+
+/** By the path under the console's own, blank for the page. */
+export type Find = (path: string) => PageFile | undefined
+
+export const methods: readonly string[] = ['GET', 'HEAD']
+
+const root = '/console/'
+
+/** Whether a path is the console's, be there a file of that name or not. */
+export function isPath(path: string): boolean {
+  return path === '/console' || path.startsWith(root)
+}
+
+// Nothing is loaded from elsewhere, sent elsewhere or framed elsewhere, and no text of a node becomes a script.
+const policy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "font-src 'self'",
+  "base-uri 'none'",
+  "form-action 'none'",
+  "frame-ancestors 'none'",
+  "require-trusted-types-for 'script'",
+].join('; ')
+
+const always = [
+  ...['Content-Security-Policy', policy],
+  ...['X-Content-Type-Options', 'nosniff'],
+  ...['Referrer-Policy', 'no-referrer'],
+  ...['Cross-Origin-Opener-Policy', 'same-origin'],
+  ...['Cross-Origin-Resource-Policy', 'same-origin'],
+]
+
+/** The answer to HEAD has the body too: the connection counts its bytes and leaves them out. */
+export function serve(request: Request, path: string, find: Find): Response {
+  if (!isLocal(request)) throw new KmdError('consoleNotLocal')
+  // Not to be kept: the port may be another program's tomorrow.
+  const revalidated = ['Cache-Control', 'no-cache', ...always]
+  if (!path.startsWith(root)) return { status: 308, headers: ['Location', root, ...revalidated], body: '' }
+  const file = find(path.slice(root.length))
+  if (file === undefined) throw new KmdError('notFound')
+  const headers = file.isImmutable ? ['Cache-Control', 'public, max-age=31536000, immutable', ...always] : revalidated
+  return { status: 200, headers: ['Content-Type', file.type, ...headers], body: file.body }
+}
+
+/** Came in by the loopback interface, where only this machine is. */
+function isLocal({ localAddress }: Request): boolean {
+  const address = localAddress?.()?.replace(/^::ffff:/, '')
+  return address !== undefined && Doors.isLoopback(address)
+}

@@ -1,0 +1,21 @@
+/** Ends what nobody asks anything of for so long; never when that is 0. */
+export class IdleTimer {
+  readonly #ms: number
+  #timer: NodeJS.Timeout | undefined
+
+  constructor(seconds: number) {
+    this.#ms = seconds * 1000
+  }
+
+  start(onIdle: () => void): void {
+    if (this.#ms > 0) this.#timer = setTimeout(onIdle, this.#ms)
+  }
+
+  restart(): void {
+    this.#timer?.refresh()
+  }
+
+  cancel(): void {
+    clearTimeout(this.#timer)
+  }
+}

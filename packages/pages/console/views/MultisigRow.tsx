@@ -1,0 +1,35 @@
+/** One multisig account: whose signatures it takes. */
+import type { Account, Multisig } from '../answers.js'
+import { AddressText } from '../components/AddressText.js'
+import { AddressLine, Balance } from './KeyRow.js'
+
+type Props = {
+  multisig: Multisig
+  keys: readonly string[]
+  account: Account | undefined
+  onShow: (address: string) => void
+}
+
+export function MultisigRow({ multisig, keys, account, onShow }: Props) {
+  const { address, threshold, members } = multisig
+  return (
+    <li>
+      <AddressLine address={address} onShow={onShow} />
+      <Balance account={account} />
+      <details>
+        <summary>
+          {threshold} of {members.length} must sign
+        </summary>
+        <ol class="members">
+          {members.map((member, index) => (
+            // A key may be a member twice, and the list never changes.
+            <li key={index}>
+              <AddressText address={member} />
+              {keys.includes(member) && <span class="tag">in this wallet</span>}
+            </li>
+          ))}
+        </ol>
+      </details>
+    </li>
+  )
+}

@@ -1,0 +1,264 @@
+// docs/http.md, from the tables that the servers themselves are run by.
+import { accountRoutes } from '../packages/devnet/dist/rest/accounts.js'
+import { applicationRoutes } from '../packages/devnet/dist/rest/applications.js'
+import { blockRoutes } from '../packages/devnet/dist/rest/blocks.js'
+import { simulateRoutes } from '../packages/devnet/dist/rest/simulate.js'
+import { statusRoutes } from '../packages/devnet/dist/rest/status.js'
+import { transactionRoutes } from '../packages/devnet/dist/rest/transactions.js'
+import { metricsPath } from '../packages/kmd/dist/api/extraOperations.js'
+import { walletFailures } from '../packages/kmd/dist/api/Operation.js'
+import { operations } from '../packages/kmd/dist/api/Operations.js'
+import { descriptionPath } from '../packages/kmd/dist/api/serviceOperations.js'
+import { mayUse } from '../packages/kmd/dist/console/Permissions.js'
+import { registry } from '../packages/kmd/dist/Errors.js'
+
+/** Failures that follow from a member of the request. */
+const errorsByField = {
+  wallet_password: ['wrongPassword', 'tooManyWrongPasswords'],
+  wallet_id: ['walletNotFound', 'walletIdAmbiguous', 'derivationBusy', 'scryptCeiling'],
+  address: ['badAddress'],
+  transaction: ['badTransaction'],
+}
+/** What any handle may be, or have become; told once at the top. */
+const handleField = 'wallet_handle_token'
+const handleErrors = [
+  'wrongTokenParts',
+  'badHandleId',
+  'badHandleSecret',
+  'handleUnknown',
+  'handleWrongSecret',
+  'handleExpired',
+]
+/** What the file of a wallet may be; their status differs by operation. */
+const fileErrors = [
+  'wrongPlaintextType',
+  'damagedBlob',
+  'database',
+  'databaseLocked',
+  'wrongDriverName',
+  'wrongDriverVersion',
+]
+const multisigErrors = [
+  'badPublicKeyLength',
+  'badSignatureLength',
+  'keyNotFound',
+  'multisigNotFound',
+  'multisigVersion',
+  'multisigThreshold',
+  'multisigNotMember',
+  'multisigWrongPreimage',
+  'multisigNotSigner',
+  'multisigDuplicate',
+  'multisigTooLarge',
+]
+/** Failures of an operation's own. */
+const errorsByOperation = {
+  ListWallets: ['walletsDirectory'],
+  CreateWallet: [
+    'unknownDriver',
+    'notSupported',
+    'nameTooLong',
+    'nameTaken',
+    'badMasterKeyLength',
+    'badScryptParameters',
+    'derivationBusy',
+  ],
+  InitWalletHandleToken: ['tooManyHandles', 'stopping'],
+  RenameWallet: ['nameBlank', 'nameTooLong', 'nameTaken'],
+  ImportKey: ['badPrivateKeyLength', 'badPrivateKeyHalves', 'keyExists'],
+  ExportKey: ['keyNotFound', 'keyMismatch'],
+  GenerateKey: ['cannotDisplayMnemonic', 'tooManyKeys'],
+  ImportMultisig: ['badPublicKeyLength', 'multisigVersion', 'multisigThreshold', 'keyExists'],
+  ExportMultisig: ['multisigNotFound'],
+  SignTransaction: ['keyNotFound'],
+  SignProgram: ['keyNotFound'],
+  SignMultisigTransaction: ['badSignerLength', ...multisigErrors],
+  SignMultisigProgram: multisigErrors,
+  GetHealth: ['walletsDirectory'],
+  OpenConsole: ['badTicket'],
+  GetAccounts: ['badAddress', 'tooManyAddresses', 'noNode', 'nodeFailed'],
+  FindTransactions: ['badTransactionId', 'tooManyTransactionIds', 'noNode', 'nodeFailed'],
+}
+/** Creating a wallet has a password that can not be wrong. */
+const makesPassword = new Set(['CreateWallet'])
+
+export function httpPage() {
+  for (const id of Object.keys(errorsByOperation)) {
+    if (!operations.some((operation) => operation.id === id))
+      throw new Error(`docs-http.mjs: there is no operation ${id}`)
+  }
+  return `${head()}\n${daemon()}\n${facilitator}\n${devnet()}`
+}
+
+function head() {
+  return `# HTTP reference
+
+Written by \`npm run docs\` from the tables that the servers are run by. Do not edit it.
+
+- [The key daemon](#the-key-daemon)
+- [The facilitator](#the-facilitator)
+- [The devnet](#the-devnet)
+`
+}
+
+function daemon() {
+  const list = operations.map(
+    ({ id, method, path, about }) => `| ${code(method)} | ${code(path)} | [${id}](#${id.toLowerCase()}) | ${about} |`,
+  )
+  return `## The key daemon
+
+On \`http://127.0.0.1:7833\` unless told otherwise; \`kmd.net\` in the data directory has the address. Every request carries
+the API token, the first line of \`kmd.token\`, in the header \`X-KMD-API-Token\`. Bodies are JSON objects; a member that is
+not listed is refused, one that is left out is zero, blank or empty. Bytes are read as base64 text and as an array of integers. How they
+are written depends on the [wire](daemon.md#two-wires): where an answer says "bytes" they are an array of
+integers on the documented wire and base64 on the reference wire; "base64" is base64 on both.
+
+On the documented wire every answer has \`error\` (\`false\`) and \`message\` (blank) beside what is listed here; on the reference
+wire these two, and empty lists, are left out. A failure is \`{"error": true, "message": "..."}\` on both; [errors.md](errors.md)
+lists them all with their cure.
+
+Any request may fail with ${codes(['invalidToken', 'forbiddenHost', 'notFound', 'methodNotAllowed', 'internal'])}; one with a body with
+${codes(['badBody', 'bodyTooLarge', 'bodyTimeout'])}; one with a \`${handleField}\` with
+${codes(handleErrors)}; and one that opens a wallet's file with ${fileErrors.map(code).join(', ')}, whose status differs by operation.
+
+A token of a [session of the console](daemon.md#the-console) goes in the place of the API token; some operations answer it with
+${codes(['consoleRefused'])}. The files of the console are below \`/console/\`, without a token, for browsers on the machine of the
+daemon; others get ${codes(['consoleNotLocal'])}.
+
+| | path | operation | |
+|---|---|---|---|
+${list.join('\n')}
+| \`GET\` | ${code(descriptionPath)} | SwaggerHandler | Returns this list in OpenAPI 2. Without a token on the reference wire. |
+| \`GET\` | ${code(metricsPath)} | GetMetrics | Returns metrics in the text format of Prometheus. |
+
+${operations.map(operationText).join('\n')}`
+}
+
+function operationText(operation) {
+  const { id, method, path, about, open, request, response } = operation
+  const opening = {
+    undefined: '',
+    reference: ' Needs no token on the reference wire.',
+    always: ' Needs no token.',
+  }[String(open)]
+  const rows = [
+    ...request.flatMap((field) => fieldRows(field, 'request')),
+    ...response.flatMap((member) => memberRows(member, '')),
+  ]
+  const table = rows.length === 0 ? '' : `\n| | member | is | |\n|---|---|---|---|\n${rows.join('\n')}\n`
+  const empty = request.length === 0 && method !== 'GET' ? 'The body is `{}`. ' : ''
+  const nothing = response.length === 0 ? 'The answer has no members of its own. ' : ''
+  const own = errorsOf(operation)
+  const errors = own.length === 0 ? '' : `Fails with ${own.map((name) => errorText(operation, name)).join(', ')}.`
+  const refused = mayUse(id) ? '' : ' Refused to sessions of the console.'
+  const rest = `${empty}${nothing}${errors}${refused}`.trim()
+  return `### ${id}\n\n\`${method} ${path}\`. ${about}${opening}\n${table}${rest === '' ? '' : `\n${rest}\n`}`
+}
+
+function errorsOf({ id, request }) {
+  const byField = request
+    .filter(({ name }) => !(name === 'wallet_password' && makesPassword.has(id)))
+    .flatMap(({ name }) => errorsByField[name] ?? [])
+  return [...new Set([...byField, ...(errorsByOperation[id] ?? [])])]
+}
+
+function errorText({ walletFailure }, name) {
+  const [status] = registry[name]
+  return `\`${name}\` (${walletFailures.has(name) ? (walletFailure ?? status) : status})`
+}
+
+function codes(names) {
+  return names.map((name) => `\`${name}\` (${registry[name][0]})`).join(', ')
+}
+
+function fieldRows({ name, kind, about, wire }, where) {
+  const only = wire === undefined ? '' : ` (${wire} wire)`
+  const row = `| ${where} | \`${name}\` | ${kindText(kind)} | ${about ?? ''}${only} |`
+  return kind.type === 'object'
+    ? [row, ...kind.fields.flatMap((field) => fieldRows({ ...field, name: `${name}.${field.name}` }, where))]
+    : [row]
+}
+
+function kindText(kind) {
+  const words = {
+    text: 'text',
+    name: 'text',
+    ascii: 'text',
+    bool: 'true or false',
+    uint: 'integer',
+    uint8: 'integer up to 255',
+    bytes: 'bytes',
+    fixed: `${kind.length} bytes`,
+    privateKey: 'bytes',
+    object: 'object',
+  }
+  return kind.type === 'list' ? `list of ${kindText(kind.of)}` : (words[kind.type] ?? unknown(kind.type))
+}
+
+function memberRows({ name, shape, about }, before) {
+  const path = `${before}${name}`
+  const row = `| answer | \`${path}\` | ${shapeText(shape)} | ${about ?? ''} |`
+  const inner = shape.type === 'list' ? shape.of : shape
+  const end = shape.type === 'list' ? '[].' : '.'
+  return inner.type === 'object'
+    ? [row, ...inner.members.flatMap((member) => memberRows(member, `${path}${end}`))]
+    : [row]
+}
+
+function shapeText(shape) {
+  const words = {
+    string: 'text',
+    text: 'text',
+    bool: 'true or false',
+    uint: 'integer',
+    base64: 'base64',
+    key: 'bytes',
+    object: 'object',
+  }
+  return shape.type === 'list' ? `list of ${shapeText(shape.of)}` : (words[shape.type] ?? unknown(shape.type))
+}
+
+function unknown(type) {
+  throw new Error(`docs-http.mjs has no word for the type ${type}`)
+}
+
+function code(text) {
+  return `\`${text}\``
+}
+
+const facilitator = `## The facilitator
+
+On \`http://127.0.0.1:4022\` unless told otherwise. Requests and answers are those of x402, version 2; how to run it is in
+[facilitator.md](facilitator.md). With API keys set, \`/verify\` and \`/settle\` ask for one, as \`Authorization: Bearer KEY\` or
+\`X-API-Key: KEY\`.
+
+| | path | body | answer |
+|---|---|---|---|
+| \`POST\` | \`/verify\` | \`x402Version\` (2), \`paymentPayload\`, \`paymentRequirements\` | \`isValid\`, \`payer\`; or \`invalidReason\`, \`invalidMessage\` |
+| \`POST\` | \`/settle\` | the same | \`success\`, \`transaction\`, \`network\`, \`payer\`, \`amount\`; or \`errorReason\`, \`errorMessage\` |
+| \`GET\` | \`/supported\` | | \`kinds\` (scheme, network, who pays fees), \`extensions\`, \`signers\` |
+| \`GET\` | \`/health\` | | 200 \`{"status":"ok"}\`; or 503 with \`status\` \`unhealthy\` and a \`reason\` |
+| \`GET\` | \`/metrics\` | | the text format of Prometheus |
+
+A payment that is refused is an answer with status 200; the codes are in [payment-errors.md](payment-errors.md). Other
+failures are \`{"error": "..."}\`: 400 for a body that is not of the form of the protocol, 401 without a key, 404 and 405 for
+what is not in this table, 408 for a body that comes too slowly, 413 for more than 1 MiB, 500 for a fault of the program.
+`
+
+function devnet() {
+  const routes = [statusRoutes, accountRoutes, transactionRoutes, simulateRoutes, blockRoutes, applicationRoutes].flat()
+  const rows = routes.map(
+    ({ method, path, access }) => `| ${code(method)} | ${code(path)} | ${access === 'open' ? 'no' : 'yes'} |`,
+  )
+  return `## The devnet
+
+On \`http://127.0.0.1:4001\` unless told otherwise. The part of the algod API that it serves; what differs from a node is in
+[devnet.md](devnet.md). A token is asked for only if the devnet was started with one, in the header \`X-Algo-API-Token\`.
+
+| | path | asks for a token |
+|---|---|---|
+${rows.join('\n')}
+
+Its own requests, money for the asking among them, are below \`/devnet\`: see [devnet.md](devnet.md#cheats).
+`
+}

@@ -1,0 +1,235 @@
+/// <reference lib="dom" />
+/// <reference lib="dom.iterable" />
+/** A daemon, a ledger and a browser for the tests of the console, and somebody who watches the page. */
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Devnet } from '@latchkey/devnet'
+import { Daemon, type Wire } from '@latchkey/kmd'
+import algosdk from 'algosdk'
+import { fastConfig, makeDataDir, removeDataDir } from '../support/daemon.js'
+import { type Browser, launch, type Page } from './support.js'
+
+export type Scope = { after: (work: () => unknown) => void }
+
+export type World = {
+  /** For what a test starts beside it. */
+  scope: Scope
+  dir: string
+  devnet: Devnet
+  daemon: Daemon
+  browser: Browser
+  algod: algosdk.Algodv2
+}
+
+export type WorldOptions = { wire?: Wire; hasNode?: boolean; config?: object }
+
+export const password = 'four words nobody guesses'
+
+export async function startWorld(test: Scope, options: WorldOptions = {}): Promise<World> {
+  const t = backwards(test)
+  const dir = makeDataDir()
+  t.after(() => removeDataDir(dir))
+  writeFileSync(
+    join(dir, 'kmd_config.json'),
+    JSON.stringify({ ...fastConfig, session_lifetime_secs: 600, ...options.config }),
+  )
+  const devnet = await Devnet.start({ port: 0 })
+  t.after(() => devnet.stop())
+  const daemon = await startDaemon(t, dir, options.hasNode === false ? undefined : devnet, options.wire)
+  const browser = await launch(t)
+  const { origin, port } = new URL(devnet.url)
+  const algod = new algosdk.Algodv2('', origin, port)
+  return { scope: t, dir, devnet, daemon, browser, algod }
+}
+
+/** What was begun last ends first: the browser before the daemon, the daemon before its directory goes. */
+function backwards(test: Scope): Scope {
+  const ends: (() => unknown)[] = []
+  test.after(async () => {
+    for (const end of ends.reverse()) await end()
+  })
+  return { after: (end) => void ends.push(end) }
+}
+
+export async function startDaemon(t: Scope, dir: string, devnet?: Devnet, wire: Wire = 'documented'): Promise<Daemon> {
+  const node = devnet === undefined ? undefined : { url: devnet.url }
+  const daemon = await Daemon.start({ dataDir: dir, wire, node })
+  t.after(() => daemon.stop())
+  return daemon
+}
+
+/** A call with the API token, as another program makes it. */
+export async function call(daemon: Daemon, path: string, body: object): Promise<{ [name: string]: unknown }> {
+  const token = readFileSync(daemon.tokenFile, 'utf8').split('\n')[0]!
+  const answer = await fetch(`http://${daemon.address}${path}`, {
+    method: 'POST',
+    headers: { 'X-KMD-API-Token': token },
+    body: JSON.stringify(body),
+  })
+  assert.equal(answer.status, 200, await answer.clone().text())
+  return (await answer.json()) as { [name: string]: unknown }
+}
+
+export type Watched = {
+  page: Page
+  /** Fails if anything went wrong that the test did not announce. */
+  assertClean: () => void
+  /** Refusals that a test provokes: the browser itself reports each of them as an error. */
+  expectRefusal: (status: number) => void
+}
+
+/** A page of its own, as a new person has it. Nothing in it may complain, and nothing may come from elsewhere. */
+export async function openPage(world: World, link: string): Promise<Watched> {
+  const context = await world.browser.newContext({ viewport: { width: 1280, height: 860 }, reducedMotion: 'reduce' })
+  await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: new URL(link).origin })
+  const page = await context.newPage()
+  page.setDefaultTimeout(20_000)
+  const complaints: string[] = []
+  const expected = new Set<number>()
+  const foreign: string[] = []
+  page.on('pageerror', (error) => complaints.push(String(error.stack)))
+  page.on('console', (message) => {
+    if (message.type() !== 'error' && message.type() !== 'warning') return
+    const refused = /the server responded with a status of (\d+)/.exec(message.text())
+    if (refused === null || !expected.has(Number(refused[1]))) complaints.push(message.text())
+  })
+  page.on('request', (request) => {
+    const url = new URL(request.url())
+    if (url.protocol !== 'blob:' && url.origin !== new URL(link).origin) foreign.push(request.url())
+  })
+  await page.addInitScript(() => {
+    addEventListener('securitypolicyviolation', (event) => console.error(`policy: ${event.violatedDirective}`))
+  })
+  await page.goto(link)
+  return {
+    page,
+    expectRefusal: (status) => expected.add(status),
+    assertClean: () => {
+      assert.deepEqual(complaints, [])
+      assert.deepEqual(foreign, [])
+    },
+  }
+}
+
+export async function createWallet(page: Page, name: string): Promise<void> {
+  await page.getByRole('button', { name: 'Create wallet' }).click()
+  const dialog = page.getByRole('dialog')
+  await dialog.getByLabel('Name').fill(name)
+  await dialog.getByLabel('Password', { exact: true }).fill(password)
+  await dialog.getByLabel('Password again', { exact: true }).fill(password)
+  await dialog.getByRole('button', { name: 'Create', exact: true }).click()
+  await page.getByRole('heading', { name, exact: true }).waitFor()
+}
+
+export async function unlock(page: Page, text = password): Promise<void> {
+  await page.getByLabel('Password', { exact: true }).fill(text)
+  await page.getByRole('button', { name: 'Unlock' }).click()
+}
+
+/** A wallet with that many keys, in the order in which the page shows them. */
+export async function walletWithKeys(page: Page, name: string, count: number): Promise<string[]> {
+  await createWallet(page, name)
+  await unlock(page)
+  for (let made = 1; made <= count; made++) {
+    await page.getByRole('button', { name: 'Generate key' }).click()
+    await page
+      .getByRole('listitem')
+      .getByRole('button', { name: /^QR code/ })
+      .nth(made - 1)
+      .waitFor()
+  }
+  return page.locator('.rows .address').allTextContents()
+}
+
+export async function payment(
+  { algod }: World,
+  options: { from: string; to: string; microAlgos: number; rekeyTo?: string; closeTo?: string },
+): Promise<algosdk.Transaction> {
+  const { from, to, microAlgos, rekeyTo, closeTo } = options
+  return algosdk.makePaymentTxnWithSuggestedParamsFromObject({
+    sender: from,
+    receiver: to,
+    amount: microAlgos,
+    suggestedParams: await algod.getTransactionParams().do(),
+    ...(rekeyTo === undefined ? {} : { rekeyTo }),
+    ...(closeTo === undefined ? {} : { closeRemainderTo: closeTo }),
+  })
+}
+
+export function toBase64(...transactions: algosdk.Transaction[]): string {
+  return Buffer.concat(transactions.map((one) => algosdk.encodeUnsignedTransaction(one))).toString('base64')
+}
+
+/** To where the page has told what it does. */
+export async function paste(page: Page, base64: string): Promise<void> {
+  await page.getByRole('link', { name: 'Sign', exact: true }).click()
+  const another = page.getByRole('button', { name: 'Sign another' })
+  const input = page.getByLabel('Transaction or group, as base64')
+  await another.or(input).first().waitFor()
+  if (await another.isVisible()) await another.click()
+  await input.fill(base64)
+  await page.getByRole('button', { name: 'Read it' }).click()
+  await page.getByRole('button', { name: 'Do not sign' }).waitFor()
+}
+
+/** The signed bytes, as the page gives them out. */
+export async function sign(page: Page, wallet: string): Promise<Buffer> {
+  await page.getByLabel(`Password of ${wallet}`, { exact: true }).fill(password)
+  await page.getByRole('button', { name: /^Sign( \d+ transactions)?$/ }).click()
+  return Buffer.from(await page.getByLabel(/^Signed (transaction|group), base64$/).inputValue(), 'base64')
+}
+
+/** A new asset of cents, all of it with the dispenser. */
+export async function issue({ algod, devnet }: World, total: bigint): Promise<bigint> {
+  const { addr, sk } = algosdk.mnemonicToSecretKey(devnet.dispenser.mnemonic)
+  const transaction = algosdk.makeAssetCreateTxnWithSuggestedParamsFromObject({
+    sender: addr,
+    total,
+    decimals: 2,
+    unitName: 'CENT',
+    suggestedParams: await algod.getTransactionParams().do(),
+  })
+  await algod.sendRawTransaction(transaction.signTxn(sk)).do()
+  const { assetIndex } = await algod.pendingTransactionInformation(transaction.txID()).do()
+  return assetIndex!
+}
+
+/** The words on what has the focus. */
+export function focused(page: Page): Promise<string> {
+  return page.evaluate(() => document.activeElement?.textContent?.trim() ?? '')
+}
+
+/** Elements whose text has less contrast than WCAG asks for, and whether the page is wider than its window. */
+export function flaws(page: Page): Promise<string[]> {
+  return page.evaluate(() => {
+    const channels = (color: string): number[] => (color.match(/[\d.]+/g) ?? []).map(Number)
+    const luminance = (color: string): number => {
+      const [r, g, b] = channels(color).map((value) => {
+        const share = value / 255
+        return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4
+      })
+      return 0.2126 * r! + 0.7152 * g! + 0.0722 * b!
+    }
+    const backgroundOf = (element: Element | null): string => {
+      for (let at = element; at !== null; at = at.parentElement) {
+        const { backgroundColor } = getComputedStyle(at)
+        if (channels(backgroundColor)[3] !== 0) return backgroundColor
+      }
+      return 'rgb(255, 255, 255)'
+    }
+    const found: string[] = []
+    const { scrollWidth, clientWidth } = document.documentElement
+    if (scrollWidth > clientWidth) found.push(`wider than the window by ${scrollWidth - clientWidth}`)
+    for (const element of document.querySelectorAll('body *')) {
+      const hasText = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent?.trim() !== '')
+      if (!hasText || element.closest('svg') !== null || !element.checkVisibility()) continue
+      const [a, b] = [luminance(getComputedStyle(element).color), luminance(backgroundOf(element))].sort(
+        (x, y) => y - x,
+      )
+      const contrast = (a! + 0.05) / (b! + 0.05)
+      if (contrast < 4.5) found.push(`${contrast.toFixed(2)}: ${element.className} ${element.textContent}`)
+    }
+    return found
+  })
+}
