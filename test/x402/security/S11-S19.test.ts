@@ -278,9 +278,14 @@ test('S19 paywall pages: what a seller or a buyer writes is never part of a page
   const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
   const { url } = await openStall(t, market, { routes: { 'GET /a': { accepts, description } } })
   const headers = { Accept: 'text/html', 'User-Agent': 'Mozilla/5.0' }
-  const response = await fetch(`${url}/a?<script>`, { headers })
-  assert.equal(response.status, 402)
-  assert.equal(response.headers.get('content-type'), 'application/json')
+  const program = await fetch(`${url}/a?<script>`, { headers })
+  assert.deepEqual([program.status, program.headers.get('content-type')], [402, 'application/json'])
+  // `fetch` says that it is no page; so by the letter, with all that a browser says when a person opens an address.
+  const { status, head, body } = await rawRequest(url, '/a?<script>', { headers })
+  assert.equal(status, 402)
+  assert.match(head, /content-security-policy: default-src 'none'; script-src 'self';/i)
+  assert.equal(body.match(/<script/g)!.length, 2)
+  assert.ok(!body.includes('<script>'))
 })
 
 // The command's own facilitator, over HTTP: the word of a stranger, and right.

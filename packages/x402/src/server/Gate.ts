@@ -14,6 +14,7 @@ import * as answers from './answers.js'
 import { type FacilitatorClient, FacilitatorError, httpFacilitator } from './FacilitatorClient.js'
 import { Facilitators } from './Facilitators.js'
 import * as Ledger from './Ledger.js'
+import { type OwnPaywall, Paywall, type PaywallOptions } from './Paywall.js'
 import { type Accept, Requirements } from './Requirements.js'
 import { RouteTable } from './RouteTable.js'
 import * as Settle from './Settle.js'
@@ -40,6 +41,11 @@ export type GateOptions = {
   origin?: string | undefined
   /** Lets browsers of these origins pay: `true` for all. */
   cors?: boolean | readonly string[] | undefined
+  /**
+   * What people get who open a paid route in a browser: a page that tells the price and takes the payment. On unless
+   * `false`; with options in one's own colours; a function brings another page.
+   */
+  paywall?: boolean | PaywallOptions | OwnPaywall | undefined
   /** For replicas that quote changing prices to the same buyers. */
   quoteSecret?: string | undefined
   onWarning?: ((text: string) => void) | undefined
@@ -90,6 +96,7 @@ export class Gate {
   readonly #facilitators: Facilitators
   readonly #requirements: Requirements
   readonly #claims: ClaimStore
+  readonly #paywall: Paywall
   readonly #onError: (error: unknown) => void
 
   private constructor(options: GateOptions) {
@@ -105,6 +112,7 @@ export class Gate {
     const chains = Array.isArray(options.chains) ? options.chains : [options.chains as Chain]
     this.#requirements = new Requirements(chains, this.#facilitators, options.quoteSecret)
     this.#claims = options.claims ?? new MemoryClaims()
+    this.#paywall = new Paywall(options.paywall, options.onWarning)
   }
 
   /** Rejects what can never work: a route, a price, a payee. What may be mended by waiting is only warned of. */
@@ -162,15 +170,25 @@ export class Gate {
   }
 
   async #decidePaid(request: Request, key: string, route: Route): Promise<Decision> {
-    const accepts = acceptsOf(route)
-    await this.#facilitators.ready(accepts.map((accept) => this.#requirements.chainOf(accept)))
+    const accepts = acceptsOf(route).map((accept) => ({ accept, chain: this.#requirements.chainOf(accept) }))
+    const aside = await this.#paywall.aside(request, accepts)
+    if (aside !== undefined) return this.#answer(request, aside)
+    await this.#facilitators.ready(accepts.map(({ chain }) => chain))
     const binding = bindingOf(request, key, route)
-    const built = await Promise.all(accepts.map((accept) => this.#requirements.build(accept, request, binding)))
+    const built = await Promise.all(accepts.map(({ accept }) => this.#requirements.build(accept, request, binding)))
     const asked = built.filter((one) => one !== undefined)
     if (asked.length === 0) throw new FacilitatorError('no facilitator serves the networks of the route')
     const required = this.#required(request, route, asked)
     const refuse = (error: string, message?: string): Decision =>
       this.#answer(request, answers.paymentRequired({ ...required, error }, message))
+    if (this.#paywall.isFor(request)) {
+      const offers = accepts.flatMap((one, index) => {
+        const requirement = built[index]
+        return requirement === undefined ? [] : [{ ...one, requirement }]
+      })
+      const page = await this.#paywall.page(request, { ...required, error: 'Payment required' }, offers)
+      return this.#answer(request, page)
+    }
     const header = request.headers.get(Headers.paymentSignature)
     if (header === null) return refuse('Payment required')
     const payload = readPayment(header)
@@ -259,9 +277,11 @@ export class Gate {
   }
 
   #finish(request: Request, response: Response): Response {
-    response.headers.set('Cache-Control', 'no-store')
+    // Only the page's own files are to be kept, which say so.
+    if (response.status !== 200 || !response.headers.has('Cache-Control'))
+      response.headers.set('Cache-Control', 'no-store')
     for (const [name, value] of answers.corsHeaders(request, this.#options.cors ?? false)) {
-      response.headers.set(name, value)
+      response.headers.set(name, answers.merged(name, response.headers.get(name) ?? undefined, value))
     }
     return response
   }

@@ -11,6 +11,7 @@ export {
 export { type Admission, type Decision, Gate, GateError, type GateOptions, type Route } from './Gate.js'
 export type { HoldOptions } from './holdBack.js'
 export { localFacilitator } from './localFacilitator.js'
+export type { OwnPaywall, PaywallOptions, PaywallWallet } from './Paywall.js'
 export type { Accept, Dynamic } from './Requirements.js'
 export { RouteError } from './RouteTable.js'
 export { type SellerSettings, SettingsError, sellerSettings } from './settings.js'
