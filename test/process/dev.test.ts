@@ -122,9 +122,52 @@ describe('latchkey dev', () => {
     assert.deepEqual(readdirSync(directory), [])
   })
 
+  for (const signal of ['SIGKILL', 'SIGHUP'] as const) {
+    it(`leaves no process, port or file behind after ${signal}`, { timeout: 60_000 }, async (t) => {
+      const directory = temporaryDirectory(t)
+      // A command that has started another, which does not care for being told to stop.
+      const stubborn = `process.on('SIGTERM', () => {}); console.log(process.pid + ' ' + process.env.ALGOD_URL); setInterval(() => {}, 1000)`
+      const inside = ['sh', '-c', `"${process.execPath}" -e "${stubborn}"; true`]
+      const child = spawn(process.execPath, [latchkeyCommand, 'dev', '--any-port', '--', ...inside], {
+        env: { ...process.env, TMPDIR: directory },
+      })
+      atEnd(t, () => child.kill('SIGKILL'))
+      const [line] = (await once(child.stdout.setEncoding('utf8'), 'data')) as [string]
+      const [pid, url] = line.trim().split(' ')
+      assert.equal((await fetch(`${url}/health`)).status, 200)
+      const isRunning = (): boolean => {
+        try {
+          process.kill(Number(pid), 0)
+          return true
+        } catch {
+          return false
+        }
+      }
+      assert.ok(isRunning())
+      child.kill(signal)
+      await until('the command and its own to be gone', () => !isRunning())
+      await until('the files to be gone', () => readdirSync(directory).length === 0)
+      await assert.rejects(fetch(`${url}/health`))
+    })
+  }
+
+  it('works in a pipeline: the command reads what comes in and writes to what reads', {
+    timeout: 60_000,
+  }, async (t) => {
+    const directory = temporaryDirectory(t)
+    const line = `printf 'in\n' | "$NODE" "$LATCHKEY" dev --any-port -- sh -c 'read word; echo "$word $ALGOD_URL"; seq 1 100000' | head -1`
+    const env = { ...process.env, TMPDIR: directory, NODE: process.execPath, LATCHKEY: latchkeyCommand }
+    const [stdout, stderr] = await new Promise<string[]>((resolve) => {
+      execFile('bash', ['-c', line], { env, timeout: 30_000 }, (_, out, err) => resolve([out, err]))
+    })
+    assert.match(stdout!, /^in http:\/\/127\.0\.0\.1:[0-9]+\n$/)
+    assert.equal(stderr, '')
+    await until('the files to be gone', () => readdirSync(directory).length === 0)
+  })
+
   it('says what is wrong with how it was called', async (t) => {
     const { code, stderr } = await run(['--nonsense'], temporaryDirectory(t))
-    assert.equal(code, 1)
-    assert.match(stderr, /^latchkey dev: /)
+    assert.equal(code, 2)
+    assert.match(stderr, /^latchkey dev: there is no option --nonsense; [^\n]+\n$/)
   })
 })

@@ -164,9 +164,9 @@ describe('latchkey devnet', { concurrency: 2 }, () => {
     ]
     for (const args of wrong) {
       const { code, stdout, stderr } = await run(...args)
-      assert.equal(code, 1, args.join(' '))
+      assert.equal(code, 2, args.join(' '))
       assert.equal(stdout, '')
-      assert.match(stderr, /^latchkey devnet: .*\n\nRuns an Algorand ledger/)
+      assert.match(stderr, /^latchkey devnet: [^\n]+; latchkey devnet --help tells how\n$/)
     }
     const { code, stdout } = await run('--help')
     assert.equal(code, 0)

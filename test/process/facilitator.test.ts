@@ -2,9 +2,10 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { statSync } from 'node:fs'
+import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import { Network } from '@latchkey/algorand'
 import { Devnet } from '@latchkey/devnet'
 import { latchkeyCommand } from '../support/devnet.js'
 import { atEnd, temporaryDirectory, until } from './support.js'
@@ -30,7 +31,7 @@ async function startDevnet(t: TestContext): Promise<Devnet> {
 
 type Running = { child: ChildProcess; exited: Promise<number | null>; stdout: () => string; stderr: () => string }
 
-async function start(t: TestContext, devnet: Devnet, args: string[], environment: Environment): Promise<Running> {
+async function start(t: TestContext, devnet: Devnet, args: string[], environment: Environment = {}): Promise<Running> {
   const chain = ['--network', 'local', '--node', devnet.url, '--dollar', '31566704']
   const child = spawn(process.execPath, [latchkeyCommand, 'facilitator', '--port', '0', ...chain, ...args], {
     env: { PATH: process.env['PATH'] ?? '', HOME: temporaryDirectory(t), ...environment },
@@ -94,7 +95,9 @@ describe('latchkey facilitator', { concurrency: 2 }, () => {
 
   it('asks callers for a key if it was given some', async (t) => {
     const devnet = await startDevnet(t)
-    const running = await start(t, devnet, ['--json'], { FACILITATOR_API_KEYS: 'one,two' })
+    const file = join(temporaryDirectory(t), 'keys')
+    writeFileSync(file, 'one\ntwo\n')
+    const running = await start(t, devnet, ['--json', '--api-keys-file', file, '--total-fee-budget', '1000000'])
     const { url } = JSON.parse(running.stdout()) as { url: string }
     const body = JSON.stringify({ paymentPayload: {}, paymentRequirements: {} })
     assert.equal((await fetch(`${url}/verify`, { method: 'POST', body })).status, 401)
@@ -103,9 +106,11 @@ describe('latchkey facilitator', { concurrency: 2 }, () => {
   })
 
   it('does not settle real money for just anybody', async () => {
-    const { code, stderr } = await run(['--network', 'mainnet'])
-    assert.equal(code, 1)
-    assert.match(stderr, /^latchkey facilitator: on mainnet say for whom it settles/)
+    for (const name of ['mainnet', Network.mainnet.caip2, `algorand:${Network.mainnet.genesisHash}`]) {
+      const { code, stderr } = await run(['--network', name])
+      assert.equal(code, 2, name)
+      assert.match(stderr, /^latchkey facilitator: on mainnet say for whom it settles/)
+    }
   })
 
   it('says what is wrong with how it was called', async () => {
@@ -118,12 +123,12 @@ describe('latchkey facilitator', { concurrency: 2 }, () => {
       ['extra'],
     ]) {
       const { code, stdout, stderr } = await run(['--network', 'local', '--node', 'http://127.0.0.1:9', ...args])
-      assert.equal(code, 1, `${args.join(' ')}: ${stderr}`)
+      assert.equal(code, 2, `${args.join(' ')}: ${stderr}`)
       assert.equal(stdout, '')
     }
-    const kmd = await run(['--network', 'testnet'], { KMD_DATA_DIR: '/tmp' })
-    assert.equal(kmd.code, 1)
-    assert.match(kmd.stderr, /KMD_DATA_DIR needs KMD_WALLET and AVM_ADDRESS/)
+    const kmd = await run(['--network', 'testnet'], { KMD_WALLET: 'fees' })
+    assert.equal(kmd.code, 2)
+    assert.match(kmd.stderr, /say which key of fees it is, with --key/)
     const help = await run(['--help'])
     assert.equal(help.code, 0)
     for (const word of ['AVM_MNEMONIC', '--fee-budget', 'Example', 'Exit codes']) assert.ok(help.stdout.includes(word))

@@ -57,7 +57,7 @@ describe('latchkey', { concurrency: 2 }, () => {
     for (const args of [[], ['help'], ['--help'], ['-h']]) {
       const { code, stdout } = await run(args)
       assert.equal(code, 0)
-      for (const word of ['latchkey <command>', 'kmd', 'token rotate', 'Exit codes'])
+      for (const word of ['latchkey <command>', 'kmd', 'token rotate', 'help exit-codes'])
         assert.ok(stdout.includes(word), word)
     }
     const { version } = JSON.parse(readFileSync(new URL('../../../packages/kmd/package.json', import.meta.url), 'utf8'))
@@ -69,19 +69,26 @@ describe('latchkey', { concurrency: 2 }, () => {
     }
   })
 
-  it('wrong usage ends with 1 and says what is wrong', async () => {
+  it('wrong use ends with 2 and one line that says what is wrong and what would be right', async () => {
     const wrong: [string[], RegExp][] = [
       [['nope'], /no command "nope"/],
-      [['token'], /no command "token"/],
-      [['kmd', '--nope'], /Unknown option '--nope'/],
-      [['kmd', '-t', 'soon'], /--timeout takes a number of seconds/],
+      [['token', 'rotat'], /no command "token rotat"; did you mean token rotate\?/],
+      [['devent'], /did you mean devnet\?/],
+      [['help', 'nope'], /no command "nope"/],
+      [['kmd', '--nope'], /^latchkey kmd: there is no option --nope; latchkey kmd --help tells how$/m],
+      [['kmd', '-t', 'soon'], /--timeout takes a number from 0 to 2147483/],
       [['kmd', '--wire', 'copper'], /--wire takes documented or reference/],
-      [['kmd', 'extra'], /Unexpected argument/],
+      [['kmd', 'extra'], /"extra" is one argument too many/],
+      [['kmd', '-d'], /-d needs a value/],
+      [['kmd', '--json=yes'], /--json takes no value/],
+      [['pay'], /URL is missing/],
+      [['kmd', '--node', 'ftp://x'], /--node takes an http address/],
     ]
     for (const [args, message] of wrong) {
       const { code, stdout, stderr } = await run(args)
-      assert.equal(code, 1, args.join(' '))
+      assert.equal(code, 2, args.join(' '))
       assert.match(stderr, message)
+      assert.match(stderr, /^[^\n]+\n$/, 'one line')
       assert.equal(stdout, '')
     }
   })

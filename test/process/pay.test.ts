@@ -14,6 +14,7 @@ type Facts = {
   kmd: { dataDir: string; wallet: string }
   seller: { url: string }
   buyer: { address: string }
+  environment: { [name: string]: string }
 }
 
 describe('latchkey pay', { timeout: 120_000 }, () => {
@@ -76,11 +77,17 @@ describe('latchkey pay', { timeout: 120_000 }, () => {
 
   it('pays with a key that stays in the daemon', async () => {
     const { kmd, buyer, seller } = facts
-    const environment = { KMD_DATA_DIR: kmd.dataDir, KMD_WALLET: kmd.wallet, AVM_ADDRESS: buyer.address }
-    const { code, stderr } = await run([seller.url, '-y', '--json', ...options()], environment)
+    const keyOptions = ['-d', kmd.dataDir, '--wallet', kmd.wallet, '--key', buyer.address, '--no-password']
+    const { code, stderr } = await run([seller.url, '-y', '--json', ...keyOptions, ...options()], {})
     assert.equal(code, 0, stderr)
     const { status, receipt } = JSON.parse(stderr.trim().split('\n').at(-1)!)
     assert.deepEqual([status, receipt.success, receipt.payer], [200, true, buyer.address])
+  })
+
+  it('needs nothing but the address where the environment says the rest, as the stack prints it', async () => {
+    const { code, stderr } = await run([facts.seller.url, '-y', '--log', log], facts.environment)
+    assert.equal(code, 0, stderr)
+    assert.match(stderr, /Paid: transaction/)
   })
 
   it('asks a person, and takes anything but yes for no', async () => {
@@ -96,8 +103,8 @@ describe('latchkey pay', { timeout: 120_000 }, () => {
       return once(child, 'close').then(([code]) => ({ code: code as number, stdout, stderr: '' }))
     }
     const no = await inTerminal('')
-    assert.equal(no.code, 3, no.stdout)
-    assert.match(no.stdout, /Nothing was paid\./)
+    assert.equal(no.code, 1, no.stdout)
+    assert.match(no.stdout, /nothing was paid/)
     const yes = await inTerminal('y')
     assert.equal(yes.code, 0, yes.stdout)
     assert.match(yes.stdout, /Paid: transaction/)
@@ -105,7 +112,7 @@ describe('latchkey pay', { timeout: 120_000 }, () => {
 
   it('pays nothing without leave, above the limit, or without money', async () => {
     const silent = await run([facts.seller.url, ...options()], words())
-    assert.equal(silent.code, 1)
+    assert.equal(silent.code, 2)
     assert.match(silent.stderr, /give --yes to pay/)
     const dear = await run([facts.seller.url, '-y', '--max', '$0.005', ...options()], words())
     assert.equal(dear.code, 3)
@@ -129,10 +136,10 @@ describe('latchkey pay', { timeout: 120_000 }, () => {
   it('says what is wrong with how it was called', async () => {
     for (const args of [[], ['one', 'two'], ['ftp://x'], ['http://x', '--nonsense'], ['http://x', '-H', 'nonsense']]) {
       const { code, stdout, stderr } = await run(args, words())
-      assert.deepEqual([code, stdout], [1, ''], args.join(' '))
-      assert.match(stderr, /^latchkey pay: /)
+      assert.deepEqual([code, stdout], [2, ''], args.join(' '))
+      assert.match(stderr, /^latchkey pay: [^\n]+; latchkey pay --help tells how\n$/)
     }
     const keyless = await run([facts.seller.url], {})
-    assert.match(keyless.stderr, /AVM_MNEMONIC, AVM_PRIVATE_KEY or KMD_DATA_DIR must be set/)
+    assert.match(keyless.stderr, /say which key pays, with --wallet and --key/)
   })
 })

@@ -1,42 +1,80 @@
 /** Keys and networks as commands are given them: keys never as arguments. */
-import { readFile } from 'node:fs/promises'
 import { Chain, fromKmd, Signer } from '@latchkey/x402/client'
-import { UsageError } from './Command.js'
+import { type Option, UsageError } from './Command.js'
+import { dataDirectory, walletOptions } from './daemon.js'
+import { password } from './password.js'
 
 type Environment = { readonly [name: string]: string | undefined }
 
-/** The words or the key itself, or one that stays in the key daemon; undefined if nothing is said. */
-export function signerFrom(environment: Environment): Signer.Signer | undefined {
-  const { AVM_MNEMONIC: words, AVM_PRIVATE_KEY: key, KMD_DATA_DIR: dataDir } = environment
-  if (words !== undefined && words !== '') return Signer.fromMnemonic(words)
-  if (key !== undefined && key !== '') return Signer.fromSecretKey(key)
-  if (dataDir === undefined || dataDir === '') return undefined
-  const { KMD_WALLET: wallet, AVM_ADDRESS: address, KMD_PASSWORD_FILE: file } = environment
-  if (wallet === undefined || address === undefined)
-    throw new UsageError('KMD_DATA_DIR needs KMD_WALLET and AVM_ADDRESS')
-  return fromKmd({ kmd: { dataDir }, wallet, address, password: () => readPassword(file) })
+export const signerOptions = {
+  wallet: { ...walletOptions.wallet, about: 'a wallet of the key daemon, which holds the key' },
+  key: { type: 'string', value: 'ADDRESS', about: 'the key in that wallet' },
+  'password-file': walletOptions['password-file'],
+  'password-fd': walletOptions['password-fd'],
+  'no-password': walletOptions['no-password'],
+  'data-dir': walletOptions['data-dir'],
+} as const satisfies { [name: string]: Option }
+
+type SignerValues = Parameters<typeof password>[0] & {
+  readonly wallet?: string | undefined
+  readonly key?: string | undefined
+  readonly 'data-dir'?: string | undefined
 }
 
-async function readPassword(file: string | undefined): Promise<string> {
-  return file === undefined ? '' : (await readFile(file, 'utf8')).replace(/\r?\n$/, '')
+export const signerNotes = `The key: one that stays in the key daemon (--wallet and --key, or KMD_WALLET and KMD_KEY); or AVM_MNEMONIC (25 words) \
+or AVM_PRIVATE_KEY (64 bytes in base64) in the environment.`
+
+/** A key that stays in the daemon, or the words or the key itself; undefined if nothing is said. */
+export function signerFrom(given: SignerValues, environment: Environment): Signer.Signer | undefined {
+  const { AVM_MNEMONIC: words = '', AVM_PRIVATE_KEY: secret = '' } = environment
+  const isSaid = given.wallet !== undefined || given.key !== undefined
+  if (!isSaid && words !== '') return Signer.fromMnemonic(words)
+  if (!isSaid && secret !== '') return Signer.fromSecretKey(secret)
+  const wallet = given.wallet ?? environment['KMD_WALLET'] ?? ''
+  if (wallet === '') {
+    if (isSaid) throw new UsageError('--key needs the wallet it is in, with --wallet')
+    return undefined
+  }
+  const address = given.key ?? (environment['KMD_KEY'] || environment['AVM_ADDRESS']) ?? ''
+  if (address === '') throw new UsageError(`say which key of ${wallet} it is, with --key`)
+  const dataDir = dataDirectory(given['data-dir'])
+  return fromKmd({ kmd: { dataDir }, wallet, address, password: password(given, wallet, environment) })
 }
 
 export const chainOptions = {
-  network: { type: 'string' },
-  node: { type: 'string', multiple: true },
-  dollar: { type: 'string' },
-} as const
+  network: {
+    type: 'string',
+    value: 'NETWORK',
+    about: 'testnet (the default), mainnet, betanet, local, or a CAIP-2 id',
+  },
+  node: {
+    type: 'string',
+    multiple: true,
+    value: 'URL',
+    about: 'an algod of that network; may be given several times, for failover',
+  },
+  dollar: { type: 'string', value: 'ID', about: 'the asset that is a dollar on a local network' },
+} as const satisfies { [name: string]: Option }
 
-type ChainValues = { network?: string | undefined; node?: string[] | undefined; dollar?: string | undefined }
+type ChainValues = {
+  readonly network?: string | undefined
+  readonly node?: string[] | undefined
+  readonly dollar?: string | undefined
+}
 
-export function openChain(
-  { network = 'testnet', node, dollar }: ChainValues,
-  environment: Environment,
-): Promise<Chain> {
-  const token = environment['ALGOD_TOKEN']
+export function networkOf({ network }: ChainValues, environment: Environment): string {
+  return network ?? (environment['AVM_NETWORK'] || 'testnet')
+}
+
+export function openChain(given: ChainValues, environment: Environment): Promise<Chain> {
+  const { ALGOD_TOKEN: token, ALGOD_URL: url = '', USDC_ASSET_ID: asset = '' } = environment
+  // What the environment says of a local network is not meant for another one that is asked for by name.
+  const isOwn = given.network === undefined || given.network === environment['AVM_NETWORK']
+  const node = given.node ?? (isOwn && url !== '' ? [url] : undefined)
+  const dollar = given.dollar ?? (isOwn && asset !== '' ? asset : undefined)
   return Chain.open({
-    network,
-    nodes: node?.map((url) => ({ url, token })),
+    network: networkOf(given, environment),
+    nodes: node?.map((one) => ({ url: one, token })),
     dollarAssetId: dollar === undefined ? undefined : BigInt(readWhole('--dollar', dollar)),
   })
 }

@@ -1,83 +1,141 @@
 /** The command `latchkey`: finds the subcommand and turns what it throws into a message and an exit code. */
-import { type Command, UsageError } from './Command.js'
-import { exitCodes } from './exitCodes.js'
+import { type Command, help, read, table, UsageError } from './Command.js'
+import { exitCodes, Failure } from './exitCodes.js'
+import { type Entry, registry } from './registry.js'
+import { topics } from './topics.js'
 import { version } from './version.js'
 
-/** Loaded when it is called for: nobody waits for the key daemon's modules in order to start a devnet. */
-type Entry = { name: string; about: string; load: () => Promise<Command> }
+export async function main(args: readonly string[]): Promise<number> {
+  endQuietlyWithReader()
+  const [first, ...others] = args
+  if (first === '--version' || first === '-v') return print(`${version}\n`)
+  if (first === undefined || first === '--help' || first === '-h') return print(overview())
+  if (first === 'help') return tell(others)
+  const entry = find(args)
+  if (entry === undefined) return isGroup(args) ? print(groupOverview(first)) : unknown(args)
+  return run(entry, args.slice(entry.name.split(' ').length))
+}
 
-const commands: readonly Entry[] = [
-  {
-    name: 'dev',
-    about: 'runs all of it for development, with one paid request to begin with',
-    load: async () => (await import('./commands/dev.js')).devCommand,
-  },
-  {
-    name: 'kmd',
-    about: 'runs the key daemon',
-    load: async () => (await import('./commands/kmd.js')).kmdCommand,
-  },
-  {
-    name: 'devnet',
-    about: 'runs an Algorand ledger for development, with funded accounts',
-    load: async () => (await import('./commands/devnet.js')).devnetCommand,
-  },
-  {
-    name: 'facilitator',
-    about: 'runs an x402 facilitator: verifies and settles payments',
-    load: async () => (await import('./commands/facilitator.js')).facilitatorCommand,
-  },
-  {
-    name: 'pay',
-    about: 'asks for an address, pays what it costs within limits, and prints the answer',
-    load: async () => (await import('./commands/pay.js')).payCommand,
-  },
-  {
-    name: 'token rotate',
-    about: 'replaces the API token of the key daemon',
-    load: async () => (await import('./commands/token.js')).tokenCommand,
-  },
-]
+async function run(entry: Entry, args: readonly string[]): Promise<number> {
+  const command = await entry.load()
+  if (asksForHelp(command, args)) return print(help(entry.name, command))
+  try {
+    return await command.run(read(command, args))
+  } catch (error) {
+    return fail(entry.name, error)
+  }
+}
 
-const help = `Latchkey keeps Algorand keys in one place and lets programs use them.
+function asksForHelp({ rest }: Command, args: readonly string[]): boolean {
+  const end = rest === undefined ? -1 : args.indexOf('--')
+  const own = end < 0 ? args : args.slice(0, end)
+  return own.includes('--help') || own.includes('-h')
+}
+
+async function fail(name: string, error: unknown): Promise<number> {
+  const say = (text: string): void => void process.stderr.write(`latchkey ${name}: ${text}\n`)
+  if (error instanceof UsageError) {
+    say(`${error.message}; latchkey ${name} --help tells how`)
+    return exitCodes.usage
+  }
+  if (error instanceof Failure) {
+    if (error.message !== '') say(error.message)
+    return exitCodes[error.code]
+  }
+  const { message } = error as Error
+  say(message)
+  return endOf(error)
+}
+
+/** The daemon's client is not loaded in order to tell that something else failed. */
+function endOf(error: unknown): number {
+  const { name, reason, message } = error as Error & { reason?: string }
+  if (name !== 'KmdClientError') return exitCodes.failed
+  if (reason === 'connection' || reason === 'timeout') return exitCodes.unreachable
+  return reason === 'password' || /wrong password/.test(message) ? exitCodes.password : exitCodes.failed
+}
+
+function find(args: readonly string[]): Entry | undefined {
+  return registry.find(({ name }) => name.split(' ').every((word, index) => args[index] === word))
+}
+
+const groupOf = (name: string): readonly Entry[] => registry.filter((entry) => entry.name.startsWith(`${name} `))
+
+function isGroup([first, second]: readonly string[]): boolean {
+  return groupOf(first!).length > 0 && (second === undefined || second === '--help' || second === '-h')
+}
+
+function unknown([first, second]: readonly string[]): number {
+  const group = groupOf(first!)
+  const said = group.length > 0 ? `${first} ${second}` : first!
+  const near = nearest(said)
+  const hint = near === undefined ? '' : `did you mean ${near}? `
+  process.stderr.write(
+    `latchkey: there is no command ${JSON.stringify(said)}; ${hint}latchkey ${group.length > 0 ? `${first} ` : ''}--help lists them\n`,
+  )
+  return exitCodes.usage
+}
+
+/** The command that takes the fewest changed letters, if they are few. */
+function nearest(said: string): string | undefined {
+  const [best] = registry
+    .map(({ name }) => ({ name, changes: distance(name, said) }))
+    .sort((a, b) => a.changes - b.changes)
+  return best !== undefined && best.changes <= Math.max(1, Math.floor(said.length / 3)) ? best.name : undefined
+}
+
+function distance(a: string, b: string): number {
+  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= b.length; j++) {
+      next[j] = Math.min(next[j - 1]! + 1, row[j]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1))
+    }
+    row = next
+  }
+  return row[b.length]!
+}
+
+async function tell(words: readonly string[]): Promise<number> {
+  const [first] = words
+  if (first === undefined) return print(overview())
+  const topic = words.length === 1 ? topics[first] : undefined
+  if (topic !== undefined) return print(topic.text())
+  const entry = find(words)
+  if (entry !== undefined) return print(help(entry.name, await entry.load()))
+  return isGroup([first]) ? print(groupOverview(first)) : unknown(words)
+}
+
+function overview(): string {
+  const listed = Object.entries(topics).map(([name, { about }]): [string, string] => [`help ${name}`, about])
+  return `Latchkey keeps Algorand keys in one place and lets programs use them, and pay with them.
 
 Usage:
   latchkey <command> [options]
 
 Commands:
-${commands.map(({ name, about }) => `  ${name.padEnd(16)}${about}`).join('\n')}
+${table(registry.map(({ name, about }) => [name, about] as const))}
 
-  latchkey <command> --help tells about one of them.
-  latchkey --version prints the version.
+${table(listed)}
 
-Exit codes: 0 done, 1 wrong usage, 2 log file cannot be written, 3 failed, 4 already running.
+  latchkey <command> --help tells about one of them; latchkey --version prints the version.
 `
+}
 
-export async function main(args: readonly string[]): Promise<number> {
-  const [first] = args
-  if (first === '--version' || first === '-v') return print(`${version}\n`)
-  if (first === undefined || first === 'help' || first === '--help' || first === '-h') return print(help)
-  const entry = commands.find(({ name }) => name.split(' ').every((word, index) => args[index] === word))
-  if (entry === undefined) {
-    process.stderr.write(`latchkey: there is no command ${JSON.stringify(first)}; latchkey --help lists them\n`)
-    return exitCodes.usage
-  }
-  const command = await entry.load()
-  const rest = args.slice(entry.name.split(' ').length)
-  if (rest.includes('--help') || rest.includes('-h')) return print(command.help)
-  try {
-    return await command.run(rest)
-  } catch (error) {
-    if (error instanceof UsageError) {
-      process.stderr.write(`latchkey ${entry.name}: ${error.message}\n\n${command.help}`)
-      return exitCodes.usage
-    }
-    process.stderr.write(`latchkey ${entry.name}: ${(error as Error).message}\n`)
-    return exitCodes.failed
-  }
+function groupOverview(name: string): string {
+  const rows = groupOf(name).map((entry) => [entry.name, entry.about] as const)
+  return `Commands:\n${table(rows)}\n\n  latchkey <command> --help tells about one of them.\n`
 }
 
 function print(text: string): number {
   process.stdout.write(text)
   return exitCodes.ok
+}
+
+/** Whoever read our output has seen enough: `latchkey wallet list | head -1`. */
+function endQuietlyWithReader(): void {
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') throw error
+    process.exit(exitCodes.ok)
+  })
 }

@@ -1,55 +1,46 @@
 /** `latchkey devnet`: a ledger for development in the foreground, with everything one needs next on the screen. */
 import { Network } from '@latchkey/algorand'
 import { type BlockMode, type DevAccount, Devnet, defaultPort, version } from '@latchkey/devnet'
-import { type Command, readOptions, UsageError } from '../Command.js'
+import { command, jsonOption, readNumber, UsageError } from '../Command.js'
 import { exitCodes } from '../exitCodes.js'
 import { startUnderSignals } from '../signals.js'
 
-const help = `Runs an Algorand ledger for development until it is told to stop (Ctrl-C, SIGTERM). Clients take it for an algod
-in dev mode. It has funded accounts whose keys everybody knows; nothing on it is worth anything.
-
-Usage:
-  latchkey devnet [options]
-
-Options:
-  -p, --port PORT      where it listens (${defaultPort}); 0 takes a free one
-      --host HOST      on which address (127.0.0.1)
-      --token TOKEN    what clients must send as X-Algo-API-Token; without it they need none
-      --block-time MS  a block every MS milliseconds, instead of one for each submission
-      --no-mining      blocks only when asked for (POST /devnet/mine)
-  -a, --accounts N     how many funded accounts beside the dispenser (5)
-      --state FILE     keep everything in FILE, so that it survives even kill -9
-      --load FILE      begin with a dump
-      --dump FILE      write a dump when it stops
-      --history N      how many of the latest blocks to keep (10000)
-  -v, --verbose        a line for every transaction, on stderr
-      --json           print the first block as one line of JSON
-
-Examples:
-  latchkey devnet
-  latchkey devnet --state ledger.log --block-time 1000 --verbose
-  curl -s -d '{"address":"...","algos":10,"dollars":5}' http://127.0.0.1:${defaultPort}/devnet/fund
-
-Exit codes: 0 stopped, 1 wrong usage, 3 failed.
-`
-
-export const devnetCommand: Command = {
-  help,
-  run: async (args) => {
-    const options = readOptions(args, {
-      port: { type: 'string', short: 'p' },
-      host: { type: 'string' },
-      token: { type: 'string' },
-      'block-time': { type: 'string' },
-      'no-mining': { type: 'boolean' },
-      accounts: { type: 'string', short: 'a' },
-      state: { type: 'string' },
-      load: { type: 'string' },
-      dump: { type: 'string' },
-      history: { type: 'string' },
-      verbose: { type: 'boolean', short: 'v' },
-      json: { type: 'boolean' },
-    })
+export const devnetCommand = command({
+  text: `Runs an Algorand ledger for development until it is told to stop (Ctrl-C, SIGTERM). Clients take it for an algod in dev mode. \
+It has funded accounts whose keys everybody knows; nothing on it is worth anything.`,
+  options: {
+    port: { type: 'string', short: 'p', value: 'PORT', about: `where it listens (${defaultPort}); 0 takes a free one` },
+    host: { type: 'string', value: 'HOST', about: 'on which address (127.0.0.1)' },
+    token: {
+      type: 'string',
+      value: 'TOKEN',
+      about: 'what clients must send as X-Algo-API-Token; without it they need none',
+    },
+    'block-time': {
+      type: 'string',
+      value: 'MS',
+      about: 'a block every MS milliseconds, instead of one for each submission',
+    },
+    'no-mining': { type: 'boolean', about: 'blocks only when asked for (POST /devnet/mine)' },
+    accounts: { type: 'string', short: 'a', value: 'N', about: 'how many funded accounts beside the dispenser (5)' },
+    state: {
+      type: 'string',
+      value: 'FILE',
+      completes: 'file',
+      about: 'keep everything in FILE, so that it survives even kill -9',
+    },
+    load: { type: 'string', value: 'FILE', completes: 'file', about: 'begin with a dump' },
+    dump: { type: 'string', value: 'FILE', completes: 'file', about: 'write a dump when it stops' },
+    history: { type: 'string', value: 'N', about: 'how many of the latest blocks to keep (10000)' },
+    verbose: { type: 'boolean', short: 'v', about: 'a line for every transaction, on stderr' },
+    ...jsonOption,
+  },
+  examples: [
+    'latchkey devnet',
+    'latchkey devnet --state ledger.log --block-time 1000 --verbose',
+    `curl -s -d '{"address":"...","algos":10,"dollars":5}' http://127.0.0.1:${defaultPort}/devnet/fund`,
+  ],
+  run: async ({ options }) => {
     const blocks = readBlockMode(options['block-time'], options['no-mining'] ?? false)
     const devnet = await startUnderSignals(() =>
       Devnet.start({
@@ -75,7 +66,7 @@ export const devnetCommand: Command = {
     if (options.dump !== undefined) await devnet.dumpTo(options.dump)
     return exitCodes.ok
   },
-}
+})
 
 function explain(error: unknown, port: string | undefined): never {
   if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
@@ -96,13 +87,6 @@ function readBlockMode(blockTime: string | undefined, isManual: boolean): BlockM
   if (isManual) return 'manual'
   const everyMs = readNumber('--block-time', blockTime, 1, 3_600_000)
   return everyMs === undefined ? 'instant' : { everyMs }
-}
-
-function readNumber(name: string, text: string | undefined, min: number, max: number): number | undefined {
-  if (text === undefined) return undefined
-  const value = /^[0-9]{1,9}$/.test(text) ? Number(text) : Number.NaN
-  if (!(value >= min && value <= max)) throw new UsageError(`${name} takes a number from ${min} to ${max}`)
-  return value
 }
 
 /** What clients that insist on a token are given where none is asked for. */

@@ -1,68 +1,78 @@
 /** `latchkey facilitator`: verifies and settles payments for sellers, in the foreground. */
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { Network } from '@latchkey/algorand'
 import { Server } from '@latchkey/http'
 import { createApp, Facilitator, type PolicyOptions, SqliteSettlements } from '@latchkey/x402/facilitator'
-import { type Command, readOptions, UsageError } from '../Command.js'
-import { chainOptions, openChain, readWhole, signerFrom } from '../environment.js'
+import { command, jsonOption, readNumber, UsageError } from '../Command.js'
+import {
+  chainOptions,
+  networkOf,
+  openChain,
+  readWhole,
+  signerFrom,
+  signerNotes,
+  signerOptions,
+} from '../environment.js'
 import { exitCodes } from '../exitCodes.js'
 import { startUnderSignals } from '../signals.js'
 import { version } from '../version.js'
 
 const defaultPort = 4022
 
-const help = `Runs an x402 facilitator until it is told to stop (Ctrl-C, SIGTERM): POST /verify, POST /settle, GET /supported,
-/health and /metrics. Every settlement is written down before it is sent, and taken up again after a restart.
-
-Usage:
-  latchkey facilitator [options]
-
-Options:
-  -p, --port PORT          where it listens (${defaultPort}); 0 takes a free one
-      --host HOST          on which address (127.0.0.1)
-      --network NETWORK    testnet (the default), mainnet, betanet, local, or a CAIP-2 id
-      --node URL           an algod of that network; may be given several times, for failover
-      --dollar ID          the asset that is a dollar on a local network
-      --store FILE         where settlements are written down (~/.latchkey/facilitator.db)
-      --pay-to ADDRESS     settle only for this seller; may be given several times
-      --asset ID           settle only in this asset; may be given several times
-      --rate N             requests a minute for each seller
-      --fee-budget MICRO   microAlgos of fees a day for each seller
-      --open               on mainnet: really settle for anybody
-      --json               print the first block as one line of JSON
-
-The key that pays fees: AVM_MNEMONIC (25 words) or AVM_PRIVATE_KEY (64 bytes in base64) in the environment; or one that
-stays in the key daemon: KMD_DATA_DIR, KMD_WALLET, KMD_PASSWORD_FILE and AVM_ADDRESS. Without any, buyers pay their own
-fees. FACILITATOR_API_KEYS, separated by commas, are asked of callers; ALGOD_TOKEN is sent to the nodes.
-
-Example:
-  AVM_MNEMONIC="..." latchkey facilitator --network local --node http://127.0.0.1:4001 --dollar 31566704
-
-Exit codes: 0 stopped, 1 wrong usage, 3 failed.
-`
-
-export const facilitatorCommand: Command = {
-  help,
-  run: async (args) => {
-    const options = readOptions(args, {
-      port: { type: 'string', short: 'p' },
-      host: { type: 'string' },
-      ...chainOptions,
-      store: { type: 'string' },
-      'pay-to': { type: 'string', multiple: true },
-      asset: { type: 'string', multiple: true },
-      rate: { type: 'string' },
-      'fee-budget': { type: 'string' },
-      open: { type: 'boolean' },
-      json: { type: 'boolean' },
-    })
-    const network = options.network ?? 'testnet'
-    const port = readPort(options.port)
+export const facilitatorCommand = command({
+  text: `Runs an x402 facilitator until it is told to stop (Ctrl-C, SIGTERM): POST /verify, POST /settle, GET /supported, /health and /metrics. \
+Every settlement is written down before it is sent, and taken up again after a restart.`,
+  options: {
+    port: { type: 'string', short: 'p', value: 'PORT', about: `where it listens (${defaultPort}); 0 takes a free one` },
+    host: { type: 'string', value: 'HOST', about: 'on which address (127.0.0.1)' },
+    ...chainOptions,
+    store: {
+      type: 'string',
+      value: 'FILE',
+      completes: 'file',
+      about: 'where settlements are written down (~/.latchkey/facilitator.db)',
+    },
+    'pay-to': {
+      type: 'string',
+      multiple: true,
+      value: 'ADDRESS',
+      about: 'settle only for this seller; may be given several times',
+    },
+    asset: {
+      type: 'string',
+      multiple: true,
+      value: 'ID',
+      about: 'settle only in this asset; may be given several times',
+    },
+    rate: { type: 'string', value: 'N', about: 'requests a minute for each seller' },
+    'fee-budget': { type: 'string', value: 'MICRO', about: 'microAlgos of fees a day for each seller' },
+    'total-fee-budget': { type: 'string', value: 'MICRO', about: 'microAlgos of fees a day for all of them' },
+    'api-keys-file': {
+      type: 'string',
+      value: 'FILE',
+      completes: 'file',
+      about: 'what callers must send, one of the keys in this file, a line each',
+    },
+    open: { type: 'boolean', about: 'on mainnet: really settle for anybody' },
+    ...signerOptions,
+    ...jsonOption,
+  },
+  notes: `${signerNotes} It pays the fees; without any, buyers pay their own. The keys of callers may also be in FACILITATOR_API_KEYS, \
+separated by commas; ALGOD_TOKEN is sent to the nodes.`,
+  examples: [
+    'latchkey facilitator --network testnet --wallet fees --key ADDRESS --password-file /run/secrets/fees',
+    'AVM_MNEMONIC="..." latchkey facilitator --network local --node http://127.0.0.1:4001 --dollar 31566704',
+  ],
+  ends: ['unreachable', 'password'],
+  run: async ({ options }) => {
+    const network = networkOf(options, process.env)
+    const port = readNumber('--port', options.port, 0, 65_535) ?? defaultPort
     const host = options.host ?? '127.0.0.1'
     const policy = readPolicy(options)
-    if (network === 'mainnet' && !options.open) checkForProduction(policy)
-    const feePayer = signerFrom(process.env)
+    if (isMainnet(network) && !options.open) checkForProduction(policy)
+    const feePayer = signerFrom(options, process.env)
     const chain = await openChain(options, process.env)
     const store = new SqliteSettlements(options.store ?? defaultStore())
     const onError = (error: unknown): void =>
@@ -88,7 +98,7 @@ export const facilitatorCommand: Command = {
     await running.stopped
     return exitCodes.ok
   },
-}
+})
 
 class Running {
   readonly url: string
@@ -121,10 +131,12 @@ type Options = {
   asset?: string[] | undefined
   rate?: string | undefined
   'fee-budget'?: string | undefined
+  'total-fee-budget'?: string | undefined
+  'api-keys-file'?: string | undefined
 }
 
 function readPolicy(options: Options): PolicyOptions {
-  const keys = (process.env['FACILITATOR_API_KEYS'] ?? '').split(',').filter((key) => key !== '')
+  const keys = readApiKeys(options['api-keys-file'])
   return {
     payTo: options['pay-to'],
     assets: options.asset,
@@ -132,7 +144,27 @@ function readPolicy(options: Options): PolicyOptions {
     requestsPerMinute: options.rate === undefined ? undefined : Number(readWhole('--rate', options.rate)),
     feeMicroAlgosPerDay:
       options['fee-budget'] === undefined ? undefined : BigInt(readWhole('--fee-budget', options['fee-budget'])),
+    totalFeeMicroAlgosPerDay:
+      options['total-fee-budget'] === undefined
+        ? undefined
+        : BigInt(readWhole('--total-fee-budget', options['total-fee-budget'])),
   }
+}
+
+/** From a file, a line each; or from the environment, separated by commas. A file without any is a mistake. */
+function readApiKeys(path: string | undefined): string[] {
+  const text = path === undefined ? (process.env['FACILITATOR_API_KEYS'] ?? '') : readFileSync(path, 'utf8')
+  const keys = text
+    .split(/[,\n]/)
+    .map((key) => key.trim())
+    .filter((key) => key !== '')
+  if (path !== undefined && keys.length === 0) throw new UsageError(`${path} holds no key`)
+  return keys
+}
+
+/** By whichever of its names. */
+function isMainnet(network: string): boolean {
+  return network === Network.mainnet.name || Network.matches(network, Network.mainnet.caip2)
 }
 
 /** Real money: whoever runs this says for whom, or that it is for everybody. */
@@ -140,7 +172,7 @@ function checkForProduction({ payTo, apiKeys, feeMicroAlgosPerDay }: PolicyOptio
   const isFor = payTo !== undefined || apiKeys !== undefined
   if (isFor && feeMicroAlgosPerDay !== undefined) return
   throw new UsageError(
-    'on mainnet say for whom it settles (--pay-to, or FACILITATOR_API_KEYS) and up to which fees a day (--fee-budget), or --open',
+    'on mainnet say for whom it settles (--pay-to, or --api-keys-file) and up to which fees a day (--fee-budget), or --open',
   )
 }
 
@@ -148,13 +180,6 @@ function defaultStore(): string {
   const directory = join(homedir(), '.latchkey')
   mkdirSync(directory, { recursive: true, mode: 0o700 })
   return join(directory, 'facilitator.db')
-}
-
-function readPort(text: string | undefined): number {
-  if (text === undefined) return defaultPort
-  const port = Number(readWhole('--port', text))
-  if (port > 65_535) throw new UsageError('--port takes a number from 0 to 65535')
-  return port
 }
 
 type Facts = { version: string; url: string; network: string; feePayer: string | null; resumed: number }

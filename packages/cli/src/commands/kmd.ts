@@ -1,54 +1,60 @@
 /** `latchkey kmd`: the daemon in the foreground, with everything one needs next on the screen. */
 import { chmodSync, mkdirSync, statSync } from 'node:fs'
-import { Daemon, exitCodes, StartError, version, type Wire, wires } from '@latchkey/kmd'
-import { type Command, dataDirectory, readOptions, UsageError } from '../Command.js'
+import { Daemon, exitCodes as daemonExitCodes, StartError, version, type Wire, wires } from '@latchkey/kmd'
+import { command, jsonOption, readNumber, UsageError } from '../Command.js'
+import { daemonOptions, dataDirectory } from '../daemon.js'
+import { exitCodes, Failure } from '../exitCodes.js'
 import { startUnderSignals } from '../signals.js'
 
-const help = `Runs the key daemon until it is told to stop (Ctrl-C, SIGTERM).
-
-Usage:
-  latchkey kmd [options]
-
-Options:
-  -d, --data-dir DIR   where wallets, token and settings are kept (~/.latchkey/kmd-v0.5); made if it is missing
-  -t, --timeout SECS   stop after this many seconds without a request (0: never)
-      --wire FORM      form of answers: documented (bytes as integers) or reference (exactly as the Go daemon)
-      --json           print the first block as one line of JSON
-
-Settings are in kmd_config.json in the data directory; kmd_config.json.example there shows them all.
-Exit codes: 0 stopped, 1 wrong usage, 2 log file cannot be written, 3 failed to start, 4 already running there.
-`
-
-export const kmdCommand: Command = {
-  help,
-  run: async (args) => {
-    const options = readOptions(args, {
-      'data-dir': { type: 'string', short: 'd' },
-      timeout: { type: 'string', short: 't' },
-      wire: { type: 'string' },
-      json: { type: 'boolean' },
-    })
+export const kmdCommand = command({
+  text: 'Runs the key daemon until it is told to stop (Ctrl-C, SIGTERM).',
+  options: {
+    'data-dir': {
+      ...daemonOptions['data-dir'],
+      about: 'where wallets, token and settings are kept (~/.latchkey/kmd-v0.5); made if it is missing',
+    },
+    timeout: {
+      type: 'string',
+      short: 't',
+      value: 'SECS',
+      about: 'stop after this many seconds without a request (0: never)',
+    },
+    wire: {
+      type: 'string',
+      choices: wires,
+      about: 'form of answers: documented (bytes as integers), or reference (exactly as the Go daemon)',
+    },
+    node: {
+      type: 'string',
+      value: 'URL',
+      about: 'an algod that the console asks for balances; ALGOD_TOKEN is sent to it',
+    },
+    ...jsonOption,
+  },
+  notes: 'Settings are in kmd_config.json in the data directory; kmd_config.json.example there shows them all.',
+  examples: ['latchkey kmd', 'latchkey kmd -d /var/lib/kmd-v0.5 --wire reference --node http://127.0.0.1:8080'],
+  ends: ['running'],
+  run: async ({ options }) => {
     const dataDir = dataDirectory(options['data-dir'])
-    const idleSecs = readSeconds(options.timeout ?? '0')
-    const forceWire = readWire(options.wire)
+    const idleSecs = readNumber('--timeout', options.timeout, 0, 2_147_483) ?? 0
+    const forceWire = options.wire as Wire | undefined
+    const node = readNode(options.node)
     makeDirectory(dataDir)
-    const start = () => Daemon.start({ dataDir, idleSecs, forceWire, wire: 'documented' })
+    const start = () => Daemon.start({ dataDir, idleSecs, forceWire, wire: 'documented', node })
     const daemon = await startUnderSignals(start).catch((error: unknown) => explainFailure(error, dataDir))
-    if (typeof daemon === 'number') return daemon
     process.stdout.write(options.json ? `${JSON.stringify(facts(daemon, dataDir))}\n` : block(daemon, dataDir))
     for (const warning of daemon.warnings) process.stderr.write(`warning: ${warning}\n`)
     await daemon.stopped
     return exitCodes.ok
   },
-}
+})
 
-function explainFailure(error: unknown, dataDir: string): number {
+function explainFailure(error: unknown, dataDir: string): never {
   if (!(error instanceof StartError)) throw error
-  process.stderr.write(`latchkey kmd: could not start in ${dataDir}: ${error.message}\n`)
-  if (error.exitCode === exitCodes.locked) {
-    process.stderr.write('Its address is in kmd.net there. To stop it: kill the process whose number is in kmd.pid.\n')
-  }
-  return error.exitCode
+  const why = `could not start in ${dataDir}: ${error.message}`
+  if (error.exitCode !== daemonExitCodes.locked) throw new Failure('failed', why, { cause: error })
+  const cure = 'Its address is in kmd.net there. To stop it: kill the process whose number is in kmd.pid.'
+  throw new Failure('running', `${why}\n${cure}`, { cause: error })
 }
 
 function facts(daemon: Daemon, dataDir: string) {
@@ -67,6 +73,8 @@ function block(daemon: Daemon, dataDir: string): string {
   Wire        ${wire} (${other})
 
 Try it:
+  latchkey wallet new savings
+  latchkey console
   curl -s -H "X-KMD-API-Token: $(cat ${shellQuote(tokenFile)})" ${address}/v1/wallets
 
 `
@@ -87,14 +95,9 @@ function makeDirectory(dataDir: string): void {
   }
 }
 
-function readSeconds(text: string): number {
-  if (!/^[0-9]{1,7}$/.test(text)) throw new UsageError('--timeout takes a number of seconds')
-  return Number(text)
-}
-
-function readWire(text: string | undefined): Wire | undefined {
-  if (text === undefined) return undefined
-  const wire = wires.find((known) => known === text)
-  if (wire === undefined) throw new UsageError(`--wire takes ${wires.join(' or ')}`)
-  return wire
+function readNode(url: string | undefined): { url: string; token: string | undefined } | undefined {
+  if (url === undefined) return undefined
+  if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
+    throw new UsageError('--node takes an http address')
+  return { url, token: process.env['ALGOD_TOKEN'] }
 }

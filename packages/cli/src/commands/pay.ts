@@ -2,8 +2,6 @@
 import { mkdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline/promises'
-import { parseArgs } from 'node:util'
 import {
   amountText,
   Buyer,
@@ -13,44 +11,51 @@ import {
   payingFetch,
   receiptOf,
 } from '@latchkey/x402/client'
-import { type Command, UsageError } from '../Command.js'
-import { chainOptions, openChain, signerFrom } from '../environment.js'
-import { exitCodes } from '../exitCodes.js'
+import { command, UsageError, type Values } from '../Command.js'
+import { chainOptions, openChain, signerFrom, signerNotes, signerOptions } from '../environment.js'
+import { exitCodes, Failure } from '../exitCodes.js'
+import { confirm, hasTerminal } from '../prompt.js'
 
-const help = `Asks for an address and, if it answers 402 Payment Required, shows the price, pays it and prints the answer: the body on
-stdout, everything else on stderr.
+const payOptions = {
+  yes: { type: 'boolean', short: 'y', about: 'pay without being asked' },
+  max: { type: 'string', value: 'PRICE', about: 'never more than this for the request ($1)' },
+  method: { type: 'string', short: 'X', value: 'METHOD', about: 'GET unless told; POST with --data' },
+  header: {
+    type: 'string',
+    short: 'H',
+    multiple: true,
+    value: 'LINE',
+    about: 'a header to send, "Name: value"; may be given several times',
+  },
+  data: { type: 'string', value: 'TEXT', about: 'a body to send' },
+  ...chainOptions,
+  log: {
+    type: 'string',
+    value: 'FILE',
+    completes: 'file',
+    about: 'where every payment is written down (~/.latchkey/payments.jsonl)',
+  },
+  ...signerOptions,
+  json: { type: 'boolean', about: 'print the receipt as one line of JSON, on stderr' },
+} as const
 
-Usage:
-  latchkey pay URL [options]
-
-Options:
-  -y, --yes              pay without being asked
-      --max PRICE        never more than this for the request ($1)
-  -X, --method METHOD    GET unless told; POST with --data
-  -H, --header LINE      a header to send, "Name: value"; may be given several times
-  -d, --data TEXT        a body to send
-      --network NETWORK  testnet (the default), mainnet, betanet, local, or a CAIP-2 id
-      --node URL         an algod of that network; may be given several times, for failover
-      --dollar ID        the asset that is a dollar on a local network
-      --log FILE         where every payment is written down (~/.latchkey/payments.jsonl)
-      --json             print the receipt as one line of JSON, on stderr
-
-The key that pays: AVM_MNEMONIC (25 words) or AVM_PRIVATE_KEY (64 bytes in base64) in the environment; or one that stays in
-the key daemon: KMD_DATA_DIR, KMD_WALLET, KMD_PASSWORD_FILE and AVM_ADDRESS.
-
-Example:
-  KMD_DATA_DIR=~/.latchkey/kmd-v0.5 KMD_WALLET=spending AVM_ADDRESS=... latchkey pay https://example.com/weather --max '$0.05'
-
-Exit codes: 0 answered with success, 1 wrong usage, 3 failed, or nothing was paid, or the answer is an error.
-`
-
-export const payCommand: Command = {
-  help,
-  run: async (args) => {
-    const { url, options } = readArguments(args)
-    const signer = signerFrom(process.env)
-    if (signer === undefined) throw new UsageError('AVM_MNEMONIC, AVM_PRIVATE_KEY or KMD_DATA_DIR must be set')
-    const request = requestOf(url, options)
+export const payCommand = command({
+  text: `Asks for an address and, if it answers 402 Payment Required, shows the price, pays it and prints the answer: the body on stdout, \
+everything else on stderr.`,
+  takes: [{ name: 'URL' }],
+  options: payOptions,
+  notes: signerNotes,
+  examples: [
+    "latchkey pay https://example.com/weather --wallet spending --key ADDRESS --max '$0.05'",
+    'latchkey pay http://127.0.0.1:4021/weather --yes > weather.json',
+  ],
+  ends: ['declined', 'unreachable', 'password', 'interrupted'],
+  run: async ({ options, args: [url] }) => {
+    if (!URL.canParse(url!) || !/^https?:$/.test(new URL(url!).protocol))
+      throw new UsageError(`${url} is not an http address`)
+    const signer = signerFrom(options, process.env)
+    if (signer === undefined) throw new UsageError('say which key pays, with --wallet and --key')
+    const request = requestOf(url!, options)
     const chain = await openChain(options, process.env)
     const payments = new FilePayments(options.log ?? defaultLog())
     const buyer = new Buyer({ signer, chains: chain, payments, maxPerPayment: options.max ?? '$1' })
@@ -64,44 +69,15 @@ export const payCommand: Command = {
       },
     })
     const response = await pay(request).catch(explain)
-    if (isDeclined) {
-      process.stderr.write('Nothing was paid.\n')
-      return exitCodes.failed
-    }
+    if (isDeclined) throw new Failure('declined', 'nothing was paid')
     const receipt = receiptOf(response)
     tell(options.json ?? false, response, receipt)
     process.stdout.write(Buffer.from(await response.arrayBuffer()))
     return response.ok ? exitCodes.ok : exitCodes.failed
   },
-}
+})
 
-type Options = ReturnType<typeof readArguments>['options']
-
-function readArguments(args: readonly string[]) {
-  try {
-    const { values, positionals } = parseArgs({
-      args: [...args],
-      allowPositionals: true,
-      options: {
-        yes: { type: 'boolean', short: 'y' },
-        max: { type: 'string' },
-        method: { type: 'string', short: 'X' },
-        header: { type: 'string', short: 'H', multiple: true },
-        data: { type: 'string', short: 'd' },
-        log: { type: 'string' },
-        json: { type: 'boolean' },
-        ...chainOptions,
-      },
-    })
-    const [url, ...others] = positionals
-    if (url === undefined || others.length > 0) throw new UsageError('give one address')
-    if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol))
-      throw new UsageError(`${url} is not an http address`)
-    return { url, options: values }
-  } catch (error) {
-    throw error instanceof UsageError ? error : new UsageError((error as Error).message)
-  }
-}
+type Options = Values<typeof payOptions>
 
 function requestOf(url: string, { method, header = [], data }: Options): Request {
   const headers = new Headers()
@@ -128,13 +104,8 @@ async function mayPay(
     `${what === '' ? 'It' : printable(what)} costs ${price}, to ${requirement.payTo} on ${chain.caip2}.\n`,
   )
   if (isSaid) return true
-  if (!process.stdin.isTTY) throw new UsageError('nobody can be asked here; give --yes to pay')
-  const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  try {
-    return /^y(es)?$/i.test((await terminal.question('Pay? [y/N] ')).trim())
-  } finally {
-    terminal.close()
-  }
+  if (!hasTerminal()) throw new UsageError('nobody can be asked here; give --yes to pay')
+  return confirm('Pay?')
 }
 
 /** A stranger's words must not move the cursor. */

@@ -2,26 +2,16 @@
 import { existsSync, readFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { join } from 'node:path'
-import { exitCodes, Token } from '@latchkey/kmd'
-import { type Command, dataDirectory, readOptions } from '../Command.js'
+import { Token } from '@latchkey/kmd'
+import { command, jsonOption } from '../Command.js'
+import { daemonOptions, dataDirectory } from '../daemon.js'
+import { exitCodes } from '../exitCodes.js'
 
-const help = `Replaces the API token. A daemon that runs takes the new one at once and refuses the old.
-
-Usage:
-  latchkey token rotate [options]
-
-Options:
-  -d, --data-dir DIR   the daemon's directory (~/.latchkey/kmd-v0.5)
-      --json           print the outcome as one line of JSON
-
-The token itself is never printed; it is in kmd.token.
-Exit codes: 0 done, 1 wrong usage, 3 failed.
-`
-
-export const tokenCommand: Command = {
-  help,
-  run: async (args) => {
-    const options = readOptions(args, { 'data-dir': { type: 'string', short: 'd' }, json: { type: 'boolean' } })
+export const tokenCommand = command({
+  text: 'Replaces the API token. A daemon that runs takes the new one at once and refuses the old. The token itself is never printed; it is in kmd.token.',
+  options: { ...daemonOptions, ...jsonOption },
+  examples: ['latchkey token rotate'],
+  run: async ({ options }) => {
     const dataDir = dataDirectory(options['data-dir'])
     if (!existsSync(dataDir)) throw new Error(`${dataDir} does not exist; start the daemon there first, or give -d`)
     const token = Token.rotate(dataDir)
@@ -38,7 +28,7 @@ export const tokenCommand: Command = {
     }
     return exitCodes.ok
   },
-}
+})
 
 function addressOf(dataDir: string): string | undefined {
   try {

@@ -19,6 +19,8 @@ export const token = 'a'.repeat(64)
 export const walletName = 'unencrypted-default-wallet'
 export const dollarAssetId = 31566704n
 export const dollarDecimals = 6
+/** Where the seller tells the environment of the stack, for the shell of another terminal. */
+export const environmentPath = '/env'
 export const price = '$0.01'
 const buyerMicroDollars = 5_000_000n
 const buyerMicroAlgos = 10_000_000n
@@ -27,6 +29,8 @@ export type StackOptions = {
   /** Free ports, even where those that tools expect are free. */
   takesAnyPort?: boolean | undefined
   onError?: ((error: unknown) => void) | undefined
+  /** Told of the directory that holds everything that is kept, before there is anything in it. */
+  onDirectory?: ((directory: string) => void) | undefined
 }
 
 export class Stack {
@@ -38,6 +42,8 @@ export class Stack {
   readonly sellerUrl: string
   readonly seller: string
   readonly buyer: string
+  /** Makes a link that opens the daemon's page, once. */
+  readonly consoleLink: () => string
   readonly #closers: (() => unknown)[]
   #stopping: Promise<void> | undefined
   #tellStopped!: (stopping: Promise<void>) => void
@@ -55,6 +61,7 @@ export class Stack {
     this.sellerUrl = parts.sellerUrl
     this.seller = parts.seller
     this.buyer = parts.buyer
+    this.consoleLink = parts.consoleLink
     this.#closers = closers
   }
 
@@ -93,8 +100,10 @@ type Site = {
   readonly onError: StackOptions['onError']
 }
 
-async function startParts(closers: (() => unknown)[], { takesAnyPort, onError }: StackOptions): Promise<Parts> {
+async function startParts(closers: (() => unknown)[], options: StackOptions): Promise<Parts> {
+  const { takesAnyPort, onError, onDirectory } = options
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-dev-'))
+  onDirectory?.(directory)
   closers.push(() => rmSync(directory, { recursive: true, force: true }))
   const site: Site = {
     directory,
@@ -105,22 +114,30 @@ async function startParts(closers: (() => unknown)[], { takesAnyPort, onError }:
   const devnet = await Devnet.start({ port: await site.portFor(ports.devnet), onError })
   closers.push(() => devnet.stop())
   const chain = await Chain.open({ network: 'local', nodes: devnet.url, dollarAssetId })
-  const { kmdUrl, kmdDataDir, buyer } = await startKmd(site, devnet)
+  const door = await openSellerDoor(site)
+  const { kmdUrl, kmdDataDir, buyer, consoleLink } = await startKmd(site, devnet, door.url)
   devnet.fund(buyer, { microAlgos: buyerMicroAlgos, microDollars: buyerMicroDollars })
   const facilitatorUrl = await startFacilitator(site, devnet, chain)
   const seller = devnet.accounts[1]!.address
-  const sellerUrl = await startSeller(site, chain, seller, facilitatorUrl)
-  return { devnet, chain, kmdUrl, kmdDataDir, facilitatorUrl, sellerUrl, seller, buyer }
+  const parts = { devnet, chain, kmdUrl, kmdDataDir, facilitatorUrl, sellerUrl: door.url, seller, buyer, consoleLink }
+  await startSeller(site, door, parts)
+  return parts
 }
 
 /** With the wallet that tools look for, which holds the dispenser's key and the buyer's. */
-async function startKmd({ directory, closers, portFor }: Site, devnet: Devnet) {
+async function startKmd({ directory, closers, portFor }: Site, devnet: Devnet, sellerUrl: string) {
   const kmdDataDir = join(directory, 'kmd-v0.5')
   mkdirSync(kmdDataDir, { mode: 0o700 })
-  const settings = { address: `127.0.0.1:${await portFor(ports.kmd)}`, ...lightScrypt }
+  const address = `127.0.0.1:${await portFor(ports.kmd)}`
+  // The seller's page may ask it to sign, for whoever knows the wallet's password.
+  const settings = {
+    address,
+    allowed_origins: [sellerUrl, sellerUrl.replace('127.0.0.1', 'localhost')],
+    ...lightScrypt,
+  }
   writeFileSync(join(kmdDataDir, 'kmd_config.json'), JSON.stringify(settings), { mode: 0o600 })
   writeFileSync(join(kmdDataDir, 'kmd.token'), token, { mode: 0o600 })
-  const daemon = await Daemon.start({ dataDir: kmdDataDir, wire: 'reference' })
+  const daemon = await Daemon.start({ dataDir: kmdDataDir, wire: 'reference', node: { url: devnet.url } })
   closers.push(() => daemon.stop())
   const kmd = await Kmd.connect({ dataDir: kmdDataDir })
   await kmd.wallets.create({ name: walletName, password: '' })
@@ -128,7 +145,9 @@ async function startKmd({ directory, closers, portFor }: Site, devnet: Devnet) {
   await wallet.importKey(new Uint8Array(Buffer.from(devnet.dispenser.secretKey, 'base64')))
   const buyer = await wallet.generateKey()
   await wallet.release()
-  return { kmdUrl: `http://${daemon.address}`, kmdDataDir, buyer }
+  // Nothing here is worth anything, and whoever reads the block may take their time.
+  const consoleLink = (): string => daemon.consoleLink({ lifetimeMs: 3_600_000 })
+  return { kmdUrl: `http://${daemon.address}`, kmdDataDir, buyer, consoleLink }
 }
 
 /** The wallet is called unencrypted, and its keys are to play money: nobody should wait for its password. */
@@ -148,23 +167,72 @@ async function startFacilitator(site: Site, devnet: Devnet, chain: Chain): Promi
   return `http://127.0.0.1:${port}`
 }
 
-async function startSeller(site: Site, chain: Chain, payTo: string, facilitators: string): Promise<string> {
-  const { closers, portFor, onError } = site
-  const accepts = { network: chain.caip2, price, payTo }
-  const routes = { 'GET /weather': { accepts, description: 'The weather, now', mimeType: 'application/json' } }
-  const gate = await Gate.open({ routes, facilitators, chains: chain, cors: true, onError })
-  const server = createServer(gated(gate, answerWeather))
+/** Where the seller listens, before there is anything to sell: the daemon has to know its address. */
+type Door = { readonly url: string; readonly server: HttpServer }
+
+async function openSellerDoor({ closers, portFor }: Site): Promise<Door> {
+  const server = createServer()
   const port = await listen(server, await portFor(ports.seller))
   closers.push(() => closeHttp(server))
-  return `http://127.0.0.1:${port}`
+  return { url: `http://127.0.0.1:${port}`, server }
 }
 
-function answerWeather(request: IncomingMessage, response: ServerResponse): void {
-  const isWeather = request.url?.split('?')[0] === '/weather'
-  const report = { weather: 'sunny', temperature: 70, timestamp: new Date().toISOString() }
-  response.statusCode = isWeather ? 200 : 404
-  response.setHeader('Content-Type', 'application/json')
-  response.end(JSON.stringify(isWeather ? { report } : { error: 'there is only /weather' }))
+async function startSeller({ onError }: Site, { server }: Door, parts: Parts): Promise<void> {
+  const { chain, seller: payTo, facilitatorUrl: facilitators, kmdUrl } = parts
+  const accepts = { network: chain.caip2, price, payTo }
+  const routes = { 'GET /weather': { accepts, description: 'The weather, now', mimeType: 'application/json' } }
+  const paywall = { kmd: { url: kmdUrl, token, wallet: walletName } }
+  const gate = await Gate.open({ routes, facilitators, chains: chain, cors: true, paywall, onError })
+  server.on(
+    'request',
+    gated(gate, (request, response) => answer(request, response, parts)),
+  )
+}
+
+function answer({ url }: IncomingMessage, response: ServerResponse, parts: Parts): void {
+  const path = url?.split('?')[0]
+  const send = (status: number, type: string, body: string): void => {
+    response.writeHead(status, { 'Content-Type': type })
+    response.end(body)
+  }
+  if (path === '/weather') {
+    const report = { weather: 'sunny', temperature: 70, timestamp: new Date().toISOString() }
+    send(200, 'application/json', JSON.stringify({ report }))
+  } else if (path === environmentPath) send(200, 'text/plain; charset=utf-8', exportLines(environmentOf(parts)))
+  else send(404, 'application/json', JSON.stringify({ error: `there are only /weather and ${environmentPath}` }))
+}
+
+/** What programs need in order to use all of it. */
+export function environmentOf(parts: Parts): { [name: string]: string } {
+  const { devnet, kmdUrl, kmdDataDir, facilitatorUrl, sellerUrl, seller, buyer } = parts
+  const [algod, kmd] = [new URL(devnet.url), new URL(kmdUrl)]
+  return {
+    ALGOD_SERVER: `http://${algod.hostname}`,
+    ALGOD_PORT: algod.port,
+    ALGOD_TOKEN: token,
+    ALGOD_URL: devnet.url,
+    KMD_SERVER: `http://${kmd.hostname}`,
+    KMD_PORT: kmd.port,
+    KMD_TOKEN: token,
+    KMD_DATA_DIR: kmdDataDir,
+    KMD_WALLET: walletName,
+    KMD_KEY: buyer,
+    KMD_PASSWORD_FILE: '/dev/null',
+    DISPENSER_MNEMONIC: devnet.dispenser.mnemonic,
+    FACILITATOR_URL: facilitatorUrl,
+    RESOURCE_SERVER_URL: sellerUrl,
+    AVM_NETWORK: 'local',
+    AVM_ADDRESS: seller,
+    USDC_ASSET_ID: dollarAssetId.toString(),
+  }
+}
+
+/** For a POSIX shell. */
+export function exportLines(environment: { [name: string]: string }): string {
+  const lines = Object.entries(environment).map(([name, value]) => {
+    return `export ${name}=${/^[A-Za-z0-9_/:.-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`}\n`
+  })
+  return lines.join('')
 }
 
 function listen(server: HttpServer, port: number): Promise<number> {

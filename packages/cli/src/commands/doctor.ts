@@ -1,0 +1,42 @@
+/** `latchkey doctor`: what is well, what is not, and what to do about it. */
+import { command, jsonOption } from '../Command.js'
+import { daemonOptions, dataDirectory } from '../daemon.js'
+import { checkDirectory } from '../doctor/dataDirectory.js'
+import type { Finding } from '../doctor/Finding.js'
+import { checkMachine } from '../doctor/machine.js'
+import { checkDaemon, checkFacilitator, checkNode, checkPayer } from '../doctor/services.js'
+import { chainOptions, openChain } from '../environment.js'
+import { exitCodes } from '../exitCodes.js'
+import { slowly } from '../progress.js'
+
+export const doctorCommand = command({
+  text: `Looks at everything that has to be in order: this machine, the daemon's directory and settings, the daemon itself; and the node, \
+the facilitator and the paying account where --node, FACILITATOR_URL or KMD_KEY name them. Each line says ok, warning or fault, with the cure.`,
+  options: { ...daemonOptions, ...chainOptions, ...jsonOption },
+  notes: 'It changes nothing, and asks for no password.',
+  examples: ['latchkey doctor', 'latchkey doctor --network local --node http://127.0.0.1:4001'],
+  run: async ({ options }) => {
+    const environment = process.env
+    const dataDir = dataDirectory(options['data-dir'])
+    const findings: Finding[] = [...checkMachine(environment), ...checkDirectory(dataDir)]
+    const rest = async (): Promise<void> => {
+      findings.push(await checkDaemon(dataDir))
+      const isNodeNamed = options.node !== undefined || options.network !== undefined || environment['ALGOD_URL']
+      if (isNodeNamed) {
+        const { finding, chain } = await checkNode(() => openChain(options, environment))
+        findings.push(finding)
+        const payer = environment['KMD_KEY'] || environment['AVM_ADDRESS']
+        if (chain !== undefined && payer) findings.push(...(await checkPayer(chain, payer)))
+      }
+      const { FACILITATOR_URL: facilitator = '' } = environment
+      if (facilitator !== '') findings.push(await checkFacilitator(facilitator))
+    }
+    await slowly('Asking the daemon and the network', rest())
+    process.stdout.write(options.json ? `${JSON.stringify({ findings })}\n` : findings.map(lineOf).join(''))
+    return findings.some(({ state }) => state === 'fault') ? exitCodes.failed : exitCodes.ok
+  },
+})
+
+function lineOf({ state, text, cure }: Finding): string {
+  return `${state.padEnd(9)}${text}\n${cure === undefined ? '' : `${' '.repeat(9)}cure: ${cure}\n`}`
+}

@@ -1,0 +1,119 @@
+/** What is done with the answers of a daemon that does not tell the truth: nothing of it is written. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Address, Bundle, Bytes, Ed25519, Multisig, SignedTransaction, Transaction } from '@latchkey/algorand'
+import type { Wallet } from '@latchkey/kmd/client'
+import * as Plan from './Plan.js'
+
+const pairs = [1, 2, 3].map((fill) => Ed25519.keyPairFromSeed(new Uint8Array(32).fill(fill)))
+const [alice, bob, carol] = pairs as [Ed25519.KeyPair, Ed25519.KeyPair, Ed25519.KeyPair]
+const address = ({ publicKey }: Ed25519.KeyPair): string => Address.encode(publicKey)
+const payment = { type: 'pay', snd: alice.publicKey, rcv: bob.publicKey, amt: 5n, fee: 1000n, lv: 9n }
+const bytes = Transaction.encode(payment)
+
+function signatureOf(transaction: Uint8Array, { secretKey }: Ed25519.KeyPair): Uint8Array {
+  return Ed25519.sign(Transaction.bytesToSign(transaction), secretKey)
+}
+
+function signed(transaction: Transaction.Transaction, pair: Ed25519.KeyPair): Uint8Array {
+  return SignedTransaction.encode({ sig: signatureOf(Transaction.encode(transaction), pair), txn: transaction })
+}
+
+/** A wallet with the keys of alice and bob, which answers as it is told. */
+function wallet(answers: Partial<Record<keyof Wallet, unknown>>): Wallet {
+  const keys = async (): Promise<string[]> => [alice, bob].map(address)
+  return { name: 'test', keys, ...answers } as unknown as Wallet
+}
+
+async function sign(answer: Uint8Array, given: Plan.Given = {}): Promise<Plan.Signed | undefined> {
+  const steps = await Plan.make(Bundle.decode(bytes), wallet({ signTransaction: async () => answer }), given)
+  return steps[0]!.sign?.()
+}
+
+test('a right answer is taken', async () => {
+  const answer = signed(payment, alice)
+  assert.deepEqual(await sign(answer), { bytes: answer, missing: 0 })
+})
+
+test('an answer that signs something else is not', async () => {
+  const right = signed(payment, alice)
+  const damaged = right.slice()
+  damaged[10]! ^= 1
+  const wrong: { [what: string]: Uint8Array } = {
+    'another transaction': signed({ ...payment, amt: 5_000_000n }, alice),
+    'another key': signed(payment, bob),
+    'a damaged signature': damaged,
+    'no signature': SignedTransaction.encode({ txn: payment }),
+    'another signer named': SignedTransaction.attach(bytes, alice.publicKey, signatureOf(bytes, bob), bob.publicKey),
+    'two transactions': Bytes.concat([right, right]),
+    'the transaction alone': bytes,
+    'no transaction': Uint8Array.of(1, 2, 3),
+  }
+  for (const [what, answer] of Object.entries(wrong)) {
+    await assert.rejects(sign(answer), /something else than the signature; nothing was written/, what)
+  }
+})
+
+test('a signature for a rekeyed account names the key that was asked for', async () => {
+  const byBob = SignedTransaction.attach(bytes, alice.publicKey, signatureOf(bytes, bob), bob.publicKey)
+  assert.deepEqual((await sign(byBob, { key: address(bob) }))?.bytes, byBob)
+  await assert.rejects(sign(signed(payment, alice), { key: address(bob) }), /something else/)
+})
+
+test('a key that the wallet does not have is refused before anybody is asked', async () => {
+  await assert.rejects(sign(bytes, { key: address(carol) }), /has no key [A-Z2-7]{58}; nothing was signed/)
+})
+
+const preimage = { version: 1, threshold: 2, publicKeys: pairs.map(({ publicKey }) => publicKey) }
+const account = Multisig.address(preimage)
+const spend = { ...payment, snd: account }
+const spendBytes = Transaction.encode(spend)
+
+async function signMultisig(answer: Multisig.Signature): Promise<Plan.Signed | undefined> {
+  const told = wallet({
+    exportMultisig: async () => preimage,
+    signMultisigTransaction: async () => Multisig.encode(answer),
+  })
+  const given = { multisig: Address.encode(account), member: address(alice) }
+  return (await Plan.make(Bundle.decode(spendBytes), told, given))[0]!.sign?.()
+}
+
+test('a multisig is taken only with the right signature of the right multisig', async () => {
+  const empty = Multisig.empty(preimage)
+  const own = Multisig.addSignature(empty, alice.publicKey, signatureOf(spendBytes, alice))
+  assert.deepEqual(await signMultisig(own), {
+    bytes: SignedTransaction.encode({ msig: own, txn: spend }),
+    missing: 1,
+  })
+  await assert.rejects(signMultisig(empty), /something else/)
+  const other = Multisig.addSignature(empty, alice.publicKey, signatureOf(bytes, alice))
+  await assert.rejects(signMultisig(other), /something else/)
+  await assert.rejects(signMultisig({ ...own, thr: 1 }), /are not of/)
+  await assert.rejects(signMultisig({ ...own, thr: 9 }), /are not of/)
+  const beside = Multisig.addSignature(own, bob.publicKey, signatureOf(bytes, bob))
+  await assert.rejects(signMultisig(beside), /that was there already is wrong/)
+})
+
+test('of a group, the own transactions are signed and the others handed on as they came', async () => {
+  const foreign = SignedTransaction.encode({
+    sig: signatureOf(bytes, carol),
+    txn: { ...payment, snd: carol.publicKey },
+  })
+  const unsigned = Transaction.encode({ ...payment, snd: carol.publicKey })
+  const members = Bundle.decode(Bytes.concat([bytes, foreign, unsigned]))
+  const steps = await Plan.make(members, wallet({}), {})
+  assert.deepEqual(
+    steps.map((step) => step.sign !== undefined),
+    [true, false, false],
+  )
+  assert.deepEqual(Plan.asItCame(members[1]!), foreign)
+  assert.deepEqual(Bundle.decode(Plan.asItCame(members[2]!))[0]!.bytes, unsigned)
+})
+
+test('a key that is nobody here signs for all, as for accounts that were rekeyed to it', async () => {
+  const members = Bundle.decode(Bytes.concat([bytes, Transaction.encode({ ...payment, snd: carol.publicKey })]))
+  const isSigned = async (key: Ed25519.KeyPair): Promise<boolean[]> =>
+    (await Plan.make(members, wallet({}), { key: address(key) })).map(({ sign: work }) => work !== undefined)
+  assert.deepEqual(await isSigned(bob), [true, true])
+  assert.deepEqual(await isSigned(alice), [true, false])
+})

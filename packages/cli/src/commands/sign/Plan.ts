@@ -1,0 +1,185 @@
+/** Which transactions a key signs, and how: worked out before anybody is asked, done after. */
+import { Address, Bundle, Bytes, Ed25519, Multisig, SignedTransaction, Transaction } from '@latchkey/algorand'
+import type { Wallet } from '@latchkey/kmd/client'
+import { UsageError } from '../../Command.js'
+import { Failure } from '../../exitCodes.js'
+
+export type Given = {
+  readonly key?: string | undefined
+  readonly multisig?: string | undefined
+  readonly member?: string | undefined
+}
+
+export type Step = {
+  readonly member: Bundle.Member
+  /** What happens to it, in words. */
+  readonly text: string
+  /** Undefined for one that is left as it came. */
+  readonly sign: (() => Promise<Signed>) | undefined
+}
+
+export type Signed = {
+  readonly bytes: Uint8Array
+  /** How many more members of a multisig have to sign; 0 for one that is good as it is. */
+  readonly missing: number
+}
+
+export function check({ key, multisig, member }: Given): void {
+  for (const [option, address] of Object.entries({ key, multisig, member })) {
+    if (address !== undefined && !Address.isValid(address)) throw new UsageError(`--${option} takes an address`)
+  }
+  if ((multisig === undefined) !== (member === undefined)) {
+    throw new UsageError(
+      '--multisig and --member go together: the address, and the key in the wallet that signs for it',
+    )
+  }
+  if (key !== undefined && multisig !== undefined) throw new UsageError('give --key or --multisig, not both')
+}
+
+export async function make(members: readonly Bundle.Member[], wallet: Wallet, given: Given): Promise<Step[]> {
+  const keys = new Set(await wallet.keys())
+  const wanted = given.key ?? given.member
+  if (wanted !== undefined && !keys.has(wanted)) {
+    throw new Failure('failed', `the wallet ${wallet.name} has no key ${wanted}; nothing was signed`)
+  }
+  if (given.multisig !== undefined) return byMultisig(members, wallet, given.multisig, given.member!)
+  if (given.key !== undefined) return byKey(members, wallet, given.key)
+  return members.map((member) => {
+    const sender = senderOf(member)
+    if (member.isSigned) return left(member)
+    return keys.has(sender) ? signedBy(member, wallet, sender) : foreign(member, wallet)
+  })
+}
+
+/** Its own; if there are none, those of accounts that were rekeyed to it, which only their owner can know. */
+function byKey(members: readonly Bundle.Member[], wallet: Wallet, key: string): Step[] {
+  const isOwn = chooser(members, key)
+  return members.map((member) => {
+    if (member.isSigned) return left(member)
+    return isOwn(member) ? signedBy(member, wallet, key) : foreign(member, wallet)
+  })
+}
+
+async function byMultisig(
+  members: readonly Bundle.Member[],
+  wallet: Wallet,
+  account: string,
+  key: string,
+): Promise<Step[]> {
+  const isOwn = chooser(members, account)
+  const isUnfinished = ({ isSigned, signed }: Bundle.Member): boolean => !isSigned || signed?.msig !== undefined
+  const chosen = members.filter((member) => isUnfinished(member) && isOwn(member))
+  const needsPreimage = chosen.some(({ signed }) => signed?.msig === undefined)
+  const empty = needsPreimage ? Multisig.empty(await wallet.exportMultisig(account)) : undefined
+  for (const { signed } of chosen) if (signed?.msig !== undefined) checkAccount(signed.msig, account)
+  return members.map((member) => {
+    if (!isUnfinished(member)) return left(member)
+    if (!isOwn(member)) return foreign(member, wallet)
+    const partial = member.signed?.msig ?? empty!
+    return {
+      member,
+      text: `is signed by ${key}, for the multisig ${account}`,
+      sign: () => signMultisig(member, wallet, { account, key, partial }),
+    }
+  })
+}
+
+function chooser(members: readonly Bundle.Member[], account: string): (member: Bundle.Member) => boolean {
+  const hasOwn = members.some((member) => senderOf(member) === account)
+  return (member) => !hasOwn || senderOf(member) === account
+}
+
+function left(member: Bundle.Member): Step {
+  return { member, text: 'is left as it is: it is signed already', sign: undefined }
+}
+
+function foreign(member: Bundle.Member, { name }: Wallet): Step {
+  return { member, text: `is left unsigned: ${name} does not sign for its sender`, sign: undefined }
+}
+
+function signedBy(member: Bundle.Member, wallet: Wallet, key: string): Step {
+  const rekeyed = senderOf(member) === key ? '' : ', to which its sender must have been rekeyed'
+  return { member, text: `is signed by ${key}${rekeyed}`, sign: () => signAlone(member, wallet, key) }
+}
+
+async function signAlone({ transaction, bytes }: Bundle.Member, wallet: Wallet, key: string): Promise<Signed> {
+  const signed = await wallet.signTransaction(bytes, { publicKey: key })
+  const publicKey = Address.decode(key)
+  const [found, ...others] = readAnswer(() => Bundle.decode(signed))
+  const { sig, sgnr } = found?.signed ?? {}
+  const isRight =
+    others.length === 0 &&
+    Bytes.equal(found!.bytes, bytes) &&
+    Bytes.equal(sgnr ?? transaction.snd, publicKey) &&
+    sig !== undefined &&
+    Ed25519.verify(sig, Transaction.bytesToSign(bytes), publicKey)
+  if (!isRight) throw wrongAnswer()
+  return { bytes: signed, missing: 0 }
+}
+
+type MultisigJob = { account: string; key: string; partial: Multisig.Signature }
+
+async function signMultisig(
+  { transaction, bytes }: Bundle.Member,
+  wallet: Wallet,
+  { account, key, partial }: MultisigJob,
+): Promise<Signed> {
+  const address = Address.decode(account)
+  const isRekeyed = !Bytes.equal(transaction.snd, address)
+  const answer = await wallet.signMultisigTransaction({
+    transaction: bytes,
+    publicKey: key,
+    partial: Multisig.encode(partial),
+    signer: isRekeyed ? address : undefined,
+  })
+  const msig = readAnswer(() => Multisig.decode(answer))
+  const message = Transaction.bytesToSign(bytes)
+  checkAccount(msig, account)
+  const own = msig.subsig.find(({ pk }) => Address.encode(pk) === key)
+  if (own?.s === undefined || !Ed25519.verify(own.s, message, own.pk)) throw wrongAnswer()
+  const given = msig.subsig.filter(({ s }) => s !== undefined)
+  const wrong = given.find(({ pk, s }) => !Ed25519.verify(s!, message, pk))
+  if (wrong !== undefined) {
+    const text = `the signature of ${Address.encode(wrong.pk)} that was there already is wrong; nothing was written`
+    throw new Failure('failed', text)
+  }
+  const sgnr = isRekeyed ? address : undefined
+  const signed = SignedTransaction.encode({ msig, sgnr, txn: transaction })
+  return { bytes: signed, missing: Math.max(0, msig.thr - given.length) }
+}
+
+function checkAccount(msig: Multisig.Signature, account: string): void {
+  if (addressOf(msig) === account) return
+  throw new Failure('failed', `the signatures that are there already are not of ${account}; nothing was signed`)
+}
+
+function addressOf(msig: Multisig.Signature): string | undefined {
+  try {
+    return Address.encode(Multisig.address(Multisig.preimage(msig)))
+  } catch (error) {
+    if (error instanceof Multisig.MultisigError) return undefined
+    throw error
+  }
+}
+
+/** As tools exchange them: the wrapper, with or without a signature in it. */
+export function asItCame({ signed, transaction }: Bundle.Member): Uint8Array {
+  return SignedTransaction.encode(signed ?? { txn: transaction })
+}
+
+function senderOf({ transaction }: Bundle.Member): string {
+  return Address.encode(transaction.snd)
+}
+
+function readAnswer<T>(read: () => T): T {
+  try {
+    return read()
+  } catch (error) {
+    if (error instanceof Bundle.DecodeError) throw wrongAnswer()
+    throw error
+  }
+}
+
+function wrongAnswer(): Failure {
+  return new Failure('failed', 'the daemon answered with something else than the signature; nothing was written')
+}

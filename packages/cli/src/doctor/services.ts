@@ -1,0 +1,93 @@
+/** What has to answer: the daemon, the node, the facilitator; and whether the paying account can pay. */
+import { Kmd, KmdClientError } from '@latchkey/kmd/client'
+import { amountText, type Chain } from '@latchkey/x402/client'
+import { type Finding, fault, ok, warning } from './Finding.js'
+
+const timeoutMs = 5_000
+
+export async function checkDaemon(dataDir: string): Promise<Finding> {
+  try {
+    const kmd = await Kmd.connect({ dataDir, timeoutMs })
+    try {
+      const { version, wallets, openHandles } = await kmd.health()
+      return ok(`the daemon ${version} runs at ${kmd.address}: ${wallets} wallets, ${openHandles} open handles`)
+    } finally {
+      kmd.close()
+    }
+  } catch (error) {
+    return explainDaemon(error)
+  }
+}
+
+function explainDaemon(error: unknown): Finding {
+  if (!(error instanceof KmdClientError)) throw error
+  if (error.status === 401)
+    return fault('the daemon refuses the token in kmd.token', 'restart it, or latchkey token rotate')
+  if (error.reason === 'connection' || error.reason === 'timeout')
+    return fault(`the daemon does not answer: ${error.message}`, 'start it: latchkey kmd')
+  return warning(
+    `what answers there is not this daemon: ${error.message}`,
+    'the Go daemon works too, without the extras',
+  )
+}
+
+export async function checkNode(open: () => Promise<Chain>): Promise<{ finding: Finding; chain?: Chain }> {
+  try {
+    const chain = await open()
+    await chain.parameters()
+    return { finding: ok(`a node of ${chain.caip2} answers, at round ${await chain.algod.lastRound()}`), chain }
+  } catch (error) {
+    return {
+      finding: fault(
+        `no node answers: ${(error as Error).message}`,
+        'give one with --node, and its network with --network; latchkey devnet runs one here',
+      ),
+    }
+  }
+}
+
+export async function checkPayer(chain: Chain, address: string): Promise<Finding[]> {
+  try {
+    const { microAlgos, minBalance } = await chain.algod.account(address)
+    const free = microAlgos > minBalance ? microAlgos - minBalance : 0n
+    const findings = [ok(`${short(address)} has ${amountText(free, 6)} ALGO to spend`)]
+    if (chain.dollarAssetId === undefined) return findings
+    return [...findings, await checkDollars(chain, address, chain.dollarAssetId)]
+  } catch (error) {
+    return [fault(`${short(address)} cannot be looked up: ${(error as Error).message}`, 'check KMD_KEY or AVM_ADDRESS')]
+  }
+}
+
+async function checkDollars(chain: Chain, address: string, assetId: bigint): Promise<Finding> {
+  const { name, decimals } = await chain.asset(assetId)
+  const holding = await chain.algod.holding(address, assetId)
+  if (holding === undefined)
+    return warning(`${short(address)} is not opted in to ${name}`, `send 0 of asset ${assetId} from it to itself`)
+  if (holding.isFrozen) return fault(`the ${name} of ${short(address)} is frozen`, 'ask whoever issues it')
+  if (holding.amount === 0n) return warning(`${short(address)} has no ${name}`, 'send it some')
+  return ok(`${short(address)} has ${amountText(holding.amount, decimals)} ${name}`)
+}
+
+export async function checkFacilitator(url: string): Promise<Finding> {
+  const cure = 'start one: latchkey facilitator; or set FACILITATOR_URL to one that runs'
+  try {
+    const response = await fetch(new URL('supported', url.endsWith('/') ? url : `${url}/`), {
+      signal: AbortSignal.timeout(timeoutMs),
+      redirect: 'error',
+    })
+    const { kinds } = (await response.json()) as { kinds?: { network?: unknown }[] }
+    if (!response.ok || !Array.isArray(kinds)) return fault(`${url} answers, but not as a facilitator`, cure)
+    return ok(
+      `the facilitator at ${url} serves ${kinds
+        .map(({ network }) => String(network))
+        .join(', ')
+        .slice(0, 200)}`,
+    )
+  } catch (error) {
+    return fault(`the facilitator at ${url} does not answer: ${(error as Error).message}`, cure)
+  }
+}
+
+function short(address: string): string {
+  return `${address.slice(0, 8)}…`
+}

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { slowly } from './progress.js'
+
+/** What is written to stderr, as if that were a terminal or not. */
+function captured(t: TestContext, isTTY: boolean): () => string {
+  const before = Object.getOwnPropertyDescriptor(process.stderr, 'isTTY')
+  Object.defineProperty(process.stderr, 'isTTY', { value: isTTY, configurable: true })
+  t.after(() => {
+    if (before === undefined) delete (process.stderr as { isTTY?: boolean }).isTTY
+    else Object.defineProperty(process.stderr, 'isTTY', before)
+  })
+  let text = ''
+  t.mock.method(process.stderr, 'write', (piece: string) => {
+    text += piece
+    return true
+  })
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  return () => text
+}
+
+test('work that is slow is told of on a terminal, and the telling is wiped away', async (t) => {
+  const written = captured(t, true)
+  let finish = (_: string): void => {}
+  const work = slowly(
+    'Unlocking',
+    new Promise<string>((resolve) => {
+      finish = resolve
+    }),
+  )
+  t.mock.timers.tick(299)
+  assert.equal(written(), '')
+  t.mock.timers.tick(1)
+  assert.equal(written(), 'Unlocking...')
+  finish('done')
+  assert.equal(await work, 'done')
+  assert.equal(written(), `Unlocking...\r${' '.repeat(12)}\r`)
+})
+
+test('quick work, and work for a pipe, is not told of; a failure comes through', async (t) => {
+  const written = captured(t, true)
+  assert.equal(await slowly('Quick', Promise.resolve(1)), 1)
+  await assert.rejects(slowly('Failing', Promise.reject(new Error('no'))), /no/)
+  t.mock.timers.tick(1_000)
+  Object.defineProperty(process.stderr, 'isTTY', { value: false, configurable: true })
+  assert.equal(await slowly('Piped', Promise.resolve(2)), 2)
+  t.mock.timers.tick(1_000)
+  assert.equal(written(), '')
+})

@@ -1,0 +1,214 @@
+/** What all commands have in common: help with an example, one line for wrong use, exit codes that are documented. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { latchkeyCommand } from '../support/devnet.js'
+import { suiteScope, temporaryDirectory } from './support.js'
+
+type Outcome = { code: number | null; stdout: string; stderr: string }
+
+const home = temporaryDirectory(suiteScope())
+
+function run(args: readonly string[], environment: { [name: string]: string } = {}): Promise<Outcome> {
+  const env = { PATH: process.env['PATH'] ?? '', HOME: home, ...environment }
+  return new Promise((resolve) => {
+    const child = execFile(
+      process.execPath,
+      [latchkeyCommand, ...args],
+      { env, timeout: 20_000 },
+      (_, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
+    )
+    child.stdin?.end()
+  })
+}
+
+/** As the help lists them, which is what a person goes by. */
+async function listed(): Promise<string[]> {
+  const { stdout } = await run(['--help'])
+  const [, table] = /\nCommands:\n([\s\S]*?)\n\n/.exec(stdout)!
+  return table!
+    .split('\n')
+    .filter((line) => /^ {2}\S/.test(line))
+    .map((line) => line.trim().split(/ {2,}/)[0]!)
+}
+
+describe('every command', () => {
+  it('is listed', async () => {
+    const names = await listed()
+    const expected = ['dev', 'kmd', 'devnet', 'facilitator', 'pay', 'sign', 'console', 'doctor', 'completions']
+    const groups = ['wallet new', 'wallet list', 'wallet rename', 'wallet password', 'wallet delete', 'wallet backup']
+    const keys = ['wallet recover', 'key new', 'key list', 'key import', 'key export', 'key delete', 'token rotate']
+    for (const name of [...expected, ...groups, ...keys]) assert.ok(names.includes(name), name)
+  })
+
+  it('has help, in two ways, with its usage, an example that calls it, and its exit codes', async () => {
+    for (const name of await listed()) {
+      const words = name.split(' ')
+      const { code, stdout, stderr } = await run([...words, '--help'])
+      assert.deepEqual([code, stderr], [0, ''], name)
+      assert.ok(stdout.includes(`Usage:\n  latchkey ${name}`), name)
+      const [, examples = ''] = /\nExamples?:\n((?: {2}.*\n)+)/.exec(stdout) ?? []
+      assert.ok(examples.includes(`latchkey ${name}`), `${name} has no example`)
+      assert.match(stdout, /\nExit codes: 0, [0-9, ]+; latchkey help exit-codes tells what they mean\.\n$/)
+      for (const line of stdout.split('\n')) assert.ok(line.length <= 120, line)
+      assert.equal((await run(['help', ...words])).stdout, stdout, name)
+    }
+  })
+
+  it('ends with 2 on wrong use, and one line on stderr that tells where to read on', async () => {
+    for (const name of await listed()) {
+      const { code, stdout, stderr } = await run([...name.split(' '), '--nonsense'])
+      const line = `latchkey ${name}: there is no option --nonsense; latchkey ${name} --help tells how\n`
+      assert.deepEqual({ code, stdout, stderr }, { code: 2, stdout: '', stderr: line })
+    }
+  })
+
+  it('says what belongs to a group, where only the group is named', async () => {
+    for (const args of [['wallet'], ['wallet', '--help'], ['help', 'wallet']]) {
+      const { code, stdout } = await run(args)
+      assert.equal(code, 0)
+      assert.match(stdout, /^ {2}wallet new {2}/m)
+      assert.doesNotMatch(stdout, /facilitator/)
+    }
+  })
+})
+
+describe('what the commands read and how they end', () => {
+  it('is documented: every variable and every exit code', async () => {
+    const environment = await run(['help', 'environment'])
+    for (const name of ['KMD_DATA_DIR', 'KMD_PASSWORD_FILE', 'AVM_MNEMONIC', 'ALGOD_TOKEN'])
+      assert.match(environment.stdout, new RegExp(`^  ${name} `, 'm'))
+    const codes = await run(['help', 'exit-codes'])
+    const found = [...codes.stdout.matchAll(/^ {2}([0-9]+) +\S/gm)].map(([, code]) => Number(code))
+    // Each of these is reached by a test: 0 to 3 and 5 here, 4 in latchkey, 1, 6 and 130 in pay and in the prompts' tests.
+    assert.deepEqual(found, [0, 1, 2, 3, 4, 5, 6, 130])
+  })
+
+  it('5: no daemon runs there', async () => {
+    for (const args of [['wallet', 'list'], ['key', 'list', '--wallet', 'x', '--no-password'], ['console']]) {
+      const { code, stdout, stderr } = await run(args)
+      assert.deepEqual([code, stdout], [5, ''], stderr)
+      assert.match(stderr, /^latchkey [a-z ]+: [^\n]*no (?:key )?daemon runs in [^\n]+\n$/)
+    }
+  })
+
+  it('a reader that has seen enough is no failure', async () => {
+    const line = `"$NODE" "$LATCHKEY" completions bash | head -1; echo "\${PIPESTATUS[0]}"`
+    const env = { ...process.env, NODE: process.execPath, LATCHKEY: latchkeyCommand }
+    const [stdout, stderr] = await new Promise<string[]>((resolve) => {
+      execFile('bash', ['-c', line], { env, timeout: 20_000 }, (_, out, err) => resolve([out, err]))
+    })
+    assert.deepEqual([stdout, stderr], ['# bash completion for latchkey\n0\n', ''])
+  })
+})
+
+describe('latchkey completions', () => {
+  const complete = async (...words: string[]): Promise<string[]> => {
+    const script = `source <("$NODE" "$LATCHKEY" completions bash); compopt() { :; }
+      COMP_WORDS=(latchkey "$@"); COMP_CWORD=$#; _latchkey; printf '%s\\n' "\${COMPREPLY[@]}"`
+    const env = { ...process.env, NODE: process.execPath, LATCHKEY: latchkeyCommand }
+    return await new Promise((resolve, reject) => {
+      execFile('bash', ['-c', script, 'bash', ...words], { env, timeout: 20_000 }, (error, stdout, stderr) =>
+        error || stderr !== '' ? reject(new Error(stderr)) : resolve(stdout.trim().split('\n')),
+      )
+    })
+  }
+
+  it('completes commands, subcommands, options and their values in bash', async () => {
+    assert.deepEqual(await complete('wal'), ['wallet'])
+    assert.ok((await complete('wallet', '')).includes('backup'))
+    assert.deepEqual(await complete('kmd', '--wi'), ['--wire'])
+    assert.deepEqual(await complete('kmd', '--wire', ''), ['documented', 'reference'])
+    assert.deepEqual(await complete('kmd', '--wire', 'd'), ['documented'])
+    assert.deepEqual(await complete('help', 'ex'), ['exit-codes'])
+    assert.deepEqual(await complete('pay', 'http://x', '--ma'), ['--max'])
+  })
+
+  it('knows every command and option for zsh and fish', async () => {
+    for (const shell of ['zsh', 'fish']) {
+      const { code, stdout } = await run(['completions', shell])
+      assert.equal(code, 0)
+      for (const name of await listed()) assert.ok(stdout.includes(name), `${shell}: ${name}`)
+      assert.match(stdout, shell === 'zsh' ? /'--password-file\[.*\]:FILE:_files'/ : /-l password-file -r -d /)
+    }
+    assert.equal((await run(['completions', 'tcsh'])).code, 2)
+  })
+})
+
+describe('latchkey doctor', () => {
+  type Finding = { state: string; text: string; cure?: string }
+  const diagnose = async (args: string[], environment: { [name: string]: string } = {}) => {
+    const { code, stdout } = await run(['doctor', '--json', ...args], environment)
+    return { code, findings: (JSON.parse(stdout) as { findings: Finding[] }).findings }
+  }
+  const find = (findings: Finding[], pattern: RegExp): Finding => {
+    const found = findings.find(({ text }) => pattern.test(text))
+    assert.ok(found, `${pattern}: ${JSON.stringify(findings)}`)
+    return found
+  }
+
+  it('names the cure beside the fault, and ends with 3 if there is one', async () => {
+    const { code, stdout } = await run(['doctor', '-d', join(home, 'nothing')])
+    assert.equal(code, 3)
+    assert.match(stdout, /^ok {7}Node /m)
+    assert.match(stdout, /^fault {4}\S+nothing does not exist\n {9}cure: latchkey kmd makes it/m)
+  })
+
+  it('finds a directory, a token and settings that stand too wide open', async () => {
+    const directory = join(home, 'open')
+    mkdirSync(directory, { mode: 0o755 })
+    writeFileSync(join(directory, 'kmd.token'), 'a'.repeat(64), { mode: 0o644 })
+    const settings = { allowed_origins: ['*'], address: '0.0.0.0:7833' }
+    writeFileSync(join(directory, 'kmd_config.json'), JSON.stringify(settings))
+    const { code, findings } = await diagnose(['-d', directory])
+    assert.equal(code, 3)
+    for (const pattern of [
+      /open can be read by others/,
+      /kmd\.token can be read/,
+      /LocalNet/,
+      /every web page/,
+      /0\.0\.0\.0/,
+    ])
+      assert.equal(find(findings, pattern).state, 'warning')
+    assert.equal(find(findings, /does not answer/).cure, 'start it: latchkey kmd')
+    writeFileSync(join(directory, 'kmd_config.json'), '{')
+    assert.equal(find((await diagnose(['-d', directory])).findings, /is not JSON/).state, 'fault')
+  })
+
+  it('warns of secrets in the environment without telling them, and of what does not answer', async () => {
+    const environment = {
+      AVM_MNEMONIC: 'abandon ability',
+      KMD_PASSWORD: 'hunter2',
+      FACILITATOR_URL: 'http://127.0.0.1:9',
+    }
+    const { findings } = await diagnose(['--network', 'local', '--node', 'http://127.0.0.1:9'], environment)
+    assert.equal(find(findings, /^AVM_MNEMONIC is in the environment/).state, 'warning')
+    assert.equal(find(findings, /^KMD_PASSWORD is in the environment/).state, 'warning')
+    assert.equal(find(findings, /facilitator at .* does not answer/).state, 'fault')
+    assert.equal(find(findings, /no node answers/).state, 'fault')
+    assert.doesNotMatch(JSON.stringify(findings), /abandon|hunter2/)
+  })
+
+  it('finds nothing wrong with a stack that runs', async () => {
+    const inside = [process.execPath, latchkeyCommand, 'doctor', '--json']
+    const { code, stdout } = await run(['dev', '--any-port', '--', ...inside])
+    assert.equal(code, 0, stdout)
+    const { findings } = JSON.parse(stdout) as { findings: Finding[] }
+    assert.match(find(findings, /the daemon .* runs/).text, /1 wallets/)
+    for (const pattern of [
+      /^a node of algorand:\S+ answers/,
+      /^[A-Z2-7]{8}… has 5 USDC|has 5 /,
+      /^the facilitator at .* serves algorand:/,
+    ])
+      assert.equal(find(findings, pattern).state, 'ok')
+    const warnings = findings.filter(({ state }) => state === 'warning').map(({ text }) => text)
+    // It is a machine for development: its token is LocalNet's, and its password need not cost time.
+    assert.deepEqual(
+      warnings.map((text) => /LocalNet|scrypt/.test(text)),
+      [true, true],
+      warnings.join('; '),
+    )
+  })
+})

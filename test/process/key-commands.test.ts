@@ -1,0 +1,195 @@
+/** `latchkey key ...` as scripts use it. At a terminal: `prompts.test.ts`. */
+import assert from 'node:assert/strict'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { before, describe, it } from 'node:test'
+import * as algosdk from 'algosdk'
+import { startDevnet } from '../support/devnet.js'
+import { latchkey, type Outcome, type RunOptions } from '../support/latchkey.js'
+import { type Kmd, start, suiteScope, temporaryDirectory } from './support.js'
+
+describe('latchkey key', { timeout: 240_000 }, () => {
+  const suite = suiteScope()
+  const directory = temporaryDirectory(suite)
+  const passwordFile = join(directory, 'password')
+  writeFileSync(passwordFile, 'pw\n')
+  let kmd: Kmd
+  let handle: string
+
+  before(async () => {
+    kmd = await start(suite)
+    handle = await kmd.unlock(await kmd.create('keys', 'pw'), 'pw')
+  })
+
+  const run = (args: string, options: RunOptions = {}): Promise<Outcome> =>
+    latchkey(args.split(' '), { dataDir: kmd.dataDir, env: { KMD_PASSWORD_FILE: passwordFile }, ...options })
+
+  function failed({ code, stdout, stderr }: Outcome, expected: number, message: RegExp): void {
+    assert.deepEqual([code, stdout], [expected, ''], stderr)
+    assert.match(stderr, message)
+  }
+
+  it('generates as many as are asked for, and lists them', async () => {
+    const one = await run('key new')
+    const three = await run('key new -n 3 --json')
+    const { wallet, addresses } = JSON.parse(three.stdout)
+    assert.equal(wallet.name, 'keys')
+    const made = [one.stdout.trim(), ...addresses]
+    assert.equal(made.length, 4)
+    assert.deepEqual([...made].sort(), (await kmd.keys(handle)).sort())
+    const listed = await run('key list')
+    assert.deepEqual([listed.stderr, listed.stdout.trim().split('\n').sort()], ['', [...made].sort()])
+    const { keys } = JSON.parse((await run('key list --json')).stdout)
+    assert.deepEqual(Object.keys(keys[0]), ['address'])
+    for (const count of ['0', '-1', 'x', '10001']) {
+      failed(await run(`key new --count=${count}`), 2, /--count takes a number from 1 to 10000/)
+    }
+  })
+
+  it('an empty wallet lists nothing, and says how to begin', async () => {
+    await kmd.create('empty', 'pw')
+    failed(await run('key list -w empty'), 0, /There is no key in empty yet; latchkey key new makes one/)
+  })
+
+  it('shows balances in ALGO and dollars from a node that is named', async (t) => {
+    const { facts } = await startDevnet(t)
+    const [account] = facts.accounts
+    await kmd.create('rich', 'pw')
+    await run('key import -w rich --words-fd 3', { descriptors: [account!.mnemonic] })
+    const poor = (await run('key new -w rich')).stdout.trim()
+    const named = await run(`key list -w rich --node ${facts.url} --dollar 31566704`)
+    assert.equal(named.code, 0, named.stderr)
+    assert.match(named.stdout, new RegExp(`^${account!.address}  [0-9.]+ ALGO  \\$[0-9.]+$`, 'm'))
+    assert.match(named.stdout, new RegExp(`^${poor}  0 ALGO$`, 'm'))
+    const env = { KMD_PASSWORD_FILE: passwordFile, ALGOD_URL: facts.url, USDC_ASSET_ID: '31566704' }
+    const { keys } = JSON.parse((await run('key list -w rich --json', { env })).stdout)
+    const found = keys.find(({ address }: { address: string }) => address === account!.address)
+    assert.ok(Number(found.algos) > 0)
+  })
+
+  it('lists the addresses also where a node does not answer, and says so', async () => {
+    const { code, stdout, stderr } = await run('key list -w keys --node http://127.0.0.1:1')
+    assert.equal(code, 3)
+    assert.equal(stdout.trim().split('\n').length, 4)
+    assert.match(stderr, /^latchkey key list: there are no balances to be had: /)
+  })
+
+  it('imports words and secret keys, and exports what algosdk makes of them', async () => {
+    await kmd.create('imports', 'pw')
+    const [first, second, third] = [algosdk.generateAccount(), algosdk.generateAccount(), algosdk.generateAccount()]
+    const words = algosdk.secretKeyToMnemonic(first.sk)
+    const byWords = await run('key import -w imports --words-fd 3', { descriptors: [`${words}\n`] })
+    assert.deepEqual([byWords.code, byWords.stdout], [0, `${first.addr}\n`])
+    assert.match(byWords.stderr, /It is not in the backup of imports/)
+    const path = join(directory, 'secret')
+    for (const [account, bytes] of [
+      [second, second.sk],
+      [third, third.sk.subarray(0, 32)],
+    ] as const) {
+      writeFileSync(path, `${Buffer.from(bytes).toString('base64')}\n`)
+      const { code, stdout } = await run(`key import -w imports --json --secret-key-file ${path}`)
+      assert.deepEqual([code, JSON.parse(stdout).address], [0, account.addr.toString()])
+    }
+    for (const { addr, sk } of [first, second, third]) {
+      const exported = await run(`key export ${addr} -w imports --yes`)
+      assert.equal(exported.stdout, `${algosdk.secretKeyToMnemonic(sk)}\n`)
+      assert.ok(!exported.stderr.includes(exported.stdout.slice(0, 30)))
+      const base64 = await run(`key export ${addr} -w imports --yes --format base64`)
+      assert.equal(base64.stdout, `${Buffer.from(sk).toString('base64')}\n`)
+    }
+    const json = JSON.parse((await run(`key export ${first.addr} -w imports --yes --json`)).stdout)
+    assert.deepEqual([json.address, json.words], [first.addr.toString(), words])
+    const again = await run('key import -w imports --words-fd 3', { descriptors: [words] })
+    failed(again, 3, new RegExp(`${first.addr} is in imports already; nothing was done`))
+  })
+
+  it('takes nothing that is not a key', async () => {
+    const path = join(directory, 'broken')
+    const { sk } = algosdk.generateAccount()
+    const damaged = Buffer.from(sk)
+    damaged[63]! ^= 1
+    const contents: [string, RegExp][] = [
+      ['', /does not begin with a line of 64 or 32 bytes in base64/],
+      ['not base64!', /64 or 32 bytes in base64/],
+      [Buffer.from(sk.subarray(0, 33)).toString('base64'), /64 or 32 bytes in base64/],
+      [damaged.toString('base64'), /is damaged: its public half does not belong to its seed/],
+    ]
+    for (const [content, message] of contents) {
+      writeFileSync(path, content)
+      const outcome = await run(`key import -w keys --secret-key-file ${path}`)
+      failed(outcome, 3, message)
+      if (content.length > 20) assert.ok(!outcome.stderr.includes(content.slice(0, 20)))
+    }
+    failed(await run('key import -w keys --secret-key-file /nonexistent'), 3, /the key cannot be read: ENOENT/)
+    failed(await run('key import -w keys --secret-key-file x --words-fd 3'), 2, /say in one way only/)
+    failed(await run('key import -w keys'), 2, /no terminal to ask for the words/)
+    assert.equal((await kmd.keys(handle)).length, 4)
+  })
+
+  it('exports nothing by accident', async () => {
+    const [address] = await kmd.keys(handle)
+    failed(await run(`key export ${address} -w keys`), 2, /stdout is no terminal: give --out FILE, or --yes/)
+    const out = join(directory, 'exported')
+    assert.equal((await run(`key export ${address} -w keys --out ${out}`)).code, 0)
+    assert.equal(statSync(out).mode & 0o777, 0o600)
+    const { sk } = algosdk.mnemonicToSecretKey(readFileSync(out, 'utf8').trim())
+    assert.equal(algosdk.encodeAddress(sk.subarray(32)), address)
+    failed(await run(`key export ${address} -w keys --out ${out}`), 3, /is there already/)
+    failed(await run(`key export ${address} -w keys --out /nonexistent/x`), 3, /cannot be written: ENOENT/)
+    failed(await run(`key export ${address} --format hex`), 2, /--format takes words or base64/)
+  })
+
+  it('says what is wrong with an address', async () => {
+    const { addr } = algosdk.generateAccount()
+    for (const command of ['export', 'delete']) {
+      const stranger = await run(`key ${command} ${addr} -w keys --yes`)
+      failed(stranger, 3, new RegExp(`there is no key ${addr} in keys; latchkey key list shows them`))
+      const misspelt = await run(`key ${command} ${addr.toString().toLowerCase()} -w keys --yes`)
+      failed(misspelt, 2, /is not an address/)
+    }
+  })
+
+  it('deletes only if told to, and says whether the key can come back', async () => {
+    const last = await kmd.generate(handle)
+    failed(await run(`key delete ${last} -w keys`), 2, /nobody can be asked here: give --yes/)
+    const { code, stdout, stderr } = await run(`key delete ${last} -w keys --yes --json`)
+    assert.deepEqual([code, JSON.parse(stdout).place], [0, 5])
+    assert.match(stderr, /This is key 5 that was generated in keys: .*latchkey wallet recover NEW-NAME --keys 5/)
+    const words = (await run('wallet backup keys --yes')).stdout
+    const options = { descriptors: [words] }
+    const recovered = await run('wallet recover keys-again --keys 5 --no-password --words-fd 3', options)
+    assert.equal(recovered.stdout.trim().split('\n').at(-1), last)
+    const { addr, sk } = algosdk.generateAccount()
+    await run('key import -w keys --words-fd 3', { descriptors: [algosdk.secretKeyToMnemonic(sk)] })
+    const gone = await run(`key delete ${addr} -w keys --yes`)
+    assert.deepEqual([gone.code, gone.stdout], [0, ''])
+    assert.match(gone.stderr, /This key was imported: .* it is gone for ever\.\n.* is deleted\.\n$/)
+    assert.ok(!(await kmd.keys(handle)).includes(addr.toString()))
+  })
+
+  it('what was made before the daemon went away is told', async (t) => {
+    const other = await start(t)
+    await other.create('cut short', '')
+    const running = latchkey(['key', 'new', '-n', '10000', '--no-password', '--json'], { dataDir: other.dataDir })
+    await untilKeys(other)
+    await other.stop('SIGKILL')
+    const { code, stdout, stderr } = await running
+    assert.deepEqual([code, stdout], [5, ''])
+    assert.match(
+      stderr,
+      /^[0-9]+ of 10000 keys were made; latchkey key new makes the others\.\nlatchkey key new: [^\n]+\n$/,
+    )
+  })
+
+  async function untilKeys(daemon: Kmd): Promise<void> {
+    const { id } = (await daemon.wallets())[0]!
+    const opened = await daemon.unlock(id, '')
+    while ((await daemon.keys(opened)).length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
+  }
+
+  it('no secret and no password is left in the log of the daemon', async () => {
+    const words = (await run('wallet backup keys --yes')).stdout.trim()
+    const log = kmd.log()
+    assert.ok(!log.includes(words) && !log.includes('"pw"'))
+  })
+})

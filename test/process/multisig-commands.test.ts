@@ -1,0 +1,112 @@
+/** `latchkey multisig ...` as scripts use it. */
+import assert from 'node:assert/strict'
+import { before, describe, it } from 'node:test'
+import * as algosdk from 'algosdk'
+import { latchkeyCommand } from '../support/devnet.js'
+import { latchkey, type Outcome } from '../support/latchkey.js'
+import { openTerminal } from '../support/terminal.js'
+import { type Kmd, start, suiteScope } from './support.js'
+
+describe('latchkey multisig', { timeout: 120_000 }, () => {
+  const suite = suiteScope()
+  const strangers = [algosdk.generateAccount(), algosdk.generateAccount()].map(({ addr }) => addr.toString())
+  let kmd: Kmd
+  let members: string[]
+  let address: string
+
+  before(async () => {
+    kmd = await start(suite)
+    const own = await kmd.generate(await kmd.unlock(await kmd.create('shared', ''), ''))
+    members = [strangers[0]!, own, strangers[1]!]
+    address = algosdk.multisigAddress({ version: 1, threshold: 2, addrs: members }).toString()
+  })
+
+  const run = (args: string): Promise<Outcome> =>
+    latchkey([...args.split(' '), '--no-password'], { dataDir: kmd.dataDir })
+
+  function failed({ code, stdout, stderr }: Outcome, expected: number, message: RegExp): void {
+    assert.deepEqual([code, stdout], [expected, ''], stderr)
+    assert.match(stderr, message)
+  }
+
+  it('makes the account that algosdk makes of the same members', async () => {
+    const made = await run(`multisig new --threshold 2 ${members.join(' ')}`)
+    assert.deepEqual(made, { code: 0, stdout: `${address}\n`, stderr: '' })
+    failed(await run(`multisig new -t 2 ${members.join(' ')}`), 3, new RegExp(`${address} is in shared already`))
+    const others = await run(`multisig new -t 2 ${members.toReversed().join(' ')} --json`)
+    const outcome = JSON.parse(others.stdout)
+    assert.notEqual(outcome.address, address)
+    assert.deepEqual([outcome.version, outcome.threshold, outcome.members], [1, 2, members.toReversed()])
+    const twice = await run(`multisig new -t 1 ${members[0]} ${members[0]}`)
+    assert.equal(twice.code, 0)
+    assert.match(twice.stderr, /^warning: a member is there more than once/)
+  })
+
+  it('says what is wrong with members and threshold', async () => {
+    failed(await run('multisig new -t 1'), 2, /ADDRESS is missing/)
+    failed(await run(`multisig new ${members.join(' ')}`), 2, /--threshold is missing/)
+    for (const threshold of ['0', '4', 'two']) {
+      failed(
+        await run(`multisig new -t ${threshold} ${members.join(' ')}`),
+        2,
+        /--threshold takes a number from 1 to 3/,
+      )
+    }
+    failed(await run(`multisig new -t 1 ${members[0]!.toLowerCase()}`), 2, /is not an address/)
+    failed(await run(`multisig new -t 1 ${Array(256).fill(members[0]).join(' ')}`), 2, /at most 255 members/)
+  })
+
+  it('lists and shows accounts, and whose keys are here', async () => {
+    const listed = await run('multisig list')
+    assert.match(listed.stdout, new RegExp(`^${address}  2 of 3  1 here$`, 'm'))
+    const shown = await run(`multisig show ${address}`)
+    assert.equal(
+      shown.stdout,
+      `version    1\nthreshold  2 of 3\nmember  ${members[0]}\nmember  ${members[1]}  in this wallet\nmember  ${members[2]}\n`,
+    )
+    assert.match(shown.stderr, new RegExp(`latchkey multisig new --threshold 2 ${members.join(' ')}\n$`))
+    const account = {
+      address,
+      version: 1,
+      threshold: 2,
+      members: members.map((member, index) => ({ address: member, isHere: index === 1 })),
+    }
+    assert.deepEqual(JSON.parse((await run(`multisig show ${address} --json`)).stdout), account)
+    const { multisigs } = JSON.parse((await run('multisig list --json')).stdout)
+    assert.equal(multisigs.length, 3)
+    assert.ok(multisigs.some((one: { address: string }) => one.address === address))
+  })
+
+  it('deletes one, and tells how to make it again', async (t) => {
+    failed(await run(`multisig delete ${address}`), 2, /nobody can be asked here: give --yes/)
+    const command = [process.execPath, latchkeyCommand, 'multisig', 'delete', address, '--no-password']
+    for (const [answer, code] of [
+      ['', 1],
+      ['\u0003', 130],
+      ['y', 0],
+    ] as const) {
+      const env = { PATH: process.env['PATH'], HOME: '/nonexistent', KMD_DATA_DIR: kmd.dataDir }
+      const terminal = openTerminal(t, command, { env })
+      await terminal.sees(`Delete ${address} from shared? [y/N] `)
+      terminal.type(`${answer}\r`)
+      assert.deepEqual(await terminal.ended, { code, isEchoOn: true, isByLine: true })
+    }
+    for (const command of ['show', 'delete --yes']) {
+      const message = /there is no multisig account .* in shared; latchkey multisig list shows them/
+      failed(await run(`multisig ${command} ${address}`), 3, message)
+    }
+    const [other] = JSON.parse((await run('multisig list --json')).stdout).multisigs
+    const { again } = JSON.parse((await run(`multisig delete ${other.address} --yes --json`)).stdout)
+    const made = await run(again.replace(/^latchkey /, ''))
+    assert.equal(made.stdout.trim(), other.address)
+    assert.equal((await run('key list')).stdout.trim(), members[1])
+  })
+
+  it('an empty list says how to begin', async (t) => {
+    const { dataDir } = await start(t)
+    await latchkey(['wallet', 'new', 'w', '--no-password'], { dataDir })
+    const { code, stdout, stderr } = await latchkey(['multisig', 'list', '--no-password'], { dataDir })
+    assert.deepEqual([code, stdout], [0, ''])
+    assert.match(stderr, /There is no multisig account in w; latchkey multisig new makes one/)
+  })
+})

@@ -1,0 +1,281 @@
+/** Questions of `latchkey` as a person meets them, in a real terminal. */
+import assert from 'node:assert/strict'
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { latchkeyCommand } from '../support/devnet.js'
+import { openTerminal } from '../support/terminal.js'
+import { type Kmd, type Scope, start, suiteScope, temporaryDirectory } from './support.js'
+
+describe('questions at a terminal', { timeout: 120_000 }, () => {
+  const suite = suiteScope()
+  const directory = temporaryDirectory(suite)
+  const starting = start(suite)
+
+  async function latchkey(t: Scope, ...args: string[]) {
+    const kmd = await starting
+    return openIn(t, kmd, [process.execPath, latchkeyCommand, ...args])
+  }
+
+  function openIn(t: Scope, kmd: Kmd, command: string[]) {
+    const env = { PATH: process.env['PATH'], HOME: directory, KMD_DATA_DIR: kmd.dataDir, TERM: 'xterm' }
+    return openTerminal(t, command, { env, cwd: directory })
+  }
+
+  /** The terminal is as a shell wants it. */
+  const inOrder = { isEchoOn: true, isByLine: true }
+
+  it('a password is asked for twice and never shown', async (t) => {
+    const terminal = await latchkey(t, 'wallet', 'new', 'hidden')
+    await terminal.sees('Password: ')
+    terminal.type('open sesame\r')
+    await terminal.sees('The same again: ')
+    terminal.type('open sesame\r')
+    assert.deepEqual(await terminal.ended, { code: 0, ...inOrder })
+    assert.ok(!terminal.screen().includes('sesame'))
+    // On a slow machine it says in between that it works.
+    const shown = terminal.screen().replace(/Making hidden\.\.\.\r *\r/, '')
+    assert.match(shown, /^Password: \nThe same again: \n[0-9a-f]{32}\nWallet hidden is made\./)
+    const kmd = await starting
+    const { id } = (await kmd.wallets()).find(({ name }) => name === 'hidden')!
+    await kmd.unlock(id, 'open sesame')
+  })
+
+  it('two that differ are asked for once more, as often as it takes', async (t) => {
+    const terminal = await latchkey(t, 'wallet', 'new', 'differ')
+    for (let round = 0; round < 7; round++) {
+      await terminal.sees('Password: ')
+      terminal.type('one\r')
+      await terminal.sees('again: ')
+      terminal.type('other\r')
+      await terminal.sees('These were not the same. Once more.')
+    }
+    await terminal.sees('Password: ')
+    terminal.type('one\rone\r')
+    assert.deepEqual(await terminal.ended, { code: 0, ...inOrder })
+    assert.doesNotMatch(terminal.screen(), /warning/i)
+  })
+
+  it('both lines may be pasted at once', async (t) => {
+    const terminal = await latchkey(t, 'wallet', 'new', 'pasted')
+    await terminal.sees('Password: ')
+    terminal.type('pasted word\rpasted word\r')
+    assert.deepEqual(await terminal.ended, { code: 0, ...inOrder })
+    assert.ok(!terminal.screen().includes('pasted word'))
+  })
+
+  it('backspace, arrows, and letters outside of ASCII mean what they should', async (t) => {
+    const terminal = await latchkey(t, 'wallet', 'new', 'keys')
+    await terminal.sees('Password: ')
+    terminal.type('wrong\u0015grünx\u007f\u001b[D\u001bOA\u001b[3~ 鍵🔑')
+    terminal.type('\r')
+    await terminal.sees('again: ')
+    // A letter of two bytes that arrives in two parts.
+    const bytes = Buffer.from('grün 鍵🔑')
+    terminal.type(bytes.subarray(0, 3))
+    await new Promise((resolve) => setTimeout(resolve, 50))
+    terminal.type(bytes.subarray(3))
+    terminal.type('\r')
+    assert.deepEqual(await terminal.ended, { code: 0, ...inOrder })
+    const kmd = await starting
+    const { id } = (await kmd.wallets()).find(({ name }) => name === 'keys')!
+    await kmd.unlock(id, 'grün 鍵🔑')
+  })
+
+  it('a blank password has to be meant; a paste does not mean it', async (t) => {
+    const terminal = await latchkey(t, 'wallet', 'new', 'blank')
+    await terminal.sees('Password: ')
+    terminal.type('\ry\r')
+    await terminal.sees('Really without a password? [y/N] ')
+    terminal.type('\r')
+    await terminal.sees('Password: ')
+    terminal.type('\r')
+    await terminal.sees('Really without a password? [y/N] ')
+    terminal.type('yes\r')
+    assert.deepEqual(await terminal.ended, { code: 0, ...inOrder })
+    const kmd = await starting
+    const { id } = (await kmd.wallets()).find(({ name }) => name === 'blank')!
+    await kmd.unlock(id, '')
+  })
+
+  for (const [name, keys] of [
+    ['Ctrl-C', '\u0003'],
+    ['Ctrl-C after half a word', 'half\u0003'],
+    ['Ctrl-C after Escape', '\u001b\u0003'],
+    ['Ctrl-D', '\u0004'],
+  ] as const) {
+    it(`${name} at a password ends with 130, and nothing was done`, async (t) => {
+      const terminal = await latchkey(t, 'wallet', 'new', 'never')
+      await terminal.sees('Password: ')
+      terminal.type(keys)
+      assert.deepEqual(await terminal.ended, { code: 130, ...inOrder })
+      assert.equal(terminal.screen(), 'Password: \n')
+      assert.ok(!(await (await starting).walletNames()).includes('never'))
+    })
+  }
+
+  it('a signal at a password leaves the terminal in order too', async (t) => {
+    for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+      const terminal = await latchkey(t, 'wallet', 'new', 'never')
+      await terminal.sees('Password: ')
+      process.kill(await terminal.pid(), signal)
+      assert.deepEqual(await terminal.ended, { code: signal === 'SIGINT' ? 130 : 143, ...inOrder })
+    }
+  })
+
+  it('Ctrl-C at a question ends with 130, and any answer but the right one with 1', async (t) => {
+    const kmd = await starting
+    await kmd.create('kept', '')
+    for (const [keys, code] of [
+      ['\u0003', 130],
+      ['\u0004', 130],
+      ['\r', 1],
+      ['y\r', 1],
+      ['kept no\r', 1],
+    ] as const) {
+      const terminal = await latchkey(t, 'wallet', 'delete', 'kept', '--no-password')
+      await terminal.sees('Type kept to go on: ')
+      terminal.type(keys)
+      assert.deepEqual(await terminal.ended, { code, ...inOrder })
+      if (code === 1) assert.ok(terminal.screen().endsWith('latchkey wallet delete: nothing was done\n'))
+      assert.ok((await kmd.walletNames()).includes('kept'))
+    }
+  })
+
+  it('a wallet is deleted once its name was typed, and comes back as told', async (t) => {
+    const kmd = await starting
+    await kmd.create('gone soon', '')
+    const terminal = await latchkey(t, 'wallet', 'delete', 'gone soon', '--no-password')
+    await terminal.sees('Type gone soon to go on: ')
+    terminal.type('gone sooon\u007f\u007fn\r')
+    assert.deepEqual(await terminal.ended, { code: 0, ...inOrder })
+    assert.ok(!(await kmd.walletNames()).includes('gone soon'))
+    const [undo] = /mv .*/.exec(terminal.screen())!
+    assert.equal((await openIn(t, kmd, ['sh', '-c', undo]).ended).code, 0)
+    assert.ok((await kmd.walletNames()).includes('gone soon'))
+  })
+
+  it('words are typed unseen over several lines, and a misspelt one is mended alone', async (t) => {
+    const kmd = await starting
+    const words = `${'abandon '.repeat(24)}invest`.split(' ')
+    const typed = words.with(6, 'abadnon')
+    const terminal = await latchkey(t, 'wallet', 'recover', 'typed', '--no-password', '-n', '2')
+    await terminal.sees('The 25 words (not shown): ')
+    terminal.type(`${typed.slice(0, 10).join(' ')}\r${typed.slice(10, 12).join('  ')}\r`)
+    await terminal.sees('12 so far, go on (not shown): ')
+    terminal.type(`${typed.slice(12).join(' ')}\r`)
+    await terminal.sees('Word 7 is not in the word list. Enter takes "abandon", or type the word: ')
+    terminal.type('\r')
+    assert.deepEqual(await terminal.ended, { code: 0, ...inOrder })
+    assert.ok(!terminal.screen().includes('invest'))
+    const handle = await kmd.unlock((await kmd.wallets()).find(({ name }) => name === 'typed')!.id, '')
+    const addresses = await kmd.keys(handle)
+    assert.equal(addresses.length, 2)
+    for (const address of addresses) assert.ok(terminal.screen().includes(address))
+  })
+
+  it('a backup is shown to somebody who agreed, and to nobody else', async (t) => {
+    const kmd = await starting
+    await kmd.create('shown', 'pw')
+    const no = await latchkey(t, 'wallet', 'backup', 'shown')
+    await no.sees('Password of shown: ')
+    no.type('pw\r')
+    await no.sees('Show them here? [y/N] ')
+    no.type('n\r')
+    assert.deepEqual(await no.ended, { code: 1, ...inOrder })
+    assert.doesNotMatch(no.screen(), /([a-z]{3,8} ){24}/)
+    const yes = await latchkey(t, 'wallet', 'backup', 'shown')
+    await yes.sees('Password of shown: ')
+    yes.type('pw\r')
+    await yes.sees('Show them here? [y/N] ')
+    yes.type('y\r')
+    assert.deepEqual(await yes.ended, { code: 0, ...inOrder })
+    const [words] = /^([a-z]{3,8} ){24}[a-z]{3,8}$/m.exec(yes.screen())!
+    const check = await latchkey(t, 'wallet', 'backup', 'shown', '--check')
+    await check.sees('Password of shown: ')
+    check.type('pw\r')
+    await check.sees('The 25 words (not shown): ')
+    check.type(`${words}\r`)
+    assert.deepEqual(await check.ended, { code: 0, ...inOrder })
+    assert.ok(check.screen().endsWith('These are the words of shown.\n'))
+    assert.ok(!check.screen().includes(words))
+  })
+
+  it('a secret goes into a file that others can read only if that was said', async (t) => {
+    const kmd = await starting
+    const id = await kmd.create('redirected', '')
+    await kmd.generate(await kmd.unlock(id, ''))
+    const line = `'${process.execPath}' '${latchkeyCommand}' wallet backup redirected --no-password`
+    const silent = openIn(t, kmd, ['sh', '-c', `${line} > words.txt`])
+    assert.equal((await silent.ended).code, 2)
+    assert.match(silent.screen(), /stdout is no terminal: give --out FILE, or --yes/)
+    assert.equal(statSync(join(directory, 'words.txt')).size, 0)
+    const said = openIn(t, kmd, ['sh', '-c', `${line} --yes > words.txt`])
+    assert.equal((await said.ended).code, 0)
+    assert.match(readFileSync(join(directory, 'words.txt'), 'utf8'), /^([a-z]+ ){24}[a-z]+\n$/)
+  })
+
+  it('the last six characters of an address delete its key, and nothing else does', async (t) => {
+    const kmd = await starting
+    const handle = await kmd.unlock(await kmd.create('six', 'pw'), 'pw')
+    const address = await kmd.generate(handle)
+    for (const [answer, code] of [
+      ['y', 1],
+      [address.slice(-5), 1],
+      [address.slice(-6), 0],
+    ] as const) {
+      const terminal = await latchkey(t, 'key', 'delete', address, '-w', 'six')
+      await terminal.sees('Password of six: ')
+      terminal.type('pw\r')
+      await terminal.sees('This is key 1 that was generated in six')
+      await terminal.sees(`Type ${address.slice(-6)} to go on: `)
+      terminal.type(`${answer}\r`)
+      assert.deepEqual(await terminal.ended, { code, ...inOrder })
+      assert.deepEqual(await kmd.keys(handle), code === 0 ? [] : [address])
+    }
+  })
+
+  it('a wrong password ends with 6 before anything else is asked', async (t) => {
+    const kmd = await starting
+    await kmd.create('other', 'pw')
+    const terminal = await latchkey(t, 'wallet', 'password', 'other')
+    await terminal.sees('Password of other: ')
+    terminal.type('wrong\r')
+    assert.deepEqual(await terminal.ended, { code: 6, ...inOrder })
+    assert.ok(!terminal.screen().includes('New password'))
+  })
+
+  it('the person is asked at the terminal, whatever became of stdin, stdout and stderr', async (t) => {
+    const kmd = await starting
+    const handle = await kmd.unlock(await kmd.create('piped', 'pw'), 'pw')
+    const address = await kmd.generate(handle)
+    const line = `'${process.execPath}' '${latchkeyCommand}' key list -w piped < /dev/null 2> errors.txt | head -1 > list.txt`
+    const terminal = openIn(t, kmd, ['sh', '-c', line])
+    await terminal.sees('Password of piped: ')
+    terminal.type('pw\r')
+    assert.deepEqual(await terminal.ended, { code: 0, ...inOrder })
+    assert.equal(terminal.screen(), 'Password of piped: \n')
+    assert.equal(readFileSync(join(directory, 'list.txt'), 'utf8'), `${address}\n`)
+    assert.equal(readFileSync(join(directory, 'errors.txt'), 'utf8'), '')
+  })
+
+  it('ends at once where there is nothing to ask about', async (t) => {
+    const terminal = await latchkey(t, 'wallet', 'delete', 'nowhere')
+    assert.deepEqual(await terminal.ended, { code: 3, ...inOrder })
+    assert.equal(
+      terminal.screen(),
+      'latchkey wallet delete: there is no wallet named nowhere; latchkey wallet list shows them\n',
+    )
+  })
+
+  it('a file that is there is not overwritten, which is told before a password is asked for', async (t) => {
+    const kmd = await starting
+    await kmd.create('careful', 'pw')
+    writeFileSync(join(directory, 'taken.txt'), 'precious')
+    const terminal = await latchkey(t, 'wallet', 'backup', 'careful', '--out', 'taken.txt')
+    assert.equal((await terminal.ended).code, 3)
+    assert.match(terminal.screen(), /taken\.txt is there already, and is not overwritten; name another file/)
+    assert.ok(!terminal.screen().includes('Password'))
+    assert.equal(readFileSync(join(directory, 'taken.txt'), 'utf8'), 'precious')
+  })
+})

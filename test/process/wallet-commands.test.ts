@@ -1,0 +1,339 @@
+/** `latchkey wallet ...` as scripts use it. At a terminal: `prompts.test.ts`. */
+import assert from 'node:assert/strict'
+import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import * as algosdk from 'algosdk'
+import { latchkey, type Outcome, type RunOptions, shell } from '../support/latchkey.js'
+import { start, suiteScope, temporaryDirectory } from './support.js'
+
+const groups = {
+  wallet: ['new', 'list', 'backup', 'recover', 'rename', 'password', 'delete'],
+  key: ['new', 'list', 'import', 'export', 'delete'],
+  multisig: ['new', 'list', 'show', 'delete'],
+}
+
+describe('latchkey wallet', { timeout: 240_000 }, () => {
+  const suite = suiteScope()
+  const directory = temporaryDirectory(suite)
+  const starting = start(suite)
+  const file = (name: string, content: string | Uint8Array): string => {
+    writeFileSync(join(directory, name), content)
+    return join(directory, name)
+  }
+  const password = file('password', 'a password\r\nanother line\n')
+  const run = async (args: string, options: RunOptions = {}): Promise<Outcome> =>
+    latchkey(args.split(' '), { dataDir: (await starting).dataDir, ...options })
+
+  function failed({ code, stdout, stderr }: Outcome, expected: number, message: RegExp): void {
+    assert.deepEqual([code, stdout], [expected, ''], stderr)
+    assert.match(stderr, message)
+    assert.match(stderr, /^latchkey [^\n]+\n$/)
+  }
+
+  it('every command has help with an example, and --json', async () => {
+    for (const [group, names] of Object.entries(groups)) {
+      const overview = await run(group)
+      assert.equal(overview.code, 0)
+      for (const name of names) {
+        assert.ok(overview.stdout.includes(`${group} ${name} `))
+        const { code, stdout, stderr } = await run(`${group} ${name} --help`)
+        assert.deepEqual([code, stderr], [0, ''])
+        assert.match(stdout, new RegExp(`Usage:\n  latchkey ${group} ${name} `))
+        assert.match(stdout, new RegExp(`Examples?:\n  latchkey ${group} ${name}`))
+        assert.match(stdout, / --json /)
+      }
+    }
+  })
+
+  it('makes a wallet, prints its id, and lists it', async () => {
+    const made = await run(`wallet new first --password-file ${password}`)
+    assert.equal(made.code, 0)
+    assert.match(made.stdout, /^[0-9a-f]{32}\n$/)
+    assert.match(made.stderr, /Wallet first is made\..*latchkey key new -w first/)
+    const id = made.stdout.trim()
+    const listed = await run('wallet list')
+    assert.ok(listed.stdout.split('\n').some((line) => /^first {2,}[0-9a-f]{32}$/.test(line) && line.endsWith(id)))
+    const { wallets } = JSON.parse((await run('wallet list --json')).stdout)
+    const { name, driverName, supportedTransactions } = wallets.find((wallet: { id: string }) => wallet.id === id)
+    assert.deepEqual([name, driverName, supportedTransactions], ['first', 'sqlite', ['pay', 'keyreg']])
+    // The password is the first line, without its end.
+    await (await starting).unlock(id, 'a password')
+  })
+
+  it('refuses a name that is taken, blank or too long before it asks for anything', async () => {
+    await run('wallet new twice --no-password')
+    failed(await run('wallet new twice'), 3, /there is a wallet named twice already; choose another name/)
+    failed(await run('wallet recover twice'), 3, /there is a wallet named twice already/)
+    failed(await run(`wallet new ${'x'.repeat(65)}`), 2, /the name has 65 bytes; 64 are the most/)
+    failed(await latchkey(['wallet', 'new', ' '], { dataDir: (await starting).dataDir }), 2, /a wallet needs a name/)
+    failed(await run('wallet new'), 2, /NAME is missing/)
+  })
+
+  it('shows names of others without obeying them', async () => {
+    const kmd = await starting
+    await kmd.create('\u001b[31mred\nsecond line', '')
+    const { stdout } = await run('wallet list')
+    assert.match(stdout, /^\?\[31mred\?second line +[0-9a-f]{32}$/m)
+    assert.ok(!stdout.includes('\u001b'))
+  })
+
+  it('takes passwords from a file, a descriptor, stdin, or the environment, as bytes', async () => {
+    const bytes = Buffer.from([0xff, 0xfe, 0x20, 0x80])
+    const odd = file('odd', Buffer.concat([bytes, Buffer.from('\n')]))
+    assert.equal((await run(`wallet new bytes --password-file ${odd}`)).code, 0)
+    const ways: [string, RunOptions][] = [
+      [`--password-file ${odd}`, {}],
+      ['--password-fd 3', { descriptors: [bytes] }],
+      ['--json', { env: { KMD_PASSWORD_FILE: odd } }],
+    ]
+    for (const [option, options] of ways) {
+      const { code, stderr } = await run(`key list -w bytes ${option}`, options)
+      assert.equal(code, 0, stderr)
+    }
+    await run('wallet new plain --password-fd 0', { stdin: 'from stdin\n' })
+    assert.equal((await run('key list -w plain --password-fd 0', { stdin: 'from stdin' })).code, 0)
+    const warned = await run('key list -w plain', { env: { KMD_PASSWORD: 'from stdin' } })
+    assert.equal(warned.code, 0)
+    assert.match(warned.stderr, /^warning: the password was taken from KMD_PASSWORD/)
+  })
+
+  it('ends with 6 where there is no password to be had', async () => {
+    failed(
+      await run('wallet new never'),
+      6,
+      /no terminal to ask for the password; give --password-file or --password-fd/,
+    )
+    failed(await run('wallet new never --password-file /nonexistent'), 6, /password file cannot be read: ENOENT/)
+    failed(await run(`wallet new never --password-file ${directory}`), 6, /cannot be read from .*EISDIR/)
+    failed(await run('wallet new never --password-fd 99'), 6, /cannot be read from descriptor 99: EBADF/)
+    const endless = file('endless', 'x'.repeat(70_000))
+    failed(await run(`wallet new never --password-file ${endless}`), 6, /no line end within 65536 bytes/)
+    failed(await run('wallet new never --no-password --password-fd 3'), 2, /say in one way only/)
+    failed(await run('wallet new never --password-fd three'), 2, /--password-fd takes a number/)
+    assert.ok(!(await (await starting).walletNames()).includes('never'))
+  })
+
+  it('makes no wallet with a blank password by accident', async () => {
+    const message = /the password that was given is blank; --no-password says that it is meant/
+    failed(await run(`wallet new never --password-file ${file('blank', '')}`), 6, message)
+    failed(await run('wallet new never --password-fd 0'), 6, message)
+    assert.equal((await run('wallet new never', { env: { KMD_PASSWORD: '' } })).code, 6)
+    assert.equal((await run('wallet new meant --no-password')).code, 0)
+  })
+
+  it('tells a wrong password, and how long to wait after many', async (t) => {
+    failed(await run('key list -w first --no-password'), 6, /that is not the password of the wallet; nothing was done/)
+    const kmd = await start(t)
+    const id = await kmd.create('guessed', 'pw')
+    await kmd.stop()
+    const count = { streak: 40, level: 40, lastFailureMs: Date.now() }
+    writeFileSync(kmd.path('latchkey_failures.json'), JSON.stringify({ [id]: count }))
+    const again = await start(t, { dataDir: kmd.dataDir })
+    const outcome = await run('key list --no-password', { dataDir: again.dataDir })
+    failed(outcome, 6, /too many wrong passwords for this wallet; wait [0-9]+ seconds, then give the right one/)
+  })
+
+  it('without a daemon every command ends with 5 and says what starts one', async (t) => {
+    const empty = join(temporaryDirectory(t), 'empty')
+    mkdirSync(empty)
+    const address = `${'A'.repeat(52)}Y5HFKQ`
+    const args: { [name: string]: string } = { rename: 'a b', export: `${address} --yes`, show: address }
+    args['delete'] = `${address} --yes`
+    for (const [group, names] of Object.entries(groups)) {
+      for (const name of names) {
+        const more = args[name] ?? (name === 'backup' ? 'a --yes' : group === 'wallet' && name !== 'list' ? 'a' : '')
+        const members = group === 'multisig' && name === 'new' ? `--threshold 1 ${address}` : more
+        const outcome = await run(`${group} ${name} ${members}`.trim(), { dataDir: empty })
+        failed(outcome, 5, new RegExp(`no key daemon runs in ${empty}; latchkey kmd starts one`))
+      }
+    }
+    const kmd = await start(t)
+    await kmd.stop('SIGKILL')
+    failed(await run('wallet list', { dataDir: kmd.dataDir }), 5, /latchkey kmd starts one/)
+  })
+
+  it('says what is wrong with a wallet that is not there', async () => {
+    for (const args of [
+      'wallet rename nope other',
+      'wallet password nope',
+      'wallet backup nope --yes',
+      'key list -w nope',
+    ]) {
+      failed(await run(args), 3, /there is no wallet named nope; latchkey wallet list shows them/)
+    }
+    failed(await run('key list'), 2, /say which wallet, with --wallet: /)
+    const outcome = await latchkey(['key', 'list', '-w', 'no \u001b[31m'], { dataDir: (await starting).dataDir })
+    failed(outcome, 3, /no wallet named "no \?\[31m"/)
+  })
+
+  it('takes the only wallet there is, the one in the environment, or an id', async (t) => {
+    const { dataDir } = await start(t)
+    failed(await run('key list', { dataDir }), 3, /there is no wallet yet; latchkey wallet new NAME makes one/)
+    const { stdout: id } = await run('wallet new one --no-password', { dataDir })
+    assert.equal((await run('key new --no-password', { dataDir })).code, 0)
+    await run('wallet new two --no-password', { dataDir })
+    assert.equal((await run('key new --no-password', { dataDir })).code, 2)
+    assert.equal((await run('key new --no-password', { dataDir, env: { KMD_WALLET: 'two' } })).code, 0)
+    assert.equal((await run(`key list --no-password -w ${id.trim()}`, { dataDir })).stdout.length, 59)
+  })
+
+  it('renames', async () => {
+    const kmd = await starting
+    const id = await kmd.create('old name', 'a password')
+    const args = ['wallet', 'rename', 'old name', 'new-name', '--password-file', password]
+    const { code, stderr } = await latchkey(args, { dataDir: kmd.dataDir })
+    assert.deepEqual([code, stderr], [0, 'Wallet "old name" is now new-name.\n'])
+    assert.equal((await kmd.wallets()).find((wallet) => wallet.id === id)!.name, 'new-name')
+    failed(await run('wallet rename new-name first'), 3, /there is a wallet named first already/)
+    failed(await run('wallet rename new-name other --no-password'), 6, /not the password/)
+  })
+
+  it('changes a password, both from one descriptor', async () => {
+    const kmd = await starting
+    const id = await kmd.create('changing', 'old')
+    const change = 'wallet password changing --password-fd 3 --new-password-fd 3'
+    failed(await run(change, { descriptors: ['wrong\nnew\n'] }), 6, /not the password/)
+    failed(await run(change, { descriptors: ['old\n'] }), 6, /blank; --no-new-password says that it is meant/)
+    failed(
+      await run('wallet password changing --password-fd 3', { descriptors: ['old'] }),
+      6,
+      /give --new-password-file/,
+    )
+    const { code, stdout } = await run(`${change} --json`, { descriptors: ['old\nnew\n'] })
+    assert.deepEqual([code, JSON.parse(stdout)], [0, { wallet: { id, name: 'changing' } }])
+    await kmd.unlock(id, 'new')
+    assert.equal(
+      (await run('wallet password changing --password-fd 3 --no-new-password', { descriptors: ['new'] })).code,
+      0,
+    )
+    await kmd.unlock(id, '')
+  })
+
+  it('deletes only if told to, and says where the file is and how to undo it', async () => {
+    const kmd = await starting
+    const id = await kmd.create('unloved', '')
+    failed(await run('wallet delete unloved --no-password'), 2, /nobody can be asked here: give --yes/)
+    const { code, stdout } = await run('wallet delete unloved --no-password --yes --json')
+    assert.equal(code, 0)
+    const { wallet, movedTo, undo } = JSON.parse(stdout)
+    assert.deepEqual(wallet, { id, name: 'unloved' })
+    assert.ok(statSync(movedTo).isFile())
+    assert.ok(!(await kmd.walletNames()).includes('unloved'))
+    assert.equal((await shell(undo)).code, 0)
+    await kmd.unlock(id, '')
+  })
+
+  it('a backup recovers to the same addresses, and algosdk reads the same key from it', async () => {
+    const kmd = await starting
+    const id = await kmd.create('origin', 'pw')
+    const handle = await kmd.unlock(id, 'pw')
+    const addresses: string[] = []
+    for (let count = 0; count < 3; count++) addresses.push(await kmd.generate(handle))
+    const options = { descriptors: ['pw'] }
+    const backup = await run('wallet backup origin --password-fd 3 --yes', options)
+    assert.equal(backup.code, 0)
+    const words = backup.stdout.trimEnd()
+    assert.match(backup.stderr, /latchkey wallet recover origin --keys 3\n.*there are none/)
+    assert.ok(!backup.stderr.includes(words.slice(0, 30)))
+    const body = { wallet_handle_token: handle, wallet_password: 'pw' }
+    const { master_derivation_key: key } = await kmd.ok('POST', '/v1/master-key/export', body)
+    assert.deepEqual(Buffer.from(algosdk.mnemonicToMasterDerivationKey(words)).toString('base64'), key)
+    assert.equal(algosdk.masterDerivationKeyToMnemonic(Buffer.from(key, 'base64')), words)
+    const recovered = await run('wallet recover copy --keys 3 --no-password --words-fd 3', { descriptors: [words] })
+    assert.deepEqual([recovered.code, recovered.stdout], [0, `${addresses.join('\n')}\n`])
+    const next = await run('key new -w copy --no-password')
+    assert.equal(next.stdout.trim(), await kmd.generate(handle))
+  })
+
+  it('a backup tells what is not in it, and how many keys to ask for after some were deleted', async () => {
+    const kmd = await starting
+    const handle = await kmd.unlock(await kmd.create('mixed', ''), '')
+    const generated = [await kmd.generate(handle), await kmd.generate(handle), await kmd.generate(handle)]
+    const stranger = algosdk.generateAccount()
+    const { addr, sk } = stranger
+    const member = { wallet_handle_token: handle }
+    await kmd.ok('POST', '/v1/key/import', { ...member, private_key: Buffer.from(sk).toString('base64') })
+    await kmd.ok('DELETE', '/v1/key', { ...member, wallet_password: '', address: generated[0] })
+    const multisig = await run(`multisig new -w mixed --no-password -t 1 ${addr} ${generated[1]}`)
+    const { stdout, stderr } = await run('wallet backup mixed --no-password --yes --json')
+    const facts = JSON.parse(stdout)
+    assert.deepEqual(facts.imported, [addr.toString()])
+    assert.deepEqual(facts.multisigs, [multisig.stdout.trim()])
+    assert.equal(facts.keys, 3)
+    assert.match(stderr, new RegExp(`NOT in this backup, because they were imported .*:\n  ${addr}\n`))
+    assert.ok(!stderr.includes(facts.words.slice(0, 30)))
+  })
+
+  it('a backup goes into a new file for its owner alone, which recovers as it is', async () => {
+    const kmd = await starting
+    await kmd.create('filed', '')
+    const out = join(directory, 'filed.words')
+    const line = `umask 000; latchkey wallet backup filed --no-password --out '${out}'`
+    const { code, stdout, stderr } = await shell(line, { dataDir: kmd.dataDir })
+    assert.deepEqual([code, stdout], [0, ''], stderr)
+    assert.equal(statSync(out).mode & 0o777, 0o600)
+    const words = readFileSync(out, 'utf8')
+    assert.match(words, /^([a-z]{3,8} ){24}[a-z]{3,8}\n$/)
+    assert.ok(!stderr.includes(words.slice(0, 30)))
+    const again = await run(`wallet backup filed --no-password --out ${out}`)
+    failed(again, 3, /is there already, and is not overwritten/)
+    assert.equal(readFileSync(out, 'utf8'), words)
+    symlinkSync(join(directory, 'elsewhere'), join(directory, 'dangling'))
+    const linked = await run(`wallet backup filed --no-password --out ${join(directory, 'dangling')}`)
+    failed({ ...linked, stderr: linked.stderr.split('\n\n')[1]! }, 3, /is there already, and is not overwritten/)
+    assert.ok(!existsSync(join(directory, 'elsewhere')))
+    const json = await run(`wallet backup filed --no-password --json --out ${out}2`)
+    assert.deepEqual(Object.keys(JSON.parse(json.stdout)), ['wallet', 'keys', 'imported', 'multisigs', 'file'])
+    assert.equal((await run(`wallet recover filed-again --no-password --words-file ${out}`)).code, 0)
+  })
+
+  it('words are checked against a wallet without being shown', async () => {
+    const kmd = await starting
+    await kmd.create('checked', '')
+    const words = (await run('wallet backup checked --no-password --yes')).stdout
+    const check = 'wallet backup checked --no-password --check --words-fd 3'
+    const right = await run(check, { descriptors: [words.toUpperCase().replaceAll(' ', '\n')] })
+    assert.deepEqual(right, { code: 0, stdout: '', stderr: 'These are the words of checked.\n' })
+    const other = `${'abandon '.repeat(24)}invest`
+    failed(await run(check, { descriptors: [other] }), 3, /in order, but they are not those of checked/)
+    const json = await run(`${check} --json`, { descriptors: [other] })
+    assert.deepEqual([json.code, JSON.parse(json.stdout).isRight], [3, false])
+    failed(await run('wallet backup checked --words-fd 3'), 2, /go with --check/)
+  })
+
+  it('bad words are told by their position, and nothing is made', async () => {
+    const good = `${'abandon '.repeat(24)}invest`.split(' ')
+    const cases: [string[], RegExp][] = [
+      [good.with(6, 'abadnon'), /word 7 is not in the word list \(nearest: abandon\)/],
+      [good.with(0, 'zooo').with(24, 'invset'), /word 1 is .*\(nearest: zoo\); word 25 is .*\(nearest: invest\)/],
+      [good.with(3, 'ability'), /all 25 words are in the list, but their checksum does not match/],
+      [good.slice(1), /25 words are needed, and 24 were given/],
+      [[...good, 'zoo'], /25 words are needed, and 26 were given/],
+      [[], /25 words are needed, and 0 were given/],
+      [Array(25).fill('xxxxxxxxxx'), /word 5 is .*; and 20 more$/m],
+    ]
+    for (const [words, message] of cases) {
+      const outcome = await run('wallet recover never --no-password --words-fd 3', { descriptors: [words.join(' ')] })
+      failed(outcome, 3, message)
+      assert.ok(!outcome.stderr.includes('abadnon'))
+    }
+    failed(await run('wallet recover never'), 2, /no terminal to ask for the words; give --words-file or --words-fd/)
+    failed(await run('wallet recover never --words-file /nonexistent'), 3, /words cannot be read: ENOENT/)
+    failed(await run('wallet recover never --words-file /dev/zero'), 3, /no line end within 65536 bytes/)
+    failed(await run('wallet recover never --keys many'), 2, /--keys takes a number from 0 to 10000/)
+    assert.ok(!(await (await starting).walletNames()).includes('never'))
+  })
+
+  it('a reader who has seen enough is no failure, and a closed stdin neither', async () => {
+    const { dataDir } = await starting
+    await run('wallet new many --no-password')
+    const line = `{ latchkey key new -w many --no-password -n 300; echo $? > '${directory}/code'; } | head -1`
+    const { stdout, stderr } = await shell(line, { dataDir })
+    assert.match(stdout, /^[A-Z2-7]{58}\n$/)
+    assert.deepEqual([stderr, readFileSync(join(directory, 'code'), 'utf8')], ['', '0\n'])
+    const closed = await shell('latchkey wallet list <&-', { dataDir })
+    assert.deepEqual([closed.code, closed.stderr], [0, ''])
+    assert.ok(closed.stdout.includes('many'))
+  })
+})
