@@ -1,0 +1,47 @@
+/** The fenced blocks of the pages that people read. */
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { root } from '../support/daemon.js'
+
+export type Block = {
+  /** The page, as a path from the root. */
+  readonly page: string
+  /** Where it begins, for messages that an editor can jump to. */
+  readonly line: number
+  /** The word after the fence; blank if there is none. */
+  readonly language: string
+  /** What follows that word: the file that a block of JSON is, for one. */
+  readonly about: string
+  readonly text: string
+}
+
+/** Every page that this test is about, in the order in which people come across them. */
+export function pages(): string[] {
+  const below = (directory: string): string[] =>
+    readdirSync(join(root, directory), { withFileTypes: true })
+      .filter((entry) => entry.isDirectory())
+      .map(({ name }) => `${directory}/${name}/README.md`)
+      .filter((page) => existsSync(join(root, page)))
+  const docs = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md'))
+  return ['README.md', ...docs.map((name) => `docs/${name}`), ...below('packages'), ...below('examples')]
+}
+
+export function textOf(page: string): string {
+  return readFileSync(join(root, page), 'utf8')
+}
+
+export function blocksOf(page: string): Block[] {
+  const text = textOf(page)
+  const fence = /^(?<indent> *)```(?<language>\S*)(?: +(?<about>[^\n]*))?\n(?<body>.*?)^\k<indent>```$/gms
+  return [...text.matchAll(fence)].map(({ index, groups }) => ({
+    page,
+    line: text.slice(0, index).split('\n').length,
+    language: groups!['language']!,
+    about: groups!['about'] ?? '',
+    text: groups!['body']!.replaceAll(new RegExp(`^${groups!['indent']}`, 'gm'), ''),
+  }))
+}
+
+export function nameOf({ page, line, language }: Block): string {
+  return `${page}:${line} (${language === '' ? 'no language' : language})`
+}

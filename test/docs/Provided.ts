@@ -1,0 +1,211 @@
+/**
+ * What code of the pages may use without saying where it is from. Made when a block of a page asks for it, shared by the
+ * blocks of that page, and gone with it.
+ */
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { Address, Ed25519, Group, Mnemonic, SignedTransaction, Submission, Transaction } from '@latchkey/algorand'
+import { Devnet } from '@latchkey/devnet'
+import { Server } from '@latchkey/http'
+import { Daemon } from '@latchkey/kmd'
+import { Kmd } from '@latchkey/kmd/client'
+import { Buyer, Chain, fromKmd, payingFetch, receiptOf, Signer } from '@latchkey/x402/client'
+import { createApp, Facilitator } from '@latchkey/x402/facilitator'
+import { paymentGate } from '@latchkey/x402/hono'
+import { gated } from '@latchkey/x402/node'
+import { Gate } from '@latchkey/x402/server'
+import * as algosdk from 'algosdk'
+import { Hono } from 'hono'
+import { atEnd, dataDirectory, type Scope, temporaryDirectory } from '../process/support.js'
+
+const dollar = 31566704n
+const walletName = 'spending'
+const password = 'correct horse'
+
+/** The table: a name, and how what it stands for is made. */
+const providers = {
+  // The chain.
+  devnet: ({ devnet }: World) => devnet(),
+  chainOptions: async ({ devnet }: World) => {
+    const { url: nodes, genesisHash } = await devnet()
+    return { nodes, genesisHash }
+  },
+  /** On the devnet, whose dollar is that of MainNet. */
+  chain: ({ chain }: World) => chain(),
+  algosdk: () => algosdk,
+
+  // The key daemon: a wallet with a key that has Algos and dollars.
+  dataDir: async ({ daemon, block, scope }: World) => {
+    // Who starts a daemon needs a directory in which none runs.
+    if (block.includes('Daemon.start(')) return dataDirectory(scope)
+    return (await daemon()).dataDir
+  },
+  address: async ({ daemon }: World) => (await daemon()).address,
+  wallet: () => walletName,
+  password: () => password,
+  askTheUser: () => () => password,
+  transactionFrom: () => (address: string) => transactionFrom(address),
+
+  // Those who trade.
+  signer: async ({ devnet }: World) => Signer.fromMnemonic((await devnet()).accounts[2]!.mnemonic),
+  seller: async ({ devnet }: World) => (await devnet()).accounts[1]!.address,
+  feePayer: async ({ devnet }: World) => Signer.fromMnemonic((await devnet()).accounts[0]!.mnemonic),
+  facilitatorUrl: ({ facilitatorUrl }: World) => facilitatorUrl(),
+  shopUrl: ({ shopUrl }: World) => shopUrl(),
+  /** A gate with one paid route, `GET /weather`. */
+  gate: ({ gate }: World) => gate(),
+  buyer: async ({ devnet, chain }: World) => {
+    const signer = Signer.fromMnemonic((await devnet()).accounts[2]!.mnemonic)
+    return new Buyer({ signer, chains: await chain() })
+  },
+
+  // Files, and frameworks.
+  fileIn: ({ scope }: World) => {
+    const directory = temporaryDirectory(scope)
+    return (name: string) => join(directory, name)
+  },
+  app: () => new Hono(),
+  words: async ({ devnet }: World) => (await devnet()).accounts[3]!.mnemonic,
+  input: async ({ devnet }: World) => transactionFrom((await devnet()).accounts[0]!.address),
+  body: async ({ devnet }: World) => submission((await devnet()).accounts[0]!.mnemonic),
+
+  // Of the packages, for blocks that are only the middle of a program.
+  Address: () => Address,
+  Transaction: () => Transaction,
+  Group: () => Group,
+  Submission: () => Submission,
+  Buyer: () => Buyer,
+  Chain: () => Chain,
+  Gate: () => Gate,
+  Devnet: () => Devnet,
+  Signer: () => Signer,
+  fromKmd: () => fromKmd,
+  payingFetch: () => payingFetch,
+  receiptOf: () => receiptOf,
+  paymentGate: () => paymentGate,
+}
+
+export type Provided = { readonly [name in keyof typeof providers]: Awaited<ReturnType<(typeof providers)[name]>> }
+
+export const providedNames = Object.keys(providers) as (keyof Provided)[]
+
+export async function provide(world: World, names: readonly (keyof Provided)[]): Promise<Partial<Provided>> {
+  const made: { [name: string]: unknown } = {}
+  for (const name of names) made[name] = await providers[name](world)
+  return made as Partial<Provided>
+}
+
+/** What blocks of JavaScript find in the environment. */
+export async function environmentFor(world: World): Promise<{ [name: string]: string }> {
+  const devnet = await world.devnet()
+  return {
+    ALGOD_URL: devnet.url,
+    AVM_MNEMONIC: devnet.accounts[2]!.mnemonic,
+    AVM_ADDRESS: devnet.accounts[1]!.address,
+    FACILITATOR_URL: await world.facilitatorUrl(),
+    SHOP_URL: await world.shopUrl(),
+    STORE: join(temporaryDirectory(world.scope), 'facilitator.db'),
+    PORT: '0',
+  }
+}
+
+/** Everything is started once, when it is first asked for. */
+export type World = {
+  readonly scope: Scope
+  /** The text of the block that asks. */
+  readonly block: string
+  readonly devnet: () => Promise<Devnet>
+  readonly chain: () => Promise<Chain>
+  readonly daemon: () => Promise<{ dataDir: string; address: string }>
+  readonly facilitatorUrl: () => Promise<string>
+  readonly gate: () => Promise<Gate>
+  readonly shopUrl: () => Promise<string>
+}
+
+export function openWorld(scope: Scope): World {
+  const world: World = {
+    scope,
+    block: '',
+    devnet: once(async () => {
+      const devnet = await Devnet.start({ port: 0 })
+      atEnd(scope, () => devnet.stop())
+      return devnet
+    }),
+    chain: once(async () => Chain.open({ network: 'local', nodes: (await world.devnet()).url, dollarAssetId: dollar })),
+    daemon: once(() => startDaemon(world)),
+    facilitatorUrl: once(() => startFacilitator(world)),
+    gate: once(() => openGate(world)),
+    shopUrl: once(() => startShop(world)),
+  }
+  return world
+}
+
+function once<T>(make: () => Promise<T>): () => Promise<T> {
+  let made: Promise<T> | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
+}
+
+async function startDaemon({ scope, devnet }: World): Promise<{ dataDir: string; address: string }> {
+  const dataDir = dataDirectory(scope)
+  const daemon = await Daemon.start({ dataDir, wire: 'documented' })
+  atEnd(scope, () => daemon.stop())
+  const kmd = await Kmd.connect({ dataDir })
+  await kmd.wallets.create({ name: walletName, password })
+  const wallet = await kmd.unlock({ name: walletName, password })
+  const address = await wallet.generateKey()
+  await wallet.release()
+  kmd.close()
+  const chain = await devnet()
+  chain.fund(address, { microAlgos: 10_000_000n, microDollars: 5_000_000n })
+  return { dataDir, address }
+}
+
+/** Settles on the devnet by its own name, and by those that it is called by on the pages. */
+async function startFacilitator({ scope, devnet, chain }: World): Promise<string> {
+  const { url: nodes, genesisHash, accounts } = await devnet()
+  const guises = ['mainnet', 'testnet'].map((network) => Chain.open({ network, nodes, genesisHash }))
+  const chains = [await chain(), ...(await Promise.all(guises))]
+  const facilitator = new Facilitator({ chains, feePayer: Signer.fromMnemonic(accounts[0]!.mnemonic) })
+  const server = new Server({ handle: createApp({ facilitator }) })
+  const { port } = await server.listen('127.0.0.1', 0)
+  atEnd(scope, async () => {
+    await server.stop()
+    await facilitator.stop()
+  })
+  return `http://127.0.0.1:${port}`
+}
+
+async function openGate({ devnet, chain, facilitatorUrl }: World): Promise<Gate> {
+  const { url: nodes, genesisHash, accounts } = await devnet()
+  const payTo = accounts[1]!.address
+  const guises = ['mainnet', 'testnet'].map((network) => Chain.open({ network, nodes, genesisHash }))
+  const chains = [await chain(), ...(await Promise.all(guises))]
+  const accepts = chains.map(({ caip2 }) => ({ network: caip2, price: '$0.01', payTo }))
+  return Gate.open({ routes: { 'GET /weather': { accepts } }, chains, facilitators: await facilitatorUrl() })
+}
+
+async function startShop({ scope, gate }: World): Promise<string> {
+  const server = createServer(gated(await gate(), (_, response) => void response.end('{"weather":"sunny"}')))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+  atEnd(scope, () => {
+    server.close()
+    server.closeAllConnections()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/weather`
+}
+
+function transactionFrom(address: string): Uint8Array {
+  const snd = Address.decode(address)
+  const gh = new Uint8Array(32).fill(1)
+  return Transaction.encode({ type: 'pay', snd, rcv: snd, amt: 1n, fee: 1_000n, fv: 1n, lv: 1_000n, gh })
+}
+
+function submission(mnemonic: string): Uint8Array {
+  const { publicKey, secretKey } = Ed25519.keyPairFromSeed(Mnemonic.decode(mnemonic))
+  const { bytes, sender } = Transaction.canonicalize(transactionFrom(Address.encode(publicKey)))
+  return SignedTransaction.attach(bytes, sender, Ed25519.sign(Transaction.bytesToSign(bytes), secretKey), publicKey)
+}

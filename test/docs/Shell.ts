@@ -1,0 +1,212 @@
+/**
+ * The commands of one page, run in their order as somebody would who reads it: in a directory that looks like the root of a
+ * clone, with a home of its own, and with what stays up staying up until the page is over.
+ */
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:net'
+import { delimiter, join } from 'node:path'
+import { type DevAccount, Devnet } from '@latchkey/devnet'
+import { atEnd, type Scope, temporaryDirectory, until } from '../process/support.js'
+import { fastConfig, root } from '../support/daemon.js'
+import { commandRewrites, knownPorts, longRunning, notRun, placeholders } from './rules.js'
+
+const commandTimeoutMs = 60_000
+
+export type Ran = { readonly command: string; readonly output: string; readonly code: number | null }
+
+export class Shell {
+  readonly #scope: Scope
+  readonly #home: string
+  /** A clone, as far as commands can see. */
+  readonly #directory: string
+  readonly #accounts: readonly DevAccount[]
+  /** From the port on the page to the one that is used. */
+  readonly #ports: Map<number, number>
+  /** What stays up, by the rule that says so: nobody runs two of a kind on one port. */
+  readonly #up = new Map<RegExp, () => Promise<void>>()
+
+  private constructor(scope: Scope, accounts: readonly DevAccount[], ports: Map<number, number>) {
+    this.#scope = scope
+    this.#accounts = accounts
+    this.#ports = ports
+    this.#home = join(temporaryDirectory(scope), 'you')
+    this.#directory = join(this.#home, 'latchkey')
+    mkdirSync(this.#directory, { recursive: true })
+    for (const name of readdirSync(root).filter((entry) => !entry.startsWith('.'))) {
+      symlinkSync(join(root, name), join(this.#directory, name))
+    }
+    writeFileSync(this.#state, '')
+  }
+
+  static async open(scope: Scope): Promise<Shell> {
+    const ports = new Map<number, number>()
+    for (const port of knownPorts) ports.set(port, await freePort())
+    return new Shell(scope, await devAccounts(), ports)
+  }
+
+  /** Exported variables, from one command to the next. */
+  get #state(): string {
+    return join(this.#home, '.exported')
+  }
+
+  /** Runs a block; what its last command printed, if it was run. */
+  async run(block: string): Promise<Ran[]> {
+    const ran: Ran[] = []
+    for (const command of commandsIn(block)) {
+      if (notRun.some(([pattern]) => pattern.test(command))) continue
+      const long = longRunning.find((one) => one.command.test(command))
+      ran.push(long === undefined ? await this.#finish(command) : await this.#stayUp(command, long))
+    }
+    return ran
+  }
+
+  /** As if it had been said on the page: with the page's ports and directories. */
+  asOnPage(output: string): string {
+    let text = output.replaceAll(this.#directory, '/home/you/latchkey').replaceAll(this.#home, '/home/you')
+    for (const [shown, used] of this.#ports) text = text.replaceAll(new RegExp(`\\b${used}\\b`, 'g'), String(shown))
+    return text
+  }
+
+  async #finish(command: string): Promise<Ran> {
+    const { child, output } = this.#spawn(
+      `set -e\n. "$HOME/.exported"\n${this.#real(command)}\nexport -p > "$HOME/.exported"`,
+    )
+    const timer = setTimeout(() => kill(child, 'SIGKILL'), commandTimeoutMs)
+    const code = await new Promise<number | null>((resolve) => child.once('close', resolve))
+    clearTimeout(timer)
+    return { command, output: output(), code }
+  }
+
+  async #stayUp(command: string, { command: kind, ready }: (typeof longRunning)[number]): Promise<Ran> {
+    await this.#up.get(kind)?.()
+    this.#prepareDaemon(command)
+    const { child, output } = this.#spawn(`. "$HOME/.exported"\n${this.#real(command)}`)
+    let code: number | null | undefined
+    const closed = new Promise<void>((resolve) => {
+      child.once('close', (ended) => {
+        code = ended
+        resolve()
+      })
+    })
+    const stop = async (): Promise<void> => {
+      kill(child, 'SIGTERM')
+      await closed
+    }
+    this.#up.set(kind, stop)
+    atEnd(this.#scope, stop)
+    await until(`${command} to be up; it printed ${output()}`, () => code !== undefined || ready.test(output()))
+    this.#learnPorts(output())
+    // A command that ends when it should stay up has failed, with whatever status.
+    return { command, output: output(), code: code === undefined ? 0 : (code ?? -1) || -1 }
+  }
+
+  #spawn(script: string): { child: ChildProcess; output: () => string } {
+    const bin = join(this.#directory, 'node_modules', '.bin')
+    const env = {
+      PATH: [bin, process.env['PATH']].join(delimiter),
+      HOME: this.#home,
+      // `npx` has to do with what is installed, and says nothing of its own.
+      npm_config_offline: 'true',
+      npm_config_loglevel: 'silent',
+      npm_config_update_notifier: 'false',
+    }
+    // In a group of its own, since what a shell starts has to be stopped with it.
+    const child = spawn('sh', ['-c', script], {
+      cwd: this.#directory,
+      env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    })
+    let text = ''
+    for (const stream of [child.stdout!, child.stderr!]) {
+      stream.setEncoding('utf8').on('data', (part: string) => {
+        text += part
+      })
+    }
+    return { child, output: () => text }
+  }
+
+  /** The command with ports that are free, and with something real where the page has an example. */
+  #real(command: string): string {
+    let text = command
+    for (const [pattern, part] of placeholders) {
+      text = text.replaceAll(pattern, (_, number: string) => part(this.#accounts[Number(number) - 1]!))
+    }
+    for (const [pattern, rewrite] of commandRewrites) {
+      text = text.replace(pattern, (found) => rewrite(found, (port) => this.#ports.get(port)!))
+    }
+    return text.replaceAll(/(?<=(?:127\.0\.0\.1|localhost):)[0-9]+/g, (port) =>
+      String(this.#ports.get(Number(port)) ?? port),
+    )
+  }
+
+  /** On a port of its own, with passwords that cost no time, unless the page has made settings. */
+  #prepareDaemon(command: string): void {
+    if (!/\blatchkey kmd\b/.test(command)) return
+    const [, given] = /(?:-d|--data-dir)[ =](\S+)/.exec(command) ?? []
+    const dataDir = given === undefined ? join(this.#home, '.latchkey', 'kmd-v0.5') : given.replace(/^~/, this.#home)
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+    const settings = { ...fastConfig, address: `127.0.0.1:${this.#ports.get(7833)}` }
+    try {
+      writeFileSync(join(dataDir, 'kmd_config.json'), JSON.stringify(settings), { flag: 'wx' })
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+    }
+  }
+
+  /** `latchkey dev` chooses its ports itself. */
+  #learnPorts(output: string): void {
+    const lines = { Devnet: 4001, 'Key daemon': 4002, Facilitator: 4022, Seller: 4021 }
+    for (const [name, shown] of Object.entries(lines)) {
+      const [, port] = new RegExp(`^  ${name} +http://127\\.0\\.0\\.1:([0-9]+)`, 'm').exec(output) ?? []
+      if (port !== undefined) this.#ports.set(shown, Number(port))
+    }
+  }
+}
+
+/** Lines, joined where one goes on in the next; what is a text for another program (`<<`) belongs to its command. */
+export function commandsIn(block: string): string[] {
+  const commands: string[] = []
+  const lines = block.split('\n')
+  for (let line = lines.shift(); line !== undefined; line = lines.shift()) {
+    if (/^\s*(#|$)/.test(line)) continue
+    let command = line
+    while (command.endsWith('\\')) command += `\n${lines.shift() ?? ''}`
+    const [, end] = /<<-?\s*'?(\w+)'?/.exec(command) ?? []
+    if (end !== undefined) {
+      for (let inner = lines.shift(); inner !== undefined; inner = lines.shift()) {
+        command += `\n${inner}`
+        if (inner.trim() === end) break
+      }
+    }
+    commands.push(command.replace(/ +# .*$/, ''))
+  }
+  return commands
+}
+
+function kill({ pid }: ChildProcess, signal: NodeJS.Signals): void {
+  try {
+    process.kill(-pid!, signal)
+  } catch (error) {
+    // It has ended by itself.
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}
+
+function freePort(): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const probe = createServer()
+    probe.once('error', reject)
+    probe.listen(0, '127.0.0.1', () => {
+      const { port } = probe.address() as { port: number }
+      probe.close(() => resolve(port))
+    })
+  })
+}
+
+async function devAccounts(): Promise<readonly DevAccount[]> {
+  const devnet = await Devnet.start({ port: 0 })
+  await devnet.stop()
+  return devnet.accounts
+}

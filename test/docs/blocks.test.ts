@@ -1,0 +1,126 @@
+/**
+ * Every block of code on every page is run, or held against what it is about. A block that no rule covers is a failure: see
+ * the tables in `rules.ts` and `Provided.ts` for what pages may use.
+ */
+import assert from 'node:assert/strict'
+import { after, describe, type TestContext, test } from 'node:test'
+import { atEnd, type Scope, suiteScope } from '../process/support.js'
+import { type Block, blocksOf, nameOf, pages } from './Blocks.js'
+import { type Compiled, compile, type Declared, removeCompiled } from './Code.js'
+import { checkEnvironment, checkJson, checkNotRun, checkProxy } from './Files.js'
+import { isPrinted, normal } from './Output.js'
+import { environmentFor, openWorld, provide, type World } from './Provided.js'
+import { generatedPages, notRun, pictures } from './rules.js'
+import { commandsIn, Shell } from './Shell.js'
+
+const timeout = 120_000
+
+const written = pages().filter((page) => !generatedPages.includes(page))
+const blocks = written.flatMap(blocksOf)
+const isCode = ({ language }: Block): boolean => language === 'ts' || language === 'js'
+const compiled = compile(blocks.filter(isCode))
+after(removeCompiled)
+
+/** Somebody who works through a page from top to bottom. */
+class Reader {
+  readonly #scope: Scope
+  readonly #world: World
+  #shell: Promise<Shell> | undefined
+  /** What was printed last, which a block without a language may show. */
+  #printed: string | undefined
+
+  constructor(scope: Scope) {
+    this.#scope = scope
+    this.#world = openWorld(scope)
+  }
+
+  read(t: TestContext, block: Block): void | Promise<void> {
+    switch (block.language) {
+      case 'ts':
+      case 'js':
+        return this.#runCode(t, block, compiled.get(block)!)
+      case 'sh':
+        return this.#runCommands(block)
+      case 'json':
+        return checkJson(t, block)
+      case 'ini':
+        return checkEnvironment(block)
+      case 'nginx':
+        return checkProxy(block)
+      case '':
+        return this.#compare(block)
+      default:
+        assert.fail(`no rule covers a block of ${block.language}; see test/docs/rules.ts`)
+    }
+  }
+
+  async #runCode(t: TestContext, block: Block, { faults, needs, load }: Compiled): Promise<void> {
+    if (faults.length > 0) assert.fail(`it does not compile:\n${faults.join('\n')}`)
+    const run = await load()
+    const world = { ...this.#world, block: block.text }
+    const environment = block.language === 'js' ? await environmentFor(world) : {}
+    const before = { ...process.env }
+    const lines: string[] = []
+    t.mock.method(console, 'log', (...values: unknown[]) => lines.push(values.map(String).join(' ')))
+    Object.assign(process.env, environment)
+    try {
+      const declared = await run(await provide(world, needs))
+      for (const value of Object.values(declared)) {
+        this.#endWithPage(value)
+        // What a block bought is what it says, and not a refusal.
+        if (value instanceof Response && !value.ok) checkExpected(block, value, await textOfAnswer(value))
+      }
+    } finally {
+      for (const name of Object.keys(environment)) delete process.env[name]
+      Object.assign(process.env, before)
+    }
+    this.#printed = lines.join('\n')
+  }
+
+  /** Servers, daemons and chains that a block started and left up. */
+  #endWithPage(value: Declared[string]): void {
+    if (typeof value !== 'object' || value === null) return
+    const { stop, close } = value as { stop?: unknown; close?: unknown }
+    if (typeof stop === 'function') atEnd(this.#scope, () => stop.call(value))
+    else if (typeof close === 'function') atEnd(this.#scope, () => close.call(value))
+  }
+
+  async #runCommands(block: Block): Promise<void> {
+    this.#shell ??= Shell.open(this.#scope)
+    const shell = await this.#shell
+    for (const command of commandsIn(block.text)) if (notRun.some(([one]) => one.test(command))) checkNotRun(command)
+    for (const { command, output, code } of await shell.run(block.text)) {
+      assert.equal(code, 0, `${command}\nended with ${code} and printed:\n${output}`)
+      this.#printed = shell.asOnPage(output)
+    }
+  }
+
+  #compare({ page, text }: Block): void {
+    if (pictures.some(([where, words]) => where === page && text.includes(words))) return
+    assert.notEqual(
+      this.#printed,
+      undefined,
+      'it is no picture (see test/docs/rules.ts), and nothing was run before it',
+    )
+    assert.ok(isPrinted(text, this.#printed!), `this was printed before it:\n${normal(this.#printed!)}`)
+  }
+}
+
+for (const page of written) {
+  const own = blocks.filter((block) => block.page === page)
+  if (own.length === 0) continue
+  describe(page, () => {
+    const scope = suiteScope()
+    const reader = new Reader(scope)
+    for (const block of own) test(nameOf(block), { timeout }, (t) => reader.read(t, block))
+  })
+}
+
+/** A page that shows a refusal speaks of its status. */
+function checkExpected({ text }: Block, { status }: Response, body: string): void {
+  assert.ok(new RegExp(`\\b${status}\\b`).test(text), `an answer has the status ${status}: ${body}`)
+}
+
+async function textOfAnswer(answer: Response): Promise<string> {
+  return answer.bodyUsed ? 'read already' : answer.text()
+}

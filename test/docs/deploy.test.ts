@@ -1,0 +1,107 @@
+/** The units and the container file name what exists, and what they rely on holds. */
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { Kmd } from '@latchkey/kmd/client'
+import { fromKmd, Signer } from '@latchkey/x402/facilitator'
+import { start, temporaryDirectory } from '../process/support.js'
+import { root } from '../support/daemon.js'
+import { checkFlags, checkVariable } from './Files.js'
+
+const units = { kmd: 'deploy/latchkey-kmd.service', facilitator: 'deploy/latchkey-facilitator.service' }
+const read = (path: string): string => readFileSync(join(root, path), 'utf8')
+
+/** The values of a setting, in their order. */
+function settings(unit: string, name: string): string[] {
+  return [...unit.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value]) => value!)
+}
+
+for (const [command, path] of Object.entries(units)) {
+  test(`${path} runs a command that is there, with options and variables it has`, () => {
+    const unit = read(path)
+    const [line] = settings(unit, 'ExecStart')
+    const [, script, name, rest] = /\/opt\/latchkey\/(\S+) ([a-z]+)(.*)$/.exec(line!)!
+    assert.ok(existsSync(join(root, script!)), script)
+    assert.equal(name, command)
+    checkFlags(command, rest!.replaceAll(/\$\w+/g, ''))
+    const variables = settings(unit, 'Environment').map((one) => one.split('=')[0]!)
+    for (const [, variable] of line!.matchAll(/([A-Z_]+)="/g)) variables.push(variable!)
+    for (const variable of variables) checkVariable(variable)
+    for (const [, page] of unit.matchAll(/file:\/\/\/opt\/latchkey\/(\S+)/g))
+      assert.ok(existsSync(join(root, page!)), page)
+  })
+
+  test(`${path} is hardened, and leaves V8 its memory`, () => {
+    const unit = read(path)
+    const wanted = {
+      DynamicUser: 'yes',
+      NoNewPrivileges: 'yes',
+      ProtectSystem: 'strict',
+      ProtectHome: 'yes',
+      CapabilityBoundingSet: '',
+      LimitCORE: '0',
+      StateDirectoryMode: '0700',
+    }
+    for (const [name, value] of Object.entries(wanted)) assert.deepEqual(settings(unit, name), [value], name)
+    assert.deepEqual(settings(unit, 'MemoryDenyWriteExecute'), [])
+  })
+}
+
+test('systemd has nothing against the units, where it is installed', () => {
+  const { error, status, stderr } = spawnSync(
+    'systemd-analyze',
+    ['verify', ...Object.values(units).map((path) => join(root, path))],
+    { encoding: 'utf8' },
+  )
+  if ((error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT') return
+  // Where Node lies elsewhere, it says so; that is for whoever installs the unit.
+  const faults = stderr.split('\n').filter((line) => line.includes('latchkey-') && !/is not executable/.test(line))
+  assert.deepEqual(faults, [], `status ${status}`)
+})
+
+test('the credentials that the facilitator gets are enough to sign by, and no wallet is among them', async (t) => {
+  const daemon = await start(t)
+  const kmd = await Kmd.connect({ dataDir: daemon.dataDir })
+  await kmd.wallets.create({ name: 'fees', password: 'correct horse' })
+  const wallet = await kmd.unlock({ name: 'fees', password: 'correct horse' })
+  const address = await wallet.generateKey()
+  const credentials = join(temporaryDirectory(t), 'credentials')
+  mkdirSync(credentials)
+  const given = settings(read(units.facilitator), 'LoadCredential').map((one) => one.split(':') as [string, string])
+  for (const [name, from] of given) {
+    const [, file] = /\/kmd-v0\.5\/(.*)$/.exec(from) ?? []
+    if (file === undefined) writeFileSync(join(credentials, name), 'correct horse\n')
+    else copyFileSync(join(daemon.dataDir, file), join(credentials, name))
+  }
+  const password = () => readFileSync(join(credentials, 'fees.password'), 'utf8').trimEnd()
+  const signer = fromKmd({ kmd: { dataDir: credentials }, wallet: 'fees', address, password })
+  const gh = new Uint8Array(32).fill(1)
+  const { Address } = await import('@latchkey/algorand')
+  const snd = Address.decode(address)
+  assert.ok((await Signer.signTransaction(signer, { type: 'pay', snd, rcv: snd, fee: 1_000n, lv: 9n, gh })).length > 0)
+  assert.deepEqual(
+    given.map(([name]) => name),
+    ['kmd.net', 'kmd.token', 'fees.password', 'api-keys'],
+  )
+  kmd.close()
+})
+
+test('the container file copies what is there, and runs as nobody in particular', () => {
+  const text = read('deploy/Containerfile')
+  for (const [, line] of text.matchAll(/^COPY (?!--from)(.*)$/gm)) {
+    for (const path of line!.split(' ').slice(0, -1)) assert.ok(existsSync(join(root, path)), path)
+  }
+  const [, script] = /ENTRYPOINT \["node", "\/opt\/latchkey\/([^"]+)"\]/.exec(text)!
+  assert.ok(existsSync(join(root, script!)), script)
+  const lastStage = text.split(/^FROM /m).at(-1)!
+  assert.match(lastStage, /^USER node$/m)
+  const { engines, scripts } = JSON.parse(read('package.json')) as { engines: { node: string }; scripts: object }
+  assert.match(engines.node, /^>=20\./)
+  assert.match(text, /^FROM docker\.io\/library\/node:20-slim$/m)
+  assert.ok('prepare' in scripts, 'npm ci builds nothing')
+  // What npm installs for: every workspace is there when it looks.
+  const { workspaces } = JSON.parse(read('package.json')) as { workspaces: string[] }
+  for (const workspace of workspaces) assert.ok(text.includes(`COPY ${workspace.replace('/*', '')} `), workspace)
+})

@@ -1,0 +1,87 @@
+/** Pages that are written by the program are as it would write them now; and every link on every page leads somewhere. */
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { describe, test } from 'node:test'
+import { pathToFileURL } from 'node:url'
+import type { Answer, Request } from '@latchkey/http'
+import { errors } from '@latchkey/kmd'
+import { Chain, createApp, Facilitator } from '@latchkey/x402/facilitator'
+import { startDevnet } from '../devnet/start.js'
+import { root } from '../support/daemon.js'
+import { pages, textOf } from './Blocks.js'
+
+async function load(script: string): Promise<{ [name: string]: () => string | Promise<string> }> {
+  return (await import(pathToFileURL(join(root, 'scripts', script)).href)) as {
+    [name: string]: () => string | Promise<string>
+  }
+}
+
+for (const [page, script, name] of [
+  ['docs/http.md', 'docs-http.mjs', 'httpPage'],
+  ['docs/cli.md', 'docs-cli.mjs', 'cliPage'],
+] as const) {
+  test(`${page} is what the program says of itself`, async () => {
+    const { [name]: write } = await load(script)
+    assert.equal(textOf(page), await write!(), `${page} is out of date: run npm run docs`)
+  })
+}
+
+test('docs/http.md says of every error of the daemon where it comes from', () => {
+  const page = textOf('docs/http.md')
+  const missing = Object.keys(errors).filter((code) => !page.includes(`\`${code}\``))
+  assert.deepEqual(missing, [], 'name them in scripts/docs-http.mjs')
+})
+
+test('docs/http.md has every path of the facilitator, and no other', async (t) => {
+  const devnet = await startDevnet(t)
+  const chain = await Chain.open({ network: 'local', nodes: devnet.url })
+  const facilitator = new Facilitator({ chains: [chain] })
+  t.after(() => facilitator.stop())
+  const handle = createApp({ facilitator })
+  const ask = async (method: string, target: string): Promise<Exclude<Answer, symbol>> => {
+    const request = { method, target, header: () => undefined, body: async () => Buffer.alloc(0) }
+    return (await handle(request as unknown as Request)) as Exclude<Answer, symbol>
+  }
+  const section = textOf('docs/http.md').split('## The facilitator')[1]!.split('\n## ')[0]!
+  const listed = [...section.matchAll(/^\| `([A-Z]+)` \| `(\S+)` \|/gm)]
+  for (const [, method, path] of listed) assert.ok(![404, 405].includes((await ask(method!, path!)).status), path)
+  const { body } = await ask('GET', '/nowhere')
+  const [, served] = /there are ([^"]*)/.exec(String(body))!
+  assert.deepEqual(
+    listed.map(([, , path]) => path),
+    served!.split(', '),
+  )
+})
+
+describe('links', () => {
+  for (const page of ['SECURITY.md', 'CONTRIBUTING.md', ...pages()]) {
+    test(page, () => {
+      const text = textOf(page).replaceAll(/^```.*?^```$/gms, '')
+      for (const [, link] of text.matchAll(/(?<!!)\[[^\]]*\]\(([^)\s]+)\)/g)) {
+        if (/^https?:/.test(link!)) continue
+        const [path, anchor] = link!.split('#') as [string, string | undefined]
+        const target = path === '' ? page : join(dirname(page), path)
+        assert.ok(existsSync(join(root, target)), `${link} leads nowhere`)
+        if (anchor === undefined) continue
+        const file = target.endsWith('.md') ? target : join(target, 'README.md')
+        assert.ok(anchor === 'readme' || anchorsOf(file).has(anchor), `${link}: ${file} has no such heading`)
+      }
+    })
+  }
+})
+
+/** As GitHub makes them from headings. */
+function anchorsOf(page: string): Set<string> {
+  const headings = textOf(page)
+    .replaceAll(/^```.*?^```$/gms, '')
+    .matchAll(/^#+ +(.*)$/gm)
+  return new Set(
+    [...headings].map(([, heading]) =>
+      heading!
+        .toLowerCase()
+        .replaceAll(/[^\p{L}\p{N}_ -]/gu, '')
+        .replaceAll(' ', '-'),
+    ),
+  )
+}

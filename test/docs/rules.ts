@@ -1,0 +1,84 @@
+/**
+ * What the pages may assume, in tables: which blocks are pictures, which commands stay up, which are not run and why, and
+ * what is put in the place of addresses, words and directories that are only examples.
+ */
+import type { DevAccount } from '@latchkey/devnet'
+
+/** Written by a program, and compared with what it writes (`generated.test.ts`). */
+export const generatedPages: readonly string[] = ['docs/http.md', 'docs/cli.md']
+
+/** Blocks without a language that are drawings: a page, and words in the drawing. */
+export const pictures: readonly (readonly [page: string, words: string])[] = [
+  ['README.md', '── GET /weather'],
+  ['docs/README.md', '── GET /weather'],
+  ['docs/security.md', '│ wallet files'],
+  ['packages/algorand/README.md', 'bytes from a client'],
+  ['packages/cli/README.md', 'bin/latchkey.js ── latchkey.ts'],
+  ['packages/devnet/README.md', 'socket ── @latchkey/http ── App'],
+  ['packages/http/README.md', 'socket ─► Connection'],
+  ['packages/kmd/README.md', 'socket ── @latchkey/http'],
+  ['packages/kmd/README.md', 'latchkey console ── API token'],
+  ['packages/pages/README.md', 'console/  preact ─►'],
+  ['packages/x402/README.md', 'buyer ───'],
+]
+
+/** Code of the pages, and what is run in its place. Everything on the right is in `Provided`. */
+export const codeRewrites: readonly (readonly [string | RegExp, string])[] = [
+  ["'/home/you/.latchkey/kmd-v0.5'", 'dataDir'],
+  [
+    /Chain\.open\(\{ network: '(mainnet|testnet)'(, nodes: [^\]]*\])? \}\)/g,
+    "Chain.open({ ...chainOptions, network: '$1' })",
+  ],
+  ["'http://127.0.0.1:4001'", 'devnet.url'],
+  ["'http://127.0.0.1:4022'", 'facilitatorUrl'],
+  [/'https:\/\/[a-z0-9]+\.example\.com'/g, 'facilitatorUrl'],
+  ["'https://example.com/weather'", 'shopUrl'],
+  // A key that the block itself has made.
+  ['signTransaction(transactionBytes)', 'signTransaction(transactionFrom(address))'],
+  [/\.listen\(40[0-9]{2}/g, '.listen(0'],
+  [/port: 40[0-9]{2}/g, 'port: 0'],
+  [/(Payments|Settlements|Claims)\('([\w.-]+)'\)/g, "$1(fileIn('$2'))"],
+  [/stateFile: '([\w.-]+)'/g, "stateFile: fileIn('$1')"],
+]
+
+/** Ports that pages name. Each page is run with others that are free. */
+export const knownPorts: readonly number[] = [4001, 4002, 4021, 4022, 7833]
+
+/** Commands that go on until they are stopped, and how one sees that they are up. */
+export const longRunning: readonly { readonly command: RegExp; readonly ready: RegExp }[] = [
+  { command: /^(?!.*(--help| -- )).*\blatchkey dev( |$)|^npm start$/, ready: /Ctrl-C ends all of it\.\n/ },
+  { command: /^(?!.*--help).*\blatchkey devnet\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
+  { command: /^(?!.*--help).*\blatchkey kmd\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
+  { command: /^(?!.*--help).*\blatchkey facilitator\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
+  { command: /\bdist\/seller\.js\b/, ready: /Facilitator: / },
+]
+
+/** Text of commands that stands for something of the reader's own. The devnet's accounts are the same each time. */
+export const placeholders: readonly (readonly [RegExp, (account: DevAccount) => string])[] = [
+  [/words of account ([1-9])/g, ({ mnemonic }) => mnemonic],
+  [/address of account ([1-9])/g, ({ address }) => address],
+]
+
+/** What is not run, and why. That what it names exists is looked at all the same. */
+export const notRun: readonly (readonly [RegExp, string])[] = [
+  [/^npm (test|run bench|run docs|run build|run format)\b/, 'it is what runs this test, or takes minutes'],
+  [/^node scripts\/build/, 'it was done before the tests began'],
+  [/^(sudo )?(systemctl|systemd-run|journalctl|podman|docker|install|useradd)\b/, 'it changes the machine'],
+  [/^(npx )?latchkey dev -- npm test$/, 'it is what runs this test'],
+]
+
+type PortOf = (shown: number) => number
+
+/** Commands that take their port from nowhere but their arguments or surroundings. */
+export const commandRewrites: readonly (readonly [RegExp, (found: string, portOf: PortOf) => string])[] = [
+  // The rest of it was done before the tests began.
+  [/^npm start$/, () => 'npx latchkey dev'],
+  [/\blatchkey devnet\b(?!.*(--port|-p ))/, (found, portOf) => `${found} --port ${portOf(4001)}`],
+  [/\blatchkey facilitator\b(?!.*(--port|-p ))/, (found, portOf) => `${found} --port ${portOf(4022)}`],
+  [/\blatchkey dev\b(?!.*--any-port)/, (found) => `${found} --any-port`],
+  [/\bnode examples\/weather\/dist\/seller\.js/, (found, portOf) => `PORT=${portOf(4021)} ${found}`],
+  [
+    /\bnode examples\/weather\/dist\/buyer\.js/,
+    (found, portOf) => `RESOURCE_SERVER_URL=http://127.0.0.1:${portOf(4021)} ${found}`,
+  ],
+]
