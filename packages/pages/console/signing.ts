@@ -4,10 +4,10 @@ import type { Api } from './api.js'
 import * as Envelope from './model/envelope.js'
 import type { Way } from './model/signers.js'
 
-export type Job = {
-  transaction: Described
-  /** As it was pasted. */
-  original: Uint8Array
+/** As it was pasted, and what the daemon tells of it. */
+export type Pasted = { transaction: Described; original: Uint8Array }
+
+export type Job = Pasted & {
   way: Way
   /** Of a multisig account: which members sign. */
   members: readonly string[]

@@ -72,7 +72,10 @@ everything else on stderr.`,
     if (isDeclined) throw new Failure('declined', 'nothing was paid')
     const receipt = receiptOf(response)
     tell(options.json ?? false, response, receipt)
-    process.stdout.write(Buffer.from(await response.arrayBuffer()))
+    const body = Buffer.from(await response.arrayBuffer())
+    process.stdout.write(body)
+    // So that the prompt of the shell has a line of its own.
+    if (process.stdout.isTTY && body.length > 0 && body.at(-1) !== 0x0a) process.stdout.write('\n')
     return response.ok ? exitCodes.ok : exitCodes.failed
   },
 })

@@ -7,11 +7,10 @@ import * as Envelope from '../model/envelope.js'
 import { type Choices, choicesFor, firstMembers, type Holdings } from '../model/signers.js'
 import { usePolling } from '../polling.js'
 import { hrefOf } from '../route.js'
-import { signAll } from '../signing.js'
+import { type Pasted, signAll } from '../signing.js'
 import { messageOf, type Store, useStore } from '../store.js'
 import { ApiError } from '../wire.js'
 import { Confirmation, isConfirmed } from './Confirmation.js'
-import type { Pasted } from './SignView.js'
 import { type Chosen, TransactionCard } from './TransactionCard.js'
 
 type Props = {

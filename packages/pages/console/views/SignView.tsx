@@ -1,14 +1,12 @@
 /** From a transaction that was pasted to a signed one: what it does is told first. */
 import { useEffect, useState } from 'preact/hooks'
-import type { Described } from '../answers.js'
 import { Heading } from '../components/Heading.js'
 import * as Envelope from '../model/envelope.js'
+import type { Pasted } from '../signing.js'
 import { type Store, useStore } from '../store.js'
 import { SignForm } from './SignForm.js'
 import { SignInput } from './SignInput.js'
 import { SignResult } from './SignResult.js'
-
-export type Pasted = { transaction: Described; original: Uint8Array }
 
 type State =
   | { step: 'input' }
