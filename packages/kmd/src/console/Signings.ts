@@ -36,14 +36,13 @@ export type SigningsOptions = {
   now?: () => number
 }
 
+/** Made once for each place, and used again: an allocation for every signature would cost more than the copy. */
 type Entry = {
-  number: number
   atMs: number
   walletKey: string
   isMultisig: boolean
-  /** Where the transaction lies, until it is read. */
-  slab: Uint8Array | undefined
-  at: number
+  /** The transaction is the beginning of it, until it is read. */
+  bytes: Uint8Array
   length: number
   facts: Facts | undefined
 }
@@ -53,10 +52,7 @@ export class Signings {
   readonly #limitBytes: number
   readonly #now: () => number
   /** A ring: the entry of a number is at the remainder of it. */
-  readonly #ring: (Entry | undefined)[]
-  /** Transactions lie one behind the other: an allocation for each would cost more than everything else here. */
-  #slab = new Uint8Array(0)
-  #used = 0
+  readonly #ring: Entry[] = []
   #first = 1
   #last = 0
   #bytes = 0
@@ -65,7 +61,6 @@ export class Signings {
     this.#limit = limit
     this.#limitBytes = limitBytes
     this.#now = now
-    this.#ring = new Array<Entry | undefined>(limit).fill(undefined)
   }
 
   /** `canonical` is copied: it may lie in memory that holds more than the transaction. */
@@ -73,34 +68,35 @@ export class Signings {
     const { length } = canonical
     this.#bytes += length
     while (this.#first <= this.#last && (this.#isFull() || this.#bytes > this.#limitBytes)) this.#drop()
-    const at = this.#place(length)
-    const slab = this.#slab
-    slab.set(canonical, at)
-    const number = ++this.#last
-    const entry = { number, atMs: this.#now(), walletKey, isMultisig, slab, at, length, facts: undefined }
-    this.#ring[number % this.#limit] = entry
+    const entry = this.#entry(this.#last + 1)
+    if (entry.bytes.length < length) entry.bytes = new Uint8Array(Math.max(usualBytes, length))
+    entry.bytes.set(canonical)
+    entry.length = length
+    entry.atMs = this.#now()
+    entry.walletKey = walletKey
+    entry.isMultisig = isMultisig
+    entry.facts = undefined
+    this.#last++
   }
 
   /** Those with higher numbers than the one given, oldest first. */
   after(number: number): Kept[] {
     const kept: Kept[] = []
     for (let n = Math.max(this.#first, number + 1); n <= this.#last; n++) {
-      const entry = this.#ring[n % this.#limit]!
+      const entry = this.#entry(n)
       const { atMs, walletKey, isMultisig } = entry
       kept.push({ number: n, atMs, walletKey, isMultisig, facts: this.#read(entry) })
     }
     return kept
   }
 
-  /** Where in the slab there is room. A full one is let go when nothing in it is kept any more. */
-  #place(length: number): number {
-    if (this.#used + length > this.#slab.length) {
-      this.#slab = new Uint8Array(Math.max(slabBytes, length))
-      this.#used = 0
-    }
-    const at = this.#used
-    this.#used += length
-    return at
+  #entry(number: number): Entry {
+    const place = (number - 1) % this.#limit
+    const found = this.#ring[place]
+    if (found !== undefined) return found
+    const entry = { atMs: 0, walletKey: '', isMultisig: false, bytes: nothing, length: 0, facts: undefined }
+    this.#ring[place] = entry
+    return entry
   }
 
   #isFull(): boolean {
@@ -108,24 +104,31 @@ export class Signings {
   }
 
   #drop(): void {
-    const place = this.#first++ % this.#limit
-    const { slab, length } = this.#ring[place]!
-    if (slab !== undefined) this.#bytes -= length
-    this.#ring[place] = undefined
+    const entry = this.#entry(this.#first++)
+    entry.facts = undefined
+    this.#release(entry)
   }
 
-  /** Once for each: the bytes are let go. */
+  /** Once for each. */
   #read(entry: Entry): Facts {
     if (entry.facts === undefined) {
-      entry.facts = factsOf(entry.slab!.subarray(entry.at, entry.at + entry.length))
-      entry.slab = undefined
-      this.#bytes -= entry.length
+      entry.facts = factsOf(entry.bytes.subarray(0, entry.length))
+      this.#release(entry)
     }
     return entry.facts
   }
+
+  /** What is unusually large is let go, and the rest used again. */
+  #release(entry: Entry): void {
+    this.#bytes -= entry.length
+    entry.length = 0
+    if (entry.bytes.length > usualBytes) entry.bytes = nothing
+  }
 }
 
-const slabBytes = 64 * 1024
+/** Nearly all transactions have less. */
+const usualBytes = 512
+const nothing = new Uint8Array(0)
 const nobody = new Uint8Array(32)
 
 function factsOf(canonical: Uint8Array): Facts {
