@@ -82,7 +82,7 @@ describe('what the commands read and how they end', () => {
       assert.match(environment.stdout, new RegExp(`^  ${name} `, 'm'))
     const codes = await run(['help', 'exit-codes'])
     const found = [...codes.stdout.matchAll(/^ {2}([0-9]+) +\S/gm)].map(([, code]) => Number(code))
-    // Each of these is reached by a test: 0 to 3 and 5 here, 4 in latchkey, 1, 6 and 130 in pay and in the prompts' tests.
+    // Each is reached by a test: 0, 2, 3 and 5 here, 1 with pay and sign, 4 with kmd, 6 with wallets, 130 at prompts.
     assert.deepEqual(found, [0, 1, 2, 3, 4, 5, 6, 130])
   })
 
