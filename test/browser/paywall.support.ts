@@ -129,7 +129,7 @@ export async function visit(
   const origins = [new URL(url).origin, ...(kmdUrl === undefined ? [] : [kmdUrl])]
   page.on('console', (message) => {
     // That a page is answered with 402 is told as a fault, and so is what a test takes away.
-    const isExpected = /status of 402|ERR_FAILED|status of (401|500|503)/.test(message.text())
+    const isExpected = /status of 402|ERR_FAILED|status of (401|500|502|503)/.test(message.text())
     if (['error', 'warning'].includes(message.type()) && !isExpected) faults.push(message.text())
   })
   page.on('pageerror', (error) => faults.push(String(error)))

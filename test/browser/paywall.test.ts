@@ -157,6 +157,25 @@ test('a payment whose answer was lost is shown again, over a reload too, and pai
   wasQuiet(person)
 })
 
+test('what a proxy in between says decides nothing: the payment is kept, and shown again', async () => {
+  await town.sell(weather)
+  const before = await spent(town)
+  const person = await town.visit('/weather')
+  const { page } = person
+  await page.route('**/weather', (route) => {
+    const isPaid = route.request().headers()['payment-signature'] !== undefined
+    return isPaid ? route.fulfill({ status: 502, body: 'bad gateway' }) : route.continue()
+  })
+  await pay(person, town.rich)
+  await says(person, /kept/)
+  assert.equal(await spent(town), before)
+  await page.unroute('**/weather')
+  await page.getByRole('button', { name: 'Show the payment again' }).click()
+  assert.deepEqual(JSON.parse(await shown(person)), report)
+  assert.equal((await spent(town)) - before, cent)
+  wasQuiet(person)
+})
+
 test('one that was taken and answered elsewhere is told so; another is made only if the person says so', async () => {
   await town.sell(weather)
   const before = await spent(town)
