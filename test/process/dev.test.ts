@@ -4,6 +4,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
 import { describe, it, type TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import { Buyer, Chain, payingFetch, Signer } from '@latchkey/x402/client'
 import algosdk from 'algosdk'
 import { latchkeyCommand } from '../support/devnet.js'
@@ -105,6 +106,13 @@ describe('latchkey dev', () => {
     assert.equal(missing.code, 3)
     assert.match(missing.stderr, /^latchkey dev: \/nonexistent\/program was not started/)
     assert.deepEqual(readdirSync(directory), [])
+  })
+
+  it('sets the environment by which the example buys, with the key in the daemon', { timeout: 60_000 }, async (t) => {
+    const buyer = fileURLToPath(new URL('../../../examples/weather/dist/buyer.js', import.meta.url))
+    const { code, stdout, stderr } = await run(['--any-port', '--', process.execPath, buyer], temporaryDirectory(t))
+    assert.equal(code, 0, stderr)
+    assert.match(stdout, /Response body: \{"report":.*Payment response: \{.*success: true/s)
   })
 
   it('ends the command inside when it is told to stop', { timeout: 60_000 }, async (t) => {
