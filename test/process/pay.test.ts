@@ -3,6 +3,8 @@ import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { latchkeyCommand } from '../support/devnet.js'
@@ -123,6 +125,22 @@ describe('latchkey pay', { timeout: 120_000 }, () => {
     const poor = await run([facts.seller.url, '-y', ...options()], nobody)
     assert.equal(poor.code, 3)
     assert.match(poor.stderr, /not opted in to asset 31566704/)
+  })
+
+  it('shows what a seller says of itself without letting it move the cursor or turn the line', async (t) => {
+    const header = (await fetch(facts.seller.url)).headers.get('payment-required')!
+    const required = JSON.parse(Buffer.from(header, 'base64').toString('utf8'))
+    const server = createServer((request, response) => {
+      const url = `http://${request.headers.host}${request.url}`
+      const said = { ...required, resource: { ...required.resource, url, description: 'Free\u001b[2J\u202e money' } }
+      response.writeHead(402, { 'payment-required': Buffer.from(JSON.stringify(said)).toString('base64') }).end()
+    })
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
+    t.after(() => server.close())
+    const { port } = server.address() as AddressInfo
+    const { code, stderr } = await run([`http://127.0.0.1:${port}/weather`, ...options()], words())
+    assert.equal(code, 2)
+    assert.match(stderr, /^Free\?\[2J\? money costs \$0\.01 /)
   })
 
   it('prints what costs nothing, and says so', async () => {

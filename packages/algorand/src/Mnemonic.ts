@@ -5,8 +5,9 @@ const keyLength = 32
 const wordCount = 25
 const bitsPerWord = 11
 
-const words = english.trim().split(/\s+/)
-const indices = new Map(words.map((word, index) => [word, index]))
+/** Every word there is, in the order of what they stand for. */
+export const wordList: readonly string[] = english.trim().split(/\s+/)
+const indices = new Map(wordList.map((word, index) => [word, index]))
 
 /** The 25 words of a 32-byte key or seed: 24 carry the bits, the last is a checksum. */
 export function encode(key: Uint8Array): string {
@@ -18,11 +19,11 @@ export function encode(key: Uint8Array): string {
     buffer |= byte << bits
     bits += 8
     if (bits < bitsPerWord) continue
-    chosen.push(words[buffer & 0x7ff]!)
+    chosen.push(wordList[buffer & 0x7ff]!)
     buffer >>>= bitsPerWord
     bits -= bitsPerWord
   }
-  chosen.push(words[buffer]!, words[checksum(key)]!)
+  chosen.push(wordList[buffer]!, wordList[checksum(key)]!)
   return chosen.join(' ')
 }
 

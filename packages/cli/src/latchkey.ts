@@ -1,5 +1,6 @@
 /** The command `latchkey`: finds the subcommand and turns what it throws into a message and an exit code. */
 import { type Command, help, read, table, UsageError } from './Command.js'
+import { distance } from './distance.js'
 import { exitCodes, Failure } from './exitCodes.js'
 import { type Entry, registry } from './registry.js'
 import { topics } from './topics.js'
@@ -82,18 +83,6 @@ function nearest(said: string): string | undefined {
     .map(({ name }) => ({ name, changes: distance(name, said) }))
     .sort((a, b) => a.changes - b.changes)
   return best !== undefined && best.changes <= Math.max(1, Math.floor(said.length / 3)) ? best.name : undefined
-}
-
-function distance(a: string, b: string): number {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index)
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= b.length; j++) {
-      next[j] = Math.min(next[j - 1]! + 1, row[j]! + 1, row[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1))
-    }
-    row = next
-  }
-  return row[b.length]!
 }
 
 async function tell(words: readonly string[]): Promise<number> {

@@ -11,7 +11,7 @@ export function quoted(name: string): string {
 
 /** As one word on a shell's command line. */
 export function shellWord(text: string): string {
-  return /^[\w/.+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+  return /^[\w/.:+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
 
 /** Lines of columns two blanks apart; the last one is not filled up. */

@@ -1,6 +1,7 @@
 /** The 25 words of a backup or of a key: typed unseen, or from a file or an open descriptor; never an argument. */
 import { Mnemonic } from '@latchkey/algorand'
 import { type Option, readNumber, UsageError } from './Command.js'
+import { distance } from './distance.js'
 import { Failure } from './exitCodes.js'
 import { type Input, openDescriptor, openFile } from './Input.js'
 import { askHidden, hasTerminal } from './prompt.js'
@@ -97,25 +98,15 @@ function decode(words: readonly string[]): Uint8Array {
 const split = (text: string): string[] => text.toLowerCase().split(/\s+/).filter(Boolean)
 
 function unknown(words: readonly string[]): number[] {
-  const known = new Set(wordList())
+  const known = new Set(Mnemonic.wordList)
   return [...words.keys()].filter((at) => !known.has(words[at]!))
-}
-
-/** Every word occurs as the first one of some key, because that one stands for the key's lowest eleven bits. */
-function wordList(): string[] {
-  return Array.from({ length: 2_048 }, (_, bits) => {
-    const key = new Uint8Array(32)
-    key[0] = bits & 0xff
-    key[1] = bits >> 8
-    return Mnemonic.encode(key).split(' ', 1)[0]!
-  })
 }
 
 /** With the fewest letters changed; of those, the one that begins alike the longest: words differ in their first four. */
 function nearest(word: string): string {
   const said = word.slice(0, 20)
   const rank = (candidate: string): number => distance(candidate, said) - commonStart(candidate, said) / 100
-  return wordList()
+  return Mnemonic.wordList
     .map((candidate) => ({ candidate, rank: rank(candidate) }))
     .reduce((best, one) => (one.rank < best.rank ? one : best)).candidate
 }
@@ -124,20 +115,4 @@ function commonStart(a: string, b: string): number {
   let length = 0
   while (length < a.length && a[length] === b[length]) length++
   return length
-}
-
-/** Letters put in, left out, changed, or swapped with their neighbour. */
-function distance(a: string, b: string): number {
-  const rows = [Array.from({ length: b.length + 1 }, (_, index) => index)]
-  for (let i = 1; i <= a.length; i++) {
-    const [above, row] = [rows[i - 1]!, [i]]
-    for (let j = 1; j <= b.length; j++) {
-      const changed = above[j - 1]! + (a[i - 1] === b[j - 1] ? 0 : 1)
-      row[j] = Math.min(row[j - 1]! + 1, above[j]! + 1, changed)
-      const isSwap = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
-      if (isSwap) row[j] = Math.min(row[j]!, rows[i - 2]![j - 2]! + 1)
-    }
-    rows.push(row)
-  }
-  return rows[a.length]![b.length]!
 }

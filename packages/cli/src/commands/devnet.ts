@@ -3,6 +3,7 @@ import { Network } from '@latchkey/algorand'
 import { type BlockMode, type DevAccount, Devnet, defaultPort, version } from '@latchkey/devnet'
 import { command, jsonOption, readNumber, UsageError } from '../Command.js'
 import { exitCodes } from '../exitCodes.js'
+import { shellWord } from '../printable.js'
 import { startUnderSignals } from '../signals.js'
 
 export const devnetCommand = command({
@@ -122,7 +123,7 @@ function block(devnet: Devnet, mode: BlockMode): string {
     mode,
   )
   const header = token === null ? '' : ` -H "X-Algo-API-Token: ${token}"`
-  const lines = Object.entries(environment).map(([name, value]) => `  export ${name}=${quote(value)}`)
+  const lines = Object.entries(environment).map(([name, value]) => `  export ${name}=${shellWord(value)}`)
   return `Latchkey devnet ${version}, an Algorand ledger for development
 
   Address   ${url}
@@ -153,8 +154,4 @@ function blocksText(mode: BlockMode): string {
 
 function accountText({ name, address, mnemonic, secretKey }: DevAccount): string {
   return `  ${name}\n    ${address}\n    ${mnemonic}\n    ${secretKey}`
-}
-
-function quote(text: string): string {
-  return text.includes(' ') ? `"${text}"` : text
 }

@@ -4,6 +4,7 @@ import { Daemon, exitCodes as daemonExitCodes, StartError, version, type Wire, w
 import { command, jsonOption, readNumber, UsageError } from '../Command.js'
 import { daemonOptions, dataDirectory } from '../daemon.js'
 import { exitCodes, Failure } from '../exitCodes.js'
+import { shellWord } from '../printable.js'
 import { startUnderSignals } from '../signals.js'
 
 export const kmdCommand = command({
@@ -75,13 +76,9 @@ function block(daemon: Daemon, dataDir: string): string {
 Try it:
   latchkey wallet new savings
   latchkey console
-  curl -s -H "X-KMD-API-Token: $(cat ${shellQuote(tokenFile)})" ${address}/v1/wallets
+  curl -s -H "X-KMD-API-Token: $(cat ${shellWord(tokenFile)})" ${address}/v1/wallets
 
 `
-}
-
-function shellQuote(path: string): string {
-  return /^[A-Za-z0-9_/.+-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`
 }
 
 /** Keys live here, so nobody else may look in; existing tools refuse a directory that others can read. */

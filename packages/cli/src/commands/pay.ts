@@ -14,6 +14,7 @@ import {
 import { command, UsageError, type Values } from '../Command.js'
 import { chainOptions, openChain, signerFrom, signerNotes, signerOptions } from '../environment.js'
 import { exitCodes, Failure } from '../exitCodes.js'
+import { printable } from '../printable.js'
 import { confirm, hasTerminal } from '../prompt.js'
 
 const payOptions = {
@@ -94,6 +95,9 @@ function requestOf(url: string, { method, header = [], data }: Options): Request
   return new Request(url, { method: method ?? (data === undefined ? 'GET' : 'POST'), headers, ...body })
 }
 
+/** Of what a stranger has to say for itself. */
+const maxText = 200
+
 /** On a terminal the person decides; elsewhere it has to be said before. */
 async function mayPay(
   { requirement, asset, amount, chain, microDollars }: Offer,
@@ -104,16 +108,11 @@ async function mayPay(
   const price =
     microDollars === undefined ? `${text} ${asset.name}` : `$${text} (${asset.name}, asset ${asset.assetId})`
   process.stderr.write(
-    `${what === '' ? 'It' : printable(what)} costs ${price}, to ${requirement.payTo} on ${chain.caip2}.\n`,
+    `${what === '' ? 'It' : printable(what.slice(0, maxText))} costs ${printable(price)}, to ${requirement.payTo} on ${chain.caip2}.\n`,
   )
   if (isSaid) return true
   if (!hasTerminal()) throw new UsageError('nobody can be asked here; give --yes to pay')
   return confirm('Pay?')
-}
-
-/** A stranger's words must not move the cursor. */
-function printable(text: string): string {
-  return text.replace(/[^\x20-\x7e\u00a0-\ud7ff]/g, '?').slice(0, 200)
 }
 
 function tell(isJson: boolean, { status }: Response, receipt: ReturnType<typeof receiptOf>): void {

@@ -11,6 +11,7 @@ import { Kmd } from '@latchkey/kmd/client'
 import { Chain, createApp, Facilitator, Signer, SqliteSettlements } from '@latchkey/x402/facilitator'
 import { gated } from '@latchkey/x402/node'
 import { Gate } from '@latchkey/x402/server'
+import { shellWord } from '../printable.js'
 import { freePort } from './freePort.js'
 
 /** What AlgoKit takes for LocalNet's. */
@@ -229,10 +230,9 @@ export function environmentOf(parts: Parts): { [name: string]: string } {
 
 /** For a POSIX shell. */
 export function exportLines(environment: { [name: string]: string }): string {
-  const lines = Object.entries(environment).map(([name, value]) => {
-    return `export ${name}=${/^[A-Za-z0-9_/:.-]+$/.test(value) ? value : `'${value.replaceAll("'", `'\\''`)}'`}\n`
-  })
-  return lines.join('')
+  return Object.entries(environment)
+    .map(([name, value]) => `export ${name}=${shellWord(value)}\n`)
+    .join('')
 }
 
 function listen(server: HttpServer, port: number): Promise<number> {
