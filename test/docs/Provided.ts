@@ -9,7 +9,7 @@ import { Address, Ed25519, Group, Mnemonic, SignedTransaction, Submission, Trans
 import { Devnet } from '@latchkey/devnet'
 import { Server } from '@latchkey/http'
 import { Daemon } from '@latchkey/kmd'
-import { Kmd } from '@latchkey/kmd/client'
+import { Kmd } from '@latchkey/kmd-client'
 import { Buyer, Chain, fromKmd, payingFetch, receiptOf, Signer } from '@latchkey/x402/client'
 import { createApp, Facilitator } from '@latchkey/x402/facilitator'
 import { paymentGate } from '@latchkey/x402/hono'

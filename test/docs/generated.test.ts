@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import type { Answer, Request } from '@latchkey/http'
+import type { RawAnswer, RawRequest } from '@latchkey/http'
 import { errors } from '@latchkey/kmd'
 import { Chain, createApp, Facilitator } from '@latchkey/x402/facilitator'
 import { startDevnet } from '../devnet/start.js'
@@ -39,9 +39,9 @@ test('docs/http.md has every path of the facilitator, and no other', async (t) =
   const facilitator = new Facilitator({ chains: [chain] })
   t.after(() => facilitator.stop())
   const handle = createApp({ facilitator })
-  const ask = async (method: string, target: string): Promise<Exclude<Answer, symbol>> => {
+  const ask = async (method: string, target: string): Promise<Exclude<RawAnswer, symbol>> => {
     const request = { method, target, header: () => undefined, body: async () => Buffer.alloc(0) }
-    return (await handle(request as unknown as Request)) as Exclude<Answer, symbol>
+    return (await handle(request as unknown as RawRequest)) as Exclude<RawAnswer, symbol>
   }
   const section = textOf('docs/http.md').split('## The facilitator')[1]!.split('\n## ')[0]!
   const listed = [...section.matchAll(/^\| `([A-Z]+)` \| `(\S+)` \|/gm)]

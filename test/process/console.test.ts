@@ -4,7 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { Address, Transaction } from '@latchkey/algorand'
 import { Devnet } from '@latchkey/devnet'
 import { Token } from '@latchkey/kmd'
-import { Kmd as Client } from '@latchkey/kmd/client'
+import { Kmd as Client } from '@latchkey/kmd-client'
 import { type Answer, atEnd, exchange, type Json, type Kmd, start, statusOf, until } from './support.js'
 
 type Console = { kmd: Kmd; session: string; call: (method: string, path: string, body?: unknown) => Promise<Answer> }

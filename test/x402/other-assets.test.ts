@@ -84,7 +84,7 @@ test('a price that the asset cannot express is an error at the start', async (t)
 test('Algos', async (t) => {
   const shop = await open(t, (_, payTo) => ({ price: { asset: '0', amount: '1500' }, payTo }))
   const before = (await shop.chain.algod.account(shop.seller)).microAlgos
-  const limit = { asset: 0n, maxPerPayment: 1_500n, maxInAll: 3_000n }
+  const limit = { asset: 0n, maxPerPayment: 1_500n, maxTotal: 3_000n }
   const buyer = shop.buyer(limit)
   const buyerBefore = (await shop.chain.algod.account(buyer.address)).microAlgos
   for (let time = 0; time < 2; time++) assert.equal((await payingFetch(buyer)(shop.url)).status, 200)

@@ -8,7 +8,7 @@ import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, test } from 'node:test'
 import { Mnemonic } from '@latchkey/algorand'
-import { Kmd } from '@latchkey/kmd/client'
+import { Kmd } from '@latchkey/kmd-client'
 import { makeDataDir, removeDataDir, root, startDaemon, type TestDaemon } from '../support/daemon.js'
 import { get, latchkeyCommand, type RunningDevnet, startDevnet } from '../support/devnet.js'
 

@@ -7,7 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { findWallet, withDaemon, withWallet } from './daemon.js'
-import type { ExitCode, Failure } from './exitCodes.js'
+import type { CommandError, ExitCode } from './exitCodes.js'
 
 type Reply = { status?: number; headers?: { [name: string]: string }; body: unknown }
 
@@ -34,7 +34,7 @@ async function fake(t: TestContext, answer: (path: string) => Reply): Promise<st
 }
 
 function fails(work: Promise<unknown>, code: ExitCode, message: RegExp): Promise<void> {
-  return assert.rejects(work, (error: Failure) => {
+  return assert.rejects(work, (error: CommandError) => {
     assert.equal(error.code, code)
     assert.match(error.message, message)
     assert.ok(!error.message.includes('\n'))

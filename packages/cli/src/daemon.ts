@@ -1,12 +1,12 @@
 /** The key daemon as commands find and use it. */
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { Kmd, KmdClientError, type Wallet, type WalletInfo } from '@latchkey/kmd/client'
+import { Kmd, KmdClientError, type Wallet, type WalletInfo } from '@latchkey/kmd-client'
 import { type Option, UsageError } from './Command.js'
-import { Failure } from './exitCodes.js'
+import { CommandError } from './exitCodes.js'
 import { password, passwordOptions } from './password.js'
 import { quoted } from './printable.js'
-import { slowly } from './progress.js'
+import { withProgress } from './progress.js'
 
 export const daemonOptions = {
   'data-dir': {
@@ -55,7 +55,7 @@ export function withWallet<T>(given: WalletGiven, work: (unlocked: Unlocked) => 
   return withDaemon(given, async (kmd) => {
     const { id, name } = await chooseWallet(kmd, given.wallet)
     return withPassword(given, name, async (obtain) => {
-      const wallet = await slowly(`Unlocking ${quoted(name)}`, kmd.unlock({ id, password: obtain }))
+      const wallet = await withProgress(`Unlocking ${quoted(name)}`, kmd.unlock({ id, password: obtain }))
       try {
         return await work({ kmd, wallet, password: obtain })
       } finally {
@@ -87,7 +87,8 @@ export async function chooseWallet(kmd: Kmd, given: string | undefined): Promise
   const wallets = await kmd.wallets.list()
   if (said !== undefined && said !== '') return pick(wallets, said)
   const [first] = wallets
-  if (first === undefined) throw new Failure('failed', 'there is no wallet yet; latchkey wallet new NAME makes one')
+  if (first === undefined)
+    throw new CommandError('failed', 'there is no wallet yet; latchkey wallet new NAME makes one')
   if (wallets.length === 1) return first
   const names = wallets.slice(0, 5).map(({ name }) => quoted(name))
   throw new UsageError(`say which wallet, with --wallet: ${names.join(', ')}${wallets.length > 5 ? ', ...' : ''}`)
@@ -101,20 +102,21 @@ export async function findWallet(kmd: Kmd, said: string): Promise<WalletInfo> {
 function pick(wallets: readonly WalletInfo[], said: string): WalletInfo {
   const [found, another] = wallets.filter(({ name }) => name === said)
   if (another !== undefined) {
-    throw new Failure(
+    throw new CommandError(
       'failed',
       `several wallets are named ${quoted(said)}; give the id that latchkey wallet list shows`,
     )
   }
   const wallet = found ?? wallets.find(({ id }) => id === said)
   if (wallet !== undefined) return wallet
-  throw new Failure('failed', `there is no wallet named ${quoted(said)}; latchkey wallet list shows them`)
+  throw new CommandError('failed', `there is no wallet named ${quoted(said)}; latchkey wallet list shows them`)
 }
 
 /** What the client or the daemon said, for somebody at a command line. */
-function explain(error: KmdClientError, dataDir: string): Failure {
+function explain(error: KmdClientError, dataDir: string): CommandError {
   const { reason, message, retryAfterSeconds } = error
-  const fail = (code: Failure['code'], text: string): Failure => new Failure(code, text, { cause: error })
+  const fail = (code: CommandError['code'], text: string): CommandError =>
+    new CommandError(code, text, { cause: error })
   const wait = retryAfterSeconds === undefined ? 'a while' : seconds(retryAfterSeconds)
   if (/^kmd\.(net|token) is not there/.test(message) || message.startsWith('no daemon answers')) {
     return fail('unreachable', `no key daemon runs in ${dataDir}; latchkey kmd starts one`)

@@ -24,7 +24,7 @@ export const meanings: { readonly [code in ExitCode]: string } = {
 }
 
 /** An end that has a code of its own; what throws it says what, why, and what to do. */
-export class Failure extends Error {
+export class CommandError extends Error {
   override name = 'Failure'
   readonly code: ExitCode
 

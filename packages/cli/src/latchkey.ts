@@ -1,7 +1,7 @@
 /** The command `latchkey`: finds the subcommand and turns what it throws into a message and an exit code. */
 import { type Command, help, read, table, UsageError } from './Command.js'
-import { distance } from './distance.js'
-import { exitCodes, Failure } from './exitCodes.js'
+import { distance } from './editDistance.js'
+import { CommandError, exitCodes } from './exitCodes.js'
 import { type Entry, registry } from './registry.js'
 import { topics } from './topics.js'
 import { version } from './version.js'
@@ -39,7 +39,7 @@ async function fail(name: string, error: unknown): Promise<number> {
     say(`${error.message}; latchkey ${name} --help tells how`)
     return exitCodes.usage
   }
-  if (error instanceof Failure) {
+  if (error instanceof CommandError) {
     if (error.message !== '') say(error.message)
     return exitCodes[error.code]
   }

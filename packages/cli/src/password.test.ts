@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { UsageError } from './Command.js'
-import { Failure } from './exitCodes.js'
+import { CommandError } from './exitCodes.js'
 import { changedPassword, newPassword, password } from './password.js'
 
 function file(t: TestContext, content: string): string {
@@ -15,7 +15,7 @@ function file(t: TestContext, content: string): string {
 }
 
 const text = (bytes: Uint8Array): string => Buffer.from(bytes).toString()
-const isFailure = (error: unknown): boolean => error instanceof Failure && error.code === 'password'
+const isFailure = (error: unknown): boolean => error instanceof CommandError && error.code === 'password'
 
 test('what is said counts more than the environment', async (t) => {
   const environment = { KMD_PASSWORD_FILE: file(t, 'of the environment\n'), KMD_PASSWORD: 'plain' }

@@ -4,9 +4,9 @@
  * They are bytes, which need not be text, and can be wiped by whoever obtained them.
  */
 import { type Option, readNumber, UsageError } from './Command.js'
-import { Failure } from './exitCodes.js'
+import { CommandError } from './exitCodes.js'
 import { type Input, openDescriptor, openFile } from './Input.js'
-import { askHidden, confirm, hasTerminal, tell } from './prompt.js'
+import { askHidden, confirm, hasTerminal, printNotice } from './prompt.js'
 
 export const passwordOptions = {
   'password-file': {
@@ -93,7 +93,10 @@ async function obtainNew(said: Source, environment: Environment, prefix: Prefix)
   const obtained = await obtain(said, environment, prompt, prefix)
   const isAsked = said === undefined && !isFileSaid(environment) && hasTerminal()
   if (obtained.length > 0 || isAsked || said?.isBlank === true) return obtained
-  throw new Failure('password', `the password that was given is blank; --no-${prefix}password says that it is meant`)
+  throw new CommandError(
+    'password',
+    `the password that was given is blank; --no-${prefix}password says that it is meant`,
+  )
 }
 
 const isFileSaid = ({ KMD_PASSWORD_FILE: file = '' }: Environment): boolean => file !== ''
@@ -113,7 +116,7 @@ async function obtain(
     return Buffer.from(plain)
   }
   const cure = `give --${prefix}password-file or --${prefix}password-fd`
-  throw new Failure('password', `there is no terminal to ask for the ${prefix.replace('-', ' ')}password; ${cure}`)
+  throw new CommandError('password', `there is no terminal to ask for the ${prefix.replace('-', ' ')}password; ${cure}`)
 }
 
 async function askTwice(what: string): Promise<Uint8Array> {
@@ -125,7 +128,7 @@ async function askTwice(what: string): Promise<Uint8Array> {
       continue
     }
     if ((await askHidden('The same again: ')) === first) return Buffer.from(first)
-    tell('These were not the same. Once more.')
+    printNotice('These were not the same. Once more.')
   }
 }
 
@@ -133,8 +136,8 @@ function readFile(path: string): Uint8Array {
   try {
     return readLine(openFile(path))
   } catch (error) {
-    if (error instanceof Failure) throw error
-    throw new Failure('password', `the password file cannot be read: ${(error as Error).message}`)
+    if (error instanceof CommandError) throw error
+    throw new CommandError('password', `the password file cannot be read: ${(error as Error).message}`)
   }
 }
 
@@ -142,7 +145,7 @@ function readLine(input: Input): Uint8Array {
   try {
     return input.line() ?? new Uint8Array()
   } catch (error) {
-    throw new Failure('password', `the password cannot be read from ${input.name}: ${(error as Error).message}`)
+    throw new CommandError('password', `the password cannot be read from ${input.name}: ${(error as Error).message}`)
   } finally {
     input.close()
   }

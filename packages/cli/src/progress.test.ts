@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { slowly } from './progress.js'
+import { withProgress } from './progress.js'
 
 /** What is written to stderr, as if that were a terminal or not. */
 function captured(t: TestContext, isTTY: boolean): () => string {
@@ -22,7 +22,7 @@ function captured(t: TestContext, isTTY: boolean): () => string {
 test('work that is slow is told of on a terminal, and the telling is wiped away', async (t) => {
   const written = captured(t, true)
   let finish = (_: string): void => {}
-  const work = slowly(
+  const work = withProgress(
     'Unlocking',
     new Promise<string>((resolve) => {
       finish = resolve
@@ -39,11 +39,11 @@ test('work that is slow is told of on a terminal, and the telling is wiped away'
 
 test('quick work, and work for a pipe, is not told of; a failure comes through', async (t) => {
   const written = captured(t, true)
-  assert.equal(await slowly('Quick', Promise.resolve(1)), 1)
-  await assert.rejects(slowly('Failing', Promise.reject(new Error('no'))), /no/)
+  assert.equal(await withProgress('Quick', Promise.resolve(1)), 1)
+  await assert.rejects(withProgress('Failing', Promise.reject(new Error('no'))), /no/)
   t.mock.timers.tick(1_000)
   Object.defineProperty(process.stderr, 'isTTY', { value: false, configurable: true })
-  assert.equal(await slowly('Piped', Promise.resolve(2)), 2)
+  assert.equal(await withProgress('Piped', Promise.resolve(2)), 2)
   t.mock.timers.tick(1_000)
   assert.equal(written(), '')
 })

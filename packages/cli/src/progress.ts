@@ -2,7 +2,7 @@
 
 const patienceMs = 300
 
-export async function slowly<T>(text: string, work: Promise<T>): Promise<T> {
+export async function withProgress<T>(text: string, work: Promise<T>): Promise<T> {
   if (!process.stderr.isTTY) return work
   let isShown = false
   const timer = setTimeout(() => {

@@ -6,7 +6,7 @@ import { openSync, writeSync } from 'node:fs'
 import { StringDecoder } from 'node:string_decoder'
 import { ReadStream } from 'node:tty'
 import { UsageError } from './Command.js'
-import { Failure } from './exitCodes.js'
+import { CommandError } from './exitCodes.js'
 import { Line } from './Line.js'
 
 type Terminal = { fd: number; input: ReadStream }
@@ -20,7 +20,7 @@ export function hasTerminal(): boolean {
 }
 
 /** To the person, wherever stderr goes. */
-export function tell(text: string): void {
+export function printNotice(text: string): void {
   const found = terminal()
   if (found !== undefined) show(found.fd, `${text}\n`)
 }
@@ -53,7 +53,7 @@ export function checkAskable(isSaid: boolean | undefined): void {
 /** On a terminal the person decides; elsewhere it has to be said before, with --yes. */
 export async function consent(isSaid: boolean | undefined, question: () => Promise<boolean>): Promise<void> {
   checkAskable(isSaid)
-  if (isSaid !== true && !(await question())) throw new Failure('declined', 'nothing was done')
+  if (isSaid !== true && !(await question())) throw new CommandError('declined', 'nothing was done')
 }
 
 /** The rest of what was pasted for a question before must not agree to anything. */
@@ -93,7 +93,7 @@ function show(fd: number, text: string): void {
 
 async function readLine(question: string, isShown: boolean): Promise<string> {
   const found = terminal()
-  if (found === undefined) throw new Failure('failed', 'nobody can be asked here: there is no terminal')
+  if (found === undefined) throw new CommandError('failed', 'nobody can be asked here: there is no terminal')
   const { fd, input } = found
   const line = new Line(isShown ? (text) => show(fd, text) : () => {})
   const decoder = new StringDecoder('utf8')
@@ -113,8 +113,8 @@ async function readLine(question: string, isShown: boolean): Promise<string> {
       const typed = line.type(text)
       if (typed === undefined) return
       end(typed.rest)
-      if (typed.end === 'interrupted') reject(new Failure('interrupted', ''))
-      else if (typed.end === 'overlong') reject(new Failure('failed', 'that line is too long; nothing was done'))
+      if (typed.end === 'interrupted') reject(new CommandError('interrupted', ''))
+      else if (typed.end === 'overlong') reject(new CommandError('failed', 'that line is too long; nothing was done'))
       else resolve(typed.text)
     }
     const onData = (bytes: Buffer): void => {
@@ -124,7 +124,7 @@ async function readLine(question: string, isShown: boolean): Promise<string> {
     }
     const onEnd = (): void => {
       end('')
-      reject(new Failure('interrupted', ''))
+      reject(new CommandError('interrupted', ''))
     }
     input.on('data', onData).once('end', onEnd).once('error', onEnd)
     input.ref()

@@ -4,7 +4,7 @@
  */
 import { closeSync, existsSync, fchmodSync, fsyncSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import { type Option, UsageError } from './Command.js'
-import { Failure } from './exitCodes.js'
+import { CommandError } from './exitCodes.js'
 import { confirm, consent, hasTerminal } from './prompt.js'
 
 export const revealOptions = {
@@ -73,13 +73,13 @@ function writeNew(path: string, text: string): void {
   } catch (error) {
     if (descriptor !== undefined) unlinkSync(path)
     if ((error as NodeJS.ErrnoException).code === 'EEXIST') throw taken(path)
-    throw new Failure('failed', `the file cannot be written: ${(error as Error).message}`)
+    throw new CommandError('failed', `the file cannot be written: ${(error as Error).message}`)
   } finally {
     bytes.fill(0)
     if (descriptor !== undefined) closeSync(descriptor)
   }
 }
 
-function taken(path: string): Failure {
-  return new Failure('failed', `${path} is there already, and is not overwritten; name another file`)
+function taken(path: string): CommandError {
+  return new CommandError('failed', `${path} is there already, and is not overwritten; name another file`)
 }

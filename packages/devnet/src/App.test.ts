@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { hangUp } from '@latchkey/http'
+import { dropConnection } from '@latchkey/http'
 import * as App from './App.js'
 import { expectText, headersOf, personOf, refusalOf, sign, TestNode } from './testing/TestNode.test.helper.js'
 
@@ -55,7 +55,7 @@ describe('the token', () => {
         { authorization: token },
       ]) {
         const answer = await node.call(method, path, { headers })
-        assert.equal(answer === hangUp ? answer : expectText(answer, 401), refused, `${method} ${path}`)
+        assert.equal(answer === dropConnection ? answer : expectText(answer, 401), refused, `${method} ${path}`)
       }
     }
     for (const path of ['/health', '/ready', '/metrics', '/genesis', '/versions']) {
@@ -87,7 +87,7 @@ describe('the token', () => {
       header: () => undefined,
       body: () => assert.fail('read'),
     })
-    assert.equal(answer === hangUp ? 0 : answer.status, 401)
+    assert.equal(answer === dropConnection ? 0 : answer.status, 401)
   })
 })
 
@@ -128,7 +128,11 @@ describe('routes', () => {
       ['GET', '/devnet/fund', 'OPTIONS, POST'],
     ] as const) {
       const answer = await node.call(method, path)
-      assert.equal(answer === hangUp ? answer : expectText(answer, 405), '{"message":"Method Not Allowed"}\n', path)
+      assert.equal(
+        answer === dropConnection ? answer : expectText(answer, 405),
+        '{"message":"Method Not Allowed"}\n',
+        path,
+      )
       assert.equal((await headersOf(node, method, path))['allow'], allow)
     }
   })
@@ -214,7 +218,7 @@ describe('pages of other origins', () => {
     const node = new TestNode({ token })
     const ask = async (path: string, headers: { [name: string]: string } = {}) => {
       const answer = await node.call('OPTIONS', path, { headers })
-      assert.deepEqual(answer === hangUp ? answer : [answer.status, answer.text], [204, ''])
+      assert.deepEqual(answer === dropConnection ? answer : [answer.status, answer.text], [204, ''])
       return headersOf(node, 'OPTIONS', path, { headers })
     }
     const allowed = {
@@ -280,7 +284,7 @@ describe('cheats', () => {
     for (const options of cases) {
       for (const [method, path] of paths) {
         const answer = await node.call(method, path, options)
-        const said = answer === hangUp ? undefined : expectText(answer, 403)
+        const said = answer === dropConnection ? undefined : expectText(answer, 403)
         assert.equal(
           said,
           '{"data":{"hint":"use the address 127.0.0.1, from no web page"},"message":"cheats are only for programs on this machine"}\n',
@@ -302,7 +306,7 @@ describe('cheats', () => {
       remoteAddress: () => '127.0.0.1',
       body: () => Buffer.alloc(0),
     })
-    assert.equal(answer === hangUp ? 0 : answer.status, 403)
+    assert.equal(answer === dropConnection ? 0 : answer.status, 403)
   })
 
   test('are for programs on this machine, and for pages served from it at any port', async () => {
@@ -367,7 +371,7 @@ describe('what is on its way to disk', () => {
     assert.equal(isAnswered, false)
     synced()
     const answered = await answer
-    assert.equal(answered === hangUp ? 0 : answered.status, 200)
+    assert.equal(answered === dropConnection ? 0 : answered.status, 200)
   })
 
   test('and does not get there is a fault of our own, told where the devnet runs and in no detail to the client', async () => {
@@ -377,7 +381,7 @@ describe('what is on its way to disk', () => {
     const handle = App.create({ node, synced: () => Promise.reject(failure), onError: (error) => errors.push(error) })
     for (const target of ['/v2/status', '/v2/status/wait-for-block-after/18446744073709551615']) {
       const answer = await ask(handle, target)
-      assert.deepEqual(answer === hangUp ? answer : [answer.status, answer.body], [
+      assert.deepEqual(answer === dropConnection ? answer : [answer.status, answer.body], [
         500,
         '{"message":"the devnet failed; it says why where it runs"}\n',
       ])

@@ -3,7 +3,7 @@ import type { Submission } from '@latchkey/algorand'
 import { Faults } from './Faults.js'
 import * as Candidate from './ledger/Candidate.js'
 import type { Ledger } from './ledger/Ledger.js'
-import type { Moment } from './ledger/Moment.js'
+import type { Snapshot } from './ledger/Snapshot.js'
 import * as Summary from './Summary.js'
 
 /** `instant`: a group is in a block before its submission is answered. `manual`: blocks are made when asked for. */
@@ -25,7 +25,7 @@ export class Node {
   readonly faults = new Faults()
   readonly mode: BlockMode
   readonly #onLine: ((line: string) => void) | undefined
-  readonly #snapshots = new Map<number, Moment>()
+  readonly #snapshots = new Map<number, Snapshot>()
   readonly #waiting = new Set<() => void>()
   readonly #timers = new Set<NodeJS.Timeout>()
   readonly #interval: NodeJS.Timeout | undefined

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
 import { type Submission, Transaction } from '@latchkey/algorand'
-import { Rejection } from './ledger/Rejection.js'
+import { TransactionRejectedError } from './ledger/TransactionRejectedError.js'
 import * as Summary from './Summary.js'
 import { personOf, sign, TestNode } from './testing/TestNode.test.helper.js'
 
@@ -61,10 +61,18 @@ test('a refusal is one line with the bare reason, or with what else went wrong',
   const signed: Submission.Submitted = { txn: node.txn('pay', ann, { rcv: bob.publicKey, amt: 1n }) }
   const line = (error: unknown) => Summary.refused(signed, error, node.ledger.state)
   const said = `refused  ${a} pays 0.000001 ALGO to ${b} ${fee}`
-  const rejection = new Rejection({ stage: 'state', reason: 'txn dead', index: 0, hint: 'sign it again' })
+  const rejection = new TransactionRejectedError({
+    stage: 'state',
+    reason: 'txn dead',
+    index: 0,
+    hint: 'sign it again',
+  })
   assert.equal(line(rejection), `${said}: txn dead`)
   assert.equal(line(new Error('out of paper')), `${said}: out of paper`)
-  const quoting = new Rejection({ stage: 'state', reason: 'tx.GenesisID <\n\u001b[2J\u2028é\u202e> does not match' })
+  const quoting = new TransactionRejectedError({
+    stage: 'state',
+    reason: 'tx.GenesisID <\n\u001b[2J\u2028é\u202e> does not match',
+  })
   assert.equal(line(quoting), `${said}: tx.GenesisID <\\u{a}\\u{1b}[2J\\u{2028}é\\u{202e}> does not match`)
 })
 

@@ -3,8 +3,8 @@ import { Address, type Submission, type Transaction } from '@latchkey/algorand'
 import type { Applied } from './ledger/Block.js'
 import { id } from './ledger/Candidate.js'
 import * as Key from './ledger/Key.js'
-import { Rejection } from './ledger/Rejection.js'
 import type { Store } from './ledger/Store.js'
+import { TransactionRejectedError } from './ledger/TransactionRejectedError.js'
 
 type Txn = Transaction.Transaction
 
@@ -14,7 +14,7 @@ export function applied({ candidate, outcome }: Applied, round: bigint, store: S
 }
 
 export function refused({ txn }: Submission.Submitted, error: unknown, store: Store): string {
-  const reason = error instanceof Rejection ? error.reason : (error as Error).message
+  const reason = error instanceof TransactionRejectedError ? error.reason : (error as Error).message
   return `refused  ${describe(txn, store)}: ${printable(reason)}`
 }
 

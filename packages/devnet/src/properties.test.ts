@@ -5,7 +5,7 @@ import { Group, Submission, type Transaction } from '@latchkey/algorand'
 import fc from 'fast-check'
 import { minBalance } from './ledger/Account.js'
 import type { Key } from './ledger/Key.js'
-import { Rejection } from './ledger/Rejection.js'
+import { TransactionRejectedError } from './ledger/TransactionRejectedError.js'
 import * as Dump from './store/Dump.js'
 import { give, type Person, personOf, sign, TestNode } from './testing/TestNode.test.helper.js'
 
@@ -187,7 +187,7 @@ class World {
     const foreseen = attempt(() => {
       const options = { allowsEmptySignatures: false, fixesSigners: false }
       const { failure } = this.node.ledger.simulate(decoded, options)
-      if (failure !== undefined) throw new Rejection({ stage: 'state', reason: failure.message })
+      if (failure !== undefined) throw new TransactionRejectedError({ stage: 'state', reason: failure.message })
     })
     const taken = attempt(() => this.node.node.submit(decoded))
     assert.equal(taken === undefined, foreseen === undefined, `foreseen: ${foreseen}, submitted: ${taken}`)
@@ -238,7 +238,7 @@ function attempt(run: () => unknown): string | undefined {
     run()
     return undefined
   } catch (error) {
-    if (error instanceof Rejection) return error.reason
+    if (error instanceof TransactionRejectedError) return error.reason
     throw error
   }
 }

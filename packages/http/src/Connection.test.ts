@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { BodyError } from './BodyReader.js'
-import type { Handle } from './Message.js'
+import type { RawHandler } from './Message.js'
 import { answers, echo, get, post, serve } from './Peer.test.helper.js'
 
 test('an answer carries length and date, and the connection stays open for the next request', async (t) => {
@@ -16,7 +16,7 @@ test('an answer carries length and date, and the connection stays open for the n
 
 test('requests sent ahead are answered one after the other, in order', async (t) => {
   let running = 0
-  const slowFirst: Handle = async (request) => {
+  const slowFirst: RawHandler = async (request) => {
     assert.equal(++running, 1, 'two at once')
     await sleep(request.target === '/1' ? 30 : 0)
     running--
@@ -261,7 +261,7 @@ test('letters beyond ASCII arrive whole, with their length in bytes', async (t) 
 })
 
 test('a handler that breaks, at once or later, ends its connection and nothing else', async (t) => {
-  const broken: Handle = (request) => {
+  const broken: RawHandler = (request) => {
     if (request.target === '/at-once') throw new Error('broken')
     return request.target === '/later' ? Promise.reject(new Error('broken')) : echo(request)
   }

@@ -2,14 +2,14 @@
 import type { Socket } from 'node:net'
 import { BodyError, type BodyReader, ChunkedReader, ofLength } from './BodyReader.js'
 import type { Limits } from './Limits.js'
-import { type Answer, type Handle, hangUp, type Request, type Response } from './Message.js'
+import { dropConnection, type RawAnswer, type RawHandler, type RawRequest, type RawResponse } from './Message.js'
 import * as RequestHead from './RequestHead.js'
 
 export type ConnectionOptions = {
   socket: Socket
   limits: Limits
-  handle: Handle
-  refuse: (status: number, message: string) => Response
+  handle: RawHandler
+  refuse: (status: number, message: string) => RawResponse
   /** Asked before every answer: whether the connection should end after it. */
   isStopping: () => boolean
 }
@@ -144,7 +144,7 @@ export class Connection {
     this.#phase = 'handling'
     let reader: BodyReader | undefined
     let isWhole = false
-    const request: Request = {
+    const request: RawRequest = {
       method: head.method,
       target: head.target,
       head,
@@ -160,10 +160,10 @@ export class Connection {
         return this.#takeBody(reader)
       },
     }
-    const answer = (response: Answer): void => {
+    const answer = (response: RawAnswer): void => {
       this.#closeListeners = undefined
       if (this.#socket.destroyed) return
-      if (response === hangUp) this.#socket.destroy()
+      if (response === dropConnection) this.#socket.destroy()
       else this.#answer(response, head, isWhole || (reader === undefined ? this.#skipBody(head) : reader.done))
     }
     // What is thrown here was not meant for the peer, which must not wait for ever, nor end the process.
@@ -234,7 +234,7 @@ export class Connection {
     return true
   }
 
-  #answer(response: Response, head: RequestHead.RequestHead, isRead: boolean): void {
+  #answer(response: RawResponse, head: RequestHead.RequestHead, isRead: boolean): void {
     const keepAlive = head.keepAlive && isRead && !this.#isOver() && !this.#options.isStopping()
     const connection = keepAlive ? (head.headers.has('connection') ? 'keep-alive' : undefined) : 'close'
     this.#send(response, connection, head.method === 'HEAD')
@@ -261,7 +261,7 @@ export class Connection {
     return this.#peerEnded && this.#input.length === 0
   }
 
-  #send(response: Response, connection: string | undefined, isHead: boolean): void {
+  #send(response: RawResponse, connection: string | undefined, isHead: boolean): void {
     const { status, headers, body } = response
     const bytes = Buffer.byteLength(body)
     let text = `HTTP/1.1 ${status} ${reasons[status] ?? ''}\r\n`

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Handle, hangUp, type Request } from './Message.js'
+import { dropConnection, type RawHandler, type RawRequest } from './Message.js'
 import { answers, echo, get, type Peer, post, serve } from './Peer.test.helper.js'
 
 const everyByte = Uint8Array.from({ length: 256 }, (_, i) => i)
@@ -60,7 +60,7 @@ for (const kind of ['at once', 'later'] as const) {
   test(`hanging up ${kind} closes the connection without an answer, and no other`, async (t) => {
     const { dial } = await serve(t, (request) => {
       if (request.target !== '/fault') return echo(request)
-      return kind === 'at once' ? hangUp : sleep(10).then(() => hangUp)
+      return kind === 'at once' ? dropConnection : sleep(10).then(() => dropConnection)
     })
     const [other, peer] = [dial(), dial()]
     other.send(get('/before'))
@@ -74,13 +74,13 @@ for (const kind of ['at once', 'later'] as const) {
 }
 
 /** A handler that waits until its peer has gone, and says so; `/quick` answers at once, although it listens too. */
-function waiting(): { handle: Handle; begun: Promise<void>; told: string[] } {
+function waiting(): { handle: RawHandler; begun: Promise<void>; told: string[] } {
   const told: string[] = []
   let begin = (): void => {}
   const begun = new Promise<void>((resolve) => {
     begin = resolve
   })
-  const handle: Handle = (request: Request) => {
+  const handle: RawHandler = (request: RawRequest) => {
     if (request.target === '/quick') {
       request.onClose!(() => told.push('quick'))
       return echo(request)
@@ -153,9 +153,9 @@ test('who begins to listen when the peer has already ended its side is told too,
 test('nobody is told that a connection was closed by the answer itself', async (t) => {
   const { handle, told } = waiting()
   const { dial } = await serve(t, (request) => (request.target === '/hang-up' ? hang(request) : handle(request)))
-  const hang = (request: Request): typeof hangUp => {
+  const hang = (request: RawRequest): typeof dropConnection => {
     request.onClose!(() => told.push('hung up'))
-    return hangUp
+    return dropConnection
   }
   for (const target of ['/quick', '/hang-up']) {
     const peer = dial()

@@ -1,5 +1,5 @@
 /** A request and its answer, without the socket they came and went by. */
-export type Request = {
+export type RawRequest = {
   method: string
   /** Path and query, as sent. */
   target: string
@@ -20,12 +20,12 @@ export type Request = {
 }
 
 /** Header names and values in turn. Bytes must not change once they are handed over: large ones are not copied. */
-export type Response = { status: number; headers: string[]; body: string | Uint8Array }
+export type RawResponse = { status: number; headers: string[]; body: string | Uint8Array }
 
 /** In place of a response: the connection is closed, and no answer sent. */
-export const hangUp: unique symbol = Symbol('hangUp')
+export const dropConnection: unique symbol = Symbol('hangUp')
 
-export type Answer = Response | typeof hangUp
+export type RawAnswer = RawResponse | typeof dropConnection
 
 /** An answer that is there already is given as it is: only one that has to be waited for costs a promise. */
-export type Handle = (request: Request) => Answer | Promise<Answer>
+export type RawHandler = (request: RawRequest) => RawAnswer | Promise<RawAnswer>

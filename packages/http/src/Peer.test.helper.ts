@@ -4,13 +4,13 @@ import { connect, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { BodyError } from './BodyReader.js'
-import type { Handle } from './Message.js'
+import type { RawHandler } from './Message.js'
 import { Server, type ServerOptions } from './Server.js'
 
 const statuses = { tooLarge: 413, malformed: 400, tooSlow: 408 }
 
 /** Answers with what it was asked. */
-export const echo: Handle = async (request) => {
+export const echo: RawHandler = async (request) => {
   try {
     const body = request.method === 'GET' || request.method === 'HEAD' ? '-' : (await request.body()).toString('latin1')
     return { status: 200, headers: [], body: `${request.method} ${request.target} ${body}` }
@@ -22,7 +22,7 @@ export const echo: Handle = async (request) => {
 
 export async function serve(
   t: TestContext,
-  handle: Handle = echo,
+  handle: RawHandler = echo,
   { limits, ...options }: Omit<ServerOptions, 'handle'> = {},
 ) {
   const low = { headerBytes: 1000, bodyBytes: 100, stopMs: 1000 }

@@ -5,12 +5,12 @@
 import { type AddressInfo, createServer, type Server as NetServer } from 'node:net'
 import { Connection } from './Connection.js'
 import { defaultLimits, type Limits } from './Limits.js'
-import type { Handle, Response } from './Message.js'
+import type { RawHandler, RawResponse } from './Message.js'
 
 export type ServerOptions = {
-  handle: Handle
+  handle: RawHandler
   /** Answers what was never a request: 400, 408 and 431. */
-  refuse?: (status: number, message: string) => Response
+  refuse?: (status: number, message: string) => RawResponse
   limits?: Partial<Limits> | undefined
 }
 
@@ -65,6 +65,6 @@ export class Server {
   }
 }
 
-function refuseWithMessage(status: number, message: string): Response {
+function refuseWithMessage(status: number, message: string): RawResponse {
   return { status, headers: ['Content-Type', 'application/json'], body: `${JSON.stringify({ message })}\n` }
 }

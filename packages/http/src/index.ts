@@ -1,5 +1,5 @@
+export * as Access from './Access.js'
 export { BodyError } from './BodyReader.js'
-export * as Doors from './Doors.js'
 export { defaultLimits, type Limits } from './Limits.js'
-export { type Answer, type Handle, hangUp, type Request, type Response } from './Message.js'
+export { dropConnection, type RawAnswer, type RawHandler, type RawRequest, type RawResponse } from './Message.js'
 export { Server, type ServerOptions } from './Server.js'

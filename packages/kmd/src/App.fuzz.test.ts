@@ -3,8 +3,8 @@ import { type TestContext, test } from 'node:test'
 import { Address, Ed25519, Multisig, Program, SignedTransaction, Transaction } from '@latchkey/algorand'
 import fc from 'fast-check'
 import { operations } from './api/Operations.js'
-import type { Field, Kind } from './http/JsonBody.js'
 import { type Answer, createApp, fuzzRuns, quietNode, type TestApp } from './testing/TestApp.test.helper.js'
+import type { Field, Kind } from './wire/JsonBody.js'
 
 const numRuns = fuzzRuns(5_000)
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')

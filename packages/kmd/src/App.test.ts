@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { test } from 'node:test'
-import { BodyError, Doors } from '@latchkey/http'
+import { Access, BodyError } from '@latchkey/http'
 import { App } from './App.js'
-import { type Wire, wires } from './http/Wire.js'
 import { createApp, token } from './testing/TestApp.test.helper.js'
+import { type Wire, wires } from './wire/Wire.js'
 
 const wrong = { 'x-kmd-api-token': 'b'.repeat(64) }
 
@@ -96,7 +96,7 @@ test('a body is wiped when its request is answered, whether it succeeded or not'
   const { services, metrics } = createApp(t)
   const app = new App({
     services,
-    ...{ wire: 'reference', token: new Doors.TokenCheck(token), metrics },
+    ...{ wire: 'reference', token: new Access.TokenCheck(token), metrics },
     ...{ cors: { allowedOrigins: [], allowPrivateNetwork: false }, hosts: new Set<string>() },
   })
   const headers: { [name: string]: string } = { host: 'localhost', 'x-kmd-api-token': token }
@@ -117,7 +117,7 @@ test('a body that cannot be read is answered for what is wrong with it, and is n
   const failures: unknown[] = []
   const app = new App({
     services,
-    ...{ wire: 'documented', token: new Doors.TokenCheck(token), metrics },
+    ...{ wire: 'documented', token: new Access.TokenCheck(token), metrics },
     ...{ cors: { allowedOrigins: [], allowPrivateNetwork: false }, hosts: new Set<string>() },
     onFailure: (_operation, error) => failures.push(error),
   })

@@ -1,7 +1,7 @@
 /** From a request to its answer. No sockets here: the whole API can be tried by calling `handle`. */
-import { BodyError, Doors, type Request, type Response } from '@latchkey/http'
-import { describe } from './api/Description.js'
-import { metricsPath } from './api/extraOperations.js'
+import { Access, BodyError, type RawRequest, type RawResponse } from '@latchkey/http'
+import { metricsPath } from './api/latchkeyOperations.js'
+import { describe } from './api/OpenApi.js'
 import { isOpen, type Operation, walletFailures } from './api/Operation.js'
 import * as Operations from './api/Operations.js'
 import type { Services } from './api/Services.js'
@@ -10,11 +10,11 @@ import * as ConsoleFiles from './console/files.js'
 import * as Permissions from './console/Permissions.js'
 import type { Session } from './console/Sessions.js'
 import { type Code, KmdError } from './Errors.js'
-import * as JsonBody from './http/JsonBody.js'
-import * as Wire from './http/Wire.js'
 import type { Metrics } from './Metrics.js'
+import * as JsonBody from './wire/JsonBody.js'
+import * as Wire from './wire/Wire.js'
 
-export type { Response } from '@latchkey/http'
+export type { RawResponse } from '@latchkey/http'
 
 type Output = Wire.MembersOf<readonly Wire.Member[]>
 
@@ -33,8 +33,8 @@ type Call = {
 export type AppOptions = {
   services: Services
   wire: Wire.Wire
-  token: Doors.TokenCheck
-  cors: Omit<Doors.CorsSettings, keyof typeof corsLists>
+  token: Access.TokenCheck
+  cors: Omit<Access.CorsSettings, keyof typeof corsLists>
   /** Host names that are served beside those of the loopback interface. */
   hosts: ReadonlySet<string>
   metrics: Metrics
@@ -65,7 +65,7 @@ export class App {
   readonly #options: AppOptions
   readonly #services: Services
   readonly #description: string
-  readonly #corsSettings: Doors.CorsSettings
+  readonly #corsSettings: Access.CorsSettings
   readonly #routes = new WeakMap<object, Route>()
   /** Answers that were written before, by the output they were written from (see `Operation.run`). */
   readonly #written = new WeakMap<object, string>()
@@ -78,7 +78,7 @@ export class App {
   }
 
   /** Most requests are answered at once; only one that has to wait costs a promise. */
-  handle(request: Request): Response | Promise<Response> {
+  handle(request: RawRequest): RawResponse | Promise<RawResponse> {
     const route = this.#route(request)
     const { path, operation, cors } = route
     if (!route.isHostAllowed) return this.#failure(new KmdError('forbiddenHost'), [])
@@ -96,21 +96,21 @@ export class App {
     return this.#run({ operation, session, cors, startedAt: performance.now(), body: empty }, request)
   }
 
-  #route(request: Request): Route {
+  #route(request: RawRequest): Route {
     const known = request.head === undefined ? undefined : this.#routes.get(request.head)
     if (known !== undefined) return known
     const path = pathOf(request.target)
     const route = {
       path,
       operation: Operations.find(request.method, path),
-      isHostAllowed: Doors.isHostAllowed(request.header('host'), this.#options.hosts, request.localAddress),
+      isHostAllowed: Access.isHostAllowed(request.header('host'), this.#options.hosts, request.localAddress),
       cors: this.#cors(request),
     }
     if (request.head !== undefined) this.#routes.set(request.head, route)
     return route
   }
 
-  #run(call: Call, request: Request): Response | Promise<Response> {
+  #run(call: Call, request: RawRequest): RawResponse | Promise<RawResponse> {
     try {
       const body = call.operation.method === 'GET' ? empty : request.body()
       if (!(body instanceof Promise)) return this.#perform(call, body)
@@ -120,7 +120,7 @@ export class App {
     }
   }
 
-  #perform(call: Call, body: Buffer): Response | Promise<Response> {
+  #perform(call: Call, body: Buffer): RawResponse | Promise<RawResponse> {
     const { operation } = call
     call.body = body
     const input = operation.method === 'GET' ? {} : JsonBody.read(body, operation.request, this.#options.wire)
@@ -129,16 +129,16 @@ export class App {
     return output.then((waited) => this.#succeed(call, waited)).catch((error: unknown) => this.#fail(call, error))
   }
 
-  #succeed(call: Call, output: Output): Response {
+  #succeed(call: Call, output: Output): RawResponse {
     const body = this.#write(call.operation, output)
     return this.#finish(call, { status: 200, headers: ['Content-Type', 'application/json', ...call.cors], body })
   }
 
-  #fail(call: Call, error: unknown): Response {
+  #fail(call: Call, error: unknown): RawResponse {
     return this.#finish(call, this.#failure(this.#explain(call.operation.id, error), call.cors, call.operation))
   }
 
-  #finish(call: Call, response: Response): Response {
+  #finish(call: Call, response: RawResponse): RawResponse {
     // Passwords, handles and keys came in it.
     call.body.fill(0)
     const seconds = (performance.now() - call.startedAt) / 1000
@@ -157,7 +157,7 @@ export class App {
   }
 
   /** The two answers that are no JSON envelope. */
-  #plain(request: Request, path: string): Response | undefined {
+  #plain(request: RawRequest, path: string): RawResponse | undefined {
     const isDescription = path === descriptionPath
     const isOpenPath = isDescription || Operations.find('GET', path)?.open !== undefined
     const isHead = request.method === 'HEAD' && isOpenPath
@@ -171,7 +171,7 @@ export class App {
     return { status: 200, headers: ['Content-Type', type, ...this.#cors(request)], body }
   }
 
-  #consoleFile(request: Request, path: string): Promise<Response> | undefined {
+  #consoleFile(request: RawRequest, path: string): Promise<RawResponse> | undefined {
     if (!ConsoleFiles.isPath(path) || !ConsoleFiles.methods.includes(request.method)) return undefined
     return this.#serveConsole(request, path).catch((error: unknown) =>
       this.#failure(this.#explain('the console', error), []),
@@ -179,27 +179,27 @@ export class App {
   }
 
   /** The pages are loaded with the first request for one: most daemons start without ever showing any. */
-  async #serveConsole(request: Request, path: string): Promise<Response> {
+  async #serveConsole(request: RawRequest, path: string): Promise<RawResponse> {
     const find = this.#options.consoleFile ?? (await import('@latchkey/pages/console')).consoleFile
     return ConsoleFiles.serve(request, path, find)
   }
 
-  #unmatched(path: string): Response {
+  #unmatched(path: string): RawResponse {
     const methods = methodsOf(path)
     if (methods.length === 0) return this.#failure(new KmdError('notFound'), [])
     return this.#failure(new KmdError('methodNotAllowed'), ['Allow', [...methods, 'OPTIONS'].join(', ')])
   }
 
-  #hasToken(request: Request): boolean {
+  #hasToken(request: RawRequest): boolean {
     return this.#options.token.matches(request.header(tokenHeader))
   }
 
-  #session(request: Request): Session | undefined {
+  #session(request: RawRequest): Session | undefined {
     return this.#services.sessions.use(request.header(tokenHeader))
   }
 
-  #cors(request: Request): string[] {
-    return Doors.corsHeaders(this.#corsSettings, {
+  #cors(request: RawRequest): string[] {
+    return Access.corsHeaders(this.#corsSettings, {
       method: request.method,
       origin: request.header('origin'),
       privateNetwork: request.header('access-control-request-private-network'),
@@ -216,7 +216,7 @@ export class App {
     return new KmdError('internal', { cause: error })
   }
 
-  #failure(error: KmdError, headers: string[], operation?: Operation): Response {
+  #failure(error: KmdError, headers: string[], operation?: Operation): RawResponse {
     const status = walletFailures.has(error.code) ? (operation?.walletFailure ?? error.status) : error.status
     const retry = error.retryAfterSeconds === undefined ? [] : ['Retry-After', String(error.retryAfterSeconds)]
     return {

@@ -1,4 +1,6 @@
 /** Counts for Prometheus, in its text format: requests and their time by operation, and how things stand now. */
+import * as Prometheus from '@latchkey/system/prometheus'
+
 export type Gauge = { name: string; help: string; read: () => number }
 
 type Series = { count: number; seconds: number; byStatus: Map<number, number> }
@@ -24,26 +26,31 @@ export class Metrics {
   }
 
   text(): string {
-    const lines = [
-      '# HELP latchkey_requests_total Requests answered, by operation and status.',
-      '# TYPE latchkey_requests_total counter',
-    ]
-    for (const [operation, { byStatus }] of this.#series) {
-      for (const [status, count] of byStatus) {
-        lines.push(`latchkey_requests_total{operation="${operation}",status="${status}"} ${count}`)
-      }
-    }
-    lines.push(
-      '# HELP latchkey_request_seconds Time from a request to its answer, by operation.',
-      '# TYPE latchkey_request_seconds summary',
-    )
-    for (const [operation, { count, seconds }] of this.#series) {
-      lines.push(`latchkey_request_seconds_sum{operation="${operation}"} ${seconds}`)
-      lines.push(`latchkey_request_seconds_count{operation="${operation}"} ${count}`)
-    }
-    for (const { name, help, read } of this.#gauges) {
-      lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} gauge`, `${name} ${read()}`)
-    }
-    return `${lines.join('\n')}\n`
+    const series = [...this.#series]
+    return Prometheus.write([
+      {
+        name: 'latchkey_requests_total',
+        help: 'Requests answered, by operation and status.',
+        type: 'counter',
+        samples: series.flatMap(([operation, { byStatus }]) =>
+          [...byStatus].map(([status, value]) => ({ labels: { operation, status }, value })),
+        ),
+      },
+      {
+        name: 'latchkey_request_seconds',
+        help: 'Time from a request to its answer, by operation.',
+        type: 'summary',
+        samples: series.flatMap(([operation, { count, seconds }]) => [
+          { suffix: '_sum', labels: { operation }, value: seconds },
+          { suffix: '_count', labels: { operation }, value: count },
+        ]),
+      },
+      ...this.#gauges.map(({ name, help, read }) => ({
+        name,
+        help,
+        type: 'gauge' as const,
+        samples: [{ value: read() }],
+      })),
+    ])
   }
 }

@@ -1,4 +1,8 @@
 /** The daemon's operations, as the console uses them. */
+
+import * as Address from './model/address.js'
+import { toBase64 } from './model/bytes.js'
+import type { MultisigSoFar } from './model/envelope.js'
 import {
   type Account,
   type Described,
@@ -15,10 +19,7 @@ import {
   toSigning,
   toWallet,
   type Wallet,
-} from './answers.js'
-import * as Address from './model/address.js'
-import { toBase64 } from './model/bytes.js'
-import type { MultisigSoFar } from './model/envelope.js'
+} from './responses.js'
 import * as Wire from './wire.js'
 
 const mostAccounts = 100

@@ -1,8 +1,9 @@
 /** Signs what was pasted, one transaction after the other, each in the way that was chosen for it. */
-import type { Described } from './answers.js'
+
 import type { Api } from './api.js'
 import * as Envelope from './model/envelope.js'
 import type { Way } from './model/signers.js'
+import type { Described } from './responses.js'
 
 /** As it was pasted, and what the daemon tells of it. */
 export type Pasted = { transaction: Described; original: Uint8Array }

@@ -1,9 +1,9 @@
 /** What the views share: the wallets, which of them are unlocked, the node, and notices. In memory only. */
 import { createContext } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
-import type { Node, Wallet } from './answers.js'
 import type { Api } from './api.js'
 import { Payments } from './model/payments.js'
+import type { Node, Wallet } from './responses.js'
 import { HandleLostError, SessionLostError } from './wire.js'
 
 export type OpenWallet = Wallet & { handle: string; lifetimeSeconds: number; expiresAtMs: number }

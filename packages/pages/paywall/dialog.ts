@@ -1,6 +1,6 @@
 /** What the page asks people in a dialog of its own. */
 import { h } from './dom.js'
-import { Trouble } from './words.js'
+import { PaywallError } from './messages.js'
 
 /** Throws a Trouble if the person closes it. */
 export async function askPassword(wallets: readonly string[]): Promise<{ wallet: string; password: string }> {
@@ -18,7 +18,7 @@ export async function askPassword(wallets: readonly string[]): Promise<{ wallet:
   })
   const answer = { wallet: wallets.length === 1 ? only! : wallet.value, password: password.value }
   password.value = ''
-  if (!isGiven) throw new Trouble('declined')
+  if (!isGiven) throw new PaywallError('declined')
   return answer
 }
 

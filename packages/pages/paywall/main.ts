@@ -4,12 +4,12 @@ import { shownAnswer } from './answer.js'
 import { type Offer, priceText, type Required, type Requirement, readData, shortAddress } from './data.js'
 import { ask } from './dialog.js'
 import { button, h, place } from './dom.js'
-import * as Kept from './kept.js'
+import { messageFor, PaywallError, refusalMessage } from './messages.js'
 import { askParameters, build, headerOf } from './payment.js'
 import { askAgain, type Outcome, show } from './send.js'
-import { hush, offerToDo, receiptOf, say, showOffer, stepsAt, waiting } from './view.js'
+import * as Kept from './storedPayment.js'
+import { clearMessage, offerToDo, receiptOf, showMessage, showOffer, stepsAt, waiting } from './view.js'
 import { type Connected, connect } from './wallets.js'
-import { refusalWords, Trouble, wordsFor } from './words.js'
 
 const data = readData()
 let chosen = 0
@@ -22,14 +22,14 @@ async function busy(work: () => Promise<void>, back: () => void): Promise<void> 
   if (isBusy) return
   isBusy = true
   setChoosable(false)
-  hush()
+  clearMessage()
   try {
     await work()
   } catch (error) {
     back()
     // The keyboard goes on where the person was.
     if (document.activeElement === document.body) place('pay').querySelector('button')?.focus()
-    say(wordsFor(error))
+    showMessage(messageFor(error))
   } finally {
     isBusy = false
   }
@@ -38,7 +38,7 @@ async function busy(work: () => Promise<void>, back: () => void): Promise<void> 
 /** Waits for a wallet as long as the person does; what it brings after that goes nowhere. */
 function untilCancelled<T>(work: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    place('pay').append(button('Cancel', 'link', () => reject(new Trouble('declined'))))
+    place('pay').append(button('Cancel', 'link', () => reject(new PaywallError('declined'))))
     work.then(resolve, reject)
   })
 }
@@ -93,7 +93,7 @@ function chooseAccount(connected: Connected, selected?: string): void {
 }
 
 function startOver(): void {
-  hush()
+  clearMessage()
   chooseWallet()
 }
 
@@ -118,18 +118,18 @@ async function payFrom(connected: Connected, payer: string): Promise<void> {
     signedMs: Date.now(),
   }
   // Before it is sent: from here on it may be taken.
-  Kept.keep(payment)
+  Kept.storePayment(payment)
   await settle(payment, () => chooseAccount(connected, payer))
 }
 
 /** What is asked now for what the person chose; it may be another fee payer, but not another price. */
 async function freshRequirement(): Promise<{ required: Required; requirement: Requirement } | Response> {
   const now = await askAgain().catch(() => {
-    throw new Trouble('offline')
+    throw new PaywallError('offline')
   })
   if (now instanceof Response) {
     if (now.ok) return now
-    throw new Trouble('unavailable')
+    throw new PaywallError('unavailable')
   }
   const before = data.required.accepts[chosen]!
   const isSame = (one: Requirement): boolean =>
@@ -139,11 +139,11 @@ async function freshRequirement(): Promise<{ required: Required; requirement: Re
     one.amount === before.amount &&
     one.payTo === before.payTo
   const requirement = now.accepts.find(isSame)
-  if (requirement === undefined) throw new Trouble('changed')
+  if (requirement === undefined) throw new PaywallError('changed')
   return { required: now, requirement }
 }
 
-async function settle(payment: Kept.Kept, back: () => void): Promise<void> {
+async function settle(payment: Kept.StoredPayment, back: () => void): Promise<void> {
   waiting('Settle', 'The seller has your payment. Waiting for the ledger…')
   window.addEventListener('beforeunload', warnOfLeaving)
   const outcome = await show(payment, (why) =>
@@ -159,32 +159,32 @@ function warnOfLeaving(event: Event): void {
   event.preventDefault()
 }
 
-async function conclude(outcome: Outcome, payment: Kept.Kept, back: () => void): Promise<void> {
+async function conclude(outcome: Outcome, payment: Kept.StoredPayment, back: () => void): Promise<void> {
   if (outcome.type === 'served') {
-    Kept.forget()
+    Kept.forgetPayment()
     await served(outcome.response, payment, outcome.isProved)
   } else if (outcome.type === 'refused') {
-    Kept.forget()
+    Kept.forgetPayment()
     back()
-    say(refusalWords(outcome.code, outcome.message))
+    showMessage(refusalMessage(outcome.code, outcome.message))
   } else if (outcome.type === 'used') {
-    Kept.forget()
+    Kept.forgetPayment()
     offerAgain(payment, 'has been taken')
     const text = `It was settled and answered once, and the answer did not come here. The seller can look it up: ${payment.transactionId}`
-    say({ title: 'This payment was taken already', text })
+    showMessage({ title: 'This payment was taken already', text })
   } else if (outcome.type === 'failed') {
     offerAgain(payment)
     const text = 'Nothing was charged. Showing the same payment again costs nothing more.'
-    say({ title: `The seller could not answer (status ${outcome.status})`, text })
+    showMessage({ title: `The seller could not answer (status ${outcome.status})`, text })
   } else {
     offerAgain(payment)
     const title = outcome.why === 'pending' ? 'The payment is not settled yet' : 'The answer did not come'
-    say({ title, text: 'Your payment is kept. Showing the same one again never pays twice.' })
+    showMessage({ title, text: 'Your payment is kept. Showing the same one again never pays twice.' })
   }
 }
 
 /** A payment that was signed stands in the way of another one. */
-function offerAgain(payment: Kept.Kept, became = 'may be taken, now or later'): void {
+function offerAgain(payment: Kept.StoredPayment, became = 'may be taken, now or later'): void {
   setChoosable(false)
   const again = button('Show the payment again', 'main', () =>
     busy(
@@ -200,16 +200,16 @@ function offerAgain(payment: Kept.Kept, became = 'may be taken, now or later'): 
   again.focus()
 }
 
-async function payAnew({ price }: Kept.Kept, became: string): Promise<void> {
+async function payAnew({ price }: Kept.StoredPayment, became: string): Promise<void> {
   const text = `Your payment of ${price} ${became}. If you make another, you may pay twice.`
   const isWanted = await ask({ title: 'Pay a second time?', body: [h('p', {}, text)], yes: 'Pay again' })
   if (!isWanted) return
-  Kept.forget()
+  Kept.forgetPayment()
   startOver()
 }
 
 /** Without a payment it was there for nothing. */
-async function served(response: Response, payment?: Kept.Kept, isProved = false): Promise<void> {
+async function served(response: Response, payment?: Kept.StoredPayment, isProved = false): Promise<void> {
   const { element, save } = await shownAnswer(response)
   const rows = [
     ['Paid', payment === undefined ? 'nothing' : `${payment.price} on ${payment.network}`],
@@ -220,15 +220,15 @@ async function served(response: Response, payment?: Kept.Kept, isProved = false)
   document.title = document.querySelector('h1')!.innerText
   const again = 'Opening this page again costs again: save what you want to keep.'
   if (response.status >= 400) {
-    say({
+    showMessage({
       title: `Paid, and the seller answered with status ${response.status}`,
       text: 'Ask the seller, with this transaction.',
     })
   } else if (payment === undefined) {
-    say({ title: 'Here it is.', text: 'The seller asks nothing for it now.' }, 'good')
+    showMessage({ title: 'Here it is.', text: 'The seller asks nothing for it now.' }, 'good')
   } else {
     const proof = isProved ? '' : 'The seller gave no receipt. '
-    say({ title: 'Paid. Here it is.', text: `${proof}${again}` }, 'good')
+    showMessage({ title: 'Paid. Here it is.', text: `${proof}${again}` }, 'good')
   }
   const section = place('answer')
   section.replaceChildren(...(save === undefined ? [] : [h('p', { class: 'bar' }, save)]), element)
@@ -244,12 +244,12 @@ document.querySelector('[data-choice]')?.addEventListener('change', (event) => {
   showOffer(offer())
   startOver()
 })
-const unfinished = Kept.kept()
+const unfinished = Kept.storedPayment()
 if (unfinished === undefined) {
   chooseWallet()
 } else {
   offerAgain(unfinished)
   const at = new Date(unfinished.signedMs).toLocaleTimeString()
   const text = `You signed a payment of ${unfinished.price} at ${at}, and its answer did not come. Showing the same payment again never pays twice.`
-  say({ title: 'A payment for this page is open', text }, 'open')
+  showMessage({ title: 'A payment for this page is open', text }, 'open')
 }

@@ -1,7 +1,7 @@
 /** The transactions of a payment, as the scheme `exact` has them, and the header that carries them. */
 import algosdk from 'algosdk'
 import type { Required, Requirement } from './data.js'
-import { Trouble } from './words.js'
+import { PaywallError } from './messages.js'
 
 /** What the seller's own node says of the network. */
 export type Parameters = {
@@ -38,11 +38,11 @@ export async function askParameters(caip2: string): Promise<Parameters> {
   const response = await fetch(url, { headers: { Accept: 'application/json' }, cache: 'no-store' }).catch(
     () => undefined,
   )
-  if (response === undefined) throw new Trouble('offline')
-  if (!response.ok) throw new Trouble('unavailable')
+  if (response === undefined) throw new PaywallError('offline')
+  if (!response.ok) throw new PaywallError('unavailable')
   const { networks } = (await response.json()) as { networks: Parameters[] }
   const found = networks.find((one) => one.caip2 === caip2)
-  if (found === undefined) throw new Trouble('unavailable')
+  if (found === undefined) throw new PaywallError('unavailable')
   return found
 }
 
@@ -105,7 +105,7 @@ function feeFor(txn: algosdk.Transaction, { minFee, feePerByte }: Parameters): n
 }
 
 function checkFee(feeMicroAlgos: number): void {
-  if (feeMicroAlgos > maxFeeMicroAlgos) throw new Trouble('fee')
+  if (feeMicroAlgos > maxFeeMicroAlgos) throw new PaywallError('fee')
 }
 
 /** Makes every payment another transaction, however alike they are. */
@@ -124,7 +124,7 @@ export function headerOf(
   const isIt = (bytes: Uint8Array | null): bytes is Uint8Array =>
     bytes !== null && algosdk.decodeSignedTransaction(bytes).txn.txID() === transactionId
   const payment = signed.find(isIt)
-  if (payment === undefined) throw new Trouble('other-signed')
+  if (payment === undefined) throw new PaywallError('other-signed')
   const members = transactions.map((txn) => algosdk.encodeUnsignedTransaction(txn))
   members[paymentIndex] = payment
   const payload = {

@@ -1,6 +1,6 @@
 /** Shows a payment to the seller, and says what came of it. Shows the same one again where that is safe; never pays. */
 import { address, type Required } from './data.js'
-import type { Kept } from './kept.js'
+import type { StoredPayment } from './storedPayment.js'
 
 export type Outcome =
   /** `isProved`: with a receipt for this very payment. */
@@ -20,7 +20,7 @@ const repeatMs = 700
 /** As a browser that opens the address. */
 const accept = 'text/html, application/xhtml+xml, image/*, application/json;q=0.9, */*;q=0.8'
 
-export async function show(payment: Kept, onRepeat: (why: 'offline' | 'pending') => void): Promise<Outcome> {
+export async function show(payment: StoredPayment, onRepeat: (why: 'offline' | 'pending') => void): Promise<Outcome> {
   let why: 'offline' | 'pending' | undefined
   for (let shows = 0; shows < maxShows; shows++) {
     if (why !== undefined) {
@@ -48,7 +48,7 @@ export async function show(payment: Kept, onRepeat: (why: 'offline' | 'pending')
   return { type: 'lost', why: why! }
 }
 
-async function once({ header }: Kept): Promise<Response> {
+async function once({ header }: StoredPayment): Promise<Response> {
   const headers = { 'PAYMENT-SIGNATURE': header, Accept: accept }
   // A payment is not carried on to wherever a redirect leads.
   const response = await fetch(address, { headers, redirect: 'manual', cache: 'no-store' })
@@ -62,7 +62,7 @@ async function once({ header }: Kept): Promise<Response> {
 type Members = { readonly [name: string]: unknown }
 
 async function outcomeOf(
-  payment: Kept,
+  payment: StoredPayment,
   response: Response,
   receipt: Members | undefined,
   wasLost: boolean,

@@ -1,7 +1,7 @@
 /** What is on the card at each step. It decides nothing. */
 import { type Offer, priceText, shortAddress } from './data.js'
 import { h, place } from './dom.js'
-import type { Words } from './words.js'
+import type { Message } from './messages.js'
 
 const steps = ['Connect', 'Sign', 'Settle', 'Done'] as const
 export type Step = (typeof steps)[number]
@@ -26,11 +26,11 @@ export function waiting(step: Step, text: string): void {
   place('status').replaceChildren(h('span', { class: 'unseen' }, text))
 }
 
-export function hush(): void {
+export function clearMessage(): void {
   place('status').replaceChildren()
 }
 
-export function say({ title, text }: Words, kind: 'bad' | 'good' | 'open' = 'bad'): void {
+export function showMessage({ title, text }: Message, kind: 'bad' | 'good' | 'open' = 'bad'): void {
   place('status').replaceChildren(h('div', { class: kind }, h('strong', {}, title), h('p', {}, ...withIds(text))))
 }
 

@@ -3,8 +3,8 @@ import { type BaseWallet, type WalletId, WalletManager } from '@txnlab/use-walle
 import algosdk from 'algosdk'
 import type { Daemon, Offer, WalletName } from './data.js'
 import { askPassword } from './dialog.js'
+import { PaywallError } from './messages.js'
 import type { Parameters, Unsigned } from './payment.js'
-import { Trouble } from './words.js'
 
 export type Connected = {
   readonly wallet: WalletName
@@ -33,7 +33,7 @@ export async function connect(connecting: Connecting): Promise<Connected> {
     // One that was connected here before need not be asked again; a daemon's password is asked for in any case.
     if (client.isConnected && wallet !== 'kmd') await client.resumeSession()
     if (!client.isConnected || wallet === 'kmd') await client.connect()
-    if (client.accounts.length === 0) throw new Trouble('no-account')
+    if (client.accounts.length === 0) throw new PaywallError('no-account')
   } catch (error) {
     throw troubleOf(error, connecting)
   }
@@ -98,7 +98,7 @@ async function walletNames({ url, token }: Daemon): Promise<string[]> {
   try {
     const { wallets } = await new algosdk.Kmd(token, `${protocol}//${hostname}`, port).listWallets()
     const names = (wallets as { name: string }[] | undefined)?.map(({ name }) => name) ?? []
-    if (names.length === 0) throw new Trouble('no-wallet')
+    if (names.length === 0) throw new PaywallError('no-wallet')
     return names
   } catch (error) {
     throw daemonTrouble(error, url)
@@ -106,29 +106,30 @@ async function walletNames({ url, token }: Daemon): Promise<string[]> {
 }
 
 function troubleOf(error: unknown, { wallet, label, offer, kmd }: Connecting): Error {
-  if (error instanceof Trouble) return error
-  if (/^no accounts found/i.test((error as Error | undefined)?.message ?? '')) return new Trouble('no-account')
+  if (error instanceof PaywallError) return error
+  if (/^no accounts found/i.test((error as Error | undefined)?.message ?? '')) return new PaywallError('no-account')
   if (wallet === 'kmd') return daemonTrouble(error, kmd!.url)
   const { code, message = '', data } = (error ?? {}) as { code?: number; message?: string; data?: { type?: string } }
   const text = `${message} ${data?.type ?? ''}`
-  if (/network[ _]mismatch|genesis|wrong network/i.test(text)) return new Trouble('wrong-network', offer.network.name)
+  if (/network[ _]mismatch|genesis|wrong network/i.test(text))
+    return new PaywallError('wrong-network', offer.network.name)
   if (/not available|not installed|no provider|undefined|timed? ?out/i.test(text)) {
-    return new Trouble('no-extension', label)
+    return new PaywallError('no-extension', label)
   }
   if (code === 4001 || code === 4100 || /cancel|reject|decline|denied|closed/i.test(text))
-    return new Trouble('declined')
-  return new Trouble('wallet', message.slice(0, 300))
+    return new PaywallError('declined')
+  return new PaywallError('wallet', message.slice(0, 300))
 }
 
 function daemonTrouble(error: unknown, url: string): Error {
-  if (error instanceof Trouble) return error
+  if (error instanceof PaywallError) return error
   const { response, message = '' } = (error ?? {}) as { response?: { status?: number }; message?: string }
-  if (response?.status === 429) return new Trouble('locked')
-  if (/password/i.test(message)) return new Trouble('password')
-  if (response?.status === 401) return new Trouble('daemon-token')
+  if (response?.status === 429) return new PaywallError('locked')
+  if (/password/i.test(message)) return new PaywallError('password')
+  if (response?.status === 401) return new PaywallError('daemon-token')
   const [, missing] = /Wallet "(.*)" not found/.exec(message) ?? []
-  if (missing !== undefined) return new Trouble('no-wallet', missing)
-  if (response === undefined && /fetch|network/i.test(message)) return new Trouble('daemon-unreachable', url)
+  if (missing !== undefined) return new PaywallError('no-wallet', missing)
+  if (response === undefined && /fetch|network/i.test(message)) return new PaywallError('daemon-unreachable', url)
   // The daemon's own words come after the status.
-  return new Trouble('wallet', message.replace(/^.*Received status [^:]*: /, '').slice(0, 300))
+  return new PaywallError('wallet', message.replace(/^.*Received status [^:]*: /, '').slice(0, 300))
 }

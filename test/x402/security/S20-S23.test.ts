@@ -12,7 +12,7 @@ const cent = 10_000n
 // Published: a limit for each payment only, and a recovery that pays anew. Ours: a limit in all, and no second payment.
 test('S20 spending: what was spent counts, also at once, and a refusal is not answered with more money', async (t) => {
   const { url } = await openStall(t, market, { routes: cents(market, 'GET /a') })
-  const thrifty = market.newBuyer({ maxInAll: '$0.02' }, 1)
+  const thrifty = market.newBuyer({ maxTotal: '$0.02' }, 1)
   const spend = payingFetch(thrifty)
   const results = await Promise.allSettled(Array.from({ length: 4 }, () => spend(`${url}/a`)))
   assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 2)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address } from '@latchkey/algorand'
-import { Kmd } from '@latchkey/kmd/client'
+import { Kmd } from '@latchkey/kmd-client'
 import { createApp, Facilitator, fromKmd, Signer } from '@latchkey/x402/facilitator'
 import { startDaemon } from '../../support/daemon.js'
 import {

@@ -2,10 +2,10 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { command } from '../Command.js'
-import { type Estate, entrust } from '../dev/Estate.js'
-import * as Family from '../dev/Family.js'
+import { type CleanupProcess, startCleanupProcess } from '../dev/CleanupProcess.js'
+import { printDemo } from '../dev/demo.js'
+import * as ProcessGroup from '../dev/ProcessGroup.js'
 import { environmentOf, environmentPath, exportLines, Stack, token, walletName } from '../dev/Stack.js'
-import { tell } from '../dev/story.js'
 import { exitCodes } from '../exitCodes.js'
 import { startUnderSignals } from '../signals.js'
 import { version } from '../version.js'
@@ -27,7 +27,7 @@ Ports are those of LocalNet (4001, 4002) and of the x402 examples (4021, 4022) w
     const say = (text: string): void => void (isQuiet || process.stdout.write(`${text}\n`))
     const onError = (error: unknown): void => void process.stderr.write(`latchkey dev: ${(error as Error).message}\n`)
     say(`Latchkey ${version}: starting a chain, the key daemon, a facilitator and a seller`)
-    const estate = entrust()
+    const estate = startCleanupProcess()
     let command: ChildProcess | undefined
     const stack = await startUnderSignals(
       () =>
@@ -48,7 +48,7 @@ Ports are those of LocalNet (4001, 4002) and of the x402 examples (4021, 4022) w
         return await statusOf(command, rest[0]!, estate)
       }
       say('')
-      await tell(stack, (text) => say(`  ${text}`))
+      await printDemo(stack, (text) => say(`  ${text}`))
       process.stdout.write(options.json ? `${JSON.stringify(factsOf(stack))}\n` : block(stack))
       await stack.stopped
       return exitCodes.ok
@@ -64,14 +64,14 @@ function runInside([program, ...args]: readonly string[], environment: { [name: 
 }
 
 /** What a terminal sends, it sends to the command as well; twice is for many programs another thing than once. */
-function passOn(signal: NodeJS.Signals, command: ChildProcess, estate: Estate): void {
-  if (command.pid !== undefined) estate.note({ leaving: Family.of(command.pid) })
+function passOn(signal: NodeJS.Signals, command: ChildProcess, estate: CleanupProcess): void {
+  if (command.pid !== undefined) estate.note({ leaving: ProcessGroup.of(command.pid) })
   if (signal !== 'SIGTERM' && process.stdin.isTTY) return
   command.kill(signal)
 }
 
 /** The status of the command; 128 and the signal's number if one ended it, as shells have it. */
-function statusOf(command: ChildProcess, program: string, estate: Estate): Promise<number> {
+function statusOf(command: ChildProcess, program: string, estate: CleanupProcess): Promise<number> {
   if (command.pid !== undefined) estate.note({ started: command.pid })
   return new Promise((resolve, reject) => {
     command.once('error', (error) => reject(new Error(`${program} was not started: ${error.message}`)))

@@ -7,7 +7,7 @@ import { checkMachine } from '../doctor/machine.js'
 import { checkDaemon, checkFacilitator, checkNode, checkPayer } from '../doctor/services.js'
 import { chainOptions, openChain } from '../environment.js'
 import { exitCodes } from '../exitCodes.js'
-import { slowly } from '../progress.js'
+import { withProgress } from '../progress.js'
 
 export const doctorCommand = command({
   text: `Looks at everything that has to be in order: this machine, the daemon's directory and settings, the daemon itself; and the node, \
@@ -31,7 +31,7 @@ the facilitator and the paying account where --node, FACILITATOR_URL or KMD_KEY 
       const { FACILITATOR_URL: facilitator = '' } = environment
       if (facilitator !== '') findings.push(await checkFacilitator(facilitator))
     }
-    await slowly('Asking the daemon and the network', rest())
+    await withProgress('Asking the daemon and the network', rest())
     process.stdout.write(options.json ? `${JSON.stringify({ findings })}\n` : findings.map(lineOf).join(''))
     return findings.some(({ state }) => state === 'fault') ? exitCodes.failed : exitCodes.ok
   },

@@ -3,7 +3,7 @@ import { chmodSync, mkdirSync, statSync } from 'node:fs'
 import { Daemon, exitCodes as daemonExitCodes, StartError, version, type Wire, wires } from '@latchkey/kmd'
 import { command, jsonOption, readNumber, UsageError } from '../Command.js'
 import { daemonOptions, dataDirectory } from '../daemon.js'
-import { exitCodes, Failure } from '../exitCodes.js'
+import { CommandError, exitCodes } from '../exitCodes.js'
 import { shellWord } from '../printable.js'
 import { startUnderSignals } from '../signals.js'
 
@@ -53,9 +53,9 @@ export const kmdCommand = command({
 function explainFailure(error: unknown, dataDir: string): never {
   if (!(error instanceof StartError)) throw error
   const why = `could not start in ${dataDir}: ${error.message}`
-  if (error.exitCode !== daemonExitCodes.locked) throw new Failure('failed', why, { cause: error })
+  if (error.exitCode !== daemonExitCodes.locked) throw new CommandError('failed', why, { cause: error })
   const cure = 'Its address is in kmd.net there. To stop it: kill the process whose number is in kmd.pid.'
-  throw new Failure('running', `${why}\n${cure}`, { cause: error })
+  throw new CommandError('running', `${why}\n${cure}`, { cause: error })
 }
 
 function facts(daemon: Daemon, dataDir: string) {

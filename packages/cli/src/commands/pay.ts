@@ -13,7 +13,7 @@ import {
 } from '@latchkey/x402/client'
 import { command, UsageError, type Values } from '../Command.js'
 import { chainOptions, openChain, signerFrom, signerNotes, signerOptions } from '../environment.js'
-import { exitCodes, Failure } from '../exitCodes.js'
+import { CommandError, exitCodes } from '../exitCodes.js'
 import { printable } from '../printable.js'
 import { confirm, hasTerminal } from '../prompt.js'
 
@@ -70,7 +70,7 @@ everything else on stderr.`,
       },
     })
     const response = await pay(request).catch(explain)
-    if (isDeclined) throw new Failure('declined', 'nothing was paid')
+    if (isDeclined) throw new CommandError('declined', 'nothing was paid')
     const receipt = receiptOf(response)
     tell(options.json ?? false, response, receipt)
     const body = Buffer.from(await response.arrayBuffer())

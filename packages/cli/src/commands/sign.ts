@@ -1,9 +1,9 @@
 /** `latchkey sign [FILE]`: tells in words what would be signed, asks, and signs with keys that stay in the daemon. */
-import { Bytes, Transaction, Words } from '@latchkey/algorand'
+import { Bytes, Description, Transaction } from '@latchkey/algorand'
 import { command, UsageError, type Values } from '../Command.js'
 import { type Unlocked, walletOptions, withWallet } from '../daemon.js'
-import { exitCodes, Failure } from '../exitCodes.js'
-import { ask, expectLeave, say, show, titleOf } from './sign/consent.js'
+import { CommandError, exitCodes } from '../exitCodes.js'
+import { ask, expectConfirmation, say, show, titleOf } from './sign/consent.js'
 import { readAll, readTransactions } from './sign/input.js'
 import { toFile, toStdout } from './sign/output.js'
 import * as Plan from './sign/Plan.js'
@@ -60,7 +60,7 @@ taken back (a rekey, a closed account, a role given up, a high fee) is signed on
 async function signTransactions(options: Options, file: string | undefined): Promise<number> {
   const members = readTransactions(await readAll(file), file)
   show(members)
-  expectLeave(options)
+  expectConfirmation(options)
   const { steps, signed } = await withWallet(options, async ({ wallet }: Unlocked) => {
     const planned = await Plan.make(members, wallet, options)
     return { steps: planned, signed: await carryOut(planned, options, wallet.name) }
@@ -78,7 +78,7 @@ async function carryOut(
   const own = steps.filter(({ sign }) => sign !== undefined)
   if (own.length === 0) {
     const hint = 'name the key with --key, or the multisig with --multisig and --member'
-    throw new Failure(
+    throw new CommandError(
       'failed',
       `the wallet ${wallet} has nothing to sign here; if an account was rekeyed or is a multisig, ${hint}`,
     )
@@ -86,7 +86,7 @@ async function carryOut(
   say(...steps.map(({ text }, index) => `${titleOf(index, steps.length)} ${text}.`))
   await ask(
     options,
-    own.flatMap(({ member }) => Words.describe(member.transaction).finalWarnings),
+    own.flatMap(({ member }) => Description.describe(member.transaction).finalWarnings),
   )
   const signed: (Plan.Signed | undefined)[] = []
   for (const { sign } of steps) signed.push(await sign?.())
@@ -123,7 +123,7 @@ async function signProgram(options: Options, programFile: string, file: string |
   if (key === undefined) throw new UsageError('--program needs --key: the account that the program may act for')
   const program = await readAll(programFile)
   SignProgram.check(program, programFile)
-  expectLeave(options)
+  expectConfirmation(options)
   const signature = await withWallet(options, (unlocked) => SignProgram.sign(unlocked, program, key, options))
   const text = Buffer.from(signature).toString('base64')
   if (options.out !== undefined) toFile(options.out, Buffer.from(`${text}\n`))

@@ -1,5 +1,5 @@
 /** What has to answer: the daemon, the node, the facilitator; and whether the paying account can pay. */
-import { Kmd, KmdClientError } from '@latchkey/kmd/client'
+import { Kmd, KmdClientError } from '@latchkey/kmd-client'
 import { amountText, type Chain } from '@latchkey/x402/client'
 import { type Finding, fault, ok, warning } from './Finding.js'
 

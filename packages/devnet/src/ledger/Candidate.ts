@@ -1,7 +1,7 @@
 /** A group on its way into the ledger: decoded, each transaction with its canonical bytes and its id. */
 import { Bytes, Ed25519, Group, Hash, Multisig, Submission, Transaction } from '@latchkey/algorand'
 import * as Key from './Key.js'
-import { Rejection, type Stage } from './Rejection.js'
+import { type Stage, TransactionRejectedError } from './TransactionRejectedError.js'
 import * as WellFormed from './WellFormed.js'
 
 export type Candidate = {
@@ -34,8 +34,8 @@ export function prepare(group: readonly Submission.Submitted[], special: WellFor
   return candidates
 }
 
-function refused(stage: Stage, signed: Submission.Submitted, index: number, reason: string): Rejection {
-  return new Rejection({ stage, reason, index, transactionId: idOf(signed.txn) })
+function refused(stage: Stage, signed: Submission.Submitted, index: number, reason: string): TransactionRejectedError {
+  return new TransactionRejectedError({ stage, reason, index, transactionId: idOf(signed.txn) })
 }
 
 function idOf(txn: Transaction.Transaction): string {
@@ -64,7 +64,7 @@ function checkGroup(candidates: readonly Candidate[]): void {
   const [first] = candidates
   if (first === undefined || (candidates.length === 1 && first.txn.grp === undefined)) return
   const refuse = (index: number | undefined, reason: string): never => {
-    throw new Rejection({ stage: 'group', reason, index })
+    throw new TransactionRejectedError({ stage: 'group', reason, index })
   }
   const claimed = Key.ofField(first.txn.grp)
   if (claimed === Key.zero) {
@@ -90,7 +90,7 @@ export function checkSignatures(candidates: readonly Candidate[], allowsEmpty: b
   }
   for (const candidate of candidates) {
     if (candidate.isSigned && !isVerified(candidate)) {
-      throw new Rejection({
+      throw new TransactionRejectedError({
         stage: 'signature',
         reason: "At least one signature didn't pass verification",
         hint: `${id(candidate)} is not signed by ${Key.address(candidate.authorizer)} over its canonical bytes`,

@@ -1,7 +1,7 @@
 /** What can happen to a ledger. Told the same changes in the same order, two ledgers are the same. */
 import type { ClockState } from './Clock.js'
 import type { Key } from './Key.js'
-import type { Moment } from './Moment.js'
+import type { Snapshot } from './Snapshot.js'
 
 export type Change =
   /** A group taken into the open block: its signed transactions, one after another. */
@@ -11,7 +11,7 @@ export type Change =
   | { readonly type: 'clock'; readonly clock: ClockState }
   | Gift
   /** Everything replaced: a revert, or a dump loaded. */
-  | { readonly type: 'moment'; readonly moment: Moment }
+  | { readonly type: 'moment'; readonly moment: Snapshot }
   | { readonly type: 'reset' }
 
 /** Something given without a signature, out of the dispenser's hand: nothing is ever made from nothing. */

@@ -6,10 +6,10 @@ import { apply, type Outcome } from './apply/index.js'
 import { type Candidate, id } from './Candidate.js'
 import * as Fees from './Fees.js'
 import * as Key from './Key.js'
-import type { Layer } from './Layer.js'
-import { Refusal } from './Refusal.js'
-import { Rejection } from './Rejection.js'
+import { LedgerError } from './LedgerError.js'
+import type { StateOverlay } from './StateOverlay.js'
 import { leaseKey } from './Store.js'
+import { TransactionRejectedError } from './TransactionRejectedError.js'
 import type { SpecialAddresses } from './WellFormed.js'
 
 export type Chain = SpecialAddresses & {
@@ -21,7 +21,7 @@ export type Evaluation = {
   readonly chain: Chain
   /** The round the group would be part of. */
   readonly round: bigint
-  readonly layer: Layer
+  readonly layer: StateOverlay
   /** Takes the place of the authorizer that a transaction names, where it may be put right. */
   readonly authorizerOf?: ((candidate: Candidate, index: number) => Key.Key) | undefined
 }
@@ -32,12 +32,12 @@ export function group(candidates: readonly Candidate[], evaluation: Evaluation, 
     try {
       done.push(transaction(candidate, index, evaluation))
     } catch (error) {
-      throw error instanceof Refusal ? rejection(error, candidate, index) : error
+      throw error instanceof LedgerError ? rejection(error, candidate, index) : error
     }
   }
   const shortfall = Fees.shortfall(candidates.map(({ txn }) => txn))
   if (shortfall !== undefined) {
-    throw new Rejection({
+    throw new TransactionRejectedError({
       stage: 'state',
       reason: shortfall,
       index: candidates.length - 1,
@@ -54,9 +54,13 @@ export function checkNotOver(candidates: readonly Candidate[], round: bigint): v
   if (candidate !== undefined) throw rejection(dead(candidate.txn, round), candidate, index)
 }
 
-function rejection({ message, isBare, hint }: Refusal, candidate: Candidate, index: number): Rejection {
+function rejection(
+  { message, isBare, hint }: LedgerError,
+  candidate: Candidate,
+  index: number,
+): TransactionRejectedError {
   const reason = isBare ? message : `transaction ${id(candidate)}: ${message}`
-  return new Rejection({ stage: 'state', reason, index, hint })
+  return new TransactionRejectedError({ stage: 'state', reason, index, hint })
 }
 
 function transaction(candidate: Candidate, index: number, evaluation: Evaluation): Outcome {
@@ -77,51 +81,52 @@ function transaction(candidate: Candidate, index: number, evaluation: Evaluation
 function checkAlive({ txn }: Candidate, chain: Chain, round: bigint): void {
   if (round < (txn.fv ?? 0n) || round > (txn.lv ?? 0n)) throw dead(txn, round)
   if (txn.gen !== undefined && txn.gen !== chain.genesisId) {
-    throw new Refusal(`tx.GenesisID <${txn.gen}> does not match expected <${chain.genesisId}>`, { isBare: true })
+    throw new LedgerError(`tx.GenesisID <${txn.gen}> does not match expected <${chain.genesisId}>`, { isBare: true })
   }
-  if (txn.gh === undefined) throw new Refusal('required tx.GenesisHash is missing', { isBare: true })
+  if (txn.gh === undefined) throw new LedgerError('required tx.GenesisHash is missing', { isBare: true })
   if (Key.of(txn.gh) !== chain.genesisHash) {
     const expected = Hash.toText(Key.bytes(chain.genesisHash))
-    throw new Refusal(`tx.GenesisHash <${Hash.toText(txn.gh)}> does not match expected <${expected}>`, {
+    throw new LedgerError(`tx.GenesisHash <${Hash.toText(txn.gh)}> does not match expected <${expected}>`, {
       isBare: true,
       hint: 'the transaction was made for another network; ask this node for suggested parameters',
     })
   }
 }
 
-function dead({ fv: first = 0n, lv: last = 0n }: Candidate['txn'], round: bigint): Refusal {
-  return new Refusal(`txn dead: round ${round} outside of ${first}--${last}`, {
+function dead({ fv: first = 0n, lv: last = 0n }: Candidate['txn'], round: bigint): LedgerError {
+  return new LedgerError(`txn dead: round ${round} outside of ${first}--${last}`, {
     isBare: true,
     hint: round > last ? 'sign it again with fresh suggested parameters' : `it may come from round ${first} on`,
   })
 }
 
-function checkRepeated(candidate: Candidate, layer: Layer, round: bigint): void {
+function checkRepeated(candidate: Candidate, layer: StateOverlay, round: bigint): void {
   const { txn, sender } = candidate
   const lease = txn.lx === undefined ? undefined : leaseKey(sender, Key.of(txn.lx))
   const repeated = layer.findRepeated({ digest: candidate.key, lease, round })
-  if (repeated === 'transaction') throw new Refusal(`transaction already in ledger: ${id(candidate)}`, { isBare: true })
+  if (repeated === 'transaction')
+    throw new LedgerError(`transaction already in ledger: ${id(candidate)}`, { isBare: true })
   if (repeated === 'lease') {
     const holder = `(${Key.address(sender)}, ${Key.address(Key.of(txn.lx!))})`
-    throw new Refusal(`transaction ${id(candidate)} using an overlapping lease (sender, lease):${holder}`, {
+    throw new LedgerError(`transaction ${id(candidate)} using an overlapping lease (sender, lease):${holder}`, {
       isBare: true,
     })
   }
 }
 
-function checkAuthorizer({ sender }: Candidate, layer: Layer, authorizer: Key.Key): void {
+function checkAuthorizer({ sender }: Candidate, layer: StateOverlay, authorizer: Key.Key): void {
   const expected = layer.account(sender).authorizer ?? sender
   if (authorizer === expected) return
   const [should, was] = [Key.address(expected), Key.address(authorizer)]
-  throw new Refusal(`should have been authorized by ${should} but was actually authorized by ${was}`)
+  throw new LedgerError(`should have been authorized by ${should} but was actually authorized by ${was}`)
 }
 
-function rekey(layer: Layer, sender: Key.Key, to: Key.Key): void {
+function rekey(layer: StateOverlay, sender: Key.Key, to: Key.Key): void {
   layer.putAccount(sender, { ...layer.account(sender), authorizer: to === sender ? undefined : to })
 }
 
 /** Of every account written so far: a member of a group cannot borrow from a later one. */
-function checkBalances(layer: Layer, { feeSink, rewardsPool }: Chain): void {
+function checkBalances(layer: StateOverlay, { feeSink, rewardsPool }: Chain): void {
   for (const [key, account] of layer.accounts) {
     if (key === feeSink || key === rewardsPool || isNone(account)) continue
     const least = minBalance(account)
@@ -129,9 +134,12 @@ function checkBalances(layer: Layer, { feeSink, rewardsPool }: Chain): void {
   }
 }
 
-function belowMinimum(key: Key.Key, account: Account, least: bigint): Refusal {
+function belowMinimum(key: Key.Key, account: Account, least: bigint): LedgerError {
   const { microAlgos, assetsHeld } = account
-  return new Refusal(`account ${Key.address(key)} balance ${microAlgos} below min ${least} (${assetsHeld} assets)`, {
-    hint: `send it ${least - microAlgos} microAlgos more, or close it with a close-remainder-to address`,
-  })
+  return new LedgerError(
+    `account ${Key.address(key)} balance ${microAlgos} below min ${least} (${assetsHeld} assets)`,
+    {
+      hint: `send it ${least - microAlgos} microAlgos more, or close it with a close-remainder-to address`,
+    },
+  )
 }

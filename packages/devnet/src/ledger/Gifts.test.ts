@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { createAsset, give, personOf, sign, TestNode } from '../testing/TestNode.test.helper.js'
 import * as Genesis from './Genesis.js'
-import { Refusal } from './Refusal.js'
+import { LedgerError } from './LedgerError.js'
 
 const ghost = personOf(15)
 const [dollar] = Genesis.dollarIds as [bigint, bigint]
@@ -47,7 +47,7 @@ test('what cannot be given changes nothing', async () => {
     () => give(node, ghost, 0n, [{ assetId: asset, amount: 11n }]),
     () => give(node, ghost, node.ledger.state.account(node.dispenser.key).microAlgos),
   ]
-  for (const gift of refused) assert.throws(gift, Refusal)
+  for (const gift of refused) assert.throws(gift, LedgerError)
   assert.deepEqual(structuredClone(node.ledger.moment()), before)
 })
 

@@ -4,13 +4,13 @@ import * as Algos from './apply/Algos.js'
 import * as Assets from './apply/Assets.js'
 import type { Gift } from './Change.js'
 import * as Key from './Key.js'
-import { Layer } from './Layer.js'
-import { Refusal } from './Refusal.js'
+import { LedgerError } from './LedgerError.js'
+import { StateOverlay } from './StateOverlay.js'
 import type { Store } from './Store.js'
 
 /** The changes that a gift makes; throws a Refusal if it cannot be given. */
-export function evaluate({ to, microAlgos, assets }: Gift, dispenser: Key.Key, below: Store): Layer {
-  const layer = new Layer(below)
+export function evaluate({ to, microAlgos, assets }: Gift, dispenser: Key.Key, below: Store): StateOverlay {
+  const layer = new StateOverlay(below)
   Algos.move(layer, dispenser, to, microAlgos)
   for (const { assetId, amount } of assets) {
     const { creator, defaultFrozen } = Assets.get(layer, assetId)
@@ -23,9 +23,11 @@ export function evaluate({ to, microAlgos, assets }: Gift, dispenser: Key.Key, b
   const needs = minBalance(layer.account(to))
   if (has < needs && assets.length > 0) Algos.move(layer, dispenser, to, needs - has)
   else if (has < needs) {
-    throw new Refusal(`account ${Key.address(to)} would have ${has} microAlgos, below its minimum balance of ${needs}`)
+    throw new LedgerError(
+      `account ${Key.address(to)} would have ${has} microAlgos, below its minimum balance of ${needs}`,
+    )
   }
   const left = layer.account(dispenser)
-  if (left.microAlgos < minBalance(left)) throw new Refusal('the dispenser has no Algos left; reset the devnet')
+  if (left.microAlgos < minBalance(left)) throw new LedgerError('the dispenser has no Algos left; reset the devnet')
   return layer
 }

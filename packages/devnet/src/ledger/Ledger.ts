@@ -13,11 +13,11 @@ import type { Genesis } from './Genesis.js'
 import * as Gifts from './Gifts.js'
 import { History, type HistoryLimits } from './History.js'
 import * as Key from './Key.js'
-import { Layer } from './Layer.js'
-import type { Moment } from './Moment.js'
-import { Rejection } from './Rejection.js'
 import * as Simulation from './Simulation.js'
+import type { Snapshot } from './Snapshot.js'
 import { State } from './State.js'
+import { StateOverlay } from './StateOverlay.js'
+import { TransactionRejectedError } from './TransactionRejectedError.js'
 
 export type LedgerOptions = {
   genesis: Genesis
@@ -31,7 +31,7 @@ export const defaultHistory: HistoryLimits = { blocks: 10_000, bytes: 256 * 1024
 
 type PendingGroup = {
   readonly bytes: Uint8Array
-  readonly layer: Layer
+  readonly layer: StateOverlay
   readonly applied: readonly Block.Applied[]
 }
 
@@ -49,10 +49,10 @@ export class Ledger {
   readonly clock: Clock
   readonly #journal: (change: Change) => void
   readonly #history: History
-  readonly #beginning: Moment
+  readonly #beginning: Snapshot
   readonly #listeners = new Set<() => void>()
   readonly #dropped = new Map<Key.Key, Known & { type: 'dropped' }>()
-  #open = new Layer(this.state)
+  #open = new StateOverlay(this.state)
   #pending: PendingGroup[] = []
   #pendingBytes = 0
   readonly #waiting = new Map<Key.Key, Block.Applied>()
@@ -127,7 +127,7 @@ export class Ledger {
     this.clock.state = clock
   }
 
-  moment(): Moment {
+  moment(): Snapshot {
     return {
       state: this.state.copy(),
       blocks: this.#history.blocks(),
@@ -136,7 +136,7 @@ export class Ledger {
     }
   }
 
-  restore(moment: Moment): void {
+  restore(moment: Snapshot): void {
     this.#journal({ type: 'moment', moment })
     this.#restore(moment)
   }
@@ -201,7 +201,7 @@ export class Ledger {
   #evaluate(candidates: readonly Candidate.Candidate[]): PendingGroup {
     const bytes = Bytes.concat(candidates.map(({ signedBytes }) => signedBytes)).slice()
     if (this.#pendingBytes + bytes.length > Consensus.maxBlockTransactionBytes) throw full()
-    const layer = new Layer(this.#open)
+    const layer = new StateOverlay(this.#open)
     const { chain } = this.genesis
     const round = this.last.round + 1n
     Evaluate.checkNotOver(candidates, round)
@@ -217,11 +217,11 @@ export class Ledger {
     for (const one of group.applied) this.#waiting.set(one.candidate.key, one)
   }
 
-  #wrap(gift: Gift): Layer {
+  #wrap(gift: Gift): StateOverlay {
     return Gifts.evaluate(gift, Key.fromAddress(this.genesis.dispenser.address), this.state)
   }
 
-  #hand(changes: Layer): void {
+  #hand(changes: StateOverlay): void {
     changes.commit(this.state)
     this.#takeAgain(this.#pending.map(({ applied }) => applied.map(({ candidate }) => candidate)))
   }
@@ -239,7 +239,7 @@ export class Ledger {
     return block
   }
 
-  #restore({ state, blocks, pending, clock }: Moment): void {
+  #restore({ state, blocks, pending, clock }: Snapshot): void {
     const groups = pending.map((bytes) => this.#prepared(bytes))
     this.state.restore(state)
     this.#history.restore(blocks)
@@ -256,7 +256,7 @@ export class Ledger {
       try {
         this.#accept(this.#evaluate(candidates))
       } catch (error) {
-        if (!(error instanceof Rejection)) throw error
+        if (!(error instanceof TransactionRejectedError)) throw error
         for (const candidate of candidates) this.#drop(candidate, error.reason)
       }
     }
@@ -268,7 +268,7 @@ export class Ledger {
   }
 
   #startBlock(): void {
-    this.#open = new Layer(this.state)
+    this.#open = new StateOverlay(this.state)
     this.#pending = []
     this.#pendingBytes = 0
     this.#waiting.clear()
@@ -279,9 +279,9 @@ export class Ledger {
   }
 }
 
-function full(): Rejection {
+function full(): TransactionRejectedError {
   const reason = 'TransactionPool.checkPendingQueueSize: transaction pool have reached capacity'
-  return new Rejection({ stage: 'capacity', reason, hint: 'the open block is full; mine it' })
+  return new TransactionRejectedError({ stage: 'capacity', reason, hint: 'the open block is full; mine it' })
 }
 
 function firstBlock({ chain }: Genesis): Block.Block {
@@ -295,7 +295,7 @@ function firstBlock({ chain }: Genesis): Block.Block {
 }
 
 function allocate({ allocations, assets, accounts, dispenser, assetAmount }: Genesis, state: State): void {
-  const layer = new Layer(state)
+  const layer = new StateOverlay(state)
   for (const { address, microAlgos, status } of allocations) {
     const key = Key.fromAddress(address)
     layer.putAccount(key, {

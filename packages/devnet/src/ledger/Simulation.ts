@@ -4,9 +4,9 @@ import type { Outcome } from './apply/index.js'
 import * as Candidate from './Candidate.js'
 import * as Evaluate from './Evaluate.js'
 import type { Key } from './Key.js'
-import { Layer } from './Layer.js'
-import { Rejection, simulateText } from './Rejection.js'
+import { StateOverlay } from './StateOverlay.js'
 import type { Store } from './Store.js'
+import { simulateText, TransactionRejectedError } from './TransactionRejectedError.js'
 
 export type SimulationOptions = {
   allowsEmptySignatures: boolean
@@ -30,7 +30,7 @@ export function run(
 ): SimulationResult {
   const outcomes: Outcome[] = []
   const fixedSigners = new Map<number, Key>()
-  const layer = new Layer(store)
+  const layer = new StateOverlay(store)
   const signerOf = (candidate: Candidate.Candidate, index: number): Key => {
     if (!fixesSigners || candidate.isSigned) return candidate.authorizer
     const signer = layer.account(candidate.sender).authorizer ?? candidate.sender
@@ -43,7 +43,7 @@ export function run(
     Evaluate.group(candidates, { chain, round, layer, authorizerOf: signerOf }, outcomes)
     return { outcomes, fixedSigners, failure: undefined }
   } catch (error) {
-    if (!(error instanceof Rejection) || error.index === undefined) throw error
+    if (!(error instanceof TransactionRejectedError) || error.index === undefined) throw error
     return { outcomes, fixedSigners, failure: { message: simulateText(error), index: error.index } }
   }
 }

@@ -1,7 +1,7 @@
 /** The ledger as it stands after its last block. */
 import { type Account, type Asset, type Holding, isNone, none } from './Account.js'
 import type { Key } from './Key.js'
-import type { HoldingChange, LayerTarget } from './Layer.js'
+import type { HoldingChange, OverlayTarget } from './StateOverlay.js'
 import { type Attempt, holdingKey, type Repeated, type Store } from './Store.js'
 
 /** A state at one moment. Records are shared with the state it was taken from. */
@@ -19,7 +19,7 @@ export type HeldAsset = { readonly key: Key; readonly assetId: bigint; readonly 
 /** What ends with a round: transactions that could not come again any more, and leases. */
 type Expiring = { transactions: Key[]; leases: string[] }
 
-export class State implements Store, LayerTarget {
+export class State implements Store, OverlayTarget {
   #accounts = new Map<Key, Account>()
   #holdings = new Map<string, HeldAsset>()
   #assets = new Map<bigint, Asset>()

@@ -3,9 +3,9 @@ import { Address } from '@latchkey/algorand'
 import * as Consensus from '../ledger/Consensus.js'
 import * as Key from '../ledger/Key.js'
 import { baseUnits } from './Amounts.js'
-import * as Answer from './Answer.js'
 import * as BigJson from './BigJson.js'
 import type { Call } from './Route.js'
+import * as Answer from './responses.js'
 
 const maxBytes = 10_000
 
@@ -19,7 +19,7 @@ export class CheatBody {
   /** `known` are all the names there are; a misspelt one must not pass for one left out. */
   static async read({ request }: Call, known: readonly string[]): Promise<CheatBody> {
     const bytes = await request.body()
-    if (bytes.length > maxBytes) throw new Answer.Refused(413, `a body has at most ${maxBytes} bytes`)
+    if (bytes.length > maxBytes) throw new Answer.ApiError(413, `a body has at most ${maxBytes} bytes`)
     return refusing(() => {
       const value = bytes.length === 0 ? {} : BigJson.parse(bytes.toString('utf8'))
       if (typeof value !== 'object' || value === null || Array.isArray(value))
@@ -41,7 +41,7 @@ export class CheatBody {
   address(name: string): Key.Key {
     const text = this.#members[name]
     if (typeof text === 'string' && Address.isValid(text)) return Key.fromAddress(text)
-    throw new Answer.Refused(400, `${name} is an Algorand address of 58 characters`)
+    throw new Answer.ApiError(400, `${name} is an Algorand address of 58 characters`)
   }
 
   /** In base units of something with so many decimals; none if it was left out. */
@@ -59,7 +59,7 @@ export class CheatBody {
     const text = typeof given === 'number' || typeof given === 'bigint' ? given.toString() : given
     const value = typeof text === 'string' && /^[0-9]{1,20}$/.test(text) ? BigInt(text) : undefined
     if (value === undefined || value < min || value > max) {
-      throw new Answer.Refused(400, `${name} is a whole number from ${min} to ${max}`)
+      throw new Answer.ApiError(400, `${name} is a whole number from ${min} to ${max}`)
     }
     return value
   }
@@ -67,12 +67,12 @@ export class CheatBody {
   text(name: string, otherwise: string): string {
     const text = this.#members[name] ?? otherwise
     if (typeof text === 'string' && text.length <= 1_000) return text
-    throw new Answer.Refused(400, `${name} is a text of at most 1000 characters`)
+    throw new Answer.ApiError(400, `${name} is a text of at most 1000 characters`)
   }
 
   oneOf<const T extends string>(name: string, words: readonly T[]): T {
     const word = words.find((one) => one === this.#members[name])
-    if (word === undefined) throw new Answer.Refused(400, `${name} is one of ${words.join(', ')}`)
+    if (word === undefined) throw new Answer.ApiError(400, `${name} is one of ${words.join(', ')}`)
     return word
   }
 }
@@ -83,7 +83,7 @@ function refusing<T>(read: () => T): T {
   try {
     return read()
   } catch (error) {
-    if (error instanceof SyntaxError) throw new Answer.Refused(400, error.message)
+    if (error instanceof SyntaxError) throw new Answer.ApiError(400, error.message)
     throw error
   }
 }

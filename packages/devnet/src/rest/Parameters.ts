@@ -2,7 +2,7 @@
 import { Address, Hash } from '@latchkey/algorand'
 import * as Consensus from '../ledger/Consensus.js'
 import * as Key from '../ledger/Key.js'
-import { type Format, Refused } from './Answer.js'
+import { ApiError, type Format } from './responses.js'
 
 export class Query {
   readonly #values: URLSearchParams
@@ -15,7 +15,7 @@ export class Query {
     const values = this.#values.getAll(name)
     if (values.length > 1) {
       const cause = `multiple values for single value parameter '${name}'`
-      throw new Refused(400, `Invalid format for parameter ${name}: ${cause}`)
+      throw new ApiError(400, `Invalid format for parameter ${name}: ${cause}`)
     }
     return values[0]
   }
@@ -24,7 +24,7 @@ export class Query {
     const format = this.get('format')?.toLowerCase() ?? 'json'
     if (format === 'json') return 'json'
     if (format === 'msgpack' || format === 'msgp') return 'msgpack'
-    throw new Refused(400, 'failed to parse the format option')
+    throw new ApiError(400, 'failed to parse the format option')
   }
 
   uint(name: string): bigint | undefined {
@@ -39,7 +39,7 @@ export class Query {
     if (/^(0|[fF]|false|FALSE|False)$/.test(text)) return false
     const quoted = JSON.stringify(text)
     const cause = `error binding string parameter: strconv.ParseBool: parsing ${quoted}: invalid syntax`
-    throw new Refused(400, `Invalid format for parameter ${name}: ${cause}`)
+    throw new ApiError(400, `Invalid format for parameter ${name}: ${cause}`)
   }
 }
 
@@ -50,7 +50,7 @@ export function uint(name: string, text: string): bigint {
 /** What was wrong comes after `prefix`. */
 export function parseUint(text: string, prefix: string): bigint {
   const refuse = (reason: string): never => {
-    throw new Refused(400, `${prefix}strconv.ParseUint: parsing ${JSON.stringify(text)}: ${reason}`)
+    throw new ApiError(400, `${prefix}strconv.ParseUint: parsing ${JSON.stringify(text)}: ${reason}`)
   }
   if (!/^[0-9]+$/.test(text)) refuse('invalid syntax')
   const digits = text.replace(/^0+(?=[0-9])/, '')
@@ -64,12 +64,12 @@ export function address(text: string): Key.Key {
   } catch (error) {
     if (!(error instanceof Address.InvalidError)) throw error
     const cause = `error unmarshaling '${text}' text as *basics.Address: ${error.message}`
-    throw new Refused(400, `Invalid format for parameter address: ${cause}`)
+    throw new ApiError(400, `Invalid format for parameter address: ${cause}`)
   }
 }
 
 export function transactionId(text: string): Key.Key {
   const digest = Hash.fromText(text)
-  if (digest === undefined) throw new Refused(400, 'no valid transaction ID was specified')
+  if (digest === undefined) throw new ApiError(400, 'no valid transaction ID was specified')
   return Key.of(digest)
 }

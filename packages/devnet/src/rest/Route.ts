@@ -1,10 +1,10 @@
 /** What a path leads to. */
-import type { Answer, Request } from '@latchkey/http'
+import type { RawAnswer, RawRequest } from '@latchkey/http'
 import type { Node } from '../Node.js'
 import type { Query } from './Parameters.js'
 
 export type Call = {
-  readonly request: Request
+  readonly request: RawRequest
   readonly node: Node
   /** The values of the path's parameters, in order. */
   readonly path: readonly string[]
@@ -17,7 +17,7 @@ export type Route = {
   readonly path: string
   /** `open` is served without a token; `cheat` only to programs on this machine. */
   readonly access?: 'open' | 'cheat'
-  readonly handle: (call: Call) => Answer | Promise<Answer>
+  readonly handle: (call: Call) => RawAnswer | Promise<RawAnswer>
 }
 
 type Entry = { readonly segments: readonly (string | undefined)[]; readonly routes: Map<string, Route> }

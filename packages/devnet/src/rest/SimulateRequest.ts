@@ -1,8 +1,8 @@
 /** What a simulation is asked with: msgpack or JSON, whichever it turns out to be. */
 import { Msgpack, Submission } from '@latchkey/algorand'
 import * as Consensus from '../ledger/Consensus.js'
-import { Refused } from './Answer.js'
 import * as BigJson from './BigJson.js'
+import { ApiError } from './responses.js'
 
 export type TraceConfig = { [name in (typeof traceFlags)[number]]?: boolean }
 
@@ -21,13 +21,13 @@ const maxGroupsRead = 100
 const maxTransactionsRead = 100
 
 export function read(body: Buffer): SimulateRequest {
-  if (body.length === 0) throw new Refused(400, 'failed to decode object: EOF')
+  if (body.length === 0) throw new ApiError(400, 'failed to decode object: EOF')
   try {
     // No JSON text begins with a byte that begins a msgpack map.
     return (body[0]! & 0x80) !== 0 ? readMsgpack(new Msgpack.Reader(body)) : readJson(body.toString('utf8'))
   } catch (error) {
     if (error instanceof Msgpack.DecodeError || error instanceof SyntaxError) {
-      throw new Refused(400, `failed to decode object: ${error.message}`)
+      throw new ApiError(400, `failed to decode object: ${error.message}`)
     }
     throw error
   }

@@ -2,10 +2,10 @@
 import { type Account, type Asset, type Holding, minBalance } from '../ledger/Account.js'
 import * as Key from '../ledger/Key.js'
 import type { Ledger } from '../ledger/Ledger.js'
-import * as Answer from './Answer.js'
 import * as AssetForms from './AssetForms.js'
 import { address, parseUint, type Query, uint } from './Parameters.js'
 import type { Call, Route } from './Route.js'
+import * as Answer from './responses.js'
 import { toMsgpack, type Value } from './Value.js'
 
 /** More in one answer are not served, as on a node. */
@@ -27,7 +27,7 @@ function readExclude(query: Query): Excluded {
   if (words.every((word) => word === 'created-apps-params' || word === 'created-assets-params')) {
     return words.includes('created-assets-params') ? 'parameters' : 'none'
   }
-  throw new Answer.Refused(400, 'failed to parse exclude')
+  throw new Answer.ApiError(400, 'failed to parse exclude')
 }
 
 function getAccount({ node, path, query }: Call) {
@@ -43,7 +43,11 @@ function getAccount({ node, path, query }: Call) {
 function checkSize(key: Key.Key, { assetsHeld, assetsCreated }: Account): void {
   if (assetsHeld + assetsCreated <= maxResources) return
   const where = `/v2/accounts/${Key.address(key)}`
-  throw new Answer.Refused(400, 'Result limit exceeded', `ask ${where}?exclude=all, and ${where}/assets for its assets`)
+  throw new Answer.ApiError(
+    400,
+    'Result limit exceeded',
+    `ask ${where}?exclude=all, and ${where}/assets for its assets`,
+  )
 }
 
 function accountJson(key: Key.Key, account: Account, ledger: Ledger, excluded: Excluded): Value {
@@ -103,7 +107,7 @@ function getAccountAsset({ node, path, query }: Call) {
   const holding = state.holding(key, assetId)
   const asset = state.asset(assetId)
   const created = asset?.creator === key ? asset : undefined
-  if (holding === undefined && created === undefined) throw new Answer.Refused(404, 'account asset info not found')
+  if (holding === undefined && created === undefined) throw new Answer.ApiError(404, 'account asset info not found')
   if (format === 'msgpack') return Answer.bytes(toMsgpack(AssetForms.accountAssetRecord(holding, created)))
   return Answer.json({
     'asset-holding': holding && holdingJson(assetId, holding),
@@ -116,9 +120,9 @@ function listAssets({ node, path, query }: Call) {
   const key = address(path[0]!)
   const limit = query.uint('limit') ?? maxBatch
   const after = readNext(query)
-  if (limit === 0n) throw new Answer.Refused(400, 'limit parameter must be a positive integer')
+  if (limit === 0n) throw new Answer.ApiError(400, 'limit parameter must be a positive integer')
   if (limit > maxBatch) {
-    throw new Answer.Refused(400, `limit ${limit} exceeds max assets single batch limit ${maxBatch}`)
+    throw new Answer.ApiError(400, `limit ${limit} exceeds max assets single batch limit ${maxBatch}`)
   }
   const { state, last } = node.ledger
   const rest = state.heldBy(key).filter((assetId) => assetId > after)
@@ -146,6 +150,6 @@ function parametersOf(asset: Asset | undefined): Value | undefined {
 function getAsset({ node, path }: Call) {
   const index = uint('asset-id', path[0]!)
   const asset = node.ledger.state.asset(index)
-  if (asset === undefined) throw new Answer.Refused(404, 'asset does not exist')
+  if (asset === undefined) throw new Answer.ApiError(404, 'asset does not exist')
   return Answer.json({ index, params: AssetForms.json(asset) })
 }

@@ -1,8 +1,8 @@
 /** Programs and applications: the answers of a node that has none. */
-import type { Response } from '@latchkey/http'
-import * as Answer from './Answer.js'
+import type { RawResponse } from '@latchkey/http'
 import { address, uint } from './Parameters.js'
 import type { Call, Route } from './Route.js'
+import * as Answer from './responses.js'
 
 export const applicationRoutes: readonly Route[] = [
   { method: 'POST', path: '/v2/teal/compile', handle: () => notEnabled('/teal/compile') },
@@ -14,28 +14,28 @@ export const applicationRoutes: readonly Route[] = [
   { method: 'GET', path: '/v2/accounts/{address}/applications/{application-id}', handle: getAccountApplication },
 ]
 
-function notEnabled(path: string): Response {
+function notEnabled(path: string): RawResponse {
   const setting = 'in the configuration file by setting the EnableDeveloperAPI to true'
   return Answer.text(`${path} was not enabled ${setting}`, 404, 'text/plain; charset=UTF-8')
 }
 
-function getApplication({ path }: Call): Response {
+function getApplication({ path }: Call): RawResponse {
   uint('application-id', path[0]!)
-  throw new Answer.Refused(404, 'application does not exist')
+  throw new Answer.ApiError(404, 'application does not exist')
 }
 
-function listBoxes({ path }: Call): Response {
+function listBoxes({ path }: Call): RawResponse {
   uint('application-id', path[0]!)
   return Answer.json({ boxes: [] })
 }
 
-function getBox({ path }: Call): Response {
+function getBox({ path }: Call): RawResponse {
   uint('application-id', path[0]!)
-  throw new Answer.Refused(404, 'box not found')
+  throw new Answer.ApiError(404, 'box not found')
 }
 
-function getAccountApplication({ path }: Call): Response {
+function getAccountApplication({ path }: Call): RawResponse {
   address(path[0]!)
   uint('application-id', path[1]!)
-  throw new Answer.Refused(404, 'account application info not found')
+  throw new Answer.ApiError(404, 'account application info not found')
 }

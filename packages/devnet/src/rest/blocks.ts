@@ -2,9 +2,9 @@
 import { Address, Hash, Msgpack, Submission } from '@latchkey/algorand'
 import * as Block from '../ledger/Block.js'
 import * as Key from '../ledger/Key.js'
-import * as Answer from './Answer.js'
 import { uint } from './Parameters.js'
 import type { Call, Route } from './Route.js'
+import * as Answer from './responses.js'
 import { SignedBytes, type Value } from './Value.js'
 
 export const blockRoutes: readonly Route[] = [
@@ -15,7 +15,7 @@ export const blockRoutes: readonly Route[] = [
 
 function blockOf({ node, path }: Call): Block.Block {
   const block = node.ledger.block(uint('round', path[0]!))
-  if (block === undefined) throw new Answer.Refused(404, 'failed to retrieve information from the ledger')
+  if (block === undefined) throw new Answer.ApiError(404, 'failed to retrieve information from the ledger')
   return block
 }
 

@@ -2,17 +2,17 @@
  * What no node of a real network has: money for the asking, time travel, snapshots, faults. Outside `/v2`, so that
  * a program that uses them meets a plain 404 in production.
  */
-import type { Response } from '@latchkey/http'
+import type { RawResponse } from '@latchkey/http'
 import type { Fault } from '../Faults.js'
 import type { Gift } from '../ledger/Change.js'
 import { dollarIds } from '../ledger/Genesis.js'
 import * as Key from '../ledger/Key.js'
-import { Refusal } from '../ledger/Refusal.js'
+import { LedgerError } from '../ledger/LedgerError.js'
 import { maxMinedRounds, type Node } from '../Node.js'
 import * as Dump from '../store/Dump.js'
-import * as Answer from './Answer.js'
 import { CheatBody } from './CheatBody.js'
 import type { Call, Route } from './Route.js'
+import * as Answer from './responses.js'
 import type { Value } from './Value.js'
 
 export const cheatRoutes: readonly Route[] = (
@@ -39,7 +39,7 @@ const algoDecimals = 6
 const maxFaultMs = 600_000n
 const maxFaultCount = 1_000_000n
 
-function getDevnet({ node }: Call): Response {
+function getDevnet({ node }: Call): RawResponse {
   const { dispenser, accounts, chain } = node.ledger.genesis
   return Answer.json({
     accounts: [dispenser, ...accounts].map(({ name, address, mnemonic, secretKey }) => ({
@@ -55,7 +55,7 @@ function getDevnet({ node }: Call): Response {
   })
 }
 
-function getState({ node }: Call): Response {
+function getState({ node }: Call): RawResponse {
   return Answer.json(stateOf(node))
 }
 
@@ -70,28 +70,28 @@ function stateOf({ ledger }: Node): Value {
   }
 }
 
-async function fund(call: Call): Promise<Response> {
+async function fund(call: Call): Promise<RawResponse> {
   const body = await CheatBody.read(call, ['address', 'algos', 'microAlgos', 'dollars', 'assetId', 'amount'])
   const assets = []
   const dollars = body.amount('dollars', dollarDecimals)
   if (dollars > 0n) for (const assetId of dollarIds) assets.push({ assetId, amount: dollars })
-  if (body.has('amount') && !body.has('assetId')) throw new Answer.Refused(400, 'amount is of an asset: give assetId')
+  if (body.has('amount') && !body.has('assetId')) throw new Answer.ApiError(400, 'amount is of an asset: give assetId')
   if (body.has('assetId')) assets.push({ assetId: body.uint('assetId'), amount: body.uint('amount') })
   const microAlgos = body.amount('algos', algoDecimals) + body.uint('microAlgos', { otherwise: 0n })
   return give(call, { type: 'gift', to: body.address('address'), microAlgos, assets })
 }
 
-async function optIn(call: Call): Promise<Response> {
+async function optIn(call: Call): Promise<RawResponse> {
   const body = await CheatBody.read(call, ['address', 'assetId'])
   const assets = [{ assetId: body.uint('assetId'), amount: 0n }]
   return give(call, { type: 'gift', to: body.address('address'), microAlgos: 0n, assets })
 }
 
-function give({ node }: Call, gift: Gift): Response {
+function give({ node }: Call, gift: Gift): RawResponse {
   try {
     node.ledger.give(gift)
   } catch (error) {
-    if (error instanceof Refusal) throw new Answer.Refused(400, error.message, error.hint)
+    if (error instanceof LedgerError) throw new Answer.ApiError(400, error.message, error.hint)
     throw error
   }
   const { state, last } = node.ledger
@@ -106,17 +106,17 @@ function give({ node }: Call, gift: Gift): Response {
   })
 }
 
-async function mine(call: Call): Promise<Response> {
+async function mine(call: Call): Promise<RawResponse> {
   const body = await CheatBody.read(call, ['rounds'])
   call.node.mine(Number(body.uint('rounds', { min: 1n, max: BigInt(maxMinedRounds), otherwise: 1n })))
   return Answer.json({ round: call.node.ledger.last.round, timestamp: call.node.ledger.last.timestamp })
 }
 
-async function setTime(call: Call): Promise<Response> {
+async function setTime(call: Call): Promise<RawResponse> {
   const body = await CheatBody.read(call, ['timestamp', 'advanceSeconds'])
   const { ledger } = call.node
   if (body.has('timestamp') === body.has('advanceSeconds')) {
-    throw new Answer.Refused(400, 'give either timestamp or advanceSeconds')
+    throw new Answer.ApiError(400, 'give either timestamp or advanceSeconds')
   }
   const now = ledger.last.timestamp === 0n ? ledger.clock.seconds() : ledger.last.timestamp
   const timestamp = body.uint('timestamp', { otherwise: now + body.uint('advanceSeconds', { otherwise: 0n }) })
@@ -128,34 +128,34 @@ function refusingRange(change: () => void): void {
   try {
     change()
   } catch (error) {
-    if (error instanceof RangeError) throw new Answer.Refused(400, error.message)
+    if (error instanceof RangeError) throw new Answer.ApiError(400, error.message)
     throw error
   }
 }
 
-async function snapshot(call: Call): Promise<Response> {
+async function snapshot(call: Call): Promise<RawResponse> {
   await CheatBody.read(call, [])
   return Answer.json({ round: call.node.ledger.last.round, snapshot: call.node.snapshot() })
 }
 
-async function revert(call: Call): Promise<Response> {
+async function revert(call: Call): Promise<RawResponse> {
   const body = await CheatBody.read(call, ['snapshot'])
   const id = body.uint('snapshot')
-  if (!call.node.revert(Number(id))) throw new Answer.Refused(404, `there is no snapshot ${id}`)
+  if (!call.node.revert(Number(id))) throw new Answer.ApiError(404, `there is no snapshot ${id}`)
   return Answer.json({ round: call.node.ledger.last.round, snapshot: id })
 }
 
-async function reset(call: Call): Promise<Response> {
+async function reset(call: Call): Promise<RawResponse> {
   await CheatBody.read(call, [])
   call.node.reset()
   return Answer.json({ round: call.node.ledger.last.round })
 }
 
-function listFaults({ node }: Call): Response {
+function listFaults({ node }: Call): RawResponse {
   return Answer.json({ faults: [...node.faults.list()] })
 }
 
-async function addFault(call: Call): Promise<Response> {
+async function addFault(call: Call): Promise<RawResponse> {
   const body = await CheatBody.read(call, ['type', 'ms', 'count', 'status', 'message'])
   const count = Number(body.uint('count', { min: 1n, max: maxFaultCount, otherwise: 1n }))
   const fault = readFault(body, count)
@@ -179,21 +179,21 @@ function readFault(body: CheatBody, count: number): Fault {
   }
 }
 
-function clearFaults(call: Call): Response {
+function clearFaults(call: Call): RawResponse {
   call.node.faults.clear()
   return listFaults(call)
 }
 
-function dump({ node: { ledger } }: Call): Response {
+function dump({ node: { ledger } }: Call): RawResponse {
   return Answer.jsonText(Dump.write(ledger.moment(), ledger.genesis.chain.genesisHash))
 }
 
-async function load({ node, request }: Call): Promise<Response> {
+async function load({ node, request }: Call): Promise<RawResponse> {
   const text = (await request.body()).toString('utf8')
   try {
     node.ledger.restore(Dump.read(text, node.ledger.genesis))
   } catch (error) {
-    if (error instanceof Dump.DumpError) throw new Answer.Refused(400, error.message)
+    if (error instanceof Dump.DumpError) throw new Answer.ApiError(400, error.message)
     throw error
   }
   return Answer.json(stateOf(node))

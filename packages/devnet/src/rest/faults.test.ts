@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { hangUp } from '@latchkey/http'
+import { dropConnection } from '@latchkey/http'
 import { expectText, personOf, refusalOf, sign, TestNode } from '../testing/TestNode.test.helper.js'
 
 const newcomer = personOf(71)
@@ -45,7 +45,7 @@ describe('a drop', () => {
     const node = new TestNode()
     await add(node, { type: 'drop' })
     const body = payment(node)
-    assert.equal(await node.call('POST', '/v2/transactions', { body }), hangUp)
+    assert.equal(await node.call('POST', '/v2/transactions', { body }), dropConnection)
     assert.equal(node.ledger.state.account(newcomer.key).microAlgos, 500_000n)
     // Who sends it again learns that it is.
     assert.match(refusalOf(await node.submit(body)), /transaction already in ledger/)
@@ -163,7 +163,7 @@ describe('faults', () => {
       '{"count":1,"ms":5,"type":"delay"},{"count":2,"type":"lose"}]}\n'
     assert.equal(expectText(await node.get('/devnet/faults')), expected)
     const cleared = await node.call('DELETE', '/devnet/faults')
-    assert.equal(cleared === hangUp ? cleared : expectText(cleared), '{"faults":[]}\n')
+    assert.equal(cleared === dropConnection ? cleared : expectText(cleared), '{"faults":[]}\n')
     assert.equal((await node.submit(payment(node))).status, 200)
   })
 
@@ -172,7 +172,7 @@ describe('faults', () => {
     await add(node, { type: 'drop' }, { type: 'fail', status: 418 }, { type: 'lose' })
     const body = payment(node)
     assert.equal((await node.submit(body)).status, 418)
-    assert.equal(await node.call('POST', '/v2/transactions', { body }), hangUp)
+    assert.equal(await node.call('POST', '/v2/transactions', { body }), dropConnection)
     assert.deepEqual((await node.get('/devnet/faults')).json, { faults: [{ count: 1, type: 'lose' }] })
   })
 

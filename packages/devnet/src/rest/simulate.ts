@@ -1,15 +1,15 @@
 /** What would happen to a group. */
 
 import { Submission } from '@latchkey/algorand'
-import type { Answer as HttpAnswer } from '@latchkey/http'
+import type { RawAnswer as HttpAnswer } from '@latchkey/http'
 import * as Consensus from '../ledger/Consensus.js'
 import * as Fees from '../ledger/Fees.js'
 import * as Key from '../ledger/Key.js'
-import { Rejection, submitText } from '../ledger/Rejection.js'
 import type { SimulationResult } from '../ledger/Simulation.js'
+import { submitText, TransactionRejectedError } from '../ledger/TransactionRejectedError.js'
 import type { Node } from '../Node.js'
-import * as Answer from './Answer.js'
 import type { Call, Route } from './Route.js'
+import * as Answer from './responses.js'
 import * as SimulateRequest from './SimulateRequest.js'
 import { resultOf } from './transactions.js'
 import type { Value } from './Value.js'
@@ -24,7 +24,7 @@ const maxExtraOpcodeBudget = 320_000n
 async function simulate({ node, request, query }: Call): Promise<HttpAnswer> {
   const format = query.format()
   const body = await request.body()
-  if (body.length > maxBodyBytes) throw new Answer.Refused(413, 'request body too large')
+  if (body.length > maxBodyBytes) throw new Answer.ApiError(413, 'request body too large')
   const asked = SimulateRequest.read(body)
   const group = checkRequest(asked, node)
   return Answer.inFormat(answerOf(asked, group, run(asked, group, node), node), format)
@@ -33,12 +33,12 @@ async function simulate({ node, request, query }: Call): Promise<HttpAnswer> {
 /** The one group, if nothing is wrong with the question itself. */
 function checkRequest({ groups, round, flags, extraOpcodeBudget, trace }: SimulateRequest.SimulateRequest, node: Node) {
   const refuse = (message: string): never => {
-    throw new Answer.Refused(400, message)
+    throw new Answer.ApiError(400, message)
   }
   const last = node.ledger.last.round
   if (round !== 0n && round !== last) {
     // Only the latest state is kept, so that an earlier round is as much beyond reach as a later one.
-    throw new Answer.Refused(500, `ledger does not have entry ${round} (latest ${last}, committed ${last})`)
+    throw new Answer.ApiError(500, `ledger does not have entry ${round} (latest ${last}, committed ${last})`)
   }
   if (groups.length !== 1) refuse(`expected 1 transaction group, got ${groups.length}`)
   const [group] = groups as [Submission.Submitted[]]
@@ -68,7 +68,7 @@ function run({ flags }: SimulateRequest.SimulateRequest, group: readonly Submiss
       fixesSigners: flags['fix-signers'] ?? false,
     })
   } catch (error) {
-    if (error instanceof Rejection) throw new Answer.Refused(400, submitText(error), error.hint)
+    if (error instanceof TransactionRejectedError) throw new Answer.ApiError(400, submitText(error), error.hint)
     throw error
   }
 }

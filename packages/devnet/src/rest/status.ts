@@ -3,9 +3,9 @@ import * as Consensus from '../ledger/Consensus.js'
 import * as Key from '../ledger/Key.js'
 import { type Node, TooManyWaitingError } from '../Node.js'
 import { version } from '../version.js'
-import * as Answer from './Answer.js'
 import { uint } from './Parameters.js'
 import type { Call, Route } from './Route.js'
+import * as Answer from './responses.js'
 import type { Value } from './Value.js'
 
 /** As long as a node lets somebody wait. */
@@ -69,7 +69,7 @@ async function waitForBlock({ node, path, request }: Call) {
     // After the last round there can be comes, on nodes, the first one.
     await node.waitForRound(BigInt.asUintN(64, round + 1n), waitMs, (gone) => request.onClose?.(gone))
   } catch (error) {
-    if (error instanceof TooManyWaitingError) throw new Answer.Refused(503, error.message)
+    if (error instanceof TooManyWaitingError) throw new Answer.ApiError(503, error.message)
     throw error
   }
   return Answer.json(status(node))
@@ -102,12 +102,12 @@ function getOffset({ node }: Call) {
   const { offsetSeconds } = node.ledger.clock.state
   if (offsetSeconds !== undefined) return Answer.json({ offset: offsetSeconds })
   const reason = 'block timestamp offset was never set, using real clock for timestamps'
-  throw new Answer.Refused(404, `failed retrieving timestamp offset from node: ${reason}`)
+  throw new Answer.ApiError(404, `failed retrieving timestamp offset from node: ${reason}`)
 }
 
 function setOffset({ node, path }: Call) {
   const offset = uint('offset', path[0]!)
-  if (offset > maxOffset) throw new Answer.Refused(400, `failed to set timestamp offset on the node: ${tooLarge}`)
+  if (offset > maxOffset) throw new Answer.ApiError(400, `failed to set timestamp offset on the node: ${tooLarge}`)
   node.ledger.setOffset(offset)
   return Answer.empty()
 }

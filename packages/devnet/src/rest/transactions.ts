@@ -1,15 +1,15 @@
 /** Submitting transactions, and asking after them. */
 
 import { Submission } from '@latchkey/algorand'
-import { type Answer as HttpAnswer, hangUp } from '@latchkey/http'
+import { dropConnection, type RawAnswer as HttpAnswer } from '@latchkey/http'
 import type { Outcome } from '../ledger/apply/index.js'
 import * as Consensus from '../ledger/Consensus.js'
 import type { Known } from '../ledger/Ledger.js'
-import { Rejection, submitText } from '../ledger/Rejection.js'
+import { submitText, TransactionRejectedError } from '../ledger/TransactionRejectedError.js'
 import type { Node } from '../Node.js'
-import * as Answer from './Answer.js'
 import { address, type Query, transactionId } from './Parameters.js'
 import type { Call, Route } from './Route.js'
+import * as Answer from './responses.js'
 import { SignedBytes, type Value } from './Value.js'
 
 export const transactionRoutes: readonly Route[] = [
@@ -32,9 +32,9 @@ function submit({ node, request, query }: Call): HttpAnswer | Promise<HttpAnswer
 
 function accept(node: Node, body: Buffer): HttpAnswer | Promise<HttpAnswer> {
   const failure = node.faults.take('fail')
-  if (failure !== undefined) throw new Answer.Refused(failure.status, failure.message)
+  if (failure !== undefined) throw new Answer.ApiError(failure.status, failure.message)
   const txId = submitGroup(node, decodeGroup(body))
-  if (node.faults.take('drop') !== undefined) return hangUp
+  if (node.faults.take('drop') !== undefined) return dropConnection
   const answer = Answer.json({ txId })
   const delay = node.faults.take('delay')
   return delay === undefined ? answer : new Promise((resolve) => setTimeout(resolve, delay.ms, answer))
@@ -47,23 +47,23 @@ export function decodeGroup(body: Uint8Array): Submission.Submitted[] {
   } catch (error) {
     throw decodeFailure(error)
   }
-  if (group.length === 0) throw new Answer.Refused(400, 'empty txgroup')
+  if (group.length === 0) throw new Answer.ApiError(400, 'empty txgroup')
   if (group.length > Consensus.maxGroupSize) {
-    throw new Answer.Refused(400, `max group size is ${Consensus.maxGroupSize}`)
+    throw new Answer.ApiError(400, `max group size is ${Consensus.maxGroupSize}`)
   }
   return group
 }
 
 function decodeFailure(error: unknown): unknown {
   if (!(error instanceof Submission.DecodeError)) return error
-  return new Answer.Refused(400, `msgpack decode error [pos ${error.position ?? 0}]: ${error.message}`)
+  return new Answer.ApiError(400, `msgpack decode error [pos ${error.position ?? 0}]: ${error.message}`)
 }
 
 function submitGroup(node: Node, group: readonly Submission.Submitted[]): string {
   try {
     return node.submit(group)
   } catch (error) {
-    if (error instanceof Rejection) throw new Answer.Refused(400, submitText(error), error.hint)
+    if (error instanceof TransactionRejectedError) throw new Answer.ApiError(400, submitText(error), error.hint)
     throw error
   }
 }
@@ -74,7 +74,7 @@ function getPending({ node, path, query }: Call) {
   const known = node.ledger.find(key)
   if (known === undefined || node.faults.take('lose') !== undefined) {
     const where = 'in the transaction pool or in the last 1000 confirmed rounds'
-    throw new Answer.Refused(404, `could not find the transaction ${where}`)
+    throw new Answer.ApiError(404, `could not find the transaction ${where}`)
   }
   return Answer.inFormat(pendingValue(known), format)
 }

@@ -9,9 +9,9 @@ import type { Change } from '../ledger/Change.js'
 import * as Genesis from '../ledger/Genesis.js'
 import * as Key from '../ledger/Key.js'
 import { Ledger } from '../ledger/Ledger.js'
-import type { Moment } from '../ledger/Moment.js'
-import { Refusal } from '../ledger/Refusal.js'
-import { Rejection } from '../ledger/Rejection.js'
+import { LedgerError } from '../ledger/LedgerError.js'
+import type { Snapshot } from '../ledger/Snapshot.js'
+import { TransactionRejectedError } from '../ledger/TransactionRejectedError.js'
 
 type Txn = Transaction.Transaction
 export type Person = { publicKey: Uint8Array; secretKey: Uint8Array; key: Key.Key }
@@ -65,7 +65,7 @@ export class Driver {
   readonly ledger: Ledger
   #nowMs = 1_700_000_000_000
   #notes = 0
-  #kept: Moment | undefined
+  #kept: Snapshot | undefined
   #created: bigint[] = [dollarId]
 
   constructor(journal: (change: Change) => void = () => {}) {
@@ -78,7 +78,7 @@ export class Driver {
       this.#perform(step, people[step.a]!, people[step.b]!)
       return true
     } catch (error) {
-      if (error instanceof Rejection || error instanceof Refusal) return false
+      if (error instanceof TransactionRejectedError || error instanceof LedgerError) return false
       throw error
     }
   }

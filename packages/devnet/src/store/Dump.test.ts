@@ -4,7 +4,7 @@ import fc from 'fast-check'
 import type { Account } from '../ledger/Account.js'
 import * as Key from '../ledger/Key.js'
 import { Ledger } from '../ledger/Ledger.js'
-import type { Moment } from '../ledger/Moment.js'
+import type { Snapshot } from '../ledger/Snapshot.js'
 import { anyStep, Driver, freshLedger, genesis, otherGenesis } from './Driver.test.helper.js'
 import * as Dump from './Dump.js'
 
@@ -16,7 +16,7 @@ function filled(): Driver {
   return driver
 }
 
-const write = (moment: Moment): string => Dump.write(moment, genesisHash)
+const write = (moment: Snapshot): string => Dump.write(moment, genesisHash)
 
 test('a moment is the same after it was written and read', () => {
   const moment = filled().ledger.moment()
@@ -28,7 +28,7 @@ test('a moment is the same after it was written and read', () => {
   const read = Dump.read(write(moment), genesis)
   assert.equal(write(read), write(moment))
   assert.equal(Dump.hash(read), Dump.hash(moment))
-  const derived = (one: Moment): unknown =>
+  const derived = (one: Snapshot): unknown =>
     one.blocks.map(({ round, timestamp, hash, hash512, members }) => {
       const keys = members.map(({ key }) => key)
       return [round, timestamp, Key.of(hash), Key.of(hash512), keys]
@@ -343,7 +343,7 @@ test('the hash tells states apart, and neither order nor history counts', () => 
   }
   assert.equal(Dump.hash({ ...moment, state, blocks: moment.blocks.slice(-1) }), hash)
   const without = <K, V>(map: ReadonlyMap<K, V>): Map<K, V> => new Map([...map].slice(1))
-  const others: Moment[] = [
+  const others: Snapshot[] = [
     { ...moment, blocks: moment.blocks.slice(0, -1) },
     { ...moment, pending: moment.pending.slice(1) },
     { ...moment, clock: { ...moment.clock, aheadSeconds: 1n } },

@@ -8,8 +8,8 @@ import * as Candidate from '../ledger/Candidate.js'
 import * as Consensus from '../ledger/Consensus.js'
 import type { Genesis } from '../ledger/Genesis.js'
 import * as Key from '../ledger/Key.js'
-import type { Moment } from '../ledger/Moment.js'
-import { Rejection } from '../ledger/Rejection.js'
+import type { Snapshot } from '../ledger/Snapshot.js'
+import { TransactionRejectedError } from '../ledger/TransactionRejectedError.js'
 import * as BlockJson from './dump/BlockJson.js'
 import * as ClockJson from './dump/ClockJson.js'
 import { base64, DumpError, Member } from './dump/Member.js'
@@ -20,7 +20,7 @@ export { DumpError } from './dump/Member.js'
 export const format = 'latchkey-devnet'
 export const version = 1
 
-export function write(moment: Moment, genesisHash: Key.Key): string {
+export function write(moment: Snapshot, genesisHash: Key.Key): string {
   try {
     return textOf([
       ['format', format],
@@ -40,7 +40,7 @@ export function write(moment: Moment, genesisHash: Key.Key): string {
  * One short text that is the same for ledgers that will answer whatever comes in the same way. How many of the blocks
  * before the last are still kept does not count.
  */
-export function hash(moment: Moment): string {
+export function hash(moment: Snapshot): string {
   const lastBlock = base64(moment.blocks.at(-1)!.hash)
   const text = textOf([['format', `${format} state ${version}`], ...present(moment), ['lastBlock', lastBlock]])
   return Hash.toText(createHash('sha512-256').update(text).digest())
@@ -49,7 +49,7 @@ export function hash(moment: Moment): string {
 type Part = readonly [name: string, value: string | number | object | readonly object[]]
 
 /** All but the past. */
-function present({ state, pending, clock }: Moment): Part[] {
+function present({ state, pending, clock }: Snapshot): Part[] {
   return [
     ['clock', ClockJson.toJson(clock)],
     ['transactionCount', state.transactionCount.toString()],
@@ -70,7 +70,7 @@ function lines(value: Part[1]): string {
 const names = ['format', 'version', 'genesisHash', 'clock', 'transactionCount', 'pending', 'blocks'] as const
 
 /** The moment, whole and consistent, or a DumpError that names what is not. */
-export function read(text: string, genesis: Genesis): Moment {
+export function read(text: string, genesis: Genesis): Snapshot {
   const document = parse(text)
   checkVersion(document)
   const members = new Member(document).object([...names, ...StateJson.names])
@@ -119,7 +119,7 @@ function groupOf(member: Member, { chain }: Genesis): Uint8Array {
     try {
       Candidate.checkSignatures(Candidate.prepare(group, chain), false)
     } catch (error) {
-      if (error instanceof Rejection) member.refuse(`would be rejected: ${error.reason}`)
+      if (error instanceof TransactionRejectedError) member.refuse(`would be rejected: ${error.reason}`)
       throw error
     }
     return bytes

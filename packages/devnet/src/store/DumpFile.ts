@@ -2,17 +2,17 @@
 import { constants } from 'node:buffer'
 import { randomBytes } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
+import * as AtomicFile from '@latchkey/system/atomic-file'
 import type { Genesis } from '../ledger/Genesis.js'
 import type { Key } from '../ledger/Key.js'
-import type { Moment } from '../ledger/Moment.js'
-import * as AtomicFile from './AtomicFile.js'
+import type { Snapshot } from '../ledger/Snapshot.js'
 import * as Dump from './Dump.js'
 
 /** A dump is one text, and longer ones there are not. */
 export const maxBytes = constants.MAX_STRING_LENGTH
 
 /** Puts it in the place of what is there, once it is on the disk as a whole. */
-export async function write(path: string, moment: Moment, genesisHash: Key): Promise<void> {
+export async function write(path: string, moment: Snapshot, genesisHash: Key): Promise<void> {
   const temporaryPath = `${path}.${randomBytes(8).toString('hex')}.tmp`
   const parts = [Buffer.from(Dump.write(moment, genesisHash))]
   const handle = await AtomicFile.replace({ path, temporaryPath, parts })
@@ -20,7 +20,7 @@ export async function write(path: string, moment: Moment, genesisHash: Key): Pro
   await AtomicFile.syncDirectory(path)
 }
 
-export async function read(path: string, genesis: Genesis): Promise<Moment> {
+export async function read(path: string, genesis: Genesis): Promise<Snapshot> {
   const handle = await open(path, 'r')
   try {
     return Dump.read(await textOf(handle, path), genesis)

@@ -4,12 +4,12 @@ import { appendFileSync, readdirSync, readFileSync, statSync, writeFileSync } fr
 import { type FileHandle, open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import { LockError } from '@latchkey/system/lock'
 import fc from 'fast-check'
 import type { Change } from '../ledger/Change.js'
 import type { Ledger } from '../ledger/Ledger.js'
 import { anyStep, Driver, freshLedger, genesis, otherGenesis, temporaryDirectory } from './Driver.test.helper.js'
 import * as Dump from './Dump.js'
-import { LockedError } from './Lock.js'
 import { LogError, LogFile, maxOutstandingBytes } from './LogFile.js'
 import * as Preamble from './log/Preamble.js'
 import * as Record from './log/Record.js'
@@ -231,10 +231,10 @@ test('refused: another network, another version, another kind of file', async (t
 test('one program at a time, and the lock is given back', async (t) => {
   const path = newPath(t)
   const { log } = await logged(path)
-  await assert.rejects(replayed(path), LockedError)
+  await assert.rejects(replayed(path), LockError)
   assert.equal(spawnSync('flock', ['-x', '-n', `${path}.lock`, 'true']).status, 1)
   await log.compact(freshLedger().moment())
-  await assert.rejects(replayed(path), LockedError)
+  await assert.rejects(replayed(path), LockError)
   await log.close()
   const { log: again } = await replayed(path)
   await again.close()

@@ -3,12 +3,12 @@
  * to the disk together: while one lot is being written and synced, the next one gathers.
  */
 import { type FileHandle, open } from 'node:fs/promises'
+import * as AtomicFile from '@latchkey/system/atomic-file'
+import * as Lock from '@latchkey/system/lock'
 import type { Change } from '../ledger/Change.js'
 import type { Genesis } from '../ledger/Genesis.js'
 import type { Key } from '../ledger/Key.js'
-import type { Moment } from '../ledger/Moment.js'
-import * as AtomicFile from './AtomicFile.js'
-import * as Lock from './Lock.js'
+import type { Snapshot } from '../ledger/Snapshot.js'
 import { type Deferred, deferred } from './log/Deferred.js'
 import * as Preamble from './log/Preamble.js'
 import * as Record from './log/Record.js'
@@ -27,7 +27,7 @@ export type LogFileOptions = {
 export const maxOutstandingBytes = 64 * 1024 * 1024
 
 type Lot = { readonly type: 'lot'; readonly records: Buffer[]; bytes: number; end: Deferred | undefined }
-type Compaction = { readonly type: 'compaction'; readonly moment: Moment; end: Deferred }
+type Compaction = { readonly type: 'compaction'; readonly moment: Snapshot; end: Deferred }
 type Job = Lot | Compaction
 type Opened = { path: string; genesisHash: Key; lock: number; handle: FileHandle; scanned: Scanned; cutBytes: number }
 
@@ -121,7 +121,7 @@ export class LogFile {
    * Replaces the file by one that begins with this moment, which must be the one after everything appended before. What
    * is appended from now on follows it. If the new file cannot be written the old one stays in use.
    */
-  compact(moment: Moment): Promise<void> {
+  compact(moment: Snapshot): Promise<void> {
     this.#checkUsable()
     const end = deferred()
     this.#add({ type: 'compaction', moment, end })

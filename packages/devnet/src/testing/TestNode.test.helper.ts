@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { Address, Ed25519, Group, Hash, type Multisig, Submission, Transaction } from '@latchkey/algorand'
-import { type Answer, type Handle, hangUp } from '@latchkey/http'
+import { dropConnection, type RawAnswer, type RawHandler } from '@latchkey/http'
 import algosdk from 'algosdk'
 import * as App from '../App.js'
 import * as Genesis from '../ledger/Genesis.js'
@@ -34,7 +34,7 @@ export class TestNode {
   readonly ledger: Ledger
   readonly node: Node
   readonly genesis: Genesis.Genesis
-  readonly handle: Handle
+  readonly handle: RawHandler
   readonly errors: unknown[] = []
   #notes = 0
 
@@ -78,16 +78,16 @@ export class TestNode {
     method: string,
     target: string,
     { body, headers = {}, remote = '127.0.0.1' }: CallOptions = {},
-  ): Promise<Answered | typeof hangUp> {
+  ): Promise<Answered | typeof dropConnection> {
     const all: { [name: string]: string } = { host: '127.0.0.1:4001', ...headers }
-    const answer: Answer = await this.handle({
+    const answer: RawAnswer = await this.handle({
       method,
       target,
       header: (name) => all[name],
       remoteAddress: () => remote,
       body: () => Buffer.from(body ?? ''),
     })
-    return answer === hangUp ? hangUp : answeredOf(answer)
+    return answer === dropConnection ? dropConnection : answeredOf(answer)
   }
 
   async get(target: string, options: CallOptions = {}): Promise<Answered> {
@@ -121,12 +121,12 @@ export type CallOptions = {
   remote?: string
 }
 
-function expectAnswer(answer: Answered | typeof hangUp): Answered {
-  if (answer === hangUp) throw new Error('no answer')
+function expectAnswer(answer: Answered | typeof dropConnection): Answered {
+  if (answer === dropConnection) throw new Error('no answer')
   return answer
 }
 
-function answeredOf({ status, headers, body }: Exclude<Answer, typeof hangUp>): Answered {
+function answeredOf({ status, headers, body }: Exclude<RawAnswer, typeof dropConnection>): Answered {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
   const text = Buffer.from(bytes).toString('utf8')
   return {
@@ -283,7 +283,7 @@ export async function headersOf(
     remoteAddress: () => remote,
     body: () => Buffer.from(body ?? ''),
   })
-  if (answer === hangUp) throw new Error('no answer')
+  if (answer === dropConnection) throw new Error('no answer')
   const pairs = answer.headers.flatMap((name, index) => {
     return index % 2 === 0 ? [[name.toLowerCase(), answer.headers[index + 1]!] as const] : []
   })

@@ -4,8 +4,8 @@
  */
 import type { Session } from '../console/Sessions.js'
 import type { Code } from '../Errors.js'
-import type { Field, FieldsOf, Kind } from '../http/JsonBody.js'
-import type { Member, MembersOf, Shape, Wire } from '../http/Wire.js'
+import type { Field, FieldsOf, Kind } from '../wire/JsonBody.js'
+import type { Member, MembersOf, Shape, Wire } from '../wire/Wire.js'
 import type { Services } from './Services.js'
 
 export type Method = 'GET' | 'POST' | 'DELETE'

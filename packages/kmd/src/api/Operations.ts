@@ -1,8 +1,8 @@
 /** Every operation of the API, in the order in which /swagger.json lists them. */
 import { consoleOperations } from './consoleOperations.js'
 import { describeOperation } from './describeOperation.js'
-import { extraOperations } from './extraOperations.js'
 import { keyOperations } from './keyOperations.js'
+import { extraOperations } from './latchkeyOperations.js'
 import { multisigOperations } from './multisigOperations.js'
 import { nodeOperations } from './nodeOperations.js'
 import type { Operation } from './Operation.js'

@@ -1,7 +1,7 @@
 /** What operations work on, and the two things nearly all of them begin with. */
 import { Address } from '@latchkey/algorand'
+import type { SignatureLog } from '../activity/SignatureLog.js'
 import type { Sessions } from '../console/Sessions.js'
-import type { Signings } from '../console/Signings.js'
 import type { Tickets } from '../console/Tickets.js'
 import { KmdError } from '../Errors.js'
 import type { Handles } from '../Handles.js'
@@ -19,7 +19,7 @@ export type Services = {
   throttle: PasswordThrottle
   tickets: Tickets
   sessions: Sessions
-  signings: Signings
+  signings: SignatureLog
   /** The Algorand node, if the operator named one. */
   node: Questions | undefined
   startedAtMs: number

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { Address, Transaction } from '@latchkey/algorand'
-import { wires } from '../http/Wire.js'
 import { NodeError, type Questions } from '../node/Node.js'
 import { createApp, type TestApp } from '../testing/TestApp.test.helper.js'
+import { wires } from '../wire/Wire.js'
 
 const wrong = { 'x-kmd-api-token': 'b'.repeat(64) }
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')

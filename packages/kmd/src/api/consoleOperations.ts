@@ -1,11 +1,11 @@
 /** The console: how its page gets in and out, and what it shows that nobody else asks for. */
 
+import type { SignatureRecord } from '../activity/SignatureLog.js'
 import { idleMs as sessionMs } from '../console/Sessions.js'
-import type { Kept } from '../console/Signings.js'
 import { defaultLifetimeMs as ticketMs } from '../console/Tickets.js'
 import { KmdError } from '../Errors.js'
 import { type Asset, NodeError, type Questions } from '../node/Node.js'
-import { extraPrefix } from './extraOperations.js'
+import { extraPrefix } from './latchkeyOperations.js'
 import { ascii, define, uint } from './Operation.js'
 
 const text = { type: 'string' } as const
@@ -110,7 +110,7 @@ const algos: Asset = { decimals: 6, unitName: 'ALGO' }
 const unknownAsset: Asset = { decimals: 0, unitName: '' }
 
 /** As far as the node tells: a list of what was signed must not depend on one. */
-async function knownAssets(node: Questions | undefined, kept: readonly Kept[]): Promise<Map<bigint, Asset>> {
+async function knownAssets(node: Questions | undefined, kept: readonly SignatureRecord[]): Promise<Map<bigint, Asset>> {
   const assets = new Map([[0n, algos]])
   if (node === undefined) return assets
   const ids = new Set(kept.map(({ facts }) => facts.assetId).filter((id) => id !== 0n))
@@ -125,7 +125,11 @@ async function knownAssets(node: Questions | undefined, kept: readonly Kept[]): 
   return assets
 }
 
-function describe({ number, atMs, walletKey, isMultisig, facts }: Kept, names: Map<string, Buffer>, asset: Asset) {
+function describe(
+  { number, atMs, walletKey, isMultisig, facts }: SignatureRecord,
+  names: Map<string, Buffer>,
+  asset: Asset,
+) {
   return {
     number,
     at_ms: atMs,

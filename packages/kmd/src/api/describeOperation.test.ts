@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address, Bytes, Ed25519, Group, SignedTransaction, Transaction } from '@latchkey/algorand'
-import { wires } from '../http/Wire.js'
 import type { Questions } from '../node/Node.js'
 import { createApp } from '../testing/TestApp.test.helper.js'
+import { wires } from '../wire/Wire.js'
 
 const path = '/latchkey/v1/transaction/describe'
 const { publicKey: alice, secretKey } = Ed25519.keyPairFromSeed(new Uint8Array(32).fill(1))

@@ -1,5 +1,5 @@
 /** Transactions told in words before anybody signs them. Needs no wallet: nothing here is secret. */
-import { Address, Bundle, Transaction, Words } from '@latchkey/algorand'
+import { Address, Description, Transaction, TransactionFile } from '@latchkey/algorand'
 import { KmdError } from '../Errors.js'
 import type { Questions } from '../node/Node.js'
 import { bytes, define } from './Operation.js'
@@ -44,22 +44,22 @@ export const describeOperation = define({
     const units = await unitsOf(node, transactions)
     return {
       transactions: members.map((member) => describe(member, units)),
-      group_warnings: Words.group(transactions),
+      group_warnings: Description.describeGroup(transactions),
     }
   },
 })
 
-function read(given: Uint8Array): Bundle.Member[] {
+function read(given: Uint8Array): TransactionFile.Member[] {
   try {
-    return Bundle.decode(given)
+    return TransactionFile.decode(given)
   } catch (error) {
-    if (error instanceof Bundle.DecodeError) throw new KmdError('badTransaction', { cause: error })
+    if (error instanceof TransactionFile.DecodeError) throw new KmdError('badTransaction', { cause: error })
     throw error
   }
 }
 
 /** What assets are called on one network. The same number is another asset on another network. */
-type Units = { genesisHash: string; assets: ReadonlyMap<bigint, Words.Asset> }
+type Units = { genesisHash: string; assets: ReadonlyMap<bigint, Description.Asset> }
 
 const maxAssets = 32
 const patienceMs = 2_000
@@ -81,7 +81,7 @@ async function unitsOf(
 async function askFor(node: Questions, transactions: readonly Transaction.Transaction[]): Promise<Units> {
   const { genesisHash } = await node.status()
   const ids = new Set(transactions.filter((one) => isOn(one, genesisHash)).flatMap(assetsOf))
-  const assets = new Map<bigint, Words.Asset>()
+  const assets = new Map<bigint, Description.Asset>()
   const one = async (id: bigint): Promise<void> => {
     const asset = await node.asset(id).catch(() => undefined)
     if (asset !== undefined) assets.set(id, asset)
@@ -98,9 +98,9 @@ function isOn({ gh }: Transaction.Transaction, genesisHash: string): boolean {
   return gh !== undefined && Buffer.from(gh).toString('base64') === genesisHash
 }
 
-function describe({ transaction, bytes: canonical, isSigned }: Bundle.Member, units: Units | undefined) {
+function describe({ transaction, bytes: canonical, isSigned }: TransactionFile.Member, units: Units | undefined) {
   const assets = units !== undefined && isOn(transaction, units.genesisHash) ? units.assets : undefined
-  const { words, warnings, finalWarnings } = Words.describe(transaction, { assets })
+  const { words, warnings, finalWarnings } = Description.describe(transaction, { assets })
   return {
     transaction_id: Transaction.id(canonical),
     type: transaction.type,

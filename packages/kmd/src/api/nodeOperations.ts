@@ -2,7 +2,7 @@
 import { Network } from '@latchkey/algorand'
 import { KmdError, registry } from '../Errors.js'
 import { type Account, type Asset, NodeError, type Questions } from '../node/Node.js'
-import { extraPrefix } from './extraOperations.js'
+import { extraPrefix } from './latchkeyOperations.js'
 import { ascii, define } from './Operation.js'
 import { decodeAddress } from './Services.js'
 

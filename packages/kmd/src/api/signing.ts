@@ -1,8 +1,8 @@
 /** What the signing operations share: reading transactions, and starting or adding to a multisig signature. */
 import { Ed25519, Msgpack, Multisig, Transaction } from '@latchkey/algorand'
 import { type Code, KmdError } from '../Errors.js'
-import type { FieldsOf } from '../http/JsonBody.js'
 import type { UnlockedWallet } from '../wallet/UnlockedWallet.js'
+import type { FieldsOf } from '../wire/JsonBody.js'
 import { bytes32, bytes64, uint8 } from './Operation.js'
 import { isZero } from './Services.js'
 

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { operations } from '../api/Operations.js'
-import { wires } from '../http/Wire.js'
 import { createApp } from '../testing/TestApp.test.helper.js'
+import { wires } from '../wire/Wire.js'
 
 /** Keys and passwords stay where they are, and a session makes no other session. */
 const refused = new Set([

@@ -1,5 +1,5 @@
 /** The console's files: the same for everybody, so without a token, but for browsers on this machine only. */
-import { Doors, type Request, type Response } from '@latchkey/http'
+import { Access, type RawRequest, type RawResponse } from '@latchkey/http'
 import type { PageFile } from '@latchkey/pages/console'
 import { KmdError } from '../Errors.js'
 
@@ -38,7 +38,7 @@ const always = [
 ]
 
 /** The answer to HEAD has the body too: the connection counts its bytes and leaves them out. */
-export function serve(request: Request, path: string, find: Find): Response {
+export function serve(request: RawRequest, path: string, find: Find): RawResponse {
   if (!isLocal(request)) throw new KmdError('consoleNotLocal')
   // Not to be kept: the port may be another program's tomorrow.
   const revalidated = ['Cache-Control', 'no-cache', ...always]
@@ -50,7 +50,7 @@ export function serve(request: Request, path: string, find: Find): Response {
 }
 
 /** Came in by the loopback interface, where only this machine is. */
-function isLocal({ localAddress }: Request): boolean {
+function isLocal({ localAddress }: RawRequest): boolean {
   const address = localAddress?.()?.replace(/^::ffff:/, '')
-  return address !== undefined && Doors.isLoopback(address)
+  return address !== undefined && Access.isLoopback(address)
 }

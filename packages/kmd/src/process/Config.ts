@@ -3,7 +3,7 @@
  * anything of the wrong type refused. `wire`, `allowed_hosts` and `algod` are ours; the Go daemon passes over them.
  */
 import { isAbsolute, join } from 'node:path'
-import { type Wire, wires } from '../http/Wire.js'
+import { type Wire, wires } from '../wire/Wire.js'
 
 export type Config = {
   walletsDir: string

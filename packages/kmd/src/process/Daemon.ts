@@ -1,20 +1,20 @@
 /** The daemon as a process: a data directory, its files and lock, the server on top, and an orderly end. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Doors, type Limits, type Response, Server } from '@latchkey/http'
+import { Access, type Limits, type RawResponse, Server } from '@latchkey/http'
 import { App } from '../App.js'
+import { SignatureLog } from '../activity/SignatureLog.js'
 import { linkPath } from '../api/consoleOperations.js'
 import { Sessions } from '../console/Sessions.js'
-import { Signings } from '../console/Signings.js'
 import { Tickets } from '../console/Tickets.js'
 import { ScryptPool } from '../derivation/index.js'
 import { Handles } from '../Handles.js'
-import type { Wire } from '../http/Wire.js'
 import { Metrics } from '../Metrics.js'
 import { Node } from '../node/Node.js'
 import { version } from '../version.js'
 import { PasswordThrottle } from '../wallet/PasswordThrottle.js'
 import { Wallets } from '../wallet/Wallets.js'
+import type { Wire } from '../wire/Wire.js'
 import { Closers } from './Closers.js'
 import * as Config from './Config.js'
 import * as Heap from './Heap.js'
@@ -97,7 +97,7 @@ async function start(options: DaemonOptions, log: Log) {
   Config.validate(config)
   const walletsDir = Config.walletsDirectory(config, dataDir)
   makeDirectory(walletsDir)
-  const token = new Doors.TokenCheck(Token.readOrCreate(dataDir))
+  const token = new Access.TokenCheck(Token.readOrCreate(dataDir))
   const lock = Lock.take(dataDir)
   const closers = new Closers()
   closers.add(() => Lock.release(lock))
@@ -120,7 +120,7 @@ async function start(options: DaemonOptions, log: Log) {
     const app = new App({
       services: {
         ...{ wallets, handles, throttle, tickets, sessions, node, version },
-        signings: new Signings(),
+        signings: new SignatureLog(),
         startedAtMs: Date.now(),
       },
       wire,
@@ -211,7 +211,7 @@ function makeDirectory(directory: string): void {
 }
 
 /** What never was a request gets the usual envelope too. */
-function refuse(status: number, message: string): Response {
+function refuse(status: number, message: string): RawResponse {
   const body = JSON.stringify({ error: true, message })
   return { status, headers: ['Content-Type', 'application/json'], body }
 }

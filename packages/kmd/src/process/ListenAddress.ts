@@ -1,6 +1,6 @@
 /** The `address` setting: where to listen. */
 import { isIP } from 'node:net'
-import { Doors } from '@latchkey/http'
+import { Access } from '@latchkey/http'
 
 export type ListenAddress = { host: string; port: number; isLoopback: boolean }
 
@@ -20,7 +20,7 @@ export function parse(address: string): ListenAddress {
   if (port > 65535) throw new AddressError(`listen tcp: address ${address}: invalid port`)
   const written = (match[1] ?? match[2] ?? '').toLowerCase()
   const host = written === '' || written === 'localhost' ? '127.0.0.1' : written === '0.0.0.0' ? '::' : written
-  return { host, port, isLoopback: Doors.isLoopback(host) }
+  return { host, port, isLoopback: Access.isLoopback(host) }
 }
 
 /** As in kmd.net. */

@@ -3,11 +3,11 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { Doors } from '@latchkey/http'
+import { Access } from '@latchkey/http'
 import { App, type AppOptions } from '../App.js'
+import { SignatureLog } from '../activity/SignatureLog.js'
 import type { Services } from '../api/Services.js'
 import { Sessions } from '../console/Sessions.js'
-import { Signings } from '../console/Signings.js'
 import { Tickets } from '../console/Tickets.js'
 import { ScryptPool } from '../derivation/index.js'
 import { Handles } from '../Handles.js'
@@ -98,7 +98,7 @@ export function createApp(
   const { wallets, directory } = openWallets(t, { throttle })
   const handles = new Handles({ lifetimeMs, now })
   t.after(() => handles.close())
-  const [tickets, sessions, signings] = [new Tickets({ now }), new Sessions({ now }), new Signings()]
+  const [tickets, sessions, signings] = [new Tickets({ now }), new Sessions({ now }), new SignatureLog()]
   const services: Services = {
     ...{ wallets, handles, throttle, tickets, sessions, signings, node },
     startedAtMs: Date.now(),
@@ -109,7 +109,7 @@ export function createApp(
   const app = new App({
     services,
     wire: 'reference',
-    token: new Doors.TokenCheck(token),
+    token: new Access.TokenCheck(token),
     cors: { allowedOrigins: [], allowPrivateNetwork: false },
     hosts: new Set(),
     metrics,

@@ -1,5 +1,5 @@
 /** What the daemon signed, and what the ledger knows of it. */
-import type { Sighting, Signing } from '../answers.js'
+import type { Sighting, Signing } from '../responses.js'
 
 export type Spend = { atMs: number; amount: bigint; isSettled: boolean }
 export type Spending = { assetId: string; unitName: string; decimals: number; spends: readonly Spend[] }

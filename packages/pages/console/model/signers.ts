@@ -1,5 +1,5 @@
 /** Who can sign a transaction, out of what a wallet holds. */
-import type { Account, Described, Multisig } from '../answers.js'
+import type { Account, Described, Multisig } from '../responses.js'
 import * as Address from './address.js'
 import type { MultisigSoFar } from './envelope.js'
 

@@ -1,10 +1,10 @@
 /** A new wallet: its name and its password. */
 import { useRef, useState } from 'preact/hooks'
-import type { Wallet } from '../answers.js'
 import { Dialog } from '../components/Dialog.js'
 import { PasswordField, takePassword } from '../components/PasswordField.js'
 import { Problem } from '../components/Problem.js'
 import { type Strength, strengthOf } from '../model/password.js'
+import type { Wallet } from '../responses.js'
 import { messageOf, useStore } from '../store.js'
 
 type Props = { onClose: () => void; onCreated: (wallet: Wallet) => void }

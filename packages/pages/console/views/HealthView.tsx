@@ -1,10 +1,10 @@
 /** Whether the daemon and its node are well, and what to do if not. */
 import { useState } from 'preact/hooks'
-import type { Health } from '../answers.js'
 import { Heading } from '../components/Heading.js'
 import { Problem } from '../components/Problem.js'
 import { formatDuration } from '../model/time.js'
 import { usePolling } from '../polling.js'
+import type { Health } from '../responses.js'
 import { messageOf, useStore } from '../store.js'
 
 export function HealthView() {

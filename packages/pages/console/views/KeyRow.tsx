@@ -1,9 +1,10 @@
 /** One address: what it holds, and how to give it to others. */
-import type { Account } from '../answers.js'
+
 import { AddressText } from '../components/AddressText.js'
 import { CopyButton } from '../components/CopyButton.js'
 import { format, formatAlgo, unitOf } from '../model/amounts.js'
 import { shorten } from '../model/signers.js'
+import type { Account } from '../responses.js'
 
 type Props = { address: string; account: Account | undefined; onShow: (address: string) => void }
 

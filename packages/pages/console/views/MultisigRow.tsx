@@ -1,6 +1,7 @@
 /** One multisig account: whose signatures it takes. */
-import type { Account, Multisig } from '../answers.js'
+
 import { AddressText } from '../components/AddressText.js'
+import type { Account, Multisig } from '../responses.js'
 import { AddressLine, Balance } from './KeyRow.js'
 
 type Props = {

@@ -1,17 +1,17 @@
 /** What the daemon signs, as it happens, and what became of it. */
 import { useState } from 'preact/hooks'
-import type { Sighting, Signing } from '../answers.js'
 import { mostFound } from '../api.js'
 import { Chart } from '../components/Chart.js'
 import { CopyButton } from '../components/CopyButton.js'
+import { Description } from '../components/Description.js'
 import { Heading } from '../components/Heading.js'
 import { Problem } from '../components/Problem.js'
-import { Words } from '../components/Words.js'
 import { format, formatAlgo, unitOf } from '../model/amounts.js'
 import { nameOf } from '../model/payments.js'
 import { shorten } from '../model/signers.js'
 import { formatMoment } from '../model/time.js'
 import { usePolling } from '../polling.js'
+import type { Sighting, Signing } from '../responses.js'
 import { messageOf, useStore } from '../store.js'
 
 const pollMs = 2_000
@@ -123,7 +123,7 @@ function PaymentRow({ signing, sighting }: { signing: Signing; sighting: Sightin
         </p>
         {signing.warnings.map((warning) => (
           <p class="wrong small" key={warning}>
-            <Words text={warning} isShort />
+            <Description text={warning} isShort />
           </p>
         ))}
       </div>

@@ -1,11 +1,11 @@
 /** What a transaction does, who is to sign it, and the password. */
 import { useCallback, useRef, useState } from 'preact/hooks'
-import type { Account } from '../answers.js'
 import { PasswordField, takePassword } from '../components/PasswordField.js'
 import { Problem } from '../components/Problem.js'
 import * as Envelope from '../model/envelope.js'
 import { type Choices, choicesFor, firstMembers, type Holdings } from '../model/signers.js'
 import { usePolling } from '../polling.js'
+import type { Account } from '../responses.js'
 import { hrefOf } from '../route.js'
 import { type Pasted, signAll } from '../signing.js'
 import { messageOf, type Store, useStore } from '../store.js'

@@ -1,9 +1,10 @@
 /** One transaction in words, with its warnings, and who signs it. */
-import type { Described } from '../answers.js'
+
 import { CopyButton } from '../components/CopyButton.js'
-import { Words } from '../components/Words.js'
+import { Description } from '../components/Description.js'
 import { nameOf } from '../model/payments.js'
 import { type Choices, firstMembers, shorten, type Way } from '../model/signers.js'
+import type { Described } from '../responses.js'
 
 export type Chosen = { id: string; way: Way | undefined; members: readonly string[] }
 
@@ -33,12 +34,12 @@ export function TransactionCard({ transaction, place, signers, own, chosen, onCh
         own={own}
       />
       <p class="lead">
-        <Words text={first ?? ''} own={own} />
+        <Description text={first ?? ''} own={own} />
       </p>
       <ul class="words">
         {rest.map((line) => (
           <li key={line}>
-            <Words text={line} own={own} />
+            <Description text={line} own={own} />
           </li>
         ))}
       </ul>
@@ -59,7 +60,7 @@ function Warnings({ kind, texts, own }: WarningsProps) {
     <ul class={kind}>
       {texts.map((text) => (
         <li key={text}>
-          <Words text={text} own={own} />
+          <Description text={text} own={own} />
         </li>
       ))}
     </ul>

@@ -1,7 +1,7 @@
 /** A locked wallet. Wrong passwords cost time, and it says how much. */
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import type { Wallet } from '../answers.js'
 import { PasswordField, takePassword } from '../components/PasswordField.js'
+import type { Wallet } from '../responses.js'
 import { messageOf, useStore } from '../store.js'
 import { ApiError } from '../wire.js'
 

@@ -1,10 +1,10 @@
 /** An unlocked wallet: how long it stays so, its keys and its multisig accounts. */
 import { useCallback, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import type { Account, Multisig } from '../answers.js'
 import { Problem } from '../components/Problem.js'
 import { QrDialog } from '../components/QrDialog.js'
 import { formatDuration } from '../model/time.js'
 import { usePolling, useSecond } from '../polling.js'
+import type { Account, Multisig } from '../responses.js'
 import { messageOf, type OpenWallet, useStore } from '../store.js'
 import { CreateMultisig } from './CreateMultisig.js'
 import { KeyRow } from './KeyRow.js'

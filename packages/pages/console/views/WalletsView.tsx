@@ -1,9 +1,9 @@
 /** The wallets on the left, one of them on the right. */
 import { useState } from 'preact/hooks'
-import type { Wallet } from '../answers.js'
 import { Heading } from '../components/Heading.js'
 import { Problem } from '../components/Problem.js'
 import { usePolling } from '../polling.js'
+import type { Wallet } from '../responses.js'
 import { go, hrefOf } from '../route.js'
 import { messageOf, useStore } from '../store.js'
 import { CreateWallet } from './CreateWallet.js'

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { FakeNode, genesisHash, missing, ok } from '../../../algod/dist/FakeNode.test.helper.js'
 import { PriceError } from '../Price.js'
 import { Chain, ChainError, checkAddress, parseAssetId } from './Chain.js'
-import { FakeNode, genesisHash, missing, ok } from './FakeNode.test.helper.js'
 
 const canonical = 'algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe'
 const older = `algorand:${genesisHash}`

@@ -1,7 +1,8 @@
 /** A network to pay on: its id, its nodes, its genesis, and the asset that stands for a dollar there. */
+
+import { Algod, type AlgodOptions, type NodeAddress, type SuggestedParameters } from '@latchkey/algod'
 import { Address, Bytes, Network } from '@latchkey/algorand'
 import * as Price from '../Price.js'
-import { Algod, type AlgodOptions, type NodeAddress, type SuggestedParameters } from './Algod.js'
 
 export type ChainOptions = {
   /** `mainnet`, `testnet`, `betanet`, a CAIP-2 id in either form, or `local`: whatever the node says it is. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { FakeNode, missing, ok } from '../../../algod/dist/FakeNode.test.helper.js'
 import { Chain } from './Chain.js'
-import { FakeNode, missing, ok } from './FakeNode.test.helper.js'
 import { feeAccountFault, payerFault, receiverFault } from './Funds.js'
 
 const usdc = 10458941n

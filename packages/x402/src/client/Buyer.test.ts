@@ -9,7 +9,7 @@ import * as Headers from '../wire/Headers.js'
 import type { PaymentRequirements } from '../wire/types.js'
 import { Buyer, PaymentRefusedError, UnknownPaymentError } from './Buyer.js'
 import { Limits } from './Limits.js'
-import { dollar, type Market, newAddress, newSigner, openMarket, requiring } from './market.test.support.js'
+import { dollar, type Market, newAddress, newSigner, openMarket, requiring } from './market.test.helper.js'
 
 const timeout = 30_000
 
@@ -267,13 +267,13 @@ describe('limits', () => {
   })
 
   test('are in dollars, or they are none', () => {
-    for (const maxInAll of ['5 ALGO', '$0', 'much', -1]) assert.throws(() => new Limits({ maxInAll }), PriceError)
-    assert.ok(new Limits({ maxPerPayment: '0.50 USDC', maxInAll: 5 }))
+    for (const maxTotal of ['5 ALGO', '$0', 'much', -1]) assert.throws(() => new Limits({ maxTotal }), PriceError)
+    assert.ok(new Limits({ maxPerPayment: '0.50 USDC', maxTotal: 5 }))
   })
 
   test('in all, also for payments at the same time', { timeout }, async (t) => {
     const { chain, signer, required } = await openMarket(t)
-    const buyer = new Buyer({ signer, chains: chain, maxInAll: '$0.05' })
+    const buyer = new Buyer({ signer, chains: chain, maxTotal: '$0.05' })
     const paid = await Promise.allSettled(Array.from({ length: 12 }, () => buyer.pay(required)))
     assert.equal(paid.filter(({ status }) => status === 'fulfilled').length, 5)
     const [refused] = paid.flatMap((one) => (one.status === 'rejected' ? [one.reason] : []))
@@ -284,7 +284,7 @@ describe('limits', () => {
   test('payments that nobody settled do not count for ever, those that somebody did do', { timeout }, async (t) => {
     const market = await openMarket(t)
     const { devnet, chain, signer, required } = market
-    const buyer = new Buyer({ signer, chains: chain, maxInAll: '$0.02' })
+    const buyer = new Buyer({ signer, chains: chain, maxTotal: '$0.02' })
     const [first, second] = [await buyer.pay(required), await buyer.pay(required)]
     await settle(market, second.header)
     await assert.rejects(buyer.pay(required), PaymentRefusedError)
@@ -305,7 +305,7 @@ describe('limits', () => {
     )
     const elsewhere = [{ asset: 0n, network: Network.mainnet.caip2, maxPerPayment: 10n }]
     await assert.rejects(new Buyer({ signer, chains: chain, assets: elsewhere }).pay(algos('1')), PaymentRefusedError)
-    const assets = [{ asset: 0n, maxPerPayment: 1_000_000n, maxInAll: 1_500_000n }]
+    const assets = [{ asset: 0n, maxPerPayment: 1_000_000n, maxTotal: 1_500_000n }]
     const buyer = new Buyer({ signer, chains: chain, assets })
     await assert.rejects(buyer.pay(algos('1000001')), (error) =>
       /1.000001 ALGO is above the limit of 1 ALGO/.test(reasons(error)),

@@ -1,6 +1,7 @@
 /** Somebody who pays: within limits, on networks it knows, and never without writing it down first. */
+
+import { AlgodError } from '@latchkey/algod'
 import { Address } from '@latchkey/algorand'
-import { NodeError } from '../chain/Algod.js'
 import { type AssetFacts, type Chain, ChainError, parseAssetId } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
 import { type Built, build, FeeError } from '../exact/build.js'
@@ -239,7 +240,7 @@ async function orFault<T>(work: () => Promise<T>): Promise<T | string> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof NodeError || error instanceof ChainError || error instanceof FeeError) return error.message
+    if (error instanceof AlgodError || error instanceof ChainError || error instanceof FeeError) return error.message
     throw error
   }
 }

@@ -7,7 +7,7 @@ export type LimitOptions = {
   /** In dollars, for one payment; $1 unless told, `false` for none. */
   maxPerPayment?: Price.Money | false | undefined
   /** In dollars, for all payments that were made or may still be. */
-  maxInAll?: Price.Money | undefined
+  maxTotal?: Price.Money | undefined
   /** Assets other than the dollar that may be paid in, the preferred first, each with its limits in base units. */
   assets?: readonly AssetLimit[] | undefined
 }
@@ -18,7 +18,7 @@ export type AssetLimit = {
   /** The network whose asset it is, if there are several to pay on. */
   readonly network?: string | undefined
   readonly maxPerPayment: bigint
-  readonly maxInAll?: bigint | undefined
+  readonly maxTotal?: bigint | undefined
 }
 
 const defaultMaxPerPayment = '$1'
@@ -26,12 +26,12 @@ const dollarDecimals = 6
 
 export class Limits {
   readonly #maxPerPayment: bigint | undefined
-  readonly #maxInAll: bigint | undefined
+  readonly #maxTotal: bigint | undefined
   readonly #assets: readonly AssetLimit[]
 
-  constructor({ maxPerPayment = defaultMaxPerPayment, maxInAll, assets = [] }: LimitOptions = {}) {
+  constructor({ maxPerPayment = defaultMaxPerPayment, maxTotal, assets = [] }: LimitOptions = {}) {
     this.#maxPerPayment = maxPerPayment === false ? undefined : microDollarsOf(maxPerPayment)
-    this.#maxInAll = maxInAll === undefined ? undefined : microDollarsOf(maxInAll)
+    this.#maxTotal = maxTotal === undefined ? undefined : microDollarsOf(maxTotal)
     this.#assets = assets
   }
 
@@ -51,10 +51,10 @@ export class Limits {
 
   /** Why it may not be paid on top of what was, or undefined. */
   sumFault(amount: bigint, asset: AssetFacts, chain: Chain, spent: Spent): string | undefined {
-    const { value, maxInAll, before, text } = this.#measure(amount, asset, chain)
+    const { value, maxTotal, before, text } = this.#measure(amount, asset, chain)
     const sum = before(spent) + value
-    if (maxInAll === undefined || sum <= maxInAll) return undefined
-    return `${text(value)} would make it ${text(sum)}, above the limit of ${text(maxInAll)} in all`
+    if (maxTotal === undefined || sum <= maxTotal) return undefined
+    return `${text(value)} would make it ${text(sum)}, above the limit of ${text(maxTotal)} in all`
   }
 
   /** What an amount is worth, if the asset is the dollar of its network. */
@@ -71,7 +71,7 @@ export class Limits {
       return {
         value,
         maxPerPayment: this.#maxPerPayment,
-        maxInAll: this.#maxInAll,
+        maxTotal: this.#maxTotal,
         before: ({ microDollars }) => microDollars,
         text: (units) => `$${Price.text(units, dollarDecimals)}`,
       }
@@ -82,7 +82,7 @@ export class Limits {
       value: amount,
       // Not one of those that were named: nothing may be paid in it.
       maxPerPayment: limit?.maxPerPayment ?? 0n,
-      maxInAll: limit?.maxInAll,
+      maxTotal: limit?.maxTotal,
       before: ({ assets }) => assets.get(key) ?? 0n,
       text: (units) => `${Price.text(units, asset.decimals)} ${nameOf(asset)}`,
     }
@@ -92,7 +92,7 @@ export class Limits {
 type Measure = {
   value: bigint
   maxPerPayment: bigint | undefined
-  maxInAll: bigint | undefined
+  maxTotal: bigint | undefined
   before: (spent: Spent) => bigint
   text: (units: bigint) => string
 }

@@ -1,5 +1,5 @@
 /** What became of a payment, by the ledger. */
-import type { Algod } from '../chain/Algod.js'
+import type { Algod } from '@latchkey/algod'
 import type { Payment, PaymentState } from './Payments.js'
 
 /** How many rounds back nodes find a transaction by its id; beyond that its block has to be looked for. */

@@ -8,7 +8,7 @@ import * as Signer from '../signer/Signer.js'
 import * as Headers from '../wire/Headers.js'
 import type { SettleResponse } from '../wire/types.js'
 import { Buyer, PaymentRefusedError } from './Buyer.js'
-import { type Market, openMarket, requiring, url } from './market.test.support.js'
+import { type Market, openMarket, requiring, url } from './market.test.helper.js'
 import { LostAnswerError, payingFetch, RedirectError, receiptOf } from './payingFetch.js'
 
 const timeout = 30_000

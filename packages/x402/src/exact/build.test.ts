@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { Address, Group, Transaction } from '@latchkey/algorand'
+import { FakeNode } from '../../../algod/dist/FakeNode.test.helper.js'
 import { Chain } from '../chain/Chain.js'
-import { FakeNode } from '../chain/FakeNode.test.helper.js'
 import { build, FeeError, type PaymentOrder } from './build.js'
 import { buyer, genesisHash, seller, sponsor, usdc } from './Payment.test.helper.js'
 

@@ -1,7 +1,7 @@
 /** The transactions of a payment, ready to be signed by the buyer. */
 import { randomBytes } from 'node:crypto'
+import type { SuggestedParameters } from '@latchkey/algod'
 import { Address, Group, Network, Submission, Transaction } from '@latchkey/algorand'
-import type { SuggestedParameters } from '../chain/Algod.js'
 import { algoAssetId, type Chain } from '../chain/Chain.js'
 
 export type PaymentOrder = {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { BodyError, type Request, type Response, Server } from '@latchkey/http'
+import { BodyError, type RawRequest, type RawResponse, Server } from '@latchkey/http'
 import { buyer, sponsored } from '../exact/Payment.test.helper.js'
 import * as App from './App.js'
 import { codes } from './codes.js'
@@ -12,13 +12,13 @@ async function open(t: TestContext, options: Partial<FacilitatorOptions> = {}) {
   const errors: unknown[] = []
   const handle = App.create({ facilitator, onError: (error) => errors.push(error) })
   const ask = async (method: string, target: string, body: unknown = '', headers: { [name: string]: string } = {}) => {
-    const request: Request = {
+    const request: RawRequest = {
       method,
       target,
       header: (name) => headers[name],
       body: () => Buffer.from(typeof body === 'string' ? body : JSON.stringify(body)),
     }
-    const { status, headers: sent, body: text } = (await handle(request)) as Response
+    const { status, headers: sent, body: text } = (await handle(request)) as RawResponse
     return {
       status,
       headers: sent,
@@ -84,7 +84,7 @@ test('a name that changes what objects inherit is refused', async (t) => {
   const text = JSON.stringify(asked()).replace('"extra":{', '"extra":{"__proto__":{"feePayer":"me"},')
   assert.match(text, /__proto__/)
   const body = () => Buffer.from(text)
-  const answer = (await handle({ method: 'POST', target: '/verify', header: () => undefined, body })) as Response
+  const answer = (await handle({ method: 'POST', target: '/verify', header: () => undefined, body })) as RawResponse
   assert.equal(answer.status, 400)
 })
 
@@ -110,7 +110,7 @@ test('strangers are 401 before their body is read', async (t) => {
     isRead = true
     return Buffer.alloc(0)
   }
-  const answer = (await handle({ method: 'POST', target: '/settle', header: () => undefined, body })) as Response
+  const answer = (await handle({ method: 'POST', target: '/settle', header: () => undefined, body })) as RawResponse
   assert.deepEqual([answer.status, isRead], [401, false])
   for (const headers of [{ authorization: 'Bearer key' }, { 'x-api-key': 'key' }] as { [name: string]: string }[]) {
     assert.equal((await ask('POST', '/verify', asked(), headers)).json()['isValid'], true)
@@ -126,7 +126,7 @@ test('a body that is too large, broken or slow has a status of its own', async (
     ['tooSlow', 408],
   ] as const) {
     const body = () => Promise.reject(new BodyError(reason, 'no'))
-    const answer = (await handle({ method: 'POST', target: '/settle', header: () => undefined, body })) as Response
+    const answer = (await handle({ method: 'POST', target: '/settle', header: () => undefined, body })) as RawResponse
     assert.equal(answer.status, status)
   }
 })
@@ -134,7 +134,7 @@ test('a body that is too large, broken or slow has a status of its own', async (
 test('a fault of ours is 500 and says nothing', async (t) => {
   const { handle, errors } = await open(t)
   const body = () => Promise.reject(new Error('/home/operator/secret'))
-  const answer = (await handle({ method: 'POST', target: '/settle', header: () => undefined, body })) as Response
+  const answer = (await handle({ method: 'POST', target: '/settle', header: () => undefined, body })) as RawResponse
   assert.deepEqual([answer.status, String(answer.body).includes('secret'), errors.length], [500, false, 1])
 })
 

@@ -1,5 +1,5 @@
 /** The facilitator over HTTP: from a request to its answer. */
-import { type Answer, BodyError, type Handle, type Request, type Response } from '@latchkey/http'
+import { BodyError, type RawAnswer, type RawHandler, type RawRequest, type RawResponse } from '@latchkey/http'
 import { parsePaymentPayload, parsePaymentRequirements } from '@x402/core/schemas'
 import type { PaymentPayload, PaymentRequirements } from '../wire/types.js'
 import type { Facilitator } from './Facilitator.js'
@@ -9,8 +9,8 @@ export type AppOptions = { facilitator: Facilitator; onError?: ((error: unknown)
 
 const jsonHeaders = ['Content-Type', 'application/json', 'Cache-Control', 'no-store']
 
-export function create({ facilitator, onError = () => {} }: AppOptions): Handle {
-  const routes = new Map<string, { method: string; handle: (request: Request) => Promise<Answer> }>([
+export function create({ facilitator, onError = () => {} }: AppOptions): RawHandler {
+  const routes = new Map<string, { method: string; handle: (request: RawRequest) => Promise<RawAnswer> }>([
     ['/verify', { method: 'POST', handle: (request) => judge(request, 'verify') }],
     ['/settle', { method: 'POST', handle: (request) => judge(request, 'settle') }],
     ['/supported', { method: 'GET', handle: async () => json(200, facilitator.supported()) }],
@@ -18,7 +18,7 @@ export function create({ facilitator, onError = () => {} }: AppOptions): Handle 
     ['/metrics', { method: 'GET', handle: metrics }],
   ])
 
-  async function judge(request: Request, what: 'verify' | 'settle'): Promise<Answer> {
+  async function judge(request: RawRequest, what: 'verify' | 'settle'): Promise<RawAnswer> {
     const caller = callerOf(request)
     // Before the body is read: strangers are not worth the memory.
     if (!facilitator.policy.isKnown(caller)) return json(401, { error: 'an API key is needed here' })
@@ -26,12 +26,12 @@ export function create({ facilitator, onError = () => {} }: AppOptions): Handle 
     return json(200, await facilitator[what](paymentPayload, paymentRequirements, caller))
   }
 
-  async function health(): Promise<Answer> {
+  async function health(): Promise<RawAnswer> {
     const fault = await facilitator.health()
     return fault === undefined ? json(200, { status: 'ok' }) : json(503, { status: 'unhealthy', reason: fault })
   }
 
-  async function metrics(): Promise<Answer> {
+  async function metrics(): Promise<RawAnswer> {
     return { status: 200, headers: ['Content-Type', 'text/plain'], body: facilitator.metrics.text() }
   }
 
@@ -51,7 +51,7 @@ export function create({ facilitator, onError = () => {} }: AppOptions): Handle 
   }
 }
 
-function refusal(error: unknown, onError: (error: unknown) => void): Response {
+function refusal(error: unknown, onError: (error: unknown) => void): RawResponse {
   if (error instanceof RequestError) return json(400, { error: error.message })
   if (error instanceof BodyError) {
     return json({ tooLarge: 413, malformed: 400, tooSlow: 408 }[error.reason], { error: error.message })
@@ -96,12 +96,12 @@ function refusePrototype(name: string, value: unknown): unknown {
   return value
 }
 
-function callerOf(request: Request): Caller {
+function callerOf(request: RawRequest): Caller {
   const bearer = /^Bearer (.+)$/i.exec(request.header('authorization') ?? '')?.[1]
   return { apiKey: request.header('x-api-key') ?? bearer }
 }
 
-function json(status: number, value: unknown): Response {
+function json(status: number, value: unknown): RawResponse {
   return { status, headers: jsonHeaders, body: JSON.stringify(value) }
 }
 

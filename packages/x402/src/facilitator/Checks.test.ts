@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { before, test } from 'node:test'
 import { Address, Group, Multisig, Submission } from '@latchkey/algorand'
 import * as fc from 'fast-check'
+import { FakeNode } from '../../../algod/dist/FakeNode.test.helper.js'
 import type { Chain } from '../chain/Chain.js'
-import { FakeNode } from '../chain/FakeNode.test.helper.js'
 import {
   alone,
   buyer,
@@ -26,7 +26,7 @@ import {
   wrap,
 } from '../exact/Payment.test.helper.js'
 import { check } from './Checks.js'
-import { codes, Refusal } from './codes.js'
+import { codes, PaymentError } from './codes.js'
 import { openChain } from './Setup.test.helper.js'
 
 let chain: Chain
@@ -50,7 +50,7 @@ function codeOf(made: Pick<Made, 'payload' | 'requirements'>): string {
     judge(made)
     return 'valid'
   } catch (error) {
-    if (error instanceof Refusal) return error.code
+    if (error instanceof PaymentError) return error.code
     throw error
   }
 }

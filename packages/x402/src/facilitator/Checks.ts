@@ -3,7 +3,7 @@ import { Address, Bytes, Ed25519, Multisig, Submission, Transaction } from '@lat
 import { algoAssetId, type Chain, parseAssetId } from '../chain/Chain.js'
 import * as PaymentGroup from '../exact/PaymentGroup.js'
 import type { PaymentPayload, PaymentRequirements } from '../wire/types.js'
-import { type Code, codes, Refusal } from './codes.js'
+import { type Code, codes, PaymentError } from './codes.js'
 
 export type CheckOptions = {
   /** Those that are served. */
@@ -67,7 +67,7 @@ function chainOf(payload: PaymentPayload, requirements: PaymentRequirements, { c
 }
 
 function expect(holds: boolean, code: Code, message: string): asserts holds {
-  if (!holds) throw new Refusal(code, message)
+  if (!holds) throw new PaymentError(code, message)
 }
 
 const groupCodes: { readonly [fault in PaymentGroup.Fault]: Code } = {
@@ -81,7 +81,7 @@ function readGroup(payload: unknown): PaymentGroup.PaymentGroup {
   try {
     return PaymentGroup.read(payload)
   } catch (error) {
-    if (error instanceof PaymentGroup.GroupError) throw new Refusal(groupCodes[error.fault], error.message)
+    if (error instanceof PaymentGroup.GroupError) throw new PaymentError(groupCodes[error.fault], error.message)
     throw error
   }
 }

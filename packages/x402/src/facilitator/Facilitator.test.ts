@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address, Group, Submission } from '@latchkey/algorand'
-import { FakeNode, ok, refused } from '../chain/FakeNode.test.helper.js'
+import { FakeNode, ok, refused } from '../../../algod/dist/FakeNode.test.helper.js'
 import {
   alone,
   buyer,

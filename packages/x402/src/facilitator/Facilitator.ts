@@ -1,7 +1,7 @@
 /** Verifies payments and settles them on chain, for sellers who do not want to. */
 import { createHash } from 'node:crypto'
+import { AlgodError } from '@latchkey/algod'
 import { Address, Submission } from '@latchkey/algorand'
-import { NodeError } from '../chain/Algod.js'
 import { type Chain, ChainError } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
 import * as Signer from '../signer/Signer.js'
@@ -14,11 +14,11 @@ import type {
   VerifyResponse,
 } from '../wire/types.js'
 import { type Checked, check } from './Checks.js'
-import { type Code, codes, Refusal } from './codes.js'
+import { type Code, codes, PaymentError } from './codes.js'
 import { explain } from './Explain.js'
 import { Metrics } from './Metrics.js'
 import { type Caller, Policy, type PolicyOptions } from './Policy.js'
-import { Settling } from './Settling.js'
+import { Settler } from './Settler.js'
 
 export type FacilitatorOptions = {
   /** One for each network that is served. */
@@ -58,7 +58,7 @@ export class Facilitator {
   readonly #feePayer: Signer.Signer | undefined
   readonly #feePayers: ReadonlySet<string>
   readonly #options: typeof defaults
-  readonly #settling: Settling
+  readonly #settling: Settler
   readonly #onError: (error: unknown) => void
   readonly #verified = new Map<string, number>()
   readonly #beginning = new Map<string, Promise<Settlement>>()
@@ -80,7 +80,7 @@ export class Facilitator {
     const onError = quiet(options.onError)
     this.#onError = onError
     this.policy = new Policy(policy)
-    this.#settling = new Settling({ store, chains, onError, metrics: this.metrics, ...this.#options })
+    this.#settling = new Settler({ store, chains, onError, metrics: this.metrics, ...this.#options })
   }
 
   /** Takes up what was pending when an earlier process ended. To be called once, before serving. */
@@ -111,7 +111,7 @@ export class Facilitator {
       // Settling it again is answered as before. But a server that keeps no record of its own would take a second yes
       // from whoever copied the payment from the ledger.
       const known = await this.#settling.find(checked.group.transactionId)
-      if (known?.state === 'settled') throw new Refusal(codes.duplicate, 'this payment was settled already')
+      if (known?.state === 'settled') throw new PaymentError(codes.duplicate, 'this payment was settled already')
       await this.#examine(checked)
       this.metrics.count('verify', 'valid')
       return { isValid: true, payer: checked.payer }
@@ -184,7 +184,8 @@ export class Facilitator {
   async #examine(checked: Checked): Promise<void> {
     // A payment that is on its way or made is not simulated: the ledger would call it a duplicate.
     const known = await this.#settling.find(checked.group.transactionId)
-    if (known?.state === 'failed') throw new Refusal(codes.settlement, known.errorMessage ?? 'it was refused before')
+    if (known?.state === 'failed')
+      throw new PaymentError(codes.settlement, known.errorMessage ?? 'it was refused before')
     const key = keyOf(checked)
     if (known !== undefined || this.#wasVerified(key)) return
     const failure = await checked.chain.algod.simulate(this.#toSimulate(checked))
@@ -264,9 +265,9 @@ export class Facilitator {
 
   /** What a stranger may be told; the rest is for the operator. */
   #reasonOf(error: unknown, unexpected: Code): { code: Code; message: string } {
-    if (error instanceof Refusal) return { code: error.code, message: error.message }
+    if (error instanceof PaymentError) return { code: error.code, message: error.message }
     this.#onError(error)
-    if (error instanceof NodeError) return { code: codes.node, message: 'no node of the network answers just now' }
+    if (error instanceof AlgodError) return { code: codes.node, message: 'no node of the network answers just now' }
     return { code: unexpected, message: 'the facilitator failed; ask again, a payment is not taken twice' }
   }
 }

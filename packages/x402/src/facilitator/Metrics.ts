@@ -1,30 +1,41 @@
-/** Counts, for Prometheus. */
-export class Metrics {
-  readonly #counts = new Map<string, number>()
-  readonly #gauges = new Map<string, number>()
+/** Counts of the facilitator, for Prometheus. */
+import * as Prometheus from '@latchkey/system/prometheus'
 
-  count(what: 'verify' | 'settle', outcome: string): void {
-    const name = `latchkey_facilitator_${what}_total{outcome="${outcome}"}`
-    this.#counts.set(name, (this.#counts.get(name) ?? 0) + 1)
+type Counter = 'verify' | 'settle'
+type Gauge = 'pending' | 'round'
+
+export class Metrics {
+  readonly #counts = { verify: new Map<string, number>(), settle: new Map<string, number>() }
+  readonly #gauges = { pending: new Map<string, number>(), round: new Map<string, number>() }
+
+  count(what: Counter, outcome: string): void {
+    const counts = this.#counts[what]
+    counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
   }
 
-  gauge(what: 'pending' | 'round', network: string, value: number): void {
-    const labels = network === '' ? '' : `{network="${network}"}`
-    this.#gauges.set(`latchkey_facilitator_${what}${labels}`, value)
+  gauge(what: Gauge, network: string, value: number): void {
+    this.#gauges[what].set(network, value)
   }
 
   text(): string {
-    const lines = [
-      '# HELP latchkey_facilitator_verify_total payments verified, by outcome',
-      '# TYPE latchkey_facilitator_verify_total counter',
-      '# HELP latchkey_facilitator_settle_total settlements answered, by outcome',
-      '# TYPE latchkey_facilitator_settle_total counter',
-      '# HELP latchkey_facilitator_pending settlements attended to just now',
-      '# TYPE latchkey_facilitator_pending gauge',
-      '# HELP latchkey_facilitator_round the last round seen, by network',
-      '# TYPE latchkey_facilitator_round gauge',
-      ...[...this.#counts, ...this.#gauges].map(([name, value]) => `${name} ${value}`),
-    ]
-    return `${lines.join('\n')}\n`
+    return Prometheus.write([
+      this.#counter('verify', 'Payments verified, by outcome.'),
+      this.#counter('settle', 'Settlements answered, by outcome.'),
+      this.#gauge('pending', 'Settlements under way.'),
+      this.#gauge('round', 'The last round seen, by network.'),
+    ])
+  }
+
+  #counter(what: Counter, help: string): Prometheus.Metric {
+    const samples = [...this.#counts[what]].map(([outcome, value]) => ({ labels: { outcome }, value }))
+    return { name: `latchkey_facilitator_${what}_total`, help, type: 'counter', samples }
+  }
+
+  #gauge(what: Gauge, help: string): Prometheus.Metric {
+    const samples = [...this.#gauges[what]].map(([network, value]) => ({
+      labels: network === '' ? undefined : { network },
+      value,
+    }))
+    return { name: `latchkey_facilitator_${what}`, help, type: 'gauge', samples }
   }
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { requirementsFor, seller, stranger } from '../exact/Payment.test.helper.js'
 import type { Checked } from './Checks.js'
-import { codes, Refusal } from './codes.js'
+import { codes, PaymentError } from './codes.js'
 import { Policy } from './Policy.js'
 
 const fee = (feeMicroAlgos: bigint): Checked => ({ feeMicroAlgos }) as Checked
@@ -14,7 +14,7 @@ function isRefused(work: () => void): boolean {
     work()
     return false
   } catch (error) {
-    assert.ok(error instanceof Refusal && error.code === codes.policy)
+    assert.ok(error instanceof PaymentError && error.code === codes.policy)
     return true
   }
 }

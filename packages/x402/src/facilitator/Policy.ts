@@ -2,7 +2,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import type { PaymentRequirements } from '../wire/types.js'
 import type { Checked } from './Checks.js'
-import { codes, Refusal } from './codes.js'
+import { codes, PaymentError } from './codes.js'
 
 export type PolicyOptions = {
   /** Sellers it settles for, by the address that is paid; all of them if it is not set. */
@@ -105,5 +105,5 @@ export class Policy {
 }
 
 function refuse(message: string): never {
-  throw new Refusal(codes.policy, message)
+  throw new PaymentError(codes.policy, message)
 }

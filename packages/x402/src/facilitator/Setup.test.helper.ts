@@ -1,7 +1,7 @@
 /** A facilitator on a node made of answers. */
 import type { TestContext } from 'node:test'
+import { FakeNode } from '../../../algod/dist/FakeNode.test.helper.js'
 import { Chain } from '../chain/Chain.js'
-import { FakeNode } from '../chain/FakeNode.test.helper.js'
 import { sponsor } from '../exact/Payment.test.helper.js'
 import * as Signer from '../signer/Signer.js'
 import { Facilitator, type FacilitatorOptions } from './Facilitator.js'

@@ -43,7 +43,7 @@ export const codes = {
 export type Code = (typeof codes)[keyof typeof codes]
 
 /** Thrown by the checks; never holds anything that is not for the buyer to read. */
-export class Refusal extends Error {
+export class PaymentError extends Error {
   override name = 'Refusal'
   readonly code: Code
 

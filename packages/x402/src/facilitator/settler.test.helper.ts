@@ -1,5 +1,5 @@
 /** A process of its own that is killed in the middle of settling, when the node is about to be told. */
-import { FakeNode, ok } from '../chain/FakeNode.test.helper.js'
+import { FakeNode, ok } from '../../../algod/dist/FakeNode.test.helper.js'
 import { sponsor, sponsored } from '../exact/Payment.test.helper.js'
 import * as Signer from '../signer/Signer.js'
 import { SqliteSettlements } from '../store/SqliteSettlements.js'

@@ -3,20 +3,20 @@
  * is in one small file for each.
  */
 import { randomUUID } from 'node:crypto'
-import { NodeError } from '../chain/Algod.js'
+import { AlgodError } from '@latchkey/algod'
 import type { Chain } from '../chain/Chain.js'
 import { parseAssetId } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
 import { type Claimed, type ClaimStore, MemoryClaims } from '../store/Claims.js'
 import * as Headers from '../wire/Headers.js'
 import type { PaymentPayload, PaymentRequired, PaymentRequirements, SettleResponse } from '../wire/types.js'
-import * as answers from './answers.js'
 import { type FacilitatorClient, FacilitatorError, httpFacilitator } from './FacilitatorClient.js'
 import { Facilitators } from './Facilitators.js'
 import * as Ledger from './Ledger.js'
 import { type OwnPaywall, Paywall, type PaywallOptions } from './Paywall.js'
 import { type Accept, Requirements } from './Requirements.js'
 import { RouteTable } from './RouteTable.js'
+import * as answers from './responses.js'
 import * as Settle from './Settle.js'
 
 export type Route = {
@@ -144,7 +144,7 @@ export class Gate {
       const fault = await Funds.receiverFault(chain, accept.payTo, parseAssetId(asset)!)
       if (fault !== undefined) throw new GateError(fault)
     } catch (error) {
-      if (!(error instanceof NodeError)) throw new GateError(`${key}: ${(error as Error).message}`, { cause: error })
+      if (!(error instanceof AlgodError)) throw new GateError(`${key}: ${(error as Error).message}`, { cause: error })
       onWarning(`${key}: whether it can be paid for is not known: ${error.message}`)
     }
   }
@@ -338,7 +338,7 @@ function receiptIn(headers: answers.HeaderList): SettleResponse {
 
 function troubled(error: unknown): Response {
   if (error instanceof FacilitatorError) return answers.unavailable(error.isNonsense ? 502 : 503)
-  if (error instanceof NodeError) return answers.unavailable(503)
+  if (error instanceof AlgodError) return answers.unavailable(503)
   return answers.json(500, { error: 'the payment could not be looked at; nothing was charged' })
 }
 

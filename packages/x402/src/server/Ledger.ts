@@ -2,8 +2,9 @@
  * What the gate finds out by itself, so that it depends on no facilitator's word: whether a payment is the one that was
  * asked for, and whether the ledger has it.
  */
+
+import { AlgodError } from '@latchkey/algod'
 import { Address, Bytes } from '@latchkey/algorand'
-import { NodeError } from '../chain/Algod.js'
 import { algoAssetId, type Chain, parseAssetId } from '../chain/Chain.js'
 import * as PaymentGroup from '../exact/PaymentGroup.js'
 import type { PaymentPayload, PaymentRequirements } from '../wire/types.js'
@@ -68,7 +69,7 @@ async function isThere(chain: Chain, transactionId: string): Promise<boolean> {
   try {
     return (await chain.algod.transaction(transactionId)).type === 'confirmed'
   } catch (error) {
-    if (error instanceof NodeError) return false
+    if (error instanceof AlgodError) return false
     throw error
   }
 }

@@ -17,8 +17,8 @@ import { algoAssetId, type Chain, parseAssetId } from '../chain/Chain.js'
 import * as Price from '../Price.js'
 import * as Headers from '../wire/Headers.js'
 import type { PaymentRequired, PaymentRequirements } from '../wire/types.js'
-import { json } from './answers.js'
 import type { Accept } from './Requirements.js'
+import { json } from './responses.js'
 
 export type { PaywallOptions, PaywallWallet } from '@latchkey/pages/paywall'
 

@@ -1,5 +1,5 @@
 /** Has a payment settled, and says what came of it as far as that is known. */
-import { NodeError } from '../chain/Algod.js'
+import { AlgodError } from '@latchkey/algod'
 import type { Chain } from '../chain/Chain.js'
 import type { PaymentPayload, PaymentRequirements, SettleResponse } from '../wire/types.js'
 import { FacilitatorError } from './FacilitatorClient.js'
@@ -66,7 +66,7 @@ async function byLedgerOrWord(settling: Settling, answer: SettleResponse): Promi
     if (state === 'settled') return settled(settling)
     if (state === 'sent') return pending(settling, 503, 'the ledger has not decided')
   } catch (error) {
-    if (!(error instanceof NodeError)) throw error
+    if (!(error instanceof AlgodError)) throw error
     return pending(settling, 503, 'no node answers')
   }
   const isOpen = /pending|confirmation|unexpected/.test(String(answer.errorReason))

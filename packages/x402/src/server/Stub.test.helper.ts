@@ -1,7 +1,7 @@
 /** A chain, a facilitator and payments, without a network. */
 import { randomBytes } from 'node:crypto'
+import type { TransactionState } from '@latchkey/algod'
 import { Address, Ed25519, Network } from '@latchkey/algorand'
-import type { TransactionState } from '../chain/Algod.js'
 import { Chain } from '../chain/Chain.js'
 import { build } from '../exact/build.js'
 import * as PaymentGroup from '../exact/PaymentGroup.js'

@@ -1,13 +1,13 @@
 /** The gate as a middleware of Express, 4 or 5. Mounted under a prefix it still sees the whole path. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { type BufferOptions, send } from './bufferResponse.js'
 import type { Gate } from './Gate.js'
-import { type HoldOptions, send } from './holdBack.js'
 import { guard } from './node.js'
 
 type ExpressRequest = IncomingMessage & { originalUrl?: string; baseUrl?: string }
 type Middleware = (request: ExpressRequest, response: ServerResponse, next: (error?: unknown) => void) => void
 
-export function paymentGate(gate: Gate, options: HoldOptions = {}): Middleware {
+export function paymentGate(gate: Gate, options: BufferOptions = {}): Middleware {
   const pass = async (request: ExpressRequest, response: ServerResponse): Promise<boolean> => {
     const { url = '/', baseUrl = '', originalUrl = url } = request
     // As the router has it now, as it was sent, and as seen from where the gate is mounted.

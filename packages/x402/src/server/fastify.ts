@@ -1,9 +1,9 @@
 /** The gate as a hook of Fastify: `paymentGate(app, gate)` before the routes, on the app or on a plugin of it. */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import { merged } from './answers.js'
+import type { BufferOptions } from './bufferResponse.js'
 import type { Gate } from './Gate.js'
-import type { HoldOptions } from './holdBack.js'
 import { guard } from './node.js'
+import { merged } from './responses.js'
 
 type FastifyRequest = { raw: IncomingMessage; originalUrl?: string }
 type FastifyReply = {
@@ -22,7 +22,7 @@ type FastifyApp = {
   addHook: (name: 'onRequest', hook: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>) => unknown
 }
 
-export function paymentGate(app: FastifyApp, gate: Gate, options: HoldOptions = {}): void {
+export function paymentGate(app: FastifyApp, gate: Gate, options: BufferOptions = {}): void {
   app.addHook('onRequest', async (request, reply) => {
     const { url = '/' } = request.raw
     const paths = [...new Set([url, request.originalUrl ?? url])]

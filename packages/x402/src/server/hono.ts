@@ -1,7 +1,7 @@
 /** The gate as a middleware of Hono, wherever that runs. Keys are paths as the app sees them that uses the gate. */
 import { paymentResponse } from '../wire/Headers.js'
-import { type HeaderList, json, merged } from './answers.js'
 import type { Admission, Gate } from './Gate.js'
+import { type HeaderList, json, merged } from './responses.js'
 
 type HonoContext = { req: { raw: Request; path: string }; res: Response; error?: Error | undefined }
 type Middleware = (context: HonoContext, next: () => Promise<void>) => Promise<Response | undefined>

@@ -2,6 +2,7 @@ export { Chain, type ChainOptions } from '../chain/Chain.js'
 export type { AssetAmount, Money, Price } from '../Price.js'
 export { type ClaimEnd, type Claimed, type ClaimLease, type ClaimStore, MemoryClaims } from '../store/Claims.js'
 export { SqliteClaims } from '../store/SqliteClaims.js'
+export type { BufferOptions } from './bufferResponse.js'
 export {
   type FacilitatorClient,
   FacilitatorError,
@@ -9,7 +10,6 @@ export {
   httpFacilitator,
 } from './FacilitatorClient.js'
 export { type Admission, type Decision, Gate, GateError, type GateOptions, type Route } from './Gate.js'
-export type { HoldOptions } from './holdBack.js'
 export { localFacilitator } from './localFacilitator.js'
 export type { OwnPaywall, PaywallOptions, PaywallWallet } from './Paywall.js'
 export type { Accept, Dynamic } from './Requirements.js'

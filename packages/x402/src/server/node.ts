@@ -1,15 +1,15 @@
 /** The gate in front of a listener of `node:http`. */
 import type { IncomingMessage, OutgoingHttpHeaders, RequestListener, ServerResponse } from 'node:http'
-import { json } from './answers.js'
+import { type BufferedResponse, type BufferOptions, bufferResponse, send, stamp, warn } from './bufferResponse.js'
 import type { Gate } from './Gate.js'
-import { type Held, type HoldOptions, holdBack, send, stamp, warn } from './holdBack.js'
+import { json } from './responses.js'
 import { webRequest } from './webRequest.js'
 
 /** What the listener throws, or what its promise rejects with, is answered with 500. */
-export function gated(gate: Gate, listener: RequestListener, options: HoldOptions = {}): RequestListener {
+export function gated(gate: Gate, listener: RequestListener, options: BufferOptions = {}): RequestListener {
   const { onError = warn } = options
   return async (request, response) => {
-    let held: Held | undefined
+    let held: BufferedResponse | undefined
     try {
       const passage = await guard({ gate, request, response, paths: [request.url ?? '/'], options })
       if (passage.type === 'gone') return
@@ -34,14 +34,14 @@ export type Guarding = {
   response: ServerResponse
   /** What was asked for: what the router goes by, then everything else it may be called. */
   paths: readonly string[]
-  options: HoldOptions
+  options: BufferOptions
   /** Headers that are not on the response yet, and are there whatever the handler does. */
   outer?: OutgoingHttpHeaders | undefined
 }
 
 export type Passage =
   /** The handler is to run; its answer is held back if it is `held`. */
-  | { readonly type: 'pass'; readonly held: Held | undefined }
+  | { readonly type: 'pass'; readonly held: BufferedResponse | undefined }
   /** To be sent instead. */
   | { readonly type: 'answer'; readonly response: Response }
   /** Nobody is there to be answered. */
@@ -64,7 +64,7 @@ export async function guard({ gate, request, response, paths, options, outer }: 
     if (decision.type === 'answer') return gone.signal.aborted ? { type: 'gone' } : decision
     const { admission } = decision
     if (admission.settled === undefined) {
-      if (!gone.signal.aborted) return { type: 'pass', held: holdBack(response, admission, options, outer) }
+      if (!gone.signal.aborted) return { type: 'pass', held: bufferResponse(response, admission, options, outer) }
       await admission.cancel()
       return { type: 'gone' }
     }

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Address, Ed25519, type Transaction } from '@latchkey/algorand'
 import { Daemon } from '@latchkey/kmd'
-import { Kmd } from '@latchkey/kmd/client'
+import { Kmd } from '@latchkey/kmd-client'
 import { fromKmd } from './Kmd.js'
 import * as Signer from './Signer.js'
 

@@ -1,5 +1,5 @@
 /** A wallet held by the key daemon: the key never leaves it. */
-import { type ConnectOptions, Kmd, type Password, type Wallet } from '@latchkey/kmd/client'
+import { type ConnectOptions, Kmd, type Password, type Wallet } from '@latchkey/kmd-client'
 import type { Signer } from './Signer.js'
 
 export type KmdSignerOptions = {

@@ -1,8 +1,8 @@
 /** A key of a wallet, as it is said on the command line. */
 import { Address } from '@latchkey/algorand'
-import type { Wallet } from '@latchkey/kmd/client'
+import type { Wallet } from '@latchkey/kmd-client'
 import { UsageError } from '../../Command.js'
-import { Failure } from '../../exitCodes.js'
+import { CommandError } from '../../exitCodes.js'
 import { printable, quoted } from '../../printable.js'
 
 /** Before anybody is asked for a password. */
@@ -15,5 +15,5 @@ export function checkAddress(address: string): void {
 
 export async function checkKey(wallet: Wallet, address: string): Promise<void> {
   if ((await wallet.keys()).includes(address)) return
-  throw new Failure('failed', `there is no key ${address} in ${quoted(wallet.name)}; latchkey key list shows them`)
+  throw new CommandError('failed', `there is no key ${address} in ${quoted(wallet.name)}; latchkey key list shows them`)
 }

@@ -1,5 +1,5 @@
 /** Keys made one after the other, each told as soon as it is there. */
-import type { Wallet } from '@latchkey/kmd/client'
+import type { Wallet } from '@latchkey/kmd-client'
 
 export const maxKeys = 10_000
 

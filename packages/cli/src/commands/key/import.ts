@@ -2,15 +2,15 @@
 import { Address, Ed25519 } from '@latchkey/algorand'
 import { command, jsonOption, UsageError } from '../../Command.js'
 import { walletOptions, withWallet } from '../../daemon.js'
-import { exitCodes, Failure } from '../../exitCodes.js'
+import { CommandError, exitCodes } from '../../exitCodes.js'
 import { type Input, openFile } from '../../Input.js'
+import { mnemonicOptions, readMnemonic } from '../../mnemonic.js'
 import { quoted } from '../../printable.js'
-import { readWords, wordsOptions } from '../../words.js'
 
 export const keyImportCommand = command({
   text: 'Puts a key into a wallet and prints its address. The key is given as its 25 words, which are asked for and not shown, or in a file.',
   options: {
-    ...wordsOptions,
+    ...mnemonicOptions,
     'secret-key-file': {
       type: 'string',
       value: 'FILE',
@@ -30,11 +30,11 @@ export const keyImportCommand = command({
       throw new UsageError('say in one way only where the key comes from')
     }
     return withWallet(options, async ({ wallet }) => {
-      const key = file === undefined ? await readWords(options) : readSecretKey(file)
+      const key = file === undefined ? await readMnemonic(options) : readSecretKey(file)
       try {
         const own = Address.encode(Ed25519.publicKey(key.subarray(0, Ed25519.seedLength)))
         if ((await wallet.keys()).includes(own)) {
-          throw new Failure('failed', `${own} is in ${quoted(wallet.name)} already; nothing was done`)
+          throw new CommandError('failed', `${own} is in ${quoted(wallet.name)} already; nothing was done`)
         }
         const address = await wallet.importKey(key)
         if (options.json) {
@@ -64,13 +64,13 @@ function readSecretKey(path: string): Uint8Array {
     key = Buffer.from(text, 'base64')
     const isLong = key.length === Ed25519.secretKeyLength
     if (key.toString('base64') !== text || !(isLong || key.length === Ed25519.seedLength)) {
-      throw new Failure('failed', `${path} does not begin with a line of 64 or 32 bytes in base64`)
+      throw new CommandError('failed', `${path} does not begin with a line of 64 or 32 bytes in base64`)
     }
     checkHalves(key, path)
     return new Uint8Array(key)
   } catch (error) {
-    if (error instanceof Failure) throw error
-    throw new Failure('failed', `the key cannot be read: ${(error as Error).message}`)
+    if (error instanceof CommandError) throw error
+    throw new CommandError('failed', `the key cannot be read: ${(error as Error).message}`)
   } finally {
     line?.fill(0)
     key?.fill(0)
@@ -83,5 +83,5 @@ function checkHalves(key: Uint8Array, path: string): void {
   if (key.length === Ed25519.seedLength) return
   const own = Ed25519.publicKey(key.subarray(0, Ed25519.seedLength))
   if (Buffer.compare(own, key.subarray(Ed25519.seedLength)) === 0) return
-  throw new Failure('failed', `the key in ${path} is damaged: its public half does not belong to its seed`)
+  throw new CommandError('failed', `the key in ${path} is damaged: its public half does not belong to its seed`)
 }

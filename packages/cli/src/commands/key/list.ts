@@ -2,9 +2,9 @@
 import { command, jsonOption } from '../../Command.js'
 import { walletOptions, withWallet } from '../../daemon.js'
 import { chainOptions } from '../../environment.js'
-import { exitCodes, Failure } from '../../exitCodes.js'
+import { CommandError, exitCodes } from '../../exitCodes.js'
 import { columns, quoted } from '../../printable.js'
-import { slowly } from '../../progress.js'
+import { withProgress } from '../../progress.js'
 import { type Balance, balances } from './balances.js'
 
 export const keyListCommand = command({
@@ -24,9 +24,9 @@ export const keyListCommand = command({
   run: ({ options }) =>
     withWallet(options, async ({ wallet }) => {
       const addresses = await wallet.keys()
-      let failure: Failure | undefined
-      const held = await slowly('Asking for balances', balances(options, addresses)).catch((error: Error) => {
-        failure = new Failure('failed', `there are no balances to be had: ${error.message}`, { cause: error })
+      let failure: CommandError | undefined
+      const held = await withProgress('Asking for balances', balances(options, addresses)).catch((error: Error) => {
+        failure = new CommandError('failed', `there are no balances to be had: ${error.message}`, { cause: error })
         return undefined
       })
       const keys = addresses.map((address, index) => ({ address, ...held?.[index] }))

@@ -1,7 +1,7 @@
 /** A multisig account of a wallet, as it is said on the command line. */
 import { Address } from '@latchkey/algorand'
-import type { Wallet } from '@latchkey/kmd/client'
-import { Failure } from '../../exitCodes.js'
+import type { Wallet } from '@latchkey/kmd-client'
+import { CommandError } from '../../exitCodes.js'
 import { quoted } from '../../printable.js'
 
 export type Account = {
@@ -14,7 +14,7 @@ export type Account = {
 export async function findAccount(wallet: Wallet, address: string): Promise<Account> {
   if (!(await wallet.multisigs()).includes(address)) {
     const what = `there is no multisig account ${address} in ${quoted(wallet.name)}`
-    throw new Failure('failed', `${what}; latchkey multisig list shows them`)
+    throw new CommandError('failed', `${what}; latchkey multisig list shows them`)
   }
   return describe(wallet, address, new Set(await wallet.keys()))
 }

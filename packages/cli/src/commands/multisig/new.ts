@@ -2,7 +2,7 @@
 import { Address, Multisig } from '@latchkey/algorand'
 import { command, jsonOption, readNumber, UsageError } from '../../Command.js'
 import { walletOptions, withWallet } from '../../daemon.js'
-import { exitCodes, Failure } from '../../exitCodes.js'
+import { CommandError, exitCodes } from '../../exitCodes.js'
 import { quoted } from '../../printable.js'
 import { checkAddress } from '../key/find.js'
 
@@ -29,10 +29,11 @@ The same members in the same order with the same threshold always have the same 
     const own = Address.encode(Multisig.address({ version: 1, threshold, publicKeys }))
     return withWallet(options, async ({ wallet }) => {
       if ((await wallet.multisigs()).includes(own)) {
-        throw new Failure('failed', `${own} is in ${quoted(wallet.name)} already; nothing was done`)
+        throw new CommandError('failed', `${own} is in ${quoted(wallet.name)} already; nothing was done`)
       }
       const address = await wallet.importMultisig({ threshold, publicKeys })
-      if (address !== own) throw new Failure('failed', `the daemon made ${address} of it, which is not its address`)
+      if (address !== own)
+        throw new CommandError('failed', `the daemon made ${address} of it, which is not its address`)
       if (new Set(members).size < members.length) {
         process.stderr.write('warning: a member is there more than once, and counts as often\n')
       }

@@ -1,8 +1,8 @@
 /** What is done with the answers of a daemon that does not tell the truth: nothing of it is written. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Address, Bundle, Bytes, Ed25519, Multisig, SignedTransaction, Transaction } from '@latchkey/algorand'
-import type { Wallet } from '@latchkey/kmd/client'
+import { Address, Bytes, Ed25519, Multisig, SignedTransaction, Transaction, TransactionFile } from '@latchkey/algorand'
+import type { Wallet } from '@latchkey/kmd-client'
 import * as Plan from './Plan.js'
 
 const pairs = [1, 2, 3].map((fill) => Ed25519.keyPairFromSeed(new Uint8Array(32).fill(fill)))
@@ -26,7 +26,7 @@ function wallet(answers: Partial<Record<keyof Wallet, unknown>>): Wallet {
 }
 
 async function sign(answer: Uint8Array, given: Plan.Given = {}): Promise<Plan.Signed | undefined> {
-  const steps = await Plan.make(Bundle.decode(bytes), wallet({ signTransaction: async () => answer }), given)
+  const steps = await Plan.make(TransactionFile.decode(bytes), wallet({ signTransaction: async () => answer }), given)
   return steps[0]!.sign?.()
 }
 
@@ -75,7 +75,7 @@ async function signMultisig(answer: Multisig.Signature): Promise<Plan.Signed | u
     signMultisigTransaction: async () => Multisig.encode(answer),
   })
   const given = { multisig: Address.encode(account), member: address(alice) }
-  return (await Plan.make(Bundle.decode(spendBytes), told, given))[0]!.sign?.()
+  return (await Plan.make(TransactionFile.decode(spendBytes), told, given))[0]!.sign?.()
 }
 
 test('a multisig is taken only with the right signature of the right multisig', async () => {
@@ -100,18 +100,20 @@ test('of a group, the own transactions are signed and the others handed on as th
     txn: { ...payment, snd: carol.publicKey },
   })
   const unsigned = Transaction.encode({ ...payment, snd: carol.publicKey })
-  const members = Bundle.decode(Bytes.concat([bytes, foreign, unsigned]))
+  const members = TransactionFile.decode(Bytes.concat([bytes, foreign, unsigned]))
   const steps = await Plan.make(members, wallet({}), {})
   assert.deepEqual(
     steps.map((step) => step.sign !== undefined),
     [true, false, false],
   )
   assert.deepEqual(Plan.asItCame(members[1]!), foreign)
-  assert.deepEqual(Bundle.decode(Plan.asItCame(members[2]!))[0]!.bytes, unsigned)
+  assert.deepEqual(TransactionFile.decode(Plan.asItCame(members[2]!))[0]!.bytes, unsigned)
 })
 
 test('a key that is nobody here signs for all, as for accounts that were rekeyed to it', async () => {
-  const members = Bundle.decode(Bytes.concat([bytes, Transaction.encode({ ...payment, snd: carol.publicKey })]))
+  const members = TransactionFile.decode(
+    Bytes.concat([bytes, Transaction.encode({ ...payment, snd: carol.publicKey })]),
+  )
   const isSigned = async (key: Ed25519.KeyPair): Promise<boolean[]> =>
     (await Plan.make(members, wallet({}), { key: address(key) })).map(({ sign: work }) => work !== undefined)
   assert.deepEqual(await isSigned(bob), [true, true])

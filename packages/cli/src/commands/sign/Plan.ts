@@ -1,8 +1,8 @@
 /** Which transactions a key signs, and how: worked out before anybody is asked, done after. */
-import { Address, Bundle, Bytes, Ed25519, Multisig, SignedTransaction, Transaction } from '@latchkey/algorand'
-import type { Wallet } from '@latchkey/kmd/client'
+import { Address, Bytes, Ed25519, Multisig, SignedTransaction, Transaction, TransactionFile } from '@latchkey/algorand'
+import type { Wallet } from '@latchkey/kmd-client'
 import { UsageError } from '../../Command.js'
-import { Failure } from '../../exitCodes.js'
+import { CommandError } from '../../exitCodes.js'
 
 export type Given = {
   readonly key?: string | undefined
@@ -11,7 +11,7 @@ export type Given = {
 }
 
 export type Step = {
-  readonly member: Bundle.Member
+  readonly member: TransactionFile.Member
   /** What happens to it, in words. */
   readonly text: string
   /** Undefined for one that is left as it came. */
@@ -36,11 +36,11 @@ export function check({ key, multisig, member }: Given): void {
   if (key !== undefined && multisig !== undefined) throw new UsageError('give --key or --multisig, not both')
 }
 
-export async function make(members: readonly Bundle.Member[], wallet: Wallet, given: Given): Promise<Step[]> {
+export async function make(members: readonly TransactionFile.Member[], wallet: Wallet, given: Given): Promise<Step[]> {
   const keys = new Set(await wallet.keys())
   const wanted = given.key ?? given.member
   if (wanted !== undefined && !keys.has(wanted)) {
-    throw new Failure('failed', `the wallet ${wallet.name} has no key ${wanted}; nothing was signed`)
+    throw new CommandError('failed', `the wallet ${wallet.name} has no key ${wanted}; nothing was signed`)
   }
   if (given.multisig !== undefined) return byMultisig(members, wallet, given.multisig, given.member!)
   if (given.key !== undefined) return byKey(members, wallet, given.key)
@@ -52,7 +52,7 @@ export async function make(members: readonly Bundle.Member[], wallet: Wallet, gi
 }
 
 /** Its own; if there are none, those of accounts that were rekeyed to it, which only their owner can know. */
-function byKey(members: readonly Bundle.Member[], wallet: Wallet, key: string): Step[] {
+function byKey(members: readonly TransactionFile.Member[], wallet: Wallet, key: string): Step[] {
   const isOwn = chooser(members, key)
   return members.map((member) => {
     if (member.isSigned) return left(member)
@@ -61,13 +61,14 @@ function byKey(members: readonly Bundle.Member[], wallet: Wallet, key: string): 
 }
 
 async function byMultisig(
-  members: readonly Bundle.Member[],
+  members: readonly TransactionFile.Member[],
   wallet: Wallet,
   account: string,
   key: string,
 ): Promise<Step[]> {
   const isOwn = chooser(members, account)
-  const isUnfinished = ({ isSigned, signed }: Bundle.Member): boolean => !isSigned || signed?.msig !== undefined
+  const isUnfinished = ({ isSigned, signed }: TransactionFile.Member): boolean =>
+    !isSigned || signed?.msig !== undefined
   const chosen = members.filter((member) => isUnfinished(member) && isOwn(member))
   const needsPreimage = chosen.some(({ signed }) => signed?.msig === undefined)
   const empty = needsPreimage ? Multisig.empty(await wallet.exportMultisig(account)) : undefined
@@ -84,28 +85,31 @@ async function byMultisig(
   })
 }
 
-function chooser(members: readonly Bundle.Member[], account: string): (member: Bundle.Member) => boolean {
+function chooser(
+  members: readonly TransactionFile.Member[],
+  account: string,
+): (member: TransactionFile.Member) => boolean {
   const hasOwn = members.some((member) => senderOf(member) === account)
   return (member) => !hasOwn || senderOf(member) === account
 }
 
-function left(member: Bundle.Member): Step {
+function left(member: TransactionFile.Member): Step {
   return { member, text: 'is left as it is: it is signed already', sign: undefined }
 }
 
-function foreign(member: Bundle.Member, { name }: Wallet): Step {
+function foreign(member: TransactionFile.Member, { name }: Wallet): Step {
   return { member, text: `is left unsigned: ${name} does not sign for its sender`, sign: undefined }
 }
 
-function signedBy(member: Bundle.Member, wallet: Wallet, key: string): Step {
+function signedBy(member: TransactionFile.Member, wallet: Wallet, key: string): Step {
   const rekeyed = senderOf(member) === key ? '' : ', to which its sender must have been rekeyed'
   return { member, text: `is signed by ${key}${rekeyed}`, sign: () => signAlone(member, wallet, key) }
 }
 
-async function signAlone({ transaction, bytes }: Bundle.Member, wallet: Wallet, key: string): Promise<Signed> {
+async function signAlone({ transaction, bytes }: TransactionFile.Member, wallet: Wallet, key: string): Promise<Signed> {
   const signed = await wallet.signTransaction(bytes, { publicKey: key })
   const publicKey = Address.decode(key)
-  const [found, ...others] = readAnswer(() => Bundle.decode(signed))
+  const [found, ...others] = readAnswer(() => TransactionFile.decode(signed))
   const { sig, sgnr } = found?.signed ?? {}
   const isRight =
     others.length === 0 &&
@@ -120,7 +124,7 @@ async function signAlone({ transaction, bytes }: Bundle.Member, wallet: Wallet, 
 type MultisigJob = { account: string; key: string; partial: Multisig.Signature }
 
 async function signMultisig(
-  { transaction, bytes }: Bundle.Member,
+  { transaction, bytes }: TransactionFile.Member,
   wallet: Wallet,
   { account, key, partial }: MultisigJob,
 ): Promise<Signed> {
@@ -141,7 +145,7 @@ async function signMultisig(
   const wrong = given.find(({ pk, s }) => !Ed25519.verify(s!, message, pk))
   if (wrong !== undefined) {
     const text = `the signature of ${Address.encode(wrong.pk)} that was there already is wrong; nothing was written`
-    throw new Failure('failed', text)
+    throw new CommandError('failed', text)
   }
   const sgnr = isRekeyed ? address : undefined
   const signed = SignedTransaction.encode({ msig, sgnr, txn: transaction })
@@ -150,7 +154,7 @@ async function signMultisig(
 
 function checkAccount(msig: Multisig.Signature, account: string): void {
   if (addressOf(msig) === account) return
-  throw new Failure('failed', `the signatures that are there already are not of ${account}; nothing was signed`)
+  throw new CommandError('failed', `the signatures that are there already are not of ${account}; nothing was signed`)
 }
 
 function addressOf(msig: Multisig.Signature): string | undefined {
@@ -163,11 +167,11 @@ function addressOf(msig: Multisig.Signature): string | undefined {
 }
 
 /** As tools exchange them: the wrapper, with or without a signature in it. */
-export function asItCame({ signed, transaction }: Bundle.Member): Uint8Array {
+export function asItCame({ signed, transaction }: TransactionFile.Member): Uint8Array {
   return SignedTransaction.encode(signed ?? { txn: transaction })
 }
 
-function senderOf({ transaction }: Bundle.Member): string {
+function senderOf({ transaction }: TransactionFile.Member): string {
   return Address.encode(transaction.snd)
 }
 
@@ -175,11 +179,11 @@ function readAnswer<T>(read: () => T): T {
   try {
     return read()
   } catch (error) {
-    if (error instanceof Bundle.DecodeError) throw wrongAnswer()
+    if (error instanceof TransactionFile.DecodeError) throw wrongAnswer()
     throw error
   }
 }
 
-function wrongAnswer(): Failure {
-  return new Failure('failed', 'the daemon answered with something else than the signature; nothing was written')
+function wrongAnswer(): CommandError {
+  return new CommandError('failed', 'the daemon answered with something else than the signature; nothing was written')
 }

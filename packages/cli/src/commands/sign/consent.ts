@@ -1,20 +1,21 @@
 /** What is shown to whoever is about to sign, and how they are asked. On stderr: stdout is for what is signed. */
-import { type Bundle, Transaction, Words } from '@latchkey/algorand'
+import { Description, Transaction, type TransactionFile } from '@latchkey/algorand'
 import { UsageError } from '../../Command.js'
-import { Failure } from '../../exitCodes.js'
+import { CommandError } from '../../exitCodes.js'
 import { confirm, confirmByWord, hasTerminal } from '../../prompt.js'
 
-export type Leave = { readonly yes?: boolean | undefined; readonly 'allow-warnings'?: boolean | undefined }
+export type Confirmation = { readonly yes?: boolean | undefined; readonly 'allow-warnings'?: boolean | undefined }
 
-export function show(members: readonly Bundle.Member[]): void {
+export function show(members: readonly TransactionFile.Member[]): void {
   const lines: string[] = []
   for (const [index, { transaction, bytes }] of members.entries()) {
-    const { words, warnings } = Words.describe(transaction)
+    const { words, warnings } = Description.describe(transaction)
     lines.push(`${titleOf(index, members.length)}, ${Transaction.id(bytes)}:`)
     for (const line of words) lines.push(`  ${line}`)
     for (const line of warnings) lines.push(`  Warning: ${line}`)
   }
-  for (const line of Words.group(members.map(({ transaction }) => transaction))) lines.push(`Warning: ${line}`)
+  for (const line of Description.describeGroup(members.map(({ transaction }) => transaction)))
+    lines.push(`Warning: ${line}`)
   say(...lines)
 }
 
@@ -27,13 +28,13 @@ export function say(...lines: string[]): void {
 }
 
 /** Told before a password is asked for: without leave nothing will be signed here. */
-export function expectLeave({ yes }: Leave): void {
+export function expectConfirmation({ yes }: Confirmation): void {
   if (!yes && !hasTerminal()) throw new UsageError('nobody can be asked here; give --yes to sign')
 }
 
 /** What cannot be taken back takes more than a key pressed in passing, and more than a flag that is always there. */
 export async function ask(
-  { yes, 'allow-warnings': allowWarnings }: Leave,
+  { yes, 'allow-warnings': allowWarnings }: Confirmation,
   finalWarnings: readonly string[],
 ): Promise<void> {
   const isGrave = finalWarnings.length > 0
@@ -42,5 +43,5 @@ export async function ask(
   }
   if (yes) return
   const isGiven = await (isGrave ? confirmByWord('This cannot be taken back.', 'sign') : confirm('Sign?'))
-  if (!isGiven) throw new Failure('declined', 'nothing was signed')
+  if (!isGiven) throw new CommandError('declined', 'nothing was signed')
 }

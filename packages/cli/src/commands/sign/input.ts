@@ -1,8 +1,8 @@
 /** What is to be signed, as it comes: out of a file or from a pipe, raw or as base64 text. */
 import { createReadStream } from 'node:fs'
-import { Bundle } from '@latchkey/algorand'
+import { TransactionFile } from '@latchkey/algorand'
 import { UsageError } from '../../Command.js'
-import { Failure } from '../../exitCodes.js'
+import { CommandError } from '../../exitCodes.js'
 
 /** Sixteen of the largest transactions, in base64. */
 const maxBytes = 2 * 1024 * 1024
@@ -20,18 +20,21 @@ export async function readAll(file: string | undefined): Promise<Buffer> {
       parts.push(part as Buffer)
     }
   } catch (error) {
-    throw new Failure('failed', `${nameOf(file)} cannot be read: ${(error as Error).message}`)
+    throw new CommandError('failed', `${nameOf(file)} cannot be read: ${(error as Error).message}`)
   }
   return Buffer.concat(parts)
 }
 
 /** All of them or none: a file that holds anything else beside is not what its owner thinks it is. */
-export function readTransactions(given: Buffer, file: string | undefined): Bundle.Member[] {
+export function readTransactions(given: Buffer, file: string | undefined): TransactionFile.Member[] {
   try {
-    return Bundle.decode(fromText(given) ?? given)
+    return TransactionFile.decode(fromText(given) ?? given)
   } catch (error) {
-    if (!(error instanceof Bundle.DecodeError)) throw error
-    throw new Failure('failed', `${nameOf(file)} is not a transaction or a group: ${error.message}; nothing was signed`)
+    if (!(error instanceof TransactionFile.DecodeError)) throw error
+    throw new CommandError(
+      'failed',
+      `${nameOf(file)} is not a transaction or a group: ${error.message}; nothing was signed`,
+    )
   }
 }
 

@@ -1,13 +1,13 @@
 /** What was signed, written where it was asked for. */
 import { lstatSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { Failure } from '../../exitCodes.js'
+import { CommandError } from '../../exitCodes.js'
 
 export function toFile(file: string, bytes: Uint8Array): void {
   try {
     if (isReplaceable(file)) replace(file, bytes)
     else writeFileSync(file, bytes)
   } catch (error) {
-    throw new Failure('failed', `what was signed cannot be written: ${(error as Error).message}`)
+    throw new CommandError('failed', `what was signed cannot be written: ${(error as Error).message}`)
   }
 }
 

@@ -3,11 +3,11 @@ import { timingSafeEqual } from 'node:crypto'
 import { Mnemonic } from '@latchkey/algorand'
 import { command, jsonOption, UsageError } from '../../Command.js'
 import { daemonOptions, type Unlocked, withWallet } from '../../daemon.js'
-import { exitCodes, Failure } from '../../exitCodes.js'
+import { CommandError, exitCodes } from '../../exitCodes.js'
+import { mnemonicOptions, readMnemonic } from '../../mnemonic.js'
 import { passwordOptions } from '../../password.js'
 import { quoted, shellWord } from '../../printable.js'
 import { checkReveal, type Revealed, reveal, revealOptions } from '../../reveal.js'
-import { readWords, wordsOptions } from '../../words.js'
 import { places } from './Origins.js'
 
 export const walletBackupCommand = command({
@@ -17,7 +17,7 @@ generated in the wallet, and so can whoever else reads them. Imported keys and m
   options: {
     check: { type: 'boolean', about: 'show nothing; ask for the words and tell whether they are those of the wallet' },
     ...revealOptions,
-    ...wordsOptions,
+    ...mnemonicOptions,
     ...passwordOptions,
     ...daemonOptions,
     ...jsonOption,
@@ -43,17 +43,18 @@ generated in the wallet, and so can whoever else reads them. Imported keys and m
   },
 })
 
-type CheckOptions = Parameters<typeof readWords>[0] & Parameters<typeof withWallet>[0] & { json?: boolean | undefined }
+type CheckOptions = Parameters<typeof readMnemonic>[0] &
+  Parameters<typeof withWallet>[0] & { json?: boolean | undefined }
 
 function check(options: CheckOptions): Promise<number> {
   return withWallet(options, async ({ wallet }) => {
-    const given = await readWords(options)
+    const given = await readMnemonic(options)
     const own = await wallet.masterDerivationKey()
     try {
       const isRight = timingSafeEqual(given, own)
       if (options.json) process.stdout.write(`${JSON.stringify({ wallet: info(wallet), isRight })}\n`)
       if (!isRight) {
-        throw new Failure('failed', `these words are in order, but they are not those of ${quoted(wallet.name)}`)
+        throw new CommandError('failed', `these words are in order, but they are not those of ${quoted(wallet.name)}`)
       }
       if (!options.json) process.stderr.write(`These are the words of ${quoted(wallet.name)}.\n`)
       return exitCodes.ok

@@ -4,7 +4,7 @@ import { daemonOptions, findWallet, withDaemon, withPassword } from '../../daemo
 import { exitCodes } from '../../exitCodes.js'
 import { passwordOptions } from '../../password.js'
 import { printable, quoted, shellWord } from '../../printable.js'
-import { slowly } from '../../progress.js'
+import { withProgress } from '../../progress.js'
 import { checkAskable, confirmByWord, consent } from '../../prompt.js'
 
 export const walletDeleteCommand = command({
@@ -25,7 +25,7 @@ export const walletDeleteCommand = command({
       const question = `Programs that use the keys of ${quoted(name)} will fail.`
       await consent(options.yes, () => confirmByWord(question, wordFor(name, id)))
       return withPassword(options, name, async (password) => {
-        const { movedTo } = await slowly(`Deleting ${quoted(name)}`, kmd.wallets.delete({ id, password }))
+        const { movedTo } = await withProgress(`Deleting ${quoted(name)}`, kmd.wallets.delete({ id, password }))
         const undo = `mv ${shellWord(movedTo)} ${shellWord(placeBefore(movedTo))}`
         if (options.json) process.stdout.write(`${JSON.stringify({ wallet: { id, name }, movedTo, undo })}\n`)
         else {

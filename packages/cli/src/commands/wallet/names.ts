@@ -1,7 +1,7 @@
 /** Names for wallets: looked at before anybody is asked for words or a password. */
-import type { Kmd } from '@latchkey/kmd/client'
+import type { Kmd } from '@latchkey/kmd-client'
 import { UsageError } from '../../Command.js'
-import { Failure } from '../../exitCodes.js'
+import { CommandError } from '../../exitCodes.js'
 import { quoted } from '../../printable.js'
 
 const maxNameBytes = 64
@@ -12,5 +12,5 @@ export async function checkName(kmd: Kmd, name: string): Promise<void> {
     throw new UsageError(`the name has ${Buffer.byteLength(name)} bytes; ${maxNameBytes} are the most`)
   }
   if (!(await kmd.wallets.list()).some((wallet) => wallet.name === name)) return
-  throw new Failure('failed', `there is a wallet named ${quoted(name)} already; choose another name`)
+  throw new CommandError('failed', `there is a wallet named ${quoted(name)} already; choose another name`)
 }

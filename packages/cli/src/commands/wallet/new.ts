@@ -4,7 +4,7 @@ import { daemonOptions, withDaemon } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { newPassword, passwordOptions } from '../../password.js'
 import { quoted, shellWord } from '../../printable.js'
-import { slowly } from '../../progress.js'
+import { withProgress } from '../../progress.js'
 import { checkName } from './names.js'
 
 export const walletNewCommand = command({
@@ -19,7 +19,7 @@ export const walletNewCommand = command({
       await checkName(kmd, name!)
       const password = await newPassword(options)
       try {
-        const wallet = await slowly(`Making ${quoted(name!)}`, kmd.wallets.create({ name: name!, password }))
+        const wallet = await withProgress(`Making ${quoted(name!)}`, kmd.wallets.create({ name: name!, password }))
         if (options.json) process.stdout.write(`${JSON.stringify({ wallet })}\n`)
         else {
           process.stdout.write(`${wallet.id}\n`)

@@ -4,7 +4,7 @@ import { daemonOptions, withWallet } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { changedPassword, newPasswordOptions, passwordOptions } from '../../password.js'
 import { quoted } from '../../printable.js'
-import { slowly } from '../../progress.js'
+import { withProgress } from '../../progress.js'
 
 export const walletPasswordCommand = command({
   text: 'Changes the password of a wallet. Whoever has it unlocked must unlock it again, with the new one.',
@@ -22,7 +22,7 @@ export const walletPasswordCommand = command({
     withWallet({ ...options, wallet: said }, async ({ kmd, wallet: { id, name }, password }) => {
       const newPassword = await changedPassword(options)
       try {
-        await slowly('Changing the password', kmd.wallets.changePassword({ id, password, newPassword }))
+        await withProgress('Changing the password', kmd.wallets.changePassword({ id, password, newPassword }))
       } finally {
         newPassword.fill(0)
       }

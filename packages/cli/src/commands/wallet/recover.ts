@@ -1,12 +1,12 @@
 /** `latchkey wallet recover NAME`: a wallet from the 25 words of a backup, with its keys. */
-import type { Kmd, Wallet, WalletInfo } from '@latchkey/kmd/client'
+import type { Kmd, Wallet, WalletInfo } from '@latchkey/kmd-client'
 import { command, jsonOption, readNumber } from '../../Command.js'
 import { daemonOptions, withDaemon } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
+import { mnemonicOptions, readMnemonic } from '../../mnemonic.js'
 import { newPassword, passwordOptions } from '../../password.js'
 import { quoted, shellWord } from '../../printable.js'
-import { slowly } from '../../progress.js'
-import { readWords, wordsOptions } from '../../words.js'
+import { withProgress } from '../../progress.js'
 import { generate, maxKeys } from '../key/generate.js'
 import { checkName } from './names.js'
 
@@ -16,7 +16,7 @@ same order. Prints their addresses.`,
   takes: [{ name: 'NAME', about: 'what the wallet is to be called' }],
   options: {
     keys: { type: 'string', short: 'n', value: 'COUNT', about: 'how many keys to bring back, from the first on (1)' },
-    ...wordsOptions,
+    ...mnemonicOptions,
     ...passwordOptions,
     ...daemonOptions,
     ...jsonOption,
@@ -29,12 +29,12 @@ single key look just like these, but belong there too.`,
     const count = readNumber('--keys', options.keys, 0, maxKeys) ?? 1
     return withDaemon(options, async (kmd) => {
       await checkName(kmd, name!)
-      const masterDerivationKey = await readWords(options)
+      const masterDerivationKey = await readMnemonic(options)
       let password: Uint8Array | undefined
       try {
         password = await newPassword(options)
         const creating = kmd.wallets.create({ name: name!, password, masterDerivationKey })
-        const info = await slowly(`Making ${quoted(name!)}`, creating)
+        const info = await withProgress(`Making ${quoted(name!)}`, creating)
         if (!options.json) process.stderr.write(`Wallet ${quoted(name!)} is made.\n`)
         const addresses = await bringBack(kmd, info, password, count, options.json ?? false)
         if (options.json) process.stdout.write(`${JSON.stringify({ wallet: info, addresses })}\n`)
@@ -56,7 +56,7 @@ async function bringBack(
   isJson: boolean,
 ): Promise<string[]> {
   if (count === 0) return []
-  const wallet: Wallet = await slowly(`Unlocking ${quoted(name)}`, kmd.unlock({ id, password: () => password }))
+  const wallet: Wallet = await withProgress(`Unlocking ${quoted(name)}`, kmd.unlock({ id, password: () => password }))
   try {
     return await generate(wallet, count, isJson ? undefined : (address) => process.stdout.write(`${address}\n`))
   } finally {

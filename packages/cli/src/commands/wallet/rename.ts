@@ -4,7 +4,7 @@ import { daemonOptions, findWallet, withDaemon, withPassword } from '../../daemo
 import { exitCodes } from '../../exitCodes.js'
 import { passwordOptions } from '../../password.js'
 import { quoted } from '../../printable.js'
-import { slowly } from '../../progress.js'
+import { withProgress } from '../../progress.js'
 import { checkName } from './names.js'
 
 export const walletRenameCommand = command({
@@ -22,7 +22,7 @@ export const walletRenameCommand = command({
       await checkName(kmd, newName!)
       return withPassword(options, oldName, async (password) => {
         const renaming = kmd.wallets.rename({ id, password, newName: newName! })
-        const wallet = await slowly(`Renaming ${quoted(oldName)}`, renaming)
+        const wallet = await withProgress(`Renaming ${quoted(oldName)}`, renaming)
         if (options.json) process.stdout.write(`${JSON.stringify({ wallet, oldName })}\n`)
         else process.stderr.write(`Wallet ${quoted(oldName)} is now ${quoted(newName!)}.\n`)
         return exitCodes.ok

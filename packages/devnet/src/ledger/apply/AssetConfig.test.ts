@@ -13,8 +13,8 @@ import {
 import type { Asset } from '../Account.js'
 import * as Genesis from '../Genesis.js'
 import * as Key from '../Key.js'
-import { Layer } from '../Layer.js'
-import { Refusal } from '../Refusal.js'
+import { LedgerError } from '../LedgerError.js'
+import { StateOverlay } from '../StateOverlay.js'
 import { assetConfig } from './AssetConfig.js'
 
 type Parameters = NonNullable<Transaction.Transaction['apar']>
@@ -94,11 +94,11 @@ test('assets are numbered by the transaction that makes them', async () => {
 
 test('a number that is taken is refused: the dollars have theirs from outside', () => {
   const { node, alice } = setUp()
-  const layer = new Layer(node.ledger.state)
+  const layer = new StateOverlay(node.ledger.state)
   layer.transactionCount = () => Genesis.dollarIds[1]! - 1n
   assert.throws(
     () => assetConfig(node.txn('acfg', alice), { sender: alice.key, layer, round: 1n }),
-    new Refusal(`already found asset with index ${Genesis.dollarIds[1]}`),
+    new LedgerError(`already found asset with index ${Genesis.dollarIds[1]}`),
   )
 })
 

@@ -1,7 +1,7 @@
 import type { Transaction } from '@latchkey/algorand'
 import type { Asset } from '../Account.js'
 import * as Key from '../Key.js'
-import { Refusal } from '../Refusal.js'
+import { LedgerError } from '../LedgerError.js'
 import * as Assets from './Assets.js'
 import type { Context, Outcome } from './Context.js'
 
@@ -13,7 +13,7 @@ export function assetConfig({ caid, apar }: Transaction.Transaction, context: Co
   const asset = Assets.get(layer, caid)
   if (asset.manager === Key.zero || asset.manager !== sender) {
     const who = `It is issued by ${Key.address(sender)}, manager key ${Key.address(asset.manager)}`
-    throw new Refusal(`this transaction should be issued by the manager. ${who}`)
+    throw new LedgerError(`this transaction should be issued by the manager. ${who}`)
   }
   if (apar === undefined) destroy(caid, asset, context)
   else layer.putAsset(caid, reconfigured(asset, apar))
@@ -23,7 +23,8 @@ export function assetConfig({ caid, apar }: Transaction.Transaction, context: Co
 function create(apar: Parameters, { sender, layer }: Context): Outcome {
   const createdAssetId = layer.transactionCount() + 1n
   // Only where an asset was given its id from outside, as the dollar is here.
-  if (layer.asset(createdAssetId) !== undefined) throw new Refusal(`already found asset with index ${createdAssetId}`)
+  if (layer.asset(createdAssetId) !== undefined)
+    throw new LedgerError(`already found asset with index ${createdAssetId}`)
   layer.putAsset(createdAssetId, {
     creator: sender,
     total: apar.t ?? 0n,
@@ -44,7 +45,8 @@ function create(apar: Parameters, { sender, layer }: Context): Outcome {
 
 function destroy(assetId: bigint, asset: Asset, { layer }: Context): void {
   const held = layer.holding(asset.creator, assetId)?.amount ?? 0n
-  if (held !== asset.total) throw new Refusal(`cannot destroy asset: creator is holding only ${held}/${asset.total}`)
+  if (held !== asset.total)
+    throw new LedgerError(`cannot destroy asset: creator is holding only ${held}/${asset.total}`)
   layer.putAsset(assetId, undefined)
   layer.putHolding(asset.creator, assetId, undefined)
 }

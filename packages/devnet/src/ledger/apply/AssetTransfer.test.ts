@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Transaction } from '@latchkey/algorand'
 import { createAsset, give, type Person, personOf, sign, TestNode } from '../../testing/TestNode.test.helper.js'
-import { Layer } from '../Layer.js'
-import { Refusal } from '../Refusal.js'
+import { LedgerError } from '../LedgerError.js'
+import { StateOverlay } from '../StateOverlay.js'
 import * as Assets from './Assets.js'
 
 type Fields = Partial<Transaction.Transaction>
@@ -111,9 +111,9 @@ test('what is left of a destroyed asset can be closed out', async () => {
 
 test('no holding goes above what 64 bits hold', () => {
   const { ledger } = new TestNode()
-  const layer = new Layer(ledger.state)
+  const layer = new StateOverlay(ledger.state)
   layer.putHolding('a', 7n, { amount: 2n ** 64n - 2n, frozen: false })
   Assets.putIn(layer, 'a', 7n, 1n, false)
-  const overflow = new Refusal(`overflow on adding 1 to receiver amount ${2n ** 64n - 1n}`)
+  const overflow = new LedgerError(`overflow on adding 1 to receiver amount ${2n ** 64n - 1n}`)
   assert.throws(() => Assets.putIn(layer, 'a', 7n, 1n, false), overflow)
 })

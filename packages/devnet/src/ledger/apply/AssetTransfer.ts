@@ -1,6 +1,6 @@
 import type { Transaction } from '@latchkey/algorand'
 import * as Key from '../Key.js'
-import { Refusal } from '../Refusal.js'
+import { LedgerError } from '../LedgerError.js'
 import * as Assets from './Assets.js'
 import type { Context, Outcome } from './Context.js'
 
@@ -27,7 +27,7 @@ function clawback(from: Uint8Array, txn: Txn, { sender, layer }: Context): Outco
   const asset = Assets.get(layer, assetId)
   if (asset.clawback === Key.zero || asset.clawback !== sender) {
     const who = `sender ${Key.address(sender)}, clawback ${Key.address(asset.clawback)}`
-    throw new Refusal(`clawback not allowed: ${who}`)
+    throw new LedgerError(`clawback not allowed: ${who}`)
   }
   Assets.takeOut(layer, Key.of(from), assetId, txn.aamt ?? 0n, true)
   Assets.putIn(layer, Key.ofField(txn.arcv), assetId, txn.aamt ?? 0n, true)
@@ -38,18 +38,18 @@ function clawback(from: Uint8Array, txn: Txn, { sender, layer }: Context): Outco
 function closeOut(to: Key.Key, assetId: bigint, { sender, layer }: Context): Outcome {
   if (layer.account(sender).assetsHeld === 0) {
     const where = `${Key.address(sender)} : account is not opted in asset ${assetId} `
-    throw new Refusal(`cannot close asset holding on account ${where}`)
+    throw new LedgerError(`cannot close asset holding on account ${where}`)
   }
   const asset = layer.asset(assetId)
-  if (asset?.creator === sender) throw new Refusal('cannot close asset ID in allocating account')
+  if (asset?.creator === sender) throw new LedgerError('cannot close asset ID in allocating account')
   const holding = layer.holding(sender, assetId)
-  if (holding === undefined) throw new Refusal(`asset ${assetId} not present in account ${Key.address(sender)}`)
+  if (holding === undefined) throw new LedgerError(`asset ${assetId} not present in account ${Key.address(sender)}`)
   const isReturned = asset?.creator === to
   Assets.takeOut(layer, sender, assetId, holding.amount, isReturned)
   Assets.putIn(layer, to, assetId, holding.amount, isReturned)
   // Closing to itself puts back what it took out, and a holding that is not empty cannot go.
   const rest = layer.holding(sender, assetId)!.amount
-  if (rest !== 0n) throw new Refusal(`asset ${assetId} not zero (${rest}) after closing`)
+  if (rest !== 0n) throw new LedgerError(`asset ${assetId} not zero (${rest}) after closing`)
   layer.putHolding(sender, assetId, undefined)
   return { assetClosingAmount: holding.amount }
 }

@@ -1,14 +1,14 @@
 import type { Transaction } from '@latchkey/algorand'
 import * as Consensus from '../Consensus.js'
 import * as Key from '../Key.js'
-import { Refusal } from '../Refusal.js'
+import { LedgerError } from '../LedgerError.js'
 import type { Context, Outcome } from './Context.js'
 
 /** Kept and told, without effect: a development ledger has nobody to agree with. */
 export function keyRegistration(txn: Transaction.Transaction, { sender, layer, round }: Context): Outcome {
   const account = layer.account(sender)
   if (account.status === 'Not Participating') {
-    throw new Refusal(`cannot change online/offline status of non-participating account ${Key.address(sender)}`)
+    throw new LedgerError(`cannot change online/offline status of non-participating account ${Key.address(sender)}`)
   }
   if (txn.votekey === undefined || txn.selkey === undefined) {
     const status = txn.nonpart === true ? 'Not Participating' : 'Offline'
@@ -18,8 +18,8 @@ export function keyRegistration(txn: Transaction.Transaction, { sender, layer, r
   const trying = 'transaction tries to mark an account as online with'
   const firstRound = txn.votefst ?? 0n
   const lastRound = txn.votelst ?? 0n
-  if (lastRound <= round) throw new Refusal(`${trying} last voting round in the past`)
-  if (firstRound > round + 1n) throw new Refusal(`${trying} first voting round beyond the next voting round`)
+  if (lastRound <= round) throw new LedgerError(`${trying} last voting round in the past`)
+  if (firstRound > round + 1n) throw new LedgerError(`${trying} first voting round beyond the next voting round`)
   layer.putAccount(sender, {
     ...account,
     status: 'Online',

@@ -1,7 +1,7 @@
 import type { Transaction } from '@latchkey/algorand'
 import { none } from '../Account.js'
 import * as Key from '../Key.js'
-import { Refusal } from '../Refusal.js'
+import { LedgerError } from '../LedgerError.js'
 import * as Algos from './Algos.js'
 import type { Context, Outcome } from './Context.js'
 
@@ -12,9 +12,9 @@ export function payment(txn: Transaction.Transaction, { sender, layer }: Context
   Algos.move(layer, sender, Key.of(txn.close), closingAmount)
   const { assetsHeld, assetsCreated } = layer.account(sender)
   if (assetsHeld > 0) {
-    throw new Refusal(`cannot close: ${assetsHeld} outstanding assets`, { hint: 'close out of its assets first' })
+    throw new LedgerError(`cannot close: ${assetsHeld} outstanding assets`, { hint: 'close out of its assets first' })
   }
-  if (assetsCreated > 0) throw new Refusal(`cannot close: ${assetsCreated} outstanding created assets`)
+  if (assetsCreated > 0) throw new LedgerError(`cannot close: ${assetsCreated} outstanding created assets`)
   layer.putAccount(sender, none)
   return { closingAmount }
 }

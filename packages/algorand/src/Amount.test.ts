@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import fc from 'fast-check'
+import * as Amount from './Amount.js'
+
+test('amounts have no trailing zeros and at least one digit before the point', () => {
+  assert.equal(Amount.format(1_500_000n, 6), '1.5')
+  assert.equal(Amount.format(1n, 6), '0.000001')
+  assert.equal(Amount.format(10n, 0), '10')
+  assert.equal(Amount.format(0n, 19), '0')
+  assert.equal(Amount.format(-1_500_000n, 6), '-1.5')
+  assert.equal(Amount.formatAlgos(2_000_000n), '2 ALGO')
+})
+
+test('what is written is read again', () => {
+  fc.assert(
+    fc.property(fc.bigInt(0n, 2n ** 64n - 1n), fc.integer({ min: 0, max: Amount.maxDecimals }), (units, decimals) => {
+      assert.equal(Amount.parse(Amount.format(units, decimals), decimals), units)
+    }),
+  )
+})
+
+test('more decimals than the asset has, signs, exponents and blanks are no amount', () => {
+  for (const text of ['1.1234567', '-1', '+1', '1e3', '', ' 1', '1.', '.5', '0x1', '1,5', '1'.repeat(21)]) {
+    assert.equal(Amount.parse(text, 6), undefined, text)
+  }
+  assert.equal(Amount.parse('1.5000000', 6), 1_500_000n)
+})

@@ -1,0 +1,39 @@
+/** Amounts of ALGO and of assets: base units as decimals, exactly, never through a floating point number. */
+
+/** The decimals of the ALGO. */
+export const algoDecimals = 6
+
+/** The most decimals that the ledger lets an asset have. */
+export const maxDecimals = 19
+
+/**
+ * Base units as a decimal without trailing zeros.
+ *
+ * @example
+ * Amount.format(1_500_000n, 6) // '1.5'
+ */
+export function format(units: bigint, decimals: number): string {
+  const sign = units < 0n ? '-' : ''
+  const digits = (units < 0n ? -units : units).toString().padStart(decimals + 1, '0')
+  const point = digits.length - decimals
+  const fraction = digits.slice(point).replace(/0+$/, '')
+  return `${sign}${digits.slice(0, point)}${fraction === '' ? '' : `.${fraction}`}`
+}
+
+/** MicroAlgos with their unit: `1.5 ALGO`. */
+export function formatAlgos(microAlgos: bigint): string {
+  return `${format(microAlgos, algoDecimals)} ALGO`
+}
+
+/**
+ * The base units of a decimal such as `1.5`; undefined for anything else, and for more decimals than there are.
+ *
+ * @example
+ * Amount.parse('1.5', 6) // 1_500_000n
+ */
+export function parse(text: string, decimals: number): bigint | undefined {
+  const match = /^([0-9]{1,20})(?:\.([0-9]{1,40}))?$/.exec(text)
+  if (match === null) return undefined
+  const fraction = (match[2] ?? '').replace(/0+$/, '')
+  return fraction.length > decimals ? undefined : BigInt(match[1]! + fraction.padEnd(decimals, '0'))
+}

@@ -1,0 +1,57 @@
+/** JSON as Algorand nodes write it: integers of 64 bits, which `JSON.parse` alone would round. */
+
+/** A JSON object whose members have not been checked yet. */
+export type Members = { readonly [name: string]: unknown }
+
+/** Whether a parsed value is a JSON object, and not an array or null. */
+export function isObject(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/**
+ * Parses JSON. Integers that a number cannot hold exactly become bigints; all other numbers stay numbers.
+ *
+ * @throws SyntaxError where the text is not JSON, or is nested too deeply to be read.
+ */
+export function parse(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (!longDigits.test(text)) return value
+    // The text is JSON for certain, so every letter belongs to one token and a linear scan finds them all.
+    return JSON.parse(text.replace(token, markLongInteger), unmark)
+  } catch (error) {
+    // The stack is what limits the depth.
+    if (error instanceof RangeError) throw new SyntaxError('nested too deeply')
+    throw error
+  }
+}
+
+/** The value as an unsigned integer of 64 bits, or undefined if it is none. */
+export function uint64(value: unknown): bigint | undefined {
+  if (typeof value === 'bigint') return value >= 0n && value <= maxUint64 ? value : undefined
+  return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? BigInt(value) : undefined
+}
+
+const maxUint64 = 2n ** 64n - 1n
+const longDigits = /[0-9]{16}/
+/** A string, with the colon that makes it a name if there is one, or a number. */
+const token = /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?|-?[0-9][0-9.eE+-]*/g
+/** Long integers travel through `JSON.parse` as strings that begin with this; strings that do so anyway get one more. */
+const mark = '\u0001'
+
+function markLongInteger(match: string, string: string | undefined, colon: string | undefined): string {
+  if (string === undefined) return isUnsafeInteger(match) ? `"\\u0001${match}"` : match
+  // A control character stands in JSON by its escape only.
+  if (colon !== undefined || !string.startsWith('"\\u0001')) return match
+  return `"\\u0001${string.slice(1)}`
+}
+
+function isUnsafeInteger(text: string): boolean {
+  return /^-?[0-9]{16,}$/.test(text) && !Number.isSafeInteger(Number(text))
+}
+
+function unmark(_name: string, value: unknown): unknown {
+  if (typeof value !== 'string' || !value.startsWith(mark)) return value
+  const rest = value.slice(1)
+  return rest.startsWith(mark) ? rest : BigInt(rest)
+}

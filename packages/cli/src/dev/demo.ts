@@ -1,0 +1,44 @@
+/** One paid request, told line by line as it happens. */
+import { amountText, Buyer, fromKmd, payingFetch, receiptOf } from '@latchkey/x402/client'
+import { dollarAssetId, dollarDecimals, price, type Stack, walletName } from './Stack.js'
+
+export async function printDemo(stack: Stack, line: (text: string) => void): Promise<void> {
+  const { chain, sellerUrl, buyer, seller } = stack
+  const url = `${sellerUrl}/weather`
+  const before = await balances(stack)
+  const signer = fromKmd({ kmd: { dataDir: stack.kmdDataDir }, wallet: walletName, password: '', address: buyer })
+  const pay = payingFetch(new Buyer({ signer, chains: chain }), {
+    onPaymentRequired: (required) => {
+      line(
+        `the seller answers 402 Payment Required: ${price}, ${required.accepts[0]!.amount} of asset ${dollarAssetId}`,
+      )
+      return true
+    },
+    onPayment: ({ payment }) =>
+      line(`the buyer's payment ${short(payment.transactionId)} is signed by the key daemon; the key stays there`),
+  })
+  line(`a buyer asks for ${url}`)
+  const response = await pay(url)
+  const receipt = receiptOf(response)
+  if (!response.ok || receipt?.success !== true)
+    throw new Error(`the paid request ended with status ${response.status}`)
+  const found = await chain.algod.transaction(receipt.transaction)
+  const round = found.type === 'confirmed' ? found.round : '?'
+  line(`the facilitator settles it in round ${round} and pays the fee: ${receipt.transaction}`)
+  line(`the seller answers ${response.status}: ${await response.text()}`)
+  const after = await balances(stack)
+  line(`the buyer  ${short(buyer)} had ${before.buyer}, has ${after.buyer}`)
+  line(`the seller ${short(seller)} had ${before.seller}, has ${after.seller}`)
+}
+
+async function balances({ chain, buyer, seller }: Stack): Promise<{ buyer: string; seller: string }> {
+  const dollars = async (address: string): Promise<string> => {
+    const holding = await chain.algod.holding(address, dollarAssetId)
+    return `$${amountText(holding?.amount ?? 0n, dollarDecimals)}`
+  }
+  return { buyer: await dollars(buyer), seller: await dollars(seller) }
+}
+
+function short(text: string): string {
+  return `${text.slice(0, 8)}…`
+}

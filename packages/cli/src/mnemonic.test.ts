@@ -1,0 +1,52 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { after, test } from 'node:test'
+import { Mnemonic } from '@latchkey/algorand'
+import fc from 'fast-check'
+import { CommandError } from './exitCodes.js'
+import { readMnemonic } from './mnemonic.js'
+
+const directory = mkdtempSync(join(tmpdir(), 'latchkey-words-'))
+const path = join(directory, 'words')
+after(() => rmSync(directory, { recursive: true }))
+
+function readFrom(content: string): Promise<Uint8Array> {
+  writeFileSync(path, content)
+  return readMnemonic({ 'words-file': path })
+}
+
+test('every key comes back from its words, however they are laid out', async () => {
+  const key = fc.uint8Array({ minLength: 32, maxLength: 32 })
+  const gap = fc.constantFrom(' ', '\n', '\r\n', '\t', '  \n\n ')
+  await fc.assert(
+    fc.asyncProperty(key, gap, async (bytes, between) => {
+      const words = Mnemonic.encode(bytes).replaceAll(' ', between)
+      assert.deepEqual(await readFrom(words), bytes)
+      assert.deepEqual(await readFrom(words.toUpperCase()), bytes)
+    }),
+    { numRuns: 50 },
+  )
+})
+
+test('the word that was likely meant is suggested', async () => {
+  const good = Mnemonic.encode(new Uint8Array(32)).split(' ')
+  const slips = { abot: 'about', zeor: 'zero', gaurd: 'guard', resuce: 'rescue', wintr: 'winter', abilitty: 'ability' }
+  for (const [slip, meant] of Object.entries(slips)) {
+    await assert.rejects(readFrom(good.with(11, slip).join(' ')), (error: CommandError) => {
+      assert.equal(error.message, `word 12 is not in the word list (nearest: ${meant})`)
+      return error instanceof CommandError && error.code === 'failed'
+    })
+  }
+})
+
+test('no error quotes a word that was given', async () => {
+  const swapped = Mnemonic.encode(new Uint8Array(32).fill(5)).split(' ')
+  const [first, second] = swapped
+  swapped.splice(0, 2, second!, first!)
+  await assert.rejects(readFrom(swapped.join(' ')), (error: Error) => {
+    assert.match(error.message, /checksum does not match/)
+    return !swapped.slice(0, 20).some((word) => word.length > 5 && error.message.includes(word))
+  })
+})

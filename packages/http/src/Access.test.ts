@@ -1,0 +1,129 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { corsHeaders, hostName, isHostAllowed, isLoopback, TokenCheck } from './Access.js'
+
+test('the name in a Host header is without port and brackets, in lower case', () => {
+  const names: [host: string, name: string][] = [
+    ['localhost', 'localhost'],
+    ['LocalHost:7833', 'localhost'],
+    ['127.0.0.1:7833', '127.0.0.1'],
+    ['localhost:', 'localhost'],
+    ['[::1]', '::1'],
+    ['[::1]:7833', '::1'],
+    ['[FE80::1]:80', 'fe80::1'],
+    ['', ''],
+    ['evil.example:80', 'evil.example'],
+  ]
+  for (const [host, name] of names) assert.equal(hostName(host), name, host)
+})
+
+test('loopback is what cannot mean another machine', () => {
+  for (const name of ['localhost', 'dev.localhost', '127.0.0.1', '127.1.2.3', '::1', '0:0:0:0:0:0:0:1']) {
+    assert.equal(isLoopback(name), true, name)
+  }
+  for (const name of [
+    '',
+    'localhost.evil.example',
+    'notlocalhost',
+    '127.0.0.1.evil.example',
+    '127.evil',
+    '128.0.0.1',
+  ]) {
+    assert.equal(isLoopback(name), false, name)
+  }
+  for (const name of ['0.0.0.0', '::', '10.0.0.1', '::ffff:10.0.0.1', '127.1'])
+    assert.equal(isLoopback(name), false, name)
+})
+
+test('a Host is served when it is loopback, named in the settings, or the number it came in by', () => {
+  const also = new Set(['keys.example'])
+  const local = (): string => '::ffff:10.0.0.5'
+  for (const host of ['localhost:1', '127.0.0.1:7833', '[::1]:1', 'keys.example:1', 'KEYS.example', '10.0.0.5:7833']) {
+    assert.equal(isHostAllowed(host, also, local), true, host)
+  }
+  for (const host of ['evil.example', 'sub.keys.example', '10.0.0.6:7833', '', ':7833', 'localhost@evil.example']) {
+    assert.equal(isHostAllowed(host, also, local), false, host)
+  }
+  assert.equal(isHostAllowed(undefined, also, local), false)
+  assert.equal(
+    isHostAllowed('[2001:db8::1]:80', new Set(), () => '2001:db8::1'),
+    true,
+  )
+  assert.equal(isHostAllowed('10.0.0.5', new Set(), undefined), false)
+  assert.equal(
+    isHostAllowed('', new Set(), () => undefined),
+    false,
+  )
+})
+
+const page = 'https://page.example'
+const allowed = { allowedHeaders: 'X-Token, Content-Type', allowedMethods: 'GET, OPTIONS' }
+const cors = (allowedOrigins: string[], origin: string | undefined, method = 'GET'): string[] =>
+  corsHeaders({ ...allowed, allowedOrigins, allowPrivateNetwork: false }, { method, origin, privateNetwork: 'true' })
+const echoed = (origin: string): string[] => [
+  'Access-Control-Allow-Origin',
+  origin,
+  'Access-Control-Allow-Headers',
+  'X-Token, Content-Type',
+  'Access-Control-Allow-Methods',
+  'GET, OPTIONS',
+]
+
+test('an origin that is listed is echoed; others get nothing', () => {
+  assert.deepEqual(cors(['https://other.example', page], page), echoed(page))
+  for (const origin of [
+    undefined,
+    '',
+    'https://PAGE.example',
+    `${page}:443`,
+    `${page}/`,
+    'http://page.example',
+    'null',
+  ]) {
+    assert.deepEqual(cors([page], origin), [], origin)
+  }
+  assert.deepEqual(cors([], page), [])
+})
+
+test('a star allows every origin, the null one too, and is never sent itself', () => {
+  assert.deepEqual(cors(['*'], page), echoed(page))
+  assert.deepEqual(cors(['*'], 'null'), echoed('null'))
+  assert.deepEqual(cors(['*'], ''), [])
+  assert.deepEqual(cors(['https://*.example'], page), [])
+})
+
+test('private network access is granted to a preflight that asks for it, whatever its origin, if the settings do', () => {
+  const ask = (allowPrivateNetwork: boolean, method: string, privateNetwork: string | undefined): string[] =>
+    corsHeaders({ ...allowed, allowedOrigins: [], allowPrivateNetwork }, { method, origin: page, privateNetwork })
+  assert.deepEqual(ask(true, 'OPTIONS', 'true'), ['Access-Control-Allow-Private-Network', 'true'])
+  assert.deepEqual(ask(true, 'OPTIONS', 'True'), [])
+  assert.deepEqual(ask(true, 'OPTIONS', undefined), [])
+  assert.deepEqual(ask(true, 'GET', 'true'), [])
+  assert.deepEqual(ask(false, 'OPTIONS', 'true'), [])
+})
+
+test('only the very token matches, and only the latest', () => {
+  const token = `${'a'.repeat(63)}\xe9`
+  const check = new TokenCheck(token)
+  assert.equal(check.matches(token), true)
+  for (const other of [
+    undefined,
+    '',
+    'a'.repeat(64),
+    token.slice(0, 63),
+    `${token}a`,
+    token.toUpperCase(),
+    ` ${token}`,
+  ]) {
+    assert.equal(check.matches(other), false)
+  }
+  check.replace('b'.repeat(70))
+  assert.equal(check.matches(token), false)
+  assert.equal(check.matches('b'.repeat(70)), true)
+})
+
+test('what follows the brackets of a number is not passed over', () => {
+  for (const host of ['[::1].evil.example', '[::1]evil.example:80', 'evil.example[::1]']) {
+    assert.equal(isHostAllowed(host, new Set(), undefined), false, host)
+  }
+})

@@ -1,0 +1,108 @@
+/** Daemons for the client's tests: this one on both wires, and the Go daemon where LATCHKEY_REFERENCE_KMD names it. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Wire } from '@latchkey/kmd'
+import { Daemon } from '@latchkey/kmd'
+
+export type Running = { stop: () => Promise<void> }
+export type Target = { name: string; isOurs: boolean; start: (dataDir: string) => Promise<Running> }
+
+const goDaemon = process.env['LATCHKEY_REFERENCE_KMD'] ?? ''
+
+export const targets: readonly Target[] = [
+  ...(['documented', 'reference'] as const).map((wire) => ({
+    name: `this daemon, ${wire} wire`,
+    isOurs: true,
+    start: (dataDir: string) => startOurs(dataDir, wire),
+  })),
+  ...(goDaemon === '' ? [] : [{ name: 'the Go daemon', isOurs: false, start: startGo }]),
+]
+
+export function startOurs(dataDir: string, wire: Wire = 'reference'): Promise<Running> {
+  return Daemon.start({ dataDir, wire, limits: { stopMs: 100 } })
+}
+
+async function startGo(dataDir: string): Promise<Running> {
+  const child = spawn(goDaemon, ['-d', dataDir, '-t', '0'], { stdio: 'ignore' })
+  for (let tries = 0; !existsSync(join(dataDir, 'kmd.net')); tries++) {
+    if (child.exitCode !== null || tries > 200) throw new Error('the Go daemon did not start')
+    await sleep(25)
+  }
+  return {
+    stop: async () => {
+      const ended = once(child, 'exit')
+      child.kill('SIGTERM')
+      await ended
+    },
+  }
+}
+
+export type DataDirOptions = { sessionLifetimeSecs?: number; address?: string }
+
+/** A directory whose daemon takes any free port and derives passwords in no time. */
+export function makeDataDir({ sessionLifetimeSecs, address = '127.0.0.1:0' }: DataDirOptions = {}): string {
+  const dataDir = mkdtempSync(join(tmpdir(), 'latchkey-client-'))
+  const config = {
+    address,
+    session_lifetime_secs: sessionLifetimeSecs ?? null,
+    drivers: { sqlite: { scrypt: { scrypt_n: 2 }, allow_unsafe_scrypt: true }, ledger: { disable: true } },
+  }
+  writeFileSync(join(dataDir, 'kmd_config.json'), JSON.stringify(config))
+  return dataDir
+}
+
+export function removeDataDir(dataDir: string): void {
+  rmSync(dataDir, { recursive: true, force: true })
+}
+
+export function readState(dataDir: string): { address: string; token: string } {
+  const read = (name: string) => readFileSync(join(dataDir, name), 'utf8')
+  return { address: read('kmd.net'), token: read('kmd.token') }
+}
+
+export type Server = { address: string; close: () => Promise<void> }
+
+/** A server that is no daemon, or pretends to be one. */
+export async function serve(handle: (incoming: IncomingMessage, outgoing: ServerResponse) => void): Promise<Server> {
+  const server = createServer(handle).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    address: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    close: async () => {
+      const closed = once(server, 'close')
+      server.close()
+      server.closeAllConnections()
+      await closed
+    },
+  }
+}
+
+/** Stands before a daemon and notes what passes: `POST /v1/key`. */
+export async function listenIn(address: string): Promise<Server & { seen: string[]; bodies: string[] }> {
+  const seen: string[] = []
+  const bodies: string[] = []
+  const [host, port] = address.split(':')
+  const server = await serve((incoming, outgoing) => {
+    seen.push(`${incoming.method} ${incoming.url}`)
+    const chunks: Buffer[] = []
+    incoming.on('data', (chunk: Buffer) => chunks.push(chunk))
+    incoming.on('end', () => {
+      const body = Buffer.concat(chunks)
+      bodies.push(body.toString('latin1'))
+      const { method, url: path, headers } = incoming
+      const onward = request({ host, port, method, path, headers: { ...headers, host: address } }, (answer) => {
+        outgoing.writeHead(answer.statusCode ?? 0, answer.headers)
+        answer.pipe(outgoing)
+      })
+      onward.on('error', () => outgoing.destroy())
+      onward.end(body)
+    })
+  })
+  return { ...server, seen, bodies }
+}

@@ -1,0 +1,375 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
+import { Address, Ed25519, KeyDerivation, Multisig, Program, SignedTransaction, Transaction } from '@latchkey/algorand'
+import { operations as served } from '../../kmd/dist/api/Operations.js'
+import { descriptionPath } from '../../kmd/dist/api/serviceOperations.js'
+import { listenIn, makeDataDir, type Running, readState, removeDataDir, targets } from './daemons.test.helper.js'
+import { decodeMultisigSignature, Kmd, KmdClientError, type Wallet } from './index.js'
+import { operations } from './Operations.js'
+
+const program = Uint8Array.of(1, 32, 1, 1, 34)
+const password = 'päss "word"\\\n😀'
+
+function payment(sender: Uint8Array): Uint8Array {
+  return Transaction.encode({
+    type: 'pay',
+    snd: sender,
+    rcv: new Uint8Array(32).fill(7),
+    amt: 1n,
+    fee: 1000n,
+    fv: 1n,
+    lv: 1000n,
+    gh: new Uint8Array(32).fill(9),
+  })
+}
+
+for (const target of targets) {
+  describe(`every operation: ${target.name}`, () => {
+    let dataDir: string
+    let daemon: Running
+    let kmd: Kmd
+    let wallet: Wallet
+    let count = 0
+
+    before(async () => {
+      dataDir = makeDataDir()
+      daemon = await target.start(dataDir)
+      kmd = await Kmd.connect({ dataDir })
+    })
+
+    after(async () => {
+      kmd.close()
+      await daemon.stop()
+      removeDataDir(dataDir)
+    })
+
+    beforeEach(async () => {
+      const name = `wallet ${++count}`
+      await kmd.wallets.create({ name, password })
+      wallet = await kmd.unlock({ name, password: () => password })
+    })
+
+    afterEach(() => wallet.release())
+
+    it('versions', async () => {
+      assert.deepEqual(await kmd.versions(), ['v1'])
+    })
+
+    it('description', async () => {
+      assert.equal((await kmd.description())['swagger'], '2.0')
+    })
+
+    it('wallets.list and wallets.create', async () => {
+      const created = await kmd.wallets.create({ name: `listed ${count}`, password: '' })
+      assert.deepEqual(created, {
+        id: created.id,
+        name: `listed ${count}`,
+        driverName: 'sqlite',
+        driverVersion: 1,
+        mnemonicUx: false,
+        supportedTransactions: ['pay', 'keyreg'],
+      })
+      assert.match(created.id, /^[0-9a-f]{32}$/)
+      assert.deepEqual(
+        (await kmd.wallets.list()).find(({ id }) => id === created.id),
+        created,
+      )
+    })
+
+    it('wallets.create from a master derivation key', async () => {
+      const masterDerivationKey = new Uint8Array(32).fill(5)
+      const { id } = await kmd.wallets.create({ name: `restored ${count}`, password: '', masterDerivationKey })
+      const restored = await kmd.unlock({ id })
+      const seed = KeyDerivation.seed(masterDerivationKey, 1)
+      assert.equal(await restored.generateKey(), Address.encode(Ed25519.publicKey(seed)))
+      assert.deepEqual(await restored.masterDerivationKey(), masterDerivationKey)
+    })
+
+    it('wallets.rename', async () => {
+      const renamed = await kmd.wallets.rename({ id: wallet.id, password, newName: `renamed ${count}` })
+      assert.equal(renamed.name, `renamed ${count}`)
+      assert.equal((await wallet.info()).name, `renamed ${count}`)
+    })
+
+    it('wallet.info', async () => {
+      const { expiresSeconds, ...info } = await wallet.info()
+      assert.ok(expiresSeconds > 30 && expiresSeconds <= 60)
+      assert.equal(info.id, wallet.id)
+      assert.deepEqual(
+        (await kmd.wallets.list()).find(({ id }) => id === wallet.id),
+        info,
+      )
+    })
+
+    it('wallet.rename', async () => {
+      await wallet.rename(`other ${count} é`)
+      assert.equal(wallet.name, `other ${count} é`)
+      assert.equal((await wallet.info()).name, `other ${count} é`)
+    })
+
+    it('wallet.release ends the handle, and is asked for once', async () => {
+      await wallet.release()
+      await wallet.release()
+      await assert.rejects(wallet.keys(), { reason: 'locked', message: 'this wallet was released; unlock it again' })
+      await assert.rejects(wallet.exportKey('x'), { reason: 'locked' })
+    })
+
+    it('a wallet is released at the end of its scope', async () => {
+      const outside = await (async () => {
+        await using scoped = await kmd.unlock({ id: wallet.id, password })
+        await scoped.keys()
+        return scoped
+      })()
+      await assert.rejects(outside.keys(), { reason: 'locked' })
+    })
+
+    it('wallet.keys of an empty wallet, and generateKey', async () => {
+      assert.deepEqual(await wallet.keys(), [])
+      const addresses = [await wallet.generateKey(), await wallet.generateKey()]
+      assert.deepEqual((await wallet.keys()).sort(), addresses.sort())
+      assert.ok(addresses.every(Address.isValid))
+    })
+
+    it('wallet.importKey, exportKey and deleteKey', async () => {
+      const { publicKey, secretKey } = Ed25519.keyPairFromSeed(new Uint8Array(32).fill(count))
+      const address = await wallet.importKey(secretKey)
+      assert.equal(address, Address.encode(publicKey))
+      assert.deepEqual(Buffer.from(await wallet.exportKey(address)), Buffer.from(secretKey))
+      await wallet.deleteKey(address)
+      await assert.rejects(wallet.exportKey(address), { status: 400, message: 'key does not exist in this wallet' })
+      await wallet.deleteKey(address)
+      assert.equal(await wallet.importKey(secretKey.subarray(0, 32)), address)
+      await assert.rejects(wallet.importKey(secretKey), { status: 400, message: 'key already exists in wallet' })
+    })
+
+    it('wallet.masterDerivationKey', async () => {
+      const address = await wallet.generateKey()
+      const seed = KeyDerivation.seed(await wallet.masterDerivationKey(), 1)
+      assert.equal(address, Address.encode(Ed25519.publicKey(seed)))
+    })
+
+    it('wallet.importMultisig, multisigs, exportMultisig and deleteMultisig', async () => {
+      assert.deepEqual(await wallet.multisigs(), [])
+      const address = await wallet.generateKey()
+      const publicKeys = [Address.decode(address), new Uint8Array(32).fill(1)]
+      // By its address, and by its bytes.
+      const multisig = await wallet.importMultisig({ threshold: 2, publicKeys: [address, publicKeys[1]!] })
+      assert.equal(multisig, Address.encode(Multisig.address({ version: 1, threshold: 2, publicKeys })))
+      assert.deepEqual(await wallet.multisigs(), [multisig])
+      assert.deepEqual(await wallet.exportMultisig(multisig), { version: 1, threshold: 2, publicKeys })
+      await wallet.deleteMultisig(multisig)
+      assert.deepEqual(await wallet.multisigs(), [])
+      await assert.rejects(wallet.exportMultisig(multisig), { status: 400 })
+    })
+
+    it('wallet.signTransaction', async () => {
+      const sender = Address.decode(await wallet.generateKey())
+      const transaction = payment(sender)
+      const signed = SignedTransaction.decode(await wallet.signTransaction(transaction))
+      assert.ok(Ed25519.verify(signed.sig!, Transaction.bytesToSign(transaction), sender))
+      assert.equal(signed.sgnr, undefined)
+    })
+
+    it('wallet.signTransaction with the key of another account', async () => {
+      const other = await wallet.generateKey()
+      const transaction = payment(new Uint8Array(32).fill(3))
+      for (const publicKey of [other, Address.decode(other)]) {
+        const signed = SignedTransaction.decode(await wallet.signTransaction(transaction, { publicKey }))
+        assert.ok(Ed25519.verify(signed.sig!, Transaction.bytesToSign(transaction), Address.decode(other)))
+        assert.deepEqual(Buffer.from(signed.sgnr!), Buffer.from(Address.decode(other)))
+      }
+    })
+
+    it('wallet.signProgram', async () => {
+      const address = await wallet.generateKey()
+      const signature = await wallet.signProgram({ address, program })
+      assert.ok(Ed25519.verify(signature, Program.bytesToSign(program), Address.decode(address)))
+    })
+
+    it('wallet.signMultisigTransaction, member after member', async () => {
+      const members = [await wallet.generateKey(), await wallet.generateKey()]
+      const multisig = await wallet.importMultisig({ threshold: 2, publicKeys: members })
+      const transaction = payment(Address.decode(multisig))
+      const first = await wallet.signMultisigTransaction({ transaction, publicKey: members[0]! })
+      const partial = decodeMultisigSignature(first)!
+      assert.deepEqual(
+        partial.subsigs.map(({ signature }) => signature !== undefined),
+        [true, false],
+      )
+      // As the bytes that were answered, and as an object.
+      for (const given of [first, partial]) {
+        const publicKey = Address.decode(members[1]!)
+        const whole = await wallet.signMultisigTransaction({ transaction, publicKey, partial: given })
+        assert.ok(Multisig.verify(Multisig.decode(whole), Transaction.bytesToSign(transaction)))
+      }
+    })
+
+    it('wallet.signMultisigTransaction for an account that was rekeyed to the multisig', async () => {
+      const members = [await wallet.generateKey()]
+      const publicKeys = members.map(Address.decode)
+      const signer = Address.encode(Multisig.address({ version: 1, threshold: 1, publicKeys }))
+      const transaction = payment(new Uint8Array(32).fill(3))
+      const partial = { version: 1, threshold: 1, subsigs: [{ publicKey: members[0]! }] }
+      const options = { transaction, publicKey: members[0]!, partial }
+      const whole = await wallet.signMultisigTransaction({ ...options, signer })
+      assert.ok(Multisig.verify(Multisig.decode(whole), Transaction.bytesToSign(transaction)))
+      await assert.rejects(wallet.signMultisigTransaction(options), {
+        message: 'given multisig preimage hashes to neither Sender nor AuthAddr',
+      })
+    })
+
+    it('wallet.signMultisigProgram, in both ways', async () => {
+      const members = [await wallet.generateKey(), await wallet.generateKey()]
+      const address = await wallet.importMultisig({ threshold: 2, publicKeys: members })
+      for (const useLegacyMultisig of [false, true]) {
+        const common = { address, program, useLegacyMultisig }
+        const partial = await wallet.signMultisigProgram({ ...common, publicKey: members[0]! })
+        const whole = await wallet.signMultisigProgram({ ...common, publicKey: members[1]!, partial })
+        const message = useLegacyMultisig
+          ? Program.bytesToSign(program)
+          : Program.multisigBytesToSign(Address.decode(address), program)
+        assert.ok(Multisig.verify(Multisig.decode(whole), message))
+      }
+    })
+
+    it('passwords are bytes, whatever they are', async () => {
+      const bytes = Uint8Array.from({ length: 256 }, (_, index) => index)
+      const { id } = await kmd.wallets.create({ name: `bytes ${count}`, password: bytes })
+      const unlocked = await kmd.unlock({ id, password: bytes })
+      const address = await unlocked.generateKey()
+      assert.equal((await unlocked.exportKey(address, { password: bytes })).length, 64)
+      assert.equal(bytes[1], 1)
+      await assert.rejects(unlocked.exportKey(address, { password: bytes.with(255, 0) }), {
+        message: 'error decrypting. wrong password?',
+      })
+    })
+
+    it('what the daemon refuses carries its status and its text', async () => {
+      await assert.rejects(kmd.unlock({ id: wallet.id, password: 'wrong' }), (error) => {
+        assert.ok(error instanceof KmdClientError)
+        assert.equal(error.status, 401)
+        assert.equal(error.reason, 'daemon')
+        assert.equal(error.operation, 'InitWalletHandleToken')
+        assert.equal(error.message, 'error decrypting. wrong password?')
+        return true
+      })
+      await assert.rejects(kmd.wallets.create({ name: wallet.name, password: '' }), {
+        status: 400,
+        operation: 'CreateWallet',
+        message: 'wallet with same name already exists',
+      })
+      await assert.rejects(kmd.unlock({ id: 'nobody' }), { status: 400, message: 'wallet not found' })
+    })
+
+    it('node and consoleLink are of this daemon only', async () => {
+      if (!target.isOurs) {
+        for (const call of [() => kmd.node(), () => kmd.consoleLink()]) {
+          await assert.rejects(call, { reason: 'answer', message: /the Go daemon does not have/ })
+        }
+        return
+      }
+      const none = { genesisId: '', genesisHash: '', network: '', lastRound: 0 }
+      const message = 'no node is set: start the daemon with --node URL, or set "algod" in kmd_config.json'
+      assert.deepEqual(await kmd.node(), { isSet: false, isReachable: false, ...none, message })
+      const { url, expiresSeconds } = await kmd.consoleLink()
+      assert.match(url, /^http:\/\/127\.0\.0\.1:[0-9]+\/console\/#[A-Za-z0-9_-]{43}$/)
+      assert.ok(url.startsWith(`http://${kmd.address}/`))
+      assert.equal(expiresSeconds, 60)
+      assert.notEqual((await kmd.consoleLink()).url, url)
+    })
+
+    it('health, changePassword and delete are of this daemon only', async () => {
+      const { id } = wallet
+      if (!target.isOurs) {
+        for (const call of [
+          () => kmd.health(),
+          () => kmd.wallets.changePassword({ id, password, newPassword: 'new' }),
+          () => kmd.wallets.delete({ id, password }),
+        ]) {
+          await assert.rejects(call, (error: KmdClientError) => {
+            assert.equal(error.reason, 'answer')
+            assert.match(error.message, /the Go daemon does not have/)
+            return true
+          })
+        }
+        return
+      }
+      const health = await kmd.health()
+      assert.equal(health.status, 'ok')
+      assert.ok(health.wallets > 0 && health.openHandles > 0 && health.uptimeSeconds >= 0)
+      await kmd.wallets.changePassword({ id, password, newPassword: 'new' })
+      await assert.rejects(kmd.unlock({ id, password }), { status: 401 })
+      await (await kmd.unlock({ id, password: 'new' })).release()
+      const { movedTo } = await kmd.wallets.delete({ name: wallet.name, password: 'new' })
+      assert.notEqual(movedTo, '')
+      assert.ok(!(await kmd.wallets.list()).some((other) => other.id === id))
+    })
+  })
+}
+
+/** Those that nobody but the page of the console has a use for. */
+const pageOnly = new Set([
+  ...['OpenConsole', 'CloseConsole', 'GetSignings', 'GetAccounts', 'FindTransactions', 'DescribeTransaction'],
+])
+
+it('every operation that the daemon serves is one of the client, and the other way round', () => {
+  const offered = served.filter(({ id }) => !pageOnly.has(id))
+  const routes = offered.map(({ id, method, path }) => `${id}: ${method} ${path}`)
+  routes.push(`SwaggerHandler: GET ${descriptionPath}`)
+  const known = Object.entries(operations).map(([id, { method, path }]) => `${id}: ${method} ${path}`)
+  assert.deepEqual(known.sort(), routes.sort())
+  assert.equal(known.filter((line) => !line.includes('/latchkey/')).length, 23)
+})
+
+it('every operation has been called by these tests', async (t) => {
+  const dataDir = makeDataDir()
+  const daemon = await targets[0]!.start(dataDir)
+  t.after(async () => {
+    await daemon.stop()
+    removeDataDir(dataDir)
+  })
+  const { address, token } = readState(dataDir)
+  const between = await listenIn(address)
+  t.after(() => between.close())
+  const kmd = await Kmd.connect({ address: between.address, token })
+  await Promise.all([kmd.versions(), kmd.description(), kmd.health(), kmd.node(), kmd.consoleLink()])
+  const { id } = await kmd.wallets.create({ name: 'all', password: '' })
+  await kmd.wallets.rename({ name: 'all', newName: 'every' })
+  const wallet = await kmd.unlock({ name: 'every' })
+  const key = await wallet.generateKey()
+  const exported = await wallet.exportKey(key)
+  await wallet.deleteKey(key)
+  await wallet.importKey(exported)
+  const multisig = await wallet.importMultisig({ threshold: 1, publicKeys: [key] })
+  await Promise.all([wallet.info(), wallet.keys(), wallet.multisigs(), wallet.masterDerivationKey()])
+  await wallet.exportMultisig(multisig)
+  await wallet.signTransaction(payment(Address.decode(key)))
+  await wallet.signProgram({ address: key, program })
+  await wallet.signMultisigTransaction({ transaction: payment(Address.decode(multisig)), publicKey: key })
+  await wallet.signMultisigProgram({ address: multisig, program, publicKey: key })
+  await wallet.deleteMultisig(multisig)
+  await wallet.release()
+  await kmd.wallets.changePassword({ id, newPassword: 'x' })
+  await kmd.wallets.delete({ id, password: 'x' })
+  const called = new Set(between.seen)
+  assert.deepEqual(
+    [...called].sort(),
+    Object.values(operations)
+      .map(({ method, path }) => `${method} ${path}`)
+      .sort(),
+  )
+})
+
+it('the client loads neither the daemon nor anything that is installed', () => {
+  const directory = new URL('./', import.meta.url)
+  const files = readdirSync(directory).filter((name) => name.endsWith('.js') && !name.includes('.test.'))
+  assert.ok(files.includes('index.js'))
+  for (const file of files) {
+    const source = readFileSync(new URL(file, directory), 'utf8')
+    assert.doesNotMatch(source, /\b(import|require)\(/, file)
+    for (const [, from] of source.matchAll(/^(?:import|export)\b(?:[^';]*\bfrom)? '([^']+)'/gm)) {
+      assert.match(from!, /^(node:(fs\/promises|path|http|crypto)|\.\/[A-Za-z]+\.js)$/, `${file} imports ${from}`)
+    }
+  }
+})

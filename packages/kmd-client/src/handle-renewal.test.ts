@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict'
+import { after, afterEach, before, beforeEach, describe, it, mock } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  listenIn,
+  makeDataDir,
+  type Running,
+  readState,
+  removeDataDir,
+  startOurs,
+  targets,
+} from './daemons.test.helper.js'
+import { Kmd, type Password, type Wallet } from './index.js'
+
+const password = 'the password'
+const renew = 'POST /v1/wallet/renew'
+const init = 'POST /v1/wallet/init'
+
+for (const target of targets) {
+  describe(`handle renewal: ${target.name}`, () => {
+    let dataDir: string
+    let daemon: Running
+    let wallets = 0
+    let nowMs = 1_000_000
+
+    /** Both sides share a clock that stands still in between; that of another process does as it likes. */
+    const pass = async (ms: number): Promise<void> => {
+      if (target.isOurs) nowMs += ms
+      else await sleep(ms)
+    }
+
+    beforeEach(() => {
+      if (target.isOurs) mock.method(performance, 'now', () => nowMs)
+    })
+
+    afterEach(() => mock.restoreAll())
+
+    before(async () => {
+      dataDir = makeDataDir({ sessionLifetimeSecs: 2 })
+      daemon = await target.start(dataDir)
+    })
+
+    after(async () => {
+      await daemon.stop()
+      removeDataDir(dataDir)
+    })
+
+    /** A wallet of its own, and what its client sent after unlocking it. */
+    async function withWallet(
+      options: { password?: Password; walletPassword?: string },
+      use: (wallet: Wallet, seen: string[]) => Promise<void>,
+    ): Promise<void> {
+      const { address, token } = readState(dataDir)
+      const between = await listenIn(address)
+      const kmd = await Kmd.connect({ address: between.address, token })
+      const created = await kmd.wallets.create({
+        name: `wallet ${++wallets}`,
+        password: options.walletPassword ?? password,
+      })
+      const wallet = await kmd.unlock({ id: created.id, password: options.password })
+      between.seen.length = 0
+      try {
+        await use(wallet, between.seen)
+      } finally {
+        await wallet.release()
+        await between.close()
+      }
+    }
+
+    const count = (seen: readonly string[], what: string): number => seen.filter((entry) => entry === what).length
+
+    it('use keeps a handle alive beyond its lifetime, without a password', () =>
+      withWallet({ password }, async (wallet, seen) => {
+        for (let use = 0; use < 3; use++) {
+          await pass(1200)
+          await wallet.generateKey()
+        }
+        assert.equal((await wallet.keys()).length, 3)
+        assert.equal(count(seen, renew), 3)
+        assert.equal(count(seen, init), 0)
+      }))
+
+    it('nothing is sent while the wallet is not used', () =>
+      withWallet({ password: () => password }, async (_, seen) => {
+        await sleep(700)
+        assert.deepEqual(seen, [])
+      }))
+
+    it('calls in parallel share one renewal', () =>
+      withWallet({ password }, async (wallet, seen) => {
+        await pass(1200)
+        await Promise.all(Array.from({ length: 20 }, () => wallet.keys()))
+        assert.equal(count(seen, renew), 1)
+        assert.equal(count(seen, 'POST /v1/key/list'), 20)
+      }))
+
+    it('an expired handle is opened anew, once for calls in parallel, with the password that is asked for', async () => {
+      let asked = 0
+      const ask = async (): Promise<string> => {
+        asked++
+        return password
+      }
+      await withWallet({ password: ask }, async (wallet, seen) => {
+        assert.equal(asked, 1)
+        await pass(2200)
+        const addresses = await Promise.all(Array.from({ length: 20 }, () => wallet.generateKey()))
+        assert.equal(new Set(addresses).size, 20)
+        assert.equal(count(seen, init), 1)
+        assert.equal(asked, 2)
+        assert.equal((await wallet.keys()).length, 20)
+      })
+    })
+
+    it('an expired handle of a wallet with the blank password is opened anew', () =>
+      withWallet({ walletPassword: '' }, async (wallet, seen) => {
+        await pass(2200)
+        const address = await wallet.generateKey()
+        assert.equal((await wallet.exportKey(address)).length, 64)
+        assert.equal(count(seen, init), 1)
+      }))
+
+    it('an expired handle stays lost without a password, and says so', () =>
+      withWallet({ password }, async (wallet, seen) => {
+        await pass(2200)
+        await assert.rejects(wallet.generateKey(), {
+          name: 'KmdClientError',
+          reason: 'locked',
+          status: 401,
+          operation: 'GenerateKey',
+          message: 'handle expired; unlock the wallet again, or give unlock a function that returns the password',
+        })
+        await assert.rejects(wallet.keys(), { reason: 'locked', message: /^handle does not exist; unlock/ })
+        assert.equal(count(seen, init), 0)
+        // The password of a call revives it for the others as well.
+        assert.equal((await wallet.masterDerivationKey({ password })).length, 32)
+        assert.deepEqual(await wallet.keys(), [])
+        assert.equal(count(seen, init), 1)
+      }))
+
+    it('the wrong password of one call does not become the failure of another', () =>
+      withWallet({ password }, async (wallet) => {
+        await pass(2200)
+        const [wrong, right] = await Promise.allSettled([
+          wallet.masterDerivationKey({ password: 'wrong' }),
+          wallet.masterDerivationKey({ password }),
+        ])
+        assert.equal(wrong.status, 'rejected')
+        assert.equal(right.status, 'fulfilled')
+      }))
+
+    for (const order of ['first', 'second'] as const) {
+      it(`giving up on the ${order} call does not give up what the other waits for`, async () => {
+        let answer = (_: string): void => {}
+        const answered = new Promise<string>((resolve) => {
+          answer = resolve
+        })
+        let asked = 0
+        const ask = (): string | Promise<string> => (asked++ === 0 ? password : answered)
+        await withWallet({ password: ask }, async (wallet) => {
+          await pass(2200)
+          const controllers = [new AbortController(), new AbortController()]
+          const calls = controllers.map(({ signal }) => wallet.keys({ signal }))
+          const index = order === 'first' ? 0 : 1
+          setTimeout(() => controllers[index]!.abort(new Error('enough')), 100)
+          await assert.rejects(calls[index]!, { message: 'enough' })
+          answer(password)
+          assert.deepEqual(await calls[1 - index], [])
+          assert.equal(asked, 2)
+        })
+      })
+    }
+  })
+}
+
+describe('handle renewal, by the clock on the wall', { concurrency: true }, () => {
+  it('use keeps a handle alive beyond its lifetime', async (t) => {
+    const dataDir = makeDataDir({ sessionLifetimeSecs: 2 })
+    const daemon = await startOurs(dataDir)
+    t.after(async () => {
+      await daemon.stop()
+      removeDataDir(dataDir)
+    })
+    const kmd = await Kmd.connect({ dataDir })
+    await kmd.wallets.create({ name: 'w', password })
+    const wallet = await kmd.unlock({ name: 'w', password })
+    for (let use = 0; use < 4; use++) {
+      await sleep(700)
+      await wallet.generateKey()
+    }
+    assert.equal((await wallet.keys()).length, 4)
+  })
+
+  it('a handle that is young is not renewed', async (t) => {
+    const dataDir = makeDataDir()
+    const daemon = await startOurs(dataDir)
+    t.after(async () => {
+      await daemon.stop()
+      removeDataDir(dataDir)
+    })
+    const { address, token } = readState(dataDir)
+    const between = await listenIn(address)
+    t.after(() => between.close())
+    const kmd = await Kmd.connect({ address: between.address, token })
+    await kmd.wallets.create({ name: 'w', password })
+    const wallet = await kmd.unlock({ name: 'w', password })
+    between.seen.length = 0
+    for (let use = 0; use < 3; use++) await wallet.keys()
+    assert.deepEqual(between.seen, Array(3).fill('POST /v1/key/list'))
+  })
+})

@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import {
+  makeDataDir,
+  type Running,
+  readState,
+  removeDataDir,
+  serve,
+  startOurs,
+  targets,
+} from './daemons.test.helper.js'
+import { Kmd, KmdClientError } from './index.js'
+
+for (const target of targets) {
+  describe(`restart: ${target.name}`, () => {
+    let dataDir: string
+    let daemon: Running
+    const stop = async (): Promise<void> => {
+      await daemon.stop()
+      daemon = { stop: async () => {} }
+    }
+
+    beforeEach(async () => {
+      dataDir = makeDataDir()
+      daemon = await target.start(dataDir)
+    })
+
+    afterEach(async () => {
+      await daemon.stop()
+      removeDataDir(dataDir)
+    })
+
+    it('a daemon that was restarted on another port is found again, and its wallets unlocked', async () => {
+      const kmd = await Kmd.connect({ dataDir })
+      await kmd.wallets.create({ name: 'w', password: 'p' })
+      const wallet = await kmd.unlock({ name: 'w', password: () => 'p' })
+      const address = await wallet.generateKey()
+      const before = kmd.address
+      await stop()
+      // Somebody else's port by now, perhaps; here nobody's.
+      daemon = await target.start(dataDir)
+      assert.deepEqual(await Promise.all([wallet.keys(), wallet.keys(), kmd.versions()]), [
+        [address],
+        [address],
+        ['v1'],
+      ])
+      assert.equal(kmd.address, readState(dataDir).address)
+      assert.notEqual(kmd.address, before)
+      assert.equal((await wallet.exportKey(address)).length, 64)
+    })
+
+    it('a daemon that was restarted on the same port is found over old connections', async () => {
+      const kmd = await Kmd.connect({ dataDir })
+      await kmd.wallets.create({ name: 'w', password: '' })
+      const wallet = await kmd.unlock({ name: 'w' })
+      const config = JSON.parse(readFileSync(join(dataDir, 'kmd_config.json'), 'utf8'))
+      writeFileSync(join(dataDir, 'kmd_config.json'), JSON.stringify({ ...config, address: kmd.address }))
+      for (let round = 0; round < 3; round++) {
+        await stop()
+        daemon = await target.start(dataDir)
+        await wallet.generateKey()
+        assert.equal((await wallet.keys()).length, round + 1)
+      }
+    })
+
+    it('a daemon that does not run is named with its address, and with what to do', async () => {
+      const kmd = await Kmd.connect({ dataDir })
+      const wallet = await unlockBlank(kmd)
+      await stop()
+      await assert.rejects(kmd.wallets.list(), (error: KmdClientError) => {
+        assert.ok(error instanceof KmdClientError)
+        assert.equal(error.reason, 'connection')
+        assert.equal(error.status, undefined)
+        const { message } = error
+        assert.equal(
+          message,
+          `no daemon answers at ${kmd.address} (ECONNREFUSED); start it, or check kmd.net in ${dataDir}`,
+        )
+        return true
+      })
+      // Its handles are gone with it.
+      await wallet.release()
+      await assert.rejects(Kmd.connect({ dataDir }), {
+        reason: 'connection',
+        message: `kmd.net is not there: no daemon runs in ${dataDir}. Start one, or check the directory`,
+      })
+    })
+
+    it('without a data directory nothing is looked for', async () => {
+      const kmd = await Kmd.connect(readState(dataDir))
+      assert.deepEqual(await kmd.versions(), ['v1'])
+      await stop()
+      daemon = await target.start(dataDir)
+      await assert.rejects(kmd.wallets.list(), { message: /^no daemon answers at .*; start it, or check the address$/ })
+    })
+  })
+}
+
+async function unlockBlank(kmd: Kmd) {
+  await kmd.wallets.create({ name: 'blank', password: '' })
+  return kmd.unlock({ name: 'blank' })
+}
+
+it('a token that was rotated is read again', async (t) => {
+  const dataDir = makeDataDir()
+  const daemon = await startOurs(dataDir)
+  t.after(async () => {
+    await daemon.stop()
+    removeDataDir(dataDir)
+  })
+  const kmd = await Kmd.connect({ dataDir })
+  const old = await Kmd.connect(readState(dataDir))
+  const wallet = await unlockBlank(kmd)
+  writeFileSync(join(dataDir, 'kmd.token'), `${'b'.repeat(64)}\n`)
+  for (;;) {
+    const refused = await old.wallets.list().then(
+      () => undefined,
+      (error: KmdClientError) => error,
+    )
+    if (refused !== undefined) {
+      assert.equal(refused.status, 401)
+      assert.equal(refused.message, 'invalid API token')
+      break
+    }
+    await sleep(20)
+  }
+  const results = await Promise.all([wallet.generateKey(), wallet.keys(), kmd.wallets.list()])
+  assert.equal(results.length, 3)
+  // The daemon takes over no token that is too short, so that the one before stays good.
+  writeFileSync(join(dataDir, 'kmd.token'), 'c'.repeat(20))
+  await assert.doesNotReject(kmd.wallets.list())
+})
+
+it('a wrong token is sent once when the file has no other', async (t) => {
+  let requests = 0
+  const server = await serve((_, outgoing) => {
+    requests++
+    outgoing.writeHead(401).end('{"error":true,"message":"invalid API token"}')
+  })
+  const dataDir = makeDataDir()
+  t.after(async () => {
+    await server.close()
+    removeDataDir(dataDir)
+  })
+  writeFileSync(join(dataDir, 'kmd.net'), server.address)
+  writeFileSync(join(dataDir, 'kmd.token'), 'a'.repeat(64))
+  const kmd = await Kmd.connect({ dataDir })
+  await assert.rejects(kmd.wallets.list(), { status: 401, message: 'invalid API token' })
+  assert.equal(requests, 1)
+  writeFileSync(join(dataDir, 'kmd.token'), 'b'.repeat(64))
+  await assert.rejects(kmd.wallets.list(), { status: 401, message: 'invalid API token' })
+  assert.equal(requests, 3)
+})
+
+it('files that are empty, or gone, are named', async (t) => {
+  const dataDir = makeDataDir()
+  t.after(() => removeDataDir(dataDir))
+  writeFileSync(join(dataDir, 'kmd.net'), '')
+  writeFileSync(join(dataDir, 'kmd.token'), 'a'.repeat(64))
+  await assert.rejects(Kmd.connect({ dataDir }), { reason: 'connection', message: /^kmd.net in .* is empty/ })
+  writeFileSync(join(dataDir, 'kmd.net'), '127.0.0.1:1\nsecond line\n')
+  assert.equal((await Kmd.connect({ dataDir })).address, '127.0.0.1:1')
+  rmSync(join(dataDir, 'kmd.token'))
+  await assert.rejects(Kmd.connect({ dataDir }), { reason: 'connection', message: /^kmd.token is not there/ })
+})
+
+for (const address of ['0.0.0.0:0', '[::]:0', ':0']) {
+  it(`a daemon that listens on ${address} is reached on this machine`, async (t) => {
+    const dataDir = makeDataDir({ address })
+    t.after(() => removeDataDir(dataDir))
+    const daemon = await startOurs(dataDir)
+    t.after(() => daemon.stop())
+    const kmd = await Kmd.connect({ dataDir })
+    assert.match(kmd.address, /^127\.0\.0\.1:[0-9]+$/)
+    assert.deepEqual(await kmd.wallets.list(), [])
+  })
+}

@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Address, Transaction } from '@latchkey/algorand'
+import { SignatureLog } from './SignatureLog.js'
+
+const key = (byte: number): Uint8Array => new Uint8Array(32).fill(byte)
+const address = (byte: number): string => Address.encode(key(byte))
+const payment = (amt: bigint, more: object = {}): Uint8Array =>
+  Transaction.encode({ type: 'pay', snd: key(1), rcv: key(2), amt, fee: 1000n, fv: 1n, lv: 2n, gh: key(3), ...more })
+
+const numbers = (signings: SignatureLog, after = 0): number[] => signings.after(after).map(({ number }) => number)
+
+test('what was signed is told as it is asked for', () => {
+  let nowMs = 1_700_000_000_000
+  const signings = new SignatureLog({ now: () => nowMs++ })
+  const bytes = payment(2n ** 64n - 1n)
+  signings.add('w1', bytes, false)
+  signings.add('w2', payment(1n), true)
+  const [first, second] = signings.after(0)
+  assert.deepEqual(first, {
+    number: 1,
+    atMs: 1_700_000_000_000,
+    walletKey: 'w1',
+    isMultisig: false,
+    facts: {
+      transactionId: Transaction.id(bytes),
+      type: 'pay',
+      sender: address(1),
+      receiver: address(2),
+      amount: 2n ** 64n - 1n,
+      assetId: 0n,
+      feeMicroAlgos: 1000n,
+      warnings: [],
+    },
+  })
+  assert.deepEqual([second!.number, second!.isMultisig, second!.walletKey], [2, true, 'w2'])
+})
+
+test('the bytes are copied: whoever signed may do with them what they like', () => {
+  const signings = new SignatureLog()
+  const bytes = payment(7n)
+  signings.add('w', bytes, false)
+  const id = Transaction.id(bytes)
+  bytes.fill(0)
+  assert.equal(signings.after(0)[0]!.facts.transactionId, id)
+})
+
+const types: [fields: object, expected: object][] = [
+  [
+    { type: 'axfer', snd: key(1), xaid: 31566704n, aamt: 5n, arcv: key(4) },
+    { receiver: address(4), amount: 5n, assetId: 31566704n },
+  ],
+  [
+    { type: 'axfer', snd: key(1), xaid: 9n },
+    { receiver: address(0), amount: 0n, assetId: 9n },
+  ],
+  [
+    { type: 'pay', snd: key(1) },
+    { receiver: address(0), amount: 0n, assetId: 0n, feeMicroAlgos: 0n },
+  ],
+  [
+    { type: 'acfg', snd: key(1), caid: 8n },
+    { receiver: '', amount: 0n, assetId: 8n },
+  ],
+  [
+    { type: 'afrz', snd: key(1), faid: 6n, fadd: key(4) },
+    { receiver: '', amount: 0n, assetId: 6n },
+  ],
+  [
+    { type: 'appl', snd: key(1), apid: 5n },
+    { receiver: '', amount: 0n, assetId: 0n },
+  ],
+  [
+    { type: 'keyreg', snd: key(1) },
+    { receiver: '', amount: 0n, assetId: 0n },
+  ],
+]
+for (const [fields, expected] of types) {
+  test(`a transaction of type ${(fields as { type: string }).type} is told by its own fields (${Object.keys(fields)})`, () => {
+    const signings = new SignatureLog()
+    signings.add('w', Transaction.encode(fields as Transaction.Transaction), false)
+    const { facts } = signings.after(0)[0]!
+    for (const [name, value] of Object.entries(expected)) assert.deepEqual(facts[name as keyof typeof facts], value)
+  })
+}
+
+test('what should have been thought about is told', () => {
+  const signings = new SignatureLog()
+  signings.add('w', payment(1n, { rekey: key(9) }), false)
+  assert.match(signings.after(0)[0]!.facts.warnings.join('\n'), new RegExp(address(9)))
+})
+
+test('the last so many are kept, and numbers go on', () => {
+  const signings = new SignatureLog({ limit: 3 })
+  assert.deepEqual(numbers(signings), [])
+  for (let i = 0; i < 3; i++) signings.add('w', payment(1n), false)
+  assert.deepEqual(numbers(signings), [1, 2, 3])
+  for (let i = 0; i < 4; i++) signings.add('w', payment(1n), false)
+  assert.deepEqual(numbers(signings), [5, 6, 7])
+  assert.deepEqual(numbers(signings, 5), [6, 7])
+  assert.deepEqual(numbers(signings, 7), [])
+  assert.deepEqual(numbers(signings, Number.MAX_SAFE_INTEGER), [])
+})
+
+test('a thousand are kept unless told otherwise', () => {
+  const signings = new SignatureLog()
+  const bytes = payment(1n)
+  for (let i = 0; i < 1_001; i++) signings.add('w', bytes, false)
+  const kept = numbers(signings)
+  assert.deepEqual([kept.length, kept[0], kept.at(-1)], [1_000, 2, 1_001])
+})
+
+test('transactions that nobody asked about take no more memory than is allowed', () => {
+  const bytes = payment(1n)
+  const signings = new SignatureLog({ limitBytes: 2 * bytes.length })
+  for (let i = 0; i < 4; i++) signings.add('w', bytes, false)
+  assert.deepEqual(numbers(signings), [3, 4])
+  // These are read now, and their bytes gone.
+  for (let i = 0; i < 2; i++) signings.add('w', bytes, false)
+  assert.deepEqual(numbers(signings), [3, 4, 5, 6])
+  signings.add('w', payment(1n, { note: new Uint8Array(1024) }), false)
+  assert.deepEqual(numbers(signings), [7], 'one that is too large for all alone is still told')
+  signings.add('w', bytes, false)
+  assert.deepEqual(numbers(signings), [7, 8])
+})
+
+test('transactions of any length lie behind each other unharmed', () => {
+  const signings = new SignatureLog({ limitBytes: 16 * 1024 * 1024 })
+  const all = Array.from({ length: 300 }, (_, i) => payment(BigInt(i + 1), { note: new Uint8Array((i * 37) % 1024) }))
+  all.push(Transaction.encode({ type: 'appl', snd: key(1), apid: 1n, apaa: [new Uint8Array(15_000)] }))
+  for (const bytes of all) signings.add('w', bytes, false)
+  assert.deepEqual(
+    signings.after(0).map(({ facts }) => facts.transactionId),
+    all.map((bytes) => Transaction.id(bytes)),
+  )
+})

@@ -1,0 +1,158 @@
+/**
+ * What was signed since the daemon started, for people to look over. Signing is what the daemon does most, so keeping
+ * a transaction is a copy of its bytes; what it says and what its id is are worked out when somebody asks.
+ */
+import { Address, Description, Transaction } from '@latchkey/algorand'
+
+export type SignatureRecord = {
+  readonly number: number
+  readonly atMs: number
+  /** The id of the wallet, one character a byte. */
+  readonly walletKey: string
+  readonly isMultisig: boolean
+  readonly facts: Facts
+}
+
+/** What a transaction says, as far as a list shows it. */
+export type Facts = {
+  readonly transactionId: string
+  readonly type: string
+  readonly sender: string
+  /** Blank where there is none. */
+  readonly receiver: string
+  /** In the smallest unit of the asset. */
+  readonly amount: bigint
+  /** 0 for Algos. */
+  readonly assetId: bigint
+  readonly feeMicroAlgos: bigint
+  readonly warnings: readonly string[]
+}
+
+export type SignatureLogOptions = {
+  /** How many are kept, and how many bytes of transactions that nobody has asked about yet. */
+  limit?: number
+  limitBytes?: number
+  /** Milliseconds since 1970. */
+  now?: () => number
+}
+
+/** Made once for each place, and used again: an allocation for every signature would cost more than the copy. */
+type Entry = {
+  atMs: number
+  walletKey: string
+  isMultisig: boolean
+  /** The transaction is the beginning of it, until it is read. */
+  bytes: Uint8Array
+  length: number
+  facts: Facts | undefined
+}
+
+export class SignatureLog {
+  readonly #limit: number
+  readonly #limitBytes: number
+  readonly #now: () => number
+  /** A ring: the entry of a number is at the remainder of it. */
+  readonly #ring: Entry[] = []
+  #first = 1
+  #last = 0
+  #bytes = 0
+
+  constructor({ limit = 1_000, limitBytes = 4 * 1024 * 1024, now = Date.now }: SignatureLogOptions = {}) {
+    this.#limit = limit
+    this.#limitBytes = limitBytes
+    this.#now = now
+  }
+
+  /** `canonical` is copied: it may lie in memory that holds more than the transaction. */
+  add(walletKey: string, canonical: Uint8Array, isMultisig: boolean): void {
+    const { length } = canonical
+    this.#bytes += length
+    while (this.#first <= this.#last && (this.#isFull() || this.#bytes > this.#limitBytes)) this.#drop()
+    const entry = this.#entry(this.#last + 1)
+    if (entry.bytes.length < length) entry.bytes = new Uint8Array(Math.max(usualBytes, length))
+    entry.bytes.set(canonical)
+    entry.length = length
+    entry.atMs = this.#now()
+    entry.walletKey = walletKey
+    entry.isMultisig = isMultisig
+    entry.facts = undefined
+    this.#last++
+  }
+
+  /** Those with higher numbers than the one given, oldest first. */
+  after(number: number): SignatureRecord[] {
+    const kept: SignatureRecord[] = []
+    for (let n = Math.max(this.#first, number + 1); n <= this.#last; n++) {
+      const entry = this.#entry(n)
+      const { atMs, walletKey, isMultisig } = entry
+      kept.push({ number: n, atMs, walletKey, isMultisig, facts: this.#read(entry) })
+    }
+    return kept
+  }
+
+  #entry(number: number): Entry {
+    const place = (number - 1) % this.#limit
+    const found = this.#ring[place]
+    if (found !== undefined) return found
+    const entry = { atMs: 0, walletKey: '', isMultisig: false, bytes: nothing, length: 0, facts: undefined }
+    this.#ring[place] = entry
+    return entry
+  }
+
+  #isFull(): boolean {
+    return this.#last - this.#first + 1 >= this.#limit
+  }
+
+  #drop(): void {
+    const entry = this.#entry(this.#first++)
+    entry.facts = undefined
+    this.#release(entry)
+  }
+
+  /** Once for each. */
+  #read(entry: Entry): Facts {
+    if (entry.facts === undefined) {
+      entry.facts = factsOf(entry.bytes.subarray(0, entry.length))
+      this.#release(entry)
+    }
+    return entry.facts
+  }
+
+  /** What is unusually large is let go, and the rest used again. */
+  #release(entry: Entry): void {
+    this.#bytes -= entry.length
+    entry.length = 0
+    if (entry.bytes.length > usualBytes) entry.bytes = nothing
+  }
+}
+
+/** Nearly all transactions have less. */
+const usualBytes = 512
+const nothing = new Uint8Array(0)
+const nobody = new Uint8Array(32)
+
+function factsOf(canonical: Uint8Array): Facts {
+  const transaction = Transaction.decode(canonical)
+  const common = {
+    transactionId: Transaction.id(canonical),
+    type: transaction.type,
+    sender: Address.encode(transaction.snd),
+    feeMicroAlgos: transaction.fee ?? 0n,
+    warnings: Description.describe(transaction).finalWarnings,
+  }
+  const receiver = (key: Uint8Array | undefined): string => Address.encode(key ?? nobody)
+  switch (transaction.type) {
+    case 'pay':
+      return { ...common, receiver: receiver(transaction.rcv), amount: transaction.amt ?? 0n, assetId: 0n }
+    case 'axfer': {
+      const { arcv, aamt = 0n, xaid = 0n } = transaction
+      return { ...common, receiver: receiver(arcv), amount: aamt, assetId: xaid }
+    }
+    case 'acfg':
+      return { ...common, receiver: '', amount: 0n, assetId: transaction.caid ?? 0n }
+    case 'afrz':
+      return { ...common, receiver: '', amount: 0n, assetId: transaction.faid ?? 0n }
+    default:
+      return { ...common, receiver: '', amount: 0n, assetId: 0n }
+  }
+}

@@ -1,0 +1,316 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { FakeNode, missing, ok, refused } from '../../../algod/dist/FakeNode.test.helper.js'
+import { alone, buyer, sponsored } from '../exact/Payment.test.helper.js'
+import { MemorySettlements, type Settlement } from '../store/Settlements.js'
+import { codes } from './codes.js'
+import { openChain, setUp } from './Setup.test.helper.js'
+
+const inLedger = 'TransactionPool.Remember: transaction already in ledger: X'
+const confirmed = ok({ 'pool-error': '', 'confirmed-round': 101 })
+
+function written(id: string, change: Partial<Settlement> = {}): Settlement {
+  const texts = {
+    network: 'algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe',
+    payer: buyer.address,
+    payTo: 'S',
+    asset: '1',
+    amount: '2',
+  }
+  const rounds = { firstValid: 100n, lastValid: 200n, feeMicroAlgos: 0n }
+  return {
+    transactionId: id,
+    state: 'pending',
+    group: [Uint8Array.of(1)],
+    createdMs: Date.now(),
+    ...texts,
+    ...rounds,
+    ...change,
+  }
+}
+
+async function until(holds: () => boolean): Promise<void> {
+  for (let time = 0; time < 400 && !holds(); time++) await sleep(5)
+  assert.ok(holds())
+}
+
+test('it is written down before it is sent, and the answer is the same for ever', async (t) => {
+  const store = new MemorySettlements()
+  const { facilitator, node } = await setUp(t, { store })
+  const { payload, requirements, id } = sponsored()
+  let before: string | undefined
+  node.on('POST submit', () => {
+    before = store.get(id)?.state
+    return ok({})
+  })
+  const first = await facilitator.settle(payload, requirements)
+  assert.deepEqual([before, store.get(id)?.state, store.get(id)?.round], ['pending', 'settled', 101n])
+  assert.deepEqual([first.success, first.transaction, first.payer], [true, id, buyer.address])
+  const askedBefore = node.asked.length
+  for (let time = 0; time < 3; time++) assert.deepEqual(await facilitator.settle(payload, requirements), first)
+  // But it is not valid for another request.
+  assert.equal((await facilitator.verify(payload, requirements)).invalidReason, 'duplicate_settlement')
+  assert.equal(node.asked.length, askedBefore, 'and nobody is asked again')
+})
+
+test('a refusal of what nobody can have taken is final, and stays', async (t) => {
+  const { facilitator, node } = await setUp(t)
+  node.on('POST submit', () => refused('TransactionPool.Remember: overspend'))
+  const { payload, requirements, id } = sponsored()
+  const first = await facilitator.settle(payload, requirements)
+  assert.deepEqual([first.errorReason, first.transaction], [codes.settlement, id])
+  node.on('POST submit', () => ok({}))
+  assert.deepEqual(await facilitator.settle(payload, requirements), first)
+  assert.equal((await facilitator.verify(payload, requirements)).invalidReason, codes.settlement)
+  assert.equal(node.count('POST submit'), 1)
+})
+
+for (const [what, answer] of [
+  ['an answer that is lost', 'drop'],
+  ['5xx', { status: 503, body: {} }],
+] as const) {
+  test(`after ${what}, "already in ledger" is looked up and is a success`, async (t) => {
+    const { facilitator, node } = await setUp(t)
+    const answers = [answer, refused(inLedger)]
+    node.on('POST submit', () => answers.shift()!)
+    node.on('GET pending', () => (node.count('POST submit') > 1 ? confirmed : missing))
+    const { payload, requirements, id } = sponsored()
+    const settled = await facilitator.settle(payload, requirements)
+    assert.deepEqual([settled.success, settled.transaction], [true, id])
+  })
+}
+
+test('"already in ledger" that cannot be looked up yet is pending, with the id', async (t) => {
+  const { facilitator, node } = await setUp(t, { settleTimeoutMs: 50 })
+  node.on('POST submit', () => refused(inLedger))
+  const { payload, requirements, id } = sponsored()
+  const settled = await facilitator.settle(payload, requirements)
+  assert.deepEqual([settled.success, settled.errorReason, settled.transaction], [false, codes.pending, id])
+  node.on('GET pending', () => confirmed)
+  assert.equal((await facilitator.settle(payload, requirements)).success, true)
+})
+
+for (const reason of [
+  'txn dead: round 99 outside of 100--200',
+  'fee 1000 below threshold 2000',
+  'pool have reached capacity',
+]) {
+  test(`a node that says "${reason}" is asked again`, async (t) => {
+    const { facilitator, node } = await setUp(t)
+    const answers = [refused(reason), refused(reason)]
+    node.on('POST submit', () => answers.shift() ?? ok({}))
+    const { payload, requirements } = sponsored()
+    assert.equal((await facilitator.settle(payload, requirements)).success, true)
+    assert.equal(node.count('POST submit'), 3)
+  })
+}
+
+test('nodes that do not answer leave it pending, with the id; later asks find out', async (t) => {
+  const { facilitator, node } = await setUp(t, { settleTimeoutMs: 50 })
+  node.on('POST submit', () => 'drop')
+  node.on('GET pending', () => 'drop')
+  const { payload, requirements, id } = sponsored()
+  const settled = await facilitator.settle(payload, requirements)
+  assert.deepEqual([settled.errorReason, settled.transaction, settled.payer], [codes.pending, id, buyer.address])
+  node.on('GET pending', () => confirmed)
+  assert.equal((await facilitator.settle(payload, requirements)).success, true)
+})
+
+test('the second node is sent to where the first does not answer', async (t) => {
+  const [bad, good] = [new FakeNode(), new FakeNode()]
+  bad.on('POST submit', () => 'refuse')
+  const { facilitator } = await setUp(t, { chains: [await openChain(bad, good)] })
+  const { payload, requirements } = sponsored()
+  assert.equal((await facilitator.settle(payload, requirements)).success, true)
+  assert.equal(good.submitted.length, 1)
+})
+
+test('a refusal is not the last word while another node may have taken it', async (t) => {
+  const [lost, strict] = [new FakeNode(), new FakeNode()]
+  lost.on('POST submit', () => 'drop')
+  strict.on('POST submit', () => refused('TransactionPool.Remember: overspend'))
+  strict.on('GET pending', () => (strict.count('GET pending') > 1 ? confirmed : missing))
+  const { facilitator } = await setUp(t, { chains: [await openChain(lost, strict)] })
+  const { payload, requirements } = sponsored()
+  assert.equal((await facilitator.settle(payload, requirements)).success, true)
+})
+
+test('what waits for a block is waited for, and not sent again', async (t) => {
+  const { facilitator, node } = await setUp(t)
+  node.confirmedRound = undefined
+  const { payload, requirements } = sponsored()
+  const settling = facilitator.settle(payload, requirements)
+  await until(() => node.count('GET pending') > 3)
+  node.confirmedRound = 104n
+  assert.equal((await settling).success, true)
+  assert.equal(node.count('POST submit'), 1)
+})
+
+test('what a pool dropped is sent again', async (t) => {
+  const { facilitator, node } = await setUp(t)
+  node.on('GET pending', () => (node.count('POST submit') > 1 ? confirmed : ok({ 'pool-error': 'evicted' })))
+  const { payload, requirements } = sponsored()
+  assert.equal((await facilitator.settle(payload, requirements)).success, true)
+  assert.equal(node.count('POST submit'), 2)
+})
+
+test('what expired without being found has failed; not a round before', async (t) => {
+  const { facilitator, node } = await setUp(t, { settleTimeoutMs: 60 })
+  node.on('POST submit', () =>
+    node.count('POST submit') > 1 ? refused('txn dead: round 203 outside of 100--200') : 'drop',
+  )
+  node.on('GET pending', () => missing)
+  node.round = 202n
+  const { payload, requirements, id } = sponsored()
+  assert.equal((await facilitator.settle(payload, requirements)).errorReason, codes.pending)
+  node.round = 203n
+  const end = await facilitator.settle(payload, requirements)
+  assert.deepEqual([end.errorReason, end.transaction], [codes.settlement, id])
+  assert.match(end.errorMessage!, /expired/)
+})
+
+test('what expired is known to have failed also where no node takes submissions any more', async (t) => {
+  const { facilitator, node } = await setUp(t)
+  node.on('POST submit', () => ({ status: 500, body: {} }))
+  node.on('GET pending', () => missing)
+  node.round = 203n
+  const { payload, requirements } = sponsored()
+  assert.match((await facilitator.settle(payload, requirements)).errorMessage!, /expired/)
+})
+
+test('what was confirmed longer ago than nodes remember is found in its block', async (t) => {
+  const store = new MemorySettlements()
+  store.claim(written('OLD'))
+  const { facilitator, node } = await setUp(t, { store })
+  node.round = 5_000n
+  node.on('POST submit', () => refused('txn dead'))
+  node.on('GET pending', () => missing)
+  node.on('GET block', () => ok({ blockTxids: node.count('GET block') === 21 ? ['OTHER', 'OLD'] : ['OTHER'] }))
+  assert.equal(await facilitator.resume(), 1)
+  await until(() => store.get('OLD')!.state === 'settled')
+  assert.equal(store.get('OLD')!.round, 120n)
+})
+
+test('what is in none of its blocks has failed; while one cannot be had, nothing is decided', async (t) => {
+  for (const [blocks, state] of [
+    [11, 'failed'],
+    [10, 'pending'],
+  ] as const) {
+    const store = new MemorySettlements()
+    store.claim(written('OLD', { lastValid: 110n }))
+    const { facilitator, node } = await setUp(t, { store })
+    node.round = 5_000n
+    node.on('POST submit', () => refused('txn dead'))
+    node.on('GET pending', () => missing)
+    node.on('GET block', () => (node.count('GET block') <= blocks ? ok({ blockTxids: [] }) : missing))
+    await facilitator.resume()
+    await until(() => node.count('GET block') >= 11)
+    await sleep(20)
+    assert.equal(store.get('OLD')!.state, state)
+  }
+})
+
+test('what a process left unsent is sent by the next, byte for byte', async (t) => {
+  const store = new MemorySettlements()
+  store.claim(written('LEFT', { group: [Uint8Array.of(7), Uint8Array.of(8, 9)] }))
+  const { facilitator, node } = await setUp(t, { store })
+  assert.equal(await facilitator.resume(), 1)
+  await until(() => store.get('LEFT')!.state === 'settled')
+  assert.deepEqual(node.submitted, [Buffer.of(7, 8, 9)])
+  assert.deepEqual(node.asked.slice(0, 2), ['GET pending', 'POST submit'], 'and looked for first')
+})
+
+test('many who ask at once, by both spellings, cause one submission', async (t) => {
+  const { facilitator, node } = await setUp(t)
+  const { payload, requirements } = alone()
+  const [text] = payload.payload['paymentGroup'] as [string]
+  const other = { ...payload, payload: { paymentGroup: [text.replaceAll('=', '')], paymentIndex: 0 } }
+  const all = [payload, other, payload, other].map((one) => facilitator.settle(one, requirements))
+  for (const answer of await Promise.all(all)) assert.equal(answer.success, true)
+  assert.deepEqual([node.count('POST simulate'), node.count('POST submit')], [1, 1])
+})
+
+test('two facilitators on one store send the same bytes and answer the same', async (t) => {
+  const store = new MemorySettlements()
+  const one = await setUp(t, { store })
+  const two = await setUp(t, { store })
+  two.node.on('GET pending', () => confirmed)
+  const { payload, requirements } = sponsored()
+  const answers = await Promise.all([one, two].map(({ facilitator }) => facilitator.settle(payload, requirements)))
+  assert.deepEqual(answers[0], answers[1])
+  assert.equal(answers[0]!.success, true)
+})
+
+test('what another process ended is answered from the store', async (t) => {
+  const store = new MemorySettlements()
+  const { facilitator, node } = await setUp(t, { store })
+  node.confirmedRound = undefined
+  const { payload, requirements, id } = sponsored()
+  const settling = facilitator.settle(payload, requirements)
+  await until(() => node.submitted.length === 1)
+  store.finish(id, { state: 'settled', round: 150n })
+  assert.equal((await settling).success, true)
+})
+
+test('a store that fails before it is written: nothing is sent', async (t) => {
+  const store = new MemorySettlements()
+  const { facilitator, node, errors } = await setUp(t, {
+    store: Object.assign(Object.create(store) as MemorySettlements, {
+      get: () => undefined,
+      claim: () => Promise.reject(new Error('the disk is full')),
+      close: () => {},
+      forgetBefore: () => {},
+    }),
+  })
+  const { payload, requirements, id } = sponsored()
+  const settled = await facilitator.settle(payload, requirements)
+  assert.deepEqual([settled.errorReason, settled.transaction], [codes.unexpectedSettle, id])
+  assert.doesNotMatch(settled.errorMessage!, /disk/)
+  assert.deepEqual([node.submitted.length, errors.length], [0, 1])
+})
+
+test('a store that fails after it was sent: pending until it can be written', async (t) => {
+  class Failing extends MemorySettlements {
+    isBroken = true
+    override finish(...args: Parameters<MemorySettlements['finish']>): void {
+      if (this.isBroken) throw new Error('the disk is full')
+      super.finish(...args)
+    }
+  }
+  const store = new Failing()
+  const { facilitator, node } = await setUp(t, { store, settleTimeoutMs: 50 })
+  const { payload, requirements } = sponsored()
+  assert.equal((await facilitator.settle(payload, requirements)).errorReason, codes.pending)
+  store.isBroken = false
+  assert.equal((await facilitator.settle(payload, requirements)).success, true)
+  assert.equal(node.count('POST submit'), 1)
+})
+
+test('stopping answers those who wait, leaves the rest written down, and sends nothing more', async (t) => {
+  const store = new MemorySettlements()
+  let closed = 0
+  store.close = () => void closed++
+  const { facilitator, node } = await setUp(t, { store, settleTimeoutMs: 60_000 })
+  node.confirmedRound = undefined
+  const { payload, requirements, id } = sponsored()
+  const settling = facilitator.settle(payload, requirements)
+  await until(() => node.submitted.length === 1)
+  await Promise.all([facilitator.stop(), facilitator.stop()])
+  assert.equal(closed, 1)
+  assert.deepEqual([(await settling).errorReason, store.get(id)!.state], [codes.pending, 'pending'])
+  const late = sponsored()
+  assert.equal((await facilitator.settle(late.payload, late.requirements)).errorReason, codes.busy)
+  assert.equal(node.submitted.length, 1)
+})
+
+test('what ended long ago is forgotten when a facilitator starts', async (t) => {
+  const store = new MemorySettlements()
+  store.claim(written('OLD', { createdMs: Date.now() - 10_000 }))
+  store.finish('OLD', { state: 'settled', round: 1n })
+  store.claim(written('NEW'))
+  store.finish('NEW', { state: 'settled', round: 1n })
+  const { facilitator } = await setUp(t, { store, keepMs: 5_000 })
+  await facilitator.resume()
+  assert.deepEqual([store.get('OLD'), store.get('NEW')?.state], [undefined, 'settled'])
+})

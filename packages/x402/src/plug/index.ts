@@ -1,6 +1,0 @@
-export { Chain, type ChainOptions } from '../chain/Chain.js'
-export { fromKmd } from '../signer/Kmd.js'
-export * as Signer from '../signer/Signer.js'
-export { AlgorandClient } from './AlgorandClient.js'
-export { AlgorandFacilitator } from './AlgorandFacilitator.js'
-export { AlgorandServer, type AlgorandServerOptions } from './AlgorandServer.js'

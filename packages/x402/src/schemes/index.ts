@@ -1,0 +1,6 @@
+export { Chain, type ChainOptions } from '../chain/Chain.js'
+export { fromKmd } from '../signer/Kmd.js'
+export * as Signer from '../signer/Signer.js'
+export { AlgorandClientScheme } from './AlgorandClientScheme.js'
+export { AlgorandFacilitatorScheme } from './AlgorandFacilitatorScheme.js'
+export { AlgorandServerScheme, type AlgorandServerSchemeOptions } from './AlgorandServerScheme.js'

@@ -1,0 +1,187 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, request, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import test, { type TestContext } from 'node:test'
+import { type BufferOptions, bufferResponse, stamp } from './bufferResponse.js'
+import type { Admission } from './Gate.js'
+import { merged } from './responses.js'
+
+type Log = string[]
+
+function admission(log: Log, refusal?: Response): Admission {
+  return {
+    payer: 'payer',
+    transactionId: 'id',
+    settled: undefined,
+    headers: [['Access-Control-Allow-Origin', '*']],
+    settle: async () => {
+      log.push('settle')
+      return refusal === undefined
+        ? {
+            headers: [
+              ['PAYMENT-RESPONSE', 'receipt'],
+              ['Cache-Control', 'private'],
+            ],
+          }
+        : { refusal }
+    },
+    cancel: async () => void log.push('cancel'),
+  }
+}
+
+type Options = BufferOptions & { refusal?: Response; before?: (response: ServerResponse) => void }
+
+/** What a peer gets of a handler whose answer is held back. */
+async function answer(
+  t: TestContext,
+  handler: (response: ServerResponse) => void,
+  { refusal, before, ...options }: Options = {},
+) {
+  const log: Log = []
+  const server = createServer((_, response) => {
+    before?.(response)
+    bufferResponse(response, admission(log, refusal), { onError: () => {}, ...options })
+    handler(response)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const sent = request({ port, agent: false }).end()
+  const [response] = await once(sent, 'response')
+  let body = ''
+  for await (const chunk of response.setEncoding('utf8')) body += chunk
+  return {
+    status: response.statusCode as number,
+    message: response.statusMessage,
+    headers: response.headers,
+    trailers: response.trailers,
+    body,
+    log,
+  }
+}
+
+test('everything that a handler sends arrives after the settlement, as it sent it', async (t) => {
+  const got = await answer(t, (response) => {
+    response.writeHead(201, 'Made', [
+      'Set-Cookie',
+      'a=1',
+      'Set-Cookie',
+      'b=2',
+      'Cache-Control',
+      'public, max-age=5',
+      'Trailer',
+      'X-Sum',
+    ])
+    response.write('6f6e65', 'hex')
+    response.write(new Uint8Array([44]), () => response.end('two', 'utf8'))
+    response.addTrailers({ 'X-Sum': '7' })
+  })
+  assert.deepEqual([got.status, got.message, got.body, got.log], [201, 'Made', 'one,two', ['settle']])
+  assert.deepEqual(got.headers['set-cookie'], ['a=1', 'b=2'])
+  assert.equal(got.headers['cache-control'], 'private, max-age=5')
+  assert.equal(got.headers['payment-response'], 'receipt')
+})
+
+test('a refusal takes everything off that the handler set, and keeps what was there before', async (t) => {
+  const refusal = new Response('no', { status: 402, headers: { 'X-Gate': 'x' } })
+  const got = await answer(
+    t,
+    (response) => {
+      response.writeHead(200, 'Secret', [
+        ['X-Secret', 's'],
+        ['Set-Cookie', 's'],
+      ] as never)
+      response.removeHeader('X-Before')
+      response.end('secret')
+    },
+    { refusal, before: (response) => response.setHeader('X-Before', 'kept') },
+  )
+  assert.deepEqual([got.status, got.message, got.body], [402, 'Payment Required', 'no'])
+  assert.equal(got.headers['x-secret'] ?? got.headers['set-cookie'], undefined)
+  assert.deepEqual([got.headers['x-gate'], got.headers['x-before']], ['x', 'kept'])
+})
+
+test('an error is not charged, and says nothing of a receipt', async (t) => {
+  const got = await answer(t, (response) => {
+    response.statusCode = 500
+    response.setHeader('PAYMENT-RESPONSE', 'of somebody else')
+    response.end('sorry')
+  })
+  assert.deepEqual([got.status, got.body, got.log], [500, 'sorry', ['cancel']])
+  assert.equal(got.headers['payment-response'], undefined)
+  assert.equal(got.headers['access-control-allow-origin'], '*')
+})
+
+test('a handler that fails half way is not charged, and the half is not given away', async (t) => {
+  const got = await answer(t, (response) => {
+    response.write('half of the goods')
+    assert.equal(response.headersSent, true)
+    response.statusCode = 500
+    response.end('error')
+  })
+  assert.equal(got.status, 500)
+  assert.ok(!got.body.includes('goods'))
+  assert.deepEqual(got.log, ['cancel'])
+})
+
+test('an answer that is too long ends at the limit, whatever is written after', async (t) => {
+  const got = await answer(
+    t,
+    (response) => {
+      assert.equal(response.write('1234'), true)
+      assert.equal(response.write('56789'), false)
+      response.write('more')
+      response.end('and more')
+    },
+    { maxBytes: 8 },
+  )
+  assert.deepEqual([got.status, got.log], [500, ['cancel']])
+  assert.match(got.body, /more than 8 bytes/)
+})
+
+test('whoever goes first is not charged', async (t) => {
+  const log: Log = []
+  const isHeld = new Promise<ServerResponse>((resolve) => {
+    const server = createServer((_, response) => {
+      bufferResponse(response, admission(log))
+      resolve(response)
+    }).listen(0, '127.0.0.1', () => {
+      const { port } = server.address() as AddressInfo
+      const sent = request({ port, agent: false }).on('error', () => {})
+      sent.end()
+      isHeld.then(() => sent.destroy())
+    })
+    t.after(() => server.close())
+  })
+  const response = await isHeld
+  await once(response, 'close')
+  response.end('too late')
+  assert.deepEqual(log, ['cancel'])
+})
+
+test('what streams has the receipt too, whatever the handler sets', async (t) => {
+  const server = createServer((_, response) => {
+    stamp(response, [
+      ['PAYMENT-RESPONSE', 'receipt'],
+      ['Cache-Control', 'private'],
+    ])
+    response.writeHead(200, { 'Cache-Control': 'public', 'payment-response': 'forged', 'X-Own': '1' })
+    response.end('ok')
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const { headers } = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  assert.deepEqual(
+    ['payment-response', 'cache-control', 'x-own'].map((name) => headers.get(name)),
+    ['receipt', 'private', '1'],
+  )
+})
+
+test('headers that are lists are joined, and caches told apart', () => {
+  assert.equal(merged('Cache-Control', 'Public, s-maxage=9, max-age=1', 'private'), 'private, max-age=1')
+  assert.equal(merged('cache-control', 'no-store', 'private'), 'private, no-store')
+  assert.equal(merged('Vary', 'Accept, origin', 'Origin'), 'Accept, origin')
+  assert.equal(merged('Access-Control-Expose-Headers', 'X-A', 'X-B'), 'X-A, X-B')
+  assert.equal(merged('X-Other', 'a', 'b'), 'b')
+})

@@ -1,0 +1,135 @@
+/**
+ * The code of the README, run as it stands there: the published packages with our scheme plugged in, on a network that
+ * they do not know by themselves; and ours alone.
+ */
+import assert from 'node:assert/strict'
+import { rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, type TestContext, test } from 'node:test'
+import { Network } from '@latchkey/algorand'
+import type { Devnet } from '@latchkey/devnet'
+import type { Server } from '@latchkey/http'
+import type { AlgorandClientScheme } from '@latchkey/x402/schemes'
+import type { x402Facilitator } from '@x402/core/facilitator'
+import * as algosdk from 'algosdk'
+import express, { type RequestHandler } from 'express'
+import { clientOf, startDevnet } from '../devnet/start.js'
+import { blocks, run } from './readme.js'
+import { asListener, facilitatorApi, listen, possessions, type Trade } from './trade.js'
+
+const timeout = 60_000
+const dollar = 31566704n
+const cent = 10_000n
+
+type Local = Omit<Trade, 'chain'> & { env: { [name: string]: string }; words: (account: algosdk.Account) => string }
+
+/** A network of its own name, and everybody a payment takes. */
+async function openLocal(t: TestContext): Promise<Local> {
+  const devnet = await startDevnet(t)
+  const [buyer, seller, sponsor] = [algosdk.generateAccount(), algosdk.generateAccount(), algosdk.generateAccount()]
+  devnet.fund(String(buyer.addr), { assets: [{ assetId: dollar, amount: 1_000_000n }] })
+  devnet.optIn(String(seller.addr), dollar)
+  devnet.fund(String(sponsor.addr), { microAlgos: 1_000_000n })
+  const env = { ALGOD_URL: devnet.url, AVM_ADDRESS: String(seller.addr) }
+  const words = ({ sk }: algosdk.Account): string => algosdk.secretKeyToMnemonic(sk)
+  return { devnet, algod: clientOf(devnet), buyer, seller, sponsor, env, words }
+}
+
+function networkOf({ genesisHash }: Devnet): string {
+  return Network.caip2(genesisHash)
+}
+
+test('every block of the README is ten lines at most', () => {
+  for (const heading of ['Buying', 'Selling', 'Facilitating', 'Plugging in']) {
+    const found = blocks(heading)
+    assert.equal(found.length, heading === 'Plugging in' ? 3 : 1, heading)
+    for (const block of found) assert.ok(block.split('\n').filter((line) => line !== '').length <= 10, block)
+  }
+})
+
+describe('our scheme in the published packages, with one import and one line', () => {
+  const [fetchBlock, expressBlock, facilitatorBlock] = blocks('Plugging in') as [string, string, string]
+
+  test('each of them takes exactly that', () => {
+    for (const block of [fetchBlock, expressBlock, facilitatorBlock]) {
+      assert.equal(block.match(/^import .*@latchkey/gm)?.length, 1)
+      assert.equal(block.match(/^\w+\.register\(/gm)?.length, 1)
+    }
+  })
+
+  test('a payment goes through on a local network', { timeout }, async (t) => {
+    const local = await openLocal(t)
+    const { algod, devnet, buyer, sponsor, env, words } = local
+    const asSponsor = { ...env, AVM_MNEMONIC: words(sponsor) }
+    const { facilitator } = await run(t, facilitatorBlock, asSponsor, 'facilitator')
+    const FACILITATOR_URL = await listen(t, facilitatorApi(facilitator as x402Facilitator))
+
+    const { middleware } = await run(t, expressBlock, { ...env, FACILITATOR_URL }, 'middleware')
+    const app = express()
+    app.use(middleware as RequestHandler)
+    app.get('/weather', (_, response) => void response.json({ weather: 'sunny' }))
+    const url = `${await listen(t, app)}/weather`
+
+    const before = await possessions(local, dollar)
+    const { pay } = await run(t, fetchBlock, { ...env, AVM_MNEMONIC: words(buyer) }, 'pay')
+    const paid = await (pay as typeof fetch)(url)
+    assert.deepEqual([paid.status, await paid.json()], [200, { weather: 'sunny' }])
+    const receipt = JSON.parse(Buffer.from(paid.headers.get('payment-response')!, 'base64').toString())
+    assert.deepEqual([receipt.success, receipt.network], [true, networkOf(devnet)])
+    assert.ok((await algod.pendingTransactionInformation(receipt.transaction).do()).confirmedRound! > 0n)
+    const after = await possessions(local, dollar)
+    assert.deepEqual(after.buyer, [before.buyer[0], before.buyer[1]! - cent])
+    assert.deepEqual(after.seller, [before.seller[0], cent])
+    assert.equal(after.sponsor[0], before.sponsor[0] - 2_000n)
+  })
+
+  test('what was paid is written down as settled', { timeout }, async (t) => {
+    const local = await openLocal(t)
+    const { buyer, sponsor, env, words } = local
+    const { facilitator } = await run(t, facilitatorBlock, { ...env, AVM_MNEMONIC: words(sponsor) }, 'facilitator')
+    const FACILITATOR_URL = await listen(t, facilitatorApi(facilitator as x402Facilitator))
+    const { middleware } = await run(t, expressBlock, { ...env, FACILITATOR_URL }, 'middleware')
+    const url = await listen(
+      t,
+      express().use(middleware as RequestHandler, (_, response) => void response.json({})),
+    )
+    const named = fetchBlock.replace('new AlgorandClient(', 'globalThis.plugged = new AlgorandClient(')
+    const { pay } = await run(t, named, { ...env, AVM_MNEMONIC: words(buyer) }, 'pay')
+    assert.equal((await (pay as typeof fetch)(`${url}/weather`)).status, 200)
+    const { payments } = (globalThis as unknown as { plugged: AlgorandClientScheme }).plugged.buyer
+    assert.deepEqual(
+      payments.all().map(({ state, microDollars }) => [state, microDollars]),
+      [['settled', '10000']],
+    )
+  })
+})
+
+test('ours alone: buying, selling and facilitating', { timeout }, async (t) => {
+  const local = await openLocal(t)
+  const { algod, buyer, sponsor, env, words } = local
+  const [[buying], [selling], [facilitating]] = [blocks('Buying'), blocks('Selling'), blocks('Facilitating')]
+
+  const STORE = join(tmpdir(), `latchkey-readme-${process.pid}.db`)
+  const asSponsor = { ...env, AVM_MNEMONIC: words(sponsor), STORE, PORT: '0' }
+  const facilitated = await run(t, facilitating!, asSponsor, 'server', 'port', 'facilitator')
+  t.after(async () => {
+    await (facilitated.server as Server).stop()
+    await (facilitated.facilitator as { stop: () => Promise<void> }).stop()
+    for (const end of ['', '-wal', '-shm']) rmSync(STORE + end, { force: true })
+  })
+  const FACILITATOR_URL = `http://127.0.0.1:${facilitated.port}`
+
+  const { shop } = await run(t, selling!, { ...env, FACILITATOR_URL }, 'shop')
+  const SHOP_URL = `${await listen(t, asListener(shop as { fetch: (request: Request) => Promise<Response> }))}/weather`
+
+  const lines: unknown[][] = []
+  t.mock.method(console, 'log', (...line: unknown[]) => lines.push(line))
+  const asBuyer = { ...env, AVM_MNEMONIC: words(buyer), SHOP_URL }
+  const { response } = await run(t, buying!, asBuyer, 'response')
+  assert.equal((response as Response).status, 200)
+  const [[status, report, receipt]] = lines as [[number, object, { success: boolean; transaction: string }]]
+  assert.deepEqual([status, report, receipt.success], [200, { weather: 'sunny' }, true])
+  const { txn } = await algod.pendingTransactionInformation(receipt.transaction).do()
+  assert.equal(txn.txn.assetTransfer?.amount, cent)
+})
