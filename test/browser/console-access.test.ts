@@ -4,6 +4,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import algosdk from 'algosdk'
+import { takeScreenshot } from './chromium.test.helper.js'
 import {
   call,
   createWallet,
@@ -19,7 +20,7 @@ import {
   toBase64,
   unlock,
   walletWithKeys,
-} from './console.support.js'
+} from './console.test.helper.js'
 
 test('the link works once, and nothing secret is kept but the session of the tab', async (t) => {
   const world = await startWorld(t)
@@ -236,6 +237,7 @@ test('every view can be read in light and in dark, on a wide window and on a nar
         await page.emulateMedia({ colorScheme })
         await page.setViewportSize({ width, height: 800 })
         assert.deepEqual(await flaws(page), [], `${view}, ${colorScheme}, ${width} pixels`)
+        await takeScreenshot(page, `console-${view}-${colorScheme}-${width}`)
       }
     }
   }

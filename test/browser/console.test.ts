@@ -14,7 +14,7 @@ import {
   startWorld,
   toBase64,
   walletWithKeys,
-} from './console.support.js'
+} from './console.test.helper.js'
 
 for (const wire of wires) {
   test(`a person opens the link, makes a wallet, is paid, pays, and sees it settle (${wire} wire)`, async (t) => {

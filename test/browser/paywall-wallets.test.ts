@@ -6,8 +6,8 @@ import { gated } from '@latchkey/x402/node'
 import { Chain, type FacilitatorClient, Gate } from '@latchkey/x402/server'
 import algosdk from 'algosdk'
 import { listen } from '../x402/support/shops.js'
-import { says, type Visit, visit } from './paywall.support.js'
-import { launch } from './support.js'
+import { launch } from './chromium.test.helper.js'
+import { says, type Visit, visit } from './paywall.test.helper.js'
 
 const browser = await launch({ after })
 const buyer = algosdk.generateAccount()

@@ -5,18 +5,8 @@ import { paymentGate } from '@latchkey/x402/express'
 import type { Route } from '@latchkey/x402/server'
 import express from 'express'
 import { altered } from '../x402/support/market.js'
-import {
-  connect,
-  type Goods,
-  gateFor,
-  openTown,
-  pay,
-  picture,
-  says,
-  spent,
-  type Visit,
-  visit,
-} from './paywall.support.js'
+import { takeScreenshot } from './chromium.test.helper.js'
+import { connect, type Goods, gateFor, openTown, pay, says, spent, type Visit, visit } from './paywall.test.helper.js'
 
 const town = await openTown({ after })
 const cent = 10_000n
@@ -48,16 +38,16 @@ for (const { scheme, width } of looks) {
     assert.equal(await page.locator('[data-price]').innerText(), '$0.01')
     assert.match(await page.locator('main').innerText(), /0\.01 USDC on a local network\s+Test money/)
     await page.getByRole('button', { name: 'Local key daemon' }).waitFor()
-    await picture(person, `1-price-${look}`)
+    await takeScreenshot(person.page, `1-price-${look}`)
     await page.getByRole('button', { name: 'Local key daemon' }).click()
     await page.getByLabel('Password', { exact: true }).waitFor()
-    await picture(person, `2-password-${look}`)
+    await takeScreenshot(person.page, `2-password-${look}`)
     await page.keyboard.press('Escape')
     await connect(person, town.rich)
-    await picture(person, `3-account-${look}`)
+    await takeScreenshot(person.page, `3-account-${look}`)
     await page.getByRole('button', { name: 'Pay $0.01' }).click()
     assert.deepEqual(JSON.parse(await shown(person)), report)
-    await picture(person, `4-paid-${look}`)
+    await takeScreenshot(person.page, `4-paid-${look}`)
     await says(person, /Paid\. Here it is\./)
     const transaction = await page.locator('[data-receipt] dd').last().innerText()
     assert.equal((await town.market.chain.algod.transaction(transaction)).type, 'confirmed')
@@ -92,7 +82,7 @@ test('a wrong password is told as one, and the right one works after it', async 
   const person = await town.visit('/weather')
   await connect(person, undefined, 'wrong')
   await says(person, /The password is wrong.*Nothing was signed/s)
-  await picture(person, '5-wrong-password')
+  await takeScreenshot(person.page, '5-wrong-password')
   await pay(person, town.rich)
   assert.deepEqual(JSON.parse(await shown(person)), report)
   wasQuiet(person)
@@ -105,7 +95,7 @@ test('who closes the dialog has declined, and nothing is asked of the ledger', a
   await person.page.getByRole('button', { name: 'Local key daemon' }).click()
   await person.page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
   await says(person, /You declined.*nothing was paid/s)
-  await picture(person, '6-declined')
+  await takeScreenshot(person.page, '6-declined')
   assert.equal(await spent(town), before)
   wasQuiet(person)
 })
@@ -115,7 +105,7 @@ test('an account without money, or that cannot hold it, is told what it lacks', 
   const person = await town.visit('/weather')
   await pay(person, town.poor)
   await says(person, /Not enough money.*Nothing was paid.*has 0 USDC and needs 0\.01/s)
-  await picture(person, '7-no-money')
+  await takeScreenshot(person.page, '7-no-money')
   await person.page.getByLabel('From Local key daemon').selectOption(town.stranger)
   await person.page.getByRole('button', { name: 'Pay $0.01' }).click()
   await says(person, /cannot hold the asset yet.*not opted in/s)
@@ -143,11 +133,11 @@ test('a payment whose answer was lost is shown again, over a reload too, and pai
   const find = await lose(person, 'request')
   await pay(person, town.rich)
   await says(person, /The answer did not come.*kept/s)
-  await picture(person, '8-lost')
+  await takeScreenshot(person.page, '8-lost')
   await find()
   await person.page.reload()
   await says(person, /A payment for this page is open.*You signed a payment of \$0\.01/s)
-  await picture(person, '9-open')
+  await takeScreenshot(person.page, '9-open')
   await person.page.getByRole('button', { name: 'Show the payment again' }).click()
   assert.deepEqual(JSON.parse(await shown(person)), report)
   assert.equal((await spent(town)) - before, cent)
@@ -187,11 +177,11 @@ test('one that was taken and answered elsewhere is told so; another is made only
   await find()
   await page.getByRole('button', { name: 'Pay anew instead' }).click()
   await page.getByRole('dialog').filter({ hasText: 'you may pay twice' }).waitFor()
-  await picture(person, '10-twice')
+  await takeScreenshot(person.page, '10-twice')
   await page.getByRole('button', { name: 'Cancel' }).click()
   await page.getByRole('button', { name: 'Show the payment again' }).click()
   await says(person, /This payment was taken already/)
-  await picture(person, '11-taken')
+  await takeScreenshot(person.page, '11-taken')
   assert.equal((await spent(town)) - before, cent)
   wasQuiet(person)
 })
@@ -203,7 +193,7 @@ test('a seller that fails charges nothing, and takes the same payment when it is
   const person = await town.visit('/weather')
   await pay(person, town.rich)
   await says(person, /could not answer \(status 500\).*Nothing was charged/s)
-  await picture(person, '12-seller-fails')
+  await takeScreenshot(person.page, '12-seller-fails')
   assert.equal(await spent(town), before)
   await town.sell(weather)
   await person.page.getByRole('button', { name: 'Show the payment again' }).click()
@@ -334,7 +324,7 @@ for (const [path, { goods, check }] of Object.entries(kinds)) {
     const person = await town.visit(path)
     await pay(person, town.rich)
     await check(person)
-    await picture(person, `13-${path.slice(1)}`)
+    await takeScreenshot(person.page, `13-${path.slice(1)}`)
     if (path !== '/page') wasQuiet(person)
   })
 }
@@ -351,7 +341,7 @@ test('shows every way to pay and follows the choice, in the seller’s own colou
   const { page } = person
   await page.getByLabel('0.25 ALGO on a local network').check()
   assert.equal(await page.locator('[data-price]').innerText(), '0.25 ALGO')
-  await picture(person, '14-choice')
+  await takeScreenshot(person.page, '14-choice')
   await connect(person, town.rich)
   const before = await town.market.chain.algod.account(town.market.seller)
   await page.getByRole('button', { name: 'Pay 0.25 ALGO' }).click()

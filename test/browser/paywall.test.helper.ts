@@ -11,7 +11,7 @@ import { Kmd } from '@latchkey/kmd-client'
 import { gated } from '@latchkey/x402/node'
 import type { Gate, GateOptions, PaywallOptions, Route } from '@latchkey/x402/server'
 import { dollar, type Market, openMarket } from '../x402/support/market.js'
-import { type Browser, launch, type Page } from './support.js'
+import { type Browser, launch, type Page } from './chromium.test.helper.js'
 
 export const walletName = 'shopper'
 export const password = 'open sesame'
@@ -166,10 +166,4 @@ export async function says(visit: Visit, words: RegExp): Promise<void> {
 /** What the account paid in all, and in how many payments to the seller. */
 export async function spent(town: Town): Promise<bigint> {
   return town.market.dollars(town.market.seller)
-}
-
-/** For looking at, where `LATCHKEY_SCREENSHOTS` names a directory. */
-export async function picture({ page }: Visit, name: string): Promise<void> {
-  const directory = process.env['LATCHKEY_SCREENSHOTS']
-  if (directory !== undefined) await page.screenshot({ path: join(directory, `${name}.png`), fullPage: true })
 }

@@ -8,7 +8,7 @@ import { Devnet } from '@latchkey/devnet'
 import { Daemon, type Wire } from '@latchkey/kmd'
 import algosdk from 'algosdk'
 import { fastConfig, makeDataDir, removeDataDir } from '../support/daemon.js'
-import { type Browser, launch, type Page } from './support.js'
+import { type Browser, launch, type Page } from './chromium.test.helper.js'
 
 export type Scope = { after: (work: () => unknown) => void }
 
