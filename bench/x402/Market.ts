@@ -1,6 +1,7 @@
 /** A chain, a buyer, a seller, and two facilitators that can settle the same payments. */
 import { Buyer, Chain, Signer } from '@latchkey/x402/client'
-import { Facilitator, SqliteSettlements } from '@latchkey/x402/facilitator'
+import { Facilitator } from '@latchkey/x402/facilitator'
+import { SqliteSettlements } from '@latchkey/x402/sqlite'
 import { toFacilitatorAvmSigner } from '@x402/avm'
 import { ExactAvmScheme } from '@x402/avm/exact/facilitator'
 import type { PaymentPayload, PaymentRequirements, SettleResponse, VerifyResponse } from '@x402/core/types'

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { Server } from '@latchkey/http'
 import { Buyer, payingFetch, Signer } from '@latchkey/x402/client'
 import { createApp } from '@latchkey/x402/facilitator'
-import { gated } from '@latchkey/x402/node'
+import { paymentGate } from '@latchkey/x402/node'
 import { Gate } from '@latchkey/x402/server'
 import { percentile } from '../support/Statistics.js'
 import type { Market } from './Market.js'
@@ -22,7 +22,7 @@ export async function paidRequests(market: Market, count: number, concurrency: n
     facilitators: `http://127.0.0.1:${port}`,
     chains: chain,
   })
-  const seller = createServer(gated(gate, (_, response) => response.end('{"report":{"weather":"sunny"}}')))
+  const seller = createServer(paymentGate(gate, (_, response) => response.end('{"report":{"weather":"sunny"}}')))
   seller.listen(0, '127.0.0.1')
   await once(seller, 'listening')
   const url = `http://127.0.0.1:${(seller.address() as AddressInfo).port}/weather`

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Network } from '@latchkey/algorand'
-import { gated } from '@latchkey/x402/node'
+import { paymentGate } from '@latchkey/x402/node'
 import { Chain, type FacilitatorClient, Gate } from '@latchkey/x402/server'
 import algosdk from 'algosdk'
 import { listen } from '../x402/support/shops.js'
@@ -49,7 +49,7 @@ const accepts = { network: 'mainnet', price: '$0.25', payTo: seller!, maxTimeout
 const routes = { 'GET /weather': { accepts, description: 'The weather, now' } }
 const paywall = { kmd: { url: 'http://127.0.0.1:4002', token: 'a-token-of-somebody' } }
 const gate = await Gate.open({ routes, chains: chain, facilitators: facilitator, paywall })
-const shop = await listen(gated(gate, (_, response) => response.end('sunny')))
+const shop = await listen(paymentGate(gate, (_, response) => response.end('sunny')))
 after(shop.close)
 
 /** What an extension puts into every page; the key stays here. */

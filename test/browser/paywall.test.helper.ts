@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Daemon } from '@latchkey/kmd'
 import { Kmd } from '@latchkey/kmd-client'
-import { gated } from '@latchkey/x402/node'
+import { paymentGate } from '@latchkey/x402/node'
 import type { Gate, GateOptions, PaywallOptions, Route } from '@latchkey/x402/server'
 import { dollar, type Market, openMarket } from '../x402/support/market.js'
 import { type Browser, launch, type Page } from './chromium.test.helper.js'
@@ -88,7 +88,7 @@ async function sell({ door, market, kmdUrl }: Selling, goods: Goods, more: Parti
   }
   const gate = await gateFor(market, goods, { url: kmdUrl, token, wallet: walletName }, more)
   door.removeAllListeners('request')
-  door.on('request', gated(gate, listener, { onError: () => {} }))
+  door.on('request', paymentGate(gate, listener, { onError: () => {} }))
   return { served, gate }
 }
 

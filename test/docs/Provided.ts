@@ -13,7 +13,7 @@ import { Kmd } from '@latchkey/kmd-client'
 import { Buyer, Chain, fromKmd, payingFetch, receiptOf, Signer } from '@latchkey/x402/client'
 import { createApp, Facilitator } from '@latchkey/x402/facilitator'
 import { paymentGate } from '@latchkey/x402/hono'
-import { gated } from '@latchkey/x402/node'
+import { paymentGate as nodeGate } from '@latchkey/x402/node'
 import { Gate } from '@latchkey/x402/server'
 import * as algosdk from 'algosdk'
 import { Hono } from 'hono'
@@ -189,7 +189,7 @@ async function openGate({ devnet, chain, facilitatorUrl }: World): Promise<Gate>
 }
 
 async function startShop({ scope, gate }: World): Promise<string> {
-  const server = createServer(gated(await gate(), (_, response) => void response.end('{"weather":"sunny"}')))
+  const server = createServer(nodeGate(await gate(), (_, response) => void response.end('{"weather":"sunny"}')))
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   atEnd(scope, () => {
     server.close()

@@ -7,7 +7,7 @@ import { serve } from '@hono/node-server'
 import { paymentGate as expressGate } from '@latchkey/x402/express'
 import { paymentGate as fastifyGate } from '@latchkey/x402/fastify'
 import { paymentGate as honoGate } from '@latchkey/x402/hono'
-import { gated } from '@latchkey/x402/node'
+import { paymentGate as nodeGate } from '@latchkey/x402/node'
 import type { Gate } from '@latchkey/x402/server'
 import express from 'express'
 import fc from 'fast-check'
@@ -94,7 +94,7 @@ const openNode: Open = async (gate) => {
     response.statusCode = 404
     response.end('')
   }
-  const { url, close } = await listen(gate === undefined ? listener : gated(gate, listener, { onError: () => {} }))
+  const { url, close } = await listen(gate === undefined ? listener : nodeGate(gate, listener, { onError: () => {} }))
   after(close)
   return { url, served: () => served }
 }

@@ -11,8 +11,8 @@ import { type AddressInfo, createServer as createNetServer } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Devnet } from '@latchkey/devnet'
-import { Buyer, Chain, decodeReceipt, LostAnswerError, payingFetch, Signer } from '@latchkey/x402/client'
-import { gated } from '@latchkey/x402/node'
+import { Buyer, Chain, decodeReceipt, LostResponseError, payingFetch, Signer } from '@latchkey/x402/client'
+import { paymentGate } from '@latchkey/x402/node'
 import { Gate, httpFacilitator } from '@latchkey/x402/server'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { sleep, temporaryDirectory, until } from '../process/support.js'
@@ -104,7 +104,7 @@ async function open(t: TestContext): Promise<Market> {
     onError: () => {},
   })
   const http = createServer(
-    gated(gate, (_, response) => {
+    paymentGate(gate, (_, response) => {
       response.once('finish', () => {
         const receipt = response.getHeader('PAYMENT-RESPONSE')
         if (response.statusCode === 200) served.push(decodeReceipt(String(receipt)).transaction)
@@ -137,7 +137,7 @@ async function buyOnce(buyer: Buyer, { url, lost }: Market): Promise<void> {
       await answer.arrayBuffer()
       if (answer.status === 200) return
     } catch (error) {
-      if (!(error instanceof LostAnswerError)) throw error
+      if (!(error instanceof LostResponseError)) throw error
       if (await wasTaken(buyer, error.transactionId)) {
         lost.add(error.transactionId)
         return

@@ -15,7 +15,7 @@ import {
   Signer,
 } from '@latchkey/x402/client'
 import { Facilitator } from '@latchkey/x402/facilitator'
-import { gated } from '@latchkey/x402/node'
+import { paymentGate } from '@latchkey/x402/node'
 import { type Accept, Gate, localFacilitator } from '@latchkey/x402/server'
 import * as algosdk from 'algosdk'
 
@@ -42,7 +42,7 @@ async function open(
     facilitators: localFacilitator(facilitator),
     chains: chain,
   })
-  const server = createServer(gated(gate, (_, response) => response.end('sunny'))).listen(0, '127.0.0.1')
+  const server = createServer(paymentGate(gate, (_, response) => response.end('sunny'))).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => server.close().closeAllConnections())
   return {

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Submission } from '@latchkey/algorand'
-import { Facilitator, Signer, SqliteSettlements } from '@latchkey/x402/facilitator'
+import { Facilitator, Signer } from '@latchkey/x402/facilitator'
+import { SqliteSettlements } from '@latchkey/x402/sqlite'
 import {
   openMarket,
   possessions,

@@ -7,7 +7,7 @@ import { serve } from '@hono/node-server'
 import { paymentGate as expressGate } from '@latchkey/x402/express'
 import { paymentGate as fastifyGate } from '@latchkey/x402/fastify'
 import { paymentGate as honoGate } from '@latchkey/x402/hono'
-import { gated } from '@latchkey/x402/node'
+import { paymentGate as nodeGate } from '@latchkey/x402/node'
 import type { Gate, Route } from '@latchkey/x402/server'
 import express from 'express'
 import fastify, { type FastifyInstance } from 'fastify'
@@ -130,7 +130,7 @@ async function textOf(request: IncomingMessage): Promise<string> {
 const noErrors = { maxBytes, onError: () => {} }
 
 async function openNode(gate: Gate, stock: Stock): Promise<Shop> {
-  const handler = gated(
+  const handler = nodeGate(
     gate,
     async (request, response) => {
       const name = decodeURIComponent(request.url!.split('?')[0]!).toLowerCase().split('/').filter(Boolean)

@@ -2,7 +2,7 @@
 import type { RequestListener } from 'node:http'
 import { Server } from '@latchkey/http'
 import { createApp, type Facilitator } from '@latchkey/x402/facilitator'
-import { gated } from '@latchkey/x402/node'
+import { paymentGate } from '@latchkey/x402/node'
 import type { GateOptions } from '@latchkey/x402/server'
 import type { Market } from './market.js'
 import { listen } from './shops.js'
@@ -23,7 +23,7 @@ export async function openStall(
     runs++
     return listener(request, response)
   }
-  const { url, close } = await listen(gated(gate, count, { onError: () => {} }))
+  const { url, close } = await listen(paymentGate(gate, count, { onError: () => {} }))
   scope.after(close)
   return { url, runs: () => runs }
 }

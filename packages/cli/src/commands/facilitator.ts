@@ -4,7 +4,8 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { Network } from '@latchkey/algorand'
 import { Server } from '@latchkey/http'
-import { createApp, Facilitator, type PolicyOptions, SqliteSettlements } from '@latchkey/x402/facilitator'
+import { createApp, Facilitator, type PolicyOptions } from '@latchkey/x402/facilitator'
+import { SqliteSettlements } from '@latchkey/x402/sqlite'
 import { command, jsonOption, readNumber, UsageError } from '../Command.js'
 import {
   chainOptions,

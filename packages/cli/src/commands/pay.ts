@@ -2,15 +2,9 @@
 import { mkdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import {
-  amountText,
-  Buyer,
-  FilePayments,
-  LostAnswerError,
-  type Offer,
-  payingFetch,
-  receiptOf,
-} from '@latchkey/x402/client'
+import { Amount } from '@latchkey/algorand'
+import { Buyer, LostResponseError, type Offer, payingFetch, receiptOf } from '@latchkey/x402/client'
+import { FilePayments } from '@latchkey/x402/file'
 import { command, UsageError, type Values } from '../Command.js'
 import { chainOptions, openChain, signerFrom, signerNotes, signerOptions } from '../environment.js'
 import { CommandError, exitCodes } from '../exitCodes.js'
@@ -104,7 +98,7 @@ async function mayPay(
   what: string,
   isSaid: boolean,
 ): Promise<boolean> {
-  const text = amountText(amount, asset.decimals)
+  const text = Amount.format(amount, asset.decimals)
   const price =
     microDollars === undefined ? `${text} ${asset.name}` : `$${text} (${asset.name}, asset ${asset.assetId})`
   process.stderr.write(
@@ -122,7 +116,7 @@ function tell(isJson: boolean, { status }: Response, receipt: ReturnType<typeof 
 }
 
 function explain(error: unknown): never {
-  if (!(error instanceof LostAnswerError)) throw error
+  if (!(error instanceof LostResponseError)) throw error
   throw new Error(`${error.message}; do not pay again before you have looked it up`)
 }
 

@@ -8,9 +8,10 @@ import { Devnet } from '@latchkey/devnet'
 import { Server } from '@latchkey/http'
 import { Daemon } from '@latchkey/kmd'
 import { Kmd } from '@latchkey/kmd-client'
-import { Chain, createApp, Facilitator, Signer, SqliteSettlements } from '@latchkey/x402/facilitator'
-import { gated } from '@latchkey/x402/node'
+import { Chain, createApp, Facilitator, Signer } from '@latchkey/x402/facilitator'
+import { paymentGate } from '@latchkey/x402/node'
 import { Gate } from '@latchkey/x402/server'
+import { SqliteSettlements } from '@latchkey/x402/sqlite'
 import { shellWord } from '../printable.js'
 import { freePort } from './freePort.js'
 
@@ -186,7 +187,7 @@ async function startSeller({ onError }: Site, { server }: Door, parts: Parts): P
   const gate = await Gate.open({ routes, facilitators, chains: chain, cors: true, paywall, onError })
   server.on(
     'request',
-    gated(gate, (request, response) => answer(request, response, parts)),
+    paymentGate(gate, (request, response) => answer(request, response, parts)),
   )
 }
 

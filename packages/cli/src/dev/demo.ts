@@ -1,5 +1,6 @@
 /** One paid request, told line by line as it happens. */
-import { amountText, Buyer, fromKmd, payingFetch, receiptOf } from '@latchkey/x402/client'
+import { Amount } from '@latchkey/algorand'
+import { Buyer, fromKmd, payingFetch, receiptOf } from '@latchkey/x402/client'
 import { dollarAssetId, dollarDecimals, price, type Stack, walletName } from './Stack.js'
 
 export async function printDemo(stack: Stack, line: (text: string) => void): Promise<void> {
@@ -34,7 +35,7 @@ export async function printDemo(stack: Stack, line: (text: string) => void): Pro
 async function balances({ chain, buyer, seller }: Stack): Promise<{ buyer: string; seller: string }> {
   const dollars = async (address: string): Promise<string> => {
     const holding = await chain.algod.holding(address, dollarAssetId)
-    return `$${amountText(holding?.amount ?? 0n, dollarDecimals)}`
+    return `$${Amount.format(holding?.amount ?? 0n, dollarDecimals)}`
   }
   return { buyer: await dollars(buyer), seller: await dollars(seller) }
 }

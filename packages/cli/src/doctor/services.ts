@@ -1,6 +1,8 @@
 /** What has to answer: the daemon, the node, the facilitator; and whether the paying account can pay. */
+
+import { Amount } from '@latchkey/algorand'
 import { Kmd, KmdClientError } from '@latchkey/kmd-client'
-import { amountText, type Chain } from '@latchkey/x402/client'
+import type { Chain } from '@latchkey/x402/client'
 import { type Finding, fault, ok, warning } from './Finding.js'
 
 const timeoutMs = 5_000
@@ -50,7 +52,7 @@ export async function checkPayer(chain: Chain, address: string): Promise<Finding
   try {
     const { microAlgos, minBalance } = await chain.algod.account(address)
     const free = microAlgos > minBalance ? microAlgos - minBalance : 0n
-    const findings = [ok(`${short(address)} has ${amountText(free, 6)} ALGO to spend`)]
+    const findings = [ok(`${short(address)} has ${Amount.format(free, 6)} ALGO to spend`)]
     if (chain.dollarAssetId === undefined) return findings
     return [...findings, await checkDollars(chain, address, chain.dollarAssetId)]
   } catch (error) {
@@ -65,7 +67,7 @@ async function checkDollars(chain: Chain, address: string, assetId: bigint): Pro
     return warning(`${short(address)} is not opted in to ${name}`, `send 0 of asset ${assetId} from it to itself`)
   if (holding.isFrozen) return fault(`the ${name} of ${short(address)} is frozen`, 'ask whoever issues it')
   if (holding.amount === 0n) return warning(`${short(address)} has no ${name}`, 'send it some')
-  return ok(`${short(address)} has ${amountText(holding.amount, decimals)} ${name}`)
+  return ok(`${short(address)} has ${Amount.format(holding.amount, decimals)} ${name}`)
 }
 
 export async function checkFacilitator(url: string): Promise<Finding> {

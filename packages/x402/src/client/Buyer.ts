@@ -4,13 +4,13 @@ import { AlgodError } from '@latchkey/algod'
 import { Address } from '@latchkey/algorand'
 import { type AssetFacts, type Chain, ChainError, parseAssetId } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
-import { type Built, build, FeeError } from '../exact/build.js'
+import { type BuiltPayment, buildPayment, FeeError } from '../exact/buildPayment.js'
 import * as PaymentGroup from '../exact/PaymentGroup.js'
 import * as Signer from '../signer/Signer.js'
 import * as Headers from '../wire/Headers.js'
 import type { PaymentPayload, PaymentRequired, PaymentRequirements } from '../wire/types.js'
+import { findPaymentState } from './findPaymentState.js'
 import { type LimitOptions, Limits } from './Limits.js'
-import * as Outcome from './Outcome.js'
 import { MemoryPayments, type Payment, type PaymentLog, type PaymentState } from './Payments.js'
 
 export type BuyerOptions = LimitOptions & {
@@ -110,7 +110,7 @@ export class Buyer {
     const chain = this.#chains.find(({ caip2 }) => caip2 === payment?.network)
     if (payment === undefined || chain === undefined) throw new UnknownPaymentError(transactionId)
     if (payment.state !== 'open') return payment.state
-    const state = await Outcome.find(payment, chain.algod)
+    const state = await findPaymentState(payment, chain.algod)
     if (state !== 'open') this.payments.update(transactionId, state)
     return state
   }
@@ -153,7 +153,7 @@ export class Buyer {
   }
 
   /** The transactions, ready to be signed; or why they cannot be. */
-  async #prepare(offer: Offer): Promise<Built | string> {
+  async #prepare(offer: Offer): Promise<BuiltPayment | string> {
     const { requirement, chain, asset, amount, feePayer } = offer
     const { payTo, maxTimeoutSeconds } = requirement
     const { assetId } = asset
@@ -166,7 +166,7 @@ export class Buyer {
       const [payer, parameters] = [this.address, await chain.parameters()]
       const maxFeeMicroAlgos = this.#maxFeeMicroAlgos
       const order = { chain, parameters, payer, payTo, assetId, amount, feePayer, maxTimeoutSeconds, maxFeeMicroAlgos }
-      const built = build(order)
+      const built = buildPayment(order)
       const faults = await Promise.all([
         Funds.payerFault(chain, { payer, assetId, amount, feeMicroAlgos: built.feeMicroAlgos }),
         Funds.receiverFault(chain, payTo, assetId),
@@ -190,7 +190,12 @@ export class Buyer {
     await Promise.all(old.slice(0, maxReviewed).map(({ transactionId }) => this.lookUp(transactionId)))
   }
 
-  async #sign(offer: Offer, built: Built, required: PaymentRequired, signal?: AbortSignal): Promise<SignedPayment> {
+  async #sign(
+    offer: Offer,
+    built: BuiltPayment,
+    required: PaymentRequired,
+    signal?: AbortSignal,
+  ): Promise<SignedPayment> {
     const { requirement } = offer
     const transfer = built.transactions[built.paymentIndex]!
     const payment = paymentOf(offer, built, required.resource.url)
@@ -217,7 +222,7 @@ export class Buyer {
   }
 }
 
-function paymentOf({ requirement, chain, microDollars }: Offer, built: Built, url: string): Payment {
+function paymentOf({ requirement, chain, microDollars }: Offer, built: BuiltPayment, url: string): Payment {
   const { transactionId, transactions, paymentIndex, lastValid } = built
   const { payTo, asset, amount } = requirement
   return {

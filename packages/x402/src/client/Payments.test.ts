@@ -5,7 +5,7 @@ import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileS
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, type TestContext, test } from 'node:test'
-import { FilePayments, FilePaymentsError } from './FilePayments.js'
+import { FilePayments, FilePaymentsError } from '../store/FilePayments.js'
 import { assetKey, MemoryPayments, type Payment, type PaymentLog } from './Payments.js'
 
 const network = 'algorand:local'
@@ -130,7 +130,7 @@ describe('a file of payments', () => {
 
   test('has every payment that a killed process had begun to sign', { timeout: 30_000 }, async (t) => {
     const path = file(t)
-    const module = new URL('./FilePayments.js', import.meta.url).href
+    const module = new URL('../store/FilePayments.js', import.meta.url).href
     const program = `
       import { FilePayments } from ${JSON.stringify(module)}
       const log = new FilePayments(process.argv[1], { maxPayments: 1000 })

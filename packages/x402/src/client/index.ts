@@ -1,5 +1,5 @@
 export { Chain, type ChainOptions } from '../chain/Chain.js'
-export { type Money, text as amountText } from '../Price.js'
+export type { Money } from '../Price.js'
 export { fromKmd, type KmdSignerOptions } from '../signer/Kmd.js'
 export * as Signer from '../signer/Signer.js'
 export {
@@ -21,7 +21,6 @@ export {
   type SignedPayment,
   UnknownPaymentError,
 } from './Buyer.js'
-export { FilePayments, FilePaymentsError, type FilePaymentsOptions } from './FilePayments.js'
 export type { AssetLimit, LimitOptions } from './Limits.js'
 export { MemoryPayments, type Payment, type PaymentLog, type PaymentState, type Spent } from './Payments.js'
-export { LostAnswerError, type PayingFetchOptions, payingFetch, RedirectError, receiptOf } from './payingFetch.js'
+export { LostResponseError, type PayingFetchOptions, payingFetch, RedirectError, receiptOf } from './payingFetch.js'

@@ -9,7 +9,7 @@ import * as Headers from '../wire/Headers.js'
 import type { SettleResponse } from '../wire/types.js'
 import { Buyer, PaymentRefusedError } from './Buyer.js'
 import { type Market, openMarket, requiring, url } from './market.test.helper.js'
-import { LostAnswerError, payingFetch, RedirectError, receiptOf } from './payingFetch.js'
+import { LostResponseError, payingFetch, RedirectError, receiptOf } from './payingFetch.js'
 
 const timeout = 30_000
 const repeatMs = 1
@@ -197,8 +197,8 @@ describe('an answer that does not come', () => {
     const buyer = buyerOf(market)
     const told: unknown[] = []
     const pay = payingFetch(buyer, { fetch, repeatMs, onPayment: (_, got) => told.push(got) })
-    await assert.rejects(pay(url, { method: 'POST' }), (error: LostAnswerError) => {
-      assert.ok(error instanceof LostAnswerError)
+    await assert.rejects(pay(url, { method: 'POST' }), (error: LostResponseError) => {
+      assert.ok(error instanceof LostResponseError)
       assert.deepEqual([error.transactionId, error.state], [shown[1], 'open'])
       assert.equal(PaymentGroup.read(Headers.decodePayment(error.header).payload).transactionId, shown[1])
       return true
@@ -212,7 +212,7 @@ describe('an answer that does not come', () => {
       if (transaction === undefined) return asks(market)
       throw new TypeError('fetch failed')
     })
-    await assert.rejects(payingFetch(buyerOf(market), { fetch, repeatMs })(url), LostAnswerError)
+    await assert.rejects(payingFetch(buyerOf(market), { fetch, repeatMs })(url), LostResponseError)
     assert.deepEqual([shown.length, new Set(shown).size], [6, 2])
   })
 
@@ -225,8 +225,8 @@ describe('an answer that does not come', () => {
       await settle(market, request)
       throw new TypeError('fetch failed')
     })
-    await assert.rejects(payingFetch(buyer, { fetch, repeatMs })(url), (error: LostAnswerError) => {
-      assert.ok(error instanceof LostAnswerError)
+    await assert.rejects(payingFetch(buyer, { fetch, repeatMs })(url), (error: LostResponseError) => {
+      assert.ok(error instanceof LostResponseError)
       assert.deepEqual([error.state, error.transactionId], ['settled', shown[1]])
       assert.match(error.message, /was settled, and no answer came/)
       return true
@@ -248,7 +248,7 @@ describe('an answer that does not come', () => {
           return refusal()
         })
         const asked = payingFetch(buyerOf(market), { fetch, repeatMs })(url)
-        if (isSettled) await assert.rejects(asked, { name: 'LostAnswerError', state: 'settled' })
+        if (isSettled) await assert.rejects(asked, { name: 'LostResponseError', state: 'settled' })
         else assert.equal(await (await asked).text(), await refusal().text())
       }
     }
@@ -265,7 +265,8 @@ describe('an answer that does not come', () => {
       const buyer = buyerOf(market)
       const asked = payingFetch(buyer, { fetch, repeatMs })(url, { method: 'POST', body: 'x' })
       if (shows === 2) assert.equal(await (await asked).text(), 'sunny')
-      else await assert.rejects(asked, { name: 'LostAnswerError', cause: new Error('the settlement is still pending') })
+      else
+        await assert.rejects(asked, { name: 'LostResponseError', cause: new Error('the settlement is still pending') })
       assert.equal(buyer.payments.all().length, 1)
     }
   })

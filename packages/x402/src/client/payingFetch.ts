@@ -23,7 +23,7 @@ const maxShows = 5
 
 /**
  * A 402 that is not understood, or that follows a payment, is returned as it is. A request is paid for at most once.
- * Throws a PaymentRefusedError if it may or can not be paid, and a LostAnswerError if it was and no answer came.
+ * Throws a PaymentRefusedError if it may or can not be paid, and a LostResponseError if it was and no answer came.
  */
 export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typeof fetch {
   const { fetch: ask = fetch, onPaymentRequired, onPayment, maxBodyBytes = defaultMaxBodyBytes } = options
@@ -151,7 +151,7 @@ async function show(
     await answer.body?.cancel()
     break
   }
-  throw new LostAnswerError(paid, await stateOf(buyer, transactionId), lost)
+  throw new LostResponseError(paid, await stateOf(buyer, transactionId), lost)
 }
 
 /** As far as the ledger can be asked. */
@@ -186,8 +186,8 @@ export class RedirectError extends Error {
  * A payment was signed and shown, and its answer did not come. `buyer.lookUp(transactionId)` tells what became of it
  * since; the same request with `header` as its PAYMENT-SIGNATURE shows it again.
  */
-export class LostAnswerError extends Error {
-  override name = 'LostAnswerError'
+export class LostResponseError extends Error {
+  override name = 'LostResponseError'
   readonly transactionId: string
   readonly header: string
   readonly state: PaymentState

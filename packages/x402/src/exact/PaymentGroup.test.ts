@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Group, Submission } from '@latchkey/algorand'
-import { alone, buyer, feePayment, sign, sponsored, type Tx, transfer } from './Payment.test.helper.js'
 import { type Fault, GroupError, isComplete, maxMemberBytes, read, toPayload } from './PaymentGroup.js'
+import { alone, buyer, feePayment, sign, sponsored, type Tx, transfer } from './payments.test.helper.js'
 
 function faultOf(payload: unknown): Fault | undefined {
   try {

@@ -15,11 +15,11 @@ import {
   stranger,
   type Tx,
   transfer,
-} from '../exact/Payment.test.helper.js'
+} from '../exact/payments.test.helper.js'
 import * as Signer from '../signer/Signer.js'
-import { codes } from './codes.js'
 import { Facilitator } from './Facilitator.js'
-import { openChain, setUp } from './Setup.test.helper.js'
+import { codes } from './PaymentError.js'
+import { openChain, setUp } from './setup.test.helper.js'
 
 const dead = (message: string, at = 0) => ok({ 'txn-groups': [{ 'failure-message': message, 'failed-at': [at] }] })
 

@@ -13,12 +13,12 @@ import type {
   SupportedResponse,
   VerifyResponse,
 } from '../wire/types.js'
-import { type Checked, check } from './Checks.js'
-import { type Code, codes, PaymentError } from './codes.js'
-import { explain } from './Explain.js'
 import { Metrics } from './Metrics.js'
+import { type Code, codes, PaymentError } from './PaymentError.js'
 import { type Caller, Policy, type PolicyOptions } from './Policy.js'
 import { Settler } from './Settler.js'
+import { simulationError } from './simulationError.js'
+import { type VerifiedPayment, verifyPayment } from './verifyPayment.js'
 
 export type FacilitatorOptions = {
   /** One for each network that is served. */
@@ -58,7 +58,7 @@ export class Facilitator {
   readonly #feePayer: Signer.Signer | undefined
   readonly #feePayers: ReadonlySet<string>
   readonly #options: typeof defaults
-  readonly #settling: Settler
+  readonly #settler: Settler
   readonly #onError: (error: unknown) => void
   readonly #verified = new Map<string, number>()
   readonly #beginning = new Map<string, Promise<Settlement>>()
@@ -80,12 +80,12 @@ export class Facilitator {
     const onError = quiet(options.onError)
     this.#onError = onError
     this.policy = new Policy(policy)
-    this.#settling = new Settler({ store, chains, onError, metrics: this.metrics, ...this.#options })
+    this.#settler = new Settler({ store, chains, onError, metrics: this.metrics, ...this.#options })
   }
 
   /** Takes up what was pending when an earlier process ended. To be called once, before serving. */
   resume(): Promise<number> {
-    return this.#settling.resume()
+    return this.#settler.resume()
   }
 
   supported(): SupportedResponse {
@@ -106,11 +106,11 @@ export class Facilitator {
     caller: Caller = {},
   ): Promise<VerifyResponse> {
     try {
-      const checked = this.#check(payload, requirements)
+      const checked = this.#verifyPayment(payload, requirements)
       this.policy.check(caller, requirements, checked)
       // Settling it again is answered as before. But a server that keeps no record of its own would take a second yes
       // from whoever copied the payment from the ledger.
-      const known = await this.#settling.find(checked.group.transactionId)
+      const known = await this.#settler.find(checked.group.transactionId)
       if (known?.state === 'settled') throw new PaymentError(codes.duplicate, 'this payment was settled already')
       await this.#examine(checked)
       this.metrics.count('verify', 'valid')
@@ -130,12 +130,12 @@ export class Facilitator {
     const network = requirements?.network
     let transaction = ''
     try {
-      const checked = this.#check(payload, requirements)
+      const checked = this.#verifyPayment(payload, requirements)
       transaction = checked.group.transactionId
-      const known = await this.#settling.find(transaction)
+      const known = await this.#settler.find(transaction)
       const result = await (known === undefined
         ? this.#beginOnce(checked, requirements, caller)
-        : this.#settling.wait(known))
+        : this.#settler.wait(known))
       this.metrics.count('settle', result.state === 'failed' ? codes.settlement : result.state)
       return answerOf(result, network)
     } catch (error) {
@@ -173,28 +173,28 @@ export class Facilitator {
   }
 
   async stop(): Promise<void> {
-    await this.#settling.stop()
+    await this.#settler.stop()
   }
 
-  #check(payload: PaymentPayload, requirements: PaymentRequirements): Checked {
-    return check(payload, requirements, { chains: this.#chains, feePayers: this.#feePayers, ...this.#options })
+  #verifyPayment(payload: PaymentPayload, requirements: PaymentRequirements): VerifiedPayment {
+    return verifyPayment(payload, requirements, { chains: this.#chains, feePayers: this.#feePayers, ...this.#options })
   }
 
   /** Throws a Refusal if the ledger would not take it, unless it is on its way already. */
-  async #examine(checked: Checked): Promise<void> {
+  async #examine(checked: VerifiedPayment): Promise<void> {
     // A payment that is on its way or made is not simulated: the ledger would call it a duplicate.
-    const known = await this.#settling.find(checked.group.transactionId)
+    const known = await this.#settler.find(checked.group.transactionId)
     if (known?.state === 'failed')
       throw new PaymentError(codes.settlement, known.errorMessage ?? 'it was refused before')
     const key = keyOf(checked)
     if (known !== undefined || this.#wasVerified(key)) return
     const failure = await checked.chain.algod.simulate(this.#toSimulate(checked))
-    if (failure !== undefined) throw await explain(failure, checked)
+    if (failure !== undefined) throw await simulationError(failure, checked)
     this.#rememberVerified(key)
   }
 
   /** Not with our signature: nobody who overhears the question could settle the payment behind the seller's back. */
-  #toSimulate({ group, feeIndex }: Checked): Uint8Array[] {
+  #toSimulate({ group, feeIndex }: VerifiedPayment): Uint8Array[] {
     const { address, sender } = this.#feePayer ?? {}
     return group.members.map(({ bytes, txn }, index) => {
       if (index !== feeIndex) return bytes
@@ -205,7 +205,7 @@ export class Facilitator {
   }
 
   /** Those who ask for the same at once get the same; letter for letter, or one could spoil it for the other. */
-  async #beginOnce(checked: Checked, requirements: PaymentRequirements, caller: Caller): Promise<Settlement> {
+  async #beginOnce(checked: VerifiedPayment, requirements: PaymentRequirements, caller: Caller): Promise<Settlement> {
     this.policy.check(caller, requirements, checked)
     const key = keyOf(checked)
     let beginning = this.#beginning.get(key)
@@ -217,11 +217,11 @@ export class Facilitator {
   }
 
   /** Signs the fee and writes everything down; what is sent is what was written. */
-  async #begin(checked: Checked, requirements: PaymentRequirements): Promise<Settlement> {
+  async #begin(checked: VerifiedPayment, requirements: PaymentRequirements): Promise<Settlement> {
     await this.#examine(checked)
     const giveBack = this.policy.spend(requirements, checked.feeMicroAlgos)
     try {
-      const { settlement, isOurs } = await this.#settling.begin(await this.#write(checked))
+      const { settlement, isOurs } = await this.#settler.begin(await this.#write(checked))
       // Somebody else counted it, or nobody had to pay.
       if (!isOurs || settlement.state === 'failed') giveBack()
       return settlement
@@ -231,7 +231,7 @@ export class Facilitator {
     }
   }
 
-  async #write(checked: Checked): Promise<Settlement> {
+  async #write(checked: VerifiedPayment): Promise<Settlement> {
     const { chain, group, feeIndex, payer, payTo, amount, assetId, firstValid, lastValid, feeMicroAlgos } = checked
     const members = group.members.map(({ bytes }) => bytes)
     if (feeIndex !== undefined) {
@@ -283,7 +283,7 @@ function answerOf(settlement: Settlement, network: PaymentRequirements['network'
 }
 
 /** Of everything that came, signatures too: what was found of one spelling is not said of another. */
-function keyOf({ group }: Checked): string {
+function keyOf({ group }: VerifiedPayment): string {
   const hash = createHash('sha256')
   for (const { bytes } of group.members) hash.update(bytes)
   return hash.digest('base64')

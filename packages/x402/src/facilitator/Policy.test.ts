@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { requirementsFor, seller, stranger } from '../exact/Payment.test.helper.js'
-import type { Checked } from './Checks.js'
-import { codes, PaymentError } from './codes.js'
+import { requirementsFor, seller, stranger } from '../exact/payments.test.helper.js'
+import { codes, PaymentError } from './PaymentError.js'
 import { Policy } from './Policy.js'
+import type { VerifiedPayment } from './verifyPayment.js'
 
-const fee = (feeMicroAlgos: bigint): Checked => ({ feeMicroAlgos }) as Checked
+const fee = (feeMicroAlgos: bigint): VerifiedPayment => ({ feeMicroAlgos }) as VerifiedPayment
 const requirements = requirementsFor()
 const other = requirementsFor({ payTo: stranger.address })
 

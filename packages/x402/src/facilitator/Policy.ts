@@ -1,8 +1,8 @@
 /** Whom a facilitator works for, and how much it spends on them. Everything is off until it is set. */
 import { timingSafeEqual } from 'node:crypto'
 import type { PaymentRequirements } from '../wire/types.js'
-import type { Checked } from './Checks.js'
-import { codes, PaymentError } from './codes.js'
+import { codes, PaymentError } from './PaymentError.js'
+import type { VerifiedPayment } from './verifyPayment.js'
 
 export type PolicyOptions = {
   /** Sellers it settles for, by the address that is paid; all of them if it is not set. */
@@ -49,7 +49,7 @@ export class Policy {
   }
 
   /** Throws a Refusal. */
-  check(caller: Caller, { payTo, asset }: PaymentRequirements, checked: Checked): void {
+  check(caller: Caller, { payTo, asset }: PaymentRequirements, checked: VerifiedPayment): void {
     const { payTo: sellers, assets, requestsPerMinute } = this.#options
     if (!this.isKnown(caller)) refuse('an API key is needed here')
     if (sellers !== undefined && !sellers.includes(payTo)) refuse(`payments to ${payTo} are not settled here`)

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { FakeNode, missing, ok, refused } from '../../../algod/dist/FakeNode.test.helper.js'
-import { alone, buyer, sponsored } from '../exact/Payment.test.helper.js'
+import { alone, buyer, sponsored } from '../exact/payments.test.helper.js'
 import { MemorySettlements, type Settlement } from '../store/Settlements.js'
-import { codes } from './codes.js'
-import { openChain, setUp } from './Setup.test.helper.js'
+import { codes } from './PaymentError.js'
+import { openChain, setUp } from './setup.test.helper.js'
 
 const inLedger = 'TransactionPool.Remember: transaction already in ledger: X'
 const confirmed = ok({ 'pool-error': '', 'confirmed-round': 101 })

@@ -5,8 +5,8 @@
 import { type Algod, AlgodError } from '@latchkey/algod'
 import type { Chain } from '../chain/Chain.js'
 import type { Settlement, SettlementOutcome, SettlementStore } from '../store/Settlements.js'
-import { codes, PaymentError } from './codes.js'
 import type { Metrics } from './Metrics.js'
+import { codes, PaymentError } from './PaymentError.js'
 
 export type SettlerOptions = {
   store: SettlementStore

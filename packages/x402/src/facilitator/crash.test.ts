@@ -8,9 +8,9 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { SqliteSettlements } from '../store/SqliteSettlements.js'
-import { setUp } from './Setup.test.helper.js'
+import { setUp } from './setup.test.helper.js'
 
-const settler = fileURLToPath(new URL('./settler.test.helper.js', import.meta.url))
+const settler = fileURLToPath(new URL('./crashing-process.test.helper.js', import.meta.url))
 
 for (const when of ['before', 'after']) {
   test(`killed ${when} the node had it: the next process settles what was written down`, async (t) => {

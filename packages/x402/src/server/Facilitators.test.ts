@@ -3,7 +3,7 @@ import test from 'node:test'
 import type { PaymentRequirements } from '../wire/types.js'
 import { type FacilitatorClient, FacilitatorError } from './FacilitatorClient.js'
 import { Facilitators } from './Facilitators.js'
-import { address, feePayer, network, newLedger, stubChain, stubFacilitator } from './Stub.test.helper.js'
+import { address, feePayer, network, newLedger, stubChain, stubFacilitator } from './stubs.test.helper.js'
 
 const ledger = newLedger()
 const chain = await stubChain(ledger)

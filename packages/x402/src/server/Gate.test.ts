@@ -13,7 +13,7 @@ import {
   seller,
   stubFacilitator,
   stubGate,
-} from './Stub.test.helper.js'
+} from './stubs.test.helper.js'
 
 function answered(decision: Decision): Response {
   assert.equal(decision.type, 'answer')

@@ -12,12 +12,12 @@ import * as Headers from '../wire/Headers.js'
 import type { PaymentPayload, PaymentRequired, PaymentRequirements, SettleResponse } from '../wire/types.js'
 import { type FacilitatorClient, FacilitatorError, httpFacilitator } from './FacilitatorClient.js'
 import { Facilitators } from './Facilitators.js'
-import * as Ledger from './Ledger.js'
+import * as LedgerPayment from './LedgerPayment.js'
 import { type OwnPaywall, Paywall, type PaywallOptions } from './Paywall.js'
 import { type Accept, Requirements } from './Requirements.js'
 import { RouteTable } from './RouteTable.js'
 import * as answers from './responses.js'
-import * as Settle from './Settle.js'
+import * as Settlement from './settlePayment.js'
 
 export type Route = {
   readonly accepts: Accept | readonly Accept[]
@@ -80,7 +80,7 @@ type Question = {
   readonly payload: PaymentPayload
   readonly requirement: PaymentRequirements
   readonly required: PaymentRequired
-  readonly payment: Ledger.Payment
+  readonly payment: LedgerPayment.Payment
 }
 
 /** What a handler may take beyond the time that was asked for, and then the facilitators. */
@@ -197,7 +197,7 @@ export class Gate {
     const requirement = this.#requirements.find(payload, asked, binding)
     if (requirement === undefined) return refuse('No matching payment requirements')
     const chain = this.#requirements.chainOf(requirement)
-    const payment = Ledger.read(payload, requirement, chain)
+    const payment = LedgerPayment.read(payload, requirement, chain)
     if (typeof payment === 'string') return refuse('invalid_payload', payment)
     return this.#admit({ request, chain, payload, requirement, required, payment }, refuse)
   }
@@ -205,11 +205,12 @@ export class Gate {
   async #admit(question: Question, refuse: (error: string, message?: string) => Decision): Promise<Decision> {
     const { request, chain, payload, requirement, payment } = question
     const isUpfront = requirement.extra['paymentFlow'] === 'upfront'
-    const seen = await Ledger.look(chain, payment)
+    const seen = await LedgerPayment.look(chain, payment)
     if (seen.state === 'expired') return refuse('invalid_exact_avm_payload_validity', 'the payment has expired')
     if (seen.state === 'unsent' && !isUpfront) {
       const { isValid, invalidReason, invalidMessage } = await this.#facilitators.verify(payload, requirement)
-      if (!isValid) return refuse(Settle.bounded(invalidReason, 100) ?? 'invalid', Settle.bounded(invalidMessage, 500))
+      if (!isValid)
+        return refuse(Settlement.bounded(invalidReason, 100) ?? 'invalid', Settlement.bounded(invalidMessage, 500))
     }
     // Whoever asked may be gone by now, and nobody is charged for an answer to nobody.
     if (request.signal.aborted) return refuse('Payment required')
@@ -246,7 +247,7 @@ export class Gate {
         await cancel()
         return refusal(answers.json(504, { error: 'the answer took longer than the payment is good for; not charged' }))
       }
-      const outcome = isSettled ? Settle.settled(question) : await this.#settle(question)
+      const outcome = isSettled ? Settlement.settled(question) : await this.#settle(question)
       // Before anything is sent: a payment that was taken is never taken for two answers.
       const end = { settled: 'served', pending: 'open', failed: 'forgotten' } as const
       await this.#claims.finish(transactionId, owner, end[outcome.state])
@@ -258,8 +259,8 @@ export class Gate {
     return { payer, transactionId, settled: undefined, headers: cors, settle, cancel }
   }
 
-  #settle(question: Question): Promise<Settle.Outcome> {
-    return Settle.settle({ ...question, facilitators: this.#facilitators, onError: this.#onError })
+  #settle(question: Question): Promise<Settlement.Outcome> {
+    return Settlement.settle({ ...question, facilitators: this.#facilitators, onError: this.#onError })
   }
 
   #required(

@@ -3,7 +3,7 @@ import test from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import type { Decision } from './Gate.js'
 import type { PaywallOptions } from './Paywall.js'
-import { ask, newLedger, paymentFor, price, requiredIn, stubFacilitator, stubGate } from './Stub.test.helper.js'
+import { ask, newLedger, paymentFor, price, requiredIn, stubFacilitator, stubGate } from './stubs.test.helper.js'
 
 /** What Chromium says when somebody opens an address. */
 const browser = {

@@ -15,7 +15,7 @@ import {
   stubChain,
   stubFacilitator,
   usdc,
-} from './Stub.test.helper.js'
+} from './stubs.test.helper.js'
 
 async function requirements(secret?: string, supported?: string) {
   const ledger = newLedger()

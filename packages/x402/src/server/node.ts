@@ -6,7 +6,7 @@ import { json } from './responses.js'
 import { webRequest } from './webRequest.js'
 
 /** What the listener throws, or what its promise rejects with, is answered with 500. */
-export function gated(gate: Gate, listener: RequestListener, options: BufferOptions = {}): RequestListener {
+export function paymentGate(gate: Gate, listener: RequestListener, options: BufferOptions = {}): RequestListener {
   const { onError = warn } = options
   return async (request, response) => {
     let held: BufferedResponse | undefined

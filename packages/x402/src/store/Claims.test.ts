@@ -78,7 +78,7 @@ for (const [name, open] of Object.entries(stores)) {
 test('SqliteClaims: of two processes at once, one has each payment', async (t) => {
   const path = file(t)
   new SqliteClaims(path).close()
-  const script = fileURLToPath(new URL('./Claims.test.worker.js', import.meta.url))
+  const script = fileURLToPath(new URL('./claims-process.test.helper.js', import.meta.url))
   const children = [fork(script, [path, 'a']), fork(script, [path, 'b'])]
   await Promise.all(children.map((child) => once(child, 'message')))
   for (const child of children) child.send('go')

@@ -1,6 +1,8 @@
 /** SQLite for the stores of the facilitator and the seller. */
 import * as Sqlite from '@latchkey/system/sqlite'
 
+export type { Database } from '@latchkey/system/sqlite'
+
 /** One connection for as long as the process lives. */
 export function open(path: string): Sqlite.Database {
   const database = Sqlite.open(path)

@@ -1,5 +1,4 @@
 /** Claims in a file, which the processes of one machine can share. */
-import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import type { ClaimEnd, Claimed, ClaimLease, ClaimStore } from './Claims.js'
 import * as Sqlite from './Sqlite.js'
 
@@ -19,7 +18,7 @@ const schema = `
 const cleanEvery = 1_000
 
 export class SqliteClaims implements ClaimStore {
-  readonly #database: DatabaseSyncInstance
+  readonly #database: Sqlite.Database
   readonly #statements
   #count = 0
 

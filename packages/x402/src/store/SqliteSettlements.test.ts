@@ -9,7 +9,7 @@ import { fileURLToPath } from 'node:url'
 import * as Sqlite from './Sqlite.js'
 import { SqliteSettlements } from './SqliteSettlements.js'
 
-const claimer = fileURLToPath(new URL('./claimer.test.helper.js', import.meta.url))
+const claimer = fileURLToPath(new URL('./claiming-process.test.helper.js', import.meta.url))
 
 function directoryFor(t: TestContext): string {
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-store-'))

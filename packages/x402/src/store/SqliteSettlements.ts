@@ -1,6 +1,5 @@
 /** Settlements in a file, which the processes of one machine can share. */
 import { chmodSync, closeSync, openSync } from 'node:fs'
-import type { DatabaseSyncInstance } from '@photostructure/sqlite'
 import type { Settlement, SettlementOutcome, SettlementState, SettlementStore } from './Settlements.js'
 import * as Sqlite from './Sqlite.js'
 
@@ -31,7 +30,7 @@ const schemaVersion = 1
 type Row = { [column: string]: string | number | null }
 
 export class SqliteSettlements implements SettlementStore {
-  readonly #database: DatabaseSyncInstance
+  readonly #database: Sqlite.Database
   readonly #statements
   /** Changes of this moment, which go to the disk together: it is the waiting for it that costs. */
   #batch: Change[] = []
@@ -130,7 +129,7 @@ export class SqliteSettlements implements SettlementStore {
 
 type Change = { make: () => number; resolve: (count: number) => void; reject: (error: unknown) => void }
 
-function prepareSchema(database: DatabaseSyncInstance, path: string): void {
+function prepareSchema(database: Sqlite.Database, path: string): void {
   const { user_version: found } = database.prepare('PRAGMA user_version').get() as { user_version: number }
   if (found > schemaVersion) {
     database.close()

@@ -1,6 +1,6 @@
 /** What addresses hold, asked of a node. */
-import { Network } from '@latchkey/algorand'
-import { amountText, type Chain } from '@latchkey/x402/client'
+import { Amount, Network } from '@latchkey/algorand'
+import type { Chain } from '@latchkey/x402/client'
 import { openChain } from '../../environment.js'
 
 /** Decimal numbers as texts. No dollars (null): the account never opted in to the asset. */
@@ -37,7 +37,7 @@ async function balance(chain: Chain, address: string, dollar: bigint | undefined
     dollar === undefined ? undefined : chain.algod.holding(address, dollar),
     dollar === undefined ? undefined : chain.asset(dollar),
   ])
-  const algos = amountText(microAlgos, algoDecimals)
+  const algos = Amount.format(microAlgos, algoDecimals)
   if (asset === undefined) return { algos }
-  return { algos, dollars: holding === undefined ? null : amountText(holding.amount, asset.decimals) }
+  return { algos, dollars: holding === undefined ? null : Amount.format(holding.amount, asset.decimals) }
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { codes } from './codes.js'
+import { codes } from './PaymentError.js'
 
 const page = readFileSync(new URL('../../../../docs/payment-errors.md', import.meta.url), 'utf8')
 const rows = [...page.matchAll(/^\| `([a-z_]+)` \| ([^|]+) \| ([^|]+) \|$/gm)]

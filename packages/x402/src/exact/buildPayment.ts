@@ -17,7 +17,7 @@ export type PaymentOrder = {
   maxFeeMicroAlgos: bigint
 }
 
-export type Built = {
+export type BuiltPayment = {
   readonly transactions: readonly Transaction.Transaction[]
   readonly paymentIndex: number
   /** What the buyer itself pays. */
@@ -34,7 +34,7 @@ const maxRounds = 1_000
 /** What a signature and its envelope add to a transaction, for fees by the byte. */
 const signatureBytes = 75
 
-export function build(order: PaymentOrder): Built {
+export function buildPayment(order: PaymentOrder): BuiltPayment {
   const { parameters, payer, payTo, assetId, amount, feePayer } = order
   const lastValid = parameters.lastRound + BigInt(validityRounds(order))
   const common = {

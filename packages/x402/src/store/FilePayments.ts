@@ -11,7 +11,7 @@ import {
   type PaymentLog,
   type PaymentState,
   type Spent,
-} from './Payments.js'
+} from '../client/Payments.js'
 
 export type FilePaymentsOptions = {
   /** How many payments are kept one by one; those before are only counted. 10,000 unless told. */

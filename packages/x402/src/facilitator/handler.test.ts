@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { BodyError, type RawRequest, type RawResponse, Server } from '@latchkey/http'
-import { buyer, sponsored } from '../exact/Payment.test.helper.js'
-import * as App from './App.js'
-import { codes } from './codes.js'
+import { buyer, sponsored } from '../exact/payments.test.helper.js'
 import type { FacilitatorOptions } from './Facilitator.js'
-import { setUp } from './Setup.test.helper.js'
+import * as App from './handler.js'
+import { codes } from './PaymentError.js'
+import { setUp } from './setup.test.helper.js'
 
 async function open(t: TestContext, options: Partial<FacilitatorOptions> = {}) {
   const { facilitator, node } = await setUp(t, options)

@@ -8,7 +8,7 @@ const lookupRounds = 1_000n
 const settledRounds = 2n
 
 /** `expired` only where it is certain. Throws a NodeError where the nodes do not tell. */
-export async function find({ transactionId, ...payment }: Payment, algod: Algod): Promise<PaymentState> {
+export async function findPaymentState({ transactionId, ...payment }: Payment, algod: Algod): Promise<PaymentState> {
   const [firstValid, lastValid] = [BigInt(payment.firstValid), BigInt(payment.lastValid)]
   // The round first: what came in after it was told is still found.
   const round = await algod.lastRound()

@@ -4,14 +4,14 @@ import type { Chain } from '../chain/Chain.js'
 import type { PaymentPayload, PaymentRequirements, SettleResponse } from '../wire/types.js'
 import { FacilitatorError } from './FacilitatorClient.js'
 import type { Facilitators } from './Facilitators.js'
-import * as Ledger from './Ledger.js'
+import * as LedgerPayment from './LedgerPayment.js'
 
 export type Settling = {
   readonly facilitators: Facilitators
   readonly chain: Chain
   readonly payload: PaymentPayload
   readonly requirement: PaymentRequirements
-  readonly payment: Ledger.Payment
+  readonly payment: LedgerPayment.Payment
   readonly onError: (error: unknown) => void
 }
 
@@ -54,7 +54,7 @@ function byWord(settling: Settling, answer: SettleResponse): Outcome {
 /** Somebody says that it is settled. The ledger has it, or it is not so. */
 async function byLedger(settling: Settling): Promise<Outcome> {
   const { chain, payment, onError } = settling
-  if (await Ledger.confirm(chain, payment)) return settled(settling)
+  if (await LedgerPayment.confirm(chain, payment)) return settled(settling)
   onError(new FacilitatorError(`${payment.transactionId} is said to be settled, and is not in the ledger`))
   return pending(settling, 502, 'the facilitator says that it is settled, and the ledger does not have it')
 }
@@ -62,7 +62,7 @@ async function byLedger(settling: Settling): Promise<Outcome> {
 /** Some call it a failure if they did not see it confirmed, or found it settled already. */
 async function byLedgerOrWord(settling: Settling, answer: SettleResponse): Promise<Outcome> {
   try {
-    const { state } = await Ledger.look(settling.chain, settling.payment)
+    const { state } = await LedgerPayment.look(settling.chain, settling.payment)
     if (state === 'settled') return settled(settling)
     if (state === 'sent') return pending(settling, 503, 'the ledger has not decided')
   } catch (error) {

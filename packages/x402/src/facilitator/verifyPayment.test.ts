@@ -24,10 +24,10 @@ import {
   transfer,
   usdc,
   wrap,
-} from '../exact/Payment.test.helper.js'
-import { check } from './Checks.js'
-import { codes, PaymentError } from './codes.js'
-import { openChain } from './Setup.test.helper.js'
+} from '../exact/payments.test.helper.js'
+import { codes, PaymentError } from './PaymentError.js'
+import { openChain } from './setup.test.helper.js'
+import { verifyPayment } from './verifyPayment.js'
 
 let chain: Chain
 before(async () => {
@@ -37,7 +37,7 @@ before(async () => {
 const zero = new Uint8Array(32)
 
 function judge({ payload, requirements }: Pick<Made, 'payload' | 'requirements'>) {
-  return check(payload, requirements, {
+  return verifyPayment(payload, requirements, {
     chains: [chain],
     feePayers: new Set([sponsor.address]),
     maxFeeMicroAlgosPerTransaction: 5_000n,

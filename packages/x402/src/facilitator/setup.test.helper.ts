@@ -2,7 +2,7 @@
 import type { TestContext } from 'node:test'
 import { FakeNode } from '../../../algod/dist/FakeNode.test.helper.js'
 import { Chain } from '../chain/Chain.js'
-import { sponsor } from '../exact/Payment.test.helper.js'
+import { sponsor } from '../exact/payments.test.helper.js'
 import * as Signer from '../signer/Signer.js'
 import { Facilitator, type FacilitatorOptions } from './Facilitator.js'
 

@@ -1,10 +1,10 @@
 /** A process of its own that is killed in the middle of settling, when the node is about to be told. */
 import { FakeNode, ok } from '../../../algod/dist/FakeNode.test.helper.js'
-import { sponsor, sponsored } from '../exact/Payment.test.helper.js'
+import { sponsor, sponsored } from '../exact/payments.test.helper.js'
 import * as Signer from '../signer/Signer.js'
 import { SqliteSettlements } from '../store/SqliteSettlements.js'
 import { Facilitator } from './Facilitator.js'
-import { openChain } from './Setup.test.helper.js'
+import { openChain } from './setup.test.helper.js'
 
 const node = new FakeNode()
 node.on('POST submit', () => {

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { TransactionState } from '@latchkey/algod'
 import { Address, Ed25519, Network } from '@latchkey/algorand'
 import { Chain } from '../chain/Chain.js'
-import { build } from '../exact/build.js'
+import { buildPayment } from '../exact/buildPayment.js'
 import * as PaymentGroup from '../exact/PaymentGroup.js'
 import * as Headers from '../wire/Headers.js'
 import type { PaymentPayload, PaymentRequired, PaymentRequirements } from '../wire/types.js'
@@ -117,7 +117,7 @@ export function paymentFor(
 ): { header: string; payload: PaymentPayload; transactionId: string } {
   const [asked] = required.accepts
   const { genesisId, genesisHash } = Network.testnet
-  const { transactions, paymentIndex, transactionId } = build({
+  const { transactions, paymentIndex, transactionId } = buildPayment({
     chain,
     parameters: {
       lastRound: round,

@@ -3,9 +3,9 @@ import { Address, Bytes, Ed25519, Multisig, Submission, Transaction } from '@lat
 import { algoAssetId, type Chain, parseAssetId } from '../chain/Chain.js'
 import * as PaymentGroup from '../exact/PaymentGroup.js'
 import type { PaymentPayload, PaymentRequirements } from '../wire/types.js'
-import { type Code, codes, PaymentError } from './codes.js'
+import { type Code, codes, PaymentError } from './PaymentError.js'
 
-export type CheckOptions = {
+export type VerifyOptions = {
   /** Those that are served. */
   chains: readonly Chain[]
   /** Addresses this facilitator pays fees from. */
@@ -14,7 +14,7 @@ export type CheckOptions = {
   maxValidityRounds: bigint
 }
 
-export type Checked = {
+export type VerifiedPayment = {
   readonly chain: Chain
   readonly group: PaymentGroup.PaymentGroup
   readonly payer: string
@@ -32,7 +32,11 @@ export type Checked = {
 const maxFeeNoteBytes = 128
 
 /** Throws a Refusal. */
-export function check(payload: PaymentPayload, requirements: PaymentRequirements, options: CheckOptions): Checked {
+export function verifyPayment(
+  payload: PaymentPayload,
+  requirements: PaymentRequirements,
+  options: VerifyOptions,
+): VerifiedPayment {
   const { feePayers } = options
   expect(isObject(payload) && isObject(requirements), codes.payload, 'the payment has not the form of the protocol')
   expect(payload.x402Version === 2, codes.version, 'the version of the protocol is 2')
@@ -59,7 +63,7 @@ function isObject(value: unknown): boolean {
   return typeof value === 'object' && value !== null
 }
 
-function chainOf(payload: PaymentPayload, requirements: PaymentRequirements, { chains }: CheckOptions): Chain {
+function chainOf(payload: PaymentPayload, requirements: PaymentRequirements, { chains }: VerifyOptions): Chain {
   const networks: unknown[] = [payload.accepted.network, requirements.network]
   const chain = chains.find((one) => networks.every((id) => typeof id === 'string' && one.matches(id)))
   expect(chain !== undefined, codes.network, `the network is ${chains.map(({ caip2 }) => caip2).join(' or ')}`)
@@ -151,7 +155,7 @@ function checkOthers({ members, paymentIndex }: PaymentGroup.PaymentGroup, feePa
 function checkFeePayment(
   { members }: PaymentGroup.PaymentGroup,
   feeIndex: number,
-  { maxFeeMicroAlgosPerTransaction }: CheckOptions,
+  { maxFeeMicroAlgosPerTransaction }: VerifyOptions,
 ): bigint {
   const { txn, isSigned } = members[feeIndex]!
   const isToItself = txn.rcv !== undefined && Bytes.equal(txn.rcv, txn.snd)
@@ -166,7 +170,7 @@ function checkFeePayment(
 }
 
 /** The group can come into the ledger while all of its members can. */
-function checkValidity({ members }: PaymentGroup.PaymentGroup, { maxValidityRounds }: CheckOptions) {
+function checkValidity({ members }: PaymentGroup.PaymentGroup, { maxValidityRounds }: VerifyOptions) {
   let firstValid = 0n
   let lastValid = 2n ** 64n
   for (const { txn } of members) {

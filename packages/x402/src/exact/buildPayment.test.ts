@@ -3,8 +3,8 @@ import { before, test } from 'node:test'
 import { Address, Group, Transaction } from '@latchkey/algorand'
 import { FakeNode } from '../../../algod/dist/FakeNode.test.helper.js'
 import { Chain } from '../chain/Chain.js'
-import { build, FeeError, type PaymentOrder } from './build.js'
-import { buyer, genesisHash, seller, sponsor, usdc } from './Payment.test.helper.js'
+import { buildPayment, FeeError, type PaymentOrder } from './buildPayment.js'
+import { buyer, genesisHash, seller, sponsor, usdc } from './payments.test.helper.js'
 
 let chain: Chain
 before(async () => {
@@ -19,7 +19,7 @@ function order(change: Partial<PaymentOrder> = {}, parameters: Partial<PaymentOr
 }
 
 test('where somebody else pays the fees, its payment of nothing comes first', () => {
-  const { transactions, paymentIndex, feeMicroAlgos, transactionId } = build(order())
+  const { transactions, paymentIndex, feeMicroAlgos, transactionId } = buildPayment(order())
   const [fee, payment] = transactions as [Transaction.Transaction, Transaction.Transaction]
   assert.deepEqual(
     [fee.type, Address.encode(fee.snd), Address.encode(fee.rcv!)],
@@ -35,14 +35,14 @@ test('where somebody else pays the fees, its payment of nothing comes first', ()
 })
 
 test('a buyer on its own pays the fee, also in Algos', () => {
-  const { transactions, paymentIndex, feeMicroAlgos } = build(order({ feePayer: undefined, assetId: 0n }))
+  const { transactions, paymentIndex, feeMicroAlgos } = buildPayment(order({ feePayer: undefined, assetId: 0n }))
   const [payment] = transactions as [Transaction.Transaction]
   assert.deepEqual([transactions.length, paymentIndex, feeMicroAlgos], [1, 0, 1000n])
   assert.deepEqual([payment.type, payment.amt, payment.grp], ['pay', 1000n, undefined])
 })
 
 test('it is valid for as long as the seller may take, and hardly longer', () => {
-  const rounds = (maxTimeoutSeconds: number): bigint => build(order({ maxTimeoutSeconds })).lastValid - 100n
+  const rounds = (maxTimeoutSeconds: number): bigint => buildPayment(order({ maxTimeoutSeconds })).lastValid - 100n
   assert.deepEqual([60, 300, 100_000].map(rounds), [27n, 123n, 1000n])
 })
 
@@ -52,22 +52,22 @@ test('on a network of one’s own, where rounds come as they like, it is valid f
     genesisHash: Buffer.alloc(32, 1).toString('base64'),
     nodes: 'http://node',
   })
-  assert.equal(build(order({ chain: local })).lastValid, 1100n)
+  assert.equal(buildPayment(order({ chain: local })).lastValid, 1100n)
 })
 
 test('fees by the byte are paid up to the limit, and not beyond', () => {
-  const { transactions } = build(order({}, { feePerByte: 10n }))
+  const { transactions } = buildPayment(order({}, { feePerByte: 10n }))
   assert.ok(transactions[0]!.fee! > 4_000n && transactions[0]!.fee! < 8_000n)
-  assert.throws(() => build(order({}, { feePerByte: 5_000n })), FeeError)
-  assert.throws(() => build(order({ maxFeeMicroAlgos: 1_999n })), FeeError)
+  assert.throws(() => buildPayment(order({}, { feePerByte: 5_000n })), FeeError)
+  assert.throws(() => buildPayment(order({ maxFeeMicroAlgos: 1_999n })), FeeError)
 })
 
 test('no two payments are the same, however alike', () => {
-  const ids = Array.from({ length: 50 }, () => build(order()).transactionId)
+  const ids = Array.from({ length: 50 }, () => buildPayment(order()).transactionId)
   assert.equal(new Set(ids).size, 50)
 })
 
 test('the very first round is no special case', () => {
-  const [fee] = build(order({}, { lastRound: 0n })).transactions
+  const [fee] = buildPayment(order({}, { lastRound: 0n })).transactions
   assert.equal(fee!.fv, undefined)
 })

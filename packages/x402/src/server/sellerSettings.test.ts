@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { seller } from './Stub.test.helper.js'
-import { SettingsError, sellerSettings } from './settings.js'
+import { SettingsError, sellerSettings } from './sellerSettings.js'
+import { seller } from './stubs.test.helper.js'
 
 const good = { AVM_ADDRESS: ` ${seller} `, FACILITATOR_URL: 'http://localhost:4022' }
 
