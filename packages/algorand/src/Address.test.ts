@@ -38,7 +38,7 @@ test('every other spelling is refused', () => {
     empty: '',
   }
   for (const [name, spelling] of Object.entries(spellings)) {
-    assert.throws(() => Address.decode(spelling), Address.InvalidError, name)
+    assert.throws(() => Address.decode(spelling), Address.AddressError, name)
     assert.equal(Address.isValid(spelling), false, name)
   }
 })
@@ -60,6 +60,6 @@ test('a changed character never goes unnoticed', () => {
 })
 
 test('a key of another length has no address', () => {
-  assert.throws(() => Address.encode(new Uint8Array(31)), Address.InvalidError)
-  assert.throws(() => Address.encode(new Uint8Array(33)), Address.InvalidError)
+  assert.throws(() => Address.encode(new Uint8Array(31)), Address.AddressError)
+  assert.throws(() => Address.encode(new Uint8Array(33)), Address.AddressError)
 })

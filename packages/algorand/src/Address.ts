@@ -1,13 +1,21 @@
+/** Algorand addresses: a public key and its checksum as 58 characters. */
+import { errors } from './errors.js'
 import * as Hash from './Hash.js'
 import * as Base32 from './internal/Base32.js'
+import { LatchkeyError } from './LatchkeyError.js'
 
 const publicKeyLength = 32
 const checksumLength = 4
 const textLength = 58
 
+/**
+ * The address of a public key, or of any other 32 bytes that name an account.
+ *
+ * @throws AddressError with the code `invalid_key_length`.
+ */
 export function encode(publicKey: Uint8Array): string {
   if (publicKey.length !== publicKeyLength) {
-    throw new InvalidError(`a public key has ${publicKeyLength} bytes, not ${publicKey.length}`)
+    throw new AddressError('invalid_key_length', `a public key has ${publicKeyLength} bytes, not ${publicKey.length}`)
   }
   const bytes = new Uint8Array(publicKeyLength + checksumLength)
   bytes.set(publicKey)
@@ -18,33 +26,43 @@ export function encode(publicKey: Uint8Array): string {
   return Base32.encode(bytes)
 }
 
-/** The public key of an address. Only the one canonical spelling is read. */
+/**
+ * The public key of an address. Only the one canonical spelling is read.
+ *
+ * @throws AddressError with the code `invalid_address`.
+ */
 export function decode(text: string): Uint8Array {
   if (text.length !== textLength) {
-    throw new InvalidError(`an address has ${textLength} characters, not ${text.length}`)
+    throw new AddressError('invalid_address', `an address has ${textLength} characters, not ${text.length}`)
   }
   const bytes = Base32.decode(text)
-  if (bytes === undefined) throw new InvalidError('an address is written in upper-case base32')
+  if (bytes === undefined) throw new AddressError('invalid_address', 'an address is written in upper-case base32')
   const publicKey = bytes.slice(0, publicKeyLength)
   const digest = Hash.sha512_256(publicKey)
   for (let index = 0; index < checksumLength; index++) {
     if (bytes[publicKeyLength + index] !== digest[digest.length - checksumLength + index]) {
-      throw new InvalidError('the checksum of the address does not match')
+      throw new AddressError('invalid_address', 'the checksum of the address does not match')
     }
   }
   return publicKey
 }
 
+/** Whether the text is an address that {@link decode} reads. */
 export function isValid(text: string): boolean {
   try {
     decode(text)
     return true
   } catch (error) {
-    if (error instanceof InvalidError) return false
+    if (error instanceof AddressError) return false
     throw error
   }
 }
 
-export class InvalidError extends Error {
-  override name = 'Address.InvalidError'
+/** The text is not an address, or the bytes are not those of one. */
+export class AddressError extends LatchkeyError<'invalid_address' | 'invalid_key_length'> {
+  override name = 'AddressError'
+
+  constructor(code: 'invalid_address' | 'invalid_key_length', message: string) {
+    super(code, message, { hint: errors[code].hint })
+  }
 }

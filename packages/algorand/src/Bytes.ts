@@ -1,2 +1,91 @@
-/** What is done with byte strings everywhere. Not for secrets: comparing takes longer the more bytes are the same. */
-export { concat, equal, isZero } from './internal/Bytes.js'
+/** Byte strings: comparing, joining, text forms, random bytes. Everything takes and returns plain `Uint8Array`s. */
+import * as crypto from '#crypto'
+import * as platform from '#platform'
+import * as Internal from './internal/Bytes.js'
+import * as Text from './internal/Text.js'
+
+/**
+ * Joins byte strings. Not for secrets: short results share their memory with others.
+ *
+ * @example
+ * Bytes.concat([Bytes.fromUtf8('TX'), encoded])
+ */
+export function concat(parts: readonly Uint8Array[]): Uint8Array {
+  return Internal.concat(parts)
+}
+
+/** Whether the bytes are the same. Not for secrets: the time shows how many bytes are alike. */
+export function equal(a: Uint8Array, b: Uint8Array): boolean {
+  return Internal.equal(a, b)
+}
+
+/** Whether the bytes are the same, in a time that depends on their lengths only. For secrets. */
+export function equalConstantTime(a: Uint8Array, b: Uint8Array): boolean {
+  return crypto.equalConstantTime(a, b)
+}
+
+/** Whether every byte is zero. Not for secrets. */
+export function isZero(bytes: Uint8Array): boolean {
+  return Internal.isZero(bytes)
+}
+
+/** Random bytes for keys and secrets, from the system's generator. */
+export function random(length: number): Uint8Array {
+  return crypto.randomBytes(length)
+}
+
+/** Overwrites a secret with zeros. Copies that the runtime made of it earlier stay. */
+export function wipe(bytes: Uint8Array): void {
+  crypto.wipe(bytes)
+}
+
+/** Standard base64 with padding. */
+export function toBase64(bytes: Uint8Array): string {
+  return platform.encodeBase64(bytes)
+}
+
+/** The bytes of standard base64 with padding; undefined for any other spelling. */
+export function fromBase64(text: string): Uint8Array | undefined {
+  return platform.decodeBase64(text)
+}
+
+/** Base64 in the URL-safe alphabet, without padding. */
+export function toBase64Url(bytes: Uint8Array): string {
+  return platform.encodeBase64(bytes).replaceAll('+', '-').replaceAll('/', '_').replace(/=+$/, '')
+}
+
+/** The bytes of base64 in the URL-safe alphabet without padding; undefined for any other spelling. */
+export function fromBase64Url(text: string): Uint8Array | undefined {
+  if (/[+/=]/.test(text)) return undefined
+  return platform.decodeBase64(
+    text
+      .replaceAll('-', '+')
+      .replaceAll('_', '/')
+      .padEnd(Math.ceil(text.length / 4) * 4, '='),
+  )
+}
+
+/** Lower-case hexadecimal. */
+export function toHex(bytes: Uint8Array): string {
+  return platform.encodeHex(bytes)
+}
+
+/** The bytes of hexadecimal in either case; undefined for anything else. */
+export function fromHex(text: string): Uint8Array | undefined {
+  if (text.length % 2 !== 0 || !/^[0-9A-Fa-f]*$/.test(text)) return undefined
+  const bytes = new Uint8Array(text.length / 2)
+  for (let index = 0; index < bytes.length; index++) {
+    bytes[index] = Number.parseInt(text.slice(2 * index, 2 * index + 2), 16)
+  }
+  return bytes
+}
+
+/** The text of UTF-8; undefined if the bytes are not UTF-8. A byte order mark is kept. */
+export function toUtf8(bytes: Uint8Array): string | undefined {
+  return Text.decode(bytes)
+}
+
+/** Text as UTF-8. Half of a surrogate pair becomes the replacement character. */
+export function fromUtf8(text: string): Uint8Array {
+  return Text.encode(text)
+}

@@ -1,48 +1,77 @@
-import { sodium } from './internal/sodium.js'
+/** Ed25519 keys and signatures (RFC 8032), verified as strictly as libsodium does on every platform. */
+import * as crypto from '#crypto'
+import { errors } from './errors.js'
+import { LatchkeyError } from './LatchkeyError.js'
 
+/** The bytes of a seed. */
 export const seedLength = 32
+/** The bytes of a public key. */
 export const publicKeyLength = 32
+/** The bytes of a secret key: the seed, then the public key. */
 export const secretKeyLength = 64
+/** The bytes of a signature. */
 export const signatureLength = 64
 
+/** A public key and its secret key. */
 export type KeyPair = { publicKey: Uint8Array; secretKey: Uint8Array }
 
 /**
- * The key pair of a seed; the secret key is seed and public key, 64 bytes. Pass `secretKeyOut` to have the secret
- * written straight into memory of your choosing, such as that of sodium_malloc; otherwise it lands on the heap.
+ * The key pair of a seed.
+ *
+ * @param secretKeyOut 64 bytes that receive the secret key, such as memory of sodium_malloc.
+ * @default secretKeyOut new memory on the heap
+ * @throws Ed25519Error with the code `invalid_key_length`.
  */
 export function keyPairFromSeed(seed: Uint8Array, secretKeyOut?: Uint8Array): KeyPair {
   expectLength('seed', seed, seedLength)
   const secretKey = secretKeyOut ?? new Uint8Array(secretKeyLength)
   expectLength('secret key', secretKey, secretKeyLength)
   const publicKey = new Uint8Array(publicKeyLength)
-  sodium.crypto_sign_seed_keypair(publicKey, secretKey, seed)
+  crypto.writeKeyPair(publicKey, secretKey, seed)
   return { publicKey, secretKey }
 }
 
+/**
+ * The public key of a seed.
+ *
+ * @throws Ed25519Error with the code `invalid_key_length`.
+ */
 export function publicKey(seed: Uint8Array): Uint8Array {
   const pair = keyPairFromSeed(seed)
-  sodium.sodium_memzero(pair.secretKey)
+  crypto.wipe(pair.secretKey)
   return pair.publicKey
 }
 
+/**
+ * The signature of a message by a secret key that {@link keyPairFromSeed} returned.
+ *
+ * @throws Ed25519Error with the code `invalid_key_length`.
+ */
 export function sign(message: Uint8Array, secretKey: Uint8Array): Uint8Array {
   expectLength('secret key', secretKey, secretKeyLength)
   const signature = new Uint8Array(signatureLength)
-  sodium.crypto_sign_detached(signature, message, secretKey)
+  crypto.sign(signature, message, secretKey)
   return signature
 }
 
-/** Signatures and keys come from outside, so a wrong length is a signature that does not verify, not an exception. */
+/**
+ * Whether the signature is valid. Never throws: signatures and keys come from outside, so one of a wrong length is not
+ * valid. Non-canonical encodings and points of small order are not valid either.
+ */
 export function verify(signature: Uint8Array, message: Uint8Array, publicKey: Uint8Array): boolean {
   if (signature.length !== signatureLength || publicKey.length !== publicKeyLength) return false
-  return sodium.crypto_sign_verify_detached(signature, message, publicKey)
+  return crypto.verify(signature, message, publicKey)
 }
 
 function expectLength(what: string, bytes: Uint8Array, length: number): void {
-  if (bytes.length !== length) throw new LengthError(`a ${what} has ${length} bytes, not ${bytes.length}`)
+  if (bytes.length !== length) throw new Ed25519Error(`a ${what} has ${length} bytes, not ${bytes.length}`)
 }
 
-export class LengthError extends Error {
-  override name = 'Ed25519.LengthError'
+/** A key, seed or signature has the wrong length. */
+export class Ed25519Error extends LatchkeyError<'invalid_key_length'> {
+  override name = 'Ed25519Error'
+
+  constructor(message: string) {
+    super('invalid_key_length', message, { hint: errors.invalid_key_length.hint })
+  }
 }

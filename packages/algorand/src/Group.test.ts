@@ -54,7 +54,7 @@ test('a group is complete only as it was made', () => {
 })
 
 test('a group has 1 to 16 members', () => {
-  assert.throws(() => Group.id([]), Group.SizeError)
-  assert.throws(() => Group.assign(new Array(17).fill(pair[0])), Group.SizeError)
+  assert.throws(() => Group.id([]), Group.GroupError)
+  assert.throws(() => Group.assign(new Array(17).fill(pair[0])), Group.GroupError)
   assert.equal(Group.assign(new Array(16).fill(pair[0])).length, 16)
 })

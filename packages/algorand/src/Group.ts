@@ -1,21 +1,32 @@
+import { errors } from './errors.js'
 import * as Hash from './Hash.js'
 import * as Bytes from './internal/Bytes.js'
+import { LatchkeyError } from './LatchkeyError.js'
 import { Writer } from './Msgpack.js'
 import * as Transaction from './Transaction.js'
 
+/** The most transactions in a group. */
 export const maxSize = 16
 
-/** The id that binds the transactions together, in this order. Group ids they carry already do not count. */
+/**
+ * The id that binds the transactions together, in this order. Group ids they carry already do not count.
+ *
+ * @throws GroupError with the code `invalid_group_size`; EncodeError for a transaction that cannot be encoded.
+ */
 export function id(transactions: readonly Transaction.Transaction[]): Uint8Array {
   if (transactions.length < 1 || transactions.length > maxSize) {
-    throw new SizeError(`a group has 1 to ${maxSize} transactions, not ${transactions.length}`)
+    throw new GroupError(`a group has 1 to ${maxSize} transactions, not ${transactions.length}`)
   }
   const writer = new Writer().mapHeader(1).str('txlist').arrayHeader(transactions.length)
   for (const transaction of transactions) writer.bin(Transaction.digest({ ...transaction, grp: undefined }))
   return Hash.hash(Hash.domains.group, writer.bytes())
 }
 
-/** The same transactions as members of one group. */
+/**
+ * The same transactions as members of one group.
+ *
+ * @throws GroupError with the code `invalid_group_size`; EncodeError for a transaction that cannot be encoded.
+ */
 export function assign(transactions: readonly Transaction.Transaction[]): Transaction.Transaction[] {
   const grp = id(transactions)
   return transactions.map((transaction) => ({ ...transaction, grp }))
@@ -28,6 +39,11 @@ export function isComplete(transactions: readonly Transaction.Transaction[]): bo
   return transactions.every((transaction) => transaction.grp !== undefined && Bytes.equal(transaction.grp, grp))
 }
 
-export class SizeError extends Error {
-  override name = 'Group.SizeError'
+/** A group has too many transactions or none. */
+export class GroupError extends LatchkeyError<'invalid_group_size'> {
+  override name = 'GroupError'
+
+  constructor(message: string) {
+    super('invalid_group_size', message, { hint: errors.invalid_group_size.hint })
+  }
 }

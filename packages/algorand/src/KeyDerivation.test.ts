@@ -23,7 +23,7 @@ test('numbers and bigints name the same key', () => {
 
 test('impossible indices and keys are refused', () => {
   for (const index of [-1, -1n, 0.5, Number.NaN, 2 ** 53, 2n ** 63n]) {
-    assert.throws(() => KeyDerivation.seed(master, index), KeyDerivation.InvalidError, String(index))
+    assert.throws(() => KeyDerivation.seed(master, index), KeyDerivation.KeyDerivationError, String(index))
   }
-  assert.throws(() => KeyDerivation.seed(master.slice(1), 1), KeyDerivation.InvalidError)
+  assert.throws(() => KeyDerivation.seed(master.slice(1), 1), KeyDerivation.KeyDerivationError)
 })

@@ -1,24 +1,40 @@
-import { createHmac } from 'node:crypto'
+/** The keys of a wallet, derived from its master key as the Go daemon derives them. */
+import * as crypto from '#crypto'
+import { errors } from './errors.js'
+import * as Text from './internal/Text.js'
+import { LatchkeyError } from './LatchkeyError.js'
 
 const masterKeyLength = 32
 const maxIndex = 2n ** 63n - 1n
 
 /**
- * The seed of the index-th key of a wallet. This is the expand step of HKDF (RFC 5869) alone: the master key is
- * already uniform, so nothing is extracted, and one block of output is all that is needed. `crypto.hkdf` always
- * extracts first and would give other keys.
+ * The seed of a wallet's key by its index. This is the expand step of HKDF (RFC 5869) alone: the master key is already
+ * uniform, so nothing is extracted, and one block of output is all that is needed. `crypto.hkdf` always extracts first
+ * and would give other keys.
+ *
+ * @throws KeyDerivationError with the code `invalid_key_length` or `invalid_key_index`.
  */
 export function seed(masterDerivationKey: Uint8Array, index: bigint | number): Uint8Array {
   if (masterDerivationKey.length !== masterKeyLength) {
-    throw new InvalidError(`a master derivation key has ${masterKeyLength} bytes, not ${masterDerivationKey.length}`)
+    throw new KeyDerivationError(
+      'invalid_key_length',
+      `a master derivation key has ${masterKeyLength} bytes, not ${masterDerivationKey.length}`,
+    )
   }
-  if (typeof index === 'number' && !Number.isSafeInteger(index)) throw new InvalidError('a key index is an integer')
-  if (index < 0 || index > maxIndex) throw new InvalidError('a key index lies between 0 and 2^63 - 1')
-  const info = `AlgorandDeterministicKey-${index}`
-  const digest = createHmac('sha512-256', masterDerivationKey).update(`${info}\x01`, 'latin1').digest()
-  return new Uint8Array(digest.buffer, digest.byteOffset, digest.byteLength)
+  if (typeof index === 'number' && !Number.isSafeInteger(index)) {
+    throw new KeyDerivationError('invalid_key_index', 'a key index is an integer')
+  }
+  if (index < 0 || index > maxIndex) {
+    throw new KeyDerivationError('invalid_key_index', 'a key index lies between 0 and 2^63 - 1')
+  }
+  return crypto.hmacSha512_256(masterDerivationKey, Text.encode(`AlgorandDeterministicKey-${index}\x01`))
 }
 
-export class InvalidError extends Error {
-  override name = 'KeyDerivation.InvalidError'
+/** No key can be derived from these values. */
+export class KeyDerivationError extends LatchkeyError<'invalid_key_length' | 'invalid_key_index'> {
+  override name = 'KeyDerivationError'
+
+  constructor(code: 'invalid_key_length' | 'invalid_key_index', message: string) {
+    super(code, message, { hint: errors[code].hint })
+  }
 }

@@ -32,7 +32,7 @@ test('an unknown word is named by its position and not repeated', () => {
   assert.throws(
     () => Mnemonic.decode(words.join(' ')),
     (error) =>
-      error instanceof Mnemonic.InvalidError &&
+      error instanceof Mnemonic.MnemonicError &&
       error.message === 'word 7 of the mnemonic is not in the word list' &&
       !`${error.stack}`.includes('topsecret'),
   )
@@ -49,6 +49,6 @@ test('a wrong checksum, word count or last word is refused', () => {
   // The 24th word carries three bits of the key; "zoo" sets the other eight as well.
   assert.throws(() => Mnemonic.decode(words.with(23, 'zoo').join(' ')), /checksum/)
   assert.throws(() => Mnemonic.decode(words.slice(1).join(' ')), /25 words, not 24/)
-  assert.throws(() => Mnemonic.decode(''), Mnemonic.InvalidError)
-  assert.throws(() => Mnemonic.encode(new Uint8Array(31)), Mnemonic.InvalidError)
+  assert.throws(() => Mnemonic.decode(''), Mnemonic.MnemonicError)
+  assert.throws(() => Mnemonic.encode(new Uint8Array(31)), Mnemonic.MnemonicError)
 })

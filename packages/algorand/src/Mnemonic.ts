@@ -1,17 +1,26 @@
+/** The 25 words that stand for a key. */
+import { errors } from './errors.js'
 import * as Hash from './Hash.js'
+import { LatchkeyError } from './LatchkeyError.js'
 import { english } from './wordlist.js'
 
 const keyLength = 32
 const wordCount = 25
 const bitsPerWord = 11
 
-/** Every word there is, in the order of what they stand for. */
+/** The 2048 words, each at the index of its value. */
 export const wordList: readonly string[] = english.trim().split(/\s+/)
 const indices = new Map(wordList.map((word, index) => [word, index]))
 
-/** The 25 words of a 32-byte key or seed: 24 carry the bits, the last is a checksum. */
+/**
+ * The 25 words of a 32-byte key or seed: 24 carry the bits, the last is a checksum.
+ *
+ * @throws MnemonicError with the code `invalid_key_length`.
+ */
 export function encode(key: Uint8Array): string {
-  if (key.length !== keyLength) throw new InvalidError(`a key has ${keyLength} bytes, not ${key.length}`)
+  if (key.length !== keyLength) {
+    throw new MnemonicError('invalid_key_length', `a key has ${keyLength} bytes, not ${key.length}`)
+  }
   const chosen: string[] = []
   let buffer = 0
   let bits = 0
@@ -27,13 +36,21 @@ export function encode(key: Uint8Array): string {
   return chosen.join(' ')
 }
 
-/** The key of a mnemonic. White space and case are forgiven; errors name positions, never the secret words. */
+/**
+ * The key of a mnemonic. Extra white space and upper case are accepted. Errors name positions, never the secret words.
+ *
+ * @throws MnemonicError with the code `invalid_mnemonic`.
+ */
 export function decode(text: string): Uint8Array {
   const given = text.trim().toLowerCase().split(/\s+/)
-  if (given.length !== wordCount) throw new InvalidError(`a mnemonic has ${wordCount} words, not ${given.length}`)
+  if (given.length !== wordCount) {
+    throw new MnemonicError('invalid_mnemonic', `a mnemonic has ${wordCount} words, not ${given.length}`)
+  }
   const values = given.map((word, position) => {
     const index = indices.get(word)
-    if (index === undefined) throw new InvalidError(`word ${position + 1} of the mnemonic is not in the word list`)
+    if (index === undefined) {
+      throw new MnemonicError('invalid_mnemonic', `word ${position + 1} of the mnemonic is not in the word list`)
+    }
     return index
   })
   const key = new Uint8Array(keyLength)
@@ -50,7 +67,10 @@ export function decode(text: string): Uint8Array {
   }
   // 24 words hold eight bits more than the key; with any of them set, two mnemonics would stand for one key.
   if (buffer !== 0 || values[wordCount - 1] !== checksum(key)) {
-    throw new InvalidError('the checksum of the mnemonic does not match: a word is wrong or out of place')
+    throw new MnemonicError(
+      'invalid_mnemonic',
+      'the checksum of the mnemonic does not match: a word is wrong or out of place',
+    )
   }
   return key
 }
@@ -60,6 +80,11 @@ function checksum(key: Uint8Array): number {
   return (digest[0]! | (digest[1]! << 8)) & 0x7ff
 }
 
-export class InvalidError extends Error {
-  override name = 'Mnemonic.InvalidError'
+/** The text is not a mnemonic, or the bytes are not those of a key. The message never contains the words. */
+export class MnemonicError extends LatchkeyError<'invalid_mnemonic' | 'invalid_key_length'> {
+  override name = 'MnemonicError'
+
+  constructor(code: 'invalid_mnemonic' | 'invalid_key_length', message: string) {
+    super(code, message, { hint: errors[code].hint })
+  }
 }

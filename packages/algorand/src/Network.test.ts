@@ -48,9 +48,9 @@ test('what is no id is refused, and matches nothing', () => {
   // Both alphabets in one hash, and a last character with bits that belong to no byte.
   ids.push(`algorand:${genesisHash.replace('S', '+').replace('G', '_')}`, `algorand:${genesisHash.replace('I=', 'J=')}`)
   for (const id of ids) {
-    assert.throws(() => Network.parse(id), Network.InvalidError, id)
+    assert.throws(() => Network.parse(id), Network.NetworkError, id)
     assert.equal(Network.matches(id, id), false)
   }
-  assert.throws(() => Network.caip2(new Uint8Array(31)), Network.InvalidError)
-  assert.throws(() => Network.caip2('short'), Network.InvalidError)
+  assert.throws(() => Network.caip2(new Uint8Array(31)), Network.NetworkError)
+  assert.throws(() => Network.caip2('short'), Network.NetworkError)
 })

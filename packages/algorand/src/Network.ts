@@ -1,3 +1,10 @@
+/** Algorand networks and their CAIP-2 ids. */
+
+import * as Bytes from './Bytes.js'
+import { errors } from './errors.js'
+import { LatchkeyError } from './LatchkeyError.js'
+import * as Suggestion from './Suggestion.js'
+
 /** A public Algorand network. */
 export type Network = {
   name: string
@@ -13,6 +20,7 @@ const namespace = 'algorand:'
 const hashLength = 32
 const referenceLength = 32
 
+/** MainNet, where assets have real value. */
 export const mainnet: Network = {
   name: 'mainnet',
   genesisId: 'mainnet-v1.0',
@@ -21,6 +29,7 @@ export const mainnet: Network = {
   usdcAssetId: 31566704n,
 }
 
+/** TestNet. */
 export const testnet: Network = {
   name: 'testnet',
   genesisId: 'testnet-v1.0',
@@ -29,6 +38,7 @@ export const testnet: Network = {
   usdcAssetId: 10458941n,
 }
 
+/** BetaNet. */
 export const betanet: Network = {
   name: 'betanet',
   genesisId: 'betanet-v1.0',
@@ -37,15 +47,23 @@ export const betanet: Network = {
   usdcAssetId: undefined,
 }
 
+/** The public networks. */
 export const known: readonly Network[] = [mainnet, testnet, betanet]
 
-/** The canonical CAIP-2 id: a reference holds at most 32 characters of the URL-safe alphabet, so the hash is cut. */
+/**
+ * The canonical CAIP-2 id: a reference holds at most 32 characters of the URL-safe alphabet, so the hash is cut.
+ *
+ * @throws NetworkError with the code `invalid_genesis_hash`.
+ */
 export function caip2(genesisHash: Uint8Array | string): string {
   const bytes = typeof genesisHash === 'string' ? fromBase64(genesisHash) : genesisHash
-  if (bytes?.length !== hashLength) throw new InvalidError(`a genesis hash has ${hashLength} bytes`)
-  return namespace + Buffer.from(bytes).toString('base64url').slice(0, referenceLength)
+  if (bytes?.length !== hashLength) {
+    throw new NetworkError('invalid_genesis_hash', `a genesis hash has ${hashLength} bytes`)
+  }
+  return namespace + Bytes.toBase64Url(bytes).slice(0, referenceLength)
 }
 
+/** What {@link parse} reads from an id. */
 export type Parsed = {
   /** The canonical id, whichever form was given. */
   caip2: string
@@ -53,14 +71,34 @@ export type Parsed = {
   network: Network | undefined
 }
 
-/** Reads a CAIP-2 id in the canonical form or in the older one, which has the whole hash in either base64 alphabet. */
+/**
+ * Reads a CAIP-2 id in the canonical form or in the older one, which has the whole hash in either base64 alphabet.
+ *
+ * @throws NetworkError with the code `unknown_network`; its hint suggests the network that was probably meant.
+ */
 export function parse(id: string): Parsed {
   const reference = id.startsWith(namespace) ? id.slice(namespace.length) : ''
   let canonical: string
   if (/^[A-Za-z0-9_-]{32}$/.test(reference)) canonical = id
   else if (fromBase64(reference) !== undefined) canonical = caip2(reference)
-  else throw new InvalidError('not a CAIP-2 id of an Algorand network')
+  else throw new NetworkError('unknown_network', 'not a CAIP-2 id of an Algorand network', suggestion(id))
   return { caip2: canonical, network: known.find((network) => network.caip2 === canonical) }
+}
+
+/**
+ * Reads the name of a public network, or a CAIP-2 id as {@link parse} does.
+ *
+ * @throws NetworkError with the code `unknown_network`; its hint suggests the network that was probably meant.
+ *
+ * @example
+ * Network.resolve('testnet').caip2 // 'algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe'
+ */
+export function resolve(nameOrId: string): Parsed {
+  const network = known.find(({ name }) => name === nameOrId)
+  if (network !== undefined) return { caip2: network.caip2, network }
+  if (nameOrId.startsWith(namespace)) return parse(nameOrId)
+  const shown = JSON.stringify(nameOrId.slice(0, 80))
+  throw new NetworkError('unknown_network', `${shown} names no Algorand network`, suggestion(nameOrId))
 }
 
 /** Whether two ids, each in either form, name the same network. Anything that is no such id matches nothing. */
@@ -68,20 +106,33 @@ export function matches(a: string, b: string): boolean {
   try {
     return parse(a).caip2 === parse(b).caip2
   } catch (error) {
-    if (error instanceof InvalidError) return false
+    if (error instanceof NetworkError) return false
     throw error
   }
 }
 
-/** The 32 bytes, or undefined if the text is anything but one whole hash in base64. */
-function fromBase64(text: string): Uint8Array | undefined {
-  if (!/^([A-Za-z0-9+/]{43}|[A-Za-z0-9_-]{43})=?$/.test(text)) return undefined
-  const bytes = Buffer.from(text, 'base64')
-  // Node ignores set bits past the last byte; a hash has one spelling.
-  const url = text.replaceAll('+', '-').replaceAll('/', '_').replace('=', '')
-  return bytes.toString('base64url') === url ? new Uint8Array(bytes) : undefined
+/** A longer text names no network, and comparing it takes time. */
+const maxSuggestedLength = 100
+
+function suggestion(text: string): string | undefined {
+  if (text.length > maxSuggestedLength) return undefined
+  const ids = known.flatMap(({ name, caip2: id, genesisId }) => [name, id, genesisId])
+  return Suggestion.didYouMean(text.toLowerCase(), ids) ?? Suggestion.didYouMean(text, ids)
 }
 
-export class InvalidError extends Error {
-  override name = 'Network.InvalidError'
+/** The 32 bytes; undefined if the text is anything but one whole hash in base64. */
+function fromBase64(text: string): Uint8Array | undefined {
+  if (!/^([A-Za-z0-9+/]{43}|[A-Za-z0-9_-]{43})=?$/.test(text)) return undefined
+  return Bytes.fromBase64Url(text.replaceAll('+', '-').replaceAll('/', '_').replace('=', ''))
+}
+
+type NetworkErrorCode = 'unknown_network' | 'invalid_genesis_hash'
+
+/** The text or hash names no Algorand network. */
+export class NetworkError extends LatchkeyError<NetworkErrorCode> {
+  override name = 'NetworkError'
+
+  constructor(code: NetworkErrorCode, message: string, hint: string = errors[code].hint) {
+    super(code, message, { hint })
+  }
 }

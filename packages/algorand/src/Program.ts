@@ -1,3 +1,4 @@
+import * as Ed25519 from './Ed25519.js'
 import * as Hash from './Hash.js'
 
 /** What one key signs to delegate to a program; also what members of a multisig signed before `multisigBytesToSign`. */
@@ -5,9 +6,13 @@ export function bytesToSign(program: Uint8Array): Uint8Array {
   return Hash.prefixed(Hash.domains.program, program)
 }
 
-/** What a member of a multisig signs: the address binds the signature to this one multisig. */
+/**
+ * What a member of a multisig signs: the address binds the signature to this one multisig.
+ *
+ * @throws Ed25519Error with the code `invalid_key_length` for an address that does not have 32 bytes.
+ */
 export function multisigBytesToSign(address: Uint8Array, program: Uint8Array): Uint8Array {
-  if (address.length !== 32) throw new RangeError(`an address has 32 bytes, not ${address.length}`)
+  if (address.length !== 32) throw new Ed25519.Ed25519Error(`an address has 32 bytes, not ${address.length}`)
   return Hash.prefixed(Hash.domains.multisigProgram, address, program)
 }
 

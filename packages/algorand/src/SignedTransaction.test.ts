@@ -91,11 +91,12 @@ test('unknown members, a missing transaction and wrong lengths are refused', () 
     write(writer)
     assert.throws(() => SignedTransaction.decode(writer.bytes()), SignedTransaction.DecodeError)
   }
-  assert.throws(() => SignedTransaction.attach(bytes, alice.publicKey, new Uint8Array(63), bob.publicKey), RangeError)
-  assert.throws(
-    () => SignedTransaction.attach(bytes, alice.publicKey, new Uint8Array(64), new Uint8Array(31)),
-    RangeError,
-  )
+  assert.throws(() => SignedTransaction.attach(bytes, alice.publicKey, new Uint8Array(63), bob.publicKey), {
+    code: 'invalid_key_length',
+  })
+  assert.throws(() => SignedTransaction.attach(bytes, alice.publicKey, new Uint8Array(64), new Uint8Array(31)), {
+    code: 'invalid_key_length',
+  })
 })
 
 test('damaged bytes are refused with DecodeError or read', () => {

@@ -1,3 +1,4 @@
+import * as Ed25519 from './Ed25519.js'
 import * as Bytes from './internal/Bytes.js'
 import * as Decode from './internal/Decode.js'
 import * as Encode from './internal/Encode.js'
@@ -42,15 +43,21 @@ const afterSigner = Uint8Array.of(0xa3, 0x73, 0x69, 0x67, 0xc4, 64) // "sig", bi
 const beforeSignature = Uint8Array.of(0x82, ...afterSigner) // map of 2
 const beforeTransaction = Uint8Array.of(0xa3, 0x74, 0x78, 0x6e) // "txn"
 
-/** The signed transaction around canonical transaction bytes, which are copied and not parsed. */
+/**
+ * The signed transaction around canonical transaction bytes, which are copied and not parsed.
+ *
+ * @throws Ed25519Error with the code `invalid_key_length` for a signature or public key of a wrong length.
+ */
 export function attach(
   canonicalBytes: Uint8Array,
   sender: Uint8Array,
   signature: Uint8Array,
   signerPublicKey: Uint8Array,
 ): Uint8Array {
-  if (signature.length !== 64) throw new RangeError(`a signature has 64 bytes, not ${signature.length}`)
-  if (signerPublicKey.length !== 32) throw new RangeError(`a public key has 32 bytes, not ${signerPublicKey.length}`)
+  if (signature.length !== 64) throw new Ed25519.Ed25519Error(`a signature has 64 bytes, not ${signature.length}`)
+  if (signerPublicKey.length !== 32) {
+    throw new Ed25519.Ed25519Error(`a public key has 32 bytes, not ${signerPublicKey.length}`)
+  }
   if (Bytes.equal(sender, signerPublicKey)) {
     return Bytes.concat([beforeSignature, signature, beforeTransaction, canonicalBytes])
   }

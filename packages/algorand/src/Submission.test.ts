@@ -259,7 +259,7 @@ test('a refusal names the member and how far the reader came', () => {
   for (const [message, position, write] of refusals) {
     const writer = new Writer()
     write(writer)
-    assert.throws(() => Submission.decodeAll(writer.bytes(), 16), { name: 'Msgpack.DecodeError', message, position })
+    assert.throws(() => Submission.decodeAll(writer.bytes(), 16), { name: 'DecodeError', message, position })
   }
   const second = Uint8Array.of(0x80, 0x01)
   assert.throws(() => Submission.decodeAll(second, 16), { message: 'expected a map', position: 2 })
@@ -350,7 +350,7 @@ test('JSON that does not fit is refused with the name of the member', () => {
     ['txn.sp.r.5.p.w: expected an integer', { txn: { sp: { r: { '5': { p: { w: true } } } } } }],
   ]
   for (const [message, value] of wrong) {
-    assert.throws(() => Submission.fromJson(value), { name: 'Msgpack.DecodeError', message })
+    assert.throws(() => Submission.fromJson(value), { name: 'DecodeError', message })
   }
 })
 

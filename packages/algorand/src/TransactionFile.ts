@@ -1,4 +1,5 @@
 /** Transactions as tools write them to files: one or several, one after another without separators, signed or not. */
+import { decodeLatin1 } from '#platform'
 import * as Group from './Group.js'
 import * as Bytes from './internal/Bytes.js'
 import { DecodeError, Reader } from './Msgpack.js'
@@ -48,7 +49,7 @@ const wrapperKeys: ReadonlySet<string> = new Set(['sig', 'msig', 'lsig', 'sgnr',
 function isWrapped(bytes: Uint8Array): boolean {
   const reader = new Reader(bytes)
   if (reader.isArray() || reader.mapHeader() === 0) return false
-  return wrapperKeys.has(Buffer.from(reader.view()).toString('latin1'))
+  return wrapperKeys.has(decodeLatin1(reader.view()))
 }
 
 function toMember(

@@ -1,6 +1,6 @@
 /** The command `latchkey`: finds the subcommand and turns what it throws into a message and an exit code. */
+import { closest } from '@latchkey/algorand/suggestion'
 import { type Command, help, read, table, UsageError } from './Command.js'
-import { distance } from './editDistance.js'
 import { CommandError, exitCodes } from './exitCodes.js'
 import { type Entry, registry } from './registry.js'
 import { topics } from './topics.js'
@@ -79,10 +79,10 @@ function unknown([first, second]: readonly string[]): number {
 
 /** The command that takes the fewest changed letters, if they are few. */
 function nearest(said: string): string | undefined {
-  const [best] = registry
-    .map(({ name }) => ({ name, changes: distance(name, said) }))
-    .sort((a, b) => a.changes - b.changes)
-  return best !== undefined && best.changes <= Math.max(1, Math.floor(said.length / 3)) ? best.name : undefined
+  return closest(
+    said,
+    registry.map(({ name }) => name),
+  )
 }
 
 async function tell(words: readonly string[]): Promise<number> {

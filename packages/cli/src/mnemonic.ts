@@ -1,7 +1,6 @@
 /** The 25 words of a backup or of a key: typed unseen, or from a file or an open descriptor; never an argument. */
-import { Mnemonic } from '@latchkey/algorand'
+import { Mnemonic, Suggestion } from '@latchkey/algorand'
 import { type Option, readNumber, UsageError } from './Command.js'
-import { distance } from './editDistance.js'
 import { CommandError } from './exitCodes.js'
 import { type Input, openDescriptor, openFile } from './Input.js'
 import { askHidden, hasTerminal } from './prompt.js'
@@ -89,7 +88,7 @@ function decode(words: readonly string[]): Uint8Array {
   try {
     return Mnemonic.decode(words.join(' '))
   } catch (error) {
-    if (!(error instanceof Mnemonic.InvalidError)) throw error
+    if (!(error instanceof Mnemonic.MnemonicError)) throw error
     const cure = 'one of them is another word of the list, or two changed places'
     throw new CommandError(
       'failed',
@@ -108,7 +107,7 @@ function unknown(words: readonly string[]): number[] {
 /** With the fewest letters changed; of those, the one that begins alike the longest: words differ in their first four. */
 function nearest(word: string): string {
   const said = word.slice(0, 20)
-  const rank = (candidate: string): number => distance(candidate, said) - commonStart(candidate, said) / 100
+  const rank = (candidate: string): number => Suggestion.distance(candidate, said) - commonStart(candidate, said) / 100
   return Mnemonic.wordList
     .map((candidate) => ({ candidate, rank: rank(candidate) }))
     .reduce((best, one) => (one.rank < best.rank ? one : best)).candidate

@@ -1,4 +1,5 @@
 // RFC 4648 base32, upper case, without padding.
+import { decodeLatin1 } from '#platform'
 
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'
 const codes = Uint8Array.from(alphabet, (character) => character.charCodeAt(0))
@@ -8,7 +9,7 @@ const values = new Uint8Array(128).fill(255)
 for (let value = 0; value < codes.length; value++) values[codes[value]!] = value
 
 export function encode(bytes: Uint8Array): string {
-  const out = Buffer.allocUnsafe(Math.ceil((bytes.length * 8) / 5))
+  const out = new Uint8Array(Math.ceil((bytes.length * 8) / 5))
   let buffer = 0
   let bits = 0
   let length = 0
@@ -21,7 +22,7 @@ export function encode(bytes: Uint8Array): string {
     }
   }
   if (bits > 0) out[length] = codes[(buffer << (5 - bits)) & 31]!
-  return out.toString('latin1')
+  return decodeLatin1(out)
 }
 
 /** The bytes, or undefined if a character is foreign, the length impossible or the unused last bits not zero. */

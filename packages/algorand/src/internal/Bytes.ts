@@ -1,4 +1,4 @@
-import { markAsUntransferable } from 'node:worker_threads'
+import { markAsUntransferable } from '#platform'
 
 // A typed array of more than 64 bytes costs V8 over a microsecond, most of what assembling a signed transaction
 // costs. Small ones are therefore cut from a shared slab, as Node does for Buffers; unlike there, a slab is never used
@@ -10,7 +10,7 @@ const maxPooled = 1024
 let slab = newSlab()
 let used = 0
 
-/** Zeroed bytes. Not for secrets: whoever holds a result can reach its neighbours through `buffer`. */
+/** Zeroed bytes. Not for secrets: the memory next to them can be reached through `buffer`. */
 export function allocate(length: number): Uint8Array {
   if (length > maxPooled) return new Uint8Array(length)
   if (used + length > slabLength) {
@@ -47,7 +47,7 @@ export function equal(a: Uint8Array, b: Uint8Array): boolean {
 
 function newSlab(): ArrayBuffer {
   const buffer = new ArrayBuffer(slabLength)
-  // Handing one result to another thread must not take the others along.
+  // Transferring one result to another thread would detach all others of the slab.
   markAsUntransferable(buffer)
   return buffer
 }

@@ -1,4 +1,4 @@
-import { isUtf8 } from 'node:buffer'
+import { isUtf8 } from '#platform'
 import type { Field, Kind, List, Struct, UintMap } from './Schema.js'
 
 // Recognises a value that is in canonical form already. Every function takes the position where the value starts and

@@ -1,3 +1,4 @@
+import { decodeLatin1 } from '#platform'
 import * as Bytes from './Bytes.js'
 import { DecodeError, type Reader } from './MsgpackReader.js'
 import type { Field, Kind, List, Struct, UintMap } from './Schema.js'
@@ -144,9 +145,7 @@ function readKey(kind: Struct, from: number, reader: Reader): Field {
     const field = fields[(from + step) % fields.length]!
     if (field.keyLength === length && isKey(field, bytes, position)) return field
   }
-  throw DecodeError.unknownField(
-    Buffer.from(bytes.subarray(position, position + Math.min(length, 64))).toString('latin1'),
-  )
+  throw DecodeError.unknownField(decodeLatin1(bytes.subarray(position, position + Math.min(length, 64))))
 }
 
 function isKey(field: Field, bytes: Uint8Array, start: number): boolean {
@@ -172,7 +171,7 @@ function member(field: Field, values: Values, reader: Reader): void {
 function finish(kind: Struct, values: Values): Values {
   for (const field of kind.fields) {
     if (field.presence === 'optional' || values[field.name] !== undefined) continue
-    if (field.presence === 'required') throw new DecodeError(`field ${field.name} is missing or zero`)
+    if (field.presence === 'required') throw new DecodeError(`field ${field.name} is missing or zero`, 'missing_field')
     values[field.name] = zeroOf(field.of)
   }
   return values

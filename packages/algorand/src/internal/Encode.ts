@@ -90,15 +90,15 @@ function struct(kind: Struct, value: unknown, writer: Writer): void {
   for (const field of kind.fields) {
     const member = values[field.name]
     if (member === undefined) {
-      if (field.presence === 'required') throw new EncodeError(`field ${field.name} is missing`)
+      if (field.presence === 'required') throw new EncodeError(`field ${field.name} is missing`, 'missing_field')
       continue
     }
     given++
     if (!isZeroValue(field.of, member)) present.push(field)
-    else if (field.presence === 'required') throw new EncodeError(`field ${field.name} is zero`)
+    else if (field.presence === 'required') throw new EncodeError(`field ${field.name} is zero`, 'missing_field')
   }
   // A property that is not in the schema is most likely misspelt; leaving it out would sign something else.
-  if (given !== countDefined(values)) throw new EncodeError('unknown field')
+  if (given !== countDefined(values)) throw new EncodeError('unknown field', 'unknown_field')
   writer.mapHeader(present.length)
   for (const field of present) {
     writer.raw(field.key)

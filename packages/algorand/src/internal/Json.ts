@@ -1,3 +1,4 @@
+import { decodeBase64, decodeUtf8Lossy, encodeBase64 } from '#platform'
 import * as Address from '../Address.js'
 import { zeroOf } from './Decode.js'
 import { isZeroValue } from './Encode.js'
@@ -20,12 +21,12 @@ export function write(kind: Kind, value: unknown): JsonValue {
     case 'utf8':
       return value as bigint | number | boolean | string
     case 'fixed':
-      return kind.isAddress ? Address.encode(value as Uint8Array) : base64(value as Uint8Array)
+      return kind.isAddress ? Address.encode(value as Uint8Array) : encodeBase64(value as Uint8Array)
     case 'bytes':
-      return base64(value as Uint8Array)
+      return encodeBase64(value as Uint8Array)
     case 'text':
       // JSON cannot carry text that is not UTF-8; like the reference, replace what is wrong with it.
-      return typeof value === 'string' ? value : Buffer.from(value as Uint8Array).toString('utf8')
+      return typeof value === 'string' ? value : decodeUtf8Lossy(value as Uint8Array)
     case 'list':
       return (value as unknown[]).map((element) => write(kind.of, element))
     case 'uintMap':
@@ -48,10 +49,6 @@ function writeMap(kind: UintMap, values: Map<bigint, unknown>): JsonObject {
   const out: JsonObject = {}
   for (const [key, value] of values) out[String(key)] = write(kind.of, value)
   return out
-}
-
-function base64(bytes: Uint8Array): string {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')
 }
 
 /** Reads the JSON form. As when decoding, what is zero comes back as undefined; recursion is as deep as the schema. */
@@ -101,7 +98,7 @@ function address(value: unknown): Uint8Array {
   try {
     return Address.decode(value)
   } catch (error) {
-    if (error instanceof Address.InvalidError) throw new DecodeError(error.message)
+    if (error instanceof Address.AddressError) throw new DecodeError(error.message)
     throw error
   }
 }
@@ -109,11 +106,10 @@ function address(value: unknown): Uint8Array {
 function fromBase64(value: unknown, max: number): Uint8Array {
   if (typeof value !== 'string') throw new DecodeError('expected bytes as base64 text')
   if (value.length > Math.ceil(max / 3) * 4) throw new DecodeError('byte string too long')
-  const bytes = Buffer.from(value, 'base64')
-  // Node passes over foreign characters and set bits past the last byte; writing it again shows both.
-  if (bytes.toString('base64') !== value) throw new DecodeError('not base64')
+  const bytes = decodeBase64(value)
+  if (bytes === undefined) throw new DecodeError('not base64')
   if (bytes.length > max) throw new DecodeError('byte string too long')
-  return new Uint8Array(bytes)
+  return bytes
 }
 
 function text(value: unknown, max: number): string {

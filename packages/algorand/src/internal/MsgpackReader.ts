@@ -1,9 +1,11 @@
+import { errors } from '../errors.js'
+import { LatchkeyError } from '../LatchkeyError.js'
 import * as Text from './Text.js'
 
 /**
  * Reads one value after another. Lengths are checked against what is left before anything is allocated, so a short
  * input cannot ask for much memory. Text and bytes are read interchangeably, and integers in any width and in signed
- * formats, because encoders in use differ there; whoever needs the shortest form writes the value again.
+ * formats, because encoders in use differ there; to get the shortest form, write the value again.
  */
 export class Reader {
   readonly bytes: Uint8Array
@@ -211,26 +213,31 @@ function scalarLength(byte: number): number {
   return 0
 }
 
-export class DecodeError extends Error {
-  override name = 'Msgpack.DecodeError'
+type DecodeErrorCode = 'invalid_encoding' | 'missing_field' | 'unknown_field'
+
+/** The bytes, or the JSON, cannot be read as what they should be. */
+export class DecodeError extends LatchkeyError<DecodeErrorCode> {
+  override name = 'DecodeError'
   /** What is wrong, without the place. */
   readonly reason: string
-  /** The member that it is wrong with, with those around it: `txn.apar.an`. */
+  /** The path of the member that is wrong: `txn.apar.an`. */
   declare member?: string
-  /** How many bytes had been read, where that was of interest. */
+  /** How many bytes had been read, if that is known. */
   declare position?: number
 
-  constructor(reason: string) {
-    super(reason)
+  /** @default code 'invalid_encoding' */
+  constructor(reason: string, code: DecodeErrorCode = 'invalid_encoding') {
+    super(code, reason, { hint: errors[code].hint })
     this.reason = reason
   }
 
+  /** For a field that the schema does not have. */
   static unknownField(name: string): DecodeError {
     const shown = name.length <= maxShownName ? name : `${name.slice(0, maxShownName)}…`
-    return new DecodeError(`unknown field ${JSON.stringify(shown)}`)
+    return new DecodeError(`unknown field ${JSON.stringify(shown)}`, 'unknown_field')
   }
 
-  /** For whoever passes the error on: what was read was a member of something larger. */
+  /** Adds the name of the member around the place of the error; callers do so as they pass the error on. */
   placeInside(name: string): void {
     this.member = this.member === undefined ? name : `${name}.${this.member}`
     this.message = `${this.member}: ${this.reason}`

@@ -1,3 +1,5 @@
+import { errors } from '../errors.js'
+import { LatchkeyError } from '../LatchkeyError.js'
 import * as Bytes from './Bytes.js'
 import * as Text from './Text.js'
 
@@ -120,13 +122,21 @@ export class Writer {
   #reserve(length: number): void {
     const needed = this.#length + length
     if (needed <= this.#buffer.length) return
-    if (this.#fixed) throw new EncodeError('the target is too small')
+    if (this.#fixed) throw new EncodeError('the target is too small', 'target_too_small')
     const larger = new Uint8Array(Math.max(needed, this.#buffer.length * 2))
     larger.set(this.bytes())
     this.#buffer = larger
   }
 }
 
-export class EncodeError extends Error {
-  override name = 'Msgpack.EncodeError'
+type EncodeErrorCode = 'invalid_value' | 'missing_field' | 'target_too_small' | 'unknown_field'
+
+/** The value cannot be written. */
+export class EncodeError extends LatchkeyError<EncodeErrorCode> {
+  override name = 'EncodeError'
+
+  /** @default code 'invalid_value' */
+  constructor(message: string, code: EncodeErrorCode = 'invalid_value') {
+    super(code, message, { hint: errors[code].hint })
+  }
 }

@@ -1,8 +1,9 @@
-import { isUtf8 } from 'node:buffer'
+import { decodeUtf8 } from '#platform'
 import * as Bytes from './Bytes.js'
 
-// Text in transactions is short and nearly always ASCII; for that a loop beats the calls into Node several times.
+// Text in transactions is short and nearly always ASCII; for that a loop beats the platform's functions several times.
 const maxLoop = 32
+const encoder = new TextEncoder()
 
 /** The text, or undefined if the bytes are not UTF-8. */
 export function decode(bytes: Uint8Array): string | undefined {
@@ -16,8 +17,7 @@ export function decode(bytes: Uint8Array): string | undefined {
     }
     if (index === bytes.length) return text
   }
-  if (!isUtf8(bytes)) return undefined
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('utf8')
+  return decodeUtf8(bytes)
 }
 
 export function encode(text: string): Uint8Array {
@@ -31,5 +31,5 @@ export function encode(text: string): Uint8Array {
     }
     if (index === text.length) return out
   }
-  return Buffer.from(text, 'utf8')
+  return encoder.encode(text)
 }

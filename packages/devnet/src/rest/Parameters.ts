@@ -62,7 +62,7 @@ export function address(text: string): Key.Key {
   try {
     return Key.fromAddress(text)
   } catch (error) {
-    if (!(error instanceof Address.InvalidError)) throw error
+    if (!(error instanceof Address.AddressError)) throw error
     const cause = `error unmarshaling '${text}' text as *basics.Address: ${error.message}`
     throw new ApiError(400, `Invalid format for parameter address: ${cause}`)
   }

@@ -135,18 +135,18 @@ function readSlots({ v, thr, subsig }: Partial): Multisig.Signature {
   }
 }
 
-const multisigCodes: { [message: string]: Code } = {
-  'unknown version': 'multisigVersion',
-  'Invalid threshold': 'multisigThreshold',
-  'Key does not exist': 'multisigNotMember',
-  'Invalid duplicates': 'multisigDuplicate',
+const multisigCodes: { [code: string]: Code } = {
+  multisig_unknown_version: 'multisigVersion',
+  multisig_invalid_threshold: 'multisigThreshold',
+  multisig_key_missing: 'multisigNotMember',
+  multisig_duplicate: 'multisigDuplicate',
 }
 
 export function translateMultisigError<T>(work: () => T): T {
   try {
     return work()
   } catch (error) {
-    const code = error instanceof Multisig.MultisigError ? multisigCodes[error.message] : undefined
+    const code = error instanceof Multisig.MultisigError ? multisigCodes[error.code] : undefined
     throw code === undefined ? error : new KmdError(code, { cause: error })
   }
 }

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Msgpack } from '@latchkey/algorand'
+import { sodium } from '@latchkey/algorand/sodium'
 import { type Code, KmdError } from '../Errors.js'
 import * as Blob from './Blob.js'
-import { sodium } from './sodium.js'
 
 const key = Buffer.alloc(32, 7)
 const otherKey = Buffer.alloc(32, 8)

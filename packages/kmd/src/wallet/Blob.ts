@@ -3,9 +3,9 @@
  * holds a map of two. Every member is written even when it is zero, and nothing unknown is read.
  */
 import { Msgpack } from '@latchkey/algorand'
+import { sodium } from '@latchkey/algorand/sodium'
 import { KmdError } from '../Errors.js'
 import * as Secret from './Secret.js'
-import { sodium } from './sodium.js'
 
 export type PlaintextType = 'master_key' | 'master_derivation_key' | 'max_key_idx' | 'secret_key'
 

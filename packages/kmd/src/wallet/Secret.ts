@@ -2,7 +2,7 @@
  * Bytes that must not outlive their use: kept in memory of libsodium's own, which is locked against swapping where
  * the system allows it, fenced by guard pages, never moved by the garbage collector, and wiped when it is freed.
  */
-import { sodium } from './sodium.js'
+import { sodium } from '@latchkey/algorand/sodium'
 
 export function allocate(length: number): Buffer {
   return sodium.sodium_malloc(length)

@@ -4,11 +4,11 @@
  */
 import { timingSafeEqual } from 'node:crypto'
 import { Address, Ed25519, KeyDerivation, Msgpack, Multisig } from '@latchkey/algorand'
+import { sodium } from '@latchkey/algorand/sodium'
 import { KmdError } from '../Errors.js'
 import * as Blob from './Blob.js'
 import { RecentKeys } from './RecentKeys.js'
 import * as Secret from './Secret.js'
-import { sodium } from './sodium.js'
 import type { WalletFile } from './WalletFile.js'
 import type { WalletFiles } from './WalletFiles.js'
 

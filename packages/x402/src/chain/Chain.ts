@@ -138,7 +138,7 @@ function knownById(network: string): Network.Network | undefined {
   try {
     return Network.parse(network).network
   } catch (error) {
-    if (error instanceof Network.InvalidError) return undefined
+    if (error instanceof Network.NetworkError) return undefined
     throw error
   }
 }

@@ -1,3 +1,4 @@
+import { encodeBase64 } from '#platform'
 import * as Network from '../../Network.js'
 import type { Transaction } from '../../Transaction.js'
 import { decimal, quoted } from './format.js'
@@ -24,7 +25,7 @@ export class DescriptionBuilder {
   constructor(transaction: Transaction, assets: ReadonlyMap<bigint, Asset>) {
     this.transaction = transaction
     this.#assets = assets
-    const hash = transaction.gh === undefined ? undefined : Buffer.from(transaction.gh).toString('base64')
+    const hash = transaction.gh === undefined ? undefined : encodeBase64(transaction.gh)
     this.network = Network.known.find(({ genesisHash }) => genesisHash === hash)
   }
 

@@ -1,3 +1,4 @@
+import { encodeHex } from '#platform'
 import * as Bytes from '../Bytes.js'
 import type { DescriptionBuilder } from './DescriptionBuilder.js'
 import { address, count, list } from './format.js'
@@ -73,7 +74,7 @@ function sayArguments(tale: DescriptionBuilder): void {
   const given = tale.transaction.apaa ?? []
   const [first] = given
   const isMethod = first?.length === selectorLength
-  const method = isMethod ? `; the first one, ${Buffer.from(first).toString('hex')}, names the method` : ''
+  const method = isMethod ? `; the first one, ${encodeHex(first)}, names the method` : ''
   tale.add(given.length === 0 ? 'It passes no arguments.' : `It passes ${count(given.length, 'argument')}${method}.`)
 }
 

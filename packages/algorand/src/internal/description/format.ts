@@ -1,5 +1,6 @@
 // Values as people read them. Much of it was written by strangers, so nothing may leave here that moves a cursor, turns
 // the direction of text or cannot be seen.
+import { decodeUtf8Lossy, encodeBase64 } from '#platform'
 import * as Address from '../../Address.js'
 import * as Text from '../Text.js'
 
@@ -12,7 +13,7 @@ const maxShownBytes = 72
 
 /** In quotes that the text itself cannot end, with escapes for what cannot be seen, and cut if it is long. */
 export function quoted(text: string | Uint8Array): string {
-  const characters = [...(typeof text === 'string' ? text : Buffer.from(text).toString('utf8'))]
+  const characters = [...(typeof text === 'string' ? text : decodeUtf8Lossy(text))]
   const shown = characters.slice(0, maxShownCharacters).map(escaped).join('')
   const rest = characters.length - maxShownCharacters
   return rest > 0 ? `"${shown}" and ${rest} more characters` : `"${shown}"`
@@ -33,7 +34,7 @@ export function textOrBytes(bytes: Uint8Array): string {
 }
 
 export function base64(bytes: Uint8Array): string {
-  const shown = Buffer.from(bytes.subarray(0, maxShownBytes)).toString('base64')
+  const shown = encodeBase64(bytes.subarray(0, maxShownBytes))
   const rest = bytes.length - maxShownBytes
   return rest > 0 ? `${shown} and ${rest} more bytes` : shown
 }

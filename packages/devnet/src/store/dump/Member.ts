@@ -78,7 +78,7 @@ export class Member {
     try {
       return Key.fromAddress(text)
     } catch (error) {
-      if (error instanceof Address.InvalidError) return this.refuse(`is not an address: ${error.message}`)
+      if (error instanceof Address.AddressError) return this.refuse(`is not an address: ${error.message}`)
       throw error
     }
   }

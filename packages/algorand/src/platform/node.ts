@@ -1,0 +1,27 @@
+import { isUtf8 as isUtf8InNode } from 'node:buffer'
+import { markAsUntransferable as mark } from 'node:worker_threads'
+import type { Platform } from './Platform.js'
+
+// Called on plain arrays: making a Buffer of a short one first moves its bytes out of the heap, which costs more than
+// the rest of the call.
+const { latin1Slice } = Buffer.prototype as unknown as {
+  latin1Slice(this: Uint8Array, start: number, end: number): string
+}
+
+export const isUtf8: Platform['isUtf8'] = (bytes) => isUtf8InNode(bytes)
+export const decodeUtf8: Platform['decodeUtf8'] = (bytes) => (isUtf8(bytes) ? decodeUtf8Lossy(bytes) : undefined)
+export const decodeUtf8Lossy: Platform['decodeUtf8Lossy'] = (bytes) => buffer(bytes).toString('utf8')
+export const decodeLatin1: Platform['decodeLatin1'] = (bytes) => latin1Slice.call(bytes, 0, bytes.length)
+export const encodeBase64: Platform['encodeBase64'] = (bytes) => buffer(bytes).toString('base64')
+export const encodeHex: Platform['encodeHex'] = (bytes) => buffer(bytes).toString('hex')
+export const markAsUntransferable: Platform['markAsUntransferable'] = (memory) => mark(memory)
+
+export const decodeBase64: Platform['decodeBase64'] = (text) => {
+  const bytes = Buffer.from(text, 'base64')
+  // Node skips foreign characters and ignores bits past the last byte; encoding again shows both.
+  return bytes.toString('base64') === text ? new Uint8Array(bytes) : undefined
+}
+
+function buffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}
