@@ -58,8 +58,20 @@ test('what the daemon refuses is told with what to do', async (t) => {
   const unlock = () => withWallet({ 'data-dir': dataDir, wallet: 'w', 'no-password': true }, async () => {})
   const cases: [number, string, string | undefined, ExitCode, RegExp][] = [
     [400, 'error decrypting. wrong password?', undefined, 'password', /not the password of the wallet/],
-    [429, 'too many wrong passwords for this wallet; x', '1', 'password', /wait 1 second, then give the right one/],
-    [429, 'too many wrong passwords for this wallet; x', '300', 'password', /wait 300 seconds/],
+    [
+      429,
+      'too many wrong passwords for this wallet; wait as Retry-After says, then try the right one',
+      '1',
+      'password',
+      /wait 1 second, then give the right one/,
+    ],
+    [
+      429,
+      'too many wrong passwords for this wallet; wait as Retry-After says, then try the right one',
+      '300',
+      'password',
+      /wait 300 seconds/,
+    ],
     [503, 'too many wallets are being unlocked at once', '2', 'failed', /the daemon is busy; try again in 2 seconds/],
     [401, 'invalid API token', undefined, 'failed', /refuses the API token in kmd\.token/],
     [400, 'wallet not found', undefined, 'failed', /no longer there; latchkey wallet list/],
@@ -75,7 +87,7 @@ test('what the daemon refuses is told with what to do', async (t) => {
 test('an answer that is not a daemon’s, and no answer, are told apart', async (t) => {
   const dataDir = await fake(t, () => ({ status: 404, body: 'a web server' }))
   const list = (directory: string) => withDaemon({ 'data-dir': directory }, (kmd) => kmd.wallets.list())
-  await fails(list(dataDir), 'failed', /is not the daemon's/)
+  await fails(list(dataDir), 'failed', /is not a daemon's/)
   writeFileSync(join(dataDir, 'kmd.net'), '127.0.0.1:1')
   await fails(list(dataDir), 'unreachable', /no key daemon runs in .*; latchkey kmd starts one/)
   rmSync(join(dataDir, 'kmd.net'))

@@ -114,18 +114,19 @@ function pick(wallets: readonly WalletInfo[], said: string): WalletInfo {
 
 /** What the client or the daemon said, for somebody at a command line. */
 function explain(error: KmdClientError, dataDir: string): CommandError {
-  const { reason, message, retryAfterSeconds } = error
+  const { code: clientCode, message, retryAfterSeconds } = error
   const fail = (code: CommandError['code'], text: string): CommandError =>
     new CommandError(code, text, { cause: error })
   const wait = retryAfterSeconds === undefined ? 'a while' : seconds(retryAfterSeconds)
-  if (/^kmd\.(net|token) is not there/.test(message) || message.startsWith('no daemon answers')) {
+  if (clientCode === 'daemon_not_running') {
     return fail('unreachable', `no key daemon runs in ${dataDir}; latchkey kmd starts one`)
   }
-  if (reason === 'connection' || reason === 'timeout') return fail('unreachable', message)
-  if (message.startsWith('too many wrong passwords')) {
+  if (['connection_lost', 'timeout', 'data_directory_unreadable'].includes(clientCode))
+    return fail('unreachable', message)
+  if (clientCode === 'too_many_wrong_passwords') {
     return fail('password', `too many wrong passwords for this wallet; wait ${wait}, then give the right one`)
   }
-  if (reason === 'password' || message.includes('wrong password')) {
+  if (clientCode === 'password_required' || clientCode === 'wrong_password') {
     return fail('password', 'that is not the password of the wallet; nothing was done')
   }
   if (retryAfterSeconds !== undefined) return fail('failed', `the daemon is busy; try again in ${wait}`)

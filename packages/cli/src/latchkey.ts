@@ -50,10 +50,11 @@ async function fail(name: string, error: unknown): Promise<number> {
 
 /** The daemon's client is not loaded in order to tell that something else failed. */
 function endOf(error: unknown): number {
-  const { name, reason, message } = error as Error & { reason?: string }
+  const { name, code = '' } = error as Error & { code?: string }
   if (name !== 'KmdClientError') return exitCodes.failed
-  if (reason === 'connection' || reason === 'timeout') return exitCodes.unreachable
-  return reason === 'password' || /wrong password/.test(message) ? exitCodes.password : exitCodes.failed
+  if (['daemon_not_running', 'connection_lost', 'timeout'].includes(code)) return exitCodes.unreachable
+  const isPassword = ['password_required', 'wrong_password', 'too_many_wrong_passwords'].includes(code)
+  return isPassword ? exitCodes.password : exitCodes.failed
 }
 
 function find(args: readonly string[]): Entry | undefined {

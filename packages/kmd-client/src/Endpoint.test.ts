@@ -37,7 +37,7 @@ describe('Endpoint.parse', () => {
     'file:///kmd.sock',
   ]) {
     it(`refuses ${JSON.stringify(address)}`, () => {
-      assert.throws(() => Endpoint.parse(address, token), { name: 'KmdClientError', reason: 'argument' })
+      assert.throws(() => Endpoint.parse(address, token), { name: 'KmdClientError', code: 'invalid_argument' })
     })
   }
 
@@ -46,7 +46,7 @@ describe('Endpoint.parse', () => {
       assert.throws(
         () => Endpoint.parse('localhost:1', bad),
         (error: Error) => {
-          assert.match(error.message, /^the API token is blank or holds characters that cannot be sent/)
+          assert.match(error.message, /^the API token is blank or has characters that cannot be sent/)
           return !error.message.includes('secret')
         },
       )

@@ -1,12 +1,10 @@
-/** Where a daemon listens and what it asks for: given, or read from the files in its data directory. */
-import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
+/** Where a daemon listens, and its API token. */
 import { KmdClientError } from './KmdClientError.js'
 
 export type Endpoint = {
   host: string
   port: number
-  /** As people write it, for messages. */
+  /** `host:port`, as a URL has it. */
   address: string
   token: string
 }
@@ -15,61 +13,37 @@ export type Endpoint = {
 export function parse(address: string, token: string): Endpoint {
   const text = address.trim()
   const isUrl = text.includes('://')
-  if (!isUrl && !/:[0-9]+$/.test(text)) throw badAddress(text)
+  if (!isUrl && !/:[0-9]+$/.test(text)) throw invalidAddress(text)
   let url: URL
   try {
-    // A host may be left out, as in a setting that says where to listen.
+    // The host may be absent, as in a setting that says where to listen.
     url = new URL(isUrl ? text : `http://${text.startsWith(':') ? `localhost${text}` : text}`)
   } catch {
-    throw badAddress(text)
+    throw invalidAddress(text)
   }
   const isPlain = url.pathname === '/' && url.search === '' && url.hash === '' && url.username === ''
-  if (url.protocol !== 'http:' || !isPlain) throw badAddress(text)
+  if (url.protocol !== 'http:' || !isPlain) throw invalidAddress(text)
   if (!/^[\x21-\x7e\x80-\xff]+$/.test(token)) {
-    throw argument('the API token is blank or holds characters that cannot be sent; it is the first line of kmd.token')
+    throw invalid('the API token is blank or has characters that cannot be sent; it is the first line of kmd.token')
   }
-  const host = reachable(url.hostname.replace(/^\[(.*)\]$/, '$1'))
+  const host = connectable(url.hostname.replace(/^\[(.*)\]$/, '$1'))
   const port = url.port === '' ? 80 : Number(url.port)
   return { host, port, address: `${host.includes(':') ? `[${host}]` : host}:${port}`, token }
-}
-
-/** From the first lines of kmd.net and kmd.token. */
-export async function read(dataDir: string): Promise<Endpoint> {
-  const [address, token] = await Promise.all([firstLine(dataDir, 'kmd.net'), firstLine(dataDir, 'kmd.token')])
-  return parse(address, token)
 }
 
 export function isSame(a: Endpoint, b: Endpoint): boolean {
   return a.host === b.host && a.port === b.port && a.token === b.token
 }
 
-/** One listens on all interfaces, but connects to one. The IPv6 wildcard of a daemon takes IPv4 as well. */
-function reachable(host: string): string {
+/** A daemon listens on all interfaces, a client connects to one. The daemon's IPv6 wildcard takes IPv4 as well. */
+function connectable(host: string): string {
   return host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
 }
 
-async function firstLine(dataDir: string, name: string): Promise<string> {
-  let text: string
-  try {
-    text = await readFile(join(dataDir, name), 'latin1')
-  } catch (error) {
-    const code = (error as NodeJS.ErrnoException).code
-    const why =
-      code === 'ENOENT'
-        ? `${name} is not there: no daemon runs in ${dataDir}. Start one, or check the directory`
-        : `${name} in ${dataDir} cannot be read (${code}). Run as the user of the daemon`
-    throw new KmdClientError(why, { operation: 'connect', reason: 'connection', cause: error })
-  }
-  const [line = ''] = text.split('\n', 1)
-  if (line !== '') return line
-  const why = `${name} in ${dataDir} is empty: the daemon is just starting, or was cut short. Try again, or restart it`
-  throw new KmdClientError(why, { operation: 'connect', reason: 'connection' })
+function invalidAddress(address: string): KmdClientError {
+  return invalid(`the address must be host:port or http://host:port, not ${JSON.stringify(address.slice(0, 100))}`)
 }
 
-function badAddress(address: string): KmdClientError {
-  return argument(`the address must be host:port or http://host:port, not ${JSON.stringify(address.slice(0, 100))}`)
-}
-
-function argument(message: string): KmdClientError {
-  return new KmdClientError(message, { operation: 'connect', reason: 'argument' })
+function invalid(message: string): KmdClientError {
+  return new KmdClientError('invalid_argument', message, { operation: 'connect' })
 }

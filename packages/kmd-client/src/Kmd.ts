@@ -1,22 +1,20 @@
-/**
- * A typed client for the key daemon, this one or the Go daemon, on either wire.
- *
- *     const kmd = await Kmd.connect({ dataDir })
- *     const wallet = await kmd.unlock({ name: 'treasury', password: () => askOperator() })
- *     const signed = await wallet.signTransaction(transaction)
- *     await wallet.release()
- */
-import { type CallOptions, Connection } from './Connection.js'
+/** A typed client for the key daemon, Latchkey's or the Go daemon, on either wire. */
+import { type CallOptions, Connection, read } from './Connection.js'
 import * as Endpoint from './Endpoint.js'
 import type { Password } from './Password.js'
 import { Session } from './Session.js'
+import type { Fetch } from './transport/fetch.js'
 import { Wallet } from './Wallet.js'
 import { find, type Selector, Wallets } from './Wallets.js'
 
+/** Where the daemon is, and the limits of the client. */
 export type ConnectOptions = ConnectSettings &
   (
     | {
-        /** Of the daemon: kmd.net and kmd.token in it are read, and read again when the daemon was restarted. */
+        /**
+         * The daemon's data directory. `kmd.net` and `kmd.token` are read from it, and read again when the daemon was
+         * restarted. On Node only.
+         */
         dataDir: string
         address?: undefined
         token?: undefined
@@ -24,24 +22,46 @@ export type ConnectOptions = ConnectSettings &
     | {
         /** `host:port`, or an http URL. */
         address: string
+        /** The API token: the first line of `kmd.token`. */
         token: string
         dataDir?: undefined
       }
   )
 
 type ConnectSettings = {
-  /** For each request; 30 seconds unless told. */
+  /**
+   * The time limit of each request, in milliseconds.
+   *
+   * @default 30_000
+   */
   timeoutMs?: number | undefined
-  /** Longer answers are refused; 64 MiB unless told. */
-  maxAnswerBytes?: number | undefined
+  /**
+   * Longer responses are refused.
+   *
+   * @default 64 MiB
+   */
+  maxResponseBytes?: number | undefined
+  /**
+   * Sends the requests: a service binding of an edge runtime, say.
+   *
+   * @default keep-alive connections of `node:http` on Node, `globalThis.fetch` elsewhere
+   */
+  fetch?: Fetch | undefined
 }
 
+/** Options of `kmd.unlock`. */
 export type UnlockOptions = CallOptions &
   Selector & {
-    /** Used once; a function is asked again when a password is needed again. The blank password unless given. */
+    /**
+     * A password is used once and not kept. A function is called each time a password is needed, also for unlocking
+     * the wallet again after its handle has expired.
+     *
+     * @default ''
+     */
     password?: Password | undefined
   }
 
+/** The state of the daemon. */
 export type Health = {
   status: string
   version: string
@@ -50,22 +70,24 @@ export type Health = {
   openHandles: number
 }
 
-/** The Algorand node that the daemon asks. */
+/** The Algorand node that the daemon uses. */
 export type NodeInfo = {
   isSet: boolean
   isReachable: boolean
-  /** Blank and zero unless it is reachable, as are the next three. */
+  /** Blank if the node is not reachable, as are `genesisHash` and `network`. */
   genesisId: string
-  /** Base64. */
+  /** In base64. */
   genesisHash: string
   network: 'mainnet' | 'testnet' | 'betanet' | 'local' | ''
+  /** 0 if the node is not reachable. */
   lastRound: number
-  /** Why it is not reachable, and what to do. */
+  /** Why the node is not reachable, and what to do. */
   message: string
 }
 
+/** A link that opens the daemon's console. */
 export type ConsoleLink = {
-  /** Opens the console in a browser on the machine of the daemon, once. It is a secret until then. */
+  /** Works once, in a browser on the machine of the daemon. A secret until it was used. */
   url: string
   expiresSeconds: number
 }
@@ -73,9 +95,19 @@ export type ConsoleLink = {
 const networks = ['mainnet', 'testnet', 'betanet', 'local', ''] as const
 
 const defaultTimeoutMs = 30_000
-const defaultMaxAnswerBytes = 64 * 1024 * 1024
+const defaultMaxResponseBytes = 64 * 1024 * 1024
 
+/**
+ * A client of a key daemon. Every method throws {@link KmdClientError}.
+ *
+ * @example
+ * const kmd = await Kmd.connect({ dataDir })
+ * const wallet = await kmd.unlock({ name: 'treasury', password: () => askOperator() })
+ * const signed = await wallet.signTransaction(transaction)
+ * await wallet.release()
+ */
 export class Kmd {
+  /** The wallets of the daemon. */
   readonly wallets: Wallets
   readonly #connection: Connection
 
@@ -84,76 +116,78 @@ export class Kmd {
     this.wallets = new Wallets(connection)
   }
 
-  /** Finds out where the daemon is. Nothing is sent until the first call. */
+  /**
+   * Creates a client. Reads the data directory if one is given; sends nothing before the first call.
+   *
+   * @throws KmdClientError `daemon_not_running`, `data_directory_unreadable`, `data_directory_unsupported`,
+   * `invalid_argument`
+   */
   static async connect(options: ConnectOptions): Promise<Kmd> {
-    const { dataDir, timeoutMs = defaultTimeoutMs, maxAnswerBytes = defaultMaxAnswerBytes } = options
+    const { dataDir, timeoutMs = defaultTimeoutMs, maxResponseBytes = defaultMaxResponseBytes, fetch } = options
     const endpoint =
-      options.dataDir === undefined
-        ? Endpoint.parse(options.address, options.token)
-        : await Endpoint.read(options.dataDir)
-    return new Kmd(new Connection({ endpoint, dataDir, timeoutMs, maxAnswerBytes }))
+      options.dataDir === undefined ? Endpoint.parse(options.address, options.token) : await read(options.dataDir)
+    return new Kmd(new Connection({ endpoint, dataDir, timeoutMs, maxResponseBytes, fetch }))
   }
 
-  /** Where the daemon was last found. */
+  /** The `host:port` at which the daemon was last found. */
   get address(): string {
     return this.#connection.address
   }
 
-  /** Opens a handle for a wallet. */
+  /** Unlocks a wallet: opens a handle for it. */
   async unlock({ id, name, password = '', ...options }: UnlockOptions): Promise<Wallet> {
     const selector = { id, name } as Selector
     const walletId = await find(this.#connection, selector, 'InitWalletHandleToken', options)
     return new Wallet(await Session.open(this.#connection, { id: walletId, password, ...options }))
   }
 
-  /** The versions of the API that the daemon speaks. */
+  /** Lists the versions of the API that the daemon has. */
   async versions(options: CallOptions = {}): Promise<string[]> {
     return (await this.#connection.call('GetVersion', options)).texts('versions')
   }
 
-  /** The daemon's description of its API, in OpenAPI 2. */
+  /** Returns the daemon's description of its API, in OpenAPI 2. */
   async description(options: CallOptions = {}): Promise<{ readonly [member: string]: unknown }> {
     return (await this.#connection.call('SwaggerHandler', options)).members
   }
 
-  /** Of this daemon only; the Go daemon does not have it. */
+  /** Returns the state of the daemon. Latchkey's daemon only. */
   async health(options: CallOptions = {}): Promise<Health> {
-    const answer = await this.#connection.call('GetHealth', options)
+    const response = await this.#connection.call('GetHealth', options)
     return {
-      status: answer.text('status'),
-      version: answer.text('version'),
-      uptimeSeconds: answer.integer('uptime_seconds'),
-      wallets: answer.integer('wallets'),
-      openHandles: answer.integer('open_handles'),
+      status: response.text('status'),
+      version: response.text('version'),
+      uptimeSeconds: response.integer('uptime_seconds'),
+      wallets: response.integer('wallets'),
+      openHandles: response.integer('open_handles'),
     }
   }
 
-  /** A link to the daemon's console. Of this daemon only. */
+  /** Creates a link to the daemon's console. Latchkey's daemon only. */
   async consoleLink(options: CallOptions = {}): Promise<ConsoleLink> {
-    const answer = await this.#connection.call('CreateConsoleLink', options)
+    const response = await this.#connection.call('CreateConsoleLink', options)
     return {
-      url: `http://${this.#connection.address}${answer.text('path')}`,
-      expiresSeconds: answer.integer('expires_seconds'),
+      url: `http://${this.#connection.address}${response.text('path')}`,
+      expiresSeconds: response.integer('expires_seconds'),
     }
   }
 
-  /** Of this daemon only. */
+  /** Describes the Algorand node that the daemon uses. Latchkey's daemon only. */
   async node(options: CallOptions = {}): Promise<NodeInfo> {
-    const answer = await this.#connection.call('GetNode', options)
-    // Left out is blank.
-    const text = (name: string): string => (answer.members[name] === undefined ? '' : answer.text(name))
+    const response = await this.#connection.call('GetNode', options)
+    const text = (name: string): string => (response.members[name] === undefined ? '' : response.text(name))
     return {
-      isSet: answer.bool('is_set'),
-      isReachable: answer.bool('is_reachable'),
+      isSet: response.bool('is_set'),
+      isReachable: response.bool('is_reachable'),
       genesisId: text('genesis_id'),
       genesisHash: text('genesis_hash'),
       network: networks.find((known) => known === text('network')) ?? 'local',
-      lastRound: answer.integer('last_round'),
+      lastRound: response.integer('last_round'),
       message: text('message'),
     }
   }
 
-  /** Ends idle connections, which would otherwise end by themselves. Handles stay open. */
+  /** Closes idle connections, which otherwise time out by themselves. Handles stay open. */
   close(): void {
     this.#connection.close()
   }

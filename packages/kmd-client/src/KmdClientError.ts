@@ -1,38 +1,54 @@
-/** Every failure of a call, with the daemon's own text where the daemon has spoken. Never with a secret in it. */
-
-/**
- * - `daemon`: the daemon refused; `status` and `message` are its own.
- * - `connection`: nothing answers at the address, or the connection broke.
- * - `timeout`: no answer in time.
- * - `answer`: what answers is not the daemon, or not one that knows the operation.
- * - `argument`: refused before it was sent.
- * - `password`: the operation needs a password and there is none; nothing was sent.
- * - `locked`: the handle is gone, and there is no password to unlock the wallet again with.
- */
-export type Reason = 'daemon' | 'connection' | 'timeout' | 'answer' | 'argument' | 'password' | 'locked'
+import { LatchkeyError } from '@latchkey/algorand'
+import { errors, type KmdClientErrorCode } from './errors.js'
 
 export type KmdClientErrorOptions = {
   operation: string
-  reason: Reason
   status?: number | undefined
   retryAfterSeconds?: number | undefined
   cause?: unknown
 }
 
-export class KmdClientError extends Error {
-  override readonly name = 'KmdClientError'
-  /** What was asked for, by its name in the API: `SignTransaction`. */
+/**
+ * Every failure of a call. The message is the daemon's own where the daemon refused; it never holds a secret.
+ *
+ * `code` is one of the daemon's codes (`wrong_password`, `handle_expired`, `key_not_found`, ...; the daemon's registry
+ * lists them) or one of the client's:
+ *
+ * - `daemon_not_running`: nothing listens at the address, or no daemon runs in the data directory. Nothing was sent.
+ * - `connection_lost`: the connection broke before the response was complete.
+ * - `timeout`: no response within `timeoutMs`.
+ * - `data_directory_unreadable`: `kmd.net` or `kmd.token` cannot be read or is empty.
+ * - `data_directory_unsupported`: this runtime has no files; pass `address` and `token`.
+ * - `invalid_response`: what responds is not a key daemon.
+ * - `response_too_large`: the response is longer than `maxResponseBytes`.
+ * - `operation_not_supported`: an operation of Latchkey that the Go daemon does not have.
+ * - `daemon_error`: the daemon refused with a text that has no code here.
+ * - `invalid_argument`: refused by the client before anything was sent.
+ * - `wallet_name_not_found`, `wallet_name_ambiguous`: no wallet, or several, of the name.
+ * - `password_required`: the operation needs a password and none is known. Nothing was sent.
+ * - `wallet_locked`: the handle expired, and no password is known to unlock the wallet with.
+ * - `wallet_released`: `release()` was called before.
+ *
+ * @example
+ * try {
+ *   await kmd.unlock({ name: 'treasury', password })
+ * } catch (error) {
+ *   if (error instanceof KmdClientError && error.code === 'wrong_password') askAgain()
+ *   else throw error
+ * }
+ */
+export class KmdClientError extends LatchkeyError<KmdClientErrorCode> {
+  override name = 'KmdClientError'
+  /** The operation by its name in the API, such as `SignTransaction`; `connect` before the first. */
   readonly operation: string
-  readonly reason: Reason
-  /** Of the daemon's answer; undefined where there was none. */
+  /** The HTTP status of the response; undefined where there was none. */
   readonly status: number | undefined
-  /** How long the daemon asks to wait before the next try. The client itself never tries again. */
+  /** How long the daemon asks to wait before the next try. The client never repeats a refused call by itself. */
   readonly retryAfterSeconds: number | undefined
 
-  constructor(message: string, options: KmdClientErrorOptions) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+  constructor(code: KmdClientErrorCode, message: string, options: KmdClientErrorOptions) {
+    super(code, message, { hint: errors[code].hint, cause: options.cause })
     this.operation = options.operation
-    this.reason = options.reason
     this.status = options.status
     this.retryAfterSeconds = options.retryAfterSeconds
   }

@@ -1,33 +1,34 @@
-/** Passwords: used when one is needed, wiped when it was used. What is kept is at most a way to ask again. */
+/** Passwords: used when one is needed, and wiped after use. The client keeps at most a function that returns one. */
 import { KmdClientError } from './KmdClientError.js'
 
+/** A password as text or as bytes. */
 export type PasswordValue = string | Uint8Array
 
-/** Asked each time a password is needed. */
+/** Returns the password; called each time one is needed. */
 export type PasswordProvider = () => PasswordValue | Promise<PasswordValue>
 
-/** A text or its bytes, used once; or a function to ask. Bytes stay the caller's, to wipe. */
+/** A password, used once and not kept, or a function that returns it. Bytes stay the caller's to wipe. */
 export type Password = PasswordValue | PasswordProvider
 
-/** What is left of a password after the wallet was unlocked with it. */
-export type StoredPassword = PasswordProvider | 'blank' | 'nothing'
+/** What the client keeps of a password after the wallet was unlocked with it. */
+export type StoredPassword = PasswordProvider | 'blank' | 'none'
 
-export function keep(given: Password, used: Uint8Array): StoredPassword {
+export function store(given: Password, used: Uint8Array): StoredPassword {
   if (typeof given === 'function') return given
-  return used.length === 0 ? 'blank' : 'nothing'
+  return used.length === 0 ? 'blank' : 'none'
 }
 
-/** The bytes of a password, in memory of their own: wipe them. */
-export async function obtain(password: Password, operation: string): Promise<Buffer> {
+/** The bytes of a password, in memory of their own, for the caller to wipe. */
+export async function obtain(password: Password, operation: string): Promise<Uint8Array> {
   const value: unknown = typeof password === 'function' ? await password() : password
-  if (typeof value === 'string') return Buffer.from(value, 'utf8')
-  if (value instanceof Uint8Array) return Buffer.from(value)
+  if (typeof value === 'string') return new TextEncoder().encode(value)
+  if (value instanceof Uint8Array) return new Uint8Array(value)
   const message = 'a password must be a text or bytes, or a function that returns one'
-  throw new KmdClientError(message, { operation, reason: 'argument' })
+  throw new KmdClientError('invalid_argument', message, { operation })
 }
 
-/** From what was kept; undefined when that is nothing. */
-export async function recall(kept: StoredPassword, operation: string): Promise<Buffer | undefined> {
-  if (kept === 'nothing') return undefined
-  return obtain(kept === 'blank' ? '' : kept, operation)
+/** The bytes of the stored password; undefined where none is stored. */
+export async function recall(stored: StoredPassword, operation: string): Promise<Uint8Array | undefined> {
+  if (stored === 'none') return undefined
+  return obtain(stored === 'blank' ? '' : stored, operation)
 }

@@ -1,18 +1,23 @@
 /**
- * The handle of an unlocked wallet. It is renewed on use, once half of its life is over, and opened anew when the daemon
- * no longer knows it, if there is a password to do so with. Calls in parallel share one renewal and one opening. No
- * timers: a wallet that nobody uses lets its handle expire.
+ * The handle of an unlocked wallet. It is renewed on use once half of its lifetime is over, and opened again when the
+ * daemon no longer knows it, if a password is known. Concurrent calls share one renewal and one opening. There are no
+ * timers: the handle of a wallet that is not used expires.
  */
-import type { Answer } from './Answer.js'
-import type { Members } from './Body.js'
 import type { CallOptions, Connection } from './Connection.js'
 import { KmdClientError } from './KmdClientError.js'
-import type { Operation } from './Operations.js'
+import type { Operation } from './operations.js'
 import * as Password from './Password.js'
+import type { Members } from './RequestBody.js'
+import type { ResponseBody } from './ResponseBody.js'
 import * as WalletInfo from './WalletInfo.js'
 
+/** Options of calls that need the password of the wallet. */
 export type PasswordOptions = CallOptions & {
-  /** For this call, instead of what the wallet was unlocked with. */
+  /**
+   * The password for this call.
+   *
+   * @default what the wallet was unlocked with, if that was a function or the blank password
+   */
   password?: Password.Password | undefined
 }
 
@@ -20,33 +25,33 @@ export type OpenOptions = CallOptions & { id: string; password: Password.Passwor
 
 type Handle = { token: string; renewAtMs: number; wallet: WalletInfo.WalletInfo }
 
-/** The password of the call under way. One that was given for the call alone may be wrong without it concerning others. */
-type AtHand = { bytes: Buffer; isOwn: boolean }
+/** The password of the current call. A wrong one that was given for this call alone does not concern other calls. */
+type CallPassword = { bytes: Uint8Array; isForThisCall: boolean }
 
-/** Which handle was lost, in doing what, and what the daemon said to it. */
-type Loss = { lost: Handle; operation: Operation; message: string }
+/** A handle that the daemon no longer knows, and the call that found out. */
+type LostHandle = { handle: Handle; operation: Operation; message: string }
 
-type Opening = { done: Promise<void>; isOwn: boolean }
+type Opening = { done: Promise<void>; isForOneCall: boolean }
 
 export class Session {
   readonly #connection: Connection
-  readonly #kept: Password.StoredPassword
+  readonly #password: Password.StoredPassword
   #handle: Handle
   #renewing: Promise<void> | undefined
   #opening: Opening | undefined
-  #released = false
+  #isReleased = false
 
-  private constructor(connection: Connection, kept: Password.StoredPassword, handle: Handle) {
+  private constructor(connection: Connection, password: Password.StoredPassword, handle: Handle) {
     this.#connection = connection
-    this.#kept = kept
+    this.#password = password
     this.#handle = handle
   }
 
   static async open(connection: Connection, { id, password, ...options }: OpenOptions): Promise<Session> {
-    const bytes = await wait(Password.obtain(password, 'InitWalletHandleToken'), options.signal)
+    const bytes = await abortable(Password.obtain(password, 'InitWalletHandleToken'), options.signal)
     try {
       const handle = await openHandle(connection, { id, bytes, ...options })
-      return new Session(connection, Password.keep(password, bytes), handle)
+      return new Session(connection, Password.store(password, bytes), handle)
     } finally {
       bytes.fill(0)
     }
@@ -57,33 +62,30 @@ export class Session {
     return this.#handle.wallet
   }
 
-  call(operation: Operation, members: Members, options: CallOptions): Promise<Answer> {
+  call(operation: Operation, members: Members, options: CallOptions): Promise<ResponseBody> {
     return this.#call(operation, members, options, undefined)
   }
 
-  /** Fails before anything is sent when there is no password. */
-  callWithPassword(operation: Operation, members: Members, options: PasswordOptions): Promise<Answer> {
-    return this.#withPassword(operation, options, (atHand) => this.#call(operation, members, options, atHand))
+  /** Rejects before anything is sent if no password is known. */
+  callWithPassword(operation: Operation, members: Members, options: PasswordOptions): Promise<ResponseBody> {
+    return this.#withPassword(operation, options, (password) => this.#call(operation, members, options, password))
   }
 
   async rename(name: string, options: PasswordOptions): Promise<WalletInfo.WalletInfo> {
     const operation = 'RenameWallet'
     return this.#withPassword(operation, options, async ({ bytes }) => {
       const members = { wallet_id: this.wallet.id, wallet_name: name }
-      const answer = await this.#connection.call(operation, {
-        ...options,
-        members,
-        secrets: { wallet_password: bytes },
-      })
-      this.#handle.wallet = WalletInfo.read(answer.object('wallet'))
+      const secrets = { wallet_password: bytes }
+      const response = await this.#connection.call(operation, { ...options, members, secrets })
+      this.#handle.wallet = WalletInfo.read(response.object('wallet'))
       return this.wallet
     })
   }
 
-  /** A handle that the daemon does not know, or whose daemon is no more, is released already. */
+  /** A handle that the daemon does not know, or whose daemon does not run, counts as released. */
   async release(options: CallOptions): Promise<void> {
-    if (this.#released) return
-    this.#released = true
+    if (this.#isReleased) return
+    this.#isReleased = true
     await this.#opening?.done.catch(() => {})
     await releaseHandle(this.#connection, this.#handle.token, options)
   }
@@ -91,20 +93,20 @@ export class Session {
   async #withPassword<T>(
     operation: Operation,
     { password, signal }: PasswordOptions,
-    use: (atHand: AtHand) => Promise<T>,
+    use: (password: CallPassword) => Promise<T>,
   ): Promise<T> {
-    this.#checkOpen(operation)
-    const isOwn = password !== undefined
-    const obtained = isOwn ? Password.obtain(password, operation) : Password.recall(this.#kept, operation)
-    const bytes = await wait(obtained, signal)
+    this.#checkNotReleased(operation)
+    const isForThisCall = password !== undefined
+    const obtained = isForThisCall ? Password.obtain(password, operation) : Password.recall(this.#password, operation)
+    const bytes = await abortable(obtained, signal)
     if (bytes === undefined) {
       const message =
         `${operation} needs the password of the wallet, which is not kept: ` +
         'pass { password } with the call, or give unlock a function that returns it'
-      throw new KmdClientError(message, { operation, reason: 'password' })
+      throw new KmdClientError('password_required', message, { operation })
     }
     try {
-      return await use({ bytes, isOwn })
+      return await use({ bytes, isForThisCall })
     } finally {
       bytes.fill(0)
     }
@@ -114,27 +116,27 @@ export class Session {
     operation: Operation,
     members: Members,
     options: CallOptions,
-    atHand: AtHand | undefined,
-  ): Promise<Answer> {
+    password: CallPassword | undefined,
+  ): Promise<ResponseBody> {
     for (let isSecond = false; ; isSecond = true) {
-      this.#checkOpen(operation)
+      this.#checkNotReleased(operation)
       const handle = this.#handle
       try {
-        if (performance.now() >= handle.renewAtMs) await wait(this.#renew(handle), options.signal)
+        if (performance.now() >= handle.renewAtMs) await abortable(this.#renew(handle), options.signal)
         return await this.#connection.call(operation, {
           ...options,
           members: { wallet_handle_token: handle.token, ...members },
-          secrets: { wallet_password: atHand?.bytes },
+          secrets: { wallet_password: password?.bytes },
         })
       } catch (error) {
-        // A handle is looked at before anything is done, so that the call can be repeated.
-        if (isSecond || !isLost(error)) throw error
-        await this.#reopen({ lost: handle, operation, message: error.message }, atHand, options.signal)
+        // The daemon checks the handle before it does anything, so the call can be repeated.
+        if (isSecond || !isHandleLost(error)) throw error
+        await this.#reopen({ handle, operation, message: error.message }, password, options.signal)
       }
     }
   }
 
-  /** Not bound to the signal of the call that happens to be first: others wait for it too. */
+  /** Not bound to the signal of the call that starts it: other calls wait for it too. */
   #renew(handle: Handle): Promise<void> {
     this.#renewing ??= renewHandle(this.#connection, handle.token)
       .then((renewed) => {
@@ -146,26 +148,26 @@ export class Session {
     return this.#renewing
   }
 
-  async #reopen(loss: Loss, atHand: AtHand | undefined, signal: AbortSignal | undefined): Promise<void> {
-    while (this.#handle === loss.lost) {
-      this.#checkOpen(loss.operation)
+  async #reopen(lost: LostHandle, password: CallPassword | undefined, signal: AbortSignal | undefined): Promise<void> {
+    while (this.#handle === lost.handle) {
+      this.#checkNotReleased(lost.operation)
       const joined = this.#opening
       if (joined === undefined) {
-        await wait(this.#startOpening(loss, atHand).done, signal)
+        await abortable(this.#startOpening(lost, password).done, signal)
         return
       }
-      await wait(joined.done, signal).catch((error: unknown) => {
-        // Opened with a password that was given for another call: it says nothing of ours.
-        if (!joined.isOwn || signal?.aborted) throw error
+      await abortable(joined.done, signal).catch((error: unknown) => {
+        // Another call's own password failed, which says nothing about this call's.
+        if (!joined.isForOneCall || signal?.aborted) throw error
       })
     }
   }
 
-  #startOpening(loss: Loss, atHand: AtHand | undefined): Opening {
+  #startOpening(lost: LostHandle, password: CallPassword | undefined): Opening {
     const open = async (): Promise<void> => {
-      // A copy, because the call wipes its own when it is given up.
-      const bytes = atHand ? Buffer.from(atHand.bytes) : await Password.recall(this.#kept, loss.operation)
-      if (bytes === undefined) throw cannotReopen(loss)
+      // A copy: an aborted call wipes its own.
+      const bytes = password ? new Uint8Array(password.bytes) : await Password.recall(this.#password, lost.operation)
+      if (bytes === undefined) throw cannotReopen(lost)
       try {
         this.#handle = await openHandle(this.#connection, { id: this.wallet.id, bytes })
       } finally {
@@ -175,27 +177,27 @@ export class Session {
     const done = open().finally(() => {
       this.#opening = undefined
     })
-    // Those who wait for it see it fail; nobody may be left when it does.
+    // Every waiting call may have been aborted by the time it fails.
     done.catch(() => {})
-    this.#opening = { done, isOwn: atHand?.isOwn ?? false }
+    this.#opening = { done, isForOneCall: password?.isForThisCall ?? false }
     return this.#opening
   }
 
-  #checkOpen(operation: string): void {
-    if (!this.#released) return
-    throw new KmdClientError('this wallet was released; unlock it again', { operation, reason: 'locked' })
+  #checkNotReleased(operation: string): void {
+    if (!this.#isReleased) return
+    throw new KmdClientError('wallet_released', 'this wallet was released; unlock it again', { operation })
   }
 }
 
-/** Renewing at once tells how long the handle lives, and which wallet it is for. */
+/** Renews at once: the response has the lifetime of the handle and describes the wallet. */
 async function openHandle(
   connection: Connection,
-  { id, bytes, ...options }: CallOptions & { id: string; bytes: Buffer },
+  { id, bytes, ...options }: CallOptions & { id: string; bytes: Uint8Array },
 ): Promise<Handle> {
   const members = { wallet_id: id }
   const secrets = { wallet_password: bytes }
-  const answer = await connection.call('InitWalletHandleToken', { ...options, members, secrets })
-  const token = answer.text('wallet_handle_token')
+  const response = await connection.call('InitWalletHandleToken', { ...options, members, secrets })
+  const token = response.text('wallet_handle_token')
   try {
     return { token, ...(await renewHandle(connection, token, options)) }
   } catch (error) {
@@ -207,33 +209,35 @@ async function openHandle(
 async function renewHandle(connection: Connection, token: string, options: CallOptions = {}) {
   const sentAtMs = performance.now()
   const members = { wallet_handle_token: token }
-  const answer = await connection.call('RenewWalletHandleToken', { ...options, members })
-  const handle = answer.object('wallet_handle')
-  const lifeMs = handle.integer('expires_seconds') * 1000
-  return { renewAtMs: sentAtMs + lifeMs / 2, wallet: WalletInfo.read(handle.object('wallet')) }
+  const response = await connection.call('RenewWalletHandleToken', { ...options, members })
+  const handle = response.object('wallet_handle')
+  const lifetimeMs = handle.integer('expires_seconds') * 1000
+  return { renewAtMs: sentAtMs + lifetimeMs / 2, wallet: WalletInfo.read(handle.object('wallet')) }
 }
 
 async function releaseHandle(connection: Connection, token: string, options: CallOptions): Promise<void> {
   try {
     await connection.call('ReleaseWalletHandleToken', { ...options, members: { wallet_handle_token: token } })
   } catch (error) {
-    if (isLost(error) || (error instanceof KmdClientError && error.reason === 'connection')) return
-    throw error
+    if (!isHandleLost(error) && !isUnreachable(error)) throw error
   }
 }
 
-function isLost(error: unknown): error is KmdClientError {
-  if (!(error instanceof KmdClientError) || error.status !== 401) return false
-  return error.message === 'handle expired' || error.message === 'handle does not exist'
+function isHandleLost(error: unknown): error is KmdClientError {
+  return error instanceof KmdClientError && (error.code === 'handle_expired' || error.code === 'handle_unknown')
 }
 
-function cannotReopen({ message, operation }: Loss): KmdClientError {
+function isUnreachable(error: unknown): boolean {
+  return error instanceof KmdClientError && (error.code === 'daemon_not_running' || error.code === 'connection_lost')
+}
+
+function cannotReopen({ message, operation }: LostHandle): KmdClientError {
   const advice = 'unlock the wallet again, or give unlock a function that returns the password'
-  return new KmdClientError(`${message}; ${advice}`, { operation, reason: 'locked', status: 401 })
+  return new KmdClientError('wallet_locked', `${message}; ${advice}`, { operation, status: 401 })
 }
 
-/** A promise that others share is not given up; only waiting for it is. */
-function wait<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+/** Stops waiting for a promise when the signal fires, without ending what other calls share. */
+function abortable<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   if (signal === undefined) return promise
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(signal.reason)

@@ -1,54 +1,78 @@
-/** An unlocked wallet and what can be done with its keys. */
-import * as Body from './Body.js'
+/** An unlocked wallet and the operations on its keys. */
+import { Address, Multisig } from '@latchkey/algorand'
+import * as Base64 from './base64.js'
 import type { CallOptions } from './Connection.js'
 import { KmdClientError } from './KmdClientError.js'
-import * as MultisigSignature from './MultisigSignature.js'
-import type { Operation } from './Operations.js'
-import * as PublicKey from './PublicKey.js'
+import type { Operation } from './operations.js'
+import type { Members } from './RequestBody.js'
 import type { PasswordOptions, Session } from './Session.js'
 import * as WalletInfo from './WalletInfo.js'
 
+/** A public key as its 32 bytes, or as the address that stands for it. */
+export type PublicKey = Uint8Array | string
+
+/** What a multisig address is made from. */
 export type MultisigPreimage = {
   version: number
   threshold: number
   publicKeys: Uint8Array[]
 }
 
+/** Options of `wallet.importMultisig`. */
 export type ImportMultisigOptions = CallOptions & {
-  /** 1 unless told. */
+  /** @default 1 */
   version?: number | undefined
-  /** How many signatures the address asks for. */
+  /** How many signatures the address needs. */
   threshold: number
-  /** The members; their order counts. */
-  publicKeys: readonly PublicKey.PublicKey[]
+  /** The members. Their order is part of the address. */
+  publicKeys: readonly PublicKey[]
 }
 
+/** Options of `wallet.signTransaction`. */
 export type SignTransactionOptions = PasswordOptions & {
-  /** The key to sign with, where it is not the sender's: an account that was rekeyed. */
-  publicKey?: PublicKey.PublicKey | undefined
+  /**
+   * The key to sign with: the authorized key of an account that was rekeyed.
+   *
+   * @default the sender's
+   */
+  publicKey?: PublicKey | undefined
 }
 
+/** Options of `wallet.signProgram`. */
 export type SignProgramOptions = PasswordOptions & { address: string; program: Uint8Array }
 
-/** What signing answered the member before with, or the same as an object. Absent to start with the stored preimage. */
-export type Partial = Uint8Array | MultisigSignature.MultisigSignature
+/** A multisig signature of the members so far: the result of the previous member's signing, or the same decoded. */
+export type PartialMultisig = Uint8Array | Multisig.Signature
 
+/** Options of `wallet.signMultisigTransaction`. */
 export type SignMultisigTransactionOptions = PasswordOptions & {
   transaction: Uint8Array
   /** The member to sign for. */
-  publicKey: PublicKey.PublicKey
-  partial?: Partial | undefined
-  /** The multisig address, where the sender was rekeyed to it. */
-  signer?: PublicKey.PublicKey | undefined
+  publicKey: PublicKey
+  /** @default an empty signature of the preimage in the wallet */
+  partial?: PartialMultisig | undefined
+  /**
+   * The multisig address, if the sender was rekeyed to it.
+   *
+   * @default the sender
+   */
+  signer?: PublicKey | undefined
 }
 
+/** Options of `wallet.signMultisigProgram`. */
 export type SignMultisigProgramOptions = PasswordOptions & {
-  /** Of the multisig. */
+  /** The multisig address. */
   address: string
   program: Uint8Array
-  publicKey: PublicKey.PublicKey
-  partial?: Partial | undefined
-  /** Sign as daemons before version 4.3 did. */
+  /** The member to sign for. */
+  publicKey: PublicKey
+  /** @default an empty signature of the preimage in the wallet */
+  partial?: PartialMultisig | undefined
+  /**
+   * Sign as daemons before version 4.3 did.
+   *
+   * @default false
+   */
   useLegacyMultisig?: boolean | undefined
 }
 
@@ -58,7 +82,10 @@ const masterKeyLength = 32
 const signatureLength = 64
 const publicKeyLength = 32
 
-/** Made by `kmd.unlock`. Release it when it is no longer needed; left alone, it ends by itself. */
+/**
+ * An unlocked wallet, from `kmd.unlock`. Release it when it is no longer needed; the handle of one that is not used
+ * expires. Every method throws {@link KmdClientError}.
+ */
 export class Wallet {
   readonly #session: Session
 
@@ -67,71 +94,72 @@ export class Wallet {
     this.#session = session
   }
 
+  /** The id of the wallet. */
   get id(): string {
     return this.#session.wallet.id
   }
 
+  /** The name of the wallet, as the daemon last reported it. */
   get name(): string {
     return this.#session.wallet.name
   }
 
-  /** Also tells how long the handle lives, after it was renewed if that was due. */
+  /** Describes the wallet, and in how many seconds the handle expires. */
   async info(options: CallOptions = {}): Promise<WalletInfo.WalletInfo & { expiresSeconds: number }> {
-    const answer = await this.#session.call('GetWalletInfo', {}, options)
-    const handle = answer.object('wallet_handle')
+    const response = await this.#session.call('GetWalletInfo', {}, options)
+    const handle = response.object('wallet_handle')
     return { ...WalletInfo.read(handle.object('wallet')), expiresSeconds: handle.integer('expires_seconds') }
   }
 
+  /** Renames the wallet. */
   rename(name: string, options: PasswordOptions = {}): Promise<WalletInfo.WalletInfo> {
     return this.#session.rename(name, options)
   }
 
-  /** The backup of every generated key, but not of imported ones. */
+  /** Exports the master derivation key: the backup of every generated key, but not of imported ones. */
   async masterDerivationKey(options: PasswordOptions = {}): Promise<Uint8Array> {
-    const answer = await this.#session.callWithPassword('ExportMasterKey', {}, options)
-    return answer.bytes('master_derivation_key', masterKeyLength)
+    const response = await this.#session.callWithPassword('ExportMasterKey', {}, options)
+    return response.bytes('master_derivation_key', masterKeyLength)
   }
 
-  /** The addresses of all keys, in the order of their bytes. */
+  /** Lists the addresses of all keys, in the order of their bytes. */
   async keys(options: CallOptions = {}): Promise<string[]> {
     return (await this.#session.call('ListKeysInWallet', {}, options)).texts('addresses')
   }
 
-  /** The address of the next key in the sequence that the master derivation key determines. */
+  /** Generates the next key of the sequence that the master derivation key determines, and returns its address. */
   async generateKey(options: CallOptions = {}): Promise<string> {
     return (await this.#session.call('GenerateKey', {}, options)).text('address')
   }
 
-  /** Seed and public key, 64 bytes, or the 32 bytes of the seed alone. */
+  /** Imports a private key, 64 bytes of seed and public key or the 32 bytes of the seed, and returns its address. */
   async importKey(privateKey: Uint8Array, options: CallOptions = {}): Promise<string> {
     const operation = 'ImportKey'
     const length = toBytes(privateKey, 'the private key', operation).length
     if (length !== seedLength && length !== privateKeyLength) {
-      throw argument(
-        `a private key has ${privateKeyLength} bytes, or ${seedLength} as a seed, not ${length}`,
-        operation,
-      )
+      throw invalid(`a private key has ${privateKeyLength} bytes, or ${seedLength} as a seed, not ${length}`, operation)
     }
-    const answer = await this.#session.call(operation, { private_key: Body.base64(privateKey) }, options)
-    return answer.text('address')
+    const response = await this.#session.call(operation, { private_key: Base64.encode(privateKey) }, options)
+    return response.text('address')
   }
 
-  /** Seed and public key, 64 bytes. They are the caller's, to wipe. */
+  /** Exports a private key: 64 bytes of seed and public key, for the caller to wipe. */
   async exportKey(address: string, options: PasswordOptions = {}): Promise<Uint8Array> {
-    const answer = await this.#session.callWithPassword('ExportKey', { address }, options)
-    return answer.bytes('private_key', privateKeyLength)
+    const response = await this.#session.callWithPassword('ExportKey', { address }, options)
+    return response.bytes('private_key', privateKeyLength)
   }
 
-  /** Succeeds also when there is no such key. */
+  /** Deletes a key. Succeeds also if there is no such key. */
   async deleteKey(address: string, options: PasswordOptions = {}): Promise<void> {
     await this.#session.callWithPassword('DeleteKey', { address }, options)
   }
 
-  /** The addresses of all multisig accounts whose preimages the wallet holds. */
+  /** Lists the addresses of the multisig accounts whose preimages the wallet holds. */
   async multisigs(options: CallOptions = {}): Promise<string[]> {
     return (await this.#session.call('ListMultisig', {}, options)).texts('addresses')
   }
 
+  /** Stores the preimage of a multisig account and returns its address. */
   async importMultisig({ version = 1, threshold, publicKeys, ...options }: ImportMultisigOptions): Promise<string> {
     const operation = 'ImportMultisig'
     const pks = publicKeys.map((key) => toPublicKey(key, operation))
@@ -139,41 +167,47 @@ export class Wallet {
     return (await this.#session.call(operation, members, options)).text('address')
   }
 
+  /** Returns the preimage of a multisig account. */
   async exportMultisig(address: string, options: CallOptions = {}): Promise<MultisigPreimage> {
-    const answer = await this.#session.call('ExportMultisig', { address }, options)
+    const response = await this.#session.call('ExportMultisig', { address }, options)
     return {
-      version: answer.integer('multisig_version'),
-      threshold: answer.integer('threshold'),
-      publicKeys: answer.bytesList('pks', publicKeyLength),
+      version: response.integer('multisig_version'),
+      threshold: response.integer('threshold'),
+      publicKeys: response.bytesList('pks', publicKeyLength),
     }
   }
 
-  /** Succeeds also when there is no such preimage. */
+  /** Deletes the preimage of a multisig account. Succeeds also if there is none. */
   async deleteMultisig(address: string, options: PasswordOptions = {}): Promise<void> {
     await this.#session.callWithPassword('DeleteMultisig', { address }, options)
   }
 
-  /** From the msgpack of a transaction to the msgpack of the signed one. */
+  /**
+   * Signs the msgpack of a transaction and returns the msgpack of the signed one.
+   *
+   * @example
+   * const signed = await wallet.signTransaction(transaction.toByte())
+   */
   async signTransaction(
     transaction: Uint8Array,
     { publicKey, ...options }: SignTransactionOptions = {},
   ): Promise<Uint8Array> {
     const operation = 'SignTransaction'
     const members = {
-      transaction: Body.base64(toBytes(transaction, 'the transaction', operation)),
+      transaction: Base64.encode(toBytes(transaction, 'the transaction', operation)),
       public_key: publicKey === undefined ? undefined : toPublicKey(publicKey, operation),
     }
     return (await this.#session.callWithPassword(operation, members, options)).bytes('signed_transaction')
   }
 
-  /** The signature, 64 bytes, that lets the program act for the address. */
+  /** Signs a program, and returns the 64 bytes of the signature that delegates the account to it. */
   async signProgram({ address, program, ...options }: SignProgramOptions): Promise<Uint8Array> {
     const operation = 'SignProgram'
-    const members = { address, data: Body.base64(toBytes(program, 'the program', operation)) }
+    const members = { address, data: Base64.encode(toBytes(program, 'the program', operation)) }
     return (await this.#session.callWithPassword(operation, members, options)).bytes('sig', signatureLength)
   }
 
-  /** The msgpack of the multisig signature so far: the `partial` for the next member. */
+  /** Signs a transaction for one member, and returns the msgpack of the signature so far: the next member's `partial`. */
   async signMultisigTransaction({
     transaction,
     publicKey,
@@ -183,7 +217,7 @@ export class Wallet {
   }: SignMultisigTransactionOptions): Promise<Uint8Array> {
     const operation = 'SignMultisigTransaction'
     const members = {
-      transaction: Body.base64(toBytes(transaction, 'the transaction', operation)),
+      transaction: Base64.encode(toBytes(transaction, 'the transaction', operation)),
       public_key: toPublicKey(publicKey, operation),
       partial_multisig: partial === undefined ? undefined : toPartial(partial, operation),
       signer: signer === undefined ? undefined : toPublicKey(signer, operation),
@@ -191,7 +225,7 @@ export class Wallet {
     return (await this.#session.callWithPassword(operation, members, options)).bytes('multisig')
   }
 
-  /** The msgpack of the multisig signature so far: the `partial` for the next member. */
+  /** Signs a program for one member, and returns the msgpack of the signature so far: the next member's `partial`. */
   async signMultisigProgram({
     address,
     program,
@@ -203,7 +237,7 @@ export class Wallet {
     const operation = 'SignMultisigProgram'
     const members = {
       address,
-      data: Body.base64(toBytes(program, 'the program', operation)),
+      data: Base64.encode(toBytes(program, 'the program', operation)),
       public_key: toPublicKey(publicKey, operation),
       partial_multisig: partial === undefined ? undefined : toPartial(partial, operation),
       // Daemons before version 4.3 refuse the very name.
@@ -212,11 +246,12 @@ export class Wallet {
     return (await this.#session.callWithPassword(operation, members, options)).bytes('multisig')
   }
 
-  /** Ends the handle. Any call after that fails. */
+  /** Ends the handle. Calls after that fail with `wallet_released`. */
   release(options: CallOptions = {}): Promise<void> {
     return this.#session.release(options)
   }
 
+  /** Releases the wallet at the end of an `await using` scope. */
   [Symbol.asyncDispose](): Promise<void> {
     return this.release()
   }
@@ -224,28 +259,35 @@ export class Wallet {
 
 function toBytes(value: Uint8Array, what: string, operation: Operation): Uint8Array {
   if (value instanceof Uint8Array) return value
-  throw argument(`${what} must be bytes (a Uint8Array)`, operation)
+  throw invalid(`${what} must be bytes (a Uint8Array)`, operation)
 }
 
-function toPublicKey(key: PublicKey.PublicKey, operation: Operation): string {
-  const bytes = PublicKey.bytes(key)
-  if (bytes === undefined)
-    throw argument('a public key must be 32 bytes, or an address that is spelled right', operation)
-  return Body.base64(bytes)
+/** Some daemons cut or pad keys of another length, so they are refused here. */
+function toPublicKey(key: PublicKey, operation: Operation): string {
+  if (typeof key === 'string' && Address.isValid(key)) return Base64.encode(Address.decode(key))
+  if (key instanceof Uint8Array && key.length === publicKeyLength) return Base64.encode(key)
+  throw invalid('a public key must be 32 bytes, or a valid address', operation)
 }
 
-function toPartial(partial: Partial, operation: Operation): Body.Members {
-  const signature = partial instanceof Uint8Array ? MultisigSignature.decode(partial) : partial
-  const members = signature === undefined ? undefined : MultisigSignature.write(signature)
-  if (members === undefined) {
-    throw argument(
-      'partial must be a multisig signature: what signing answered with, or the same as an object',
-      operation,
-    )
+/** The form that every daemon reads. */
+function toPartial(partial: PartialMultisig, operation: Operation): Members {
+  try {
+    const { v, thr, subsig } = partial instanceof Uint8Array ? Multisig.decode(partial) : partial
+    return { subsig: subsig.map((slot) => toSubsig(slot)), thr, v }
+  } catch (cause) {
+    const message =
+      'partial must be a multisig signature: the result of signing for another member, or the same decoded'
+    throw new KmdClientError('invalid_argument', message, { operation, cause })
   }
-  return members
 }
 
-function argument(message: string, operation: Operation): KmdClientError {
-  return new KmdClientError(message, { operation, reason: 'argument' })
+function toSubsig({ pk, s }: Multisig.Subsignature): Members {
+  if (pk.length !== publicKeyLength || (s !== undefined && s.length !== signatureLength)) {
+    throw new RangeError('a public key has 32 bytes and a signature 64')
+  }
+  return s === undefined ? { pk: Base64.encode(pk) } : { pk: Base64.encode(pk), s: Base64.encode(s) }
+}
+
+function invalid(message: string, operation: Operation): KmdClientError {
+  return new KmdClientError('invalid_argument', message, { operation })
 }

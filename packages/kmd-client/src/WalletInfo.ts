@@ -1,16 +1,17 @@
-import type { Answer } from './Answer.js'
+import type { ResponseBody } from './ResponseBody.js'
 
+/** A wallet as the daemon describes it. */
 export type WalletInfo = {
   id: string
   name: string
   driverName: string
   driverVersion: number
   mnemonicUx: boolean
-  /** As the daemon says; in fact it signs every type. */
+  /** The transaction types that the daemon lists. It signs every type all the same. */
   supportedTransactions: string[]
 }
 
-export function read(wallet: Answer): WalletInfo {
+export function read(wallet: ResponseBody): WalletInfo {
   return {
     id: wallet.text('id'),
     name: wallet.text('name'),

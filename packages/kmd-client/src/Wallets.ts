@@ -1,33 +1,40 @@
 /** The wallets of a daemon, as it lists them: what can be done without unlocking one. */
-import { base64 } from './Body.js'
+import * as Base64 from './base64.js'
 import type { CallOptions, Connection } from './Connection.js'
 import { KmdClientError } from './KmdClientError.js'
-import type { Operation } from './Operations.js'
+import type { Operation } from './operations.js'
 import * as Password from './Password.js'
 import * as WalletInfo from './WalletInfo.js'
 
-/** A wallet by its id, or by its name, which is looked up in the list. */
+/** Selects a wallet by its id, or by its name, which is looked up in the list. */
 export type Selector = { id: string; name?: undefined } | { name: string; id?: undefined }
 
+/** Options of `kmd.wallets.create`. */
 export type CreateWalletOptions = CallOptions & {
   /** At most 64 bytes. A blank name becomes the id of the wallet. */
   name: string
-  /** Blank for a wallet that anybody with the API token can use. */
+  /** Blank for a wallet that needs no more than the API token. */
   password: Password.Password
-  /** 32 bytes: restores the generated keys of another wallet. Random unless given. */
+  /**
+   * 32 bytes that restore the generated keys of another wallet.
+   *
+   * @default random
+   */
   masterDerivationKey?: Uint8Array | undefined
-  /** `sqlite` unless told. */
+  /** @default 'sqlite' */
   driverName?: string | undefined
 }
 
+/** Options of calls for one wallet that need its password. */
 export type SelectOptions = CallOptions &
   Selector & {
-    /** The blank password unless given. */
+    /** @default '' */
     password?: Password.Password | undefined
   }
 
 const masterKeyLength = 32
 
+/** The wallets of a daemon: `kmd.wallets`. Every method throws {@link KmdClientError}. */
 export class Wallets {
   readonly #connection: Connection
 
@@ -36,38 +43,41 @@ export class Wallets {
     this.#connection = connection
   }
 
+  /** Lists all wallets. */
   list(options: CallOptions = {}): Promise<WalletInfo.WalletInfo[]> {
     return list(this.#connection, options)
   }
 
+  /** Creates a wallet. */
   async create(options: CreateWalletOptions): Promise<WalletInfo.WalletInfo> {
     const { name, password, masterDerivationKey, driverName = 'sqlite', ...callOptions } = options
     const operation = 'CreateWallet'
     if (masterDerivationKey !== undefined && masterDerivationKey.length !== masterKeyLength) {
-      throw argument(`a master derivation key has ${masterKeyLength} bytes`, operation)
+      const message = `a master derivation key has ${masterKeyLength} bytes`
+      throw new KmdClientError('invalid_argument', message, { operation })
     }
     const members = {
       wallet_name: name,
       wallet_driver_name: driverName,
-      master_derivation_key: masterDerivationKey === undefined ? undefined : base64(masterDerivationKey),
+      master_derivation_key: masterDerivationKey === undefined ? undefined : Base64.encode(masterDerivationKey),
     }
     return withPasswords({ wallet_password: password }, operation, async (secrets) => {
-      const answer = await this.#connection.call(operation, { ...callOptions, members, secrets })
-      return WalletInfo.read(answer.object('wallet'))
+      const response = await this.#connection.call(operation, { ...callOptions, members, secrets })
+      return WalletInfo.read(response.object('wallet'))
     })
   }
 
-  /** Handles of the wallet stay open. */
+  /** Renames a wallet. Its handles stay open. */
   async rename({ newName, ...options }: SelectOptions & { newName: string }): Promise<WalletInfo.WalletInfo> {
     const { id, password = '', callOptions } = await this.#select('RenameWallet', options)
     return withPasswords({ wallet_password: password }, 'RenameWallet', async (secrets) => {
       const members = { wallet_id: id, wallet_name: newName }
-      const answer = await this.#connection.call('RenameWallet', { ...callOptions, members, secrets })
-      return WalletInfo.read(answer.object('wallet'))
+      const response = await this.#connection.call('RenameWallet', { ...callOptions, members, secrets })
+      return WalletInfo.read(response.object('wallet'))
     })
   }
 
-  /** Ends every handle of the wallet. Of this daemon only. */
+  /** Changes the password of a wallet and ends its handles. Latchkey's daemon only. */
   async changePassword({ newPassword, ...options }: SelectOptions & { newPassword: Password.Password }): Promise<void> {
     const operation = 'ChangeWalletPassword'
     const { id, password = '', callOptions } = await this.#select(operation, options)
@@ -78,15 +88,15 @@ export class Wallets {
   }
 
   /**
-   * Takes a wallet out of the daemon and ends its handles. Its file is kept under the name that is returned: renaming
-   * it back undoes this. Of this daemon only.
+   * Removes a wallet from the daemon and ends its handles. Its file is kept under the name that is returned; renaming
+   * it back undoes this. Latchkey's daemon only.
    */
   async delete(options: SelectOptions): Promise<{ movedTo: string }> {
     const { id, password = '', callOptions } = await this.#select('DeleteWallet', options)
     return withPasswords({ wallet_password: password }, 'DeleteWallet', async (secrets) => {
       const members = { wallet_id: id }
-      const answer = await this.#connection.call('DeleteWallet', { ...callOptions, members, secrets })
-      return { movedTo: answer.text('moved_to') }
+      const response = await this.#connection.call('DeleteWallet', { ...callOptions, members, secrets })
+      return { movedTo: response.text('moved_to') }
     })
   }
 
@@ -104,10 +114,18 @@ export async function find(
   options: CallOptions,
 ): Promise<string> {
   if (id !== undefined) return id
-  if (name === undefined) throw argument('say which wallet: { name } or { id }', operation)
+  if (name === undefined) {
+    throw new KmdClientError('invalid_argument', 'select a wallet with { name } or { id }', { operation })
+  }
   const [found, another] = (await list(connection, options)).filter((wallet) => wallet.name === name)
-  if (found === undefined) throw argument(`there is no wallet named ${JSON.stringify(name)}`, operation)
-  if (another !== undefined) throw argument(`several wallets are named ${JSON.stringify(name)}; give an id`, operation)
+  const quoted = JSON.stringify(name)
+  if (found === undefined) {
+    throw new KmdClientError('wallet_name_not_found', `there is no wallet named ${quoted}`, { operation })
+  }
+  if (another !== undefined) {
+    const message = `several wallets are named ${quoted}; select one with { id }`
+    throw new KmdClientError('wallet_name_ambiguous', message, { operation })
+  }
   return found.id
 }
 
@@ -115,13 +133,13 @@ async function list(connection: Connection, options: CallOptions): Promise<Walle
   return (await connection.call('ListWallets', options)).objects('wallets').map(WalletInfo.read)
 }
 
-/** Asks for each password in turn, and wipes them all. */
+/** Obtains the passwords one after the other, and wipes them all afterwards. */
 async function withPasswords<T>(
   passwords: { [member: string]: Password.Password },
   operation: Operation,
   use: (secrets: { [member: string]: Uint8Array }) => Promise<T>,
 ): Promise<T> {
-  const secrets: { [member: string]: Buffer } = {}
+  const secrets: { [member: string]: Uint8Array } = {}
   try {
     for (const [member, password] of Object.entries(passwords)) {
       secrets[member] = await Password.obtain(password, operation)
@@ -130,8 +148,4 @@ async function withPasswords<T>(
   } finally {
     for (const bytes of Object.values(secrets)) bytes.fill(0)
   }
-}
-
-function argument(message: string, operation: Operation): KmdClientError {
-  return new KmdClientError(message, { operation, reason: 'argument' })
 }

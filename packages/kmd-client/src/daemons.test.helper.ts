@@ -1,4 +1,7 @@
-/** Daemons for the client's tests: this one on both wires, and the Go daemon where LATCHKEY_REFERENCE_KMD names it. */
+/**
+ * Daemons for the client's tests: Latchkey's on both wires and over both transports, and the Go daemon where
+ * LATCHKEY_REFERENCE_KMD has its path.
+ */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -9,19 +12,35 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Wire } from '@latchkey/kmd'
 import { Daemon } from '@latchkey/kmd'
+import type { Fetch } from './index.js'
 
 export type Running = { stop: () => Promise<void> }
-export type Target = { name: string; isOurs: boolean; start: (dataDir: string) => Promise<Running> }
+export type Target = {
+  name: string
+  isOurs: boolean
+  /** Options for `Kmd.connect`. */
+  client: ClientOptions
+  start: (dataDir: string) => Promise<Running>
+}
+export type ClientOptions = { fetch?: Fetch }
 
 const goDaemon = process.env['LATCHKEY_REFERENCE_KMD'] ?? ''
 
+export const transports: readonly { name: string; client: ClientOptions }[] = [
+  { name: 'node:http', client: {} },
+  { name: 'fetch', client: { fetch: (url, init) => fetch(url, init) } },
+]
+
 export const targets: readonly Target[] = [
-  ...(['documented', 'reference'] as const).map((wire) => ({
-    name: `this daemon, ${wire} wire`,
-    isOurs: true,
-    start: (dataDir: string) => startOurs(dataDir, wire),
-  })),
-  ...(goDaemon === '' ? [] : [{ name: 'the Go daemon', isOurs: false, start: startGo }]),
+  ...transports.flatMap(({ name, client }) =>
+    (['documented', 'reference'] as const).map((wire) => ({
+      name: `Latchkey, ${wire} wire, over ${name}`,
+      isOurs: true,
+      client,
+      start: (dataDir: string) => startOurs(dataDir, wire),
+    })),
+  ),
+  ...(goDaemon === '' ? [] : [{ name: 'the Go daemon', isOurs: false, client: {}, start: startGo }]),
 ]
 
 export function startOurs(dataDir: string, wire: Wire = 'reference'): Promise<Running> {
@@ -45,7 +64,7 @@ async function startGo(dataDir: string): Promise<Running> {
 
 export type DataDirOptions = { sessionLifetimeSecs?: number; address?: string }
 
-/** A directory whose daemon takes any free port and derives passwords in no time. */
+/** A data directory with a free port and a cheap password derivation. */
 export function makeDataDir({ sessionLifetimeSecs, address = '127.0.0.1:0' }: DataDirOptions = {}): string {
   const dataDir = mkdtempSync(join(tmpdir(), 'latchkey-client-'))
   const config = {
@@ -68,7 +87,7 @@ export function readState(dataDir: string): { address: string; token: string } {
 
 export type Server = { address: string; close: () => Promise<void> }
 
-/** A server that is no daemon, or pretends to be one. */
+/** A server in the place of a daemon. */
 export async function serve(handle: (incoming: IncomingMessage, outgoing: ServerResponse) => void): Promise<Server> {
   const server = createServer(handle).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -83,8 +102,8 @@ export async function serve(handle: (incoming: IncomingMessage, outgoing: Server
   }
 }
 
-/** Stands before a daemon and notes what passes: `POST /v1/key`. */
-export async function listenIn(address: string): Promise<Server & { seen: string[]; bodies: string[] }> {
+/** A proxy in front of a daemon that records the requests, as `POST /v1/key`, and their bodies. */
+export async function recordingProxy(address: string): Promise<Server & { seen: string[]; bodies: string[] }> {
   const seen: string[] = []
   const bodies: string[] = []
   const [host, port] = address.split(':')
@@ -96,9 +115,9 @@ export async function listenIn(address: string): Promise<Server & { seen: string
       const body = Buffer.concat(chunks)
       bodies.push(body.toString('latin1'))
       const { method, url: path, headers } = incoming
-      const onward = request({ host, port, method, path, headers: { ...headers, host: address } }, (answer) => {
-        outgoing.writeHead(answer.statusCode ?? 0, answer.headers)
-        answer.pipe(outgoing)
+      const onward = request({ host, port, method, path, headers: { ...headers, host: address } }, (response) => {
+        outgoing.writeHead(response.statusCode ?? 0, response.headers)
+        response.pipe(outgoing)
       })
       onward.on('error', () => outgoing.destroy())
       onward.end(body)

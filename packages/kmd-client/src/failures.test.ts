@@ -5,7 +5,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { afterEach, beforeEach, describe, it } from 'node:test'
 import { inspect } from 'node:util'
-import { makeDataDir, readState, removeDataDir, type Server, serve, startOurs } from './daemons.test.helper.js'
+import {
+  makeDataDir,
+  readState,
+  removeDataDir,
+  type Server,
+  serve,
+  startOurs,
+  transports,
+} from './daemons.test.helper.js'
 import { Kmd, KmdClientError } from './index.js'
 
 type Handler = (incoming: IncomingMessage, outgoing: ServerResponse) => void
@@ -13,321 +21,332 @@ type Handler = (incoming: IncomingMessage, outgoing: ServerResponse) => void
 const token = 't'.repeat(64)
 const wallet = { id: '1', name: 'w', driver_name: 'sqlite', driver_version: 1, mnemonic_ux: false, supported_txs: [] }
 
-describe('failures', () => {
-  let server: Server
-  let answer: Handler
-  let requests: number
+for (const transport of transports) {
+  describe(`failures over ${transport.name}`, () => {
+    let server: Server
+    let answer: Handler
+    let requests: number
 
-  beforeEach(async () => {
-    requests = 0
-    server = await serve((incoming, outgoing) => {
-      requests++
-      incoming.resume()
-      answer(incoming, outgoing)
+    beforeEach(async () => {
+      requests = 0
+      server = await serve((incoming, outgoing) => {
+        requests++
+        incoming.resume()
+        answer(incoming, outgoing)
+      })
     })
-  })
 
-  afterEach(() => server.close())
+    afterEach(() => server.close())
 
-  const connect = (options: { timeoutMs?: number; maxAnswerBytes?: number } = {}): Promise<Kmd> =>
-    Kmd.connect({ address: server.address, token, ...options })
+    const connect = (options: { timeoutMs?: number; maxResponseBytes?: number } = {}): Promise<Kmd> =>
+      Kmd.connect({ address: server.address, token, ...transport.client, ...options })
 
-  const say =
-    (status: number, body: string, headers: { [name: string]: string } = {}): Handler =>
-    (_, outgoing) =>
-      void outgoing.writeHead(status, headers).end(body)
+    const say =
+      (status: number, body: string, headers: { [name: string]: string } = {}): Handler =>
+      (_, outgoing) =>
+        void outgoing.writeHead(status, headers).end(body)
 
-  /** A daemon that unlocks, and then gives the answers of the test. */
-  async function unlocked(handle: Handler) {
-    answer = (incoming, outgoing) => {
-      if (incoming.url === '/v1/wallet/init') say(200, '{"wallet_handle_token":"h"}')(incoming, outgoing)
-      else if (incoming.url === '/v1/wallet/renew') {
-        say(200, JSON.stringify({ wallet_handle: { expires_seconds: 60, wallet } }))(incoming, outgoing)
-      } else handle(incoming, outgoing)
+    /** A daemon that unlocks, and then gives the answers of the test. */
+    async function unlocked(handle: Handler) {
+      answer = (incoming, outgoing) => {
+        if (incoming.url === '/v1/wallet/init') say(200, '{"wallet_handle_token":"h"}')(incoming, outgoing)
+        else if (incoming.url === '/v1/wallet/renew') {
+          say(200, JSON.stringify({ wallet_handle: { expires_seconds: 60, wallet } }))(incoming, outgoing)
+        } else handle(incoming, outgoing)
+      }
+      return (await connect()).unlock({ id: '1' })
     }
-    return (await connect()).unlock({ id: '1' })
-  }
 
-  async function failure(promise: Promise<unknown>): Promise<KmdClientError> {
-    const error = await promise.then(
-      () => assert.fail('did not fail'),
-      (reason: unknown) => reason,
-    )
-    assert.ok(error instanceof KmdClientError, inspect(error))
-    return error
-  }
+    async function failure(promise: Promise<unknown>): Promise<KmdClientError> {
+      const error = await promise.then(
+        () => assert.fail('did not fail'),
+        (reason: unknown) => reason,
+      )
+      assert.ok(error instanceof KmdClientError, inspect(error))
+      return error
+    }
 
-  for (const [what, status, body] of [
-    ['text', 200, 'hello, I am a printer'],
-    ['nothing', 200, ''],
-    ['a list', 200, '[1]'],
-    ['a text of JSON', 200, '"x"'],
-    ['null', 200, 'null'],
-    ['a page', 404, '404 page not found\n'],
-    ['nothing, and a failure', 405, ''],
-    ['a redirection', 301, ''],
-    ['JSON without a message', 500, '{"error":true}'],
-  ] as const) {
-    it(`an answer of ${what} is no answer of a daemon`, async () => {
-      answer = say(status, body)
+    for (const [what, status, body] of [
+      ['text', 200, 'hello, I am a printer'],
+      ['nothing', 200, ''],
+      ['a list', 200, '[1]'],
+      ['a text of JSON', 200, '"x"'],
+      ['null', 200, 'null'],
+      ['a page', 404, '404 page not found\n'],
+      ['nothing, and a failure', 405, ''],
+      ['a redirection', 301, ''],
+      ['JSON without a message', 500, '{"error":true}'],
+    ] as const) {
+      it(`a response of ${what} is not a daemon's response`, async () => {
+        answer = say(status, body)
+        const error = await failure((await connect()).wallets.list())
+        assert.equal(error.code, 'invalid_response')
+        assert.equal(error.status, status)
+        assert.match(error.message, /^the response to ListWallets \(status [0-9]+\) is not a daemon's/)
+        assert.equal(requests, 1)
+      })
+    }
+
+    it('an answer that cannot be read is not quoted: it may hold a key', async () => {
+      const secret = 'c2VjcmV0IGtleSBieXRlcw=='
+      for (const body of [`{"private_key":"${secret}"`, `{"private_key":"${secret}"}`]) {
+        const opened = await unlocked(say(200, body))
+        const error = await failure(opened.exportKey('A'))
+        assert.equal(error.code, 'invalid_response')
+        assert.ok(!inspect(error, { depth: 10 }).includes(secret.slice(0, 8)))
+      }
+    })
+
+    it('error: true is a failure, whatever the status', async () => {
+      answer = say(200, '{"error":true,"message":"no"}')
       const error = await failure((await connect()).wallets.list())
-      assert.equal(error.reason, 'answer')
-      assert.equal(error.status, status)
-      assert.match(error.message, /^the answer to ListWallets \(status [0-9]+\) is not the daemon's/)
-      assert.equal(requests, 1)
+      assert.deepEqual([error.code, error.status, error.message], ['daemon_error', 200, 'no'])
     })
-  }
 
-  it('an answer that cannot be read is not quoted: it may hold a key', async () => {
-    const secret = 'c2VjcmV0IGtleSBieXRlcw=='
-    for (const body of [`{"private_key":"${secret}"`, `{"private_key":"${secret}"}`]) {
-      const opened = await unlocked(say(200, body))
-      const error = await failure(opened.exportKey('A'))
-      assert.equal(error.reason, 'answer')
-      assert.ok(!inspect(error, { depth: 10 }).includes(secret.slice(0, 8)))
+    it('a message without end is cut', async () => {
+      answer = say(400, JSON.stringify({ error: true, message: 'x'.repeat(100_000) }))
+      assert.equal((await failure((await connect()).wallets.list())).message.length, 1024)
+    })
+
+    for (const [what, body] of [
+      ['absent', {}],
+      ['a number', { address: 5 }],
+      ['an object', { address: {} }],
+    ] as const) {
+      it(`a text that is ${what} is refused`, async () => {
+        const opened = await unlocked(say(200, JSON.stringify(body)))
+        const error = await failure(opened.generateKey())
+        assert.equal(error.code, 'invalid_response')
+        assert.equal(
+          error.message,
+          'the response to GenerateKey has no usable "address"; is a kmd listening at the address?',
+        )
+      })
     }
-  })
 
-  it('error: true is a failure, whatever the status', async () => {
-    answer = say(200, '{"error":true,"message":"no"}')
-    const error = await failure((await connect()).wallets.list())
-    assert.deepEqual([error.reason, error.status, error.message], ['daemon', 200, 'no'])
-  })
+    for (const value of [
+      'AAAA',
+      'not base64!',
+      `${'A'.repeat(86)}`,
+      `${'_'.repeat(86)}==`,
+      [1, 2],
+      Array(64).fill(256),
+      Array(64).fill(-1),
+      Array(64).fill(1.5),
+      Array(64).fill('1'),
+      null,
+      7,
+      {},
+    ]) {
+      it(`a key of ${JSON.stringify(value).slice(0, 20)} is refused`, async () => {
+        const opened = await unlocked(say(200, JSON.stringify({ private_key: value })))
+        assert.equal((await failure(opened.exportKey('A'))).code, 'invalid_response')
+      })
+    }
 
-  it('a message without end is cut', async () => {
-    answer = say(400, JSON.stringify({ error: true, message: 'x'.repeat(100_000) }))
-    assert.equal((await failure((await connect()).wallets.list())).message.length, 1024)
-  })
+    it('a key is read as base64 and as integers', async () => {
+      const key = Uint8Array.from({ length: 64 }, (_, index) => index * 4)
+      for (const value of [Buffer.from(key).toString('base64'), Array.from(key)]) {
+        const opened = await unlocked(say(200, JSON.stringify({ private_key: value })))
+        assert.deepEqual(await opened.exportKey('A'), key)
+      }
+    })
 
-  for (const [what, body] of [
-    ['absent', {}],
-    ['a number', { address: 5 }],
-    ['an object', { address: {} }],
-  ] as const) {
-    it(`a text that is ${what} is refused`, async () => {
-      const opened = await unlocked(say(200, JSON.stringify(body)))
-      const error = await failure(opened.generateKey())
-      assert.equal(error.reason, 'answer')
+    it('lists are read when they are absent, null, empty or full', async () => {
+      for (const [body, expected] of [
+        ['{}', []],
+        ['{"addresses":null}', []],
+        ['{"error":false,"message":"","addresses":[]}', []],
+        ['{"addresses":["A","B"]}', ['A', 'B']],
+      ] as const) {
+        assert.deepEqual(await (await unlocked(say(200, body))).keys(), expected)
+      }
+      assert.equal((await failure((await unlocked(say(200, '{"addresses":"A"}'))).keys())).code, 'invalid_response')
+    })
+
+    it('no answer in time', async () => {
+      answer = () => {}
+      const kmd = await connect({ timeoutMs: 300 })
+      const startedAt = performance.now()
+      const error = await failure(kmd.wallets.list())
+      assert.equal(error.code, 'timeout')
+      const start = `${server.address} did not answer`
       assert.equal(
         error.message,
-        'the answer to GenerateKey has no usable "address"; is a kmd listening at the address?',
+        `${start} ListWallets within 300 ms; repeat the call, and check whether the daemon runs`,
       )
+      assert.ok(performance.now() - startedAt < 5_000)
+      // Of the call, instead of the client's.
+      const longer = await failure(kmd.wallets.create({ name: 'w', password: 'p', timeoutMs: 310 }))
+      assert.equal(
+        longer.message,
+        `${start} CreateWallet within 310 ms; it may have been done all the same: look before you repeat it`,
+      )
+      assert.equal(requests, 2)
     })
-  }
 
-  for (const value of [
-    'AAAA',
-    'not base64!',
-    `${'A'.repeat(86)}`,
-    `${'_'.repeat(86)}==`,
-    [1, 2],
-    Array(64).fill(256),
-    Array(64).fill(-1),
-    Array(64).fill(1.5),
-    Array(64).fill('1'),
-    null,
-    7,
-    {},
-  ]) {
-    it(`a key of ${JSON.stringify(value).slice(0, 20)} is refused`, async () => {
-      const opened = await unlocked(say(200, JSON.stringify({ private_key: value })))
-      assert.equal((await failure(opened.exportKey('A'))).reason, 'answer')
+    it('an answer that comes in drops is not waited for longer', async () => {
+      answer = (_, outgoing) => {
+        outgoing.writeHead(200)
+        const timer = setInterval(() => outgoing.write(' '), 10)
+        outgoing.on('close', () => clearInterval(timer))
+      }
+      assert.equal((await failure((await connect({ timeoutMs: 80 })).wallets.list())).code, 'timeout')
     })
-  }
 
-  it('a key is read as base64 and as integers', async () => {
-    const key = Uint8Array.from({ length: 64 }, (_, index) => index * 4)
-    for (const value of [Buffer.from(key).toString('base64'), Array.from(key)]) {
-      const opened = await unlocked(say(200, JSON.stringify({ private_key: value })))
-      assert.deepEqual(await opened.exportKey('A'), key)
-    }
-  })
+    it('a time limit that is none is refused', async () => {
+      for (const timeoutMs of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31]) {
+        assert.equal((await failure((await connect({ timeoutMs })).wallets.list())).code, 'invalid_argument')
+      }
+      assert.equal(requests, 0)
+    })
 
-  it('lists are read when they are absent, null, empty or full', async () => {
-    for (const [body, expected] of [
-      ['{}', []],
-      ['{"addresses":null}', []],
-      ['{"error":false,"message":"","addresses":[]}', []],
-      ['{"addresses":["A","B"]}', ['A', 'B']],
-    ] as const) {
-      assert.deepEqual(await (await unlocked(say(200, body))).keys(), expected)
-    }
-    assert.equal((await failure((await unlocked(say(200, '{"addresses":"A"}'))).keys())).reason, 'answer')
-  })
+    it('a signal gives up, with its reason', async () => {
+      const controller = new AbortController()
+      answer = () => controller.abort(new RangeError('enough'))
+      const kmd = await connect()
+      await assert.rejects(kmd.wallets.list({ signal: controller.signal }), { name: 'RangeError', message: 'enough' })
+      assert.equal(requests, 1)
+      await assert.rejects(kmd.wallets.list({ signal: controller.signal }), { name: 'RangeError' })
+      await assert.rejects(kmd.unlock({ id: '1', signal: controller.signal }), { name: 'RangeError' })
+      await assert.rejects(kmd.versions({ signal: AbortSignal.abort() }), { name: 'AbortError' })
+      assert.equal(requests, 1)
+    })
 
-  it('no answer in time', async () => {
-    answer = () => {}
-    const kmd = await connect({ timeoutMs: 300 })
-    const startedAt = performance.now()
-    const error = await failure(kmd.wallets.list())
-    assert.equal(error.reason, 'timeout')
-    const start = `${server.address} did not answer`
-    assert.equal(error.message, `${start} ListWallets within 300 ms; ask again, and see whether the daemon runs`)
-    assert.ok(performance.now() - startedAt < 5_000)
-    // Of the call, instead of the client's.
-    const longer = await failure(kmd.wallets.create({ name: 'w', password: 'p', timeoutMs: 310 }))
-    assert.equal(
-      longer.message,
-      `${start} CreateWallet within 310 ms; it may have been done all the same: look before you ask again`,
-    )
-    assert.equal(requests, 2)
-  })
-
-  it('an answer that comes in drops is not waited for longer', async () => {
-    answer = (_, outgoing) => {
-      outgoing.writeHead(200)
-      const timer = setInterval(() => outgoing.write(' '), 10)
-      outgoing.on('close', () => clearInterval(timer))
-    }
-    assert.equal((await failure((await connect({ timeoutMs: 80 })).wallets.list())).reason, 'timeout')
-  })
-
-  it('a time limit that is none is refused', async () => {
-    for (const timeoutMs of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31]) {
-      assert.equal((await failure((await connect({ timeoutMs })).wallets.list())).reason, 'argument')
-    }
-    assert.equal(requests, 0)
-  })
-
-  it('a signal gives up, with its reason', async () => {
-    const controller = new AbortController()
-    answer = () => controller.abort(new RangeError('enough'))
-    const kmd = await connect()
-    await assert.rejects(kmd.wallets.list({ signal: controller.signal }), { name: 'RangeError', message: 'enough' })
-    assert.equal(requests, 1)
-    await assert.rejects(kmd.wallets.list({ signal: controller.signal }), { name: 'RangeError' })
-    await assert.rejects(kmd.unlock({ id: '1', signal: controller.signal }), { name: 'RangeError' })
-    await assert.rejects(kmd.versions({ signal: AbortSignal.abort() }), { name: 'AbortError' })
-    assert.equal(requests, 1)
-  })
-
-  it('an answer longer than the limit is cut off', async () => {
-    let written = 0
-    answer = (_, outgoing) => {
-      outgoing.writeHead(200)
-      const chunk = Buffer.alloc(1024 * 1024, ' ')
-      const more = (): void => {
-        while (!outgoing.destroyed && written < 200 * chunk.length) {
-          written += chunk.length
-          if (!outgoing.write(chunk)) {
-            outgoing.once('drain', more)
-            return
+    it('an answer longer than the limit is cut off', async () => {
+      let written = 0
+      answer = (_, outgoing) => {
+        outgoing.writeHead(200)
+        const chunk = Buffer.alloc(1024 * 1024, ' ')
+        const more = (): void => {
+          while (!outgoing.destroyed && written < 200 * chunk.length) {
+            written += chunk.length
+            if (!outgoing.write(chunk)) {
+              outgoing.once('drain', more)
+              return
+            }
           }
         }
+        more()
       }
-      more()
-    }
-    const error = await failure((await connect()).wallets.list())
-    assert.equal(error.reason, 'answer')
-    assert.equal(
-      error.message,
-      'the answer to ListWallets is longer than 67108864 bytes; raise maxAnswerBytes if that is right',
-    )
-    assert.ok(written < 100 * 1024 * 1024)
-    answer = say(200, `{"wallets":[]${' '.repeat(100)}}`)
-    assert.deepEqual(await (await connect({ maxAnswerBytes: 114 })).wallets.list(), [])
-    assert.equal((await failure((await connect({ maxAnswerBytes: 113 })).wallets.list())).reason, 'answer')
-  })
-
-  it('a busy daemon says how long to wait, and is not asked again', async () => {
-    for (const [header, seconds] of [
-      ['7', 7],
-      ['soon', undefined],
-    ] as const) {
-      answer = say(503, '{"error":true,"message":"busy"}', { 'Retry-After': header })
       const error = await failure((await connect()).wallets.list())
-      assert.deepEqual([error.status, error.message, error.retryAfterSeconds], [503, 'busy', seconds])
-    }
-    assert.equal(requests, 2)
-  })
-
-  it('an idle connection that the daemon closes just then is replaced', async () => {
-    const used = new Set<Socket>()
-    answer = ({ socket }, outgoing) => {
-      if (used.has(socket)) socket.destroy()
-      else outgoing.end('{"versions":["v1"]}')
-      used.add(socket)
-    }
-    const kmd = await connect()
-    assert.deepEqual(await kmd.versions(), ['v1'])
-    assert.deepEqual(await kmd.versions(), ['v1'])
-    assert.equal(requests, 3)
-    assert.equal(used.size, 2)
-  })
-
-  it('what must not be done twice has a connection of its own', async () => {
-    const sockets = new Set<Socket>()
-    const opened = await unlocked(({ socket }, outgoing) => {
-      sockets.add(socket)
-      outgoing.end('{"address":"A"}')
+      assert.equal(error.code, 'response_too_large')
+      assert.equal(
+        error.message,
+        'the response to ListWallets is longer than 67108864 bytes; raise maxResponseBytes if that is right',
+      )
+      assert.ok(written < 100 * 1024 * 1024)
+      answer = say(200, `{"wallets":[]${' '.repeat(100)}}`)
+      assert.deepEqual(await (await connect({ maxResponseBytes: 114 })).wallets.list(), [])
+      assert.equal(
+        (await failure((await connect({ maxResponseBytes: 113 })).wallets.list())).code,
+        'response_too_large',
+      )
     })
-    await opened.generateKey()
-    await opened.generateKey()
-    assert.equal(sockets.size, 2)
-  })
 
-  it('a connection that breaks is reported, and what was asked for is not asked again', async () => {
-    let asked = 0
-    const opened = await unlocked(({ socket }) => {
-      asked++
-      socket.destroy()
+    it('a busy daemon says how long to wait, and is not asked again', async () => {
+      for (const [header, seconds] of [
+        ['7', 7],
+        ['soon', undefined],
+      ] as const) {
+        answer = say(503, '{"error":true,"message":"busy"}', { 'Retry-After': header })
+        const error = await failure((await connect()).wallets.list())
+        assert.deepEqual([error.status, error.message, error.retryAfterSeconds], [503, 'busy', seconds])
+      }
+      assert.equal(requests, 2)
     })
-    const error = await failure(opened.generateKey())
-    assert.equal(error.reason, 'connection')
-    assert.equal(
-      error.message,
-      `the connection to ${server.address} broke before GenerateKey was answered (ECONNRESET); ` +
-        'it may have been done all the same: look before you ask again',
-    )
-    assert.equal(asked, 1)
-  })
 
-  it('an answer that breaks off is no answer', async () => {
-    answer = (_, outgoing) => {
-      outgoing.writeHead(200, { 'Content-Length': '100' }).write('{')
-      setTimeout(() => outgoing.destroy(), 20)
-    }
-    assert.equal((await failure((await connect()).wallets.list())).reason, 'connection')
-    assert.equal(requests, 1)
-  })
+    it('an idle connection that the daemon closes just then is replaced', async () => {
+      const used = new Set<Socket>()
+      answer = ({ socket }, outgoing) => {
+        if (used.has(socket)) socket.destroy()
+        else outgoing.end('{"versions":["v1"]}')
+        used.add(socket)
+      }
+      const kmd = await connect()
+      assert.deepEqual(await kmd.versions(), ['v1'])
+      assert.deepEqual(await kmd.versions(), ['v1'])
+      assert.equal(used.size, 2)
+    })
 
-  it('what is no key is refused before it is sent: some daemons would fill it up or cut it', async () => {
-    const opened = await unlocked(() => assert.fail('sent'))
-    const kmd = await connect()
-    const short = new Uint8Array(31)
-    const good = new Uint8Array(32)
-    const transaction = new Uint8Array(1)
-    const address = 'A'.repeat(58)
-    const refused = [
-      opened.importKey(short),
-      opened.importKey('x'.repeat(64) as unknown as Uint8Array),
-      opened.importMultisig({ threshold: 1, publicKeys: [short] }),
-      opened.importMultisig({ threshold: 1, publicKeys: [address] }),
-      opened.signTransaction(transaction, { publicKey: short }),
-      opened.signTransaction('x' as unknown as Uint8Array),
-      opened.signProgram({ address, program: 'x' as unknown as Uint8Array }),
-      opened.signMultisigTransaction({ transaction, publicKey: short }),
-      opened.signMultisigTransaction({ transaction, publicKey: good, signer: short }),
-      opened.signMultisigTransaction({ transaction, publicKey: good, partial: new Uint8Array(3) }),
-      opened.signMultisigProgram({
-        address,
-        program: transaction,
-        publicKey: good,
-        partial: { version: 1, threshold: 1, subsigs: [{ publicKey: good, signature: short }] },
-      }),
-      kmd.wallets.create({ name: 'w', password: '', masterDerivationKey: short }),
-      kmd.unlock({} as { id: string }),
-    ]
-    for (const promise of refused) assert.equal((await failure(promise)).reason, 'argument')
-  })
+    it('what must not be done twice has a connection of its own', { skip: transport.name === 'fetch' }, async () => {
+      const sockets = new Set<Socket>()
+      const opened = await unlocked(({ socket }, outgoing) => {
+        sockets.add(socket)
+        outgoing.end('{"address":"A"}')
+      })
+      await opened.generateKey()
+      await opened.generateKey()
+      assert.equal(sockets.size, 2)
+    })
 
-  it('a name must be of one wallet', async () => {
-    answer = say(200, JSON.stringify({ wallets: [wallet, { ...wallet, id: '2' }] }))
-    const kmd = await connect()
-    assert.equal((await failure(kmd.unlock({ name: 'x' }))).message, 'there is no wallet named "x"')
-    assert.equal((await failure(kmd.unlock({ name: 'w' }))).message, 'several wallets are named "w"; give an id')
+    it('a connection that breaks is reported, and what was asked for is not asked again', async () => {
+      let asked = 0
+      const opened = await unlocked(({ socket }) => {
+        asked++
+        socket.destroy()
+      })
+      const error = await failure(opened.generateKey())
+      assert.equal(error.code, 'connection_lost')
+      const detail = transport.name === 'fetch' ? 'UND_ERR_SOCKET' : 'ECONNRESET'
+      assert.equal(
+        error.message,
+        `the connection to ${server.address} broke before GenerateKey was answered (${detail}); ` +
+          'it may have been done all the same: look before you repeat it',
+      )
+      assert.equal(asked, 1)
+    })
+
+    it('an answer that breaks off is no answer', async () => {
+      answer = (_, outgoing) => {
+        outgoing.writeHead(200, { 'Content-Length': '100' }).write('{')
+        setTimeout(() => outgoing.destroy(), 20)
+      }
+      assert.equal((await failure((await connect()).wallets.list())).code, 'connection_lost')
+      assert.equal(requests, 1)
+    })
+
+    it('what is no key is refused before it is sent: some daemons would fill it up or cut it', async () => {
+      const opened = await unlocked(() => assert.fail('sent'))
+      const kmd = await connect()
+      const short = new Uint8Array(31)
+      const good = new Uint8Array(32)
+      const transaction = new Uint8Array(1)
+      const address = 'A'.repeat(58)
+      const refused = [
+        opened.importKey(short),
+        opened.importKey('x'.repeat(64) as unknown as Uint8Array),
+        opened.importMultisig({ threshold: 1, publicKeys: [short] }),
+        opened.importMultisig({ threshold: 1, publicKeys: [address] }),
+        opened.signTransaction(transaction, { publicKey: short }),
+        opened.signTransaction('x' as unknown as Uint8Array),
+        opened.signProgram({ address, program: 'x' as unknown as Uint8Array }),
+        opened.signMultisigTransaction({ transaction, publicKey: short }),
+        opened.signMultisigTransaction({ transaction, publicKey: good, signer: short }),
+        opened.signMultisigTransaction({ transaction, publicKey: good, partial: new Uint8Array(3) }),
+        opened.signMultisigProgram({
+          address,
+          program: transaction,
+          publicKey: good,
+          partial: { v: 1, thr: 1, subsig: [{ pk: good, s: short }] },
+        }),
+        kmd.wallets.create({ name: 'w', password: '', masterDerivationKey: short }),
+        kmd.unlock({} as { id: string }),
+      ]
+      for (const promise of refused) assert.equal((await failure(promise)).code, 'invalid_argument')
+    })
+
+    it('a name must be of one wallet', async () => {
+      answer = say(200, JSON.stringify({ wallets: [wallet, { ...wallet, id: '2' }] }))
+      const kmd = await connect()
+      assert.equal((await failure(kmd.unlock({ name: 'x' }))).message, 'there is no wallet named "x"')
+      assert.equal(
+        (await failure(kmd.unlock({ name: 'w' }))).message,
+        'several wallets are named "w"; select one with { id }',
+      )
+    })
   })
-})
+}
 
 it('neither handles nor connections keep a process alive', async (t) => {
   const dataDir = makeDataDir()

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { after, afterEach, before, beforeEach, describe, it, mock } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
-  listenIn,
   makeDataDir,
   type Running,
   readState,
+  recordingProxy,
   removeDataDir,
   startOurs,
   targets,
@@ -51,19 +51,19 @@ for (const target of targets) {
       use: (wallet: Wallet, seen: string[]) => Promise<void>,
     ): Promise<void> {
       const { address, token } = readState(dataDir)
-      const between = await listenIn(address)
-      const kmd = await Kmd.connect({ address: between.address, token })
+      const proxy = await recordingProxy(address)
+      const kmd = await Kmd.connect({ address: proxy.address, token, ...target.client })
       const created = await kmd.wallets.create({
         name: `wallet ${++wallets}`,
         password: options.walletPassword ?? password,
       })
       const wallet = await kmd.unlock({ id: created.id, password: options.password })
-      between.seen.length = 0
+      proxy.seen.length = 0
       try {
-        await use(wallet, between.seen)
+        await use(wallet, proxy.seen)
       } finally {
         await wallet.release()
-        await between.close()
+        await proxy.close()
       }
     }
 
@@ -94,7 +94,7 @@ for (const target of targets) {
         assert.equal(count(seen, 'POST /v1/key/list'), 20)
       }))
 
-    it('an expired handle is opened anew, once for calls in parallel, with the password that is asked for', async () => {
+    it('an expired handle is opened again, once for calls in parallel, with the password that is asked for', async () => {
       let asked = 0
       const ask = async (): Promise<string> => {
         asked++
@@ -111,7 +111,7 @@ for (const target of targets) {
       })
     })
 
-    it('an expired handle of a wallet with the blank password is opened anew', () =>
+    it('an expired handle of a wallet with the blank password is opened again', () =>
       withWallet({ walletPassword: '' }, async (wallet, seen) => {
         await pass(2200)
         const address = await wallet.generateKey()
@@ -124,12 +124,12 @@ for (const target of targets) {
         await pass(2200)
         await assert.rejects(wallet.generateKey(), {
           name: 'KmdClientError',
-          reason: 'locked',
+          code: 'wallet_locked',
           status: 401,
           operation: 'GenerateKey',
           message: 'handle expired; unlock the wallet again, or give unlock a function that returns the password',
         })
-        await assert.rejects(wallet.keys(), { reason: 'locked', message: /^handle does not exist; unlock/ })
+        await assert.rejects(wallet.keys(), { code: 'wallet_locked', message: /^handle does not exist; unlock/ })
         assert.equal(count(seen, init), 0)
         // The password of a call revives it for the others as well.
         assert.equal((await wallet.masterDerivationKey({ password })).length, 32)
@@ -198,13 +198,13 @@ describe('handle renewal, by the clock on the wall', { concurrency: true }, () =
       removeDataDir(dataDir)
     })
     const { address, token } = readState(dataDir)
-    const between = await listenIn(address)
-    t.after(() => between.close())
-    const kmd = await Kmd.connect({ address: between.address, token })
+    const proxy = await recordingProxy(address)
+    t.after(() => proxy.close())
+    const kmd = await Kmd.connect({ address: proxy.address, token })
     await kmd.wallets.create({ name: 'w', password })
     const wallet = await kmd.unlock({ name: 'w', password })
-    between.seen.length = 0
+    proxy.seen.length = 0
     for (let use = 0; use < 3; use++) await wallet.keys()
-    assert.deepEqual(between.seen, Array(3).fill('POST /v1/key/list'))
+    assert.deepEqual(proxy.seen, Array(3).fill('POST /v1/key/list'))
   })
 })

@@ -1,17 +1,16 @@
 export type { CallOptions } from './Connection.js'
+export type { DaemonErrorCode } from './daemonErrors.generated.js'
+export { type ClientErrorCode, errors, type KmdClientErrorCode } from './errors.js'
 export { type ConnectOptions, type ConsoleLink, type Health, Kmd, type NodeInfo, type UnlockOptions } from './Kmd.js'
-export { KmdClientError, type Reason } from './KmdClientError.js'
-export {
-  type DecodedMultisigSignature,
-  decode as decodeMultisigSignature,
-  type MultisigSignature,
-} from './MultisigSignature.js'
+export { KmdClientError, type KmdClientErrorOptions } from './KmdClientError.js'
 export type { Password, PasswordProvider, PasswordValue } from './Password.js'
-export type { PublicKey } from './PublicKey.js'
 export type { PasswordOptions } from './Session.js'
+export type { Fetch } from './transport/fetch.js'
 export type {
   ImportMultisigOptions,
   MultisigPreimage,
+  PartialMultisig,
+  PublicKey,
   SignMultisigProgramOptions,
   SignMultisigTransactionOptions,
   SignProgramOptions,

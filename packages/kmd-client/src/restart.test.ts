@@ -18,6 +18,7 @@ for (const target of targets) {
   describe(`restart: ${target.name}`, () => {
     let dataDir: string
     let daemon: Running
+    const { client } = target
     const stop = async (): Promise<void> => {
       await daemon.stop()
       daemon = { stop: async () => {} }
@@ -34,13 +35,12 @@ for (const target of targets) {
     })
 
     it('a daemon that was restarted on another port is found again, and its wallets unlocked', async () => {
-      const kmd = await Kmd.connect({ dataDir })
+      const kmd = await Kmd.connect({ dataDir, ...client })
       await kmd.wallets.create({ name: 'w', password: 'p' })
       const wallet = await kmd.unlock({ name: 'w', password: () => 'p' })
       const address = await wallet.generateKey()
       const before = kmd.address
       await stop()
-      // Somebody else's port by now, perhaps; here nobody's.
       daemon = await target.start(dataDir)
       assert.deepEqual(await Promise.all([wallet.keys(), wallet.keys(), kmd.versions()]), [
         [address],
@@ -53,7 +53,7 @@ for (const target of targets) {
     })
 
     it('a daemon that was restarted on the same port is found over old connections', async () => {
-      const kmd = await Kmd.connect({ dataDir })
+      const kmd = await Kmd.connect({ dataDir, ...client })
       await kmd.wallets.create({ name: 'w', password: '' })
       const wallet = await kmd.unlock({ name: 'w' })
       const config = JSON.parse(readFileSync(join(dataDir, 'kmd_config.json'), 'utf8'))
@@ -61,18 +61,20 @@ for (const target of targets) {
       for (let round = 0; round < 3; round++) {
         await stop()
         daemon = await target.start(dataDir)
+        // `fetch` offers no new connection on demand: a call that may be repeated replaces the stale one.
+        if (client.fetch !== undefined) await kmd.versions()
         await wallet.generateKey()
         assert.equal((await wallet.keys()).length, round + 1)
       }
     })
 
     it('a daemon that does not run is named with its address, and with what to do', async () => {
-      const kmd = await Kmd.connect({ dataDir })
+      const kmd = await Kmd.connect({ dataDir, ...client })
       const wallet = await unlockBlank(kmd)
       await stop()
       await assert.rejects(kmd.wallets.list(), (error: KmdClientError) => {
         assert.ok(error instanceof KmdClientError)
-        assert.equal(error.reason, 'connection')
+        assert.equal(error.code, 'daemon_not_running')
         assert.equal(error.status, undefined)
         const { message } = error
         assert.equal(
@@ -83,14 +85,14 @@ for (const target of targets) {
       })
       // Its handles are gone with it.
       await wallet.release()
-      await assert.rejects(Kmd.connect({ dataDir }), {
-        reason: 'connection',
-        message: `kmd.net is not there: no daemon runs in ${dataDir}. Start one, or check the directory`,
+      await assert.rejects(Kmd.connect({ dataDir, ...client }), {
+        code: 'daemon_not_running',
+        message: `kmd.net does not exist: no daemon runs in ${dataDir}. Start one, or check the directory`,
       })
     })
 
     it('without a data directory nothing is looked for', async () => {
-      const kmd = await Kmd.connect(readState(dataDir))
+      const kmd = await Kmd.connect({ ...readState(dataDir), ...client })
       assert.deepEqual(await kmd.versions(), ['v1'])
       await stop()
       daemon = await target.start(dataDir)
@@ -160,11 +162,17 @@ it('files that are empty, or gone, are named', async (t) => {
   t.after(() => removeDataDir(dataDir))
   writeFileSync(join(dataDir, 'kmd.net'), '')
   writeFileSync(join(dataDir, 'kmd.token'), 'a'.repeat(64))
-  await assert.rejects(Kmd.connect({ dataDir }), { reason: 'connection', message: /^kmd.net in .* is empty/ })
+  await assert.rejects(Kmd.connect({ dataDir }), {
+    code: 'data_directory_unreadable',
+    message: /^kmd.net in .* is empty/,
+  })
   writeFileSync(join(dataDir, 'kmd.net'), '127.0.0.1:1\nsecond line\n')
   assert.equal((await Kmd.connect({ dataDir })).address, '127.0.0.1:1')
   rmSync(join(dataDir, 'kmd.token'))
-  await assert.rejects(Kmd.connect({ dataDir }), { reason: 'connection', message: /^kmd.token is not there/ })
+  await assert.rejects(Kmd.connect({ dataDir }), {
+    code: 'daemon_not_running',
+    message: /^kmd.token does not exist/,
+  })
 })
 
 for (const address of ['0.0.0.0:0', '[::]:0', ':0']) {

@@ -25,7 +25,7 @@ function explainDaemon(error: unknown): Finding {
   if (!(error instanceof KmdClientError)) throw error
   if (error.status === 401)
     return fault('the daemon refuses the token in kmd.token', 'restart it, or latchkey token rotate')
-  if (error.reason === 'connection' || error.reason === 'timeout')
+  if (['daemon_not_running', 'connection_lost', 'timeout', 'data_directory_unreadable'].includes(error.code))
     return fault(`the daemon does not answer: ${error.message}`, 'start it: latchkey kmd')
   return warning(
     `what answers there is not this daemon: ${error.message}`,

@@ -18,6 +18,8 @@ export type Operation<
   method: Method
   path: string
   about: string
+  /** Doing it twice is not the same as doing it once: clients must not repeat a request that may have arrived. */
+  once?: true
   /** Served without a token: on the reference wire, or on both. */
   open?: 'reference' | 'always'
   /** The members of the body, in the order in which an array gives them. GET operations read no body. */

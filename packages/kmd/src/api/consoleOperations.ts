@@ -51,6 +51,7 @@ export const consoleOperations = [
     id: 'OpenConsole',
     method: 'POST',
     path: `${extraPrefix}/console/session`,
+    once: true,
     about: 'Trades the ticket of a link for the token of a session, which goes in the place of the API token.',
     open: 'always',
     request: [{ name: 'ticket', kind: ascii, about: 'What the link has after its #' }],

@@ -36,6 +36,7 @@ export const keyOperations = [
     id: 'ImportKey',
     method: 'POST',
     path: '/v1/key/import',
+    once: true,
     about: 'Adds a key made elsewhere. The master derivation key does not back it up.',
     request: [
       handleToken,
@@ -77,6 +78,7 @@ export const keyOperations = [
     id: 'GenerateKey',
     method: 'POST',
     path: '/v1/key',
+    once: true,
     about: 'Adds the next key of the sequence that the master derivation key determines.',
     request: [handleToken, { name: 'display_mnemonic', kind: bool, about: 'Must be false' }],
     response: [addressMember],

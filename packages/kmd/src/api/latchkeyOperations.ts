@@ -36,6 +36,7 @@ export const extraOperations = [
     id: 'ChangeWalletPassword',
     method: 'POST',
     path: `${extraPrefix}/wallet/password`,
+    once: true,
     about: 'Changes the password of a wallet. Its open handles end.',
     request: [
       walletId,
@@ -61,6 +62,7 @@ export const extraOperations = [
     id: 'DeleteWallet',
     method: 'POST',
     path: `${extraPrefix}/wallet/delete`,
+    once: true,
     about: 'Takes a wallet out of the daemon. Its file is kept under another name: rename it back to undo this.',
     request: [walletId, password],
     response: [{ name: 'moved_to', shape: { type: 'string' } }],

@@ -35,6 +35,7 @@ export const multisigOperations = [
     id: 'ImportMultisig',
     method: 'POST',
     path: '/v1/multisig/import',
+    once: true,
     about: 'Stores the preimage of a multisig address.',
     request: [
       handleToken,

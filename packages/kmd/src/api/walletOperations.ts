@@ -35,6 +35,7 @@ export const walletOperations = [
     id: 'CreateWallet',
     method: 'POST',
     path: '/v1/wallet',
+    once: true,
     about: 'Creates a wallet: a collection of keys under one password.',
     request: [
       { name: 'wallet_name', kind: name, about: 'At most 64 bytes; a blank name becomes the id of the wallet' },
@@ -108,6 +109,7 @@ export const walletOperations = [
     id: 'RenameWallet',
     method: 'POST',
     path: '/v1/wallet/rename',
+    once: true,
     about: 'Renames a wallet. Its open handles stay valid.',
     request: [
       walletId,

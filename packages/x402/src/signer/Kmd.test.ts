@@ -91,7 +91,7 @@ test('a daemon that is not there yet may be there the next time', { timeout }, a
   const { dataDir, address, stop, restart } = await startDaemon(t)
   await stop()
   const signer = fromKmd({ kmd: { dataDir }, wallet, password: () => password, address })
-  await assert.rejects(Signer.signTransaction(signer, payment(address)), { reason: 'connection' })
+  await assert.rejects(Signer.signTransaction(signer, payment(address)), { code: 'daemon_not_running' })
   await restart()
   await Signer.signTransaction(signer, payment(address))
 })

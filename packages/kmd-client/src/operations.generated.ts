@@ -1,15 +1,8 @@
-/** Where each operation is found. Those that only the console's page has a use for are not here. */
+// Written by scripts/generate-client.mjs from the daemon. Do not edit it; run `npm run generate`.
 
-export type Route = {
-  method: 'GET' | 'POST' | 'DELETE'
-  path: string
-  /** Asking twice is not the same as asking once. */
-  once?: true
-}
-
-export const operations = {
+/** Method and path of every operation of the daemon. */
+export const routes = {
   GetVersion: { method: 'GET', path: '/versions' },
-  SwaggerHandler: { method: 'GET', path: '/swagger.json' },
   ListWallets: { method: 'GET', path: '/v1/wallets' },
   CreateWallet: { method: 'POST', path: '/v1/wallet', once: true },
   InitWalletHandleToken: { method: 'POST', path: '/v1/wallet/init' },
@@ -33,18 +26,14 @@ export const operations = {
   SignMultisigProgram: { method: 'POST', path: '/v1/multisig/signprogram' },
   GetHealth: { method: 'GET', path: '/latchkey/v1/health' },
   ChangeWalletPassword: { method: 'POST', path: '/latchkey/v1/wallet/password', once: true },
-  CreateConsoleLink: { method: 'POST', path: '/latchkey/v1/console/link' },
-  GetNode: { method: 'GET', path: '/latchkey/v1/node' },
   DeleteWallet: { method: 'POST', path: '/latchkey/v1/wallet/delete', once: true },
-} as const satisfies Record<string, Route>
-
-export type Operation = keyof typeof operations
-
-export function route(operation: Operation): Route {
-  return operations[operation]
-}
-
-/** Of this daemon only; the Go daemon does not have it. */
-export function isExtra(operation: Operation): boolean {
-  return operations[operation].path.startsWith('/latchkey/')
-}
+  CreateConsoleLink: { method: 'POST', path: '/latchkey/v1/console/link' },
+  OpenConsole: { method: 'POST', path: '/latchkey/v1/console/session', once: true },
+  CloseConsole: { method: 'POST', path: '/latchkey/v1/console/close' },
+  GetSignings: { method: 'POST', path: '/latchkey/v1/signings' },
+  GetNode: { method: 'GET', path: '/latchkey/v1/node' },
+  GetAccounts: { method: 'POST', path: '/latchkey/v1/accounts' },
+  FindTransactions: { method: 'POST', path: '/latchkey/v1/transactions' },
+  DescribeTransaction: { method: 'POST', path: '/latchkey/v1/transaction/describe' },
+  SwaggerHandler: { method: 'GET', path: '/swagger.json' },
+} as const

@@ -1,0 +1,86 @@
+/**
+ * Responses on either wire: bytes as base64 or as integers, empty members present or absent. Every member is checked,
+ * because anything may listen at the address.
+ */
+import { Json } from '@latchkey/algorand'
+import * as Base64 from './base64.js'
+import { KmdClientError } from './KmdClientError.js'
+
+export class ResponseBody {
+  readonly #operation: string
+  readonly #members: Json.Members
+
+  constructor(operation: string, members: Json.Members) {
+    this.#operation = operation
+    this.#members = members
+  }
+
+  get members(): Json.Members {
+    return this.#members
+  }
+
+  text(name: string): string {
+    const value = this.#members[name]
+    return typeof value === 'string' ? value : this.#fail(name)
+  }
+
+  texts(name: string): string[] {
+    return this.#list(name, (value) => (typeof value === 'string' ? value : this.#fail(name)))
+  }
+
+  /** Absent is false. */
+  bool(name: string): boolean {
+    const value = this.#members[name] ?? false
+    return typeof value === 'boolean' ? value : this.#fail(name)
+  }
+
+  /** Absent is 0. */
+  integer(name: string): number {
+    const value = this.#members[name] ?? 0
+    return Number.isSafeInteger(value) ? (value as number) : this.#fail(name)
+  }
+
+  bytes(name: string, length?: number): Uint8Array {
+    return this.#readBytes(name, this.#members[name], length)
+  }
+
+  bytesList(name: string, length: number): Uint8Array[] {
+    return this.#list(name, (value) => this.#readBytes(name, value, length))
+  }
+
+  object(name: string): ResponseBody {
+    return this.#readObject(name, this.#members[name])
+  }
+
+  objects(name: string): ResponseBody[] {
+    return this.#list(name, (value) => this.#readObject(name, value))
+  }
+
+  #list<T>(name: string, read: (value: unknown) => T): T[] {
+    const value = this.#members[name] ?? []
+    return Array.isArray(value) ? value.map(read) : this.#fail(name)
+  }
+
+  #readObject(name: string, value: unknown): ResponseBody {
+    return Json.isObject(value) ? new ResponseBody(this.#operation, value) : this.#fail(name)
+  }
+
+  #readBytes(name: string, value: unknown, length: number | undefined): Uint8Array {
+    const bytes =
+      typeof value === 'string' ? Base64.decode(value) : Array.isArray(value) ? fromIntegers(value) : undefined
+    if (bytes === undefined || (length !== undefined && bytes.length !== length)) return this.#fail(name)
+    return bytes
+  }
+
+  /** The message does not quote the value: it may be a key. */
+  #fail(name: string): never {
+    const message = `the response to ${this.#operation} has no usable "${name}"; is a kmd listening at the address?`
+    throw new KmdClientError('invalid_response', message, { operation: this.#operation, status: 200 })
+  }
+}
+
+function fromIntegers(values: readonly unknown[]): Uint8Array | undefined {
+  const isByte = (value: unknown): boolean =>
+    Number.isInteger(value) && (value as number) >= 0 && (value as number) < 256
+  return values.every(isByte) ? Uint8Array.from(values as number[]) : undefined
+}

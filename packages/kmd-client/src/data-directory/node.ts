@@ -1,0 +1,30 @@
+/** The address and token of the daemon that runs in a data directory. */
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { KmdClientError } from '../KmdClientError.js'
+
+/** The first lines of `kmd.net` and `kmd.token`. */
+export async function readDataDirectory(dataDir: string): Promise<{ address: string; token: string }> {
+  const [address, token] = await Promise.all([firstLine(dataDir, 'kmd.net'), firstLine(dataDir, 'kmd.token')])
+  return { address, token }
+}
+
+async function firstLine(dataDir: string, name: string): Promise<string> {
+  const text = await readFile(join(dataDir, name), 'latin1').catch((error: NodeJS.ErrnoException) => {
+    throw error.code === 'ENOENT' ? notRunning(dataDir, name, error) : unreadable(dataDir, name, error)
+  })
+  const [line = ''] = text.split('\n', 1)
+  if (line !== '') return line
+  const message = `${name} in ${dataDir} is empty: the daemon is just starting, or was cut short. Try again, or restart it`
+  throw new KmdClientError('data_directory_unreadable', message, { operation: 'connect' })
+}
+
+function notRunning(dataDir: string, name: string, cause: unknown): KmdClientError {
+  const message = `${name} does not exist: no daemon runs in ${dataDir}. Start one, or check the directory`
+  return new KmdClientError('daemon_not_running', message, { operation: 'connect', cause })
+}
+
+function unreadable(dataDir: string, name: string, cause: NodeJS.ErrnoException): KmdClientError {
+  const message = `${name} in ${dataDir} cannot be read (${cause.code}). Run as the user of the daemon`
+  return new KmdClientError('data_directory_unreadable', message, { operation: 'connect', cause })
+}

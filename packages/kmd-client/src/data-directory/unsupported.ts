@@ -1,0 +1,7 @@
+/** For runtimes without files. */
+import { KmdClientError } from '../KmdClientError.js'
+
+export async function readDataDirectory(_dataDir: string): Promise<{ address: string; token: string }> {
+  const message = 'a data directory can be read on Node only; pass { address, token } to Kmd.connect instead'
+  throw new KmdClientError('data_directory_unsupported', message, { operation: 'connect' })
+}

@@ -1,0 +1,91 @@
+/** The error codes of this package: the daemon's, which are generated from its registry, and the client's own. */
+import type { ErrorRegistry } from '@latchkey/algorand'
+import { type DaemonErrorCode, daemonErrors } from './daemonErrors.generated.js'
+
+/** The codes of failures that the client finds itself. */
+export const clientErrors = {
+  daemon_not_running: {
+    message: 'no daemon answers at the address, or the data directory has no running daemon',
+    hint: 'Start the daemon, or check the address or the data directory. Nothing was sent.',
+  },
+  connection_lost: {
+    message: 'the connection broke before the daemon answered',
+    hint: 'Check whether the daemon runs. An operation that changes something may have been done: look before you repeat it.',
+  },
+  timeout: {
+    message: 'the daemon did not answer in time',
+    hint: 'Repeat the call, or raise timeoutMs. An operation that changes something may have been done: look before you repeat it.',
+  },
+  data_directory_unreadable: {
+    message: 'kmd.net or kmd.token in the data directory cannot be read or is empty',
+    hint: 'Run as the user of the daemon; try again if the daemon is just starting.',
+  },
+  data_directory_unsupported: {
+    message: 'this runtime cannot read the data directory of a daemon',
+    hint: 'Pass { address, token } to Kmd.connect instead of { dataDir }.',
+  },
+  invalid_response: {
+    message: 'the response is not one of a key daemon',
+    hint: 'Check that a kmd listens at the address.',
+  },
+  response_too_large: {
+    message: 'the response is longer than the limit',
+    hint: 'Raise maxResponseBytes if a response of this size is right.',
+  },
+  operation_not_supported: {
+    message: 'the daemon does not have this operation; it is one that only Latchkey has',
+    hint: 'Use the daemon of Latchkey, or do without the operation: the Go daemon does not have it.',
+  },
+  daemon_error: {
+    message: 'the daemon refused, with a text that this client has no code for',
+    hint: 'Read the message and the status, which are those of the daemon.',
+  },
+  invalid_argument: {
+    message: 'an argument is not valid; nothing was sent',
+    hint: 'Correct the argument that the message names.',
+  },
+  wallet_name_not_found: {
+    message: 'there is no wallet of this name',
+    hint: 'Use a name or an id that kmd.wallets.list() returns.',
+  },
+  wallet_name_ambiguous: {
+    message: 'several wallets have this name',
+    hint: 'Select the wallet by its id.',
+  },
+  password_required: {
+    message: 'the operation needs the password of the wallet, which the client does not keep; nothing was sent',
+    hint: 'Pass { password } with the call, or give unlock a function that returns the password.',
+  },
+  wallet_locked: {
+    message: 'the handle has expired and there is no password to unlock the wallet with',
+    hint: 'Unlock the wallet again, or give unlock a function that returns the password.',
+  },
+  wallet_released: {
+    message: 'the wallet was released',
+    hint: 'Unlock it again.',
+  },
+} as const satisfies ErrorRegistry
+
+/** A code of a failure that the client finds itself. */
+export type ClientErrorCode = keyof typeof clientErrors
+
+/** Every code that a {@link KmdClientError} can have. */
+export type KmdClientErrorCode = ClientErrorCode | DaemonErrorCode
+
+/** Every error code of this package with its meaning and what to do: the daemon's codes and the client's own. */
+export const errors: { readonly [Code in KmdClientErrorCode]: { readonly message: string; readonly hint: string } } = {
+  ...daemonErrors,
+  ...clientErrors,
+}
+
+const daemonCodes = new Map<string, DaemonErrorCode>()
+for (const [code, { message }] of Object.entries(daemonErrors)) daemonCodes.set(message, code as DaemonErrorCode)
+
+/**
+ * The code of a failure that the daemon reports: by the header of Latchkey's daemon, or by the exact text, which is all
+ * that the Go daemon sends.
+ */
+export function daemonErrorCode(header: string | undefined, message: string): KmdClientErrorCode {
+  if (header !== undefined && Object.hasOwn(daemonErrors, header)) return header as DaemonErrorCode
+  return daemonCodes.get(message) ?? 'daemon_error'
+}

@@ -1,0 +1,88 @@
+/** The web platform's `fetch`: browsers, edge runtimes, and wherever the caller passes one. */
+import {
+  networkError,
+  type Transport,
+  TransportError,
+  type TransportRequest,
+  type TransportResponse,
+} from './Transport.js'
+
+/** As much of `fetch` as is used. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+export function createTransport(fetch: Fetch = (url, init) => globalThis.fetch(url, init)): Transport {
+  return { send: (request) => send(request, fetch), close: () => {} }
+}
+
+/**
+ * Browsers replace stale connections themselves. Where a runtime reports that the connection was reset before there
+ * was a response, the request is repeated if it may be.
+ */
+async function send(request: TransportRequest, fetch: Fetch): Promise<TransportResponse> {
+  request.signal?.throwIfAborted()
+  const limit = startLimit(request)
+  try {
+    const response = await start(request, fetch, limit.signal).catch((error: unknown) => {
+      if (request.once || limit.signal.aborted || !failureOf(error).isReset) throw error
+      return start(request, fetch, limit.signal)
+    })
+    const body = await collect(response, request.maxResponseBytes)
+    return { status: response.status, header: (name) => response.headers.get(name) ?? undefined, body }
+  } catch (error) {
+    throw limit.signal.aborted ? limit.signal.reason : failureOf(error)
+  } finally {
+    limit.end()
+  }
+}
+
+function start(request: TransportRequest, fetch: Fetch, signal: AbortSignal): Promise<Response> {
+  const { authority, path, method, headers, body } = request
+  // A daemon does not redirect, and the token must not go where a redirect points.
+  const options: RequestInit = { method, headers, signal, redirect: 'manual', credentials: 'omit' }
+  return fetch(`http://${authority}${path}`, body === undefined ? options : { ...options, body })
+}
+
+/** A signal that fires with the caller's, or when the time is over. */
+function startLimit({ signal, timeoutMs }: TransportRequest): { signal: AbortSignal; end: () => void } {
+  const controller = new AbortController()
+  const onAbort = (): void => controller.abort(signal?.reason)
+  const timer = setTimeout(() => controller.abort(new TransportError('timeout')), timeoutMs)
+  signal?.addEventListener('abort', onAbort, { once: true })
+  const end = (): void => {
+    clearTimeout(timer)
+    signal?.removeEventListener('abort', onAbort)
+  }
+  return { signal: controller.signal, end }
+}
+
+async function collect(response: Response, limit: number): Promise<Uint8Array> {
+  const reader = response.body?.getReader()
+  if (reader === undefined) return new Uint8Array()
+  const chunks: Uint8Array[] = []
+  let length = 0
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) break
+    length += value.length
+    if (length > limit) {
+      await reader.cancel()
+      throw new TransportError('too_large')
+    }
+    chunks.push(value)
+  }
+  const whole = new Uint8Array(length)
+  let offset = 0
+  for (const chunk of chunks) {
+    whole.set(chunk, offset)
+    offset += chunk.length
+    chunk.fill(0)
+  }
+  return whole
+}
+
+/** Node's `fetch` says what failed; browsers do not, so that pages cannot scan a network. */
+function failureOf(error: unknown): TransportError {
+  if (error instanceof TransportError) return error
+  const { cause } = error as { cause?: { code?: unknown } }
+  return networkError(error, typeof cause?.code === 'string' ? cause.code : undefined)
+}

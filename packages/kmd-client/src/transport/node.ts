@@ -1,0 +1,102 @@
+/** Keep-alive connections on `node:http`, which takes a third of the time of Node's `fetch`. */
+import { Agent, type ClientRequest, type IncomingMessage, request as startRequest } from 'node:http'
+import {
+  networkError,
+  type Transport,
+  TransportError,
+  type TransportRequest,
+  type TransportResponse,
+} from './Transport.js'
+
+// Idle connections end here before they end at the daemon, and do not keep the process alive.
+const idleMs = 30_000
+const maxConnections = 64
+
+export function createTransport(): Transport {
+  const agent = new Agent({ keepAlive: true, maxSockets: maxConnections, timeout: idleMs })
+  return {
+    send: (request) => send(request, agent),
+    close: () => agent.destroy(),
+  }
+}
+
+/**
+ * The daemon closes idle connections, sometimes just as a request is sent on one. Such a request is repeated, unless
+ * it must not be done twice: those get a connection of their own.
+ */
+async function send(request: TransportRequest, agent: Agent): Promise<TransportResponse> {
+  if (request.once) return exchange(request, false)
+  try {
+    return await exchange(request, agent)
+  } catch (error) {
+    if (!(error instanceof StaleConnectionError)) throw error
+    return exchange(request, false)
+  }
+}
+
+function exchange(options: TransportRequest, agent: Agent | false): Promise<TransportResponse> {
+  const { host, port, path, method, headers, body, signal, timeoutMs, maxResponseBytes } = options
+  return new Promise((resolve, reject) => {
+    signal?.throwIfAborted()
+    const length = body === undefined ? {} : { 'Content-Length': body.length }
+    const request = startRequest({ host, port, path, method, headers: { ...headers, ...length }, agent })
+    const settle = (finish: () => void): void => {
+      clearTimeout(timer)
+      signal?.removeEventListener('abort', onAbort)
+      finish()
+    }
+    // The first failure counts: destroying the request fails it once more.
+    const fail = (error: unknown): void => {
+      settle(() => reject(error))
+      request.destroy()
+    }
+    const onAbort = (): void => fail(signal?.reason)
+    const timer = setTimeout(() => fail(new TransportError('timeout')), timeoutMs)
+    signal?.addEventListener('abort', onAbort, { once: true })
+    let hasResponse = false
+    request.on('error', (error: NodeJS.ErrnoException) => fail(failureOf(error, request, hasResponse)))
+    request.on('response', (response) => {
+      hasResponse = true
+      collect(response, maxResponseBytes).then(
+        (bytes) =>
+          settle(() => resolve({ status: response.statusCode ?? 0, header: headersOf(response), body: bytes })),
+        fail,
+      )
+    })
+    request.end(body)
+  })
+}
+
+function collect(response: IncomingMessage, limit: number): Promise<Uint8Array> {
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = []
+    let length = 0
+    response.on('data', (chunk: Buffer) => {
+      length += chunk.length
+      if (length > limit) reject(new TransportError('too_large'))
+      else chunks.push(chunk)
+    })
+    response.on('end', () => {
+      const whole = Buffer.concat(chunks)
+      for (const chunk of chunks) chunk.fill(0)
+      resolve(whole)
+    })
+    response.on('error', (error: NodeJS.ErrnoException) => reject(networkError(error, error.code)))
+  })
+}
+
+function headersOf({ headers }: IncomingMessage): (name: string) => string | undefined {
+  return (name) => {
+    const value = headers[name]
+    return typeof value === 'string' ? value : undefined
+  }
+}
+
+function failureOf(error: NodeJS.ErrnoException, request: ClientRequest, hasResponse: boolean): TransportError {
+  const failure = networkError(error, error.code)
+  if (!request.reusedSocket || hasResponse || !failure.isReset) return failure
+  return new StaleConnectionError('broken', { systemCode: error.code, cause: error })
+}
+
+/** The daemon had closed the idle connection before it can have seen the request. */
+class StaleConnectionError extends TransportError {}
