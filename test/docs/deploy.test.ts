@@ -103,5 +103,5 @@ test('the container file copies what is there, and runs as nobody in particular'
   assert.ok('prepare' in scripts, 'npm ci builds nothing')
   // What npm installs for: every workspace is there when it looks.
   const { workspaces } = JSON.parse(read('package.json')) as { workspaces: string[] }
-  for (const workspace of workspaces) assert.ok(text.includes(`COPY ${workspace.replace('/*', '')} `), workspace)
+  for (const workspace of workspaces) assert.ok(text.includes(`COPY ${workspace.split('/')[0]} `), workspace)
 })

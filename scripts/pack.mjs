@@ -1,0 +1,66 @@
+// `npm run pack`: builds, and writes the tarball of every package to dist-packages/ (or to the folder given).
+import { execFileSync } from 'node:child_process'
+import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { publishedPackages, root } from './packages.mjs'
+
+/**
+ * Writes all tarballs to one folder, which is emptied of other tarballs first.
+ * @returns what `npm pack` reports of each: name, version, filename, size, unpackedSize, files; in dependency order
+ */
+export function pack(folder) {
+  mkdirSync(folder, { recursive: true })
+  for (const name of readdirSync(folder).filter((one) => one.endsWith('.tgz'))) rmSync(join(folder, name))
+  const packages = publishedPackages()
+  for (const { directory } of packages) removeOrphans(join(root, directory, 'dist'))
+  // npm takes a licence only from the package's own folder; these copies are not in git.
+  for (const { directory } of packages) copyFileSync(join(root, 'LICENSE'), join(root, directory, 'LICENSE'))
+  const workspaces = packages.flatMap(({ manifest }) => ['--workspace', manifest.name])
+  const args = ['pack', '--json', '--ignore-scripts', '--loglevel=error', '--pack-destination', folder, ...workspaces]
+  const output = execFileSync('npm', args, { cwd: root, encoding: 'utf8', maxBuffer: 64 * 1024 * 1024 })
+  const reports = JSON.parse(output)
+  const byName = new Map((Array.isArray(reports) ? reports : Object.values(reports)).map((one) => [one.name, one]))
+  return packages.map(({ manifest }) => byName.get(manifest.name))
+}
+
+export function build() {
+  execFileSync(process.execPath, [join(root, 'scripts', 'build.mjs')], { cwd: root, stdio: ['ignore', 2, 2] })
+}
+
+/** The compiler leaves the output of a source that was renamed or deleted where it is. */
+function removeOrphans(dist) {
+  const maps = readdirSync(dist, { recursive: true }).filter((name) => name.endsWith('.js.map'))
+  for (const map of maps.map((name) => join(dist, name))) {
+    const { sources } = JSON.parse(readFileSync(map, 'utf8'))
+    if (sources.every((source) => existsSync(join(dirname(map), source)))) continue
+    const stem = map.slice(0, -'.js.map'.length)
+    for (const end of ['.js', '.js.map', '.d.ts']) rmSync(`${stem}${end}`, { force: true })
+  }
+}
+
+export function table(reports) {
+  const rows = reports.map(({ name, version, size, unpackedSize, files }) => [
+    name,
+    version,
+    `${(size / 1024).toFixed(0)} kB`,
+    `${(unpackedSize / 1024).toFixed(0)} kB unpacked`,
+    `${files.length} files`,
+  ])
+  const widths = rows[0].map((_, column) => Math.max(...rows.map((row) => row[column].length)))
+  return rows
+    .map((row) =>
+      row
+        .map((cell, column) => cell.padEnd(widths[column]))
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n')
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const folder = resolve(process.argv[2] ?? join(root, 'dist-packages'))
+  build()
+  console.log(table(pack(folder)))
+  console.log(`\nwritten to ${folder}`)
+}

@@ -1,0 +1,60 @@
+// `npm run release`: publishes every package, those it depends on first. `-- --dry-run` only shows what would be.
+import { execFileSync, spawnSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { build, pack, table } from './pack.mjs'
+import { publishedPackages, root } from './packages.mjs'
+
+const [option, ...others] = process.argv.slice(2)
+if (others.length > 0 || ![undefined, '--dry-run'].includes(option)) {
+  console.error('usage: npm run release [-- --dry-run]')
+  process.exit(2)
+}
+const isDryRun = option === '--dry-run'
+
+const faults = check()
+if (faults.length > 0 && !isDryRun) {
+  console.error(faults.join('\n'))
+  process.exit(1)
+}
+build()
+const folder = join(root, 'dist-packages')
+const reports = pack(folder)
+console.log(`In this order:\n\n${table(reports)}\n`)
+if (isDryRun) {
+  for (const { name, version, files } of reports) {
+    console.log(`${name}@${version}`)
+    for (const { path, size } of files) console.log(`  ${String(size).padStart(8)}  ${path}`)
+  }
+  for (const fault of faults) console.log(`\nA release would stop here: ${fault}`)
+  console.log('\nNothing was published: this is a dry run.')
+} else {
+  for (const { name, version, filename } of reports) publish(name, version, join(folder, filename))
+}
+
+/** What has to hold before anything is published. */
+function check() {
+  const versions = new Set(publishedPackages().map(({ manifest }) => manifest.version))
+  const [version] = versions
+  const changelog = readFileSync(join(root, 'CHANGELOG.md'), 'utf8')
+  const changed = execFileSync('git', ['status', '--porcelain'], { cwd: root, encoding: 'utf8' })
+  return [
+    ...(versions.size > 1
+      ? [`the packages have different versions: ${[...versions].join(', ')}; run npm run version:set`]
+      : []),
+    ...(changelog.includes(`\n## [${version}] - `)
+      ? []
+      : [`CHANGELOG.md has no heading for ${version}; run npm run version:set`]),
+    ...(changed === '' ? [] : ['there are changes that are not committed']),
+  ]
+}
+
+/** One that is there already is passed over, so that a release that broke off can be run again. */
+function publish(name, version, tarball) {
+  const { status } = spawnSync('npm', ['view', `${name}@${version}`, 'version'], { stdio: 'ignore' })
+  if (status === 0) {
+    console.log(`${name}@${version} is published already`)
+    return
+  }
+  execFileSync('npm', ['publish', tarball, '--access', 'public'], { cwd: root, stdio: 'inherit' })
+}

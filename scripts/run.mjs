@@ -1,0 +1,33 @@
+// Runs a child process of Node that belongs to a script.
+import { spawn } from 'node:child_process'
+import { constants } from 'node:os'
+import { root } from './setup.mjs'
+
+/**
+ * Runs Node with these arguments, in a session without a terminal: no command under test can prompt on the terminal of
+ * the person who runs the tests. A signal that stops this process stops the child and what it started.
+ * @returns the exit code
+ */
+export async function runNode(args, environment = {}) {
+  const child = spawn(process.execPath, args, {
+    cwd: root,
+    stdio: 'inherit',
+    env: { ...process.env, ...environment },
+    detached: true,
+  })
+  const stop = (signal) => {
+    try {
+      process.kill(-child.pid, signal)
+    } catch {
+      // It has ended already.
+    }
+  }
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP']
+  for (const signal of signals) process.on(signal, stop)
+  const code = await new Promise((resolve) => {
+    child.once('error', () => resolve(1))
+    child.once('exit', (status, signal) => resolve(status ?? 128 + constants.signals[signal]))
+  })
+  for (const signal of signals) process.off(signal, stop)
+  return code
+}

@@ -1,0 +1,20 @@
+// Which test files there are.
+import { existsSync, readdirSync } from 'node:fs'
+import { join, sep } from 'node:path'
+
+/** Compiled test files below these directories, as paths from the root. */
+export function testFiles(root, directories) {
+  return directories
+    .flatMap((directory) =>
+      readdirSync(join(root, directory), { recursive: true }).map((name) => join(directory, name)),
+    )
+    .filter((path) => path.endsWith('.test.js') && path.includes(`${sep}dist${sep}`) && !path.includes('node_modules'))
+    .filter((path) => hasSource(root, path))
+    .sort()
+}
+
+/** A test that was deleted or renamed may still be there compiled. */
+function hasSource(root, path) {
+  const source = path.replace(/\.js$/, '.ts')
+  return [`${sep}src${sep}`, sep].some((place) => existsSync(join(root, source.replace(`${sep}dist${sep}`, place))))
+}

@@ -1,0 +1,94 @@
+/** What would be published is complete, holds nothing else, and is understood by Node, TypeScript and bundlers. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { dirname, join, posix } from 'node:path'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { publint } from 'publint'
+import { formatMessage } from 'publint/utils'
+import { root } from '../support/daemon.js'
+import { packAll, type Tarball } from './Tarballs.test.helper.js'
+
+const run = promisify(execFile)
+const tarballs = await packAll()
+const { engines, version } = JSON.parse(readFileSync(join(root, 'packages/algorand/package.json'), 'utf8')) as Manifest
+
+type Manifest = {
+  readonly version: string
+  readonly engines: object
+  readonly license?: string
+  readonly description?: string
+  readonly repository?: object
+  readonly sideEffects?: unknown
+  readonly scripts?: object
+  readonly exports?: { readonly [entry: string]: unknown }
+  readonly dependencies?: { readonly [name: string]: string }
+}
+
+for (const tarball of tarballs) {
+  test(tarball.name, async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'latchkey-package-'))
+    t.after(() => rmSync(folder, { recursive: true, force: true }))
+    await run('tar', ['-xzf', tarball.path, '-C', folder])
+    const unpacked = join(folder, 'package')
+    const paths = tarball.files.map(({ path }) => path)
+    const manifest = JSON.parse(readFileSync(join(unpacked, 'package.json'), 'utf8')) as Manifest
+
+    await t.test('has a licence, a readme and a complete manifest', () => {
+      for (const path of ['LICENSE', 'README.md']) assert.ok(paths.includes(path), path)
+      const { description, license, repository, sideEffects } = manifest
+      assert.ok(description !== undefined && description.length > 20)
+      assert.equal(license, 'Apache-2.0')
+      assert.ok(repository !== undefined)
+      assert.deepEqual(manifest.engines, engines)
+      assert.ok(sideEffects !== undefined)
+      assert.equal(manifest.version, version)
+      assert.deepEqual(manifest.scripts ?? {}, {})
+    })
+
+    await t.test('holds no tests and nothing that only the build needs', () => {
+      const unwanted = paths.filter((path) =>
+        /\.test\.|tsbuildinfo|\/testing\/|\.support\.|\/\.|golden|fixture/i.test(path),
+      )
+      assert.deepEqual(unwanted, [])
+    })
+
+    await t.test('has the sources that its source maps name, and compiled files for no others', () => {
+      for (const path of paths.filter((one) => one.endsWith('.js.map'))) {
+        const { sources } = JSON.parse(readFileSync(join(unpacked, path), 'utf8')) as { sources: string[] }
+        for (const source of sources) assert.ok(paths.includes(posix.join(dirname(path), source)), `${path}: ${source}`)
+      }
+    })
+
+    await t.test('depends on exact versions, and on its siblings at its own', () => {
+      const siblings = new Set(tarballs.map(({ name }) => name))
+      for (const [name, range] of Object.entries(manifest.dependencies ?? {})) {
+        assert.match(range, /^\d/, `${name}@${range}`)
+        if (siblings.has(name)) assert.equal(range, version, name)
+      }
+    })
+
+    await t.test('has nothing that publint objects to', async () => {
+      const { messages, pkg } = await publint({ pkgDir: unpacked, pack: false, strict: true })
+      assert.deepEqual(
+        messages.map((message) => formatMessage(message, pkg)),
+        [],
+      )
+    })
+
+    await t.test('has types that resolve as its code does', { skip: manifest.exports === undefined }, () =>
+      typesResolve(tarball),
+    )
+  })
+}
+
+/** The packages are ES modules alone: what CommonJS and old resolvers would see does not count. */
+async function typesResolve({ path }: Tarball): Promise<void> {
+  const attw = join(root, 'node_modules', '@arethetypeswrong', 'cli', 'dist', 'index.js')
+  const args = [attw, path, '--profile', 'esm-only', '--no-color', '--no-emoji', '--format', 'ascii']
+  await run(process.execPath, args).catch(({ stdout, stderr }: { stdout: string; stderr: string }) =>
+    assert.fail(`${stdout}${stderr}`),
+  )
+}
