@@ -135,9 +135,9 @@ describe('latchkey devnet', { concurrency: 2 }, () => {
     await pay(devnet.facts, 1_500_000n)
     await assert.rejects(pay(devnet.facts, 10n ** 18n))
     await until('two lines', () => devnet.stderr().split('\n').length >= 3)
-    const [taken, refused] = devnet.stderr().split('\n')
-    assert.match(taken!, /^round 1 {2}[A-Z2-7]{52} {2}5H5BPBFP… pays 1\.5 ALGO to KNLHV3RI… \(fee 0\.001 ALGO\)$/)
-    assert.match(refused!, /^refused {2}5H5BPBFP… pays 1000000000000 ALGO to KNLHV3RI… .*overspend/)
+    const [confirmed, rejected] = devnet.stderr().split('\n')
+    assert.match(confirmed!, /^round 1 {2}[A-Z2-7]{52} {2}5H5BPBFP… pays 1\.5 ALGO to KNLHV3RI… \(fee 0\.001 ALGO\)$/)
+    assert.match(rejected!, /^rejected {2}5H5BPBFP… pays 1000000000000 ALGO to KNLHV3RI… .*overspend/)
   })
 
   it('makes blocks in its own time, or when asked', async (t) => {

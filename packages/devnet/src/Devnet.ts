@@ -1,220 +1,384 @@
 /** A development ledger that serves the algod API, in this process. */
-import { Server } from '@latchkey/http'
-import * as App from './App.js'
+import { type RawHandler, Server } from '@latchkey/http'
+import { DevnetError } from './DevnetError.js'
+import { type BlockMode, DevnetNode } from './DevnetNode.js'
 import type { Fault } from './Faults.js'
-import type { Change } from './ledger/Change.js'
 import * as Genesis from './ledger/Genesis.js'
-import * as Key from './ledger/Key.js'
 import { defaultHistory, Ledger } from './ledger/Ledger.js'
-import { type BlockMode, Node } from './Node.js'
+import type { LedgerChange } from './ledger/LedgerChange.js'
+import * as MapKey from './ledger/MapKey.js'
+import * as RequestHandler from './RequestHandler.js'
 import * as Dump from './store/Dump.js'
 import * as DumpFile from './store/DumpFile.js'
-import { LogFile } from './store/LogFile.js'
+import { StateFile } from './store/StateFile.js'
 
-export type DevnetOptions = {
-  /** 0 takes a free one. */
-  port?: number | undefined
-  /** Loopback unless told otherwise. Cheats stay with programs on this machine in any case. */
-  host?: string | undefined
-  /** Asked of clients if it is set; otherwise they need none. */
+/** Options of {@link createDevnetHandler}. */
+export type DevnetHandlerOptions = {
+  /**
+   * The token that clients must send in `X-Algo-API-Token`.
+   * @default none: clients need no token
+   */
   token?: string | undefined
+  /**
+   * When blocks are made.
+   * @default 'instant'
+   */
   blocks?: BlockMode | undefined
-  /** How many funded accounts there are beside the dispenser. */
+  /**
+   * Number of funded accounts beside the dispenser, 0 to 100.
+   * @default 5
+   */
   accounts?: number | undefined
-  /** A file in which everything that is answered survives this process; made if it is missing. */
+  /**
+   * A file in which all acknowledged changes survive the process; created if it is missing.
+   * @default none: the state ends with the process
+   */
   stateFile?: string | undefined
-  /** The state file is written anew, without what is over, when it has grown by this much. */
+  /**
+   * The state file is compacted when it has grown by this many bytes.
+   * @default 268435456
+   */
   compactBytes?: number | undefined
-  /** How many of the latest blocks are kept. */
+  /**
+   * Number of latest blocks that are kept.
+   * @default 10000
+   */
   historyBlocks?: number | undefined
-  /** A readable line for every transaction. */
+  /**
+   * Called with a readable line for every transaction.
+   * @default none
+   */
   onLine?: ((line: string) => void) | undefined
-  /** Told about faults of the devnet's own. */
+  /**
+   * Called with internal errors.
+   * @default none
+   */
   onError?: ((error: unknown) => void) | undefined
 }
 
+/** Options of {@link Devnet.start}. */
+export type DevnetOptions = DevnetHandlerOptions & {
+  /**
+   * The port to listen on; 0 takes a free one.
+   * @default 4001
+   */
+  port?: number | undefined
+  /**
+   * The address to listen on. Cheats are for programs on this machine in any case.
+   * @default '127.0.0.1'
+   */
+  host?: string | undefined
+}
+
+/** What {@link DevnetHandler.fund} moves to an account. */
 export type Funding = {
+  /** @default 0n */
   microAlgos?: bigint | undefined
-  /** Of both dollar assets, in millionths. */
+  /**
+   * Of both dollar assets, in millionths.
+   * @default 0n
+   */
   microDollars?: bigint | undefined
+  /**
+   * Other assets, in base units.
+   * @default []
+   */
   assets?: readonly { assetId: bigint; amount: bigint }[] | undefined
 }
 
+/** The port of {@link Devnet.start}, which is that of AlgoKit's local network. */
 export const defaultPort = 4001
 const defaultAccounts = 5
-const bodyBytes = 10 * 1024 * 1024
+const maxBodyBytes = 10 * 1024 * 1024
 const defaultCompactBytes = 256 * 1024 * 1024
 
-export class Devnet {
-  readonly url: string
+type Parts = {
+  node: DevnetNode
+  stateFile: StateFile | undefined
+  handle: RawHandler
+  token: string | undefined
+}
+
+/**
+ * A devnet without a server of its own: any server can host its `fetch`. Made by {@link createDevnetHandler}.
+ *
+ * Methods that change the ledger throw a `StateFileError` if there is a state file and it cannot be written.
+ */
+export class DevnetHandler {
+  /** The token that clients must send, if there is one. */
   readonly token: string | undefined
-  readonly #node: Node
-  readonly #server: Server
-  readonly #log: LogFile | undefined
+  readonly #node: DevnetNode
+  readonly #stateFile: StateFile | undefined
+  readonly #stopServer: () => Promise<void>
   #stopping: Promise<void> | undefined
-  #tellStopped!: (stopping: Promise<void>) => void
-  /** Settles when it has been stopped, by whomever, as that did. */
+  #resolveStopped!: (stopping: Promise<void>) => void
+  /** Settles like the first `stop`. */
   readonly stopped = new Promise<void>((resolve) => {
-    this.#tellStopped = resolve
+    this.#resolveStopped = resolve
   })
 
-  private constructor(url: string, token: string | undefined, node: Node, server: Server, log: LogFile | undefined) {
-    this.url = url
+  /** @internal */
+  constructor({ node, stateFile, token }: Parts, stopServer: () => Promise<void> = () => Promise.resolve()) {
     this.token = token
     this.#node = node
-    this.#server = server
-    this.#log = log
+    this.#stateFile = stateFile
+    this.#stopServer = stopServer
   }
 
-  static async start(options: DevnetOptions = {}): Promise<Devnet> {
-    const { port = defaultPort, host = '127.0.0.1', token, blocks = 'instant', onLine, onError } = options
-    checkBlockMode(blocks)
-    const genesis = Genesis.make({ accountCount: options.accounts ?? defaultAccounts })
-    const { ledger, log } = await openLedger(genesis, options)
-    const node = new Node({ ledger, blocks, onLine })
-    const synced = log && (() => (log.isSynced ? undefined : log.synced()))
-    const server = new Server({ handle: App.create({ node, token, synced, onError }), limits: { bodyBytes } })
-    try {
-      const address = await server.listen(host, port)
-      const name = address.family === 'IPv6' ? `[${address.address}]` : address.address
-      return new Devnet(`http://${name}:${address.port}`, token, node, server, log)
-    } catch (error) {
-      node.stop()
-      await log?.close()
-      throw error
-    }
-  }
-
-  /** The account that everything is funded from. Its key is known to everybody. */
+  /** The account that funds all others. Its key is public. */
   get dispenser(): Genesis.DevAccount {
     return this.#node.ledger.genesis.dispenser
   }
 
+  /** The funded accounts, the same for every devnet. Their keys are public. */
   get accounts(): readonly Genesis.DevAccount[] {
     return this.#node.ledger.genesis.accounts
   }
 
+  /** The genesis hash in base64. */
   get genesisHash(): string {
-    return Buffer.from(Key.bytes(this.#node.ledger.genesis.chain.genesisHash)).toString('base64')
+    return Buffer.from(MapKey.bytes(this.#node.ledger.genesis.chain.genesisHash)).toString('base64')
   }
 
+  /** The genesis id. */
   get genesisId(): string {
     return this.#node.ledger.genesis.chain.genesisId
   }
 
+  /** The asset ids of the dollar: those of USDC on MainNet and on TestNet. */
   get dollarIds(): readonly bigint[] {
     return Genesis.dollarIds
   }
 
+  /** The round of the last block. */
   get round(): bigint {
     return this.#node.ledger.last.round
   }
 
-  /** Gives an account what is asked for, opted in to assets by force and with the Algos that takes. */
+  /**
+   * Funds an account from the dispenser, without a transaction. Opts it in to the assets, with the Algos that takes.
+   *
+   * @throws LedgerError with the code `rule_violation`: an unknown asset, too little supply, or less than the minimum balance.
+   * @throws Address.AddressError of `@latchkey/algorand` if the address is invalid.
+   * @example
+   * devnet.fund(address, { microAlgos: 10_000_000n, microDollars: 5_000_000n })
+   */
   fund(address: string, { microAlgos = 0n, microDollars = 0n, assets = [] }: Funding): void {
     const dollars = microDollars === 0n ? [] : Genesis.dollarIds.map((assetId) => ({ assetId, amount: microDollars }))
-    this.#node.ledger.give({ type: 'gift', to: Key.fromAddress(address), microAlgos, assets: [...dollars, ...assets] })
+    const to = MapKey.fromAddress(address)
+    this.#node.ledger.fund({ type: 'fund', to, microAlgos, assets: [...dollars, ...assets] })
   }
 
+  /**
+   * Opts an account in to an asset, without a transaction.
+   *
+   * @throws LedgerError with the code `rule_violation` if the asset does not exist.
+   */
   optIn(address: string, assetId: bigint): void {
     this.fund(address, { assets: [{ assetId, amount: 0n }] })
   }
 
+  /** Makes blocks; the first includes all pending transactions. */
   mine(rounds = 1): void {
     this.#node.mine(rounds)
   }
 
-  /** In seconds since 1970; the next block has it. */
+  /**
+   * Sets the time of the next block, in seconds since 1970. The clock continues from there.
+   *
+   * @throws DevnetError with the code `invalid_time` if it is before the last block.
+   */
   setTime(timestamp: bigint): void {
     this.#node.ledger.setTime(timestamp)
   }
 
+  /** Takes a snapshot and returns its number. The latest 100 are kept, in memory only. */
   snapshot(): number {
     return this.#node.snapshot()
   }
 
+  /**
+   * Restores a snapshot, any number of times. Later snapshots are deleted.
+   *
+   * @throws DevnetError with the code `unknown_snapshot`.
+   */
   revert(snapshot: number): void {
-    if (!this.#node.revert(snapshot)) throw new RangeError(`there is no snapshot ${snapshot}`)
+    this.#node.revert(snapshot)
   }
 
+  /** Restores the genesis state and deletes snapshots and faults. */
   reset(): void {
     this.#node.reset()
   }
 
+  /**
+   * Injects a fault.
+   *
+   * @throws DevnetError with the code `too_many_faults`.
+   * @example
+   * devnet.addFault({ type: 'drop', count: 1 })
+   */
   addFault(fault: Fault): void {
     this.#node.faults.add(fault)
   }
 
-  /** The same for two ledgers in the same state. */
+  /** A hash that is the same for two ledgers in the same state. */
   stateHash(): string {
-    return Dump.hash(this.#node.ledger.moment())
+    return Dump.hash(this.#node.ledger.snapshot())
   }
 
-  /** Everything, as a text that `load` takes. */
+  /**
+   * The whole ledger as a JSON text for `load`.
+   *
+   * @throws DumpError with the code `dump_too_large`.
+   */
   dump(): string {
-    return Dump.write(this.#node.ledger.moment(), this.#node.ledger.genesis.chain.genesisHash)
+    return Dump.write(this.#node.ledger.snapshot(), this.#node.ledger.genesis.chain.genesisHash)
   }
 
+  /**
+   * Replaces the ledger by a dump.
+   *
+   * @throws DumpError if the dump is invalid; the ledger is unchanged.
+   */
   load(text: string): void {
     this.#node.ledger.restore(Dump.read(text, this.#node.ledger.genesis))
   }
 
-  /** Writes a dump, in the place of what is there once it is on the disk as a whole. */
+  /**
+   * Writes a dump to a file, which is replaced once the dump is on the disk as a whole.
+   *
+   * @throws DumpError
+   */
   dumpTo(path: string): Promise<void> {
-    return DumpFile.write(path, this.#node.ledger.moment(), this.#node.ledger.genesis.chain.genesisHash)
+    return DumpFile.write(path, this.#node.ledger.snapshot(), this.#node.ledger.genesis.chain.genesisHash)
   }
 
+  /**
+   * Replaces the ledger by the dump in a file.
+   *
+   * @throws DumpError if the file cannot be read or the dump is invalid; the ledger is unchanged.
+   */
   async loadFrom(path: string): Promise<void> {
     this.#node.ledger.restore(await DumpFile.read(path, this.#node.ledger.genesis))
   }
 
-  /** Rejects if not everything got into the state file. */
+  /**
+   * Ends all waiting requests, the server if there is one, and closes the state file.
+   *
+   * @throws StateFileError if a change could not be written to the state file.
+   */
   stop(): Promise<void> {
     if (this.#stopping === undefined) {
       this.#stopping = this.#stop()
-      this.#tellStopped(this.#stopping)
+      this.#resolveStopped(this.#stopping)
     }
     return this.#stopping
   }
 
   async #stop(): Promise<void> {
     this.#node.stop()
-    await this.#server.stop()
-    await this.#log?.close()
+    await this.#stopServer()
+    await this.#stateFile?.close()
   }
+}
+
+/** A devnet that listens on a port. */
+export class Devnet extends DevnetHandler {
+  /** The address for clients, such as `http://127.0.0.1:4001`. */
+  readonly url: string
+
+  private constructor(parts: Parts, server: Server, url: string) {
+    super(parts, () => server.stop())
+    this.url = url
+  }
+
+  /**
+   * Starts a devnet.
+   *
+   * @throws DevnetError with the codes `invalid_option`, `address_in_use` and `listen_failed`.
+   * @throws StateFileError if the state file cannot be used; it is unchanged.
+   * @example
+   * const devnet = await Devnet.start({ port: 0 })
+   * const algod = new algosdk.Algodv2('', devnet.url)
+   * await devnet.stop()
+   */
+  static async start(options: DevnetOptions = {}): Promise<Devnet> {
+    const { port = defaultPort, host = '127.0.0.1' } = options
+    const parts = await open(options)
+    const server = new Server({ handle: parts.handle, limits: { bodyBytes: maxBodyBytes } })
+    try {
+      const address = await server.listen(host, port)
+      const name = address.family === 'IPv6' ? `[${address.address}]` : address.address
+      return new Devnet(parts, server, `http://${name}:${address.port}`)
+    } catch (error) {
+      parts.node.stop()
+      await parts.stateFile?.close()
+      throw listenError(error, host, port)
+    }
+  }
+}
+
+/**
+ * A devnet for any server: its `fetch` takes a `Request` and returns a `Response`.
+ *
+ * @throws DevnetError with the code `invalid_option`.
+ * @throws StateFileError if the state file cannot be used; it is unchanged.
+ * @example
+ * const devnet = await createDevnetHandler()
+ * const app = new Hono().all('*', (context) => devnet.fetch(context.req.raw))
+ */
+export async function createDevnetHandler(options: DevnetHandlerOptions = {}): Promise<DevnetHandler> {
+  return new DevnetHandler(await open(options))
+}
+
+async function open(options: DevnetHandlerOptions): Promise<Parts> {
+  const { token, blocks = 'instant', onLine, onError } = options
+  checkBlockMode(blocks)
+  const genesis = Genesis.make({ accountCount: options.accounts ?? defaultAccounts })
+  const { ledger, stateFile } = await openLedger(genesis, options)
+  const node = new DevnetNode({ ledger, blocks, onLine })
+  const synced = stateFile && (() => (stateFile.isSynced ? undefined : stateFile.synced()))
+  return { node, stateFile, token, handle: RequestHandler.create({ node, token, synced, onError }) }
+}
+
+function listenError(cause: unknown, host: string, port: number): DevnetError {
+  const { code, message } = cause as NodeJS.ErrnoException
+  if (code === 'EADDRINUSE') return new DevnetError('address_in_use', `port ${port} of ${host} is in use`, cause)
+  return new DevnetError('listen_failed', `the devnet cannot listen on port ${port} of ${host}: ${message}`, cause)
 }
 
 function checkBlockMode(blocks: BlockMode): void {
   if (typeof blocks === 'string') return
   if (!Number.isInteger(blocks.everyMs) || blocks.everyMs < 1 || blocks.everyMs > 3_600_000) {
-    throw new RangeError('blocks come every 1 to 3,600,000 ms')
+    throw new DevnetError('invalid_option', 'blocks.everyMs is not within 1 and 3,600,000')
   }
 }
 
 async function openLedger(
   genesis: Genesis.Genesis,
-  { stateFile, compactBytes = defaultCompactBytes, historyBlocks, onError = () => {} }: DevnetOptions,
-): Promise<{ ledger: Ledger; log: LogFile | undefined }> {
-  let journal: (change: Change) => void = () => {}
+  { stateFile: path, compactBytes = defaultCompactBytes, historyBlocks, onError = () => {} }: DevnetHandlerOptions,
+): Promise<{ ledger: Ledger; stateFile: StateFile | undefined }> {
+  let journal: (change: LedgerChange) => void = () => {}
   const history = { ...defaultHistory, blocks: historyBlocks ?? defaultHistory.blocks }
   const ledger = new Ledger({ genesis, history, journal: (change) => journal(change) })
-  if (stateFile === undefined) return { ledger, log: undefined }
-  const log = await LogFile.open({ path: stateFile, genesis, replay: (change) => ledger.replay(change) })
+  if (path === undefined) return { ledger, stateFile: undefined }
+  const stateFile = await StateFile.open({ path, genesis, replay: (change) => ledger.replay(change) })
   let isCompacting = false
   const compact = async (): Promise<void> => {
     try {
-      await log.compact(ledger.moment())
+      await stateFile.compact(ledger.snapshot())
     } catch (error) {
       onError(error)
     }
     isCompacting = false
   }
   journal = (change) => {
-    log.append(change)
-    if (isCompacting || log.bytesSinceCompaction <= compactBytes) return
+    stateFile.append(change)
+    if (isCompacting || stateFile.bytesSinceCompaction <= compactBytes) return
     isCompacting = true
-    // Not before the change has happened: the moment has to include it.
+    // After the change has happened: the snapshot has to include it.
     setImmediate(compact)
   }
-  return { ledger, log }
+  return { ledger, stateFile }
 }

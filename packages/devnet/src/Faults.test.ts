@@ -14,9 +14,9 @@ test('a fault happens as often as it was asked for, the first of its kind first'
   )
   assert.deepEqual(faults.list(), [{ type: 'drop', count: 1 }])
   assert.equal(faults.take('lose'), undefined)
-  assert.equal(faults.takeHold(), undefined)
+  assert.equal(faults.take('hold'), undefined)
   faults.add({ type: 'hold', ms: 0, count: 1 })
-  assert.equal(faults.takeHold(), 0)
+  assert.deepEqual(faults.take('hold'), { type: 'hold', ms: 0, count: 1 })
 })
 
 test('a list that was handed out does not change with what happens', () => {
@@ -38,8 +38,9 @@ test('there is an end to how many wait', () => {
   const faults = new Faults()
   for (let count = 0; count < maxFaults; count++) faults.add({ type: 'lose', count: 1 })
   assert.throws(() => faults.add({ type: 'lose', count: 1 }), {
-    name: 'RangeError',
-    message: '100 faults wait already',
+    name: 'DevnetError',
+    code: 'too_many_faults',
+    message: '100 faults are pending already',
   })
   faults.clear()
   assert.deepEqual(faults.list(), [])

@@ -1,14 +1,16 @@
-/** What goes wrong on purpose, so that programs can be tried against it. Each fault waits for its occasion. */
+import { DevnetError } from './DevnetError.js'
+
+/** A failure injected on purpose, to test programs against it. It applies to the next `count` requests of its kind. */
 export type Fault =
-  /** Submissions are answered this much later; they take effect at once. */
+  /** Submissions take effect at once, and are answered `ms` milliseconds later. */
   | { readonly type: 'delay'; readonly ms: number; readonly count: number }
-  /** A submission takes effect, and its answer never comes. */
+  /** A submission takes effect, and the connection is closed without a response. */
   | { readonly type: 'drop'; readonly count: number }
-  /** A submission is answered with this error and has no effect. */
+  /** A submission gets this error and has no effect. */
   | { readonly type: 'fail'; readonly status: number; readonly message: string; readonly count: number }
-  /** A submission is accepted, and blocks that come by themselves wait this long; one that is mined takes it along. */
+  /** A submission is accepted, and automatic blocks wait `ms` milliseconds; a block that is mined includes it. */
   | { readonly type: 'hold'; readonly ms: number; readonly count: number }
-  /** A transaction that is there is not found when asked for. */
+  /** The lookup of a transaction gets 404 although the transaction exists. */
   | { readonly type: 'lose'; readonly count: number }
 
 type OfType<T extends Fault['type']> = Extract<Fault, { type: T }>
@@ -19,7 +21,9 @@ export class Faults {
   #faults: Fault[] = []
 
   add(fault: Fault): void {
-    if (this.#faults.length >= maxFaults) throw new RangeError(`${maxFaults} faults wait already`)
+    if (this.#faults.length >= maxFaults) {
+      throw new DevnetError('too_many_faults', `${maxFaults} faults are pending already`)
+    }
     this.#faults.push(fault)
   }
 
@@ -31,7 +35,7 @@ export class Faults {
     this.#faults = []
   }
 
-  /** The first fault of the kind, which happens now, and once less after this. */
+  /** Uses the first fault of this type once; its count goes down. */
   take<T extends Fault['type']>(type: T): OfType<T> | undefined {
     if (this.#faults.length === 0) return undefined
     const index = this.#faults.findIndex((fault) => fault.type === type)
@@ -40,9 +44,5 @@ export class Faults {
     if (fault.count > 1) this.#faults[index] = { ...fault, count: fault.count - 1 }
     else this.#faults.splice(index, 1)
     return fault
-  }
-
-  takeHold(): number | undefined {
-    return this.take('hold')?.ms
   }
 }

@@ -4,8 +4,8 @@ import { test } from 'node:test'
 import { Group, Submission, type Transaction } from '@latchkey/algorand'
 import fc from 'fast-check'
 import { minBalance } from './ledger/Account.js'
-import type { Key } from './ledger/Key.js'
-import { TransactionRejectedError } from './ledger/TransactionRejectedError.js'
+import { LedgerError } from './ledger/LedgerError.js'
+import type { MapKey } from './ledger/MapKey.js'
 import * as Dump from './store/Dump.js'
 import { give, type Person, personOf, sign, TestNode } from './testing/TestNode.test.helper.js'
 
@@ -44,7 +44,7 @@ const member = fc.record({
 const step = fc.record({
   members: fc.oneof(fc.array(member, { minLength: 1, maxLength: 1 }), fc.array(member, { minLength: 1, maxLength: 5 })),
   broken: rarely(fc.constantFrom('ungrouped', 'incomplete', 'unsigned', 'forged', 'repeated', 'over')),
-  before: rarely(fc.constantFrom('mine', 'gift')),
+  before: rarely(fc.constantFrom('mine', 'fund')),
 })
 
 type Member = Step['members'][number]
@@ -72,7 +72,7 @@ class World {
   }
 
   hash(): string {
-    return Dump.hash(this.node.ledger.moment())
+    return Dump.hash(this.node.ledger.snapshot())
   }
 
   /** The signed transactions of a step. */
@@ -122,7 +122,7 @@ class World {
   #fitting({ type, kind, asset, from }: Member): Person | undefined {
     const id = this.#asset(asset)
     const its = this.state.asset(id)
-    const role = (key: Key | undefined): Person | undefined => this.people.find((one) => one.key === key)
+    const role = (key: MapKey | undefined): Person | undefined => this.people.find((one) => one.key === key)
     if (type === 'afrz') return role(its?.freeze)
     if (type === 'acfg' && kind >= 2) return role(its?.manager)
     if (type !== 'axfer' || kind === 0) {
@@ -187,7 +187,7 @@ class World {
     const foreseen = attempt(() => {
       const options = { allowsEmptySignatures: false, fixesSigners: false }
       const { failure } = this.node.ledger.simulate(decoded, options)
-      if (failure !== undefined) throw new TransactionRejectedError({ stage: 'state', reason: failure.message })
+      if (failure !== undefined) throw new LedgerError('rule_violation', failure.message)
     })
     const taken = attempt(() => this.node.node.submit(decoded))
     assert.equal(taken === undefined, foreseen === undefined, `foreseen: ${foreseen}, submitted: ${taken}`)
@@ -226,8 +226,8 @@ function amountOf(kind: string, available: bigint): bigint | undefined {
   return value > 0n ? value : undefined
 }
 
-function countBy(keys: readonly Key[]): Map<Key, number> {
-  const counts = new Map<Key, number>()
+function countBy(keys: readonly MapKey[]): Map<MapKey, number> {
+  const counts = new Map<MapKey, number>()
   for (const key of keys) counts.set(key, (counts.get(key) ?? 0) + 1)
   return counts
 }
@@ -238,7 +238,7 @@ function attempt(run: () => unknown): string | undefined {
     run()
     return undefined
   } catch (error) {
-    if (error instanceof TransactionRejectedError) return error.reason
+    if (error instanceof LedgerError) return error.message
     throw error
   }
 }
@@ -248,7 +248,7 @@ type Done = { readonly before: Step['before']; readonly group: readonly Uint8Arr
 /** Takes a step of which the transactions are signed already. */
 function take(world: World, before: Step['before'], group: readonly Uint8Array[]): boolean {
   if (before === 'mine') world.node.node.mine(1)
-  if (before === 'gift') give(world.node, world.people.at(-1)!, 300_000n)
+  if (before === 'fund') give(world.node, world.people.at(-1)!, 300_000n)
   const hash = world.hash()
   const taken = world.submit(group)
   if (!taken) assert.equal(world.hash(), hash, 'a rejected group changed something')

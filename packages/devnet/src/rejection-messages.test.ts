@@ -1,7 +1,7 @@
 /** Every reason to refuse a transaction whatever the state is, in the words of a node. Reasons of state: ledger/. */
 import { test } from 'node:test'
 import { Group, Hash, Multisig, Submission, type Transaction } from '@latchkey/algorand'
-import * as Key from './ledger/Key.js'
+import * as MapKey from './ledger/MapKey.js'
 import {
   type ExpectedRejection,
   expectRejection,
@@ -37,7 +37,11 @@ const otherType = (type: string, other: string): string =>
 const malformed: readonly (readonly [string, Fields | ((sender: Person, node: TestNode) => Fields), string])[] = [
   ['pay', ({ publicKey }) => ({ close: publicKey }), 'transaction cannot close account to its sender SENDER'],
   ['pay', { snd: filled(0) }, `transaction cannot close account to its sender ${zeroAddress}`],
-  ['pay', (_, { genesis }) => ({ snd: Key.bytes(genesis.chain.feeSink) }), 'cannot spend from fee sink address SENDER'],
+  [
+    'pay',
+    (_, { genesis }) => ({ snd: MapKey.bytes(genesis.chain.feeSink) }),
+    'cannot spend from fee sink address SENDER',
+  ],
   ['axfer', { aamt: 1n }, 'asset ID cannot be zero'],
   ['axfer', { xaid: 5n, asnd: filled(1), aclose: filled(2) }, 'cannot close asset by clawback'],
   ['acfg', { apar: { an: text(33) } }, 'transaction asset name too big: 33 > 32'],
@@ -50,7 +54,7 @@ const malformed: readonly (readonly [string, Fields | ((sender: Person, node: Te
 
   [
     'keyreg',
-    (_, { genesis }) => ({ snd: Key.bytes(genesis.chain.feeSink) }),
+    (_, { genesis }) => ({ snd: MapKey.bytes(genesis.chain.feeSink) }),
     "cannot register participation key for fee sink's address SENDER",
   ],
   ['keyreg', online({ votefst: 501n }), order],
@@ -99,7 +103,7 @@ const malformed: readonly (readonly [string, Fields | ((sender: Person, node: Te
   ['pay', { note: filled(1, 4097), fee: 2000n }, 'transaction note too big: 4097 > 4096'],
   [
     'axfer',
-    (_, { genesis }) => ({ snd: Key.bytes(genesis.chain.rewardsPool) }),
+    (_, { genesis }) => ({ snd: MapKey.bytes(genesis.chain.rewardsPool) }),
     'transaction from incentive pool is invalid',
   ],
   ['keyreg', { snd: filled(0) }, 'transaction cannot have zero sender'],
@@ -110,7 +114,7 @@ for (const [index, [type, fields, reason]] of malformed.entries()) {
     const node = new TestNode()
     const sender = node.funded(0)
     const txn = node.txn(type, sender, typeof fields === 'function' ? fields(sender, node) : fields)
-    const own = reason.replace('SENDER', Key.address(Key.of(txn.snd)))
+    const own = reason.replace('SENDER', MapKey.address(MapKey.of(txn.snd)))
     await expectRejection(node, [sign(txn, sender)], { kind: 'malformed', reason: own })
     const good = node.pay(sender, sender, 1n)
     await expectRejection(node, [sign(good, sender), sign(txn, sender)], { kind: 'malformed', reason: own, at: 1 })

@@ -1,3 +1,6 @@
 import { createRequire } from 'node:module'
 
-export const { version } = createRequire(import.meta.url)('../package.json') as { version: string }
+const packageJson = createRequire(import.meta.url)('../package.json') as { version: string }
+
+/** The version of this package. */
+export const version: string = packageJson.version

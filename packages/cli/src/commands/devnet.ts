@@ -1,6 +1,6 @@
 /** `latchkey devnet`: a ledger for development in the foreground, with everything one needs next on the screen. */
 import { Network } from '@latchkey/algorand'
-import { type BlockMode, type DevAccount, Devnet, defaultPort, version } from '@latchkey/devnet'
+import { type BlockMode, type DevAccount, Devnet, DevnetError, defaultPort, version } from '@latchkey/devnet'
 import { command, jsonOption, readNumber, UsageError } from '../Command.js'
 import { exitCodes } from '../exitCodes.js'
 import { shellWord } from '../printable.js'
@@ -70,7 +70,7 @@ It has funded accounts whose keys everybody knows; nothing on it is worth anythi
 })
 
 function explain(error: unknown, port: string | undefined): never {
-  if ((error as NodeJS.ErrnoException).code !== 'EADDRINUSE') throw error
+  if (!(error instanceof DevnetError) || error.code !== 'address_in_use') throw error
   throw new Error(`port ${port ?? defaultPort} is in use; give another with --port, or 0 for any that is free`)
 }
 

@@ -1,6 +1,6 @@
-/** What the ledger knows about accounts and assets. Records are never changed in place, so that copies can share them. */
+/** Accounts, holdings and assets. Records are immutable, so that copies of the state share them. */
 import * as Consensus from './Consensus.js'
-import type { Key } from './Key.js'
+import type { MapKey } from './MapKey.js'
 
 export type Status = 'Offline' | 'Online' | 'Not Participating'
 
@@ -15,12 +15,12 @@ export type Participation = {
 
 export type Account = {
   readonly microAlgos: bigint
-  /** Whose signature counts, if it is not the account's own. */
-  readonly authorizer?: Key | undefined
+  /** The account whose key signs for this one, after rekeying. */
+  readonly authorizer?: MapKey | undefined
   readonly status: Status
   readonly participation?: Participation | undefined
   readonly incentiveEligible: boolean
-  /** The round up to which an account that went online counts as heard of. */
+  /** The round of the last heartbeat, set ahead when the account goes online. */
   readonly lastHeartbeat: bigint
   readonly assetsHeld: number
   readonly assetsCreated: number
@@ -28,9 +28,9 @@ export type Account = {
 
 export type Holding = { readonly amount: bigint; readonly frozen: boolean }
 
-/** Texts are bytes: the ledger does not ask that they be UTF-8. */
+/** Texts are bytes: the ledger does not require UTF-8. */
 export type Asset = {
-  readonly creator: Key
+  readonly creator: MapKey
   readonly total: bigint
   readonly decimals: number
   readonly defaultFrozen: boolean
@@ -38,10 +38,10 @@ export type Asset = {
   readonly name: Uint8Array
   readonly url: Uint8Array
   readonly metadataHash?: Uint8Array | undefined
-  readonly manager: Key
-  readonly reserve: Key
-  readonly freeze: Key
-  readonly clawback: Key
+  readonly manager: MapKey
+  readonly reserve: MapKey
+  readonly freeze: MapKey
+  readonly clawback: MapKey
 }
 
 export const none: Account = {
@@ -53,7 +53,7 @@ export const none: Account = {
   assetsCreated: 0,
 }
 
-/** Indistinguishable from an account that was never there. */
+/** Whether the account is the same as one that does not exist. */
 export function isNone(account: Account): boolean {
   return (
     account.microAlgos === 0n &&

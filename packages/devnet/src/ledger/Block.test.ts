@@ -8,7 +8,7 @@ import { createAsset, give, personOf, sign, signGroup, TestNode } from '../testi
 import type { Outcome } from './apply/index.js'
 import * as Block from './Block.js'
 import * as Commitment from './Commitment.js'
-import * as Key from './Key.js'
+import * as MapKey from './MapKey.js'
 
 type Recorded = { round: number; hash: string; transactionIds: string[]; header: string; block: string }
 // biome-ignore lint/suspicious/noExplicitAny: msgpack read by another library
@@ -35,8 +35,8 @@ const headerOf = (answer: string): Buffer => Buffer.from(answer, 'base64').subar
 function signedOf(entry: Fields, block: Fields): Submission.Submitted {
   const txn: Fields = new Map(entry.get('txn') as Fields).set('gh', block.get('gh'))
   if (entry.get('hgi') === true) txn.set('gen', block.get('gen'))
-  const members = new Map([...entry].filter(([name]) => ['sig', 'msig', 'sgnr'].includes(name)))
-  return Submission.decodeFirst(algosdk.msgpackRawEncode(members.set('txn', txn))).signed
+  const transactions = new Map([...entry].filter(([name]) => ['sig', 'msig', 'sgnr'].includes(name)))
+  return Submission.decodeFirst(algosdk.msgpackRawEncode(transactions.set('txn', txn))).signed
 }
 
 function outcomeOf(entry: Fields): Outcome {
@@ -83,13 +83,20 @@ for (const { round, hash, transactionIds, header, block } of recorded.blocks) {
   })
 
   test(`block ${round} of a real node is put together from header and transactions as it does`, () => {
-    const members = entries.map((entry) => {
+    const transactions = entries.map((entry) => {
       const signed = signedOf(entry, fields)
-      const key = Key.of(Transaction.digest(signed.txn))
+      const key = MapKey.of(Transaction.digest(signed.txn))
       return { key, signed: Submission.encode(signed).slice(), outcome: outcomeOf(entry) }
     })
     const none = new Uint8Array(0)
-    const own = { round: BigInt(round), timestamp: 0n, hash: none, hash512: none, header: headerOf(header), members }
+    const own = {
+      round: BigInt(round),
+      timestamp: 0n,
+      hash: none,
+      hash512: none,
+      header: headerOf(header),
+      transactions,
+    }
     assert.deepEqual(Buffer.from(Block.encode(own)), bytes)
   })
 }
@@ -130,14 +137,14 @@ test('our blocks are read by a library of others, with all that happened in them
 test('each of our blocks commits to the one before, and to its transactions', async () => {
   const node = await ownBlocks()
   for (let round = 1n; round <= node.ledger.last.round; round++) {
-    const { header, hash, members } = node.ledger.block(round)!
+    const { header, hash, transactions } = node.ledger.block(round)!
     const before = node.ledger.block(round - 1n)!
     const fields = mapOf(header)
     assert.deepEqual(Buffer.from(hash), createHash('sha512-256').update('BH').update(header).digest())
     assert.deepEqual(fields.get('prev'), Buffer.from(before.hash))
     assert.deepEqual(fields.get('prev512'), createHash('sha512').update('BH').update(before.header).digest())
     const roots = Commitment.roots(
-      members.map(({ signed, outcome }) => {
+      transactions.map(({ signed, outcome }) => {
         const read = Submission.decodeFirst(signed).signed
         return { transaction: Transaction.encode(read.txn), entry: Block.encodeEntry(read, outcome) }
       }),

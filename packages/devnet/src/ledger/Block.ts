@@ -1,12 +1,12 @@
-/** A block: its header, and its transactions as they stand in it. */
+/** A block: its header and its transactions. */
 import { createHash } from 'node:crypto'
 import { Hash, Msgpack, Submission } from '@latchkey/algorand'
 import type { Outcome } from './apply/index.js'
-import type { Candidate } from './Candidate.js'
 import * as Commitment from './Commitment.js'
 import * as Consensus from './Consensus.js'
 import type { Chain } from './Evaluate.js'
-import * as Key from './Key.js'
+import type { IncomingTransaction } from './IncomingTransaction.js'
+import * as MapKey from './MapKey.js'
 
 export type Block = {
   readonly round: bigint
@@ -15,21 +15,21 @@ export type Block = {
   /** SHA-512 of the header, which the next header commits to as well. */
   readonly hash512: Uint8Array
   readonly header: Uint8Array
-  readonly members: readonly Member[]
+  readonly transactions: readonly BlockTransaction[]
 }
 
 /** A transaction in a block. Bytes, not objects: thousands of blocks are kept. */
-export type Member = {
-  readonly key: Key.Key
+export type BlockTransaction = {
+  readonly key: MapKey.MapKey
   /** The canonical signed transaction. */
   readonly signed: Uint8Array
   readonly outcome: Outcome
 }
 
-/** A transaction that took effect. */
-export type Applied = { readonly candidate: Candidate; readonly outcome: Outcome }
+/** A transaction with its effect. */
+export type Applied = { readonly transaction: IncomingTransaction; readonly outcome: Outcome }
 
-export type Making = {
+export type BlockInput = {
   chain: Chain
   previous: Pick<Block, 'hash' | 'hash512' | 'round'> | undefined
   timestamp: bigint
@@ -39,31 +39,31 @@ export type Making = {
 
 const rewardsRecalculationRound = 500_000n
 const bonusMicroAlgos = 10_000_000n
-/** msgpack of { 0: { n: 512 } }: the first state proof, which a development ledger never comes to make. */
+/** msgpack of { 0: { n: 512 } }: the round of the first state proof, which a development ledger never makes. */
 const stateProofs = Uint8Array.of(0x81, 0x00, 0x81, 0xa1, 0x6e, 0xcd, 0x02, 0x00)
 
-export function make({ chain, previous, timestamp, transactionCount, applied }: Making): Block {
+export function make({ chain, previous, timestamp, transactionCount, applied }: BlockInput): Block {
   const round = previous === undefined ? 0n : previous.round + 1n
   const roots = Commitment.ofRound(
     round,
-    applied.map(({ candidate, outcome }) => ({
-      transaction: candidate.bytes,
-      entry: encodeEntry(candidate.signed, outcome),
+    applied.map(({ transaction, outcome }) => ({
+      transaction: transaction.bytes,
+      entry: encodeEntry(transaction.signed, outcome),
     })),
   )
   const header = encodeHeader([
     ['bi', previous && bonusMicroAlgos],
-    ['fc', applied.reduce((sum, { candidate }) => sum + (candidate.txn.fee ?? 0n), 0n)],
-    ['fees', Key.bytes(chain.feeSink)],
+    ['fc', applied.reduce((sum, { transaction }) => sum + (transaction.txn.fee ?? 0n), 0n)],
+    ['fees', MapKey.bytes(chain.feeSink)],
     ['gen', chain.genesisId],
-    ['gh', Key.bytes(chain.genesisHash)],
+    ['gh', MapKey.bytes(chain.genesisHash)],
     ['prev', previous?.hash],
     ['prev512', previous?.hash512],
     ['proto', Consensus.version],
     ['rnd', round],
     ['rwcalr', rewardsRecalculationRound],
-    ['rwd', Key.bytes(chain.rewardsPool)],
-    ['seed', previous?.hash ?? Key.bytes(chain.genesisHash)],
+    ['rwd', MapKey.bytes(chain.rewardsPool)],
+    ['seed', previous?.hash ?? MapKey.bytes(chain.genesisHash)],
     ['spt', previous && { raw: stateProofs }],
     ['tc', transactionCount],
     ['ts', timestamp],
@@ -77,18 +77,18 @@ export function make({ chain, previous, timestamp, transactionCount, applied }: 
     hash: Hash.hash(Hash.domains.blockHeader, header),
     hash512: createHash('sha512').update('BH').update(header).digest(),
     header,
-    members: applied.map(memberOf),
+    transactions: applied.map(blockTransactionOf),
   }
 }
 
-/** Copied: what was just encoded may be a view of memory that is shared with its neighbours. */
-function memberOf({ candidate, outcome }: Applied): Member {
-  return { key: candidate.key, signed: candidate.signedBytes.slice(), outcome }
+/** Copies the bytes: what was just encoded may be a view of a larger buffer. */
+function blockTransactionOf({ transaction, outcome }: Applied): BlockTransaction {
+  return { key: transaction.key, signed: transaction.signedBytes.slice(), outcome }
 }
 
 type Field = bigint | string | Uint8Array | { readonly raw: Uint8Array }
 
-/** Names must come in order; what is absent or zero is left out. */
+/** Names must be given in order; absent and zero values are omitted. */
 function encodeHeader(fields: readonly (readonly [string, Field | undefined])[]): Uint8Array {
   const present = fields.filter(([, value]) => value !== undefined && value !== 0n) as [string, Field][]
   const writer = new Msgpack.Writer().mapHeader(present.length)
@@ -103,8 +103,8 @@ function encodeHeader(fields: readonly (readonly [string, Field | undefined])[])
 }
 
 /**
- * A signed transaction as it stands in a block: what every member of the block shares is left out, what it did is
- * added. The names that are added all come before those that are there.
+ * A signed transaction as encoded in a block (SignedTxnInBlock): genesis id and hash are omitted, the outcome is added.
+ * The names of the outcome sort before those of the signed transaction.
  */
 export function encodeEntry(signed: Submission.Submitted, outcome: Outcome): Uint8Array {
   const inside = Submission.encode({ ...signed, txn: { ...signed.txn, gen: undefined, gh: undefined } })
@@ -113,7 +113,7 @@ export function encodeEntry(signed: Submission.Submitted, outcome: Outcome): Uin
   if (outcome.closingAmount) added.push(['ca', outcome.closingAmount])
   if (outcome.createdAssetId) added.push(['caid', outcome.createdAssetId])
   if (signed.txn.gen !== undefined) added.push(['hgi', true])
-  // Four names at most are there: the number of both still fits the first byte.
+  // The signed transaction has at most four names, so that the sum still fits the first byte.
   const writer = new Msgpack.Writer().mapHeader((inside[0]! & 0x0f) + added.length)
   for (const [name, value] of added) {
     writer.str(name)
@@ -123,31 +123,32 @@ export function encodeEntry(signed: Submission.Submitted, outcome: Outcome): Uin
   return writer.raw(inside.subarray(1)).bytes()
 }
 
-/** The whole block as nodes hand it out. */
-export function encode({ header, members, round }: Block): Uint8Array {
+/** The whole block as nodes serve it. */
+export function encode({ header, transactions, round }: Block): Uint8Array {
   const certificate = new Msgpack.Writer()
   if (round === 0n) certificate.mapHeader(0)
   else certificate.mapHeader(1).str('rnd').uint(round)
   return new Msgpack.Writer()
     .mapHeader(2)
     .str('block')
-    .raw(withMembers(header, members))
+    .raw(withTransactions(header, transactions))
     .str('cert')
     .raw(certificate.bytes())
     .bytes()
 }
 
 /** `txns` is the last name in order. */
-function withMembers(header: Uint8Array, members: readonly Member[]): Uint8Array {
-  if (members.length === 0) return header
+function withTransactions(header: Uint8Array, transactions: readonly BlockTransaction[]): Uint8Array {
+  if (transactions.length === 0) return header
   const reader = new Msgpack.Reader(header)
   const fields = reader.mapHeader()
   const writer = new Msgpack.Writer().mapHeader(fields + 1).raw(header.subarray(reader.position))
-  writer.str('txns').arrayHeader(members.length)
-  for (const { signed, outcome } of members) writer.raw(encodeEntry(Submission.decodeFirst(signed).signed, outcome))
+  writer.str('txns').arrayHeader(transactions.length)
+  for (const { signed, outcome } of transactions)
+    writer.raw(encodeEntry(Submission.decodeFirst(signed).signed, outcome))
   return writer.bytes()
 }
 
-export function sizeOf({ header, members }: Block): number {
-  return members.reduce((sum, { signed }) => sum + signed.length, header.length)
+export function sizeOf({ header, transactions }: Block): number {
+  return transactions.reduce((sum, { signed }) => sum + signed.length, header.length)
 }

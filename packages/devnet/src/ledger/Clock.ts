@@ -1,18 +1,18 @@
 /**
- * The time blocks are stamped with, in seconds, by the rules of a node in dev mode: the machine's clock, never before
- * the last block and at most 25 s after it; or, once an offset is set, always that much after it.
+ * Block timestamps in seconds, by the rules of a node in dev mode: the machine's clock, never before the last block and
+ * at most 25 s after it; once an offset is set, always that many seconds after it.
  */
 import * as Consensus from './Consensus.js'
 
 export type ClockState = {
   readonly offsetSeconds: bigint | undefined
-  /** How far the clock was moved ahead of the machine's. */
+  /** How far this clock is ahead of the machine's. */
   readonly aheadSeconds: bigint
-  /** The next block's stamp, if somebody set it. */
+  /** The timestamp of the next block, if it was set. */
   readonly nextTimestamp: bigint | undefined
 }
 
-/** Stamps are signed integers of 64 bits on a node. */
+/** Timestamps are signed 64-bit integers on a node. */
 export const latestTimestamp = 2n ** 63n - 1n
 
 export const initial: ClockState = { offsetSeconds: undefined, aheadSeconds: 0n, nextTimestamp: undefined }
@@ -29,7 +29,7 @@ export class Clock {
     return BigInt(Math.floor(this.#nowMs() / 1000)) + this.state.aheadSeconds
   }
 
-  /** The stamp of the block after one with this stamp, and what the clock is once that block is made. */
+  /** The timestamp of the block after one with the timestamp `previous`, and the clock after that block. */
   next(previous: bigint): { timestamp: bigint; state: ClockState } {
     const state = { ...this.state, nextTimestamp: undefined }
     const timestamp = this.state.nextTimestamp ?? this.#following(previous)
@@ -45,7 +45,7 @@ export class Clock {
     return now < previous ? previous : now > latest ? latest : now
   }
 
-  /** What it would be if it were that time now: for the next block, and running on from there. */
+  /** The clock with `timestamp` as the time of the next block, which continues from there. */
   stateAt(timestamp: bigint): ClockState {
     const aheadSeconds = timestamp - (this.seconds() - this.state.aheadSeconds)
     return { offsetSeconds: undefined, aheadSeconds, nextTimestamp: timestamp }

@@ -1,11 +1,11 @@
-/** The three roots by which a block's header commits to its transactions. */
+/** The three Merkle roots by which a block header commits to its transactions. */
 import { hash as oneHash } from 'node:crypto'
 import { Bytes, Hash } from '@latchkey/algorand'
 
 /** One transaction of a block: its canonical bytes, and its whole entry in the block. */
 export type Entry = { readonly transaction: Uint8Array; readonly entry: Uint8Array }
 
-/** Without transactions there is no first root: it would be zero. */
+/** Without transactions the first root is zero, and absent. */
 export type Roots = { readonly txn: Uint8Array | undefined; readonly txn256: Uint8Array; readonly txn512: Uint8Array }
 
 type Algorithm = 'sha512-256' | 'sha256' | 'sha512'
@@ -22,20 +22,20 @@ export function roots(entries: readonly Entry[]): Roots {
   }
 }
 
-/** The first block commits to its transactions, of which it has none, as a plain list: "PF" and an empty array. */
+/** The genesis block commits to a flat list of transactions, which is empty: "PF" and an empty array. */
 const firstRoot: Uint8Array = Hash.sha512_256(Uint8Array.of(0x50, 0x46, 0x90))
 
-/** What the header of a round has. */
+/** The roots in the header of a round. */
 export function ofRound(round: bigint, entries: readonly Entry[]): Partial<Roots> {
   return round === 0n ? { txn: firstRoot } : roots(entries)
 }
 
-/** What is hashed for a leaf. The widest root is built over the leaves of the middle one. */
+/** The parts of a leaf. The SHA-512 root is built over the leaves of the SHA-256 root. */
 function leafOf(algorithm: Algorithm, { transaction, entry }: Entry): Uint8Array[] {
   return [text('TL'), hash(algorithm, [text('TX'), transaction]), hash(algorithm, [text('STIB'), entry])]
 }
 
-/** Rows are halved; a node without a neighbour is paired with zeroes. */
+/** A node without a sibling is paired with zeroes. */
 function tree(algorithm: Algorithm, leaves: readonly Uint8Array[]): Uint8Array | undefined {
   let row = leaves
   while (row.length > 1) {
@@ -49,7 +49,7 @@ function tree(algorithm: Algorithm, leaves: readonly Uint8Array[]): Uint8Array |
   return row[0]
 }
 
-/** A tree filled up to a power of two, in which the bits of a leaf's index say the way from the root. */
+/** A vector commitment: padded to a power of two, leaves at the bit-reversed index. */
 function vector(algorithm: Algorithm, leaves: readonly Uint8Array[][]): Uint8Array {
   const depth = leaves.length <= 1 ? 0 : Math.ceil(Math.log2(leaves.length))
   const row = new Array<Uint8Array>(2 ** depth).fill(bottom[algorithm])
@@ -66,12 +66,12 @@ function reversed(index: number, bits: number): number {
 const texts = new Map(['TL', 'TX', 'STIB', 'MA', 'MB'].map((name) => [name, new Uint8Array(Buffer.from(name))]))
 const text = (name: string): Uint8Array => texts.get(name)!
 
-/** Of all ways to ask Node for a short hash, this is the quickest. */
+/** The fastest of Node's ways to compute a short hash. */
 function hash(algorithm: Algorithm, parts: readonly Uint8Array[]): Uint8Array {
   return Buffer.from(oneHash(algorithm, Bytes.concat(parts), 'binary'), 'latin1')
 }
 
-/** What stands where no leaf is. */
+/** The padding leaf. */
 const bottom = {
   'sha512-256': hash('sha512-256', [text('MB')]),
   sha256: hash('sha256', [text('MB')]),

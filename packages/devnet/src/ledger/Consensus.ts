@@ -1,15 +1,15 @@
-/** The rules' numbers: consensus version 42 of Algorand. */
+/** Parameters of consensus version 42 of Algorand. */
 export const version = 'https://github.com/algorandfoundation/specs/tree/268b63433a907455d439995bf916f6b296018f4f'
 
 export const minFeeMicroAlgos = 1_000n
 export const minBalanceMicroAlgos = 100_000n
-/** What every asset an account holds, its own included, adds to its minimum balance. */
+/** Added to the minimum balance for every asset an account holds, including those it created. */
 export const minBalancePerAssetMicroAlgos = 100_000n
 
 export const maxGroupSize = 16
 export const maxValidityRounds = 1_000n
 export const maxNoteBytes = 4_096
-/** A note up to here is part of the minimum fee; each byte more costs a ten-thousandth of it. */
+/** Notes up to this size are free; each further byte costs a ten-thousandth of the minimum fee. */
 export const freeNoteBytes = 1_024
 
 export const maxAssetNameBytes = 32
@@ -23,6 +23,6 @@ export const incentiveFeeMicroAlgos = 2_000_000n
 
 export const maxBlockTransactionBytes = 5 * 1024 * 1024
 export const maxTimestampStepSeconds = 25n
-/** Assets are numbered by the transaction that creates them, counted from here. */
+/** The transaction counter starts here; the id of an asset is the counter at its creation. */
 export const transactionCounterAtGenesis = 1_000n
 export const maxUint64 = 2n ** 64n - 1n

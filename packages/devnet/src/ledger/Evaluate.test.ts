@@ -213,5 +213,5 @@ test('sixteen make a group', async () => {
   const group = Group.assign(txns.slice(1)).map((txn) => sign(txn, alice))
   assert.equal((await node.submit(...txns.map((txn) => sign(txn, alice)))).json.message, 'max group size is 16')
   await node.send(...group)
-  assert.equal(node.ledger.last.members.length, 16)
+  assert.equal(node.ledger.last.transactions.length, 16)
 })

@@ -1,143 +1,159 @@
-/** What a group does to the ledger: one transaction after the other, in a layer that is thrown away if one fails. */
+/** Applies a group transaction by transaction, in an overlay that is discarded if one of them fails. */
 import { Hash } from '@latchkey/algorand'
 import { type Account, isNone, minBalance } from './Account.js'
 import * as Algos from './apply/Algos.js'
 import { apply, type Outcome } from './apply/index.js'
-import { type Candidate, id } from './Candidate.js'
+import type { SpecialAddresses } from './checkWellFormed.js'
 import * as Fees from './Fees.js'
-import * as Key from './Key.js'
+import { type IncomingTransaction, id } from './IncomingTransaction.js'
 import { LedgerError } from './LedgerError.js'
+import * as MapKey from './MapKey.js'
 import type { StateOverlay } from './StateOverlay.js'
-import { leaseKey } from './Store.js'
-import { TransactionRejectedError } from './TransactionRejectedError.js'
-import type { SpecialAddresses } from './WellFormed.js'
+import { leaseKey } from './StateReader.js'
 
 export type Chain = SpecialAddresses & {
   readonly genesisId: string
-  readonly genesisHash: Key.Key
+  readonly genesisHash: MapKey.MapKey
 }
 
 export type Evaluation = {
   readonly chain: Chain
   /** The round the group would be part of. */
   readonly round: bigint
-  readonly layer: StateOverlay
-  /** Takes the place of the authorizer that a transaction names, where it may be put right. */
-  readonly authorizerOf?: ((candidate: Candidate, index: number) => Key.Key) | undefined
+  readonly overlay: StateOverlay
+  /** Replaces the authorizer that a transaction names, in a simulation that fixes signers. */
+  readonly authorizerOf?: ((transaction: IncomingTransaction, index: number) => MapKey.MapKey) | undefined
 }
 
-/** Each member's outcome; throws a Rejection for the first one that cannot be. */
-export function group(candidates: readonly Candidate[], evaluation: Evaluation, done: Outcome[] = []): Outcome[] {
-  for (const [index, candidate] of candidates.entries()) {
+/** The outcome of each member; throws a LedgerError for the first one that fails. */
+export function group(
+  transactions: readonly IncomingTransaction[],
+  evaluation: Evaluation,
+  done: Outcome[] = [],
+): Outcome[] {
+  for (const [index, transaction] of transactions.entries()) {
     try {
-      done.push(transaction(candidate, index, evaluation))
+      done.push(evaluateOne(transaction, index, evaluation))
     } catch (error) {
-      throw error instanceof LedgerError ? rejection(error, candidate, index) : error
+      throw error instanceof LedgerError ? withTransaction(error, transaction, index) : error
     }
   }
-  const shortfall = Fees.shortfall(candidates.map(({ txn }) => txn))
+  const shortfall = Fees.shortfall(transactions.map(({ txn }) => txn))
   if (shortfall !== undefined) {
-    throw new TransactionRejectedError({
-      stage: 'state',
-      reason: shortfall,
-      index: candidates.length - 1,
-      hint: 'raise the fee of any member: fees of a group are counted together',
+    throw new LedgerError('rule_violation', shortfall, {
+      index: transactions.length - 1,
+      hint: 'raise the fee of any member: fees of a group are pooled',
     })
   }
   return done
 }
 
-/** Whoever takes groups in looks for what is over in all members first, before any of them is evaluated. */
-export function checkNotOver(candidates: readonly Candidate[], round: bigint): void {
-  const index = candidates.findIndex(({ txn }) => (txn.lv ?? 0n) < round)
-  const candidate = candidates[index]
-  if (candidate !== undefined) throw rejection(dead(candidate.txn, round), candidate, index)
+/** Nodes check all members of a group for expiry before they evaluate the first. */
+export function checkNotExpired(transactions: readonly IncomingTransaction[], round: bigint): void {
+  const index = transactions.findIndex(({ txn }) => (txn.lv ?? 0n) < round)
+  const transaction = transactions[index]
+  if (transaction !== undefined) throw withTransaction(dead(transaction.txn, round), transaction, index)
 }
 
-function rejection(
-  { message, isBare, hint }: LedgerError,
-  candidate: Candidate,
+function withTransaction(
+  { message, isStandalone, hint }: LedgerError,
+  transaction: IncomingTransaction,
   index: number,
-): TransactionRejectedError {
-  const reason = isBare ? message : `transaction ${id(candidate)}: ${message}`
-  return new TransactionRejectedError({ stage: 'state', reason, index, hint })
+): LedgerError {
+  const reason = isStandalone ? message : `transaction ${id(transaction)}: ${message}`
+  return new LedgerError('rule_violation', reason, { index, hint })
 }
 
-function transaction(candidate: Candidate, index: number, evaluation: Evaluation): Outcome {
-  const { layer, chain, round } = evaluation
-  checkAlive(candidate, chain, round)
-  checkRepeated(candidate, layer, round)
-  checkAuthorizer(candidate, layer, evaluation.authorizerOf?.(candidate, index) ?? candidate.authorizer)
-  const { txn, sender } = candidate
-  Algos.move(layer, sender, chain.feeSink, txn.fee ?? 0n)
-  if (txn.rekey !== undefined) rekey(layer, sender, Key.of(txn.rekey))
-  const outcome = apply(txn, { sender, layer, round })
-  checkBalances(layer, chain)
-  layer.addTransaction(candidate.key, txn.lv ?? 0n)
-  if (txn.lx !== undefined) layer.addLease(leaseKey(sender, Key.of(txn.lx)), txn.lv ?? 0n)
+function evaluateOne(transaction: IncomingTransaction, index: number, evaluation: Evaluation): Outcome {
+  const { overlay, chain, round } = evaluation
+  checkAlive(transaction, chain, round)
+  checkDuplicate(transaction, overlay, round)
+  checkAuthorizer(transaction, overlay, evaluation.authorizerOf?.(transaction, index) ?? transaction.authorizer)
+  const { txn, sender } = transaction
+  Algos.move(overlay, sender, chain.feeSink, txn.fee ?? 0n)
+  if (txn.rekey !== undefined) rekey(overlay, sender, MapKey.of(txn.rekey))
+  const outcome = apply(txn, { sender, overlay, round })
+  checkBalances(overlay, chain)
+  overlay.addTransaction(transaction.key, txn.lv ?? 0n)
+  if (txn.lx !== undefined) overlay.addLease(leaseKey(sender, MapKey.of(txn.lx)), txn.lv ?? 0n)
   return outcome
 }
 
-function checkAlive({ txn }: Candidate, chain: Chain, round: bigint): void {
+function checkAlive({ txn }: IncomingTransaction, chain: Chain, round: bigint): void {
   if (round < (txn.fv ?? 0n) || round > (txn.lv ?? 0n)) throw dead(txn, round)
   if (txn.gen !== undefined && txn.gen !== chain.genesisId) {
-    throw new LedgerError(`tx.GenesisID <${txn.gen}> does not match expected <${chain.genesisId}>`, { isBare: true })
-  }
-  if (txn.gh === undefined) throw new LedgerError('required tx.GenesisHash is missing', { isBare: true })
-  if (Key.of(txn.gh) !== chain.genesisHash) {
-    const expected = Hash.toText(Key.bytes(chain.genesisHash))
-    throw new LedgerError(`tx.GenesisHash <${Hash.toText(txn.gh)}> does not match expected <${expected}>`, {
-      isBare: true,
-      hint: 'the transaction was made for another network; ask this node for suggested parameters',
+    throw new LedgerError('rule_violation', `tx.GenesisID <${txn.gen}> does not match expected <${chain.genesisId}>`, {
+      isStandalone: true,
     })
+  }
+  if (txn.gh === undefined)
+    throw new LedgerError('rule_violation', 'required tx.GenesisHash is missing', { isStandalone: true })
+  if (MapKey.of(txn.gh) !== chain.genesisHash) {
+    const expected = Hash.toText(MapKey.bytes(chain.genesisHash))
+    throw new LedgerError(
+      'rule_violation',
+      `tx.GenesisHash <${Hash.toText(txn.gh)}> does not match expected <${expected}>`,
+      {
+        isStandalone: true,
+        hint: 'the transaction was made for another network; use the suggested parameters of this node',
+      },
+    )
   }
 }
 
-function dead({ fv: first = 0n, lv: last = 0n }: Candidate['txn'], round: bigint): LedgerError {
-  return new LedgerError(`txn dead: round ${round} outside of ${first}--${last}`, {
-    isBare: true,
-    hint: round > last ? 'sign it again with fresh suggested parameters' : `it may come from round ${first} on`,
+function dead({ fv: first = 0n, lv: last = 0n }: IncomingTransaction['txn'], round: bigint): LedgerError {
+  return new LedgerError('rule_violation', `txn dead: round ${round} outside of ${first}--${last}`, {
+    isStandalone: true,
+    hint: round > last ? 'sign it again with fresh suggested parameters' : `it is valid from round ${first} on`,
   })
 }
 
-function checkRepeated(candidate: Candidate, layer: StateOverlay, round: bigint): void {
-  const { txn, sender } = candidate
-  const lease = txn.lx === undefined ? undefined : leaseKey(sender, Key.of(txn.lx))
-  const repeated = layer.findRepeated({ digest: candidate.key, lease, round })
+function checkDuplicate(transaction: IncomingTransaction, overlay: StateOverlay, round: bigint): void {
+  const { txn, sender } = transaction
+  const lease = txn.lx === undefined ? undefined : leaseKey(sender, MapKey.of(txn.lx))
+  const repeated = overlay.findDuplicate({ digest: transaction.key, lease, round })
   if (repeated === 'transaction')
-    throw new LedgerError(`transaction already in ledger: ${id(candidate)}`, { isBare: true })
+    throw new LedgerError('rule_violation', `transaction already in ledger: ${id(transaction)}`, { isStandalone: true })
   if (repeated === 'lease') {
-    const holder = `(${Key.address(sender)}, ${Key.address(Key.of(txn.lx!))})`
-    throw new LedgerError(`transaction ${id(candidate)} using an overlapping lease (sender, lease):${holder}`, {
-      isBare: true,
-    })
+    const holder = `(${MapKey.address(sender)}, ${MapKey.address(MapKey.of(txn.lx!))})`
+    throw new LedgerError(
+      'rule_violation',
+      `transaction ${id(transaction)} using an overlapping lease (sender, lease):${holder}`,
+      {
+        isStandalone: true,
+      },
+    )
   }
 }
 
-function checkAuthorizer({ sender }: Candidate, layer: StateOverlay, authorizer: Key.Key): void {
-  const expected = layer.account(sender).authorizer ?? sender
+function checkAuthorizer({ sender }: IncomingTransaction, overlay: StateOverlay, authorizer: MapKey.MapKey): void {
+  const expected = overlay.account(sender).authorizer ?? sender
   if (authorizer === expected) return
-  const [should, was] = [Key.address(expected), Key.address(authorizer)]
-  throw new LedgerError(`should have been authorized by ${should} but was actually authorized by ${was}`)
+  const [should, was] = [MapKey.address(expected), MapKey.address(authorizer)]
+  throw new LedgerError(
+    'rule_violation',
+    `should have been authorized by ${should} but was actually authorized by ${was}`,
+  )
 }
 
-function rekey(layer: StateOverlay, sender: Key.Key, to: Key.Key): void {
-  layer.putAccount(sender, { ...layer.account(sender), authorizer: to === sender ? undefined : to })
+function rekey(overlay: StateOverlay, sender: MapKey.MapKey, to: MapKey.MapKey): void {
+  overlay.putAccount(sender, { ...overlay.account(sender), authorizer: to === sender ? undefined : to })
 }
 
-/** Of every account written so far: a member of a group cannot borrow from a later one. */
-function checkBalances(layer: StateOverlay, { feeSink, rewardsPool }: Chain): void {
-  for (const [key, account] of layer.accounts) {
+/** Checks every account written so far: a member of a group cannot borrow from a later one. */
+function checkBalances(overlay: StateOverlay, { feeSink, rewardsPool }: Chain): void {
+  for (const [key, account] of overlay.accounts) {
     if (key === feeSink || key === rewardsPool || isNone(account)) continue
     const least = minBalance(account)
     if (account.microAlgos < least) throw belowMinimum(key, account, least)
   }
 }
 
-function belowMinimum(key: Key.Key, account: Account, least: bigint): LedgerError {
+function belowMinimum(key: MapKey.MapKey, account: Account, least: bigint): LedgerError {
   const { microAlgos, assetsHeld } = account
   return new LedgerError(
-    `account ${Key.address(key)} balance ${microAlgos} below min ${least} (${assetsHeld} assets)`,
+    'rule_violation',
+    `account ${MapKey.address(key)} balance ${microAlgos} below min ${least} (${assetsHeld} assets)`,
     {
       hint: `send it ${least - microAlgos} microAlgos more, or close it with a close-remainder-to address`,
     },

@@ -1,6 +1,6 @@
-/** What a group must pay together, whoever of its members pays it. Everything about the price is here. */
+/** Fees, which are pooled in a group. */
 import type { Transaction } from '@latchkey/algorand'
-import * as Amount from './Amount.js'
+import * as AlgodAmount from './AlgodAmount.js'
 import * as Consensus from './Consensus.js'
 
 const million = 1_000_000n
@@ -27,6 +27,6 @@ export function shortfall(group: readonly Transaction.Transaction[]): string | u
   const needed = required(used)
   if (paid >= needed) return undefined
   const usageText = `${used / million}.${(used % million).toString().padStart(6, '0')}`
-  const base = Amount.text(Consensus.minFeeMicroAlgos)
-  return `txgroup with ${Amount.text(paid)} fees is less than ${Amount.text(needed)} (usage=${usageText} * base=${base})`
+  const base = AlgodAmount.format(Consensus.minFeeMicroAlgos)
+  return `txgroup with ${AlgodAmount.format(paid)} fees is less than ${AlgodAmount.format(needed)} (usage=${usageText} * base=${base})`
 }

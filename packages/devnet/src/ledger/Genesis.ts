@@ -1,14 +1,17 @@
-/** How the ledger begins: who has how much, and the document whose hash names the network. */
+/** The genesis: initial balances, and the document whose hash identifies the network. */
 import { Address, Ed25519, Hash, Mnemonic, Msgpack, Network } from '@latchkey/algorand'
+import { DevnetError } from '../DevnetError.js'
 import type { Asset } from './Account.js'
 import * as Consensus from './Consensus.js'
 import type { Chain } from './Evaluate.js'
-import * as Key from './Key.js'
+import * as MapKey from './MapKey.js'
 
-/** A key that everybody knows: it is derived from its name. Never for anything but development. */
+/** An account with a public key pair, derived from its name. For development only. */
 export type DevAccount = {
+  /** `dispenser`, `account 1`, and so on. */
   readonly name: string
   readonly address: string
+  /** 25 words. */
   readonly mnemonic: string
   /** Seed and public key, 64 bytes, in base64. */
   readonly secretKey: string
@@ -27,7 +30,7 @@ export type Genesis = {
   readonly accounts: readonly DevAccount[]
   readonly allocations: readonly Allocation[]
   readonly assets: ReadonlyMap<bigint, Asset>
-  /** What every development account holds of each asset at the beginning. */
+  /** The initial holding of every development account in each asset. */
   readonly assetAmount: bigint
   /** The document as nodes serve it. */
   readonly json: string
@@ -40,7 +43,7 @@ const rewardsPool = '7777777777777777777777777777777777777777777777777774MSJUVU'
 const supplyMicroAlgos = 10_000_000_000n * 1_000_000n
 const accountMicroAlgos = 1_000_000n * 1_000_000n
 
-/** Unmodified price configurations ask for these: the dollar of MainNet and of TestNet. */
+/** USDC of MainNet and of TestNet, so that price configurations work unchanged. */
 export const dollarIds: readonly bigint[] = [Network.mainnet.usdcAssetId!, Network.testnet.usdcAssetId!]
 const dollarDecimals = 6
 const dollarTotal = 10_000_000_000n * 10n ** BigInt(dollarDecimals)
@@ -50,7 +53,7 @@ export const maxAccounts = 100
 
 export function make({ accountCount }: { accountCount: number }): Genesis {
   if (!Number.isInteger(accountCount) || accountCount < 0 || accountCount > maxAccounts) {
-    throw new RangeError(`a devnet has 0 to ${maxAccounts} development accounts`)
+    throw new DevnetError('invalid_option', `accounts is not a whole number within 0 and ${maxAccounts}`)
   }
   const dispenser = devAccount('dispenser')
   const accounts = Array.from({ length: accountCount }, (_, index) => devAccount(`account ${index + 1}`))
@@ -58,7 +61,7 @@ export function make({ accountCount }: { accountCount: number }): Genesis {
   const allocations: Allocation[] = [
     { address: rewardsPool, comment: 'RewardsPool', microAlgos: Consensus.minBalanceMicroAlgos, status: 2 },
     { address: feeSink, comment: 'FeeSink', microAlgos: Consensus.minBalanceMicroAlgos, status: 2 },
-    // Tools look for the account with this comment when they want to fund others.
+    // Tools fund accounts from the one with this comment.
     { address: dispenser.address, comment: 'Wallet1', microAlgos: rest, status: 0 },
     ...accounts.map(({ address, name }) => ({
       address,
@@ -69,11 +72,11 @@ export function make({ accountCount }: { accountCount: number }): Genesis {
   ]
   const chain: Chain = {
     genesisId: `${network}-${schema}`,
-    genesisHash: Key.of(Hash.hash(Hash.domains.genesis, encode(allocations))),
-    feeSink: Key.fromAddress(feeSink),
-    rewardsPool: Key.fromAddress(rewardsPool),
+    genesisHash: MapKey.of(Hash.hash(Hash.domains.genesis, encode(allocations))),
+    feeSink: MapKey.fromAddress(feeSink),
+    rewardsPool: MapKey.fromAddress(rewardsPool),
   }
-  const dollar = dollarOf(Key.fromAddress(dispenser.address))
+  const dollar = dollarOf(MapKey.fromAddress(dispenser.address))
   const assets = new Map(dollarIds.map((assetId) => [assetId, dollar]))
   const json = toJson(allocations)
   return { chain, dispenser, accounts, allocations, assets, assetAmount: accountDollars, json }
@@ -90,7 +93,7 @@ function devAccount(name: string): DevAccount {
   }
 }
 
-function dollarOf(issuer: Key.Key): Asset {
+function dollarOf(issuer: MapKey.MapKey): Asset {
   const bytes = (text: string): Uint8Array => new Uint8Array(Buffer.from(text))
   return {
     creator: issuer,
@@ -107,7 +110,7 @@ function dollarOf(issuer: Key.Key): Asset {
   }
 }
 
-/** Unlike elsewhere, the parts of an allocation are written even when they are empty. */
+/** Unlike elsewhere, empty parts of an allocation are written. */
 function encode(allocations: readonly Allocation[]): Uint8Array {
   const writer = new Msgpack.Writer().mapHeader(7).str('alloc').arrayHeader(allocations.length)
   for (const { address, comment, microAlgos, status } of allocations) {
@@ -124,7 +127,7 @@ function toJson(allocations: readonly Allocation[]): string {
   const alloc = allocations.map(({ address, comment, microAlgos, status }) => ({
     addr: address,
     comment,
-    // Amounts above 2^53 are not numbers to JavaScript; they are put in by hand.
+    // Amounts above 2^53 are not safe numbers, so that they are inserted as text.
     state: { algo: `#${microAlgos}#`, ...(status === 0 ? {} : { onl: status }) },
   }))
   const document = {

@@ -7,8 +7,8 @@ const empty = new Uint8Array(0)
 
 /** Of `bytes` bytes, with a transaction named after its round. */
 function block(round: bigint, bytes = 10): Block {
-  const members = round === 0n ? [] : [{ key: `t${round}`, signed: new Uint8Array(bytes - 5), outcome: {} }]
-  return { round, timestamp: 0n, hash: empty, hash512: empty, header: new Uint8Array(5), members }
+  const transactions = round === 0n ? [] : [{ key: `t${round}`, signed: new Uint8Array(bytes - 5), outcome: {} }]
+  return { round, timestamp: 0n, hash: empty, hash512: empty, header: new Uint8Array(5), transactions }
 }
 
 function filled(limits: { blocks: number; bytes: number }, rounds: bigint): History {
@@ -22,7 +22,7 @@ const roundsOf = (history: History): bigint[] => history.blocks().map(({ round }
 test('transactions are found in their blocks', () => {
   const history = filled({ blocks: 100, bytes: 10_000 }, 3n)
   assert.equal(history.last.round, 3n)
-  assert.deepEqual(history.find('t2'), { block: history.block(2n), member: history.block(2n)!.members[0] })
+  assert.deepEqual(history.find('t2'), { block: history.block(2n), transaction: history.block(2n)!.transactions[0] })
   assert.equal(history.find('t4'), undefined)
 })
 

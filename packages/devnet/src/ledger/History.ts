@@ -1,18 +1,18 @@
-/** The latest blocks, and where each of their transactions is. Older ones are dropped, by number and by size. */
+/** The latest blocks, indexed by transaction. Older ones are dropped, by number and by size. */
 import * as Block from './Block.js'
-import type { Key } from './Key.js'
+import type { MapKey } from './MapKey.js'
 
 export type HistoryLimits = { readonly blocks: number; readonly bytes: number }
 
-/** How many rounds back nodes look for a transaction. */
+/** Nodes look up a transaction in this many rounds. */
 const lookupRounds = 1_000n
 
-export type Found = { readonly block: Block.Block; readonly member: Block.Member }
+export type Found = { readonly block: Block.Block; readonly transaction: Block.BlockTransaction }
 
 export class History {
   readonly #limits: HistoryLimits
   readonly #blocks = new Map<bigint, Block.Block>()
-  readonly #roundOf = new Map<Key, bigint>()
+  readonly #roundOf = new Map<MapKey, bigint>()
   #bytes = 0
   #oldest = 0n
   #last: Block.Block
@@ -31,17 +31,17 @@ export class History {
     return this.#blocks.get(round)
   }
 
-  find(key: Key): Found | undefined {
+  find(key: MapKey): Found | undefined {
     const round = this.#roundOf.get(key)
     if (round === undefined || round + lookupRounds < this.#last.round) return undefined
     const block = this.#blocks.get(round)
-    const member = block?.members.find((one) => one.key === key)
-    return block === undefined || member === undefined ? undefined : { block, member }
+    const transaction = block?.transactions.find((one) => one.key === key)
+    return block === undefined || transaction === undefined ? undefined : { block, transaction }
   }
 
   add(block: Block.Block): void {
     this.#blocks.set(block.round, block)
-    for (const { key } of block.members) this.#roundOf.set(key, block.round)
+    for (const { key } of block.transactions) this.#roundOf.set(key, block.round)
     this.#bytes += Block.sizeOf(block)
     this.#last = block
     while (this.#blocks.size > this.#limits.blocks || (this.#bytes > this.#limits.bytes && this.#blocks.size > 1)) {
@@ -49,7 +49,7 @@ export class History {
     }
   }
 
-  /** All that is kept, oldest first. */
+  /** All blocks, oldest first. */
   blocks(): Block.Block[] {
     return [...this.#blocks.values()]
   }
@@ -67,6 +67,6 @@ export class History {
     this.#blocks.delete(this.#oldest)
     this.#oldest++
     this.#bytes -= Block.sizeOf(block)
-    for (const { key } of block.members) this.#roundOf.delete(key)
+    for (const { key } of block.transactions) this.#roundOf.delete(key)
   }
 }

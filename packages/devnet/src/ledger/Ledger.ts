@@ -1,43 +1,44 @@
 /**
- * The chain of blocks and the state after it. Groups are taken into an open block, which a layer on top of the state
- * stands for; closing it makes them part of the ledger. When that happens is for others to decide.
+ * The chain of blocks and the state after it. Groups are accepted into an open block, which is an overlay on the state;
+ * closing it makes them part of the ledger. `DevnetNode` decides when that happens.
  */
-import { Bytes, Submission } from '@latchkey/algorand'
+import { BoundedMap, Bytes, Submission } from '@latchkey/algorand'
+import { DevnetError } from '../DevnetError.js'
 import * as Block from './Block.js'
-import * as Candidate from './Candidate.js'
-import type { Change, Gift } from './Change.js'
 import { Clock, type ClockState, initial as initialClock, latestTimestamp } from './Clock.js'
 import * as Consensus from './Consensus.js'
 import * as Evaluate from './Evaluate.js'
+import * as Faucet from './Faucet.js'
 import type { Genesis } from './Genesis.js'
-import * as Gifts from './Gifts.js'
 import { History, type HistoryLimits } from './History.js'
-import * as Key from './Key.js'
+import * as IncomingTransaction from './IncomingTransaction.js'
+import type { FundChange, LedgerChange } from './LedgerChange.js'
+import { LedgerError } from './LedgerError.js'
+import * as MapKey from './MapKey.js'
 import * as Simulation from './Simulation.js'
 import type { Snapshot } from './Snapshot.js'
 import { State } from './State.js'
 import { StateOverlay } from './StateOverlay.js'
-import { TransactionRejectedError } from './TransactionRejectedError.js'
 
 export type LedgerOptions = {
   genesis: Genesis
   nowMs?: (() => number) | undefined
   history?: HistoryLimits | undefined
-  /** Told every change before it happens. If it throws, the change does not happen. */
-  journal?: ((change: Change) => void) | undefined
+  /** Called with every change before it happens. If it throws, the change does not happen. */
+  journal?: ((change: LedgerChange) => void) | undefined
 }
 
 export const defaultHistory: HistoryLimits = { blocks: 10_000, bytes: 256 * 1024 * 1024 }
 
 type PendingGroup = {
   readonly bytes: Uint8Array
-  readonly layer: StateOverlay
+  readonly overlay: StateOverlay
   readonly applied: readonly Block.Applied[]
 }
 
-/** What is known of a transaction: in a block, waiting for one, or dropped although it had been accepted. */
-export type Known =
-  | { readonly type: 'confirmed'; readonly round: bigint; readonly member: Block.Member }
+/** A transaction is in a block, pending, or dropped after it had been accepted. */
+export type TransactionStatus =
+  | { readonly type: 'confirmed'; readonly round: bigint; readonly transaction: Block.BlockTransaction }
   | { readonly type: 'pending'; readonly signed: Uint8Array }
   | { readonly type: 'dropped'; readonly signed: Uint8Array; readonly reason: string }
 
@@ -47,15 +48,15 @@ export class Ledger {
   readonly genesis: Genesis
   readonly state = new State(Consensus.transactionCounterAtGenesis)
   readonly clock: Clock
-  readonly #journal: (change: Change) => void
+  readonly #journal: (change: LedgerChange) => void
   readonly #history: History
-  readonly #beginning: Snapshot
+  readonly #initial: Snapshot
   readonly #listeners = new Set<() => void>()
-  readonly #dropped = new Map<Key.Key, Known & { type: 'dropped' }>()
+  readonly #dropped = new BoundedMap<MapKey.MapKey, TransactionStatus & { type: 'dropped' }>(maxDropped)
   #open = new StateOverlay(this.state)
   #pending: PendingGroup[] = []
   #pendingBytes = 0
-  readonly #waiting = new Map<Key.Key, Block.Applied>()
+  readonly #pendingByKey = new Map<MapKey.MapKey, Block.Applied>()
 
   constructor({ genesis, nowMs = Date.now, history = defaultHistory, journal = () => {} }: LedgerOptions) {
     this.genesis = genesis
@@ -63,14 +64,14 @@ export class Ledger {
     this.#journal = journal
     allocate(genesis, this.state)
     this.#history = new History(history, firstBlock(genesis))
-    this.#beginning = this.moment()
+    this.#initial = this.snapshot()
   }
 
   get last(): Block.Block {
     return this.#history.last
   }
 
-  /** Transactions in blocks, since the ledger's beginning. */
+  /** Number of transactions in blocks, since genesis. */
   get confirmedCount(): bigint {
     return this.state.transactionCount() - Consensus.transactionCounterAtGenesis
   }
@@ -79,17 +80,17 @@ export class Ledger {
     return this.#history.block(round)
   }
 
-  /** Takes a group into the open block, or throws a Rejection and changes nothing. */
-  submit(group: readonly Submission.Submitted[]): Candidate.Candidate[] {
-    const candidates = Candidate.prepare(group, this.genesis.chain)
-    Candidate.checkSignatures(candidates, false)
-    const evaluated = this.#evaluate(candidates)
+  /** Accepts a group into the open block, or throws a LedgerError and changes nothing. */
+  submit(group: readonly Submission.Submitted[]): IncomingTransaction.IncomingTransaction[] {
+    const transactions = IncomingTransaction.prepare(group, this.genesis.chain)
+    IncomingTransaction.checkSignatures(transactions, false)
+    const evaluated = this.#evaluate(transactions)
     this.#journal({ type: 'group', bytes: evaluated.bytes })
     this.#accept(evaluated)
-    return candidates
+    return transactions
   }
 
-  /** Ends the open block, whatever is in it. */
+  /** Closes the open block, which may be empty. */
   closeBlock(): Block.Block {
     const { timestamp, state } = this.clock.next(this.last.timestamp)
     this.#journal({ type: 'block', timestamp })
@@ -99,25 +100,30 @@ export class Ledger {
 
   simulate(group: readonly Submission.Submitted[], options: Simulation.SimulationOptions): Simulation.SimulationResult {
     const { chain } = this.genesis
-    return Simulation.run(group, options, { chain, round: this.last.round + 1n, store: this.state })
+    return Simulation.run(group, options, { chain, round: this.last.round + 1n, state: this.state })
   }
 
-  /** Throws a Refusal if it cannot be given. */
-  give(gift: Gift): void {
-    const changes = this.#wrap(gift)
-    this.#journal(gift)
-    this.#hand(changes)
+  /** Funds an account from the dispenser; throws a LedgerError if that is not possible. */
+  fund(change: FundChange): void {
+    const overlay = this.#evaluateFunding(change)
+    this.#journal(change)
+    this.#commitFunding(overlay)
   }
 
   setOffset(offsetSeconds: bigint): void {
-    if (offsetSeconds < 0n || offsetSeconds > latestTimestamp) throw new RangeError('the offset is out of range')
+    if (offsetSeconds < 0n || offsetSeconds > latestTimestamp) {
+      throw new DevnetError('invalid_time', `the offset is not within 0 and ${latestTimestamp} seconds`)
+    }
     this.#setClock({ ...this.clock.state, offsetSeconds })
   }
 
-  /** The next block is stamped with this time, and the clock runs on from there. Time does not go back. */
+  /** Sets the timestamp of the next block, from which the clock continues. Time does not go back. */
   setTime(timestamp: bigint): void {
     if (timestamp < this.last.timestamp || timestamp > latestTimestamp) {
-      throw new RangeError(`the time is in seconds, and not before that of the last block, ${this.last.timestamp}`)
+      throw new DevnetError(
+        'invalid_time',
+        `the time is in seconds, and not before that of the last block, ${this.last.timestamp}`,
+      )
     }
     this.#setClock(this.clock.stateAt(timestamp))
   }
@@ -127,7 +133,7 @@ export class Ledger {
     this.clock.state = clock
   }
 
-  moment(): Snapshot {
+  snapshot(): Snapshot {
     return {
       state: this.state.copy(),
       blocks: this.#history.blocks(),
@@ -136,18 +142,18 @@ export class Ledger {
     }
   }
 
-  restore(moment: Snapshot): void {
-    this.#journal({ type: 'moment', moment })
-    this.#restore(moment)
+  restore(snapshot: Snapshot): void {
+    this.#journal({ type: 'restore', snapshot })
+    this.#restore(snapshot)
   }
 
   reset(): void {
     this.#journal({ type: 'reset' })
-    this.#restore({ ...this.#beginning, clock: initialClock })
+    this.#restore({ ...this.#initial, clock: initialClock })
   }
 
-  /** A change that was told to a journal before. Signatures were verified then, and are not again. */
-  replay(change: Change): void {
+  /** Repeats a change from a journal. Signatures were verified when it was written, and are not verified again. */
+  replay(change: LedgerChange): void {
     switch (change.type) {
       case 'group':
         this.#accept(this.#evaluate(this.#prepared(change.bytes)))
@@ -159,18 +165,18 @@ export class Ledger {
       case 'clock':
         this.clock.state = change.clock
         return
-      case 'gift':
-        this.#hand(this.#wrap(change))
+      case 'fund':
+        this.#commitFunding(this.#evaluateFunding(change))
         return
-      case 'moment':
-        this.#restore(change.moment)
+      case 'restore':
+        this.#restore(change.snapshot)
         return
       case 'reset':
-        this.#restore({ ...this.#beginning, clock: initialClock })
+        this.#restore({ ...this.#initial, clock: initialClock })
     }
   }
 
-  /** Signed transactions of the groups that wait for a block, group by group. */
+  /** The signed transactions of each pending group. */
   pendingGroups(): Uint8Array[] {
     return this.#pending.map(({ bytes }) => bytes)
   }
@@ -179,51 +185,51 @@ export class Ledger {
     return this.#pending.flatMap(({ applied }) => applied)
   }
 
-  find(key: Key.Key): Known | undefined {
+  findTransaction(key: MapKey.MapKey): TransactionStatus | undefined {
     const found = this.#history.find(key)
-    if (found !== undefined) return { type: 'confirmed', round: found.block.round, member: found.member }
-    const waiting = this.#waiting.get(key)
-    if (waiting !== undefined) return { type: 'pending', signed: waiting.candidate.signedBytes }
+    if (found !== undefined) return { type: 'confirmed', round: found.block.round, transaction: found.transaction }
+    const pending = this.#pendingByKey.get(key)
+    if (pending !== undefined) return { type: 'pending', signed: pending.transaction.signedBytes }
     return this.#dropped.get(key)
   }
 
-  /** Calls back after every block and after every jump, until told not to. */
+  /** Calls the listener after every block and every restore; returns the function that unsubscribes it. */
   onChange(listener: () => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
   }
 
-  #prepared(bytes: Uint8Array): Candidate.Candidate[] {
-    return Candidate.prepare(Submission.decodeAll(bytes, Consensus.maxGroupSize), this.genesis.chain)
+  #prepared(bytes: Uint8Array): IncomingTransaction.IncomingTransaction[] {
+    return IncomingTransaction.prepare(Submission.decodeAll(bytes, Consensus.maxGroupSize), this.genesis.chain)
   }
 
-  /** Throws a Rejection; nothing has happened yet. */
-  #evaluate(candidates: readonly Candidate.Candidate[]): PendingGroup {
-    const bytes = Bytes.concat(candidates.map(({ signedBytes }) => signedBytes)).slice()
+  /** Throws a LedgerError; changes nothing. */
+  #evaluate(transactions: readonly IncomingTransaction.IncomingTransaction[]): PendingGroup {
+    const bytes = Bytes.concat(transactions.map(({ signedBytes }) => signedBytes)).slice()
     if (this.#pendingBytes + bytes.length > Consensus.maxBlockTransactionBytes) throw full()
-    const layer = new StateOverlay(this.#open)
+    const overlay = new StateOverlay(this.#open)
     const { chain } = this.genesis
     const round = this.last.round + 1n
-    Evaluate.checkNotOver(candidates, round)
-    const outcomes = Evaluate.group(candidates, { chain, round, layer })
-    const applied = candidates.map((candidate, index) => ({ candidate, outcome: outcomes[index]! }))
-    return { bytes, layer, applied }
+    Evaluate.checkNotExpired(transactions, round)
+    const outcomes = Evaluate.group(transactions, { chain, round, overlay })
+    const applied = transactions.map((transaction, index) => ({ transaction, outcome: outcomes[index]! }))
+    return { bytes, overlay, applied }
   }
 
   #accept(group: PendingGroup): void {
-    group.layer.commit(this.#open)
+    group.overlay.commit(this.#open)
     this.#pending.push(group)
     this.#pendingBytes += group.bytes.length
-    for (const one of group.applied) this.#waiting.set(one.candidate.key, one)
+    for (const one of group.applied) this.#pendingByKey.set(one.transaction.key, one)
   }
 
-  #wrap(gift: Gift): StateOverlay {
-    return Gifts.evaluate(gift, Key.fromAddress(this.genesis.dispenser.address), this.state)
+  #evaluateFunding(change: FundChange): StateOverlay {
+    return Faucet.evaluate(change, MapKey.fromAddress(this.genesis.dispenser.address), this.state)
   }
 
-  #hand(changes: StateOverlay): void {
-    changes.commit(this.state)
-    this.#takeAgain(this.#pending.map(({ applied }) => applied.map(({ candidate }) => candidate)))
+  #commitFunding(overlay: StateOverlay): void {
+    overlay.commit(this.state)
+    this.#reacceptPending(this.#pending.map(({ applied }) => applied.map(({ transaction }) => transaction)))
   }
 
   #close(timestamp: bigint): Block.Block {
@@ -235,7 +241,7 @@ export class Ledger {
     this.state.endRound(block.round)
     this.#history.add(block)
     this.#startBlock()
-    this.#tell()
+    this.#notifyListeners()
     return block
   }
 
@@ -245,43 +251,42 @@ export class Ledger {
     this.#history.restore(blocks)
     this.clock.state = clock
     this.#dropped.clear()
-    this.#takeAgain(groups)
-    this.#tell()
+    this.#reacceptPending(groups)
+    this.#notifyListeners()
   }
 
-  /** Into a block that is open on another state than before. What does not fit there is dropped, with the reason. */
-  #takeAgain(groups: readonly (readonly Candidate.Candidate[])[]): void {
+  /** Evaluates pending groups again on a changed state. Those that fail there are dropped, with the reason. */
+  #reacceptPending(groups: readonly (readonly IncomingTransaction.IncomingTransaction[])[]): void {
     this.#startBlock()
-    for (const candidates of groups) {
+    for (const transactions of groups) {
       try {
-        this.#accept(this.#evaluate(candidates))
+        this.#accept(this.#evaluate(transactions))
       } catch (error) {
-        if (!(error instanceof TransactionRejectedError)) throw error
-        for (const candidate of candidates) this.#drop(candidate, error.reason)
+        if (!(error instanceof LedgerError)) throw error
+        for (const transaction of transactions) this.#drop(transaction, error.message)
       }
     }
   }
 
-  #drop({ key, signedBytes }: Candidate.Candidate, reason: string): void {
+  #drop({ key, signedBytes }: IncomingTransaction.IncomingTransaction, reason: string): void {
     this.#dropped.set(key, { type: 'dropped', signed: signedBytes.slice(), reason })
-    if (this.#dropped.size > maxDropped) this.#dropped.delete(this.#dropped.keys().next().value!)
   }
 
   #startBlock(): void {
     this.#open = new StateOverlay(this.state)
     this.#pending = []
     this.#pendingBytes = 0
-    this.#waiting.clear()
+    this.#pendingByKey.clear()
   }
 
-  #tell(): void {
+  #notifyListeners(): void {
     for (const listener of [...this.#listeners]) listener()
   }
 }
 
-function full(): TransactionRejectedError {
+function full(): LedgerError {
   const reason = 'TransactionPool.checkPendingQueueSize: transaction pool have reached capacity'
-  return new TransactionRejectedError({ stage: 'capacity', reason, hint: 'the open block is full; mine it' })
+  return new LedgerError('pool_full', reason, { hint: 'the open block is full; mine it' })
 }
 
 function firstBlock({ chain }: Genesis): Block.Block {
@@ -295,22 +300,22 @@ function firstBlock({ chain }: Genesis): Block.Block {
 }
 
 function allocate({ allocations, assets, accounts, dispenser, assetAmount }: Genesis, state: State): void {
-  const layer = new StateOverlay(state)
+  const overlay = new StateOverlay(state)
   for (const { address, microAlgos, status } of allocations) {
-    const key = Key.fromAddress(address)
-    layer.putAccount(key, {
-      ...layer.account(key),
+    const key = MapKey.fromAddress(address)
+    overlay.putAccount(key, {
+      ...overlay.account(key),
       microAlgos,
       status: status === 2 ? 'Not Participating' : 'Offline',
     })
   }
-  const issuer = Key.fromAddress(dispenser.address)
+  const issuer = MapKey.fromAddress(dispenser.address)
   for (const [assetId, asset] of assets) {
-    layer.putAsset(assetId, asset)
-    layer.putHolding(issuer, assetId, { amount: asset.total - assetAmount * BigInt(accounts.length), frozen: false })
+    overlay.putAsset(assetId, asset)
+    overlay.putHolding(issuer, assetId, { amount: asset.total - assetAmount * BigInt(accounts.length), frozen: false })
     for (const { address } of accounts) {
-      layer.putHolding(Key.fromAddress(address), assetId, { amount: assetAmount, frozen: false })
+      overlay.putHolding(MapKey.fromAddress(address), assetId, { amount: assetAmount, frozen: false })
     }
   }
-  layer.commit(state)
+  overlay.commit(state)
 }

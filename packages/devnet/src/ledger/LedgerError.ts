@@ -1,13 +1,55 @@
-/** Thrown by the rules of the ledger; whoever evaluates the group knows which transaction it is about. */
-export class LedgerError extends Error {
-  override name = 'Refusal'
-  readonly isBare: boolean
-  readonly hint: string | undefined
+import { LatchkeyError } from '@latchkey/algorand'
+import type { DevnetErrorCode } from '../errors.js'
 
-  /** A bare reason stands alone; others are written after the transaction's id. */
-  constructor(reason: string, { isBare = false, hint }: { isBare?: boolean; hint?: string } = {}) {
-    super(reason)
-    this.isBare = isBare
-    this.hint = hint
+type Code = Extract<
+  DevnetErrorCode,
+  'malformed_transaction' | 'missing_signature' | 'invalid_group' | 'invalid_signature' | 'pool_full' | 'rule_violation'
+>
+
+type LedgerErrorOptions = {
+  /** Position in the group, if one transaction is at fault. */
+  readonly index?: number | undefined
+  /** Of a transaction that is malformed or unsigned: nodes print all of it. */
+  readonly transactionId?: string | undefined
+  /** A standalone reason is not written after the transaction's id. */
+  readonly isStandalone?: boolean | undefined
+  /** What to do about it, for people; never part of the message. */
+  readonly hint?: string | undefined
+}
+
+/**
+ * The ledger does not accept a transaction, or a funding. `message` is the reason alone, in algod's words: submitting and
+ * simulating word the same reason differently, see {@link submitText} and {@link simulateText}.
+ */
+export class LedgerError extends LatchkeyError<Code> {
+  override name = 'LedgerError'
+  /** Position in the group, if one transaction is at fault. */
+  readonly index: number | undefined
+  /** The id of a transaction that is malformed or unsigned. */
+  readonly transactionId: string | undefined
+  /** Whether the reason stands alone, without the transaction's id before it. */
+  readonly isStandalone: boolean
+
+  constructor(code: Code, reason: string, options: LedgerErrorOptions = {}) {
+    const { index, transactionId, isStandalone = false, hint } = options
+    super(code, reason, { hint })
+    this.index = index
+    this.transactionId = transactionId
+    this.isStandalone = isStandalone
   }
+}
+
+/** The message of the response to a submission. */
+export function submitText({ code, message, transactionId }: LedgerError): string {
+  if (code === 'malformed_transaction' || code === 'missing_signature') return invalidText(message, transactionId)
+  return code === 'rule_violation' ? `TransactionPool.Remember: ${message}` : message
+}
+
+/** The failure message of a simulation. */
+export function simulateText({ code, message, transactionId }: LedgerError): string {
+  return code === 'missing_signature' ? invalidText(message, transactionId) : message
+}
+
+function invalidText(reason: string, transactionId: string | undefined): string {
+  return `transaction {${transactionId}} invalid : ${reason}`
 }

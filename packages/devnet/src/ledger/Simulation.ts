@@ -1,49 +1,49 @@
-/** What would happen to a group, without it happening. */
+/** Evaluates a group without changing the ledger. */
 import type { Submission } from '@latchkey/algorand'
 import type { Outcome } from './apply/index.js'
-import * as Candidate from './Candidate.js'
 import * as Evaluate from './Evaluate.js'
-import type { Key } from './Key.js'
+import * as IncomingTransaction from './IncomingTransaction.js'
+import { LedgerError, simulateText } from './LedgerError.js'
+import type { MapKey } from './MapKey.js'
 import { StateOverlay } from './StateOverlay.js'
-import type { Store } from './Store.js'
-import { simulateText, TransactionRejectedError } from './TransactionRejectedError.js'
+import type { StateReader } from './StateReader.js'
 
 export type SimulationOptions = {
   allowsEmptySignatures: boolean
-  /** Transactions without signature count as authorised by whoever may authorise them at that point of the group. */
+  /** Unsigned transactions count as authorized by the account that may authorize them at that point of the group. */
   fixesSigners: boolean
 }
 
 export type SimulationResult = {
   /** Of the members before the one that failed, or of all. */
   readonly outcomes: readonly Outcome[]
-  /** The signer put in the place of the one a member names, where they differ. */
-  readonly fixedSigners: ReadonlyMap<number, Key>
+  /** The signer used instead of the one a member names, where they differ. */
+  readonly fixedSigners: ReadonlyMap<number, MapKey>
   readonly failure: { readonly message: string; readonly index: number } | undefined
 }
 
-/** Throws a Rejection only where no single transaction is to blame; nodes answer that with an error of its own. */
+/** Throws a LedgerError only where no single transaction is at fault: nodes send an error response for that. */
 export function run(
   group: readonly Submission.Submitted[],
   { allowsEmptySignatures, fixesSigners }: SimulationOptions,
-  { chain, round, store }: { chain: Evaluate.Chain; round: bigint; store: Store },
+  { chain, round, state }: { chain: Evaluate.Chain; round: bigint; state: StateReader },
 ): SimulationResult {
   const outcomes: Outcome[] = []
-  const fixedSigners = new Map<number, Key>()
-  const layer = new StateOverlay(store)
-  const signerOf = (candidate: Candidate.Candidate, index: number): Key => {
-    if (!fixesSigners || candidate.isSigned) return candidate.authorizer
-    const signer = layer.account(candidate.sender).authorizer ?? candidate.sender
-    if (signer !== candidate.authorizer) fixedSigners.set(index, signer)
+  const fixedSigners = new Map<number, MapKey>()
+  const overlay = new StateOverlay(state)
+  const signerOf = (transaction: IncomingTransaction.IncomingTransaction, index: number): MapKey => {
+    if (!fixesSigners || transaction.isSigned) return transaction.authorizer
+    const signer = overlay.account(transaction.sender).authorizer ?? transaction.sender
+    if (signer !== transaction.authorizer) fixedSigners.set(index, signer)
     return signer
   }
   try {
-    const candidates = Candidate.prepare(group, chain)
-    Candidate.checkSignatures(candidates, allowsEmptySignatures)
-    Evaluate.group(candidates, { chain, round, layer, authorizerOf: signerOf }, outcomes)
+    const transactions = IncomingTransaction.prepare(group, chain)
+    IncomingTransaction.checkSignatures(transactions, allowsEmptySignatures)
+    Evaluate.group(transactions, { chain, round, overlay, authorizerOf: signerOf }, outcomes)
     return { outcomes, fixedSigners, failure: undefined }
   } catch (error) {
-    if (!(error instanceof TransactionRejectedError) || error.index === undefined) throw error
+    if (!(error instanceof LedgerError) || error.index === undefined) throw error
     return { outcomes, fixedSigners, failure: { message: simulateText(error), index: error.index } }
   }
 }

@@ -1,13 +1,13 @@
-/** Everything there is to a ledger at one moment. */
+/** The complete state of a ledger. */
 import type { Block } from './Block.js'
 import type { ClockState } from './Clock.js'
 import type { StateCopy } from './State.js'
 
 export type Snapshot = {
   readonly state: StateCopy
-  /** The latest blocks, oldest first; never none. */
+  /** The latest blocks, oldest first; at least one. */
   readonly blocks: readonly Block[]
-  /** Groups that were accepted and are in no block yet. */
+  /** Accepted groups that are not in a block yet. */
   readonly pending: readonly Uint8Array[]
   readonly clock: ClockState
 }

@@ -1,45 +1,45 @@
-/** The ledger as it stands after its last block. */
+/** The state after the last block. */
 import { type Account, type Asset, type Holding, isNone, none } from './Account.js'
-import type { Key } from './Key.js'
+import type { MapKey } from './MapKey.js'
 import type { HoldingChange, OverlayTarget } from './StateOverlay.js'
-import { type Attempt, holdingKey, type Repeated, type Store } from './Store.js'
+import { type Duplicate, type DuplicateQuery, holdingKey, type StateReader } from './StateReader.js'
 
-/** A state at one moment. Records are shared with the state it was taken from. */
+/** A copy of the state, which shares its records. */
 export type StateCopy = {
-  readonly accounts: ReadonlyMap<Key, Account>
+  readonly accounts: ReadonlyMap<MapKey, Account>
   readonly holdings: ReadonlyMap<string, HeldAsset>
   readonly assets: ReadonlyMap<bigint, Asset>
-  readonly transactions: ReadonlyMap<Key, bigint>
+  readonly transactions: ReadonlyMap<MapKey, bigint>
   readonly leases: ReadonlyMap<string, bigint>
   readonly transactionCount: bigint
 }
 
-export type HeldAsset = { readonly key: Key; readonly assetId: bigint; readonly holding: Holding }
+export type HeldAsset = { readonly key: MapKey; readonly assetId: bigint; readonly holding: Holding }
 
-/** What ends with a round: transactions that could not come again any more, and leases. */
-type Expiring = { transactions: Key[]; leases: string[] }
+/** The transactions and leases that expire with a round. */
+type Expiring = { transactions: MapKey[]; leases: string[] }
 
-export class State implements Store, OverlayTarget {
-  #accounts = new Map<Key, Account>()
+export class State implements StateReader, OverlayTarget {
+  #accounts = new Map<MapKey, Account>()
   #holdings = new Map<string, HeldAsset>()
   #assets = new Map<bigint, Asset>()
-  #transactions = new Map<Key, bigint>()
+  #transactions = new Map<MapKey, bigint>()
   #leases = new Map<string, bigint>()
   #count: bigint
-  // Follow from the above, and are kept so that nothing has to be searched for.
-  readonly #heldBy = new Map<Key, Set<bigint>>()
-  readonly #createdBy = new Map<Key, Set<bigint>>()
+  // Indexes of the above.
+  readonly #heldBy = new Map<MapKey, Set<bigint>>()
+  readonly #createdBy = new Map<MapKey, Set<bigint>>()
   readonly #expiring = new Map<bigint, Expiring>()
 
   constructor(transactionCount: bigint) {
     this.#count = transactionCount
   }
 
-  account(key: Key): Account {
+  account(key: MapKey): Account {
     return this.#accounts.get(key) ?? none
   }
 
-  holding(key: Key, assetId: bigint): Holding | undefined {
+  holding(key: MapKey, assetId: bigint): Holding | undefined {
     return this.#holdings.get(holdingKey(key, assetId))?.holding
   }
 
@@ -47,8 +47,8 @@ export class State implements Store, OverlayTarget {
     return this.#assets.get(assetId)
   }
 
-  /** Among what is in the ledger, nodes look for the lease first. */
-  findRepeated({ digest, lease, round }: Attempt): Repeated | undefined {
+  /** In the ledger, nodes check for the lease first. */
+  findDuplicate({ digest, lease, round }: DuplicateQuery): Duplicate | undefined {
     const until = lease === undefined ? undefined : this.#leases.get(lease)
     if (until !== undefined && round <= until) return 'lease'
     return this.#transactions.has(digest) ? 'transaction' : undefined
@@ -59,19 +59,19 @@ export class State implements Store, OverlayTarget {
   }
 
   /** Ids of the assets an account holds, ascending. */
-  heldBy(key: Key): bigint[] {
+  heldBy(key: MapKey): bigint[] {
     return ascending(this.#heldBy.get(key))
   }
 
-  createdBy(key: Key): bigint[] {
+  createdBy(key: MapKey): bigint[] {
     return ascending(this.#createdBy.get(key))
   }
 
-  allAccounts(): ReadonlyMap<Key, Account> {
+  allAccounts(): ReadonlyMap<MapKey, Account> {
     return this.#accounts
   }
 
-  setAccount(key: Key, account: Account): void {
+  setAccount(key: MapKey, account: Account): void {
     if (isNone(account)) this.#accounts.delete(key)
     else this.#accounts.set(key, account)
   }
@@ -96,9 +96,9 @@ export class State implements Store, OverlayTarget {
     }
   }
 
-  setTransaction(digest: Key, lastValid: bigint): void {
+  setTransaction(digest: MapKey, lastValid: bigint): void {
     this.#count++
-    this.#remember(digest, lastValid)
+    this.#addTransaction(digest, lastValid)
   }
 
   setLease(lease: string, until: bigint): void {
@@ -106,7 +106,7 @@ export class State implements Store, OverlayTarget {
     this.#expiringWith(until).leases.push(lease)
   }
 
-  /** Forgets what cannot matter after this round. */
+  /** Deletes what expires with this round. */
   endRound(round: bigint): void {
     const expiring = this.#expiring.get(round)
     if (expiring === undefined) return
@@ -135,13 +135,13 @@ export class State implements Store, OverlayTarget {
     this.#assets = new Map()
     for (const [assetId, asset] of copy.assets) this.setAsset(assetId, asset)
     this.#transactions = new Map()
-    for (const [digest, lastValid] of copy.transactions) this.#remember(digest, lastValid)
+    for (const [digest, lastValid] of copy.transactions) this.#addTransaction(digest, lastValid)
     this.#leases = new Map()
     for (const [lease, until] of copy.leases) this.setLease(lease, until)
     this.#count = copy.transactionCount
   }
 
-  #remember(digest: Key, lastValid: bigint): void {
+  #addTransaction(digest: MapKey, lastValid: bigint): void {
     this.#transactions.set(digest, lastValid)
     this.#expiringWith(lastValid).transactions.push(digest)
   }
@@ -160,13 +160,13 @@ function ascending(ids: ReadonlySet<bigint> | undefined): bigint[] {
   return ids === undefined ? [] : [...ids].sort((a, b) => (a < b ? -1 : 1))
 }
 
-function addTo(index: Map<Key, Set<bigint>>, key: Key, id: bigint): void {
+function addTo(index: Map<MapKey, Set<bigint>>, key: MapKey, id: bigint): void {
   const ids = index.get(key)
   if (ids === undefined) index.set(key, new Set([id]))
   else ids.add(id)
 }
 
-function removeFrom(index: Map<Key, Set<bigint>>, key: Key, id: bigint): void {
+function removeFrom(index: Map<MapKey, Set<bigint>>, key: MapKey, id: bigint): void {
   const ids = index.get(key)
   ids?.delete(id)
   if (ids?.size === 0) index.delete(key)

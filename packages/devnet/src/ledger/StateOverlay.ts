@@ -1,34 +1,34 @@
 /**
- * Changes on top of a store that is not touched until they are committed. A group is evaluated in a layer on top of the
- * block it may become part of, and that block is a layer on top of the state.
+ * Changes on top of a state that stays the same until they are committed. A group is evaluated in an overlay on the open
+ * block, and the open block is an overlay on the state.
  */
 import type { Account, Asset, Holding } from './Account.js'
-import type { Key } from './Key.js'
-import { type Attempt, holdingKey, type Repeated, type Store } from './Store.js'
+import type { MapKey } from './MapKey.js'
+import { type Duplicate, type DuplicateQuery, holdingKey, type StateReader } from './StateReader.js'
 
-export type HoldingChange = { readonly key: Key; readonly assetId: bigint; readonly holding: Holding | undefined }
+export type HoldingChange = { readonly key: MapKey; readonly assetId: bigint; readonly holding: Holding | undefined }
 
-export class StateOverlay implements Store {
-  readonly #below: Store
-  /** Accounts whose own record was written; in the order in which that happened first. */
-  readonly accounts = new Map<Key, Account>()
+export class StateOverlay implements StateReader {
+  readonly #below: StateReader
+  /** Accounts whose record was written, in the order of the first write. */
+  readonly accounts = new Map<MapKey, Account>()
   readonly holdings = new Map<string, HoldingChange>()
   readonly assets = new Map<bigint, Asset | undefined>()
-  /** Digests of transactions and the last round each is valid in. */
-  readonly transactions = new Map<Key, bigint>()
+  /** The last valid round of each transaction, by digest. */
+  readonly transactions = new Map<MapKey, bigint>()
   readonly leases = new Map<string, bigint>()
   #count: bigint
 
-  constructor(below: Store) {
+  constructor(below: StateReader) {
     this.#below = below
     this.#count = below.transactionCount()
   }
 
-  account(key: Key): Account {
+  account(key: MapKey): Account {
     return this.accounts.get(key) ?? this.#below.account(key)
   }
 
-  holding(key: Key, assetId: bigint): Holding | undefined {
+  holding(key: MapKey, assetId: bigint): Holding | undefined {
     const change = this.holdings.get(holdingKey(key, assetId))
     return change === undefined ? this.#below.holding(key, assetId) : change.holding
   }
@@ -37,24 +37,24 @@ export class StateOverlay implements Store {
     return this.assets.has(assetId) ? this.assets.get(assetId) : this.#below.asset(assetId)
   }
 
-  /** Among groups that are not in the ledger yet, nodes look for the transaction first and for the lease second. */
-  findRepeated(attempt: Attempt): Repeated | undefined {
-    if (this.transactions.has(attempt.digest)) return 'transaction'
-    const until = attempt.lease === undefined ? undefined : this.leases.get(attempt.lease)
-    if (until !== undefined && attempt.round <= until) return 'lease'
-    return this.#below.findRepeated(attempt)
+  /** In pending groups, nodes check for the same transaction first and for the lease second. */
+  findDuplicate(query: DuplicateQuery): Duplicate | undefined {
+    if (this.transactions.has(query.digest)) return 'transaction'
+    const until = query.lease === undefined ? undefined : this.leases.get(query.lease)
+    if (until !== undefined && query.round <= until) return 'lease'
+    return this.#below.findDuplicate(query)
   }
 
   transactionCount(): bigint {
     return this.#count
   }
 
-  putAccount(key: Key, account: Account): void {
+  putAccount(key: MapKey, account: Account): void {
     this.accounts.set(key, account)
   }
 
-  /** Keeps the number of assets held, which the minimum balance rests on, in step. */
-  putHolding(key: Key, assetId: bigint, holding: Holding | undefined): void {
+  /** Also updates the number of assets held, on which the minimum balance depends. */
+  putHolding(key: MapKey, assetId: bigint, holding: Holding | undefined): void {
     const before = this.holding(key, assetId)
     this.holdings.set(holdingKey(key, assetId), { key, assetId, holding })
     const change = Number(holding !== undefined) - Number(before !== undefined)
@@ -63,7 +63,7 @@ export class StateOverlay implements Store {
     this.putAccount(key, { ...account, assetsHeld: account.assetsHeld + change })
   }
 
-  /** Keeps the number of assets created in step. */
+  /** Also updates the number of assets created. */
   putAsset(assetId: bigint, asset: Asset | undefined): void {
     const before = this.asset(assetId)
     this.assets.set(assetId, asset)
@@ -74,7 +74,7 @@ export class StateOverlay implements Store {
     this.putAccount(creator, { ...account, assetsCreated: account.assetsCreated + change })
   }
 
-  addTransaction(digest: Key, lastValid: bigint): void {
+  addTransaction(digest: MapKey, lastValid: bigint): void {
     this.transactions.set(digest, lastValid)
     this.#count++
   }
@@ -83,7 +83,7 @@ export class StateOverlay implements Store {
     this.leases.set(lease, until)
   }
 
-  /** Everything written here, written there. */
+  /** Writes all changes to the target. */
   commit(target: OverlayTarget): void {
     for (const [key, account] of this.accounts) target.setAccount(key, account)
     for (const change of this.holdings.values()) target.setHolding(change)
@@ -92,9 +92,9 @@ export class StateOverlay implements Store {
     for (const [key, until] of this.leases) target.setLease(key, until)
   }
 
-  // What a layer above commits has its counts settled already.
+  // An overlay that commits into this one has updated the counts already.
 
-  setAccount(key: Key, account: Account): void {
+  setAccount(key: MapKey, account: Account): void {
     this.accounts.set(key, account)
   }
 
@@ -106,7 +106,7 @@ export class StateOverlay implements Store {
     this.assets.set(assetId, asset)
   }
 
-  setTransaction(digest: Key, lastValid: bigint): void {
+  setTransaction(digest: MapKey, lastValid: bigint): void {
     this.addTransaction(digest, lastValid)
   }
 
@@ -115,5 +115,5 @@ export class StateOverlay implements Store {
   }
 }
 
-/** Where a layer's changes go: the state, or the layer of the block. */
+/** Receives the changes of an overlay: the state, or the overlay of the open block. */
 export type OverlayTarget = Pick<StateOverlay, 'setAccount' | 'setHolding' | 'setAsset' | 'setTransaction' | 'setLease'>

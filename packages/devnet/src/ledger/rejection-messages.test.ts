@@ -12,7 +12,7 @@ import {
   signGroup,
   TestNode,
 } from '../testing/TestNode.test.helper.js'
-import * as Key from './Key.js'
+import * as MapKey from './MapKey.js'
 
 type Txn = Transaction.Transaction
 type Fields = Partial<Txn>
@@ -35,7 +35,7 @@ type Scene = {
 
 const filled = (byte: number, length = 32): Uint8Array => new Uint8Array(length).fill(byte)
 const missing = 999_999n
-const zeroAddress = Key.address(Key.zero)
+const zeroAddress = MapKey.address(MapKey.zero)
 
 async function scene(): Promise<Scene> {
   const node = new TestNode()
@@ -370,7 +370,7 @@ const anyType: { readonly [title: string]: Case } = {
     from: bob,
     fields: { gh: filled(9) },
     kind: 'bare',
-    reason: `tx.GenesisHash <${Hash.toText(filled(9))}> does not match expected <${Hash.toText(Key.bytes(node.genesis.chain.genesisHash))}>`,
+    reason: `tx.GenesisHash <${Hash.toText(filled(9))}> does not match expected <${Hash.toText(MapKey.bytes(node.genesis.chain.genesisHash))}>`,
   }),
   'no hash of a network': ({ bob }) => ({
     from: bob,
@@ -386,7 +386,7 @@ const anyType: { readonly [title: string]: Case } = {
   'a lease that another one holds': async ({ node, bob }) => {
     await node.send(sign(node.txn('pay', bob, leased(filled(5), bob, node)), bob))
     const txn = node.txn('pay', bob, leased(filled(5), bob, node))
-    const holder = `(${bob.address}, ${Key.address(Key.of(filled(5)))})`
+    const holder = `(${bob.address}, ${MapKey.address(MapKey.of(filled(5)))})`
     const reason = `transaction ${Transaction.id(txn)} using an overlapping lease (sender, lease):${holder}`
     return { from: bob, fields: txn, kind: 'bare', reason }
   },

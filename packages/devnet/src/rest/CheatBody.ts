@@ -1,89 +1,96 @@
-/** The JSON that cheats are asked with. Small, flat, and every member is known. */
-import { Address } from '@latchkey/algorand'
+/** The JSON body of a cheat: small, flat, and with known members only. */
+import { Address, Amount, Json } from '@latchkey/algorand'
 import * as Consensus from '../ledger/Consensus.js'
-import * as Key from '../ledger/Key.js'
-import { baseUnits } from './Amounts.js'
-import * as BigJson from './BigJson.js'
-import type { Call } from './Route.js'
-import * as Answer from './responses.js'
+import * as MapKey from '../ledger/MapKey.js'
+import { ApiError } from './ApiError.js'
+import type { RouteContext } from './Route.js'
 
 const maxBytes = 10_000
 
 export class CheatBody {
-  readonly #members: { readonly [name: string]: unknown }
+  readonly #members: Json.Members
 
-  private constructor(members: { readonly [name: string]: unknown }) {
+  private constructor(members: Json.Members) {
     this.#members = members
   }
 
-  /** `known` are all the names there are; a misspelt one must not pass for one left out. */
-  static async read({ request }: Call, known: readonly string[]): Promise<CheatBody> {
+  /** Rejects names that are not `known`: a misspelt member must not count as an absent one. */
+  static async read({ request }: RouteContext, known: readonly string[]): Promise<CheatBody> {
     const bytes = await request.body()
-    if (bytes.length > maxBytes) throw new Answer.ApiError(413, `a body has at most ${maxBytes} bytes`)
-    return refusing(() => {
-      const value = bytes.length === 0 ? {} : BigJson.parse(bytes.toString('utf8'))
-      if (typeof value !== 'object' || value === null || Array.isArray(value))
-        throw new SyntaxError('expected an object')
-      const stranger = Object.keys(value).find((name) => !known.includes(name))
-      if (stranger !== undefined) {
-        throw new SyntaxError(
-          `there is no ${JSON.stringify(stranger.slice(0, 50))}; there are ${known.join(', ') || 'none'}`,
-        )
-      }
-      return new CheatBody(value as { [name: string]: unknown })
-    })
+    if (bytes.length > maxBytes) throw new ApiError(413, `a body has at most ${maxBytes} bytes`)
+    const value = bytes.length === 0 ? {} : parse(bytes.toString('utf8'))
+    if (!Json.isObject(value)) throw new ApiError(400, 'expected an object')
+    const unknown = Object.keys(value).find((name) => !known.includes(name))
+    if (unknown !== undefined) {
+      const name = JSON.stringify(unknown.slice(0, 50))
+      throw new ApiError(400, `unknown member ${name}; known are ${known.join(', ') || 'none'}`)
+    }
+    return new CheatBody(value)
   }
 
   has(name: string): boolean {
     return this.#members[name] !== undefined
   }
 
-  address(name: string): Key.Key {
+  address(name: string): MapKey.MapKey {
     const text = this.#members[name]
-    if (typeof text === 'string' && Address.isValid(text)) return Key.fromAddress(text)
-    throw new Answer.ApiError(400, `${name} is an Algorand address of 58 characters`)
+    if (typeof text === 'string' && Address.isValid(text)) return MapKey.fromAddress(text)
+    throw new ApiError(400, `${name} is an Algorand address of 58 characters`)
   }
 
-  /** In base units of something with so many decimals; none if it was left out. */
+  /** A decimal such as 1.5 or "0.000001" in base units, never through a floating point number; 0 if absent. */
   amount(name: string, decimals: number): bigint {
-    return refusing(() => {
-      const amount = this.has(name) ? baseUnits(name, this.#members[name], decimals) : 0n
-      if (amount > Consensus.maxUint64) throw new SyntaxError(`${name} is too large`)
-      return amount
-    })
+    if (!this.has(name)) return 0n
+    const text = this.#numberText(name) ?? ''
+    const amount = Amount.parse(text, decimals)
+    if (amount === undefined) {
+      const isDecimal = Amount.parse(text, text.length) !== undefined
+      throw new ApiError(
+        400,
+        isDecimal ? `${name} has at most ${decimals} decimals` : `${name} is an amount such as 1.5`,
+      )
+    }
+    if (amount > Consensus.maxUint64) throw new ApiError(400, `${name} is too large`)
+    return amount
   }
 
-  uint(name: string, { min = 0n, max = Consensus.maxUint64, otherwise }: UintOptions = {}): bigint {
-    if (!this.has(name) && otherwise !== undefined) return otherwise
-    const given = this.#members[name]
-    const text = typeof given === 'number' || typeof given === 'bigint' ? given.toString() : given
-    const value = typeof text === 'string' && /^[0-9]{1,20}$/.test(text) ? BigInt(text) : undefined
+  uint(name: string, { min = 0n, max = Consensus.maxUint64, fallback }: UintOptions = {}): bigint {
+    if (!this.has(name) && fallback !== undefined) return fallback
+    const text = this.#numberText(name)
+    const value = text !== undefined && /^[0-9]{1,20}$/.test(text) ? BigInt(text) : undefined
     if (value === undefined || value < min || value > max) {
-      throw new Answer.ApiError(400, `${name} is a whole number from ${min} to ${max}`)
+      throw new ApiError(400, `${name} is a whole number from ${min} to ${max}`)
     }
     return value
   }
 
-  text(name: string, otherwise: string): string {
-    const text = this.#members[name] ?? otherwise
+  text(name: string, fallback: string): string {
+    const text = this.#members[name] ?? fallback
     if (typeof text === 'string' && text.length <= 1_000) return text
-    throw new Answer.ApiError(400, `${name} is a text of at most 1000 characters`)
+    throw new ApiError(400, `${name} is a text of at most 1000 characters`)
   }
 
   oneOf<const T extends string>(name: string, words: readonly T[]): T {
     const word = words.find((one) => one === this.#members[name])
-    if (word === undefined) throw new Answer.ApiError(400, `${name} is one of ${words.join(', ')}`)
+    if (word === undefined) throw new ApiError(400, `${name} is one of ${words.join(', ')}`)
     return word
+  }
+
+  /** A number as text; numbers may also be given as strings. */
+  #numberText(name: string): string | undefined {
+    const value = this.#members[name]
+    if (typeof value === 'number' || typeof value === 'bigint') return value.toString()
+    return typeof value === 'string' ? value : undefined
   }
 }
 
-type UintOptions = { min?: bigint; max?: bigint; otherwise?: bigint }
+type UintOptions = { min?: bigint; max?: bigint; fallback?: bigint }
 
-function refusing<T>(read: () => T): T {
+function parse(text: string): unknown {
   try {
-    return read()
+    return Json.parse(text)
   } catch (error) {
-    if (error instanceof SyntaxError) throw new Answer.ApiError(400, error.message)
+    if (error instanceof SyntaxError) throw new ApiError(400, error.message)
     throw error
   }
 }

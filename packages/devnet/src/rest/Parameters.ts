@@ -1,8 +1,9 @@
-/** Path and query of a request, read as strictly as nodes read them and refused in their words. */
+/** Path and query of a request, parsed as strictly as nodes parse them and with their error messages. */
 import { Address, Hash } from '@latchkey/algorand'
 import * as Consensus from '../ledger/Consensus.js'
-import * as Key from '../ledger/Key.js'
-import { ApiError, type Format } from './responses.js'
+import * as MapKey from '../ledger/MapKey.js'
+import { ApiError } from './ApiError.js'
+import type { Format } from './HttpResponse.js'
 
 export class Query {
   readonly #values: URLSearchParams
@@ -47,20 +48,20 @@ export function uint(name: string, text: string): bigint {
   return parseUint(text, `Invalid format for parameter ${name}: error binding string parameter: `)
 }
 
-/** What was wrong comes after `prefix`. */
+/** @param prefix precedes the reason in the error message. */
 export function parseUint(text: string, prefix: string): bigint {
-  const refuse = (reason: string): never => {
+  const fail = (reason: string): never => {
     throw new ApiError(400, `${prefix}strconv.ParseUint: parsing ${JSON.stringify(text)}: ${reason}`)
   }
-  if (!/^[0-9]+$/.test(text)) refuse('invalid syntax')
+  if (!/^[0-9]+$/.test(text)) fail('invalid syntax')
   const digits = text.replace(/^0+(?=[0-9])/, '')
   const value = digits.length > 20 ? undefined : BigInt(digits)
-  return value === undefined || value > Consensus.maxUint64 ? refuse('value out of range') : value
+  return value === undefined || value > Consensus.maxUint64 ? fail('value out of range') : value
 }
 
-export function address(text: string): Key.Key {
+export function address(text: string): MapKey.MapKey {
   try {
-    return Key.fromAddress(text)
+    return MapKey.fromAddress(text)
   } catch (error) {
     if (!(error instanceof Address.AddressError)) throw error
     const cause = `error unmarshaling '${text}' text as *basics.Address: ${error.message}`
@@ -68,8 +69,8 @@ export function address(text: string): Key.Key {
   }
 }
 
-export function transactionId(text: string): Key.Key {
+export function transactionId(text: string): MapKey.MapKey {
   const digest = Hash.fromText(text)
   if (digest === undefined) throw new ApiError(400, 'no valid transaction ID was specified')
-  return Key.of(digest)
+  return MapKey.of(digest)
 }

@@ -1,11 +1,11 @@
-/** What a path leads to. */
+/** Routes, and the router that finds them by path. */
 import type { RawAnswer, RawRequest } from '@latchkey/http'
-import type { Node } from '../Node.js'
+import type { DevnetNode } from '../DevnetNode.js'
 import type { Query } from './Parameters.js'
 
-export type Call = {
+export type RouteContext = {
   readonly request: RawRequest
-  readonly node: Node
+  readonly node: DevnetNode
   /** The values of the path's parameters, in order. */
   readonly path: readonly string[]
   readonly query: Query
@@ -15,14 +15,14 @@ export type Route = {
   readonly method: 'GET' | 'POST' | 'DELETE'
   /** Parameters are written in braces. */
   readonly path: string
-  /** `open` is served without a token; `cheat` only to programs on this machine. */
+  /** `open` needs no token; `cheat` is served only to programs on this machine. */
   readonly access?: 'open' | 'cheat'
-  readonly handle: (call: Call) => RawAnswer | Promise<RawAnswer>
+  readonly handle: (call: RouteContext) => RawAnswer | Promise<RawAnswer>
 }
 
 type Entry = { readonly segments: readonly (string | undefined)[]; readonly routes: Map<string, Route> }
 
-/** `found` without a route for the method is another answer than nothing found at all. */
+/** The routes of a path, by method: a path without a route for the method gets 405, an unknown path 404. */
 export type Match = { readonly routes: ReadonlyMap<string, Route>; readonly path: readonly string[] }
 
 export class Router {
@@ -48,7 +48,7 @@ export class Router {
     const same = entries.find((entry) => entry.segments.every((segment, index) => segment === segments[index]))
     if (same !== undefined) same.routes.set(route.method, route)
     else entries.push({ segments, routes: new Map([[route.method, route]]) })
-    // A name goes before a parameter in the same place.
+    // A literal segment takes precedence over a parameter.
     entries.sort((a, b) => parameters(a) - parameters(b))
   }
 }

@@ -1,8 +1,6 @@
-/** What a simulation is asked with: msgpack or JSON, whichever it turns out to be. */
-import { Msgpack, Submission } from '@latchkey/algorand'
-import * as Consensus from '../ledger/Consensus.js'
-import * as BigJson from './BigJson.js'
-import { ApiError } from './responses.js'
+/** The body of a simulation request, in msgpack or JSON. */
+import { Json, Msgpack, Submission } from '@latchkey/algorand'
+import { ApiError } from './ApiError.js'
 
 export type TraceConfig = { [name in (typeof traceFlags)[number]]?: boolean }
 
@@ -16,7 +14,7 @@ export type SimulateRequest = {
 
 const flags = ['allow-empty-signatures', 'allow-more-logging', 'allow-unnamed-resources', 'fix-signers'] as const
 const traceFlags = ['enable', 'scratch-change', 'stack-change', 'state-change'] as const
-/** Enough to tell that there are too many; more are not read. */
+/** Limits on what is read; both are above what is accepted. */
 const maxGroupsRead = 100
 const maxTransactionsRead = 100
 
@@ -33,12 +31,12 @@ export function read(body: Buffer): SimulateRequest {
   }
 }
 
-function nothing(): SimulateRequest {
+function emptyRequest(): SimulateRequest {
   return { groups: [], round: 0n, flags: {}, extraOpcodeBudget: 0n, trace: {} }
 }
 
 function readMsgpack(reader: Msgpack.Reader): SimulateRequest {
-  const request = nothing()
+  const request = emptyRequest()
   for (let left = reader.mapHeader(); left > 0; left--) {
     const name = reader.str()
     if (reader.tryNil()) continue
@@ -82,8 +80,8 @@ function list<T>(reader: Msgpack.Reader, max: number, read: () => T): T[] {
 }
 
 function readJson(text: string): SimulateRequest {
-  const request = nothing()
-  for (const [name, value] of members(BigJson.parse(text))) {
+  const request = emptyRequest()
+  for (const [name, value] of members(Json.parse(text))) {
     if (name === 'txn-groups') request.groups = elements(value, maxGroupsRead).map(groupFromJson)
     else if (name === 'round') request.round = integer(name, value)
     else if (name === 'extra-opcode-budget') request.extraOpcodeBudget = integer(name, value)
@@ -102,9 +100,9 @@ function groupFromJson(value: unknown): Submission.Submitted[] {
   return transactions.flat()
 }
 
-/** Members of an object but those that are null. */
+/** The members of an object except those that are null. */
 function members(value: unknown): [string, unknown][] {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new SyntaxError('expected an object')
+  if (!Json.isObject(value)) throw new SyntaxError('expected an object')
   return Object.entries(value).filter(([, member]) => member !== null)
 }
 
@@ -115,9 +113,9 @@ function elements(value: unknown, max: number): unknown[] {
 }
 
 function integer(name: string, value: unknown): bigint {
-  if (typeof value === 'bigint' && value <= Consensus.maxUint64) return value
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return BigInt(value)
-  throw new SyntaxError(`${name} is not an unsigned integer`)
+  const uint = Json.uint64(value)
+  if (uint === undefined) throw new SyntaxError(`${name} is not an unsigned integer`)
+  return uint
 }
 
 function bool(name: string, value: unknown): boolean {

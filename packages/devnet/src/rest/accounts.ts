@@ -1,14 +1,15 @@
-/** Accounts and assets, as their owners ask for them. */
+/** Accounts and assets. */
 import { type Account, type Asset, type Holding, minBalance } from '../ledger/Account.js'
-import * as Key from '../ledger/Key.js'
 import type { Ledger } from '../ledger/Ledger.js'
-import * as AssetForms from './AssetForms.js'
+import * as MapKey from '../ledger/MapKey.js'
+import { ApiError } from './ApiError.js'
+import * as accountEncoding from './accountEncoding.js'
+import * as HttpResponse from './HttpResponse.js'
 import { address, parseUint, type Query, uint } from './Parameters.js'
-import type { Call, Route } from './Route.js'
-import * as Answer from './responses.js'
-import { toMsgpack, type Value } from './Value.js'
+import { toMsgpack, type Value } from './ResponseValue.js'
+import type { Route, RouteContext } from './Route.js'
 
-/** More in one answer are not served, as on a node. */
+/** The most assets in one response, as on a node. */
 const maxResources = 100_000
 const maxBatch = 1_000n
 
@@ -22,35 +23,33 @@ export const accountRoutes: readonly Route[] = [
 type Excluded = 'none' | 'parameters' | 'all'
 
 function readExclude(query: Query): Excluded {
-  const words = (query.get('exclude') || 'none').split(',')
-  if (words.length === 1 && (words[0] === 'all' || words[0] === 'none')) return words[0]
-  if (words.every((word) => word === 'created-apps-params' || word === 'created-assets-params')) {
-    return words.includes('created-assets-params') ? 'parameters' : 'none'
+  const values = (query.get('exclude') || 'none').split(',')
+  if (values.length === 1 && (values[0] === 'all' || values[0] === 'none')) return values[0]
+  if (values.every((value) => value === 'created-apps-params' || value === 'created-assets-params')) {
+    return values.includes('created-assets-params') ? 'parameters' : 'none'
   }
-  throw new Answer.ApiError(400, 'failed to parse exclude')
+  throw new ApiError(400, 'failed to parse exclude')
 }
 
-function getAccount({ node, path, query }: Call) {
+function getAccount({ node, path, query }: RouteContext) {
   const key = address(path[0]!)
   const format = query.format()
   const excluded = readExclude(query)
   const account = node.ledger.state.account(key)
   if (excluded !== 'all') checkSize(key, account)
-  if (format === 'json') return Answer.json(accountJson(key, account, node.ledger, excluded))
-  return Answer.bytes(toMsgpack(AssetForms.accountRecord(key, account, node.ledger.state, excluded === 'all')))
-}
-
-function checkSize(key: Key.Key, { assetsHeld, assetsCreated }: Account): void {
-  if (assetsHeld + assetsCreated <= maxResources) return
-  const where = `/v2/accounts/${Key.address(key)}`
-  throw new Answer.ApiError(
-    400,
-    'Result limit exceeded',
-    `ask ${where}?exclude=all, and ${where}/assets for its assets`,
+  if (format === 'json') return HttpResponse.json(accountJson(key, account, node.ledger, excluded))
+  return HttpResponse.bytes(
+    toMsgpack(accountEncoding.accountRecord(key, account, node.ledger.state, excluded === 'all')),
   )
 }
 
-function accountJson(key: Key.Key, account: Account, ledger: Ledger, excluded: Excluded): Value {
+function checkSize(key: MapKey.MapKey, { assetsHeld, assetsCreated }: Account): void {
+  if (assetsHeld + assetsCreated <= maxResources) return
+  const where = `/v2/accounts/${MapKey.address(key)}`
+  throw new ApiError(400, 'Result limit exceeded', `use ${where}?exclude=all, and ${where}/assets for its assets`)
+}
+
+function accountJson(key: MapKey.MapKey, account: Account, ledger: Ledger, excluded: Excluded): Value {
   const { state } = ledger
   const { participation } = account
   const resources =
@@ -62,16 +61,16 @@ function accountJson(key: Key.Key, account: Account, ledger: Ledger, excluded: E
           'created-apps': [],
           'created-assets': state.createdBy(key).map((assetId) => ({
             index: assetId,
-            params: excluded === 'parameters' ? undefined : AssetForms.json(state.asset(assetId)!),
+            params: excluded === 'parameters' ? undefined : accountEncoding.assetJson(state.asset(assetId)!),
           })),
         }
   return {
     ...resources,
-    address: Key.address(key),
+    address: MapKey.address(key),
     amount: account.microAlgos,
     'amount-without-pending-rewards': account.microAlgos,
     'apps-total-schema': { 'num-byte-slice': 0, 'num-uint': 0 },
-    'auth-addr': account.authorizer && Key.address(account.authorizer),
+    'auth-addr': account.authorizer && MapKey.address(account.authorizer),
     'incentive-eligible': account.incentiveEligible || undefined,
     'last-heartbeat': account.lastHeartbeat || undefined,
     'min-balance': minBalance(account),
@@ -99,7 +98,7 @@ function holdingJson(assetId: bigint, { amount, frozen }: Holding): Value {
   return { amount, 'asset-id': assetId, 'is-frozen': frozen }
 }
 
-function getAccountAsset({ node, path, query }: Call) {
+function getAccountAsset({ node, path, query }: RouteContext) {
   const key = address(path[0]!)
   const assetId = uint('asset-id', path[1]!)
   const format = query.format()
@@ -107,27 +106,27 @@ function getAccountAsset({ node, path, query }: Call) {
   const holding = state.holding(key, assetId)
   const asset = state.asset(assetId)
   const created = asset?.creator === key ? asset : undefined
-  if (holding === undefined && created === undefined) throw new Answer.ApiError(404, 'account asset info not found')
-  if (format === 'msgpack') return Answer.bytes(toMsgpack(AssetForms.accountAssetRecord(holding, created)))
-  return Answer.json({
+  if (holding === undefined && created === undefined) throw new ApiError(404, 'account asset info not found')
+  if (format === 'msgpack') return HttpResponse.bytes(toMsgpack(accountEncoding.accountAssetRecord(holding, created)))
+  return HttpResponse.json({
     'asset-holding': holding && holdingJson(assetId, holding),
-    'created-asset': created && AssetForms.json(created),
+    'created-asset': created && accountEncoding.assetJson(created),
     round: last.round,
   })
 }
 
-function listAssets({ node, path, query }: Call) {
+function listAssets({ node, path, query }: RouteContext) {
   const key = address(path[0]!)
   const limit = query.uint('limit') ?? maxBatch
   const after = readNext(query)
-  if (limit === 0n) throw new Answer.ApiError(400, 'limit parameter must be a positive integer')
+  if (limit === 0n) throw new ApiError(400, 'limit parameter must be a positive integer')
   if (limit > maxBatch) {
-    throw new Answer.ApiError(400, `limit ${limit} exceeds max assets single batch limit ${maxBatch}`)
+    throw new ApiError(400, `limit ${limit} exceeds max assets single batch limit ${maxBatch}`)
   }
   const { state, last } = node.ledger
   const rest = state.heldBy(key).filter((assetId) => assetId > after)
   const page = rest.slice(0, Number(limit))
-  return Answer.json({
+  return HttpResponse.json({
     'asset-holdings': page.map((assetId) => ({
       'asset-holding': holdingJson(assetId, state.holding(key, assetId)!),
       'asset-params': parametersOf(state.asset(assetId)),
@@ -144,12 +143,12 @@ function readNext(query: Query): bigint {
 }
 
 function parametersOf(asset: Asset | undefined): Value | undefined {
-  return asset && AssetForms.json(asset)
+  return asset && accountEncoding.assetJson(asset)
 }
 
-function getAsset({ node, path }: Call) {
+function getAsset({ node, path }: RouteContext) {
   const index = uint('asset-id', path[0]!)
   const asset = node.ledger.state.asset(index)
-  if (asset === undefined) throw new Answer.ApiError(404, 'asset does not exist')
-  return Answer.json({ index, params: AssetForms.json(asset) })
+  if (asset === undefined) throw new ApiError(404, 'asset does not exist')
+  return HttpResponse.json({ index, params: accountEncoding.assetJson(asset) })
 }

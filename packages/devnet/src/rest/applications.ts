@@ -1,8 +1,9 @@
-/** Programs and applications: the answers of a node that has none. */
+/** Programs and applications: the responses of a node that has none. */
 import type { RawResponse } from '@latchkey/http'
+import { ApiError } from './ApiError.js'
+import * as HttpResponse from './HttpResponse.js'
 import { address, uint } from './Parameters.js'
-import type { Call, Route } from './Route.js'
-import * as Answer from './responses.js'
+import type { Route, RouteContext } from './Route.js'
 
 export const applicationRoutes: readonly Route[] = [
   { method: 'POST', path: '/v2/teal/compile', handle: () => notEnabled('/teal/compile') },
@@ -16,26 +17,26 @@ export const applicationRoutes: readonly Route[] = [
 
 function notEnabled(path: string): RawResponse {
   const setting = 'in the configuration file by setting the EnableDeveloperAPI to true'
-  return Answer.text(`${path} was not enabled ${setting}`, 404, 'text/plain; charset=UTF-8')
+  return HttpResponse.text(`${path} was not enabled ${setting}`, 404, 'text/plain; charset=UTF-8')
 }
 
-function getApplication({ path }: Call): RawResponse {
+function getApplication({ path }: RouteContext): RawResponse {
   uint('application-id', path[0]!)
-  throw new Answer.ApiError(404, 'application does not exist')
+  throw new ApiError(404, 'application does not exist')
 }
 
-function listBoxes({ path }: Call): RawResponse {
+function listBoxes({ path }: RouteContext): RawResponse {
   uint('application-id', path[0]!)
-  return Answer.json({ boxes: [] })
+  return HttpResponse.json({ boxes: [] })
 }
 
-function getBox({ path }: Call): RawResponse {
+function getBox({ path }: RouteContext): RawResponse {
   uint('application-id', path[0]!)
-  throw new Answer.ApiError(404, 'box not found')
+  throw new ApiError(404, 'box not found')
 }
 
-function getAccountApplication({ path }: Call): RawResponse {
+function getAccountApplication({ path }: RouteContext): RawResponse {
   address(path[0]!)
   uint('application-id', path[1]!)
-  throw new Answer.ApiError(404, 'account application info not found')
+  throw new ApiError(404, 'account application info not found')
 }

@@ -1,11 +1,12 @@
 /** Blocks. */
 import { Address, Hash, Msgpack, Submission } from '@latchkey/algorand'
 import * as Block from '../ledger/Block.js'
-import * as Key from '../ledger/Key.js'
+import * as MapKey from '../ledger/MapKey.js'
+import { ApiError } from './ApiError.js'
+import * as HttpResponse from './HttpResponse.js'
 import { uint } from './Parameters.js'
-import type { Call, Route } from './Route.js'
-import * as Answer from './responses.js'
-import { SignedBytes, type Value } from './Value.js'
+import { SignedBytes, type Value } from './ResponseValue.js'
+import type { Route, RouteContext } from './Route.js'
 
 export const blockRoutes: readonly Route[] = [
   { method: 'GET', path: '/v2/blocks/{round}', handle: getBlock },
@@ -13,37 +14,37 @@ export const blockRoutes: readonly Route[] = [
   { method: 'GET', path: '/v2/blocks/{round}/txids', handle: getTransactionIds },
 ]
 
-function blockOf({ node, path }: Call): Block.Block {
+function blockOf({ node, path }: RouteContext): Block.Block {
   const block = node.ledger.block(uint('round', path[0]!))
-  if (block === undefined) throw new Answer.ApiError(404, 'failed to retrieve information from the ledger')
+  if (block === undefined) throw new ApiError(404, 'failed to retrieve information from the ledger')
   return block
 }
 
-function getBlock(call: Call) {
+function getBlock(call: RouteContext) {
   const format = call.query.format()
   const isHeaderOnly = call.query.flag('header-only')
   const block = blockOf(call)
-  if (format === 'json') return Answer.inFormat({ block: blockJson(block, isHeaderOnly) }, 'json')
-  if (isHeaderOnly) return Answer.bytes(new Msgpack.Writer().mapHeader(1).str('block').raw(block.header).bytes())
-  return Answer.bytes(Block.encode(block), ['X-Algorand-Struct', 'block-v1'])
+  if (format === 'json') return HttpResponse.inFormat({ block: blockJson(block, isHeaderOnly) }, 'json')
+  if (isHeaderOnly) return HttpResponse.bytes(new Msgpack.Writer().mapHeader(1).str('block').raw(block.header).bytes())
+  return HttpResponse.bytes(Block.encode(block), ['X-Algorand-Struct', 'block-v1'])
 }
 
-function getHash(call: Call) {
-  return Answer.json({ blockHash: Hash.toText(blockOf(call).hash) })
+function getHash(call: RouteContext) {
+  return HttpResponse.json({ blockHash: Hash.toText(blockOf(call).hash) })
 }
 
-function getTransactionIds(call: Call) {
-  return Answer.json({ blockTxids: blockOf(call).members.map(({ key }) => Hash.toText(Key.bytes(key))) })
+function getTransactionIds(call: RouteContext) {
+  return HttpResponse.json({ blockTxids: blockOf(call).transactions.map(({ key }) => Hash.toText(MapKey.bytes(key))) })
 }
 
-function blockJson({ header, members }: Block.Block, isHeaderOnly: boolean): Value {
+function blockJson({ header, transactions }: Block.Block, isHeaderOnly: boolean): Value {
   const fields: { [name: string]: Value } = {}
   const reader = new Msgpack.Reader(header)
   for (let left = reader.mapHeader(); left > 0; left--) {
     const name = reader.str()
     fields[name] = readField(name, reader)
   }
-  if (members.length > 0 && !isHeaderOnly) fields['txns'] = members.map(memberJson)
+  if (transactions.length > 0 && !isHeaderOnly) fields['txns'] = transactions.map(transactionJson)
   return fields
 }
 
@@ -72,7 +73,7 @@ function readField(name: string, reader: Msgpack.Reader): Value {
   }
 }
 
-function memberJson({ signed, outcome }: Block.Member): Value {
+function transactionJson({ signed, outcome }: Block.BlockTransaction): Value {
   const decoded = Submission.decodeFirst(signed).signed
   const inside = Submission.encode({ ...decoded, txn: { ...decoded.txn, gen: undefined, gh: undefined } })
   return new SignedBytes(inside, {

@@ -127,8 +127,8 @@ describe('funding', () => {
   test('of the dispenser itself changes nothing', async () => {
     const node = new TestNode()
     const before = balance(node, node.dispenser)
-    const gift = { address: node.dispenser.address, algos: 5, dollars: 5 }
-    assert.equal((await node.post('/devnet/fund', gift)).status, 200)
+    const funding = { address: node.dispenser.address, algos: 5, dollars: 5 }
+    assert.equal((await node.post('/devnet/fund', funding)).status, 200)
     assert.equal(balance(node, node.dispenser), before)
   })
 
@@ -167,14 +167,14 @@ describe('funding', () => {
       [{ address, microAlgos: 1e20 }, whole('microAlgos')],
       [{ address, assetId: 1 }, whole('amount')],
       [{ address, assetId: 'x', amount: 1 }, whole('assetId')],
-      [{ address, algos: 1, amount: 1 }, 'amount is of an asset: give assetId'],
+      [{ address, algos: 1, amount: 1 }, 'amount needs assetId'],
       [{ address, algos: 1, assetId: 77, amount: 1 }, /77/],
       [{ address, algos: '18446744073709.551615' }, /overspend/],
       [{ address, algos: '18446744073709', microAlgos: '18446744073709551615' }, /overspend/],
       [{ address, algos: '9999999999' }, /.+/],
       [{ address, dollars: '18446744073709' }, /.+/],
-      [{ address, algo: 1 }, 'there is no "algo"; there are address, algos, microAlgos, dollars, assetId, amount'],
-      ['{"__proto__":1}', /^there is no "__proto__"; /],
+      [{ address, algo: 1 }, 'unknown member "algo"; known are address, algos, microAlgos, dollars, assetId, amount'],
+      ['{"__proto__":1}', /^unknown member "__proto__"; /],
       ['[]', 'expected an object'],
       ['null', 'expected an object'],
       ['"x"', 'expected an object'],
@@ -217,7 +217,7 @@ describe('opting in by force', () => {
     assert.match(refusalOf(await node.post('/devnet/opt-in', { assetId: dollars[0] })), /^address is /)
     assert.match(
       refusalOf(await node.post('/devnet/opt-in', { address, assetId: 1, amount: 1 })),
-      /^there is no "amount"/,
+      /^unknown member "amount"/,
     )
     assert.equal(node.ledger.state.allAccounts().has(newcomer.key), false)
   })
@@ -236,7 +236,7 @@ describe('mining', () => {
     for (const rounds of [0, -1, 1.5, 100_001, '1e3', true, null, [2]]) {
       assert.equal(refusalOf(await node.post('/devnet/mine', { rounds })), 'rounds is a whole number from 1 to 100000')
     }
-    assert.equal(refusalOf(await node.post('/devnet/mine', { round: 5 })), 'there is no "round"; there are rounds')
+    assert.equal(refusalOf(await node.post('/devnet/mine', { round: 5 })), 'unknown member "round"; known are rounds')
     assert.equal(node.ledger.last.round, 0n)
   })
 })

@@ -1,19 +1,23 @@
 /**
- * What no node of a real network has: money for the asking, time travel, snapshots, faults. Outside `/v2`, so that
- * a program that uses them meets a plain 404 in production.
+ * What a node of a real network does not have: funding, time travel, snapshots, faults. Outside `/v2`, so that a program
+ * that uses them gets a plain 404 in production.
  */
+import { Amount } from '@latchkey/algorand'
 import type { RawResponse } from '@latchkey/http'
+import { DevnetError } from '../DevnetError.js'
+import { type DevnetNode, maxMinedRounds } from '../DevnetNode.js'
 import type { Fault } from '../Faults.js'
-import type { Gift } from '../ledger/Change.js'
 import { dollarIds } from '../ledger/Genesis.js'
-import * as Key from '../ledger/Key.js'
+import type { FundChange } from '../ledger/LedgerChange.js'
 import { LedgerError } from '../ledger/LedgerError.js'
-import { maxMinedRounds, type Node } from '../Node.js'
+import * as MapKey from '../ledger/MapKey.js'
 import * as Dump from '../store/Dump.js'
+import { DumpError } from '../store/DumpError.js'
+import { ApiError } from './ApiError.js'
 import { CheatBody } from './CheatBody.js'
-import type { Call, Route } from './Route.js'
-import * as Answer from './responses.js'
-import type { Value } from './Value.js'
+import * as HttpResponse from './HttpResponse.js'
+import type { Value } from './ResponseValue.js'
+import type { Route, RouteContext } from './Route.js'
 
 export const cheatRoutes: readonly Route[] = (
   [
@@ -35,13 +39,12 @@ export const cheatRoutes: readonly Route[] = (
 ).map((route) => ({ ...route, access: 'cheat' }))
 
 const dollarDecimals = 6
-const algoDecimals = 6
 const maxFaultMs = 600_000n
 const maxFaultCount = 1_000_000n
 
-function getDevnet({ node }: Call): RawResponse {
+function getDevnet({ node }: RouteContext): RawResponse {
   const { dispenser, accounts, chain } = node.ledger.genesis
-  return Answer.json({
+  return HttpResponse.json({
     accounts: [dispenser, ...accounts].map(({ name, address, mnemonic, secretKey }) => ({
       address,
       mnemonic,
@@ -50,116 +53,117 @@ function getDevnet({ node }: Call): RawResponse {
     })),
     'development-only': true,
     dollars: [...dollarIds],
-    'genesis-hash': Key.bytes(chain.genesisHash),
+    'genesis-hash': MapKey.bytes(chain.genesisHash),
     'genesis-id': chain.genesisId,
   })
 }
 
-function getState({ node }: Call): RawResponse {
-  return Answer.json(stateOf(node))
+function getState({ node }: RouteContext): RawResponse {
+  return HttpResponse.json(stateOf(node))
 }
 
-function stateOf({ ledger }: Node): Value {
+function stateOf({ ledger }: DevnetNode): Value {
   return {
     accounts: ledger.state.allAccounts().size,
     pending: ledger.pendingTransactions().length,
     round: ledger.last.round,
-    'state-hash': Dump.hash(ledger.moment()),
+    'state-hash': Dump.hash(ledger.snapshot()),
     timestamp: ledger.last.timestamp,
     transactions: ledger.confirmedCount,
   }
 }
 
-async function fund(call: Call): Promise<RawResponse> {
+async function fund(call: RouteContext): Promise<RawResponse> {
   const body = await CheatBody.read(call, ['address', 'algos', 'microAlgos', 'dollars', 'assetId', 'amount'])
   const assets = []
   const dollars = body.amount('dollars', dollarDecimals)
   if (dollars > 0n) for (const assetId of dollarIds) assets.push({ assetId, amount: dollars })
-  if (body.has('amount') && !body.has('assetId')) throw new Answer.ApiError(400, 'amount is of an asset: give assetId')
+  if (body.has('amount') && !body.has('assetId')) throw new ApiError(400, 'amount needs assetId')
   if (body.has('assetId')) assets.push({ assetId: body.uint('assetId'), amount: body.uint('amount') })
-  const microAlgos = body.amount('algos', algoDecimals) + body.uint('microAlgos', { otherwise: 0n })
-  return give(call, { type: 'gift', to: body.address('address'), microAlgos, assets })
+  const microAlgos = body.amount('algos', Amount.algoDecimals) + body.uint('microAlgos', { fallback: 0n })
+  return applyFunding(call, { type: 'fund', to: body.address('address'), microAlgos, assets })
 }
 
-async function optIn(call: Call): Promise<RawResponse> {
+async function optIn(call: RouteContext): Promise<RawResponse> {
   const body = await CheatBody.read(call, ['address', 'assetId'])
   const assets = [{ assetId: body.uint('assetId'), amount: 0n }]
-  return give(call, { type: 'gift', to: body.address('address'), microAlgos: 0n, assets })
+  return applyFunding(call, { type: 'fund', to: body.address('address'), microAlgos: 0n, assets })
 }
 
-function give({ node }: Call, gift: Gift): RawResponse {
+function applyFunding({ node }: RouteContext, change: FundChange): RawResponse {
   try {
-    node.ledger.give(gift)
+    node.ledger.fund(change)
   } catch (error) {
-    if (error instanceof LedgerError) throw new Answer.ApiError(400, error.message, error.hint)
+    if (error instanceof LedgerError) throw new ApiError(400, error.message, error.hint)
     throw error
   }
   const { state, last } = node.ledger
-  return Answer.json({
-    address: Key.address(gift.to),
-    amount: state.account(gift.to).microAlgos,
-    assets: state.heldBy(gift.to).map((assetId) => ({
-      amount: state.holding(gift.to, assetId)!.amount,
+  return HttpResponse.json({
+    address: MapKey.address(change.to),
+    amount: state.account(change.to).microAlgos,
+    assets: state.heldBy(change.to).map((assetId) => ({
+      amount: state.holding(change.to, assetId)!.amount,
       'asset-id': assetId,
     })),
     round: last.round,
   })
 }
 
-async function mine(call: Call): Promise<RawResponse> {
+async function mine(call: RouteContext): Promise<RawResponse> {
   const body = await CheatBody.read(call, ['rounds'])
-  call.node.mine(Number(body.uint('rounds', { min: 1n, max: BigInt(maxMinedRounds), otherwise: 1n })))
-  return Answer.json({ round: call.node.ledger.last.round, timestamp: call.node.ledger.last.timestamp })
+  call.node.mine(Number(body.uint('rounds', { min: 1n, max: BigInt(maxMinedRounds), fallback: 1n })))
+  return HttpResponse.json({ round: call.node.ledger.last.round, timestamp: call.node.ledger.last.timestamp })
 }
 
-async function setTime(call: Call): Promise<RawResponse> {
+async function setTime(call: RouteContext): Promise<RawResponse> {
   const body = await CheatBody.read(call, ['timestamp', 'advanceSeconds'])
   const { ledger } = call.node
   if (body.has('timestamp') === body.has('advanceSeconds')) {
-    throw new Answer.ApiError(400, 'give either timestamp or advanceSeconds')
+    throw new ApiError(400, 'give either timestamp or advanceSeconds')
   }
   const now = ledger.last.timestamp === 0n ? ledger.clock.seconds() : ledger.last.timestamp
-  const timestamp = body.uint('timestamp', { otherwise: now + body.uint('advanceSeconds', { otherwise: 0n }) })
-  refusingRange(() => ledger.setTime(timestamp))
-  return Answer.json({ timestamp })
+  const timestamp = body.uint('timestamp', { fallback: now + body.uint('advanceSeconds', { fallback: 0n }) })
+  toApiError(() => ledger.setTime(timestamp))
+  return HttpResponse.json({ timestamp })
 }
 
-function refusingRange(change: () => void): void {
+function toApiError(change: () => void): void {
   try {
     change()
   } catch (error) {
-    if (error instanceof RangeError) throw new Answer.ApiError(400, error.message)
+    if (error instanceof DevnetError) throw new ApiError(400, error.message)
     throw error
   }
 }
 
-async function snapshot(call: Call): Promise<RawResponse> {
+async function snapshot(call: RouteContext): Promise<RawResponse> {
   await CheatBody.read(call, [])
-  return Answer.json({ round: call.node.ledger.last.round, snapshot: call.node.snapshot() })
+  return HttpResponse.json({ round: call.node.ledger.last.round, snapshot: call.node.snapshot() })
 }
 
-async function revert(call: Call): Promise<RawResponse> {
+async function revert(call: RouteContext): Promise<RawResponse> {
   const body = await CheatBody.read(call, ['snapshot'])
   const id = body.uint('snapshot')
-  if (!call.node.revert(Number(id))) throw new Answer.ApiError(404, `there is no snapshot ${id}`)
-  return Answer.json({ round: call.node.ledger.last.round, snapshot: id })
+  if (!call.node.hasSnapshot(Number(id))) throw new ApiError(404, `there is no snapshot ${id}`)
+  call.node.revert(Number(id))
+  return HttpResponse.json({ round: call.node.ledger.last.round, snapshot: id })
 }
 
-async function reset(call: Call): Promise<RawResponse> {
+async function reset(call: RouteContext): Promise<RawResponse> {
   await CheatBody.read(call, [])
   call.node.reset()
-  return Answer.json({ round: call.node.ledger.last.round })
+  return HttpResponse.json({ round: call.node.ledger.last.round })
 }
 
-function listFaults({ node }: Call): RawResponse {
-  return Answer.json({ faults: [...node.faults.list()] })
+function listFaults({ node }: RouteContext): RawResponse {
+  return HttpResponse.json({ faults: [...node.faults.list()] })
 }
 
-async function addFault(call: Call): Promise<RawResponse> {
+async function addFault(call: RouteContext): Promise<RawResponse> {
   const body = await CheatBody.read(call, ['type', 'ms', 'count', 'status', 'message'])
-  const count = Number(body.uint('count', { min: 1n, max: maxFaultCount, otherwise: 1n }))
+  const count = Number(body.uint('count', { min: 1n, max: maxFaultCount, fallback: 1n }))
   const fault = readFault(body, count)
-  refusingRange(() => call.node.faults.add(fault))
+  toApiError(() => call.node.faults.add(fault))
   return listFaults(call)
 }
 
@@ -170,8 +174,8 @@ function readFault(body: CheatBody, count: number): Fault {
     case 'hold':
       return { type, ms: Number(body.uint('ms', { max: maxFaultMs })), count }
     case 'fail': {
-      const status = Number(body.uint('status', { min: 400n, max: 599n, otherwise: 500n }))
-      return { type, status, message: body.text('message', 'failed as asked for'), count }
+      const status = Number(body.uint('status', { min: 400n, max: 599n, fallback: 500n }))
+      return { type, status, message: body.text('message', 'injected fault'), count }
     }
     case 'drop':
     case 'lose':
@@ -179,22 +183,22 @@ function readFault(body: CheatBody, count: number): Fault {
   }
 }
 
-function clearFaults(call: Call): RawResponse {
+function clearFaults(call: RouteContext): RawResponse {
   call.node.faults.clear()
   return listFaults(call)
 }
 
-function dump({ node: { ledger } }: Call): RawResponse {
-  return Answer.jsonText(Dump.write(ledger.moment(), ledger.genesis.chain.genesisHash))
+function dump({ node: { ledger } }: RouteContext): RawResponse {
+  return HttpResponse.jsonText(Dump.write(ledger.snapshot(), ledger.genesis.chain.genesisHash))
 }
 
-async function load({ node, request }: Call): Promise<RawResponse> {
+async function load({ node, request }: RouteContext): Promise<RawResponse> {
   const text = (await request.body()).toString('utf8')
   try {
     node.ledger.restore(Dump.read(text, node.ledger.genesis))
   } catch (error) {
-    if (error instanceof Dump.DumpError) throw new Answer.ApiError(400, error.message)
+    if (error instanceof DumpError) throw new ApiError(400, error.message)
     throw error
   }
-  return Answer.json(stateOf(node))
+  return HttpResponse.json(stateOf(node))
 }

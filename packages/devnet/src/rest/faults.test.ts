@@ -65,7 +65,7 @@ describe('a failure', () => {
     await add(node, { type: 'fail', status: 503, message: 'come <back> later' }, { type: 'fail' })
     const body = payment(node)
     assert.equal(expectText(await node.submit(body), 503), '{"message":"come \\u003cback\\u003e later"}\n')
-    assert.equal(refusalOf(await node.submit(body), 500), 'failed as asked for')
+    assert.equal(refusalOf(await node.submit(body), 500), 'injected fault')
     assert.equal(node.ledger.last.round, 0n)
     assert.equal((await node.submit(body)).status, 200)
     assert.deepEqual(node.errors, [])
@@ -159,7 +159,7 @@ describe('faults', () => {
     await add(node, { type: 'fail', count: 3 }, { type: 'delay', ms: 5 }, { type: 'lose', count: 2 })
     await node.submit(payment(node))
     const expected =
-      '{"faults":[{"count":2,"message":"failed as asked for","status":500,"type":"fail"},' +
+      '{"faults":[{"count":2,"message":"injected fault","status":500,"type":"fail"},' +
       '{"count":1,"ms":5,"type":"delay"},{"count":2,"type":"lose"}]}\n'
     assert.equal(expectText(await node.get('/devnet/faults')), expected)
     const cleared = await node.call('DELETE', '/devnet/faults')
@@ -191,7 +191,7 @@ describe('faults', () => {
       [{ type: 'fail', status: 600 }, 'status is a whole number from 400 to 599'],
       [{ type: 'fail', message: 7 }, 'message is a text of at most 1000 characters'],
       [{ type: 'fail', message: 'x'.repeat(1001) }, 'message is a text of at most 1000 characters'],
-      [{ type: 'drop', after: 1 }, 'there is no "after"; there are type, ms, count, status, message'],
+      [{ type: 'drop', after: 1 }, 'unknown member "after"; known are type, ms, count, status, message'],
     ] as const) {
       assert.equal(refusalOf(await node.post('/devnet/faults', fault)), message)
     }
@@ -201,6 +201,6 @@ describe('faults', () => {
   test('are a hundred at most', async () => {
     const node = new TestNode()
     for (let count = 0; count < 100; count++) await add(node, { type: 'lose' })
-    assert.equal(refusalOf(await node.post('/devnet/faults', { type: 'lose' })), '100 faults wait already')
+    assert.equal(refusalOf(await node.post('/devnet/faults', { type: 'lose' })), '100 faults are pending already')
   })
 })

@@ -1,18 +1,18 @@
-/** What would happen to a group. */
-
+/** Simulates a group. */
 import { Submission } from '@latchkey/algorand'
-import type { RawAnswer as HttpAnswer } from '@latchkey/http'
+import type { RawAnswer } from '@latchkey/http'
+import type { DevnetNode } from '../DevnetNode.js'
 import * as Consensus from '../ledger/Consensus.js'
 import * as Fees from '../ledger/Fees.js'
-import * as Key from '../ledger/Key.js'
+import { LedgerError, submitText } from '../ledger/LedgerError.js'
+import * as MapKey from '../ledger/MapKey.js'
 import type { SimulationResult } from '../ledger/Simulation.js'
-import { submitText, TransactionRejectedError } from '../ledger/TransactionRejectedError.js'
-import type { Node } from '../Node.js'
-import type { Call, Route } from './Route.js'
-import * as Answer from './responses.js'
+import { ApiError } from './ApiError.js'
+import * as HttpResponse from './HttpResponse.js'
+import type { Value } from './ResponseValue.js'
+import type { Route, RouteContext } from './Route.js'
 import * as SimulateRequest from './SimulateRequest.js'
 import { resultOf } from './transactions.js'
-import type { Value } from './Value.js'
 
 export const simulateRoutes: readonly Route[] = [
   { method: 'POST', path: '/v2/transactions/simulate', handle: simulate },
@@ -21,71 +21,78 @@ export const simulateRoutes: readonly Route[] = [
 const maxBodyBytes = 1_000_000
 const maxExtraOpcodeBudget = 320_000n
 
-async function simulate({ node, request, query }: Call): Promise<HttpAnswer> {
+async function simulate({ node, request, query }: RouteContext): Promise<RawAnswer> {
   const format = query.format()
   const body = await request.body()
-  if (body.length > maxBodyBytes) throw new Answer.ApiError(413, 'request body too large')
-  const asked = SimulateRequest.read(body)
-  const group = checkRequest(asked, node)
-  return Answer.inFormat(answerOf(asked, group, run(asked, group, node), node), format)
+  if (body.length > maxBodyBytes) throw new ApiError(413, 'request body too large')
+  const simulation = SimulateRequest.read(body)
+  const group = checkRequest(simulation, node)
+  return HttpResponse.inFormat(responseOf(simulation, group, run(simulation, group, node), node), format)
 }
 
-/** The one group, if nothing is wrong with the question itself. */
-function checkRequest({ groups, round, flags, extraOpcodeBudget, trace }: SimulateRequest.SimulateRequest, node: Node) {
-  const refuse = (message: string): never => {
-    throw new Answer.ApiError(400, message)
+/** Checks the options and returns the one group. */
+function checkRequest(
+  { groups, round, flags, extraOpcodeBudget, trace }: SimulateRequest.SimulateRequest,
+  node: DevnetNode,
+) {
+  const fail = (message: string): never => {
+    throw new ApiError(400, message)
   }
   const last = node.ledger.last.round
   if (round !== 0n && round !== last) {
-    // Only the latest state is kept, so that an earlier round is as much beyond reach as a later one.
-    throw new Answer.ApiError(500, `ledger does not have entry ${round} (latest ${last}, committed ${last})`)
+    // Only the latest state is kept, so that an earlier round is unavailable like a later one.
+    throw new ApiError(500, `ledger does not have entry ${round} (latest ${last}, committed ${last})`)
   }
-  if (groups.length !== 1) refuse(`expected 1 transaction group, got ${groups.length}`)
+  if (groups.length !== 1) fail(`expected 1 transaction group, got ${groups.length}`)
   const [group] = groups as [Submission.Submitted[]]
-  if (group.length === 0) refuse('empty txgroup')
+  if (group.length === 0) fail('empty txgroup')
   const { maxGroupSize } = Consensus
   if (group.length > maxGroupSize) {
-    refuse(`transaction group size ${group.length} exceeds protocol max ${maxGroupSize}`)
+    fail(`transaction group size ${group.length} exceeds protocol max ${maxGroupSize}`)
   }
   if (flags['fix-signers'] && !flags['allow-empty-signatures']) {
-    refuse('FixSigners requires AllowEmptySignatures to be enabled')
+    fail('FixSigners requires AllowEmptySignatures to be enabled')
   }
   if (extraOpcodeBudget > maxExtraOpcodeBudget) {
-    refuse(`extra budget ${extraOpcodeBudget} > simulation extra budget limit ${maxExtraOpcodeBudget}`)
+    fail(`extra budget ${extraOpcodeBudget} > simulation extra budget limit ${maxExtraOpcodeBudget}`)
   }
   if (!trace.enable) {
-    if (trace['stack-change']) refuse('basic trace must be enabled when enabling stack tracing')
-    if (trace['scratch-change']) refuse('basic trace must be enabled when enabling scratch slot change tracing')
-    if (trace['state-change']) refuse('basic trace must be enabled when enabling app state change tracing')
+    if (trace['stack-change']) fail('basic trace must be enabled when enabling stack tracing')
+    if (trace['scratch-change']) fail('basic trace must be enabled when enabling scratch slot change tracing')
+    if (trace['state-change']) fail('basic trace must be enabled when enabling app state change tracing')
   }
   return group
 }
 
-function run({ flags }: SimulateRequest.SimulateRequest, group: readonly Submission.Submitted[], { ledger }: Node) {
+function run(
+  { flags }: SimulateRequest.SimulateRequest,
+  group: readonly Submission.Submitted[],
+  { ledger }: DevnetNode,
+) {
   try {
     return ledger.simulate(group, {
       allowsEmptySignatures: flags['allow-empty-signatures'] ?? false,
       fixesSigners: flags['fix-signers'] ?? false,
     })
   } catch (error) {
-    if (error instanceof TransactionRejectedError) throw new Answer.ApiError(400, submitText(error), error.hint)
+    if (error instanceof LedgerError) throw new ApiError(400, submitText(error), error.hint)
     throw error
   }
 }
 
-function answerOf(
-  asked: SimulateRequest.SimulateRequest,
+function responseOf(
+  simulation: SimulateRequest.SimulateRequest,
   group: readonly Submission.Submitted[],
   result: SimulationResult,
-  { ledger }: Node,
+  { ledger }: DevnetNode,
 ): Value {
   const { failure, outcomes, fixedSigners } = result
   const isDone = failure === undefined
   const fees = group.reduce((sum, { txn }) => sum + (txn.fee ?? 0n), 0n)
   return {
-    'eval-overrides': overridesOf(asked),
-    'exec-trace-config': isNone(asked.trace) ? undefined : { ...onlySet(asked.trace) },
-    'initial-states': asked.trace['state-change'] ? {} : undefined,
+    'eval-overrides': overridesOf(simulation),
+    'exec-trace-config': isNone(simulation.trace) ? undefined : { ...onlySet(simulation.trace) },
+    'initial-states': simulation.trace['state-change'] ? {} : undefined,
     'last-round': ledger.last.round,
     'txn-groups': [
       {
@@ -104,8 +111,8 @@ function answerOf(
   }
 }
 
-function addressOf(key: Key.Key | undefined): string | undefined {
-  return key && Key.address(key)
+function addressOf(key: MapKey.MapKey | undefined): string | undefined {
+  return key && MapKey.address(key)
 }
 
 function overridesOf({ flags, extraOpcodeBudget }: SimulateRequest.SimulateRequest): Value | undefined {

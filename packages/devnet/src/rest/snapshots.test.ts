@@ -50,7 +50,7 @@ describe('a snapshot', () => {
     for (const body of [{}, { snapshot: 'x' }, { snapshot: -1 }, { snapshot: 1.5 }]) {
       assert.match(refusalOf(await node.post('/devnet/revert', body)), /^snapshot is a whole number /)
     }
-    assert.equal(refusalOf(await node.post('/devnet/snapshot', { id: 1 })), 'there is no "id"; there are none')
+    assert.equal(refusalOf(await node.post('/devnet/snapshot', { id: 1 })), 'unknown member "id"; known are none')
   })
 
   test('is forgotten when there are a hundred newer ones', async () => {
@@ -88,7 +88,7 @@ describe('a reset', () => {
     assert.equal((await node.post('/devnet/revert', { snapshot: 1 })).status, 404)
     assert.deepEqual((await node.get('/devnet/faults')).json, { faults: [] })
     assert.equal((await node.get('/v2/devmode/blocks/offset')).status, 404)
-    assert.equal(refusalOf(await node.post('/devnet/reset', { hard: true })), 'there is no "hard"; there are none')
+    assert.equal(refusalOf(await node.post('/devnet/reset', { hard: true })), 'unknown member "hard"; known are none')
   })
 
   test('is not followed by a block of somebody who was held before it', async (t) => {

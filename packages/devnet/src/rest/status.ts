@@ -1,45 +1,57 @@
-/** The node itself: is it there, what is it, how far has it come. */
-import * as Consensus from '../ledger/Consensus.js'
-import * as Key from '../ledger/Key.js'
-import { type Node, TooManyWaitingError } from '../Node.js'
-import { version } from '../version.js'
-import { uint } from './Parameters.js'
-import type { Call, Route } from './Route.js'
-import * as Answer from './responses.js'
-import type { Value } from './Value.js'
+/** The node itself: health, versions, genesis, status, supply, and the clock. */
 
-/** As long as a node lets somebody wait. */
+import { DevnetError } from '../DevnetError.js'
+import type { DevnetNode } from '../DevnetNode.js'
+import * as Consensus from '../ledger/Consensus.js'
+import * as MapKey from '../ledger/MapKey.js'
+import { version } from '../version.js'
+import { ApiError } from './ApiError.js'
+import * as HttpResponse from './HttpResponse.js'
+import { uint } from './Parameters.js'
+import type { Value } from './ResponseValue.js'
+import type { Route, RouteContext } from './Route.js'
+
+/** As long as algod lets a request wait. */
 const waitMs = 60_000
 const maxOffset = 2n ** 63n - 1n
 const tooLarge = 'block timestamp offset cannot be larger than max int64 value'
 
 export const statusRoutes: readonly Route[] = [
-  { method: 'GET', path: '/health', access: 'open', handle: () => Answer.jsonText('null\n') },
-  { method: 'GET', path: '/ready', access: 'open', handle: () => Answer.jsonText('null\n') },
-  { method: 'GET', path: '/metrics', access: 'open', handle: ({ node }) => Answer.text(metrics(node)) },
-  { method: 'GET', path: '/versions', access: 'open', handle: ({ node }) => Answer.jsonText(versions(node)) },
-  { method: 'GET', path: '/genesis', access: 'open', handle: ({ node }) => Answer.jsonText(node.ledger.genesis.json) },
-  { method: 'GET', path: '/v2/status', handle: ({ node }) => Answer.json(status(node)) },
+  { method: 'GET', path: '/health', access: 'open', handle: () => HttpResponse.jsonText('null\n') },
+  { method: 'GET', path: '/ready', access: 'open', handle: () => HttpResponse.jsonText('null\n') },
+  { method: 'GET', path: '/metrics', access: 'open', handle: ({ node }) => HttpResponse.text(metrics(node)) },
+  { method: 'GET', path: '/versions', access: 'open', handle: ({ node }) => HttpResponse.jsonText(versions(node)) },
+  {
+    method: 'GET',
+    path: '/genesis',
+    access: 'open',
+    handle: ({ node }) => HttpResponse.jsonText(node.ledger.genesis.json),
+  },
+  { method: 'GET', path: '/v2/status', handle: ({ node }) => HttpResponse.json(status(node)) },
   { method: 'GET', path: '/v2/status/wait-for-block-after/{round}', handle: waitForBlock },
-  { method: 'GET', path: '/v2/transactions/params', handle: ({ node }) => Answer.json(suggestedParameters(node)) },
-  { method: 'GET', path: '/v2/ledger/supply', handle: ({ node }) => Answer.json(supply(node)) },
+  {
+    method: 'GET',
+    path: '/v2/transactions/params',
+    handle: ({ node }) => HttpResponse.json(suggestedParameters(node)),
+  },
+  { method: 'GET', path: '/v2/ledger/supply', handle: ({ node }) => HttpResponse.json(supply(node)) },
   { method: 'GET', path: '/v2/devmode/blocks/offset', handle: getOffset },
   { method: 'POST', path: '/v2/devmode/blocks/offset/{offset}', handle: setOffset },
 ]
 
-function versions({ ledger }: Node): string {
+function versions({ ledger }: DevnetNode): string {
   const { genesisId, genesisHash } = ledger.genesis.chain
   const [major, minor, build] = version.split('.').map(Number)
-  // The channel says what this is, so that nobody takes it for a node of a real network.
+  // The channel distinguishes it from a node of a real network.
   return `${JSON.stringify({
     versions: ['v2'],
     genesis_id: genesisId,
-    genesis_hash_b64: Buffer.from(Key.bytes(genesisHash)).toString('base64'),
+    genesis_hash_b64: Buffer.from(MapKey.bytes(genesisHash)).toString('base64'),
     build: { major, minor, build_number: build, commit_hash: '', branch: 'latchkey', channel: 'devnet' },
   })}\n`
 }
 
-function status(node: Node): Value {
+function status(node: DevnetNode): Value {
   const round = node.ledger.last.round
   return {
     catchpoint: '',
@@ -63,31 +75,31 @@ function status(node: Node): Value {
   }
 }
 
-async function waitForBlock({ node, path, request }: Call) {
+async function waitForBlock({ node, path, request }: RouteContext) {
   const round = uint('round', path[0]!)
   try {
-    // After the last round there can be comes, on nodes, the first one.
+    // On nodes, the round after the largest wraps around to 0.
     await node.waitForRound(BigInt.asUintN(64, round + 1n), waitMs, (gone) => request.onClose?.(gone))
   } catch (error) {
-    if (error instanceof TooManyWaitingError) throw new Answer.ApiError(503, error.message)
+    if (error instanceof DevnetError) throw new ApiError(503, error.message)
     throw error
   }
-  return Answer.json(status(node))
+  return HttpResponse.json(status(node))
 }
 
-function suggestedParameters({ ledger }: Node): Value {
+function suggestedParameters({ ledger }: DevnetNode): Value {
   const { genesisId, genesisHash } = ledger.genesis.chain
   return {
     'consensus-version': Consensus.version,
     fee: 0,
-    'genesis-hash': Key.bytes(genesisHash),
+    'genesis-hash': MapKey.bytes(genesisHash),
     'genesis-id': genesisId,
     'last-round': ledger.last.round,
     'min-fee': Consensus.minFeeMicroAlgos,
   }
 }
 
-function supply({ ledger }: Node): Value {
+function supply({ ledger }: DevnetNode): Value {
   let online = 0n
   let total = 0n
   for (const { status, microAlgos } of ledger.state.allAccounts().values()) {
@@ -98,21 +110,21 @@ function supply({ ledger }: Node): Value {
   return { current_round: ledger.last.round, 'online-money': online, 'online-stake': online, 'total-money': total }
 }
 
-function getOffset({ node }: Call) {
+function getOffset({ node }: RouteContext) {
   const { offsetSeconds } = node.ledger.clock.state
-  if (offsetSeconds !== undefined) return Answer.json({ offset: offsetSeconds })
+  if (offsetSeconds !== undefined) return HttpResponse.json({ offset: offsetSeconds })
   const reason = 'block timestamp offset was never set, using real clock for timestamps'
-  throw new Answer.ApiError(404, `failed retrieving timestamp offset from node: ${reason}`)
+  throw new ApiError(404, `failed retrieving timestamp offset from node: ${reason}`)
 }
 
-function setOffset({ node, path }: Call) {
+function setOffset({ node, path }: RouteContext) {
   const offset = uint('offset', path[0]!)
-  if (offset > maxOffset) throw new Answer.ApiError(400, `failed to set timestamp offset on the node: ${tooLarge}`)
+  if (offset > maxOffset) throw new ApiError(400, `failed to set timestamp offset on the node: ${tooLarge}`)
   node.ledger.setOffset(offset)
-  return Answer.empty()
+  return HttpResponse.empty()
 }
 
-function metrics({ ledger }: Node): string {
+function metrics({ ledger }: DevnetNode): string {
   const lines: [string, string, string, bigint | number][] = [
     ['algod_ledger_round', 'gauge', 'the last round', ledger.last.round],
     ['algod_ledger_transactions_total', 'counter', 'transactions confirmed', ledger.confirmedCount],

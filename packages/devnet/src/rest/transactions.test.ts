@@ -236,7 +236,7 @@ describe('a transaction that waits', () => {
     const node = new TestNode({ blocks: 'manual' })
     const { dispenser } = node
     const { amount } = (await node.get(`/v2/accounts/${dispenser.address}`)).json
-    // All that the dispenser can spare; then a gift takes some of it away.
+    // All that the dispenser can spare; then a funding takes some of it away.
     const signed = sign(node.pay(dispenser, node.funded(0), BigInt(amount) - 1_000_000n), dispenser)
     const id = await node.send(signed)
     assert.equal((await node.post('/devnet/fund', { address: newcomer.address, algos: 5 })).status, 200)

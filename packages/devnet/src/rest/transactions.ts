@@ -1,16 +1,16 @@
-/** Submitting transactions, and asking after them. */
-
+/** Submits transactions and looks them up. */
 import { Submission } from '@latchkey/algorand'
-import { dropConnection, type RawAnswer as HttpAnswer } from '@latchkey/http'
+import { dropConnection, type RawAnswer } from '@latchkey/http'
+import type { DevnetNode } from '../DevnetNode.js'
 import type { Outcome } from '../ledger/apply/index.js'
 import * as Consensus from '../ledger/Consensus.js'
-import type { Known } from '../ledger/Ledger.js'
-import { submitText, TransactionRejectedError } from '../ledger/TransactionRejectedError.js'
-import type { Node } from '../Node.js'
+import type { TransactionStatus } from '../ledger/Ledger.js'
+import { LedgerError, submitText } from '../ledger/LedgerError.js'
+import { ApiError } from './ApiError.js'
+import * as HttpResponse from './HttpResponse.js'
 import { address, type Query, transactionId } from './Parameters.js'
-import type { Call, Route } from './Route.js'
-import * as Answer from './responses.js'
-import { SignedBytes, type Value } from './Value.js'
+import { SignedBytes, type Value } from './ResponseValue.js'
+import type { Route, RouteContext } from './Route.js'
 
 export const transactionRoutes: readonly Route[] = [
   { method: 'POST', path: '/v2/transactions', handle: submit },
@@ -23,21 +23,21 @@ export const transactionRoutes: readonly Route[] = [
   },
 ]
 
-function submit({ node, request, query }: Call): HttpAnswer | Promise<HttpAnswer> {
-  // Waives a check of addresses that this ledger does not make; it is read so that it may be given.
+function submit({ node, request, query }: RouteContext): RawAnswer | Promise<RawAnswer> {
+  // Waives an address check that this ledger does not make. It is read so that an invalid value is rejected.
   query.flag('skip-pq-address-check')
   const body = request.body()
   return body instanceof Promise ? body.then((bytes) => accept(node, bytes)) : accept(node, body)
 }
 
-function accept(node: Node, body: Buffer): HttpAnswer | Promise<HttpAnswer> {
+function accept(node: DevnetNode, body: Buffer): RawAnswer | Promise<RawAnswer> {
   const failure = node.faults.take('fail')
-  if (failure !== undefined) throw new Answer.ApiError(failure.status, failure.message)
+  if (failure !== undefined) throw new ApiError(failure.status, failure.message)
   const txId = submitGroup(node, decodeGroup(body))
   if (node.faults.take('drop') !== undefined) return dropConnection
-  const answer = Answer.json({ txId })
+  const response = HttpResponse.json({ txId })
   const delay = node.faults.take('delay')
-  return delay === undefined ? answer : new Promise((resolve) => setTimeout(resolve, delay.ms, answer))
+  return delay === undefined ? response : new Promise((resolve) => setTimeout(resolve, delay.ms, response))
 }
 
 export function decodeGroup(body: Uint8Array): Submission.Submitted[] {
@@ -47,44 +47,44 @@ export function decodeGroup(body: Uint8Array): Submission.Submitted[] {
   } catch (error) {
     throw decodeFailure(error)
   }
-  if (group.length === 0) throw new Answer.ApiError(400, 'empty txgroup')
+  if (group.length === 0) throw new ApiError(400, 'empty txgroup')
   if (group.length > Consensus.maxGroupSize) {
-    throw new Answer.ApiError(400, `max group size is ${Consensus.maxGroupSize}`)
+    throw new ApiError(400, `max group size is ${Consensus.maxGroupSize}`)
   }
   return group
 }
 
 function decodeFailure(error: unknown): unknown {
   if (!(error instanceof Submission.DecodeError)) return error
-  return new Answer.ApiError(400, `msgpack decode error [pos ${error.position ?? 0}]: ${error.message}`)
+  return new ApiError(400, `msgpack decode error [pos ${error.position ?? 0}]: ${error.message}`)
 }
 
-function submitGroup(node: Node, group: readonly Submission.Submitted[]): string {
+function submitGroup(node: DevnetNode, group: readonly Submission.Submitted[]): string {
   try {
     return node.submit(group)
   } catch (error) {
-    if (error instanceof TransactionRejectedError) throw new Answer.ApiError(400, submitText(error), error.hint)
+    if (error instanceof LedgerError) throw new ApiError(400, submitText(error), error.hint)
     throw error
   }
 }
 
-function getPending({ node, path, query }: Call) {
+function getPending({ node, path, query }: RouteContext) {
   const key = transactionId(path[0]!)
   const format = query.format()
-  const known = node.ledger.find(key)
-  if (known === undefined || node.faults.take('lose') !== undefined) {
+  const status = node.ledger.findTransaction(key)
+  if (status === undefined || node.faults.take('lose') !== undefined) {
     const where = 'in the transaction pool or in the last 1000 confirmed rounds'
-    throw new Answer.ApiError(404, `could not find the transaction ${where}`)
+    throw new ApiError(404, `could not find the transaction ${where}`)
   }
-  return Answer.inFormat(pendingValue(known), format)
+  return HttpResponse.inFormat(pendingValue(status), format)
 }
 
-function pendingValue(known: Known): Value {
-  if (known.type === 'confirmed') return resultOf(known.member.signed, known.member.outcome, known.round)
-  return { 'pool-error': known.type === 'dropped' ? known.reason : '', txn: new SignedBytes(known.signed) }
+function pendingValue(status: TransactionStatus): Value {
+  if (status.type === 'confirmed') return resultOf(status.transaction.signed, status.transaction.outcome, status.round)
+  return { 'pool-error': status.type === 'dropped' ? status.reason : '', txn: new SignedBytes(status.signed) }
 }
 
-/** What is zero is absent, but for the error that there is none. */
+/** Zero values are absent, except for the empty `pool-error`. */
 export function resultOf(signed: Uint8Array, outcome: Outcome, confirmedRound?: bigint): Value {
   return {
     'asset-closing-amount': outcome.assetClosingAmount || undefined,
@@ -96,15 +96,15 @@ export function resultOf(signed: Uint8Array, outcome: Outcome, confirmedRound?: 
   }
 }
 
-function listPending({ node, query }: Call, sender: string | undefined) {
+function listPending({ node, query }: RouteContext, sender: string | undefined) {
   const format = query.format()
-  const waiting = node.ledger.pendingTransactions().map(({ candidate }) => candidate)
-  const wanted = sender === undefined ? waiting : waiting.filter((candidate) => candidate.sender === sender)
-  const top = wanted.slice(0, readMax(query)).map(({ signed }) => new SignedBytes(Submission.encode(signed)))
-  return Answer.inFormat({ 'top-transactions': top, 'total-transactions': wanted.length }, format)
+  const pending = node.ledger.pendingTransactions().map(({ transaction }) => transaction)
+  const listed = sender === undefined ? pending : pending.filter((transaction) => transaction.sender === sender)
+  const top = listed.slice(0, readMax(query)).map(({ signed }) => new SignedBytes(Submission.encode(signed)))
+  return HttpResponse.inFormat({ 'top-transactions': top, 'total-transactions': listed.length }, format)
 }
 
-/** None and zero both mean all. */
+/** Absent and zero both mean all. */
 function readMax(query: Query): number {
   const max = query.uint('max') ?? 0n
   return max === 0n || max > BigInt(Number.MAX_SAFE_INTEGER) ? Number.MAX_SAFE_INTEGER : Number(max)

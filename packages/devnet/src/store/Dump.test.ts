@@ -2,73 +2,74 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import type { Account } from '../ledger/Account.js'
-import * as Key from '../ledger/Key.js'
 import { Ledger } from '../ledger/Ledger.js'
+import * as MapKey from '../ledger/MapKey.js'
 import type { Snapshot } from '../ledger/Snapshot.js'
-import { anyStep, Driver, freshLedger, genesis, otherGenesis } from './Driver.test.helper.js'
 import * as Dump from './Dump.js'
+import { DumpError } from './DumpError.js'
+import { anyStep, freshLedger, genesis, LedgerSimulator, otherGenesis } from './LedgerSimulator.test.helper.js'
 
 const { genesisHash } = genesis.chain
 
-function filled(): Driver {
-  const driver = new Driver()
-  driver.fill()
-  return driver
+function filled(): LedgerSimulator {
+  const simulator = new LedgerSimulator()
+  simulator.fill()
+  return simulator
 }
 
-const write = (moment: Snapshot): string => Dump.write(moment, genesisHash)
+const write = (snapshot: Snapshot): string => Dump.write(snapshot, genesisHash)
 
-test('a moment is the same after it was written and read', () => {
-  const moment = filled().ledger.moment()
-  const { state, pending, blocks } = moment
+test('a snapshot is the same after it was written and read', () => {
+  const snapshot = filled().ledger.snapshot()
+  const { state, pending, blocks } = snapshot
   for (const part of [state.leases, state.transactions, state.assets, state.holdings]) assert.ok(part.size > 0)
-  assert.ok(pending.length > 0 && blocks.some(({ members }) => members.length > 0))
+  assert.ok(pending.length > 0 && blocks.some(({ transactions }) => transactions.length > 0))
   assert.ok([...state.accounts.values()].some(({ participation }) => participation !== undefined))
   assert.ok([...state.accounts.values()].some(({ authorizer }) => authorizer !== undefined))
-  const read = Dump.read(write(moment), genesis)
-  assert.equal(write(read), write(moment))
-  assert.equal(Dump.hash(read), Dump.hash(moment))
+  const read = Dump.read(write(snapshot), genesis)
+  assert.equal(write(read), write(snapshot))
+  assert.equal(Dump.hash(read), Dump.hash(snapshot))
   const derived = (one: Snapshot): unknown =>
-    one.blocks.map(({ round, timestamp, hash, hash512, members }) => {
-      const keys = members.map(({ key }) => key)
-      return [round, timestamp, Key.of(hash), Key.of(hash512), keys]
+    one.blocks.map(({ round, timestamp, hash, hash512, transactions }) => {
+      const keys = transactions.map(({ key }) => key)
+      return [round, timestamp, MapKey.of(hash), MapKey.of(hash512), keys]
     })
-  assert.deepEqual(derived(read), derived(moment))
+  assert.deepEqual(derived(read), derived(snapshot))
 })
 
 test('a ledger that a dump was loaded into goes on like the one it was taken from', () => {
   const { ledger } = filled()
   const other = freshLedger()
-  other.restore(Dump.read(write(ledger.moment()), genesis))
-  assert.equal(Dump.hash(other.moment()), Dump.hash(ledger.moment()))
+  other.restore(Dump.read(write(ledger.snapshot()), genesis))
+  assert.equal(Dump.hash(other.snapshot()), Dump.hash(ledger.snapshot()))
   assert.equal(other.pendingGroups().length, ledger.pendingGroups().length)
   for (const one of [ledger, other]) {
     one.setOffset(3n)
     one.clock.state = { ...one.clock.state, aheadSeconds: 0n }
     for (let round = 0; round < 25; round++) one.closeBlock()
   }
-  assert.equal(write(other.moment()), write(ledger.moment()))
+  assert.equal(write(other.snapshot()), write(ledger.snapshot()))
 })
 
 test('whatever happened to a ledger, its dump is read as it was written', () => {
   fc.assert(
     fc.property(fc.array(anyStep, { maxLength: 40 }), (steps) => {
-      const driver = new Driver()
-      for (const step of steps) driver.perform(step)
-      const text = write(driver.ledger.moment())
+      const simulator = new LedgerSimulator()
+      for (const step of steps) simulator.perform(step)
+      const text = write(simulator.ledger.snapshot())
       const read = Dump.read(text, genesis)
       assert.equal(write(read), text)
       const other = freshLedger()
       other.restore(read)
-      assert.equal(write(other.moment()), text)
+      assert.equal(write(other.snapshot()), text)
     }),
     { numRuns: 60 },
   )
 })
 
 test('the beginning of a ledger can be dumped', () => {
-  const { ledger } = new Driver()
-  assert.equal(write(Dump.read(write(ledger.moment()), genesis)), write(ledger.moment()))
+  const { ledger } = new LedgerSimulator()
+  assert.equal(write(Dump.read(write(ledger.snapshot()), genesis)), write(ledger.snapshot()))
 })
 
 // biome-ignore lint/suspicious/noExplicitAny: what is damaged is found by name
@@ -134,27 +135,27 @@ const refused: readonly { what: string; damage: (document: Json) => void; says: 
   {
     what: 'an asset from the future',
     damage: (d) => holder(d).holdings.push({ assetId: '9999', amount: '0', frozen: false }),
-    says: /holdings\[[0-9]+\]\.assetId is the number of no/,
+    says: /holdings\[[0-9]+\]\.assetId is not the number of a transaction/,
   },
   {
     what: 'an asset twice',
     damage: (d) => d.assets.push(d.assets[0]),
-    says: /^document\.assets\[[0-9]+\]\.assetId is there twice/,
+    says: /^document\.assets\[[0-9]+\]\.assetId is a duplicate/,
   },
   {
     what: 'a holding twice',
     damage: (d) => holder(d).holdings.push({ ...holder(d).holdings[0], amount: '0' }),
-    says: /assetId is there twice/,
+    says: /assetId is a duplicate/,
   },
   {
     what: 'an account twice',
     damage: (d) => d.accounts.push({ ...d.accounts[0], microAlgos: '0', holdings: [], lastHeartbeat: '1' }),
-    says: /^document\.accounts\[[0-9]+\]\.address is there twice/,
+    says: /^document\.accounts\[[0-9]+\]\.address is a duplicate/,
   },
   {
     what: 'an account that is none',
     damage: (d) => d.accounts.push(noAccount),
-    says: /^document\.accounts\[[0-9]+\] is as if/,
+    says: /^document\.accounts\[[0-9]+\] is an empty account/,
   },
   {
     what: 'a creator that is nobody',
@@ -174,7 +175,7 @@ const refused: readonly { what: string; damage: (document: Json) => void; says: 
   {
     what: 'somebody online without keys',
     damage: (d) => delete online(d).participation,
-    says: /status does not go with/,
+    says: /status does not match/,
   },
   {
     what: 'an authorizer that is oneself',
@@ -194,12 +195,12 @@ const refused: readonly { what: string; damage: (document: Json) => void; says: 
   {
     what: 'a transaction twice',
     damage: (d) => d.transactions.push(d.transactions[0]),
-    says: /^document\.transactions\[[0-9]+\]\.id is there twice/,
+    says: /^document\.transactions\[[0-9]+\]\.id is a duplicate/,
   },
   {
     what: 'a transaction that is over',
     damage: (d) => (d.transactions[0].lastValid = '1'),
-    says: /^document\.transactions\[0\]\.lastValid is over/,
+    says: /^document\.transactions\[0\]\.lastValid has expired/,
   },
   {
     what: 'a lease for too long',
@@ -209,7 +210,7 @@ const refused: readonly { what: string; damage: (document: Json) => void; says: 
   {
     what: 'a lease twice',
     damage: (d) => d.leases.push(d.leases[0]),
-    says: /^document\.leases\[1\]\.lease is there twice/,
+    says: /^document\.leases\[1\]\.lease is a duplicate/,
   },
   {
     what: 'another count',
@@ -266,18 +267,18 @@ const refused: readonly { what: string; damage: (document: Json) => void; says: 
 ]
 
 const noAccount = {
-  address: Key.address(Key.zero),
+  address: MapKey.address(MapKey.zero),
   microAlgos: '0',
   status: 'Offline',
   incentiveEligible: false,
   lastHeartbeat: '0',
   holdings: [],
 }
-const nobody = Key.address('\x01'.repeat(32))
+const nobody = MapKey.address('\x01'.repeat(32))
 const holder = (document: Json): Json => document.accounts.find((one: Json) => one.holdings.length > 0)
 const online = (document: Json): Json => document.accounts.find((one: Json) => one.status === 'Online')
 const otherBlocks = (): Json =>
-  JSON.parse(Dump.write(new Ledger({ genesis: otherGenesis }).moment(), otherGenesis.chain.genesisHash)).blocks
+  JSON.parse(Dump.write(new Ledger({ genesis: otherGenesis }).snapshot(), otherGenesis.chain.genesisHash)).blocks
 
 function add(object: Json, name: string, amount: bigint): void {
   object[name] = `${BigInt(object[name]) + amount}`
@@ -293,7 +294,7 @@ function flipped(text: string, at: number): string {
   return bytes.toString('base64')
 }
 
-const sample = write(filled().ledger.moment())
+const sample = write(filled().ledger.snapshot())
 
 for (const { what, damage, says } of refused) {
   test(`refused, by name: ${what}`, () => {
@@ -301,14 +302,15 @@ for (const { what, damage, says } of refused) {
     damage(document)
     assert.throws(
       () => Dump.read(JSON.stringify(document), genesis),
-      (error) => error instanceof Dump.DumpError && says.test(error.message) && error.message.startsWith(error.member),
+      (error) =>
+        error instanceof DumpError && says.test(error.message) && error.message.startsWith(error.member ?? 'no member'),
     )
   })
 }
 
 test('refused: what is not JSON, and what is not an object', () => {
   for (const text of ['', '{', sample.slice(0, -5), 'null', '[]', '3', '"text"']) {
-    assert.throws(() => Dump.read(text, genesis), Dump.DumpError)
+    assert.throws(() => Dump.read(text, genesis), DumpError)
   }
 })
 
@@ -319,7 +321,7 @@ test('a dump that was damaged anywhere is refused with a DumpError or read as so
         const read = Dump.read(sample.slice(0, at) + character + sample.slice(at + 1), genesis)
         freshLedger().restore(read)
       } catch (error) {
-        assert.ok(error instanceof Dump.DumpError, String(error))
+        assert.ok(error instanceof DumpError, String(error))
       }
     }),
     { numRuns: 150 },
@@ -328,11 +330,11 @@ test('a dump that was damaged anywhere is refused with a DumpError or read as so
 
 test('the hash tells states apart, and neither order nor history counts', () => {
   const { ledger } = filled()
-  const moment = ledger.moment()
-  const hash = Dump.hash(moment)
+  const snapshot = ledger.snapshot()
+  const hash = Dump.hash(snapshot)
   assert.match(hash, /^[A-Z2-7]{52}$/)
   const reversed = <K, V>(map: ReadonlyMap<K, V>): Map<K, V> => new Map([...map].reverse())
-  const { accounts, holdings, assets, transactions, leases, transactionCount } = moment.state
+  const { accounts, holdings, assets, transactions, leases, transactionCount } = snapshot.state
   const state = {
     accounts: reversed(accounts),
     holdings: reversed(holdings),
@@ -341,17 +343,17 @@ test('the hash tells states apart, and neither order nor history counts', () => 
     leases: reversed(leases),
     transactionCount,
   }
-  assert.equal(Dump.hash({ ...moment, state, blocks: moment.blocks.slice(-1) }), hash)
+  assert.equal(Dump.hash({ ...snapshot, state, blocks: snapshot.blocks.slice(-1) }), hash)
   const without = <K, V>(map: ReadonlyMap<K, V>): Map<K, V> => new Map([...map].slice(1))
   const others: Snapshot[] = [
-    { ...moment, blocks: moment.blocks.slice(0, -1) },
-    { ...moment, pending: moment.pending.slice(1) },
-    { ...moment, clock: { ...moment.clock, aheadSeconds: 1n } },
+    { ...snapshot, blocks: snapshot.blocks.slice(0, -1) },
+    { ...snapshot, pending: snapshot.pending.slice(1) },
+    { ...snapshot, clock: { ...snapshot.clock, aheadSeconds: 1n } },
     ...[{ accounts: without(accounts) }, { holdings: without(holdings) }, { assets: without(assets) }].map(
-      (change) => ({ ...moment, state: { ...moment.state, ...change } }),
+      (change) => ({ ...snapshot, state: { ...snapshot.state, ...change } }),
     ),
     ...[{ transactions: without(transactions) }, { leases: without(leases) }, { transactionCount: 1n }].map(
-      (change) => ({ ...moment, state: { ...moment.state, ...change } }),
+      (change) => ({ ...snapshot, state: { ...snapshot.state, ...change } }),
     ),
   ]
   const hashes = new Set([hash, ...others.map(Dump.hash)])
@@ -362,7 +364,7 @@ test('the hash tells states apart, and neither order nor history counts', () => 
 test('how many assets an account holds and created is worked out, not believed', () => {
   const { state } = Dump.read(sample, genesis)
   const counts = ({ assetsHeld, assetsCreated }: Account): number[] => [assetsHeld, assetsCreated]
-  const expected = filled().ledger.moment().state.accounts
+  const expected = filled().ledger.snapshot().state.accounts
   for (const [key, account] of state.accounts) assert.deepEqual(counts(account), counts(expected.get(key)!))
   assert.ok(!sample.includes('assetsHeld'))
 })

@@ -1,55 +1,54 @@
 /**
- * A ledger at one moment as one JSON document, and back. Any reader of JSON takes it without loss: integers are decimal
- * text, addresses and ids as people know them, other bytes base64. One account, asset or block is one line.
+ * Reads and writes a snapshot of the ledger as one JSON document. Any JSON parser reads it without loss: integers are
+ * decimal strings, addresses and ids in their usual form, other bytes base64. Each account, asset and block is one line.
  */
 import { createHash } from 'node:crypto'
 import { Hash, Submission } from '@latchkey/algorand'
-import * as Candidate from '../ledger/Candidate.js'
 import * as Consensus from '../ledger/Consensus.js'
 import type { Genesis } from '../ledger/Genesis.js'
-import * as Key from '../ledger/Key.js'
+import * as IncomingTransaction from '../ledger/IncomingTransaction.js'
+import { LedgerError } from '../ledger/LedgerError.js'
+import * as MapKey from '../ledger/MapKey.js'
 import type { Snapshot } from '../ledger/Snapshot.js'
-import { TransactionRejectedError } from '../ledger/TransactionRejectedError.js'
+import { DumpError } from './DumpError.js'
 import * as BlockJson from './dump/BlockJson.js'
 import * as ClockJson from './dump/ClockJson.js'
-import { base64, DumpError, Member } from './dump/Member.js'
+import { base64, JsonCursor } from './dump/JsonCursor.js'
 import * as StateJson from './dump/StateJson.js'
-
-export { DumpError } from './dump/Member.js'
 
 export const format = 'latchkey-devnet'
 export const version = 1
 
-export function write(moment: Snapshot, genesisHash: Key.Key): string {
+export function write(snapshot: Snapshot, genesisHash: MapKey.MapKey): string {
   try {
     return textOf([
       ['format', format],
       ['version', version],
-      ['genesisHash', base64(Key.bytes(genesisHash))],
-      ...present(moment),
-      ['blocks', moment.blocks.map(BlockJson.toJson)],
+      ['genesisHash', base64(MapKey.bytes(genesisHash))],
+      ...currentState(snapshot),
+      ['blocks', snapshot.blocks.map(BlockJson.toJson)],
     ])
   } catch (error) {
-    if (error instanceof RangeError && /string length/.test(error.message))
-      throw new DumpError('document', 'would be larger than a text can be')
-    throw error
+    // Of what is called here, only a string that gets too long throws a RangeError.
+    if (!(error instanceof RangeError)) throw error
+    throw new DumpError('dump_too_large', 'the dump would be larger than a string can be', { cause: error })
   }
 }
 
 /**
- * One short text that is the same for ledgers that will answer whatever comes in the same way. How many of the blocks
- * before the last are still kept does not count.
+ * The same for two ledgers that respond to every later request in the same way. How many of the blocks before the last
+ * are kept does not count.
  */
-export function hash(moment: Snapshot): string {
-  const lastBlock = base64(moment.blocks.at(-1)!.hash)
-  const text = textOf([['format', `${format} state ${version}`], ...present(moment), ['lastBlock', lastBlock]])
+export function hash(snapshot: Snapshot): string {
+  const lastBlock = base64(snapshot.blocks.at(-1)!.hash)
+  const text = textOf([['format', `${format} state ${version}`], ...currentState(snapshot), ['lastBlock', lastBlock]])
   return Hash.toText(createHash('sha512-256').update(text).digest())
 }
 
 type Part = readonly [name: string, value: string | number | object | readonly object[]]
 
-/** All but the past. */
-function present({ state, pending, clock }: Snapshot): Part[] {
+/** Everything except earlier blocks. */
+function currentState({ state, pending, clock }: Snapshot): Part[] {
   return [
     ['clock', ClockJson.toJson(clock)],
     ['transactionCount', state.transactionCount.toString()],
@@ -69,19 +68,23 @@ function lines(value: Part[1]): string {
 
 const names = ['format', 'version', 'genesisHash', 'clock', 'transactionCount', 'pending', 'blocks'] as const
 
-/** The moment, whole and consistent, or a DumpError that names what is not. */
+/** A complete and consistent snapshot; otherwise throws a DumpError that names the member at fault. */
 export function read(text: string, genesis: Genesis): Snapshot {
   const document = parse(text)
   checkVersion(document)
-  const members = new Member(document).object([...names, ...StateJson.names])
+  const members = new JsonCursor(document).object([...names, ...StateJson.names])
   const { genesisHash } = genesis.chain
   if (members.genesisHash.key() !== genesisHash) {
-    const expected = base64(Key.bytes(genesisHash))
-    members.genesisHash.refuse(`is not ${expected}: the dump is of a devnet with other accounts at its beginning`)
+    const expected = base64(MapKey.bytes(genesisHash))
+    throw new DumpError(
+      'dump_network',
+      `document.genesisHash is not ${expected}: the dump is of a devnet with another number of accounts`,
+      { member: 'document.genesisHash' },
+    )
   }
   const { blocks, transactionCount } = BlockJson.chainFromJson(members.blocks, genesisHash)
   if (members.transactionCount.unsigned() !== transactionCount) {
-    members.transactionCount.refuse(`is not that of the last block, ${transactionCount}`)
+    members.transactionCount.fail(`is not that of the last block, ${transactionCount}`)
   }
   const lastRound = blocks.at(-1)!.round
   return {
@@ -96,30 +99,37 @@ function parse(text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (error) {
-    throw new DumpError('document', `is not JSON: ${(error as Error).message}`)
+    throw new DumpError('invalid_dump', `document is not JSON: ${(error as Error).message}`, {
+      member: 'document',
+      cause: error,
+    })
   }
 }
 
-/** First of all: what a later version has in it is not ours to judge. */
+/** Checked first: the members of another version are unknown. */
 function checkVersion(document: unknown): void {
   const { format: itsFormat, version: itsVersion } = (document ?? {}) as { format?: unknown; version?: unknown }
-  if (itsFormat !== format) throw new DumpError('document.format', `is not ${format}: this is no dump of a devnet`)
+  if (itsFormat !== format) {
+    const message = `document.format is not ${format}: this is not the dump of a devnet`
+    throw new DumpError('invalid_dump', message, { member: 'document.format' })
+  }
   if (itsVersion !== version) {
-    throw new DumpError('document.version', `is not ${version}: the dump was made by another version of this program`)
+    const message = `document.version is not ${version}: the dump was written by another version`
+    throw new DumpError('dump_version', message, { member: 'document.version' })
   }
 }
 
-/** As the ledger would take it from whoever sends it, but for what depends on its state. */
-function groupOf(member: Member, { chain }: Genesis): Uint8Array {
+/** Checks a group as on submission, apart from what depends on the state. */
+function groupOf(member: JsonCursor, { chain }: Genesis): Uint8Array {
   const bytes = member.bytes()
   return BlockJson.decoding(member, () => {
     const group = Submission.decodeAll(bytes, Consensus.maxGroupSize)
-    if (group.length < 1 || group.length > Consensus.maxGroupSize) member.refuse('is not a group of transactions')
-    if (!Buffer.concat(group.map(Submission.encode)).equals(bytes)) member.refuse('is not in canonical form')
+    if (group.length < 1 || group.length > Consensus.maxGroupSize) member.fail('is not a group of transactions')
+    if (!Buffer.concat(group.map(Submission.encode)).equals(bytes)) member.fail('is not in canonical form')
     try {
-      Candidate.checkSignatures(Candidate.prepare(group, chain), false)
+      IncomingTransaction.checkSignatures(IncomingTransaction.prepare(group, chain), false)
     } catch (error) {
-      if (error instanceof TransactionRejectedError) member.refuse(`would be rejected: ${error.reason}`)
+      if (error instanceof LedgerError) member.fail(`would be rejected: ${error.message}`)
       throw error
     }
     return bytes

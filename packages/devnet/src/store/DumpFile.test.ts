@@ -3,23 +3,24 @@ import { readdirSync, readFileSync, statSync, truncateSync, writeFileSync } from
 import { open } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { Driver, genesis, temporaryDirectory } from './Driver.test.helper.js'
 import * as Dump from './Dump.js'
+import { DumpError } from './DumpError.js'
 import * as DumpFile from './DumpFile.js'
+import { genesis, LedgerSimulator, temporaryDirectory } from './LedgerSimulator.test.helper.js'
 
 const { genesisHash } = genesis.chain
 
 test('a dump is written as a whole, for its owner alone, and read again', async (t) => {
   const directory = temporaryDirectory(t)
   const path = join(directory, 'dump.json')
-  const driver = new Driver()
-  driver.fill()
-  const moment = driver.ledger.moment()
+  const simulator = new LedgerSimulator()
+  simulator.fill()
+  const snapshot = simulator.ledger.snapshot()
   writeFileSync(path, 'what was there before', { mode: 0o644 })
-  await Promise.all([1, 2, 3].map(() => DumpFile.write(path, moment, genesisHash)))
+  await Promise.all([1, 2, 3].map(() => DumpFile.write(path, snapshot, genesisHash)))
   assert.equal(statSync(path).mode & 0o777, 0o600)
   assert.deepEqual(readdirSync(directory), ['dump.json'])
-  assert.equal(Dump.hash(await DumpFile.read(path, genesis)), Dump.hash(moment))
+  assert.equal(Dump.hash(await DumpFile.read(path, genesis)), Dump.hash(snapshot))
 })
 
 test('a dump that cannot be written leaves what was there, and nothing else', async (t) => {
@@ -29,7 +30,7 @@ test('a dump that cannot be written leaves what was there, and nothing else', as
   const handle = await open(path)
   await handle.close()
   t.mock.method(Object.getPrototypeOf(handle), 'sync', () => Promise.reject(new Error('ENOSPC: no room')))
-  await assert.rejects(DumpFile.write(path, new Driver().ledger.moment(), genesisHash), /ENOSPC/)
+  await assert.rejects(DumpFile.write(path, new LedgerSimulator().ledger.snapshot(), genesisHash), /ENOSPC/)
   assert.deepEqual(readdirSync(directory), ['dump.json'])
   assert.equal(readFileSync(path, 'utf8'), 'what was there before')
 })
@@ -38,9 +39,9 @@ test('refused: what is too large, what is no file, what is no dump', async (t) =
   const path = join(temporaryDirectory(t), 'dump.json')
   writeFileSync(path, '')
   truncateSync(path, DumpFile.maxBytes + 1)
-  await assert.rejects(DumpFile.read(path, genesis), DumpFile.DumpFileError)
+  await assert.rejects(DumpFile.read(path, genesis), DumpError)
   await assert.rejects(DumpFile.read('/dev/zero', genesis), /is not a file/)
   await assert.rejects(DumpFile.read(join(path, '..'), genesis), /is not a file/)
   writeFileSync(path, '{}')
-  await assert.rejects(DumpFile.read(path, genesis), Dump.DumpError)
+  await assert.rejects(DumpFile.read(path, genesis), DumpError)
 })

@@ -4,39 +4,46 @@ import { randomBytes } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
 import * as AtomicFile from '@latchkey/system/atomic-file'
 import type { Genesis } from '../ledger/Genesis.js'
-import type { Key } from '../ledger/Key.js'
+import type { MapKey } from '../ledger/MapKey.js'
 import type { Snapshot } from '../ledger/Snapshot.js'
 import * as Dump from './Dump.js'
+import { DumpError } from './DumpError.js'
 
-/** A dump is one text, and longer ones there are not. */
+/** A dump is one string. */
 export const maxBytes = constants.MAX_STRING_LENGTH
 
-/** Puts it in the place of what is there, once it is on the disk as a whole. */
-export async function write(path: string, moment: Snapshot, genesisHash: Key): Promise<void> {
+/** Replaces the file once the dump is on the disk as a whole. */
+export async function write(path: string, snapshot: Snapshot, genesisHash: MapKey): Promise<void> {
+  const parts = [Buffer.from(Dump.write(snapshot, genesisHash))]
   const temporaryPath = `${path}.${randomBytes(8).toString('hex')}.tmp`
-  const parts = [Buffer.from(Dump.write(moment, genesisHash))]
-  const handle = await AtomicFile.replace({ path, temporaryPath, parts })
-  await handle.close()
-  await AtomicFile.syncDirectory(path)
-}
-
-export async function read(path: string, genesis: Genesis): Promise<Snapshot> {
-  const handle = await open(path, 'r')
   try {
-    return Dump.read(await textOf(handle, path), genesis)
-  } finally {
+    const handle = await AtomicFile.replace({ path, temporaryPath, parts })
     await handle.close()
+    await AtomicFile.syncDirectory(path)
+  } catch (cause) {
+    throw new DumpError('dump_file_unavailable', `${path} cannot be written: ${(cause as Error).message}`, { cause })
   }
 }
 
-async function textOf(handle: FileHandle, path: string): Promise<string> {
-  const stat = await handle.stat()
-  // Others have no size to judge by, and may never end.
-  if (!stat.isFile()) throw new DumpFileError(`${path} is not a file`)
-  if (stat.size > maxBytes) throw new DumpFileError(`${path} has ${stat.size} bytes; a dump has at most ${maxBytes}`)
-  return handle.readFile('utf8')
+export async function read(path: string, genesis: Genesis): Promise<Snapshot> {
+  return Dump.read(await textOf(path), genesis)
 }
 
-export class DumpFileError extends Error {
-  override name = 'DumpFileError'
+async function textOf(path: string): Promise<string> {
+  let handle: FileHandle | undefined
+  try {
+    handle = await open(path, 'r')
+    const stat = await handle.stat()
+    // Other kinds have no size to check, and may never end.
+    if (!stat.isFile()) throw new DumpError('dump_file_unavailable', `${path} is not a file`)
+    if (stat.size > maxBytes) {
+      throw new DumpError('dump_too_large', `${path} has ${stat.size} bytes; a dump has at most ${maxBytes}`)
+    }
+    return await handle.readFile('utf8')
+  } catch (cause) {
+    if (cause instanceof DumpError) throw cause
+    throw new DumpError('dump_file_unavailable', `${path} cannot be read: ${(cause as Error).message}`, { cause })
+  } finally {
+    await handle?.close()
+  }
 }

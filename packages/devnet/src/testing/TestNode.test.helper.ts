@@ -4,14 +4,14 @@ import assert from 'node:assert/strict'
 import { Address, Ed25519, Group, Hash, type Multisig, Submission, Transaction } from '@latchkey/algorand'
 import { dropConnection, type RawAnswer, type RawHandler } from '@latchkey/http'
 import algosdk from 'algosdk'
-import * as App from '../App.js'
+import { type BlockMode, DevnetNode } from '../DevnetNode.js'
 import * as Genesis from '../ledger/Genesis.js'
-import * as Key from '../ledger/Key.js'
 import { Ledger, type LedgerOptions } from '../ledger/Ledger.js'
-import { type BlockMode, Node } from '../Node.js'
+import * as MapKey from '../ledger/MapKey.js'
+import * as RequestHandler from '../RequestHandler.js'
 
 type Txn = Transaction.Transaction
-export type Person = { publicKey: Uint8Array; secretKey: Uint8Array; key: Key.Key; address: string }
+export type Person = { publicKey: Uint8Array; secretKey: Uint8Array; key: MapKey.MapKey; address: string }
 
 export type TestNodeOptions = Partial<Omit<LedgerOptions, 'genesis'>> & {
   blocks?: BlockMode
@@ -32,7 +32,7 @@ export type Answered = {
 
 export class TestNode {
   readonly ledger: Ledger
-  readonly node: Node
+  readonly node: DevnetNode
   readonly genesis: Genesis.Genesis
   readonly handle: RawHandler
   readonly errors: unknown[] = []
@@ -41,8 +41,8 @@ export class TestNode {
   constructor({ blocks = 'instant', token, accountCount = 3, onLine, ...ledger }: TestNodeOptions = {}) {
     this.genesis = Genesis.make({ accountCount })
     this.ledger = new Ledger({ ...ledger, genesis: this.genesis })
-    this.node = new Node({ ledger: this.ledger, blocks, onLine })
-    this.handle = App.create({ node: this.node, token, onError: (error) => this.errors.push(error) })
+    this.node = new DevnetNode({ ledger: this.ledger, blocks, onLine })
+    this.handle = RequestHandler.create({ node: this.node, token, onError: (error) => this.errors.push(error) })
   }
 
   /** One of the accounts that are funded from the beginning. */
@@ -64,7 +64,7 @@ export class TestNode {
       fv: this.ledger.last.round === 0n ? undefined : this.ledger.last.round,
       lv: this.ledger.last.round + 1000n,
       gen: chain.genesisId,
-      gh: Key.bytes(chain.genesisHash),
+      gh: MapKey.bytes(chain.genesisHash),
       note: new Uint8Array(Buffer.from(`${this.#notes++}`)),
       ...fields,
     }
@@ -147,13 +147,13 @@ function answeredOf({ status, headers, body }: Exclude<RawAnswer, typeof dropCon
 export function personOf(seed: Uint8Array | number): Person {
   const bytes = typeof seed === 'number' ? new Uint8Array(32).fill(seed) : seed
   const { publicKey, secretKey } = Ed25519.keyPairFromSeed(new Uint8Array(bytes))
-  return { publicKey, secretKey, key: Key.of(publicKey), address: Address.encode(publicKey) }
+  return { publicKey, secretKey, key: MapKey.of(publicKey), address: Address.encode(publicKey) }
 }
 
 /** Signed by that person, who is named as signer if not the sender. */
 export function sign(txn: Txn, signer: Person): Uint8Array {
   const sig = Ed25519.sign(Hash.prefixed(Hash.domains.transaction, Submission.transactionBytes(txn)), signer.secretKey)
-  const isSender = Key.of(txn.snd) === signer.key
+  const isSender = MapKey.of(txn.snd) === signer.key
   return Submission.encode({ sig, txn, sgnr: isSender ? undefined : signer.publicKey })
 }
 
@@ -161,7 +161,7 @@ export function sign(txn: Txn, signer: Person): Uint8Array {
 export function signMultisig(txn: Txn, multisig: Multisig.Multisig, signers: readonly Person[]): Uint8Array {
   const message = Hash.prefixed(Hash.domains.transaction, Submission.transactionBytes(txn))
   const subsig = multisig.publicKeys.map((pk) => {
-    const signer = signers.find(({ key }) => key === Key.of(pk))
+    const signer = signers.find(({ key }) => key === MapKey.of(pk))
     return signer === undefined ? { pk } : { pk, s: Ed25519.sign(message, signer.secretKey) }
   })
   return Submission.encode({ msig: { v: multisig.version, thr: multisig.threshold, subsig }, txn })
@@ -190,7 +190,7 @@ export function simulateBody(signed: readonly Uint8Array[], options: { [name: st
 
 /** Out of the dispenser's hand, to be there before a test begins. */
 export function give(node: TestNode, to: Person, microAlgos: bigint, assets: readonly Held[] = []): Person {
-  node.ledger.give({ type: 'gift', to: to.key, microAlgos, assets })
+  node.ledger.fund({ type: 'fund', to: to.key, microAlgos, assets })
   return to
 }
 
@@ -217,7 +217,7 @@ export async function expectRejection(
   const id = Transaction.id(Submission.transactionBytes(txn))
   const invalid = `transaction {${id}} invalid : ${reason}`
   const evaluated = kind === 'state' ? `transaction ${id}: ${reason}` : reason
-  const before = structuredClone(node.ledger.moment())
+  const before = structuredClone(node.ledger.snapshot())
 
   const simulated = await node.simulate(signed)
   if (kind === 'incomplete' || kind === 'signature') {
@@ -234,7 +234,7 @@ export async function expectRejection(
   const isPool = kind === 'bare' || kind === 'state'
   const message = isInvalid ? invalid : isPool ? `TransactionPool.Remember: ${evaluated}` : reason
   assert.deepEqual([submitted.status, submitted.json.message], [400, message])
-  assert.deepEqual(structuredClone(node.ledger.moment()), before)
+  assert.deepEqual(structuredClone(node.ledger.snapshot()), before)
 }
 
 /** What msgpack says, in terms of tests: maps with text as names are objects, bytes are base64 after `bin:`. */

@@ -1,17 +1,19 @@
-import * as Amount from '../Amount.js'
-import * as Key from '../Key.js'
+import * as AlgodAmount from '../AlgodAmount.js'
 import { LedgerError } from '../LedgerError.js'
+import * as MapKey from '../MapKey.js'
 import type { StateOverlay } from '../StateOverlay.js'
 
-/** From one account to another. Moving nothing still counts as writing both, as it does on a node. */
-export function move(layer: StateOverlay, from: Key.Key, to: Key.Key, microAlgos: bigint): void {
-  const source = layer.account(from)
+/** Moves Algos. A move of 0 still writes both accounts, as on a node. */
+export function move(overlay: StateOverlay, from: MapKey.MapKey, to: MapKey.MapKey, microAlgos: bigint): void {
+  const source = overlay.account(from)
   if (source.microAlgos < microAlgos) {
-    const [has, spends] = [Amount.text(source.microAlgos), Amount.text(microAlgos)]
-    const reason = `overspend (account ${Key.address(from)}, data {MicroAlgos:${has}}, tried to spend ${spends})`
-    throw new LedgerError(reason, { hint: `it is short of ${microAlgos - source.microAlgos} microAlgos` })
+    const [has, spends] = [AlgodAmount.format(source.microAlgos), AlgodAmount.format(microAlgos)]
+    const reason = `overspend (account ${MapKey.address(from)}, data {MicroAlgos:${has}}, tried to spend ${spends})`
+    throw new LedgerError('rule_violation', reason, {
+      hint: `it is short of ${microAlgos - source.microAlgos} microAlgos`,
+    })
   }
-  layer.putAccount(from, { ...source, microAlgos: source.microAlgos - microAlgos })
-  const target = layer.account(to)
-  layer.putAccount(to, { ...target, microAlgos: target.microAlgos + microAlgos })
+  overlay.putAccount(from, { ...source, microAlgos: source.microAlgos - microAlgos })
+  const target = overlay.account(to)
+  overlay.putAccount(to, { ...target, microAlgos: target.microAlgos + microAlgos })
 }

@@ -12,8 +12,8 @@ import {
 } from '../../testing/TestNode.test.helper.js'
 import type { Asset } from '../Account.js'
 import * as Genesis from '../Genesis.js'
-import * as Key from '../Key.js'
 import { LedgerError } from '../LedgerError.js'
+import * as MapKey from '../MapKey.js'
 import { StateOverlay } from '../StateOverlay.js'
 import { assetConfig } from './AssetConfig.js'
 
@@ -31,7 +31,7 @@ function setUp() {
     const names = new Map([
       [alice.key, 'a'],
       [bob.key, 'b'],
-      [Key.zero, '-'],
+      [MapKey.zero, '-'],
     ])
     return [manager, reserve, freeze, clawback].map((key) => names.get(key)).join('')
   }
@@ -62,9 +62,9 @@ test('an asset is what its maker says, who holds all of it, unfrozen', async () 
     name: new Uint8Array(32).fill(0xff),
     url: bytes('h'.repeat(96)),
     manager: bob.key,
-    reserve: Key.zero,
-    freeze: Key.zero,
-    clawback: Key.zero,
+    reserve: MapKey.zero,
+    freeze: MapKey.zero,
+    clawback: MapKey.zero,
   }
   assert.deepEqual(rest, expected)
   assert.deepEqual(node.ledger.state.holding(alice.key, id), { amount: 2n ** 64n - 1n, frozen: false })
@@ -94,11 +94,11 @@ test('assets are numbered by the transaction that makes them', async () => {
 
 test('a number that is taken is refused: the dollars have theirs from outside', () => {
   const { node, alice } = setUp()
-  const layer = new StateOverlay(node.ledger.state)
-  layer.transactionCount = () => Genesis.dollarIds[1]! - 1n
+  const overlay = new StateOverlay(node.ledger.state)
+  overlay.transactionCount = () => Genesis.dollarIds[1]! - 1n
   assert.throws(
-    () => assetConfig(node.txn('acfg', alice), { sender: alice.key, layer, round: 1n }),
-    new LedgerError(`already found asset with index ${Genesis.dollarIds[1]}`),
+    () => assetConfig(node.txn('acfg', alice), { sender: alice.key, overlay, round: 1n }),
+    new LedgerError('rule_violation', `already found asset with index ${Genesis.dollarIds[1]}`),
   )
 })
 

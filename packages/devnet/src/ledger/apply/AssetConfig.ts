@@ -1,7 +1,7 @@
 import type { Transaction } from '@latchkey/algorand'
 import type { Asset } from '../Account.js'
-import * as Key from '../Key.js'
 import { LedgerError } from '../LedgerError.js'
+import * as MapKey from '../MapKey.js'
 import * as Assets from './Assets.js'
 import type { Context, Outcome } from './Context.js'
 
@@ -9,23 +9,23 @@ type Parameters = NonNullable<Transaction.Transaction['apar']>
 
 export function assetConfig({ caid, apar }: Transaction.Transaction, context: Context): Outcome {
   if (caid === undefined) return create(apar ?? {}, context)
-  const { sender, layer } = context
-  const asset = Assets.get(layer, caid)
-  if (asset.manager === Key.zero || asset.manager !== sender) {
-    const who = `It is issued by ${Key.address(sender)}, manager key ${Key.address(asset.manager)}`
-    throw new LedgerError(`this transaction should be issued by the manager. ${who}`)
+  const { sender, overlay } = context
+  const asset = Assets.get(overlay, caid)
+  if (asset.manager === MapKey.zero || asset.manager !== sender) {
+    const who = `It is issued by ${MapKey.address(sender)}, manager key ${MapKey.address(asset.manager)}`
+    throw new LedgerError('rule_violation', `this transaction should be issued by the manager. ${who}`)
   }
   if (apar === undefined) destroy(caid, asset, context)
-  else layer.putAsset(caid, reconfigured(asset, apar))
+  else overlay.putAsset(caid, reconfigured(asset, apar))
   return {}
 }
 
-function create(apar: Parameters, { sender, layer }: Context): Outcome {
-  const createdAssetId = layer.transactionCount() + 1n
-  // Only where an asset was given its id from outside, as the dollar is here.
-  if (layer.asset(createdAssetId) !== undefined)
-    throw new LedgerError(`already found asset with index ${createdAssetId}`)
-  layer.putAsset(createdAssetId, {
+function create(apar: Parameters, { sender, overlay }: Context): Outcome {
+  const createdAssetId = overlay.transactionCount() + 1n
+  // Only possible for an id that was assigned at genesis, like that of the dollar.
+  if (overlay.asset(createdAssetId) !== undefined)
+    throw new LedgerError('rule_violation', `already found asset with index ${createdAssetId}`)
+  overlay.putAsset(createdAssetId, {
     creator: sender,
     total: apar.t ?? 0n,
     decimals: apar.dc ?? 0,
@@ -34,27 +34,27 @@ function create(apar: Parameters, { sender, layer }: Context): Outcome {
     name: textBytes(apar.an),
     url: textBytes(apar.au),
     metadataHash: apar.am,
-    manager: Key.ofField(apar.m),
-    reserve: Key.ofField(apar.r),
-    freeze: Key.ofField(apar.f),
-    clawback: Key.ofField(apar.c),
+    manager: MapKey.ofField(apar.m),
+    reserve: MapKey.ofField(apar.r),
+    freeze: MapKey.ofField(apar.f),
+    clawback: MapKey.ofField(apar.c),
   })
-  layer.putHolding(sender, createdAssetId, { amount: apar.t ?? 0n, frozen: false })
+  overlay.putHolding(sender, createdAssetId, { amount: apar.t ?? 0n, frozen: false })
   return { createdAssetId }
 }
 
-function destroy(assetId: bigint, asset: Asset, { layer }: Context): void {
-  const held = layer.holding(asset.creator, assetId)?.amount ?? 0n
+function destroy(assetId: bigint, asset: Asset, { overlay }: Context): void {
+  const held = overlay.holding(asset.creator, assetId)?.amount ?? 0n
   if (held !== asset.total)
-    throw new LedgerError(`cannot destroy asset: creator is holding only ${held}/${asset.total}`)
-  layer.putAsset(assetId, undefined)
-  layer.putHolding(asset.creator, assetId, undefined)
+    throw new LedgerError('rule_violation', `cannot destroy asset: creator is holding only ${held}/${asset.total}`)
+  overlay.putAsset(assetId, undefined)
+  overlay.putHolding(asset.creator, assetId, undefined)
 }
 
-/** Only the four addresses can change, and one that was given up stays so. */
+/** Only the four addresses can change, and one that was cleared stays cleared. */
 function reconfigured(asset: Asset, apar: Parameters): Asset {
-  const replaced = (before: Key.Key, after: Uint8Array | undefined): Key.Key =>
-    before === Key.zero ? Key.zero : Key.ofField(after)
+  const replaced = (before: MapKey.MapKey, after: Uint8Array | undefined): MapKey.MapKey =>
+    before === MapKey.zero ? MapKey.zero : MapKey.ofField(after)
   return {
     ...asset,
     manager: replaced(asset.manager, apar.m),

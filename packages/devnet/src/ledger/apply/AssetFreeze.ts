@@ -1,17 +1,20 @@
 import type { Transaction } from '@latchkey/algorand'
-import * as Key from '../Key.js'
 import { LedgerError } from '../LedgerError.js'
+import * as MapKey from '../MapKey.js'
 import * as Assets from './Assets.js'
 import type { Context, Outcome } from './Context.js'
 
-export function assetFreeze({ faid, fadd, afrz }: Transaction.Transaction, { sender, layer }: Context): Outcome {
-  const { freeze } = Assets.get(layer, faid!)
-  if (freeze === Key.zero || freeze !== sender) {
-    throw new LedgerError(`freeze not allowed: sender ${Key.address(sender)}, freeze ${Key.address(freeze)}`)
+export function assetFreeze({ faid, fadd, afrz }: Transaction.Transaction, { sender, overlay }: Context): Outcome {
+  const { freeze } = Assets.get(overlay, faid!)
+  if (freeze === MapKey.zero || freeze !== sender) {
+    throw new LedgerError(
+      'rule_violation',
+      `freeze not allowed: sender ${MapKey.address(sender)}, freeze ${MapKey.address(freeze)}`,
+    )
   }
-  const target = Key.of(fadd!)
-  const holding = layer.holding(target, faid!)
-  if (holding === undefined) throw new LedgerError('asset not found in account')
-  layer.putHolding(target, faid!, { ...holding, frozen: afrz ?? false })
+  const target = MapKey.of(fadd!)
+  const holding = overlay.holding(target, faid!)
+  if (holding === undefined) throw new LedgerError('rule_violation', 'asset not found in account')
+  overlay.putHolding(target, faid!, { ...holding, frozen: afrz ?? false })
   return {}
 }

@@ -111,9 +111,9 @@ test('what is left of a destroyed asset can be closed out', async () => {
 
 test('no holding goes above what 64 bits hold', () => {
   const { ledger } = new TestNode()
-  const layer = new StateOverlay(ledger.state)
-  layer.putHolding('a', 7n, { amount: 2n ** 64n - 2n, frozen: false })
-  Assets.putIn(layer, 'a', 7n, 1n, false)
-  const overflow = new LedgerError(`overflow on adding 1 to receiver amount ${2n ** 64n - 1n}`)
-  assert.throws(() => Assets.putIn(layer, 'a', 7n, 1n, false), overflow)
+  const overlay = new StateOverlay(ledger.state)
+  overlay.putHolding('a', 7n, { amount: 2n ** 64n - 2n, frozen: false })
+  Assets.putIn(overlay, 'a', 7n, 1n, false)
+  const overflow = new LedgerError('rule_violation', `overflow on adding 1 to receiver amount ${2n ** 64n - 1n}`)
+  assert.throws(() => Assets.putIn(overlay, 'a', 7n, 1n, false), overflow)
 })

@@ -1,10 +1,10 @@
-import type { Key } from '../Key.js'
+import type { MapKey } from '../MapKey.js'
 import type { StateOverlay } from '../StateOverlay.js'
 
-/** Where a transaction takes effect. */
-export type Context = { readonly sender: Key; readonly layer: StateOverlay; readonly round: bigint }
+/** The context in which a transaction is applied. */
+export type Context = { readonly sender: MapKey; readonly overlay: StateOverlay; readonly round: bigint }
 
-/** What a transaction did beyond what it says: blocks record it, and nodes tell it to whoever asks. */
+/** The effects of a transaction that its fields do not show. Blocks record them. */
 export type Outcome = {
   readonly closingAmount?: bigint
   readonly assetClosingAmount?: bigint

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { give, personOf, sign, signGroup, TestNode } from '../../testing/TestNode.test.helper.js'
 import { none } from '../Account.js'
-import * as Key from '../Key.js'
+import * as MapKey from '../MapKey.js'
 
 const [poor, ghost] = [personOf(51), personOf(52)]
 
@@ -26,7 +26,7 @@ test('to itself costs the fee only', async () => {
 test('without receiver goes to the zero address', async () => {
   const node = new TestNode()
   await node.send(sign(node.pay(node.funded(0), undefined, 100_000n), node.funded(0)))
-  assert.equal(node.ledger.state.account(Key.zero).microAlgos, 100_000n)
+  assert.equal(node.ledger.state.account(MapKey.zero).microAlgos, 100_000n)
 })
 
 test('an account comes into being with the minimum balance', async () => {

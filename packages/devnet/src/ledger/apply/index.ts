@@ -16,7 +16,7 @@ const byType: { readonly [type: string]: (txn: Transaction.Transaction, context:
   keyreg: keyRegistration,
 }
 
-/** The effect of a well-formed transaction, after its fee was taken. */
+/** Applies a well-formed transaction whose fee was taken already. */
 export function apply(txn: Transaction.Transaction, context: Context): Outcome {
   return byType[txn.type]!(txn, context)
 }

@@ -1,15 +1,15 @@
-/** An account as JSON, with what it holds. How many assets it holds and created is not written: it follows. */
+/** An account as JSON, with its holdings. The numbers of assets held and created are computed. */
 import { type Account, none, type Participation, type Status } from '../../ledger/Account.js'
-import * as Key from '../../ledger/Key.js'
+import * as MapKey from '../../ledger/MapKey.js'
 import type { HeldAsset } from '../../ledger/State.js'
-import { base64, type Member } from './Member.js'
+import { base64, type JsonCursor } from './JsonCursor.js'
 
-export function toJson(key: Key.Key, account: Account, held: readonly HeldAsset[]): object {
+export function toJson(key: MapKey.MapKey, account: Account, held: readonly HeldAsset[]): object {
   const { microAlgos, authorizer, status, participation, incentiveEligible, lastHeartbeat } = account
   return {
-    address: Key.address(key),
+    address: MapKey.address(key),
     microAlgos: microAlgos.toString(),
-    authorizer: authorizer && Key.address(authorizer),
+    authorizer: authorizer && MapKey.address(authorizer),
     status,
     participation: participation && participationJson(participation),
     incentiveEligible,
@@ -37,14 +37,14 @@ const statuses: readonly Status[] = ['Offline', 'Online', 'Not Participating']
 const required = ['address', 'microAlgos', 'status', 'incentiveEligible', 'lastHeartbeat', 'holdings'] as const
 
 export type Read = {
-  key: Key.Key
-  /** With no assets counted yet. */
+  key: MapKey.MapKey
+  /** Without the numbers of its assets. */
   account: Account
-  holdings: { held: HeldAsset; place: Member }[]
-  place: Member
+  holdings: { held: HeldAsset; place: JsonCursor }[]
+  place: JsonCursor
 }
 
-export function fromJson(member: Member): Read {
+export function fromJson(member: JsonCursor): Read {
   const it = member.object(required, ['authorizer', 'participation'])
   const key = it.address.address()
   const account: Account = {
@@ -56,14 +56,14 @@ export function fromJson(member: Member): Read {
     incentiveEligible: it.incentiveEligible.boolean(),
     lastHeartbeat: it.lastHeartbeat.unsigned(),
   }
-  if (account.authorizer === key) it.authorizer!.refuse('is the account itself, which is written as no authorizer')
+  if (account.authorizer === key) it.authorizer!.fail('is the account itself, which is written without authorizer')
   if ((account.status === 'Online') !== (account.participation !== undefined)) {
-    it.status.refuse('does not go with its participation: accounts have keys when they are online, and only then')
+    it.status.fail('does not match its participation: accounts have keys if and only if they are online')
   }
   return { key, account, holdings: it.holdings.list().map((one) => holdingOf(key, one)), place: it.address }
 }
 
-function holdingOf(key: Key.Key, member: Member): { held: HeldAsset; place: Member } {
+function holdingOf(key: MapKey.MapKey, member: JsonCursor): { held: HeldAsset; place: JsonCursor } {
   const { assetId, amount, frozen } = member.object(['assetId', 'amount', 'frozen'])
   const holding = { amount: amount.unsigned(), frozen: frozen.boolean() }
   return { held: { key, assetId: assetId.unsigned(), holding }, place: assetId }
@@ -72,7 +72,7 @@ function holdingOf(key: Key.Key, member: Member): { held: HeldAsset; place: Memb
 const voteKeyBytes = 32
 const stateProofKeyBytes = 64
 
-function participationOf(member: Member): Participation {
+function participationOf(member: JsonCursor): Participation {
   const it = member.object(['voteKey', 'selectionKey', 'stateProofKey', 'firstRound', 'lastRound', 'keyDilution'])
   return {
     voteKey: it.voteKey.bytesOf(voteKeyBytes),

@@ -1,13 +1,13 @@
-/** An asset's parameters as JSON. Its texts are bytes, so they are written as such. */
+/** An asset's parameters as JSON. Its texts are bytes, and written in base64. */
 import type { Asset } from '../../ledger/Account.js'
 import * as Consensus from '../../ledger/Consensus.js'
-import * as Key from '../../ledger/Key.js'
-import { base64, type Member } from './Member.js'
+import * as MapKey from '../../ledger/MapKey.js'
+import { base64, type JsonCursor } from './JsonCursor.js'
 
 export function toJson(assetId: bigint, asset: Asset): object {
   return {
     assetId: assetId.toString(),
-    creator: Key.address(asset.creator),
+    creator: MapKey.address(asset.creator),
     total: asset.total.toString(),
     decimals: asset.decimals.toString(),
     defaultFrozen: asset.defaultFrozen,
@@ -15,10 +15,10 @@ export function toJson(assetId: bigint, asset: Asset): object {
     name: base64(asset.name),
     url: base64(asset.url),
     metadataHash: asset.metadataHash && base64(asset.metadataHash),
-    manager: Key.address(asset.manager),
-    reserve: Key.address(asset.reserve),
-    freeze: Key.address(asset.freeze),
-    clawback: Key.address(asset.clawback),
+    manager: MapKey.address(asset.manager),
+    reserve: MapKey.address(asset.reserve),
+    freeze: MapKey.address(asset.freeze),
+    clawback: MapKey.address(asset.clawback),
   }
 }
 
@@ -28,8 +28,8 @@ const required = [
 ]
 const metadataHashBytes = 32
 
-/** The asset, its id, and the member to name if that cannot be. */
-export function fromJson(member: Member): { assetId: bigint; asset: Asset; place: Member } {
+/** The asset, its id, and the member that holds the id. */
+export function fromJson(member: JsonCursor): { assetId: bigint; asset: Asset; place: JsonCursor } {
   const it = member.object(required, ['metadataHash'])
   const asset: Asset = {
     creator: it.creator.address(),

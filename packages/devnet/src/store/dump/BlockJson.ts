@@ -1,16 +1,16 @@
-/** Blocks as JSON: each one's header and transactions. Everything else about a block follows from these two. */
+/** Blocks as JSON: header and transactions, from which the rest of a block is computed. */
 import { createHash } from 'node:crypto'
 import { Bytes, Hash, Msgpack, Submission, Transaction } from '@latchkey/algorand'
 import type { Outcome } from '../../ledger/apply/index.js'
 import * as Block from '../../ledger/Block.js'
 import * as Commitment from '../../ledger/Commitment.js'
-import * as Key from '../../ledger/Key.js'
-import { base64, type Member } from './Member.js'
+import * as MapKey from '../../ledger/MapKey.js'
+import { base64, type JsonCursor } from './JsonCursor.js'
 
-export function toJson({ header, members }: Block.Block): object {
+export function toJson({ header, transactions }: Block.Block): object {
   return {
     header: base64(header),
-    transactions: members.map(({ signed, outcome }) => ({
+    transactions: transactions.map(({ signed, outcome }) => ({
       signed: base64(signed),
       closingAmount: outcome.closingAmount?.toString(),
       assetClosingAmount: outcome.assetClosingAmount?.toString(),
@@ -25,42 +25,42 @@ export type Chain = {
   transactionCount: bigint
 }
 
-/** A chain of blocks of this network, each committing to the one before and to its transactions. Never none. */
-export function chainFromJson(member: Member, genesisHash: Key.Key): Chain {
+/** At least one block of this network, each committing to the previous one and to its transactions. */
+export function chainFromJson(member: JsonCursor, genesisHash: MapKey.MapKey): Chain {
   const blocks: Block.Block[] = []
   let previous: { block: Block.Block; transactionCount: bigint } | undefined
   for (const one of member.list()) {
     const { header: headerMember, transactions } = one.object(['header', 'transactions'])
     const header = readHeader(headerMember)
-    if (header.genesisHash !== genesisHash) headerMember.refuse('is of another network')
+    if (header.genesisHash !== genesisHash) headerMember.fail('is of another network')
     const block = blockOf(header, transactions)
     const transactionCount = header.numbers.tc
     if (previous !== undefined) {
       checkLink(headerMember, header, previous.block)
-      if (transactionCount !== previous.transactionCount + BigInt(block.members.length)) {
-        transactions.refuse('are not as many as the header counts')
+      if (transactionCount !== previous.transactionCount + BigInt(block.transactions.length)) {
+        transactions.fail('are not as many as the header counts')
       }
     }
     blocks.push(block)
     previous = { block, transactionCount }
   }
   return previous === undefined
-    ? member.refuse('is empty: there is at least the last block')
+    ? member.fail('is empty: at least the last block is required')
     : { blocks, transactionCount: previous.transactionCount }
 }
 
-function checkLink(member: Member, { numbers, hashes }: Header, previous: Block.Block): void {
+function checkLink(member: JsonCursor, { numbers, hashes }: Header, previous: Block.Block): void {
   if (numbers.rnd !== previous.round + 1n) {
-    member.refuse(`is that of round ${numbers.rnd}, after one of round ${previous.round}`)
+    member.fail(`is that of round ${numbers.rnd}, after one of round ${previous.round}`)
   }
   if (!isSame(hashes.prev, previous.hash) || !isSame(hashes.prev512, previous.hash512)) {
-    member.refuse('does not follow the block before it')
+    member.fail('does not follow the block before it')
   }
 }
 
 type Header = {
   bytes: Uint8Array
-  genesisHash: Key.Key
+  genesisHash: MapKey.MapKey
   numbers: { rnd: bigint; ts: bigint; tc: bigint }
   hashes: { [name in (typeof hashNames)[number]]?: Uint8Array }
 }
@@ -68,8 +68,8 @@ type Header = {
 const hashNames = ['gh', 'prev', 'prev512', 'txn', 'txn256', 'txn512'] as const
 const isHashName = (name: string): name is (typeof hashNames)[number] => (hashNames as readonly string[]).includes(name)
 
-/** What is absent is zero or none. */
-function readHeader(member: Member): Header {
+/** Absent numbers are zero. */
+function readHeader(member: JsonCursor): Header {
   const bytes = member.bytes()
   const numbers = { rnd: 0n, ts: 0n, tc: 0n }
   const hashes: Header['hashes'] = {}
@@ -78,30 +78,30 @@ function readHeader(member: Member): Header {
     let before = ''
     for (let left = reader.mapHeader(); left > 0; left--) {
       const name = reader.str()
-      if (name <= before) member.refuse('has its names out of order')
+      if (name <= before) member.fail('has its names out of order')
       before = name
       if (name === 'rnd' || name === 'ts' || name === 'tc') numbers[name] = reader.uint()
       else if (isHashName(name)) hashes[name] = reader.bin()
       else reader.skip()
     }
-    if (reader.remaining > 0) member.refuse('goes on after its end')
+    if (reader.remaining > 0) member.fail('has trailing bytes')
   })
-  return { bytes, genesisHash: Key.ofField(hashes.gh), numbers, hashes }
+  return { bytes, genesisHash: MapKey.ofField(hashes.gh), numbers, hashes }
 }
 
-function blockOf({ bytes, numbers, hashes }: Header, transactions: Member): Block.Block {
+function blockOf({ bytes, numbers, hashes }: Header, transactions: JsonCursor): Block.Block {
   const read = transactions.list().map(readTransaction)
   const entries = read.map(({ entry }) => entry)
   const roots = Commitment.ofRound(numbers.rnd, entries)
-  // The first block commits to a list of none, whatever it holds.
-  const isFirstWithSome = numbers.rnd === 0n && entries.length > 0
+  // The first block commits to an empty list.
+  const isNonEmptyGenesis = numbers.rnd === 0n && entries.length > 0
   if (
-    isFirstWithSome ||
+    isNonEmptyGenesis ||
     !isSame(roots.txn, hashes.txn) ||
     !isSame(roots.txn256, hashes.txn256) ||
     !isSame(roots.txn512, hashes.txn512)
   ) {
-    transactions.refuse('are not those that the header commits to')
+    transactions.fail('are not those that the header commits to')
   }
   return {
     round: numbers.rnd,
@@ -109,11 +109,11 @@ function blockOf({ bytes, numbers, hashes }: Header, transactions: Member): Bloc
     hash: Hash.hash(Hash.domains.blockHeader, bytes),
     hash512: createHash('sha512').update(Hash.domains.blockHeader).update(bytes).digest(),
     header: bytes,
-    members: read.map(({ member }) => member),
+    transactions: read.map(({ transaction }) => transaction),
   }
 }
 
-function readTransaction(member: Member): { member: Block.Member; entry: Commitment.Entry } {
+function readTransaction(member: JsonCursor): { transaction: Block.BlockTransaction; entry: Commitment.Entry } {
   const it = member.object(['signed'], ['closingAmount', 'assetClosingAmount', 'createdAssetId'])
   const signed = it.signed.bytes()
   const outcome: Outcome = {
@@ -123,20 +123,23 @@ function readTransaction(member: Member): { member: Block.Member; entry: Commitm
   }
   return decoding(it.signed, () => {
     const { signed: decoded } = Submission.decodeFirst(signed)
-    if (!isSame(Submission.encode(decoded), signed)) it.signed.refuse('is not the canonical form of a transaction')
+    if (!isSame(Submission.encode(decoded), signed)) it.signed.fail('is not the canonical form of a transaction')
     const transaction = Submission.transactionBytes(decoded.txn)
-    const key = Key.of(Transaction.digest(transaction))
-    return { member: { key, signed, outcome }, entry: { transaction, entry: Block.encodeEntry(decoded, outcome) } }
+    const key = MapKey.of(Transaction.digest(transaction))
+    return {
+      transaction: { key, signed, outcome },
+      entry: { transaction, entry: Block.encodeEntry(decoded, outcome) },
+    }
   })
 }
 
-/** Says where it was, if what is read inside is not what it should be. */
-export function decoding<T>(member: Member, read: () => T): T {
+/** Adds the path of the member to a decoding error. */
+export function decoding<T>(member: JsonCursor, read: () => T): T {
   try {
     return read()
   } catch (error) {
     if (!(error instanceof Msgpack.DecodeError) && !(error instanceof Msgpack.EncodeError)) throw error
-    return member.refuse(`cannot be read: ${error.message}`)
+    return member.fail(`cannot be read: ${error.message}`)
   }
 }
 

@@ -1,6 +1,6 @@
 /** The clock's state as JSON. */
 import type { ClockState } from '../../ledger/Clock.js'
-import type { Member } from './Member.js'
+import type { JsonCursor } from './JsonCursor.js'
 
 export function toJson({ offsetSeconds, aheadSeconds, nextTimestamp }: ClockState): object {
   return {
@@ -10,7 +10,7 @@ export function toJson({ offsetSeconds, aheadSeconds, nextTimestamp }: ClockStat
   }
 }
 
-export function fromJson(member: Member): ClockState {
+export function fromJson(member: JsonCursor): ClockState {
   const clock = member.object(['aheadSeconds'], ['offsetSeconds', 'nextTimestamp'])
   return {
     offsetSeconds: clock.offsetSeconds?.unsigned(),

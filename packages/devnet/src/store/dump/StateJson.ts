@@ -1,38 +1,38 @@
-/** A ledger's state as JSON. Everything is sorted, so that equal states are equal texts; and read with its sums. */
+/** The state as JSON. Sorted, so that equal states give equal texts; sums are checked when it is read. */
 import { Hash } from '@latchkey/algorand'
 import { type Account, type Asset, isNone, none } from '../../ledger/Account.js'
 import * as Consensus from '../../ledger/Consensus.js'
 import type { Genesis } from '../../ledger/Genesis.js'
-import * as Key from '../../ledger/Key.js'
+import * as MapKey from '../../ledger/MapKey.js'
 import type { HeldAsset, StateCopy } from '../../ledger/State.js'
-import { holdingKey, leaseKey } from '../../ledger/Store.js'
+import { holdingKey, leaseKey } from '../../ledger/StateReader.js'
 import * as AccountJson from './AccountJson.js'
 import * as AssetJson from './AssetJson.js'
-import { addOnce, base64, type Member } from './Member.js'
+import { addOnce, base64, type JsonCursor } from './JsonCursor.js'
 
 export const names = ['accounts', 'assets', 'transactions', 'leases'] as const
 export type StateJson = { readonly [name in (typeof names)[number]]: object[] }
-export type StateMembers = { readonly [name in (typeof names)[number]]: Member }
+export type StateMembers = { readonly [name in (typeof names)[number]]: JsonCursor }
 
-const keyLength = Key.zero.length
+const keyLength = MapKey.zero.length
 
 export function toJson({ accounts, holdings, assets, transactions, leases }: StateCopy): StateJson {
-  const heldBy = new Map<Key.Key, HeldAsset[]>()
+  const heldBy = new Map<MapKey.MapKey, HeldAsset[]>()
   for (const held of holdings.values()) {
-    const those = heldBy.get(held.key)
-    if (those === undefined) heldBy.set(held.key, [held])
-    else those.push(held)
+    const others = heldBy.get(held.key)
+    if (others === undefined) heldBy.set(held.key, [held])
+    else others.push(held)
   }
   return {
     accounts: sorted(accounts).map(([key, account]) => AccountJson.toJson(key, account, heldBy.get(key) ?? [])),
     assets: sorted(assets).map(([assetId, asset]) => AssetJson.toJson(assetId, asset)),
     transactions: sorted(transactions).map(([key, lastValid]) => ({
-      id: Hash.toText(Key.bytes(key)),
+      id: Hash.toText(MapKey.bytes(key)),
       lastValid: lastValid.toString(),
     })),
     leases: sorted(leases).map(([senderAndLease, lastValid]) => ({
-      sender: Key.address(senderAndLease.slice(0, keyLength)),
-      lease: base64(Key.bytes(senderAndLease.slice(keyLength))),
+      sender: MapKey.address(senderAndLease.slice(0, keyLength)),
+      lease: base64(MapKey.bytes(senderAndLease.slice(keyLength))),
       lastValid: lastValid.toString(),
     })),
   }
@@ -51,24 +51,24 @@ export function fromJson(members: StateMembers, context: Context): StateCopy {
   checkAlgos(members.accounts, accounts, context.genesis)
   checkAmounts(members, holdings, assets)
   for (const [assetId, { creator }] of assets) {
-    if (!accounts.has(creator)) members.assets.refuse(`has asset ${assetId}, whose creator is not among the accounts`)
+    if (!accounts.has(creator)) members.assets.fail(`has asset ${assetId}, whose creator is not among the accounts`)
   }
   return {
     accounts: counted(accounts, holdings, assets),
     holdings,
     assets,
-    ...readRemembered(members, context.lastRound),
+    ...readUnexpired(members, context.lastRound),
     transactionCount: context.transactionCount,
   }
 }
 
-/** Assets are numbered by the transactions that create them; also those that are gone were. */
-function checkAssetId(assetId: bigint, place: Member, { genesis, transactionCount }: Context): void {
+/** The id of an asset is the number of the transaction that created it, also after it was destroyed. */
+function checkAssetId(assetId: bigint, place: JsonCursor, { genesis, transactionCount }: Context): void {
   const isNumbered = assetId > Consensus.transactionCounterAtGenesis && assetId <= transactionCount
-  if (!isNumbered && !genesis.assets.has(assetId)) place.refuse('is the number of no transaction so far')
+  if (!isNumbered && !genesis.assets.has(assetId)) place.fail('is not the number of a transaction')
 }
 
-function readAssets(member: Member, context: Context): Map<bigint, Asset> {
+function readAssets(member: JsonCursor, context: Context): Map<bigint, Asset> {
   const assets = new Map<bigint, Asset>()
   for (const one of member.list()) {
     const { assetId, asset, place } = AssetJson.fromJson(one)
@@ -78,12 +78,15 @@ function readAssets(member: Member, context: Context): Map<bigint, Asset> {
   return assets
 }
 
-function readAccounts(member: Member, context: Context): { accounts: Map<Key.Key, Account>; holdings: Holdings } {
-  const accounts = new Map<Key.Key, Account>()
+function readAccounts(
+  member: JsonCursor,
+  context: Context,
+): { accounts: Map<MapKey.MapKey, Account>; holdings: Holdings } {
+  const accounts = new Map<MapKey.MapKey, Account>()
   const holdings: Holdings = new Map()
   for (const one of member.list()) {
     const read = AccountJson.fromJson(one)
-    if (isNone(read.account) && read.holdings.length === 0) one.refuse('is as if it were not there, and must not be')
+    if (isNone(read.account) && read.holdings.length === 0) one.fail('is an empty account, which must be absent')
     addOnce(accounts, read.key, read.account, read.place)
     for (const { held, place } of read.holdings) {
       checkAssetId(held.assetId, place, context)
@@ -93,14 +96,14 @@ function readAccounts(member: Member, context: Context): { accounts: Map<Key.Key
   return { accounts, holdings }
 }
 
-function checkAlgos(member: Member, accounts: ReadonlyMap<Key.Key, Account>, { allocations }: Genesis): void {
+function checkAlgos(member: JsonCursor, accounts: ReadonlyMap<MapKey.MapKey, Account>, { allocations }: Genesis): void {
   const supply = allocations.reduce((sum, { microAlgos }) => sum + microAlgos, 0n)
   let sum = 0n
   for (const { microAlgos } of accounts.values()) sum += microAlgos
-  if (sum !== supply) member.refuse(`adds up to ${sum} microAlgos, and there are ${supply}`)
+  if (sum !== supply) member.fail(`adds up to ${sum} microAlgos, and there are ${supply}`)
 }
 
-/** Of every asset there is its total; of one that was destroyed nothing is left. */
+/** The holdings of an asset add up to its total, those of a destroyed one to zero. */
 function checkAmounts(members: StateMembers, holdings: Holdings, assets: ReadonlyMap<bigint, Asset>): void {
   const sums = new Map<bigint, bigint>([...assets.keys()].map((assetId) => [assetId, 0n]))
   for (const { assetId, holding } of holdings.values()) {
@@ -108,17 +111,17 @@ function checkAmounts(members: StateMembers, holdings: Holdings, assets: Readonl
   }
   for (const [assetId, sum] of sums) {
     const total = assets.get(assetId)?.total ?? 0n
-    if (sum !== total) members.accounts.refuse(`adds up to ${sum} of asset ${assetId}, and there are ${total}`)
+    if (sum !== total) members.accounts.fail(`adds up to ${sum} of asset ${assetId}, and there are ${total}`)
   }
 }
 
 function counted(
-  accounts: ReadonlyMap<Key.Key, Account>,
+  accounts: ReadonlyMap<MapKey.MapKey, Account>,
   holdings: Holdings,
   assets: ReadonlyMap<bigint, Asset>,
-): Map<Key.Key, Account> {
+): Map<MapKey.MapKey, Account> {
   const result = new Map(accounts)
-  const add = (key: Key.Key, held: number, created: number): void => {
+  const add = (key: MapKey.MapKey, held: number, created: number): void => {
     const { assetsHeld, assetsCreated, ...rest } = result.get(key) ?? none
     result.set(key, { ...rest, assetsHeld: assetsHeld + held, assetsCreated: assetsCreated + created })
   }
@@ -127,13 +130,13 @@ function counted(
   return result
 }
 
-/** Only for as long as they could come again: the ledger forgets them round by round, and would never forget others. */
-function readRemembered(members: StateMembers, lastRound: bigint): Pick<StateCopy, 'transactions' | 'leases'> {
-  const lastValidOf = (member: Member): bigint => {
+/** Only unexpired entries: the ledger deletes them when their round ends, and would never delete others. */
+function readUnexpired(members: StateMembers, lastRound: bigint): Pick<StateCopy, 'transactions' | 'leases'> {
+  const lastValidOf = (member: JsonCursor): bigint => {
     const lastValid = member.unsigned(lastRound + Consensus.maxValidityRounds)
-    return lastValid > lastRound ? lastValid : member.refuse(`is over: the last block is that of round ${lastRound}`)
+    return lastValid > lastRound ? lastValid : member.fail(`has expired: the last block is that of round ${lastRound}`)
   }
-  const transactions = new Map<Key.Key, bigint>()
+  const transactions = new Map<MapKey.MapKey, bigint>()
   for (const member of members.transactions.list()) {
     const { id, lastValid } = member.object(['id', 'lastValid'])
     addOnce(transactions, id.transactionId(), lastValidOf(lastValid), id)

@@ -1,0 +1,178 @@
+/** From a request to its response: CORS, access, routing, and error responses. */
+import {
+  Access,
+  BodyError,
+  dropConnection,
+  type RawAnswer,
+  type RawHandler,
+  type RawRequest,
+  type RawResponse,
+} from '@latchkey/http'
+import type { DevnetNode } from './DevnetNode.js'
+import { ApiError } from './rest/ApiError.js'
+import { accountRoutes } from './rest/accounts.js'
+import { applicationRoutes } from './rest/applications.js'
+import { blockRoutes } from './rest/blocks.js'
+import { cheatRoutes } from './rest/cheats.js'
+import { json } from './rest/HttpResponse.js'
+import { Query } from './rest/Parameters.js'
+import { type Match, type Route, Router } from './rest/Route.js'
+import { simulateRoutes } from './rest/simulate.js'
+import { statusRoutes } from './rest/status.js'
+import { transactionRoutes } from './rest/transactions.js'
+
+export type RequestHandlerOptions = {
+  node: DevnetNode
+  /** Required of clients if it is set. */
+  token?: string | undefined
+  /** Resolves when all changes are on the disk; undefined if they are already, or are not stored. */
+  synced?: (() => Promise<void> | undefined) | undefined
+  /** Called with internal errors. */
+  onError?: ((error: unknown) => void) | undefined
+}
+
+const router = new Router([
+  ...transactionRoutes,
+  ...statusRoutes,
+  ...accountRoutes,
+  ...simulateRoutes,
+  ...blockRoutes,
+  ...applicationRoutes,
+  ...cheatRoutes,
+])
+
+export function create({
+  node,
+  token,
+  synced = () => undefined,
+  onError = () => {},
+}: RequestHandlerOptions): RawHandler {
+  const tokenCheck = token === undefined ? undefined : new Access.TokenCheck(token)
+
+  const errorResponse = (error: unknown): RawResponse => {
+    if (error instanceof ApiError) return error.toResponse()
+    if (error instanceof BodyError) return bodyErrorResponse(error)
+    onError(error)
+    return json({ message: 'internal error of the devnet; see its log' }, 500)
+  }
+
+  /** No response leaves before the changes that it may reveal are on the disk. */
+  const afterSync = (response: RawAnswer): RawAnswer | Promise<RawAnswer> => {
+    const pending = synced()
+    return pending === undefined ? response : pending.then(() => response, errorResponse)
+  }
+
+  const serve = (request: RawRequest, path: string, query: string): RawAnswer | Promise<RawAnswer> => {
+    const { route, parameters } = find(request.method, path)
+    if (route.access === 'cheat') checkCheat(request)
+    if (route.access !== 'open' && tokenCheck !== undefined && !tokenCheck.matches(tokenOf(request))) {
+      throw new ApiError(401, 'Invalid API Token')
+    }
+    return route.handle({ request, node, path: parameters, query: new Query(query) })
+  }
+
+  return (request) => {
+    const queryStart = request.target.indexOf('?')
+    const rawPath = queryStart < 0 ? request.target : request.target.slice(0, queryStart)
+    const path = rawPath.length > 1 && rawPath.endsWith('/') ? rawPath.slice(0, -1) : rawPath
+    const finish = (response: RawAnswer): RawAnswer => withOrigin(response, request, path)
+    try {
+      if (request.method === 'OPTIONS') return preflight(request, path)
+      const response = serve(request, path, queryStart < 0 ? '' : request.target.slice(queryStart + 1))
+      if (!(response instanceof Promise)) {
+        const result = afterSync(response)
+        return result instanceof Promise ? result.then(finish) : finish(result)
+      }
+      return response.catch(errorResponse).then(afterSync).then(finish)
+    } catch (error) {
+      return finish(errorResponse(error))
+    }
+  }
+}
+
+function find(method: string, path: string): { route: Route; parameters: readonly string[] } {
+  const match = router.match(path)
+  if (match === undefined) throw new ApiError(404, 'Not Found')
+  const route = match.routes.get(method)
+  if (route === undefined) throw new ApiError(405, 'Method Not Allowed', undefined, ['Allow', allowedMethods(match)])
+  return { route, parameters: match.path.map(decodeParameter) }
+}
+
+function decodeParameter(parameter: string): string {
+  if (!parameter.includes('%')) return parameter
+  try {
+    return decodeURIComponent(parameter)
+  } catch {
+    throw new ApiError(400, 'Bad Request')
+  }
+}
+
+function allowedMethods({ routes }: Match): string {
+  return ['OPTIONS', ...routes.keys()].join(', ')
+}
+
+function tokenOf(request: RawRequest): string | undefined {
+  return request.header('x-algo-api-token') ?? /^Bearer (.*)$/i.exec(request.header('authorization') ?? '')?.[1]
+}
+
+/**
+ * Cheats are closed to other machines and to web pages of other origins in a browser on this machine: a page cannot
+ * suppress its Origin header, and cannot choose the Host header.
+ */
+function checkCheat(request: RawRequest): void {
+  const remote = request.remoteAddress?.()?.replace(/^::ffff:/, '')
+  const host = request.header('host')
+  const origin = request.header('origin')
+  const isLocal = remote === undefined || Access.isLoopback(remote)
+  if (!isLocal || host === undefined || !Access.isLoopback(Access.hostName(host)) || !isLoopbackOrigin(origin)) {
+    throw new ApiError(
+      403,
+      'cheats are only for programs on this machine',
+      'use the address 127.0.0.1, and no web page of another origin',
+    )
+  }
+}
+
+function isLoopbackOrigin(origin: string | undefined): boolean {
+  if (origin === undefined) return true
+  try {
+    return Access.isLoopback(Access.hostName(new URL(origin).host))
+  } catch {
+    return false
+  }
+}
+
+function bodyErrorResponse({ reason, message }: BodyError): RawResponse {
+  const status = { tooLarge: 413, malformed: 400, tooSlow: 408 }[reason]
+  return json({ message }, status)
+}
+
+/** Any page may use the node's API, as on a real node; cheats are for pages with a loopback origin. */
+function allowedOrigin(request: RawRequest, path: string): string | undefined {
+  const origin = request.header('origin')
+  if (origin === undefined || origin === '') return undefined
+  if (!path.startsWith('/devnet')) return '*'
+  return isLoopbackOrigin(origin) ? origin : undefined
+}
+
+function withOrigin(response: RawAnswer, request: RawRequest, path: string): RawAnswer {
+  const origin = allowedOrigin(request, path)
+  if (response === dropConnection || origin === undefined) return response
+  return { ...response, headers: [...response.headers, 'Access-Control-Allow-Origin', origin, 'Vary', 'Origin'] }
+}
+
+function preflight(request: RawRequest, path: string): RawResponse {
+  const headers = ['Vary', 'Origin']
+  const match = router.match(path)
+  if (match !== undefined) headers.push('Allow', allowedMethods(match))
+  const origin = allowedOrigin(request, path)
+  if (origin !== undefined) {
+    headers.push('Access-Control-Allow-Origin', origin)
+    headers.push('Access-Control-Allow-Headers', 'X-Algo-API-Token,Content-Type')
+    headers.push('Access-Control-Allow-Methods', 'GET,POST,PUT,DELETE,OPTIONS')
+    if (request.header('access-control-request-private-network') === 'true') {
+      headers.push('Access-Control-Allow-Private-Network', 'true')
+    }
+  }
+  return { status: 204, headers, body: '' }
+}

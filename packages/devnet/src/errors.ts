@@ -1,0 +1,116 @@
+import type { ErrorRegistry } from '@latchkey/algorand'
+
+/** Every error code of this package, with what happened and what to do about it. */
+export const errors = {
+  invalid_option: {
+    message: 'an option of the devnet is out of range',
+    hint: 'use a value within the range that the message names',
+  },
+  address_in_use: {
+    message: 'the port is in use',
+    hint: 'use another port, or 0 for one that is free',
+  },
+  listen_failed: {
+    message: 'the devnet cannot listen on this address',
+    hint: 'use the host 127.0.0.1 and a port above 1023',
+  },
+  invalid_time: {
+    message: 'the time of the next block is before that of the last block, or too large',
+    hint: 'give seconds since 1970, at or after the last block',
+  },
+  unknown_snapshot: {
+    message: 'there is no such snapshot',
+    hint: 'take one with snapshot(); snapshots end with a reset, a restart, and a revert to an earlier one',
+  },
+  too_many_faults: {
+    message: 'too many faults are pending',
+    hint: 'clear the faults, or use count to repeat one',
+  },
+  too_many_waiting: {
+    message: 'too many requests wait for a block',
+    hint: 'end some of them, or poll /v2/status',
+  },
+  malformed_transaction: {
+    message: 'a transaction is malformed',
+    hint: 'build it again; the message names the field',
+  },
+  missing_signature: {
+    message: 'a transaction has no signature, or one of an unsupported form',
+    hint: 'sign it with the key of its sender',
+  },
+  invalid_group: {
+    message: 'the transactions do not form the group that they name',
+    hint: 'assign the group id again and submit all members in order',
+  },
+  invalid_signature: {
+    message: 'a signature does not verify',
+    hint: 'sign the canonical bytes of the transaction with the key of its sender',
+  },
+  pool_full: {
+    message: 'the open block is full',
+    hint: 'mine it',
+  },
+  rule_violation: {
+    message: 'a rule of the ledger does not allow it',
+    hint: 'the message names the rule: balance, minimum balance, opt-in, validity, lease or authorization',
+  },
+  state_file_locked: {
+    message: 'the state file is in use by another devnet',
+    hint: 'stop the other devnet, or use another file',
+  },
+  state_file_unavailable: {
+    message: 'the state file cannot be opened',
+    hint: 'check that its directory exists and can be written',
+  },
+  state_file_unrecognized: {
+    message: 'the file is not the state file of a devnet',
+    hint: 'use another path',
+  },
+  state_file_version: {
+    message: 'the state file was written by another version',
+    hint: 'use the version that wrote it, or start with another path',
+  },
+  state_file_network: {
+    message: 'the state file belongs to a devnet with another genesis',
+    hint: 'start with the same number of accounts, or with another path',
+  },
+  state_file_damaged: {
+    message: 'the state file is damaged before its end',
+    hint: 'restore a copy, or truncate the file where the message says',
+  },
+  state_file_write_failed: {
+    message: 'the state file cannot be written',
+    hint: 'free disk space or repair the disk, and start again: what was acknowledged is in the file',
+  },
+  state_file_too_slow: {
+    message: 'too many bytes wait to be written to the state file',
+    hint: 'submit more slowly, or put the file on a faster disk',
+  },
+  state_file_closed: {
+    message: 'the state file was closed',
+    hint: 'start the devnet again',
+  },
+  invalid_dump: {
+    message: 'the dump is invalid',
+    hint: 'the message names the member; write the dump again',
+  },
+  dump_version: {
+    message: 'the dump was written by another version',
+    hint: 'use the version that wrote it',
+  },
+  dump_network: {
+    message: 'the dump belongs to a devnet with another genesis',
+    hint: 'start with the same number of accounts',
+  },
+  dump_too_large: {
+    message: 'the dump is larger than a string can be',
+    hint: 'keep fewer blocks with historyBlocks',
+  },
+  dump_file_unavailable: {
+    message: 'the file of the dump cannot be read or written',
+    hint: 'check the path and its permissions',
+  },
+} as const satisfies ErrorRegistry
+
+/** A code of {@link errors}. */
+export type DevnetErrorCode = keyof typeof errors

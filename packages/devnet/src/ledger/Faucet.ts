@@ -1,0 +1,42 @@
+/** Funds accounts without a signature: Algos of the dispenser, assets of their creator, and opt-ins. */
+import { minBalance } from './Account.js'
+import * as Algos from './apply/Algos.js'
+import * as Assets from './apply/Assets.js'
+import type { FundChange } from './LedgerChange.js'
+import { LedgerError } from './LedgerError.js'
+import * as MapKey from './MapKey.js'
+import { StateOverlay } from './StateOverlay.js'
+import type { StateReader } from './StateReader.js'
+
+/** The changes that a funding makes; throws a LedgerError if it is not possible. */
+export function evaluate(
+  { to, microAlgos, assets }: FundChange,
+  dispenser: MapKey.MapKey,
+  below: StateReader,
+): StateOverlay {
+  const overlay = new StateOverlay(below)
+  Algos.move(overlay, dispenser, to, microAlgos)
+  for (const { assetId, amount } of assets) {
+    const { creator, defaultFrozen } = Assets.get(overlay, assetId)
+    const isOptedIn = overlay.holding(to, assetId) !== undefined
+    if (!isOptedIn) overlay.putHolding(to, assetId, { amount: 0n, frozen: defaultFrozen })
+    Assets.takeOut(overlay, creator, assetId, amount, true)
+    Assets.putIn(overlay, to, assetId, amount, true)
+  }
+  // A holding raises the minimum balance: without the Algos for it the account could not use what it received.
+  const { microAlgos: has } = overlay.account(to)
+  const needs = minBalance(overlay.account(to))
+  if (has < needs && assets.length > 0) Algos.move(overlay, dispenser, to, needs - has)
+  else if (has < needs) {
+    throw new LedgerError(
+      'rule_violation',
+      `account ${MapKey.address(to)} would have ${has} microAlgos, below its minimum balance of ${needs}`,
+      { hint: `fund it with at least ${needs} microAlgos` },
+    )
+  }
+  const left = overlay.account(dispenser)
+  if (left.microAlgos < minBalance(left)) {
+    throw new LedgerError('rule_violation', 'the dispenser has no Algos left', { hint: 'reset the devnet' })
+  }
+  return overlay
+}

@@ -1,0 +1,138 @@
+/** A decoded transaction before the ledger accepts it, with its canonical bytes and id; and the checks that need no state. */
+import { Bytes, Ed25519, Group, Hash, Multisig, Submission, Transaction } from '@latchkey/algorand'
+import { checkWellFormed, type SpecialAddresses } from './checkWellFormed.js'
+import { LedgerError } from './LedgerError.js'
+import * as MapKey from './MapKey.js'
+
+export type IncomingTransaction = {
+  readonly signed: Submission.Submitted
+  readonly txn: Transaction.Transaction
+  /** The canonical encoding of the transaction, which is signed. */
+  readonly bytes: Uint8Array
+  /** The canonical encoding with the signature. */
+  readonly signedBytes: Uint8Array
+  readonly digest: Uint8Array
+  readonly key: MapKey.MapKey
+  readonly sender: MapKey.MapKey
+  /** The account whose signature it carries. */
+  readonly authorizer: MapKey.MapKey
+  readonly isSigned: boolean
+}
+
+export function id(transaction: IncomingTransaction): string {
+  return Hash.toText(transaction.digest)
+}
+
+/** Checks everything about a group that does not depend on the state, apart from signatures. */
+export function prepare(group: readonly Submission.Submitted[], special: SpecialAddresses): IncomingTransaction[] {
+  const transactions = group.map((signed, index) => {
+    const reason = checkWellFormed(signed.txn, special)
+    if (reason !== undefined) throw errorOf('malformed_transaction', signed, index, reason)
+    return incomingOf(signed)
+  })
+  checkGroup(transactions)
+  return transactions
+}
+
+function errorOf(
+  code: 'malformed_transaction' | 'missing_signature',
+  { txn }: Submission.Submitted,
+  index: number,
+  reason: string,
+): LedgerError {
+  return new LedgerError(code, reason, { index, transactionId: Transaction.id(Submission.transactionBytes(txn)) })
+}
+
+function incomingOf(signed: Submission.Submitted): IncomingTransaction {
+  const { txn } = signed
+  const bytes = Transaction.encode(txn)
+  const digest = Transaction.digest(bytes)
+  const sender = MapKey.of(txn.snd)
+  return {
+    signed,
+    txn,
+    bytes,
+    signedBytes: Submission.encode(signed),
+    digest,
+    key: MapKey.of(digest),
+    sender,
+    authorizer: signed.sgnr === undefined ? sender : MapKey.of(signed.sgnr),
+    isSigned: [signed.sig, signed.msig, signed.lsig, signed.pqsig].some((kind) => kind !== undefined),
+  }
+}
+
+function checkGroup(transactions: readonly IncomingTransaction[]): void {
+  const [first] = transactions
+  if (first === undefined || (transactions.length === 1 && first.txn.grp === undefined)) return
+  const fail = (index: number | undefined, reason: string): never => {
+    throw new LedgerError('invalid_group', reason, { index })
+  }
+  const claimed = MapKey.ofField(first.txn.grp)
+  if (claimed === MapKey.zero) {
+    fail(0, `transactionGroup: [0] had zero Group but was submitted in a group of ${transactions.length}`)
+  }
+  for (const [index, { txn }] of transactions.entries()) {
+    const own = MapKey.ofField(txn.grp)
+    if (own === claimed) continue
+    const values = `${Hash.toText(MapKey.bytes(own))} != ${Hash.toText(MapKey.bytes(claimed))}`
+    fail(index, `transactionGroup: inconsistent group values: ${values}`)
+  }
+  const actual = Group.id(transactions.map(({ txn }) => txn))
+  if (MapKey.of(actual) === claimed) return
+  const values = `${Hash.toText(MapKey.bytes(claimed))} != ${Hash.toText(actual)}`
+  fail(undefined, `transactionGroup: incomplete group: ${values} (of ${transactions.length} submitted)`)
+}
+
+/** Checks the signature of every transaction. One without a signature passes if `allowsEmpty`. */
+export function checkSignatures(transactions: readonly IncomingTransaction[], allowsEmpty: boolean): void {
+  for (const [index, transaction] of transactions.entries()) {
+    const reason = signatureProblem(transaction, allowsEmpty)
+    if (reason !== undefined) throw errorOf('missing_signature', transaction.signed, index, reason)
+  }
+  for (const transaction of transactions) {
+    if (transaction.isSigned && !isVerified(transaction)) {
+      throw new LedgerError('invalid_signature', "At least one signature didn't pass verification", {
+        hint: `${id(transaction)} is not signed by ${MapKey.address(transaction.authorizer)} over its canonical bytes`,
+      })
+    }
+  }
+}
+
+function signatureProblem(transaction: IncomingTransaction, allowsEmpty: boolean): string | undefined {
+  const { sig, msig, lsig, pqsig, sgnr } = transaction.signed
+  if (sgnr !== undefined && transaction.authorizer === transaction.sender)
+    return 'AuthAddr must be different from Sender'
+  const kinds = [sig, msig, lsig, pqsig].filter((kind) => kind !== undefined).length
+  if (kinds === 0) return allowsEmpty ? undefined : 'signedtxn has no sig'
+  if (kinds > 1) return 'signedtxn should have only one type of signature'
+  if (lsig !== undefined) return 'logic signatures (lsig) are not supported: this development ledger runs no programs'
+  if (pqsig !== undefined) return 'Falcon signatures (pqsig) are not supported by this development ledger'
+  if (msig !== undefined) return multisigProblem(msig, transaction.authorizer)
+  return undefined
+}
+
+function multisigProblem(msig: Multisig.Signature, authorizer: MapKey.MapKey): string | undefined {
+  const reason = multisigReason(msig, authorizer)
+  return reason === undefined ? undefined : `multisig validation failed: ${reason}`
+}
+
+function multisigReason(msig: Multisig.Signature, authorizer: MapKey.MapKey): string | undefined {
+  const [first] = msig.subsig
+  if (first === undefined || isBlank(first)) return 'Invalid number of signatures'
+  if (msig.v !== 1) return 'unknown version'
+  if (msig.thr < 1 || msig.thr > msig.subsig.length) return 'Invalid threshold'
+  if (MapKey.of(Multisig.address(Multisig.preimage(msig))) !== authorizer) return 'Invalid address'
+  const signatures = msig.subsig.filter(({ s }) => s !== undefined).length
+  return signatures < msig.thr ? 'Invalid number of signatures' : undefined
+}
+
+/** Nodes treat a first member without key and signature as the end of the list. */
+function isBlank({ pk, s }: Multisig.Subsignature): boolean {
+  return Bytes.isZero(pk) && s === undefined
+}
+
+function isVerified({ signed, bytes, authorizer }: IncomingTransaction): boolean {
+  const message = Transaction.bytesToSign(bytes)
+  if (signed.msig !== undefined) return Multisig.verify(signed.msig, message)
+  return Ed25519.verify(signed.sig!, message, MapKey.bytes(authorizer))
+}

@@ -1,0 +1,24 @@
+/** The changes of a ledger. Two ledgers that replay the same changes in the same order are in the same state. */
+import type { ClockState } from './Clock.js'
+import type { MapKey } from './MapKey.js'
+import type { Snapshot } from './Snapshot.js'
+
+export type LedgerChange =
+  /** A group accepted into the open block: its signed transactions, concatenated. */
+  | { readonly type: 'group'; readonly bytes: Uint8Array }
+  /** The open block closed. */
+  | { readonly type: 'block'; readonly timestamp: bigint }
+  | { readonly type: 'clock'; readonly clock: ClockState }
+  | FundChange
+  /** Everything replaced: a revert, or a loaded dump. */
+  | { readonly type: 'restore'; readonly snapshot: Snapshot }
+  | { readonly type: 'reset' }
+
+/** Algos and assets moved from the dispenser without a signature. The supply stays the same. */
+export type FundChange = {
+  readonly type: 'fund'
+  readonly to: MapKey
+  readonly microAlgos: bigint
+  /** Each is opted in, with the Algos that its minimum balance takes; then the amount is moved, if any. */
+  readonly assets: readonly { readonly assetId: bigint; readonly amount: bigint }[]
+}

@@ -1,0 +1,25 @@
+/** Read access to the ledger: the state after the last block, or an overlay with changes on top of it. */
+import type { Account, Asset, Holding } from './Account.js'
+import type { MapKey } from './MapKey.js'
+
+export type StateReader = {
+  /** An account that does not exist is an empty one. */
+  account: (key: MapKey) => Account
+  holding: (key: MapKey, assetId: bigint) => Holding | undefined
+  asset: (assetId: bigint) => Asset | undefined
+  /** What a transaction duplicates, if anything: itself, or a lease that is in force in that round. */
+  findDuplicate: (query: DuplicateQuery) => Duplicate | undefined
+  /** Number of transactions, with those counted at genesis. */
+  transactionCount: () => bigint
+}
+
+export type DuplicateQuery = { readonly digest: MapKey; readonly lease: string | undefined; readonly round: bigint }
+export type Duplicate = 'transaction' | 'lease'
+
+export function holdingKey(key: MapKey, assetId: bigint): string {
+  return key + assetId.toString(36)
+}
+
+export function leaseKey(sender: MapKey, lease: MapKey): string {
+  return sender + lease
+}

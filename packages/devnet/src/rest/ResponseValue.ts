@@ -1,0 +1,123 @@
+/** The value of a response body, which is written as JSON or as msgpack. */
+import { Msgpack, Submission } from '@latchkey/algorand'
+
+export type Value =
+  | bigint
+  | number
+  | string
+  | boolean
+  | Uint8Array
+  | SignedBytes
+  | Text
+  | readonly Value[]
+  | ReadonlyMap<bigint, Value>
+  | { readonly [name: string]: Value | undefined }
+
+/** A signed transaction in canonical form, which is embedded in msgpack as it is. */
+export class SignedBytes {
+  readonly bytes: Uint8Array
+  /** Members beside those of the signed transaction itself. */
+  readonly added: { readonly [name: string]: Value | undefined }
+
+  constructor(bytes: Uint8Array, added: { readonly [name: string]: Value | undefined } = {}) {
+    this.bytes = bytes
+    this.added = added
+  }
+}
+
+/** Text of the ledger that is not necessarily UTF-8. */
+export class Text {
+  readonly bytes: Uint8Array
+
+  constructor(bytes: Uint8Array) {
+    this.bytes = bytes
+  }
+}
+
+type Members = [string, Value][]
+
+/** The members that are present, sorted by name as nodes write them. */
+function membersOf(value: { readonly [name: string]: Value | undefined }): Members {
+  const members = Object.entries(value).filter(([, member]) => member !== undefined) as Members
+  return members.sort(([a], [b]) => (a < b ? -1 : 1))
+}
+
+export function toMsgpack(value: Value): Uint8Array {
+  const writer = new Msgpack.Writer()
+  writeMsgpack(value, writer)
+  return writer.bytes()
+}
+
+function writeMsgpack(value: Value, writer: Msgpack.Writer): void {
+  if (typeof value === 'bigint' || typeof value === 'number') writer.uint(value)
+  else if (typeof value === 'string') writer.str(value)
+  else if (typeof value === 'boolean') writer.bool(value)
+  else if (value instanceof Uint8Array) writer.bin(value)
+  else if (value instanceof SignedBytes) writer.raw(value.bytes)
+  else if (value instanceof Text) writer.strBytes(value.bytes)
+  else if (Array.isArray(value)) {
+    writer.arrayHeader(value.length)
+    for (const element of value) writeMsgpack(element, writer)
+  } else if (value instanceof Map) {
+    writer.mapHeader(value.size)
+    for (const [key, element] of value) writeMsgpack(element, writer.uint(key))
+  } else {
+    const members = membersOf(value as { [name: string]: Value })
+    writer.mapHeader(members.length)
+    for (const [name, member] of members) writeMsgpack(member, writer.str(name))
+  }
+}
+
+/** In one line, with the newline that ends it. */
+export function toJson(value: Value): string {
+  return `${json(value, '', '', quoteSafely)}\n`
+}
+
+/** Indented by two spaces, as nodes write transactions and blocks. */
+export function toIndentedJson(value: Value): string {
+  return json(value, '\n', '  ', quote)
+}
+
+/** Clients expect integers above 2^53 as JSON numbers, which `JSON.stringify` cannot write. */
+function json(value: Value, newline: string, indent: string, quote: (text: string) => string): string {
+  if (typeof value === 'bigint' || typeof value === 'number' || typeof value === 'boolean') return value.toString()
+  if (typeof value === 'string') return quote(value)
+  if (value instanceof Uint8Array) return `"${Buffer.from(value).toString('base64')}"`
+  if (value instanceof Text) return quote(Buffer.from(value.bytes).toString('utf8'))
+  if (value instanceof SignedBytes) {
+    return json(
+      { ...Submission.toJson(Submission.decodeFirst(value.bytes).signed), ...value.added },
+      newline,
+      indent,
+      quote,
+    )
+  }
+  const inner = newline + indent
+  const space = newline === '' ? '' : ' '
+  const isList = Array.isArray(value)
+  const parts = isList
+    ? value.map((element) => json(element, inner, indent, quote))
+    : entriesOf(value as Exclude<typeof value, readonly Value[]>).map(
+        ([name, member]) => `${quote(name)}:${space}${json(member, inner, indent, quote)}`,
+      )
+  const [open, close] = isList ? '[]' : '{}'
+  return parts.length === 0 ? `${open}${close}` : `${open}${inner}${parts.join(`,${inner}`)}${newline}${close}`
+}
+
+function entriesOf(value: ReadonlyMap<bigint, Value> | { readonly [name: string]: Value | undefined }): Members {
+  if (value instanceof Map) return [...value].map(([key, element]) => [key.toString(), element])
+  return membersOf(value as { readonly [name: string]: Value | undefined })
+}
+
+/** Nodes escape what could end a script element, but only in JSON of one line. */
+function quoteSafely(text: string): string {
+  return JSON.stringify(text).replace(/[<>&\u2028\u2029]/g, escaped)
+}
+
+function quote(text: string): string {
+  return JSON.stringify(text).replace(/[\u2028\u2029\ufffd]/g, escaped)
+}
+
+function escaped(letter: string): string {
+  return `\\u${letter.charCodeAt(0).toString(16).padStart(4, '0')}`
+}

@@ -1,0 +1,43 @@
+/** The header of a state file: magic bytes, version and genesis hash. */
+import { crc32 } from 'node:zlib'
+import { Hash } from '@latchkey/algorand'
+import * as MapKey from '../../ledger/MapKey.js'
+import { StateFileError } from '../StateFileError.js'
+
+const magic = Buffer.from('LKDEVLOG')
+const version = 1
+const hashAt = magic.length + 4
+const crcAt = hashAt + 32
+
+export const length = crcAt + 4
+
+export function encode(genesisHash: MapKey.MapKey): Buffer {
+  const bytes = Buffer.alloc(length)
+  magic.copy(bytes)
+  bytes.writeUInt32BE(version, magic.length)
+  bytes.set(MapKey.bytes(genesisHash), hashAt)
+  bytes.writeUInt32BE(crc32(bytes.subarray(0, crcAt)), crcAt)
+  return bytes
+}
+
+/** Throws a StateFileError if the file at `path`, which begins with these bytes, is not usable. */
+export function check(bytes: Buffer, genesisHash: MapKey.MapKey, path: string): void {
+  // Never incomplete: the file gets its name only when its header is on the disk.
+  if (bytes.length < length || !bytes.subarray(0, magic.length).equals(magic)) {
+    throw new StateFileError('state_file_unrecognized', `${path} is not the state file of a devnet`)
+  }
+  const itsVersion = bytes.readUInt32BE(magic.length)
+  if (itsVersion !== version) {
+    const message = `${path} has version ${itsVersion}; this program reads version ${version} only`
+    throw new StateFileError('state_file_version', message)
+  }
+  if (crc32(bytes.subarray(0, crcAt)) !== bytes.readUInt32BE(crcAt)) {
+    throw new StateFileError('state_file_damaged', `${path} has a damaged header`, {
+      hint: 'restore a copy of the file',
+    })
+  }
+  const itsHash = bytes.subarray(hashAt, crcAt)
+  if (MapKey.of(itsHash) === genesisHash) return
+  const [its, ours] = [Hash.toText(itsHash), Hash.toText(MapKey.bytes(genesisHash))]
+  throw new StateFileError('state_file_network', `${path} has the genesis hash ${its}; this devnet has ${ours}`)
+}
