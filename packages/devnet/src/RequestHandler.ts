@@ -142,8 +142,7 @@ function isLoopbackOrigin(origin: string | undefined): boolean {
   }
 }
 
-function bodyErrorResponse({ reason, message }: BodyError): RawResponse {
-  const status = { tooLarge: 413, malformed: 400, tooSlow: 408 }[reason]
+function bodyErrorResponse({ status, message }: BodyError): RawResponse {
   return json({ message }, status)
 }
 

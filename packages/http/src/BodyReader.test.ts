@@ -16,8 +16,8 @@ function feed(reader: BodyReader, pieces: Uint8Array[]): { body: string; rest: s
 
 const chunked = (stream: string, limit = 1000): { body: string; rest: string } =>
   feed(new ChunkedReader(limit), [Buffer.from(stream, 'latin1')])
-const isTooLarge = (error: unknown): boolean => error instanceof BodyError && error.reason === 'tooLarge'
-const isMalformed = (error: unknown): boolean => error instanceof BodyError && error.reason === 'malformed'
+const isTooLarge = (error: unknown): boolean => error instanceof BodyError && error.code === 'body_too_large'
+const isMalformed = (error: unknown): boolean => error instanceof BodyError && error.code === 'body_malformed'
 const fuzzRuns = (usual: number): number => Number(process.env['LATCHKEY_FUZZ'] ?? usual)
 
 test('a body of known length ends where it was said to end', () => {

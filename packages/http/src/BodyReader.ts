@@ -1,4 +1,6 @@
-/** The body of one request, from however many pieces it arrives in, and never more of it than the limit. */
+/** The body of one request, assembled from the pieces it arrives in, up to a limit. */
+import { errors } from './errors.js'
+
 export type BodyReader = {
   /** Takes what belongs to the body off the front of `input` and returns the rest. */
   push: (input: Buffer) => Buffer
@@ -27,7 +29,7 @@ export function ofLength(length: number, limit: number): BodyReader {
 const longestSizeLine = 256
 const longestTrailers = 4096
 
-/** A body in chunks (RFC 9112, section 7.1). Extensions and trailers are passed over, within limits. */
+/** A body in chunks (RFC 9112, section 7.1). Extensions and trailers are ignored, within limits. */
 export class ChunkedReader implements BodyReader {
   readonly #pieces: Pieces
   #state: 'size' | 'data' | 'dataEnd' | 'trailers' | 'done' = 'size'
@@ -70,12 +72,12 @@ export class ChunkedReader implements BodyReader {
     if (end < 0) {
       // The first half of the line's end may be here already.
       const longest = (this.#state === 'trailers' ? longestTrailers : longestSizeLine) + 1
-      if (input.length > longest) throw new BodyError('malformed', 'a line of the chunked body is too long')
+      if (input.length > longest) throw new BodyError('body_malformed', 'a line of the chunked body is too long')
       return undefined
     }
     const line = input.toString('latin1', 0, end)
     if (this.#state === 'dataEnd') {
-      if (line !== '') throw new BodyError('malformed', 'a chunk is longer than announced')
+      if (line !== '') throw new BodyError('body_malformed', 'a chunk is longer than announced')
       this.#state = 'size'
     } else if (this.#state === 'size') this.#size(line)
     else this.#trailer(line)
@@ -84,19 +86,20 @@ export class ChunkedReader implements BodyReader {
 
   #size(line: string): void {
     const match = /^([0-9a-fA-F]{1,8})[\t ]*(?:;.*)?$/.exec(line)
-    if (match === null || line.length > longestSizeLine) throw new BodyError('malformed', 'a chunk has no size')
+    if (match === null || line.length > longestSizeLine) throw new BodyError('body_malformed', 'a chunk has no size')
     this.#left = Number.parseInt(match[1]!, 16)
     this.#state = this.#left === 0 ? 'trailers' : 'data'
   }
 
   #trailer(line: string): void {
     this.#trailerBytes += line.length
-    if (this.#trailerBytes > longestTrailers) throw new BodyError('malformed', 'the trailers are too long')
+    if (this.#trailerBytes > longestTrailers) throw new BodyError('body_malformed', 'the trailers are too long')
     if (line === '') this.#state = 'done'
   }
 }
 
-class Pieces {
+/** Pieces of a body, limited in total. */
+export class Pieces {
   readonly #limit: number
   #only: Buffer | undefined
   #several: Buffer[] | undefined
@@ -117,7 +120,7 @@ class Pieces {
     }
   }
 
-  /** The pieces may hold a password: of several, only the whole is left. */
+  /** The pieces may hold a password, so they are wiped once they are copied. */
   take(): Buffer {
     if (this.#several === undefined) return this.#only ?? Buffer.alloc(0)
     const whole = Buffer.concat(this.#several)
@@ -126,17 +129,25 @@ class Pieces {
   }
 }
 
-function tooLarge(limit: number): BodyError {
-  return new BodyError('tooLarge', `the request body is larger than ${limit} bytes`)
+export function tooLarge(limit: number): BodyError {
+  return new BodyError('body_too_large', `the request body is larger than ${limit} bytes`)
 }
 
-/** Why a body could not be read. One that breaks off is malformed. */
+/** The codes of {@link BodyError}. */
+export type BodyErrorCode = keyof typeof errors
+
+/** A request body that could not be read. */
 export class BodyError extends Error {
   override name = 'BodyError'
-  readonly reason: 'tooLarge' | 'malformed' | 'tooSlow'
+  readonly code: BodyErrorCode
+  readonly hint: string
+  /** The status that fits as a response. */
+  readonly status: number
 
-  constructor(reason: BodyError['reason'], message: string) {
+  constructor(code: BodyErrorCode, message: string = errors[code].message) {
     super(message)
-    this.reason = reason
+    this.code = code
+    this.hint = errors[code].hint
+    this.status = errors[code].status
   }
 }

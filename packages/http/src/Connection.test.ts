@@ -83,7 +83,7 @@ test('a peer that waits for 100 Continue gets it when its body is wanted, and on
   const tooLarge = dial()
   tooLarge.send(post('/a', '', 'Expect: 100-continue').replace('Content-Length: 0', 'Content-Length: 101'))
   await tooLarge.ended
-  assert.match(tooLarge.received(), /^HTTP\/1\.1 413 [\s\S]*tooLarge$/)
+  assert.match(tooLarge.received(), /^HTTP\/1\.1 413 [\s\S]*body_too_large$/)
 })
 
 test('a peer that has said all it will say still gets its answer', async (t) => {
@@ -117,13 +117,13 @@ test('a body beyond the limit is answered with 413, announced or in chunks, and 
   const announced = dial()
   announced.send(post('/a', 'x'.repeat(101)).slice(0, -1))
   await announced.ended
-  assert.deepEqual(answers(announced.received()), [[413, 'tooLarge']])
+  assert.deepEqual(answers(announced.received()), [[413, 'body_too_large']])
   const chunked = dial()
   chunked.send('POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n')
   await sleep(20)
   chunked.send(`ffff\r\n${'x'.repeat(10_000)}`)
   await chunked.ended
-  assert.deepEqual(answers(chunked.received()), [[413, 'tooLarge']])
+  assert.deepEqual(answers(chunked.received()), [[413, 'body_too_large']])
 })
 
 test('chunks that make no sense are answered with 400, in one piece with the head or after it', async (t) => {
@@ -136,8 +136,8 @@ test('chunks that make no sense are answered with 400, in one piece with the hea
   await sleep(20)
   apart.send(chunks)
   await Promise.all([together.ended, apart.ended])
-  assert.deepEqual(answers(together.received()), [[400, 'malformed']])
-  assert.deepEqual(answers(apart.received()), [[400, 'malformed']])
+  assert.deepEqual(answers(together.received()), [[400, 'body_malformed']])
+  assert.deepEqual(answers(apart.received()), [[400, 'body_malformed']])
 })
 
 const malformed: { [why: string]: string } = {
@@ -182,7 +182,7 @@ test('a body that does not arrive in time is answered with 408', async (t) => {
   const peer = (await serve(t, echo, { limits: { requestMs: 50 } })).dial()
   peer.send('POST /a HTTP/1.1\r\nContent-Length: 10\r\n\r\nhalf')
   await peer.ended
-  assert.deepEqual(answers(peer.received()), [[408, 'tooSlow']])
+  assert.deepEqual(answers(peer.received()), [[408, 'body_timeout']])
 })
 
 test('a connection without requests is closed after a while', async (t) => {

@@ -2,42 +2,29 @@
 import type { Socket } from 'node:net'
 import { BodyError, type BodyReader, ChunkedReader, ofLength } from './BodyReader.js'
 import type { Limits } from './Limits.js'
-import { dropConnection, type RawAnswer, type RawHandler, type RawRequest, type RawResponse } from './Message.js'
+import {
+  type BodySource,
+  dropConnection,
+  type HostHandler,
+  type HostResponse,
+  type RawRequest,
+  type RawResponse,
+} from './Message.js'
 import * as RequestHead from './RequestHead.js'
+import * as ResponseWriter from './ResponseWriter.js'
 
 export type ConnectionOptions = {
   socket: Socket
   limits: Limits
-  handle: RawHandler
-  refuse: (status: number, message: string) => RawResponse
-  /** Asked before every answer: whether the connection should end after it. */
+  handle: HostHandler
+  errorResponse: (status: number, message: string) => RawResponse
+  onError: (error: unknown) => void
+  /** Whether connections end after the response under way. */
   isStopping: () => boolean
 }
 
 const nothing = Buffer.alloc(0)
-const reasons: { [status: number]: string } = {
-  200: 'OK',
-  204: 'No Content',
-  308: 'Permanent Redirect',
-  400: 'Bad Request',
-  401: 'Unauthorized',
-  402: 'Payment Required',
-  403: 'Forbidden',
-  404: 'Not Found',
-  405: 'Method Not Allowed',
-  408: 'Request Timeout',
-  409: 'Conflict',
-  413: 'Request Entity Too Large',
-  422: 'Unprocessable Entity',
-  429: 'Too Many Requests',
-  431: 'Request Header Fields Too Large',
-  500: 'Internal Server Error',
-  502: 'Bad Gateway',
-  503: 'Service Unavailable',
-  504: 'Gateway Timeout',
-}
-
-type Phase = 'idle' | 'head' | 'handling' | 'body' | 'ending'
+type Phase = 'idle' | 'head' | 'handling' | 'body' | 'streaming' | 'ending'
 
 export class Connection {
   readonly #options: ConnectionOptions
@@ -69,8 +56,10 @@ export class Connection {
   checkTime(now: number): void {
     if (now < this.#deadline) return
     if (this.#phase === 'head') this.#refuse(408, 'the request did not arrive in time')
-    else if (this.#phase === 'body') this.#failBody(new BodyError('tooSlow', 'the request body did not arrive in time'))
-    else if (this.#phase !== 'handling') this.#socket.destroy()
+    else if (this.#phase === 'body') this.#failBody(new BodyError('body_timeout'))
+    // Whether a peer that ended its side still reads shows only in writing.
+    else if (this.#phase === 'streaming' && this.#peerEnded) this.#socket.destroy()
+    else if (this.#phase !== 'handling' && this.#phase !== 'streaming') this.#socket.destroy()
     else if (this.#socket.writableLength > 0) this.#socket.destroy()
   }
 
@@ -93,12 +82,12 @@ export class Connection {
     if (this.#phase === 'ending') return
     this.#input = this.#input.length === 0 ? chunk : Buffer.concat([this.#input, chunk])
     if (this.#phase === 'body') this.#readBody()
-    else if (this.#phase === 'handling') this.#holdBack()
+    else if (this.#phase === 'handling' || this.#phase === 'streaming') this.#pauseIfAhead()
     else this.#readHead()
   }
 
-  /** A peer that sends far ahead of its answers waits. */
-  #holdBack(): void {
+  /** A peer that sends far ahead of its responses has to wait. */
+  #pauseIfAhead(): void {
     if (this.#input.length > this.#options.limits.headerBytes) this.#socket.pause()
   }
 
@@ -148,6 +137,7 @@ export class Connection {
       method: head.method,
       target: head.target,
       head,
+      headers: head.headers,
       header: (name) => head.headers.get(name),
       localAddress: this.#localAddress,
       remoteAddress: this.#remoteAddress,
@@ -160,19 +150,18 @@ export class Connection {
         return this.#takeBody(reader)
       },
     }
-    const answer = (response: RawAnswer): void => {
-      this.#closeListeners = undefined
-      if (this.#socket.destroyed) return
-      if (response === dropConnection) this.#socket.destroy()
-      else this.#answer(response, head, isWhole || (reader === undefined ? this.#skipBody(head) : reader.done))
+    const respond = (response: HostResponse): void => {
+      if (response === dropConnection || this.#socket.destroyed) this.#drop(response)
+      else this.#respond(response, head, isWhole || (reader === undefined ? this.#skipBody(head) : reader.done))
     }
-    // What is thrown here was not meant for the peer, which must not wait for ever, nor end the process.
+    // An error of the handler is not for the peer. It must neither leave the peer waiting nor end the process.
+    const fail = (error: unknown): void => this.#fail(error)
     try {
       const response = this.#options.handle(request)
-      if (!(response instanceof Promise)) answer(response)
-      else response.then(answer).catch(() => this.#socket.destroy())
-    } catch {
-      this.#socket.destroy()
+      if (response instanceof Promise) response.then(respond).catch(fail)
+      else respond(response)
+    } catch (error) {
+      fail(error)
     }
   }
 
@@ -234,10 +223,53 @@ export class Connection {
     return true
   }
 
-  #answer(response: RawResponse, head: RequestHead.RequestHead, isRead: boolean): void {
-    const keepAlive = head.keepAlive && isRead && !this.#isOver() && !this.#options.isStopping()
+  #respond(response: Exclude<HostResponse, symbol>, head: RequestHead.RequestHead, isRead: boolean): void {
+    const { status, headers, body } = response
+    const isStream = isSource(body)
+    const isDelimited = !isStream || head.isHttp11
+    const keepAlive = head.keepAlive && isRead && isDelimited && !this.#isOver() && !this.#options.isStopping()
     const connection = keepAlive ? (head.headers.has('connection') ? 'keep-alive' : undefined) : 'close'
-    this.#send(response, connection, head.method === 'HEAD')
+    const responseHead = { status, headers, connection, isHead: head.method === 'HEAD' }
+    if (isStream) {
+      this.#stream(responseHead, body, head.isHttp11).then(
+        () => this.#finishResponse(keepAlive),
+        (error) => this.#fail(error),
+      )
+      return
+    }
+    this.#closeListeners = undefined
+    ResponseWriter.write(this.#socket, responseHead, body)
+    this.#finishResponse(keepAlive)
+  }
+
+  async #stream(head: ResponseWriter.Head, source: BodySource, isChunked: boolean): Promise<void> {
+    this.#phase = 'streaming'
+    // Not `#addCloseListener`: a peer that only ended its side still gets the whole body.
+    const cancel = (): void => source.cancel()
+    this.#socket.once('close', cancel)
+    const onProgress = (): void => {
+      this.#deadline = performance.now() + this.#options.limits.idleMs
+    }
+    onProgress()
+    await ResponseWriter.writeStream(this.#socket, head, source, { isChunked, onProgress })
+    this.#socket.off('close', cancel)
+    this.#closeListeners = undefined
+  }
+
+  #drop(response: HostResponse): void {
+    this.#closeListeners = undefined
+    this.#socket.destroy()
+    if (response !== dropConnection && isSource(response.body)) response.body.cancel()
+  }
+
+  #fail(error: unknown): void {
+    // A body or handler that fails because its peer disconnected is no error.
+    if (!this.#socket.destroyed) this.#options.onError(error)
+    this.#socket.destroy()
+  }
+
+  #finishResponse(keepAlive: boolean): void {
+    if (this.#socket.destroyed) return
     if (!keepAlive) {
       this.#finish()
       return
@@ -245,7 +277,7 @@ export class Connection {
     this.#phase = 'idle'
     this.#deadline = performance.now() + this.#options.limits.idleMs
     if (this.#socket.writableNeedDrain) {
-      // A peer that does not read its answers gets no more of them.
+      // A peer that does not read its responses gets no more of them.
       this.#socket.pause()
       this.#socket.once('drain', () => this.#next())
     } else this.#next()
@@ -261,37 +293,9 @@ export class Connection {
     return this.#peerEnded && this.#input.length === 0
   }
 
-  #send(response: RawResponse, connection: string | undefined, isHead: boolean): void {
-    const { status, headers, body } = response
-    const bytes = Buffer.byteLength(body)
-    let text = `HTTP/1.1 ${status} ${reasons[status] ?? ''}\r\n`
-    for (let i = 0; i < headers.length; i += 2) text += `${headers[i]}: ${headers[i + 1]}\r\n`
-    text += `Date: ${dateNow()}\r\n`
-    // RFC 9110, section 8.6: a 204 has no length, and so no body.
-    if (status !== 204) text += `Content-Length: ${bytes}\r\n`
-    text += connection === undefined ? '\r\n' : `Connection: ${connection}\r\n\r\n`
-    // In one piece, and plain letters need no encoding.
-    if (isHead || status === 204) this.#socket.write(text, 'latin1')
-    else if (typeof body === 'string') this.#socket.write(text + body, bytes === body.length ? 'latin1' : 'utf8')
-    else this.#sendBytes(text, body)
-  }
-
-  #sendBytes(head: string, body: Uint8Array): void {
-    if (body.length <= largestCopy) {
-      const whole = Buffer.allocUnsafe(head.length + body.length)
-      whole.write(head, 'latin1')
-      whole.set(body, head.length)
-      this.#socket.write(whole)
-      return
-    }
-    this.#socket.cork()
-    this.#socket.write(head, 'latin1')
-    this.#socket.write(body)
-    this.#socket.uncork()
-  }
-
   #refuse(status: number, message: string): void {
-    this.#send(this.#options.refuse(status, message), 'close', false)
+    const { headers, body, ...response } = this.#options.errorResponse(status, message)
+    ResponseWriter.write(this.#socket, { status: response.status, headers, connection: 'close', isHead: false }, body)
     this.#finish()
   }
 
@@ -308,7 +312,8 @@ export class Connection {
     this.#peerEnded = true
     if (this.#phase === 'body') this.#failBody(brokenOff())
     const hasMore = this.#phase === 'idle' && this.#input.length > 0
-    if (this.#phase !== 'handling' && !hasMore) this.#socket.end()
+    const isResponding = this.#phase === 'handling' || this.#phase === 'streaming'
+    if (!isResponding && !hasMore) this.#socket.end()
     this.#tellCloseListeners()
   }
 
@@ -330,24 +335,13 @@ export class Connection {
   }
 }
 
-function brokenOff(): BodyError {
-  return new BodyError('malformed', 'the request body breaks off')
+function isSource(body: Exclude<HostResponse, symbol>['body']): body is BodySource {
+  return typeof body === 'object' && 'next' in body
 }
 
-/** Up to here a body of bytes is copied behind its head; beyond, that costs more than a second piece. */
-const largestCopy = 16 * 1024
+function brokenOff(): BodyError {
+  return new BodyError('body_malformed', 'the request body breaks off')
+}
 
 /** How long a connection that is over may take to be closed by its peer. */
 const lingerMs = 2_000
-
-let dateText = ''
-let dateSecond = 0
-
-function dateNow(): string {
-  const second = Math.floor(Date.now() / 1000)
-  if (second !== dateSecond) {
-    dateSecond = second
-    dateText = new Date(second * 1000).toUTCString()
-  }
-  return dateText
-}

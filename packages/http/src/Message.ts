@@ -1,31 +1,67 @@
-/** A request and its answer, without the socket they came and went by. */
+/** Requests and responses as handlers see them, without the socket. */
+
+/** A request in the host's own form: nothing is parsed, copied or allocated before the handler reads it. */
 export type RawRequest = {
   method: string
   /** Path and query, as sent. */
   target: string
-  /** The same object for requests of one connection whose heads are the same, letter for letter. */
+  /** The same object for consecutive requests of one connection with byte-identical heads. */
   head?: object
+  /** All headers by lower-case name. Present on requests that come from a `Server`. */
+  headers?: ReadonlyMap<string, string>
   header: (lowerCaseName: string) => string | undefined
-  /** The address the connection came in by. */
+  /** The local address of the connection. */
   localAddress?: () => string | undefined
-  /** The address the connection came from. */
+  /** The address of the peer. */
   remoteAddress?: () => string | undefined
   /**
-   * Calls `listener` once if the peer goes before the answer, so that nobody waits on its behalf. A peer that only
-   * ends its side cannot be told from one that went, so this counts as gone too; an answer is still sent to it.
+   * Calls `listener` once if the peer disconnects before the response. A peer that only ends its side cannot be told
+   * from one that disconnected, so it counts too; the response is still sent to it.
    */
   onClose?: (listener: () => void) => void
-  /** Reads the body, or fails with a `BodyError`. Called once at most, and only for a request that passed every door. */
+  /**
+   * Reads the body. May be called once.
+   *
+   * @throws {@link BodyError} if the body is too large, malformed or too slow.
+   */
   body: () => Buffer | Promise<Buffer>
 }
 
-/** Header names and values in turn. Bytes must not change once they are handed over: large ones are not copied. */
+/** A response whose `headers` alternate names and values. Its bytes must not change: large ones are not copied. */
 export type RawResponse = { status: number; headers: string[]; body: string | Uint8Array }
 
-/** In place of a response: the connection is closed, and no answer sent. */
-export const dropConnection: unique symbol = Symbol('hangUp')
+/** Returned in place of a response: the host closes the connection without one. */
+export const dropConnection: unique symbol = Symbol('dropConnection')
 
+/** What a {@link RawHandler} returns. */
 export type RawAnswer = RawResponse | typeof dropConnection
 
-/** An answer that is there already is given as it is: only one that has to be waited for costs a promise. */
+/** The host's own form of a handler. A response that is returned without a promise costs none. */
 export type RawHandler = (request: RawRequest) => RawAnswer | Promise<RawAnswer>
+
+/** The two ends of the connection that a request arrived by. */
+export type ConnectionInfo = { remoteAddress?: string | undefined; localAddress?: string | undefined }
+
+/**
+ * The web-standard form of a handler, which any server can host. `request.signal` aborts when the peer disconnects.
+ * `Response.error()` closes the connection without a response.
+ */
+export type FetchHandler = (request: Request, info?: ConnectionInfo) => Response | Promise<Response>
+
+/** A response whose body arrives in pieces. */
+export type StreamedResponse = { status: number; headers: string[]; body: BodySource }
+
+export type BodySource = {
+  /** The next piece; undefined after the last one. */
+  next: () => Promise<Uint8Array | undefined>
+  cancel: () => void
+}
+
+/** What a connection can send: a raw response, also one without a known body (`undefined`, to `HEAD` only). */
+export type HostResponse =
+  | RawResponse
+  | StreamedResponse
+  | { status: number; headers: string[]; body: undefined }
+  | typeof dropConnection
+
+export type HostHandler = (request: RawRequest) => HostResponse | Promise<HostResponse>

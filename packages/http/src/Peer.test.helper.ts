@@ -4,10 +4,8 @@ import { connect, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { BodyError } from './BodyReader.js'
-import type { RawHandler } from './Message.js'
+import type { FetchHandler, RawHandler } from './Message.js'
 import { Server, type ServerOptions } from './Server.js'
-
-const statuses = { tooLarge: 413, malformed: 400, tooSlow: 408 }
 
 /** Answers with what it was asked. */
 export const echo: RawHandler = async (request) => {
@@ -16,17 +14,27 @@ export const echo: RawHandler = async (request) => {
     return { status: 200, headers: [], body: `${request.method} ${request.target} ${body}` }
   } catch (error) {
     if (!(error instanceof BodyError)) throw error
-    return { status: statuses[error.reason], headers: [], body: error.reason }
+    return { status: error.status, headers: [], body: error.code }
   }
 }
 
-export async function serve(
+type Options = Omit<ServerOptions, 'handle' | 'fetch'>
+
+export function serve(t: TestContext, handle: RawHandler = echo, options: Options = {}) {
+  return start(t, { handle }, options)
+}
+
+export function serveFetch(t: TestContext, fetch: FetchHandler, options: Options = {}) {
+  return start(t, { fetch }, options)
+}
+
+async function start(
   t: TestContext,
-  handle: RawHandler = echo,
-  { limits, ...options }: Omit<ServerOptions, 'handle'> = {},
+  handler: { handle: RawHandler } | { fetch: FetchHandler },
+  { limits, ...options }: Options,
 ) {
   const low = { headerBytes: 1000, bodyBytes: 100, stopMs: 1000 }
-  const server = new Server({ handle, limits: { ...low, ...limits }, ...options })
+  const server = new Server({ onError: () => {}, ...options, ...handler, limits: { ...low, ...limits } })
   const { port } = await server.listen('127.0.0.1', 0)
   t.after(() => server.stop())
   return { server, dial: () => dial(t, port) }

@@ -6,6 +6,7 @@ export type RequestHead = {
   method: string
   target: string
   headers: ReadonlyMap<string, string>
+  isHttp11: boolean
   keepAlive: boolean
   expectsContinue: boolean
   body: { type: 'none' } | { type: 'length'; bytes: number } | { type: 'chunked' }
@@ -41,6 +42,7 @@ export function parse(text: string): RequestHead {
     method: line[1]!,
     target: line[2]!,
     headers,
+    isHttp11: line[3] === '1',
     keepAlive: line[3] === '1' ? !hasToken(connection, 'close') : hasToken(connection, 'keep-alive'),
     expectsContinue: line[3] === '1' && headers.get('expect')?.toLowerCase() === '100-continue',
     body: bodyOf(headers, line[3] === '1'),
@@ -55,7 +57,9 @@ function addHeader(headers: Map<string, string>, line: string): void {
   if (!headerValue.test(value)) refuse('a header is malformed')
   const before = headers.get(name)
   if (before !== undefined && single.has(name)) refuse(`there is more than one ${name} header`)
-  headers.set(name, before === undefined ? value : `${before}, ${value}`)
+  // RFC 9113, section 8.2.3: only cookies are joined by semicolons.
+  const separator = name === 'cookie' ? '; ' : ', '
+  headers.set(name, before === undefined ? value : `${before}${separator}${value}`)
 }
 
 function bodyOf(headers: ReadonlyMap<string, string>, knowsChunks: boolean): RequestHead['body'] {

@@ -14,12 +14,12 @@ test('what is no request is answered with a message in JSON', async (t) => {
 })
 
 test('or in the form that the server was given', async (t) => {
-  const refuse = (status: number, message: string) => ({
+  const errorResponse = (status: number, message: string) => ({
     status,
     headers: ['X-Refused', 'yes'],
     body: Buffer.from(`${status} ${message}`),
   })
-  const { dial } = await serve(t, echo, { refuse, limits: { headersMs: 50 } })
+  const { dial } = await serve(t, echo, { errorResponse, limits: { headersMs: 50 } })
   const refused: [sent: string, status: number, message: RegExp][] = [
     [noRequest, 400, /^400 this is not an HTTP request/],
     ['GET / HTTP/1.1\r\n', 408, /^408 the request did not arrive in time$/],

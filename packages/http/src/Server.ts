@@ -1,21 +1,42 @@
 /**
- * The socket side. This is HTTP/1.1 on plain sockets rather than `node:http`, whose streams cost more time a request
- * than everything else a daemon does for it together; `bench/` shows what that is worth.
+ * The socket side. This is HTTP/1.1 on plain sockets rather than `node:http`, whose streams cost more time per request
+ * than everything else a daemon does for it; `bench/` has the figures.
  */
 import { type AddressInfo, createServer, type Server as NetServer } from 'node:net'
 import { Connection } from './Connection.js'
+import { fromFetch } from './Fetch.js'
 import { defaultLimits, type Limits } from './Limits.js'
-import type { RawHandler, RawResponse } from './Message.js'
+import type { FetchHandler, RawHandler, RawResponse } from './Message.js'
 
-export type ServerOptions = {
-  handle: RawHandler
-  /** Answers what was never a request: 400, 408 and 431. */
-  refuse?: (status: number, message: string) => RawResponse
+/** Options of {@link Server}: a handler in either form, and how to serve it. */
+export type ServerOptions = ({ fetch: FetchHandler } | { handle: RawHandler }) & {
+  /**
+   * Makes the responses that do not come from the handler: 400, 408 and 431, and, for a fetch handler, 413 and 500.
+   * @default a JSON object with a `message`
+   */
+  errorResponse?: (status: number, message: string) => RawResponse
+  /**
+   * Called with what the handler throws. A fetch handler that throws is answered with 500; a raw one loses its
+   * connection.
+   * @default `console.error`
+   */
+  onError?: (error: unknown) => void
+  /** @default {@link defaultLimits} */
   limits?: Partial<Limits> | undefined
 }
 
 const checkEveryMs = 250
 
+/**
+ * A strict HTTP/1.1 server for a fetch handler or a raw handler.
+ *
+ * @example
+ * ```ts
+ * const server = new Server({ fetch: (request) => new Response(`hello ${new URL(request.url).pathname}`) })
+ * const { port } = await server.listen('127.0.0.1', 0)
+ * await server.stop()
+ * ```
+ */
 export class Server {
   readonly #limits: Limits
   readonly #net: NetServer
@@ -23,11 +44,13 @@ export class Server {
   readonly #timer: NodeJS.Timeout
   #stopping = false
 
-  constructor({ handle, refuse = refuseWithMessage, limits }: ServerOptions) {
-    this.#limits = { ...defaultLimits, ...limits }
+  constructor(options: ServerOptions) {
+    const { errorResponse = jsonError, onError = console.error } = options
+    const handle = 'fetch' in options ? fromFetch(options.fetch, { errorResponse, onError }) : options.handle
+    this.#limits = { ...defaultLimits, ...options.limits }
     this.#net = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
       const isStopping = (): boolean => this.#stopping
-      const connection = new Connection({ socket, limits: this.#limits, handle, refuse, isStopping })
+      const connection = new Connection({ socket, limits: this.#limits, handle, errorResponse, onError, isStopping })
       this.#connections.add(connection)
       socket.on('close', () => this.#connections.delete(connection))
     })
@@ -35,7 +58,7 @@ export class Server {
     this.#timer = setInterval(() => this.#checkTimes(), checkEveryMs).unref()
   }
 
-  /** Binds, and answers with the address that was bound. */
+  /** Starts to listen, and returns the address that was bound. Port 0 takes a free one. */
   listen(host: string, port: number): Promise<AddressInfo> {
     return new Promise((resolve, reject) => {
       this.#net.once('error', reject)
@@ -46,7 +69,7 @@ export class Server {
     })
   }
 
-  /** Lets requests under way finish, for a while; idle connections are closed at once. */
+  /** Closes idle connections at once, and the others after their response or after `limits.stopMs`. */
   async stop(): Promise<void> {
     this.#stopping = true
     const closed = new Promise<void>((resolve) => this.#net.close(() => resolve()))
@@ -65,6 +88,6 @@ export class Server {
   }
 }
 
-function refuseWithMessage(status: number, message: string): RawResponse {
+function jsonError(status: number, message: string): RawResponse {
   return { status, headers: ['Content-Type', 'application/json'], body: `${JSON.stringify({ message })}\n` }
 }

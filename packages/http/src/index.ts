@@ -1,5 +1,21 @@
+/**
+ * A small, strict HTTP/1.1 server on plain sockets that hosts fetch handlers fast.
+ *
+ * @packageDocumentation
+ */
 export * as Access from './Access.js'
-export { BodyError } from './BodyReader.js'
+export { BodyError, type BodyErrorCode } from './BodyReader.js'
+export { errors } from './errors.js'
+export { type ToFetchOptions, toFetch } from './Fetch.js'
 export { defaultLimits, type Limits } from './Limits.js'
-export { dropConnection, type RawAnswer, type RawHandler, type RawRequest, type RawResponse } from './Message.js'
+export {
+  type ConnectionInfo,
+  dropConnection,
+  type FetchHandler,
+  type RawAnswer,
+  type RawHandler,
+  type RawRequest,
+  type RawResponse,
+} from './Message.js'
+export { toNodeListener } from './nodeListener.js'
 export { Server, type ServerOptions } from './Server.js'

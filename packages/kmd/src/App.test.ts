@@ -123,10 +123,10 @@ test('a body that cannot be read is answered for what is wrong with it, and is n
   })
   const headers: { [name: string]: string } = { host: 'localhost', 'x-kmd-api-token': token }
   const request = { method: 'POST', target: '/v1/wallet', header: (name: string) => headers[name] }
-  const answers: [BodyError['reason'], status: number, message: string][] = [
-    ['tooLarge', 413, 'request body too large, must be <= 1048576 bytes'],
-    ['malformed', 400, 'could not decode request body'],
-    ['tooSlow', 408, 'the request body did not arrive in time'],
+  const answers: [BodyError['code'], status: number, message: string][] = [
+    ['body_too_large', 413, 'request body too large, must be <= 1048576 bytes'],
+    ['body_malformed', 400, 'could not decode request body'],
+    ['body_timeout', 408, 'the request body did not arrive in time'],
   ]
   for (const [reason, status, message] of answers) {
     const error = new BodyError(reason, 'not for the peer')

@@ -52,10 +52,10 @@ const corsLists = {
   allowedMethods: 'GET, POST, DELETE, OPTIONS',
 }
 
-const bodyFailures: Record<BodyError['reason'], Code> = {
-  tooLarge: 'bodyTooLarge',
-  malformed: 'badBody',
-  tooSlow: 'bodyTimeout',
+const bodyFailures: Record<BodyError['code'], Code> = {
+  body_too_large: 'bodyTooLarge',
+  body_malformed: 'badBody',
+  body_timeout: 'bodyTimeout',
 }
 
 const tokenHeader = 'x-kmd-api-token'
@@ -207,7 +207,7 @@ export class App {
   }
 
   #explain(operation: string, error: unknown): KmdError {
-    if (error instanceof BodyError) return new KmdError(bodyFailures[error.reason], { cause: error })
+    if (error instanceof BodyError) return new KmdError(bodyFailures[error.code], { cause: error })
     if (error instanceof KmdError) {
       if (error.status >= 500 && error.status !== 503) this.#options.onFailure?.(operation, error)
       return error

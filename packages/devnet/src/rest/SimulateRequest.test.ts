@@ -184,16 +184,16 @@ describe('a body', () => {
     })
     assert.equal((await post(body)).status, 200)
     assert.equal(refusalOf(await post(Buffer.concat([body, Buffer.from(' ')])), 413), 'request body too large')
-    const reader = (reason: 'tooLarge' | 'tooSlow' | 'malformed') => ({
+    const reader = (reason: 'body_too_large' | 'body_timeout' | 'body_malformed') => ({
       method: 'POST',
       target: path,
       header: () => undefined,
       body: () => Promise.reject(new BodyError(reason, 'so it is')),
     })
     for (const [reason, status] of [
-      ['tooLarge', 413],
-      ['tooSlow', 408],
-      ['malformed', 400],
+      ['body_too_large', 413],
+      ['body_timeout', 408],
+      ['body_malformed', 400],
     ] as const) {
       const answer = await node.handle(reader(reason))
       assert.deepEqual(typeof answer === 'symbol' ? undefined : [answer.status, answer.body], [

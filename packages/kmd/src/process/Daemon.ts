@@ -131,7 +131,11 @@ async function start(options: DaemonOptions, log: Log) {
       onActivity: () => idle.restart(),
       onFailure: (operation, error) => log.write('error', `${operation}: ${explain(error)}`),
     })
-    const server = new Server({ handle: (request) => app.handle(request), refuse, limits: options.limits })
+    const server = new Server({
+      handle: (request) => app.handle(request),
+      errorResponse: refuse,
+      limits: options.limits,
+    })
     closers.add(() => StateFiles.remove(dataDir))
     const address = await listen(server, config.address)
     closers.add(async () => {

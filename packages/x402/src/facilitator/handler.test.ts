@@ -121,9 +121,9 @@ test('strangers are 401 before their body is read', async (t) => {
 test('a body that is too large, broken or slow has a status of its own', async (t) => {
   const { handle } = await open(t)
   for (const [reason, status] of [
-    ['tooLarge', 413],
-    ['malformed', 400],
-    ['tooSlow', 408],
+    ['body_too_large', 413],
+    ['body_malformed', 400],
+    ['body_timeout', 408],
   ] as const) {
     const body = () => Promise.reject(new BodyError(reason, 'no'))
     const answer = (await handle({ method: 'POST', target: '/settle', header: () => undefined, body })) as RawResponse

@@ -54,7 +54,7 @@ export function create({ facilitator, onError = () => {} }: AppOptions): RawHand
 function refusal(error: unknown, onError: (error: unknown) => void): RawResponse {
   if (error instanceof RequestError) return json(400, { error: error.message })
   if (error instanceof BodyError) {
-    return json({ tooLarge: 413, malformed: 400, tooSlow: 408 }[error.reason], { error: error.message })
+    return json(error.status, { error: error.message })
   }
   onError(error)
   return json(500, { error: 'the facilitator failed' })

@@ -1,0 +1,184 @@
+/** Between the two forms of a handler: the host's own and the web-standard one. */
+import { BodyError, Pieces, tooLarge } from './BodyReader.js'
+import { toRequest } from './LightRequest.js'
+import { defaultLimits } from './Limits.js'
+import {
+  type BodySource,
+  type ConnectionInfo,
+  dropConnection,
+  type FetchHandler,
+  type HostHandler,
+  type HostResponse,
+  type RawHandler,
+  type RawRequest,
+  type RawResponse,
+} from './Message.js'
+
+/** The raw handlers behind handlers made by `toFetch`: the host calls them directly. */
+const rawHandlers = new WeakMap<FetchHandler, RawHandler>()
+
+/** Options of {@link toFetch}. */
+export type ToFetchOptions = {
+  /**
+   * The longest body that is read.
+   * @default 1 MiB
+   */
+  bodyBytes?: number
+}
+
+/**
+ * The web-standard form of a raw handler, for any server. A `Server` of this package calls the raw form directly.
+ *
+ * @example
+ * ```ts
+ * const fetch = toFetch(() => ({ status: 200, headers: ['Content-Type', 'text/plain'], body: 'hello' }))
+ * const response = await fetch(new Request('http://localhost/'))
+ * ```
+ */
+export function toFetch(
+  handler: RawHandler,
+  { bodyBytes = defaultLimits.bodyBytes }: ToFetchOptions = {},
+): FetchHandler {
+  const fetch: FetchHandler = async (request, info) => {
+    const response = await handler(toRawRequest(request, info, bodyBytes))
+    return response === dropConnection ? Response.error() : toResponse(response, request.method)
+  }
+  rawHandlers.set(fetch, handler)
+  return fetch
+}
+
+function toRawRequest(request: Request, info: ConnectionInfo | undefined, limit: number): RawRequest {
+  const { headers, signal } = request
+  const url = new URL(request.url)
+  return {
+    method: request.method,
+    target: url.pathname + url.search,
+    // Hosts leave it out where the URL has it.
+    header: (name) => headers.get(name) ?? (name === 'host' ? url.host : undefined),
+    localAddress: () => info?.localAddress,
+    remoteAddress: () => info?.remoteAddress,
+    onClose: (listener) => {
+      if (signal.aborted) queueMicrotask(listener)
+      else signal.addEventListener('abort', listener, { once: true })
+    },
+    body: () => readBody(request, limit),
+  }
+}
+
+async function readBody(request: Request, limit: number): Promise<Buffer> {
+  if (Number(request.headers.get('content-length') ?? 0) > limit) throw tooLarge(limit)
+  const pieces = new Pieces(limit)
+  for await (const chunk of request.body ?? []) {
+    pieces.add(Buffer.from(chunk.buffer, chunk.byteOffset, chunk.byteLength))
+  }
+  return pieces.take()
+}
+
+function toResponse({ status, headers, body }: RawResponse, method: string): Response {
+  const pairs: [string, string][] = []
+  for (let i = 0; i < headers.length; i += 2) pairs.push([headers[i]!, headers[i + 1]!])
+  if (hasNoBody(status)) return new Response(null, { status, headers: pairs })
+  if (method !== 'HEAD') return new Response(body, { status, headers: pairs })
+  return new Response(null, { status, headers: [...pairs, ['Content-Length', String(Buffer.byteLength(body))]] })
+}
+
+/** RFC 9110, section 6.4.1. */
+function hasNoBody(status: number): boolean {
+  return status === 204 || status === 205 || status === 304
+}
+
+/** What a host needs to serve a fetch handler. */
+export type FetchHost = {
+  errorResponse: (status: number, message: string) => RawResponse
+  onError: (error: unknown) => void
+}
+
+/** The form in which a connection calls a fetch handler. An error that the handler throws becomes a response. */
+export function fromFetch(fetch: FetchHandler, { errorResponse, onError }: FetchHost): HostHandler {
+  const rawHandler = rawHandlers.get(fetch)
+  if (rawHandler !== undefined) return rawHandler
+  return async (raw) => {
+    let request: Request
+    try {
+      request = toRequest(raw)
+    } catch (error) {
+      return errorResponse(400, `this is not an HTTP request that can be served: ${(error as Error).message}`)
+    }
+    try {
+      return await fromResponse(await fetch(request, infoOf(raw)), raw.method === 'HEAD')
+    } catch (error) {
+      if (error instanceof BodyError) return errorResponse(error.status, error.message)
+      // Usually thrown by what waited on `request.signal`.
+      if ((error as Error | undefined)?.name !== 'AbortError') onError(error)
+      return errorResponse(500, 'internal server error')
+    }
+  }
+}
+
+/** Looked up when read: most handlers never do. */
+function infoOf({ localAddress, remoteAddress }: RawRequest): ConnectionInfo {
+  return {
+    get localAddress() {
+      return localAddress?.()
+    },
+    get remoteAddress() {
+      return remoteAddress?.()
+    },
+  }
+}
+
+/** Framing is the host's: what a handler passes on from another server may not fit the body any more. */
+const framingHeaders = new Set(['connection', 'keep-alive', 'transfer-encoding', 'upgrade'])
+
+async function fromResponse(response: Response, isHead: boolean): Promise<HostResponse> {
+  if (response.type === 'error') return dropConnection
+  const { status } = response
+  const headers: string[] = []
+  // Gives every set-cookie on its own.
+  for (const [name, value] of response.headers) {
+    if (!framingHeaders.has(name) && (isHead || name !== 'content-length')) headers.push(name, value)
+  }
+  if (isHead) {
+    void response.body?.cancel()
+    return { status, headers, body: undefined }
+  }
+  if (response.body === null) return { status, headers, body: '' }
+  return { status, headers, body: await readOrStream(response.body) }
+}
+
+/** Enough for a stream whose bytes are all there to say so. */
+const closingTicks = 8
+
+/** The body as a whole if its bytes are there already, as they are of texts and byte arrays. */
+async function readOrStream(stream: ReadableStream<Uint8Array>): Promise<Uint8Array | string | BodySource> {
+  const reader = stream.getReader()
+  const first = await reader.read()
+  if (first.done) return ''
+  let end: boolean | undefined
+  const second = reader.read()
+  second.then(
+    ({ done }) => {
+      end = done
+    },
+    () => {
+      end = false
+    },
+  )
+  for (let i = 0; i < closingTicks && end === undefined; i++) await undefined
+  return end === true ? first.value : toSource(reader, first.value, second)
+}
+
+function toSource(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  first: Uint8Array,
+  second: ReturnType<typeof reader.read>,
+): BodySource {
+  const ahead = [Promise.resolve({ done: false, value: first } as const), second]
+  return {
+    next: async () => {
+      const { value } = await (ahead.shift() ?? reader.read())
+      return value
+    },
+    cancel: () => void reader.cancel().catch(() => {}),
+  }
+}

@@ -1,0 +1,170 @@
+/**
+ * A `Request` that costs little: what handlers mostly read comes straight from the raw request, and a real `Request`
+ * is built only for the rest. Building one for every request takes longer than everything else the host does.
+ */
+import type { RawRequest } from './Message.js'
+
+/** Methods that `Request` does not allow. */
+const forbiddenMethods = new Set(['CONNECT', 'TRACE', 'TRACK'])
+/** Targets and hosts that URL parsing leaves as they are: no dot segments, no other spelling of a number. */
+const plainTarget = /^(?:\/(?![./]|%2e)|[\w!$&()*+,;=:@~?.-]|%(?!2e))*$/i
+const plainHost =
+  /^(?:(?:[a-z0-9-]+\.)*(?!xn--)[a-z][a-z0-9-]*|127\.0\.0\.1)(?::(?!80$)[1-9][0-9]{0,3}|:[1-5][0-9]{4})?$/
+const decoder = new TextDecoder()
+
+/**
+ * Node's own `Request` keeps its state in properties under these symbols. Where it does (Node 20 and 22), a light
+ * request passes every check of `new Request(request)` and `fetch(request)`; elsewhere a real one is used.
+ */
+const stateSymbols = Object.getOwnPropertySymbols(new Request('http://localhost'))
+const canBeLight = stateSymbols.some(({ description }) => description === 'state')
+
+/**
+ * The request for a fetch handler.
+ *
+ * @throws TypeError if method or target cannot be represented as a `Request`.
+ */
+export function toRequest(raw: RawRequest): Request {
+  if (forbiddenMethods.has(raw.method)) throw new TypeError(`the method ${raw.method} is not supported`)
+  const url = urlOf(raw)
+  return canBeLight ? (new LightRequest(raw, url) as unknown as Request) : toRealRequest(raw, url, signalOf(raw))
+}
+
+function urlOf(raw: RawRequest): string {
+  const { target } = raw
+  const host = raw.header('host') ?? 'localhost'
+  if (target.startsWith('/') && plainTarget.test(target) && plainHost.test(host)) return `http://${host}${target}`
+  if (/^https?:\/\//i.test(target)) return new URL(target).href
+  if (!target.startsWith('/')) throw new TypeError('the request target is not a path')
+  if (!/^[^/?#@\\]*$/.test(host)) throw new TypeError('the Host header is not a host')
+  // A fragment is not part of a request target.
+  return new URL(`http://${host}${target.replaceAll('#', '%23')}`).href
+}
+
+function signalOf(raw: RawRequest): AbortSignal {
+  const controller = new AbortController()
+  raw.onClose?.(() => controller.abort())
+  return controller.signal
+}
+
+function toRealRequest(raw: RawRequest, url: string, signal: AbortSignal): Request {
+  const init: RequestInit = { method: raw.method, headers: toHeaders(raw), signal }
+  if (!hasBody(raw)) return new Request(url, init)
+  return new Request(url, { ...init, body: toStream(raw), duplex: 'half' } as RequestInit)
+}
+
+function toHeaders(raw: RawRequest): Headers {
+  return new Headers([...(raw.headers ?? [])])
+}
+
+/** `Request` allows none for `GET` and `HEAD`; the host skips one that was sent. */
+function hasBody({ method, header }: RawRequest): boolean {
+  if (method === 'GET' || method === 'HEAD') return false
+  return header('transfer-encoding') !== undefined || !/^0*$/.test(header('content-length') ?? '')
+}
+
+function toStream(raw: RawRequest): ReadableStream<Uint8Array> {
+  return new ReadableStream<Uint8Array>(
+    {
+      async pull(controller) {
+        const bytes = await raw.body()
+        if (bytes.length > 0) controller.enqueue(new Uint8Array(bytes))
+        controller.close()
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+class LightRequest {
+  readonly #raw: RawRequest
+  readonly url: string
+  #headers: Headers | undefined
+  #signal: AbortSignal | undefined
+  #real: Request | undefined
+  #isRead = false
+
+  static {
+    Object.setPrototypeOf(LightRequest.prototype, Request.prototype)
+    for (const symbol of stateSymbols) {
+      Object.defineProperty(LightRequest.prototype, symbol, {
+        get(this: LightRequest) {
+          return Reflect.get(this.#toReal(), symbol)
+        },
+      })
+    }
+  }
+
+  constructor(raw: RawRequest, url: string) {
+    this.#raw = raw
+    this.url = url
+  }
+
+  get method(): string {
+    return this.#raw.method
+  }
+
+  get headers(): Headers {
+    if (this.#real !== undefined) return this.#real.headers
+    this.#headers ??= toHeaders(this.#raw)
+    return this.#headers
+  }
+
+  get signal(): AbortSignal {
+    this.#signal ??= signalOf(this.#raw)
+    return this.#signal
+  }
+
+  get body(): ReadableStream<Uint8Array> | null {
+    return hasBody(this.#raw) ? this.#toReal().body : null
+  }
+
+  get bodyUsed(): boolean {
+    return this.#isRead || this.#real?.bodyUsed === true
+  }
+
+  async text(): Promise<string> {
+    return decoder.decode(await this.#read())
+  }
+
+  async json(): Promise<unknown> {
+    return JSON.parse(await this.text())
+  }
+
+  async arrayBuffer(): Promise<ArrayBuffer> {
+    return Uint8Array.from(await this.#read()).buffer
+  }
+
+  async bytes(): Promise<Uint8Array> {
+    return Uint8Array.from(await this.#read())
+  }
+
+  blob(): Promise<Blob> {
+    return this.#toReal().blob()
+  }
+
+  formData(): Promise<FormData> {
+    return this.#toReal().formData()
+  }
+
+  clone(): Request {
+    return this.#toReal().clone()
+  }
+
+  async #read(): Promise<Uint8Array> {
+    if (this.#real !== undefined) return new Uint8Array(await this.#real.arrayBuffer())
+    if (this.#isRead) throw new TypeError('Body is unusable: Body has already been read')
+    if (!hasBody(this.#raw)) return new Uint8Array()
+    this.#isRead = true
+    return this.#raw.body()
+  }
+
+  #toReal(): Request {
+    if (this.#real !== undefined) return this.#real
+    if (this.#isRead) {
+      this.#real = new Request(this.url, { method: this.method, headers: this.headers, signal: this.signal, body: '' })
+      void this.#real.text()
+    } else this.#real = toRealRequest(this.#raw, this.url, this.signal)
+    return this.#real
+  }
+}

@@ -1,0 +1,143 @@
+/** Responses as bytes on a socket. */
+import type { Socket } from 'node:net'
+import type { BodySource } from './Message.js'
+
+const reasons: { [status: number]: string } = {
+  200: 'OK',
+  201: 'Created',
+  202: 'Accepted',
+  204: 'No Content',
+  206: 'Partial Content',
+  301: 'Moved Permanently',
+  302: 'Found',
+  303: 'See Other',
+  304: 'Not Modified',
+  307: 'Temporary Redirect',
+  308: 'Permanent Redirect',
+  400: 'Bad Request',
+  401: 'Unauthorized',
+  402: 'Payment Required',
+  403: 'Forbidden',
+  404: 'Not Found',
+  405: 'Method Not Allowed',
+  408: 'Request Timeout',
+  409: 'Conflict',
+  410: 'Gone',
+  413: 'Request Entity Too Large',
+  415: 'Unsupported Media Type',
+  422: 'Unprocessable Entity',
+  429: 'Too Many Requests',
+  431: 'Request Header Fields Too Large',
+  500: 'Internal Server Error',
+  501: 'Not Implemented',
+  502: 'Bad Gateway',
+  503: 'Service Unavailable',
+  504: 'Gateway Timeout',
+}
+
+/** Status, headers and the value of `Connection`, if it is sent. */
+export type Head = { status: number; headers: readonly string[]; connection: string | undefined; isHead: boolean }
+
+/** In one write where possible. An `undefined` body has an unknown length. */
+export function write(socket: Socket, head: Head, body: string | Uint8Array | undefined): void {
+  const { status, isHead } = head
+  const bytes = body === undefined ? 0 : Buffer.byteLength(body)
+  // RFC 9110, section 8.6: a 204 has no length; that of a 304 would be the length of the unchanged body.
+  const hasLength = status !== 204 && status !== 304
+  const text = headText(head, hasLength && body !== undefined ? `Content-Length: ${bytes}\r\n` : '')
+  if (isHead || !hasLength || body === undefined) socket.write(text, 'latin1')
+  // ASCII needs no encoding.
+  else if (typeof body === 'string') socket.write(text + body, bytes === body.length ? 'latin1' : 'utf8')
+  else writeBytes(socket, text, body)
+}
+
+/** Beyond this size, copying a body behind its head costs more than a second write. */
+const largestCopy = 16 * 1024
+
+function writeBytes(socket: Socket, head: string, body: Uint8Array): void {
+  if (body.length <= largestCopy) {
+    const whole = Buffer.allocUnsafe(head.length + body.length)
+    whole.write(head, 'latin1')
+    whole.set(body, head.length)
+    socket.write(whole)
+    return
+  }
+  socket.cork()
+  socket.write(head, 'latin1')
+  socket.write(body)
+  socket.uncork()
+}
+
+/**
+ * Sends a body piece by piece, in chunks (RFC 9112, section 7.1) or up to the end of the connection, and never ahead
+ * of what the peer reads. Rejects if the body fails; resolves early if the socket closes.
+ */
+export async function writeStream(
+  socket: Socket,
+  head: Head,
+  source: BodySource,
+  { isChunked, onProgress }: { isChunked: boolean; onProgress: () => void },
+): Promise<void> {
+  socket.write(headText(head, isChunked ? 'Transfer-Encoding: chunked\r\n' : ''), 'latin1')
+  for (;;) {
+    const piece = await source.next()
+    if (socket.destroyed) return
+    if (piece === undefined) break
+    if (!(piece instanceof Uint8Array)) throw new TypeError('the pieces of a response body must be bytes')
+    if (piece.length === 0) continue
+    onProgress()
+    writePiece(socket, piece, isChunked)
+    if (socket.writableNeedDrain) await drained(socket)
+    if (socket.destroyed) return
+  }
+  if (isChunked) socket.write('0\r\n\r\n', 'latin1')
+}
+
+function writePiece(socket: Socket, piece: Uint8Array, isChunked: boolean): void {
+  if (!isChunked) {
+    socket.write(piece)
+    return
+  }
+  socket.cork()
+  socket.write(`${piece.length.toString(16)}\r\n`, 'latin1')
+  socket.write(piece)
+  socket.write('\r\n', 'latin1')
+  socket.uncork()
+}
+
+function drained(socket: Socket): Promise<void> {
+  return new Promise((resolve) => {
+    const done = (): void => {
+      socket.off('drain', done)
+      socket.off('close', done)
+      resolve()
+    }
+    socket.on('drain', done)
+    socket.on('close', done)
+  })
+}
+
+function headText({ status, headers, connection }: Head, length: string): string {
+  let text = `HTTP/1.1 ${status} ${reasons[status] ?? ''}\r\n`
+  let hasDate = false
+  for (let i = 0; i < headers.length; i += 2) {
+    const name = headers[i]!
+    hasDate ||= name.length === 4 && name.toLowerCase() === 'date'
+    text += `${name}: ${headers[i + 1]}\r\n`
+  }
+  if (!hasDate) text += `Date: ${dateNow()}\r\n`
+  text += length
+  return connection === undefined ? `${text}\r\n` : `${text}Connection: ${connection}\r\n\r\n`
+}
+
+let dateText = ''
+let dateSecond = 0
+
+function dateNow(): string {
+  const second = Math.floor(Date.now() / 1000)
+  if (second !== dateSecond) {
+    dateSecond = second
+    dateText = new Date(second * 1000).toUTCString()
+  }
+  return dateText
+}
