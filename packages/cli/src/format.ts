@@ -1,20 +1,21 @@
-/** Names on the screen. Others may have chosen them: they must not move the cursor, nor pass for more than one line. */
+/** Text for the terminal. Names may come from others: they must not move the cursor or span several lines. */
 
+/** Replaces control characters and line separators. */
 export function printable(text: string): string {
   return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?')
 }
 
-/** In a sentence. */
+/** A name inside a sentence, in quotes unless it is plain. */
 export function quoted(name: string): string {
   return /^[\w.-]+$/.test(name) ? name : JSON.stringify(printable(name))
 }
 
-/** As one word on a shell's command line. */
+/** Quotes a text as one word of a POSIX shell. */
 export function shellWord(text: string): string {
   return /^[\w/.:+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
 
-/** Lines of columns two blanks apart; the last one is not filled up. */
+/** Aligns rows in columns that are two spaces apart. */
 export function columns(rows: readonly (readonly string[])[]): string {
   const shown = rows.map((row) => row.map(printable))
   const widths = shown[0]?.map((_, column) => Math.max(...shown.map((row) => row[column]?.length ?? 0))) ?? []
@@ -25,4 +26,9 @@ export function columns(rows: readonly (readonly string[])[]): string {
       .trimEnd(),
   )
   return lines.map((line) => `${line}\n`).join('')
+}
+
+/** The beginning of an address or a transaction id. */
+export function shortened(text: string): string {
+  return `${text.slice(0, 8)}…`
 }

@@ -1,5 +1,7 @@
-/** Command line flags as the Go daemon's library reads them: `-t 60`, `-t=60`, `-t60`, `--name value`, `--name=value`. */
+/** Parses flags as the Go daemon's library does (`-t 60`, `-t=60`, `-t60`, `--name value`, `--name=value`), with its error texts. */
+import { LatchkeyError } from '@latchkey/algorand'
 import { type Wire, wires } from '@latchkey/kmd'
+import { errors } from './errors.js'
 
 export type Definitions = { [name: string]: { short?: string; type: 'string' | 'uint' | 'bool' | 'wire' } }
 
@@ -7,7 +9,7 @@ type ValueOf<T> = T extends 'uint' ? number : T extends 'bool' ? boolean : T ext
 
 export type Values<D extends Definitions> = { [N in keyof D]?: ValueOf<D[N]['type']> }
 
-/** Positional arguments are passed over, as they are there; `--` ends the flags. */
+/** Positional arguments are ignored, as the Go daemon does; `--` ends the flags. */
 export function parse<const D extends Definitions>(args: readonly string[], definitions: D): Values<D> {
   const values: Record<string, unknown> = {}
   const rest = [...args]
@@ -41,23 +43,28 @@ const missing = (arg: string): string => (arg.startsWith('--') ? arg : `'${arg[1
 
 function convert(name: string, { short, type }: Definitions[string], text: string): unknown {
   const label = short === undefined ? `--${name}` : `-${short}, --${name}`
-  const refuse = (reason: string): never => {
+  const reject = (reason: string): never => {
     throw new FlagError(`invalid argument ${JSON.stringify(text)} for "${label}" flag: ${reason}`)
   }
   switch (type) {
     case 'string':
       return text
     case 'bool':
-      return text === 'true' ? true : text === 'false' ? false : refuse('must be true or false')
+      return text === 'true' ? true : text === 'false' ? false : reject('must be true or false')
     case 'uint':
-      if (!/^[0-9]+$/.test(text)) refuse(`strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`)
-      // Longer than any timer can run: as good as never.
+      if (!/^[0-9]+$/.test(text)) reject(`strconv.ParseUint: parsing ${JSON.stringify(text)}: invalid syntax`)
+      // The longest delay of a timer in seconds, 24 days.
       return Math.min(Number(text), 2_147_483)
     case 'wire':
-      return wires.find((wire) => wire === text) ?? refuse(`must be one of ${wires.join(', ')}`)
+      return wires.find((wire) => wire === text) ?? reject(`must be one of ${wires.join(', ')}`)
   }
 }
 
-export class FlagError extends Error {
+/** The command `kmd` was called with flags that it does not take. */
+export class FlagError extends LatchkeyError<'invalid_flag'> {
   override name = 'FlagError'
+
+  constructor(message: string) {
+    super('invalid_flag', message, { hint: errors.invalid_flag.hint })
+  }
 }

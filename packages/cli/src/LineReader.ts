@@ -1,6 +1,6 @@
 /**
- * Secrets as lines of a file or of an open descriptor. No byte beyond the line is taken, so that several secrets can
- * come from one descriptor, one after the other.
+ * Reads secrets as lines of a file or of an open descriptor. It reads byte by byte and not beyond the line, so that
+ * several secrets can come from one descriptor in turn.
  */
 import { closeSync, openSync, readSync } from 'node:fs'
 
@@ -8,22 +8,22 @@ const maxLineBytes = 65_536
 const lineFeed = 0x0a
 const carriageReturn = 0x0d
 
-export type Input = {
+export type LineReader = {
   /** For messages. */
   readonly name: string
-  /** Without its end, as editors and echo leave it there; undefined after the last one. */
-  readonly line: () => Uint8Array | undefined
+  /** The next line without its line break; undefined at the end. */
+  readonly readLine: () => Uint8Array | undefined
   readonly close: () => void
 }
 
-export function openFile(path: string): Input {
+export function openFile(path: string): LineReader {
   const descriptor = openSync(path, 'r')
-  return { name: path, line: () => readLine(descriptor), close: () => closeSync(descriptor) }
+  return { name: path, readLine: () => readLine(descriptor), close: () => closeSync(descriptor) }
 }
 
-/** It stays open: it is not ours. */
-export function openDescriptor(descriptor: number): Input {
-  return { name: `descriptor ${descriptor}`, line: () => readLine(descriptor), close: () => {} }
+/** `close` leaves the descriptor open: it belongs to the caller. */
+export function openDescriptor(descriptor: number): LineReader {
+  return { name: `descriptor ${descriptor}`, readLine: () => readLine(descriptor), close: () => {} }
 }
 
 function readLine(descriptor: number): Uint8Array | undefined {
@@ -31,7 +31,7 @@ function readLine(descriptor: number): Uint8Array | undefined {
   let length = 0
   try {
     for (;;) {
-      if (length === maxLineBytes) throw new RangeError(`it has no line end within ${maxLineBytes} bytes`)
+      if (length === maxLineBytes) throw new RangeError(`no line end within ${maxLineBytes} bytes`)
       if (readByte(descriptor, bytes, length) === 0) {
         if (length === 0) return undefined
         break
@@ -46,7 +46,7 @@ function readLine(descriptor: number): Uint8Array | undefined {
   }
 }
 
-/** Waits also where the descriptor was left in a mode that does not. */
+/** Blocks also if the descriptor is in non-blocking mode. */
 function readByte(descriptor: number, bytes: Buffer, at: number): number {
   for (;;) {
     try {

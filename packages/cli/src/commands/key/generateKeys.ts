@@ -1,9 +1,13 @@
-/** Keys made one after the other, each told as soon as it is there. */
 import type { Wallet } from '@latchkey/kmd-client'
 
 export const maxKeys = 10_000
 
-export async function generate(wallet: Wallet, count: number, onKey?: (address: string) => unknown): Promise<string[]> {
+/** Generates keys one after the other, and calls `onKey` with the address of each. */
+export async function generateKeys(
+  wallet: Wallet,
+  count: number,
+  onKey?: (address: string) => unknown,
+): Promise<string[]> {
   const addresses: string[] = []
   try {
     while (addresses.length < count) {
@@ -14,7 +18,9 @@ export async function generate(wallet: Wallet, count: number, onKey?: (address: 
     return addresses
   } catch (error) {
     if (addresses.length > 0) {
-      process.stderr.write(`${addresses.length} of ${count} keys were made; latchkey key new makes the others.\n`)
+      process.stderr.write(
+        `${addresses.length} of ${count} keys were generated; latchkey key new generates the others.\n`,
+      )
     }
     throw error
   }
