@@ -130,7 +130,7 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
     })
     const created = await run(['--yes', ...common()], encode(asset))
     assert.equal(created.code, 0, created.stderr)
-    assert.match(created.stderr, /Creates an asset named "Gold": 10 "GLD" in all, 2 decimals\./)
+    assert.match(created.stderr, /Creates an asset named "Gold": 10 "GLD" in total, 2 decimals\./)
     const assetIndex = (await confirmed(created.stdout))['asset-index']
     const cases: [algosdk.Transaction, RegExp][] = [
       [payment(alice), /Pays 0\.001 ALGO to /],
@@ -196,7 +196,7 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
     const first = await run(['-y', ...common('one')], encode(...group))
     assert.equal(first.code, 0, first.stderr)
     assert.match(first.stderr, /Transaction 1 of 3, [A-Z2-7]{52}:\n/)
-    assert.match(first.stderr, /signing it agrees to all of the group/)
+    assert.match(first.stderr, /signing it agrees to the whole group/)
     assert.match(first.stderr, /Transaction 2 of 3 stays unsigned: one has no key for its sender\./)
     assert.doesNotMatch(first.stderr, /Warning/)
     const second = await run(['-y', ...common('two')], first.stdout)
@@ -210,7 +210,7 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
     const [one] = algosdk.assignGroupID([payment(alice), payment(bob)])
     const { code, stderr } = await run(['-y', ...common()], encode(one!))
     assert.equal(code, 0)
-    assert.match(stderr, /Warning: These are not all of their group/)
+    assert.match(stderr, /Warning: This is not the complete group/)
   })
 
   it('asks a person, shows the words first, and takes anything but yes for no', async () => {

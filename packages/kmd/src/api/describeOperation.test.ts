@@ -56,7 +56,7 @@ test('a group, signed in part, with its warnings', async (t) => {
   assert.deepEqual(json.transactions[1].final_warnings, [json.transactions[1].warnings[0]])
   assert.equal(json.group_warnings, undefined)
   const half = await app.post(path, { transaction: base64(Transaction.encode(second)) })
-  assert.match(half.json.group_warnings[0], /^These are not all of their group/)
+  assert.match(half.json.group_warnings[0], /^This is not the complete group/)
 })
 
 /** A node of the network that `payment` is for, with one asset. */

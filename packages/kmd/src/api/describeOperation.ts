@@ -100,12 +100,12 @@ function isOn({ gh }: Transaction.Transaction, genesisHash: Uint8Array): boolean
 
 function describe({ transaction, bytes: canonical, isSigned }: TransactionFile.Member, units: Units | undefined) {
   const assets = units !== undefined && isOn(transaction, units.genesisHash) ? units.assets : undefined
-  const { words, warnings, finalWarnings } = Description.describe(transaction, { assets })
+  const { lines, warnings, finalWarnings } = Description.describe(transaction, { assets })
   return {
     transaction_id: Transaction.id(canonical),
     type: transaction.type,
     sender: Address.encode(transaction.snd),
-    words,
+    words: lines,
     warnings,
     // Those of them that nobody can take back afterwards.
     final_warnings: finalWarnings,

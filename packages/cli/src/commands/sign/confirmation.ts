@@ -8,9 +8,9 @@ export type Confirmation = { readonly yes?: boolean | undefined; readonly 'allow
 export function printDescriptions(members: readonly TransactionFile.Member[]): void {
   const lines: string[] = []
   for (const [index, { transaction, bytes }] of members.entries()) {
-    const { words, warnings } = Description.describe(transaction)
+    const { lines: description, warnings } = Description.describe(transaction)
     lines.push(`${titleOf(index, members.length)}, ${Transaction.id(bytes)}:`)
-    for (const line of words) lines.push(`  ${line}`)
+    for (const line of description) lines.push(`  ${line}`)
     for (const line of warnings) lines.push(`  Warning: ${line}`)
   }
   for (const line of Description.describeGroup(members.map(({ transaction }) => transaction)))
