@@ -25,15 +25,16 @@ for (const page of ['console', 'paywall']) {
 }
 writeFileSync(stampFile, made)
 
-/** One hash over everything that goes in: the sources, the settings, and the versions of what is bundled. */
+/** One hash over all inputs: the sources, the settings, the versions of dependencies, and our own compiled packages. */
 function sources() {
   const hash = createHash('sha256').update(readFileSync(join(root, 'package-lock.json')))
-  for (const page of ['console', 'paywall']) {
-    const names = readdirSync(join(pages, page), { recursive: true, withFileTypes: true })
-      .filter((entry) => entry.isFile())
+  const directories = [join(pages, 'console'), join(pages, 'paywall'), join(root, 'packages', 'algorand', 'dist')]
+  for (const directory of directories) {
+    const names = readdirSync(directory, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile() && /\.(m?js|tsx?|css|html|svg)$/.test(entry.name))
       .map((entry) => join(entry.parentPath, entry.name))
       .sort()
-    for (const name of names) hash.update(name.slice(pages.length)).update('\0').update(readFileSync(name))
+    for (const name of names) hash.update(name.slice(root.length)).update('\0').update(readFileSync(name))
   }
   return hash.digest('hex')
 }

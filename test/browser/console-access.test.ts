@@ -1,4 +1,4 @@
-/** Getting in and out of the console, and being kept out: links, passwords, handles, the keyboard, the eye. */
+/** Access to the console: links, passwords, handles and sessions; and its accessibility. */
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,42 +8,42 @@ import { takeScreenshot } from './chromium.test.helper.js'
 import {
   call,
   createWallet,
-  flaws,
-  focused,
+  focusedText,
+  layoutIssues,
   openPage,
   password,
-  paste,
   payment,
+  review,
   sign,
   startDaemon,
-  startWorld,
+  startEnvironment,
   toBase64,
   unlock,
   walletWithKeys,
 } from './console.test.helper.js'
 
-test('the link works once, and nothing secret is kept but the session of the tab', async (t) => {
-  const world = await startWorld(t)
-  const link = world.daemon.consoleLink()
-  const first = await openPage(world, link)
+test('a link works once, and only the session token is stored, for the tab', async (t) => {
+  const environment = await startEnvironment(t)
+  const link = environment.daemon.consoleLink()
+  const first = await openPage(environment, link)
   await walletWithKeys(first.page, 'one', 1)
   assert.equal(new URL(first.page.url()).hash.includes(new URL(link).hash.slice(1)), false)
-  const kept = await first.page.evaluate(() => ({
+  const stored = await first.page.evaluate(() => ({
     session: { ...sessionStorage },
     local: { ...localStorage },
     cookies: document.cookie,
   }))
-  assert.deepEqual([kept.local, kept.cookies, Object.keys(kept.session)], [{}, '', ['latchkey.session']])
-  assert.equal(JSON.stringify(kept).includes(password), false)
+  assert.deepEqual([stored.local, stored.cookies, Object.keys(stored.session)], [{}, '', ['latchkey.session']])
+  assert.equal(JSON.stringify(stored).includes(password), false)
 
-  const second = await openPage(world, link)
-  second.expectRefusal(401)
+  const second = await openPage(environment, link)
+  second.expectStatus(401)
   await second.page.getByRole('heading', { name: 'This link no longer works' }).waitFor()
   await second.page.getByText('latchkey console', { exact: true }).waitFor()
-  const third = await openPage(world, new URL('/console', link).href)
-  await third.page.getByText('This page is opened by a link that works once.').waitFor()
-  // In a tab that shows the page already, a link changes only what is after the #.
-  await third.page.goto(world.daemon.consoleLink())
+  const third = await openPage(environment, new URL('/console', link).href)
+  await third.page.getByText('The console opens with a link that works once.').waitFor()
+  // In a tab that already shows the console, a link changes only the fragment.
+  await third.page.goto(environment.daemon.consoleLink())
   await third.page.getByRole('link', { name: /one/ }).waitFor()
 
   await first.page.reload()
@@ -51,124 +51,127 @@ test('the link works once, and nothing secret is kept but the session of the tab
   for (const { assertClean } of [first, second, third]) assertClean()
 })
 
-test('a wrong password is said to be one, and costs the time that the daemon says', async (t) => {
-  const world = await startWorld(t)
-  const { page, expectRefusal, assertClean } = await openPage(world, world.daemon.consoleLink())
-  expectRefusal(401)
+test('reports a wrong password, and how long the daemon blocks attempts', async (t) => {
+  const environment = await startEnvironment(t)
+  const { page, expectStatus, assertClean } = await openPage(environment, environment.daemon.consoleLink())
+  expectStatus(401)
   await createWallet(page, 'guarded')
-  await unlock(page, 'not this one')
+  await unlock(page, 'wrong password')
   await page.getByText('Wrong password.').waitFor()
   assert.equal(await page.getByLabel('Password', { exact: true }).inputValue(), '')
   await unlock(page)
   await page.getByRole('button', { name: 'Lock', exact: true }).click()
-  await unlock(page, 'nor this')
+  await unlock(page, 'another wrong one')
   await page.getByText('Wrong password.').waitFor()
   assertClean()
 
-  await world.daemon.stop()
-  const file = join(world.dir, 'latchkey_failures.json')
+  await environment.daemon.stop()
+  const file = join(environment.dir, 'latchkey_failures.json')
   writeFileSync(file, readFileSync(file, 'utf8').replace(/"streak":\s*\d+/, '"streak":12'))
-  const again = await openPage(world, (await startDaemon(world.scope, world.dir, world.devnet)).consoleLink())
-  again.expectRefusal(429)
+  const again = await openPage(
+    environment,
+    (await startDaemon(environment.scope, environment.dir, environment.devnet)).consoleLink(),
+  )
+  again.expectStatus(429)
   await again.page.getByRole('link', { name: /guarded/ }).click()
   await unlock(again.page)
   await again.page.getByText('Too many wrong passwords.').waitFor()
-  await again.page.getByText(/The next one is looked at in \d+ s\./).waitFor()
+  await again.page.getByText(/Try again in \d+ s\./).waitFor()
   assert.ok(await again.page.getByRole('button', { name: 'Unlock' }).isDisabled())
   again.assertClean()
 })
 
-test('a wallet locks itself when its time is over', async (t) => {
-  const world = await startWorld(t, { config: { session_lifetime_secs: 3 } })
-  const { page, expectRefusal, assertClean } = await openPage(world, world.daemon.consoleLink())
-  // The page's clock may be the later one, and what it asks in between is refused.
-  expectRefusal(401)
+test('locks a wallet when its handle expires', async (t) => {
+  const environment = await startEnvironment(t, { config: { session_lifetime_secs: 3 } })
+  const { page, expectStatus, assertClean } = await openPage(environment, environment.daemon.consoleLink())
+  // If the daemon's clock is ahead, the page's requests fail just before it locks the wallet itself.
+  expectStatus(401)
   await createWallet(page, 'brief')
   await unlock(page)
   await page.getByText(/locks in [1-3] s/).waitFor()
   await page.getByRole('button', { name: 'Stay unlocked' }).click()
-  await page.getByText('The wallet brief locked itself after 3 seconds.').waitFor()
+  await page.getByText('The wallet brief was locked after 3 seconds.').waitFor()
   await page.getByLabel('Password', { exact: true }).waitFor()
   await page.getByRole('button', { name: 'Dismiss' }).click()
-  await page.getByText('locked itself').waitFor({ state: 'detached' })
+  await page.getByText('was locked').waitFor({ state: 'detached' })
   assertClean()
 })
 
-test('a wallet whose handle the daemon ended is locked here too', async (t) => {
-  const world = await startWorld(t)
-  const { page, expectRefusal, assertClean } = await openPage(world, world.daemon.consoleLink())
+test('locks a wallet when the daemon has ended its handle', async (t) => {
+  const environment = await startEnvironment(t)
+  const { page, expectStatus, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   await createWallet(page, 'ended')
-  expectRefusal(401)
+  expectStatus(401)
   await unlock(page)
   await page.getByRole('button', { name: 'Generate key' }).waitFor()
   const walletId = new URL(page.url()).hash.slice('#/wallets/'.length)
-  await call(world.daemon, '/latchkey/v1/wallet/password', {
+  await call(environment.daemon, '/latchkey/v1/wallet/password', {
     wallet_id: walletId,
     wallet_password: password,
     new_wallet_password: password,
   })
   await page.getByRole('button', { name: 'Generate key' }).click()
-  await page.getByText('The daemon has locked the wallet ended.').waitFor()
+  await page.getByText('The daemon locked the wallet ended.').waitFor()
   await page.getByLabel('Password', { exact: true }).waitFor()
   assertClean()
 })
 
-test('by keyboard alone a wallet is unlocked, and the focus is never lost', async (t) => {
-  const world = await startWorld(t)
-  await call(world.daemon, '/v1/wallet', {
+test('unlocks a wallet with the keyboard alone, without losing the focus', async (t) => {
+  const environment = await startEnvironment(t)
+  await call(environment.daemon, '/v1/wallet', {
     wallet_name: 'keys only',
     wallet_driver_name: 'sqlite',
     wallet_password: password,
   })
-  const { page, assertClean } = await openPage(world, world.daemon.consoleLink())
+  const { page, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   await page.getByRole('link', { name: /keys only/ }).waitFor()
   await page.keyboard.press('Tab')
-  assert.equal(await focused(page), 'Skip to content')
+  assert.equal(await focusedText(page), 'Skip to content')
   await page.keyboard.press('Enter')
   await page.keyboard.press('Tab')
-  assert.equal(await focused(page), 'Create wallet')
+  assert.equal(await focusedText(page), 'Create wallet')
   await page.keyboard.press('Enter')
   await page.getByRole('dialog').waitFor()
   await page.keyboard.press('Escape')
   await page.getByRole('dialog').waitFor({ state: 'detached' })
-  assert.equal(await focused(page), 'Create wallet')
+  assert.equal(await focusedText(page), 'Create wallet')
   await page.keyboard.press('Tab')
-  assert.match(await focused(page), /^keys only/)
+  assert.match(await focusedText(page), /^keys only/)
   await page.keyboard.press('Enter')
   await page.getByLabel('Password', { exact: true }).waitFor()
   await page.keyboard.type(password)
   await page.keyboard.press('Enter')
   await page.getByRole('button', { name: 'Generate key' }).waitFor()
-  assert.equal(await focused(page), 'keys only')
+  assert.equal(await focusedText(page), 'keys only')
   for (const button of ['Stay unlocked', 'Lock', 'Generate key']) {
     await page.keyboard.press('Tab')
-    assert.equal(await focused(page), button)
+    assert.equal(await focusedText(page), button)
     const outline = await page.evaluate(() => getComputedStyle(document.activeElement!).outlineStyle)
     assert.equal(outline, 'solid')
   }
   assertClean()
 })
 
-test('a session is ended by its button, and one that the daemon ended leads to the same calm page', async (t) => {
-  const world = await startWorld(t)
-  const { page, assertClean } = await openPage(world, world.daemon.consoleLink())
+test('shows that the session has ended, by the button or by the daemon', async (t) => {
+  const environment = await startEnvironment(t)
+  const { page, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   await walletWithKeys(page, 'short', 1)
   await page.getByRole('button', { name: 'End session' }).click()
-  await page.getByRole('heading', { name: 'You have ended the session' }).waitFor()
+  await page.getByRole('heading', { name: 'You ended the session' }).waitFor()
   assert.deepEqual(await page.evaluate(() => ({ ...sessionStorage })), {})
-  const health = await fetch(`http://${world.daemon.address}/latchkey/v1/health`, {
-    headers: { 'X-KMD-API-Token': readFileSync(world.daemon.tokenFile, 'utf8') },
+  const health = await fetch(`http://${environment.daemon.address}/latchkey/v1/health`, {
+    headers: { 'X-KMD-API-Token': readFileSync(environment.daemon.tokenFile, 'utf8') },
   })
   assert.equal(((await health.json()) as { open_handles: number }).open_handles, 0)
   assertClean()
 
-  const other = await openPage(world, world.daemon.consoleLink())
-  other.expectRefusal(401)
+  const other = await openPage(environment, environment.daemon.consoleLink())
+  other.expectStatus(401)
   await other.page.getByRole('link', { name: /short/ }).waitFor()
-  const stolen = await other.page.evaluate(() => sessionStorage.getItem('latchkey.session')!)
-  const closed = await fetch(`http://${world.daemon.address}/latchkey/v1/console/close`, {
+  const sessionToken = await other.page.evaluate(() => sessionStorage.getItem('latchkey.session')!)
+  const closed = await fetch(`http://${environment.daemon.address}/latchkey/v1/console/close`, {
     method: 'POST',
-    headers: { 'X-KMD-API-Token': stolen },
+    headers: { 'X-KMD-API-Token': sessionToken },
     body: '{}',
   })
   assert.equal(closed.status, 200)
@@ -176,31 +179,35 @@ test('a session is ended by its button, and one that the daemon ended leads to t
   other.assertClean()
 })
 
-test('without a node the page says so and how to set one, and signs all the same', async (t) => {
-  const world = await startWorld(t, { hasNode: false })
-  const { page, assertClean } = await openPage(world, world.daemon.consoleLink())
+test('signs without a node, and explains how to configure one', async (t) => {
+  const environment = await startEnvironment(t, { hasNode: false })
+  const { page, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   const [address] = await walletWithKeys(page, 'offline', 1)
-  await page.getByText('No node set', { exact: true }).waitFor()
-  await page.getByText(/Balances are not shown.*start the daemon with --node URL/).waitFor()
-  const transaction = await payment(world, { from: address!, to: address!, microAlgos: 0 })
-  await paste(page, toBase64(transaction))
+  await page.getByText('No node configured', { exact: true }).waitFor()
+  await page.getByText(/Balances are not available.*start the daemon with --node URL/).waitFor()
+  const transaction = await payment(environment, { from: address!, to: address!, microAlgos: 0 })
+  await review(page, toBase64(transaction))
   await page.getByText('Sender and receiver are the same account.').waitFor()
-  assert.equal(await page.getByLabel(/type sign anyway/).count(), 0, 'what can be mended takes no more than a look')
+  assert.equal(
+    await page.getByLabel(/type sign anyway/).count(),
+    0,
+    'a warning about a reversible effect needs no confirmation',
+  )
   assert.equal(algosdk.decodeSignedTransaction(await sign(page, 'offline')).txn.txID(), transaction.txID())
   await page.getByRole('link', { name: 'Health' }).click()
-  await page.getByText('not set', { exact: true }).waitFor()
+  await page.getByText('not configured', { exact: true }).waitFor()
   await page.getByText(/start the daemon with --node URL/).waitFor()
   assertClean()
 })
 
-test('a node that goes away is named, on top and where its answers are missing', async (t) => {
-  const world = await startWorld(t)
-  const { page, expectRefusal, assertClean } = await openPage(world, world.daemon.consoleLink())
+test('reports an unreachable node in the header and beside missing balances', async (t) => {
+  const environment = await startEnvironment(t)
+  const { page, expectStatus, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   await walletWithKeys(page, 'cut off', 1)
   await page.getByText('0 ALGO').waitFor()
-  expectRefusal(503)
-  await world.devnet.stop()
-  await page.getByText(/Balances are not shown/).waitFor()
+  expectStatus(503)
+  await environment.devnet.stop()
+  await page.getByText(/Balances are not available/).waitFor()
   await page.getByRole('link', { name: 'Health' }).click()
   await page.getByText('not reachable', { exact: true }).waitFor()
   await page
@@ -210,70 +217,76 @@ test('a node that goes away is named, on top and where its answers are missing',
   assertClean()
 })
 
-test('MainNet is marked as real money', async (t) => {
-  const world = await startWorld(t)
-  const { page, assertClean } = await openPage(world, new URL('/console/', world.daemon.consoleLink()).href)
-  // No test can ask the real one: only what the daemon tells of its node is put in its place.
+test('marks MainNet as real money', async (t) => {
+  const environment = await startEnvironment(t)
+  const { page, assertClean } = await openPage(environment, new URL('/console/', environment.daemon.consoleLink()).href)
+  // Tests cannot reach MainNet: only the daemon's node status is replaced.
   await page.route('**/latchkey/v1/node', (route) =>
     route.fulfill({ json: { is_set: true, is_reachable: true, network: 'mainnet', last_round: 50_000_000 } }),
   )
-  await page.goto(world.daemon.consoleLink())
+  await page.goto(environment.daemon.consoleLink())
   await page.getByText('MainNet: real money').waitFor()
   for (const colorScheme of ['light', 'dark'] as const) {
     await page.emulateMedia({ colorScheme })
     await page.setViewportSize({ width: 360, height: 700 })
-    assert.deepEqual(await flaws(page), [])
+    assert.deepEqual(await layoutIssues(page), [])
   }
   assertClean()
 })
 
-test('every view can be read in light and in dark, on a wide window and on a narrow one', async (t) => {
-  const world = await startWorld(t)
-  const { page, expectRefusal, assertClean } = await openPage(world, world.daemon.consoleLink())
-  expectRefusal(400)
-  const look = async (view: string): Promise<void> => {
+test('every view is readable in light and dark, wide and narrow', async (t) => {
+  const environment = await startEnvironment(t)
+  const { page, expectStatus, assertClean } = await openPage(environment, environment.daemon.consoleLink())
+  expectStatus(400)
+  const checkView = async (view: string): Promise<void> => {
     for (const colorScheme of ['light', 'dark'] as const) {
       for (const width of [1280, 360]) {
         await page.emulateMedia({ colorScheme })
         await page.setViewportSize({ width, height: 800 })
-        assert.deepEqual(await flaws(page), [], `${view}, ${colorScheme}, ${width} pixels`)
+        assert.deepEqual(await layoutIssues(page), [], `${view}, ${colorScheme}, ${width} pixels`)
         await takeScreenshot(page, `console-${view}-${colorScheme}-${width}`)
       }
     }
   }
-  await page.getByText('There is no wallet yet.').waitFor()
+  await page.getByText('No wallets yet.').waitFor()
   await page.getByRole('button', { name: 'Create wallet' }).click()
-  await page.getByText('Right for tests only.').waitFor()
-  await look('create')
+  await page.getByText('For tests only.').waitFor()
+  await checkView('create')
   await page.keyboard.press('Escape')
   const [first, second] = await walletWithKeys(
     page,
     'a wallet with a name as long as names of wallets may be, or so',
     2,
   )
-  world.devnet.fund(first!, { microAlgos: 10n ** 15n, microDollars: 10n ** 12n })
+  environment.devnet.fund(first!, { microAlgos: 10n ** 15n, microDollars: 10n ** 12n })
   await page.getByText('1,000,000,000 ALGO').waitFor()
-  await look('wallet')
+  await checkView('wallet')
   await page.getByRole('link', { name: 'Sign', exact: true }).click()
   await page.getByLabel('Transaction or group, as base64').fill('AAAA')
-  await page.getByRole('button', { name: 'Read it' }).click()
+  await page.getByRole('button', { name: 'Review' }).click()
   await page.getByText('Could not decode transaction').waitFor()
-  await look('sign')
-  const risky = await payment(world, { from: first!, to: second!, microAlgos: 1, rekeyTo: second!, closeTo: second! })
-  await paste(page, toBase64(risky))
+  await checkView('sign')
+  const risky = await payment(environment, {
+    from: first!,
+    to: second!,
+    microAlgos: 1,
+    rekeyTo: second!,
+    closeTo: second!,
+  })
+  await review(page, toBase64(risky))
   await page.getByText(/It rekeys/).waitFor()
-  await look('review')
+  await checkView('review')
   await page.getByLabel(/type sign anyway/).fill('sign anyway')
   await sign(page, 'a wallet with a name as long as names of wallets may be, or so')
-  await look('signed')
+  await checkView('signed')
   await page.getByRole('link', { name: 'Payments', exact: true }).click()
-  await page.getByText('not seen yet').waitFor()
-  await look('payments')
+  await page.getByText('not found on the network').waitFor()
+  await checkView('payments')
   await page.getByRole('link', { name: 'Health' }).click()
   await page.getByText('Genesis hash').waitFor()
-  await look('health')
+  await checkView('health')
   await page.getByRole('button', { name: 'End session' }).click()
-  await page.getByRole('heading', { name: 'You have ended the session' }).waitFor()
-  await look('ended')
+  await page.getByRole('heading', { name: 'You ended the session' }).waitFor()
+  await checkView('ended')
   assertClean()
 })

@@ -1,6 +1,6 @@
 /// <reference lib="dom" />
 /// <reference lib="dom.iterable" />
-/** A daemon, a ledger and a browser for the tests of the console, and somebody who watches the page. */
+/** Starts a daemon, a devnet and a browser for console tests, and drives the console. */
 import assert from 'node:assert/strict'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -12,8 +12,8 @@ import { type Browser, launch, type Page } from './chromium.test.helper.js'
 
 export type Scope = { after: (work: () => unknown) => void }
 
-export type World = {
-  /** For what a test starts beside it. */
+export type Environment = {
+  /** For cleanup of what the test starts itself. */
   scope: Scope
   dir: string
   devnet: Devnet
@@ -22,12 +22,12 @@ export type World = {
   algod: algosdk.Algodv2
 }
 
-export type WorldOptions = { wire?: Wire; hasNode?: boolean; config?: object }
+export type EnvironmentOptions = { wire?: Wire; hasNode?: boolean; config?: object }
 
-export const password = 'four words nobody guesses'
+export const password = 'correct horse battery staple'
 
-export async function startWorld(test: Scope, options: WorldOptions = {}): Promise<World> {
-  const t = backwards(test)
+export async function startEnvironment(test: Scope, options: EnvironmentOptions = {}): Promise<Environment> {
+  const t = inReverse(test)
   const dir = makeDataDir()
   t.after(() => removeDataDir(dir))
   writeFileSync(
@@ -43,13 +43,13 @@ export async function startWorld(test: Scope, options: WorldOptions = {}): Promi
   return { scope: t, dir, devnet, daemon, browser, algod }
 }
 
-/** What was begun last ends first: the browser before the daemon, the daemon before its directory goes. */
-function backwards(test: Scope): Scope {
-  const ends: (() => unknown)[] = []
+/** Runs cleanup in reverse order: the browser, then the daemon, then its data directory. */
+function inReverse(test: Scope): Scope {
+  const cleanups: (() => unknown)[] = []
   test.after(async () => {
-    for (const end of ends.reverse()) await end()
+    for (const cleanup of cleanups.reverse()) await cleanup()
   })
-  return { after: (end) => void ends.push(end) }
+  return { after: (cleanup) => void cleanups.push(cleanup) }
 }
 
 export async function startDaemon(t: Scope, dir: string, devnet?: Devnet, wire: Wire = 'documented'): Promise<Daemon> {
@@ -59,40 +59,43 @@ export async function startDaemon(t: Scope, dir: string, devnet?: Devnet, wire: 
   return daemon
 }
 
-/** A call with the API token, as another program makes it. */
+/** Calls the daemon with the API token, as another program does. */
 export async function call(daemon: Daemon, path: string, body: object): Promise<{ [name: string]: unknown }> {
   const token = readFileSync(daemon.tokenFile, 'utf8').split('\n')[0]!
-  const answer = await fetch(`http://${daemon.address}${path}`, {
+  const response = await fetch(`http://${daemon.address}${path}`, {
     method: 'POST',
     headers: { 'X-KMD-API-Token': token },
     body: JSON.stringify(body),
   })
-  assert.equal(answer.status, 200, await answer.clone().text())
-  return (await answer.json()) as { [name: string]: unknown }
+  assert.equal(response.status, 200, await response.clone().text())
+  return (await response.json()) as { [name: string]: unknown }
 }
 
-export type Watched = {
+export type OpenedPage = {
   page: Page
-  /** Fails if anything went wrong that the test did not announce. */
+  /** Fails if the page logged an error that the test does not expect, or loaded something from another origin. */
   assertClean: () => void
-  /** Refusals that a test provokes: the browser itself reports each of them as an error. */
-  expectRefusal: (status: number) => void
+  /** Allows responses with this status: the browser logs each of them as an error. */
+  expectStatus: (status: number) => void
 }
 
-/** A page of its own, as a new person has it. Nothing in it may complain, and nothing may come from elsewhere. */
-export async function openPage(world: World, link: string): Promise<Watched> {
-  const context = await world.browser.newContext({ viewport: { width: 1280, height: 860 }, reducedMotion: 'reduce' })
+/** Opens the console in a new browser context and records errors and requests to other origins. */
+export async function openPage(environment: Environment, link: string): Promise<OpenedPage> {
+  const context = await environment.browser.newContext({
+    viewport: { width: 1280, height: 860 },
+    reducedMotion: 'reduce',
+  })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: new URL(link).origin })
   const page = await context.newPage()
   page.setDefaultTimeout(20_000)
-  const complaints: string[] = []
+  const errors: string[] = []
   const expected = new Set<number>()
   const foreign: string[] = []
-  page.on('pageerror', (error) => complaints.push(String(error.stack)))
+  page.on('pageerror', (error) => errors.push(String(error.stack)))
   page.on('console', (message) => {
     if (message.type() !== 'error' && message.type() !== 'warning') return
-    const refused = /the server responded with a status of (\d+)/.exec(message.text())
-    if (refused === null || !expected.has(Number(refused[1]))) complaints.push(message.text())
+    const failed = /the server responded with a status of (\d+)/.exec(message.text())
+    if (failed === null || !expected.has(Number(failed[1]))) errors.push(message.text())
   })
   page.on('request', (request) => {
     const url = new URL(request.url())
@@ -104,9 +107,9 @@ export async function openPage(world: World, link: string): Promise<Watched> {
   await page.goto(link)
   return {
     page,
-    expectRefusal: (status) => expected.add(status),
+    expectStatus: (status) => expected.add(status),
     assertClean: () => {
-      assert.deepEqual(complaints, [])
+      assert.deepEqual(errors, [])
       assert.deepEqual(foreign, [])
     },
   }
@@ -117,7 +120,7 @@ export async function createWallet(page: Page, name: string): Promise<void> {
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Name').fill(name)
   await dialog.getByLabel('Password', { exact: true }).fill(password)
-  await dialog.getByLabel('Password again', { exact: true }).fill(password)
+  await dialog.getByLabel('Confirm password', { exact: true }).fill(password)
   await dialog.getByRole('button', { name: 'Create', exact: true }).click()
   await page.getByRole('heading', { name, exact: true }).waitFor()
 }
@@ -127,23 +130,23 @@ export async function unlock(page: Page, text = password): Promise<void> {
   await page.getByRole('button', { name: 'Unlock' }).click()
 }
 
-/** A wallet with that many keys, in the order in which the page shows them. */
+/** Creates a wallet with keys and returns their addresses in the order of the page. */
 export async function walletWithKeys(page: Page, name: string, count: number): Promise<string[]> {
   await createWallet(page, name)
   await unlock(page)
-  for (let made = 1; made <= count; made++) {
+  for (let index = 0; index < count; index++) {
     await page.getByRole('button', { name: 'Generate key' }).click()
     await page
       .getByRole('listitem')
       .getByRole('button', { name: /^QR code/ })
-      .nth(made - 1)
+      .nth(index)
       .waitFor()
   }
   return page.locator('.rows .address').allTextContents()
 }
 
 export async function payment(
-  { algod }: World,
+  { algod }: Environment,
   options: { from: string; to: string; microAlgos: number; rekeyTo?: string; closeTo?: string },
 ): Promise<algosdk.Transaction> {
   const { from, to, microAlgos, rekeyTo, closeTo } = options
@@ -161,27 +164,27 @@ export function toBase64(...transactions: algosdk.Transaction[]): string {
   return Buffer.concat(transactions.map((one) => algosdk.encodeUnsignedTransaction(one))).toString('base64')
 }
 
-/** To where the page has told what it does. */
-export async function paste(page: Page, base64: string): Promise<void> {
+/** Enters a transaction and waits until the page shows what it does. */
+export async function review(page: Page, base64: string): Promise<void> {
   await page.getByRole('link', { name: 'Sign', exact: true }).click()
   const another = page.getByRole('button', { name: 'Sign another' })
   const input = page.getByLabel('Transaction or group, as base64')
   await another.or(input).first().waitFor()
   if (await another.isVisible()) await another.click()
   await input.fill(base64)
-  await page.getByRole('button', { name: 'Read it' }).click()
+  await page.getByRole('button', { name: 'Review' }).click()
   await page.getByRole('button', { name: 'Do not sign' }).waitFor()
 }
 
-/** The signed bytes, as the page gives them out. */
+/** Signs and returns the signed bytes that the page shows. */
 export async function sign(page: Page, wallet: string): Promise<Buffer> {
   await page.getByLabel(`Password of ${wallet}`, { exact: true }).fill(password)
   await page.getByRole('button', { name: /^Sign( \d+ transactions)?$/ }).click()
   return Buffer.from(await page.getByLabel(/^Signed (transaction|group), base64$/).inputValue(), 'base64')
 }
 
-/** A new asset of cents, all of it with the dispenser. */
-export async function issue({ algod, devnet }: World, total: bigint): Promise<bigint> {
+/** Creates an asset with two decimals, held by the dispenser. */
+export async function createAsset({ algod, devnet }: Environment, total: bigint): Promise<bigint> {
   const { addr, sk } = algosdk.mnemonicToSecretKey(devnet.dispenser.mnemonic)
   const transaction = algosdk.makeAssetCreateTxnWithSuggestedParamsFromObject({
     sender: addr,
@@ -195,13 +198,13 @@ export async function issue({ algod, devnet }: World, total: bigint): Promise<bi
   return assetIndex!
 }
 
-/** The words on what has the focus. */
-export function focused(page: Page): Promise<string> {
+/** The text of the focused element. */
+export function focusedText(page: Page): Promise<string> {
   return page.evaluate(() => document.activeElement?.textContent?.trim() ?? '')
 }
 
-/** Elements whose text has less contrast than WCAG asks for, and whether the page is wider than its window. */
-export function flaws(page: Page): Promise<string[]> {
+/** Finds text with less contrast than WCAG 2 requires (4.5), and horizontal overflow. */
+export function layoutIssues(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const channels = (color: string): number[] => (color.match(/[\d.]+/g) ?? []).map(Number)
     const luminance = (color: string): number => {
@@ -218,9 +221,9 @@ export function flaws(page: Page): Promise<string[]> {
       }
       return 'rgb(255, 255, 255)'
     }
-    const found: string[] = []
+    const issues: string[] = []
     const { scrollWidth, clientWidth } = document.documentElement
-    if (scrollWidth > clientWidth) found.push(`wider than the window by ${scrollWidth - clientWidth}`)
+    if (scrollWidth > clientWidth) issues.push(`${scrollWidth - clientWidth} pixels wider than the window`)
     for (const element of document.querySelectorAll('body *')) {
       const hasText = [...element.childNodes].some((node) => node.nodeType === 3 && node.textContent?.trim() !== '')
       if (!hasText || element.closest('svg') !== null || !element.checkVisibility()) continue
@@ -228,8 +231,8 @@ export function flaws(page: Page): Promise<string[]> {
         (x, y) => y - x,
       )
       const contrast = (a! + 0.05) / (b! + 0.05)
-      if (contrast < 4.5) found.push(`${contrast.toFixed(2)}: ${element.className} ${element.textContent}`)
+      if (contrast < 4.5) issues.push(`${contrast.toFixed(2)}: ${element.className} ${element.textContent}`)
     }
-    return found
+    return issues
   })
 }

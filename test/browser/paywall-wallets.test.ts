@@ -1,4 +1,4 @@
-/** Wallets in the browser, on what looks like MainNet: an extension that is there, one that is not, and dialogs. */
+/** Browser wallets on a simulated MainNet: an installed extension, a missing one, and wallet dialogs. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { Network } from '@latchkey/algorand'
@@ -7,14 +7,14 @@ import { Chain, type FacilitatorClient, Gate } from '@latchkey/x402/server'
 import algosdk from 'algosdk'
 import { listen } from '../x402/support/shops.js'
 import { launch } from './chromium.test.helper.js'
-import { says, type Visit, visit } from './paywall.test.helper.js'
+import { type Visit, visit, waitForStatus } from './paywall.test.helper.js'
 
 const browser = await launch({ after })
 const buyer = algosdk.generateAccount()
 const [seller, feePayer] = [algosdk.generateAccount(), algosdk.generateAccount()].map(({ addr }) => addr.toString())
 const round = 50_000_000
 
-/** A node that knows the network and nothing that happened on it. */
+/** A node with the parameters of MainNet and no transactions. */
 const node = async (url: string): Promise<Response> => {
   if (url.endsWith('/v2/transactions/params')) {
     const { genesisHash, genesisId } = Network.mainnet
@@ -28,7 +28,7 @@ const node = async (url: string): Promise<Response> => {
   return Response.json({ message: 'not found' }, { status: 404 })
 }
 
-const shown: string[][] = []
+const verified: string[][] = []
 const facilitator: FacilitatorClient = {
   name: 'stub',
   isTrusted: true,
@@ -38,7 +38,7 @@ const facilitator: FacilitatorClient = {
     signers: {},
   }),
   verify: async ({ payload }) => {
-    shown.push((payload as { paymentGroup: string[] }).paymentGroup)
+    verified.push((payload as { paymentGroup: string[] }).paymentGroup)
     return { isValid: true, payer: buyer.addr.toString() }
   },
   settle: async (_, { network }) => ({ success: true, transaction: 'x', network, payer: buyer.addr.toString() }),
@@ -47,27 +47,27 @@ const facilitator: FacilitatorClient = {
 const chain = await Chain.open({ network: 'mainnet', fetch: node as never })
 const accepts = { network: 'mainnet', price: '$0.25', payTo: seller!, maxTimeoutSeconds: 60 }
 const routes = { 'GET /weather': { accepts, description: 'The weather, now' } }
-const paywall = { kmd: { url: 'http://127.0.0.1:4002', token: 'a-token-of-somebody' } }
+const paywall = { kmd: { url: 'http://127.0.0.1:4002', token: 'example-daemon-token' } }
 const gate = await Gate.open({ routes, chains: chain, facilitators: facilitator, paywall })
 const shop = await listen(paymentGate(gate, (_, response) => response.end('sunny')))
 after(shop.close)
 
-/** What an extension puts into every page; the key stays here. */
+/** The script that an extension injects. It signs in the test process. */
 const extension = `window.algorand = {
   isConnected: true,
-  enable: async () => window.ask('enable', ''),
-  signTxns: async (txns) => Promise.all(txns.map((one) => one.signers ? null : window.ask('sign', one.txn))),
+  enable: async () => window.request('enable', ''),
+  signTxns: async (txns) => Promise.all(txns.map((one) => one.signers ? null : window.request('sign', one.txn))),
 }`
 
-type Answering = (what: 'enable' | 'sign', txn: string) => unknown
+type WalletHandler = (what: 'enable' | 'sign', txn: string) => unknown
 
-async function open(answer?: Answering): Promise<Visit> {
+async function open(handler?: WalletHandler): Promise<Visit> {
   const before = async (page: Visit['page']): Promise<void> => {
-    if (answer !== undefined) {
-      await page.exposeFunction('ask', async (what: 'enable' | 'sign', txn: string) => answer(what, txn))
+    if (handler !== undefined) {
+      await page.exposeFunction('request', async (what: 'enable' | 'sign', txn: string) => handler(what, txn))
       await page.addInitScript(extension)
     }
-    // No test asks anybody beyond this machine.
+    // Tests do not connect to other hosts.
     await page.route(/^https:/, (route) => route.abort('failed'))
     await page.routeWebSocket(/^wss:/, (socket) => socket.close())
   }
@@ -81,20 +81,20 @@ function signed(text: string): string {
   return Buffer.from(txn.signTxn(buyer.sk)).toString('base64')
 }
 
-test('real money is marked, and no key daemon is offered for it, nor its token told', async () => {
+test('marks real money, and neither offers a key daemon nor contains its token', async () => {
   const { page } = await open()
   assert.equal(await page.locator('[data-money]').innerText(), 'Real money')
   await page.getByRole('button', { name: 'Pera' }).waitFor()
   assert.equal(await page.getByRole('button', { name: 'Local key daemon' }).count(), 0)
-  assert.ok(!(await page.content()).includes('a-token-of-somebody'))
+  assert.ok(!(await page.content()).includes('example-daemon-token'))
 })
 
-test('a wallet in the browser signs the one payment, as the scheme has it, and nothing else', async () => {
-  const person = await open((what, txn) => (what === 'enable' ? accounts : signed(txn)))
-  await person.page.getByRole('button', { name: 'Exodus' }).click()
-  await person.page.getByRole('button', { name: 'Pay $0.25' }).click()
-  await says(person, /Paid\. Here it is\./)
-  const [sponsor, payment] = shown.at(-1)!.map((text) => Buffer.from(text, 'base64'))
+test('a browser wallet signs the one payment of the scheme', async () => {
+  const visitor = await open((what, txn) => (what === 'enable' ? accounts : signed(txn)))
+  await visitor.page.getByRole('button', { name: 'Exodus' }).click()
+  await visitor.page.getByRole('button', { name: 'Pay $0.25' }).click()
+  await waitForStatus(visitor, /Payment complete/)
+  const [sponsor, payment] = verified.at(-1)!.map((text) => Buffer.from(text, 'base64'))
   const fee = algosdk.decodeUnsignedTransaction(sponsor!)
   const { txn, sig } = algosdk.decodeSignedTransaction(payment!)
   assert.ok(sig)
@@ -113,57 +113,57 @@ test('a wallet in the browser signs the one payment, as the scheme has it, and n
     [undefined, undefined, undefined],
   )
   assert.equal(firstValid, BigInt(round))
-  // A minute for the seller, two for the person, at the pace of the network, and three rounds.
+  // One minute for the seller and two for the visitor at 2.5 seconds per round, plus three rounds.
   assert.equal(lastValid - firstValid, 75n)
   assert.match(Buffer.from(txn.note).toString(), /^x402-payment-v2-/)
   assert.deepEqual(fee.group, txn.group)
-  assert.deepEqual(person.faults, [])
+  assert.deepEqual(visitor.issues, [])
 })
 
-const refusals: { [what: string]: { answer: Answering; words: RegExp } } = {
+const failures: { [what: string]: { handler: WalletHandler; message: RegExp } } = {
   'declines to connect': {
-    answer: () => {
+    handler: () => {
       throw Object.assign(new Error('User Rejected Request'), { code: 4001 })
     },
-    words: /You declined/,
+    message: /You declined/,
   },
   'is set to another network': {
-    answer: () => {
+    handler: () => {
       throw new Error('Network mismatch: the wallet is on TestNet')
     },
-    words: /another network.*Set it to Algorand MainNet/s,
+    message: /another network.*Switch it to Algorand MainNet/s,
   },
-  'has no accounts': { answer: () => ({ accounts: [] }), words: /The wallet has no accounts/ },
+  'has no accounts': { handler: () => ({ accounts: [] }), message: /The wallet has no accounts/ },
 }
-for (const [what, { answer, words }] of Object.entries(refusals)) {
-  test(`a wallet that ${what} is told as that`, async () => {
-    const person = await open(answer)
-    await person.page.getByRole('button', { name: 'Exodus' }).click()
-    await says(person, words)
-    await person.page.getByRole('button', { name: 'Exodus' }).waitFor()
-    assert.deepEqual(person.faults, [])
+for (const [what, { handler, message }] of Object.entries(failures)) {
+  test(`reports a wallet that ${what}`, async () => {
+    const visitor = await open(handler)
+    await visitor.page.getByRole('button', { name: 'Exodus' }).click()
+    await waitForStatus(visitor, message)
+    await visitor.page.getByRole('button', { name: 'Exodus' }).waitFor()
+    assert.deepEqual(visitor.issues, [])
   })
 }
 
-test('who declines to sign has paid nothing, and may try again', async () => {
-  const before = shown.length
+test('pays nothing if the visitor declines to sign, and allows another attempt', async () => {
+  const before = verified.length
   let declines = 1
-  const person = await open((what, txn) => {
+  const visitor = await open((what, txn) => {
     if (what === 'enable') return accounts
     if (declines-- > 0) throw new Error('The user declined to sign')
     return signed(txn)
   })
-  await person.page.getByRole('button', { name: 'Exodus' }).click()
-  await person.page.getByRole('button', { name: 'Pay $0.25' }).click()
-  await says(person, /You declined.*nothing was paid/s)
-  assert.equal(shown.length, before)
-  await person.page.getByRole('button', { name: 'Pay $0.25' }).click()
-  await says(person, /Paid\. Here it is\./)
+  await visitor.page.getByRole('button', { name: 'Exodus' }).click()
+  await visitor.page.getByRole('button', { name: 'Pay $0.25' }).click()
+  await waitForStatus(visitor, /You declined.*nothing was paid/s)
+  assert.equal(verified.length, before)
+  await visitor.page.getByRole('button', { name: 'Pay $0.25' }).click()
+  await waitForStatus(visitor, /Payment complete/)
 })
 
-test('a wallet that signs something else is not believed, and nothing is sent', async () => {
-  const before = shown.length
-  const person = await open((what, text) => {
+test('sends nothing if the wallet signs a different transaction', async () => {
+  const before = verified.length
+  const visitor = await open((what, text) => {
     if (what === 'enable') return accounts
     const { genesisHash, genesisId } = Network.mainnet
     const other = algosdk.makePaymentTxnWithSuggestedParamsFromObject({
@@ -182,40 +182,40 @@ test('a wallet that signs something else is not believed, and nothing is sent', 
     })
     return Buffer.from(other.signTxn(buyer.sk)).toString('base64')
   })
-  await person.page.getByRole('button', { name: 'Exodus' }).click()
-  await person.page.getByRole('button', { name: 'Pay $0.25' }).click()
-  await says(person, /signed something else.*nothing was paid/s)
-  assert.equal(shown.length, before)
+  await visitor.page.getByRole('button', { name: 'Exodus' }).click()
+  await visitor.page.getByRole('button', { name: 'Pay $0.25' }).click()
+  await waitForStatus(visitor, /signed a different transaction.*nothing was paid/s)
+  assert.equal(verified.length, before)
 })
 
-test('an extension that is not there is told as that', async () => {
-  const person = await open()
-  await person.page.getByRole('button', { name: 'Exodus' }).click()
-  await says(person, /Exodus is not here.*Install Exodus/s)
-  assert.deepEqual(person.faults, [])
+test('reports an extension that is not installed', async () => {
+  const visitor = await open()
+  await visitor.page.getByRole('button', { name: 'Exodus' }).click()
+  await waitForStatus(visitor, /Exodus is not installed.*Install Exodus/s)
+  assert.deepEqual(visitor.issues, [])
 })
 
-test('nobody has to wait for a wallet that does not answer', async () => {
-  const person = await open()
-  await person.page.getByRole('button', { name: 'Kibisis' }).click()
-  await person.page.getByRole('button', { name: 'Cancel' }).click()
-  await says(person, /You declined/)
-  await person.page.getByRole('button', { name: 'Pera' }).waitFor()
+test('cancels the wait for a wallet that does not respond', async () => {
+  const visitor = await open()
+  await visitor.page.getByRole('button', { name: 'Kibisis' }).click()
+  await visitor.page.getByRole('button', { name: 'Cancel' }).click()
+  await waitForStatus(visitor, /You declined/)
+  await visitor.page.getByRole('button', { name: 'Pera' }).waitFor()
 })
 
 for (const [name, dialog] of [
   ['Pera', 'pera-wallet-connect-modal'],
   ['Defly', 'defly-wallet-connect-modal'],
 ] as const) {
-  test(`the dialog of ${name} opens within the page’s policy`, async () => {
-    const person = await open()
-    const faults: string[] = []
-    person.page.on('console', (message) => faults.push(message.text()))
-    await person.page.getByRole('button', { name }).click()
-    await person.page.locator(dialog).waitFor({ state: 'attached' })
-    await person.page.locator(`${dialog} canvas, ${dialog} svg`).first().waitFor({ state: 'attached' })
+  test(`the dialog of ${name} opens under the content security policy`, async () => {
+    const visitor = await open()
+    const issues: string[] = []
+    visitor.page.on('console', (message) => issues.push(message.text()))
+    await visitor.page.getByRole('button', { name }).click()
+    await visitor.page.locator(dialog).waitFor({ state: 'attached' })
+    await visitor.page.locator(`${dialog} canvas, ${dialog} svg`).first().waitFor({ state: 'attached' })
     assert.deepEqual(
-      faults.filter((fault) => /Content Security Policy|is not a function|is not defined/.test(fault)),
+      issues.filter((fault) => /Content Security Policy|is not a function|is not defined/.test(fault)),
       [],
     )
   })

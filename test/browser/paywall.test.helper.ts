@@ -1,4 +1,4 @@
-/** A shop, a key daemon that lets its pages in, a ledger, and a person at a browser. */
+/** Starts a seller, a key daemon that accepts the seller's origin, a devnet and a browser, and drives the paywall. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -19,37 +19,42 @@ const token = 'b'.repeat(64)
 
 type Scope = { after: (work: () => unknown) => void }
 
-export type Town = Awaited<ReturnType<typeof openTown>>
+export type Environment = Awaited<ReturnType<typeof startEnvironment>>
 
-export async function openTown(scope: Scope) {
+export async function startEnvironment(scope: Scope) {
   const browser = await launch(scope)
   const market = await openMarket(scope)
-  const door = createServer()
-  const url = await open(door, scope)
-  const annex = createServer()
-  const annexUrl = await open(annex, scope)
-  const { kmdUrl, wallet } = await startKmd(scope, [url, annexUrl])
-  const [rich, poor, stranger] = [await wallet.generateKey(), await wallet.generateKey(), await wallet.generateKey()]
-  market.devnet.fund(rich, { microAlgos: 1_000_000n, microDollars: 1_000_000n })
-  market.devnet.fund(poor, { microAlgos: 1_000_000n })
-  market.devnet.optIn(poor, dollar)
-  market.devnet.fund(stranger, { microAlgos: 1_000_000n })
+  const server = createServer()
+  const url = await listen(server, scope)
+  const secondServer = createServer()
+  const secondUrl = await listen(secondServer, scope)
+  const { kmdUrl, wallet } = await startKmd(scope, [url, secondUrl])
+  const [funded, empty, notOptedIn] = [
+    await wallet.generateKey(),
+    await wallet.generateKey(),
+    await wallet.generateKey(),
+  ]
+  market.devnet.fund(funded, { microAlgos: 1_000_000n, microDollars: 1_000_000n })
+  market.devnet.fund(empty, { microAlgos: 1_000_000n })
+  market.devnet.optIn(empty, dollar)
+  market.devnet.fund(notOptedIn, { microAlgos: 1_000_000n })
   return {
     browser,
     market,
     url,
-    /** For another shop, whose pages the daemon lets in too. */
-    annex: { server: annex, url: annexUrl },
-    rich,
-    poor,
-    stranger,
+    /** For a second seller, whose origin the daemon accepts too. */
+    second: { server: secondServer, url: secondUrl },
+    funded,
+    empty,
+    notOptedIn,
     kmd: { url: kmdUrl, token, wallet: walletName },
-    sell: (goods: Goods, more?: Partial<GateOptions>) => sell({ door, market, kmdUrl }, goods, more),
+    sell: (products: Products, overrides?: Partial<GateOptions>) =>
+      sell({ server, market, kmdUrl }, products, overrides),
     visit: (path: string, options?: VisitOptions) => visit(browser, url + path, { kmdUrl, ...options }),
   }
 }
 
-async function open(server: Server, scope: Scope): Promise<string> {
+async function listen(server: Server, scope: Scope): Promise<string> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
   scope.after(async () => {
@@ -74,34 +79,34 @@ async function startKmd(scope: Scope, origins: readonly string[]) {
   return { kmdUrl: `http://${daemon.address}`, wallet: await kmd.unlock({ name: walletName, password }) }
 }
 
-export type Goods = { readonly [path: string]: { type: string; body: string | Buffer; status?: number } }
-type Selling = { door: Server; market: Market; kmdUrl: string }
+export type Products = { readonly [path: string]: { type: string; body: string | Buffer; status?: number } }
+type Seller = { server: Server; market: Market; kmdUrl: string }
 
-/** Everything for a cent, from now on and in place of what was sold before. */
-async function sell({ door, market, kmdUrl }: Selling, goods: Goods, more: Partial<GateOptions> = {}) {
+/** Sells each product for one cent, in place of the previous products. */
+async function sell({ server, market, kmdUrl }: Seller, products: Products, overrides: Partial<GateOptions> = {}) {
   const served: string[] = []
   const listener: RequestListener = (request, response) => {
     const path = request.url!.split('?')[0]!
-    const { type, body, status = 200 } = goods[path] ?? { type: 'text/plain', body: 'not here', status: 404 }
-    if (goods[path] !== undefined) served.push(path)
+    const { type, body, status = 200 } = products[path] ?? { type: 'text/plain', body: 'not found', status: 404 }
+    if (products[path] !== undefined) served.push(path)
     response.writeHead(status, { 'Content-Type': type }).end(body)
   }
-  const gate = await gateFor(market, goods, { url: kmdUrl, token, wallet: walletName }, more)
-  door.removeAllListeners('request')
-  door.on('request', paymentGate(gate, listener, { onError: () => {} }))
+  const gate = await gateFor(market, products, { url: kmdUrl, token, wallet: walletName }, overrides)
+  server.removeAllListeners('request')
+  server.on('request', paymentGate(gate, listener, { onError: () => {} }))
   return { served, gate }
 }
 
 export function gateFor(
   market: Market,
-  goods: Goods,
+  products: Products,
   kmd: NonNullable<PaywallOptions['kmd']>,
-  more: Partial<GateOptions> = {},
+  overrides: Partial<GateOptions> = {},
 ): Promise<Gate> {
   const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
   const route = (path: string): [string, Route] => [`GET ${path}`, { accepts, description: 'The weather, now' }]
-  const routes = Object.fromEntries(Object.keys(goods).map(route))
-  return market.gate({ routes, paywall: { kmd }, ...more })
+  const routes = Object.fromEntries(Object.keys(products).map(route))
+  return market.gate({ routes, paywall: { kmd }, ...overrides })
 }
 
 export type VisitOptions = {
@@ -110,9 +115,9 @@ export type VisitOptions = {
   kmdUrl?: string
   before?: (page: Page) => Promise<void>
 }
-export type Visit = { page: Page; faults: string[]; requests: string[] }
+export type Visit = { page: Page; issues: string[]; requests: string[] }
 
-/** Opens a page as a person does, and writes down whatever the browser finds wrong and whomever it asks. */
+/** Opens a page, and records browser errors and requests, with those to other origins as issues. */
 export async function visit(
   browser: Browser,
   url: string,
@@ -124,29 +129,29 @@ export async function visit(
   })
   const page = await context.newPage()
   page.setDefaultTimeout(15_000)
-  const faults: string[] = []
+  const issues: string[] = []
   const requests: string[] = []
   const origins = [new URL(url).origin, ...(kmdUrl === undefined ? [] : [kmdUrl])]
   page.on('console', (message) => {
-    // That a page is answered with 402 is told as a fault, and so is what a test takes away.
+    // The browser logs the status 402, and every response that a test blocks, as an error.
     const isExpected = /status of 402|ERR_FAILED|status of (401|500|502|503)/.test(message.text())
-    if (['error', 'warning'].includes(message.type()) && !isExpected) faults.push(message.text())
+    if (['error', 'warning'].includes(message.type()) && !isExpected) issues.push(message.text())
   })
-  page.on('pageerror', (error) => faults.push(String(error)))
+  page.on('pageerror', (error) => issues.push(String(error)))
   page.on('request', (request) => {
     requests.push(request.url())
     const { protocol, origin } = new URL(request.url())
-    if (!['data:', 'blob:', 'about:'].includes(protocol) && !origins.includes(origin)) faults.push(request.url())
+    if (!['data:', 'blob:', 'about:'].includes(protocol) && !origins.includes(origin)) issues.push(request.url())
   })
   await before?.(page)
   await page.goto(url)
-  return { page, faults, requests }
+  return { page, issues, requests }
 }
 
-/** Connects the key daemon with the wallet's password, and chooses an account. */
-export async function connect({ page }: Visit, account?: string, word = password): Promise<void> {
+/** Connects the key daemon with the wallet's password, and selects an account. */
+export async function connect({ page }: Visit, account?: string, walletPassword = password): Promise<void> {
   await page.getByRole('button', { name: 'Local key daemon' }).click()
-  await page.getByLabel('Password', { exact: true }).fill(word)
+  await page.getByLabel('Password', { exact: true }).fill(walletPassword)
   await page.getByRole('button', { name: 'Unlock' }).click()
   if (account !== undefined) await page.getByLabel('From Local key daemon').selectOption(account)
 }
@@ -158,12 +163,12 @@ export async function pay(visit: Visit, account: string): Promise<void> {
 
 export const statusOf = async ({ page }: Visit): Promise<string> => (await page.getByRole('status').innerText()).trim()
 
-export async function says(visit: Visit, words: RegExp): Promise<void> {
-  await visit.page.getByRole('status').filter({ hasText: words }).waitFor()
-  assert.match(await statusOf(visit), words)
+export async function waitForStatus(visit: Visit, text: RegExp): Promise<void> {
+  await visit.page.getByRole('status').filter({ hasText: text }).waitFor()
+  assert.match(await statusOf(visit), text)
 }
 
-/** What the account paid in all, and in how many payments to the seller. */
-export async function spent(town: Town): Promise<bigint> {
-  return town.market.dollars(town.market.seller)
+/** What the seller has received, in millionths of a dollar. */
+export async function received({ market }: Environment): Promise<bigint> {
+  return market.dollars(market.seller)
 }

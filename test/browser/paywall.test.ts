@@ -1,4 +1,4 @@
-/** A person pays for a page: in a real browser, with a key that stays in the daemon, on a ledger. */
+/** Pays for a page in Chromium, with a key in the daemon, on a devnet. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { paymentGate } from '@latchkey/x402/express'
@@ -6,62 +6,72 @@ import type { Route } from '@latchkey/x402/server'
 import express from 'express'
 import { altered } from '../x402/support/market.js'
 import { takeScreenshot } from './chromium.test.helper.js'
-import { connect, type Goods, gateFor, openTown, pay, says, spent, type Visit, visit } from './paywall.test.helper.js'
+import {
+  connect,
+  gateFor,
+  type Products,
+  pay,
+  received,
+  startEnvironment,
+  type Visit,
+  visit,
+  waitForStatus,
+} from './paywall.test.helper.js'
 
-const town = await openTown({ after })
+const environment = await startEnvironment({ after })
 const cent = 10_000n
 const report = { report: { weather: 'sunny', temperature: 70 } }
 const json = { type: 'application/json', body: JSON.stringify(report) }
-const weather: Goods = { '/weather': json }
-const looks = [
+const weather: Products = { '/weather': json }
+const screens = [
   { scheme: 'light', width: 1280 },
   { scheme: 'dark', width: 1280 },
   { scheme: 'light', width: 360 },
   { scheme: 'dark', width: 360 },
 ] as const
 
-const shown = ({ page }: Visit): Promise<string> => page.locator('[data-answer] pre').innerText()
+const paidText = ({ page }: Visit): Promise<string> => page.locator('[data-content] pre').innerText()
 
-/** Neither the policy nor the browser found anything, and nobody else was asked. */
-function wasQuiet({ faults }: Visit): void {
-  assert.deepEqual(faults, [])
+/** No browser errors, no policy violations, no requests to other origins. */
+function assertNoIssues({ issues }: Visit): void {
+  assert.deepEqual(issues, [])
 }
 
-for (const { scheme, width } of looks) {
-  test(`opens a paid page, sees the price, pays and reads the report (${scheme}, ${width} px)`, async () => {
-    const look = `${scheme}-${width}`
-    const { served } = await town.sell(weather)
-    const before = await spent(town)
-    const person = await town.visit('/weather?city=Rome', { scheme, width })
-    const { page } = person
+for (const { scheme, width } of screens) {
+  test(`shows the price, takes the payment and shows the content (${scheme}, ${width} px)`, async () => {
+    const screen = `${scheme}-${width}`
+    const { served } = await environment.sell(weather)
+    const before = await received(environment)
+    const visitor = await environment.visit('/weather?city=Rome', { scheme, width })
+    const { page } = visitor
     assert.equal(await page.locator('h1').innerText(), 'The weather, now')
     assert.equal(await page.locator('[data-price]').innerText(), '$0.01')
     assert.match(await page.locator('main').innerText(), /0\.01 USDC on a local network\s+Test money/)
     await page.getByRole('button', { name: 'Local key daemon' }).waitFor()
-    await takeScreenshot(person.page, `1-price-${look}`)
+    await takeScreenshot(visitor.page, `1-price-${screen}`)
     await page.getByRole('button', { name: 'Local key daemon' }).click()
     await page.getByLabel('Password', { exact: true }).waitFor()
-    await takeScreenshot(person.page, `2-password-${look}`)
+    await takeScreenshot(visitor.page, `2-password-${screen}`)
     await page.keyboard.press('Escape')
-    await connect(person, town.rich)
-    await takeScreenshot(person.page, `3-account-${look}`)
+    await connect(visitor, environment.funded)
+    await takeScreenshot(visitor.page, `3-account-${screen}`)
     await page.getByRole('button', { name: 'Pay $0.01' }).click()
-    assert.deepEqual(JSON.parse(await shown(person)), report)
-    await takeScreenshot(person.page, `4-paid-${look}`)
-    await says(person, /Paid\. Here it is\./)
+    assert.deepEqual(JSON.parse(await paidText(visitor)), report)
+    await takeScreenshot(visitor.page, `4-paid-${screen}`)
+    await waitForStatus(visitor, /Payment complete/)
     const transaction = await page.locator('[data-receipt] dd').last().innerText()
-    assert.equal((await town.market.chain.algod.transaction(transaction)).type, 'confirmed')
-    assert.equal((await spent(town)) - before, cent)
+    assert.equal((await environment.market.chain.algod.transaction(transaction)).type, 'confirmed')
+    assert.equal((await received(environment)) - before, cent)
     assert.deepEqual(served, ['/weather'])
     assert.ok(await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth'))
-    wasQuiet(person)
+    assertNoIssues(visitor)
   })
 }
 
 test('works by the keyboard alone', async () => {
-  await town.sell(weather)
-  const person = await town.visit('/weather')
-  const { page } = person
+  await environment.sell(weather)
+  const visitor = await environment.visit('/weather')
+  const { page } = visitor
   await page.getByRole('button', { name: 'Local key daemon' }).waitFor()
   await page.keyboard.press('Tab')
   await page.keyboard.press('Enter')
@@ -70,245 +80,245 @@ test('works by the keyboard alone', async () => {
   await page.keyboard.press('Enter')
   const account = page.getByLabel('From Local key daemon')
   await account.waitFor()
-  await account.selectOption(town.rich)
+  await account.selectOption(environment.funded)
   await page.getByRole('button', { name: 'Pay $0.01' }).focus()
   await page.keyboard.press('Enter')
-  assert.deepEqual(JSON.parse(await shown(person)), report)
-  wasQuiet(person)
+  assert.deepEqual(JSON.parse(await paidText(visitor)), report)
+  assertNoIssues(visitor)
 })
 
-test('a wrong password is told as one, and the right one works after it', async () => {
-  await town.sell(weather)
-  const person = await town.visit('/weather')
-  await connect(person, undefined, 'wrong')
-  await says(person, /The password is wrong.*Nothing was signed/s)
-  await takeScreenshot(person.page, '5-wrong-password')
-  await pay(person, town.rich)
-  assert.deepEqual(JSON.parse(await shown(person)), report)
-  wasQuiet(person)
+test('reports a wrong password, then accepts the right one', async () => {
+  await environment.sell(weather)
+  const visitor = await environment.visit('/weather')
+  await connect(visitor, undefined, 'wrong')
+  await waitForStatus(visitor, /Wrong password.*Nothing was signed/s)
+  await takeScreenshot(visitor.page, '5-wrong-password')
+  await pay(visitor, environment.funded)
+  assert.deepEqual(JSON.parse(await paidText(visitor)), report)
+  assertNoIssues(visitor)
 })
 
-test('who closes the dialog has declined, and nothing is asked of the ledger', async () => {
-  await town.sell(weather)
-  const before = await spent(town)
-  const person = await town.visit('/weather')
-  await person.page.getByRole('button', { name: 'Local key daemon' }).click()
-  await person.page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
-  await says(person, /You declined.*nothing was paid/s)
-  await takeScreenshot(person.page, '6-declined')
-  assert.equal(await spent(town), before)
-  wasQuiet(person)
+test('treats a closed dialog as declined, and pays nothing', async () => {
+  await environment.sell(weather)
+  const before = await received(environment)
+  const visitor = await environment.visit('/weather')
+  await visitor.page.getByRole('button', { name: 'Local key daemon' }).click()
+  await visitor.page.getByRole('dialog').getByRole('button', { name: 'Cancel' }).click()
+  await waitForStatus(visitor, /You declined.*nothing was paid/s)
+  await takeScreenshot(visitor.page, '6-declined')
+  assert.equal(await received(environment), before)
+  assertNoIssues(visitor)
 })
 
-test('an account without money, or that cannot hold it, is told what it lacks', async () => {
-  const { served } = await town.sell(weather)
-  const person = await town.visit('/weather')
-  await pay(person, town.poor)
-  await says(person, /Not enough money.*Nothing was paid.*has 0 USDC and needs 0\.01/s)
-  await takeScreenshot(person.page, '7-no-money')
-  await person.page.getByLabel('From Local key daemon').selectOption(town.stranger)
-  await person.page.getByRole('button', { name: 'Pay $0.01' }).click()
-  await says(person, /cannot hold the asset yet.*not opted in/s)
+test('reports an insufficient balance and a missing opt-in', async () => {
+  const { served } = await environment.sell(weather)
+  const visitor = await environment.visit('/weather')
+  await pay(visitor, environment.empty)
+  await waitForStatus(visitor, /Insufficient balance.*Nothing was paid.*has 0 USDC and needs 0\.01/s)
+  await takeScreenshot(visitor.page, '7-no-money')
+  await visitor.page.getByLabel('From Local key daemon').selectOption(environment.notOptedIn)
+  await visitor.page.getByRole('button', { name: 'Pay $0.01' }).click()
+  await waitForStatus(visitor, /has not opted in to the asset/s)
   assert.deepEqual(served, [])
-  await person.page.getByLabel('From Local key daemon').selectOption(town.rich)
-  await person.page.getByRole('button', { name: 'Pay $0.01' }).click()
-  assert.deepEqual(JSON.parse(await shown(person)), report)
-  wasQuiet(person)
+  await visitor.page.getByLabel('From Local key daemon').selectOption(environment.funded)
+  await visitor.page.getByRole('button', { name: 'Pay $0.01' }).click()
+  assert.deepEqual(JSON.parse(await paidText(visitor)), report)
+  assertNoIssues(visitor)
 })
 
-/** Takes away what the page sends with a payment, or what it gets for it. */
-async function lose({ page }: Visit, what: 'request' | 'answer'): Promise<() => Promise<void>> {
+/** Blocks requests with a payment, or only their responses. Returns a function that stops it. */
+async function block({ page }: Visit, what: 'request' | 'response'): Promise<() => Promise<void>> {
   await page.route('**/weather', async (route) => {
     if (route.request().headers()['payment-signature'] === undefined) return route.continue()
-    if (what === 'answer') await route.fetch()
+    if (what === 'response') await route.fetch()
     return route.abort('failed')
   })
   return () => page.unroute('**/weather')
 }
 
-test('a payment whose answer was lost is shown again, over a reload too, and paid once', async () => {
-  const { served } = await town.sell(weather)
-  const before = await spent(town)
-  const person = await town.visit('/weather')
-  const find = await lose(person, 'request')
-  await pay(person, town.rich)
-  await says(person, /The answer did not come.*kept/s)
-  await takeScreenshot(person.page, '8-lost')
-  await find()
-  await person.page.reload()
-  await says(person, /A payment for this page is open.*You signed a payment of \$0\.01/s)
-  await takeScreenshot(person.page, '9-open')
-  await person.page.getByRole('button', { name: 'Show the payment again' }).click()
-  assert.deepEqual(JSON.parse(await shown(person)), report)
-  assert.equal((await spent(town)) - before, cent)
+test('sends a payment without a response again, also after a reload, and pays once', async () => {
+  const { served } = await environment.sell(weather)
+  const before = await received(environment)
+  const visitor = await environment.visit('/weather')
+  const unblock = await block(visitor, 'request')
+  await pay(visitor, environment.funded)
+  await waitForStatus(visitor, /No response from the seller.*saved/s)
+  await takeScreenshot(visitor.page, '8-no-response')
+  await unblock()
+  await visitor.page.reload()
+  await waitForStatus(visitor, /A payment for this page is open.*You signed a payment of \$0\.01/s)
+  await takeScreenshot(visitor.page, '9-open')
+  await visitor.page.getByRole('button', { name: 'Send the payment again' }).click()
+  assert.deepEqual(JSON.parse(await paidText(visitor)), report)
+  assert.equal((await received(environment)) - before, cent)
   assert.deepEqual(served, ['/weather'])
-  await person.page.reload()
-  await person.page.getByRole('button', { name: 'Local key daemon' }).waitFor()
-  wasQuiet(person)
+  await visitor.page.reload()
+  await visitor.page.getByRole('button', { name: 'Local key daemon' }).waitFor()
+  assertNoIssues(visitor)
 })
 
-test('what a proxy in between says decides nothing: the payment is kept, and shown again', async () => {
-  await town.sell(weather)
-  const before = await spent(town)
-  const person = await town.visit('/weather')
-  const { page } = person
+test('keeps the payment after an error of a proxy, and sends it again', async () => {
+  await environment.sell(weather)
+  const before = await received(environment)
+  const visitor = await environment.visit('/weather')
+  const { page } = visitor
   await page.route('**/weather', (route) => {
     const isPaid = route.request().headers()['payment-signature'] !== undefined
     return isPaid ? route.fulfill({ status: 502, body: 'bad gateway' }) : route.continue()
   })
-  await pay(person, town.rich)
-  await says(person, /kept/)
-  assert.equal(await spent(town), before)
+  await pay(visitor, environment.funded)
+  await waitForStatus(visitor, /saved/)
+  assert.equal(await received(environment), before)
   await page.unroute('**/weather')
-  await page.getByRole('button', { name: 'Show the payment again' }).click()
-  assert.deepEqual(JSON.parse(await shown(person)), report)
-  assert.equal((await spent(town)) - before, cent)
-  wasQuiet(person)
+  await page.getByRole('button', { name: 'Send the payment again' }).click()
+  assert.deepEqual(JSON.parse(await paidText(visitor)), report)
+  assert.equal((await received(environment)) - before, cent)
+  assertNoIssues(visitor)
 })
 
-test('one that was taken and answered elsewhere is told so; another is made only if the person says so', async () => {
-  await town.sell(weather)
-  const before = await spent(town)
-  const person = await town.visit('/weather')
-  const { page } = person
-  const find = await lose(person, 'answer')
-  await pay(person, town.rich)
-  await says(person, /The answer did not come/)
-  await find()
-  await page.getByRole('button', { name: 'Pay anew instead' }).click()
+test('reports a payment that was already used, and makes another only after a confirmation', async () => {
+  await environment.sell(weather)
+  const before = await received(environment)
+  const visitor = await environment.visit('/weather')
+  const { page } = visitor
+  const unblock = await block(visitor, 'response')
+  await pay(visitor, environment.funded)
+  await waitForStatus(visitor, /No response from the seller/)
+  await unblock()
+  await page.getByRole('button', { name: 'Make a new payment' }).click()
   await page.getByRole('dialog').filter({ hasText: 'you may pay twice' }).waitFor()
-  await takeScreenshot(person.page, '10-twice')
+  await takeScreenshot(visitor.page, '10-twice')
   await page.getByRole('button', { name: 'Cancel' }).click()
-  await page.getByRole('button', { name: 'Show the payment again' }).click()
-  await says(person, /This payment was taken already/)
-  await takeScreenshot(person.page, '11-taken')
-  assert.equal((await spent(town)) - before, cent)
-  wasQuiet(person)
+  await page.getByRole('button', { name: 'Send the payment again' }).click()
+  await waitForStatus(visitor, /This payment was already used/)
+  await takeScreenshot(visitor.page, '11-already-used')
+  assert.equal((await received(environment)) - before, cent)
+  assertNoIssues(visitor)
 })
 
-test('a seller that fails charges nothing, and takes the same payment when it is well again', async () => {
+test('pays nothing if the seller fails, and retries with the same payment', async () => {
   const broken = { '/weather': { type: 'text/plain', body: 'out of order', status: 500 } }
-  await town.sell(broken)
-  const before = await spent(town)
-  const person = await town.visit('/weather')
-  await pay(person, town.rich)
-  await says(person, /could not answer \(status 500\).*Nothing was charged/s)
-  await takeScreenshot(person.page, '12-seller-fails')
-  assert.equal(await spent(town), before)
-  await town.sell(weather)
-  await person.page.getByRole('button', { name: 'Show the payment again' }).click()
-  assert.deepEqual(JSON.parse(await shown(person)), report)
-  assert.equal((await spent(town)) - before, cent)
-  wasQuiet(person)
+  await environment.sell(broken)
+  const before = await received(environment)
+  const visitor = await environment.visit('/weather')
+  await pay(visitor, environment.funded)
+  await waitForStatus(visitor, /The seller failed with status 500.*Nothing was charged/s)
+  await takeScreenshot(visitor.page, '12-seller-fails')
+  assert.equal(await received(environment), before)
+  await environment.sell(weather)
+  await visitor.page.getByRole('button', { name: 'Send the payment again' }).click()
+  assert.deepEqual(JSON.parse(await paidText(visitor)), report)
+  assert.equal((await received(environment)) - before, cent)
+  assertNoIssues(visitor)
 })
 
-test('waits for a ledger that has not decided, with the same payment', async () => {
+test('waits with the same payment while the settlement is pending', async () => {
   let waits = 2
-  const { local } = town.market
+  const { local } = environment.market
   const facilitators = altered(local, {
     settle: async (payload, requirements) =>
       waits-- > 0
         ? { success: false, errorReason: 'settlement_pending', transaction: 'x', network: requirements.network }
         : local.settle(payload, requirements),
   })
-  await town.sell(weather, { facilitators })
-  const before = await spent(town)
-  const person = await town.visit('/weather')
-  await pay(person, town.rich)
-  await person.page.locator('.wait', { hasText: 'Not settled yet' }).waitFor()
-  assert.deepEqual(JSON.parse(await shown(person)), report)
-  assert.equal((await spent(town)) - before, cent)
-  wasQuiet(person)
+  await environment.sell(weather, { facilitators })
+  const before = await received(environment)
+  const visitor = await environment.visit('/weather')
+  await pay(visitor, environment.funded)
+  await visitor.page.locator('.wait', { hasText: 'Not settled yet' }).waitFor()
+  assert.deepEqual(JSON.parse(await paidText(visitor)), report)
+  assert.equal((await received(environment)) - before, cent)
+  assertNoIssues(visitor)
 })
 
-test('who paid before the seller failed is told so, with the transaction', async () => {
+test('shows the transaction if the seller fails after the settlement', async () => {
   const accepts = {
-    network: town.market.chain.caip2,
+    network: environment.market.chain.caip2,
     price: '$0.01',
-    payTo: town.market.seller,
+    payTo: environment.market.seller,
     paymentFlow: 'upfront',
   }
   const routes = { 'GET /weather': { accepts } } as { [key: string]: Route }
   const broken = { '/weather': { type: 'text/plain', body: 'out of order', status: 500 } }
-  await town.sell(broken, { routes, paywall: { kmd: town.kmd } })
-  const before = await spent(town)
-  const person = await town.visit('/weather')
-  await pay(person, town.rich)
-  await says(person, /Paid, and the seller answered with status 500/)
-  assert.equal(await shown(person), 'out of order')
-  assert.equal((await spent(town)) - before, cent)
-  wasQuiet(person)
+  await environment.sell(broken, { routes, paywall: { kmd: environment.kmd } })
+  const before = await received(environment)
+  const visitor = await environment.visit('/weather')
+  await pay(visitor, environment.funded)
+  await waitForStatus(visitor, /Paid, but the seller responded with status 500/)
+  assert.equal(await paidText(visitor), 'out of order')
+  assert.equal((await received(environment)) - before, cent)
+  assertNoIssues(visitor)
 })
 
-test('tells what it is and what it costs where no script runs', async () => {
-  await town.sell(weather)
-  const context = await town.browser.newContext({ javaScriptEnabled: false })
+test('shows the price without JavaScript', async () => {
+  await environment.sell(weather)
+  const context = await environment.browser.newContext({ javaScriptEnabled: false })
   const page = await context.newPage()
-  await page.goto(`${town.url}/weather`)
+  await page.goto(`${environment.url}/weather`)
   const text = await page.locator('main').innerText()
-  for (const words of ['The weather, now', '$0.01', '0.01 USDC', 'Test money', 'needs JavaScript']) {
-    assert.ok(text.includes(words), words)
+  for (const expected of ['The weather, now', '$0.01', '0.01 USDC', 'Test money', 'needs JavaScript']) {
+    assert.ok(text.includes(expected), expected)
   }
   await context.close()
 })
 
-test('a price that has changed since it was shown is not paid', async () => {
-  await town.sell(weather)
-  const before = await spent(town)
-  const person = await town.visit('/weather')
-  await connect(person, town.rich)
-  const accepts = { network: town.market.chain.caip2, price: '$0.02', payTo: town.market.seller }
-  await town.sell(weather, { routes: { 'GET /weather': { accepts } }, paywall: { kmd: town.kmd } })
-  await person.page.getByRole('button', { name: 'Pay $0.01' }).click()
-  await says(person, /The price has changed.*Nothing was signed/s)
-  assert.equal(await spent(town), before)
-  wasQuiet(person)
+test('does not pay a price that has changed', async () => {
+  await environment.sell(weather)
+  const before = await received(environment)
+  const visitor = await environment.visit('/weather')
+  await connect(visitor, environment.funded)
+  const accepts = { network: environment.market.chain.caip2, price: '$0.02', payTo: environment.market.seller }
+  await environment.sell(weather, { routes: { 'GET /weather': { accepts } }, paywall: { kmd: environment.kmd } })
+  await visitor.page.getByRole('button', { name: 'Pay $0.01' }).click()
+  await waitForStatus(visitor, /The price has changed.*Nothing was signed/s)
+  assert.equal(await received(environment), before)
+  assertNoIssues(visitor)
 })
 
-test('a daemon that does not let the page in is named, with what to set', async () => {
-  await town.sell(weather)
-  const url = town.url.replace('127.0.0.1', 'localhost')
-  const person = await visit(town.browser, `${url}/weather`, { kmdUrl: town.kmd.url })
-  await connect(person)
-  await says(person, /key daemon does not answer.*allowed_origins.*http:\/\/localhost/s)
-  assert.ok(person.faults.every((fault) => /CORS policy/.test(fault)))
+test('names the setting of a daemon that rejects the origin', async () => {
+  await environment.sell(weather)
+  const url = environment.url.replace('127.0.0.1', 'localhost')
+  const visitor = await visit(environment.browser, `${url}/weather`, { kmdUrl: environment.kmd.url })
+  await connect(visitor)
+  await waitForStatus(visitor, /key daemon does not respond.*allowed_origins.*http:\/\/localhost/s)
+  assert.ok(visitor.issues.every((fault) => /CORS policy/.test(fault)))
 })
 
 const pixel = Buffer.from(
   'iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==',
   'base64',
 )
-const kinds: { [path: string]: { goods: Goods[string]; check: (person: Visit) => Promise<void> } } = {
+const kinds: { [path: string]: { product: Products[string]; check: (visitor: Visit) => Promise<void> } } = {
   '/text': {
-    goods: { type: 'text/plain; charset=utf-8', body: 'sunny <b>& warm' },
-    check: async (person) => assert.equal(await shown(person), 'sunny <b>& warm'),
+    product: { type: 'text/plain; charset=utf-8', body: 'sunny <b>& warm' },
+    check: async (visitor) => assert.equal(await paidText(visitor), 'sunny <b>& warm'),
   },
   '/numbers': {
-    goods: { type: 'application/json', body: '{"id":12345678901234567890}' },
-    check: async (person) => assert.equal(await shown(person), '{"id":12345678901234567890}'),
+    product: { type: 'application/json', body: '{"id":12345678901234567890}' },
+    check: async (visitor) => assert.equal(await paidText(visitor), '{"id":12345678901234567890}'),
   },
   '/picture': {
-    goods: { type: 'image/png', body: pixel },
+    product: { type: 'image/png', body: pixel },
     check: async ({ page }) => {
-      await page.locator('[data-answer] img').waitFor()
+      await page.locator('[data-content] img').waitFor()
       const width = await page
-        .locator('[data-answer] img')
+        .locator('[data-content] img')
         .evaluate((image) => (image as unknown as { naturalWidth: number }).naturalWidth)
       assert.equal(width, 1)
     },
   },
   '/page': {
-    goods: {
+    product: {
       type: 'text/html',
       body: '<h1 style="color:green">Sunny</h1><script>parent.document.title="taken"</script>',
     },
     check: async ({ page }) => {
-      await page.frameLocator('[data-answer] iframe').getByRole('heading', { name: 'Sunny' }).waitFor()
+      await page.frameLocator('[data-content] iframe').getByRole('heading', { name: 'Sunny' }).waitFor()
       assert.match(await page.title(), /The weather, now/)
     },
   },
   '/file': {
-    goods: { type: 'application/zip', body: Buffer.from('PK') },
+    product: { type: 'application/zip', body: Buffer.from('PK') },
     check: async ({ page }) => {
       const [download] = await Promise.all([
         page.waitForEvent('download'),
@@ -318,51 +328,53 @@ const kinds: { [path: string]: { goods: Goods[string]; check: (person: Visit) =>
     },
   },
 }
-for (const [path, { goods, check }] of Object.entries(kinds)) {
-  test(`shows what it paid for: ${path.slice(1)}`, async () => {
-    await town.sell({ [path]: goods })
-    const person = await town.visit(path)
-    await pay(person, town.rich)
-    await check(person)
-    await takeScreenshot(person.page, `13-${path.slice(1)}`)
-    if (path !== '/page') wasQuiet(person)
+for (const [path, { product, check }] of Object.entries(kinds)) {
+  test(`shows paid content: ${path.slice(1)}`, async () => {
+    await environment.sell({ [path]: product })
+    const visitor = await environment.visit(path)
+    await pay(visitor, environment.funded)
+    await check(visitor)
+    await takeScreenshot(visitor.page, `13-${path.slice(1)}`)
+    if (path !== '/page') assertNoIssues(visitor)
   })
 }
 
-test('shows every way to pay and follows the choice, in the seller’s own colours', async () => {
-  const dollars = { network: town.market.chain.caip2, price: '$0.01', payTo: town.market.seller }
+test('pays with the selected offer, with the seller’s name, logo and colour', async () => {
+  const dollars = { network: environment.market.chain.caip2, price: '$0.01', payTo: environment.market.seller }
   const algos = { ...dollars, price: { asset: '0', amount: '250000' } }
   const routes = { 'GET /weather': { accepts: [dollars, algos], description: 'The weather, now' } }
   const logo =
     'data:image/svg+xml,%3Csvg xmlns=%22http://www.w3.org/2000/svg%22 viewBox=%220 0 8 8%22%3E%3Ccircle cx=%224%22 cy=%224%22 r=%224%22 fill=%22%230a7%22/%3E%3C/svg%3E'
-  const paywall = { kmd: town.kmd, name: 'Weather Inc', logo, colour: '#0a7a55', footer: 'Weather Inc, Rome' }
-  await town.sell(weather, { routes, paywall })
-  const person = await town.visit('/weather')
-  const { page } = person
+  const paywall = { kmd: environment.kmd, name: 'Weather Inc', logo, colour: '#0a7a55', footer: 'Weather Inc, Rome' }
+  await environment.sell(weather, { routes, paywall })
+  const visitor = await environment.visit('/weather')
+  const { page } = visitor
   await page.getByLabel('0.25 ALGO on a local network').check()
   assert.equal(await page.locator('[data-price]').innerText(), '0.25 ALGO')
-  await takeScreenshot(person.page, '14-choice')
-  await connect(person, town.rich)
-  const before = await town.market.chain.algod.account(town.market.seller)
+  await takeScreenshot(visitor.page, '14-choice')
+  await connect(visitor, environment.funded)
+  const before = await environment.market.chain.algod.account(environment.market.seller)
   await page.getByRole('button', { name: 'Pay 0.25 ALGO' }).click()
-  assert.deepEqual(JSON.parse(await shown(person)), report)
-  const { microAlgos } = await town.market.chain.algod.account(town.market.seller)
+  assert.deepEqual(JSON.parse(await paidText(visitor)), report)
+  const { microAlgos } = await environment.market.chain.algod.account(environment.market.seller)
   assert.equal(microAlgos - before.microAlgos, 250_000n)
-  wasQuiet(person)
+  assertNoIssues(visitor)
 })
 
-test('works the same in Express, under a prefix', async () => {
-  const gate = await gateFor(town.market, { '/shop/weather': json }, town.kmd)
+test('works in Express under a path prefix', async () => {
+  const gate = await gateFor(environment.market, { '/shop/weather': json }, environment.kmd)
   const router = express.Router()
   router.use(paymentGate(gate))
   router.get('/weather', (_, response) => void response.json(report))
-  town.annex.server.on('request', express().use('/shop', router))
-  const before = await spent(town)
-  const person = await visit(town.browser, `${town.annex.url}/shop/weather`, { kmdUrl: town.kmd.url })
-  await pay(person, town.rich)
-  assert.deepEqual(JSON.parse(await shown(person)), report)
-  assert.equal((await spent(town)) - before, cent)
-  const asked = person.requests.filter((url) => !url.startsWith(town.kmd.url) && !url.startsWith('data:'))
-  assert.ok(asked.every((url) => url.startsWith(`${town.annex.url}/shop/weather`)))
-  wasQuiet(person)
+  environment.second.server.on('request', express().use('/shop', router))
+  const before = await received(environment)
+  const visitor = await visit(environment.browser, `${environment.second.url}/shop/weather`, {
+    kmdUrl: environment.kmd.url,
+  })
+  await pay(visitor, environment.funded)
+  assert.deepEqual(JSON.parse(await paidText(visitor)), report)
+  assert.equal((await received(environment)) - before, cent)
+  const sent = visitor.requests.filter((url) => !url.startsWith(environment.kmd.url) && !url.startsWith('data:'))
+  assert.ok(sent.every((url) => url.startsWith(`${environment.second.url}/shop/weather`)))
+  assertNoIssues(visitor)
 })

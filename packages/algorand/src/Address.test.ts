@@ -18,11 +18,11 @@ test('agrees with algosdk in both directions', () => {
   )
 })
 
-test('encodes the zero address', () => {
+test('the zero address is an address like any other', () => {
   assert.equal(Address.encode(new Uint8Array(32)), algosdk.ALGORAND_ZERO_ADDRESS_STRING)
 })
 
-test('every other spelling is rejected', () => {
+test('every other spelling is refused', () => {
   assert.ok(Address.isValid(text))
   const spellings = {
     short: text.slice(1),
@@ -43,7 +43,7 @@ test('every other spelling is rejected', () => {
   }
 })
 
-test('detects every changed character', () => {
+test('a changed character never goes unnoticed', () => {
   fc.assert(
     fc.property(
       key32,
@@ -59,7 +59,7 @@ test('detects every changed character', () => {
   )
 })
 
-test('rejects a key of another length', () => {
+test('a key of another length has no address', () => {
   assert.throws(() => Address.encode(new Uint8Array(31)), Address.AddressError)
   assert.throws(() => Address.encode(new Uint8Array(33)), Address.AddressError)
 })

@@ -22,11 +22,11 @@ test('the mnemonic of 32 zero bytes', () => {
   assert.equal(Mnemonic.encode(new Uint8Array(32)), zero)
 })
 
-test('ignores white space and case', () => {
+test('white space and case do not count', () => {
   assert.deepEqual(Mnemonic.decode(`\n ${zero.toUpperCase().replaceAll(' ', '\t ')}\n`), new Uint8Array(32))
 })
 
-test('names an unknown word by its position and does not repeat it', () => {
+test('an unknown word is named by its position and not repeated', () => {
   const words = zero.split(' ')
   words[6] = 'topsecret'
   assert.throws(
@@ -38,11 +38,11 @@ test('names an unknown word by its position and does not repeat it', () => {
   )
 })
 
-test('rejects names that objects inherit', () => {
+test('names that objects inherit are not words', () => {
   assert.throws(() => Mnemonic.decode(zero.replace('abandon', 'constructor')), /word 1 /)
 })
 
-test('a wrong checksum, word count or last word is rejected', () => {
+test('a wrong checksum, word count or last word is refused', () => {
   const words = zero.split(' ')
   assert.throws(() => Mnemonic.decode(words.with(24, 'zoo').join(' ')), /checksum/)
   assert.throws(() => Mnemonic.decode(words.with(0, 'ability').join(' ')), /checksum/)

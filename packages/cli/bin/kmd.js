@@ -1,4 +1,5 @@
 #!/usr/bin/env node
-import { checkNode } from './checkNode.js'
+import { load } from './load.js'
 
-if (checkNode(process.versions.node)) import('./run.js').then(({ run }) => run('kmd'))
+const { main } = await load('kmd')
+process.exitCode = await main(process.argv.slice(2))

@@ -1,4 +1,5 @@
 #!/usr/bin/env node
-import { checkNode } from './checkNode.js'
+import { load } from './load.js'
 
-if (checkNode(process.versions.node)) import('./run.js').then(({ run }) => run('latchkey'))
+const { main } = await load('latchkey')
+process.exitCode = await main(process.argv.slice(2))

@@ -1,13 +1,14 @@
-const delayMs = 300
+/** Slow work says so, on a terminal and only if it is slow. */
 
-/** Shows `text` on a terminal while `work` takes longer than a moment, and clears it afterwards. */
+const patienceMs = 300
+
 export async function withProgress<T>(text: string, work: Promise<T>): Promise<T> {
   if (!process.stderr.isTTY) return work
   let isShown = false
   const timer = setTimeout(() => {
     isShown = true
     process.stderr.write(`${text}...`)
-  }, delayMs)
+  }, patienceMs)
   try {
     return await work
   } finally {

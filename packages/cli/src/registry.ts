@@ -1,131 +1,134 @@
-/** Every command of `latchkey`, in the order of the help. */
-import type { CommandEntry } from './Command.js'
+/** Every command of `latchkey`, in the order in which the help lists them. */
+import type { Command } from './Command.js'
 
-export const registry: readonly CommandEntry[] = [
+/** Loaded when it is called for: nobody waits for the key daemon's modules in order to start a devnet. */
+export type Entry = { readonly name: string; readonly about: string; readonly load: () => Promise<Command> }
+
+export const registry: readonly Entry[] = [
   {
     name: 'dev',
-    summary: 'run chain, key daemon, facilitator and a seller for development',
+    about: 'run all of it for development, with one paid request to begin with',
     load: async () => (await import('./commands/dev.js')).devCommand,
   },
-  { name: 'kmd', summary: 'run the key daemon', load: async () => (await import('./commands/kmd.js')).kmdCommand },
+  { name: 'kmd', about: 'run the key daemon', load: async () => (await import('./commands/kmd.js')).kmdCommand },
   {
     name: 'devnet',
-    summary: 'run an Algorand ledger for development, with funded accounts',
+    about: 'run an Algorand ledger for development, with funded accounts',
     load: async () => (await import('./commands/devnet.js')).devnetCommand,
   },
   {
     name: 'facilitator',
-    summary: 'run an x402 facilitator: verify and settle payments',
+    about: 'run an x402 facilitator: verify and settle payments',
     load: async () => (await import('./commands/facilitator.js')).facilitatorCommand,
   },
   {
     name: 'pay',
-    summary: 'send a request, pay for it within limits, print the response',
+    about: 'ask for an address, pay what it costs within limits, print the answer',
     load: async () => (await import('./commands/pay.js')).payCommand,
   },
   {
     name: 'wallet new',
-    summary: 'create a wallet',
+    about: 'make a wallet',
     load: async () => (await import('./commands/wallet/new.js')).walletNewCommand,
   },
   {
     name: 'wallet list',
-    summary: 'list the wallets',
+    about: 'list the wallets',
     load: async () => (await import('./commands/wallet/list.js')).walletListCommand,
   },
   {
     name: 'wallet backup',
-    summary: 'show or check the recovery mnemonic of a wallet',
+    about: 'show or check the 25 words that bring back a wallet',
     load: async () => (await import('./commands/wallet/backup.js')).walletBackupCommand,
   },
   {
     name: 'wallet recover',
-    summary: 'create a wallet from its recovery mnemonic',
+    about: 'make a wallet from the 25 words of a backup',
     load: async () => (await import('./commands/wallet/recover.js')).walletRecoverCommand,
   },
   {
     name: 'wallet rename',
-    summary: 'rename a wallet',
+    about: 'give a wallet another name',
     load: async () => (await import('./commands/wallet/rename.js')).walletRenameCommand,
   },
   {
     name: 'wallet password',
-    summary: 'change the password of a wallet',
+    about: 'change the password of a wallet',
     load: async () => (await import('./commands/wallet/password.js')).walletPasswordCommand,
   },
   {
     name: 'wallet delete',
-    summary: 'remove a wallet from the daemon; its file is kept',
+    about: 'take a wallet out of the daemon; its file stays',
     load: async () => (await import('./commands/wallet/delete.js')).walletDeleteCommand,
   },
   {
     name: 'key new',
-    summary: 'generate keys',
+    about: 'generate keys',
     load: async () => (await import('./commands/key/new.js')).keyNewCommand,
   },
   {
     name: 'key list',
-    summary: 'list the keys of a wallet and their balances',
+    about: 'list the keys of a wallet, and what they hold',
     load: async () => (await import('./commands/key/list.js')).keyListCommand,
   },
   {
     name: 'key import',
-    summary: 'import a key into a wallet',
+    about: 'put a key into a wallet',
     load: async () => (await import('./commands/key/import.js')).keyImportCommand,
   },
   {
     name: 'key export',
-    summary: 'show a private key',
+    about: 'show a private key',
     load: async () => (await import('./commands/key/export.js')).keyExportCommand,
   },
   {
     name: 'key delete',
-    summary: 'delete a key',
+    about: 'delete a key',
     load: async () => (await import('./commands/key/delete.js')).keyDeleteCommand,
   },
   {
     name: 'multisig new',
-    summary: 'create a multisig account',
+    about: 'make an account that several keys sign for',
     load: async () => (await import('./commands/multisig/new.js')).multisigNewCommand,
   },
   {
     name: 'multisig list',
-    summary: 'list the multisig accounts of a wallet',
+    about: 'list the multisig accounts of a wallet',
     load: async () => (await import('./commands/multisig/list.js')).multisigListCommand,
   },
   {
     name: 'multisig show',
-    summary: 'show the members and threshold of a multisig account',
+    about: 'show what a multisig account is made of',
     load: async () => (await import('./commands/multisig/show.js')).multisigShowCommand,
   },
   {
     name: 'multisig delete',
-    summary: 'delete a multisig account from a wallet',
+    about: 'delete a multisig account from a wallet',
     load: async () => (await import('./commands/multisig/delete.js')).multisigDeleteCommand,
   },
   {
     name: 'sign',
-    summary: 'describe a transaction, ask for confirmation, and sign it with a key of the daemon',
+    about: 'tell in words what a transaction does, ask, and sign it with a key of the daemon',
     load: async () => (await import('./commands/sign.js')).signCommand,
   },
   {
     name: 'console',
-    summary: "print a one-time link to the daemon's web console",
+    about: "print a link to the daemon's page that works once",
     load: async () => (await import('./commands/console.js')).consoleCommand,
   },
   {
     name: 'doctor',
-    summary: 'check the setup and name the fix for each problem',
+    about: 'look at everything that has to be in order, and tell the cure for what is not',
     load: async () => (await import('./commands/doctor.js')).doctorCommand,
   },
   {
     name: 'completions',
-    summary: 'print a completion script for a shell',
+    about: 'print a script that completes the command line',
     load: async () => (await import('./commands/completions.js')).completionsCommand,
   },
   {
     name: 'token rotate',
-    summary: 'replace the API token of the key daemon',
-    load: async () => (await import('./commands/token/rotate.js')).tokenRotateCommand,
+    about: 'replace the API token of the key daemon',
+    load: async () => (await import('./commands/token.js')).tokenCommand,
   },
 ]

@@ -2,7 +2,8 @@
  * Responses on either wire: bytes as base64 or as integers, empty members present or absent. Every member is checked,
  * because anything may listen at the address.
  */
-import { Bytes, Json } from '@latchkey/algorand'
+import { Json } from '@latchkey/algorand'
+import * as Base64 from './base64.js'
 import { KmdClientError } from './KmdClientError.js'
 
 export class ResponseBody {
@@ -66,7 +67,7 @@ export class ResponseBody {
 
   #readBytes(name: string, value: unknown, length: number | undefined): Uint8Array {
     const bytes =
-      typeof value === 'string' ? Bytes.fromBase64(value) : Array.isArray(value) ? fromIntegers(value) : undefined
+      typeof value === 'string' ? Base64.decode(value) : Array.isArray(value) ? fromIntegers(value) : undefined
     if (bytes === undefined || (length !== undefined && bytes.length !== length)) return this.#fail(name)
     return bytes
   }

@@ -1,68 +1,69 @@
-/** The page: from the ticket to a session, and in a session the views. */
+/** The root component: opens a session with the ticket or the stored token, then shows the views. */
 import { useEffect, useState } from 'preact/hooks'
 import { Api } from './api.js'
-import { Frame } from './Frame.js'
+import { hasCode } from './errors.js'
+import { Layout } from './Layout.js'
 import * as Session from './session.js'
 import { Store, StoreContext } from './store.js'
-import { type End, EndedView } from './views/EndedView.js'
-import { UnreachableError } from './wire.js'
+import { type EndReason, SessionEndedView } from './views/SessionEndedView.js'
 
-type State = { at: 'opening' } | { at: 'open'; store: Store } | { at: 'ended'; end: End }
+type State = { status: 'opening' } | { status: 'open'; store: Store } | { status: 'ended'; reason: EndReason }
 
 export function App() {
-  const [state, setState] = useState<State>({ at: 'opening' })
+  const [state, setState] = useState<State>({ status: 'opening' })
 
   useEffect(() => {
     let current: Store | undefined
-    const end = (why: End): void => {
-      // A session that is over can end no handles: they end by themselves.
-      if (why !== 'lost') void current?.releaseAll()
-      current?.forgetAll()
+    const end = (reason: EndReason): void => {
+      // An expired session cannot release handles; they expire by themselves.
+      if (reason !== 'expired') void current?.releaseAll()
+      current?.closeAll()
       current = undefined
-      Session.forget()
-      setState({ at: 'ended', end: why })
+      Session.clearToken()
+      setState({ status: 'ended', reason })
     }
     const begin = (token: string): void => {
       void current?.releaseAll()
       const store = new Store({
-        api: new Api({ token, onLost: () => current === store && end('lost') }),
+        api: new Api({ token, onSessionEnded: () => current === store && end('expired') }),
         onEnd: () => end('closed'),
       })
       current = store
-      setState({ at: 'open', store })
+      setState({ status: 'open', store })
     }
     const open = async (): Promise<void> => {
       const ticket = Session.takeTicket()
-      const kept = Session.kept()
+      const stored = Session.storedToken()
       if (ticket === undefined) {
         if (current !== undefined) return
-        return kept === undefined ? end('none') : begin(kept)
+        return stored === undefined ? end('no-link') : begin(stored)
       }
       try {
         begin(await Session.open(ticket))
       } catch (error) {
-        if (kept !== undefined && current === undefined) begin(kept)
-        if (current !== undefined) current.tell('That link no longer works. This session goes on.', { isProblem: true })
-        else end(error instanceof UnreachableError ? 'unreachable' : 'used')
+        if (stored !== undefined && current === undefined) begin(stored)
+        if (current !== undefined)
+          current.notify('That link no longer works. This session continues.', { isError: true })
+        else end(hasCode(error, 'daemon_unreachable') ? 'unreachable' : 'link-expired')
       }
     }
-    const onLeave = (): void => void current?.releaseAll()
-    // A link opened in a tab that has the console already changes only what is after the #.
-    const onHash = (): void => void open()
-    addEventListener('hashchange', onHash)
-    addEventListener('pagehide', onLeave)
+    const onPageHide = (): void => void current?.releaseAll()
+    // Opening a link in a tab that already shows the console changes only the fragment.
+    const onHashChange = (): void => void open()
+    addEventListener('hashchange', onHashChange)
+    addEventListener('pagehide', onPageHide)
     void open()
     return () => {
-      removeEventListener('hashchange', onHash)
-      removeEventListener('pagehide', onLeave)
+      removeEventListener('hashchange', onHashChange)
+      removeEventListener('pagehide', onPageHide)
     }
   }, [])
 
-  if (state.at === 'opening') return <p class="opening">Opening…</p>
-  if (state.at === 'ended') return <EndedView end={state.end} />
+  if (state.status === 'opening') return <p class="opening">Opening…</p>
+  if (state.status === 'ended') return <SessionEndedView reason={state.reason} />
   return (
     <StoreContext.Provider value={state.store}>
-      <Frame key={state.store} />
+      <Layout key={state.store} />
     </StoreContext.Provider>
   )
 }

@@ -1,67 +1,67 @@
-/** The daemon's operations, as the console uses them. */
+/** The daemon's operations that the console uses. */
 
-import * as Address from './model/address.js'
-import { toBase64 } from './model/bytes.js'
-import type { MultisigSoFar } from './model/envelope.js'
+import { Address, Bytes, Multisig } from '@latchkey/algorand'
+import { hasCode } from './errors.js'
+import * as Fields from './fields.js'
+import { type RequestOptions, request } from './request.js'
 import {
   type Account,
-  type Described,
   type Health,
-  type Multisig,
-  type Node,
-  type Sighting,
-  type Signing,
+  type MultisigAccount,
+  type NodeStatus,
+  type SignatureEntry,
+  type TransactionDescription,
+  type TransactionStatus,
   toAccount,
-  toDescribed,
   toHealth,
-  toNode,
-  toSighting,
-  toSigning,
+  toNodeStatus,
+  toSignatureEntry,
+  toTransactionDescription,
+  toTransactionStatus,
   toWallet,
   type Wallet,
 } from './responses.js'
-import * as Wire from './wire.js'
 
-const mostAccounts = 100
-export const mostFound = 50
+const maxAccountsPerRequest = 100
+export const maxTransactionsPerRequest = 50
 
 export class Api {
   readonly #token: string
-  readonly #onLost: () => void
-  /** An address is the hash of its members, so what is behind it never changes. */
-  readonly #multisigs = new Map<string, Multisig>()
+  readonly #onSessionEnded: () => void
+  /** Cached without expiry: the address is a hash of the members, so they never change. */
+  readonly #multisigs = new Map<string, MultisigAccount>()
 
-  constructor(options: { token: string; onLost: () => void }) {
+  constructor(options: { token: string; onSessionEnded: () => void }) {
     this.#token = options.token
-    this.#onLost = options.onLost
+    this.#onSessionEnded = options.onSessionEnded
   }
 
   async wallets(): Promise<Wallet[]> {
-    return Wire.objects(await this.#get('/v1/wallets'), 'wallets').map(toWallet)
+    return Fields.objects(await this.#get('/v1/wallets'), 'wallets').map(toWallet)
   }
 
   async createWallet(options: { name: string; password: string }): Promise<Wallet> {
-    const answer = await this.#post('/v1/wallet', {
+    const response = await this.#post('/v1/wallet', {
       wallet_name: options.name,
       wallet_driver_name: 'sqlite',
       wallet_password: options.password,
     })
-    return toWallet(Wire.object(answer, 'wallet'))
+    return toWallet(Fields.object(response, 'wallet'))
   }
 
-  /** The token of the new handle. */
+  /** Returns the token of the new handle. */
   async unlock(options: { walletId: string; password: string }): Promise<string> {
-    const answer = await this.#post('/v1/wallet/init', {
+    const response = await this.#post('/v1/wallet/init', {
       wallet_id: options.walletId,
       wallet_password: options.password,
     })
-    return Wire.text(answer, 'wallet_handle_token')
+    return Fields.string(response, 'wallet_handle_token')
   }
 
-  /** Seconds that the handle now has. */
+  /** Returns the seconds until the handle expires. */
   async renew(handle: string): Promise<number> {
-    const answer = await this.#post('/v1/wallet/renew', { wallet_handle_token: handle })
-    return Wire.number(Wire.object(answer, 'wallet_handle'), 'expires_seconds')
+    const response = await this.#post('/v1/wallet/renew', { wallet_handle_token: handle })
+    return Fields.number(Fields.object(response, 'wallet_handle'), 'expires_seconds')
   }
 
   async release(handle: string, options: { keepalive?: boolean } = {}): Promise<void> {
@@ -69,114 +69,115 @@ export class Api {
   }
 
   async generateKey(handle: string): Promise<string> {
-    return Wire.text(await this.#post('/v1/key', { wallet_handle_token: handle }), 'address')
+    return Fields.string(await this.#post('/v1/key', { wallet_handle_token: handle }), 'address')
   }
 
   async keys(handle: string): Promise<string[]> {
-    return Wire.texts(await this.#post('/v1/key/list', { wallet_handle_token: handle }), 'addresses')
+    return Fields.strings(await this.#post('/v1/key/list', { wallet_handle_token: handle }), 'addresses')
   }
 
-  async multisigs(handle: string): Promise<Multisig[]> {
-    const answer = await this.#post('/v1/multisig/list', { wallet_handle_token: handle })
-    return Promise.all(Wire.texts(answer, 'addresses').map((address) => this.#multisig(handle, address)))
+  async multisigs(handle: string): Promise<MultisigAccount[]> {
+    const response = await this.#post('/v1/multisig/list', { wallet_handle_token: handle })
+    return Promise.all(Fields.strings(response, 'addresses').map((address) => this.#multisig(handle, address)))
   }
 
-  async #multisig(handle: string, address: string): Promise<Multisig> {
-    const known = this.#multisigs.get(address)
-    if (known !== undefined) return known
-    const answer = await this.#post('/v1/multisig/export', { wallet_handle_token: handle, address })
-    const members = Wire.list(answer, 'pks').map((key) => Address.encode(Wire.bytes(key)))
-    const version = Wire.number(answer, 'multisig_version')
-    const multisig = { address, version, threshold: Wire.number(answer, 'threshold'), members }
+  async #multisig(handle: string, address: string): Promise<MultisigAccount> {
+    const cached = this.#multisigs.get(address)
+    if (cached !== undefined) return cached
+    const response = await this.#post('/v1/multisig/export', { wallet_handle_token: handle, address })
+    const members = Fields.array(response, 'pks').map((key) => Address.encode(Fields.bytes(key)))
+    const version = Fields.number(response, 'multisig_version')
+    const multisig = { address, version, threshold: Fields.number(response, 'threshold'), members }
     this.#multisigs.set(address, multisig)
     return multisig
   }
 
   async importMultisig(options: { handle: string; threshold: number; members: readonly string[] }): Promise<string> {
-    const answer = await this.#post('/v1/multisig/import', {
+    const response = await this.#post('/v1/multisig/import', {
       wallet_handle_token: options.handle,
       multisig_version: 1,
       threshold: options.threshold,
-      pks: options.members.map((member) => toBase64(Address.decode(member))),
+      pks: options.members.map((member) => Bytes.toBase64(Address.decode(member))),
     })
-    return Wire.text(answer, 'address')
+    return Fields.string(response, 'address')
   }
 
   async describe(
     transaction: Uint8Array,
-  ): Promise<{ transactions: readonly Described[]; groupWarnings: readonly string[] }> {
-    const answer = await this.#post('/latchkey/v1/transaction/describe', { transaction: toBase64(transaction) })
-    const transactions = Wire.objects(answer, 'transactions').map(toDescribed)
-    return { transactions, groupWarnings: Wire.texts(answer, 'group_warnings') }
+  ): Promise<{ descriptions: readonly TransactionDescription[]; groupWarnings: readonly string[] }> {
+    const response = await this.#post('/latchkey/v1/transaction/describe', { transaction: Bytes.toBase64(transaction) })
+    const descriptions = Fields.objects(response, 'transactions').map(toTransactionDescription)
+    return { descriptions, groupWarnings: Fields.strings(response, 'group_warnings') }
   }
 
-  /** With its signature around it, and the signer named where it is not the sender. */
+  /** Returns the signed transaction; it names the signer if that is not the sender. */
   async sign(options: {
     handle: string
     password: string
     transaction: Uint8Array
     signer: string
   }): Promise<Uint8Array> {
-    const answer = await this.#post('/v1/transaction/sign', {
+    const response = await this.#post('/v1/transaction/sign', {
       wallet_handle_token: options.handle,
       wallet_password: options.password,
-      transaction: toBase64(options.transaction),
-      public_key: toBase64(Address.decode(options.signer)),
+      transaction: Bytes.toBase64(options.transaction),
+      public_key: Bytes.toBase64(Address.decode(options.signer)),
     })
-    return Wire.bytes(answer['signed_transaction'])
+    return Fields.bytes(response['signed_transaction'])
   }
 
-  /** The multisig signature so far with one member's added, as nodes read it. */
+  /** Returns the multisig signature with one member's signature added. */
   async signMultisig(options: {
     handle: string
     password: string
     transaction: Uint8Array
     member: string
     account: string
-    soFar: MultisigSoFar
-  }): Promise<Uint8Array> {
-    const { version, threshold, slots } = options.soFar
-    const answer = await this.#post('/v1/multisig/sign', {
+    partial: Multisig.Signature
+  }): Promise<Multisig.Signature> {
+    const { v, thr, subsig } = options.partial
+    const response = await this.#post('/v1/multisig/sign', {
       wallet_handle_token: options.handle,
       wallet_password: options.password,
-      transaction: toBase64(options.transaction),
-      public_key: toBase64(Address.decode(options.member)),
-      signer: toBase64(Address.decode(options.account)),
+      transaction: Bytes.toBase64(options.transaction),
+      public_key: Bytes.toBase64(Address.decode(options.member)),
+      signer: Bytes.toBase64(Address.decode(options.account)),
       partial_multisig: {
-        v: version,
-        thr: threshold,
-        subsig: slots.map(({ publicKey, signature }) => ({
-          pk: toBase64(publicKey),
-          ...(signature === undefined ? {} : { s: toBase64(signature) }),
+        v,
+        thr,
+        subsig: subsig.map(({ pk, s }) => ({
+          pk: Bytes.toBase64(pk),
+          ...(s === undefined ? {} : { s: Bytes.toBase64(s) }),
         })),
       },
     })
-    return Wire.bytes(answer['multisig'])
+    return Multisig.decode(Fields.bytes(response['multisig']))
   }
 
-  async node(): Promise<Node> {
-    return toNode(await this.#get('/latchkey/v1/node'))
+  async node(): Promise<NodeStatus> {
+    return toNodeStatus(await this.#get('/latchkey/v1/node'))
   }
 
   async accounts(addresses: readonly string[]): Promise<Account[]> {
-    const found: Account[] = []
-    for (let at = 0; at < addresses.length; at += mostAccounts) {
-      const some = addresses.slice(at, at + mostAccounts)
-      const answer = await this.#post('/latchkey/v1/accounts', { addresses: some })
-      found.push(...Wire.objects(answer, 'accounts').map(toAccount))
+    const accounts: Account[] = []
+    for (let at = 0; at < addresses.length; at += maxAccountsPerRequest) {
+      const batch = addresses.slice(at, at + maxAccountsPerRequest)
+      const response = await this.#post('/latchkey/v1/accounts', { addresses: batch })
+      accounts.push(...Fields.objects(response, 'accounts').map(toAccount))
     }
-    return found
+    return accounts
   }
 
-  async signings(after: number): Promise<{ sinceMs: number; signings: readonly Signing[] }> {
-    const answer = await this.#post('/latchkey/v1/signings', { after })
-    const signings = Wire.objects(answer, 'signings').map(toSigning)
-    return { sinceMs: Wire.number(answer, 'since_ms'), signings }
+  /** Returns the entries of the signature log after a number, and when the log begins. */
+  async signatureLog(after: number): Promise<{ sinceMs: number; entries: readonly SignatureEntry[] }> {
+    const response = await this.#post('/latchkey/v1/signings', { after })
+    const entries = Fields.objects(response, 'signings').map(toSignatureEntry)
+    return { sinceMs: Fields.number(response, 'since_ms'), entries }
   }
 
-  async find(transactionIds: readonly string[]): Promise<Sighting[]> {
-    const answer = await this.#post('/latchkey/v1/transactions', { transaction_ids: transactionIds })
-    return Wire.objects(answer, 'transactions').map(toSighting)
+  async transactionStatuses(transactionIds: readonly string[]): Promise<TransactionStatus[]> {
+    const response = await this.#post('/latchkey/v1/transactions', { transaction_ids: transactionIds })
+    return Fields.objects(response, 'transactions').map(toTransactionStatus)
   }
 
   async health(): Promise<Health> {
@@ -187,20 +188,20 @@ export class Api {
     await this.#post('/latchkey/v1/console/close', {})
   }
 
-  #get(path: string): Promise<Wire.Answer> {
-    return this.#watch(Wire.call({ method: 'GET', path, token: this.#token }))
+  #get(path: string): Promise<Fields.JsonObject> {
+    return this.#request({ method: 'GET', path })
   }
 
-  #post(path: string, body: object, keepalive = false): Promise<Wire.Answer> {
-    return this.#watch(Wire.call({ method: 'POST', path, body, token: this.#token, keepalive }))
+  #post(path: string, body: object, keepalive = false): Promise<Fields.JsonObject> {
+    return this.#request({ method: 'POST', path, body, keepalive })
   }
 
-  /** Whatever was asked: an ended session is the whole page's business. */
-  async #watch(answer: Promise<Wire.Answer>): Promise<Wire.Answer> {
+  /** An ended session concerns the whole page, whichever request finds out. */
+  async #request(options: Omit<RequestOptions, 'token'>): Promise<Fields.JsonObject> {
     try {
-      return await answer
+      return await request({ ...options, token: this.#token })
     } catch (error) {
-      if (error instanceof Wire.SessionLostError) this.#onLost()
+      if (hasCode(error, 'session_ended')) this.#onSessionEnded()
       throw error
     }
   }

@@ -1,49 +1,48 @@
-/** Asking again and again, while somebody looks. */
+/** Repeats work at an interval while the page is visible and in use. */
 import { useEffect, useRef } from 'preact/hooks'
 
-/** Without a key or a pointer for so long, the page stops asking: a session ends when nobody uses it. */
+/** Polling stops after this long without input, so that an unused session reaches its own timeout in the daemon. */
 const idleMs = 10 * 60_000
 let lastInputMs = Date.now()
 for (const type of ['pointerdown', 'pointermove', 'keydown', 'focus'])
   addEventListener(type, () => (lastInputMs = Date.now()), { capture: true, passive: true })
 
-export function isWatched(): boolean {
+function isInUse(): boolean {
   return document.visibilityState === 'visible' && Date.now() - lastInputMs < idleMs
 }
 
-/** At once, then `everyMs` after each answer; at once again when the page comes back into view. */
+/** Runs `work` at once, `everyMs` after each run ends, and when the page becomes visible. Restarts when `inputs` change. */
 export function usePolling(work: () => Promise<unknown>, everyMs: number, inputs: readonly unknown[]): void {
   const latest = useRef(work)
   latest.current = work
-  // The caller says what makes it begin anew.
   useEffect(() => {
-    let isOver = false
+    let isStopped = false
     let isRunning = false
     let timer = 0
-    const turn = async (): Promise<void> => {
+    const run = async (): Promise<void> => {
       if (isRunning) return
       clearTimeout(timer)
       isRunning = true
-      // A failure is shown by whoever asked; the next turn comes all the same.
-      if (isWatched()) await latest.current().catch(() => {})
+      // `work` reports its own errors; a failed run does not stop the next one.
+      if (isInUse()) await latest.current().catch(() => {})
       isRunning = false
-      if (!isOver) timer = window.setTimeout(turn, everyMs)
+      if (!isStopped) timer = window.setTimeout(run, everyMs)
     }
-    const onShow = (): void => {
-      if (document.visibilityState === 'visible') void turn()
+    const onVisibilityChange = (): void => {
+      if (document.visibilityState === 'visible') void run()
     }
-    document.addEventListener('visibilitychange', onShow)
-    void turn()
+    document.addEventListener('visibilitychange', onVisibilityChange)
+    void run()
     return () => {
-      isOver = true
+      isStopped = true
       clearTimeout(timer)
-      document.removeEventListener('visibilitychange', onShow)
+      document.removeEventListener('visibilitychange', onVisibilityChange)
     }
   }, inputs)
 }
 
-/** Drawn again every second. */
-export function useSecond(draw: (count: number) => void): void {
+/** Calls `draw` every second with a growing count. */
+export function useEverySecond(draw: (count: number) => void): void {
   useEffect(() => {
     let count = 0
     const timer = window.setInterval(() => draw(++count), 1000)

@@ -1,5 +1,5 @@
-/** What the daemon's answers hold, in the console's own words. */
-import * as Wire from './wire.js'
+/** The daemon's responses as typed objects. */
+import * as Fields from './fields.js'
 
 export type Wallet = { id: string; name: string }
 export type Asset = { assetId: string; amount: string; decimals: number; unitName: string; isFrozen: boolean }
@@ -10,8 +10,8 @@ export type Account = {
   rekeyedTo: string
   assets: readonly Asset[]
 }
-export type Multisig = { address: string; version: number; threshold: number; members: readonly string[] }
-export type Node = {
+export type MultisigAccount = { address: string; version: number; threshold: number; members: readonly string[] }
+export type NodeStatus = {
   isSet: boolean
   isReachable: boolean
   genesisId: string
@@ -21,19 +21,21 @@ export type Node = {
   message: string
 }
 export type Health = { status: string; version: string; uptimeSeconds: number; wallets: number; openHandles: number }
-export type Described = {
+export type TransactionDescription = {
   transactionId: string
   type: string
   sender: string
-  words: readonly string[]
+  /** What the transaction does, in plain language, the main effect first. */
+  lines: readonly string[]
   warnings: readonly string[]
-  /** Those of the warnings that tell of what nobody can take back. */
+  /** The warnings about effects that cannot be undone. */
   finalWarnings: readonly string[]
   isSigned: boolean
-  /** Unsigned and canonical. */
+  /** The unsigned transaction in canonical encoding. */
   transaction: Uint8Array
 }
-export type Signing = {
+/** An entry of the daemon's signature log. */
+export type SignatureEntry = {
   number: number
   atMs: number
   walletName: string
@@ -49,87 +51,87 @@ export type Signing = {
   isMultisig: boolean
   warnings: readonly string[]
 }
-export type Sighting = { transactionId: string; state: 'confirmed' | 'pending' | 'unknown'; round: number }
+export type TransactionStatus = { transactionId: string; state: 'confirmed' | 'pending' | 'unknown'; round: number }
 
-export function toAccount(answer: Wire.Answer): Account {
+export function toAccount(response: Fields.JsonObject): Account {
   return {
-    address: Wire.text(answer, 'address'),
-    microAlgos: Wire.units(answer, 'micro_algos'),
-    minMicroAlgos: Wire.units(answer, 'min_micro_algos'),
-    rekeyedTo: Wire.text(answer, 'rekeyed_to'),
-    assets: Wire.objects(answer, 'assets').map((asset) => ({
-      assetId: Wire.units(asset, 'asset_id'),
-      amount: Wire.units(asset, 'amount'),
-      decimals: Wire.number(asset, 'decimals'),
-      unitName: Wire.text(asset, 'unit_name'),
-      isFrozen: Wire.flag(asset, 'is_frozen'),
+    address: Fields.string(response, 'address'),
+    microAlgos: Fields.digits(response, 'micro_algos'),
+    minMicroAlgos: Fields.digits(response, 'min_micro_algos'),
+    rekeyedTo: Fields.string(response, 'rekeyed_to'),
+    assets: Fields.objects(response, 'assets').map((asset) => ({
+      assetId: Fields.digits(asset, 'asset_id'),
+      amount: Fields.digits(asset, 'amount'),
+      decimals: Fields.number(asset, 'decimals'),
+      unitName: Fields.string(asset, 'unit_name'),
+      isFrozen: Fields.boolean(asset, 'is_frozen'),
     })),
   }
 }
 
-export function toWallet(answer: Wire.Answer): Wallet {
-  return { id: Wire.text(answer, 'id'), name: Wire.text(answer, 'name') }
+export function toWallet(response: Fields.JsonObject): Wallet {
+  return { id: Fields.string(response, 'id'), name: Fields.string(response, 'name') }
 }
 
-export function toNode(answer: Wire.Answer): Node {
+export function toNodeStatus(response: Fields.JsonObject): NodeStatus {
   return {
-    isSet: Wire.flag(answer, 'is_set'),
-    isReachable: Wire.flag(answer, 'is_reachable'),
-    genesisId: Wire.text(answer, 'genesis_id'),
-    genesisHash: Wire.text(answer, 'genesis_hash'),
-    network: Wire.text(answer, 'network'),
-    lastRound: Wire.number(answer, 'last_round'),
-    message: Wire.text(answer, 'message'),
+    isSet: Fields.boolean(response, 'is_set'),
+    isReachable: Fields.boolean(response, 'is_reachable'),
+    genesisId: Fields.string(response, 'genesis_id'),
+    genesisHash: Fields.string(response, 'genesis_hash'),
+    network: Fields.string(response, 'network'),
+    lastRound: Fields.number(response, 'last_round'),
+    message: Fields.string(response, 'message'),
   }
 }
 
-export function toHealth(answer: Wire.Answer): Health {
+export function toHealth(response: Fields.JsonObject): Health {
   return {
-    status: Wire.text(answer, 'status'),
-    version: Wire.text(answer, 'version'),
-    uptimeSeconds: Wire.number(answer, 'uptime_seconds'),
-    wallets: Wire.number(answer, 'wallets'),
-    openHandles: Wire.number(answer, 'open_handles'),
+    status: Fields.string(response, 'status'),
+    version: Fields.string(response, 'version'),
+    uptimeSeconds: Fields.number(response, 'uptime_seconds'),
+    wallets: Fields.number(response, 'wallets'),
+    openHandles: Fields.number(response, 'open_handles'),
   }
 }
 
-export function toDescribed(answer: Wire.Answer): Described {
+export function toTransactionDescription(response: Fields.JsonObject): TransactionDescription {
   return {
-    transactionId: Wire.text(answer, 'transaction_id'),
-    type: Wire.text(answer, 'type'),
-    sender: Wire.text(answer, 'sender'),
-    words: Wire.texts(answer, 'words'),
-    warnings: Wire.texts(answer, 'warnings'),
-    finalWarnings: Wire.texts(answer, 'final_warnings'),
-    isSigned: Wire.flag(answer, 'is_signed'),
-    transaction: Wire.bytes(answer['transaction']),
+    transactionId: Fields.string(response, 'transaction_id'),
+    type: Fields.string(response, 'type'),
+    sender: Fields.string(response, 'sender'),
+    lines: Fields.strings(response, 'words'),
+    warnings: Fields.strings(response, 'warnings'),
+    finalWarnings: Fields.strings(response, 'final_warnings'),
+    isSigned: Fields.boolean(response, 'is_signed'),
+    transaction: Fields.bytes(response['transaction']),
   }
 }
 
-export function toSigning(answer: Wire.Answer): Signing {
+export function toSignatureEntry(response: Fields.JsonObject): SignatureEntry {
   return {
-    number: Wire.number(answer, 'number'),
-    atMs: Wire.number(answer, 'at_ms'),
-    walletName: Wire.text(answer, 'wallet_name'),
-    transactionId: Wire.text(answer, 'transaction_id'),
-    type: Wire.text(answer, 'type'),
-    sender: Wire.text(answer, 'sender'),
-    receiver: Wire.text(answer, 'receiver'),
-    amount: Wire.units(answer, 'amount'),
-    assetId: Wire.units(answer, 'asset_id'),
-    unitName: Wire.text(answer, 'unit_name'),
-    decimals: Wire.number(answer, 'decimals'),
-    feeMicroAlgos: Wire.units(answer, 'fee_micro_algos'),
-    isMultisig: Wire.flag(answer, 'is_multisig'),
-    warnings: Wire.texts(answer, 'warnings'),
+    number: Fields.number(response, 'number'),
+    atMs: Fields.number(response, 'at_ms'),
+    walletName: Fields.string(response, 'wallet_name'),
+    transactionId: Fields.string(response, 'transaction_id'),
+    type: Fields.string(response, 'type'),
+    sender: Fields.string(response, 'sender'),
+    receiver: Fields.string(response, 'receiver'),
+    amount: Fields.digits(response, 'amount'),
+    assetId: Fields.digits(response, 'asset_id'),
+    unitName: Fields.string(response, 'unit_name'),
+    decimals: Fields.number(response, 'decimals'),
+    feeMicroAlgos: Fields.digits(response, 'fee_micro_algos'),
+    isMultisig: Fields.boolean(response, 'is_multisig'),
+    warnings: Fields.strings(response, 'warnings'),
   }
 }
 
-export function toSighting(answer: Wire.Answer): Sighting {
-  const state = Wire.text(answer, 'state')
+export function toTransactionStatus(response: Fields.JsonObject): TransactionStatus {
+  const state = Fields.string(response, 'state')
   return {
-    transactionId: Wire.text(answer, 'transaction_id'),
+    transactionId: Fields.string(response, 'transaction_id'),
     state: state === 'confirmed' || state === 'pending' ? state : 'unknown',
-    round: Wire.number(answer, 'round'),
+    round: Fields.number(response, 'round'),
   }
 }

@@ -1,4 +1,4 @@
-/** Which view is shown, kept in the address after the #, so that the browser's buttons and bookmarks work. */
+/** The current view, kept in the URL fragment so that the browser's history and bookmarks work. */
 import { useEffect, useState } from 'preact/hooks'
 
 export type Route =
@@ -18,16 +18,16 @@ export function hrefOf(route: Route): string {
   return route.walletId === undefined ? '#/wallets' : `#/wallets/${encodeURIComponent(route.walletId)}`
 }
 
-export function go(route: Route): void {
+export function navigate(route: Route): void {
   location.hash = hrefOf(route)
 }
 
 export function useRoute(): Route {
   const [hash, setHash] = useState(location.hash)
   useEffect(() => {
-    const follow = (): void => setHash(location.hash)
-    addEventListener('hashchange', follow)
-    return () => removeEventListener('hashchange', follow)
+    const onHashChange = (): void => setHash(location.hash)
+    addEventListener('hashchange', onHashChange)
+    return () => removeEventListener('hashchange', onHashChange)
   }, [])
   return parse(hash)
 }

@@ -1,9 +1,10 @@
-/** The session: begun by the ticket in the link, kept for this tab only. */
-import * as Wire from './wire.js'
+/** The session token: issued for the ticket in the link, stored for this tab only. */
+import * as Fields from './fields.js'
+import { request } from './request.js'
 
-const place = 'latchkey.session'
+const storageKey = 'latchkey.session'
 
-/** Takes the ticket out of the address bar, before anything else can see it. A view's address begins with a slash. */
+/** Removes the ticket from the address bar before any other code can read it. Routes start with a slash, tickets do not. */
 export function takeTicket(): string | undefined {
   const fragment = location.hash.slice(1)
   if (fragment === '' || fragment.startsWith('/')) return undefined
@@ -11,23 +12,19 @@ export function takeTicket(): string | undefined {
   return fragment
 }
 
-/** A ticket works once; the token it buys is kept until the tab or the session ends. */
+/** Exchanges a ticket, which works once, for a session token, and stores the token. */
 export async function open(ticket: string): Promise<string> {
-  const answer = await Wire.call({
-    method: 'POST',
-    path: '/latchkey/v1/console/session',
-    body: { ticket },
-    token: undefined,
-  })
-  const token = Wire.text(answer, 'session_token')
-  sessionStorage.setItem(place, token)
+  const path = '/latchkey/v1/console/session'
+  const response = await request({ method: 'POST', path, body: { ticket }, token: undefined })
+  const token = Fields.string(response, 'session_token')
+  sessionStorage.setItem(storageKey, token)
   return token
 }
 
-export function kept(): string | undefined {
-  return sessionStorage.getItem(place) ?? undefined
+export function storedToken(): string | undefined {
+  return sessionStorage.getItem(storageKey) ?? undefined
 }
 
-export function forget(): void {
-  sessionStorage.removeItem(place)
+export function clearToken(): void {
+  sessionStorage.removeItem(storageKey)
 }

@@ -1,41 +1,43 @@
-/** Signs what was pasted, one transaction after the other, each in the way that was chosen for it. */
-
+/** Signs a list of transactions, one after the other, each with the method chosen for it. */
+import type { Multisig } from '@latchkey/algorand'
 import type { Api } from './api.js'
-import * as Envelope from './model/envelope.js'
-import type { Way } from './model/signers.js'
-import type { Described } from './responses.js'
+import * as SignedTransaction from './model/signedTransaction.js'
+import type { SigningMethod } from './model/signerOptions.js'
+import type { TransactionDescription } from './responses.js'
 
-/** As it was pasted, and what the daemon tells of it. */
-export type Pasted = { transaction: Described; original: Uint8Array }
+/** A transaction to review: the bytes that were entered, and the daemon's description of them. */
+export type ReviewedTransaction = { description: TransactionDescription; original: Uint8Array }
 
-export type Job = Pasted & {
-  way: Way
-  /** Of a multisig account: which members sign. */
+export type SigningTask = ReviewedTransaction & {
+  method: SigningMethod
+  /** The members of a multisig account that sign. */
   members: readonly string[]
 }
 
-export type SignOptions = { api: Api; handle: string; password: string; jobs: readonly Job[] }
+export type SignOptions = { api: Api; handle: string; password: string; tasks: readonly SigningTask[] }
 
-/** Each transaction in the form that nodes take, signed or not. */
-export async function signAll({ jobs, ...with_ }: SignOptions): Promise<Uint8Array[]> {
+/** Returns each transaction, signed or not, in the encoding that nodes accept. */
+export async function signAll({ tasks, ...options }: SignOptions): Promise<Uint8Array[]> {
   const signed: Uint8Array[] = []
-  for (const job of jobs) signed.push(await signOne({ ...with_, job }))
+  for (const task of tasks) signed.push(await signOne({ ...options, task }))
   return signed
 }
 
-type One = Omit<SignOptions, 'jobs'> & { job: Job }
+type SignOneOptions = Omit<SignOptions, 'tasks'> & { task: SigningTask }
 
-async function signOne({ api, handle, password, job }: One): Promise<Uint8Array> {
-  const { transaction, original, way, members } = job
-  const bytes = transaction.transaction
-  if (way.kind === 'leave') return transaction.isSigned ? original : Envelope.unsigned(bytes)
-  if (way.kind === 'key') return api.sign({ handle, password, transaction: bytes, signer: way.address })
-  let soFar = way.soFar
-  let multisig: Uint8Array | undefined
+async function signOne({ api, handle, password, task }: SignOneOptions): Promise<Uint8Array> {
+  const { description, original, method, members } = task
+  const { transaction, sender, isSigned } = description
+  const unchanged = (): Uint8Array => (isSigned ? original : SignedTransaction.unsigned(transaction))
+  if (method.kind === 'skip') return unchanged()
+  if (method.kind === 'key') return api.sign({ handle, password, transaction, signer: method.address })
+  const { account } = method
+  let multisig: Multisig.Signature | undefined
   for (const member of members) {
-    multisig = await api.signMultisig({ handle, password, transaction: bytes, member, account: way.account, soFar })
-    soFar = Envelope.readMultisig(multisig)
+    const partial = multisig ?? method.partial
+    multisig = await api.signMultisig({ handle, password, transaction, member, account, partial })
   }
-  if (multisig === undefined) return transaction.isSigned ? original : Envelope.unsigned(bytes)
-  return Envelope.withMultisig({ transaction: bytes, sender: transaction.sender, multisig, account: way.account })
+  return multisig === undefined
+    ? unchanged()
+    : SignedTransaction.withMultisig({ transaction, sender, multisig, account })
 }

@@ -1,27 +1,27 @@
-/** What the views share: the wallets, which of them are unlocked, the node, and notices. In memory only. */
+/** State that the views share: wallets, open handles, node status and notices. In memory only. */
 import { createContext } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
 import type { Api } from './api.js'
+import { ConsoleError, hasCode } from './errors.js'
 import { Payments } from './model/payments.js'
-import type { Node, Wallet } from './responses.js'
-import { HandleLostError, SessionLostError } from './wire.js'
+import type { NodeStatus, Wallet } from './responses.js'
 
 export type OpenWallet = Wallet & { handle: string; lifetimeSeconds: number; expiresAtMs: number }
-export type Notice = { id: number; isProblem: boolean; text: string }
+export type Notice = { id: number; isError: boolean; text: string }
 
-const mostNotices = 3
-/** Whole seconds are told, and answers take their time. */
+const maxNotices = 3
+/** Tolerance for responses in whole seconds and for network delay. */
 const earlyMs = 2_000
 
 export class Store {
   readonly api: Api
-  /** The person has ended the session. */
+  /** Called when the person ends the session. */
   readonly onEnd: () => void
   readonly payments = new Payments()
   wallets: readonly Wallet[] | undefined
-  node: Node | undefined
-  /** The wallet that was looked at last: going back to the wallets goes back to it. */
-  chosenId: string | undefined
+  node: NodeStatus | undefined
+  /** The wallet that was selected last, shown again when the person returns to the wallets view. */
+  selectedId: string | undefined
   notices: readonly Notice[] = []
   readonly #open = new Map<string, OpenWallet>()
   readonly #timers = new Map<string, number>()
@@ -38,7 +38,8 @@ export class Store {
     return () => this.#listeners.delete(listener)
   }
 
-  changed(): void {
+  /** Redraws every view that uses the store. */
+  emitChange(): void {
     for (const listener of this.#listeners) listener()
   }
 
@@ -52,15 +53,15 @@ export class Store {
 
   async loadWallets(): Promise<void> {
     this.wallets = await this.api.wallets()
-    this.changed()
+    this.emitChange()
   }
 
   async loadNode(): Promise<void> {
     this.node = await this.api.node()
-    this.changed()
+    this.emitChange()
   }
 
-  /** Without one, what only a node knows is not asked for. */
+  /** Whether the daemon has a node. Without one, requests that need a node would fail and are not sent. */
   async hasNode(): Promise<boolean> {
     if (this.node === undefined) await this.loadNode()
     return this.node?.isSet ?? false
@@ -68,15 +69,15 @@ export class Store {
 
   async unlock(wallet: Wallet, password: string): Promise<void> {
     const handle = await this.api.unlock({ walletId: wallet.id, password })
-    const before = this.#open.get(wallet.id)
-    if (before !== undefined) this.api.release(before.handle).catch(() => {})
+    const previous = this.#open.get(wallet.id)
+    if (previous !== undefined) this.api.release(previous.handle).catch(() => {})
     this.#open.set(wallet.id, { ...wallet, handle, lifetimeSeconds: 0, expiresAtMs: Number.POSITIVE_INFINITY })
     await this.renew(wallet.id)
   }
 
   async renew(id: string): Promise<void> {
-    await this.use(id, async ({ handle }) => {
-      // Whole seconds, rounded down: asked at once, the lifetime is one more.
+    await this.withHandle(id, async ({ handle }) => {
+      // The daemon rounds down to whole seconds: right after a renewal the lifetime is one more.
       const lifetimeSeconds = (await this.api.renew(handle)) + 1
       const open = this.#open.get(id)
       if (open?.handle !== handle) return
@@ -87,17 +88,17 @@ export class Store {
         window.setTimeout(() => this.#expire(id, handle), Math.min(lifetimeSeconds * 1000, 2 ** 31 - 1)),
       )
     })
-    this.changed()
+    this.emitChange()
   }
 
-  /** Work with an unlocked wallet. One whose handle has gone is locked here too. */
-  async use<T>(id: string, work: (wallet: OpenWallet) => Promise<T>): Promise<T> {
+  /** Runs work that needs an unlocked wallet. Locks the wallet in the page if the daemon has ended its handle. */
+  async withHandle<T>(id: string, work: (wallet: OpenWallet) => Promise<T>): Promise<T> {
     const wallet = this.#open.get(id)
-    if (wallet === undefined) throw new HandleLostError('the wallet is locked')
+    if (wallet === undefined) throw new ConsoleError('wallet_locked')
     try {
       return await work(wallet)
     } catch (error) {
-      if (error instanceof HandleLostError) this.#expire(id, wallet.handle)
+      if (hasCode(error, 'wallet_locked')) this.#expire(id, wallet.handle)
       throw error
     }
   }
@@ -105,48 +106,49 @@ export class Store {
   async lock(id: string): Promise<void> {
     const wallet = this.#open.get(id)
     this.#close(id)
-    this.changed()
+    this.emitChange()
     if (wallet !== undefined) await this.api.release(wallet.handle).catch(() => {})
   }
 
-  /** The page is going away, and the handles with it. */
+  /** Ends all handles, also while the page unloads. */
   releaseAll(): Promise<unknown> {
     const handles = this.openWallets.map(({ handle }) => handle)
-    this.forgetAll()
+    this.closeAll()
     return Promise.allSettled(handles.map((handle) => this.api.release(handle, { keepalive: true })))
   }
 
-  forgetAll(): void {
+  /** Locks all wallets in the page without a request to the daemon. */
+  closeAll(): void {
     for (const { id } of this.openWallets) this.#close(id)
-    this.changed()
+    this.emitChange()
   }
 
-  tell(text: string, options: { isProblem?: boolean } = {}): void {
-    const notice = { id: ++this.#lastNotice, isProblem: options.isProblem ?? false, text }
-    this.notices = [...this.notices.filter((other) => other.text !== text), notice].slice(-mostNotices)
-    this.changed()
+  notify(text: string, options: { isError?: boolean } = {}): void {
+    const notice = { id: ++this.#lastNotice, isError: options.isError ?? false, text }
+    this.notices = [...this.notices.filter((other) => other.text !== text), notice].slice(-maxNotices)
+    this.emitChange()
   }
 
   dismiss(id: number): void {
     this.notices = this.notices.filter((notice) => notice.id !== id)
-    this.changed()
+    this.emitChange()
   }
 
   #expire(id: string, handle: string): void {
     const wallet = this.#open.get(id)
     if (wallet?.handle !== handle) return
     this.#close(id)
-    const name = this.openName(wallet)
-    // Its password was changed, say, or another program ended the handle.
+    const name = this.displayName(wallet)
+    // For example, the password was changed or another program ended the handle.
     const isEarly = Date.now() < wallet.expiresAtMs - earlyMs
-    this.tell(
+    this.notify(
       isEarly
-        ? `The daemon has locked the wallet ${name}.`
-        : `The wallet ${name} locked itself after ${wallet.lifetimeSeconds} seconds.`,
+        ? `The daemon locked the wallet ${name}.`
+        : `The wallet ${name} was locked after ${wallet.lifetimeSeconds} seconds.`,
     )
   }
 
-  openName(wallet: Wallet): string {
+  displayName(wallet: Wallet): string {
     return wallet.name === '' ? wallet.id : wallet.name
   }
 
@@ -159,18 +161,10 @@ export class Store {
 
 export const StoreContext = createContext<Store | undefined>(undefined)
 
-/** Drawn again whenever the store changes. */
+/** Returns the store and redraws the component when the store changes. */
 export function useStore(): Store {
   const store = useContext(StoreContext)!
   const [, setCount] = useState(0)
   useEffect(() => store.subscribe(() => setCount((count) => count + 1)), [store])
   return store
-}
-
-/** For a person, where the place of the failure shows it. Undefined where the whole page does. */
-export function messageOf(error: unknown): string | undefined {
-  if (error instanceof SessionLostError || error instanceof HandleLostError) return undefined
-  const message = error instanceof Error ? error.message : String(error)
-  const sentence = message.charAt(0).toUpperCase() + message.slice(1)
-  return /[.!?]$/.test(sentence) ? sentence : `${sentence}.`
 }

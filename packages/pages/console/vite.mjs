@@ -1,4 +1,4 @@
-// How the console is bundled: files of its own beside the page, so that its content security policy needs no exception.
+// Bundles the console into files of its own, without inline code, so that its content security policy needs no exception.
 import { fileURLToPath } from 'node:url'
 
 export const settings = {

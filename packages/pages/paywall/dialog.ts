@@ -1,52 +1,52 @@
-/** What the page asks people in a dialog of its own. */
+/** Modal dialogs of the page. */
 import { h } from './dom.js'
-import { PaywallError } from './messages.js'
+import { PaymentError } from './messages.js'
 
-/** Throws a Trouble if the person closes it. */
-export async function askPassword(wallets: readonly string[]): Promise<{ wallet: string; password: string }> {
+/** Asks for a wallet and its password. Throws a PaymentError with the code `declined` if the person closes the dialog. */
+export async function promptForPassword(wallets: readonly string[]): Promise<{ wallet: string; password: string }> {
   const [only] = wallets
   const password = h('input', { type: 'password', id: 'password', autocomplete: 'off' })
   const wallet = h('select', { id: 'wallet' }, ...wallets.map((name) => h('option', { value: name }, name)))
   const which =
     wallets.length === 1
-      ? h('p', {}, 'Of the wallet “', h('bdi', {}, only!), '” in your local key daemon. Empty if it has none.')
+      ? h('p', {}, 'For the wallet “', h('bdi', {}, only!), '” in your local key daemon. Leave blank if it has none.')
       : h('p', {}, h('label', { for: 'wallet' }, 'Wallet'), wallet)
-  const isGiven = await ask({
+  const isConfirmed = await openDialog({
     title: 'Wallet password',
     body: [which, h('label', { for: 'password' }, 'Password'), password],
-    yes: 'Unlock',
+    confirmLabel: 'Unlock',
   })
-  const answer = { wallet: wallets.length === 1 ? only! : wallet.value, password: password.value }
+  const result = { wallet: wallets.length === 1 ? only! : wallet.value, password: password.value }
   password.value = ''
-  if (!isGiven) throw new PaywallError('declined')
-  return answer
+  if (!isConfirmed) throw new PaymentError('declined')
+  return result
 }
 
-export type Question = { readonly title: string; readonly body: readonly Node[]; readonly yes: string }
+export type DialogOptions = { readonly title: string; readonly body: readonly Node[]; readonly confirmLabel: string }
 
-/** `false` if it is closed in whatever way. The rest of the page waits, and gets the focus back. */
-export function ask({ title, body, yes }: Question): Promise<boolean> {
-  const no = h('button', { type: 'button', class: 'plain' }, 'Cancel')
+/** Resolves to true if the person confirms, and to false if the dialog is closed in any other way. */
+export function openDialog({ title, body, confirmLabel }: DialogOptions): Promise<boolean> {
+  const cancel = h('button', { type: 'button', class: 'plain' }, 'Cancel')
   const form = h(
     'form',
     {},
     h('h2', { id: 'dialog-title' }, title),
     ...body,
-    h('div', { class: 'buttons' }, no, h('button', { type: 'submit', class: 'main' }, yes)),
+    h('div', { class: 'buttons' }, cancel, h('button', { type: 'submit', class: 'main' }, confirmLabel)),
   )
   const dialog = h('dialog', { 'aria-labelledby': 'dialog-title' }, form)
   document.body.append(dialog)
   return new Promise((resolve) => {
-    let isYes = false
+    let isConfirmed = false
     form.addEventListener('submit', (event) => {
       event.preventDefault()
-      isYes = true
+      isConfirmed = true
       dialog.close()
     })
-    no.addEventListener('click', () => dialog.close())
+    cancel.addEventListener('click', () => dialog.close())
     dialog.addEventListener('close', () => {
       dialog.remove()
-      resolve(isYes)
+      resolve(isConfirmed)
     })
     dialog.showModal()
     form.querySelector('input')?.focus()

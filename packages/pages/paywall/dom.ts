@@ -1,4 +1,4 @@
-/** Elements, whose text is always text. */
+/** Creates and finds elements. Strings always become text nodes, never HTML. */
 type Attributes = { readonly [name: string]: string | undefined }
 
 export function h<K extends keyof HTMLElementTagNameMap>(
@@ -12,8 +12,8 @@ export function h<K extends keyof HTMLElementTagNameMap>(
   return element
 }
 
-/** One of the places that the seller's page has for us. */
-export function place(name: string): HTMLElement {
+/** The element that the server marked with `data-<name>`. */
+export function slot(name: string): HTMLElement {
   return document.querySelector<HTMLElement>(`[data-${name}]`)!
 }
 

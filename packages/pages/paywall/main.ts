@@ -1,77 +1,84 @@
-/** From the price to what was paid for: connect, sign, settle, done. One payment, unless the person asks for another. */
+/** The payment flow: connect a wallet, sign, settle, show the paid content. Never makes a second payment unasked. */
 import './paywall.css'
-import { shownAnswer } from './answer.js'
-import { type Offer, priceText, type Required, type Requirement, readData, shortAddress } from './data.js'
-import { ask } from './dialog.js'
-import { button, h, place } from './dom.js'
-import { messageFor, PaywallError, refusalMessage } from './messages.js'
-import { askParameters, build, headerOf } from './payment.js'
-import { askAgain, type Outcome, show } from './send.js'
-import * as Kept from './storedPayment.js'
-import { clearMessage, offerToDo, receiptOf, showMessage, showOffer, stepsAt, waiting } from './view.js'
-import { type Connected, connect } from './wallets.js'
+import { openDialog } from './dialog.js'
+import { button, h, slot } from './dom.js'
+import { errorMessage, PaymentError, rejectionMessage } from './messages.js'
+import {
+  formatPrice,
+  type Offer,
+  type PaymentRequired,
+  type PaymentRequirement,
+  readPageData,
+  shortAddress,
+} from './pageData.js'
+import { renderContent } from './paidContent.js'
+import { buildPayment, fetchParameters, paymentHeader } from './payment.js'
+import { clearStoredPayment, type StoredPayment, storedPayment, storePayment } from './storedPayment.js'
+import { fetchRequirements, type Outcome, submitPayment } from './submitPayment.js'
+import { clearMessage, receiptList, showActions, showMessage, showOffer, showProgress, stepList } from './view.js'
+import { type ConnectedWallet, connect } from './wallets.js'
 
-const data = readData()
-let chosen = 0
+const data = readPageData()
+let offerIndex = 0
 let isBusy = false
 
-const offer = (): Offer => data.offers[chosen]!
+const offer = (): Offer => data.offers[offerIndex]!
 
-/** Work that takes a while: once at a time, and what goes wrong is told. */
-async function busy(work: () => Promise<void>, back: () => void): Promise<void> {
+/** Runs one task at a time. If it fails, restores the previous step and shows the error. */
+async function runTask(task: () => Promise<void>, restore: () => void): Promise<void> {
   if (isBusy) return
   isBusy = true
-  setChoosable(false)
+  enableOffers(false)
   clearMessage()
   try {
-    await work()
+    await task()
   } catch (error) {
-    back()
-    // The keyboard goes on where the person was.
-    if (document.activeElement === document.body) place('pay').querySelector('button')?.focus()
-    showMessage(messageFor(error))
+    restore()
+    // The focused button is gone; continue at the first action.
+    if (document.activeElement === document.body) slot('pay').querySelector('button')?.focus()
+    showMessage(errorMessage(error))
   } finally {
     isBusy = false
   }
 }
 
-/** Waits for a wallet as long as the person does; what it brings after that goes nowhere. */
-function untilCancelled<T>(work: Promise<T>): Promise<T> {
+/** Adds a cancel button to a wallet request. A result after cancellation is ignored. */
+function withCancel<T>(request: Promise<T>): Promise<T> {
   return new Promise((resolve, reject) => {
-    place('pay').append(button('Cancel', 'link', () => reject(new PaywallError('declined'))))
-    work.then(resolve, reject)
+    slot('pay').append(button('Cancel', 'link', () => reject(new PaymentError('declined'))))
+    request.then(resolve, reject)
   })
 }
 
-function setChoosable(is: boolean): void {
-  const choice = document.querySelector<HTMLFieldSetElement>('[data-choice]')
-  if (choice !== null) choice.disabled = !is
+function enableOffers(isEnabled: boolean): void {
+  const offers = document.querySelector<HTMLFieldSetElement>('[data-offers]')
+  if (offers !== null) offers.disabled = !isEnabled
 }
 
-function chooseWallet(): void {
-  setChoosable(true)
-  const { ways, network } = offer()
-  if (ways.length === 0) {
-    offerToDo(h('p', { class: 'note' }, `No wallet that this page knows pays on ${network.name}.`))
+function showWallets(): void {
+  enableOffers(true)
+  const { wallets, network } = offer()
+  if (wallets.length === 0) {
+    showActions(h('p', { class: 'note' }, `No supported wallet can pay on ${network.name}.`))
     return
   }
-  const buttons = ways.map(({ wallet, label }, index) =>
-    button(label, ways.length === 1 && index === 0 ? 'main' : 'plain', () =>
-      busy(() => connectTo(wallet, label), chooseWallet),
+  const buttons = wallets.map(({ wallet, label }) =>
+    button(label, wallets.length === 1 ? 'main' : 'plain', () =>
+      runTask(() => connectWallet(wallet, label), showWallets),
     ),
   )
-  offerToDo(h('h2', {}, 'Pay from'), h('div', { class: 'wallets' }, ...buttons))
+  showActions(h('h2', {}, 'Pay from'), h('div', { class: 'wallets' }, ...buttons))
 }
 
-async function connectTo(wallet: Connected['wallet'], label: string): Promise<void> {
-  waiting('Connect', `Connecting to ${label}…`)
-  const parameters = await askParameters(offer().network.caip2)
-  const connecting = { wallet, label, offer: offer(), parameters, siteName: data.name, kmd: data.kmd }
-  chooseAccount(await untilCancelled(connect(connecting)))
+async function connectWallet(wallet: ConnectedWallet['wallet'], label: string): Promise<void> {
+  showProgress('Connect', `Connecting to ${label}…`)
+  const parameters = await fetchParameters(offer().network.caip2)
+  const options = { wallet, label, offer: offer(), parameters, siteName: data.name, kmd: data.kmd }
+  showAccounts(await withCancel(connect(options)))
 }
 
-function chooseAccount(connected: Connected, selected?: string): void {
-  setChoosable(false)
+function showAccounts(connected: ConnectedWallet, selected?: string): void {
+  enableOffers(false)
   const { accounts, label } = connected
   const options = accounts.map(({ address }) => h('option', { value: address }, shortAddress(address)))
   const select = h('select', { id: 'account' }, ...options)
@@ -81,175 +88,174 @@ function chooseAccount(connected: Connected, selected?: string): void {
     accounts.length === 1
       ? h('p', { class: 'from' }, `From ${label}: `, h('span', { title: only!.address }, shortAddress(only!.address)))
       : h('p', { class: 'from' }, h('label', { for: 'account' }, `From ${label}`), select)
-  const pay = button(`Pay ${priceText(offer())}`, 'main', () => {
+  const pay = button(`Pay ${formatPrice(offer())}`, 'main', () => {
     const payer = accounts.length === 1 ? only!.address : select.value
-    return busy(
+    return runTask(
       () => payFrom(connected, payer),
-      () => chooseAccount(connected, payer),
+      () => showAccounts(connected, payer),
     )
   })
-  offerToDo(stepsAt('Sign'), from, pay, button('Another wallet', 'link', startOver))
+  showActions(stepList('Sign'), from, pay, button('Use another wallet', 'link', restart))
   pay.focus()
 }
 
-function startOver(): void {
+function restart(): void {
   clearMessage()
-  chooseWallet()
+  showWallets()
 }
 
-async function payFrom(connected: Connected, payer: string): Promise<void> {
-  waiting('Sign', `Asking ${connected.label} to sign…`)
-  const asked = await freshRequirement()
-  if (asked instanceof Response) {
-    await served(asked)
+async function payFrom(connected: ConnectedWallet, payer: string): Promise<void> {
+  showProgress('Sign', `Waiting for a signature from ${connected.label}…`)
+  const current = await currentRequirement()
+  if (current instanceof Response) {
+    await showContent(current)
     return
   }
-  const { required, requirement } = asked
-  const parameters = await askParameters(offer().network.caip2)
-  const unsigned = build(requirement, parameters, payer)
-  const signed = await untilCancelled(connected.sign(unsigned, payer))
-  const header = headerOf(required, requirement, unsigned, signed)
-  const { transactionId } = unsigned
+  const { required, requirement } = current
+  const parameters = await fetchParameters(offer().network.caip2)
+  const unsigned = buildPayment(requirement, parameters, payer)
+  const signed = await withCancel(connected.sign(unsigned, payer))
   const payment = {
-    header,
-    transactionId,
-    price: priceText(offer()),
+    header: paymentHeader(required, requirement, unsigned, signed),
+    transactionId: unsigned.transactionId,
+    price: formatPrice(offer()),
     network: offer().network.name,
     signedMs: Date.now(),
   }
-  // Before it is sent: from here on it may be taken.
-  Kept.storePayment(payment)
-  await settle(payment, () => chooseAccount(connected, payer))
+  // Stored before it is sent: from here on it may be settled.
+  storePayment(payment)
+  await settle(payment, () => showAccounts(connected, payer))
 }
 
-/** What is asked now for what the person chose; it may be another fee payer, but not another price. */
-async function freshRequirement(): Promise<{ required: Required; requirement: Requirement } | Response> {
-  const now = await askAgain().catch(() => {
-    throw new PaywallError('offline')
+/** Fetches the selected requirement again: its fee payer may change, its price may not. */
+async function currentRequirement(): Promise<
+  { required: PaymentRequired; requirement: PaymentRequirement } | Response
+> {
+  const required = await fetchRequirements().catch(() => {
+    throw new PaymentError('seller_unreachable')
   })
-  if (now instanceof Response) {
-    if (now.ok) return now
-    throw new PaywallError('unavailable')
+  if (required instanceof Response) {
+    if (required.ok) return required
+    throw new PaymentError('seller_unavailable')
   }
-  const before = data.required.accepts[chosen]!
-  const isSame = (one: Requirement): boolean =>
-    one.scheme === 'exact' &&
-    one.network === before.network &&
-    one.asset === before.asset &&
-    one.amount === before.amount &&
-    one.payTo === before.payTo
-  const requirement = now.accepts.find(isSame)
-  if (requirement === undefined) throw new PaywallError('changed')
-  return { required: now, requirement }
+  const shown = data.required.accepts[offerIndex]!
+  const isSame = (other: PaymentRequirement): boolean =>
+    other.scheme === 'exact' &&
+    other.network === shown.network &&
+    other.asset === shown.asset &&
+    other.amount === shown.amount &&
+    other.payTo === shown.payTo
+  const requirement = required.accepts.find(isSame)
+  if (requirement === undefined) throw new PaymentError('price_changed')
+  return { required, requirement }
 }
 
-async function settle(payment: Kept.StoredPayment, back: () => void): Promise<void> {
-  waiting('Settle', 'The seller has your payment. Waiting for the ledger…')
-  window.addEventListener('beforeunload', warnOfLeaving)
-  const outcome = await show(payment, (why) =>
-    waiting(
+async function settle(payment: StoredPayment, restore: () => void): Promise<void> {
+  showProgress('Settle', 'Payment sent. Waiting for settlement…')
+  window.addEventListener('beforeunload', confirmUnload)
+  const outcome = await submitPayment(payment, (reason) =>
+    showProgress(
       'Settle',
-      why === 'offline' ? 'No answer yet. Showing the same payment again…' : 'Not settled yet. Waiting…',
+      reason === 'no_response' ? 'No response yet. Sending the same payment again…' : 'Not settled yet. Waiting…',
     ),
-  ).finally(() => window.removeEventListener('beforeunload', warnOfLeaving))
-  await conclude(outcome, payment, back)
+  ).finally(() => window.removeEventListener('beforeunload', confirmUnload))
+  await showOutcome(outcome, payment, restore)
 }
 
-function warnOfLeaving(event: Event): void {
+function confirmUnload(event: Event): void {
   event.preventDefault()
 }
 
-async function conclude(outcome: Outcome, payment: Kept.StoredPayment, back: () => void): Promise<void> {
-  if (outcome.type === 'served') {
-    Kept.forgetPayment()
-    await served(outcome.response, payment, outcome.isProved)
-  } else if (outcome.type === 'refused') {
-    Kept.forgetPayment()
-    back()
-    showMessage(refusalMessage(outcome.code, outcome.message))
-  } else if (outcome.type === 'used') {
-    Kept.forgetPayment()
-    offerAgain(payment, 'has been taken')
-    const text = `It was settled and answered once, and the answer did not come here. The seller can look it up: ${payment.transactionId}`
-    showMessage({ title: 'This payment was taken already', text })
-  } else if (outcome.type === 'failed') {
-    offerAgain(payment)
-    const text = 'Nothing was charged. Showing the same payment again costs nothing more.'
-    showMessage({ title: `The seller could not answer (status ${outcome.status})`, text })
+async function showOutcome(outcome: Outcome, payment: StoredPayment, restore: () => void): Promise<void> {
+  if (outcome.type === 'paid') {
+    clearStoredPayment()
+    await showContent(outcome.response, payment, outcome.hasReceipt)
+  } else if (outcome.type === 'rejected') {
+    clearStoredPayment()
+    restore()
+    showMessage(rejectionMessage(outcome.code, outcome.message))
+  } else if (outcome.type === 'already_used') {
+    clearStoredPayment()
+    offerRetry(payment, 'was settled')
+    const text = `The seller settled it and responded once, but the response did not arrive here. Contact the seller with this transaction: ${payment.transactionId}`
+    showMessage({ title: 'This payment was already used', text })
+  } else if (outcome.type === 'seller_failed') {
+    offerRetry(payment)
+    const text = 'Nothing was charged. Sending the same payment again does not cost more.'
+    showMessage({ title: `The seller failed with status ${outcome.status}`, text })
   } else {
-    offerAgain(payment)
-    const title = outcome.why === 'pending' ? 'The payment is not settled yet' : 'The answer did not come'
-    showMessage({ title, text: 'Your payment is kept. Showing the same one again never pays twice.' })
+    offerRetry(payment)
+    const title = outcome.reason === 'pending' ? 'The payment is not settled yet' : 'No response from the seller'
+    showMessage({ title, text: 'Your payment is saved. Sending the same payment again never pays twice.' })
   }
 }
 
-/** A payment that was signed stands in the way of another one. */
-function offerAgain(payment: Kept.StoredPayment, became = 'may be taken, now or later'): void {
-  setChoosable(false)
-  const again = button('Show the payment again', 'main', () =>
-    busy(
-      () => settle(payment, startOver),
-      () => offerAgain(payment, became),
+/** Offers to send a signed payment again. A new payment needs a confirmation. */
+function offerRetry(payment: StoredPayment, state = 'may still be settled'): void {
+  enableOffers(false)
+  const retry = button('Send the payment again', 'main', () =>
+    runTask(
+      () => settle(payment, restart),
+      () => offerRetry(payment, state),
     ),
   )
-  offerToDo(
-    stepsAt('Settle'),
-    again,
-    button('Pay anew instead', 'link', () => payAnew(payment, became)),
-  )
-  again.focus()
+  const payAgain = button('Make a new payment', 'link', () => confirmNewPayment(payment, state))
+  showActions(stepList('Settle'), retry, payAgain)
+  retry.focus()
 }
 
-async function payAnew({ price }: Kept.StoredPayment, became: string): Promise<void> {
-  const text = `Your payment of ${price} ${became}. If you make another, you may pay twice.`
-  const isWanted = await ask({ title: 'Pay a second time?', body: [h('p', {}, text)], yes: 'Pay again' })
-  if (!isWanted) return
-  Kept.forgetPayment()
-  startOver()
+async function confirmNewPayment({ price }: StoredPayment, state: string): Promise<void> {
+  const text = `Your payment of ${price} ${state}. If you make another, you may pay twice.`
+  const isConfirmed = await openDialog({
+    title: 'Pay a second time?',
+    body: [h('p', {}, text)],
+    confirmLabel: 'Pay again',
+  })
+  if (!isConfirmed) return
+  clearStoredPayment()
+  restart()
 }
 
-/** Without a payment it was there for nothing. */
-async function served(response: Response, payment?: Kept.StoredPayment, isProved = false): Promise<void> {
-  const { element, save } = await shownAnswer(response)
+/** Shows the response. Without a payment, the seller did not charge for it. */
+async function showContent(response: Response, payment?: StoredPayment, hasReceipt = false): Promise<void> {
+  const { element, saveLink } = await renderContent(response)
   const rows = [
     ['Paid', payment === undefined ? 'nothing' : `${payment.price} on ${payment.network}`],
     ...(payment === undefined ? [] : [['Transaction', payment.transactionId]]),
   ] as [string, string][]
-  offerToDo(receiptOf(rows))
-  for (const name of ['facts', 'price-block', 'choice']) document.querySelector(`[data-${name}]`)?.remove()
+  showActions(receiptList(rows))
+  for (const name of ['facts', 'price-block', 'offers']) document.querySelector(`[data-${name}]`)?.remove()
   document.title = document.querySelector('h1')!.innerText
-  const again = 'Opening this page again costs again: save what you want to keep.'
   if (response.status >= 400) {
-    showMessage({
-      title: `Paid, and the seller answered with status ${response.status}`,
-      text: 'Ask the seller, with this transaction.',
-    })
+    const title = `Paid, but the seller responded with status ${response.status}`
+    showMessage({ title, text: 'Contact the seller with this transaction.' })
   } else if (payment === undefined) {
-    showMessage({ title: 'Here it is.', text: 'The seller asks nothing for it now.' }, 'good')
+    showMessage({ title: 'No payment needed', text: 'The seller does not charge for it at the moment.' }, 'good')
   } else {
-    const proof = isProved ? '' : 'The seller gave no receipt. '
-    showMessage({ title: 'Paid. Here it is.', text: `${proof}${again}` }, 'good')
+    const receipt = hasReceipt ? '' : 'The seller sent no receipt. '
+    const text = `${receipt}Opening this page again costs again: save what you want to keep.`
+    showMessage({ title: 'Payment complete', text }, 'good')
   }
-  const section = place('answer')
-  section.replaceChildren(...(save === undefined ? [] : [h('p', { class: 'bar' }, save)]), element)
+  const section = slot('content')
+  section.replaceChildren(...(saveLink === undefined ? [] : [h('p', { class: 'bar' }, saveLink)]), element)
   section.hidden = false
   document.body.classList.add('open')
   section.tabIndex = -1
   section.focus()
 }
 
-place('pay').textContent = ''
-document.querySelector('[data-choice]')?.addEventListener('change', (event) => {
-  chosen = Number((event.target as HTMLInputElement).value)
+slot('pay').textContent = ''
+document.querySelector('[data-offers]')?.addEventListener('change', (event) => {
+  offerIndex = Number((event.target as HTMLInputElement).value)
   showOffer(offer())
-  startOver()
+  restart()
 })
-const unfinished = Kept.storedPayment()
+const unfinished = storedPayment()
 if (unfinished === undefined) {
-  chooseWallet()
+  showWallets()
 } else {
-  offerAgain(unfinished)
-  const at = new Date(unfinished.signedMs).toLocaleTimeString()
-  const text = `You signed a payment of ${unfinished.price} at ${at}, and its answer did not come. Showing the same payment again never pays twice.`
+  offerRetry(unfinished)
+  const time = new Date(unfinished.signedMs).toLocaleTimeString()
+  const text = `You signed a payment of ${unfinished.price} at ${time}, and no response arrived. Sending the same payment again never pays twice.`
   showMessage({ title: 'A payment for this page is open', text }, 'open')
 }

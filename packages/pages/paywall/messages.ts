@@ -1,128 +1,126 @@
-/** What went wrong, in words, with what to do about it. */
-
-/** What the page itself finds wrong. Nothing was signed, or it was not sent. */
-export type Fault =
-  | 'offline'
-  | 'unavailable'
-  | 'fee'
-  | 'other-signed'
-  | 'declined'
-  | 'password'
-  | 'locked'
-  | 'no-wallet'
-  | 'no-account'
-  | 'daemon-unreachable'
-  | 'daemon-token'
-  | 'no-extension'
-  | 'wrong-network'
-  | 'changed'
-  | 'wallet'
-
-export class PaywallError extends Error {
-  override name = 'Trouble'
-  readonly fault: Fault
-
-  constructor(fault: Fault, detail = '') {
-    super(detail)
-    this.fault = fault
-  }
-}
+/** Error texts for people: what happened, and what to do. */
+import { LatchkeyError } from '@latchkey/algorand'
 
 export type Message = { readonly title: string; readonly text: string }
 
-const faults: { readonly [fault in Fault]: (detail: string) => Message } = {
-  offline: () => ({ title: 'The seller does not answer', text: 'Look at your connection, then try again.' }),
-  unavailable: () => ({
-    title: 'The seller cannot take payments just now',
+/** Errors that the page itself detects, before a payment is sent. `detail` completes the text. */
+const messages = {
+  seller_unreachable: () => ({ title: 'The seller does not respond', text: 'Check your connection, then try again.' }),
+  seller_unavailable: () => ({
+    title: 'The seller cannot accept payments at the moment',
     text: 'Nothing was paid. Try again in a minute.',
   }),
-  fee: () => ({
-    title: 'The network asks for a high fee',
-    text: 'Nothing was signed. Try again when it is less busy.',
+  fee_too_high: () => ({
+    title: 'The network fee is too high',
+    text: 'Nothing was signed. Try again when the network is less busy.',
   }),
-  'other-signed': () => ({
-    title: 'The wallet signed something else',
+  wrong_transaction_signed: () => ({
+    title: 'The wallet signed a different transaction',
     text: 'It was not sent, and nothing was paid. Try another wallet.',
   }),
   declined: () => ({ title: 'You declined', text: 'Nothing was signed, and nothing was paid.' }),
-  password: () => ({ title: 'The password is wrong', text: 'Nothing was signed. Try again.' }),
-  locked: () => ({
+  wrong_password: () => ({ title: 'Wrong password', text: 'Nothing was signed. Try again.' }),
+  too_many_attempts: () => ({
     title: 'Too many wrong passwords',
-    text: 'The key daemon waits before it takes another one. Try again in a while.',
+    text: 'The key daemon blocks further attempts for a while. Try again later.',
   }),
-  'no-wallet': (name) => ({
-    title: 'The wallet is not there',
-    text: name === '' ? 'The key daemon has no wallets yet.' : `The key daemon has no wallet called “${name}”.`,
+  wallet_not_found: (name) => ({
+    title: 'Wallet not found',
+    text: name === '' ? 'The key daemon has no wallets yet.' : `The key daemon has no wallet named “${name}”.`,
   }),
-  'no-account': () => ({ title: 'The wallet has no accounts', text: 'Make one in the wallet, then try again.' }),
-  'daemon-unreachable': (url) => ({
-    title: 'The key daemon does not answer',
-    text: `Is it running at ${url}? It answers pages that its setting allowed_origins names: ${location.origin} must be one.`,
+  no_accounts: () => ({ title: 'The wallet has no accounts', text: 'Create one in the wallet, then try again.' }),
+  daemon_unreachable: (url) => ({
+    title: 'The key daemon does not respond',
+    text: `Check that it runs at ${url} and that its setting allowed_origins contains ${location.origin}.`,
   }),
-  'daemon-token': () => ({
-    title: 'The key daemon does not know the seller’s token',
-    text: 'The seller has to name the daemon’s own token.',
+  daemon_token_rejected: () => ({
+    title: 'The key daemon rejected the token',
+    text: 'The seller has to configure the token of this daemon.',
   }),
-  'no-extension': (name) => ({
-    title: `${name} is not here`,
-    text: `Install ${name} in this browser, or take another.`,
+  wallet_not_installed: (name) => ({
+    title: `${name} is not installed`,
+    text: `Install ${name} in this browser, or use another wallet.`,
   }),
-  'wrong-network': (name) => ({
-    title: 'The wallet is set to another network',
-    text: `Set it to ${name}, then try again.`,
+  wrong_network: (name) => ({
+    title: 'The wallet uses another network',
+    text: `Switch it to ${name}, then try again.`,
   }),
-  changed: () => ({ title: 'The price has changed', text: 'Look at it again before you pay. Nothing was signed.' }),
-  wallet: (detail) => ({ title: 'The wallet could not do it', text: `Nothing was paid. It says: ${detail}` }),
-}
+  price_changed: () => ({ title: 'The price has changed', text: 'Nothing was signed. Reload the page to see it.' }),
+  wallet_failed: (detail) => ({
+    title: 'The wallet reported an error',
+    text: `Nothing was paid. ${toSentence(detail)}`,
+  }),
+} as const satisfies { readonly [code: string]: (detail: string) => Message }
 
-export function messageFor(error: unknown): Message {
-  if (error instanceof PaywallError) return faults[error.fault](error.message)
-  return faults.wallet(error instanceof Error ? error.message.slice(0, 300) : 'nothing')
-}
+export type PaymentErrorCode = keyof typeof messages
 
-/** Why a seller did not take a payment, by its codes. */
-export function refusalMessage(code: string, message: string): Message {
-  const said = sentence(message)
-  if (code === 'invalid_exact_avm_simulation_failed') {
-    if (/not opted in/.test(message)) return { title: 'This account cannot hold the asset yet', text: said }
-    if (/frozen/.test(message)) return { title: 'This money is frozen', text: said }
-    if (/ needs |short of/.test(message)) return { title: 'Not enough money', text: `Nothing was paid. ${said}` }
-    return { title: 'The ledger would not take the payment', text: said }
+/** An error on the way to a payment. Nothing was sent. */
+export class PaymentError extends LatchkeyError<PaymentErrorCode> {
+  override name = 'PaymentError'
+
+  constructor(code: PaymentErrorCode, detail = '') {
+    super(code, detail)
   }
-  const known: { readonly [code: string]: Message } = {
-    invalid_exact_avm_payload_validity: {
-      title: 'The payment took too long',
-      text: 'It has expired, and nothing was paid. Pay again, and sign sooner.',
-    },
-    invalid_exact_avm_settlement_failed: {
-      title: 'The ledger refused the payment',
-      text: `Nothing was paid. ${said}`,
-    },
-    invalid_exact_avm_network_mismatch: {
-      title: 'The wallet is set to another network',
-      text: 'Nothing was paid. Set it to the network named above, then try again.',
-    },
-    invalid_exact_avm_invalid_signature: {
-      title: 'The signature does not hold',
-      text: 'Nothing was paid. If the account was rekeyed, pay from the account whose key it answers to.',
-    },
-    'No matching payment requirements': {
-      title: 'The price has changed',
-      text: 'Nothing was paid. Open the page again to see what it is now.',
-    },
-    facilitator_policy_refused: { title: 'The seller’s facilitator does not take this', text: said },
-  }
-  const ours = /^facilitator_|^unexpected_/.test(code)
-  return (
-    known[code] ?? {
-      title: ours ? 'The seller cannot take payments just now' : 'The payment was not taken',
-      text: `${said} (${code})`,
-    }
-  )
 }
 
-/** As the beginning and the end of something that is read. */
-function sentence(text: string): string {
+export function errorMessage(error: unknown): Message {
+  if (error instanceof PaymentError) return messages[error.code](error.message)
+  return messages.wallet_failed(error instanceof Error ? error.message.slice(0, 300) : '')
+}
+
+const rejections: { readonly [code: string]: (detail: string) => Message } = {
+  invalid_exact_avm_payload_validity: () => ({
+    title: 'The payment has expired',
+    text: 'Nothing was paid. Pay again and sign sooner.',
+  }),
+  invalid_exact_avm_settlement_failed: (detail) => ({
+    title: 'The network rejected the payment',
+    text: `Nothing was paid. ${detail}`,
+  }),
+  invalid_exact_avm_network_mismatch: () => ({
+    title: 'The wallet uses another network',
+    text: 'Nothing was paid. Switch it to the network named above, then try again.',
+  }),
+  invalid_exact_avm_invalid_signature: () => ({
+    title: 'The signature is not valid',
+    text: 'Nothing was paid. If the account was rekeyed, pay from the account that signs for it.',
+  }),
+  invalid_exact_avm_simulation_failed: (detail) => ({
+    title: simulationTitle(detail),
+    text: `Nothing was paid. ${detail}`,
+  }),
+  'No matching payment requirements': () => ({
+    title: 'The price has changed',
+    text: 'Nothing was paid. Reload the page to see the new price.',
+  }),
+  facilitator_policy_refused: (detail) => ({ title: 'The seller’s facilitator rejected the payment', text: detail }),
+}
+
+/** The text for a payment that the seller rejected, by the seller's error code. */
+export function rejectionMessage(code: string, message: string): Message {
+  const detail = toSentence(message)
+  const known = rejections[code]
+  if (known !== undefined) return known(detail)
+  const isSellerFault = /^facilitator_|^unexpected_/.test(code)
+  return {
+    title: isSellerFault ? 'The seller cannot accept payments at the moment' : 'The payment was rejected',
+    text: `${detail} (${code})`,
+  }
+}
+
+/**
+ * The protocol has one code for every failed simulation, so the reason is only in the text. It changes the title and
+ * nothing else: a text that is not recognized gets the general title.
+ */
+function simulationTitle(detail: string): string {
+  if (/not opted in/.test(detail)) return 'This account has not opted in to the asset'
+  if (/frozen/.test(detail)) return 'The asset is frozen in this account'
+  if (/ needs |short of/.test(detail)) return 'Insufficient balance'
+  return 'The network would reject the payment'
+}
+
+/** Adds a capital letter and a full stop, and limits the length. */
+function toSentence(text: string): string {
   const trimmed = text.trim().slice(0, 500)
   if (trimmed === '') return ''
   return `${trimmed[0]!.toUpperCase()}${trimmed.slice(1)}${/[.!?]$/.test(trimmed) ? '' : '.'}`

@@ -1,10 +1,10 @@
-/** The transactions of a payment, as the scheme `exact` has them, and the header that carries them. */
+/** Builds the transactions of a payment in the scheme `exact`, and the header that carries them. */
 import algosdk from 'algosdk'
-import type { Required, Requirement } from './data.js'
-import { PaywallError } from './messages.js'
+import { PaymentError } from './messages.js'
+import { type PaymentRequired, type PaymentRequirement, pageUrl } from './pageData.js'
 
-/** What the seller's own node says of the network. */
-export type Parameters = {
+/** Transaction parameters from the seller's node. */
+export type TransactionParameters = {
   readonly caip2: string
   readonly genesisId: string
   readonly genesisHash: string
@@ -13,51 +13,55 @@ export type Parameters = {
   readonly feePerByte: number
 }
 
-export type Unsigned = {
+export type UnsignedPayment = {
   readonly transactions: readonly algosdk.Transaction[]
   readonly paymentIndex: number
   readonly transactionId: string
 }
 
-/** Rounds have not come faster than this. */
-const shortestRoundSeconds = 2.5
-const roundsToSpare = 3
-/** People take a while to find the phone on which they sign. */
+/** The public networks have not been faster than this. */
+const minRoundSeconds = 2.5
+const spareRounds = 3
+/** Time for the person to sign, possibly on a phone. */
 const signingSeconds = 120
 const maxRounds = 1_000
 const publicGenesisIds = ['mainnet-v1.0', 'testnet-v1.0', 'betanet-v1.0']
-/** For all transactions of a payment together. */
+/** The limit for all transactions of a payment together. */
 const maxFeeMicroAlgos = 10_000
-/** What a signature, its envelope and the group's id add, for fees by the byte. */
-const addedBytes = 115
+/** The size of a signature, its envelope and the group id, for fees per byte. */
+const signatureBytes = 115
 
-/** Asked for at the paid address itself; no other node is needed, and nobody else is told of the payment. */
-export async function askParameters(caip2: string): Promise<Parameters> {
-  const url = new URL(location.href)
+/** Fetches the parameters from the seller: the page needs no node, and no third party learns of the payment. */
+export async function fetchParameters(caip2: string): Promise<TransactionParameters> {
+  const url = new URL(pageUrl)
   url.search = '?x402-page=params'
   const response = await fetch(url, { headers: { Accept: 'application/json' }, cache: 'no-store' }).catch(
     () => undefined,
   )
-  if (response === undefined) throw new PaywallError('offline')
-  if (!response.ok) throw new PaywallError('unavailable')
-  const { networks } = (await response.json()) as { networks: Parameters[] }
+  if (response === undefined) throw new PaymentError('seller_unreachable')
+  if (!response.ok) throw new PaymentError('seller_unavailable')
+  const { networks } = (await response.json()) as { networks: TransactionParameters[] }
   const found = networks.find((one) => one.caip2 === caip2)
-  if (found === undefined) throw new PaywallError('unavailable')
+  if (found === undefined) throw new PaymentError('seller_unavailable')
   return found
 }
 
-export function build(requirement: Requirement, parameters: Parameters, payer: string): Unsigned {
+export function buildPayment(
+  requirement: PaymentRequirement,
+  parameters: TransactionParameters,
+  payer: string,
+): UnsignedPayment {
   const { payTo, asset, amount } = requirement
-  const common = suggested(requirement, parameters)
+  const common = suggestedParams(requirement, parameters)
   const feePayer = feePayerOf(requirement, payer)
   const transfer = (feeMicroAlgos: number): algosdk.Transaction => {
-    const suggestedParams = { ...common, fee: feeMicroAlgos }
+    const params = { ...common, fee: feeMicroAlgos }
     const sent = { sender: payer, receiver: payTo, amount: BigInt(amount), note: note('x402-payment-v2') }
-    if (asset === '0') return algosdk.makePaymentTxnWithSuggestedParamsFromObject({ ...sent, suggestedParams })
+    if (asset === '0') return algosdk.makePaymentTxnWithSuggestedParamsFromObject({ ...sent, suggestedParams: params })
     return algosdk.makeAssetTransferTxnWithSuggestedParamsFromObject({
       ...sent,
       assetIndex: BigInt(asset),
-      suggestedParams,
+      suggestedParams: params,
     })
   }
   const fee = feeFor(transfer(0), parameters)
@@ -78,10 +82,10 @@ export function build(requirement: Requirement, parameters: Parameters, payer: s
   return { transactions, paymentIndex: 1, transactionId: transactions[1]!.txID() }
 }
 
-function suggested({ maxTimeoutSeconds }: Requirement, parameters: Parameters) {
+function suggestedParams({ maxTimeoutSeconds }: PaymentRequirement, parameters: TransactionParameters) {
   const { genesisId, genesisHash, lastRound, minFee } = parameters
   const rounds = publicGenesisIds.includes(genesisId)
-    ? Math.ceil((maxTimeoutSeconds + signingSeconds) / shortestRoundSeconds) + roundsToSpare
+    ? Math.ceil((maxTimeoutSeconds + signingSeconds) / minRoundSeconds) + spareRounds
     : maxRounds
   return {
     firstValid: lastRound,
@@ -93,45 +97,45 @@ function suggested({ maxTimeoutSeconds }: Requirement, parameters: Parameters) {
   }
 }
 
-/** Somebody who pays the fees and is named as ourselves pays nothing for us. */
-function feePayerOf({ extra }: Requirement, payer: string): string | undefined {
+/** The account that pays the network fees, if it is not the payer itself. */
+function feePayerOf({ extra }: PaymentRequirement, payer: string): string | undefined {
   const feePayer = extra?.['feePayer']
   const isOther = typeof feePayer === 'string' && algosdk.isValidAddress(feePayer) && feePayer !== payer
   return isOther ? feePayer : undefined
 }
 
-function feeFor(txn: algosdk.Transaction, { minFee, feePerByte }: Parameters): number {
-  return Math.max(minFee, feePerByte * (algosdk.encodeUnsignedTransaction(txn).length + addedBytes))
+function feeFor(txn: algosdk.Transaction, { minFee, feePerByte }: TransactionParameters): number {
+  return Math.max(minFee, feePerByte * (algosdk.encodeUnsignedTransaction(txn).length + signatureBytes))
 }
 
 function checkFee(feeMicroAlgos: number): void {
-  if (feeMicroAlgos > maxFeeMicroAlgos) throw new PaywallError('fee')
+  if (feeMicroAlgos > maxFeeMicroAlgos) throw new PaymentError('fee_too_high')
 }
 
-/** Makes every payment another transaction, however alike they are. */
+/** A random note: two equal payments must not be the same transaction. */
 function note(kind: string): Uint8Array {
   const random = crypto.getRandomValues(new Uint8Array(9))
   return new TextEncoder().encode(`${kind}-${Date.now()}-${algosdk.bytesToBase64(random)}`)
 }
 
-/** The value of the header PAYMENT-SIGNATURE. Holds a wallet to what it was given: one payment, and no other. */
-export function headerOf(
-  required: Required,
-  accepted: Requirement,
-  { transactions, paymentIndex, transactionId }: Unsigned,
+/** The value of the header PAYMENT-SIGNATURE. Rejects a wallet's result unless it is the payment that was built. */
+export function paymentHeader(
+  required: PaymentRequired,
+  accepted: PaymentRequirement,
+  { transactions, paymentIndex, transactionId }: UnsignedPayment,
   signed: readonly (Uint8Array | null)[],
 ): string {
-  const isIt = (bytes: Uint8Array | null): bytes is Uint8Array =>
+  const isPayment = (bytes: Uint8Array | null): bytes is Uint8Array =>
     bytes !== null && algosdk.decodeSignedTransaction(bytes).txn.txID() === transactionId
-  const payment = signed.find(isIt)
-  if (payment === undefined) throw new PaywallError('other-signed')
-  const members = transactions.map((txn) => algosdk.encodeUnsignedTransaction(txn))
-  members[paymentIndex] = payment
+  const payment = signed.find(isPayment)
+  if (payment === undefined) throw new PaymentError('wrong_transaction_signed')
+  const paymentGroup = transactions.map((txn) => algosdk.encodeUnsignedTransaction(txn))
+  paymentGroup[paymentIndex] = payment
   const payload = {
     x402Version: 2,
     resource: required.resource,
     accepted,
-    payload: { paymentGroup: members.map((bytes) => algosdk.bytesToBase64(bytes)), paymentIndex },
+    payload: { paymentGroup: paymentGroup.map((bytes) => algosdk.bytesToBase64(bytes)), paymentIndex },
     ...(required.extensions === undefined ? {} : { extensions: required.extensions }),
   }
   return algosdk.bytesToBase64(new TextEncoder().encode(JSON.stringify(payload)))

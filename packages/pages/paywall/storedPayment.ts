@@ -1,8 +1,8 @@
 /**
- * A payment that was signed and whose answer has not come: kept in this tab until it has, also over a reload, so that it
- * is shown again and no other is made in its place.
+ * A signed payment without a final response. It stays in this tab, also across a reload, so that the page sends the
+ * same payment again instead of making another.
  */
-import { address } from './data.js'
+import { pageUrl } from './pageData.js'
 
 export type StoredPayment = {
   readonly header: string
@@ -12,15 +12,15 @@ export type StoredPayment = {
   readonly signedMs: number
 }
 
-const key = `x402-payment:${address}`
+const key = `x402-payment:${pageUrl}`
 let inMemory: StoredPayment | undefined
 
-export function storePayment(kept: StoredPayment): void {
-  inMemory = kept
+export function storePayment(payment: StoredPayment): void {
+  inMemory = payment
   try {
-    sessionStorage.setItem(key, JSON.stringify(kept))
+    sessionStorage.setItem(key, JSON.stringify(payment))
   } catch {
-    // A browser that keeps nothing: then it is kept while the page is open.
+    // Storage is disabled: the payment is kept while the page is open.
   }
 }
 
@@ -35,11 +35,11 @@ export function storedPayment(): StoredPayment | undefined {
   return inMemory
 }
 
-export function forgetPayment(): void {
+export function clearStoredPayment(): void {
   inMemory = undefined
   try {
     sessionStorage.removeItem(key)
   } catch {
-    // As above.
+    // Storage is disabled.
   }
 }

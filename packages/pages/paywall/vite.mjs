@@ -1,7 +1,7 @@
-// How the paywall is bundled: one script and one style sheet, whose addresses the page gives.
+// Bundles the paywall into one script and one style sheet, which the page that the server renders refers to.
 import { fileURLToPath } from 'node:url'
 
-/** What use-wallet would load for wallets that are not offered. */
+/** Dependencies of use-wallet for wallets that the paywall does not offer. */
 const unused = [
   '@walletconnect/sign-client',
   '@walletconnect/modal',
@@ -12,7 +12,7 @@ const unused = [
   'magic-sdk',
   '@magic-ext/algorand',
 ]
-/** Moving pictures in the dialogs of Pera and Defly: half the script, fetched from elsewhere, and run by `eval`. */
+/** Animations in the dialogs of Pera and Defly: half of the script, loaded from other hosts, and run by `eval`. */
 const animations = ['lottie-web', '@evanhahn/lottie-web-light']
 
 const stubs = {
@@ -26,14 +26,14 @@ const stubs = {
   },
 }
 
-/** The same dialogs would have their letters from a server of Google's. */
+/** The same dialogs load fonts from Google. */
 const fonts = {
   name: 'fonts',
   transform: (code, id) =>
     /defly-connect|@perawallet/.test(id) ? code.replace(/@import url\([^)]*fonts\.googleapis[^)]*\);/g, '') : undefined,
 }
 
-/** Two wallets bring one library of QR codes under two names. */
+/** Two wallets depend on one QR code library under two names. */
 const alias = { '@likecoin/qr-code-styling': 'qr-code-styling' }
 
 export const settings = {

@@ -1,12 +1,23 @@
-/** The console's files, as the daemon serves them. */
-import { filesOf, type PageFile } from './files.js'
+/** The files of the console, which the daemon serves. */
+import * as BuiltFiles from '#built-files'
+import type { PageFile } from './PageFile.js'
 
-export type { PageFile } from './files.js'
+export { type ErrorCode, errors, PagesError } from './errors.js'
+export type { PageFile } from './PageFile.js'
 
-let files: Map<string, PageFile> | undefined
+let files: ReadonlyMap<string, PageFile> | undefined
 
-/** By its path under the console's own, blank for the page itself. Read when first asked for, and kept. */
+/**
+ * Returns a file of the console by its path below the console's root, or undefined if there is none. The empty path is
+ * the page itself. Files are read once, on the first call.
+ *
+ * @throws PagesError with the code `pages_not_built`.
+ *
+ * @example
+ * const file = consoleFile('')
+ * if (file !== undefined) response.writeHead(200, { 'Content-Type': file.type }).end(file.body)
+ */
 export function consoleFile(path: string): PageFile | undefined {
-  files ??= filesOf('console')
+  files ??= BuiltFiles.read('console')
   return files.get(path === '' ? 'index.html' : path)
 }

@@ -4,14 +4,15 @@ import { gunzipSync } from 'node:zlib'
 import {
   checkPaywall,
   isPaywallBuilt,
+  type PaywallErrorCode,
   type PaywallOffer,
   type PaywallOptions,
   type PaywallPage,
   paywallFile,
   paywallPage,
-  priceOf,
-  waysFor,
 } from './paywall.js'
+import { formatPrice } from './paywallHtml.js'
+import { walletOptions } from './paywallOptions.js'
 
 const payTo = 'A'.repeat(58)
 const offer: PaywallOffer = {
@@ -30,9 +31,9 @@ const page: PaywallPage = { title: 'The weather, now', address: 'shop.example/we
 const kmd = { url: 'http://127.0.0.1:4002', token: 'secret-token' }
 
 const walletsFor = (one: PaywallOffer, options: PaywallOptions = {}): string[] =>
-  waysFor(one, options).map(({ wallet }) => wallet)
+  walletOptions(one.network, options).map(({ wallet }) => wallet)
 
-test('says without a script what it is, what it costs, in what, and to whom', () => {
+test('shows title, address, price, unit and payee without a script', () => {
   const { html } = paywallPage(page)
   const body = html.replace(/<script[\s\S]*?<\/script>/g, '')
   for (const text of ['The weather, now', 'shop.example/weather', '$0.01', '0.01 USDC on Algorand TestNet']) {
@@ -43,12 +44,12 @@ test('says without a script what it is, what it costs, in what, and to whom', ()
   assert.match(body, /<noscript>/)
 })
 
-test('marks real money, and shows a price that is not in dollars in its own unit', () => {
+test('marks real money, and shows a price that is not in dollars in its unit', () => {
   assert.match(paywallPage({ ...page, offers: [mainnet] }).html, /class="money real"[^>]*>Real money/)
-  assert.equal(priceOf({ ...offer, dollars: undefined, amount: '2.5', unit: 'ALGO' }), '2.5 ALGO')
+  assert.equal(formatPrice({ ...offer, dollars: undefined, amount: '2.5', unit: 'ALGO' }), '2.5 ALGO')
 })
 
-test('lets one choose where there are several ways to pay', () => {
+test('shows radio buttons for several offers, and none for one', () => {
   const { html } = paywallPage({ ...page, offers: [offer, { ...offer, dollars: undefined, unit: 'ALGO' }] })
   assert.equal(html.match(/type="radio"/g)?.length, 2)
   assert.ok(!paywallPage(page).html.includes('type="radio"'))
@@ -65,7 +66,7 @@ const hostile = [
 ]
 
 for (const text of hostile) {
-  test(`keeps ${JSON.stringify(text)} a text wherever it is put`, () => {
+  test(`escapes ${JSON.stringify(text)} everywhere in the page`, () => {
     const required = { resource: { description: text, url: `https://shop.example/${text}` } }
     const named = { ...offer, unit: text }
     const { html } = paywallPage(
@@ -82,7 +83,7 @@ for (const text of hostile) {
   })
 }
 
-test('allows scripts of its own files only, no frame around it, and no more talk than its wallets need', () => {
+test('the policy allows its own script, no framing, and only the connections that the wallets need', () => {
   const { policy } = paywallPage({ ...page, offers: [local] }, { wallets: ['lute'], kmd })
   assert.match(policy, /default-src 'none'; script-src 'self';/)
   assert.match(policy, /connect-src 'self' http:\/\/127\.0\.0\.1:4002;/)
@@ -96,7 +97,7 @@ test('allows scripts of its own files only, no frame around it, and no more talk
   assert.match(paywallPage(page, { logo }).policy, /img-src 'self' data: blob: https:\/\/cdn\.example;/)
 })
 
-test('offers the wallets that know the network, those that were named, in their order', () => {
+test('offers the configured wallets that support the network, in the configured order', () => {
   assert.deepEqual(walletsFor(mainnet), ['pera', 'defly', 'lute', 'exodus', 'kibisis'])
   assert.deepEqual(walletsFor(offer), ['pera', 'defly', 'lute', 'kibisis'])
   assert.deepEqual(walletsFor(local), ['lute'])
@@ -104,7 +105,7 @@ test('offers the wallets that know the network, those that were named, in their 
   assert.deepEqual(walletsFor(mainnet, { wallets: [] }), [])
 })
 
-test('offers a key daemon only if it was named, first, and never for real money', () => {
+test('offers a configured key daemon first, and never on MainNet', () => {
   assert.deepEqual(walletsFor(local, { kmd }), ['kmd', 'lute'])
   assert.ok(!walletsFor(mainnet, { kmd }).includes('kmd'))
   const real = paywallPage({ ...page, offers: [mainnet] }, { kmd })
@@ -127,24 +128,24 @@ test('wears the seller’s name, logo, colours and footer', () => {
   assert.match(html, /<a href="https:\/\/shop\.example\/terms" rel="noreferrer">Terms<\/a>/)
 })
 
-const wrong: { [what: string]: PaywallOptions } = {
-  'a logo that runs': { logo: 'javascript:alert(1)' },
-  'a logo over http': { logo: 'http://cdn.example/a.png' },
-  'a colour that ends the rule': { colour: 'red}body{display:none' },
-  'a colour that fetches': { colour: 'url(//evil.example)' },
-  'a property that is none': { style: { '--x;color': 'red' } },
-  'a footer that runs': { footer: { text: 'x', url: 'javascript:alert(1)' } },
-  'a wallet that is not known': { wallets: ['metamask' as never] },
-  'a daemon that is no address': { kmd: { url: '127.0.0.1:4002', token: '' } },
+const invalid: { [what: string]: [PaywallErrorCode, PaywallOptions] } = {
+  'a logo with a javascript: URL': ['invalid_paywall_logo', { logo: 'javascript:alert(1)' }],
+  'a logo with an http: URL': ['invalid_paywall_logo', { logo: 'http://cdn.example/a.png' }],
+  'a colour that ends the CSS rule': ['invalid_paywall_style', { colour: 'red}body{display:none' }],
+  'a colour with url()': ['invalid_paywall_style', { colour: 'url(//evil.example)' }],
+  'an invalid property name': ['invalid_paywall_style', { style: { '--x;color': 'red' } }],
+  'a footer with a javascript: URL': ['invalid_paywall_footer', { footer: { text: 'x', url: 'javascript:alert(1)' } }],
+  'an unknown wallet': ['unknown_paywall_wallet', { wallets: ['metamask' as never] }],
+  'a daemon without a URL scheme': ['invalid_paywall_kmd', { kmd: { url: '127.0.0.1:4002', token: '' } }],
 }
 
-for (const [what, options] of Object.entries(wrong)) {
-  test(`refuses ${what}`, () => {
-    assert.throws(() => checkPaywall(options), { name: 'PaywallError' })
+for (const [what, [code, options]] of Object.entries(invalid)) {
+  test(`rejects ${what}`, () => {
+    assert.throws(() => checkPaywall(options), { name: 'PaywallError', code })
   })
 }
 
-test('has exactly the files that the page names, packed as well, and no other', () => {
+test('serves the files that the page refers to, also compressed, and no others', () => {
   const { html } = paywallPage(page)
   const names = [...html.matchAll(/\?x402-page=([^"]+)"/g)].map(([, name]) => name!)
   assert.equal(names.length, 2)
@@ -159,8 +160,8 @@ test('has exactly the files that the page names, packed as well, and no other', 
   }
 })
 
-test('the script runs nothing that is made from text', () => {
+test('the script contains no eval and no Function constructor', () => {
   const [, name] = /src="\?x402-page=([^"]+)"/.exec(paywallPage(page).html)!
-  const script = paywallFile(name!)!.body.toString()
+  const script = Buffer.from(paywallFile(name!)!.body).toString()
   assert.ok(!/[^.\w]eval\(|new Function\(/.test(script))
 })

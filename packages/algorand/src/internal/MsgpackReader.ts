@@ -3,24 +3,21 @@ import { LatchkeyError } from '../LatchkeyError.js'
 import * as Text from './Text.js'
 
 /**
- * Reads one value after another. Every method throws DecodeError if something else is next. Lengths are checked against
- * the remaining input before anything is allocated, so a short input cannot cause a large allocation. Text and bytes are read interchangeably, and integers in any width and in signed
+ * Reads one value after another. Lengths are checked against what is left before anything is allocated, so a short
+ * input cannot ask for much memory. Text and bytes are read interchangeably, and integers in any width and in signed
  * formats, because encoders in use differ there; to get the shortest form, write the value again.
  */
 export class Reader {
-  /** The input. */
   readonly bytes: Uint8Array
-  /** Where the next value begins. */
   position: number
 
   constructor(bytes: Uint8Array, position = 0) {
-    // `slice` of a Buffer returns a view that is a Buffer; that of a plain array returns a plain copy.
+    // A Buffer's own slice() is a view and its values are Buffers; plain arrays keep what we hand out plain.
     this.bytes =
       bytes.constructor === Uint8Array ? bytes : new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.position = position
   }
 
-  /** How many bytes are left. */
   get remaining(): number {
     return this.bytes.length - this.position
   }
@@ -37,12 +34,10 @@ export class Reader {
     return true
   }
 
-  /** Reads a nil. */
   nil(): void {
     if (!this.tryNil()) throw new DecodeError('expected nil')
   }
 
-  /** Reads a boolean. */
   bool(): boolean {
     const byte = this.#byte()
     if (byte === 0xc3) return true
@@ -50,13 +45,11 @@ export class Reader {
     throw new DecodeError('expected a boolean')
   }
 
-  /** Whether the next value is an array. */
   isArray(): boolean {
     const byte = this.peek()
     return (byte & 0xf0) === 0x90 || byte === 0xdc || byte === 0xdd
   }
 
-  /** Reads the header of a map: how many entries follow. */
   mapHeader(): number {
     const byte = this.#byte()
     if ((byte & 0xf0) === 0x80) return this.#count(byte & 0x0f, 2)
@@ -65,7 +58,6 @@ export class Reader {
     throw new DecodeError('expected a map')
   }
 
-  /** Reads the header of an array: how many values follow. */
   arrayHeader(): number {
     const byte = this.#byte()
     if ((byte & 0xf0) === 0x90) return this.#count(byte & 0x0f, 1)
@@ -135,7 +127,7 @@ export class Reader {
     return value
   }
 
-  /** Skips one value of any type. Nesting is followed without recursion, up to `maxDepth` levels. */
+  /** Passes over one value of any kind. Nesting is followed without recursion and only `maxDepth` deep. */
   skip(maxDepth = 32): void {
     const pending = [1]
     while (pending.length > 0) {
@@ -152,7 +144,7 @@ export class Reader {
     }
   }
 
-  /** Skips a scalar, or the header of a container; returns how many values are inside. */
+  /** Passes over a scalar, or over the header of a container; tells how many values are inside. */
   #skipHead(): number {
     const byte = this.peek()
     if ((byte & 0xf0) === 0x80 || byte === 0xde || byte === 0xdf) return this.mapHeader() * 2
@@ -183,7 +175,7 @@ export class Reader {
   }
 
   #count(count: number, valuesPerEntry: number): number {
-    // Every value takes at least a byte, so a larger count cannot be right.
+    // Every value takes at least a byte, so a larger count is a lie and not worth a loop.
     if (count * valuesPerEntry > this.remaining) throw new DecodeError('input ends too early')
     return count
   }
@@ -208,7 +200,7 @@ export class Reader {
   }
 }
 
-// Names are untrusted and errors are written to logs.
+// Names come from outside and errors are written to logs.
 const maxShownName = 32
 
 /** Bytes that follow the first byte of a number, nil, boolean or fixed-size extension. */

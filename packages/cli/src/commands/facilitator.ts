@@ -1,4 +1,4 @@
-/** `latchkey facilitator`: runs an x402 facilitator in the foreground. */
+/** `latchkey facilitator`: verifies and settles payments for sellers, in the foreground. */
 import { mkdirSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -6,61 +6,67 @@ import { Network } from '@latchkey/algorand'
 import { Server } from '@latchkey/http'
 import { createApp, Facilitator, type PolicyOptions } from '@latchkey/x402/facilitator'
 import { SqliteSettlements } from '@latchkey/x402/sqlite'
-import { command, jsonOption, readInteger, readNumber } from '../Command.js'
-import { chainOptions, networkOf, openChain } from '../chain.js'
-import { CommandError, UsageError } from '../errors.js'
+import { command, jsonOption, readNumber, UsageError } from '../Command.js'
+import {
+  chainOptions,
+  networkOf,
+  openChain,
+  readWhole,
+  signerFrom,
+  signerNotes,
+  signerOptions,
+} from '../environment.js'
 import { exitCodes } from '../exitCodes.js'
 import { startUnderSignals } from '../signals.js'
-import { signerFrom, signerNotes, signerOptions } from '../signer.js'
 import { version } from '../version.js'
 
 const defaultPort = 4022
 
 export const facilitatorCommand = command({
-  description: `Runs an x402 facilitator until Ctrl-C or SIGTERM: POST /verify, POST /settle, GET /supported, /health and /metrics. Every settlement \
-is recorded before it is sent, and resumed after a restart.`,
+  text: `Runs an x402 facilitator until it is told to stop (Ctrl-C, SIGTERM): POST /verify, POST /settle, GET /supported, /health and /metrics. \
+Every settlement is written down before it is sent, and taken up again after a restart.`,
   options: {
-    port: { type: 'string', short: 'p', placeholder: 'PORT', description: `port (${defaultPort}); 0 for a free one` },
-    host: { type: 'string', placeholder: 'HOST', description: 'address to listen on (127.0.0.1)' },
+    port: { type: 'string', short: 'p', value: 'PORT', about: `where it listens (${defaultPort}); 0 takes a free one` },
+    host: { type: 'string', value: 'HOST', about: 'on which address (127.0.0.1)' },
     ...chainOptions,
     store: {
       type: 'string',
-      placeholder: 'FILE',
+      value: 'FILE',
       completes: 'file',
-      description: 'database of settlements (~/.latchkey/facilitator.db)',
+      about: 'where settlements are written down (~/.latchkey/facilitator.db)',
     },
     'pay-to': {
       type: 'string',
       multiple: true,
-      placeholder: 'ADDRESS',
-      description: 'settle only for this seller; repeat it for more',
+      value: 'ADDRESS',
+      about: 'settle only for this seller; may be given several times',
     },
     asset: {
       type: 'string',
       multiple: true,
-      placeholder: 'ID',
-      description: 'settle only in this asset; repeat it for more',
+      value: 'ID',
+      about: 'settle only in this asset; may be given several times',
     },
-    rate: { type: 'string', placeholder: 'N', description: 'requests per minute and seller' },
-    'fee-budget': { type: 'string', placeholder: 'MICRO', description: 'microAlgos of fees per day and seller' },
-    'total-fee-budget': { type: 'string', placeholder: 'MICRO', description: 'microAlgos of fees per day in total' },
+    rate: { type: 'string', value: 'N', about: 'requests a minute for each seller' },
+    'fee-budget': { type: 'string', value: 'MICRO', about: 'microAlgos of fees a day for each seller' },
+    'total-fee-budget': { type: 'string', value: 'MICRO', about: 'microAlgos of fees a day for all of them' },
     'api-keys-file': {
       type: 'string',
-      placeholder: 'FILE',
+      value: 'FILE',
       completes: 'file',
-      description: 'file of API keys, one per line, of which callers must send one',
+      about: 'what callers must send, one of the keys in this file, a line each',
     },
-    open: { type: 'boolean', description: 'on mainnet: settle for any seller' },
+    open: { type: 'boolean', about: 'on mainnet: really settle for anybody' },
     ...signerOptions,
     ...jsonOption,
   },
-  notes: `${signerNotes} It pays the fees; without one, buyers pay their own. API keys can also be in FACILITATOR_API_KEYS, separated by \
-commas; ALGOD_TOKEN is the token of the nodes.`,
+  notes: `${signerNotes} It pays the fees; without any, buyers pay their own. The keys of callers may also be in FACILITATOR_API_KEYS, \
+separated by commas; ALGOD_TOKEN is sent to the nodes.`,
   examples: [
     'latchkey facilitator --network testnet --wallet fees --key ADDRESS --password-file /run/secrets/fees',
     'AVM_MNEMONIC="..." latchkey facilitator --network local --node http://127.0.0.1:4001 --dollar 31566704',
   ],
-  exits: ['unreachable', 'password'],
+  ends: ['unreachable', 'password'],
   run: async ({ options }) => {
     const network = networkOf(options, process.env)
     const port = readNumber('--port', options.port, 0, 65_535) ?? defaultPort
@@ -77,7 +83,7 @@ commas; ALGOD_TOKEN is the token of the nodes.`,
     const running = await startUnderSignals(async () => {
       const resumed = await facilitator.resume()
       const address = await server.listen(host, port)
-      return new RunningFacilitator(`http://${host}:${address.port}`, resumed, server, facilitator)
+      return new Running(`http://${host}:${address.port}`, resumed, server, facilitator)
     })
     const account = feePayer === undefined ? undefined : (feePayer.sender ?? feePayer.address)
     const facts = {
@@ -95,18 +101,18 @@ commas; ALGOD_TOKEN is the token of the nodes.`,
   },
 })
 
-class RunningFacilitator {
+class Running {
   readonly url: string
   readonly resumed: number
   readonly stopped: Promise<void>
   readonly #stop: () => Promise<void>
-  #resolveStopped!: (stopping: Promise<void>) => void
+  #tell!: (stopping: Promise<void>) => void
 
   constructor(url: string, resumed: number, server: Server, facilitator: Facilitator) {
     this.url = url
     this.resumed = resumed
     this.stopped = new Promise((resolve) => {
-      this.#resolveStopped = resolve
+      this.#tell = resolve
     })
     this.#stop = async () => {
       await server.stop()
@@ -116,7 +122,7 @@ class RunningFacilitator {
 
   stop(): Promise<void> {
     const stopping = this.#stop()
-    this.#resolveStopped(stopping)
+    this.#tell(stopping)
     return stopping
   }
 }
@@ -136,42 +142,39 @@ function readPolicy(options: Options): PolicyOptions {
     payTo: options['pay-to'],
     assets: options.asset,
     apiKeys: keys.length === 0 ? undefined : keys,
-    requestsPerMinute: readNumber('--rate', options.rate, 0, 1_000_000_000),
-    feeMicroAlgosPerDay: readInteger('--fee-budget', options['fee-budget']),
-    totalFeeMicroAlgosPerDay: readInteger('--total-fee-budget', options['total-fee-budget']),
+    requestsPerMinute: options.rate === undefined ? undefined : Number(readWhole('--rate', options.rate)),
+    feeMicroAlgosPerDay:
+      options['fee-budget'] === undefined ? undefined : BigInt(readWhole('--fee-budget', options['fee-budget'])),
+    totalFeeMicroAlgosPerDay:
+      options['total-fee-budget'] === undefined
+        ? undefined
+        : BigInt(readWhole('--total-fee-budget', options['total-fee-budget'])),
   }
 }
 
-/** From the file, one per line, or from the environment, separated by commas. An empty file is an error. */
+/** From a file, a line each; or from the environment, separated by commas. A file without any is a mistake. */
 function readApiKeys(path: string | undefined): string[] {
-  const text = path === undefined ? (process.env['FACILITATOR_API_KEYS'] ?? '') : readText(path)
+  const text = path === undefined ? (process.env['FACILITATOR_API_KEYS'] ?? '') : readFileSync(path, 'utf8')
   const keys = text
     .split(/[,\n]/)
     .map((key) => key.trim())
     .filter((key) => key !== '')
-  if (path !== undefined && keys.length === 0) throw new UsageError(`${path} contains no key`)
+  if (path !== undefined && keys.length === 0) throw new UsageError(`${path} holds no key`)
   return keys
 }
 
+/** By whichever of its names. */
 function isMainnet(network: string): boolean {
   return network === Network.mainnet.name || Network.matches(network, Network.mainnet.caip2)
 }
 
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (cause) {
-    throw new CommandError('file_unreadable', `the API keys cannot be read: ${(cause as Error).message}`, { cause })
-  }
-}
-
-/** With real money, an open facilitator without a limit has to be an explicit choice. */
+/** Real money: whoever runs this says for whom, or that it is for everybody. */
 function checkForProduction({ payTo, apiKeys, feeMicroAlgosPerDay }: PolicyOptions): void {
-  const isRestricted = payTo !== undefined || apiKeys !== undefined
-  if (isRestricted && feeMicroAlgosPerDay !== undefined) return
-  throw new UsageError('on mainnet the sellers and the fees have to be limited', {
-    hint: 'give --pay-to or --api-keys-file, and --fee-budget; or --open for any seller',
-  })
+  const isFor = payTo !== undefined || apiKeys !== undefined
+  if (isFor && feeMicroAlgosPerDay !== undefined) return
+  throw new UsageError(
+    'on mainnet say for whom it settles (--pay-to, or --api-keys-file) and up to which fees a day (--fee-budget), or --open',
+  )
 }
 
 function defaultStore(): string {
@@ -188,7 +191,7 @@ function block({ url, network, feePayer, resumed }: Facts): string {
   Address   ${url}
   Network   ${network}
   Fees      ${feePayer === null ? 'paid by the buyers' : `paid by ${feePayer}`}
-  Pending   ${resumed === 0 ? 'nothing' : `${resumed} settlements resumed`}
+  Pending   ${resumed === 0 ? 'nothing' : `${resumed} settlements taken up again`}
 
 Try it:
   curl -s ${url}/supported

@@ -1,43 +1,43 @@
-/** A process and all its descendants: npm and shells start the actual program as a child. */
+/** A process and all that it has started, as npm and shells do. */
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** A process by its id and start time: ids are reused. */
-export type Member = { pid: number; startTime: string }
+/** A process by its number and the moment it began: numbers come again. */
+export type Member = { pid: number; beganAt: string }
 
-/** The process and its descendants; empty without /proc. */
+/** Where there is no /proc to look into, nobody is found. */
 export function of(pid: number): Member[] {
-  const root = readStat(pid)
+  const root = look(pid)
   if (root === undefined) return []
-  const all = readAll()
-  const members: Member[] = [{ pid, startTime: root.startTime }]
-  for (const { pid: parent } of members) {
-    for (const one of all) if (one.parent === parent) members.push({ pid: one.pid, startTime: one.startTime })
+  const all = everybody()
+  const family: Member[] = [{ pid, beganAt: root.beganAt }]
+  for (const { pid: parent } of family) {
+    for (const one of all) if (one.parent === parent) family.push({ pid: one.pid, beganAt: one.beganAt })
   }
-  return members
+  return family
 }
 
-export function isAlive({ pid, startTime }: Member): boolean {
-  const stat = readStat(pid)
-  return stat !== undefined && stat.startTime === startTime && stat.state !== 'Z'
+export function isAlive({ pid, beganAt }: Member): boolean {
+  const found = look(pid)
+  return found !== undefined && found.beganAt === beganAt && found.state !== 'Z'
 }
 
-type Stat = { state: string; parent: number; startTime: string }
+type Seen = { state: string; parent: number; beganAt: string }
 
-function readAll(): (Stat & { pid: number })[] {
+function everybody(): (Seen & { pid: number })[] {
   return readdirSync('/proc')
     .filter((name) => /^[0-9]+$/.test(name))
     .flatMap((name) => {
-      const stat = readStat(Number(name))
-      return stat === undefined ? [] : [{ pid: Number(name), ...stat }]
+      const seen = look(Number(name))
+      return seen === undefined ? [] : [{ pid: Number(name), ...seen }]
     })
 }
 
-function readStat(pid: number): Stat | undefined {
+function look(pid: number): Seen | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // proc(5): the name is in parentheses and may contain any character; the fields follow the last parenthesis.
-    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
-    return { state: fields[0]!, parent: Number(fields[1]), startTime: fields[19]! }
+    // The name in brackets may hold anything; what follows the last bracket is in columns.
+    const columns = text.slice(text.lastIndexOf(')') + 2).split(' ')
+    return { state: columns[0]!, parent: Number(columns[1]), beganAt: columns[19]! }
   } catch {
     return undefined
   }

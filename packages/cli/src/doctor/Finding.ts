@@ -1,8 +1,8 @@
-/** The result of one check: fine, or a problem and its fix. */
+/** What was found out about one thing: that it is well, or what to do about it. */
 export type Finding = {
   readonly state: 'ok' | 'warning' | 'fault'
   readonly text: string
-  /** What fixes it. */
+  /** What mends it; what is well needs none. */
   readonly cure?: string
 }
 

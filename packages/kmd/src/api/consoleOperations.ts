@@ -1,11 +1,11 @@
 /** The console: how its page gets in and out, and what it shows that nobody else asks for. */
-import { AlgodError, type AssetInfo } from '@latchkey/algod'
+
 import type { SignatureRecord } from '../activity/SignatureLog.js'
 import { idleMs as sessionMs } from '../console/Sessions.js'
 import { defaultLifetimeMs as ticketMs } from '../console/Tickets.js'
 import { KmdError } from '../Errors.js'
+import { type Asset, NodeError, type Questions } from '../node/Node.js'
 import { extraPrefix } from './latchkeyOperations.js'
-import type { NodeClient } from './NodeClient.js'
 import { ascii, define, uint } from './Operation.js'
 
 const text = { type: 'string' } as const
@@ -107,22 +107,19 @@ export function linkPath(ticket: string): string {
   return `/console/#${ticket}`
 }
 
-const algos: AssetInfo = { decimals: 6, unitName: 'ALGO' }
-const unknownAsset: AssetInfo = { decimals: 0, unitName: undefined }
+const algos: Asset = { decimals: 6, unitName: 'ALGO' }
+const unknownAsset: Asset = { decimals: 0, unitName: '' }
 
 /** As far as the node tells: a list of what was signed must not depend on one. */
-async function knownAssets(
-  node: NodeClient | undefined,
-  kept: readonly SignatureRecord[],
-): Promise<Map<bigint, AssetInfo>> {
+async function knownAssets(node: Questions | undefined, kept: readonly SignatureRecord[]): Promise<Map<bigint, Asset>> {
   const assets = new Map([[0n, algos]])
   if (node === undefined) return assets
   const ids = new Set(kept.map(({ facts }) => facts.assetId).filter((id) => id !== 0n))
   const ask = async (id: bigint): Promise<void> => {
     try {
-      assets.set(id, (await node.asset(id)) ?? unknownAsset)
+      assets.set(id, await node.asset(id))
     } catch (error) {
-      if (!(error instanceof AlgodError)) throw error
+      if (!(error instanceof NodeError)) throw error
     }
   }
   await Promise.all([...ids].map(ask))
@@ -132,7 +129,7 @@ async function knownAssets(
 function describe(
   { number, atMs, walletKey, isMultisig, facts }: SignatureRecord,
   names: Map<string, Buffer>,
-  asset: AssetInfo,
+  asset: Asset,
 ) {
   return {
     number,
@@ -145,7 +142,7 @@ function describe(
     receiver: facts.receiver,
     amount: String(facts.amount),
     asset_id: String(facts.assetId),
-    unit_name: asset.unitName ?? '',
+    unit_name: asset.unitName,
     decimals: asset.decimals,
     fee_micro_algos: String(facts.feeMicroAlgos),
     is_multisig: isMultisig,

@@ -1,4 +1,4 @@
-/** An address in full. People compare both ends, so these stand out. */
+/** A full address, with both ends in bold: people compare those. */
 export function AddressText({ address }: { address: string }) {
   return (
     <code class="address" translate={false}>

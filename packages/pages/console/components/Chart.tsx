@@ -1,9 +1,9 @@
-/** Spending of one asset over time, as bars, with a table that says the same. */
+/** Spending of one asset over time: a bar chart, and a table with the same figures. */
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
-import { format, ratio, roundUp, unitOf } from '../model/amounts.js'
-import { type Bucket, bucketsOf } from '../model/buckets.js'
+import { format, ratio, roundUp, unitOf } from '../model/amount.js'
 import type { Spending } from '../model/payments.js'
-import { formatMark, formatMoment } from '../model/time.js'
+import { formatAxisTime, formatTime } from '../model/time.js'
+import { type TimeBucket, timeBuckets } from '../model/timeBuckets.js'
 
 const height = 180
 const margin = { top: 8, right: 4, bottom: 24, left: 4 }
@@ -11,7 +11,7 @@ const margin = { top: 8, right: 4, bottom: 24, left: 4 }
 export function Chart({ spending, nowMs }: { spending: Spending; nowMs: number }) {
   const box = useRef<HTMLDivElement>(null)
   const width = useWidth(box)
-  const { stepMs, buckets } = bucketsOf(spending.spends, nowMs)
+  const { stepMs, buckets } = timeBuckets(spending.spends, nowMs)
   const unit = unitOf(spending)
   const show = (amount: bigint): string => `${format(amount, spending.decimals)} ${unit}`
   return (
@@ -20,11 +20,11 @@ export function Chart({ spending, nowMs }: { spending: Spending; nowMs: number }
         {width > 0 && <Bars buckets={buckets} stepMs={stepMs} width={width} show={show} unit={unit} />}
       </div>
       <figcaption>
-        <span class="key settled">settled</span>
-        <span class="key unsettled">signed, not seen in a block</span>
+        <span class="key confirmed">confirmed</span>
+        <span class="key unconfirmed">signed, not confirmed</span>
       </figcaption>
       <details>
-        <summary>As a table</summary>
+        <summary>Show as table</summary>
         <SpendingTable buckets={buckets} show={show} />
       </details>
     </figure>
@@ -32,7 +32,7 @@ export function Chart({ spending, nowMs }: { spending: Spending; nowMs: number }
 }
 
 type BarsProps = {
-  buckets: readonly Bucket[]
+  buckets: readonly TimeBucket[]
   stepMs: number
   width: number
   show: (amount: bigint) => string
@@ -41,37 +41,39 @@ type BarsProps = {
 
 function Bars({ buckets, stepMs, width, show, unit }: BarsProps) {
   const id = useId()
-  const top = roundUp(buckets.reduce((most, { settled, unsettled }) => max(most, settled + unsettled), 0n))
-  const total = buckets.reduce((sum, { settled, unsettled }) => sum + settled + unsettled, 0n)
+  const top = roundUp(
+    buckets.reduce((highest, { confirmed, unconfirmed }) => max(highest, confirmed + unconfirmed), 0n),
+  )
+  const total = buckets.reduce((sum, { confirmed, unconfirmed }) => sum + confirmed + unconfirmed, 0n)
   const room = height - margin.top - margin.bottom
   const slot = (width - margin.left - margin.right) / buckets.length
   const base = height - margin.bottom
-  const isMarked = marks(buckets.length, width)
+  const hasLabel = axisLabels(buckets.length, width)
   return (
     <svg width={width} height={height} role="img" aria-labelledby={`${id}-title`} aria-describedby={`${id}-desc`}>
       <title id={`${id}-title`}>Spending in {unit} over time</title>
       <desc id={`${id}-desc`}>
-        {`${show(total)} in ${buckets.length} spans of ${stepMs / 1000} seconds, at most ${show(top)} in one. The table below has the figures.`}
+        {`${show(total)} in ${buckets.length} intervals of ${stepMs / 1000} seconds, at most ${show(top)} in one. The table below has the figures.`}
       </desc>
       <line class="grid" x1={0} x2={width} y1={margin.top + 0.5} y2={margin.top + 0.5} />
       <line class="grid" x1={0} x2={width} y1={margin.top + room / 2 + 0.5} y2={margin.top + room / 2 + 0.5} />
       <line class="axis" x1={0} x2={width} y1={base + 0.5} y2={base + 0.5} />
-      <text class="mark" x={2} y={margin.top + 14}>
+      <text class="axis-label" x={2} y={margin.top + 14}>
         {show(top)}
       </text>
-      {buckets.map(({ fromMs, settled, unsettled }, index) => {
+      {buckets.map(({ fromMs, confirmed, unconfirmed }, index) => {
         const x = margin.left + index * slot
-        const low = bar(settled, top, room)
-        const high = bar(unsettled, top, room)
-        const thick = Math.max(2, slot - Math.min(6, slot / 4))
+        const low = bar(confirmed, top, room)
+        const high = bar(unconfirmed, top, room)
+        const barWidth = Math.max(2, slot - Math.min(6, slot / 4))
         return (
           <g key={fromMs}>
-            {low + high > 0 && <title>{`${formatMoment(fromMs)}: ${show(settled + unsettled)}`}</title>}
-            {low > 0 && <rect class="settled" x={x} y={base - low} width={thick} height={low} />}
-            {high > 0 && <rect class="unsettled" x={x} y={base - low - high} width={thick} height={high} />}
-            {isMarked(index) && (
-              <text class="mark" x={x} y={height - 6}>
-                {formatMark(fromMs, stepMs)}
+            {low + high > 0 && <title>{`${formatTime(fromMs)}: ${show(confirmed + unconfirmed)}`}</title>}
+            {low > 0 && <rect class="confirmed" x={x} y={base - low} width={barWidth} height={low} />}
+            {high > 0 && <rect class="unconfirmed" x={x} y={base - low - high} width={barWidth} height={high} />}
+            {hasLabel(index) && (
+              <text class="axis-label" x={x} y={height - 6}>
+                {formatAxisTime(fromMs, stepMs)}
               </text>
             )}
           </g>
@@ -81,27 +83,27 @@ function Bars({ buckets, stepMs, width, show, unit }: BarsProps) {
   )
 }
 
-function SpendingTable({ buckets, show }: { buckets: readonly Bucket[]; show: (amount: bigint) => string }) {
-  const filled = buckets.filter(({ settled, unsettled }) => settled + unsettled > 0n)
+function SpendingTable({ buckets, show }: { buckets: readonly TimeBucket[]; show: (amount: bigint) => string }) {
+  const filled = buckets.filter(({ confirmed, unconfirmed }) => confirmed + unconfirmed > 0n)
   return (
     <table>
       <thead>
         <tr>
           <th scope="col">From</th>
           <th scope="col" class="figure">
-            Settled
+            Confirmed
           </th>
           <th scope="col" class="figure">
-            Not seen
+            Not confirmed
           </th>
         </tr>
       </thead>
       <tbody>
-        {filled.map(({ fromMs, settled, unsettled }) => (
+        {filled.map(({ fromMs, confirmed, unconfirmed }) => (
           <tr key={fromMs}>
-            <td>{formatMoment(fromMs)}</td>
-            <td class="figure">{show(settled)}</td>
-            <td class="figure">{show(unsettled)}</td>
+            <td>{formatTime(fromMs)}</td>
+            <td class="figure">{show(confirmed)}</td>
+            <td class="figure">{show(unconfirmed)}</td>
           </tr>
         ))}
       </tbody>
@@ -109,7 +111,7 @@ function SpendingTable({ buckets, show }: { buckets: readonly Bucket[]; show: (a
   )
 }
 
-/** What is there at all can be seen. */
+/** At least one pixel, so that every amount is visible. */
 function bar(amount: bigint, top: bigint, room: number): number {
   return amount === 0n ? 0 : Math.max(1, ratio(amount, top) * room)
 }
@@ -118,12 +120,12 @@ function max(a: bigint, b: bigint): bigint {
   return a > b ? a : b
 }
 
-function marks(count: number, width: number): (index: number) => boolean {
+function axisLabels(count: number, width: number): (index: number) => boolean {
   const every = Math.max(1, Math.ceil(count / Math.max(2, Math.floor(width / 110))))
   return (index) => index % every === 0 && index + every / 2 < count
 }
 
-/** In real pixels, so that letters keep their size. */
+/** The width in CSS pixels: a scaled drawing would scale its text too. */
 function useWidth(box: { current: HTMLDivElement | null }): number {
   const [width, setWidth] = useState(0)
   useEffect(() => {

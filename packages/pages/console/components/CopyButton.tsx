@@ -1,25 +1,25 @@
-/** Copies a text, and says that it did. */
+/** Copies a text and confirms it on the button. */
 import { useEffect, useState } from 'preact/hooks'
 
 type Props = { text: string; what: string; label?: string; isPlain?: boolean }
 
 export function CopyButton({ text, what, label = 'Copy', isPlain = false }: Props) {
-  const [said, setSaid] = useState('')
+  const [feedback, setFeedback] = useState('')
   useEffect(() => {
-    if (said === '') return
-    const timer = window.setTimeout(() => setSaid(''), 2000)
+    if (feedback === '') return
+    const timer = window.setTimeout(() => setFeedback(''), 2000)
     return () => clearTimeout(timer)
-  }, [said])
+  }, [feedback])
   const copy = (): void => {
     navigator.clipboard.writeText(text).then(
-      () => setSaid('Copied'),
-      () => setSaid('Not allowed'),
+      () => setFeedback('Copied'),
+      () => setFeedback('Not permitted'),
     )
   }
   return (
     <button type="button" class={isPlain ? '' : 'quiet'} onClick={copy}>
-      <span aria-live="polite">{said === '' ? label : said}</span>
-      <span class="unseen"> {what}</span>
+      <span aria-live="polite">{feedback === '' ? label : feedback}</span>
+      <span class="visually-hidden"> {what}</span>
     </button>
   )
 }

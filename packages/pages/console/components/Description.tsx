@@ -1,5 +1,5 @@
-/** A sentence about a transaction, with its addresses set as addresses, and those of the unlocked wallets marked. */
-import { shorten } from '../model/signers.js'
+/** A sentence about a transaction. Formats its addresses and marks those of the unlocked wallets. */
+import { shortAddress } from '../model/shortAddress.js'
 import { AddressText } from './AddressText.js'
 
 type Props = { text: string; own?: ReadonlySet<string>; isShort?: boolean }
@@ -10,7 +10,7 @@ export function Description({ text, own, isShort = false }: Props) {
     if (isShort) {
       return (
         <code key={index} title={part}>
-          {shorten(part)}
+          {shortAddress(part)}
         </code>
       )
     }

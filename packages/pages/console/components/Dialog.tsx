@@ -1,4 +1,4 @@
-/** A dialog of the browser's own: it keeps the focus, Escape closes it, and the focus goes back where it was. */
+/** A native modal dialog: it traps the focus, closes on Escape and restores the focus. */
 import type { ComponentChildren } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 
@@ -8,12 +8,12 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const titleId = useId()
   useLayoutEffect(() => {
-    const before = document.activeElement
+    const previous = document.activeElement
     dialog.current?.showModal()
-    // Where there is something to fill in, that comes before the button that closes.
+    // The first field of a form comes before the close button.
     dialog.current?.querySelector<HTMLElement>('form input, form textarea')?.focus()
     return () => {
-      if (before instanceof HTMLElement && before.isConnected) before.focus()
+      if (previous instanceof HTMLElement && previous.isConnected) previous.focus()
     }
   }, [])
   return (

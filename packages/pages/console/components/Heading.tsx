@@ -1,4 +1,4 @@
-/** A view's heading. It takes the focus when the view is gone to, so that keyboard and screen reader begin there. */
+/** The heading of a view. It takes the focus on navigation, so that keyboards and screen readers start there. */
 import type { ComponentChildren } from 'preact'
 import { useLayoutEffect, useRef } from 'preact/hooks'
 

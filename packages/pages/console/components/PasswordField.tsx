@@ -1,4 +1,4 @@
-/** A password: read when it is sent, cleared right after, and never kept in the state of a component. */
+/** A password field. The value stays in the element, never in component state, and is cleared when it is read. */
 import type { RefObject } from 'preact'
 import { useId, useState } from 'preact/hooks'
 
@@ -21,7 +21,7 @@ export function PasswordField(props: PasswordFieldProps) {
         <input
           id={id}
           ref={props.field}
-          // The types know one or the other, not a field that is both in turn.
+          // The types do not allow a field that switches between the two.
           type={(isShown ? 'text' : 'password') as 'password'}
           autocomplete={props.autocomplete}
           autocapitalize="off"
@@ -32,20 +32,20 @@ export function PasswordField(props: PasswordFieldProps) {
         />
         <button type="button" class="quiet" aria-pressed={isShown} onClick={() => setShown(!isShown)}>
           {isShown ? 'Hide' : 'Show'}
-          <span class="unseen"> {props.label}</span>
+          <span class="visually-hidden"> {props.label}</span>
         </button>
       </div>
       <p class="hint" id={`${id}-hint`}>
         {props.hint}
       </p>
-      <p class="wrong" id={`${id}-error`} role="alert">
+      <p class="error" id={`${id}-error`} role="alert">
         {props.error}
       </p>
     </div>
   )
 }
 
-/** The value, which the field then no longer has. */
+/** Returns the value and clears the field. */
 export function takePassword(field: RefObject<HTMLInputElement | null>): string {
   const input = field.current
   if (input === null) return ''

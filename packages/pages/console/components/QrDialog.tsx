@@ -1,4 +1,4 @@
-/** An address to be scanned by a wallet on a phone. */
+/** An address as a QR code, for wallets on a phone. */
 import { useState } from 'preact/hooks'
 import { AddressText } from './AddressText.js'
 import { CopyButton } from './CopyButton.js'
@@ -16,7 +16,7 @@ export function QrDialog({ address, onClose }: { address: string; onClose: () =>
         <AddressText address={address} />
       </p>
       <fieldset class="inline">
-        <legend class="unseen">What the code says</legend>
+        <legend class="visually-hidden">Content of the QR code</legend>
         <label>
           <input type="radio" name="qr" checked={isUri} onChange={() => setUri(true)} /> algorand:// link
         </label>

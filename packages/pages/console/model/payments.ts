@@ -1,75 +1,77 @@
-/** What the daemon signed, and what the ledger knows of it. */
-import type { Sighting, Signing } from '../responses.js'
+/** What the daemon signed, with the state of each transaction on the ledger. */
+import type { SignatureEntry, TransactionStatus } from '../responses.js'
 
-export type Spend = { atMs: number; amount: bigint; isSettled: boolean }
+export type Spend = { atMs: number; amount: bigint; isConfirmed: boolean }
 export type Spending = { assetId: string; unitName: string; decimals: number; spends: readonly Spend[] }
 
-/** Young ones are asked for each time, old ones now and then: they will hardly appear any more. */
-const youngMs = 5 * 60_000
+const maxEntries = 1_000
+/** Recent transactions are queried every time, older ones once a minute: few of those are confirmed that late. */
+const recentMs = 5 * 60_000
 const oldEveryMs = 60_000
 
 export class Payments {
   sinceMs = 0
-  #signings: Signing[] = []
-  readonly #sightings = new Map<string, Sighting>()
-  readonly #askedAtMs = new Map<string, number>()
+  #entries: SignatureEntry[] = []
+  readonly #statuses = new Map<string, TransactionStatus>()
+  readonly #queriedAtMs = new Map<string, number>()
 
-  get newestFirst(): readonly Signing[] {
-    return this.#signings.toReversed()
+  get newestFirst(): readonly SignatureEntry[] {
+    return this.#entries.toReversed()
   }
 
   get lastNumber(): number {
-    return this.#signings.at(-1)?.number ?? 0
+    return this.#entries.at(-1)?.number ?? 0
   }
 
-  add(sinceMs: number, signings: readonly Signing[]): void {
-    // Another start is another daemon, which counts anew.
-    if (sinceMs !== this.sinceMs) this.#signings = []
+  add(sinceMs: number, entries: readonly SignatureEntry[]): void {
+    // A restarted daemon numbers its entries from one again.
+    if (sinceMs !== this.sinceMs) this.#entries = []
     this.sinceMs = sinceMs
-    this.#signings = [...this.#signings, ...signings.filter(({ number }) => number > this.lastNumber)].slice(-1000)
+    const added = entries.filter(({ number }) => number > this.lastNumber)
+    this.#entries = [...this.#entries, ...added].slice(-maxEntries)
   }
 
-  sighting(transactionId: string): Sighting | undefined {
-    return this.#sightings.get(transactionId)
+  status(transactionId: string): TransactionStatus | undefined {
+    return this.#statuses.get(transactionId)
   }
 
-  /** Whose state to ask for now: those not asked for longest, and none that is settled. */
-  due(nowMs: number, most: number): string[] {
-    const waiting = new Map<string, number>()
-    for (const { transactionId, atMs } of this.#signings) {
-      if (this.#sightings.get(transactionId)?.state === 'confirmed') continue
-      const askedAtMs = this.#askedAtMs.get(transactionId) ?? 0
-      if (nowMs - atMs < youngMs || nowMs - askedAtMs > oldEveryMs) waiting.set(transactionId, askedAtMs)
+  /** Returns unconfirmed transactions to query now, least recently queried first. */
+  takeDue(nowMs: number, limit: number): string[] {
+    const unconfirmed = new Map<string, number>()
+    for (const { transactionId, atMs } of this.#entries) {
+      if (this.#statuses.get(transactionId)?.state === 'confirmed') continue
+      const queriedAtMs = this.#queriedAtMs.get(transactionId) ?? 0
+      if (nowMs - atMs < recentMs || nowMs - queriedAtMs > oldEveryMs) unconfirmed.set(transactionId, queriedAtMs)
     }
-    const due = [...waiting].sort((a, b) => a[1] - b[1]).slice(0, most)
-    for (const [id] of due) this.#askedAtMs.set(id, nowMs)
+    const due = [...unconfirmed].sort((a, b) => a[1] - b[1]).slice(0, limit)
+    for (const [id] of due) this.#queriedAtMs.set(id, nowMs)
     return due.map(([id]) => id)
   }
 
-  see(sightings: readonly Sighting[]): void {
-    for (const sighting of sightings) this.#sightings.set(sighting.transactionId, sighting)
+  update(statuses: readonly TransactionStatus[]): void {
+    for (const status of statuses) this.#statuses.set(status.transactionId, status)
   }
 
-  /** By asset, Algos first. A transaction that was signed twice, or by two members, is spent once. */
+  /** Groups spending by asset, ALGO first. A transaction that is signed several times counts once. */
   spending(): Spending[] {
-    const byAsset = new Map<string, { signing: Signing; spends: Spend[] }>()
+    const byAsset = new Map<string, { entry: SignatureEntry; spends: Spend[] }>()
     const counted = new Set<string>()
-    for (const signing of this.#signings) {
-      const amount = BigInt(signing.amount)
-      if (amount === 0n || signing.receiver === signing.sender || counted.has(signing.transactionId)) continue
-      counted.add(signing.transactionId)
-      const isSettled = this.#sightings.get(signing.transactionId)?.state === 'confirmed'
-      const entry = byAsset.get(signing.assetId) ?? { signing, spends: [] }
-      entry.spends.push({ atMs: signing.atMs, amount, isSettled })
-      byAsset.set(signing.assetId, entry)
+    for (const entry of this.#entries) {
+      const amount = BigInt(entry.amount)
+      if (amount === 0n || entry.receiver === entry.sender || counted.has(entry.transactionId)) continue
+      counted.add(entry.transactionId)
+      const isConfirmed = this.#statuses.get(entry.transactionId)?.state === 'confirmed'
+      const group = byAsset.get(entry.assetId) ?? { entry, spends: [] }
+      group.spends.push({ atMs: entry.atMs, amount, isConfirmed })
+      byAsset.set(entry.assetId, group)
     }
     return [...byAsset.values()]
-      .map(({ signing: { assetId, unitName, decimals }, spends }) => ({ assetId, unitName, decimals, spends }))
+      .map(({ entry: { assetId, unitName, decimals }, spends }) => ({ assetId, unitName, decimals, spends }))
       .sort((a, b) => (BigInt(a.assetId) < BigInt(b.assetId) ? -1 : 1))
   }
 }
 
-const names: { [type: string]: string } = {
+const typeNames: { [type: string]: string } = {
   pay: 'Payment',
   axfer: 'Asset transfer',
   acfg: 'Asset configuration',
@@ -78,6 +80,6 @@ const names: { [type: string]: string } = {
   appl: 'Application call',
 }
 
-export function nameOf(type: string): string {
-  return names[type] ?? (type === '' ? 'Transaction' : type)
+export function typeName(type: string): string {
+  return typeNames[type] ?? (type === '' ? 'Transaction' : type)
 }

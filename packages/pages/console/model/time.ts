@@ -1,4 +1,4 @@
-/** Times and durations as people read them. */
+/** Formats times and durations for people. */
 export function formatDuration(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds))
   const days = Math.floor(whole / 86_400)
@@ -10,15 +10,15 @@ export function formatDuration(seconds: number): string {
   return `${whole} s`
 }
 
-/** The time of day, and the day too where it is not today. */
-export function formatMoment(ms: number, nowMs = Date.now()): string {
+/** Formats the time of day, with the date unless it is today. */
+export function formatTime(ms: number, nowMs = Date.now()): string {
   const date = new Date(ms)
   const isToday = date.toDateString() === new Date(nowMs).toDateString()
   return isToday ? clock(date) : `${day(date)}, ${clock(date)}`
 }
 
-/** For the axis of a chart: as much as tells two marks apart. */
-export function formatMark(ms: number, stepMs: number): string {
+/** Formats a mark on a time axis as precisely as the step requires. */
+export function formatAxisTime(ms: number, stepMs: number): string {
   const date = new Date(ms)
   if (stepMs >= 86_400_000) return day(date)
   return stepMs < 60_000 ? clock(date) : clock(date).slice(0, 5)

@@ -1,21 +1,22 @@
-/** A new multisig account: its members, in order, and how many of them must sign. */
+/** Dialog that creates a multisig account from its members, in order, and a threshold. */
+import { Address } from '@latchkey/algorand'
 import { useRef, useState } from 'preact/hooks'
 import { Dialog } from '../components/Dialog.js'
-import { Problem } from '../components/Problem.js'
-import * as Address from '../model/address.js'
-import { shorten } from '../model/signers.js'
-import { messageOf, type OpenWallet, useStore } from '../store.js'
+import { ErrorText } from '../components/ErrorText.js'
+import { errorMessage } from '../messages.js'
+import { shortAddress } from '../model/shortAddress.js'
+import { type OpenWallet, useStore } from '../store.js'
 
 type Props = { wallet: OpenWallet; keys: readonly string[]; onClose: () => void; onCreated: () => void }
 
-const mostMembers = 255
+const maxMembers = 255
 
 export function CreateMultisig({ wallet, keys, onClose, onCreated }: Props) {
   const store = useStore()
   const list = useRef<HTMLTextAreaElement>(null)
   const [members, setMembers] = useState<readonly string[]>([])
   const [threshold, setThreshold] = useState(2)
-  const [problem, setProblem] = useState<string>()
+  const [error, setError] = useState<string>()
   const [isBusy, setBusy] = useState(false)
 
   const read = (): void => setMembers((list.current?.value ?? '').split(/[\s,]+/).filter((part) => part !== ''))
@@ -26,16 +27,16 @@ export function CreateMultisig({ wallet, keys, onClose, onCreated }: Props) {
   }
   const create = async (event: Event): Promise<void> => {
     event.preventDefault()
-    const wrong = check(members, threshold)
-    setProblem(wrong)
-    if (wrong !== undefined) return
+    const invalid = validate(members, threshold)
+    setError(invalid)
+    if (invalid !== undefined) return
     setBusy(true)
     try {
-      await store.use(wallet.id, ({ handle }) => store.api.importMultisig({ handle, threshold, members }))
+      await store.withHandle(wallet.id, ({ handle }) => store.api.importMultisig({ handle, threshold, members }))
       await store.renew(wallet.id)
       onCreated()
-    } catch (error) {
-      setProblem(messageOf(error))
+    } catch (caught) {
+      setError(errorMessage(caught))
       setBusy(false)
     }
   }
@@ -44,7 +45,7 @@ export function CreateMultisig({ wallet, keys, onClose, onCreated }: Props) {
     <Dialog title="Create multisig" onClose={onClose}>
       <form onSubmit={create}>
         <div class="field">
-          <label for="members">Addresses of the members, one a line</label>
+          <label for="members">Member addresses, one per line</label>
           <textarea
             id="members"
             ref={list}
@@ -55,7 +56,7 @@ export function CreateMultisig({ wallet, keys, onClose, onCreated }: Props) {
             aria-describedby="members-hint"
           />
           <p class="hint" id="members-hint">
-            Their order counts: another order is another account. Everybody who signs for it needs this same list.
+            The order matters: another order gives another account. Every member needs the same list.
           </p>
         </div>
         {keys.length > 0 && (
@@ -63,27 +64,27 @@ export function CreateMultisig({ wallet, keys, onClose, onCreated }: Props) {
             <span class="soft">From this wallet:</span>
             {keys.slice(0, 8).map((address) => (
               <button type="button" class="quiet" key={address} onClick={() => add(address)}>
-                Add {shorten(address)}
+                Add {shortAddress(address)}
               </button>
             ))}
           </p>
         )}
         <div class="field">
-          <label for="threshold">How many of them must sign</label>
+          <label for="threshold">Signatures required</label>
           <div class="with-button">
             <input
               id="threshold"
               class="short"
               type="number"
               min={1}
-              max={mostMembers}
+              max={maxMembers}
               value={threshold}
               onInput={(event) => setThreshold(event.currentTarget.valueAsNumber)}
             />
             <span class="soft">of {members.length}</span>
           </div>
         </div>
-        <Problem text={problem} />
+        <ErrorText text={error} />
         <p class="actions">
           <button type="submit" class="main" disabled={isBusy}>
             {isBusy ? 'Creating…' : 'Create'}
@@ -94,17 +95,18 @@ export function CreateMultisig({ wallet, keys, onClose, onCreated }: Props) {
   )
 }
 
-function check(members: readonly string[], threshold: number): string | undefined {
-  if (members.length === 0) return 'Give the addresses of the members.'
-  if (members.length > mostMembers) return `A multisig account has at most ${mostMembers} members.`
+function validate(members: readonly string[], threshold: number): string | undefined {
+  if (members.length === 0) return 'Enter the addresses of the members.'
+  if (members.length > maxMembers) return `A multisig account has at most ${maxMembers} members.`
   for (const [index, member] of members.entries()) {
     try {
       Address.decode(member)
     } catch (error) {
-      return `Line ${index + 1}: ${(error as Error).message}`
+      return `Line ${index + 1}: ${errorMessage(error)}`
     }
   }
-  if (!Number.isInteger(threshold) || threshold < 1) return 'At least one has to sign.'
-  if (threshold > members.length) return `${threshold} cannot sign where there are only ${members.length}.`
+  if (!Number.isInteger(threshold) || threshold < 1) return 'At least one signature is required.'
+  if (threshold > members.length)
+    return `${threshold} signatures need at least ${threshold} members; there are ${members.length}.`
   return undefined
 }

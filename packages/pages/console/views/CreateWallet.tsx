@@ -1,15 +1,16 @@
-/** A new wallet: its name and its password. */
+/** Dialog that creates a wallet. */
 import { useRef, useState } from 'preact/hooks'
 import { Dialog } from '../components/Dialog.js'
+import { ErrorText } from '../components/ErrorText.js'
 import { PasswordField, takePassword } from '../components/PasswordField.js'
-import { Problem } from '../components/Problem.js'
-import { type Strength, strengthOf } from '../model/password.js'
+import { errorMessage } from '../messages.js'
+import { type PasswordStrength, passwordStrength } from '../model/passwordStrength.js'
 import type { Wallet } from '../responses.js'
-import { messageOf, useStore } from '../store.js'
+import { useStore } from '../store.js'
 
 type Props = { onClose: () => void; onCreated: (wallet: Wallet) => void }
 
-const blank: Strength = { level: 'none', note: '' }
+const blank: PasswordStrength = { level: 'none', note: '' }
 
 export function CreateWallet({ onClose, onCreated }: Props) {
   const store = useStore()
@@ -17,31 +18,31 @@ export function CreateWallet({ onClose, onCreated }: Props) {
   const first = useRef<HTMLInputElement>(null)
   const second = useRef<HTMLInputElement>(null)
   const [strength, setStrength] = useState(blank)
-  const [isBlankFine, setBlankFine] = useState(false)
+  const [isBlankAccepted, setBlankAccepted] = useState(false)
   const [mismatch, setMismatch] = useState<string>()
-  const [problem, setProblem] = useState<string>()
+  const [error, setError] = useState<string>()
   const [isBusy, setBusy] = useState(false)
 
-  const look = (): void => {
-    setStrength(strengthOf(first.current?.value ?? ''))
+  const updateStrength = (): void => {
+    setStrength(passwordStrength(first.current?.value ?? ''))
     setMismatch(undefined)
   }
   const create = async (event: Event): Promise<void> => {
     event.preventDefault()
     if (first.current?.value !== second.current?.value) {
-      setMismatch('The two passwords differ.')
+      setMismatch('The passwords do not match.')
       second.current?.focus()
       return
     }
     setBusy(true)
-    setProblem(undefined)
+    setError(undefined)
     const password = takePassword(first)
     takePassword(second)
-    look()
+    updateStrength()
     try {
       onCreated(await store.api.createWallet({ name: name.current?.value.trim() ?? '', password }))
-    } catch (error) {
-      setProblem(messageOf(error))
+    } catch (caught) {
+      setError(errorMessage(caught))
       setBusy(false)
     }
   }
@@ -58,14 +59,14 @@ export function CreateWallet({ onClose, onCreated }: Props) {
           label="Password"
           field={first}
           autocomplete="new-password"
-          onInput={look}
-          hint="It cannot be recovered. Without it the keys in the wallet are lost."
+          onInput={updateStrength}
+          hint="It cannot be recovered. Without it, the keys in the wallet are lost."
         />
         <p class={`strength ${strength.level}`} aria-live="polite">
           {strength.note}
         </p>
         <PasswordField
-          label="Password again"
+          label="Confirm password"
           field={second}
           autocomplete="new-password"
           onInput={() => setMismatch(undefined)}
@@ -73,16 +74,16 @@ export function CreateWallet({ onClose, onCreated }: Props) {
         />
         {isBlank && (
           <label class="check caution">
-            <input type="checkbox" checked={isBlankFine} onChange={() => setBlankFine(!isBlankFine)} />
+            <input type="checkbox" checked={isBlankAccepted} onChange={() => setBlankAccepted(!isBlankAccepted)} />
             <span>
-              Without a password. Every program that reaches the daemon with its token, and everybody who can read the
-              wallet file, can then sign. Right for tests only.
+              No password. Any program with the daemon’s token, and anyone who can read the wallet file, can then sign.
+              For tests only.
             </span>
           </label>
         )}
-        <Problem text={problem} />
+        <ErrorText text={error} />
         <p class="actions">
-          <button type="submit" class="main" disabled={isBusy || (isBlank && !isBlankFine)}>
+          <button type="submit" class="main" disabled={isBusy || (isBlank && !isBlankAccepted)}>
             {isBusy ? 'Creating…' : 'Create'}
           </button>
         </p>

@@ -1,24 +1,25 @@
-/** Whether the daemon and its node are well, and what to do if not. */
+/** The status of the daemon and its node, with what to do if there is a fault. */
 import { useState } from 'preact/hooks'
+import { ErrorText } from '../components/ErrorText.js'
 import { Heading } from '../components/Heading.js'
-import { Problem } from '../components/Problem.js'
+import { errorMessage, toSentence } from '../messages.js'
 import { formatDuration } from '../model/time.js'
 import { usePolling } from '../polling.js'
 import type { Health } from '../responses.js'
-import { messageOf, useStore } from '../store.js'
+import { useStore } from '../store.js'
 
 export function HealthView() {
   const store = useStore()
   const [health, setHealth] = useState<Health>()
-  const [problem, setProblem] = useState<string>()
+  const [error, setError] = useState<string>()
   usePolling(
     async () => {
       try {
         const [health] = await Promise.all([store.api.health(), store.loadNode()])
         setHealth(health)
-        setProblem(undefined)
-      } catch (error) {
-        setProblem(messageOf(error))
+        setError(undefined)
+      } catch (caught) {
+        setError(errorMessage(caught))
       }
     },
     3_000,
@@ -27,24 +28,24 @@ export function HealthView() {
   return (
     <section aria-labelledby="health-title">
       <Heading id="health-title">Health</Heading>
-      <Problem text={problem} />
+      <ErrorText text={error} />
       <h2>Daemon</h2>
       <dl class="facts">
-        <Fact name="State">
-          {problem !== undefined ? (
-            <Mark isGood={false} text="no answer" />
+        <Fact name="Status">
+          {error !== undefined ? (
+            <StatusText isGood={false} text="no response" />
           ) : (
             health !== undefined && (
-              <Mark isGood={health.status === 'ok'} text={health.status === 'ok' ? 'well' : health.status} />
+              <StatusText isGood={health.status === 'ok'} text={health.status === 'ok' ? 'OK' : health.status} />
             )
           )}
         </Fact>
         <Fact name="Version">{health?.version}</Fact>
-        <Fact name="Running for">{health === undefined ? '' : formatDuration(health.uptimeSeconds)}</Fact>
+        <Fact name="Uptime">{health === undefined ? '' : formatDuration(health.uptimeSeconds)}</Fact>
         <Fact name="Wallets">{health?.wallets}</Fact>
         <Fact name="Open handles">
           {health?.openHandles}
-          <span class="soft"> unlocked wallets, of all programs together</span>
+          <span class="soft"> unlocked wallets, across all programs</span>
         </Fact>
         <Fact name="Address">
           <code>{location.origin}</code>
@@ -59,17 +60,17 @@ export function HealthView() {
 function NodeFacts() {
   const { node } = useStore()
   if (node === undefined) return null
-  const state = !node.isSet ? 'not set' : node.isReachable ? 'well' : 'not reachable'
+  const state = !node.isSet ? 'not configured' : node.isReachable ? 'OK' : 'not reachable'
   return (
     <>
       {node.message !== '' && (
         <p class="aside" role="status">
-          {node.message.charAt(0).toUpperCase() + node.message.slice(1)}.
+          {toSentence(node.message)}
         </p>
       )}
       <dl class="facts">
-        <Fact name="State">
-          <Mark isGood={node.isSet && node.isReachable} text={state} />
+        <Fact name="Status">
+          <StatusText isGood={node.isSet && node.isReachable} text={state} />
         </Fact>
         {node.isReachable && (
           <>
@@ -86,7 +87,7 @@ function NodeFacts() {
       </dl>
       {!node.isSet && (
         <p class="soft">
-          Without a node the daemon keeps keys and signs as ever; balances and the state of payments are not shown.
+          Without a node the daemon manages keys and signs. Balances and payment status are not available.
         </p>
       )}
     </>
@@ -102,6 +103,6 @@ function Fact({ name, children }: { name: string; children?: preact.ComponentChi
   )
 }
 
-function Mark({ isGood, text }: { isGood: boolean; text: string }) {
-  return <span class={isGood ? 'mark-good' : 'mark-bad'}>{text}</span>
+function StatusText({ isGood, text }: { isGood: boolean; text: string }) {
+  return <span class={isGood ? 'status-good' : 'status-bad'}>{text}</span>
 }

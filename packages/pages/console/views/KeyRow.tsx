@@ -1,9 +1,8 @@
-/** One address: what it holds, and how to give it to others. */
-
+/** One address with its balance, and buttons to copy and show it. */
 import { AddressText } from '../components/AddressText.js'
 import { CopyButton } from '../components/CopyButton.js'
-import { format, formatAlgo, unitOf } from '../model/amounts.js'
-import { shorten } from '../model/signers.js'
+import { format, formatAlgos, unitOf } from '../model/amount.js'
+import { shortAddress } from '../model/shortAddress.js'
 import type { Account } from '../responses.js'
 
 type Props = { address: string; account: Account | undefined; onShow: (address: string) => void }
@@ -22,9 +21,9 @@ export function AddressLine({ address, onShow }: Pick<Props, 'address' | 'onShow
     <div class="address-line">
       <AddressText address={address} />
       <span class="actions">
-        <CopyButton text={address} what={`address ${shorten(address)}`} />
+        <CopyButton text={address} what={`address ${shortAddress(address)}`} />
         <button type="button" class="quiet" onClick={() => onShow(address)}>
-          QR code<span class="unseen"> of {shorten(address)}</span>
+          QR code<span class="visually-hidden"> of {shortAddress(address)}</span>
         </button>
       </span>
     </div>
@@ -36,7 +35,7 @@ export function Balance({ account }: { account: Account | undefined }) {
   return (
     <>
       <ul class="balance" aria-label="Balance">
-        <li class="algos">{formatAlgo(account.microAlgos)}</li>
+        <li class="algos">{formatAlgos(account.microAlgos)}</li>
         {account.assets.map((asset) => (
           <li key={asset.assetId}>
             {format(asset.amount, asset.decimals)} {unitOf(asset)}
@@ -47,14 +46,11 @@ export function Balance({ account }: { account: Account | undefined }) {
       </ul>
       {account.rekeyedTo !== '' && (
         <p class="aside">
-          <b>Rekeyed.</b> This key no longer signs for its address; {shorten(account.rekeyedTo)} does.
+          <b>Rekeyed.</b> This key no longer signs for its address. The signing key is {shortAddress(account.rekeyedTo)}
+          .
         </p>
       )}
-      <p class="soft small">
-        {account.microAlgos === '0' ? 'needs at least ' : ''}
-        {formatAlgo(account.minMicroAlgos)}
-        {account.microAlgos === '0' ? '' : ' of it must stay'}
-      </p>
+      <p class="soft small">Minimum balance: {formatAlgos(account.minMicroAlgos)}</p>
     </>
   )
 }

@@ -1,11 +1,10 @@
-/** One multisig account: whose signatures it takes. */
-
+/** One multisig account with its balance and members. */
 import { AddressText } from '../components/AddressText.js'
-import type { Account, Multisig } from '../responses.js'
+import type { Account, MultisigAccount } from '../responses.js'
 import { AddressLine, Balance } from './KeyRow.js'
 
 type Props = {
-  multisig: Multisig
+  multisig: MultisigAccount
   keys: readonly string[]
   account: Account | undefined
   onShow: (address: string) => void
@@ -19,11 +18,11 @@ export function MultisigRow({ multisig, keys, account, onShow }: Props) {
       <Balance account={account} />
       <details>
         <summary>
-          {threshold} of {members.length} must sign
+          {threshold} of {members.length} signatures required
         </summary>
         <ol class="members">
           {members.map((member, index) => (
-            // A key may be a member twice, and the list never changes.
+            // The index is the key: an address may be a member twice, and the list never changes.
             <li key={index}>
               <AddressText address={member} />
               {keys.includes(member) && <span class="tag">in this wallet</span>}

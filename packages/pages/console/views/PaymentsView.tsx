@@ -1,18 +1,19 @@
-/** What the daemon signs, as it happens, and what became of it. */
+/** The daemon's signature log: spending over time, and each transaction with its status. */
 import { useState } from 'preact/hooks'
-import { mostFound } from '../api.js'
+import { maxTransactionsPerRequest } from '../api.js'
 import { Chart } from '../components/Chart.js'
 import { CopyButton } from '../components/CopyButton.js'
 import { Description } from '../components/Description.js'
+import { ErrorText } from '../components/ErrorText.js'
 import { Heading } from '../components/Heading.js'
-import { Problem } from '../components/Problem.js'
-import { format, formatAlgo, unitOf } from '../model/amounts.js'
-import { nameOf } from '../model/payments.js'
-import { shorten } from '../model/signers.js'
-import { formatMoment } from '../model/time.js'
+import { errorMessage, toSentence } from '../messages.js'
+import { format, formatAlgos, unitOf } from '../model/amount.js'
+import { typeName } from '../model/payments.js'
+import { shortAddress } from '../model/shortAddress.js'
+import { formatTime } from '../model/time.js'
 import { usePolling } from '../polling.js'
-import type { Sighting, Signing } from '../responses.js'
-import { messageOf, useStore } from '../store.js'
+import type { SignatureEntry, TransactionStatus } from '../responses.js'
+import { useStore } from '../store.js'
 
 const pollMs = 2_000
 const pageLength = 50
@@ -20,30 +21,30 @@ const pageLength = 50
 export function PaymentsView() {
   const store = useStore()
   const { payments } = store
-  const [problem, setProblem] = useState<string>()
-  const [stateProblem, setStateProblem] = useState<string>()
+  const [error, setError] = useState<string>()
+  const [statusError, setStatusError] = useState<string>()
   const [assetId, setAssetId] = useState<string>()
   const [shownCount, setShownCount] = useState(pageLength)
   usePolling(
     async () => {
       try {
-        const { sinceMs, signings } = await store.api.signings(payments.lastNumber)
-        payments.add(sinceMs, signings)
-        setProblem(undefined)
-      } catch (error) {
-        setProblem(messageOf(error))
+        const { sinceMs, entries } = await store.api.signatureLog(payments.lastNumber)
+        payments.add(sinceMs, entries)
+        setError(undefined)
+      } catch (caught) {
+        setError(errorMessage(caught))
       }
-      store.changed()
-      const due = payments.due(Date.now(), mostFound)
+      store.emitChange()
+      const due = payments.takeDue(Date.now(), maxTransactionsPerRequest)
       if (due.length === 0) return
       try {
-        if (!(await store.hasNode())) return setStateProblem(messageOf(store.node?.message))
-        payments.see(await store.api.find(due))
-        setStateProblem(undefined)
-      } catch (error) {
-        setStateProblem(messageOf(error))
+        if (!(await store.hasNode())) return setStatusError(toSentence(store.node?.message ?? ''))
+        payments.update(await store.api.transactionStatuses(due))
+        setStatusError(undefined)
+      } catch (caught) {
+        setStatusError(errorMessage(caught))
       }
-      store.changed()
+      store.emitChange()
     },
     pollMs,
     [store],
@@ -51,18 +52,19 @@ export function PaymentsView() {
 
   const spending = payments.spending()
   const shown = spending.find((one) => one.assetId === assetId) ?? spending[0]
-  const signings = payments.newestFirst
+  const entries = payments.newestFirst
   return (
     <section aria-labelledby="payments-title">
       <Heading id="payments-title">Payments</Heading>
       <p class="soft lede">
-        What this daemon signed{payments.sinceMs > 0 && ` since it started at ${formatMoment(payments.sinceMs)}`}. It
-        keeps the last 1,000 in memory.
+        Transactions signed by this daemon
+        {payments.sinceMs > 0 && ` since it started at ${formatTime(payments.sinceMs)}`}. It keeps the last 1,000 in
+        memory.
       </p>
-      <Problem text={problem} />
-      {stateProblem !== undefined && (
+      <ErrorText text={error} />
+      {statusError !== undefined && (
         <p class="aside">
-          <b>What became of them is not known.</b> {stateProblem}
+          <b>The status is not available.</b> {statusError}
         </p>
       )}
       {shown !== undefined && (
@@ -70,7 +72,7 @@ export function PaymentsView() {
           <div class="section-head">
             <h2>Spending</h2>
             <label class="inline">
-              <span class="unseen">Asset</span>
+              <span class="visually-hidden">Asset</span>
               <select value={shown.assetId} onChange={(event) => setAssetId(event.currentTarget.value)}>
                 {spending.map((one) => (
                   <option key={one.assetId} value={one.assetId}>
@@ -83,61 +85,61 @@ export function PaymentsView() {
           <Chart spending={shown} nowMs={Date.now()} />
         </>
       )}
-      <h2>Signed</h2>
-      {signings.length === 0 && payments.sinceMs > 0 && <p class="empty">Nothing has been signed yet.</p>}
+      <h2>Signed transactions</h2>
+      {entries.length === 0 && payments.sinceMs > 0 && <p class="empty">No transactions signed yet.</p>}
       <ol class="rows payments" aria-label="Signed transactions, newest first">
-        {signings.slice(0, shownCount).map((signing) => (
-          <PaymentRow key={signing.number} signing={signing} sighting={payments.sighting(signing.transactionId)} />
+        {entries.slice(0, shownCount).map((entry) => (
+          <PaymentRow key={entry.number} entry={entry} status={payments.status(entry.transactionId)} />
         ))}
       </ol>
-      {signings.length > shownCount && (
+      {entries.length > shownCount && (
         <button type="button" onClick={() => setShownCount(shownCount + pageLength)}>
-          Show older ones
+          Show older
         </button>
       )}
     </section>
   )
 }
 
-function PaymentRow({ signing, sighting }: { signing: Signing; sighting: Sighting | undefined }) {
-  const hasAmount = signing.amount !== '0' || signing.type === 'pay'
+function PaymentRow({ entry, status }: { entry: SignatureEntry; status: TransactionStatus | undefined }) {
+  const hasAmount = entry.amount !== '0' || entry.type === 'pay'
   return (
     <li>
-      <time dateTime={new Date(signing.atMs).toISOString()}>{formatMoment(signing.atMs)}</time>
+      <time dateTime={new Date(entry.atMs).toISOString()}>{formatTime(entry.atMs)}</time>
       <div class="what">
         <p>
           <b class="amount">
-            {hasAmount ? `${format(signing.amount, signing.decimals)} ${unitOf(signing)}` : nameOf(signing.type)}
+            {hasAmount ? `${format(entry.amount, entry.decimals)} ${unitOf(entry)}` : typeName(entry.type)}
           </b>
-          {signing.receiver !== '' && (
+          {entry.receiver !== '' && (
             <>
               {' to '}
-              <code title={signing.receiver}>{shorten(signing.receiver)}</code>
+              <code title={entry.receiver}>{shortAddress(entry.receiver)}</code>
             </>
           )}
         </p>
         <p class="soft small">
-          {hasAmount && `${nameOf(signing.type)}, `}from <code title={signing.sender}>{shorten(signing.sender)}</code>,
-          wallet {signing.walletName}
-          {signing.isMultisig && ', one signature of a multisig'}, fee {formatAlgo(signing.feeMicroAlgos)}
+          {hasAmount && `${typeName(entry.type)}, `}from <code title={entry.sender}>{shortAddress(entry.sender)}</code>,
+          wallet {entry.walletName}
+          {entry.isMultisig && ', one multisig signature'}, fee {formatAlgos(entry.feeMicroAlgos)}
         </p>
-        {signing.warnings.map((warning) => (
-          <p class="wrong small" key={warning}>
+        {entry.warnings.map((warning) => (
+          <p class="error small" key={warning}>
             <Description text={warning} isShort />
           </p>
         ))}
       </div>
-      <div class="state">
-        <StateMark sighting={sighting} />
-        <CopyButton text={signing.transactionId} what={shorten(signing.transactionId)} label="Copy id" />
+      <div class="status">
+        <StatusText status={status} />
+        <CopyButton text={entry.transactionId} what={shortAddress(entry.transactionId)} label="Copy ID" />
       </div>
     </li>
   )
 }
 
-function StateMark({ sighting }: { sighting: Sighting | undefined }) {
-  if (sighting?.state === 'confirmed') {
-    return <span class="mark-good">settled in round {sighting.round.toLocaleString('en')}</span>
+function StatusText({ status }: { status: TransactionStatus | undefined }) {
+  if (status?.state === 'confirmed') {
+    return <span class="status-good">confirmed in round {status.round.toLocaleString('en')}</span>
   }
-  return <span class="mark-open">{sighting?.state === 'pending' ? 'waiting for a block' : 'not seen yet'}</span>
+  return <span class="status-open">{status?.state === 'pending' ? 'pending' : 'not found on the network'}</span>
 }

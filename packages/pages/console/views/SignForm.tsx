@@ -1,71 +1,81 @@
-/** What a transaction does, who is to sign it, and the password. */
+/** Reviews transactions, selects who signs each of them, and signs. */
 import { useCallback, useRef, useState } from 'preact/hooks'
+import { ErrorText } from '../components/ErrorText.js'
 import { PasswordField, takePassword } from '../components/PasswordField.js'
-import { Problem } from '../components/Problem.js'
-import * as Envelope from '../model/envelope.js'
-import { type Choices, choicesFor, firstMembers, type Holdings } from '../model/signers.js'
+import { hasCode } from '../errors.js'
+import { errorMessage } from '../messages.js'
+import { multisigOf } from '../model/signedTransaction.js'
+import {
+  type SelectedSigner,
+  type SignerOptions,
+  selectSigner,
+  signerOptions,
+  type WalletContents,
+  willSign,
+} from '../model/signerOptions.js'
 import { usePolling } from '../polling.js'
 import type { Account } from '../responses.js'
 import { hrefOf } from '../route.js'
-import { type Pasted, signAll } from '../signing.js'
-import { messageOf, type Store, useStore } from '../store.js'
-import { ApiError } from '../wire.js'
-import { Confirmation, isConfirmed } from './Confirmation.js'
-import { type Chosen, TransactionCard } from './TransactionCard.js'
+import { type ReviewedTransaction, signAll } from '../signing.js'
+import { type Store, useStore } from '../store.js'
+import { TransactionCard } from './TransactionCard.js'
+import { isConfirmed, WarningConfirmation } from './WarningConfirmation.js'
 
 type Props = {
-  pasted: readonly Pasted[]
+  transactions: readonly ReviewedTransaction[]
   groupWarnings: readonly string[]
   onSigned: (signed: readonly Uint8Array[]) => void
   onCancel: () => void
 }
 
-type Held = Holdings & { walletId: string; accounts: ReadonlyMap<string, Account> }
+type LoadedWallet = WalletContents & { walletId: string; accounts: ReadonlyMap<string, Account> }
 
-export function SignForm({ pasted, groupWarnings, onSigned, onCancel }: Props) {
+export function SignForm({ transactions, groupWarnings, onSigned, onCancel }: Props) {
   const store = useStore()
   const password = useRef<HTMLInputElement>(null)
-  const [wantedId, setWantedId] = useState<string>()
-  const [held, setHeld] = useState<readonly Held[]>([])
-  const [chosen, setChosen] = useState<{ [index: number]: Chosen }>({})
-  const [confirmed, setConfirmed] = useState('')
-  const [problem, setProblem] = useState<string>()
-  const [wrong, setWrong] = useState<string>()
+  const [selectedId, setSelectedId] = useState<string>()
+  const [loaded, setLoaded] = useState<readonly LoadedWallet[]>([])
+  const [changes, setChanges] = useState<{ [index: number]: SelectedSigner }>({})
+  const [confirmation, setConfirmation] = useState('')
+  const [error, setError] = useState<string>()
+  const [passwordError, setPasswordError] = useState<string>()
   const [isBusy, setBusy] = useState(false)
 
-  const load = useCallback(async () => setHeld(await holdings(store, pasted)), [store, pasted])
+  const load = useCallback(async () => setLoaded(await loadWallets(store, transactions)), [store, transactions])
   usePolling(load, 5_000, [load, store.openWallets.map(({ handle }) => handle).join()])
 
-  const open = held.filter(({ walletId }) => store.openWallet(walletId) !== undefined)
-  const wallet = open.find(({ walletId }) => walletId === wantedId) ?? best(open, pasted) ?? open[0]
-  const signers = wallet === undefined ? [] : pasted.map((one) => choicesOf(one, wallet, pasted.length > 1))
-  const picks = signers.map((choices, index) => chosen[index] ?? suggestion(choices))
-  const jobs = picks.map((pick, index) => ({ ...pasted[index]!, ...pick }))
-  const willSign = jobs.filter(
-    ({ way, members }) => way?.kind === 'key' || (way?.kind === 'multisig' && members.length > 0),
-  )
-  const isChosen = jobs.length > 0 && jobs.every(({ way }) => way !== undefined) && willSign.length > 0
+  const open = loaded.filter(({ walletId }) => store.openWallet(walletId) !== undefined)
+  const wallet = open.find(({ walletId }) => walletId === selectedId) ?? firstAble(open, transactions) ?? open[0]
+  const isGroup = transactions.length > 1
+  const signers = wallet === undefined ? [] : transactions.map((one) => optionsFor(one, wallet, isGroup))
+  const selected = signers.map((options, index) => changes[index] ?? selectSigner(options, options.suggestedId))
+  const signedCount = selected.filter(willSign).length
+  const isSelected = signedCount > 0 && selected.every(({ method }) => method !== undefined)
   const own = new Set(open.flatMap(({ keys, multisigs }) => [...keys, ...multisigs.map(({ address }) => address)]))
-  // What cannot be taken back, and what is not shown here, takes more than a click.
-  const warnings = [...groupWarnings, ...pasted.flatMap(({ transaction }) => transaction.finalWarnings)]
+  // Effects that cannot be undone, or that are outside of what is shown here, need more than a click.
+  const warnings = [...groupWarnings, ...transactions.flatMap(({ description }) => description.finalWarnings)]
 
   const sign = async (event: Event): Promise<void> => {
     event.preventDefault()
     if (wallet === undefined || isBusy) return
     setBusy(true)
-    setProblem(undefined)
-    setWrong(undefined)
+    setError(undefined)
+    setPasswordError(undefined)
     const secret = takePassword(password)
     try {
-      const ready = jobs.map((job) => ({ ...job, way: job.way ?? ({ kind: 'leave' } as const) }))
-      const signed = await store.use(wallet.walletId, ({ handle }) =>
-        signAll({ api: store.api, handle, password: secret, jobs: ready }),
+      const tasks = selected.map(({ method, members }, index) => ({
+        ...transactions[index]!,
+        method: method ?? ({ kind: 'skip' } as const),
+        members,
+      }))
+      const signed = await store.withHandle(wallet.walletId, ({ handle }) =>
+        signAll({ api: store.api, handle, password: secret, tasks }),
       )
       store.renew(wallet.walletId).catch(() => {})
       onSigned(signed)
-    } catch (error) {
-      if (error instanceof ApiError && error.isWrongPassword) setWrong('Wrong password.')
-      else setProblem(withWait(error))
+    } catch (caught) {
+      if (hasCode(caught, 'wrong_password')) setPasswordError('Wrong password.')
+      else setError(errorMessage(caught))
       setBusy(false)
       password.current?.focus()
     }
@@ -75,18 +85,18 @@ export function SignForm({ pasted, groupWarnings, onSigned, onCancel }: Props) {
     <form onSubmit={sign}>
       {open.length > 1 && (
         <div class="field narrow">
-          <label for="sign-wallet">Sign with the wallet</label>
+          <label for="sign-wallet">Wallet</label>
           <select
             id="sign-wallet"
             value={wallet?.walletId}
             onChange={(event) => {
-              setWantedId(event.currentTarget.value)
-              setChosen({})
+              setSelectedId(event.currentTarget.value)
+              setChanges({})
             }}
           >
             {open.map((one) => (
               <option key={one.walletId} value={one.walletId}>
-                {nameOfWallet(store, one)}
+                {walletName(store, one)}
               </option>
             ))}
           </select>
@@ -99,46 +109,48 @@ export function SignForm({ pasted, groupWarnings, onSigned, onCancel }: Props) {
           ))}
         </ul>
       )}
-      {pasted.map(({ transaction }, index) => (
+      {transactions.map(({ description }, index) => (
         <TransactionCard
-          key={transaction.transactionId}
-          transaction={transaction}
-          place={pasted.length === 1 ? '' : `${index + 1} of ${pasted.length}`}
+          key={description.transactionId}
+          description={description}
+          position={isGroup ? `${index + 1} of ${transactions.length}` : ''}
           signers={signers[index]}
           own={own}
-          chosen={picks[index]}
-          onChoose={(choice) => setChosen({ ...chosen, [index]: choice })}
+          selected={selected[index]}
+          onSelect={(signer) => setChanges({ ...changes, [index]: signer })}
         />
       ))}
       {open.length === 0 ? (
         <div class="aside">
           <p>
             <b>No wallet is unlocked.</b>{' '}
-            <a href={hrefOf({ view: 'wallets', walletId: undefined })}>Unlock the one that is to sign</a> and come back:
-            this stays here.
+            <a href={hrefOf({ view: 'wallets', walletId: undefined })}>Unlock the wallet that signs</a>, then return
+            here. This page keeps the transaction.
           </p>
         </div>
       ) : (
         <div class="narrow">
-          <input type="text" autocomplete="username" value={nameOfWallet(store, wallet)} readOnly hidden />
+          <input type="text" autocomplete="username" value={walletName(store, wallet)} readOnly hidden />
           <PasswordField
-            label={`Password of ${nameOfWallet(store, wallet)}`}
+            label={`Password of ${walletName(store, wallet)}`}
             field={password}
             autocomplete="current-password"
-            hint="Asked for each time something is signed."
-            error={wrong}
+            hint="Required for every signature."
+            error={passwordError}
           />
         </div>
       )}
-      {warnings.length > 0 && <Confirmation count={warnings.length} value={confirmed} onChange={setConfirmed} />}
-      <Problem text={problem} />
+      {warnings.length > 0 && (
+        <WarningConfirmation count={warnings.length} value={confirmation} onChange={setConfirmation} />
+      )}
+      <ErrorText text={error} />
       <p class="actions">
         <button
           type="submit"
           class={warnings.length > 0 ? 'main danger' : 'main'}
-          disabled={isBusy || !isChosen || (warnings.length > 0 && !isConfirmed(confirmed))}
+          disabled={isBusy || !isSelected || (warnings.length > 0 && !isConfirmed(confirmation))}
         >
-          {isBusy ? 'Signing…' : willSign.length > 1 ? `Sign ${willSign.length} transactions` : 'Sign'}
+          {isBusy ? 'Signing…' : signedCount > 1 ? `Sign ${signedCount} transactions` : 'Sign'}
         </button>
         <button type="button" onClick={onCancel}>
           Do not sign
@@ -148,20 +160,20 @@ export function SignForm({ pasted, groupWarnings, onSigned, onCancel }: Props) {
   )
 }
 
-function nameOfWallet(store: Store, held: Held | undefined): string {
-  const wallet = held === undefined ? undefined : store.openWallet(held.walletId)
-  return wallet === undefined ? '' : store.openName(wallet)
+function walletName(store: Store, loaded: LoadedWallet | undefined): string {
+  const wallet = loaded === undefined ? undefined : store.openWallet(loaded.walletId)
+  return wallet === undefined ? '' : store.displayName(wallet)
 }
 
-/** What each unlocked wallet holds, and who signs for the senders. */
-async function holdings(store: Store, pasted: readonly Pasted[]): Promise<Held[]> {
-  const senders = [...new Set(pasted.map(({ transaction }) => transaction.sender))]
-  // Without a node nobody knows who was rekeyed; the person can still choose.
+/** Loads the contents of each unlocked wallet, and the senders' accounts: they name the key that signs for a sender. */
+async function loadWallets(store: Store, transactions: readonly ReviewedTransaction[]): Promise<LoadedWallet[]> {
+  const senders = [...new Set(transactions.map(({ description }) => description.sender))]
+  // Without a node rekeyed senders are unknown, but the person can still choose the key.
   const found = (await store.hasNode()) ? await store.api.accounts(senders).catch(() => []) : []
   const accounts = new Map(found.map((account) => [account.address, account]))
   const all = await Promise.allSettled(
     store.openWallets.map(({ id }) =>
-      store.use(id, async ({ handle }) => {
+      store.withHandle(id, async ({ handle }) => {
         const [keys, multisigs] = await Promise.all([store.api.keys(handle), store.api.multisigs(handle)])
         return { walletId: id, keys, multisigs, accounts }
       }),
@@ -170,34 +182,25 @@ async function holdings(store: Store, pasted: readonly Pasted[]): Promise<Held[]
   return all.filter((one) => one.status === 'fulfilled').map(({ value }) => value)
 }
 
-function choicesOf({ transaction, original }: Pasted, held: Held, isOneOfSeveral: boolean): Choices {
-  const soFar = transaction.isSigned ? Envelope.multisigIn(original) : undefined
-  return choicesFor({
-    transaction,
-    soFar,
-    holdings: held,
-    account: held.accounts.get(transaction.sender),
-    isOneOfSeveral,
-  })
+function optionsFor(
+  { description, original }: ReviewedTransaction,
+  wallet: LoadedWallet,
+  isInGroup: boolean,
+): SignerOptions {
+  const partial = description.isSigned ? multisigOf(original) : undefined
+  const account = wallet.accounts.get(description.sender)
+  return signerOptions({ description, partial, contents: wallet, account, isInGroup })
 }
 
-function suggestion({ choices, suggested }: Choices): Chosen {
-  const way = choices.find(({ id }) => id === suggested)?.way
-  return { id: suggested ?? '', way, members: way?.kind === 'multisig' ? firstMembers(way) : [] }
-}
-
-/** The first wallet that can sign something of it. */
-function best(open: readonly Held[], pasted: readonly Pasted[]): Held | undefined {
-  return open.find((held) =>
-    pasted.some((one) => {
-      const { suggested } = choicesOf(one, held, pasted.length > 1)
-      return suggested !== undefined && suggested !== 'leave'
+/** The first wallet that can sign at least one of the transactions. */
+function firstAble(
+  open: readonly LoadedWallet[],
+  transactions: readonly ReviewedTransaction[],
+): LoadedWallet | undefined {
+  return open.find((wallet) =>
+    transactions.some((one) => {
+      const { suggestedId } = optionsFor(one, wallet, transactions.length > 1)
+      return suggestedId !== undefined && suggestedId !== 'skip'
     }),
   )
-}
-
-function withWait(error: unknown): string | undefined {
-  const message = messageOf(error)
-  if (!(error instanceof ApiError) || error.retryAfterSeconds === undefined) return message
-  return `${message} Wait ${Math.ceil(error.retryAfterSeconds)} s.`
 }

@@ -1,54 +1,55 @@
-/** Where a transaction comes in: pasted, dropped or chosen. */
+/** Reads a transaction or group that is pasted, dropped or chosen as a file. */
 import { useRef, useState } from 'preact/hooks'
-import { Problem } from '../components/Problem.js'
-import { fromFile, fromPasted } from '../model/bytes.js'
-import { messageOf } from '../store.js'
+import { ErrorText } from '../components/ErrorText.js'
+import { ConsoleError } from '../errors.js'
+import { errorMessage } from '../messages.js'
+import { fromFile, fromText } from '../model/transactionInput.js'
 
-/** Sixteen of the largest fit, and the daemon takes no more. */
-const mostBytes = 700_000
+/** Fits a group of 16 transactions of the largest size; the daemon accepts no more. */
+const maxBytes = 700_000
 
 export function SignInput({ onBytes }: { onBytes: (bytes: Uint8Array) => Promise<void> }) {
   const text = useRef<HTMLTextAreaElement>(null)
   const file = useRef<HTMLInputElement>(null)
-  const [problem, setProblem] = useState<string>()
+  const [error, setError] = useState<string>()
   const [isBusy, setBusy] = useState(false)
-  const [isOver, setOver] = useState(false)
+  const [isDragOver, setDragOver] = useState(false)
 
-  const attempt = async (work: () => Promise<Uint8Array> | Uint8Array): Promise<void> => {
+  const load = async (read: () => Promise<Uint8Array> | Uint8Array): Promise<void> => {
     setBusy(true)
-    setProblem(undefined)
+    setError(undefined)
     try {
-      await onBytes(await work())
-    } catch (error) {
-      setProblem(messageOf(error))
+      await onBytes(await read())
+    } catch (caught) {
+      setError(errorMessage(caught))
       setBusy(false)
     }
   }
-  const takeFile = (chosen: File | undefined): void => {
+  const loadFile = (chosen: File | undefined): void => {
     if (chosen === undefined) return
-    void attempt(async () => {
-      if (chosen.size > mostBytes) throw new Error(`${chosen.name} is too large to be a transaction.`)
+    void load(async () => {
+      if (chosen.size > maxBytes) throw new ConsoleError('file_too_large')
       return fromFile(new Uint8Array(await chosen.arrayBuffer()))
     })
   }
   const drop = (event: DragEvent): void => {
     event.preventDefault()
-    setOver(false)
-    takeFile(event.dataTransfer?.files[0])
+    setDragOver(false)
+    loadFile(event.dataTransfer?.files[0])
   }
 
   return (
     <form
-      class={isOver ? 'drop over' : 'drop'}
+      class={isDragOver ? 'drop over' : 'drop'}
       onSubmit={(event) => {
         event.preventDefault()
-        void attempt(() => fromPasted(text.current?.value ?? ''))
+        void load(() => fromText(text.current?.value ?? ''))
       }}
       onDragOver={(event) => {
         event.preventDefault()
-        setOver(true)
+        setDragOver(true)
       }}
-      onDragLeave={() => setOver(false)}
+      onDragLeave={() => setDragOver(false)}
       onDrop={drop}
     >
       <div class="field">
@@ -57,30 +58,30 @@ export function SignInput({ onBytes }: { onBytes: (bytes: Uint8Array) => Promise
           id="transaction"
           ref={text}
           rows={8}
-          maxLength={mostBytes * 2}
+          maxLength={maxBytes * 2}
           spellcheck={false}
           autocomplete="off"
           aria-describedby="transaction-hint"
         />
         <p class="hint" id="transaction-hint">
-          Paste it, or drop its file here. You are told what it does before anything is signed.
+          Paste it, or drop a file here. You review what it does before you sign.
         </p>
       </div>
-      <Problem text={problem} />
+      <ErrorText text={error} />
       <p class="actions">
         <button type="submit" class="main" disabled={isBusy}>
-          {isBusy ? 'Reading…' : 'Read it'}
+          {isBusy ? 'Reading…' : 'Review'}
         </button>
         <button type="button" onClick={() => file.current?.click()}>
-          Choose a file
+          Choose file
         </button>
         <input
           ref={file}
           type="file"
           hidden
-          aria-label="File with the transaction"
+          aria-label="Transaction file"
           onChange={(event) => {
-            takeFile(event.currentTarget.files?.[0])
+            loadFile(event.currentTarget.files?.[0])
             event.currentTarget.value = ''
           }}
         />

@@ -1,22 +1,22 @@
-/** The signed bytes, to be taken away. */
+/** The signed transactions, to copy or download. */
+import { Bytes } from '@latchkey/algorand'
 import { useEffect, useMemo } from 'preact/hooks'
 import { CopyButton } from '../components/CopyButton.js'
-import { concat, toBase64 } from '../model/bytes.js'
-import { shorten } from '../model/signers.js'
+import { shortAddress } from '../model/shortAddress.js'
 import { hrefOf } from '../route.js'
 
-type Props = { signed: readonly Uint8Array[]; ids: readonly string[]; onAgain: () => void }
+type Props = { signed: readonly Uint8Array[]; ids: readonly string[]; onRestart: () => void }
 
-export function SignResult({ signed, ids, onAgain }: Props) {
-  const bytes = useMemo(() => concat(signed), [signed])
-  const base64 = toBase64(bytes)
+export function SignResult({ signed, ids, onRestart }: Props) {
+  const bytes = useMemo(() => Bytes.concat(signed) as Uint8Array<ArrayBuffer>, [signed])
+  const base64 = Bytes.toBase64(bytes)
   const url = useMemo(() => URL.createObjectURL(new Blob([bytes], { type: 'application/octet-stream' })), [bytes])
   useEffect(() => () => URL.revokeObjectURL(url), [url])
   const name = `${(ids[0] ?? 'transaction').slice(0, 8)}.stxn`
   return (
     <>
       <p class="lede">
-        Nothing has been sent. Give this to the program that asked for it, or save it and send it with{' '}
+        Nothing was sent to the network. Copy this to the program that requested it, or download it and send it with{' '}
         <code>goal clerk rawsend -f {name}</code>.
       </p>
       <div class="field">
@@ -28,19 +28,19 @@ export function SignResult({ signed, ids, onAgain }: Props) {
         <a class="button" href={url} download={name}>
           Download {name}
         </a>
-        <button type="button" class="main" onClick={onAgain}>
+        <button type="button" class="main" onClick={onRestart}>
           Sign another
         </button>
-        <a href={hrefOf({ view: 'payments' })}>See it among the payments</a>
+        <a href={hrefOf({ view: 'payments' })}>View in Payments</a>
       </p>
       {signed.length > 1 && (
         <details>
-          <summary>One by one</summary>
+          <summary>Individual transactions</summary>
           <ol class="members">
             {signed.map((one, index) => (
               <li key={ids[index]}>
-                <code>{shorten(ids[index] ?? '')}</code>{' '}
-                <CopyButton text={toBase64(one)} what={`transaction ${index + 1}`} />
+                <code>{shortAddress(ids[index] ?? '')}</code>{' '}
+                <CopyButton text={Bytes.toBase64(one)} what={`transaction ${index + 1}`} />
               </li>
             ))}
           </ol>

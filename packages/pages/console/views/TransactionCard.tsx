@@ -1,42 +1,43 @@
-/** One transaction in words, with its warnings, and who signs it. */
-
+/** One transaction: what it does, its warnings, and the choice of who signs it. */
 import { CopyButton } from '../components/CopyButton.js'
 import { Description } from '../components/Description.js'
-import { nameOf } from '../model/payments.js'
-import { type Choices, firstMembers, shorten, type Way } from '../model/signers.js'
-import type { Described } from '../responses.js'
-
-export type Chosen = { id: string; way: Way | undefined; members: readonly string[] }
+import { typeName } from '../model/payments.js'
+import { shortAddress } from '../model/shortAddress.js'
+import {
+  type MultisigMethod,
+  type SelectedSigner,
+  type SignerOptions,
+  selectSigner,
+  signatureCount,
+} from '../model/signerOptions.js'
+import type { TransactionDescription } from '../responses.js'
 
 type Props = {
-  transaction: Described
-  /** Of a group: which one. */
-  place: string
-  signers: Choices | undefined
-  /** Addresses of the wallet that is to sign. */
+  description: TransactionDescription
+  /** The position in a group, blank for a single transaction. */
+  position: string
+  signers: SignerOptions | undefined
+  /** Addresses of the unlocked wallets. */
   own: ReadonlySet<string>
-  chosen: Chosen | undefined
-  onChoose: (chosen: Chosen) => void
+  selected: SelectedSigner | undefined
+  onSelect: (selected: SelectedSigner) => void
 }
 
-export function TransactionCard({ transaction, place, signers, own, chosen, onChoose }: Props) {
-  const [first, ...rest] = transaction.words
+export function TransactionCard({ description, position, signers, own, selected, onSelect }: Props) {
+  const { type, transactionId, lines, warnings, finalWarnings } = description
+  const [first, ...rest] = lines
   return (
-    <article class="transaction" aria-label={`${nameOf(transaction.type)} ${place}`}>
+    <article class="transaction" aria-label={`${typeName(type)} ${position}`}>
       <header>
-        <h2>{nameOf(transaction.type)}</h2>
-        <span class="soft">{place}</span>
+        <h2>{typeName(type)}</h2>
+        <span class="soft">{position}</span>
       </header>
-      <Warnings kind="warnings" texts={transaction.finalWarnings} own={own} />
-      <Warnings
-        kind="cautions"
-        texts={transaction.warnings.filter((warning) => !transaction.finalWarnings.includes(warning))}
-        own={own}
-      />
+      <Warnings kind="warnings" texts={finalWarnings} own={own} />
+      <Warnings kind="cautions" texts={warnings.filter((warning) => !finalWarnings.includes(warning))} own={own} />
       <p class="lead">
         <Description text={first ?? ''} own={own} />
       </p>
-      <ul class="words">
+      <ul class="effects">
         {rest.map((line) => (
           <li key={line}>
             <Description text={line} own={own} />
@@ -44,10 +45,9 @@ export function TransactionCard({ transaction, place, signers, own, chosen, onCh
         ))}
       </ul>
       <p class="soft small">
-        Id <code class="break">{transaction.transactionId}</code>{' '}
-        <CopyButton text={transaction.transactionId} what="transaction id" />
+        ID <code class="break">{transactionId}</code> <CopyButton text={transactionId} what="transaction ID" />
       </p>
-      {signers !== undefined && <SignerChoice {...{ transaction, signers, chosen, onChoose }} />}
+      {signers !== undefined && <SignerSelect {...{ transactionId, signers, selected, onSelect }} />}
     </article>
   )
 }
@@ -67,68 +67,70 @@ function Warnings({ kind, texts, own }: WarningsProps) {
   )
 }
 
-type SignerChoiceProps = Pick<Props, 'transaction' | 'chosen' | 'onChoose'> & { signers: Choices }
+type SignerSelectProps = Pick<Props, 'selected' | 'onSelect'> & { transactionId: string; signers: SignerOptions }
 
-function SignerChoice({ transaction, signers, chosen, onChoose }: SignerChoiceProps) {
-  const id = `signer-${transaction.transactionId}`
-  const choose = (wanted: string): void => {
-    const way = signers.choices.find((choice) => choice.id === wanted)?.way
-    onChoose({ id: wanted, way, members: way?.kind === 'multisig' ? firstMembers(way) : [] })
-  }
+function SignerSelect({ transactionId, signers, selected, onSelect }: SignerSelectProps) {
+  const id = `signer-${transactionId}`
   return (
     <div class="field signer">
       <label for={id}>Signed by</label>
-      <select id={id} value={chosen?.id ?? ''} onChange={(event) => choose(event.currentTarget.value)}>
-        {signers.suggested === undefined && <option value="">Choose…</option>}
-        {signers.choices.map((choice) => (
-          <option key={choice.id} value={choice.id}>
-            {choice.label}
+      <select
+        id={id}
+        value={selected?.id ?? ''}
+        onChange={(event) => onSelect(selectSigner(signers, event.currentTarget.value))}
+      >
+        {signers.suggestedId === undefined && <option value="">Select…</option>}
+        {signers.options.map((option) => (
+          <option key={option.id} value={option.id}>
+            {option.label}
           </option>
         ))}
       </select>
       {signers.note !== '' && <p class="hint">{signers.note}</p>}
-      {chosen?.way?.kind === 'multisig' && <MemberChoice way={chosen.way} chosen={chosen} onChoose={onChoose} />}
+      {selected?.method?.kind === 'multisig' && (
+        <MemberSelect method={selected.method} selected={selected} onSelect={onSelect} />
+      )}
     </div>
   )
 }
 
-type MemberChoiceProps = {
-  way: Extract<Way, { kind: 'multisig' }>
-  chosen: Chosen
-  onChoose: (chosen: Chosen) => void
+type MemberSelectProps = {
+  method: MultisigMethod
+  selected: SelectedSigner
+  onSelect: (selected: SelectedSigner) => void
 }
 
-function MemberChoice({ way, chosen, onChoose }: MemberChoiceProps) {
-  const signed = way.soFar.slots.filter(({ signature }) => signature !== undefined).length
+function MemberSelect({ method, selected, onSelect }: MemberSelectProps) {
+  const { thr: threshold } = method.partial
   const toggle = (member: string): void => {
-    const members = chosen.members.includes(member)
-      ? chosen.members.filter((other) => other !== member)
-      : [...chosen.members, member]
-    onChoose({ ...chosen, members })
+    const members = selected.members.includes(member)
+      ? selected.members.filter((other) => other !== member)
+      : [...selected.members, member]
+    onSelect({ ...selected, members })
   }
-  const total = signed + chosen.members.length
+  const total = signatureCount(method.partial) + selected.members.length
   return (
     <fieldset>
       <legend>Members in this wallet</legend>
-      {way.members.length === 0 && <p class="hint">None of its members' keys is in this wallet.</p>}
-      {way.members.map(({ address, hasSigned }) => (
+      {method.members.length === 0 && <p class="hint">This wallet has no key of a member.</p>}
+      {method.members.map(({ address, hasSigned }) => (
         <label class="check" key={address}>
           <input
             type="checkbox"
-            checked={hasSigned || chosen.members.includes(address)}
+            checked={hasSigned || selected.members.includes(address)}
             disabled={hasSigned}
             onChange={() => toggle(address)}
           />
           <span>
-            <code title={address}>{shorten(address)}</code>
+            <code title={address}>{shortAddress(address)}</code>
             {hasSigned && ' has signed'}
           </span>
         </label>
       ))}
       <p class="hint" aria-live="polite">
-        {total >= way.soFar.threshold
-          ? `With ${total} of ${way.soFar.threshold} signatures it is complete.`
-          : `With ${total} of ${way.soFar.threshold} signatures it is not complete: others have to add theirs.`}
+        {total >= threshold
+          ? `Complete: ${total} of ${threshold} required signatures.`
+          : `Incomplete: ${total} of ${threshold} required signatures. Other members have to sign.`}
       </p>
     </fieldset>
   )

@@ -1,33 +1,34 @@
-/** An unlocked wallet: how long it stays so, its keys and its multisig accounts. */
+/** An unlocked wallet: time until it locks, keys, multisig accounts. */
 import { useCallback, useLayoutEffect, useRef, useState } from 'preact/hooks'
-import { Problem } from '../components/Problem.js'
+import { ErrorText } from '../components/ErrorText.js'
 import { QrDialog } from '../components/QrDialog.js'
+import { errorMessage, toSentence } from '../messages.js'
 import { formatDuration } from '../model/time.js'
-import { usePolling, useSecond } from '../polling.js'
-import type { Account, Multisig } from '../responses.js'
-import { messageOf, type OpenWallet, useStore } from '../store.js'
+import { useEverySecond, usePolling } from '../polling.js'
+import type { Account, MultisigAccount } from '../responses.js'
+import { type OpenWallet, useStore } from '../store.js'
 import { CreateMultisig } from './CreateMultisig.js'
 import { KeyRow } from './KeyRow.js'
 import { MultisigRow } from './MultisigRow.js'
 
-/** A wallet may have thousands. */
+/** Keys shown at first: a wallet may have thousands. */
 const pageLength = 100
 
 export function WalletView({ wallet }: { wallet: OpenWallet }) {
   const store = useStore()
   const title = useRef<HTMLHeadingElement>(null)
   const [keys, setKeys] = useState<readonly string[]>()
-  const [multisigs, setMultisigs] = useState<readonly Multisig[]>([])
+  const [multisigs, setMultisigs] = useState<readonly MultisigAccount[]>([])
   const [accounts, setAccounts] = useState<ReadonlyMap<string, Account>>(new Map())
-  const [balanceProblem, setBalanceProblem] = useState<string>()
-  const [problem, setProblem] = useState<string>()
+  const [balanceError, setBalanceError] = useState<string>()
+  const [error, setError] = useState<string>()
   const [shownCount, setShownCount] = useState(pageLength)
   const [isBusy, setBusy] = useState(false)
   const [isCreating, setCreating] = useState(false)
   const [shownAddress, setShownAddress] = useState<string>()
 
   const load = useCallback(async () => {
-    const [keys, multisigs] = await store.use(wallet.id, ({ handle }) =>
+    const [keys, multisigs] = await store.withHandle(wallet.id, ({ handle }) =>
       Promise.all([store.api.keys(handle), store.api.multisigs(handle)]),
     )
     setKeys(keys)
@@ -39,35 +40,35 @@ export function WalletView({ wallet }: { wallet: OpenWallet }) {
     const addresses = await load()
     if (addresses.length === 0) return
     try {
-      if (!(await store.hasNode())) return setBalanceProblem(messageOf(store.node?.message))
-      const found = await store.api.accounts(addresses)
-      setAccounts(new Map(found.map((account) => [account.address, account])))
-      setBalanceProblem(undefined)
-    } catch (error) {
-      setBalanceProblem(messageOf(error))
+      if (!(await store.hasNode())) return setBalanceError(toSentence(store.node?.message ?? ''))
+      const loaded = await store.api.accounts(addresses)
+      setAccounts(new Map(loaded.map((account) => [account.address, account])))
+      setBalanceError(undefined)
+    } catch (caught) {
+      setBalanceError(errorMessage(caught))
     }
   }, [store, load])
 
   usePolling(refresh, 4_000, [refresh])
 
-  // The form that unlocked it had the focus, and is gone.
+  // The unlock form had the focus and is gone.
   useLayoutEffect(() => {
     if (document.activeElement === document.body) title.current?.focus()
   }, [])
 
   const generate = async (): Promise<void> => {
     setBusy(true)
-    setProblem(undefined)
+    setError(undefined)
     try {
-      await store.use(wallet.id, ({ handle }) => store.api.generateKey(handle))
+      await store.withHandle(wallet.id, ({ handle }) => store.api.generateKey(handle))
       await store.renew(wallet.id)
       await refresh()
-    } catch (error) {
-      setProblem(messageOf(error))
+    } catch (caught) {
+      setError(errorMessage(caught))
     }
     setBusy(false)
   }
-  const made = async (): Promise<void> => {
+  const onCreated = async (): Promise<void> => {
     setCreating(false)
     await refresh().catch(() => {})
   }
@@ -76,7 +77,7 @@ export function WalletView({ wallet }: { wallet: OpenWallet }) {
     <section aria-labelledby="wallet-title">
       <div class="section-head">
         <h2 id="wallet-title" ref={title} tabIndex={-1}>
-          {store.openName(wallet)}
+          {store.displayName(wallet)}
         </h2>
         <TimeLeft wallet={wallet} />
       </div>
@@ -87,13 +88,13 @@ export function WalletView({ wallet }: { wallet: OpenWallet }) {
           Generate key
         </button>
       </div>
-      <Problem text={problem} />
-      {balanceProblem !== undefined && (
+      <ErrorText text={error} />
+      {balanceError !== undefined && (
         <p class="aside">
-          <b>Balances are not shown.</b> {balanceProblem}
+          <b>Balances are not available.</b> {balanceError}
         </p>
       )}
-      {keys?.length === 0 && <p class="empty">There is no key yet. Each key is an address that can hold money.</p>}
+      {keys?.length === 0 && <p class="empty">No keys yet. Each key is an address that can hold funds.</p>}
       <ul class="rows">
         {keys?.slice(0, shownCount).map((address) => (
           <KeyRow key={address} address={address} account={accounts.get(address)} onShow={setShownAddress} />
@@ -101,7 +102,7 @@ export function WalletView({ wallet }: { wallet: OpenWallet }) {
       </ul>
       {(keys?.length ?? 0) > shownCount && (
         <button type="button" onClick={() => setShownCount(shownCount + pageLength)}>
-          Show more of the {keys?.length} keys
+          Show more ({keys?.length} keys)
         </button>
       )}
 
@@ -112,7 +113,7 @@ export function WalletView({ wallet }: { wallet: OpenWallet }) {
         </button>
       </div>
       {multisigs.length === 0 && (
-        <p class="empty">None. A multisig account is moved only when several keys sign together.</p>
+        <p class="empty">No multisig accounts yet. A multisig account needs signatures of several keys.</p>
       )}
       <ul class="rows">
         {multisigs.map((multisig) => (
@@ -128,7 +129,7 @@ export function WalletView({ wallet }: { wallet: OpenWallet }) {
 
       {shownAddress !== undefined && <QrDialog address={shownAddress} onClose={() => setShownAddress(undefined)} />}
       {isCreating && (
-        <CreateMultisig wallet={wallet} keys={keys ?? []} onClose={() => setCreating(false)} onCreated={made} />
+        <CreateMultisig wallet={wallet} keys={keys ?? []} onClose={() => setCreating(false)} onCreated={onCreated} />
       )}
     </section>
   )
@@ -137,12 +138,12 @@ export function WalletView({ wallet }: { wallet: OpenWallet }) {
 function TimeLeft({ wallet }: { wallet: OpenWallet }) {
   const store = useStore()
   const [, draw] = useState(0)
-  useSecond(draw)
+  useEverySecond(draw)
   const seconds = Math.max(0, Math.ceil((wallet.expiresAtMs - Date.now()) / 1000))
-  const stay = (): void => {
-    store.renew(wallet.id).catch((error) => {
-      const message = messageOf(error)
-      if (message !== undefined) store.tell(message, { isProblem: true })
+  const renew = (): void => {
+    store.renew(wallet.id).catch((caught) => {
+      const message = errorMessage(caught)
+      if (message !== undefined) store.notify(message, { isError: true })
     })
   }
   return (
@@ -150,7 +151,7 @@ function TimeLeft({ wallet }: { wallet: OpenWallet }) {
       <span class={seconds <= 10 ? 'soon' : ''} role="timer">
         {Number.isFinite(seconds) ? `locks in ${formatDuration(seconds)}` : ''}
       </span>
-      <button type="button" onClick={stay}>
+      <button type="button" onClick={renew}>
         Stay unlocked
       </button>
       <button type="button" onClick={() => void store.lock(wallet.id)}>

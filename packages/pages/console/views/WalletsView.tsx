@@ -1,11 +1,12 @@
-/** The wallets on the left, one of them on the right. */
+/** The list of wallets, and the selected wallet. */
 import { useState } from 'preact/hooks'
+import { ErrorText } from '../components/ErrorText.js'
 import { Heading } from '../components/Heading.js'
-import { Problem } from '../components/Problem.js'
+import { errorMessage } from '../messages.js'
 import { usePolling } from '../polling.js'
 import type { Wallet } from '../responses.js'
-import { go, hrefOf } from '../route.js'
-import { messageOf, useStore } from '../store.js'
+import { hrefOf, navigate } from '../route.js'
+import { useStore } from '../store.js'
 import { CreateWallet } from './CreateWallet.js'
 import { UnlockForm } from './UnlockForm.js'
 import { WalletView } from './WalletView.js'
@@ -13,27 +14,27 @@ import { WalletView } from './WalletView.js'
 export function WalletsView({ walletId }: { walletId: string | undefined }) {
   const store = useStore()
   const [isCreating, setCreating] = useState(false)
-  const [problem, setProblem] = useState<string>()
+  const [error, setError] = useState<string>()
   usePolling(
     () =>
       store.loadWallets().then(
-        () => setProblem(undefined),
-        (error) => setProblem(messageOf(error)),
+        () => setError(undefined),
+        (caught) => setError(errorMessage(caught)),
       ),
     5_000,
     [store],
   )
 
-  const created = (wallet: Wallet): void => {
+  const onCreated = (wallet: Wallet): void => {
     setCreating(false)
-    go({ view: 'wallets', walletId: wallet.id })
+    navigate({ view: 'wallets', walletId: wallet.id })
     void store.loadWallets().catch(() => {})
   }
 
   const { wallets } = store
-  const chosenId = walletId ?? store.chosenId
-  store.chosenId = chosenId
-  const chosen = wallets?.find(({ id }) => id === chosenId)
+  const selectedId = walletId ?? store.selectedId
+  store.selectedId = selectedId
+  const selected = wallets?.find(({ id }) => id === selectedId)
   const isFirst = wallets?.length === 0
   return (
     <div class="wallets">
@@ -44,15 +45,15 @@ export function WalletsView({ walletId }: { walletId: string | undefined }) {
             Create wallet
           </button>
         </div>
-        <Problem text={problem} />
+        <ErrorText text={error} />
         <ul class="wallet-list">
           {wallets?.map((wallet) => (
             <li key={wallet.id}>
               <a
                 href={hrefOf({ view: 'wallets', walletId: wallet.id })}
-                aria-current={wallet.id === chosenId ? 'true' : undefined}
+                aria-current={wallet.id === selectedId ? 'true' : undefined}
               >
-                <span class="name">{store.openName(wallet)}</span>
+                <span class="name">{store.displayName(wallet)}</span>
                 <span class={store.openWallet(wallet.id) === undefined ? 'lock' : 'lock open'}>
                   {store.openWallet(wallet.id) === undefined ? 'locked' : 'unlocked'}
                 </span>
@@ -60,24 +61,24 @@ export function WalletsView({ walletId }: { walletId: string | undefined }) {
             </li>
           ))}
         </ul>
-        {isFirst && <p class="empty">There is no wallet yet. A wallet is a set of keys under one password.</p>}
+        {isFirst && <p class="empty">No wallets yet. A wallet is a set of keys with one password.</p>}
       </section>
-      <div class="chosen">
-        {chosen !== undefined && <Chosen key={chosen.id} wallet={chosen} />}
-        {chosen === undefined && !isFirst && wallets !== undefined && (
+      <div class="selected">
+        {selected !== undefined && <SelectedWallet key={selected.id} wallet={selected} />}
+        {selected === undefined && !isFirst && wallets !== undefined && (
           <p class="empty">
-            {chosenId === undefined
-              ? 'Choose a wallet to unlock it and see its keys.'
-              : 'There is no such wallet any more.'}
+            {selectedId === undefined
+              ? 'Select a wallet to unlock it and see its keys.'
+              : 'This wallet no longer exists.'}
           </p>
         )}
       </div>
-      {isCreating && <CreateWallet onClose={() => setCreating(false)} onCreated={created} />}
+      {isCreating && <CreateWallet onClose={() => setCreating(false)} onCreated={onCreated} />}
     </div>
   )
 }
 
-function Chosen({ wallet }: { wallet: Wallet }) {
+function SelectedWallet({ wallet }: { wallet: Wallet }) {
   const open = useStore().openWallet(wallet.id)
   return open === undefined ? <UnlockForm wallet={wallet} /> : <WalletView key={open.handle} wallet={open} />
 }

@@ -215,6 +215,6 @@ async function ownPage(own: OwnPaywall, request: Request, required: PaymentRequi
   if (typeof made === 'string') {
     return new Response(made, { status: 402, headers: { 'Content-Type': 'text/html; charset=utf-8' } })
   }
-  if (!(made instanceof Response)) throw new PaywallError('a page of one’s own is a text or a Response')
+  if (!(made instanceof Response)) throw new PaywallError('invalid_paywall_page')
   return new Response(made.body, { status: 402, headers: made.headers })
 }

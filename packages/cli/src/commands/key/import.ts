@@ -1,42 +1,40 @@
-/** `latchkey key import`: imports a key into a wallet. */
+/** `latchkey key import`: a key from elsewhere. */
 import { Address, Ed25519 } from '@latchkey/algorand'
-import { command, jsonOption } from '../../Command.js'
+import { command, jsonOption, UsageError } from '../../Command.js'
 import { walletOptions, withWallet } from '../../daemon.js'
-import { CommandError, UsageError } from '../../errors.js'
-import { exitCodes } from '../../exitCodes.js'
-import { quoted } from '../../format.js'
-import { type LineReader, openFile } from '../../LineReader.js'
-import { isMnemonicGiven, mnemonicOptions, readMnemonic } from '../../mnemonic.js'
+import { CommandError, exitCodes } from '../../exitCodes.js'
+import { type Input, openFile } from '../../Input.js'
+import { mnemonicOptions, readMnemonic } from '../../mnemonic.js'
+import { quoted } from '../../printable.js'
 
 export const keyImportCommand = command({
-  description:
-    'Imports a key into a wallet and prints its address. The key is a mnemonic of 25 words, typed at a hidden prompt, or in a file.',
+  text: 'Puts a key into a wallet and prints its address. The key is given as its 25 words, which are asked for and not shown, or in a file.',
   options: {
     ...mnemonicOptions,
     'secret-key-file': {
       type: 'string',
-      placeholder: 'FILE',
+      value: 'FILE',
       completes: 'file',
-      description: 'read the key from this file in base64: 64 bytes (seed and public key), or the 32 bytes of the seed',
+      about: 'the key is in this file in base64: seed and public key, 64 bytes, or the 32 bytes of the seed',
     },
     ...walletOptions,
     ...jsonOption,
   },
   notes:
-    "The wallet's backup does not restore imported keys: keep their mnemonics. For the mnemonic of a whole wallet use latchkey wallet recover.",
-  examples: ['latchkey key import --wallet savings', 'latchkey key import --mnemonic-file key.mnemonic'],
-  exits: ['unreachable', 'password', 'interrupted'],
+    "Imported keys are not in the wallet's backup: keep their words. The words of a whole wallet belong to latchkey wallet recover.",
+  examples: ['latchkey key import --wallet savings', 'latchkey key import --words-file key.words'],
+  ends: ['unreachable', 'password', 'interrupted'],
   run: ({ options }) => {
     const file = options['secret-key-file']
-    if (file !== undefined && isMnemonicGiven(options)) {
-      throw new UsageError('give a mnemonic or --secret-key-file, not both')
+    if (file !== undefined && (options['words-file'] !== undefined || options['words-fd'] !== undefined)) {
+      throw new UsageError('say in one way only where the key comes from')
     }
     return withWallet(options, async ({ wallet }) => {
       const key = file === undefined ? await readMnemonic(options) : readSecretKey(file)
       try {
         const own = Address.encode(Ed25519.publicKey(key.subarray(0, Ed25519.seedLength)))
         if ((await wallet.keys()).includes(own)) {
-          throw new CommandError('key_exists', `${own} is already in ${quoted(wallet.name)}; nothing was done`)
+          throw new CommandError('failed', `${own} is in ${quoted(wallet.name)} already; nothing was done`)
         }
         const address = await wallet.importKey(key)
         if (options.json) {
@@ -44,7 +42,7 @@ export const keyImportCommand = command({
         } else {
           process.stdout.write(`${address}\n`)
           process.stderr.write(
-            `The backup of ${quoted(wallet.name)} does not restore imported keys: keep its mnemonic.\n`,
+            `It is not in the backup of ${quoted(wallet.name)}, as every imported key: keep its words.\n`,
           )
         }
         return exitCodes.ok
@@ -56,34 +54,34 @@ export const keyImportCommand = command({
 })
 
 function readSecretKey(path: string): Uint8Array {
-  let reader: LineReader | undefined
+  let input: Input | undefined
   let line: Uint8Array | undefined
   let key: Buffer | undefined
   try {
-    reader = openFile(path)
-    line = reader.readLine() ?? new Uint8Array()
+    input = openFile(path)
+    line = input.line() ?? new Uint8Array()
     const text = Buffer.from(line.buffer, line.byteOffset, line.length).toString('latin1').trim()
     key = Buffer.from(text, 'base64')
     const isLong = key.length === Ed25519.secretKeyLength
     if (key.toString('base64') !== text || !(isLong || key.length === Ed25519.seedLength)) {
-      throw new CommandError('invalid_file', `the first line of ${path} is not 64 or 32 bytes in base64`)
+      throw new CommandError('failed', `${path} does not begin with a line of 64 or 32 bytes in base64`)
     }
     checkHalves(key, path)
     return new Uint8Array(key)
-  } catch (cause) {
-    if (cause instanceof CommandError) throw cause
-    throw new CommandError('file_unreadable', `the key cannot be read: ${(cause as Error).message}`, { cause })
+  } catch (error) {
+    if (error instanceof CommandError) throw error
+    throw new CommandError('failed', `the key cannot be read: ${(error as Error).message}`)
   } finally {
     line?.fill(0)
     key?.fill(0)
-    reader?.close()
+    input?.close()
   }
 }
 
-/** A seed with the public key of another one would sign for neither. */
+/** A seed with another key's public half would sign for neither. */
 function checkHalves(key: Uint8Array, path: string): void {
   if (key.length === Ed25519.seedLength) return
   const own = Ed25519.publicKey(key.subarray(0, Ed25519.seedLength))
   if (Buffer.compare(own, key.subarray(Ed25519.seedLength)) === 0) return
-  throw new CommandError('invalid_file', `the key in ${path} is damaged: its public key does not match its seed`)
+  throw new CommandError('failed', `the key in ${path} is damaged: its public half does not belong to its seed`)
 }

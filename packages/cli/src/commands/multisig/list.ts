@@ -2,32 +2,31 @@
 import { command, jsonOption } from '../../Command.js'
 import { walletOptions, withWallet } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
-import { columns, quoted } from '../../format.js'
-import { type MultisigAccount, readAccount } from './MultisigAccount.js'
+import { columns, quoted } from '../../printable.js'
+import { type Account, describe } from './find.js'
 
 export const multisigListCommand = command({
-  description:
-    'Lists the multisig accounts of a wallet: address, threshold, and how many of the keys of its members are in the wallet.',
+  text: 'Lists the multisig accounts of a wallet: address, how many of its members must sign, and how many of their keys are in the wallet.',
   options: { ...walletOptions, ...jsonOption },
   examples: ['latchkey multisig list', 'latchkey multisig list --wallet savings --json'],
-  exits: ['unreachable', 'password', 'interrupted'],
+  ends: ['unreachable', 'password', 'interrupted'],
   run: ({ options }) =>
     withWallet(options, async ({ wallet }) => {
       const own = new Set(await wallet.keys())
-      const accounts: MultisigAccount[] = []
-      for (const address of await wallet.multisigs()) accounts.push(await readAccount(wallet, address, own))
+      const accounts: Account[] = []
+      for (const address of await wallet.multisigs()) accounts.push(await describe(wallet, address, own))
       if (options.json) {
-        const result = { wallet: { id: wallet.id, name: wallet.name }, multisigs: accounts }
-        process.stdout.write(`${JSON.stringify(result)}\n`)
+        const outcome = { wallet: { id: wallet.id, name: wallet.name }, multisigs: accounts }
+        process.stdout.write(`${JSON.stringify(outcome)}\n`)
       } else if (accounts.length > 0) process.stdout.write(columns(accounts.map(row)))
       else
         process.stderr.write(
-          `There is no multisig account in ${quoted(wallet.name)}; latchkey multisig new creates one.\n`,
+          `There is no multisig account in ${quoted(wallet.name)}; latchkey multisig new makes one.\n`,
         )
       return exitCodes.ok
     }),
 })
 
-function row({ address, threshold, members }: MultisigAccount): string[] {
+function row({ address, threshold, members }: Account): string[] {
   return [address, `${threshold} of ${members.length}`, `${members.filter(({ isHere }) => isHere).length} here`]
 }

@@ -1,4 +1,4 @@
-/** A daemon that returns something other than the requested signature: nothing is written. */
+/** What is done with the answers of a daemon that does not tell the truth: nothing of it is written. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address, Bytes, Ed25519, Multisig, SignedTransaction, Transaction, TransactionFile } from '@latchkey/algorand'
@@ -19,23 +19,23 @@ function signed(transaction: Transaction.Transaction, pair: Ed25519.KeyPair): Ui
   return SignedTransaction.encode({ sig: signatureOf(Transaction.encode(transaction), pair), txn: transaction })
 }
 
-/** A wallet with the keys of alice and bob, and the given responses. */
-function wallet(responses: Partial<Record<keyof Wallet, unknown>>): Wallet {
+/** A wallet with the keys of alice and bob, which answers as it is told. */
+function wallet(answers: Partial<Record<keyof Wallet, unknown>>): Wallet {
   const keys = async (): Promise<string[]> => [alice, bob].map(address)
-  return { name: 'test', keys, ...responses } as unknown as Wallet
+  return { name: 'test', keys, ...answers } as unknown as Wallet
 }
 
 async function sign(answer: Uint8Array, given: Plan.Given = {}): Promise<Plan.Signed | undefined> {
-  const steps = await Plan.create(TransactionFile.decode(bytes), wallet({ signTransaction: async () => answer }), given)
+  const steps = await Plan.make(TransactionFile.decode(bytes), wallet({ signTransaction: async () => answer }), given)
   return steps[0]!.sign?.()
 }
 
-test('accepts a valid signature', async () => {
+test('a right answer is taken', async () => {
   const answer = signed(payment, alice)
   assert.deepEqual(await sign(answer), { bytes: answer, missing: 0 })
 })
 
-test('rejects a response that signs something else', async () => {
+test('an answer that signs something else is not', async () => {
   const right = signed(payment, alice)
   const damaged = right.slice()
   damaged[10]! ^= 1
@@ -50,17 +50,17 @@ test('rejects a response that signs something else', async () => {
     'no transaction': Uint8Array.of(1, 2, 3),
   }
   for (const [what, answer] of Object.entries(wrong)) {
-    await assert.rejects(sign(answer), /returned no valid signature; nothing was written/, what)
+    await assert.rejects(sign(answer), /something else than the signature; nothing was written/, what)
   }
 })
 
-test('requires the requested key as signer for a rekeyed account', async () => {
+test('a signature for a rekeyed account names the key that was asked for', async () => {
   const byBob = SignedTransaction.attach(bytes, alice.publicKey, signatureOf(bytes, bob), bob.publicKey)
   assert.deepEqual((await sign(byBob, { key: address(bob) }))?.bytes, byBob)
-  await assert.rejects(sign(signed(payment, alice), { key: address(bob) }), /no valid signature/)
+  await assert.rejects(sign(signed(payment, alice), { key: address(bob) }), /something else/)
 })
 
-test('rejects a key that the wallet does not have', async () => {
+test('a key that the wallet does not have is refused before anybody is asked', async () => {
   await assert.rejects(sign(bytes, { key: address(carol) }), /has no key [A-Z2-7]{58}; nothing was signed/)
 })
 
@@ -75,47 +75,47 @@ async function signMultisig(answer: Multisig.Signature): Promise<Plan.Signed | u
     signMultisigTransaction: async () => Multisig.encode(answer),
   })
   const given = { multisig: Address.encode(account), member: address(alice) }
-  return (await Plan.create(TransactionFile.decode(spendBytes), told, given))[0]!.sign?.()
+  return (await Plan.make(TransactionFile.decode(spendBytes), told, given))[0]!.sign?.()
 }
 
-test('accepts a multisig only with a valid signature for the right account', async () => {
+test('a multisig is taken only with the right signature of the right multisig', async () => {
   const empty = Multisig.empty(preimage)
   const own = Multisig.addSignature(empty, alice.publicKey, signatureOf(spendBytes, alice))
   assert.deepEqual(await signMultisig(own), {
     bytes: SignedTransaction.encode({ msig: own, txn: spend }),
     missing: 1,
   })
-  await assert.rejects(signMultisig(empty), /no valid signature/)
+  await assert.rejects(signMultisig(empty), /something else/)
   const other = Multisig.addSignature(empty, alice.publicKey, signatureOf(bytes, alice))
-  await assert.rejects(signMultisig(other), /no valid signature/)
+  await assert.rejects(signMultisig(other), /something else/)
   await assert.rejects(signMultisig({ ...own, thr: 1 }), /are not of/)
   await assert.rejects(signMultisig({ ...own, thr: 9 }), /are not of/)
   const beside = Multisig.addSignature(own, bob.publicKey, signatureOf(bytes, bob))
-  await assert.rejects(signMultisig(beside), /existing signature of .* is wrong/)
+  await assert.rejects(signMultisig(beside), /that was there already is wrong/)
 })
 
-test('signs the own transactions of a group and passes the others on unchanged', async () => {
+test('of a group, the own transactions are signed and the others handed on as they came', async () => {
   const foreign = SignedTransaction.encode({
     sig: signatureOf(bytes, carol),
     txn: { ...payment, snd: carol.publicKey },
   })
   const unsigned = Transaction.encode({ ...payment, snd: carol.publicKey })
   const members = TransactionFile.decode(Bytes.concat([bytes, foreign, unsigned]))
-  const steps = await Plan.create(members, wallet({}), {})
+  const steps = await Plan.make(members, wallet({}), {})
   assert.deepEqual(
     steps.map((step) => step.sign !== undefined),
     [true, false, false],
   )
-  assert.deepEqual(Plan.encodeUnchanged(members[1]!), foreign)
-  assert.deepEqual(TransactionFile.decode(Plan.encodeUnchanged(members[2]!))[0]!.bytes, unsigned)
+  assert.deepEqual(Plan.asItCame(members[1]!), foreign)
+  assert.deepEqual(TransactionFile.decode(Plan.asItCame(members[2]!))[0]!.bytes, unsigned)
 })
 
-test('a key that is no sender signs for all, as for accounts rekeyed to it', async () => {
+test('a key that is nobody here signs for all, as for accounts that were rekeyed to it', async () => {
   const members = TransactionFile.decode(
     Bytes.concat([bytes, Transaction.encode({ ...payment, snd: carol.publicKey })]),
   )
   const isSigned = async (key: Ed25519.KeyPair): Promise<boolean[]> =>
-    (await Plan.create(members, wallet({}), { key: address(key) })).map(({ sign: work }) => work !== undefined)
+    (await Plan.make(members, wallet({}), { key: address(key) })).map(({ sign: work }) => work !== undefined)
   assert.deepEqual(await isSigned(bob), [true, true])
   assert.deepEqual(await isSigned(alice), [true, false])
 })

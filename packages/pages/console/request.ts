@@ -1,0 +1,86 @@
+/** Sends one request to the daemon. */
+import { Json } from '@latchkey/algorand'
+import { ConsoleError, DaemonError } from './errors.js'
+import { type JsonObject, string } from './fields.js'
+
+export type RequestOptions = {
+  method: 'GET' | 'POST'
+  path: string
+  body?: object
+  token: string | undefined
+  /** Lets the request outlive the page. */
+  keepalive?: boolean
+}
+
+/** Longer than the daemon delays a response after wrong passwords. */
+const timeoutMs = 60_000
+
+/** The daemon's codes for a handle that it no longer accepts. */
+const handleCodes: ReadonlySet<string> = new Set([
+  'wrong_token_parts',
+  'bad_handle_id',
+  'bad_handle_secret',
+  'handle_unknown',
+  'handle_wrong_secret',
+  'handle_expired',
+])
+
+export async function request({ method, path, body, token, keepalive }: RequestOptions): Promise<JsonObject> {
+  const headers: { [name: string]: string } = {}
+  if (token !== undefined) headers['X-KMD-API-Token'] = token
+  if (body !== undefined) headers['Content-Type'] = 'application/json'
+  let response: Response
+  let content: JsonObject
+  try {
+    response = await fetch(path, {
+      method,
+      headers,
+      body: body === undefined ? null : JSON.stringify(body),
+      keepalive: keepalive ?? false,
+      cache: 'no-store',
+      credentials: 'omit',
+      redirect: 'error',
+      signal: AbortSignal.timeout(timeoutMs),
+    })
+    content = parse(await response.text())
+  } catch {
+    throw new ConsoleError('daemon_unreachable')
+  }
+  if (response.ok) return content
+  throw toError(response, content)
+}
+
+function toError(response: Response, content: JsonObject): Error {
+  const { status } = response
+  const message = string(content, 'message') || `the daemon responded with status ${status}`
+  const code = response.headers.get('Latchkey-Error') ?? codeOf(message)
+  if (code === 'invalid_token') return new ConsoleError('session_ended')
+  if (handleCodes.has(code)) return new ConsoleError('wallet_locked')
+  const retryAfter = Number(response.headers.get('Retry-After') ?? Number.NaN)
+  const retryAfterSeconds = Number.isFinite(retryAfter) ? retryAfter : undefined
+  return new DaemonError({ code, message, status, retryAfterSeconds })
+}
+
+function codeOf(message: string): string {
+  const codes: { [message: string]: string } = {
+    'invalid API token': 'invalid_token',
+    'wrong number of token parts': 'wrong_token_parts',
+    'invalid wallet handle id': 'bad_handle_id',
+    'invalid wallet handle secret': 'bad_handle_secret',
+    'handle does not exist': 'handle_unknown',
+    'invalid token': 'handle_wrong_secret',
+    'handle expired': 'handle_expired',
+    'error decrypting. wrong password?': 'wrong_password',
+  }
+  return codes[message] ?? ''
+}
+
+function parse(body: string): JsonObject {
+  if (body === '') return {}
+  try {
+    const json: unknown = JSON.parse(body)
+    return Json.isObject(json) ? json : {}
+  } catch {
+    return {}
+  }
+}

@@ -1,0 +1,55 @@
+/** The data that the server writes into the page: payment requirements and offers. */
+export type PaymentRequirement = {
+  readonly scheme: string
+  readonly network: string
+  readonly amount: string
+  readonly asset: string
+  readonly payTo: string
+  readonly maxTimeoutSeconds: number
+  readonly extra?: { readonly [name: string]: unknown }
+}
+
+export type PaymentRequired = {
+  readonly resource: { readonly url: string }
+  readonly accepts: readonly PaymentRequirement[]
+  readonly extensions?: unknown
+}
+
+export type WalletId = 'pera' | 'defly' | 'lute' | 'exodus' | 'kibisis' | 'kmd'
+
+export type Offer = {
+  readonly network: { readonly caip2: string; readonly name: string; readonly isReal: boolean }
+  readonly dollars?: string
+  readonly amount: string
+  readonly unit: string
+  readonly decimals: number
+  readonly asset: string
+  readonly payTo: string
+  readonly isFeePaid: boolean
+  readonly wallets: readonly { readonly wallet: WalletId; readonly label: string }[]
+}
+
+/** A key daemon on the person's own machine. */
+export type LocalDaemon = { readonly url: string; readonly token: string; readonly wallet?: string }
+
+export type PageData = {
+  readonly required: PaymentRequired
+  readonly offers: readonly Offer[]
+  readonly name: string
+  readonly kmd?: LocalDaemon
+}
+
+export function readPageData(): PageData {
+  return JSON.parse(document.getElementById('x402')!.textContent!) as PageData
+}
+
+/** The paid URL, without a fragment. */
+export const pageUrl = location.href.replace(/#.*$/s, '')
+
+export function formatPrice({ dollars, amount, unit }: Offer): string {
+  return dollars === undefined ? `${amount} ${unit}` : `$${dollars}`
+}
+
+export function shortAddress(address: string): string {
+  return `${address.slice(0, 6)}…${address.slice(-6)}`
+}

@@ -1,0 +1,14 @@
+import type { PageFile } from '../PageFile.js'
+
+/** Access to the files that the build wrote beside the compiled modules. */
+export type BuiltFiles = {
+  /** Whether the build wrote this page. */
+  isBuilt: (page: string) => boolean
+  /**
+   * All files of a page by their path within it. Looking up a request's path here cannot reach another path on disk.
+   *
+   * @throws PagesError with the code `pages_not_built`.
+   */
+  read: (page: string) => ReadonlyMap<string, PageFile>
+  gzip: (bytes: Uint8Array) => Uint8Array
+}

@@ -1,0 +1,11 @@
+/** For runtimes without a file system: the pages are not available there, as where they were not built. */
+import { PagesError } from '../errors.js'
+import type { BuiltFiles } from './BuiltFiles.js'
+
+export const isBuilt: BuiltFiles['isBuilt'] = () => false
+
+export const read: BuiltFiles['read'] = () => {
+  throw new PagesError('pages_not_built')
+}
+
+export const gzip: BuiltFiles['gzip'] = (bytes) => bytes

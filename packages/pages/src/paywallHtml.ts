@@ -1,0 +1,156 @@
+/** The HTML of the paywall. Titles, units and addresses come from third parties: they are always escaped. */
+import type { PaywallOptions } from './paywallOptions.js'
+
+/** One of the seller's offers, formatted for people. */
+export type PaywallOffer = {
+  /** `isReal`: the network's assets have real value. */
+  readonly network: { readonly caip2: string; readonly name: string; readonly isReal: boolean }
+  /** The price in dollars without the sign; undefined if the price is in another unit. */
+  readonly dollars: string | undefined
+  /** The amount as a decimal. */
+  readonly amount: string
+  /** The unit name of the asset. */
+  readonly unit: string
+  readonly decimals: number
+  /** The id of the asset, 0 for ALGO. */
+  readonly asset: string
+  /** The address that is paid. */
+  readonly payTo: string
+  /** Whether the facilitator pays the network fee. */
+  readonly isFeePaid: boolean
+}
+
+/** What the paywall shows. */
+export type PaywallPage = {
+  readonly title: string
+  /** The paid URL, formatted for people. */
+  readonly address: string
+  /** The content of the header PAYMENT-REQUIRED. */
+  readonly required: object
+  /** One offer for each entry of `required.accepts`, in the same order. At least one. */
+  readonly offers: readonly PaywallOffer[]
+}
+
+export type HtmlOptions = PaywallOptions & {
+  /** The names of the page's files. */
+  readonly files: { readonly script: string; readonly style: string }
+  /** What the script reads. */
+  readonly data: object
+}
+
+const maxTextLength = 300
+const maxUnitLength = 12
+
+export function paywallHtml(page: PaywallPage, options: HtmlOptions): string {
+  const { logo, files } = options
+  const title = clip(page.title)
+  const [first] = page.offers
+  const { network, payTo, isFeePaid, dollars } = first!
+  const terms = dollars === undefined ? `on ${network.name}` : formatTerms(first!)
+  return `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex">
+<meta name="color-scheme" content="light dark">
+<title>${escapeText(`${formatPrice(first!)} · ${title}`)}</title>
+<link rel="icon" href="${logo === undefined ? 'data:,' : escapeText(logo)}">
+<link rel="stylesheet" href="?x402-page=${files.style}">
+${styleElement(options)}
+</head>
+<body>
+<main class="card">
+${brandElement(options)}<h1><bdi>${escapeText(title)}</bdi></h1>
+<p class="address"><bdi>${escapeText(clip(page.address))}</bdi></p>
+<div data-price-block>
+<p class="price" data-price>${escapeText(formatPrice(first!))}</p>
+<p class="terms"><span data-terms>${escapeText(terms)}</span> <span class="money${network.isReal ? ' real' : ''}" data-money>${network.isReal ? 'Real money' : 'Test money'}</span></p>
+</div>
+${page.offers.length > 1 ? offersElement(page.offers) : ''}<div data-pay>
+<noscript><p class="note">Paying on this page needs JavaScript. Programs pay with the header PAYMENT-REQUIRED: see <a href="https://x402.org">x402.org</a>.</p></noscript>
+</div>
+<div class="status" role="status" aria-live="polite" data-status></div>
+<dl class="facts" data-facts>
+<div><dt>Paid to</dt><dd class="id" data-payee title="${escapeText(payTo)}">${escapeText(shortAddress(payTo))}</dd></div>
+<div><dt>Network fee</dt><dd data-fee>${isFeePaid ? 'paid for you' : 'a small fee in ALGO'}</dd></div>
+</dl>
+</main>
+<section class="paid-content" data-content hidden aria-label="Paid content"></section>
+${footerElement(options)}<script type="application/json" id="x402">${escapeJson(options.data)}</script>
+<script type="module" src="?x402-page=${files.script}"></script>
+</body>
+</html>
+`
+}
+
+/** The price of an offer: `$0.01`, or `2.5 ALGO` if it is not in dollars. */
+export function formatPrice({ dollars, amount, unit }: PaywallOffer): string {
+  return dollars === undefined ? `${amount} ${clip(unit, maxUnitLength)}` : `$${dollars}`
+}
+
+function formatTerms({ amount, unit, network }: PaywallOffer): string {
+  return `${amount} ${clip(unit, maxUnitLength)} on ${network.name}`
+}
+
+function styleElement({ colour, style }: PaywallOptions): string {
+  const properties = Object.entries({ ...accentColours(colour), ...style })
+  if (properties.length === 0) return ''
+  return `<style>:root{${properties.map(([name, value]) => `${name}:${value}`).join(';')}}</style>`
+}
+
+/** The accent colour, and a text colour with enough contrast if the accent is given in hexadecimal. */
+function accentColours(colour: string | undefined): { [property: string]: string } {
+  if (colour === undefined) return {}
+  const digits = /^#([0-9a-f]{3}|[0-9a-f]{6})$/i.exec(colour)?.[1]
+  if (digits === undefined) return { '--accent': colour }
+  const [red, green, blue] = digits.match(digits.length === 3 ? /./g : /../g)!.map((channel) => {
+    return Number.parseInt(channel.padEnd(2, channel), 16)
+  }) as [number, number, number]
+  const isLight = 0.299 * red + 0.587 * green + 0.114 * blue > 150
+  return { '--accent': colour, '--on-accent': isLight ? '#111' : '#fff' }
+}
+
+function brandElement({ name, logo }: PaywallOptions): string {
+  if (name === undefined && logo === undefined) return ''
+  const image = logo === undefined ? '' : `<img src="${escapeText(logo)}" alt="" width="28" height="28">`
+  return `<p class="brand">${image}<bdi>${escapeText(clip(name ?? ''))}</bdi></p>\n`
+}
+
+function offersElement(offers: readonly PaywallOffer[]): string {
+  const labels = offers.map((offer, index) => {
+    const input = `<input type="radio" name="offer" value="${index}"${index === 0 ? ' checked' : ''}>`
+    return `<label>${input}<span>${escapeText(formatTerms(offer))}</span></label>`
+  })
+  return `<fieldset class="offers" data-offers><legend>Pay with</legend>${labels.join('')}</fieldset>\n`
+}
+
+function footerElement({ footer }: PaywallOptions): string {
+  if (footer === undefined) return ''
+  const content =
+    typeof footer === 'string'
+      ? escapeText(clip(footer))
+      : `<a href="${escapeText(footer.url)}" rel="noreferrer">${escapeText(clip(footer.text))}</a>`
+  return `<footer>${content}</footer>\n`
+}
+
+function shortAddress(address: string): string {
+  return `${address.slice(0, 6)}…${address.slice(-6)}`
+}
+
+/** Limits the length, and replaces control characters and marks that change the writing direction. */
+function clip(text: string, length = maxTextLength): string {
+  const visible = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ').trim()
+  return visible.length > length ? `${visible.slice(0, length - 1)}…` : visible
+}
+
+function escapeText(text: string): string {
+  return text.replace(/[&<>"'`]/g, (character) => `&#${character.charCodeAt(0)};`)
+}
+
+/** JSON for a script element: no character in it can end the element or change the writing direction. */
+function escapeJson(value: object): string {
+  return JSON.stringify(value).replace(/[<>&\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, (character) => {
+    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
+  })
+}
