@@ -27,6 +27,7 @@ export type KmdClientErrorOptions = {
  * - `wallet_name_not_found`, `wallet_name_ambiguous`: no wallet, or several, of the name.
  * - `password_required`: the operation needs a password and none is known. Nothing was sent.
  * - `wallet_locked`: the handle expired, and no password is known to unlock the wallet with.
+ * - `multisig_incomplete`: the wallet has too few keys of a multisig for a signer of it.
  * - `wallet_released`: `release()` was called before.
  *
  * @example

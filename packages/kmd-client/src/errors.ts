@@ -60,6 +60,10 @@ export const clientErrors = {
     message: 'the handle has expired and there is no password to unlock the wallet with',
     hint: 'Unlock the wallet again, or give unlock a function that returns the password.',
   },
+  multisig_incomplete: {
+    message: 'the wallet has fewer keys of the multisig than its threshold',
+    hint: 'Import the keys of more members, or sign for each member with wallet.signMultisigTransaction.',
+  },
   wallet_released: {
     message: 'the wallet was released',
     hint: 'Unlock it again.',

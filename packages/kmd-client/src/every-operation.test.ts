@@ -365,7 +365,11 @@ it('Node modules are imported only behind the package imports', () => {
     const source = readFileSync(new URL(file, directory), 'utf8')
     assert.doesNotMatch(source, /\b(import|require)\(|\bBuffer\.|\bprocess\./, file)
     for (const [, from] of source.matchAll(/^(?:import|export)\b(?:[^';]*\bfrom)? '([^']+)'/gm)) {
-      assert.match(from!, /^(@latchkey\/algorand|#transport|#data-directory|\.\.?\/[A-Za-z0-9./-]+\.js)$/, file)
+      assert.match(
+        from!,
+        /^(@latchkey\/algorand|@algorandfoundation\/algokit-utils\/transact|algosdk|#transport|#data-directory|\.\.?\/[A-Za-z0-9./-]+\.js)$/,
+        file,
+      )
     }
   }
 })
