@@ -1,10 +1,16 @@
 // `npm run docs`: writes the pages that are made from the program itself.
-import { writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { apiPages } from './api-docs/pages.mjs'
 import { cliPage } from './docs-cli.mjs'
 import { httpPage } from './docs-http.mjs'
+import { root } from './packages.mjs'
 
-const docs = join(dirname(dirname(fileURLToPath(import.meta.url))), 'docs')
+const docs = join(root, 'docs')
+const api = join(docs, 'api')
 writeFileSync(join(docs, 'http.md'), httpPage())
 writeFileSync(join(docs, 'cli.md'), await cliPage())
+mkdirSync(api, { recursive: true })
+const pages = apiPages()
+for (const name of readdirSync(api)) if (!pages.has(name)) rmSync(join(api, name))
+for (const [name, text] of pages) writeFileSync(join(api, name), text)

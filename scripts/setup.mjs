@@ -1,17 +1,19 @@
-// Installs and builds what is missing, and says so: a fresh clone needs nothing but Node and npm.
+// Installs and builds what is missing: a fresh clone needs nothing but Node and npm.
 import { spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { checkNode } from '../packages/cli/bin/checkNode.js'
 
 export const root = dirname(dirname(fileURLToPath(import.meta.url)))
 
 export function setUp() {
+  if (!checkNode(process.versions.node)) process.exit()
   if (!isInstalled()) install()
   run(process.execPath, [join(root, 'scripts', 'build.mjs')])
 }
 
-/** The lock file that was installed is kept beside what it installed. */
+/** A copy of the lock file whose packages are installed. */
 const stamp = join(root, 'node_modules', '.latchkey-installed-lock')
 
 function isInstalled() {
@@ -19,7 +21,7 @@ function isInstalled() {
 }
 
 function install() {
-  console.error('latchkey: installing packages, this is done once and takes up to a minute')
+  console.error('latchkey: installing packages, which happens once and takes up to a minute')
   run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
   writeFileSync(stamp, readFileSync(join(root, 'package-lock.json')))
 }

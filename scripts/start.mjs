@@ -1,8 +1,10 @@
-// `npm start`: all of it, with one paid request to begin with. Arguments after `--` go to `latchkey dev`.
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
-import { root, setUp } from './setup.mjs'
+// `npm start`: `latchkey dev`, after installing and building what is missing. Arguments after `--` are passed on.
+import { checkNode } from '../packages/cli/bin/checkNode.js'
 
-setUp()
-process.argv.splice(2, 0, 'dev')
-await import(pathToFileURL(join(root, 'packages', 'cli', 'bin', 'latchkey.js')).href)
+if (checkNode(process.versions.node)) {
+  import('./setup.mjs').then(({ setUp }) => {
+    setUp()
+    process.argv.splice(2, 0, 'dev')
+    return import('../packages/cli/bin/latchkey.js')
+  })
+}

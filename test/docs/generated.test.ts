@@ -1,6 +1,6 @@
 /** Pages that are written by the program are as it would write them now; and every link on every page leads somewhere. */
 import assert from 'node:assert/strict'
-import { existsSync } from 'node:fs'
+import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
@@ -17,6 +17,12 @@ async function load(script: string): Promise<{ [name: string]: () => string | Pr
   }
 }
 
+async function loadApi(): Promise<{ apiPages: () => Map<string, string>; undocumented: () => string[] }> {
+  return (await import(pathToFileURL(join(root, 'scripts', 'api-docs', 'pages.mjs')).href)) as Awaited<
+    ReturnType<typeof loadApi>
+  >
+}
+
 for (const [page, script, name] of [
   ['docs/http.md', 'docs-http.mjs', 'httpPage'],
   ['docs/cli.md', 'docs-cli.mjs', 'cliPage'],
@@ -26,6 +32,20 @@ for (const [page, script, name] of [
     assert.equal(textOf(page), await write!(), `${page} is out of date: run npm run docs`)
   })
 }
+
+test('docs/api is what the TSDoc of the packages says', async () => {
+  const { apiPages } = await loadApi()
+  const pages = apiPages()
+  assert.deepEqual(readdirSync(join(root, 'docs', 'api')).sort(), [...pages.keys()].sort(), 'run npm run docs')
+  for (const [name, text] of pages) {
+    assert.ok(textOf(`docs/api/${name}`) === text, `docs/api/${name} is out of date: run npm run docs`)
+  }
+})
+
+test('every export of every package has a sentence', async () => {
+  const { undocumented } = await loadApi()
+  assert.deepEqual(undocumented(), [])
+})
 
 test('docs/http.md says of every error of the daemon where it comes from', () => {
   const page = textOf('docs/http.md')
@@ -54,8 +74,10 @@ test('docs/http.md has every path of the facilitator, and no other', async (t) =
   )
 })
 
+const apiReference = readdirSync(join(root, 'docs', 'api')).map((name) => `docs/api/${name}`)
+
 describe('links', () => {
-  for (const page of ['SECURITY.md', 'CONTRIBUTING.md', ...pages()]) {
+  for (const page of ['SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...pages(), ...apiReference]) {
     test(page, () => {
       const text = textOf(page).replaceAll(/^```.*?^```$/gms, '')
       for (const [, link] of text.matchAll(/(?<!!)\[[^\]]*\]\(([^)\s]+)\)/g)) {

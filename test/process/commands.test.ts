@@ -51,7 +51,7 @@ describe('every command', () => {
       assert.ok(stdout.includes(`Usage:\n  latchkey ${name}`), name)
       const [, examples = ''] = /\nExamples?:\n((?: {2}.*\n)+)/.exec(stdout) ?? []
       assert.ok(examples.includes(`latchkey ${name}`), `${name} has no example`)
-      assert.match(stdout, /\nExit codes: 0, [0-9, ]+; latchkey help exit-codes tells what they mean\.\n$/)
+      assert.match(stdout, /\nExit codes: 0, [0-9, ]+ \(see latchkey help exit-codes\)\n$/)
       for (const line of stdout.split('\n')) assert.ok(line.length <= 120, line)
       assert.equal((await run(['help', ...words])).stdout, stdout, name)
     }
@@ -60,7 +60,7 @@ describe('every command', () => {
   it('ends with 2 on wrong use, and one line on stderr that tells where to read on', async () => {
     for (const name of await listed()) {
       const { code, stdout, stderr } = await run([...name.split(' '), '--nonsense'])
-      const line = `latchkey ${name}: there is no option --nonsense; latchkey ${name} --help tells how\n`
+      const line = `latchkey ${name}: unknown option --nonsense; see latchkey ${name} --help\n`
       assert.deepEqual({ code, stdout, stderr }, { code: 2, stdout: '', stderr: line })
     }
   })
@@ -153,7 +153,7 @@ describe('latchkey doctor', () => {
     const { code, stdout } = await run(['doctor', '-d', join(home, 'nothing')])
     assert.equal(code, 3)
     assert.match(stdout, /^ok {7}Node /m)
-    assert.match(stdout, /^fault {4}\S+nothing does not exist\n {9}cure: latchkey kmd makes it/m)
+    assert.match(stdout, /^fault {4}\S+nothing does not exist\n {9}cure: latchkey kmd creates it/m)
   })
 
   it('finds a directory, a token and settings that stand too wide open', async () => {

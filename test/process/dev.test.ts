@@ -51,11 +51,11 @@ describe('latchkey dev', () => {
   it('tells of one paid request, stays up, and leaves nothing behind', { timeout: 60_000 }, async (t) => {
     const { child, exited, stdout, directory } = await start(t, [])
     const story = stdout()
-    assert.match(story, /a buyer asks for http:\/\/127\.0\.0\.1:[0-9]+\/weather\n/)
-    assert.match(story, /the seller answers 402 Payment Required: \$0\.01, 10000 of asset 31566704\n/)
+    assert.match(story, /the buyer requests http:\/\/127\.0\.0\.1:[0-9]+\/weather\n/)
+    assert.match(story, /the seller responds with 402 Payment Required: \$0\.01, 10000 of asset 31566704\n/)
     assert.match(story, /the buyer's payment [A-Z2-7]{8}… is signed by the key daemon/)
     assert.match(story, /settles it in round 1 and pays the fee: [A-Z2-7]{52}\n/)
-    assert.match(story, /the seller answers 200: \{"report":\{"weather":"sunny"/)
+    assert.match(story, /the seller responds with 200: \{"report":\{"weather":"sunny"/)
     assert.match(story, /the buyer {2}[A-Z2-7]{8}… had \$5, has \$4\.99\n/)
     assert.match(story, /had \$1000000, has \$1000000\.01\n/)
     const [, url] = /curl -si (\S+)/.exec(story)!
@@ -104,7 +104,7 @@ describe('latchkey dev', () => {
     assert.deepEqual(readdirSync(directory), [])
     const missing = await run(['--any-port', '--', '/nonexistent/program'], directory)
     assert.equal(missing.code, 3)
-    assert.match(missing.stderr, /^latchkey dev: \/nonexistent\/program was not started/)
+    assert.match(missing.stderr, /^latchkey dev: \/nonexistent\/program could not be started/)
     assert.deepEqual(readdirSync(directory), [])
   })
 
@@ -176,6 +176,6 @@ describe('latchkey dev', () => {
   it('says what is wrong with how it was called', async (t) => {
     const { code, stderr } = await run(['--nonsense'], temporaryDirectory(t))
     assert.equal(code, 2)
-    assert.match(stderr, /^latchkey dev: there is no option --nonsense; [^\n]+\n$/)
+    assert.match(stderr, /^latchkey dev: unknown option --nonsense; [^\n]+\n$/)
   })
 })

@@ -109,7 +109,10 @@ describe('latchkey facilitator', { concurrency: 2 }, () => {
     for (const name of ['mainnet', Network.mainnet.caip2, `algorand:${Network.mainnet.genesisHash}`]) {
       const { code, stderr } = await run(['--network', name])
       assert.equal(code, 2, name)
-      assert.match(stderr, /^latchkey facilitator: on mainnet say for whom it settles/)
+      assert.match(
+        stderr,
+        /^latchkey facilitator: on mainnet the sellers and the fees have to be limited; give --pay-to/,
+      )
     }
   })
 
@@ -128,7 +131,7 @@ describe('latchkey facilitator', { concurrency: 2 }, () => {
     }
     const kmd = await run(['--network', 'testnet'], { KMD_WALLET: 'fees' })
     assert.equal(kmd.code, 2)
-    assert.match(kmd.stderr, /say which key of fees it is, with --key/)
+    assert.match(kmd.stderr, /--wallet needs --key: the address of the key in fees/)
     const help = await run(['--help'])
     assert.equal(help.code, 0)
     for (const word of ['AVM_MNEMONIC', '--fee-budget', 'Example', 'Exit codes']) assert.ok(help.stdout.includes(word))

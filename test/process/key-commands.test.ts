@@ -48,14 +48,14 @@ describe('latchkey key', { timeout: 240_000 }, () => {
 
   it('an empty wallet lists nothing, and says how to begin', async () => {
     await kmd.create('empty', 'pw')
-    failed(await run('key list -w empty'), 0, /There is no key in empty yet; latchkey key new makes one/)
+    failed(await run('key list -w empty'), 0, /There is no key in empty yet; latchkey key new generates one/)
   })
 
   it('shows balances in ALGO and dollars from a node that is named', async (t) => {
     const { facts } = await startDevnet(t)
     const [account] = facts.accounts
     await kmd.create('rich', 'pw')
-    await run('key import -w rich --words-fd 3', { descriptors: [account!.mnemonic] })
+    await run('key import -w rich --mnemonic-fd 3', { descriptors: [account!.mnemonic] })
     const poor = (await run('key new -w rich')).stdout.trim()
     const named = await run(`key list -w rich --node ${facts.url} --dollar 31566704`)
     assert.equal(named.code, 0, named.stderr)
@@ -71,16 +71,16 @@ describe('latchkey key', { timeout: 240_000 }, () => {
     const { code, stdout, stderr } = await run('key list -w keys --node http://127.0.0.1:1')
     assert.equal(code, 3)
     assert.equal(stdout.trim().split('\n').length, 4)
-    assert.match(stderr, /^latchkey key list: there are no balances to be had: /)
+    assert.match(stderr, /^latchkey key list: the balances cannot be read: /)
   })
 
   it('imports words and secret keys, and exports what algosdk makes of them', async () => {
     await kmd.create('imports', 'pw')
     const [first, second, third] = [algosdk.generateAccount(), algosdk.generateAccount(), algosdk.generateAccount()]
     const words = algosdk.secretKeyToMnemonic(first.sk)
-    const byWords = await run('key import -w imports --words-fd 3', { descriptors: [`${words}\n`] })
+    const byWords = await run('key import -w imports --mnemonic-fd 3', { descriptors: [`${words}\n`] })
     assert.deepEqual([byWords.code, byWords.stdout], [0, `${first.addr}\n`])
-    assert.match(byWords.stderr, /It is not in the backup of imports/)
+    assert.match(byWords.stderr, /The backup of imports does not restore imported keys/)
     const path = join(directory, 'secret')
     for (const [account, bytes] of [
       [second, second.sk],
@@ -99,8 +99,8 @@ describe('latchkey key', { timeout: 240_000 }, () => {
     }
     const json = JSON.parse((await run(`key export ${first.addr} -w imports --yes --json`)).stdout)
     assert.deepEqual([json.address, json.words], [first.addr.toString(), words])
-    const again = await run('key import -w imports --words-fd 3', { descriptors: [words] })
-    failed(again, 3, new RegExp(`${first.addr} is in imports already; nothing was done`))
+    const again = await run('key import -w imports --mnemonic-fd 3', { descriptors: [words] })
+    failed(again, 3, new RegExp(`${first.addr} is already in imports; nothing was done`))
   })
 
   it('takes nothing that is not a key', async () => {
@@ -109,10 +109,10 @@ describe('latchkey key', { timeout: 240_000 }, () => {
     const damaged = Buffer.from(sk)
     damaged[63]! ^= 1
     const contents: [string, RegExp][] = [
-      ['', /does not begin with a line of 64 or 32 bytes in base64/],
+      ['', /the first line of \S+ is not 64 or 32 bytes in base64/],
       ['not base64!', /64 or 32 bytes in base64/],
       [Buffer.from(sk.subarray(0, 33)).toString('base64'), /64 or 32 bytes in base64/],
-      [damaged.toString('base64'), /is damaged: its public half does not belong to its seed/],
+      [damaged.toString('base64'), /is damaged: its public key does not match its seed/],
     ]
     for (const [content, message] of contents) {
       writeFileSync(path, content)
@@ -121,20 +121,24 @@ describe('latchkey key', { timeout: 240_000 }, () => {
       if (content.length > 20) assert.ok(!outcome.stderr.includes(content.slice(0, 20)))
     }
     failed(await run('key import -w keys --secret-key-file /nonexistent'), 3, /the key cannot be read: ENOENT/)
-    failed(await run('key import -w keys --secret-key-file x --words-fd 3'), 2, /say in one way only/)
-    failed(await run('key import -w keys'), 2, /no terminal to ask for the words/)
+    failed(
+      await run('key import -w keys --secret-key-file x --mnemonic-fd 3'),
+      2,
+      /give a mnemonic or --secret-key-file, not both/,
+    )
+    failed(await run('key import -w keys'), 2, /no terminal to ask for the mnemonic/)
     assert.equal((await kmd.keys(handle)).length, 4)
   })
 
   it('exports nothing by accident', async () => {
     const [address] = await kmd.keys(handle)
-    failed(await run(`key export ${address} -w keys`), 2, /stdout is no terminal: give --out FILE, or --yes/)
+    failed(await run(`key export ${address} -w keys`), 2, /stdout is not a terminal; give --out FILE, or --yes/)
     const out = join(directory, 'exported')
     assert.equal((await run(`key export ${address} -w keys --out ${out}`)).code, 0)
     assert.equal(statSync(out).mode & 0o777, 0o600)
     const { sk } = algosdk.mnemonicToSecretKey(readFileSync(out, 'utf8').trim())
     assert.equal(algosdk.encodeAddress(sk.subarray(32)), address)
-    failed(await run(`key export ${address} -w keys --out ${out}`), 3, /is there already/)
+    failed(await run(`key export ${address} -w keys --out ${out}`), 3, /exists and is not overwritten/)
     failed(await run(`key export ${address} -w keys --out /nonexistent/x`), 3, /cannot be written: ENOENT/)
     failed(await run(`key export ${address} --format hex`), 2, /--format takes words or base64/)
   })
@@ -151,19 +155,19 @@ describe('latchkey key', { timeout: 240_000 }, () => {
 
   it('deletes only if told to, and says whether the key can come back', async () => {
     const last = await kmd.generate(handle)
-    failed(await run(`key delete ${last} -w keys`), 2, /nobody can be asked here: give --yes/)
+    failed(await run(`key delete ${last} -w keys`), 2, /no terminal to ask for confirmation; give --yes/)
     const { code, stdout, stderr } = await run(`key delete ${last} -w keys --yes --json`)
     assert.deepEqual([code, JSON.parse(stdout).place], [0, 5])
     assert.match(stderr, /This is key 5 that was generated in keys: .*latchkey wallet recover NEW-NAME --keys 5/)
     const words = (await run('wallet backup keys --yes')).stdout
     const options = { descriptors: [words] }
-    const recovered = await run('wallet recover keys-again --keys 5 --no-password --words-fd 3', options)
+    const recovered = await run('wallet recover keys-again --keys 5 --no-password --mnemonic-fd 3', options)
     assert.equal(recovered.stdout.trim().split('\n').at(-1), last)
     const { addr, sk } = algosdk.generateAccount()
-    await run('key import -w keys --words-fd 3', { descriptors: [algosdk.secretKeyToMnemonic(sk)] })
+    await run('key import -w keys --mnemonic-fd 3', { descriptors: [algosdk.secretKeyToMnemonic(sk)] })
     const gone = await run(`key delete ${addr} -w keys --yes`)
     assert.deepEqual([gone.code, gone.stdout], [0, ''])
-    assert.match(gone.stderr, /This key was imported: .* it is gone for ever\.\n.* is deleted\.\n$/)
+    assert.match(gone.stderr, /This key was imported: .* it is lost for good\.\nDeleted .*\.\n$/)
     assert.ok(!(await kmd.keys(handle)).includes(addr.toString()))
   })
 
@@ -177,7 +181,7 @@ describe('latchkey key', { timeout: 240_000 }, () => {
     assert.deepEqual([code, stdout], [5, ''])
     assert.match(
       stderr,
-      /^[0-9]+ of 10000 keys were made; latchkey key new makes the others\.\nlatchkey key new: [^\n]+\n$/,
+      /^[0-9]+ of 10000 keys were generated; latchkey key new generates the others\.\nlatchkey key new: [^\n]+\n$/,
     )
   })
 

@@ -71,11 +71,17 @@ describe('latchkey', { concurrency: 2 }, () => {
 
   it('wrong use ends with 2 and one line that says what is wrong and what would be right', async () => {
     const wrong: [string[], RegExp][] = [
-      [['nope'], /no command "nope"/],
-      [['token', 'rotat'], /no command "token rotat"; did you mean token rotate\?/],
+      [['nope'], /unknown command "nope"; latchkey --help lists the commands/],
+      [['token', 'rotat'], /unknown command "token rotat"; did you mean token rotate\? latchkey token --help lists/],
       [['devent'], /did you mean devnet\?/],
-      [['help', 'nope'], /no command "nope"/],
-      [['kmd', '--nope'], /^latchkey kmd: there is no option --nope; latchkey kmd --help tells how$/m],
+      [['walet', 'new'], /unknown command "walet"; did you mean wallet\?/],
+      [['help', 'nope'], /no help for "nope"; latchkey --help lists the commands/],
+      [['help', 'exit-code'], /did you mean exit-codes\?/],
+      [['help', 'wallet', 'nwe'], /did you mean wallet new\?/],
+      [['completions', 'bsah'], /SHELL takes bash or zsh or fish; did you mean bash\?/],
+      [['kmd', '--wier', 'reference'], /unknown option --wier; did you mean --wire\? see latchkey kmd --help/],
+      [['kmd', '--wire', 'refrence'], /did you mean reference\?/],
+      [['kmd', '--nope'], /^latchkey kmd: unknown option --nope; did you mean --node\? see latchkey kmd --help$/m],
       [['kmd', '-t', 'soon'], /--timeout takes a number from 0 to 2147483/],
       [['kmd', '--wire', 'copper'], /--wire takes documented or reference/],
       [['kmd', 'extra'], /"extra" is one argument too many/],

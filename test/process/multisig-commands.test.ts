@@ -32,14 +32,14 @@ describe('latchkey multisig', { timeout: 120_000 }, () => {
   it('makes the account that algosdk makes of the same members', async () => {
     const made = await run(`multisig new --threshold 2 ${members.join(' ')}`)
     assert.deepEqual(made, { code: 0, stdout: `${address}\n`, stderr: '' })
-    failed(await run(`multisig new -t 2 ${members.join(' ')}`), 3, new RegExp(`${address} is in shared already`))
+    failed(await run(`multisig new -t 2 ${members.join(' ')}`), 3, new RegExp(`${address} is already in shared`))
     const others = await run(`multisig new -t 2 ${members.toReversed().join(' ')} --json`)
     const outcome = JSON.parse(others.stdout)
     assert.notEqual(outcome.address, address)
     assert.deepEqual([outcome.version, outcome.threshold, outcome.members], [1, 2, members.toReversed()])
     const twice = await run(`multisig new -t 1 ${members[0]} ${members[0]}`)
     assert.equal(twice.code, 0)
-    assert.match(twice.stderr, /^warning: a member is there more than once/)
+    assert.match(twice.stderr, /^warning: a member is listed more than once/)
   })
 
   it('says what is wrong with members and threshold', async () => {
@@ -78,7 +78,7 @@ describe('latchkey multisig', { timeout: 120_000 }, () => {
   })
 
   it('deletes one, and tells how to make it again', async (t) => {
-    failed(await run(`multisig delete ${address}`), 2, /nobody can be asked here: give --yes/)
+    failed(await run(`multisig delete ${address}`), 2, /no terminal to ask for confirmation; give --yes/)
     const command = [process.execPath, latchkeyCommand, 'multisig', 'delete', address, '--no-password']
     for (const [answer, code] of [
       ['', 1],
@@ -107,6 +107,6 @@ describe('latchkey multisig', { timeout: 120_000 }, () => {
     await latchkey(['wallet', 'new', 'w', '--no-password'], { dataDir })
     const { code, stdout, stderr } = await latchkey(['multisig', 'list', '--no-password'], { dataDir })
     assert.deepEqual([code, stdout], [0, ''])
-    assert.match(stderr, /There is no multisig account in w; latchkey multisig new makes one/)
+    assert.match(stderr, /There is no multisig account in w; latchkey multisig new creates one/)
   })
 })

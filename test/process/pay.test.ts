@@ -146,7 +146,7 @@ describe('latchkey pay', { timeout: 120_000 }, () => {
   it('prints what costs nothing, and says so', async () => {
     const { code, stdout, stderr } = await run([`${facts.devnet.url}/health`, ...options()], words())
     assert.deepEqual([code, stdout], [0, 'null\n'])
-    assert.match(stderr, /No payment settled \(response status: 200\)/)
+    assert.match(stderr, /No payment was settled \(response status: 200\)/)
     const missing = await run([`${facts.devnet.url}/nothing`, ...options()], words())
     assert.equal(missing.code, 3)
   })
@@ -155,9 +155,9 @@ describe('latchkey pay', { timeout: 120_000 }, () => {
     for (const args of [[], ['one', 'two'], ['ftp://x'], ['http://x', '--nonsense'], ['http://x', '-H', 'nonsense']]) {
       const { code, stdout, stderr } = await run(args, words())
       assert.deepEqual([code, stdout], [2, ''], args.join(' '))
-      assert.match(stderr, /^latchkey pay: [^\n]+; latchkey pay --help tells how\n$/)
+      assert.match(stderr, /^latchkey pay: [^\n]+; see latchkey pay --help\n$/)
     }
     const keyless = await run([facts.seller.url], {})
-    assert.match(keyless.stderr, /say which key pays, with --wallet and --key/)
+    assert.match(keyless.stderr, /no key to pay with; give --wallet and --key/)
   })
 })

@@ -130,7 +130,7 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
     })
     const created = await run(['--yes', ...common()], encode(asset))
     assert.equal(created.code, 0, created.stderr)
-    assert.match(created.stderr, /Creates an asset named "Gold": 10 "GLD" in all, 2 decimals\./)
+    assert.match(created.stderr, /Creates an asset named "Gold": 10 "GLD" in total, 2 decimals\./)
     const assetIndex = (await confirmed(created.stdout))['asset-index']
     const cases: [algosdk.Transaction, RegExp][] = [
       [payment(alice), /Pays 0\.001 ALGO to /],
@@ -196,11 +196,11 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
     const first = await run(['-y', ...common('one')], encode(...group))
     assert.equal(first.code, 0, first.stderr)
     assert.match(first.stderr, /Transaction 1 of 3, [A-Z2-7]{52}:\n/)
-    assert.match(first.stderr, /signing it agrees to all of the group/)
-    assert.match(first.stderr, /Transaction 2 of 3 is left unsigned: one does not sign for its sender\./)
+    assert.match(first.stderr, /signing it agrees to the whole group/)
+    assert.match(first.stderr, /Transaction 2 of 3 stays unsigned: one has no key for its sender\./)
     assert.doesNotMatch(first.stderr, /Warning/)
     const second = await run(['-y', ...common('two')], first.stdout)
-    assert.match(second.stderr, /Transaction 1 of 3 is left as it is: it is signed already\./)
+    assert.match(second.stderr, /Transaction 1 of 3 is passed on unchanged: it is already signed\./)
     const keys = [alice, bob, dora].map(({ secretKey }) => secretKey)
     assert.deepEqual(second.stdout, Buffer.concat(group.map((one, index) => one.signTxn(keys[index]!))))
     await confirmed(second.stdout)
@@ -210,7 +210,7 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
     const [one] = algosdk.assignGroupID([payment(alice), payment(bob)])
     const { code, stderr } = await run(['-y', ...common()], encode(one!))
     assert.equal(code, 0)
-    assert.match(stderr, /Warning: These are not all of their group/)
+    assert.match(stderr, /Warning: This is not the complete group/)
   })
 
   it('asks a person, shows the words first, and takes anything but yes for no', async () => {
@@ -248,13 +248,13 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
     const flag = await run([path, '--yes', ...common()])
     assert.deepEqual([flag.code, flag.stdout.length], [2, 0])
     assert.match(flag.stderr, /--yes is not enough for this: It rekeys [A-Z2-7]{58} to [A-Z2-7]{58}/)
-    const hasty = await inTerminal([path, ...common()], /Type sign to go on: $/, 'y\r')
+    const hasty = await inTerminal([path, ...common()], /Type sign to continue: $/, 'y\r')
     assert.equal(hasty.code, 1, hasty.text)
     assert.equal(await signings(), before)
     const out = join(directory, 'rekey')
-    const meant = await inTerminal([path, '--out', out, ...common()], /Type sign to go on: $/, 'sign\r')
+    const meant = await inTerminal([path, '--out', out, ...common()], /Type sign to continue: $/, 'sign\r')
     assert.equal(meant.code, 0, meant.text)
-    assert.match(meant.text, /Warning: It rekeys [\s\S]*This cannot be taken back\. Type sign/)
+    assert.match(meant.text, /Warning: It rekeys [\s\S]*This cannot be undone\. Type sign/)
     const both = await run([path, '--yes', '--allow-warnings', ...common()])
     assert.deepEqual(both.stdout, readFileSync(out))
     await confirmed(both.stdout)
@@ -263,7 +263,7 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
     const after = payment(dora)
     const { code, stdout, stderr } = await run(['-y', '--key', alice.address, ...common()], encode(after))
     assert.equal(code, 0, stderr)
-    assert.match(stderr, /is signed by [A-Z2-7]{58}, to which its sender must have been rekeyed/)
+    assert.match(stderr, /is signed by [A-Z2-7]{58}, to which its sender must be rekeyed/)
     assertSigned(stdout, after, alice.address)
     await confirmed(stdout)
   })
@@ -321,7 +321,7 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
       damaged,
     )
     assert.deepEqual([code, stdout.length], [3, 0])
-    assert.match(stderr, /that was there already is wrong; nothing was written/)
+    assert.match(stderr, /existing signature of [A-Z2-7]{58} is wrong; nothing was written/)
   })
 
   it('signs a program, which takes the same care as what cannot be taken back', async () => {
@@ -329,7 +329,7 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
     const args = ['--program', file(program), '--key', alice.address, ...common()]
     const refused = await run([...args, '-y'])
     assert.equal(refused.code, 2)
-    assert.match(refused.stderr, /--yes is not enough for this: Whoever has the program/)
+    assert.match(refused.stderr, /--yes is not enough for this: Anyone who has the program/)
     const { code, stdout, stderr } = await run([...args, '-y', '--allow-warnings'])
     assert.equal(code, 0, stderr)
     const { publicKey } = algosdk.decodeAddress(alice.address)
@@ -345,7 +345,7 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
     for (const input of [...wrong, `${bytes.toString('base64')} !`, Buffer.alloc(3_000_000, 'A')]) {
       const { code, stdout, stderr } = await run(['-y', ...common()], input)
       assert.deepEqual([code, stdout.length], [3, 0], stderr)
-      assert.match(stderr, /^latchkey sign: what was piped in (is not a transaction or a group|cannot be read): /)
+      assert.match(stderr, /^latchkey sign: stdin (is not a transaction or a group|cannot be read): /)
     }
     assert.equal(await signings(), before)
   })
@@ -354,11 +354,11 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
     const own = file(encode(payment(alice)))
     const foreign = file(encode(payment(carol)))
     const cases: [string[], number, RegExp][] = [
-      [[own, ...common()], 2, /nobody can be asked here; give --yes/],
+      [[own, ...common()], 2, /no terminal to ask for confirmation; give --yes/],
       [[foreign, '-y', ...common()], 3, /the wallet one has nothing to sign here/],
       [[own, '-y', '--key', carol.address, ...common()], 3, /the wallet one has no key /],
       [[own, '-y', '--key', 'nonsense', ...common()], 2, /--key takes an address/],
-      [[own, '-y', '--multisig', carol.address, ...common()], 2, /--multisig and --member go together/],
+      [[own, '-y', '--multisig', carol.address, ...common()], 2, /--multisig and --member need each other/],
       [[own, '-y', '--program', own, '--key', alice.address, ...common()], 2, /a transaction or --program/],
       [['-y', '--program', own, ...common()], 2, /--program needs --key/],
       [[join(directory, 'nowhere'), '-y', ...common()], 3, /cannot be read: ENOENT/],

@@ -50,7 +50,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     const made = await run(`wallet new first --password-file ${password}`)
     assert.equal(made.code, 0)
     assert.match(made.stdout, /^[0-9a-f]{32}\n$/)
-    assert.match(made.stderr, /Wallet first is made\..*latchkey key new -w first/)
+    assert.match(made.stderr, /Created wallet first\..*latchkey key new -w first/)
     const id = made.stdout.trim()
     const listed = await run('wallet list')
     assert.ok(listed.stdout.split('\n').some((line) => /^first {2,}[0-9a-f]{32}$/.test(line) && line.endsWith(id)))
@@ -63,9 +63,9 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
 
   it('refuses a name that is taken, blank or too long before it asks for anything', async () => {
     await run('wallet new twice --no-password')
-    failed(await run('wallet new twice'), 3, /there is a wallet named twice already; choose another name/)
-    failed(await run('wallet recover twice'), 3, /there is a wallet named twice already/)
-    failed(await run(`wallet new ${'x'.repeat(65)}`), 2, /the name has 65 bytes; 64 are the most/)
+    failed(await run('wallet new twice'), 3, /a wallet named twice exists; choose another name/)
+    failed(await run('wallet recover twice'), 3, /a wallet named twice exists/)
+    failed(await run(`wallet new ${'x'.repeat(65)}`), 2, /the name has 65 bytes; the maximum is 64/)
     failed(await latchkey(['wallet', 'new', ' '], { dataDir: (await starting).dataDir }), 2, /a wallet needs a name/)
     failed(await run('wallet new'), 2, /NAME is missing/)
   })
@@ -95,7 +95,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     assert.equal((await run('key list -w plain --password-fd 0', { stdin: 'from stdin' })).code, 0)
     const warned = await run('key list -w plain', { env: { KMD_PASSWORD: 'from stdin' } })
     assert.equal(warned.code, 0)
-    assert.match(warned.stderr, /^warning: the password was taken from KMD_PASSWORD/)
+    assert.match(warned.stderr, /^warning: the password is from KMD_PASSWORD/)
   })
 
   it('ends with 6 where there is no password to be had', async () => {
@@ -109,13 +109,13 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     failed(await run('wallet new never --password-fd 99'), 6, /cannot be read from descriptor 99: EBADF/)
     const endless = file('endless', 'x'.repeat(70_000))
     failed(await run(`wallet new never --password-file ${endless}`), 6, /no line end within 65536 bytes/)
-    failed(await run('wallet new never --no-password --password-fd 3'), 2, /say in one way only/)
+    failed(await run('wallet new never --no-password --password-fd 3'), 2, /give only one of --password-file/)
     failed(await run('wallet new never --password-fd three'), 2, /--password-fd takes a number/)
     assert.ok(!(await (await starting).walletNames()).includes('never'))
   })
 
   it('makes no wallet with a blank password by accident', async () => {
-    const message = /the password that was given is blank; --no-password says that it is meant/
+    const message = /the given password is blank; give --no-password if that is intended/
     failed(await run(`wallet new never --password-file ${file('blank', '')}`), 6, message)
     failed(await run('wallet new never --password-fd 0'), 6, message)
     assert.equal((await run('wallet new never', { env: { KMD_PASSWORD: '' } })).code, 6)
@@ -123,7 +123,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
   })
 
   it('tells a wrong password, and how long to wait after many', async (t) => {
-    failed(await run('key list -w first --no-password'), 6, /that is not the password of the wallet; nothing was done/)
+    failed(await run('key list -w first --no-password'), 6, /: wrong password; nothing was done/)
     const kmd = await start(t)
     const id = await kmd.create('guessed', 'pw')
     await kmd.stop()
@@ -162,14 +162,14 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     ]) {
       failed(await run(args), 3, /there is no wallet named nope; latchkey wallet list shows them/)
     }
-    failed(await run('key list'), 2, /say which wallet, with --wallet: /)
+    failed(await run('key list'), 2, /there are several wallets: .*; select one with --wallet/)
     const outcome = await latchkey(['key', 'list', '-w', 'no \u001b[31m'], { dataDir: (await starting).dataDir })
     failed(outcome, 3, /no wallet named "no \?\[31m"/)
   })
 
   it('takes the only wallet there is, the one in the environment, or an id', async (t) => {
     const { dataDir } = await start(t)
-    failed(await run('key list', { dataDir }), 3, /there is no wallet yet; latchkey wallet new NAME makes one/)
+    failed(await run('key list', { dataDir }), 3, /there is no wallet yet; latchkey wallet new NAME creates one/)
     const { stdout: id } = await run('wallet new one --no-password', { dataDir })
     assert.equal((await run('key new --no-password', { dataDir })).code, 0)
     await run('wallet new two --no-password', { dataDir })
@@ -183,18 +183,18 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     const id = await kmd.create('old name', 'a password')
     const args = ['wallet', 'rename', 'old name', 'new-name', '--password-file', password]
     const { code, stderr } = await latchkey(args, { dataDir: kmd.dataDir })
-    assert.deepEqual([code, stderr], [0, 'Wallet "old name" is now new-name.\n'])
+    assert.deepEqual([code, stderr], [0, 'Renamed wallet "old name" to new-name.\n'])
     assert.equal((await kmd.wallets()).find((wallet) => wallet.id === id)!.name, 'new-name')
-    failed(await run('wallet rename new-name first'), 3, /there is a wallet named first already/)
-    failed(await run('wallet rename new-name other --no-password'), 6, /not the password/)
+    failed(await run('wallet rename new-name first'), 3, /a wallet named first exists/)
+    failed(await run('wallet rename new-name other --no-password'), 6, /wrong password/)
   })
 
   it('changes a password, both from one descriptor', async () => {
     const kmd = await starting
     const id = await kmd.create('changing', 'old')
     const change = 'wallet password changing --password-fd 3 --new-password-fd 3'
-    failed(await run(change, { descriptors: ['wrong\nnew\n'] }), 6, /not the password/)
-    failed(await run(change, { descriptors: ['old\n'] }), 6, /blank; --no-new-password says that it is meant/)
+    failed(await run(change, { descriptors: ['wrong\nnew\n'] }), 6, /wrong password/)
+    failed(await run(change, { descriptors: ['old\n'] }), 6, /blank; give --no-new-password if that is intended/)
     failed(
       await run('wallet password changing --password-fd 3', { descriptors: ['old'] }),
       6,
@@ -213,7 +213,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
   it('deletes only if told to, and says where the file is and how to undo it', async () => {
     const kmd = await starting
     const id = await kmd.create('unloved', '')
-    failed(await run('wallet delete unloved --no-password'), 2, /nobody can be asked here: give --yes/)
+    failed(await run('wallet delete unloved --no-password'), 2, /no terminal to ask for confirmation; give --yes/)
     const { code, stdout } = await run('wallet delete unloved --no-password --yes --json')
     assert.equal(code, 0)
     const { wallet, movedTo, undo } = JSON.parse(stdout)
@@ -240,7 +240,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     const { master_derivation_key: key } = await kmd.ok('POST', '/v1/master-key/export', body)
     assert.deepEqual(Buffer.from(algosdk.mnemonicToMasterDerivationKey(words)).toString('base64'), key)
     assert.equal(algosdk.masterDerivationKeyToMnemonic(Buffer.from(key, 'base64')), words)
-    const recovered = await run('wallet recover copy --keys 3 --no-password --words-fd 3', { descriptors: [words] })
+    const recovered = await run('wallet recover copy --keys 3 --no-password --mnemonic-fd 3', { descriptors: [words] })
     assert.deepEqual([recovered.code, recovered.stdout], [0, `${addresses.join('\n')}\n`])
     const next = await run('key new -w copy --no-password')
     assert.equal(next.stdout.trim(), await kmd.generate(handle))
@@ -277,11 +277,11 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     assert.match(words, /^([a-z]{3,8} ){24}[a-z]{3,8}\n$/)
     assert.ok(!stderr.includes(words.slice(0, 30)))
     const again = await run(`wallet backup filed --no-password --out ${out}`)
-    failed(again, 3, /is there already, and is not overwritten/)
+    failed(again, 3, /exists and is not overwritten/)
     assert.equal(readFileSync(out, 'utf8'), words)
     symlinkSync(join(directory, 'elsewhere'), join(directory, 'dangling'))
     const linked = await run(`wallet backup filed --no-password --out ${join(directory, 'dangling')}`)
-    failed({ ...linked, stderr: linked.stderr.split('\n\n')[1]! }, 3, /is there already, and is not overwritten/)
+    failed({ ...linked, stderr: linked.stderr.split('\n\n')[1]! }, 3, /exists and is not overwritten/)
     assert.ok(!existsSync(join(directory, 'elsewhere')))
     const json = await run(`wallet backup filed --no-password --json --out ${out}2`)
     assert.deepEqual(Object.keys(JSON.parse(json.stdout)), ['wallet', 'keys', 'imported', 'multisigs', 'file'])
@@ -292,14 +292,14 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     const kmd = await starting
     await kmd.create('checked', '')
     const words = (await run('wallet backup checked --no-password --yes')).stdout
-    const check = 'wallet backup checked --no-password --check --words-fd 3'
+    const check = 'wallet backup checked --no-password --check --mnemonic-fd 3'
     const right = await run(check, { descriptors: [words.toUpperCase().replaceAll(' ', '\n')] })
     assert.deepEqual(right, { code: 0, stdout: '', stderr: 'These are the words of checked.\n' })
     const other = `${'abandon '.repeat(24)}invest`
-    failed(await run(check, { descriptors: [other] }), 3, /in order, but they are not those of checked/)
+    failed(await run(check, { descriptors: [other] }), 3, /a valid mnemonic, but not that of checked/)
     const json = await run(`${check} --json`, { descriptors: [other] })
     assert.deepEqual([json.code, JSON.parse(json.stdout).isRight], [3, false])
-    failed(await run('wallet backup checked --words-fd 3'), 2, /go with --check/)
+    failed(await run('wallet backup checked --mnemonic-fd 3'), 2, /need --check/)
   })
 
   it('bad words are told by their position, and nothing is made', async () => {
@@ -307,20 +307,26 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     const cases: [string[], RegExp][] = [
       [good.with(6, 'abadnon'), /word 7 is not in the word list \(nearest: abandon\)/],
       [good.with(0, 'zooo').with(24, 'invset'), /word 1 is .*\(nearest: zoo\); word 25 is .*\(nearest: invest\)/],
-      [good.with(3, 'ability'), /all 25 words are in the list, but their checksum does not match/],
-      [good.slice(1), /25 words are needed, and 24 were given/],
-      [[...good, 'zoo'], /25 words are needed, and 26 were given/],
-      [[], /25 words are needed, and 0 were given/],
+      [good.with(3, 'ability'), /all 25 words are in the word list, but the checksum does not match/],
+      [good.slice(1), /a mnemonic has 25 words; 24 were given/],
+      [[...good, 'zoo'], /a mnemonic has 25 words; 26 were given/],
+      [[], /a mnemonic has 25 words; 0 were given/],
       [Array(25).fill('xxxxxxxxxx'), /word 5 is .*; and 20 more$/m],
     ]
     for (const [words, message] of cases) {
-      const outcome = await run('wallet recover never --no-password --words-fd 3', { descriptors: [words.join(' ')] })
+      const outcome = await run('wallet recover never --no-password --mnemonic-fd 3', {
+        descriptors: [words.join(' ')],
+      })
       failed(outcome, 3, message)
       assert.ok(!outcome.stderr.includes('abadnon'))
     }
-    failed(await run('wallet recover never'), 2, /no terminal to ask for the words; give --words-file or --words-fd/)
-    failed(await run('wallet recover never --words-file /nonexistent'), 3, /words cannot be read: ENOENT/)
-    failed(await run('wallet recover never --words-file /dev/zero'), 3, /no line end within 65536 bytes/)
+    failed(
+      await run('wallet recover never'),
+      2,
+      /no terminal to ask for the mnemonic; give --mnemonic-file or --mnemonic-fd/,
+    )
+    failed(await run('wallet recover never --mnemonic-file /nonexistent'), 3, /mnemonic cannot be read: ENOENT/)
+    failed(await run('wallet recover never --mnemonic-file /dev/zero'), 3, /no line end within 65536 bytes/)
     failed(await run('wallet recover never --keys many'), 2, /--keys takes a number from 0 to 10000/)
     assert.ok(!(await (await starting).walletNames()).includes('never'))
   })

@@ -50,7 +50,7 @@ for (const tarball of tarballs) {
 
     await t.test('holds no tests and nothing that only the build needs', () => {
       const unwanted = paths.filter((path) =>
-        /\.test\.|tsbuildinfo|\/testing\/|\.support\.|\/\.|golden|fixture/i.test(path),
+        /\.test\.|tsbuildinfo|\/testing\/|\.support\.|\/\.|golden|fixture|testdata/i.test(path),
       )
       assert.deepEqual(unwanted, [])
     })

@@ -1,11 +1,8 @@
 /** The rules of CONTRIBUTING.md that a program can check. */
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
-
-const root = fileURLToPath(new URL('../../../', import.meta.url))
+import { importsOf, isTest, read, root, sources } from './sources.test.helper.js'
 
 /** Which of our packages each may import, by the face it shows. Tests may import more. */
 const allowed: { [directory: string]: readonly string[] } = {
@@ -58,23 +55,6 @@ function mayImport(allowedPaths: readonly string[], path: string): boolean {
   return allowedPaths.some((allowedPath) => path === allowedPath || path.startsWith(`${allowedPath}/`))
 }
 
-function sources(directory: string): string[] {
-  return readdirSync(join(root, directory), { recursive: true, encoding: 'utf8' })
-    .filter(
-      (name) => /\.tsx?$/.test(name) && !name.split('/').some((part) => part === 'dist' || part === 'node_modules'),
-    )
-    .map((name) => join(directory, name))
-}
-
-function importsOf(file: string): string[] {
-  const text = readFileSync(join(root, file), 'utf8')
-  const from = /^\s*(?:import|export)\b[^'"]*?\bfrom\s+'([^']+)'/gm
-  const bare = /^\s*import\s+'([^']+)'/gm
-  return [...text.matchAll(from), ...text.matchAll(bare)].map(([, path]) => path!)
-}
-
-const isTest = (file: string): boolean => /\.test\.|\/testing\/|\.support\.|\.helper\./.test(file)
-
 for (const [directory, allowedPaths] of Object.entries(allowed)) {
   test(`${directory} imports only what stands below it`, () => {
     const files = sources(directory).filter((file) => !isTest(file))
@@ -94,7 +74,7 @@ for (const [directory, allowedPaths] of Object.entries(allowed)) {
 test('no source file is longer than 500 lines', () => {
   for (const directory of ['packages', 'examples', 'test', 'bench']) {
     for (const file of sources(directory)) {
-      const lines = readFileSync(join(root, file), 'utf8').split('\n').length
+      const lines = read(file).split('\n').length
       assert.ok(lines <= 500, `${file} has ${lines} lines`)
     }
   }
@@ -104,4 +84,15 @@ test('nothing imports the command line', () => {
   for (const directory of Object.keys(allowed).filter((name) => name !== 'packages/cli')) {
     for (const file of sources(directory)) assert.ok(!importsOf(file).includes('latchkey'), file)
   }
+})
+
+test('importing a module changes nothing outside of it', () => {
+  // Programs, which are started and not imported.
+  const started = /packages\/pages\/(?:console|paywall)\/|cleanup\.ts$|worker/i
+  const statement = /^(?:await |void |process\.|globalThis\.|v8\.|console\.|setFlagsFromString)/m
+  const files = sources('packages').filter((file) => !isTest(file) && !started.test(file))
+  assert.deepEqual(
+    files.filter((file) => statement.test(read(file))),
+    [],
+  )
 })

@@ -4,8 +4,8 @@ import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { Address } from '@latchkey/algorand'
-import { Algod, AlgodError } from './Algod.js'
-import { type FakeAnswer, FakeNode, missing, ok, refused } from './FakeNode.test.helper.js'
+import { FakeNode, type FakeResponse, missing, ok, refused } from './FakeNode.test.helper.js'
+import { Algod, AlgodError, type AlgodErrorCode } from './index.js'
 
 const id = 'A'.repeat(52)
 const group = [Uint8Array.of(1, 2), Uint8Array.of(3)]
@@ -18,11 +18,11 @@ function algodOf(...nodes: FakeNode[]): Algod {
   })
 }
 
-/** Two nodes, the first of which answers this to everything. */
-function withBad(answer: FakeAnswer): { algod: Algod; bad: FakeNode; good: FakeNode } {
+/** Two nodes, the first of which has one response to everything. */
+function withBad(response: FakeResponse): { algod: Algod; bad: FakeNode; good: FakeNode } {
   const [bad, good] = [new FakeNode(), new FakeNode()]
-  for (const question of ['GET params', 'GET status', 'POST simulate', 'POST submit', 'GET pending']) {
-    bad.on(question, () => answer)
+  for (const kind of ['GET params', 'GET status', 'POST simulate', 'POST submit', 'GET pending']) {
+    bad.on(kind, () => response)
   }
   return { algod: algodOf(bad, good), bad, good }
 }
@@ -37,27 +37,31 @@ async function serve(t: TestContext, listener: RequestListener): Promise<string>
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-test('a network needs a node', () => assert.throws(() => new Algod({ nodes: [] }), RangeError))
+test('a network needs a node', () => {
+  assert.throws(() => new Algod({ nodes: [] }), { name: 'AlgodError', code: 'invalid_options' })
+})
 
-for (const [what, answer] of [
-  ['answers 500', { status: 500, body: {} }],
-  ['is overloaded', { status: 429, body: {} }],
-  ['wants another token', { status: 401, body: {} }],
-  ['is a proxy that says forbidden', { status: 403, body: 'no' }],
-  ['is a proxy that says 400 with a page', { status: 400, body: '<html>' }],
-  ['closes the connection', 'drop'],
-  ['does not listen', 'refuse'],
-  ['does not answer', 'hang'],
-] as const) {
-  test(`a node that ${what} is passed over, and rested`, async () => {
-    const { algod, bad, good } = withBad(answer)
+for (const [what, response, code] of [
+  ['answers 500', { status: 500, body: {} }, 'unexpected_status'],
+  ['is overloaded', { status: 429, body: {} }, 'unexpected_status'],
+  ['wants another token', { status: 401, body: {} }, 'refused_token'],
+  ['is a proxy that says forbidden', { status: 403, body: 'no' }, 'refused_token'],
+  ['is a proxy that says 400 with a page', { status: 400, body: '<html>' }, 'unexpected_status'],
+  ['is a page', { status: 200, body: '<html>' }, 'not_a_node'],
+  ['closes the connection', 'drop', 'unreachable'],
+  ['does not listen', 'refuse', 'unreachable'],
+  ['does not answer', 'hang', 'timeout'],
+] as const satisfies [string, FakeResponse, AlgodErrorCode][]) {
+  test(`a node that ${what} is passed over, and rests`, async () => {
+    const { algod, bad, good } = withBad(response)
     assert.equal(await algod.lastRound(), 100n)
     assert.equal(await algod.lastRound(), 100n)
-    assert.deepEqual([bad.asked.length, good.asked.length], [1, 2])
+    assert.deepEqual([bad.requests.length, good.requests.length], [1, 2])
+    await assert.rejects(algodOf(bad).lastRound(), { name: 'AlgodError', code })
   })
 }
 
-test('a node that is resting is asked if there is no other, and is back once it answers', async () => {
+test('a resting node is used if there is no other, and is back once it answers', async () => {
   const node = new FakeNode()
   node.on('GET status', () => 'drop')
   const algod = algodOf(node)
@@ -66,43 +70,51 @@ test('a node that is resting is asked if there is no other, and is back once it 
   assert.equal(await algod.lastRound(), 7n)
 })
 
-test('when no node answers, the error is told as of the nodes', async () => {
-  const { algod } = withBad('drop')
-  const alone = algodOf(withBad('hang').bad)
-  assert.equal(await algod.lastRound(), 100n)
-  await assert.rejects(
-    alone.lastRound(),
-    (error: Error) => error instanceof AlgodError && /too long/.test(error.message),
-  )
+test('requests beyond the limit are refused at once', async () => {
+  const node = new FakeNode()
+  node.on('GET status', () => 'hang')
+  const algod = new Algod({ nodes: [{ url: 'http://n' }], timeoutMs: 50, maxWaiting: 2, fetch: node.fetch })
+  const waiting = [algod.lastRound(), algod.lastRound()]
+  await assert.rejects(algod.lastRound(), { code: 'too_many_waiting', mayHaveArrived: false })
+  for (const request of waiting) await assert.rejects(request, { code: 'timeout' })
+  node.on('GET status', () => ok({ 'last-round': 1 }))
+  assert.equal(await algod.lastRound(), 1n)
 })
 
-test('a submission is accepted, or refused in the words of the node', async () => {
+test('a submission is accepted, or refused with the text of the node and a code', async () => {
   const node = new FakeNode()
   const algod = algodOf(node)
   assert.deepEqual(await algod.submit(group), { type: 'accepted' })
   assert.deepEqual(node.submitted, [Buffer.of(1, 2, 3)])
   node.on('POST submit', () => refused('overspend'))
-  assert.deepEqual(await algod.submit(group), { type: 'refused', reason: 'overspend', isAmbiguous: false })
+  assert.deepEqual(await algod.submit(group), {
+    type: 'refused',
+    reason: 'overspend',
+    code: 'other',
+    isAmbiguous: false,
+  })
   node.on('POST submit', () => refused('x'.repeat(10_000)))
   assert.equal(((await algod.submit(group)) as { reason: string }).reason.length, 500)
 })
 
-for (const [what, answer, isAmbiguous] of [
+for (const [what, response, isAmbiguous] of [
   ['5xx', { status: 502, body: {} }, true],
-  ['a lost answer', 'drop', true],
+  ['a lost response', 'drop', true],
   ['a time-out', 'hang', true],
-  ['nobody listening', 'refuse', false],
+  ['a refused connection', 'refuse', false],
   ['too many requests', { status: 429, body: {} }, false],
   ['a proxy that knows no such path', { status: 404, body: {} }, false],
 ] as const) {
   test(`after ${what}, a refusal by the next node is ${isAmbiguous ? 'ambiguous' : 'certain'}`, async () => {
-    const { algod, good } = withBad(answer)
-    good.on('POST submit', () => refused('already in ledger'))
-    assert.deepEqual(await algod.submit(group), { type: 'refused', reason: 'already in ledger', isAmbiguous })
+    const { algod, good } = withBad(response)
+    const reason = 'TransactionPool.Remember: transaction already in ledger: X'
+    good.on('POST submit', () => refused(reason))
+    const expected = { type: 'refused', reason, code: 'already_in_ledger', isAmbiguous }
+    assert.deepEqual(await algod.submit(group), expected)
   })
 
   test(`after ${what} by every node, a submission is unanswered`, async () => {
-    const { bad } = withBad(answer)
+    const { bad } = withBad(response)
     const result = await algodOf(bad).submit(group)
     assert.deepEqual([result.type, 'isAmbiguous' in result && result.isAmbiguous], ['unanswered', isAmbiguous])
   })
@@ -127,26 +139,26 @@ test('a transaction is confirmed, pending, dropped or unknown', async () => {
   }
 })
 
-test('a simulation says why and where, also as a refusal of the question', async () => {
+test('a simulation returns why and where the group fails, also if the node rejects the request', async () => {
   const node = new FakeNode()
   const algod = algodOf(node)
   assert.equal(await algod.simulate(group), undefined)
   node.on('POST simulate', () => ok({ 'txn-groups': [{ 'failure-message': 'overspend', 'failed-at': [1] }] }))
-  assert.deepEqual(await algod.simulate(group), { message: 'overspend', failedAt: 1 })
+  assert.deepEqual(await algod.simulate(group), { message: 'overspend', code: 'other', failedAt: 1 })
   node.on('POST simulate', () => refused('malformed'))
-  assert.deepEqual(await algod.simulate(group), { message: 'malformed', failedAt: undefined })
+  assert.deepEqual(await algod.simulate(group), { message: 'malformed', code: 'other', failedAt: undefined })
   node.on('POST simulate', () => missing)
   await assert.rejects(algod.simulate(group), AlgodError)
 })
 
-test('a block that one node has let go is asked of the next', async () => {
+test('a block that one node no longer has is read from the next', async () => {
   const [young, archive] = [new FakeNode(), new FakeNode()]
   young.on('GET block', () => missing)
   archive.on('GET block', () => ok({ blockTxids: [id] }))
   const algod = algodOf(young, archive)
   assert.equal(await algod.isInBlock(id, 5n), true)
   assert.equal(await algod.isInBlock('B', 5n), false)
-  await assert.rejects(algodOf(young).isInBlock(id, 5n), AlgodError)
+  await assert.rejects(algodOf(young).isInBlock(id, 5n), { code: 'not_found' })
 })
 
 test('integers beyond what a number holds are exact', async () => {
@@ -159,24 +171,23 @@ test('integers beyond what a number holds are exact', async () => {
 })
 
 for (const body of ['', '[]', 'null', '{"last-round":-1}', '{"last-round":1.5}', '{"last-round":"x"}', '{}', '"\\"']) {
-  test(`${JSON.stringify(body)} is no answer`, async () => {
+  test(`${JSON.stringify(body)} is not a response of a node`, async () => {
     const node = new FakeNode()
     node.on('GET status', () => ({ status: 200, body }))
-    await assert.rejects(algodOf(node).lastRound(), AlgodError)
+    await assert.rejects(algodOf(node).lastRound(), { code: 'not_a_node' })
   })
 }
 
-test('whom an account answers to is told', async () => {
+test('the auth address of an account is the one that it was rekeyed to', async () => {
   const node = new FakeNode()
-  const address = Address.encode(new Uint8Array(32).fill(7))
-  for (const [given, told] of [
-    [address, address],
-    [address.slice(1), undefined],
-    [5, undefined],
-  ]) {
-    node.on('GET account', () => ok({ amount: 1, 'min-balance': 0, 'auth-addr': given }))
-    assert.equal((await algodOf(node).account(id)).authorizer, told)
+  const [own, other] = [7, 8].map((byte) => Address.encode(new Uint8Array(32).fill(byte)))
+  const account = (authAddress: unknown) => {
+    node.on('GET account', () => ok({ amount: 1, 'min-balance': 0, 'auth-addr': authAddress }))
+    return algodOf(node).account(own!)
   }
+  assert.equal((await account(other)).authAddress, other)
+  for (const none of [undefined, '', own]) assert.equal((await account(none)).authAddress, undefined)
+  for (const wrong of [own!.slice(1), 5]) await assert.rejects(account(wrong), { code: 'not_a_node' })
 })
 
 test('the token is sent, and never to where a redirect points', async (t) => {
@@ -187,11 +198,11 @@ test('the token is sent, and never to where a redirect points', async (t) => {
     else response.end('{"last-round":1}')
   })
   const algod = new Algod({ nodes: [{ url, token: 'secret' }] })
-  await assert.rejects(algod.lastRound(), AlgodError)
+  await assert.rejects(algod.lastRound(), { code: 'redirected' })
   assert.deepEqual(seen, ['secret'])
 })
 
-test('an answer without end is cut off, and a slow one too', async (t) => {
+test('a response without end is cut off, and a slow one too', async (t) => {
   let sent = 0
   const url = await serve(t, (request, response) => {
     if (request.url !== '/v2/status') return void response.write('{')
@@ -203,8 +214,8 @@ test('an answer without end is cut off, and a slow one too', async (t) => {
     more()
   })
   const algod = new Algod({ nodes: [{ url }], timeoutMs: 3_000 })
-  await assert.rejects(algod.lastRound(), /too long/)
+  await assert.rejects(algod.lastRound(), { code: 'too_large' })
   assert.ok(sent < 32 * 1024 * 1024, `${sent} bytes were taken`)
   const hasty = new Algod({ nodes: [{ url }], timeoutMs: 100 })
-  await assert.rejects(hasty.parameters(), AlgodError)
+  await assert.rejects(hasty.parameters(), { code: 'timeout' })
 })

@@ -1,344 +1,356 @@
-/**
- * The few questions that paying asks of a node, put to several nodes in turn: one that does not answer in time, or
- * answers that it cannot, is passed over for a while.
- */
-import { Address, Msgpack } from '@latchkey/algorand'
-import { type LightInit, type LightResponse, lightFetch } from './nodeFetch.js'
+/** A client for the nodes of one Algorand network. */
 
-export type NodeAddress = { readonly url: string; readonly token?: string | undefined }
+import { BoundedMap, Bytes, Msgpack } from '@latchkey/algorand'
+import { createTransport } from '#transport'
+import { AlgodError } from './AlgodError.js'
+import { type NodeAddress, NodePool, type PoolRequest } from './NodePool.js'
+import type { Members, NodeResponse } from './NodeResponse.js'
+import { type RejectionCode, rejectionCode } from './rejections.js'
+import { createTransport as createFetchTransport, type Fetch } from './transport/fetch.js'
+import type { Transport } from './transport/Transport.js'
 
+/** The nodes, and the limits of the client. */
 export type AlgodOptions = {
+  /** The nodes of one network, the preferred first. */
   nodes: readonly NodeAddress[]
+  /**
+   * The time limit of a request to one node, in milliseconds.
+   *
+   * @default 10_000
+   */
   timeoutMs?: number | undefined
-  /** In the place of the one that is used otherwise. */
-  fetch?: AlgodRequest | undefined
+  /**
+   * Longer responses are refused.
+   *
+   * @default 4 MiB
+   */
+  maxResponseBytes?: number | undefined
+  /**
+   * Further requests at the same time are refused.
+   *
+   * @default 4_096
+   */
+  maxWaiting?: number | undefined
+  /**
+   * Sends the requests.
+   *
+   * @default keep-alive connections of `node:http` on Node, `globalThis.fetch` elsewhere
+   */
+  fetch?: Fetch | undefined
 }
 
-/** As much of `fetch` as is used. */
-export type AlgodRequest = (url: string, init: LightInit & { redirect: 'error' }) => Promise<LightResponse>
-
+/** What a transaction needs from the network. */
 export type SuggestedParameters = {
   readonly genesisHash: Uint8Array
   readonly genesisId: string
   readonly lastRound: bigint
+  /** In microAlgos. */
   readonly minFee: bigint
+  /** In microAlgos; 0 unless the network is congested. */
   readonly feePerByte: bigint
 }
 
+/** The state of an account. */
 export type AccountState = {
   readonly microAlgos: bigint
+  /** In microAlgos: what must stay in the account. */
   readonly minBalance: bigint
-  /** Whose signature counts, if it is not the account's own. */
-  readonly authorizer: string | undefined
+  /** The address whose key signs for the account; undefined if it is the account's own. */
+  readonly authAddress: string | undefined
 }
 
-/** What became of a transaction, as far as the node knows. */
+/** An amount of an asset in an account. */
+export type Holding = {
+  /** In base units. */
+  readonly amount: bigint
+  readonly isFrozen: boolean
+}
+
+/** The state of an account with its assets. */
+export type AccountHoldings = AccountState & {
+  /** At most 200. */
+  readonly holdings: readonly (Holding & { readonly assetId: bigint })[]
+  /** How many assets the account holds; `holdings` may be a part of them. */
+  readonly holdingCount: number
+}
+
+/** How amounts of an asset are shown. */
+export type AssetInfo = { readonly decimals: number; readonly unitName: string | undefined }
+
+/** The state of a transaction, as far back as the node remembers it: about a thousand rounds. */
 export type TransactionState =
   | { readonly type: 'confirmed'; readonly round: bigint }
   | { readonly type: 'pending' }
   | { readonly type: 'dropped'; readonly reason: string }
   | { readonly type: 'unknown' }
 
-export type SimulationFailure = { readonly message: string; readonly failedAt: number | undefined }
+/** Why a simulated group would be rejected. */
+export type SimulationFailure = {
+  /** The node's own text. */
+  readonly message: string
+  readonly code: RejectionCode
+  /** The index of the transaction in the group. */
+  readonly failedAt: number | undefined
+}
+
+/**
+ * The result of a submission. `isAmbiguous` is true if an earlier node may have accepted the group without an answer
+ * reaching the client: then a refusal does not mean that the group is not in the ledger.
+ */
+export type SubmitResult =
+  | { readonly type: 'accepted' }
+  | { readonly type: 'refused'; readonly reason: string; readonly code: RejectionCode; readonly isAmbiguous: boolean }
+  | { readonly type: 'unanswered'; readonly reason: string; readonly isAmbiguous: boolean }
 
 const defaultTimeoutMs = 10_000
-const maxAnswerBytes = 4 * 1024 * 1024
-/** How long a node that failed is asked only if all others failed too. */
-const restMs = 5_000
+const defaultMaxResponseBytes = 4 * 1024 * 1024
+const defaultMaxWaiting = 4_096
+const maxHoldings = 200
+const maxCachedAssets = 4_096
+const maxUnitNameLength = 32
+const genesisHashLength = 32
+/** The protocol's own limit. */
+const maxDecimals = 19
 
+/**
+ * A client for the nodes of one Algorand network. A node that does not answer in time, or not as a node does, is passed
+ * over for the next, and rests for a while. Every method throws {@link AlgodError} if no node answers.
+ *
+ * @example
+ * const algod = new Algod({ nodes: [{ url: 'http://127.0.0.1:4001' }] })
+ * const { microAlgos } = await algod.account(address)
+ */
 export class Algod {
-  readonly #nodes: (NodeAddress & { restsUntil: number })[]
-  readonly #timeoutMs: number
-  readonly #fetch: AlgodRequest
+  readonly #pool: NodePool
+  readonly #transport: Transport
+  /** Parameters of an asset never change as long as the ledger goes on. */
+  readonly #assets = new BoundedMap<bigint, Promise<AssetInfo | undefined>>(maxCachedAssets)
+  #ledger: SuggestedParameters | undefined
 
-  constructor({ nodes, timeoutMs = defaultTimeoutMs, fetch: ask = lightFetch }: AlgodOptions) {
-    if (nodes.length === 0) throw new RangeError('an Algorand network needs at least one node')
-    this.#nodes = nodes.map(({ url, token }) => ({ url: url.replace(/\/+$/, ''), token, restsUntil: 0 }))
-    this.#timeoutMs = timeoutMs
-    this.#fetch = ask
-  }
-
-  async parameters(): Promise<SuggestedParameters> {
-    const answer = await this.#getJson('/v2/transactions/params')
-    return {
-      genesisHash: new Uint8Array(Buffer.from(textOf(answer, 'genesis-hash'), 'base64')),
-      genesisId: textOf(answer, 'genesis-id'),
-      lastRound: uintOf(answer, 'last-round'),
-      minFee: uintOf(answer, 'min-fee'),
-      feePerByte: uintOf(answer, 'fee'),
-    }
-  }
-
-  async account(address: string): Promise<AccountState> {
-    const answer = await this.#getJson(`/v2/accounts/${address}?exclude=all`)
-    const authorizer = answer['auth-addr']
-    return {
-      microAlgos: uintOf(answer, 'amount'),
-      minBalance: uintOf(answer, 'min-balance'),
-      authorizer: typeof authorizer === 'string' && Address.isValid(authorizer) ? authorizer : undefined,
-    }
-  }
-
-  /** In base units; undefined for an account that is not opted in. */
-  async holding(address: string, assetId: bigint): Promise<{ amount: bigint; isFrozen: boolean } | undefined> {
-    const answer = await this.#getJsonIfThere(`/v2/accounts/${address}/assets/${assetId}`)
-    const holding = answer?.['asset-holding']
-    if (!isObject(holding)) return undefined
-    return { amount: uintOf(holding, 'amount'), isFrozen: holding['is-frozen'] === true }
-  }
-
-  /** Undefined for an asset that does not exist. */
-  async asset(assetId: bigint): Promise<{ decimals: number; unitName: string | undefined } | undefined> {
-    const answer = await this.#getJsonIfThere(`/v2/assets/${assetId}`)
-    const params = answer?.['params']
-    if (!isObject(params)) return undefined
-    const unitName = params['unit-name']
-    return {
-      decimals: Number(uintOf(params, 'decimals')),
-      unitName: typeof unitName === 'string' ? unitName : undefined,
-    }
-  }
-
-  /** Undefined if the group would be accepted now. Missing signatures count as there; wrong ones do not. */
-  async simulate(group: readonly Uint8Array[]): Promise<SimulationFailure | undefined> {
-    const answer = await this.#ask('POST', '/v2/transactions/simulate', {
-      body: simulateBody(group),
-      type: 'application/msgpack',
+  /** @throws AlgodError `invalid_options` */
+  constructor(options: AlgodOptions) {
+    this.#transport = options.fetch === undefined ? createTransport() : createFetchTransport(options.fetch)
+    this.#pool = new NodePool({
+      nodes: options.nodes,
+      transport: this.#transport,
+      timeoutMs: options.timeoutMs ?? defaultTimeoutMs,
+      maxResponseBytes: options.maxResponseBytes ?? defaultMaxResponseBytes,
+      maxWaiting: options.maxWaiting ?? defaultMaxWaiting,
     })
-    if (answer.status === 400) return { message: messageOf(answer), failedAt: undefined }
-    if (answer.status !== 200) throw new AlgodError(`a simulation was answered with status ${answer.status}`)
-    const [result] = listOf(parse(answer), 'txn-groups')
-    if (!isObject(result)) throw new AlgodError('a simulation has no result')
-    const message = result['failure-message']
-    if (typeof message !== 'string' || message === '') return undefined
-    const [failedAt] = Array.isArray(result['failed-at']) ? result['failed-at'] : []
-    return { message: message.slice(0, maxReasonLength), failedAt: typeof failedAt === 'number' ? failedAt : undefined }
+  }
+
+  /** Returns the genesis, the last round and the fees of the network. */
+  async parameters(): Promise<SuggestedParameters> {
+    const parameters = await this.#get('/v2/transactions/params', (response) => readParameters(response.members()))
+    this.#forgetOtherLedger(parameters)
+    return parameters
+  }
+
+  /** Returns the last round. */
+  lastRound(): Promise<bigint> {
+    return this.#get('/v2/status', (response) => BigInt(response.members().integer('last-round')))
+  }
+
+  /** Returns the state of an account without its assets. */
+  account(address: string): Promise<AccountState> {
+    return this.#get(`/v2/accounts/${address}?exclude=all`, (response) => readAccount(response.members(), address))
   }
 
   /**
-   * Sends a signed group to the nodes, one after the other, until one takes or refuses it. A refusal is the text of the
-   * node; it means that the group is not in the ledger only if no node can have taken it before.
+   * Returns the state of an account with its assets. If it holds more than a node puts into one response, `holdings` is
+   * empty and `holdingCount` has their number.
+   */
+  async accountWithHoldings(address: string): Promise<AccountHoldings> {
+    const path = `/v2/accounts/${address}`
+    try {
+      return await this.#get(path, (response) => readHoldings(response.members(), address))
+    } catch (error) {
+      const isTooMuch = error instanceof AlgodError && (error.code === 'too_large' || error.code === 'rejected')
+      if (!isTooMuch) throw error
+    }
+    return this.#get(`${path}?exclude=all`, (response) => readHoldings(response.members(), address))
+  }
+
+  /** Returns what an account holds of an asset; undefined if it is not opted in. */
+  holding(address: string, assetId: bigint): Promise<Holding | undefined> {
+    return this.#get(`/v2/accounts/${address}/assets/${assetId}`, (response) => {
+      if (response.status === 404) return undefined
+      const members = response.members()
+      return members.has('asset-holding') ? readHolding(members.object('asset-holding')) : undefined
+    })
+  }
+
+  /** Returns the decimals and the unit of an asset; undefined if it does not exist. Results are cached. */
+  asset(assetId: bigint): Promise<AssetInfo | undefined> {
+    const cached = this.#assets.get(assetId)
+    if (cached !== undefined) return cached
+    const request = this.#get(`/v2/assets/${assetId}`, readAsset)
+    this.#assets.set(assetId, request)
+    const forget = (): void => {
+      if (this.#assets.get(assetId) === request) this.#assets.delete(assetId)
+    }
+    // An asset that does not exist may be created later.
+    request.then((asset) => asset ?? forget(), forget)
+    return request
+  }
+
+  /**
+   * Simulates a group; undefined if it would be accepted now. Transactions without a signature count as signed, ones
+   * with a wrong signature do not.
+   */
+  simulate(group: readonly Uint8Array[]): Promise<SimulationFailure | undefined> {
+    const request = {
+      method: 'POST',
+      path: '/v2/transactions/simulate',
+      body: encodeSimulation(group),
+      contentType: 'application/msgpack',
+    } as const
+    return this.#pool.request(request, (response) => {
+      if (response.status !== 400) return readSimulation(response.members())
+      const message = response.reason() ?? ''
+      return { message, code: rejectionCode(message), failedAt: undefined }
+    })
+  }
+
+  /**
+   * Sends a signed group to the nodes, one after the other, until one accepts or refuses it. Does not throw: a group
+   * that no node answers for is `unanswered`.
    */
   async submit(group: readonly Uint8Array[]): Promise<SubmitResult> {
     let isAmbiguous = false
-    let lastError: AlgodError | undefined
-    for (const node of this.#inOrder()) {
-      try {
-        const body = Buffer.concat(group)
-        const answer = await this.#askNode(node, 'POST', '/v2/transactions', { body, type: 'application/x-binary' })
-        if (answer.status === 200) return { type: 'accepted' }
-        if (answer.status === 400) return { type: 'refused', reason: messageOf(answer), isAmbiguous }
-        throw new AlgodError(`${node.url} answered with status ${answer.status}`, { mayHaveArrived: false })
-      } catch (error) {
-        if (!(error instanceof AlgodError)) throw error
-        // It may have been taken all the same: the answer can be lost on its way.
-        isAmbiguous ||= error.mayHaveArrived
-        lastError = error
-      }
+    const request: PoolRequest = {
+      method: 'POST',
+      path: '/v2/transactions',
+      body: new Uint8Array(Bytes.concat(group)),
+      contentType: 'application/x-binary',
+      // A repeat that finds the first one accepted would look like a refusal.
+      once: true,
     }
-    return { type: 'unanswered', reason: lastError!.message, isAmbiguous }
-  }
-
-  async transaction(transactionId: string): Promise<TransactionState> {
-    const answer = await this.#getJsonIfThere(`/v2/transactions/pending/${transactionId}`)
-    if (answer === undefined) return { type: 'unknown' }
-    const round = answer['confirmed-round'] === undefined ? 0n : uintOf(answer, 'confirmed-round')
-    if (round > 0n) return { type: 'confirmed', round }
-    const reason = answer['pool-error']
-    return typeof reason === 'string' && reason !== '' ? { type: 'dropped', reason } : { type: 'pending' }
-  }
-
-  /** Whether the block of a round has the transaction. Nodes that have let the block go are passed over. */
-  async isInBlock(transactionId: string, round: bigint): Promise<boolean> {
-    const path = `/v2/blocks/${round}/txids`
-    const answer = await this.#ask('GET', path, { mustBeThere: true })
-    if (answer.status !== 200) throw new AlgodError(`${path} was answered with status ${answer.status}`)
-    return listOf(parse(answer), 'blockTxids').includes(transactionId)
-  }
-
-  async lastRound(): Promise<bigint> {
-    return uintOf(await this.#getJson('/v2/status'), 'last-round')
-  }
-
-  async #getJson(path: string): Promise<JsonObject> {
-    const answer = await this.#ask('GET', path)
-    if (answer.status !== 200) throw new AlgodError(`${path} was answered with status ${answer.status}`)
-    return parse(answer)
-  }
-
-  async #getJsonIfThere(path: string): Promise<JsonObject | undefined> {
-    const answer = await this.#ask('GET', path)
-    if (answer.status === 404) return undefined
-    if (answer.status !== 200) throw new AlgodError(`${path} was answered with status ${answer.status}`)
-    return parse(answer)
-  }
-
-  /** Of the first node that answers at all; or that has it, if it must be somewhere. */
-  async #ask(method: string, path: string, { mustBeThere = false, ...content }: Asking = {}): Promise<NodeAnswer> {
-    let lastError: AlgodError | undefined
-    for (const node of this.#inOrder()) {
-      try {
-        const answer = await this.#askNode(node, method, path, content)
-        if (answer.status !== 404 || !mustBeThere) return answer
-        lastError = new AlgodError(`${node.url} has no ${path}`)
-      } catch (error) {
-        if (!(error instanceof AlgodError)) throw error
-        lastError = error
-      }
+    const onFailure = (error: AlgodError): void => {
+      // The node may have accepted the group: its response can be lost on the way.
+      isAmbiguous ||= error.mayHaveArrived
     }
-    throw lastError!
-  }
-
-  /** Those that did not fail lately first. */
-  #inOrder() {
-    const now = performance.now()
-    const isResting = (node: { restsUntil: number }): number => Number(node.restsUntil > now)
-    return [...this.#nodes].sort((a, b) => isResting(a) - isResting(b))
-  }
-
-  async #askNode(
-    node: NodeAddress & { restsUntil: number },
-    method: string,
-    path: string,
-    { body, type }: Content = {},
-  ): Promise<NodeAnswer> {
-    const headers: { [name: string]: string } = {}
-    if (node.token !== undefined && node.token !== '') headers['X-Algo-API-Token'] = node.token
-    if (type !== undefined) headers['Content-Type'] = type
     try {
-      const signal = AbortSignal.timeout(this.#timeoutMs)
-      const answer = await this.#fetch(node.url + path, {
-        method,
-        headers,
-        signal,
-        redirect: 'error',
-        ...(body === undefined ? {} : { body: new Uint8Array(body) }),
-      })
-      const text = await limitedText(answer)
-      const { status } = answer
-      // Every other status says nothing about what was asked, but of the node or a proxy; another node may know. So
-      // does a refusal without the words of a node.
-      if (!(status === 200 || status === 404 || (status === 400 && refusalIn(text) !== undefined))) {
-        throw new AlgodError(`${node.url} answered with status ${status}`, { mayHaveArrived: status >= 500 })
-      }
-      node.restsUntil = 0
-      return { status, text }
+      return await this.#pool.request(request, (response) => readSubmission(response, isAmbiguous), onFailure)
     } catch (error) {
-      node.restsUntil = performance.now() + restMs
-      if (error instanceof AlgodError) throw error
-      throw new AlgodError(`${node.url} did not answer: ${causeOf(error)}`, {
-        mayHaveArrived: !isRefusedConnection(error),
-        cause: error,
-      })
+      if (!(error instanceof AlgodError)) throw error
+      return { type: 'unanswered', reason: error.message, isAmbiguous }
     }
   }
-}
 
-export type SubmitResult =
-  | { readonly type: 'accepted' }
-  | { readonly type: 'refused'; readonly reason: string; readonly isAmbiguous: boolean }
-  | { readonly type: 'unanswered'; readonly reason: string; readonly isAmbiguous: boolean }
-
-type NodeAnswer = { status: number; text: string }
-type Content = { body?: Uint8Array | undefined; type?: string | undefined }
-type Asking = Content & { mustBeThere?: boolean | undefined }
-type JsonObject = { readonly [name: string]: unknown }
-
-function simulateBody(group: readonly Uint8Array[]): Uint8Array {
-  const writer = new Msgpack.Writer().mapHeader(2).str('allow-empty-signatures').bool(true)
-  writer.str('txn-groups').arrayHeader(1).mapHeader(1).str('txns').arrayHeader(group.length)
-  for (const signed of group) writer.raw(signed)
-  return writer.bytes()
-}
-
-/** Read piece by piece: no more is ever held than is allowed. */
-async function limitedText(answer: LightResponse): Promise<string> {
-  const pieces: Uint8Array[] = []
-  let length = 0
-  for await (const piece of answer.body ?? []) {
-    length += piece.length
-    // Leaving the loop cancels the rest.
-    if (length > maxAnswerBytes) throw new AlgodError('the answer is too long')
-    pieces.push(piece)
+  /** Returns the state of a transaction. */
+  transaction(transactionId: string): Promise<TransactionState> {
+    return this.#get(`/v2/transactions/pending/${transactionId}`, readTransaction)
   }
-  return Buffer.concat(pieces).toString('utf8')
+
+  /**
+   * Whether the block of a round has the transaction. Nodes that no longer have the block are passed over.
+   *
+   * @throws AlgodError `not_found` if no node has the block
+   */
+  isInBlock(transactionId: string, round: bigint): Promise<boolean> {
+    const path = `/v2/blocks/${round}/txids`
+    return this.#get(path, (response) => {
+      if (response.status === 404) throw response.notFound(path)
+      return response.members().list('blockTxids').includes(transactionId)
+    })
+  }
+
+  /** Closes idle connections, which otherwise time out by themselves. */
+  close(): Promise<void> {
+    return this.#transport.close()
+  }
+
+  #get<T>(path: string, read: (response: NodeResponse) => T): Promise<T> {
+    return this.#pool.request({ method: 'GET', path }, read)
+  }
+
+  /** Another ledger, or the same one set back, as a development network does: its assets may be other ones. */
+  #forgetOtherLedger(now: SuggestedParameters): void {
+    const before = this.#ledger
+    this.#ledger = now
+    if (before === undefined) return
+    const isSame = Bytes.equal(before.genesisHash, now.genesisHash) && before.lastRound <= now.lastRound
+    if (!isSame) this.#assets.clear()
+  }
 }
 
-/** Integers up to 2^64 are bare in a node's JSON, and too long for a number; those become texts. */
-function parse({ text }: NodeAnswer): JsonObject {
-  try {
-    let value: unknown = JSON.parse(text)
-    // Only of what is JSON for certain: on other texts the expression could take for ever.
-    if (/[0-9]{16}/.test(text)) {
-      const quoted = /"(?:[^"\\]|\\.)*"|[0-9]{16,20}(?![0-9.eE])/g
-      value = JSON.parse(text.replace(quoted, (token) => (token.startsWith('"') ? token : `"${token}"`)))
-    }
-    if (isObject(value)) return value
-  } catch {
-    // Told below, without the text: it may be a proxy's page.
+function readParameters(members: Members): SuggestedParameters {
+  const genesisHash = Bytes.fromBase64(members.text('genesis-hash'))
+  if (genesisHash?.length !== genesisHashLength) throw members.invalid()
+  return {
+    genesisHash,
+    genesisId: members.text('genesis-id'),
+    lastRound: BigInt(members.integer('last-round')),
+    minFee: members.uint('min-fee'),
+    feePerByte: members.uint('fee'),
   }
-  throw new AlgodError('the answer is not a JSON object')
+}
+
+function readAccount(members: Members, address: string): AccountState {
+  const authAddress = members.address('auth-addr')
+  return {
+    microAlgos: members.uint('amount'),
+    minBalance: members.uint('min-balance'),
+    authAddress: authAddress === address ? undefined : authAddress,
+  }
+}
+
+function readHoldings(members: Members, address: string): AccountHoldings {
+  const listed = members.has('assets') ? members.list('assets') : []
+  const count = members.has('total-assets-opted-in') ? members.integer('total-assets-opted-in') : 0
+  return {
+    ...readAccount(members, address),
+    holdings: listed.slice(0, maxHoldings).map((element) => {
+      const holding = members.objectOf(element)
+      return { assetId: holding.uint('asset-id'), ...readHolding(holding) }
+    }),
+    holdingCount: Math.max(count, listed.length),
+  }
+}
+
+function readHolding(members: Members): Holding {
+  return { amount: members.uint('amount'), isFrozen: members.isTrue('is-frozen') }
+}
+
+function readAsset(response: NodeResponse): AssetInfo | undefined {
+  if (response.status === 404) return undefined
+  const params = response.members().object('params')
+  const decimals = params.integer('decimals')
+  if (decimals > maxDecimals) throw params.invalid()
+  // Nodes leave out a unit whose bytes are not text.
+  return { decimals, unitName: params.optionalText('unit-name')?.slice(0, maxUnitNameLength) }
+}
+
+function readTransaction(response: NodeResponse): TransactionState {
+  if (response.status === 404) return { type: 'unknown' }
+  const members = response.members()
+  const round = members.has('confirmed-round') ? members.integer('confirmed-round') : 0
+  if (round > 0) return { type: 'confirmed', round: BigInt(round) }
+  const reason = members.optionalText('pool-error') ?? ''
+  return reason === '' ? { type: 'pending' } : { type: 'dropped', reason }
 }
 
 const maxReasonLength = 500
 
-/** Why a node refused, in its words; undefined if it was not a node that spoke. */
-function refusalIn(text: string): string | undefined {
-  try {
-    const value: unknown = JSON.parse(text)
-    if (isObject(value) && typeof value['message'] === 'string') return value['message'].slice(0, maxReasonLength)
-  } catch {
-    // As if there were none.
-  }
-  return undefined
+function readSimulation(members: Members): SimulationFailure | undefined {
+  const result = members.objectOf(members.list('txn-groups')[0])
+  const message = (result.optionalText('failure-message') ?? '').slice(0, maxReasonLength)
+  if (message === '') return undefined
+  const [failedAt] = result.has('failed-at') ? result.list('failed-at') : []
+  return { message, code: rejectionCode(message), failedAt: typeof failedAt === 'number' ? failedAt : undefined }
 }
 
-function messageOf({ text, status }: NodeAnswer): string {
-  return refusalIn(text) ?? `status ${status}`
+function readSubmission(response: NodeResponse, isAmbiguous: boolean): SubmitResult {
+  if (response.status === 200) return { type: 'accepted' }
+  if (response.status !== 400) throw response.unexpected()
+  const reason = response.reason() ?? ''
+  return { type: 'refused', reason, code: rejectionCode(reason), isAmbiguous }
 }
 
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-function textOf(object: JsonObject, name: string): string {
-  const value = object[name]
-  if (typeof value !== 'string') throw new AlgodError(`the answer has no ${name}`)
-  return value
-}
-
-function uintOf(object: JsonObject, name: string): bigint {
-  const value = object[name]
-  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return BigInt(value)
-  if (typeof value === 'string' && /^[0-9]{1,20}$/.test(value)) return BigInt(value)
-  throw new AlgodError(`${name} is not an unsigned integer`)
-}
-
-function listOf(object: JsonObject, name: string): readonly unknown[] {
-  const value = object[name]
-  if (!Array.isArray(value)) throw new AlgodError(`the answer has no ${name}`)
-  return value
-}
-
-function causeOf(error: unknown): string {
-  const { name, message, cause } = error as Error & { cause?: Error & { code?: string } }
-  if (name === 'TimeoutError') return 'it took too long'
-  return cause?.code ?? cause?.message ?? message
-}
-
-/** Only then is it certain that nothing reached the node. */
-function isRefusedConnection(error: unknown): boolean {
-  const code = (error as { cause?: { code?: string } }).cause?.code
-  return code === 'ECONNREFUSED' || code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'UND_ERR_CONNECT_TIMEOUT'
-}
-
-/** No node answered what was asked. Never the fault of whoever pays. */
-export class AlgodError extends Error {
-  override name = 'Algod.NodeError'
-  readonly mayHaveArrived: boolean
-
-  constructor(message: string, { mayHaveArrived = true, cause }: { mayHaveArrived?: boolean; cause?: unknown } = {}) {
-    super(message, { cause })
-    this.mayHaveArrived = mayHaveArrived
-  }
+function encodeSimulation(group: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const writer = new Msgpack.Writer().mapHeader(2).str('allow-empty-signatures').bool(true)
+  writer.str('txn-groups').arrayHeader(1).mapHeader(1).str('txns').arrayHeader(group.length)
+  for (const signed of group) writer.raw(signed)
+  return new Uint8Array(writer.bytes())
 }

@@ -1,29 +1,29 @@
-/** A node made of answers, in the place of `fetch`. */
+/** A node in the place of `fetch`, whose responses the test sets. */
 
-export type FakeAnswer =
+export type FakeResponse =
   | { readonly status: number; readonly body: unknown }
-  /** The question arrives, and no answer comes back. */
+  /** The request arrives, and the connection breaks. */
   | 'drop'
-  /** Nobody listens there. */
+  /** The connection is refused. */
   | 'refuse'
-  /** No answer for as long as one waits. */
+  /** No response before the time limit. */
   | 'hang'
 
-type Handler = (body: Uint8Array) => FakeAnswer | Promise<FakeAnswer>
+type Handler = (body: Uint8Array) => FakeResponse | Promise<FakeResponse>
 
 export const genesisHash = 'SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI='
 
-export const ok = (body: unknown): FakeAnswer => ({ status: 200, body })
-export const refused = (message: string): FakeAnswer => ({ status: 400, body: { message } })
-export const missing: FakeAnswer = { status: 404, body: { message: 'not found' } }
+export const ok = (body: unknown): FakeResponse => ({ status: 200, body })
+export const refused = (message: string): FakeResponse => ({ status: 400, body: { message } })
+export const missing: FakeResponse = { status: 404, body: { message: 'not found' } }
 
 export class FakeNode {
-  /** Every question, as `METHOD /path`, without what differs from payment to payment. */
-  readonly asked: string[] = []
+  /** Every request by its kind, such as `GET params`. */
+  readonly requests: string[] = []
   readonly submitted: Buffer[] = []
   readonly simulated: Buffer[] = []
   round = 100n
-  /** Where submissions end up; undefined leaves them in the pool. */
+  /** The round in which submissions are confirmed; undefined keeps them pending. */
   confirmedRound: bigint | undefined = 101n
   readonly #handlers = new Map<string, Handler>()
 
@@ -50,28 +50,28 @@ export class FakeNode {
     this.on('GET block', () => ok({ blockTxids: [] }))
   }
 
-  on(question: string, handler: Handler): void {
-    this.#handlers.set(question, handler)
+  on(kind: string, handler: Handler): void {
+    this.#handlers.set(kind, handler)
   }
 
-  /** How often it was asked. */
-  count(question: string): number {
-    return this.asked.filter((one) => one === question).length
+  /** How many requests of a kind there were. */
+  count(kind: string): number {
+    return this.requests.filter((request) => request === kind).length
   }
 
   readonly fetch = async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
-    const question = `${init.method ?? 'GET'} ${kindOf(new URL(String(input)).pathname)}`
+    const kind = `${init.method ?? 'GET'} ${kindOf(new URL(String(input)).pathname)}`
     const body = Buffer.from((init.body as Uint8Array | undefined) ?? [])
-    this.asked.push(question)
-    const answer = (await this.#handlers.get(question)?.(body)) ?? missing
-    if (answer === 'hang') return waitForAbort(init.signal!)
-    if (answer === 'refuse') throw failure('ECONNREFUSED')
-    const isTaken = answer === 'drop' || answer.status === 200
-    if (question === 'POST submit' && isTaken) this.submitted.push(body)
-    if (question === 'POST simulate') this.simulated.push(body)
-    if (answer === 'drop') throw failure('ECONNRESET')
-    const text = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body)
-    return new Response(text, { status: answer.status })
+    this.requests.push(kind)
+    const response = (await this.#handlers.get(kind)?.(body)) ?? missing
+    if (response === 'hang') return waitForAbort(init.signal!)
+    if (response === 'refuse') throw failure('ECONNREFUSED')
+    const isAccepted = response === 'drop' || response.status === 200
+    if (kind === 'POST submit' && isAccepted) this.submitted.push(body)
+    if (kind === 'POST simulate') this.simulated.push(body)
+    if (response === 'drop') throw failure('ECONNRESET')
+    const text = typeof response.body === 'string' ? response.body : JSON.stringify(response.body)
+    return new Response(text, { status: response.status })
   }
 }
 
@@ -91,7 +91,7 @@ function failure(code: string): Error {
 
 function waitForAbort(signal: AbortSignal): Promise<Response> {
   return new Promise((_, reject) => {
-    // Something has to keep the process going: a signal's own clock does not.
+    // Keeps the process running: the timer of a signal does not.
     const timer = setTimeout(() => {}, 60_000)
     signal.addEventListener('abort', () => {
       clearTimeout(timer)

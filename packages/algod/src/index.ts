@@ -1,12 +1,17 @@
 export {
+  type AccountHoldings,
   type AccountState,
   Algod,
-  AlgodError,
   type AlgodOptions,
-  type AlgodRequest,
-  type NodeAddress,
+  type AssetInfo,
+  type Holding,
   type SimulationFailure,
   type SubmitResult,
   type SuggestedParameters,
   type TransactionState,
 } from './Algod.js'
+export { AlgodError, type AlgodErrorOptions } from './AlgodError.js'
+export { type AlgodErrorCode, errors } from './errors.js'
+export type { NodeAddress } from './NodePool.js'
+export type { RejectionCode } from './rejections.js'
+export type { Fetch } from './transport/fetch.js'

@@ -18,11 +18,11 @@ test('agrees with algosdk in both directions', () => {
   )
 })
 
-test('the zero address is an address like any other', () => {
+test('encodes the zero address', () => {
   assert.equal(Address.encode(new Uint8Array(32)), algosdk.ALGORAND_ZERO_ADDRESS_STRING)
 })
 
-test('every other spelling is refused', () => {
+test('every other spelling is rejected', () => {
   assert.ok(Address.isValid(text))
   const spellings = {
     short: text.slice(1),
@@ -43,7 +43,7 @@ test('every other spelling is refused', () => {
   }
 })
 
-test('a changed character never goes unnoticed', () => {
+test('detects every changed character', () => {
   fc.assert(
     fc.property(
       key32,
@@ -59,7 +59,7 @@ test('a changed character never goes unnoticed', () => {
   )
 })
 
-test('a key of another length has no address', () => {
+test('rejects a key of another length', () => {
   assert.throws(() => Address.encode(new Uint8Array(31)), Address.AddressError)
   assert.throws(() => Address.encode(new Uint8Array(33)), Address.AddressError)
 })

@@ -1,9 +1,9 @@
-/** Amounts of ALGO and of assets: base units as decimals, exactly, never through a floating point number. */
+/** Amounts of ALGO and of assets: base units as exact decimals, never through a floating point number. */
 
-/** The decimals of the ALGO. */
+/** The decimals of ALGO. */
 export const algoDecimals = 6
 
-/** The most decimals that the ledger lets an asset have. */
+/** The most decimals that an asset can have. */
 export const maxDecimals = 19
 
 /**
@@ -26,7 +26,7 @@ export function formatAlgos(microAlgos: bigint): string {
 }
 
 /**
- * The base units of a decimal such as `1.5`; undefined for anything else, and for more decimals than there are.
+ * The base units of a decimal such as `1.5`; undefined for anything else and for too many decimals.
  *
  * @example
  * Amount.parse('1.5', 6) // 1_500_000n

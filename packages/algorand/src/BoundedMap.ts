@@ -1,26 +1,29 @@
 /**
- * A map that holds at most so many entries: one more pushes out the oldest. For everything that is remembered on behalf
- * of strangers.
+ * A map with a limit on its entries: adding one more evicts the oldest. For everything that untrusted peers can make a
+ * program remember.
+ *
+ * @example
+ * const seen = new BoundedMap<string, number>(1000)
  */
 export class BoundedMap<Key, Value> extends Map<Key, Value> {
   readonly #limit: number
   readonly #onEvict: ((value: Value, key: Key) => void) | undefined
 
-  /** @param onEvict called with what was pushed out, not with what was deleted. */
+  /** @param onEvict called with each evicted entry, not with those deleted by `delete` or `clear`. */
   constructor(limit: number, onEvict?: (value: Value, key: Key) => void) {
     super()
     this.#limit = limit
     this.#onEvict = onEvict
   }
 
-  /** Sets an entry. One that is set again keeps its place, unless it is refreshed by `touch`. */
+  /** Sets an entry. Setting it again does not make it newer; `touch` does. */
   override set(key: Key, value: Value): this {
     super.set(key, value)
     if (this.size > this.#limit) this.#evictOldest()
     return this
   }
 
-  /** The entry, made the newest: a map that is read by `touch` pushes out what was used least recently. */
+  /** Gets an entry and makes it the newest: a map that is read by `touch` evicts the least recently used entry. */
   touch(key: Key): Value | undefined {
     const value = this.get(key)
     if (value === undefined && !this.has(key)) return undefined

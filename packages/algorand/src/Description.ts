@@ -1,51 +1,62 @@
-/** A transaction told in plain words, for somebody who is about to sign it. */
+/** Transactions in plain language, for a person who is about to sign them. */
 import * as Group from './Group.js'
 import * as Bytes from './internal/Bytes.js'
 import { type Asset, DescriptionBuilder } from './internal/description/DescriptionBuilder.js'
 import { address, algos, base64, list, quoted, textOrBytes } from './internal/description/format.js'
-import { bodies, unknownType } from './internal/description/transactionTypes.js'
+import { describeUnknownType, typeDescribers } from './internal/description/transactionTypes.js'
 import type * as Network from './Network.js'
 import type { Transaction } from './Transaction.js'
 
 export type { Asset } from './internal/description/DescriptionBuilder.js'
 
+/** The options of {@link describe}. */
 export type Options = {
-  /** Decimals and units of assets, as far as they are known. That of USDC is known on public networks. */
+  /**
+   * Decimals and units of assets. USDC of the public networks is known without.
+   *
+   * @default none: amounts are shown in base units
+   */
   assets?: ReadonlyMap<bigint, Asset> | undefined
 }
 
-/** Every text is one line that a terminal can print: strangers' words in it are quoted and escaped. */
+/** Every text is one line that a terminal can print: untrusted text in it is quoted and escaped. */
 export type Description = {
-  /** What it does first, then who, at what cost, where and when. */
-  words: string[]
-  /** What one should think about before signing, the gravest first. */
+  /** What the transaction does, then its sender, fee, network and validity. */
+  lines: string[]
+  /** What to consider before signing, effects that cannot be undone first. */
   warnings: string[]
-  /** Those of the warnings that tell of what nobody can take back afterwards. */
+  /** The warnings of effects that cannot be undone. */
   finalWarnings: string[]
 }
 
+/**
+ * Describes a transaction.
+ *
+ * @example
+ * Description.describe(transaction).lines[0] // 'Pays 1.5 ALGO to 5JFGYY…'
+ */
 export function describe(transaction: Transaction, options: Options = {}): Description {
-  const tale = new DescriptionBuilder(transaction, options.assets ?? new Map())
-  // Said first, as whoever holds the key afterwards can undo or do everything else.
-  warnOfRekey(tale)
-  const body = bodies.get(transaction.type)
-  if (body === undefined) unknownType(tale)
+  const builder = new DescriptionBuilder(transaction, options.assets ?? new Map())
+  // The first of all warnings: the holder of the new key can do everything else afterwards.
+  warnOfRekey(builder)
+  const type = typeDescribers.get(transaction.type)
+  if (type === undefined) describeUnknownType(builder)
   else {
-    body.tell(tale)
-    warnOfForeignFields(tale, body.fields)
+    type.describe(builder)
+    warnOfForeignFields(builder, type.fields)
   }
-  tale.add(`The sender is ${address(transaction.snd)}.`)
-  tellRekey(tale)
-  tellFee(tale)
-  tellNetwork(tale)
-  tellValidity(tale)
-  tellLease(tale)
-  if (transaction.note !== undefined) tale.add(`Note: ${textOrBytes(transaction.note)}.`)
-  tellGroup(tale)
-  return { words: tale.lines, warnings: tale.warnings, finalWarnings: tale.finalWarnings }
+  builder.add(`The sender is ${address(transaction.snd)}.`)
+  describeRekey(builder)
+  describeFee(builder)
+  describeNetwork(builder)
+  describeValidity(builder)
+  describeLease(builder)
+  if (transaction.note !== undefined) builder.add(`Note: ${textOrBytes(transaction.note)}.`)
+  describeMembership(builder)
+  return { lines: builder.lines, warnings: builder.warnings, finalWarnings: builder.finalWarnings }
 }
 
-/** What is wrong with transactions that were given together. Nothing is, if they are one whole group or just one. */
+/** Warnings about transactions that are signed together. None if they are one complete group or a single transaction. */
 export function describeGroup(transactions: readonly Transaction[]): string[] {
   const warnings: string[] = []
   const hashes = new Set(transactions.map(({ gh }) => (gh === undefined ? '' : base64(gh))))
@@ -53,7 +64,7 @@ export function describeGroup(transactions: readonly Transaction[]): string[] {
   const named = transactions.filter(isGrouped)
   if (named.length === 0) {
     if (transactions.length > 1) {
-      warnings.push('These transactions are no group: each may go through without the others.')
+      warnings.push('These transactions are not a group: each can be confirmed without the others.')
     }
     return warnings
   }
@@ -64,7 +75,7 @@ export function describeGroup(transactions: readonly Transaction[]): string[] {
   }
   if (!Group.isComplete(transactions)) {
     warnings.push(
-      'These are not all of their group, or not in its order: signing agrees to transactions that are not shown here.',
+      'This is not the complete group, or not in its order: signing agrees to transactions that are not shown here.',
     )
   }
   return warnings
@@ -77,63 +88,68 @@ function isGrouped({ grp }: Transaction): boolean {
 /** The fields that every type may have. */
 const commonFields = ['type', 'snd', 'fee', 'fv', 'lv', 'note', 'gen', 'gh', 'grp', 'lx', 'rekey']
 
-/** Nothing is told of them, so it has to be said that they are there. */
-function warnOfForeignFields(tale: DescriptionBuilder, own: readonly string[]): void {
-  const foreign = Object.entries(tale.transaction)
+/** They are not described, so their presence deserves a warning. */
+function warnOfForeignFields(builder: DescriptionBuilder, own: readonly string[]): void {
+  const foreign = Object.entries(builder.transaction)
     .filter(([name, value]) => value !== undefined && !commonFields.includes(name) && !own.includes(name))
     .map(([name]) => name)
   if (foreign.length === 0) return
-  tale.warn(`It has fields that do not belong to its type (${list(foreign)}): the network would refuse it.`)
+  builder.warn(`It has fields that do not belong to its type (${list(foreign)}): the network would reject it.`)
 }
 
-function warnOfRekey(tale: DescriptionBuilder): void {
-  const { snd, rekey } = tale.transaction
+function warnOfRekey(builder: DescriptionBuilder): void {
+  const { snd, rekey } = builder.transaction
   if (rekey === undefined || Bytes.isZero(rekey)) return
   if (Bytes.equal(rekey, snd)) {
-    tale.warnFinal(`It gives ${address(snd)} back to its own key: whoever signed for it since can do so no more.`)
+    builder.warnFinal(
+      `It gives ${address(snd)} back to its own key: the key that signs for it now can no longer do so.`,
+    )
     return
   }
-  tale.warnFinal(
-    `It rekeys ${address(snd)} to ${address(rekey)}: whoever holds that key then owns the account, and the key of today can do nothing.`,
+  builder.warnFinal(
+    `It rekeys ${address(snd)} to ${address(rekey)}: the holder of that key then controls the account, and the current key can no longer sign for it.`,
   )
 }
 
-function tellRekey(tale: DescriptionBuilder): void {
-  const { rekey } = tale.transaction
-  if (rekey !== undefined && !Bytes.isZero(rekey)) tale.add(`From then on ${address(rekey)} signs for the sender.`)
+function describeRekey(builder: DescriptionBuilder): void {
+  const { rekey } = builder.transaction
+  if (rekey !== undefined && !Bytes.isZero(rekey)) builder.add(`Afterwards ${address(rekey)} signs for the sender.`)
 }
 
-const usualFeeMicroAlgos = 100_000n
+const highFeeMicroAlgos = 100_000n
 
-function tellFee(tale: DescriptionBuilder): void {
-  const { fee = 0n } = tale.transaction
-  if (fee > 0n) tale.add(`The fee is ${algos(fee)}.`)
-  else tale.add(`It pays no fee${isGrouped(tale.transaction) ? ': another of its group has to pay for it' : ''}.`)
-  if (fee > usualFeeMicroAlgos) tale.warnFinal(`The fee of ${algos(fee)} is far above the usual 0.001 ALGO.`)
+function describeFee(builder: DescriptionBuilder): void {
+  const { fee = 0n } = builder.transaction
+  if (fee > 0n) builder.add(`The fee is ${algos(fee)}.`)
+  else
+    builder.add(
+      `It pays no fee${isGrouped(builder.transaction) ? ': another transaction of its group has to pay it' : ''}.`,
+    )
+  if (fee > highFeeMicroAlgos) builder.warnFinal(`The fee of ${algos(fee)} is far above the usual 0.001 ALGO.`)
 }
 
 const networkNames: { readonly [name: string]: string } = { mainnet: 'MainNet', testnet: 'TestNet', betanet: 'BetaNet' }
 
-function tellNetwork(tale: DescriptionBuilder): void {
-  const { gh, gen } = tale.transaction
+function describeNetwork(builder: DescriptionBuilder): void {
+  const { gh, gen } = builder.transaction
   if (gh === undefined) {
-    tale.add(`The network is not named by its genesis hash${gen === undefined ? '' : `, only as ${quoted(gen)}`}.`)
-    tale.warn('Without a genesis hash it may be good on more than one network.')
+    builder.add(`The network is not named by its genesis hash${gen === undefined ? '' : `, only as ${quoted(gen)}`}.`)
+    builder.warn('Without a genesis hash it may be valid on more than one network.')
     return
   }
-  const { network } = tale
+  const { network } = builder
   if (network === undefined) {
-    tale.add(
+    builder.add(
       `The network is a local or private one${gen === undefined ? '' : `, ${quoted(gen)},`} with genesis hash ${base64(gh)}.`,
     )
     return
   }
   const name = nameOf(network)
-  tale.add(`The network is ${name}.`)
-  if (network.name === 'mainnet') tale.warn('This is MainNet: it moves real money.')
+  builder.add(`The network is ${name}.`)
+  if (network.name === 'mainnet') builder.warn('This is MainNet: it moves real money.')
   if (gen !== undefined && gen !== network.genesisId) {
-    tale.warn(
-      `It calls its network ${quoted(gen)}, but by the genesis hash it is ${name}: the network would refuse it.`,
+    builder.warn(
+      `It names its network ${quoted(gen)}, but its genesis hash is that of ${name}: the network would reject it.`,
     )
   }
 }
@@ -142,21 +158,21 @@ function nameOf({ name }: Network.Network): string {
   return networkNames[name] ?? name
 }
 
-/** How long public networks let a transaction live. */
-const maxLifeRounds = 1000n
+/** The longest validity on public networks. */
+const maxValidityRounds = 1000n
 const millisecondsPerRound = 2_800n
 
-function tellValidity(tale: DescriptionBuilder): void {
-  const { fv = 0n, lv = 0n } = tale.transaction
+function describeValidity(builder: DescriptionBuilder): void {
+  const { fv = 0n, lv = 0n } = builder.transaction
   if (lv === 0n) {
-    tale.add('It has no last round.')
-    tale.warn('It has no last round: it is never valid.')
+    builder.add('It has no last round.')
+    builder.warn('It has no last round: it is never valid.')
     return
   }
-  tale.add(`It is valid from round ${fv} to round ${lv}.`)
-  if (lv < fv) tale.warn('Its last round comes before its first: it is never valid.')
-  else if (lv - fv > maxLifeRounds) {
-    tale.warn(`It stays valid for ${lv - fv} rounds, ${duration((lv - fv) * millisecondsPerRound)}: unusually long.`)
+  builder.add(`It is valid from round ${fv} to round ${lv}.`)
+  if (lv < fv) builder.warn('Its last round comes before its first: it is never valid.')
+  else if (lv - fv > maxValidityRounds) {
+    builder.warn(`It stays valid for ${lv - fv} rounds, ${duration((lv - fv) * millisecondsPerRound)}: unusually long.`)
   }
 }
 
@@ -170,14 +186,16 @@ function duration(ms: bigint): string {
   return `about ${ms / hourMs || 1n} hours`
 }
 
-function tellLease(tale: DescriptionBuilder): void {
-  const { lx, lv = 0n } = tale.transaction
+function describeLease(builder: DescriptionBuilder): void {
+  const { lx, lv = 0n } = builder.transaction
   if (lx === undefined || Bytes.isZero(lx)) return
-  tale.add(`It holds lease ${base64(lx)}: no other transaction of the sender with it goes through until round ${lv}.`)
+  builder.add(
+    `It holds lease ${base64(lx)}: no other transaction of the sender with this lease is confirmed before round ${lv}.`,
+  )
 }
 
-function tellGroup(tale: DescriptionBuilder): void {
-  const { grp } = tale.transaction
-  if (!isGrouped(tale.transaction)) return
-  tale.add(`It is one of a group (${base64(grp!)}): signing it agrees to all of the group.`)
+function describeMembership(builder: DescriptionBuilder): void {
+  const { grp } = builder.transaction
+  if (!isGrouped(builder.transaction)) return
+  builder.add(`It is one of a group (${base64(grp!)}): signing it agrees to the whole group.`)
 }

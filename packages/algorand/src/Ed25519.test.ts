@@ -26,14 +26,14 @@ test('a known seed has its known address', () => {
   assert.equal(address, '5JFGYY7CTRJAVPXVKB5RGLWF7GKUO5VOX27HXESCD3VGSFCG2IWAKDM5YU')
 })
 
-test('the secret key is written to the memory given', () => {
+test('writes the secret key to the memory given', () => {
   const protectedMemory = sodium.sodium_malloc(64)
   const pair = Ed25519.keyPairFromSeed(seed, protectedMemory)
   assert.equal(pair.secretKey, protectedMemory)
   assert.deepEqual(Ed25519.sign(message, protectedMemory), signature)
 })
 
-test('verify is false, and does not throw, for whatever is wrong', () => {
+test('verify returns false, and does not throw, for every wrong input', () => {
   const flipped = signature.slice()
   flipped[0]! ^= 1
   assert.equal(Ed25519.verify(flipped, message, publicKey), false)
@@ -45,11 +45,11 @@ test('verify is false, and does not throw, for whatever is wrong', () => {
   assert.equal(Ed25519.verify(new Uint8Array(), new Uint8Array(), new Uint8Array()), false)
 })
 
-test('a key of small order verifies nothing', () => {
+test('verify returns false for a key of small order', () => {
   assert.equal(Ed25519.verify(new Uint8Array(64), message, new Uint8Array(32)), false)
 })
 
-test('wrong lengths of our own secrets are errors', () => {
+test('secrets of a wrong length are errors', () => {
   assert.throws(() => Ed25519.keyPairFromSeed(seed.slice(1)), Ed25519.Ed25519Error)
   assert.throws(() => Ed25519.keyPairFromSeed(seed, new Uint8Array(63)), Ed25519.Ed25519Error)
   assert.throws(() => Ed25519.sign(message, seed), Ed25519.Ed25519Error)

@@ -39,11 +39,11 @@ test('ids equal those of algosdk', () => {
   )
 })
 
-test('an id the members carry already does not count', () => {
+test('ignores an id that the members already have', () => {
   assert.deepEqual(Group.id(Group.assign(pair)), Group.id(pair))
 })
 
-test('a group is complete only as it was made', () => {
+test('a group is complete only with all members in order', () => {
   const group = Group.assign(pair)
   assert.equal(Group.isComplete(group), true)
   assert.equal(Group.isComplete(pair), false)

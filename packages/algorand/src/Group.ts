@@ -1,3 +1,4 @@
+/** Atomic groups of transactions. */
 import { errors } from './errors.js'
 import * as Hash from './Hash.js'
 import * as Bytes from './internal/Bytes.js'
@@ -32,7 +33,7 @@ export function assign(transactions: readonly Transaction.Transaction[]): Transa
   return transactions.map((transaction) => ({ ...transaction, grp }))
 }
 
-/** Whether these are exactly the transactions of the group that each of them names. */
+/** Whether these are all transactions of the group that each of them names, in its order. */
 export function isComplete(transactions: readonly Transaction.Transaction[]): boolean {
   if (transactions.length < 1 || transactions.length > maxSize) return false
   const grp = id(transactions)

@@ -24,7 +24,7 @@ test('digits inside strings and names are left alone', () => {
   assert.deepEqual(Json.parse(text), JSON.parse(text))
 })
 
-test('no string can pass for a long integer', () => {
+test('strings that look like the internal mark stay strings', () => {
   for (const string of ['\u000118446744073709551615', '\u0001\u00011', '\u0001']) {
     const value = { [string]: string, n: [string] }
     assert.deepEqual(Json.parse(`[${JSON.stringify(value)},18446744073709551615]`), [value, 18446744073709551615n])
@@ -43,19 +43,19 @@ test('agrees with JSON.parse on everything without long integers', () => {
   )
 })
 
-test('what is not JSON is a SyntaxError, as is what is nested too deeply', () => {
+test('throws SyntaxError for text that is not JSON or is nested too deeply', () => {
   assert.throws(() => Json.parse('{"a":18446744073709551615'), SyntaxError)
   assert.throws(() => Json.parse('['.repeat(1_000_000)), SyntaxError)
 })
 
-test('uint64 takes what 64 bits hold and nothing else', () => {
+test('uint64 accepts exactly the integers of 64 bits', () => {
   assert.equal(Json.uint64(5), 5n)
   assert.equal(Json.uint64(2n ** 64n - 1n), 2n ** 64n - 1n)
   for (const wrong of [-1, 1.5, 2n ** 64n, -1n, '5', null, undefined, 2 ** 53])
     assert.equal(Json.uint64(wrong), undefined)
 })
 
-test('isObject tells objects from arrays and null', () => {
+test('isObject is false for arrays and null', () => {
   assert.ok(Json.isObject({}))
   for (const wrong of [[], null, 'x', 1, undefined]) assert.ok(!Json.isObject(wrong))
 })

@@ -1,4 +1,4 @@
-/** JSON as Algorand nodes write it: integers of 64 bits, which `JSON.parse` alone would round. */
+/** JSON with 64-bit integers, as Algorand nodes write it; `JSON.parse` alone would round them. */
 
 /** A JSON object whose members have not been checked yet. */
 export type Members = { readonly [name: string]: unknown }
@@ -11,22 +11,22 @@ export function isObject(value: unknown): value is Members {
 /**
  * Parses JSON. Integers that a number cannot hold exactly become bigints; all other numbers stay numbers.
  *
- * @throws SyntaxError where the text is not JSON, or is nested too deeply to be read.
+ * @throws SyntaxError if the text is not JSON or is nested too deeply.
  */
 export function parse(text: string): unknown {
   try {
     const value: unknown = JSON.parse(text)
     if (!longDigits.test(text)) return value
-    // The text is JSON for certain, so every letter belongs to one token and a linear scan finds them all.
+    // The text is valid JSON here, so a linear scan finds all tokens.
     return JSON.parse(text.replace(token, markLongInteger), unmark)
   } catch (error) {
-    // The stack is what limits the depth.
+    // The depth is limited by the stack.
     if (error instanceof RangeError) throw new SyntaxError('nested too deeply')
     throw error
   }
 }
 
-/** The value as an unsigned integer of 64 bits, or undefined if it is none. */
+/** The value as an unsigned 64-bit integer; undefined if it is not one. */
 export function uint64(value: unknown): bigint | undefined {
   if (typeof value === 'bigint') return value >= 0n && value <= maxUint64 ? value : undefined
   return typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 ? BigInt(value) : undefined
@@ -34,14 +34,14 @@ export function uint64(value: unknown): bigint | undefined {
 
 const maxUint64 = 2n ** 64n - 1n
 const longDigits = /[0-9]{16}/
-/** A string, with the colon that makes it a name if there is one, or a number. */
+/** A number, or a string with the colon that makes it a name. */
 const token = /("[^"\\]*(?:\\.[^"\\]*)*")(\s*:)?|-?[0-9][0-9.eE+-]*/g
-/** Long integers travel through `JSON.parse` as strings that begin with this; strings that do so anyway get one more. */
+/** Long integers pass `JSON.parse` as strings with this prefix; strings that have it already get a second one. */
 const mark = '\u0001'
 
 function markLongInteger(match: string, string: string | undefined, colon: string | undefined): string {
   if (string === undefined) return isUnsafeInteger(match) ? `"\\u0001${match}"` : match
-  // A control character stands in JSON by its escape only.
+  // In JSON a control character is always escaped.
   if (colon !== undefined || !string.startsWith('"\\u0001')) return match
   return `"\\u0001${string.slice(1)}`
 }

@@ -21,7 +21,7 @@ test('numbers and bigints name the same key', () => {
   assert.deepEqual(KeyDerivation.seed(master, 5), KeyDerivation.seed(master, 5n))
 })
 
-test('impossible indices and keys are refused', () => {
+test('impossible indices and keys are rejected', () => {
   for (const index of [-1, -1n, 0.5, Number.NaN, 2 ** 53, 2n ** 63n]) {
     assert.throws(() => KeyDerivation.seed(master, index), KeyDerivation.KeyDerivationError, String(index))
   }

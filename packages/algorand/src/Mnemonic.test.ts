@@ -22,11 +22,11 @@ test('the mnemonic of 32 zero bytes', () => {
   assert.equal(Mnemonic.encode(new Uint8Array(32)), zero)
 })
 
-test('white space and case do not count', () => {
+test('ignores white space and case', () => {
   assert.deepEqual(Mnemonic.decode(`\n ${zero.toUpperCase().replaceAll(' ', '\t ')}\n`), new Uint8Array(32))
 })
 
-test('an unknown word is named by its position and not repeated', () => {
+test('names an unknown word by its position and does not repeat it', () => {
   const words = zero.split(' ')
   words[6] = 'topsecret'
   assert.throws(
@@ -38,11 +38,11 @@ test('an unknown word is named by its position and not repeated', () => {
   )
 })
 
-test('names that objects inherit are not words', () => {
+test('rejects names that objects inherit', () => {
   assert.throws(() => Mnemonic.decode(zero.replace('abandon', 'constructor')), /word 1 /)
 })
 
-test('a wrong checksum, word count or last word is refused', () => {
+test('a wrong checksum, word count or last word is rejected', () => {
   const words = zero.split(' ')
   assert.throws(() => Mnemonic.decode(words.with(24, 'zoo').join(' ')), /checksum/)
   assert.throws(() => Mnemonic.decode(words.with(0, 'ability').join(' ')), /checksum/)

@@ -91,7 +91,7 @@ test('signed formats are read unless negative, other types are not integers', ()
   assert.throws(() => new Reader(bytes('cf0000000100000000')).smallUint(0xffffffff), DecodeError)
 })
 
-test('a count or length beyond the input is refused before anything is made of it', () => {
+test('rejects a count or length beyond the input before allocating', () => {
   for (const form of ['dfffffffff', 'de0001', '81', '8101']) {
     assert.throws(() => new Reader(bytes(form)).mapHeader(), DecodeError, form)
   }
@@ -103,13 +103,13 @@ test('a count or length beyond the input is refused before anything is made of i
   }
 })
 
-test('text that is not UTF-8 is refused as text and kept as bytes', () => {
+test('text that is not UTF-8 is rejected as text and readable as bytes', () => {
   assert.throws(() => new Reader(bytes('a1ff')).str(), DecodeError)
   assert.deepEqual(new Reader(bytes('a1ff')).bin(), Uint8Array.of(0xff))
   assert.equal(new Reader(bytes('a3efbbbf')).str(), '\ufeff')
 })
 
-test('values read from a Buffer are plain and do not alias it, views do', () => {
+test('values read from a Buffer are plain copies, views share its memory', () => {
   const source = Buffer.from('c40101', 'hex')
   const copy = new Reader(source).bin()
   const view = new Reader(source).view()
@@ -153,7 +153,7 @@ test('skip passes over every type', () => {
   assert.throws(() => new Reader(bytes('c1')).skip(), DecodeError)
 })
 
-test('nesting is followed only so far, without recursion', () => {
+test('limits nesting, without recursion', () => {
   const nested = (depth: number) => new Reader(Uint8Array.of(...new Array(depth).fill(0x91), 0x01))
   nested(32).skip()
   assert.throws(() => nested(33).skip(), /too deeply/)
@@ -168,7 +168,7 @@ test('a writer with a target stays inside it', () => {
   assert.equal(hex(written), 'c4020102')
 })
 
-test('numbers that are not unsigned integers are refused', () => {
+test('numbers that are not unsigned integers are rejected', () => {
   for (const value of [-1, 0.5, Number.NaN, 2 ** 53, -1n, 2n ** 64n]) {
     assert.throws(() => new Writer().uint(value), EncodeError, String(value))
   }

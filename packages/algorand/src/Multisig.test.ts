@@ -64,7 +64,7 @@ test('there is no limit on the number of keys', () => {
   assert.equal(Multisig.address({ version: 1, threshold: 1, publicKeys }).length, 32)
 })
 
-test('a signature is right when enough members have signed', () => {
+test('verify returns true when enough members have signed', () => {
   assert.equal(Multisig.verify(Multisig.empty(twoOfThree), message), false)
   assert.equal(Multisig.verify(signedBy(a), message), false)
   assert.equal(Multisig.verify(signedBy(a, c), message), true)
@@ -72,12 +72,12 @@ test('a signature is right when enough members have signed', () => {
   assert.equal(Multisig.verify(signedBy(a, c), Uint8Array.of(1)), false)
 })
 
-test('one wrong signature spoils the rest', () => {
+test('verify returns false if one signature is wrong', () => {
   const wrong = Multisig.addSignature(signedBy(a, b), c.publicKey, new Uint8Array(64).fill(9))
   assert.equal(Multisig.verify(wrong, message), false)
 })
 
-test('impossible preimages verify nothing', () => {
+test('verify returns false for impossible thresholds and versions', () => {
   const { subsig } = signedBy(a, b)
   assert.equal(Multisig.verify({ v: 2, thr: 2, subsig }, message), false)
   assert.equal(Multisig.verify({ v: 1, thr: 0, subsig: [] }, message), false)
@@ -91,7 +91,7 @@ test('a key that occurs twice is signed in both slots', () => {
   assert.deepEqual(subsig, [{ pk: a.publicKey, s: signature }, { pk: a.publicKey, s: signature }, { pk: b.publicKey }])
 })
 
-test('signing again is fine, signing otherwise is not, nor signing as a stranger', () => {
+test('accepts the same signature again, rejects a different one and a key that is not a member', () => {
   assert.deepEqual(signedBy(a, a), signedBy(a))
   const other = new Uint8Array(64).fill(1)
   assert.throws(() => Multisig.addSignature(signedBy(a), a.publicKey, other), { message: 'Invalid duplicates' })
@@ -105,7 +105,7 @@ test('partial signatures merge in any order', () => {
   assert.deepEqual(Multisig.preimage(signedBy(a)), twoOfThree)
 })
 
-test('what does not belong together does not merge', () => {
+test('rejects merging signatures of different multisigs', () => {
   const first = signedBy(a)
   const reordered = { ...first, subsig: first.subsig.toReversed() }
   const different = Multisig.addSignature(Multisig.empty(twoOfThree), a.publicKey, new Uint8Array(64).fill(1))
@@ -134,7 +134,7 @@ test('the encoding leaves out signatures that are not there and reads back', () 
   assert.deepEqual(Multisig.encode(zeroSigned), Multisig.encode(Multisig.empty(twoOfThree)))
 })
 
-test('decoding wants all of it, and no more', () => {
+test('decoding rejects missing and unknown members', () => {
   const wrong: ((writer: Writer) => void)[] = [
     (w) => w.nil(),
     (w) => w.mapHeader(0),

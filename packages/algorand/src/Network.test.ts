@@ -10,7 +10,7 @@ test('the ids of public networks follow from their genesis hashes', () => {
   }
 })
 
-test('both forms of an id are read and match', () => {
+test('reads both forms of an id, and they match', () => {
   for (const network of Network.known) {
     const url = network.genesisHash.replaceAll('+', '-').replaceAll('/', '_')
     const forms = [network.caip2, `algorand:${network.genesisHash}`, `algorand:${url}`, `algorand:${url.slice(0, -1)}`]
@@ -22,7 +22,7 @@ test('both forms of an id are read and match', () => {
   }
 })
 
-test('a local network has an id and no entry', () => {
+test('a local network has an id and is not a public network', () => {
   const id = Network.caip2(new Uint8Array(32).fill(0xfb))
   assert.equal(id, 'algorand:-_v7-_v7-_v7-_v7-_v7-_v7-_v7-_v7')
   assert.deepEqual(Network.parse(id), { caip2: id, network: undefined })
@@ -33,7 +33,7 @@ test('different networks do not match', () => {
   assert.equal(Network.matches(Network.mainnet.caip2, `algorand:${Network.testnet.genesisHash}`), false)
 })
 
-test('what is no id is refused, and matches nothing', () => {
+test('rejects what is not an id, and matches it with nothing', () => {
   const { caip2, genesisHash } = Network.testnet
   const ids = [
     '',
@@ -53,4 +53,29 @@ test('what is no id is refused, and matches nothing', () => {
   }
   assert.throws(() => Network.caip2(new Uint8Array(31)), Network.NetworkError)
   assert.throws(() => Network.caip2('short'), Network.NetworkError)
+})
+
+test('resolve reads names and ids', () => {
+  for (const network of Network.known) {
+    assert.deepEqual(Network.resolve(network.name), { caip2: network.caip2, network })
+    assert.deepEqual(Network.resolve(`algorand:${network.genesisHash}`), { caip2: network.caip2, network })
+  }
+})
+
+test('a misspelt network gets a suggestion', () => {
+  const misspelt: [text: string, hint: string][] = [
+    ['tesnet', 'did you mean testnet?'],
+    ['TestNet', 'did you mean testnet?'],
+    ['maninet', 'did you mean mainnet?'],
+    ['algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCD', 'did you mean algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe?'],
+  ]
+  for (const [text, hint] of misspelt) {
+    assert.throws(() => Network.resolve(text), { name: 'NetworkError', code: 'unknown_network', hint })
+    assert.throws(() => Network.parse(text), { code: 'unknown_network', hint })
+  }
+  assert.throws(() => Network.resolve('ethereum'), {
+    message: '"ethereum" names no Algorand network',
+    hint: /^use mainnet/,
+  })
+  assert.throws(() => Network.resolve('x'.repeat(100_000)), { code: 'unknown_network' })
 })

@@ -1,7 +1,11 @@
+/** Logic programs: what is signed for them, and their accounts. */
 import * as Ed25519 from './Ed25519.js'
 import * as Hash from './Hash.js'
 
-/** What one key signs to delegate to a program; also what members of a multisig signed before `multisigBytesToSign`. */
+/**
+ * What a key signs to delegate its account to a program; also what members of a multisig signed before there was
+ * {@link multisigBytesToSign}.
+ */
 export function bytesToSign(program: Uint8Array): Uint8Array {
   return Hash.prefixed(Hash.domains.program, program)
 }
@@ -16,7 +20,7 @@ export function multisigBytesToSign(address: Uint8Array, program: Uint8Array): U
   return Hash.prefixed(Hash.domains.multisigProgram, address, program)
 }
 
-/** The account that a program alone may spend from, as 32 bytes. */
+/** The account that the program alone controls, as 32 bytes. */
 export function address(program: Uint8Array): Uint8Array {
   return Hash.hash(Hash.domains.program, program)
 }

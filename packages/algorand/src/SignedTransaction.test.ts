@@ -75,7 +75,7 @@ test('several that follow each other are read one by one', () => {
   assert.deepEqual(second.signed.sig, new Uint8Array(64).fill(1))
 })
 
-test('unknown members, a missing transaction and wrong lengths are refused', () => {
+test('unknown members, a missing transaction and wrong lengths are rejected', () => {
   const bytes = Transaction.encode(txn)
   const wrong: ((writer: Writer) => void)[] = [
     (w) => w.nil(),
@@ -99,7 +99,7 @@ test('unknown members, a missing transaction and wrong lengths are refused', () 
   })
 })
 
-test('damaged bytes are refused with DecodeError or read', () => {
+test('damaged bytes are rejected with DecodeError or read', () => {
   const source = fc.constantFrom(
     SignedTransaction.encode({ txn, msig, sgnr: bob.publicKey }),
     SignedTransaction.encode({ txn, lsig: { l: Uint8Array.of(1), arg: [Uint8Array.of(1)], lmsig: msig } }),

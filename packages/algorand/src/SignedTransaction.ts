@@ -1,3 +1,4 @@
+/** Signed transactions, as they are sent to a node. */
 import * as Ed25519 from './Ed25519.js'
 import * as Bytes from './internal/Bytes.js'
 import * as Decode from './internal/Decode.js'
@@ -8,29 +9,44 @@ import { DecodeError, Reader, Writer } from './Msgpack.js'
 
 export { DecodeError, EncodeError } from './Msgpack.js'
 
-/** A transaction and what authorises it: `sig`, `msig` or `lsig`; `sgnr` names the signer if it is not the sender. */
+/** A transaction and its authorization: `sig`, `msig` or `lsig`; `sgnr` is the signer if it is not the sender. */
 export type SignedTransaction = ValueOf<typeof schema>
 
 /** A program, its arguments, and the signature that delegates an account to it, if any. */
 export type LogicSignature = NonNullable<SignedTransaction['lsig']>
 
+/**
+ * The canonical encoding.
+ *
+ * @throws EncodeError
+ */
 export function encode(signed: SignedTransaction): Uint8Array {
   const writer = new Writer()
   Encode.encode(schema, signed, writer)
   return writer.bytes()
 }
 
+/** What {@link decodeFirst} reads. */
 export type Decoded = {
   signed: SignedTransaction
-  /** How many bytes it took: several signed transactions are sent one after another. */
+  /** How many bytes it took: the next one begins there. */
   length: number
 }
 
+/**
+ * Reads one signed transaction. Bytes after it are ignored.
+ *
+ * @throws DecodeError
+ */
 export function decode(bytes: Uint8Array): SignedTransaction {
   return decodeFirst(bytes).signed
 }
 
-/** The first of several that follow each other without separators. */
+/**
+ * Reads the first of several that follow each other without separators.
+ *
+ * @throws DecodeError
+ */
 export function decodeFirst(bytes: Uint8Array): Decoded {
   const reader = new Reader(bytes)
   const value = Decode.decode(schema, reader)

@@ -68,7 +68,7 @@ test('the JSON form leads back to the same transaction', () => {
   )
 })
 
-test('damaged JSON is refused with DecodeError or read', () => {
+test('damaged JSON is rejected with DecodeError or read', () => {
   const text = submittedBytes.map((bytes) => {
     const json = Submission.toJson(Submission.decodeFirst(bytes).signed)
     return new Uint8Array(Buffer.from(JSON.stringify(json, (_, v) => (typeof v === 'bigint' ? Number(v) : v))))
@@ -82,12 +82,12 @@ test('damaged JSON is refused with DecodeError or read', () => {
   )
 })
 
-test('damaged submissions are refused with DecodeError or read', () => {
+test('damaged submissions are rejected with DecodeError or read', () => {
   const source = fc.array(submittedBytes, { minLength: 1, maxLength: 3 }).map((parts) => Buffer.concat(parts))
   fc.assert(fc.property(mutated(source), readOrRefused), { numRuns: Math.ceil(readerRuns / 5) })
 })
 
-test('random bytes are refused with DecodeError or read', () => {
+test('random bytes are rejected with DecodeError or read', () => {
   fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), readOrRefused), { numRuns: readerRuns })
 })
 

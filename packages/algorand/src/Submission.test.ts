@@ -173,7 +173,7 @@ test('the members of a group are read one after another', () => {
   assert.deepEqual(Submission.decodeFirst(Buffer.concat(parts), parts[0]!.length).signed, all[1])
 })
 
-test('no more are read than show that there are too many', () => {
+test('stops reading one transaction above the limit', () => {
   const one = Submission.encode({ txn: payment, sig })
   const many = Buffer.concat([...new Array(20).fill(one), Buffer.of(0xc1)])
   assert.equal(Submission.decodeAll(new Uint8Array(), 16).length, 0)
@@ -201,7 +201,7 @@ test('a transaction without type or sender is read, and has an id', () => {
   assert.deepEqual(Submission.decodeFirst(writer.bytes()).signed, { txn: { ...nothing, fee: 7n } })
 })
 
-test('texts and notes longer than the ledger takes are read up to a bound', () => {
+test('reads texts and notes longer than the ledger accepts, up to a limit', () => {
   const bounds = { un: 1024, an: 1024, au: 1024 }
   for (const [name, max] of Object.entries(bounds)) {
     const txn = { ...header, type: 'acfg', apar: { [name]: 'x'.repeat(max) } }
@@ -227,7 +227,7 @@ test('a multisig that lacks members is read', () => {
   assert.deepEqual(Submission.decodeFirst(Submission.encode(signed)).signed, signed)
 })
 
-test('a post-quantum signature is read where a node may meet one, and nowhere else', () => {
+test('reads a post-quantum signature where a node accepts one, and nowhere else', () => {
   const pqsig = { sch: Uint8Array.of(0x66, 0x31), slt: 3, pk: new Uint8Array(1793).fill(1), sig: new Uint8Array(1423) }
   const theirs = new algosdk.SignedTransaction({ txn: theirTransactions()['pay']!, pqsig })
   const bytes = algosdk.encodeMsgpack(theirs)
@@ -241,7 +241,7 @@ test('a post-quantum signature is read where a node may meet one, and nowhere el
   assert.throws(() => SignedTransaction.decode(bytes), { message: 'unknown field "pqsig"' })
 })
 
-test('a refusal names the member and how far the reader came', () => {
+test('an error has the path of the member and the position of the reader', () => {
   const refusals: [string, number, (writer: Writer) => void][] = [
     ['unknown field "zz"', 4, (w) => w.mapHeader(1).str('zz').uint(1)],
     ['txn: unknown field "a\\nb"', 10, (w) => w.mapHeader(1).str('txn').mapHeader(1).str('a\nb').uint(1)],
@@ -312,7 +312,7 @@ test('integers in JSON may be numbers or bigints, and null is absent', () => {
   })
 })
 
-test('JSON that does not fit is refused with the name of the member', () => {
+test('rejects invalid JSON with the path of the member', () => {
   const txn = Submission.toJson({ txn: payment })['txn'] as Submission.JsonObject
   const wrong: [string, unknown][] = [
     ['expected an object', null],

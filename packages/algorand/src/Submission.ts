@@ -1,3 +1,4 @@
+/** Signed transactions as a node reads them, and their JSON form. */
 import * as Decode from './internal/Decode.js'
 import * as Encode from './internal/Encode.js'
 import * as Json from './internal/Json.js'
@@ -7,23 +8,26 @@ import { submittedTransaction as transactionSchema } from './internal/Transactio
 import { DecodeError, Reader, Writer } from './Msgpack.js'
 import type { Transaction } from './Transaction.js'
 
-// Transactions as a node reads them. A signer refuses early; a node reads also what has no sender, no type, too long a
-// note or an unfinished multisig, since its clients expect to be told by the ledger's own rules what is wrong.
+// A signer rejects early. A node also reads transactions without sender or type, with a note that is too long or with an
+// incomplete multisig, because its clients expect the rejection that the ledger's own rules give.
 
 export { DecodeError, EncodeError } from './Msgpack.js'
 
 /**
- * A signed transaction that nobody has judged yet. Where they were missing, `type` is '' and `snd` 32 zero bytes, `v`
- * and `thr` of a multisig are 0 and its `subsig` is empty.
+ * A signed transaction that is not validated. If they are missing, `type` is '' and `snd` 32 zero bytes, `v` and `thr`
+ * of a multisig are 0 and its `subsig` is empty.
  */
 export type Submitted = ValueOf<typeof schema>
 
 /** A signature by a scheme that resists quantum computers: its name, salt, public key and signature. */
 export type PostQuantumSignature = NonNullable<Submitted['pqsig']>
 
+/** A value of the JSON form. */
 export type JsonValue = Json.JsonValue
+/** An object of the JSON form. */
 export type JsonObject = Json.JsonObject
 
+/** What {@link decodeFirst} reads. */
 export type Decoded = {
   signed: Submitted
   /** Where the next one begins. */
@@ -31,8 +35,10 @@ export type Decoded = {
 }
 
 /**
- * Those that follow each other without separators. At most `maxCount + 1` of them are read: enough to tell that there
+ * Reads signed transactions that follow each other without separators, at most `maxCount + 1`: enough to see that there
  * are too many.
+ *
+ * @throws DecodeError with `position`, the number of bytes read.
  */
 export function decodeAll(bytes: Uint8Array, maxCount: number): Submitted[] {
   const all: Submitted[] = []
@@ -41,13 +47,22 @@ export function decodeAll(bytes: Uint8Array, maxCount: number): Submitted[] {
   return all
 }
 
-/** The one that begins at `position`. */
+/**
+ * Reads the signed transaction that begins at `position`.
+ *
+ * @default position 0
+ * @throws DecodeError with `position`, the number of bytes read.
+ */
 export function decodeFirst(bytes: Uint8Array, position = 0): Decoded {
   const reader = new Reader(bytes, position)
   return { signed: next(reader), end: reader.position }
 }
 
-/** The canonical form. */
+/**
+ * The canonical encoding.
+ *
+ * @throws EncodeError
+ */
 export function encode(signed: Submitted): Uint8Array {
   const writer = new Writer()
   Encode.encode(schema, signed, writer)
@@ -55,8 +70,10 @@ export function encode(signed: Submitted): Uint8Array {
 }
 
 /**
- * The canonical form of the transaction alone: what its id and its signatures are made of. Unlike `Transaction.encode`
- * it writes everything that was read here, since a refusal names the id as well.
+ * The canonical encoding of the transaction alone, which its id and its signatures are made of. Unlike
+ * `Transaction.encode` it writes everything that {@link decodeFirst} reads, because rejections contain the id too.
+ *
+ * @throws EncodeError
  */
 export function transactionBytes(transaction: Transaction): Uint8Array {
   const writer = new Writer()
@@ -65,14 +82,18 @@ export function transactionBytes(transaction: Transaction): Uint8Array {
 }
 
 /**
- * The JSON form that nodes give: addresses as text, other bytes in base64, 64-bit integers as bigints, nothing that is
- * zero. Names of assets that are not UTF-8 get replacement characters; only for those is the way back not exact.
+ * The JSON form of nodes: addresses as text, other bytes in base64, 64-bit integers as bigints, zero values left out.
+ * Names of assets that are not UTF-8 get replacement characters; only those cannot be read back exactly.
  */
 export function toJson(signed: Submitted): JsonObject {
   return Json.writeStruct(schema, signed)
 }
 
-/** Reads the JSON form. Integers may be numbers or bigints; null is the same as absent. */
+/**
+ * Reads the JSON form. Integers may be numbers or bigints; null is the same as absent.
+ *
+ * @throws DecodeError
+ */
 export function fromJson(value: unknown): Submitted {
   if (typeof value !== 'object' || value === null) throw new DecodeError('expected an object')
   return (Json.read(schema, value) ?? Decode.zeroOf(schema)) as Submitted

@@ -1,4 +1,4 @@
-/** What a misspelt word was probably meant to be. */
+/** Suggestions for misspelt words. */
 
 /**
  * The candidate that is nearest to the word; undefined if none is near enough to be meant.
@@ -22,7 +22,7 @@ export function closest(word: string, candidates: Iterable<string>): string | un
 }
 
 /**
- * The question "did you mean …?" for {@link closest}; undefined if nothing is near.
+ * The result of {@link closest} as a hint; undefined if no candidate is near.
  *
  * @example
  * Suggestion.didYouMean('tesnet', ['mainnet', 'testnet']) // 'did you mean testnet?'

@@ -61,12 +61,12 @@ test('any valid spelling of a transaction has the one canonical form', () => {
   )
 })
 
-test('damaged transactions are refused with DecodeError or canonicalised the same on both paths', () => {
+test('damaged transactions are rejected with DecodeError or canonicalised the same on both paths', () => {
   const source = fc.oneof(anyTransaction, typedTransaction).map(Transaction.encode)
   fc.assert(fc.property(mutated(source), sameOrRefused), { numRuns: readerRuns })
 })
 
-test('random bytes are refused with DecodeError or canonicalised the same on both paths', () => {
+test('random bytes are rejected with DecodeError or canonicalised the same on both paths', () => {
   fc.assert(fc.property(fc.uint8Array({ maxLength: 200 }), sameOrRefused), { numRuns: readerRuns })
 })
 

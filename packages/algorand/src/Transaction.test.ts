@@ -176,7 +176,7 @@ for (const [name, spell] of refusals) {
   })
 }
 
-test('every truncation is refused', () => {
+test('every truncation is rejected', () => {
   const bytes = Transaction.encode({ ...header, type: 'appl', apbx: [{}, { i: 1n }], apfa: [5n], hb: {} })
   for (let length = 0; length < bytes.length; length++) {
     assert.throws(() => Transaction.canonicalize(bytes.slice(0, length)), Transaction.DecodeError)
@@ -227,7 +227,7 @@ test('asset texts that are not UTF-8 survive as bytes', () => {
   assert.equal(Transaction.canonicalize(bytes).bytes, bytes)
 })
 
-test('encoding refuses what decoding would refuse, and misspelt fields', () => {
+test('encoding rejects what decoding would reject, and misspelt fields', () => {
   const wrong: Record<string, unknown>[] = [
     { type: 'pay' },
     { snd: alice },

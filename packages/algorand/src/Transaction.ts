@@ -1,3 +1,4 @@
+/** Transactions: their canonical encoding and their ids. */
 import * as Hash from './Hash.js'
 import * as Base32 from './internal/Base32.js'
 import * as CanonicalForm from './internal/CanonicalForm.js'
@@ -10,11 +11,12 @@ import { DecodeError, Reader, Writer } from './Msgpack.js'
 export { DecodeError, EncodeError } from './Msgpack.js'
 
 /**
- * A transaction by the names of its fields on the wire. 64-bit integers are bigints, narrower ones numbers, byte
+ * A transaction with the names of its fields on the wire. 64-bit integers are bigints, narrower ones numbers, byte
  * strings Uint8Arrays. A field that is zero, empty or false is the same as one that is absent; decoding leaves it out.
  */
 export type Transaction = ValueOf<typeof schema>
 
+/** What {@link canonicalize} returns. */
 export type Canonical = {
   /** The canonical encoding. */
   bytes: Uint8Array
@@ -23,8 +25,9 @@ export type Canonical = {
 }
 
 /**
- * Reads a transaction in any of the forms that encoders in use produce. Unknown fields, values out of bounds, a
- * missing type and a missing sender are refused with DecodeError; bytes after the transaction are ignored.
+ * Reads a transaction in any of the forms that encoders in use produce. Bytes after it are ignored.
+ *
+ * @throws DecodeError for unknown fields, values out of bounds, and a missing type or sender.
  */
 export function decode(bytes: Uint8Array): Transaction {
   const value = Decode.decode(schema, new Reader(bytes))
@@ -32,7 +35,11 @@ export function decode(bytes: Uint8Array): Transaction {
   return value as Transaction
 }
 
-/** The one encoding that is signed and hashed: keys in order, zero values left out, everything in shortest form. */
+/**
+ * The canonical encoding, which is signed and hashed: keys in order, zero values left out, everything in shortest form.
+ *
+ * @throws EncodeError
+ */
 export function encode(transaction: Transaction): Uint8Array {
   const writer = new Writer()
   Encode.encode(schema, transaction, writer)
@@ -43,11 +50,13 @@ const senderIndex = schema.byName.get('snd')!.index
 const marks = new Uint32Array(schema.fields.length)
 
 /**
- * The same as encoding what was decoded, and refuses the same inputs; but nearly all transactions arrive in canonical
- * form, and those are recognised in one pass and handed back without a copy.
+ * The canonical form of an encoded transaction: the same as decoding and encoding, but transactions that are canonical
+ * already, as nearly all are, are recognised in one pass and returned without a copy.
+ *
+ * @throws DecodeError
  */
 export function canonicalize(bytes: Uint8Array): Canonical {
-  // The marks are shared between calls; that is safe because nothing in between gives up control.
+  // Sharing the marks between calls is safe because everything here is synchronous.
   const end = CanonicalForm.struct(schema, bytes, 0, false, marks)
   if (end === CanonicalForm.no) {
     const transaction = decode(bytes)
@@ -57,18 +66,26 @@ export function canonicalize(bytes: Uint8Array): Canonical {
   return { bytes: end === bytes.length ? bytes : bytes.subarray(0, end), sender: bytes.subarray(start, start + 32) }
 }
 
-/** What a key signs. */
+/** The bytes that a key signs. They must be canonical. */
 export function bytesToSign(canonicalBytes: Uint8Array): Uint8Array {
   return Hash.prefixed(Hash.domains.transaction, canonicalBytes)
 }
 
-/** The 32 bytes behind the id. Bytes must be canonical. */
+/**
+ * The 32 bytes of the id. Bytes must be canonical.
+ *
+ * @throws EncodeError for a transaction that cannot be encoded.
+ */
 export function digest(transaction: Transaction | Uint8Array): Uint8Array {
   const bytes = transaction instanceof Uint8Array ? transaction : encode(transaction)
   return Hash.hash(Hash.domains.transaction, bytes)
 }
 
-/** The id as it is shown and looked up: 52 characters. Bytes must be canonical. */
+/**
+ * The id as explorers and nodes show it: 52 characters. Bytes must be canonical.
+ *
+ * @throws EncodeError for a transaction that cannot be encoded.
+ */
 export function id(transaction: Transaction | Uint8Array): string {
   return Base32.encode(digest(transaction))
 }

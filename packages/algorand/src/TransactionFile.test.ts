@@ -53,7 +53,7 @@ test('a multisig is signed as soon as one member has', () => {
   assert.equal(TransactionFile.decode(SignedTransaction.encode({ msig, txn: payment }))[0]!.isSigned, true)
 })
 
-test('nothing, garbage, and anything after the last transaction is refused', () => {
+test('nothing, garbage, and anything after the last transaction is rejected', () => {
   const garbage = ['', '00', '80', 'c0', '90', '81', 'ff', '81a374786e80'].map((hex) => Buffer.from(hex, 'hex'))
   for (const wrong of [...garbage, ...garbage.slice(1).map((tail) => Bytes.concat([bytes, tail]))]) {
     assert.throws(() => TransactionFile.decode(wrong), TransactionFile.DecodeError, Buffer.from(wrong).toString('hex'))
@@ -66,7 +66,7 @@ test('sixteen are a group, seventeen too many', () => {
   assert.throws(() => TransactionFile.decode(Bytes.concat(new Array(17).fill(bytes))), /more than 16/)
 })
 
-test('any transactions come back, and damaged ones are read or refused', () => {
+test('any transactions come back, and damaged ones are read or rejected', () => {
   const several = fc.array(typedTransaction, { minLength: 1, maxLength: 4 })
   fc.assert(
     fc.property(several, (transactions) => {

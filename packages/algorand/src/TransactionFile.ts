@@ -1,4 +1,4 @@
-/** Transactions as tools write them to files: one or several, one after another without separators, signed or not. */
+/** Files of transactions: one or several, signed or not, one after another without separators. */
 import { decodeLatin1 } from '#platform'
 import * as Group from './Group.js'
 import * as Bytes from './internal/Bytes.js'
@@ -8,17 +8,22 @@ import * as Transaction from './Transaction.js'
 
 export { DecodeError } from './Msgpack.js'
 
+/** One transaction of a file. */
 export type Member = {
   transaction: Transaction.Transaction
-  /** The canonical bytes of the transaction alone, whatever spelling it came in. */
+  /** The canonical encoding of the transaction alone. */
   bytes: Uint8Array
-  /** What was around it, if anything was; a wrapper without a signature in it is written by some tools too. */
+  /** The signed transaction around it. Some tools write one without a signature. */
   signed: SignedTransaction.SignedTransaction | undefined
-  /** Whether somebody has signed it, as a whole or in part. */
+  /** Whether it has a signature, or at least one of a multisig. */
   isSigned: boolean
 }
 
-/** All of them, to the last byte: bytes that are no transaction, none at all and more than a group holds are refused. */
+/**
+ * Reads all transactions of a file, to the last byte.
+ *
+ * @throws DecodeError for other bytes, an empty file, and more transactions than a group can have.
+ */
 export function decode(bytes: Uint8Array): Member[] {
   const members: Member[] = []
   for (let position = 0; position < bytes.length; ) {
@@ -38,14 +43,14 @@ function first(bytes: Uint8Array): { member: Member; length: number } {
     const { signed, length } = SignedTransaction.decodeFirst(bytes)
     return { member: toMember(signed.txn, signed), length }
   }
-  // Inside a wrapper, because only there the reader tells where it ended.
+  // Read inside a wrapper, because only `decodeFirst` returns where it ended.
   const { signed, length } = SignedTransaction.decodeFirst(Bytes.concat([emptySignedPrefix, bytes]))
   return { member: toMember(signed.txn, undefined), length: length - emptySignedPrefix.length }
 }
 
 const wrapperKeys: ReadonlySet<string> = new Set(['sig', 'msig', 'lsig', 'sgnr', 'txn'])
 
-/** Whether a signed transaction begins here: the two have no key in common. */
+/** Whether a signed transaction begins here: it has no key in common with an unsigned one. */
 function isWrapped(bytes: Uint8Array): boolean {
   const reader = new Reader(bytes)
   if (reader.isArray() || reader.mapHeader() === 0) return false

@@ -1,5 +1,4 @@
 #!/usr/bin/env node
-import { load } from './load.js'
+import { checkNode } from './checkNode.js'
 
-const { main } = await load('latchkey')
-process.exitCode = await main(process.argv.slice(2))
+if (checkNode(process.versions.node)) import('./run.js').then(({ run }) => run('latchkey'))

@@ -1,49 +1,49 @@
-/** Scripts that complete the command line. They hold every command and option, so that nothing runs while one types. */
-import type { Argument, Option, Options } from './Command.js'
+/** Completion scripts for shells. Every command and option is in the script, so that no program runs while typing. */
+import type { Option, Options, Positional } from './Command.js'
 
-export type Word = {
+export type CompletedCommand = {
   readonly name: string
-  readonly about: string
+  readonly summary: string
   readonly options: Options
-  readonly takes?: readonly Argument[]
+  readonly positionals?: readonly Positional[]
 }
 
 export type Shell = keyof typeof shells
 
 export const shells = { bash, zsh, fish } as const
 
-/** What may come next after some words of a command's name. */
-function nextWords(words: readonly Word[]): Map<string, Map<string, string>> {
+/** For each beginning of a command's name, the words that can follow it and their summaries. */
+function nextWords(commands: readonly CompletedCommand[]): Map<string, Map<string, string>> {
   const next = new Map<string, Map<string, string>>()
-  for (const { name, about } of words) {
+  for (const { name, summary } of commands) {
     const parts = name.split(' ')
     for (const [index, part] of parts.entries()) {
       const before = parts.slice(0, index).join(' ')
       const isLast = index === parts.length - 1
       const known = next.get(before) ?? new Map<string, string>()
-      known.set(part, isLast ? about : (known.get(part) ?? `commands about ${part}`))
+      known.set(part, isLast ? summary : (known.get(part) ?? `${part} commands`))
       next.set(before, known)
     }
   }
   return next
 }
 
-const helpOption: Options = { help: { type: 'boolean', short: 'h', about: 'tell about the command' } }
+const helpOption: Options = { help: { type: 'boolean', short: 'h', description: 'show the help of the command' } }
 
-function bash(words: readonly Word[]): string {
-  const next = [...nextWords(words)].map(
+function bash(commands: readonly CompletedCommand[]): string {
+  const next = [...nextWords(commands)].map(
     ([before, parts]) => `    '${before}') words='${[...parts.keys()].join(' ')}' ;;`,
   )
-  const options = words.map(({ name, options: own }) => {
+  const options = commands.map(({ name, options: own }) => {
     return `    '${name}') words='${Object.keys({ ...own, ...helpOption })
       .map((long) => `--${long}`)
       .join(' ')}' ;;`
   })
-  const values = words.flatMap(({ name, options: own }) =>
+  const values = commands.flatMap(({ name, options: own }) =>
     Object.entries(own).flatMap(([long, option]) => {
-      const say = valueInBash(option)
+      const action = valueInBash(option)
       const patterns = [`'${name} --${long}'`, ...(option.short === undefined ? [] : [`'${name} -${option.short}'`])]
-      return say === undefined ? [] : [`    ${patterns.join(' | ')}) ${say}; return ;;`]
+      return action === undefined ? [] : [`    ${patterns.join(' | ')}) ${action}; return ;;`]
     }),
   )
   return `# bash completion for latchkey
@@ -54,13 +54,13 @@ _latchkey() {
     [[ \${COMP_WORDS[index]} == -* ]] && break
     command="\${command:+$command }\${COMP_WORDS[index]}"
   done
-  # The longest beginning that is a command; what follows are its arguments.
+  # The longest prefix that is a command; what follows are its arguments.
   while [[ -n $command ]]; do
     case "$command" in
-${words.map(({ name }) => `    '${name}'`).join(' |\\\n')}) break ;;
+${commands.map(({ name }) => `    '${name}'`).join(' |\\\n')}) break ;;
     esac
     case "$command" in
-${[...nextWords(words).keys()]
+${[...nextWords(commands).keys()]
   .filter((one) => one !== '')
   .map((one) => `    '${one}'`)
   .join(' |\\\n')}) break ;;
@@ -94,14 +94,14 @@ function valueInBash({ type, choices, completes }: Option): string | undefined {
   return completes === 'file' ? 'compopt -o default' : ':'
 }
 
-function zsh(words: readonly Word[]): string {
-  const cases = words.map(({ name, options, takes = [] }) => {
+function zsh(commands: readonly CompletedCommand[]): string {
+  const cases = commands.map(({ name, options, positionals = [] }) => {
     const specs = Object.entries({ ...options, ...helpOption }).flatMap(([long, option]) => specsInZsh(long, option))
-    const files = takes.some(({ completes }) => completes !== undefined) ? `'*:file:_files'` : `'*: :'`
+    const files = positionals.some(({ completes }) => completes !== undefined) ? `'*:file:_files'` : `'*: :'`
     return `    ${inZsh(name)}) _arguments -s ${[...specs, files].join(' ')} ;;`
   })
-  const next = [...nextWords(words)].map(([before, parts]) => {
-    const listed = [...parts].map(([part, about]) => inZsh(`${part}:${about.replaceAll(':', '\\:')}`))
+  const next = [...nextWords(commands)].map(([before, parts]) => {
+    const listed = [...parts].map(([part, summary]) => inZsh(`${part}:${summary.replaceAll(':', '\\:')}`))
     return `  ${inZsh(before)}) choices=(${listed.join(' ')}) ;;`
   })
   return `#compdef latchkey
@@ -113,7 +113,7 @@ _latchkey() {
     [[ $typed[index] == -* ]] && break
     command="\${command:+$command }$typed[index]"
     case $command in
-    ${words.map(({ name }) => inZsh(name)).join('|')})
+    ${commands.map(({ name }) => inZsh(name)).join('|')})
       words=(latchkey "\${(@)words[index + 2,-1]}")
       ((CURRENT -= index))
       _latchkey_options "$command"
@@ -136,12 +136,12 @@ _latchkey "$@"
 
 function specsInZsh(
   long: string,
-  { type, short, about, value = 'VALUE', choices, completes, multiple }: Option,
+  { type, short, description, placeholder = 'VALUE', choices, completes, multiple }: Option,
 ): string[] {
-  const text = about.replace(/[[\]]/g, '\\$&').replaceAll(':', '\\:')
+  const text = description.replace(/[[\]]/g, '\\$&').replaceAll(':', '\\:')
   const files = completes === 'directory' ? '_files -/' : completes === 'file' ? '_files' : ' '
   const action = choices === undefined ? files : `(${choices.join(' ')})`
-  const end = type === 'boolean' ? '' : `:${value}:${action}`
+  const end = type === 'boolean' ? '' : `:${placeholder}:${action}`
   const star = multiple ? '*' : ''
   const names = short === undefined ? [`--${long}`] : [`--${long}`, `-${short}`]
   return names.map((name) => inZsh(`${star}${name}[${text}]${end}`))
@@ -149,21 +149,21 @@ function specsInZsh(
 
 const inZsh = (text: string): string => `'${text.replaceAll("'", `'\\''`)}'`
 
-function fish(words: readonly Word[]): string {
+function fish(commands: readonly CompletedCommand[]): string {
   const quoted = (text: string): string => `'${text.replaceAll('\\', '\\\\').replaceAll("'", "\\'")}'`
-  const next = [...nextWords(words)].flatMap(([before, parts]) =>
+  const next = [...nextWords(commands)].flatMap(([before, parts]) =>
     [...parts].map(
-      ([part, about]) =>
-        `complete -c latchkey -f -n ${quoted(`__latchkey_typed ${before}`.trim())} -a ${quoted(part)} -d ${quoted(about)}`,
+      ([part, summary]) =>
+        `complete -c latchkey -f -n ${quoted(`__latchkey_typed ${before}`.trim())} -a ${quoted(part)} -d ${quoted(summary)}`,
     ),
   )
-  const options = words.flatMap(({ name, options: own }) =>
+  const options = commands.flatMap(({ name, options: own }) =>
     Object.entries({ ...own, ...helpOption }).map(([long, option]) => {
       const parts = ['complete -c latchkey -n', quoted(`__latchkey_in ${name}`), '-l', long]
       if (option.short !== undefined) parts.push('-s', option.short)
       if (option.type === 'string') parts.push(option.completes === undefined ? '-x' : '-r')
       if (option.choices !== undefined) parts.push('-a', quoted(option.choices.join(' ')))
-      return [...parts, '-d', quoted(option.about)].join(' ')
+      return [...parts, '-d', quoted(option.description)].join(' ')
     }),
   )
   return `# fish completion for latchkey

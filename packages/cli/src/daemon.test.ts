@@ -7,17 +7,18 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { findWallet, withDaemon, withWallet } from './daemon.js'
-import type { CommandError, ExitCode } from './exitCodes.js'
+import type { CommandError, CommandErrorCode } from './errors.js'
+import type { ExitCode } from './exitCodes.js'
 
 type Reply = { status?: number; headers?: { [name: string]: string }; body: unknown }
 
 const info = (name: string, id: string) => ({ name, id, driver_name: 'sqlite', driver_version: 1 })
 
-/** Something that answers in the place of a daemon, in a directory of its own. */
-async function fake(t: TestContext, answer: (path: string) => Reply): Promise<string> {
+/** A server in place of the daemon, with a data directory. */
+async function fakeDaemon(t: TestContext, respond: (path: string) => Reply): Promise<string> {
   const server = createServer((request, response) => {
     request.resume()
-    const { status = 200, headers = {}, body } = answer(request.url!)
+    const { status = 200, headers = {}, body } = respond(request.url!)
     response.writeHead(status, headers).end(JSON.stringify(body))
   })
   server.listen(0, '127.0.0.1')
@@ -33,73 +34,68 @@ async function fake(t: TestContext, answer: (path: string) => Reply): Promise<st
   return dataDir
 }
 
-function fails(work: Promise<unknown>, code: ExitCode, message: RegExp): Promise<void> {
+/** The error has the code, leads to the exit code, and its message and hint match. */
+function fails(work: Promise<unknown>, code: CommandErrorCode, exit: ExitCode, text: RegExp): Promise<void> {
   return assert.rejects(work, (error: CommandError) => {
-    assert.equal(error.code, code)
-    assert.match(error.message, message)
-    assert.ok(!error.message.includes('\n'))
+    assert.deepEqual([error.code, error.exit], [code, exit])
+    const line = `${error.message}; ${error.hint ?? ''}`
+    assert.match(line, text)
+    assert.ok(!line.includes('\n'))
     return true
   })
 }
 
-test('wallets that share a name are told apart by their ids', async (t) => {
+test('selects wallets that share a name by their ids', async (t) => {
   const wallets = [info('twin', 'id-1'), info('twin', 'id-2'), info('id-1', 'id-3')]
-  const dataDir = await fake(t, () => ({ body: { wallets } }))
-  const find = (said: string) => withDaemon({ 'data-dir': dataDir }, async (kmd) => (await findWallet(kmd, said)).id)
-  await fails(find('twin'), 'failed', /several wallets are named twin; give the id/)
+  const dataDir = await fakeDaemon(t, () => ({ body: { wallets } }))
+  const find = (name: string) => withDaemon({ 'data-dir': dataDir }, async (kmd) => (await findWallet(kmd, name)).id)
+  await fails(find('twim'), 'wallet_not_found', 'failed', /no wallet named twim; did you mean twin\?/)
+  await fails(find('twin'), 'wallet_ambiguous', 'failed', /several wallets are named twin; give the id/)
   assert.equal(await find('id-2'), 'id-2')
-  // A name counts more than an id.
+  // A name takes precedence over an id.
   assert.equal(await find('id-1'), 'id-3')
 })
 
-test('what the daemon refuses is told with what to do', async (t) => {
+test('turns an error of the daemon into a code, a message and a hint', async (t) => {
   let reply: Reply = { body: {} }
-  const dataDir = await fake(t, (path) => (path === '/v1/wallets' ? { body: { wallets: [info('w', 'id')] } } : reply))
+  const dataDir = await fakeDaemon(t, (path) =>
+    path === '/v1/wallets' ? { body: { wallets: [info('w', 'id')] } } : reply,
+  )
   const unlock = () => withWallet({ 'data-dir': dataDir, wallet: 'w', 'no-password': true }, async () => {})
-  const cases: [number, string, string | undefined, ExitCode, RegExp][] = [
-    [400, 'error decrypting. wrong password?', undefined, 'password', /not the password of the wallet/],
-    [
-      429,
-      'too many wrong passwords for this wallet; wait as Retry-After says, then try the right one',
-      '1',
-      'password',
-      /wait 1 second, then give the right one/,
-    ],
-    [
-      429,
-      'too many wrong passwords for this wallet; wait as Retry-After says, then try the right one',
-      '300',
-      'password',
-      /wait 300 seconds/,
-    ],
-    [503, 'too many wallets are being unlocked at once', '2', 'failed', /the daemon is busy; try again in 2 seconds/],
-    [401, 'invalid API token', undefined, 'failed', /refuses the API token in kmd\.token/],
-    [400, 'wallet not found', undefined, 'failed', /no longer there; latchkey wallet list/],
-    [500, 'something new', undefined, 'failed', /^something new$/],
+  const wrongPasswords = 'too many wrong passwords for this wallet; wait as Retry-After says, then try the right one'
+  const busy = 'too many wallets are being unlocked at once; try again as Retry-After says'
+  const cases: [number, string, string | undefined, CommandErrorCode, ExitCode, RegExp][] = [
+    [400, 'error decrypting. wrong password?', undefined, 'wrong_password', 'password', /^wrong password; nothing/],
+    [429, wrongPasswords, '1', 'too_many_wrong_passwords', 'password', /wait 1 second, then give the right one/],
+    [429, wrongPasswords, '300', 'too_many_wrong_passwords', 'password', /wait 300 seconds/],
+    [503, busy, '2', 'daemon_busy', 'failed', /the daemon is busy; try again in 2 seconds/],
+    [401, 'invalid API token', undefined, 'token_refused', 'failed', /does not accept the API token in kmd\.token/],
+    [400, 'wallet not found', undefined, 'wallet_not_found', 'failed', /no longer exists; latchkey wallet list/],
+    [500, 'something new', undefined, 'daemon_error', 'failed', /^something new; $/],
   ]
-  for (const [status, message, retry, code, expected] of cases) {
+  for (const [status, message, retry, code, exit, expected] of cases) {
     const headers: { [name: string]: string } = retry === undefined ? {} : { 'Retry-After': retry }
     reply = { status, headers, body: { error: true, message } }
-    await fails(unlock(), code, expected)
+    await fails(unlock(), code, exit, expected)
   }
 })
 
-test('an answer that is not a daemon’s, and no answer, are told apart', async (t) => {
-  const dataDir = await fake(t, () => ({ status: 404, body: 'a web server' }))
+test('distinguishes a response that is not of a daemon from no response', async (t) => {
+  const dataDir = await fakeDaemon(t, () => ({ status: 404, body: 'a web server' }))
   const list = (directory: string) => withDaemon({ 'data-dir': directory }, (kmd) => kmd.wallets.list())
-  await fails(list(dataDir), 'failed', /is not a daemon's/)
+  await fails(list(dataDir), 'daemon_error', 'failed', /is not a daemon's/)
   writeFileSync(join(dataDir, 'kmd.net'), '127.0.0.1:1')
-  await fails(list(dataDir), 'unreachable', /no key daemon runs in .*; latchkey kmd starts one/)
+  await fails(list(dataDir), 'daemon_not_running', 'unreachable', /no key daemon runs in .*; latchkey kmd starts one/)
   rmSync(join(dataDir, 'kmd.net'))
-  await fails(list(dataDir), 'unreachable', /latchkey kmd starts one/)
+  await fails(list(dataDir), 'daemon_not_running', 'unreachable', /latchkey kmd starts one/)
   writeFileSync(join(dataDir, 'kmd.net'), '')
-  await fails(list(dataDir), 'unreachable', /just starting/)
+  await fails(list(dataDir), 'daemon_unreachable', 'unreachable', /just starting/)
 })
 
-test('the wallet is locked again, and the password wiped, whatever the work came to', async (t) => {
-  const asked: string[] = []
-  const dataDir = await fake(t, (path) => {
-    asked.push(path)
+test('locks the wallet and wipes the password after an error', async (t) => {
+  const requested: string[] = []
+  const dataDir = await fakeDaemon(t, (path) => {
+    requested.push(path)
     if (path === '/v1/wallets') return { body: { wallets: [info('w', 'id')] } }
     if (path === '/v1/wallet/renew') {
       return { body: { wallet_handle: { wallet: info('w', 'id'), expires_seconds: 60 } } }
@@ -116,5 +112,5 @@ test('the wallet is locked again, and the password wiped, whatever the work came
   })
   await assert.rejects(work, /the work failed/)
   assert.deepEqual(held, new Uint8Array(6))
-  assert.equal(asked.at(-1), '/v1/wallet/release')
+  assert.equal(requested.at(-1), '/v1/wallet/release')
 })

@@ -1,26 +1,33 @@
-/** The key daemon as commands find and use it. */
+/** Finds the key daemon for a command, unlocks the wallet, and turns the daemon's errors into those of the command. */
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { Kmd, KmdClientError, type Wallet, type WalletInfo } from '@latchkey/kmd-client'
-import { type Option, UsageError } from './Command.js'
-import { CommandError } from './exitCodes.js'
+import { Suggestion } from '@latchkey/algorand'
+import { Kmd, KmdClientError, type KmdClientErrorCode, type Wallet, type WalletInfo } from '@latchkey/kmd-client'
+import type { Option } from './Command.js'
+import { clientExits } from './clientExits.js'
+import { CommandError, type CommandErrorCode, UsageError } from './errors.js'
+import { quoted } from './format.js'
 import { password, passwordOptions } from './password.js'
-import { quoted } from './printable.js'
 import { withProgress } from './progress.js'
 
 export const daemonOptions = {
   'data-dir': {
     type: 'string',
     short: 'd',
-    value: 'DIR',
+    placeholder: 'DIR',
     completes: 'directory',
-    about: "the daemon's directory (~/.latchkey/kmd-v0.5)",
+    description: 'data directory of the daemon (~/.latchkey/kmd-v0.5)',
   },
 } as const satisfies { [name: string]: Option }
 
-/** What commands take that work on the keys of a wallet. */
+/** The options of commands that work on the keys of a wallet. */
 export const walletOptions = {
-  wallet: { type: 'string', short: 'w', value: 'NAME', about: 'the wallet; may be left out where there is only one' },
+  wallet: {
+    type: 'string',
+    short: 'w',
+    placeholder: 'NAME',
+    description: 'name of the wallet; optional if there is only one',
+  },
   ...passwordOptions,
   ...daemonOptions,
 } as const satisfies { [name: string]: Option }
@@ -28,13 +35,13 @@ export const walletOptions = {
 type Given = { readonly 'data-dir'?: string | undefined }
 type WalletGiven = Given & Parameters<typeof password>[0] & { readonly wallet?: string | undefined }
 
-/** Where the daemon keeps its files when nobody says otherwise. */
+/** The data directory: the one given, or of the environment, or the default. */
 export function dataDirectory(given: string | undefined): string {
-  const said = given ?? process.env['KMD_DATA_DIR']
-  return said === undefined || said === '' ? join(homedir(), '.latchkey', 'kmd-v0.5') : resolve(said)
+  const chosen = given ?? process.env['KMD_DATA_DIR']
+  return chosen === undefined || chosen === '' ? join(homedir(), '.latchkey', 'kmd-v0.5') : resolve(chosen)
 }
 
-/** Does `work` with the daemon that runs there. */
+/** Calls `work` with a client of the daemon that runs in the data directory. */
 export async function withDaemon<T>(given: Given, work: (kmd: Kmd) => Promise<T>): Promise<T> {
   const dataDir = dataDirectory(given['data-dir'])
   let kmd: Kmd | undefined
@@ -42,7 +49,7 @@ export async function withDaemon<T>(given: Given, work: (kmd: Kmd) => Promise<T>
     kmd = await Kmd.connect({ dataDir })
     return await work(kmd)
   } catch (error) {
-    throw error instanceof KmdClientError ? explain(error, dataDir) : error
+    throw error instanceof KmdClientError ? commandError(error, dataDir) : error
   } finally {
     kmd?.close()
   }
@@ -50,7 +57,7 @@ export async function withDaemon<T>(given: Given, work: (kmd: Kmd) => Promise<T>
 
 export type Unlocked = { readonly kmd: Kmd; readonly wallet: Wallet; readonly password: () => Promise<Uint8Array> }
 
-/** Does `work` with the unlocked wallet, and locks it again. */
+/** Calls `work` with the unlocked wallet, and locks it afterwards. */
 export function withWallet<T>(given: WalletGiven, work: (unlocked: Unlocked) => Promise<T>): Promise<T> {
   return withDaemon(given, async (kmd) => {
     const { id, name } = await chooseWallet(kmd, given.wallet)
@@ -59,14 +66,14 @@ export function withWallet<T>(given: WalletGiven, work: (unlocked: Unlocked) => 
       try {
         return await work({ kmd, wallet, password: obtain })
       } finally {
-        // What was done is done; the handle ends by itself.
+        // The work is done; a handle that is not released expires.
         await wallet.release().catch(() => {})
       }
     })
   })
 }
 
-/** Obtains the password first, so that nothing else is on the screen while it is asked for, and wipes it at the end. */
+/** Reads the password first, so that nothing else is on the screen during the prompt, and wipes it at the end. */
 export async function withPassword<T>(
   given: Parameters<typeof password>[0],
   wallet: string,
@@ -81,76 +88,92 @@ export async function withPassword<T>(
   }
 }
 
-/** The one that is said, here or in the environment, or the only one there is. */
+/** The wallet that is named, by option or in the environment, or the only one there is. */
 export async function chooseWallet(kmd: Kmd, given: string | undefined): Promise<WalletInfo> {
-  const said = given ?? process.env['KMD_WALLET']
+  const name = given ?? process.env['KMD_WALLET']
   const wallets = await kmd.wallets.list()
-  if (said !== undefined && said !== '') return pick(wallets, said)
+  if (name !== undefined && name !== '') return select(wallets, name)
   const [first] = wallets
-  if (first === undefined)
-    throw new CommandError('failed', 'there is no wallet yet; latchkey wallet new NAME makes one')
+  if (first === undefined) {
+    throw new CommandError('wallet_not_found', 'there is no wallet yet', {
+      hint: 'latchkey wallet new NAME creates one',
+    })
+  }
   if (wallets.length === 1) return first
-  const names = wallets.slice(0, 5).map(({ name }) => quoted(name))
-  throw new UsageError(`say which wallet, with --wallet: ${names.join(', ')}${wallets.length > 5 ? ', ...' : ''}`)
+  const names = wallets.slice(0, 5).map((wallet) => quoted(wallet.name))
+  throw new UsageError(`there are several wallets: ${names.join(', ')}${wallets.length > 5 ? ' and others' : ''}`, {
+    hint: 'select one with --wallet',
+  })
 }
 
-/** By its name, or by its id where names do not tell wallets apart. */
-export async function findWallet(kmd: Kmd, said: string): Promise<WalletInfo> {
-  return pick(await kmd.wallets.list(), said)
+/** Finds a wallet by its name, or by its id if names are ambiguous. */
+export async function findWallet(kmd: Kmd, name: string): Promise<WalletInfo> {
+  return select(await kmd.wallets.list(), name)
 }
 
-function pick(wallets: readonly WalletInfo[], said: string): WalletInfo {
-  const [found, another] = wallets.filter(({ name }) => name === said)
+function select(wallets: readonly WalletInfo[], given: string): WalletInfo {
+  const [found, another] = wallets.filter(({ name }) => name === given)
   if (another !== undefined) {
-    throw new CommandError(
-      'failed',
-      `several wallets are named ${quoted(said)}; give the id that latchkey wallet list shows`,
-    )
+    throw new CommandError('wallet_ambiguous', `several wallets are named ${quoted(given)}`, {
+      hint: 'give the id that latchkey wallet list shows',
+    })
   }
-  const wallet = found ?? wallets.find(({ id }) => id === said)
+  const wallet = found ?? wallets.find(({ id }) => id === given)
   if (wallet !== undefined) return wallet
-  throw new CommandError('failed', `there is no wallet named ${quoted(said)}; latchkey wallet list shows them`)
+  throw new CommandError('wallet_not_found', `there is no wallet named ${quoted(given)}`, {
+    hint:
+      Suggestion.didYouMean(
+        given,
+        wallets.map(({ name }) => name),
+      ) ?? 'latchkey wallet list shows them',
+  })
 }
 
-/** What the client or the daemon said, for somebody at a command line. */
-function explain(error: KmdClientError, dataDir: string): CommandError {
-  const { code: clientCode, message, retryAfterSeconds } = error
-  const fail = (code: CommandError['code'], text: string): CommandError =>
-    new CommandError(code, text, { cause: error })
+type Explanation = readonly [code: CommandErrorCode, message: string, hint?: string | undefined]
+
+/** The daemon's texts are those of the Go daemon. A person at a terminal needs to know what to do. */
+const explanations: { readonly [Code in KmdClientErrorCode]?: Explanation } = {
+  wrong_password: ['wrong_password', 'wrong password; nothing was done'],
+  password_required: ['password_required', 'the operation needs the password of the wallet; nothing was done'],
+  invalid_token: [
+    'token_refused',
+    'the daemon does not accept the API token in kmd.token',
+    'latchkey doctor looks for the reason',
+  ],
+  name_taken: ['wallet_exists', 'a wallet of that name exists', 'choose another name'],
+  name_too_long: ['daemon_error', 'the name is too long', 'a wallet name has at most 64 bytes'],
+  name_blank: ['daemon_error', 'a wallet needs a name'],
+  wallet_not_found: ['wallet_not_found', 'the wallet no longer exists', 'latchkey wallet list shows those that do'],
+  key_exists: ['key_exists', 'the wallet already has the key; nothing was done'],
+  key_not_found: ['key_not_found', 'the wallet has no such key', 'latchkey key list shows them'],
+  multisig_not_found: [
+    'multisig_not_found',
+    'the wallet has no such multisig account',
+    'latchkey multisig list shows them',
+  ],
+}
+
+function commandError(cause: KmdClientError, dataDir: string): CommandError {
+  const [code, message, hint] = explain(cause, dataDir)
+  return new CommandError(code, message, { hint, cause })
+}
+
+function explain({ code, message, retryAfterSeconds }: KmdClientError, dataDir: string): Explanation {
+  const known = explanations[code]
+  if (known !== undefined) return known
   const wait = retryAfterSeconds === undefined ? 'a while' : seconds(retryAfterSeconds)
-  if (clientCode === 'daemon_not_running') {
-    return fail('unreachable', `no key daemon runs in ${dataDir}; latchkey kmd starts one`)
+  if (code === 'daemon_not_running') {
+    return ['daemon_not_running', `no key daemon runs in ${dataDir}`, 'latchkey kmd starts one']
   }
-  if (['connection_lost', 'timeout', 'data_directory_unreadable'].includes(clientCode))
-    return fail('unreachable', message)
-  if (clientCode === 'too_many_wrong_passwords') {
-    return fail('password', `too many wrong passwords for this wallet; wait ${wait}, then give the right one`)
+  if (code === 'too_many_wrong_passwords') {
+    return [code, 'too many wrong passwords for this wallet', `wait ${wait}, then give the right one`]
   }
-  if (clientCode === 'password_required' || clientCode === 'wrong_password') {
-    return fail('password', 'that is not the password of the wallet; nothing was done')
-  }
-  if (retryAfterSeconds !== undefined) return fail('failed', `the daemon is busy; try again in ${wait}`)
-  return fail('failed', cures.get(message) ?? message)
+  // Its text says what to do.
+  if (clientExits[code] === 'unreachable') return ['daemon_unreachable', message]
+  if (retryAfterSeconds !== undefined) return ['daemon_busy', 'the daemon is busy', `try again in ${wait}`]
+  return ['daemon_error', message]
 }
 
 function seconds(count: number): string {
   return count === 1 ? '1 second' : `${count} seconds`
 }
-
-/** The daemon's texts are those that programs match on; people want to know what to do. */
-const cures: ReadonlyMap<string, string> = new Map([
-  [
-    'invalid API token',
-    'the daemon refuses the API token in kmd.token; is it of this directory? latchkey doctor looks',
-  ],
-  ['wallet with same name already exists', 'there is a wallet of that name already; choose another name'],
-  ['wallet name too long, must be <= 64 bytes', 'that name is too long; a wallet has one of at most 64 bytes'],
-  ['wallet name must not be blank', 'a wallet needs a name'],
-  ['wallet not found', 'the wallet is no longer there; latchkey wallet list shows those that are'],
-  ['key already exists in wallet', 'the wallet has it already; nothing was done'],
-  ['key does not exist in this wallet', 'the wallet has no such key; latchkey key list shows them'],
-  [
-    'multisig information (pks, threshold) for address does not exist in this wallet',
-    'the wallet has no such multisig account; latchkey multisig list shows them',
-  ],
-])

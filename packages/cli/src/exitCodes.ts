@@ -1,4 +1,4 @@
-/** What `latchkey` ends with. The command `kmd` has those of the Go daemon, which its launchers act on. */
+/** The exit codes of `latchkey`. The command `kmd` has those of the Go daemon, which its launchers act on. */
 export const exitCodes = {
   ok: 0,
   declined: 1,
@@ -13,23 +13,12 @@ export const exitCodes = {
 export type ExitCode = keyof typeof exitCodes
 
 export const meanings: { readonly [code in ExitCode]: string } = {
-  ok: 'done, or stopped in good order',
-  declined: 'a person was asked and said no; nothing was done',
-  usage: 'wrong use',
+  ok: 'success, or stopped on request',
+  declined: 'the confirmation was declined; nothing was done',
+  usage: 'invalid usage',
   failed: 'failed; the message says why',
   running: 'a daemon already runs in that directory',
   unreachable: 'no daemon runs there, or it does not answer',
-  password: 'the password is wrong, or there is none to be had',
+  password: 'the password is wrong or missing',
   interrupted: 'interrupted (Ctrl-C) before it was done',
-}
-
-/** An end that has a code of its own; what throws it says what, why, and what to do. */
-export class CommandError extends Error {
-  override name = 'Failure'
-  readonly code: ExitCode
-
-  constructor(code: ExitCode, message: string, options?: ErrorOptions) {
-    super(message, options)
-    this.code = code
-  }
 }

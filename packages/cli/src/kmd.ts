@@ -1,6 +1,6 @@
-/** The command `kmd`: flags, texts and exit codes of the Go daemon, which existing launchers call. */
+/** The command `kmd`: the key daemon with the flags, texts and exit codes of the Go daemon, for its launchers. */
 import { Daemon, exitCodes, StartError } from '@latchkey/kmd'
-import * as Flags from './Flags.js'
+import * as GoFlags from './GoFlags.js'
 import { startUnderSignals } from './signals.js'
 
 const usage = `Usage:
@@ -10,7 +10,7 @@ Flags:
   -d, --data-dir string    kmd data directory.
   -h, --help               help for kmd
   -t, --timout-secs uint   Number of seconds without a request after which kmd stops. 0 means never.
-      --wire string        form of answers: reference (as the Go daemon, the default) or documented
+      --wire string        form of responses: reference (as the Go daemon, the default) or documented
 `
 
 const flags = {
@@ -18,16 +18,16 @@ const flags = {
   'timout-secs': { short: 't', type: 'uint' },
   wire: { type: 'wire' },
   help: { short: 'h', type: 'bool' },
-} as const satisfies Flags.Definitions
+} as const satisfies GoFlags.Definitions
 
 export async function main(args: readonly string[]): Promise<number> {
-  let values: Flags.Values<typeof flags>
+  let values: GoFlags.Values<typeof flags>
   try {
-    values = Flags.parse(args, flags)
+    values = GoFlags.parse(args, flags)
     if (!values.help && values['data-dir'] === undefined)
-      throw new Flags.FlagError('required flag(s) "data-dir" not set')
+      throw new GoFlags.FlagError('required flag(s) "data-dir" not set')
   } catch (error) {
-    if (!(error instanceof Flags.FlagError)) throw error
+    if (!(error instanceof GoFlags.FlagError)) throw error
     process.stderr.write(`Error: ${error.message}\n${usage}\n`)
     process.stdout.write(`${error.message}\n`)
     return exitCodes.usage

@@ -1,120 +1,126 @@
-/** The command `latchkey`: finds the subcommand and turns what it throws into a message and an exit code. */
-import { closest } from '@latchkey/algorand/suggestion'
-import { type Command, help, read, table, UsageError } from './Command.js'
-import { CommandError, exitCodes } from './exitCodes.js'
-import { type Entry, registry } from './registry.js'
-import { topics } from './topics.js'
+/** The command `latchkey`: finds the subcommand, runs it, and turns an error into a message and an exit code. */
+import { LatchkeyError, Suggestion } from '@latchkey/algorand'
+import type { KmdClientErrorCode } from '@latchkey/kmd-client'
+import type { Command, CommandEntry } from './Command.js'
+import { clientExits } from './clientExits.js'
+import { CommandError, UsageError } from './errors.js'
+import { type ExitCode, exitCodes } from './exitCodes.js'
+import { help, table } from './help.js'
+import { helpTopics } from './helpTopics.js'
+import { parseCall, splitRest } from './parseCall.js'
+import { registry } from './registry.js'
 import { version } from './version.js'
 
 export async function main(args: readonly string[]): Promise<number> {
-  endQuietlyWithReader()
+  exitWhenReaderCloses()
   const [first, ...others] = args
   if (first === '--version' || first === '-v') return print(`${version}\n`)
   if (first === undefined || first === '--help' || first === '-h') return print(overview())
-  if (first === 'help') return tell(others)
+  if (first === 'help') return printHelp(others)
   const entry = find(args)
-  if (entry === undefined) return isGroup(args) ? print(groupOverview(first)) : unknown(args)
+  if (entry === undefined) return isGroup(args) ? print(groupOverview(first)) : unknownCommand(args)
   return run(entry, args.slice(entry.name.split(' ').length))
 }
 
-async function run(entry: Entry, args: readonly string[]): Promise<number> {
+async function run(entry: CommandEntry, args: readonly string[]): Promise<number> {
   const command = await entry.load()
-  if (asksForHelp(command, args)) return print(help(entry.name, command))
+  if (wantsHelp(command, args)) return print(help(entry.name, command))
   try {
-    return await command.run(read(command, args))
+    return await command.run(parseCall(command, args, registry))
   } catch (error) {
     return fail(entry.name, error)
   }
 }
 
-function asksForHelp({ rest }: Command, args: readonly string[]): boolean {
-  const end = rest === undefined ? -1 : args.indexOf('--')
-  const own = end < 0 ? args : args.slice(0, end)
+function wantsHelp(command: Command, args: readonly string[]): boolean {
+  const { own } = splitRest(command, args)
   return own.includes('--help') || own.includes('-h')
 }
 
-async function fail(name: string, error: unknown): Promise<number> {
-  const say = (text: string): void => void process.stderr.write(`latchkey ${name}: ${text}\n`)
-  if (error instanceof UsageError) {
-    say(`${error.message}; latchkey ${name} --help tells how`)
-    return exitCodes.usage
-  }
-  if (error instanceof CommandError) {
-    if (error.message !== '') say(error.message)
-    return exitCodes[error.code]
-  }
+function fail(name: string, error: unknown): number {
+  const text = error instanceof UsageError ? join(describe(error), `see latchkey ${name} --help`) : describe(error)
+  if (text !== '') process.stderr.write(`latchkey ${name}: ${text}\n`)
+  return exitCodes[exitOf(error)]
+}
+
+/** What happened and what to do, in one line. */
+function describe(error: unknown): string {
   const { message } = error as Error
-  say(message)
-  return endOf(error)
+  return error instanceof LatchkeyError ? join(message, error.hint) : message
 }
 
-/** The daemon's client is not loaded in order to tell that something else failed. */
-function endOf(error: unknown): number {
-  const { name, code = '' } = error as Error & { code?: string }
-  if (name !== 'KmdClientError') return exitCodes.failed
-  if (['daemon_not_running', 'connection_lost', 'timeout'].includes(code)) return exitCodes.unreachable
-  const isPassword = ['password_required', 'wrong_password', 'too_many_wrong_passwords'].includes(code)
-  return isPassword ? exitCodes.password : exitCodes.failed
+function join(text: string, hint: string | undefined): string {
+  if (hint === undefined || hint === '') return text
+  if (/[.?!]$/.test(text)) return `${text} ${hint}`
+  return /^[A-Z]/.test(hint) ? `${text}. ${hint}` : `${text}; ${hint}`
 }
 
-function find(args: readonly string[]): Entry | undefined {
+/** An error of the daemon's client comes here as it is from a payment that is signed by the daemon. */
+function exitOf(error: unknown): ExitCode {
+  if (error instanceof CommandError) return error.exit
+  if (!(error instanceof LatchkeyError) || error.name !== 'KmdClientError') return 'failed'
+  return clientExits[error.code as KmdClientErrorCode] ?? 'failed'
+}
+
+function find(args: readonly string[]): CommandEntry | undefined {
   return registry.find(({ name }) => name.split(' ').every((word, index) => args[index] === word))
 }
 
-const groupOf = (name: string): readonly Entry[] => registry.filter((entry) => entry.name.startsWith(`${name} `))
+const groupOf = (name: string): readonly CommandEntry[] => registry.filter((entry) => entry.name.startsWith(`${name} `))
 
 function isGroup([first, second]: readonly string[]): boolean {
   return groupOf(first!).length > 0 && (second === undefined || second === '--help' || second === '-h')
 }
 
-function unknown([first, second]: readonly string[]): number {
-  const group = groupOf(first!)
-  const said = group.length > 0 ? `${first} ${second}` : first!
-  const near = nearest(said)
-  const hint = near === undefined ? '' : `did you mean ${near}? `
-  process.stderr.write(
-    `latchkey: there is no command ${JSON.stringify(said)}; ${hint}latchkey ${group.length > 0 ? `${first} ` : ''}--help lists them\n`,
-  )
+function unknownCommand([first, second]: readonly string[]): number {
+  const isInGroup = groupOf(first!).length > 0
+  const given = isInGroup ? `${first} ${second}` : first!
+  const suggestion = Suggestion.didYouMean(given, [
+    ...new Set(registry.flatMap(({ name }) => [name, name.split(' ')[0]!])),
+  ])
+  const list = `latchkey ${isInGroup ? `${first} ` : ''}--help lists the commands`
+  const text = join(join(`unknown command ${JSON.stringify(given)}`, suggestion), list)
+  process.stderr.write(`latchkey: ${text}\n`)
   return exitCodes.usage
 }
 
-/** The command that takes the fewest changed letters, if they are few. */
-function nearest(said: string): string | undefined {
-  return closest(
-    said,
-    registry.map(({ name }) => name),
-  )
-}
-
-async function tell(words: readonly string[]): Promise<number> {
+async function printHelp(words: readonly string[]): Promise<number> {
   const [first] = words
   if (first === undefined) return print(overview())
-  const topic = words.length === 1 ? topics[first] : undefined
+  const topic = words.length === 1 && Object.hasOwn(helpTopics, first) ? helpTopics[first] : undefined
   if (topic !== undefined) return print(topic.text())
   const entry = find(words)
   if (entry !== undefined) return print(help(entry.name, await entry.load()))
-  return isGroup([first]) ? print(groupOverview(first)) : unknown(words)
+  return words.length === 1 && isGroup(words) ? print(groupOverview(first)) : unknownTopic(words)
+}
+
+function unknownTopic(words: readonly string[]): number {
+  const given = words.join(' ')
+  const suggestion = Suggestion.didYouMean(given, [...Object.keys(helpTopics), ...registry.map(({ name }) => name)])
+  const text = join(join(`no help for ${JSON.stringify(given)}`, suggestion), 'latchkey --help lists the commands')
+  process.stderr.write(`latchkey: ${text}\n`)
+  return exitCodes.usage
 }
 
 function overview(): string {
-  const listed = Object.entries(topics).map(([name, { about }]): [string, string] => [`help ${name}`, about])
+  const topics = Object.entries(helpTopics).map(([name, { summary }]): [string, string] => [`help ${name}`, summary])
   return `Latchkey keeps Algorand keys in one place and lets programs use them, and pay with them.
 
 Usage:
   latchkey <command> [options]
 
 Commands:
-${table(registry.map(({ name, about }) => [name, about] as const))}
+${table(registry.map(({ name, summary }) => [name, summary] as const))}
 
-${table(listed)}
+${table(topics)}
 
-  latchkey <command> --help tells about one of them; latchkey --version prints the version.
+  latchkey <command> --help shows the help of a command; latchkey --version prints the version.
 `
 }
 
 function groupOverview(name: string): string {
-  const rows = groupOf(name).map((entry) => [entry.name, entry.about] as const)
-  return `Commands:\n${table(rows)}\n\n  latchkey <command> --help tells about one of them.\n`
+  const rows = groupOf(name).map((entry) => [entry.name, entry.summary] as const)
+  return `Commands:\n${table(rows)}\n\n  latchkey <command> --help shows the help of a command.\n`
 }
 
 function print(text: string): number {
@@ -122,8 +128,8 @@ function print(text: string): number {
   return exitCodes.ok
 }
 
-/** Whoever read our output has seen enough: `latchkey wallet list | head -1`. */
-function endQuietlyWithReader(): void {
+/** A closed pipe is a normal end: `latchkey wallet list | head -1`. */
+function exitWhenReaderCloses(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') throw error
     process.exit(exitCodes.ok)

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { after, test } from 'node:test'
 import { Mnemonic } from '@latchkey/algorand'
 import fc from 'fast-check'
-import { CommandError } from './exitCodes.js'
+import { CommandError } from './errors.js'
 import { readMnemonic } from './mnemonic.js'
 
 const directory = mkdtempSync(join(tmpdir(), 'latchkey-words-'))
@@ -14,10 +14,10 @@ after(() => rmSync(directory, { recursive: true }))
 
 function readFrom(content: string): Promise<Uint8Array> {
   writeFileSync(path, content)
-  return readMnemonic({ 'words-file': path })
+  return readMnemonic({ 'mnemonic-file': path })
 }
 
-test('every key comes back from its words, however they are laid out', async () => {
+test('decodes a mnemonic whatever the whitespace and case', async () => {
   const key = fc.uint8Array({ minLength: 32, maxLength: 32 })
   const gap = fc.constantFrom(' ', '\n', '\r\n', '\t', '  \n\n ')
   await fc.assert(
@@ -30,18 +30,18 @@ test('every key comes back from its words, however they are laid out', async () 
   )
 })
 
-test('the word that was likely meant is suggested', async () => {
+test('suggests the nearest word of the list', async () => {
   const good = Mnemonic.encode(new Uint8Array(32)).split(' ')
   const slips = { abot: 'about', zeor: 'zero', gaurd: 'guard', resuce: 'rescue', wintr: 'winter', abilitty: 'ability' }
   for (const [slip, meant] of Object.entries(slips)) {
     await assert.rejects(readFrom(good.with(11, slip).join(' ')), (error: CommandError) => {
       assert.equal(error.message, `word 12 is not in the word list (nearest: ${meant})`)
-      return error instanceof CommandError && error.code === 'failed'
+      return error instanceof CommandError && error.code === 'invalid_mnemonic'
     })
   }
 })
 
-test('no error quotes a word that was given', async () => {
+test('quotes no given word in an error', async () => {
   const swapped = Mnemonic.encode(new Uint8Array(32).fill(5)).split(' ')
   const [first, second] = swapped
   swapped.splice(0, 2, second!, first!)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { withProgress } from './progress.js'
 
-/** What is written to stderr, as if that were a terminal or not. */
+/** Captures what is written to stderr, with or without a terminal. */
 function captured(t: TestContext, isTTY: boolean): () => string {
   const before = Object.getOwnPropertyDescriptor(process.stderr, 'isTTY')
   Object.defineProperty(process.stderr, 'isTTY', { value: isTTY, configurable: true })
@@ -19,7 +19,7 @@ function captured(t: TestContext, isTTY: boolean): () => string {
   return () => text
 }
 
-test('work that is slow is told of on a terminal, and the telling is wiped away', async (t) => {
+test('shows slow work on a terminal and clears the message afterwards', async (t) => {
   const written = captured(t, true)
   let finish = (_: string): void => {}
   const work = withProgress(
@@ -37,7 +37,7 @@ test('work that is slow is told of on a terminal, and the telling is wiped away'
   assert.equal(written(), `Unlocking...\r${' '.repeat(12)}\r`)
 })
 
-test('quick work, and work for a pipe, is not told of; a failure comes through', async (t) => {
+test('shows nothing for quick work or without a terminal, and passes errors on', async (t) => {
   const written = captured(t, true)
   assert.equal(await withProgress('Quick', Promise.resolve(1)), 1)
   await assert.rejects(withProgress('Failing', Promise.reject(new Error('no'))), /no/)

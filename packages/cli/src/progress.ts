@@ -1,14 +1,13 @@
-/** Slow work says so, on a terminal and only if it is slow. */
+const delayMs = 300
 
-const patienceMs = 300
-
+/** Shows `text` on a terminal while `work` takes longer than a moment, and clears it afterwards. */
 export async function withProgress<T>(text: string, work: Promise<T>): Promise<T> {
   if (!process.stderr.isTTY) return work
   let isShown = false
   const timer = setTimeout(() => {
     isShown = true
     process.stderr.write(`${text}...`)
-  }, patienceMs)
+  }, delayMs)
   try {
     return await work
   } finally {

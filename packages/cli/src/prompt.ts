@@ -1,65 +1,71 @@
 /**
- * Questions to the person at the terminal. They are asked and answered there even where stdin, stdout and stderr are
- * pipes, so that `latchkey key list > file` shows its question and the file has the answer alone.
+ * Prompts on the terminal. They use /dev/tty even if stdin, stdout and stderr are pipes, so that
+ * `latchkey key list > file` shows its prompt and the file has the output alone.
  */
 import { openSync, writeSync } from 'node:fs'
 import { StringDecoder } from 'node:string_decoder'
 import { ReadStream } from 'node:tty'
-import { UsageError } from './Command.js'
-import { CommandError } from './exitCodes.js'
-import { Line } from './Line.js'
+import { CommandError, UsageError } from './errors.js'
+import { LineEditor } from './LineEditor.js'
 
 type Terminal = { fd: number; input: ReadStream }
 
 let opened: Terminal | undefined
-/** What was typed or pasted after the line that a question took. */
+/** Input that was typed or pasted after the line that a prompt read. */
 let typedAhead = ''
 
 export function hasTerminal(): boolean {
   return terminal() !== undefined
 }
 
-/** To the person, wherever stderr goes. */
+/** Prints to the terminal, wherever stderr goes. */
 export function printNotice(text: string): void {
   const found = terminal()
   if (found !== undefined) show(found.fd, `${text}\n`)
 }
 
-/** A line, as it is typed. */
-export function ask(question: string): Promise<string> {
-  return readLine(question, true)
+/** Reads a line with echo. */
+export function ask(prompt: string): Promise<string> {
+  return readLine(prompt, true)
 }
 
-/** A line that is not shown. */
-export function askHidden(question: string): Promise<string> {
-  return readLine(question, false)
+/** Reads a line without echo. */
+export function askHidden(prompt: string): Promise<string> {
+  return readLine(prompt, false)
 }
 
-/** Anything but a plain yes is a no. */
+/** Asks for yes or no; anything but yes is no. */
 export async function confirm(question: string): Promise<boolean> {
-  return /^y(es)?$/i.test((await askAfresh(`${question} [y/N] `)).trim())
+  return /^y(es)?$/i.test((await askWithoutTypeahead(`${question} [y/N] `)).trim())
 }
 
-/** For what cannot be taken back: a word must be typed. */
+/** Asks for a word to be typed, to confirm what cannot be undone. */
 export async function confirmByWord(question: string, word: string): Promise<boolean> {
-  return (await askAfresh(`${question} Type ${word} to go on: `)).trim() === word
+  return (await askWithoutTypeahead(`${question} Type ${word} to continue: `)).trim() === word
 }
 
-/** Early, so that nobody gives a password for what then cannot be asked. */
-export function checkAskable(isSaid: boolean | undefined): void {
-  if (isSaid !== true && !hasTerminal()) throw new UsageError('nobody can be asked here: give --yes if it is meant')
+/** Called before the password prompt, which would be in vain. */
+export function checkCanConfirm(isConfirmed: boolean | undefined): void {
+  if (isConfirmed === true || hasTerminal()) return
+  throw new UsageError('there is no terminal to ask for confirmation', {
+    code: 'confirmation_required',
+    hint: 'give --yes to confirm',
+  })
 }
 
-/** On a terminal the person decides; elsewhere it has to be said before, with --yes. */
-export async function consent(isSaid: boolean | undefined, question: () => Promise<boolean>): Promise<void> {
-  checkAskable(isSaid)
-  if (isSaid !== true && !(await question())) throw new CommandError('declined', 'nothing was done')
+/** Asks for confirmation on a terminal; without one, --yes has to be given. */
+export async function requireConfirmation(
+  isConfirmed: boolean | undefined,
+  ask: () => Promise<boolean>,
+): Promise<void> {
+  checkCanConfirm(isConfirmed)
+  if (isConfirmed !== true && !(await ask())) throw new CommandError('declined', 'nothing was done')
 }
 
-/** The rest of what was pasted for a question before must not agree to anything. */
-function askAfresh(question: string): Promise<string> {
+/** The rest of what was pasted at an earlier prompt must not confirm anything. */
+function askWithoutTypeahead(prompt: string): Promise<string> {
   typedAhead = ''
-  return ask(question)
+  return ask(prompt)
 }
 
 function terminal(): Terminal | undefined {
@@ -67,7 +73,7 @@ function terminal(): Terminal | undefined {
   try {
     const fd = openSync('/dev/tty', 'r+')
     const input = new ReadStream(fd)
-    // What comes while nobody is asked, as of a terminal that is gone, has nobody to tell.
+    // Between prompts there is no one to report an error to, such as a closed terminal.
     input.on('error', () => {})
     input.pause()
     opened = { fd, input }
@@ -77,29 +83,29 @@ function terminal(): Terminal | undefined {
   }
 }
 
-/** The descriptor does not block, as it is read from too: a slow terminal asks for a little patience. */
+/** The descriptor is non-blocking because it is also read from: a slow terminal needs retries. */
 function show(fd: number, text: string): void {
   let bytes = Buffer.from(text)
   while (bytes.length > 0) {
     try {
       bytes = bytes.subarray(writeSync(fd, bytes))
     } catch (error) {
-      // A terminal that was closed shows nothing any more; whoever reads from it is told.
+      // A closed terminal cannot show anything; reading from it reports the end.
       if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return
       Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 10)
     }
   }
 }
 
-async function readLine(question: string, isShown: boolean): Promise<string> {
+async function readLine(prompt: string, isEchoed: boolean): Promise<string> {
   const found = terminal()
-  if (found === undefined) throw new CommandError('failed', 'nobody can be asked here: there is no terminal')
+  if (found === undefined) throw new CommandError('terminal_required', 'there is no terminal to ask at')
   const { fd, input } = found
-  const line = new Line(isShown ? (text) => show(fd, text) : () => {})
+  const line = new LineEditor(isEchoed ? (text) => show(fd, text) : () => {})
   const decoder = new StringDecoder('utf8')
-  // First the mode, then the question: whoever answers it at once is not echoed.
+  // First the mode, then the prompt: input that comes at once is not echoed.
   input.setRawMode(true)
-  show(fd, question)
+  show(fd, prompt)
   return new Promise((resolve, reject) => {
     const end = (rest: string): void => {
       typedAhead = rest
@@ -114,7 +120,8 @@ async function readLine(question: string, isShown: boolean): Promise<string> {
       if (typed === undefined) return
       end(typed.rest)
       if (typed.end === 'interrupted') reject(new CommandError('interrupted', ''))
-      else if (typed.end === 'overlong') reject(new CommandError('failed', 'that line is too long; nothing was done'))
+      else if (typed.end === 'too-long')
+        reject(new CommandError('line_too_long', 'the line is too long; nothing was done'))
       else resolve(typed.text)
     }
     const onData = (bytes: Buffer): void => {

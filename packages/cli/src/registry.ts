@@ -1,134 +1,131 @@
-/** Every command of `latchkey`, in the order in which the help lists them. */
-import type { Command } from './Command.js'
+/** Every command of `latchkey`, in the order of the help. */
+import type { CommandEntry } from './Command.js'
 
-/** Loaded when it is called for: nobody waits for the key daemon's modules in order to start a devnet. */
-export type Entry = { readonly name: string; readonly about: string; readonly load: () => Promise<Command> }
-
-export const registry: readonly Entry[] = [
+export const registry: readonly CommandEntry[] = [
   {
     name: 'dev',
-    about: 'run all of it for development, with one paid request to begin with',
+    summary: 'run chain, key daemon, facilitator and a seller for development',
     load: async () => (await import('./commands/dev.js')).devCommand,
   },
-  { name: 'kmd', about: 'run the key daemon', load: async () => (await import('./commands/kmd.js')).kmdCommand },
+  { name: 'kmd', summary: 'run the key daemon', load: async () => (await import('./commands/kmd.js')).kmdCommand },
   {
     name: 'devnet',
-    about: 'run an Algorand ledger for development, with funded accounts',
+    summary: 'run an Algorand ledger for development, with funded accounts',
     load: async () => (await import('./commands/devnet.js')).devnetCommand,
   },
   {
     name: 'facilitator',
-    about: 'run an x402 facilitator: verify and settle payments',
+    summary: 'run an x402 facilitator: verify and settle payments',
     load: async () => (await import('./commands/facilitator.js')).facilitatorCommand,
   },
   {
     name: 'pay',
-    about: 'ask for an address, pay what it costs within limits, print the answer',
+    summary: 'send a request, pay for it within limits, print the response',
     load: async () => (await import('./commands/pay.js')).payCommand,
   },
   {
     name: 'wallet new',
-    about: 'make a wallet',
+    summary: 'create a wallet',
     load: async () => (await import('./commands/wallet/new.js')).walletNewCommand,
   },
   {
     name: 'wallet list',
-    about: 'list the wallets',
+    summary: 'list the wallets',
     load: async () => (await import('./commands/wallet/list.js')).walletListCommand,
   },
   {
     name: 'wallet backup',
-    about: 'show or check the 25 words that bring back a wallet',
+    summary: 'show or check the recovery mnemonic of a wallet',
     load: async () => (await import('./commands/wallet/backup.js')).walletBackupCommand,
   },
   {
     name: 'wallet recover',
-    about: 'make a wallet from the 25 words of a backup',
+    summary: 'create a wallet from its recovery mnemonic',
     load: async () => (await import('./commands/wallet/recover.js')).walletRecoverCommand,
   },
   {
     name: 'wallet rename',
-    about: 'give a wallet another name',
+    summary: 'rename a wallet',
     load: async () => (await import('./commands/wallet/rename.js')).walletRenameCommand,
   },
   {
     name: 'wallet password',
-    about: 'change the password of a wallet',
+    summary: 'change the password of a wallet',
     load: async () => (await import('./commands/wallet/password.js')).walletPasswordCommand,
   },
   {
     name: 'wallet delete',
-    about: 'take a wallet out of the daemon; its file stays',
+    summary: 'remove a wallet from the daemon; its file is kept',
     load: async () => (await import('./commands/wallet/delete.js')).walletDeleteCommand,
   },
   {
     name: 'key new',
-    about: 'generate keys',
+    summary: 'generate keys',
     load: async () => (await import('./commands/key/new.js')).keyNewCommand,
   },
   {
     name: 'key list',
-    about: 'list the keys of a wallet, and what they hold',
+    summary: 'list the keys of a wallet and their balances',
     load: async () => (await import('./commands/key/list.js')).keyListCommand,
   },
   {
     name: 'key import',
-    about: 'put a key into a wallet',
+    summary: 'import a key into a wallet',
     load: async () => (await import('./commands/key/import.js')).keyImportCommand,
   },
   {
     name: 'key export',
-    about: 'show a private key',
+    summary: 'show a private key',
     load: async () => (await import('./commands/key/export.js')).keyExportCommand,
   },
   {
     name: 'key delete',
-    about: 'delete a key',
+    summary: 'delete a key',
     load: async () => (await import('./commands/key/delete.js')).keyDeleteCommand,
   },
   {
     name: 'multisig new',
-    about: 'make an account that several keys sign for',
+    summary: 'create a multisig account',
     load: async () => (await import('./commands/multisig/new.js')).multisigNewCommand,
   },
   {
     name: 'multisig list',
-    about: 'list the multisig accounts of a wallet',
+    summary: 'list the multisig accounts of a wallet',
     load: async () => (await import('./commands/multisig/list.js')).multisigListCommand,
   },
   {
     name: 'multisig show',
-    about: 'show what a multisig account is made of',
+    summary: 'show the members and threshold of a multisig account',
     load: async () => (await import('./commands/multisig/show.js')).multisigShowCommand,
   },
   {
     name: 'multisig delete',
-    about: 'delete a multisig account from a wallet',
+    summary: 'delete a multisig account from a wallet',
     load: async () => (await import('./commands/multisig/delete.js')).multisigDeleteCommand,
   },
   {
     name: 'sign',
-    about: 'tell in words what a transaction does, ask, and sign it with a key of the daemon',
+    summary: 'describe a transaction, ask for confirmation, and sign it with a key of the daemon',
     load: async () => (await import('./commands/sign.js')).signCommand,
   },
   {
     name: 'console',
-    about: "print a link to the daemon's page that works once",
+    summary: "print a one-time link to the daemon's web console",
     load: async () => (await import('./commands/console.js')).consoleCommand,
   },
   {
     name: 'doctor',
-    about: 'look at everything that has to be in order, and tell the cure for what is not',
+    summary: 'check the setup and name the fix for each problem',
     load: async () => (await import('./commands/doctor.js')).doctorCommand,
   },
   {
     name: 'completions',
-    about: 'print a script that completes the command line',
+    summary: 'print a completion script for a shell',
     load: async () => (await import('./commands/completions.js')).completionsCommand,
   },
   {
     name: 'token rotate',
-    about: 'replace the API token of the key daemon',
-    load: async () => (await import('./commands/token.js')).tokenCommand,
+    summary: 'replace the API token of the key daemon',
+    load: async () => (await import('./commands/token/rotate.js')).tokenRotateCommand,
   },
 ]

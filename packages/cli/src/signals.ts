@@ -1,22 +1,21 @@
-/** What is done when one of the signals comes that launchers and terminals send. */
 export type SignalOptions<T> = {
-  /** Instead of stopping it. */
+  /** @default stops what was started */
   onSignal?: ((started: T, signal: NodeJS.Signals) => void) | undefined
-  /** Whether a closed terminal ends it; a daemon goes on. */
+  /** Whether SIGHUP, sent when the terminal closes, counts as a signal to stop. A daemon ignores it. @default false */
   endsWithTerminal?: boolean | undefined
 }
 
-/** Starts something that stops in order on those signals, also on one that comes while it starts. */
+/** Starts something and stops it on SIGINT and SIGTERM, also on one that arrives during the start. */
 export function startUnderSignals<T extends { stop: () => Promise<void> }>(
   start: () => Promise<T>,
   { onSignal = (started) => void started.stop().catch(() => {}), endsWithTerminal = false }: SignalOptions<T> = {},
 ): Promise<T> {
   let starting: Promise<T> | undefined
-  // What fails to start or to stop says so where that is awaited.
-  const take = (signal: NodeJS.Signals): void =>
+  // An error of starting or stopping is reported where that promise is awaited.
+  const handle = (signal: NodeJS.Signals): void =>
     void starting?.then((started) => onSignal(started, signal)).catch(() => {})
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, take)
-  process.on('SIGHUP', endsWithTerminal ? take : () => {})
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, handle)
+  process.on('SIGHUP', endsWithTerminal ? handle : () => {})
   starting = start()
   return starting
 }

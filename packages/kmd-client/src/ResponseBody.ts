@@ -2,8 +2,7 @@
  * Responses on either wire: bytes as base64 or as integers, empty members present or absent. Every member is checked,
  * because anything may listen at the address.
  */
-import { Json } from '@latchkey/algorand'
-import * as Base64 from './base64.js'
+import { Bytes, Json } from '@latchkey/algorand'
 import { KmdClientError } from './KmdClientError.js'
 
 export class ResponseBody {
@@ -67,7 +66,7 @@ export class ResponseBody {
 
   #readBytes(name: string, value: unknown, length: number | undefined): Uint8Array {
     const bytes =
-      typeof value === 'string' ? Base64.decode(value) : Array.isArray(value) ? fromIntegers(value) : undefined
+      typeof value === 'string' ? Bytes.fromBase64(value) : Array.isArray(value) ? fromIntegers(value) : undefined
     if (bytes === undefined || (length !== undefined && bytes.length !== length)) return this.#fail(name)
     return bytes
   }

@@ -1,6 +1,5 @@
 /** An unlocked wallet and the operations on its keys. */
-import { Address, Multisig } from '@latchkey/algorand'
-import * as Base64 from './base64.js'
+import { Address, Bytes, Multisig } from '@latchkey/algorand'
 import type { CallOptions } from './Connection.js'
 import { KmdClientError } from './KmdClientError.js'
 import type { Operation } from './operations.js'
@@ -139,7 +138,7 @@ export class Wallet {
     if (length !== seedLength && length !== privateKeyLength) {
       throw invalid(`a private key has ${privateKeyLength} bytes, or ${seedLength} as a seed, not ${length}`, operation)
     }
-    const response = await this.#session.call(operation, { private_key: Base64.encode(privateKey) }, options)
+    const response = await this.#session.call(operation, { private_key: Bytes.toBase64(privateKey) }, options)
     return response.text('address')
   }
 
@@ -194,7 +193,7 @@ export class Wallet {
   ): Promise<Uint8Array> {
     const operation = 'SignTransaction'
     const members = {
-      transaction: Base64.encode(toBytes(transaction, 'the transaction', operation)),
+      transaction: Bytes.toBase64(toBytes(transaction, 'the transaction', operation)),
       public_key: publicKey === undefined ? undefined : toPublicKey(publicKey, operation),
     }
     return (await this.#session.callWithPassword(operation, members, options)).bytes('signed_transaction')
@@ -203,7 +202,7 @@ export class Wallet {
   /** Signs a program, and returns the 64 bytes of the signature that delegates the account to it. */
   async signProgram({ address, program, ...options }: SignProgramOptions): Promise<Uint8Array> {
     const operation = 'SignProgram'
-    const members = { address, data: Base64.encode(toBytes(program, 'the program', operation)) }
+    const members = { address, data: Bytes.toBase64(toBytes(program, 'the program', operation)) }
     return (await this.#session.callWithPassword(operation, members, options)).bytes('sig', signatureLength)
   }
 
@@ -217,7 +216,7 @@ export class Wallet {
   }: SignMultisigTransactionOptions): Promise<Uint8Array> {
     const operation = 'SignMultisigTransaction'
     const members = {
-      transaction: Base64.encode(toBytes(transaction, 'the transaction', operation)),
+      transaction: Bytes.toBase64(toBytes(transaction, 'the transaction', operation)),
       public_key: toPublicKey(publicKey, operation),
       partial_multisig: partial === undefined ? undefined : toPartial(partial, operation),
       signer: signer === undefined ? undefined : toPublicKey(signer, operation),
@@ -237,7 +236,7 @@ export class Wallet {
     const operation = 'SignMultisigProgram'
     const members = {
       address,
-      data: Base64.encode(toBytes(program, 'the program', operation)),
+      data: Bytes.toBase64(toBytes(program, 'the program', operation)),
       public_key: toPublicKey(publicKey, operation),
       partial_multisig: partial === undefined ? undefined : toPartial(partial, operation),
       // Daemons before version 4.3 refuse the very name.
@@ -264,8 +263,8 @@ function toBytes(value: Uint8Array, what: string, operation: Operation): Uint8Ar
 
 /** Some daemons cut or pad keys of another length, so they are refused here. */
 function toPublicKey(key: PublicKey, operation: Operation): string {
-  if (typeof key === 'string' && Address.isValid(key)) return Base64.encode(Address.decode(key))
-  if (key instanceof Uint8Array && key.length === publicKeyLength) return Base64.encode(key)
+  if (typeof key === 'string' && Address.isValid(key)) return Bytes.toBase64(Address.decode(key))
+  if (key instanceof Uint8Array && key.length === publicKeyLength) return Bytes.toBase64(key)
   throw invalid('a public key must be 32 bytes, or a valid address', operation)
 }
 
@@ -285,7 +284,7 @@ function toSubsig({ pk, s }: Multisig.Subsignature): Members {
   if (pk.length !== publicKeyLength || (s !== undefined && s.length !== signatureLength)) {
     throw new RangeError('a public key has 32 bytes and a signature 64')
   }
-  return s === undefined ? { pk: Base64.encode(pk) } : { pk: Base64.encode(pk), s: Base64.encode(s) }
+  return s === undefined ? { pk: Bytes.toBase64(pk) } : { pk: Bytes.toBase64(pk), s: Bytes.toBase64(s) }
 }
 
 function invalid(message: string, operation: Operation): KmdClientError {

@@ -1,5 +1,5 @@
 /** The wallets of a daemon, as it lists them: what can be done without unlocking one. */
-import * as Base64 from './base64.js'
+import { Bytes } from '@latchkey/algorand'
 import type { CallOptions, Connection } from './Connection.js'
 import { KmdClientError } from './KmdClientError.js'
 import type { Operation } from './operations.js'
@@ -59,7 +59,7 @@ export class Wallets {
     const members = {
       wallet_name: name,
       wallet_driver_name: driverName,
-      master_derivation_key: masterDerivationKey === undefined ? undefined : Base64.encode(masterDerivationKey),
+      master_derivation_key: masterDerivationKey === undefined ? undefined : Bytes.toBase64(masterDerivationKey),
     }
     return withPasswords({ wallet_password: password }, operation, async (secrets) => {
       const response = await this.#connection.call(operation, { ...callOptions, members, secrets })

@@ -1,9 +1,9 @@
 import { isUtf8 } from '#platform'
 import type { Field, Kind, List, Struct, UintMap } from './Schema.js'
 
-// Recognises a value that is in canonical form already. Every function takes the position where the value starts and
-// gives the position after it, or `no`. `no` is not a verdict on validity: the caller then decodes in full, which
-// reads or refuses the value. So this file must only never say yes wrongly, and may give up on anything unusual.
+// Recognises a value that is in canonical form already. Every function takes the position of the value and returns the
+// position after it, or `no`. `no` does not mean invalid: the caller then decodes in full, which accepts or rejects the
+// value. So a wrong yes is a bug, but returning `no` for anything unusual is safe.
 
 export const no = -1
 

@@ -37,7 +37,7 @@ export function decode(kind: Kind, reader: Reader): unknown {
   }
 }
 
-/** What a list element or map value is when it was sent as zero: there its place counts, so it cannot be left out. */
+/** The value of a list element or map value that was sent as zero: its place matters, so it is not left out. */
 export function zeroOf(kind: Kind): unknown {
   switch (kind.kind) {
     case 'uint':
@@ -163,7 +163,7 @@ function member(field: Field, values: Values, reader: Reader): void {
     if (error instanceof DecodeError) error.placeInside(field.name)
     throw error
   }
-  // The last of several entries for one field counts, also when it is zero.
+  // The last of several entries for one field wins, even if it is zero.
   if (value === undefined) delete values[field.name]
   else values[field.name] = value
 }

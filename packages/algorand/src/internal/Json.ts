@@ -1,5 +1,6 @@
 import { decodeBase64, decodeUtf8Lossy, encodeBase64 } from '#platform'
 import * as Address from '../Address.js'
+import { isObject } from '../Json.js'
 import { zeroOf } from './Decode.js'
 import { isZeroValue } from './Encode.js'
 import { DecodeError } from './MsgpackReader.js'
@@ -25,7 +26,7 @@ export function write(kind: Kind, value: unknown): JsonValue {
     case 'bytes':
       return encodeBase64(value as Uint8Array)
     case 'text':
-      // JSON cannot carry text that is not UTF-8; like the reference, replace what is wrong with it.
+      // JSON cannot contain text that is not UTF-8; nodes use replacement characters too.
       return typeof value === 'string' ? value : decodeUtf8Lossy(value as Uint8Array)
     case 'list':
       return (value as unknown[]).map((element) => write(kind.of, element))
@@ -51,7 +52,7 @@ function writeMap(kind: UintMap, values: Map<bigint, unknown>): JsonObject {
   return out
 }
 
-/** Reads the JSON form. As when decoding, what is zero comes back as undefined; recursion is as deep as the schema. */
+/** Reads the JSON form. As in decoding, zero values are undefined, and recursion is as deep as the schema. */
 export function read(kind: Kind, value: unknown): unknown {
   if (value === null || value === undefined) return undefined
   const result = readPresent(kind, value)
@@ -117,7 +118,7 @@ function text(value: unknown, max: number): string {
   if (value.length > max) throw new DecodeError('text too long')
   const bytes = Text.encode(value)
   if (bytes.length > max) throw new DecodeError('text too long')
-  // Half of a surrogate pair has no bytes of its own, and would silently become another character.
+  // Half of a surrogate pair has no UTF-8 form and would silently become another character.
   if (Text.decode(bytes) !== value) throw new DecodeError('text is not Unicode')
   return value
 }
@@ -162,8 +163,8 @@ function struct(kind: Struct, value: unknown): Values {
 }
 
 function object(value: unknown): Values {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new DecodeError('expected an object')
-  return value as Values
+  if (!isObject(value)) throw new DecodeError('expected an object')
+  return value
 }
 
 function inside<T>(name: string, run: () => T): T {

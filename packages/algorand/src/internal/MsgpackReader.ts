@@ -3,21 +3,24 @@ import { LatchkeyError } from '../LatchkeyError.js'
 import * as Text from './Text.js'
 
 /**
- * Reads one value after another. Lengths are checked against what is left before anything is allocated, so a short
- * input cannot ask for much memory. Text and bytes are read interchangeably, and integers in any width and in signed
+ * Reads one value after another. Every method throws DecodeError if something else is next. Lengths are checked against
+ * the remaining input before anything is allocated, so a short input cannot cause a large allocation. Text and bytes are read interchangeably, and integers in any width and in signed
  * formats, because encoders in use differ there; to get the shortest form, write the value again.
  */
 export class Reader {
+  /** The input. */
   readonly bytes: Uint8Array
+  /** Where the next value begins. */
   position: number
 
   constructor(bytes: Uint8Array, position = 0) {
-    // A Buffer's own slice() is a view and its values are Buffers; plain arrays keep what we hand out plain.
+    // `slice` of a Buffer returns a view that is a Buffer; that of a plain array returns a plain copy.
     this.bytes =
       bytes.constructor === Uint8Array ? bytes : new Uint8Array(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.position = position
   }
 
+  /** How many bytes are left. */
   get remaining(): number {
     return this.bytes.length - this.position
   }
@@ -34,10 +37,12 @@ export class Reader {
     return true
   }
 
+  /** Reads a nil. */
   nil(): void {
     if (!this.tryNil()) throw new DecodeError('expected nil')
   }
 
+  /** Reads a boolean. */
   bool(): boolean {
     const byte = this.#byte()
     if (byte === 0xc3) return true
@@ -45,11 +50,13 @@ export class Reader {
     throw new DecodeError('expected a boolean')
   }
 
+  /** Whether the next value is an array. */
   isArray(): boolean {
     const byte = this.peek()
     return (byte & 0xf0) === 0x90 || byte === 0xdc || byte === 0xdd
   }
 
+  /** Reads the header of a map: how many entries follow. */
   mapHeader(): number {
     const byte = this.#byte()
     if ((byte & 0xf0) === 0x80) return this.#count(byte & 0x0f, 2)
@@ -58,6 +65,7 @@ export class Reader {
     throw new DecodeError('expected a map')
   }
 
+  /** Reads the header of an array: how many values follow. */
   arrayHeader(): number {
     const byte = this.#byte()
     if ((byte & 0xf0) === 0x90) return this.#count(byte & 0x0f, 1)
@@ -127,7 +135,7 @@ export class Reader {
     return value
   }
 
-  /** Passes over one value of any kind. Nesting is followed without recursion and only `maxDepth` deep. */
+  /** Skips one value of any type. Nesting is followed without recursion, up to `maxDepth` levels. */
   skip(maxDepth = 32): void {
     const pending = [1]
     while (pending.length > 0) {
@@ -144,7 +152,7 @@ export class Reader {
     }
   }
 
-  /** Passes over a scalar, or over the header of a container; tells how many values are inside. */
+  /** Skips a scalar, or the header of a container; returns how many values are inside. */
   #skipHead(): number {
     const byte = this.peek()
     if ((byte & 0xf0) === 0x80 || byte === 0xde || byte === 0xdf) return this.mapHeader() * 2
@@ -175,7 +183,7 @@ export class Reader {
   }
 
   #count(count: number, valuesPerEntry: number): number {
-    // Every value takes at least a byte, so a larger count is a lie and not worth a loop.
+    // Every value takes at least a byte, so a larger count cannot be right.
     if (count * valuesPerEntry > this.remaining) throw new DecodeError('input ends too early')
     return count
   }
@@ -200,7 +208,7 @@ export class Reader {
   }
 }
 
-// Names come from outside and errors are written to logs.
+// Names are untrusted and errors are written to logs.
 const maxShownName = 32
 
 /** Bytes that follow the first byte of a number, nil, boolean or fixed-size extension. */

@@ -7,19 +7,24 @@ const maxUint64 = 2n ** 64n - 1n
 const initialCapacity = 256
 
 /**
- * Appends values in their shortest form. Without a target it grows as needed. With one it never leaves it: a target
- * in protected memory then holds the only copy of a secret, and running out of room is an error.
+ * Appends values in their shortest form. Without a target it grows as needed. With one it never writes anywhere else: a
+ * target in protected memory holds the only copy of a secret, and running out of room is an error.
  */
 export class Writer {
   #buffer: Uint8Array
   #length = 0
   readonly #fixed: boolean
 
+  /**
+   * @param target memory to write to.
+   * @default target new memory that grows
+   */
   constructor(target?: Uint8Array) {
     this.#fixed = target !== undefined
     this.#buffer = target ?? Bytes.allocate(initialCapacity)
   }
 
+  /** How many bytes have been written. */
   get length(): number {
     return this.#length
   }
@@ -29,14 +34,17 @@ export class Writer {
     return this.#buffer.subarray(0, this.#length)
   }
 
+  /** Writes a nil. */
   nil(): this {
     return this.#byte(0xc0)
   }
 
+  /** Writes a boolean. */
   bool(value: boolean): this {
     return this.#byte(value ? 0xc3 : 0xc2)
   }
 
+  /** Writes an unsigned integer of at most 64 bits. */
   uint(value: bigint | number): this {
     if (typeof value === 'number') {
       if (!Number.isSafeInteger(value) || value < 0) throw new EncodeError('not an unsigned integer')
@@ -48,6 +56,7 @@ export class Writer {
     return this.#uint64(Number(value >> 32n), Number(value & 0xffffffffn))
   }
 
+  /** Writes text. */
   str(text: string): this {
     return this.strBytes(Text.encode(text))
   }
@@ -58,6 +67,7 @@ export class Writer {
     return this.raw(bytes)
   }
 
+  /** Writes bytes. */
   bin(bytes: Uint8Array): this {
     const { length } = bytes
     if (length <= 0xff) this.#head(0xc4, 1, length)
@@ -66,11 +76,13 @@ export class Writer {
     return this.raw(bytes)
   }
 
+  /** Writes the header of a map; the caller writes the entries, keys in order. */
   mapHeader(entries: number): this {
     if (entries < 16) return this.#byte(0x80 | entries)
     return entries <= 0xffff ? this.#head(0xde, 2, entries) : this.#head(0xdf, 4, entries)
   }
 
+  /** Writes the header of an array; the caller writes the values. */
   arrayHeader(values: number): this {
     if (values < 16) return this.#byte(0x90 | values)
     return values <= 0xffff ? this.#head(0xdc, 2, values) : this.#head(0xdd, 4, values)

@@ -1,5 +1,5 @@
-// What a msgpack value may be. One table of these drives decoding, encoding, the check for canonical form and the JSON
-// form, so that none of them disagrees about a field.
+// The types of msgpack values. One table of them drives decoding, encoding, the check for canonical form and the JSON
+// form, so that all four agree about every field.
 
 export type Kind =
   | { readonly kind: 'uint'; readonly bits: 8 | 16 | 32 | 64; readonly max: number }
@@ -47,10 +47,10 @@ export type Field = {
   readonly keyLow: number
 }
 
-/** `required`: refused when zero or missing. `always`: zero or missing reads as the zero value. */
+/** `required`: rejected if zero or missing. `always`: the zero value if zero or missing. */
 export type Presence = 'optional' | 'required' | 'always'
 
-/** A kind that knows the type of its values; the mark exists for the compiler only. */
+/** A kind with the type of its values, which exists for the compiler only. */
 export type Typed<T> = Kind & { readonly valueType?: T }
 
 export type Member<T, P extends Presence> = { readonly of: Typed<T>; readonly presence: P }
@@ -78,7 +78,7 @@ export const uint16: Typed<number> = { kind: 'uint', bits: 16, max: 0xffff }
 export const uint8: Typed<number> = { kind: 'uint', bits: 8, max: 0xff }
 export const bool: Typed<boolean> = { kind: 'bool' }
 
-/** An address is bytes like any other on the wire; in JSON it has a text form of its own. */
+/** Bytes of a fixed length. In JSON an address has its text form, other bytes are base64. */
 export function fixed(size: number, options: { fillsShort?: boolean; isAddress?: boolean } = {}): Typed<Uint8Array> {
   return { kind: 'fixed', size, fillsShort: options.fillsShort ?? false, isAddress: options.isAddress ?? false }
 }
@@ -91,7 +91,7 @@ export function utf8(max: number): Typed<string> {
   return { kind: 'utf8', max }
 }
 
-/** Text that on the ledger need not be UTF-8; where it is not, its value is the bytes. */
+/** Text that need not be UTF-8 on the ledger; if it is not, its value is the bytes. */
 export function text(max: number): Typed<string | Uint8Array> {
   return { kind: 'text', max }
 }

@@ -36,8 +36,8 @@ export const signedTransaction = struct({
   lsig: struct(logicMembers(multisig)),
 })
 
-// A name of two bytes, a salt of one and, of the one scheme there is, Falcon-1024, its sizes. The wallet has no such
-// keys, so only a node meets these.
+// Two bytes of scheme name, one of salt, and the sizes of the only scheme so far, Falcon-1024. Wallets have no such keys,
+// so only a node reads these.
 const postQuantum = struct({ sch: fixed(2), slt: uint8, pk: bytes(1793), sig: bytes(1423) })
 
 export const submitted = struct({

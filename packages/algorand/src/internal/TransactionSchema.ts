@@ -18,12 +18,12 @@ import {
   utf8,
 } from './Schema.js'
 
-// Every field of a transaction, by its name on the wire, with its type and the largest value any version of the
-// protocol has allowed. Whether fields fit together is the ledger's question, not the codec's.
+// Every field of a transaction with its name on the wire, its type and the largest value that any version of the
+// protocol has allowed. The ledger checks whether fields fit together, not the codec.
 
-/** What differs between readers of the same fields. */
+/** The differences between reading for a signer and for a node. */
 export type Rules = {
-  /** How fields are read without which nothing can be signed. */
+  /** The presence of fields without which nothing can be signed. */
   needed: <T>(of: Typed<T>) => Member<T, Presence>
   maxNoteBytes: number
   maxUnitBytes: number
@@ -31,7 +31,7 @@ export type Rules = {
   maxUrlBytes: number
 }
 
-/** For whoever signs: what no ledger would take is refused while reading. */
+/** For a signer: what every ledger rejects is rejected while reading. */
 export const signingRules: Rules = {
   needed: required,
   maxNoteBytes: 4096,
@@ -40,7 +40,7 @@ export const signingRules: Rules = {
   maxUrlBytes: 96,
 }
 
-/** For whoever receives: it reads more than it takes, so that it can say by itself what is wrong. */
+/** For a node: it reads more than it accepts, so that its rejection can give the reason. */
 export const submissionRules: Rules = {
   needed: always,
   maxNoteBytes: 65_536,
@@ -73,8 +73,8 @@ const access = struct({
   b: box,
 })
 
-// State proofs are made by the network and carry no signature of an account; they are here so that any transaction
-// of a block can be read and named.
+// State proofs are created by the network and have no signature of an account; they are here so that every transaction
+// of a block can be decoded.
 const maxReveals = 1024
 const hashDigest = bytes(64)
 
@@ -130,7 +130,7 @@ function transactionBy(rules: Rules) {
   return struct(
     {
       type: rules.needed(utf8(7)),
-      // A short sender is filled up: clients count on the answer that this account's key is unknown.
+      // A short sender is filled with zeros: clients rely on the error that the key of this account is unknown.
       snd: rules.needed(fixed(32, { fillsShort: true, isAddress: true })),
       fee: uint64,
       fv: uint64,

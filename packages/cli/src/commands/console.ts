@@ -1,20 +1,20 @@
-/** `latchkey console`: a link to the daemon's page that works once. */
+/** `latchkey console`: a one-time link to the daemon's web console. */
 import { spawn } from 'node:child_process'
 import { command, jsonOption } from '../Command.js'
 import { daemonOptions, withDaemon } from '../daemon.js'
 import { exitCodes } from '../exitCodes.js'
 
 export const consoleCommand = command({
-  text: `Prints a link to the daemon's page, where wallets, keys, balances and payments can be seen, and transactions signed. It works once and \
-for a minute; the page it opens is yours until you close it or half an hour passes unused. The API token is not in it.`,
+  description: `Prints a link to the daemon's web console, which shows wallets, keys, balances and payments and signs transactions. The link works \
+once and expires after a minute; the session it opens ends when the page is closed or after half an hour without use. The link does not contain the API token.`,
   options: {
-    open: { type: 'boolean', about: 'open it in the browser, too' },
+    open: { type: 'boolean', description: 'also open it in the browser' },
     ...daemonOptions,
     ...jsonOption,
   },
-  notes: 'Balances are shown where the daemon knows a node: latchkey kmd --node URL.',
+  notes: 'The console shows balances if the daemon has a node: latchkey kmd --node URL.',
   examples: ['latchkey console', 'latchkey console --open'],
-  ends: ['unreachable'],
+  exits: ['unreachable'],
   run: ({ options }) =>
     withDaemon(options, async (kmd) => {
       const { url, expiresSeconds } = await kmd.consoleLink()
@@ -24,10 +24,10 @@ for a minute; the page it opens is yours until you close it or half an hour pass
     }),
 })
 
-/** The link is on the screen in any case. */
+/** A failure is only a warning: the link has been printed. */
 function openInBrowser(url: string): void {
   const opener = process.platform === 'darwin' ? 'open' : 'xdg-open'
   const child = spawn(opener, [url], { stdio: 'ignore', detached: true })
-  child.on('error', () => process.stderr.write(`warning: ${opener} could not be started; open the link yourself\n`))
+  child.on('error', () => process.stderr.write(`warning: ${opener} could not be started; open the link by hand\n`))
   child.unref()
 }

@@ -1,4 +1,4 @@
-/** `latchkey dev`: everything a paid request takes, running; or for as long as one command runs. */
+/** `latchkey dev`: everything that a paid request needs, until Ctrl-C or for as long as a program runs. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
 import { command } from '../Command.js'
@@ -6,77 +6,80 @@ import { type CleanupProcess, startCleanupProcess } from '../dev/CleanupProcess.
 import { printDemo } from '../dev/demo.js'
 import * as ProcessGroup from '../dev/ProcessGroup.js'
 import { environmentOf, environmentPath, exportLines, Stack, token, walletName } from '../dev/Stack.js'
+import { CommandError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { startUnderSignals } from '../signals.js'
 import { version } from '../version.js'
 
 export const devCommand = command({
-  text: `Starts a chain for development, the key daemon, a facilitator and a weather seller on this machine, creates and funds a buyer's \
-wallet, makes one paid request and tells what happened. Then stays up until it is told to stop (Ctrl-C). Nothing is left behind, and \
-nothing on it is worth anything.`,
+  description: `Starts a development chain, the key daemon, a facilitator and a weather seller on this machine, creates and funds a buyer, \
+makes one paid request and prints its steps. Runs until Ctrl-C and leaves no files behind. Nothing on the chain has any value.`,
   rest: 'COMMAND',
   options: {
-    json: { type: 'boolean', about: 'print the addresses and accounts as one line of JSON' },
-    'any-port': { type: 'boolean', about: 'take any free ports' },
+    json: { type: 'boolean', description: 'print URLs and accounts as one line of JSON' },
+    'any-port': { type: 'boolean', description: 'use any free ports' },
   },
-  notes: `With -- COMMAND, runs that with the environment set, and ends with its status (for CI).
-Ports are those of LocalNet (4001, 4002) and of the x402 examples (4021, 4022) where they are free, others where not.`,
+  notes: `With -- COMMAND, runs that program with the environment set and exits with its status, for tests and CI.
+Ports are those of LocalNet (4001, 4002) and of the x402 examples (4021, 4022) if they are free, any free ones otherwise.`,
   examples: ['latchkey dev', 'latchkey dev -- npm test'],
   run: async ({ options, rest = [] }) => {
     const isQuiet = options.json === true || rest.length > 0
-    const say = (text: string): void => void (isQuiet || process.stdout.write(`${text}\n`))
+    const print = (text: string): void => void (isQuiet || process.stdout.write(`${text}\n`))
     const onError = (error: unknown): void => void process.stderr.write(`latchkey dev: ${(error as Error).message}\n`)
-    say(`Latchkey ${version}: starting a chain, the key daemon, a facilitator and a seller`)
-    const estate = startCleanupProcess()
-    let command: ChildProcess | undefined
+    print(`Latchkey ${version}: starting a chain, the key daemon, a facilitator and a seller`)
+    const cleanup = startCleanupProcess()
+    let program: ChildProcess | undefined
     const stack = await startUnderSignals(
       () =>
         Stack.start({
           onError,
-          onDirectory: (directory) => estate.note({ directory }),
-          takesAnyPort: options['any-port'],
+          onDirectory: (directory) => cleanup.note({ directory }),
+          anyPort: options['any-port'],
         }),
       {
         endsWithTerminal: true,
-        // The stack stays up for as long as the command needs in order to end.
-        onSignal: (started, signal) => (command === undefined ? void started.stop() : passOn(signal, command, estate)),
+        // The stack keeps running until the program has exited.
+        onSignal: (started, signal) =>
+          program === undefined ? void started.stop() : forward(signal, program, cleanup),
       },
     )
     try {
       if (rest.length > 0) {
-        command = runInside(rest, environmentOf(stack))
-        return await statusOf(command, rest[0]!, estate)
+        program = spawnProgram(rest, environmentOf(stack))
+        return await exitStatus(program, rest[0]!, cleanup)
       }
-      say('')
-      await printDemo(stack, (text) => say(`  ${text}`))
+      print('')
+      await printDemo(stack, (text) => print(`  ${text}`))
       process.stdout.write(options.json ? `${JSON.stringify(factsOf(stack))}\n` : block(stack))
       await stack.stopped
       return exitCodes.ok
     } finally {
       await stack.stop()
-      estate.close()
+      cleanup.close()
     }
   },
 })
 
-function runInside([program, ...args]: readonly string[], environment: { [name: string]: string }): ChildProcess {
-  return spawn(program!, args, { stdio: 'inherit', env: { ...process.env, ...environment } })
+function spawnProgram([file, ...args]: readonly string[], environment: { [name: string]: string }): ChildProcess {
+  return spawn(file!, args, { stdio: 'inherit', env: { ...process.env, ...environment } })
 }
 
-/** What a terminal sends, it sends to the command as well; twice is for many programs another thing than once. */
-function passOn(signal: NodeJS.Signals, command: ChildProcess, estate: CleanupProcess): void {
-  if (command.pid !== undefined) estate.note({ leaving: ProcessGroup.of(command.pid) })
+/** A terminal sends its signals to the program too, and many programs treat a second one as "at once". */
+function forward(signal: NodeJS.Signals, program: ChildProcess, cleanup: CleanupProcess): void {
+  if (program.pid !== undefined) cleanup.note({ stopping: ProcessGroup.of(program.pid) })
   if (signal !== 'SIGTERM' && process.stdin.isTTY) return
-  command.kill(signal)
+  program.kill(signal)
 }
 
-/** The status of the command; 128 and the signal's number if one ended it, as shells have it. */
-function statusOf(command: ChildProcess, program: string, estate: CleanupProcess): Promise<number> {
-  if (command.pid !== undefined) estate.note({ started: command.pid })
+/** The exit status of the program; 128 and the signal's number if one ended it, as in shells. */
+function exitStatus(program: ChildProcess, name: string, cleanup: CleanupProcess): Promise<number> {
+  if (program.pid !== undefined) cleanup.note({ started: program.pid })
   return new Promise((resolve, reject) => {
-    command.once('error', (error) => reject(new Error(`${program} was not started: ${error.message}`)))
-    command.once('exit', (code, signal) => {
-      if (command.pid !== undefined) estate.note({ ended: command.pid })
+    program.once('error', (cause) => {
+      reject(new CommandError('program_not_started', `${name} could not be started: ${cause.message}`, { cause }))
+    })
+    program.once('exit', (code, signal) => {
+      if (program.pid !== undefined) cleanup.note({ exited: program.pid })
       resolve(code ?? 128 + (constants.signals[signal!] ?? 0))
     })
   })
@@ -111,13 +114,13 @@ function block(stack: Stack): string {
   Facilitator  ${facilitatorUrl}
   Seller       ${sellerUrl}/weather  (in a browser too)
   Console      ${stack.consoleLink()}
-               (works once; latchkey console makes another)
+               (works once; latchkey console prints another)
 
   Buyer        ${buyer}  in the wallet
   Paid to      ${seller}
-  Dispenser    ${devnet.dispenser.address}  in the wallet, too
+  Dispenser    ${devnet.dispenser.address}  in the wallet
 
-Environment, for another terminal; eval "$(curl -s ${sellerUrl}${environmentPath})" sets all of it:
+Environment for another terminal; eval "$(curl -s ${sellerUrl}${environmentPath})" sets it:
 ${exportLines(environmentOf(stack)).replaceAll(/^(?=.)/gm, '  ')}
 Try it there:
   curl -si ${sellerUrl}/weather

@@ -1,39 +1,45 @@
-/** `latchkey devnet`: a ledger for development in the foreground, with everything one needs next on the screen. */
+/** `latchkey devnet`: runs a development ledger in the foreground and prints how to use it. */
 import { Network } from '@latchkey/algorand'
 import { type BlockMode, type DevAccount, Devnet, DevnetError, defaultPort, version } from '@latchkey/devnet'
-import { command, jsonOption, readNumber, UsageError } from '../Command.js'
+import { command, jsonOption, readNumber } from '../Command.js'
+import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
-import { shellWord } from '../printable.js'
+import { shellWord } from '../format.js'
 import { startUnderSignals } from '../signals.js'
 
 export const devnetCommand = command({
-  text: `Runs an Algorand ledger for development until it is told to stop (Ctrl-C, SIGTERM). Clients take it for an algod in dev mode. \
-It has funded accounts whose keys everybody knows; nothing on it is worth anything.`,
+  description: `Runs an Algorand ledger for development until Ctrl-C or SIGTERM. Clients use it like an algod in dev mode. Its funded accounts have \
+public keys; nothing on it has any value.`,
   options: {
-    port: { type: 'string', short: 'p', value: 'PORT', about: `where it listens (${defaultPort}); 0 takes a free one` },
-    host: { type: 'string', value: 'HOST', about: 'on which address (127.0.0.1)' },
+    port: { type: 'string', short: 'p', placeholder: 'PORT', description: `port (${defaultPort}); 0 for a free one` },
+    host: { type: 'string', placeholder: 'HOST', description: 'address to listen on (127.0.0.1)' },
     token: {
       type: 'string',
-      value: 'TOKEN',
-      about: 'what clients must send as X-Algo-API-Token; without it they need none',
+      placeholder: 'TOKEN',
+      description: 'token that clients must send as X-Algo-API-Token (none)',
     },
     'block-time': {
       type: 'string',
-      value: 'MS',
-      about: 'a block every MS milliseconds, instead of one for each submission',
+      placeholder: 'MS',
+      description: 'a block every MS milliseconds instead of one per submission',
     },
-    'no-mining': { type: 'boolean', about: 'blocks only when asked for (POST /devnet/mine)' },
-    accounts: { type: 'string', short: 'a', value: 'N', about: 'how many funded accounts beside the dispenser (5)' },
+    'no-mining': { type: 'boolean', description: 'blocks only on request (POST /devnet/mine)' },
+    accounts: {
+      type: 'string',
+      short: 'a',
+      placeholder: 'N',
+      description: 'number of funded accounts besides the dispenser (5)',
+    },
     state: {
       type: 'string',
-      value: 'FILE',
+      placeholder: 'FILE',
       completes: 'file',
-      about: 'keep everything in FILE, so that it survives even kill -9',
+      description: 'keep the ledger in FILE, which survives even kill -9',
     },
-    load: { type: 'string', value: 'FILE', completes: 'file', about: 'begin with a dump' },
-    dump: { type: 'string', value: 'FILE', completes: 'file', about: 'write a dump when it stops' },
-    history: { type: 'string', value: 'N', about: 'how many of the latest blocks to keep (10000)' },
-    verbose: { type: 'boolean', short: 'v', about: 'a line for every transaction, on stderr' },
+    load: { type: 'string', placeholder: 'FILE', completes: 'file', description: 'start from a dump' },
+    dump: { type: 'string', placeholder: 'FILE', completes: 'file', description: 'write a dump on exit' },
+    history: { type: 'string', placeholder: 'N', description: 'number of latest blocks to keep (10000)' },
+    verbose: { type: 'boolean', short: 'v', description: 'print a line for every transaction on stderr' },
     ...jsonOption,
   },
   examples: [
@@ -59,9 +65,7 @@ It has funded accounts whose keys everybody knows; nothing on it is worth anythi
     if (options.load !== undefined) await loadDump(devnet, options.load)
     process.stdout.write(options.json ? `${JSON.stringify(facts(devnet, blocks))}\n` : block(devnet, blocks))
     if (options.host !== undefined && !/^(127\.|localhost$|::1$)/.test(options.host)) {
-      process.stderr.write(
-        `warning: ${devnet.url} can be reached from other machines; its keys are known to everybody\n`,
-      )
+      process.stderr.write(`warning: ${devnet.url} can be reached from other machines, and its keys are public\n`)
     }
     await devnet.stopped
     if (options.dump !== undefined) await devnet.dumpTo(options.dump)
@@ -69,28 +73,31 @@ It has funded accounts whose keys everybody knows; nothing on it is worth anythi
   },
 })
 
-function explain(error: unknown, port: string | undefined): never {
-  if (!(error instanceof DevnetError) || error.code !== 'address_in_use') throw error
-  throw new Error(`port ${port ?? defaultPort} is in use; give another with --port, or 0 for any that is free`)
+function explain(cause: unknown, port: string | undefined): never {
+  if (!(cause instanceof DevnetError) || cause.code !== 'address_in_use') throw cause
+  throw new CommandError('port_in_use', `port ${port ?? defaultPort} is in use`, {
+    hint: 'give another with --port, or 0 for a free one',
+    cause,
+  })
 }
 
 async function loadDump(devnet: Devnet, path: string): Promise<void> {
   try {
     await devnet.loadFrom(path)
-  } catch (error) {
+  } catch (cause) {
     await devnet.stop()
-    throw new Error(`${path} was not loaded: ${(error as Error).message}`)
+    throw new CommandError('invalid_file', `${path} could not be loaded: ${(cause as Error).message}`, { cause })
   }
 }
 
 function readBlockMode(blockTime: string | undefined, isManual: boolean): BlockMode {
-  if (blockTime !== undefined && isManual) throw new UsageError('--block-time and --no-mining exclude each other')
+  if (blockTime !== undefined && isManual) throw new UsageError('give --block-time or --no-mining, not both')
   if (isManual) return 'manual'
   const everyMs = readNumber('--block-time', blockTime, 1, 3_600_000)
   return everyMs === undefined ? 'instant' : { everyMs }
 }
 
-/** What clients that insist on a token are given where none is asked for. */
+/** For clients that insist on a token; without --token any is accepted. */
 const anyToken = 'a'.repeat(64)
 
 function facts(devnet: Devnet, blocks: BlockMode) {
@@ -133,7 +140,7 @@ function block(devnet: Devnet, mode: BlockMode): string {
   Dollars   assets ${dollarAssetIds.join(' and ')}, 6 decimals
   Blocks    ${blocksText(mode)}
 
-Accounts, for development only: everybody knows these keys. Address, mnemonic, key in base64:
+Accounts, for development only: these keys are public. Address, mnemonic, key in base64:
 
 ${[dispenser, ...accounts].map(accountText).join('\n\n')}
 
@@ -148,8 +155,8 @@ Try it:
 }
 
 function blocksText(mode: BlockMode): string {
-  if (mode === 'instant') return 'one for each submission, before it is answered'
-  return mode === 'manual' ? 'when asked for: POST /devnet/mine' : `every ${mode.everyMs} ms`
+  if (mode === 'instant') return 'one per submission, before the response'
+  return mode === 'manual' ? 'on request: POST /devnet/mine' : `every ${mode.everyMs} ms`
 }
 
 function accountText({ name, address, mnemonic, secretKey }: DevAccount): string {

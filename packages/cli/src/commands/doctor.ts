@@ -1,25 +1,25 @@
-/** `latchkey doctor`: what is well, what is not, and what to do about it. */
+/** `latchkey doctor`: checks the setup and names the fix for each problem. */
 import { command, jsonOption } from '../Command.js'
+import { chainOptions, openChain } from '../chain.js'
 import { daemonOptions, dataDirectory } from '../daemon.js'
 import { checkDirectory } from '../doctor/dataDirectory.js'
 import type { Finding } from '../doctor/Finding.js'
 import { checkMachine } from '../doctor/machine.js'
 import { checkDaemon, checkFacilitator, checkNode, checkPayer } from '../doctor/services.js'
-import { chainOptions, openChain } from '../environment.js'
 import { exitCodes } from '../exitCodes.js'
 import { withProgress } from '../progress.js'
 
 export const doctorCommand = command({
-  text: `Looks at everything that has to be in order: this machine, the daemon's directory and settings, the daemon itself; and the node, \
-the facilitator and the paying account where --node, FACILITATOR_URL or KMD_KEY name them. Each line says ok, warning or fault, with the cure.`,
+  description: `Checks this machine, the data directory and the settings of the daemon, and the daemon itself; also the node, the facilitator and \
+the paying account if --node, FACILITATOR_URL or KMD_KEY name them. Each line says ok, warning or fault, followed by the fix.`,
   options: { ...daemonOptions, ...chainOptions, ...jsonOption },
-  notes: 'It changes nothing, and asks for no password.',
+  notes: 'It changes nothing and needs no password.',
   examples: ['latchkey doctor', 'latchkey doctor --network local --node http://127.0.0.1:4001'],
   run: async ({ options }) => {
     const environment = process.env
     const dataDir = dataDirectory(options['data-dir'])
     const findings: Finding[] = [...checkMachine(environment), ...checkDirectory(dataDir)]
-    const rest = async (): Promise<void> => {
+    const checkServices = async (): Promise<void> => {
       findings.push(await checkDaemon(dataDir))
       const isNodeNamed = options.node !== undefined || options.network !== undefined || environment['ALGOD_URL']
       if (isNodeNamed) {
@@ -31,7 +31,7 @@ the facilitator and the paying account where --node, FACILITATOR_URL or KMD_KEY 
       const { FACILITATOR_URL: facilitator = '' } = environment
       if (facilitator !== '') findings.push(await checkFacilitator(facilitator))
     }
-    await withProgress('Asking the daemon and the network', rest())
+    await withProgress('Checking the daemon and the network', checkServices())
     process.stdout.write(options.json ? `${JSON.stringify({ findings })}\n` : findings.map(lineOf).join(''))
     return findings.some(({ state }) => state === 'fault') ? exitCodes.failed : exitCodes.ok
   },

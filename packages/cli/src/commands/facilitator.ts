@@ -1,4 +1,4 @@
-/** `latchkey facilitator`: verifies and settles payments for sellers, in the foreground. */
+/** `latchkey facilitator`: runs an x402 facilitator in the foreground. */
 import { mkdirSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
@@ -6,67 +6,61 @@ import { Network } from '@latchkey/algorand'
 import { Server } from '@latchkey/http'
 import { createApp, Facilitator, type PolicyOptions } from '@latchkey/x402/facilitator'
 import { SqliteSettlements } from '@latchkey/x402/sqlite'
-import { command, jsonOption, readNumber, UsageError } from '../Command.js'
-import {
-  chainOptions,
-  networkOf,
-  openChain,
-  readWhole,
-  signerFrom,
-  signerNotes,
-  signerOptions,
-} from '../environment.js'
+import { command, jsonOption, readInteger, readNumber } from '../Command.js'
+import { chainOptions, networkOf, openChain } from '../chain.js'
+import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { startUnderSignals } from '../signals.js'
+import { signerFrom, signerNotes, signerOptions } from '../signer.js'
 import { version } from '../version.js'
 
 const defaultPort = 4022
 
 export const facilitatorCommand = command({
-  text: `Runs an x402 facilitator until it is told to stop (Ctrl-C, SIGTERM): POST /verify, POST /settle, GET /supported, /health and /metrics. \
-Every settlement is written down before it is sent, and taken up again after a restart.`,
+  description: `Runs an x402 facilitator until Ctrl-C or SIGTERM: POST /verify, POST /settle, GET /supported, /health and /metrics. Every settlement \
+is recorded before it is sent, and resumed after a restart.`,
   options: {
-    port: { type: 'string', short: 'p', value: 'PORT', about: `where it listens (${defaultPort}); 0 takes a free one` },
-    host: { type: 'string', value: 'HOST', about: 'on which address (127.0.0.1)' },
+    port: { type: 'string', short: 'p', placeholder: 'PORT', description: `port (${defaultPort}); 0 for a free one` },
+    host: { type: 'string', placeholder: 'HOST', description: 'address to listen on (127.0.0.1)' },
     ...chainOptions,
     store: {
       type: 'string',
-      value: 'FILE',
+      placeholder: 'FILE',
       completes: 'file',
-      about: 'where settlements are written down (~/.latchkey/facilitator.db)',
+      description: 'database of settlements (~/.latchkey/facilitator.db)',
     },
     'pay-to': {
       type: 'string',
       multiple: true,
-      value: 'ADDRESS',
-      about: 'settle only for this seller; may be given several times',
+      placeholder: 'ADDRESS',
+      description: 'settle only for this seller; repeat it for more',
     },
     asset: {
       type: 'string',
       multiple: true,
-      value: 'ID',
-      about: 'settle only in this asset; may be given several times',
+      placeholder: 'ID',
+      description: 'settle only in this asset; repeat it for more',
     },
-    rate: { type: 'string', value: 'N', about: 'requests a minute for each seller' },
-    'fee-budget': { type: 'string', value: 'MICRO', about: 'microAlgos of fees a day for each seller' },
-    'total-fee-budget': { type: 'string', value: 'MICRO', about: 'microAlgos of fees a day for all of them' },
+    rate: { type: 'string', placeholder: 'N', description: 'requests per minute and seller' },
+    'fee-budget': { type: 'string', placeholder: 'MICRO', description: 'microAlgos of fees per day and seller' },
+    'total-fee-budget': { type: 'string', placeholder: 'MICRO', description: 'microAlgos of fees per day in total' },
     'api-keys-file': {
       type: 'string',
-      value: 'FILE',
+      placeholder: 'FILE',
       completes: 'file',
-      about: 'what callers must send, one of the keys in this file, a line each',
+      description: 'file of API keys, one per line, of which callers must send one',
     },
-    open: { type: 'boolean', about: 'on mainnet: really settle for anybody' },
+    open: { type: 'boolean', description: 'on mainnet: settle for any seller' },
     ...signerOptions,
     ...jsonOption,
   },
-  notes: `${signerNotes} It pays the fees; without any, buyers pay their own. The keys of callers may also be in FACILITATOR_API_KEYS, \
-separated by commas; ALGOD_TOKEN is sent to the nodes.`,
+  notes: `${signerNotes} It pays the fees; without one, buyers pay their own. API keys can also be in FACILITATOR_API_KEYS, separated by \
+commas; ALGOD_TOKEN is the token of the nodes.`,
   examples: [
     'latchkey facilitator --network testnet --wallet fees --key ADDRESS --password-file /run/secrets/fees',
     'AVM_MNEMONIC="..." latchkey facilitator --network local --node http://127.0.0.1:4001 --dollar 31566704',
   ],
-  ends: ['unreachable', 'password'],
+  exits: ['unreachable', 'password'],
   run: async ({ options }) => {
     const network = networkOf(options, process.env)
     const port = readNumber('--port', options.port, 0, 65_535) ?? defaultPort
@@ -83,7 +77,7 @@ separated by commas; ALGOD_TOKEN is sent to the nodes.`,
     const running = await startUnderSignals(async () => {
       const resumed = await facilitator.resume()
       const address = await server.listen(host, port)
-      return new Running(`http://${host}:${address.port}`, resumed, server, facilitator)
+      return new RunningFacilitator(`http://${host}:${address.port}`, resumed, server, facilitator)
     })
     const account = feePayer === undefined ? undefined : (feePayer.sender ?? feePayer.address)
     const facts = {
@@ -101,18 +95,18 @@ separated by commas; ALGOD_TOKEN is sent to the nodes.`,
   },
 })
 
-class Running {
+class RunningFacilitator {
   readonly url: string
   readonly resumed: number
   readonly stopped: Promise<void>
   readonly #stop: () => Promise<void>
-  #tell!: (stopping: Promise<void>) => void
+  #resolveStopped!: (stopping: Promise<void>) => void
 
   constructor(url: string, resumed: number, server: Server, facilitator: Facilitator) {
     this.url = url
     this.resumed = resumed
     this.stopped = new Promise((resolve) => {
-      this.#tell = resolve
+      this.#resolveStopped = resolve
     })
     this.#stop = async () => {
       await server.stop()
@@ -122,7 +116,7 @@ class Running {
 
   stop(): Promise<void> {
     const stopping = this.#stop()
-    this.#tell(stopping)
+    this.#resolveStopped(stopping)
     return stopping
   }
 }
@@ -142,39 +136,42 @@ function readPolicy(options: Options): PolicyOptions {
     payTo: options['pay-to'],
     assets: options.asset,
     apiKeys: keys.length === 0 ? undefined : keys,
-    requestsPerMinute: options.rate === undefined ? undefined : Number(readWhole('--rate', options.rate)),
-    feeMicroAlgosPerDay:
-      options['fee-budget'] === undefined ? undefined : BigInt(readWhole('--fee-budget', options['fee-budget'])),
-    totalFeeMicroAlgosPerDay:
-      options['total-fee-budget'] === undefined
-        ? undefined
-        : BigInt(readWhole('--total-fee-budget', options['total-fee-budget'])),
+    requestsPerMinute: readNumber('--rate', options.rate, 0, 1_000_000_000),
+    feeMicroAlgosPerDay: readInteger('--fee-budget', options['fee-budget']),
+    totalFeeMicroAlgosPerDay: readInteger('--total-fee-budget', options['total-fee-budget']),
   }
 }
 
-/** From a file, a line each; or from the environment, separated by commas. A file without any is a mistake. */
+/** From the file, one per line, or from the environment, separated by commas. An empty file is an error. */
 function readApiKeys(path: string | undefined): string[] {
-  const text = path === undefined ? (process.env['FACILITATOR_API_KEYS'] ?? '') : readFileSync(path, 'utf8')
+  const text = path === undefined ? (process.env['FACILITATOR_API_KEYS'] ?? '') : readText(path)
   const keys = text
     .split(/[,\n]/)
     .map((key) => key.trim())
     .filter((key) => key !== '')
-  if (path !== undefined && keys.length === 0) throw new UsageError(`${path} holds no key`)
+  if (path !== undefined && keys.length === 0) throw new UsageError(`${path} contains no key`)
   return keys
 }
 
-/** By whichever of its names. */
 function isMainnet(network: string): boolean {
   return network === Network.mainnet.name || Network.matches(network, Network.mainnet.caip2)
 }
 
-/** Real money: whoever runs this says for whom, or that it is for everybody. */
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new CommandError('file_unreadable', `the API keys cannot be read: ${(cause as Error).message}`, { cause })
+  }
+}
+
+/** With real money, an open facilitator without a limit has to be an explicit choice. */
 function checkForProduction({ payTo, apiKeys, feeMicroAlgosPerDay }: PolicyOptions): void {
-  const isFor = payTo !== undefined || apiKeys !== undefined
-  if (isFor && feeMicroAlgosPerDay !== undefined) return
-  throw new UsageError(
-    'on mainnet say for whom it settles (--pay-to, or --api-keys-file) and up to which fees a day (--fee-budget), or --open',
-  )
+  const isRestricted = payTo !== undefined || apiKeys !== undefined
+  if (isRestricted && feeMicroAlgosPerDay !== undefined) return
+  throw new UsageError('on mainnet the sellers and the fees have to be limited', {
+    hint: 'give --pay-to or --api-keys-file, and --fee-budget; or --open for any seller',
+  })
 }
 
 function defaultStore(): string {
@@ -191,7 +188,7 @@ function block({ url, network, feePayer, resumed }: Facts): string {
   Address   ${url}
   Network   ${network}
   Fees      ${feePayer === null ? 'paid by the buyers' : `paid by ${feePayer}`}
-  Pending   ${resumed === 0 ? 'nothing' : `${resumed} settlements taken up again`}
+  Pending   ${resumed === 0 ? 'nothing' : `${resumed} settlements resumed`}
 
 Try it:
   curl -s ${url}/supported

@@ -1,9 +1,10 @@
-/** `latchkey sign [FILE]`: tells in words what would be signed, asks, and signs with keys that stay in the daemon. */
+/** `latchkey sign [FILE]`: describes transactions, asks for confirmation, and signs with keys of the daemon. */
 import { Bytes, Description, Transaction } from '@latchkey/algorand'
-import { command, UsageError, type Values } from '../Command.js'
+import { command, type Values } from '../Command.js'
 import { type Unlocked, walletOptions, withWallet } from '../daemon.js'
-import { CommandError, exitCodes } from '../exitCodes.js'
-import { ask, expectConfirmation, say, show, titleOf } from './sign/consent.js'
+import { CommandError, UsageError } from '../errors.js'
+import { exitCodes } from '../exitCodes.js'
+import { checkCanConfirmSigning, confirmSigning, printDescriptions, printLines, titleOf } from './sign/confirmation.js'
 import { readAll, readTransactions } from './sign/input.js'
 import { toFile, toStdout } from './sign/output.js'
 import * as Plan from './sign/Plan.js'
@@ -12,45 +13,60 @@ import * as SignProgram from './sign/program.js'
 const signOptions = {
   key: {
     type: 'string',
-    value: 'ADDRESS',
-    about: 'the key to sign with, where it is not the sender: of an account that was rekeyed to it',
+    placeholder: 'ADDRESS',
+    description: 'key to sign with, if it is not the sender: for an account that is rekeyed to it',
   },
   multisig: {
     type: 'string',
-    value: 'ADDRESS',
-    about: 'sign for this multisig, on top of the signatures there already',
+    placeholder: 'ADDRESS',
+    description: 'sign for this multisig account, in addition to existing signatures',
   },
-  member: { type: 'string', value: 'ADDRESS', about: 'the key in the wallet that signs for the multisig' },
-  program: { type: 'string', value: 'FILE', completes: 'file', about: 'sign a compiled program for --key instead' },
-  out: { type: 'string', short: 'o', value: 'FILE', completes: 'file', about: 'where to write it, instead of stdout' },
-  yes: { type: 'boolean', short: 'y', about: 'sign without being asked' },
-  'allow-warnings': { type: 'boolean', about: 'with --yes: sign also what cannot be taken back' },
+  member: {
+    type: 'string',
+    placeholder: 'ADDRESS',
+    description: 'key in the wallet that signs for the multisig account',
+  },
+  program: {
+    type: 'string',
+    placeholder: 'FILE',
+    completes: 'file',
+    description: 'sign a compiled program for --key instead',
+  },
+  out: {
+    type: 'string',
+    short: 'o',
+    placeholder: 'FILE',
+    completes: 'file',
+    description: 'write it to this file instead of stdout',
+  },
+  yes: { type: 'boolean', short: 'y', description: 'sign without confirmation' },
+  'allow-warnings': { type: 'boolean', description: 'with --yes: also sign what cannot be undone' },
   ...walletOptions,
-  json: { type: 'boolean', about: 'print the outcome as one line of JSON, with what was signed in base64' },
+  json: { type: 'boolean', description: 'print the result as one line of JSON, with the signed bytes in base64' },
 } as const
 
 type Options = Values<typeof signOptions>
 
 export const signCommand = command({
-  text: `Tells in words what a transaction or a group does, asks, and signs it with keys that stay in the daemon. What was signed is \
-verified before it is written: raw to a file or a pipe, as base64 to a terminal.`,
-  takes: [
+  description: `Describes what a transaction or a group does, asks for confirmation, and signs it with keys of the daemon. The signature is verified \
+before it is written: raw to a file or a pipe, as base64 to a terminal.`,
+  positionals: [
     {
       name: 'FILE',
       isOptional: true,
       completes: 'file',
-      about: 'what goal and algosdk write, raw or in base64; stdin without it',
+      description: 'transactions as goal and algosdk write them, raw or in base64 (stdin)',
     },
   ],
   options: signOptions,
-  notes: `Each transaction is signed whose sender has its key in the wallet; the others of a group are handed on as they came. What cannot be \
-taken back (a rekey, a closed account, a role given up, a high fee) is signed only if the word "sign" is typed, or with --yes and --allow-warnings.`,
+  notes: `Signs each transaction whose sender has its key in the wallet; the others of a group are passed on unchanged. What cannot be undone \
+(a rekey, a closed account, a role given up, a high fee) is signed only after the word "sign" is typed, or with --yes and --allow-warnings.`,
   examples: [
     'latchkey sign payment.txn --wallet treasury --out payment.stxn',
     'latchkey sign group.txn -w treasury | curl --data-binary @- http://127.0.0.1:4001/v2/transactions',
     'latchkey sign spend.txn -w mine --multisig ADDRESS --member ADDRESS --out spend.txn',
   ],
-  ends: ['declined', 'unreachable', 'password', 'interrupted'],
+  exits: ['declined', 'unreachable', 'password', 'interrupted'],
   run: async ({ options, args: [file] }) => {
     Plan.check(options)
     return options.program === undefined ? signTransactions(options, file) : signProgram(options, options.program, file)
@@ -59,17 +75,17 @@ taken back (a rekey, a closed account, a role given up, a high fee) is signed on
 
 async function signTransactions(options: Options, file: string | undefined): Promise<number> {
   const members = readTransactions(await readAll(file), file)
-  show(members)
-  expectConfirmation(options)
+  printDescriptions(members)
+  checkCanConfirmSigning(options)
   const { steps, signed } = await withWallet(options, async ({ wallet }: Unlocked) => {
-    const planned = await Plan.make(members, wallet, options)
+    const planned = await Plan.create(members, wallet, options)
     return { steps: planned, signed: await carryOut(planned, options, wallet.name) }
   })
   await write(options, steps, signed)
   return exitCodes.ok
 }
 
-/** In order; the first failure leaves everything unwritten. */
+/** Signs in order; nothing is written if one fails. */
 async function carryOut(
   steps: readonly Plan.Step[],
   options: Options,
@@ -77,14 +93,12 @@ async function carryOut(
 ): Promise<(Plan.Signed | undefined)[]> {
   const own = steps.filter(({ sign }) => sign !== undefined)
   if (own.length === 0) {
-    const hint = 'name the key with --key, or the multisig with --multisig and --member'
-    throw new CommandError(
-      'failed',
-      `the wallet ${wallet} has nothing to sign here; if an account was rekeyed or is a multisig, ${hint}`,
-    )
+    throw new CommandError('nothing_to_sign', `the wallet ${wallet} has nothing to sign here`, {
+      hint: 'if an account is rekeyed or a multisig, name the key with --key, or the multisig with --multisig and --member',
+    })
   }
-  say(...steps.map(({ text }, index) => `${titleOf(index, steps.length)} ${text}.`))
-  await ask(
+  printLines(...steps.map(({ text }, index) => `${titleOf(index, steps.length)} ${text}.`))
+  await confirmSigning(
     options,
     own.flatMap(({ member }) => Description.describe(member.transaction).finalWarnings),
   )
@@ -98,10 +112,10 @@ async function write(
   steps: readonly Plan.Step[],
   signed: readonly (Plan.Signed | undefined)[],
 ): Promise<void> {
-  const bytes = Bytes.concat(steps.map(({ member }, index) => signed[index]?.bytes ?? Plan.asItCame(member)))
+  const bytes = Bytes.concat(steps.map(({ member }, index) => signed[index]?.bytes ?? Plan.encodeUnchanged(member)))
   for (const [index, one] of signed.entries()) {
     if (one !== undefined && one.missing > 0) {
-      say(`${titleOf(index, steps.length)} needs ${one.missing} more signature${one.missing === 1 ? '' : 's'}.`)
+      printLines(`${titleOf(index, steps.length)} needs ${one.missing} more signature${one.missing === 1 ? '' : 's'}.`)
     }
   }
   if (options.out !== undefined) toFile(options.out, bytes)
@@ -114,21 +128,21 @@ async function write(
     const result = { transactions, out: options.out ?? null, bytes: Buffer.from(bytes).toString('base64') }
     process.stdout.write(`${JSON.stringify(result)}\n`)
   } else if (options.out === undefined) await toStdout(bytes)
-  else say(`Signed, in ${options.out}.`)
+  else printLines(`Signed: ${options.out}`)
 }
 
 async function signProgram(options: Options, programFile: string, file: string | undefined): Promise<number> {
   const { key } = options
   if (file !== undefined) throw new UsageError('give a transaction or --program, not both')
-  if (key === undefined) throw new UsageError('--program needs --key: the account that the program may act for')
+  if (key === undefined) throw new UsageError('--program needs --key: the account that the program may spend from')
   const program = await readAll(programFile)
   SignProgram.check(program, programFile)
-  expectConfirmation(options)
+  checkCanConfirmSigning(options)
   const signature = await withWallet(options, (unlocked) => SignProgram.sign(unlocked, program, key, options))
   const text = Buffer.from(signature).toString('base64')
   if (options.out !== undefined) toFile(options.out, Buffer.from(`${text}\n`))
   if (options.json) process.stdout.write(`${JSON.stringify({ key, signature: text, out: options.out ?? null })}\n`)
   else if (options.out === undefined) process.stdout.write(`${text}\n`)
-  else say(`Signed, in ${options.out}.`)
+  else printLines(`Signed: ${options.out}`)
   return exitCodes.ok
 }

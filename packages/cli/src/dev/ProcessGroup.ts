@@ -1,43 +1,43 @@
-/** A process and all that it has started, as npm and shells do. */
+/** A process and all its descendants: npm and shells start the actual program as a child. */
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** A process by its number and the moment it began: numbers come again. */
-export type Member = { pid: number; beganAt: string }
+/** A process by its id and start time: ids are reused. */
+export type Member = { pid: number; startTime: string }
 
-/** Where there is no /proc to look into, nobody is found. */
+/** The process and its descendants; empty without /proc. */
 export function of(pid: number): Member[] {
-  const root = look(pid)
+  const root = readStat(pid)
   if (root === undefined) return []
-  const all = everybody()
-  const family: Member[] = [{ pid, beganAt: root.beganAt }]
-  for (const { pid: parent } of family) {
-    for (const one of all) if (one.parent === parent) family.push({ pid: one.pid, beganAt: one.beganAt })
+  const all = readAll()
+  const members: Member[] = [{ pid, startTime: root.startTime }]
+  for (const { pid: parent } of members) {
+    for (const one of all) if (one.parent === parent) members.push({ pid: one.pid, startTime: one.startTime })
   }
-  return family
+  return members
 }
 
-export function isAlive({ pid, beganAt }: Member): boolean {
-  const found = look(pid)
-  return found !== undefined && found.beganAt === beganAt && found.state !== 'Z'
+export function isAlive({ pid, startTime }: Member): boolean {
+  const stat = readStat(pid)
+  return stat !== undefined && stat.startTime === startTime && stat.state !== 'Z'
 }
 
-type Seen = { state: string; parent: number; beganAt: string }
+type Stat = { state: string; parent: number; startTime: string }
 
-function everybody(): (Seen & { pid: number })[] {
+function readAll(): (Stat & { pid: number })[] {
   return readdirSync('/proc')
     .filter((name) => /^[0-9]+$/.test(name))
     .flatMap((name) => {
-      const seen = look(Number(name))
-      return seen === undefined ? [] : [{ pid: Number(name), ...seen }]
+      const stat = readStat(Number(name))
+      return stat === undefined ? [] : [{ pid: Number(name), ...stat }]
     })
 }
 
-function look(pid: number): Seen | undefined {
+function readStat(pid: number): Stat | undefined {
   try {
     const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
-    // The name in brackets may hold anything; what follows the last bracket is in columns.
-    const columns = text.slice(text.lastIndexOf(')') + 2).split(' ')
-    return { state: columns[0]!, parent: Number(columns[1]), beganAt: columns[19]! }
+    // proc(5): the name is in parentheses and may contain any character; the fields follow the last parenthesis.
+    const fields = text.slice(text.lastIndexOf(')') + 2).split(' ')
+    return { state: fields[0]!, parent: Number(fields[1]), startTime: fields[19]! }
   } catch {
     return undefined
   }

@@ -1,4 +1,4 @@
-/** Everything that a paid request takes, on one machine and in this process: chain, key daemon, facilitator, seller. */
+/** Everything that a paid request needs, in this process: chain, key daemon, facilitator and seller. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -12,26 +12,26 @@ import { Chain, createApp, Facilitator, Signer } from '@latchkey/x402/facilitato
 import { paymentGate } from '@latchkey/x402/node'
 import { Gate } from '@latchkey/x402/server'
 import { SqliteSettlements } from '@latchkey/x402/sqlite'
-import { shellWord } from '../printable.js'
+import { shellWord } from '../format.js'
 import { freePort } from './freePort.js'
 
-/** What AlgoKit takes for LocalNet's. */
+/** The first two are AlgoKit's for LocalNet, the others those of the x402 examples. */
 const ports = { devnet: 4001, kmd: 4002, facilitator: 4022, seller: 4021 }
 export const token = 'a'.repeat(64)
 export const walletName = 'unencrypted-default-wallet'
 export const dollarAssetId = 31566704n
 export const dollarDecimals = 6
-/** Where the seller tells the environment of the stack, for the shell of another terminal. */
+/** The path of the seller that returns the environment of the stack, for the shell of another terminal. */
 export const environmentPath = '/env'
 export const price = '$0.01'
 const buyerMicroDollars = 5_000_000n
 const buyerMicroAlgos = 10_000_000n
 
 export type StackOptions = {
-  /** Free ports, even where those that tools expect are free. */
-  takesAnyPort?: boolean | undefined
+  /** Uses any free ports, even if those that tools expect are free. @default false */
+  anyPort?: boolean | undefined
   onError?: ((error: unknown) => void) | undefined
-  /** Told of the directory that holds everything that is kept, before there is anything in it. */
+  /** Called with the directory of all files of the stack, before anything is written to it. */
   onDirectory?: ((directory: string) => void) | undefined
 }
 
@@ -44,14 +44,14 @@ export class Stack {
   readonly sellerUrl: string
   readonly seller: string
   readonly buyer: string
-  /** Makes a link that opens the daemon's page, once. */
+  /** Creates a one-time link to the daemon's web console. */
   readonly consoleLink: () => string
   readonly #closers: (() => unknown)[]
   #stopping: Promise<void> | undefined
-  #tellStopped!: (stopping: Promise<void>) => void
-  /** Settles when it has been stopped, by whomever. */
+  #resolveStopped!: (stopping: Promise<void>) => void
+  /** Settles when the stack has stopped. */
   readonly stopped = new Promise<void>((resolve) => {
-    this.#tellStopped = resolve
+    this.#resolveStopped = resolve
   })
 
   private constructor(parts: Parts, closers: (() => unknown)[]) {
@@ -67,7 +67,7 @@ export class Stack {
     this.#closers = closers
   }
 
-  /** All of it, or nothing: what was started before a failure is stopped. */
+  /** Starts all parts; if one fails, stops those that were started before. */
   static async start(options: StackOptions = {}): Promise<Stack> {
     const closers: (() => unknown)[] = []
     try {
@@ -81,7 +81,7 @@ export class Stack {
   stop(): Promise<void> {
     if (this.#stopping === undefined) {
       this.#stopping = close(this.#closers)
-      this.#tellStopped(this.#stopping)
+      this.#resolveStopped(this.#stopping)
     }
     return this.#stopping
   }
@@ -89,13 +89,13 @@ export class Stack {
 
 type Parts = Omit<Stack, 'stop' | 'stopped'>
 
-/** The last that was started first. */
+/** In reverse order of the start. */
 async function close(closers: (() => unknown)[]): Promise<void> {
   for (const closer of closers.reverse()) await closer()
 }
 
-/** Where the parts are put up, and what must be done to take them down again. */
-type Site = {
+/** What the parts share during the start. */
+type StartContext = {
   readonly directory: string
   readonly closers: (() => unknown)[]
   readonly portFor: (preferred: number) => Promise<number>
@@ -103,35 +103,45 @@ type Site = {
 }
 
 async function startParts(closers: (() => unknown)[], options: StackOptions): Promise<Parts> {
-  const { takesAnyPort, onError, onDirectory } = options
+  const { anyPort, onError, onDirectory } = options
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-dev-'))
   onDirectory?.(directory)
   closers.push(() => rmSync(directory, { recursive: true, force: true }))
-  const site: Site = {
+  const context: StartContext = {
     directory,
     closers,
     onError,
-    portFor: async (preferred) => (takesAnyPort ? 0 : freePort(preferred)),
+    portFor: async (preferred) => (anyPort ? 0 : freePort(preferred)),
   }
-  const devnet = await Devnet.start({ port: await site.portFor(ports.devnet), onError })
+  const devnet = await Devnet.start({ port: await context.portFor(ports.devnet), onError })
   closers.push(() => devnet.stop())
   const chain = await Chain.open({ network: 'local', nodes: devnet.url, dollarAssetId })
-  const door = await openSellerDoor(site)
-  const { kmdUrl, kmdDataDir, buyer, consoleLink } = await startKmd(site, devnet, door.url)
+  const listener = await listenForSeller(context)
+  const { kmdUrl, kmdDataDir, buyer, consoleLink } = await startKmd(context, devnet, listener.url)
   devnet.fund(buyer, { microAlgos: buyerMicroAlgos, microDollars: buyerMicroDollars })
-  const facilitatorUrl = await startFacilitator(site, devnet, chain)
+  const facilitatorUrl = await startFacilitator(context, devnet, chain)
   const seller = devnet.accounts[1]!.address
-  const parts = { devnet, chain, kmdUrl, kmdDataDir, facilitatorUrl, sellerUrl: door.url, seller, buyer, consoleLink }
-  await startSeller(site, door, parts)
+  const parts = {
+    devnet,
+    chain,
+    kmdUrl,
+    kmdDataDir,
+    facilitatorUrl,
+    sellerUrl: listener.url,
+    seller,
+    buyer,
+    consoleLink,
+  }
+  await startSeller(context, listener, parts)
   return parts
 }
 
-/** With the wallet that tools look for, which holds the dispenser's key and the buyer's. */
-async function startKmd({ directory, closers, portFor }: Site, devnet: Devnet, sellerUrl: string) {
+/** The daemon has the wallet that tools look for, with the keys of the dispenser and the buyer. */
+async function startKmd({ directory, closers, portFor }: StartContext, devnet: Devnet, sellerUrl: string) {
   const kmdDataDir = join(directory, 'kmd-v0.5')
   mkdirSync(kmdDataDir, { mode: 0o700 })
   const address = `127.0.0.1:${await portFor(ports.kmd)}`
-  // The seller's page may ask it to sign, for whoever knows the wallet's password.
+  // The paywall of the seller, opened in a browser, asks the daemon to sign.
   const settings = {
     address,
     allowed_origins: [sellerUrl, sellerUrl.replace('127.0.0.1', 'localhost')],
@@ -147,18 +157,18 @@ async function startKmd({ directory, closers, portFor }: Site, devnet: Devnet, s
   await wallet.importKey(new Uint8Array(Buffer.from(devnet.dispenser.secretKey, 'base64')))
   const buyer = await wallet.generateKey()
   await wallet.release()
-  // Nothing here is worth anything, and whoever reads the block may take their time.
+  // Longer than usual, as nothing here has any value.
   const consoleLink = (): string => daemon.consoleLink({ lifetimeMs: 3_600_000 })
   return { kmdUrl: `http://${daemon.address}`, kmdDataDir, buyer, consoleLink }
 }
 
-/** The wallet is called unencrypted, and its keys are to play money: nobody should wait for its password. */
+/** The keys have no value, so deriving the password need not take time. */
 const lightScrypt = {
   drivers: { sqlite: { scrypt: { scrypt_n: 1024, scrypt_r: 1, scrypt_p: 1 }, allow_unsafe_scrypt: true } },
 }
 
-async function startFacilitator(site: Site, devnet: Devnet, chain: Chain): Promise<string> {
-  const { directory, closers, portFor, onError } = site
+async function startFacilitator(context: StartContext, devnet: Devnet, chain: Chain): Promise<string> {
+  const { directory, closers, portFor, onError } = context
   const store = new SqliteSettlements(join(directory, 'facilitator.db'))
   const feePayer = Signer.fromMnemonic(devnet.accounts[0]!.mnemonic)
   const facilitator = new Facilitator({ chains: [chain], feePayer, store, onError })
@@ -169,17 +179,17 @@ async function startFacilitator(site: Site, devnet: Devnet, chain: Chain): Promi
   return `http://127.0.0.1:${port}`
 }
 
-/** Where the seller listens, before there is anything to sell: the daemon has to know its address. */
-type Door = { readonly url: string; readonly server: HttpServer }
+/** The seller listens before it has routes: the daemon's settings need its address. */
+type Listener = { readonly url: string; readonly server: HttpServer }
 
-async function openSellerDoor({ closers, portFor }: Site): Promise<Door> {
+async function listenForSeller({ closers, portFor }: StartContext): Promise<Listener> {
   const server = createServer()
   const port = await listen(server, await portFor(ports.seller))
   closers.push(() => closeHttp(server))
   return { url: `http://127.0.0.1:${port}`, server }
 }
 
-async function startSeller({ onError }: Site, { server }: Door, parts: Parts): Promise<void> {
+async function startSeller({ onError }: StartContext, { server }: Listener, parts: Parts): Promise<void> {
   const { chain, seller: payTo, facilitatorUrl: facilitators, kmdUrl } = parts
   const accepts = { network: chain.caip2, price, payTo }
   const routes = { 'GET /weather': { accepts, description: 'The weather, now', mimeType: 'application/json' } }
@@ -187,11 +197,11 @@ async function startSeller({ onError }: Site, { server }: Door, parts: Parts): P
   const gate = await Gate.open({ routes, facilitators, chains: chain, cors: true, paywall, onError })
   server.on(
     'request',
-    paymentGate(gate, (request, response) => answer(request, response, parts)),
+    paymentGate(gate, (request, response) => respond(request, response, parts)),
   )
 }
 
-function answer({ url }: IncomingMessage, response: ServerResponse, parts: Parts): void {
+function respond({ url }: IncomingMessage, response: ServerResponse, parts: Parts): void {
   const path = url?.split('?')[0]
   const send = (status: number, type: string, body: string): void => {
     response.writeHead(status, { 'Content-Type': type })
@@ -204,7 +214,7 @@ function answer({ url }: IncomingMessage, response: ServerResponse, parts: Parts
   else send(404, 'application/json', JSON.stringify({ error: `there are only /weather and ${environmentPath}` }))
 }
 
-/** What programs need in order to use all of it. */
+/** The environment variables with which programs use the stack. */
 export function environmentOf(parts: Parts): { [name: string]: string } {
   const { devnet, kmdUrl, kmdDataDir, facilitatorUrl, sellerUrl, seller, buyer } = parts
   const [algod, kmd] = [new URL(devnet.url), new URL(kmdUrl)]
@@ -229,7 +239,7 @@ export function environmentOf(parts: Parts): { [name: string]: string } {
   }
 }
 
-/** For a POSIX shell. */
+/** Export statements for a POSIX shell. */
 export function exportLines(environment: { [name: string]: string }): string {
   return Object.entries(environment)
     .map(([name, value]) => `export ${name}=${shellWord(value)}\n`)

@@ -1,42 +1,42 @@
 /**
- * A process of its own that tidies up after `latchkey dev`, should that be killed: what it holds is a pipe from there,
- * whose end it sees however the other side ends. In good order it finds nothing left to do.
+ * The script of the cleanup process: ends programs and removes directories that a killed `latchkey dev` leaves behind.
+ * It reads a pipe, which closes however `latchkey dev` ends. After a normal end nothing is left to do.
  */
 import { rmSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import * as ProcessGroup from './ProcessGroup.js'
 
-/** What it is told, a line of JSON each. */
-export type Note =
+/** One line of JSON each. */
+export type CleanupNote =
   | { directory: string }
-  /** A command runs inside; its family is found when it is needed. */
+  /** A program was started; its descendants are looked up when they are needed. */
   | { started: number }
-  | { ended: number }
-  /** Whoever of these is still there at the end is ended, even if the command itself has gone by then. */
-  | { leaving: readonly ProcessGroup.Member[] }
+  | { exited: number }
+  /** A signal was sent: those that still run at the end are ended, even if the program itself has exited. */
+  | { stopping: readonly ProcessGroup.Member[] }
 
-const patienceMs = 2_000
-const pauseMs = 50
+const timeoutMs = 2_000
+const pollMs = 50
 
 const directories: string[] = []
-const commands = new Set<number>()
-const leaving: ProcessGroup.Member[] = []
+const programs = new Set<number>()
+const stopping: ProcessGroup.Member[] = []
 
-for await (const line of createInterface({ input: process.stdin })) take(JSON.parse(line) as Note)
-await endAll([...leaving, ...[...commands].flatMap(ProcessGroup.of)])
+for await (const line of createInterface({ input: process.stdin })) record(JSON.parse(line) as CleanupNote)
+await endAll([...stopping, ...[...programs].flatMap(ProcessGroup.of)])
 for (const directory of directories) rmSync(directory, { recursive: true, force: true })
 
-function take(note: Note): void {
+function record(note: CleanupNote): void {
   if ('directory' in note) directories.push(note.directory)
-  else if ('started' in note) commands.add(note.started)
-  else if ('ended' in note) commands.delete(note.ended)
-  else leaving.push(...note.leaving)
+  else if ('started' in note) programs.add(note.started)
+  else if ('exited' in note) programs.delete(note.exited)
+  else stopping.push(...note.stopping)
 }
 
 async function endAll(members: readonly ProcessGroup.Member[]): Promise<void> {
   send('SIGTERM', members)
-  for (let waitedMs = 0; waitedMs < patienceMs && members.some(ProcessGroup.isAlive); waitedMs += pauseMs) {
-    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+  for (let waitedMs = 0; waitedMs < timeoutMs && members.some(ProcessGroup.isAlive); waitedMs += pollMs) {
+    await new Promise((resolve) => setTimeout(resolve, pollMs))
   }
   send('SIGKILL', members)
 }
@@ -46,7 +46,7 @@ function send(signal: NodeJS.Signals, members: readonly ProcessGroup.Member[]): 
     try {
       if (ProcessGroup.isAlive(member)) process.kill(member.pid, signal)
     } catch {
-      // It has ended in the meantime.
+      // It has exited in the meantime.
     }
   }
 }

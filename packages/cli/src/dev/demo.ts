@@ -1,6 +1,7 @@
-/** One paid request, told line by line as it happens. */
+/** Makes one paid request and prints each step of it. */
 import { Amount } from '@latchkey/algorand'
 import { Buyer, fromKmd, payingFetch, receiptOf } from '@latchkey/x402/client'
+import { shortened } from '../format.js'
 import { dollarAssetId, dollarDecimals, price, type Stack, walletName } from './Stack.js'
 
 export async function printDemo(stack: Stack, line: (text: string) => void): Promise<void> {
@@ -11,14 +12,16 @@ export async function printDemo(stack: Stack, line: (text: string) => void): Pro
   const pay = payingFetch(new Buyer({ signer, chains: chain }), {
     onPaymentRequired: (required) => {
       line(
-        `the seller answers 402 Payment Required: ${price}, ${required.accepts[0]!.amount} of asset ${dollarAssetId}`,
+        `the seller responds with 402 Payment Required: ${price}, ${required.accepts[0]!.amount} of asset ${dollarAssetId}`,
       )
       return true
     },
     onPayment: ({ payment }) =>
-      line(`the buyer's payment ${short(payment.transactionId)} is signed by the key daemon; the key stays there`),
+      line(
+        `the buyer's payment ${shortened(payment.transactionId)} is signed by the key daemon; the key never leaves it`,
+      ),
   })
-  line(`a buyer asks for ${url}`)
+  line(`the buyer requests ${url}`)
   const response = await pay(url)
   const receipt = receiptOf(response)
   if (!response.ok || receipt?.success !== true)
@@ -26,10 +29,10 @@ export async function printDemo(stack: Stack, line: (text: string) => void): Pro
   const found = await chain.algod.transaction(receipt.transaction)
   const round = found.type === 'confirmed' ? found.round : '?'
   line(`the facilitator settles it in round ${round} and pays the fee: ${receipt.transaction}`)
-  line(`the seller answers ${response.status}: ${await response.text()}`)
+  line(`the seller responds with ${response.status}: ${await response.text()}`)
   const after = await balances(stack)
-  line(`the buyer  ${short(buyer)} had ${before.buyer}, has ${after.buyer}`)
-  line(`the seller ${short(seller)} had ${before.seller}, has ${after.seller}`)
+  line(`the buyer  ${shortened(buyer)} had ${before.buyer}, has ${after.buyer}`)
+  line(`the seller ${shortened(seller)} had ${before.seller}, has ${after.seller}`)
 }
 
 async function balances({ chain, buyer, seller }: Stack): Promise<{ buyer: string; seller: string }> {
@@ -38,8 +41,4 @@ async function balances({ chain, buyer, seller }: Stack): Promise<{ buyer: strin
     return `$${Amount.format(holding?.amount ?? 0n, dollarDecimals)}`
   }
   return { buyer: await dollars(buyer), seller: await dollars(seller) }
-}
-
-function short(text: string): string {
-  return `${text.slice(0, 8)}…`
 }

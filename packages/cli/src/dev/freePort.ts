@@ -1,6 +1,6 @@
 import { createServer } from 'node:net'
 
-/** The port that tools expect, if nobody has it; otherwise one that is free. */
+/** The preferred port if it is free; otherwise 0, for any free one. */
 export async function freePort(preferred: number): Promise<number> {
   return (await isFree(preferred)) ? preferred : 0
 }

@@ -1,8 +1,8 @@
-/** What was found out about one thing: that it is well, or what to do about it. */
+/** The result of one check: fine, or a problem and its fix. */
 export type Finding = {
   readonly state: 'ok' | 'warning' | 'fault'
   readonly text: string
-  /** What mends it; what is well needs none. */
+  /** What fixes it. */
   readonly cure?: string
 }
 

@@ -1,37 +1,37 @@
-/** The daemon's directory: what is in it, and who may look in. */
+/** Checks the data directory of the daemon: its files, their permissions, and the settings. */
 import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Config } from '@latchkey/kmd'
 import { type Finding, fault, ok, warning } from './Finding.js'
 
 export function checkDirectory(dataDir: string): Finding[] {
-  const directory = lookAt(dataDir)
+  const directory = statOf(dataDir)
   if (directory === undefined)
-    return [fault(`${dataDir} does not exist`, 'latchkey kmd makes it and starts the daemon')]
+    return [fault(`${dataDir} does not exist`, 'latchkey kmd creates it and starts the daemon')]
   if (!directory.isDirectory()) return [fault(`${dataDir} is not a directory`, 'give another with --data-dir')]
   return [checkOwner(dataDir, directory), ...checkToken(dataDir), ...checkSettings(dataDir)]
 }
 
 function checkOwner(dataDir: string, { uid, mode }: Stats): Finding {
-  const me = process.getuid?.()
-  if (me !== undefined && me !== 0 && uid !== me)
+  const own = process.getuid?.()
+  if (own !== undefined && own !== 0 && uid !== own)
     return fault(`${dataDir} belongs to another user`, 'run this as the user of the daemon')
   if ((mode & 0o077) !== 0) return warning(`${dataDir} can be read by others`, `chmod 700 ${dataDir}`)
-  return ok(`${dataDir} is for its owner alone`)
+  return ok(`${dataDir} is readable by its owner only`)
 }
 
 function checkToken(dataDir: string): Finding[] {
   const path = join(dataDir, 'kmd.token')
-  const file = lookAt(path)
+  const file = statOf(path)
   if (file === undefined) return [warning('there is no API token yet', 'start the daemon: latchkey kmd')]
   const findings: Finding[] = []
   if ((file.mode & 0o077) !== 0) findings.push(warning(`${path} can be read by others`, `chmod 600 ${path}`))
   const token = readText(path)
   if (token === undefined) findings.push(fault(`${path} cannot be read`, 'run this as the user of the daemon'))
-  // LocalNet's: everybody knows it, which is as it should be on a machine for development.
+  // Public, which is fine on a machine for development.
   else if (/^a{64}\s*$/.test(token))
-    findings.push(warning('the API token is the one of LocalNet', 'where real keys are: latchkey token rotate'))
-  return findings.length > 0 ? findings : [ok('the API token is there, for its owner alone')]
+    findings.push(warning('the API token is the one of LocalNet', 'on a machine with real keys: latchkey token rotate'))
+  return findings.length > 0 ? findings : [ok('the API token exists and is readable by its owner only')]
 }
 
 function checkSettings(dataDir: string): Finding[] {
@@ -42,20 +42,20 @@ function checkSettings(dataDir: string): Finding[] {
     Config.validate(config)
   } catch (error) {
     return [
-      fault(`kmd_config.json: ${(error as Error).message}`, 'mend it; kmd_config.json.example shows every setting'),
+      fault(`kmd_config.json: ${(error as Error).message}`, 'correct it; kmd_config.json.example shows every setting'),
     ]
   }
   const findings: Finding[] = []
   if (config.allowedOrigins.includes('*'))
-    findings.push(warning('every web page may talk to the daemon', 'name the origins in allowed_origins instead of *'))
+    findings.push(warning('every web page may call the daemon', 'list the origins in allowed_origins instead of *'))
   if (config.allowUnsafeScrypt)
-    findings.push(warning('passwords can be guessed fast (allow_unsafe_scrypt)', 'take it out of kmd_config.json'))
+    findings.push(warning('passwords can be guessed fast (allow_unsafe_scrypt)', 'remove it from kmd_config.json'))
   if (!/^(|127\.[0-9.]+:[0-9]+|localhost:[0-9]+|\[::1\]:[0-9]+|:[0-9]+)$/.test(config.address))
     findings.push(
       warning(`the daemon listens on ${config.address}, without encryption`, 'set address to 127.0.0.1:7833'),
     )
   const wallets = countWallets(Config.walletsDirectory(config, dataDir))
-  return [...(findings.length > 0 ? findings : [ok('the settings are in order')]), ok(`${wallets} wallet files`)]
+  return [...(findings.length > 0 ? findings : [ok('the settings are valid')]), ok(`${wallets} wallet files`)]
 }
 
 function countWallets(directory: string): number {
@@ -66,7 +66,7 @@ function countWallets(directory: string): number {
   }
 }
 
-function lookAt(path: string): Stats | undefined {
+function statOf(path: string): Stats | undefined {
   try {
     return statSync(path)
   } catch {

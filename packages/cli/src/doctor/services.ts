@@ -1,8 +1,9 @@
-/** What has to answer: the daemon, the node, the facilitator; and whether the paying account can pay. */
-
+/** Checks the daemon, the node, the facilitator, and the balance of the account that pays. */
 import { Amount } from '@latchkey/algorand'
 import { Kmd, KmdClientError } from '@latchkey/kmd-client'
 import type { Chain } from '@latchkey/x402/client'
+import { clientExits } from '../clientExits.js'
+import { shortened } from '../format.js'
 import { type Finding, fault, ok, warning } from './Finding.js'
 
 const timeoutMs = 5_000
@@ -23,13 +24,13 @@ export async function checkDaemon(dataDir: string): Promise<Finding> {
 
 function explainDaemon(error: unknown): Finding {
   if (!(error instanceof KmdClientError)) throw error
-  if (error.status === 401)
-    return fault('the daemon refuses the token in kmd.token', 'restart it, or latchkey token rotate')
-  if (['daemon_not_running', 'connection_lost', 'timeout', 'data_directory_unreadable'].includes(error.code))
+  if (error.code === 'invalid_token')
+    return fault('the daemon does not accept the token in kmd.token', 'restart it, or latchkey token rotate')
+  if (clientExits[error.code] === 'unreachable')
     return fault(`the daemon does not answer: ${error.message}`, 'start it: latchkey kmd')
   return warning(
-    `what answers there is not this daemon: ${error.message}`,
-    'the Go daemon works too, without the extras',
+    `the program at that address is not this daemon: ${error.message}`,
+    'the Go daemon works too, without the additional operations',
   )
 }
 
@@ -52,11 +53,16 @@ export async function checkPayer(chain: Chain, address: string): Promise<Finding
   try {
     const { microAlgos, minBalance } = await chain.algod.account(address)
     const free = microAlgos > minBalance ? microAlgos - minBalance : 0n
-    const findings = [ok(`${short(address)} has ${Amount.format(free, 6)} ALGO to spend`)]
+    const findings = [ok(`${shortened(address)} has ${Amount.formatAlgos(free)} to spend`)]
     if (chain.dollarAssetId === undefined) return findings
     return [...findings, await checkDollars(chain, address, chain.dollarAssetId)]
   } catch (error) {
-    return [fault(`${short(address)} cannot be looked up: ${(error as Error).message}`, 'check KMD_KEY or AVM_ADDRESS')]
+    return [
+      fault(
+        `${shortened(address)} could not be looked up: ${(error as Error).message}`,
+        'check KMD_KEY or AVM_ADDRESS',
+      ),
+    ]
   }
 }
 
@@ -64,10 +70,11 @@ async function checkDollars(chain: Chain, address: string, assetId: bigint): Pro
   const { name, decimals } = await chain.asset(assetId)
   const holding = await chain.algod.holding(address, assetId)
   if (holding === undefined)
-    return warning(`${short(address)} is not opted in to ${name}`, `send 0 of asset ${assetId} from it to itself`)
-  if (holding.isFrozen) return fault(`the ${name} of ${short(address)} is frozen`, 'ask whoever issues it')
-  if (holding.amount === 0n) return warning(`${short(address)} has no ${name}`, 'send it some')
-  return ok(`${short(address)} has ${Amount.format(holding.amount, decimals)} ${name}`)
+    return warning(`${shortened(address)} is not opted in to ${name}`, `send 0 of asset ${assetId} from it to itself`)
+  if (holding.isFrozen)
+    return fault(`the ${name} of ${shortened(address)} is frozen`, 'contact the issuer of the asset')
+  if (holding.amount === 0n) return warning(`${shortened(address)} has no ${name}`, 'send it some')
+  return ok(`${shortened(address)} has ${Amount.format(holding.amount, decimals)} ${name}`)
 }
 
 export async function checkFacilitator(url: string): Promise<Finding> {
@@ -78,7 +85,7 @@ export async function checkFacilitator(url: string): Promise<Finding> {
       redirect: 'error',
     })
     const { kinds } = (await response.json()) as { kinds?: { network?: unknown }[] }
-    if (!response.ok || !Array.isArray(kinds)) return fault(`${url} answers, but not as a facilitator`, cure)
+    if (!response.ok || !Array.isArray(kinds)) return fault(`${url} answers, but is not a facilitator`, cure)
     return ok(
       `the facilitator at ${url} serves ${kinds
         .map(({ network }) => String(network))
@@ -88,8 +95,4 @@ export async function checkFacilitator(url: string): Promise<Finding> {
   } catch (error) {
     return fault(`the facilitator at ${url} does not answer: ${(error as Error).message}`, cure)
   }
-}
-
-function short(address: string): string {
-  return `${address.slice(0, 8)}…`
 }

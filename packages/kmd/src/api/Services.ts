@@ -5,13 +5,13 @@ import type { Sessions } from '../console/Sessions.js'
 import type { Tickets } from '../console/Tickets.js'
 import { KmdError } from '../Errors.js'
 import type { Handles } from '../Handles.js'
-import type { Questions } from '../node/Node.js'
 import type { PasswordThrottle } from '../wallet/PasswordThrottle.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
 import type { UnlockedWallet } from '../wallet/UnlockedWallet.js'
 import type { Entry } from '../wallet/WalletDirectory.js'
 import { driverName, driverVersion } from '../wallet/WalletFile.js'
 import type { Wallets } from '../wallet/Wallets.js'
+import type { NodeClient } from './NodeClient.js'
 
 export type Services = {
   wallets: Wallets
@@ -21,7 +21,7 @@ export type Services = {
   sessions: Sessions
   signings: SignatureLog
   /** The Algorand node, if the operator named one. */
-  node: Questions | undefined
+  node: NodeClient | undefined
   startedAtMs: number
   version: string
 }

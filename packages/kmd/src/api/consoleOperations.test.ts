@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { AlgodError } from '@latchkey/algod'
 import { Address, Transaction } from '@latchkey/algorand'
-import { NodeError, type Questions } from '../node/Node.js'
 import { createApp, type TestApp } from '../testing/TestApp.test.helper.js'
 import { wires } from '../wire/Wire.js'
+import type { NodeClient } from './NodeClient.js'
 
 const wrong = { 'x-kmd-api-token': 'b'.repeat(64) }
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
@@ -67,7 +68,7 @@ test('closing ends the session that asks and no other; with the API token it doe
 })
 
 /** A wallet with a key, and what signs a transaction from it. */
-async function signer(t: TestContext, node?: Questions) {
+async function signer(t: TestContext, node?: NodeClient) {
   const app = createApp(t, { wire: 'documented', lifetimeMs: 1e9, ...(node === undefined ? {} : { node }) })
   const { id, handle } = await app.unlocked('one')
   const wallet = { wallet_handle_token: handle, wallet_password: 'secret' }
@@ -136,8 +137,8 @@ test('what was not signed is not listed, and a share of a multisig is', async (t
   assert.deepEqual([signed.sender, signed.is_multisig, others], [address, true, []])
 })
 
-const nodeWith = (asset: Questions['asset']): Questions => ({
-  ...{ asset, status: assert.fail, account: assert.fail, transaction: assert.fail },
+const nodeWith = (asset: NodeClient['asset']): NodeClient => ({
+  ...{ asset, parameters: assert.fail, accountWithHoldings: assert.fail, transaction: assert.fail },
 })
 
 test('assets are called as the node calls them, each asked for once', async (t) => {
@@ -163,7 +164,7 @@ test('assets are called as the node calls them, each asked for once', async (t) 
 
 test('without the word of a node assets have no name, and everything else is told', async (t) => {
   const node = nodeWith(async () => {
-    throw new NodeError('down')
+    throw new AlgodError('unreachable', 'down')
   })
   for (const { sign, list } of [await signer(t, node), await signer(t)]) {
     await sign({ type: 'axfer', xaid: 7n, aamt: 5n })

@@ -1,11 +1,11 @@
 /** The console: how its page gets in and out, and what it shows that nobody else asks for. */
-
+import { AlgodError, type AssetInfo } from '@latchkey/algod'
 import type { SignatureRecord } from '../activity/SignatureLog.js'
 import { idleMs as sessionMs } from '../console/Sessions.js'
 import { defaultLifetimeMs as ticketMs } from '../console/Tickets.js'
 import { KmdError } from '../Errors.js'
-import { type Asset, NodeError, type Questions } from '../node/Node.js'
 import { extraPrefix } from './latchkeyOperations.js'
+import type { NodeClient } from './NodeClient.js'
 import { ascii, define, uint } from './Operation.js'
 
 const text = { type: 'string' } as const
@@ -107,19 +107,22 @@ export function linkPath(ticket: string): string {
   return `/console/#${ticket}`
 }
 
-const algos: Asset = { decimals: 6, unitName: 'ALGO' }
-const unknownAsset: Asset = { decimals: 0, unitName: '' }
+const algos: AssetInfo = { decimals: 6, unitName: 'ALGO' }
+const unknownAsset: AssetInfo = { decimals: 0, unitName: undefined }
 
 /** As far as the node tells: a list of what was signed must not depend on one. */
-async function knownAssets(node: Questions | undefined, kept: readonly SignatureRecord[]): Promise<Map<bigint, Asset>> {
+async function knownAssets(
+  node: NodeClient | undefined,
+  kept: readonly SignatureRecord[],
+): Promise<Map<bigint, AssetInfo>> {
   const assets = new Map([[0n, algos]])
   if (node === undefined) return assets
   const ids = new Set(kept.map(({ facts }) => facts.assetId).filter((id) => id !== 0n))
   const ask = async (id: bigint): Promise<void> => {
     try {
-      assets.set(id, await node.asset(id))
+      assets.set(id, (await node.asset(id)) ?? unknownAsset)
     } catch (error) {
-      if (!(error instanceof NodeError)) throw error
+      if (!(error instanceof AlgodError)) throw error
     }
   }
   await Promise.all([...ids].map(ask))
@@ -129,7 +132,7 @@ async function knownAssets(node: Questions | undefined, kept: readonly Signature
 function describe(
   { number, atMs, walletKey, isMultisig, facts }: SignatureRecord,
   names: Map<string, Buffer>,
-  asset: Asset,
+  asset: AssetInfo,
 ) {
   return {
     number,
@@ -142,7 +145,7 @@ function describe(
     receiver: facts.receiver,
     amount: String(facts.amount),
     asset_id: String(facts.assetId),
-    unit_name: asset.unitName,
+    unit_name: asset.unitName ?? '',
     decimals: asset.decimals,
     fee_micro_algos: String(facts.feeMicroAlgos),
     is_multisig: isMultisig,

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address, Bytes, Ed25519, Group, SignedTransaction, Transaction } from '@latchkey/algorand'
-import type { Questions } from '../node/Node.js'
-import { createApp } from '../testing/TestApp.test.helper.js'
+import { createApp, parametersOf } from '../testing/TestApp.test.helper.js'
 import { wires } from '../wire/Wire.js'
+import type { NodeClient } from './NodeClient.js'
 
 const path = '/latchkey/v1/transaction/describe'
 const { publicKey: alice, secretKey } = Ed25519.keyPairFromSeed(new Uint8Array(32).fill(1))
@@ -56,21 +56,21 @@ test('a group, signed in part, with its warnings', async (t) => {
   assert.deepEqual(json.transactions[1].final_warnings, [json.transactions[1].warnings[0]])
   assert.equal(json.group_warnings, undefined)
   const half = await app.post(path, { transaction: base64(Transaction.encode(second)) })
-  assert.match(half.json.group_warnings[0], /^These are not all of their group/)
+  assert.match(half.json.group_warnings[0], /^This is not the complete group/)
 })
 
 /** A node of the network that `payment` is for, with one asset. */
-function nodeWith(more: Partial<Questions>): Questions {
+function nodeWith(more: Partial<NodeClient>): NodeClient {
   const no = async (): Promise<never> => {
     throw new Error('not asked for')
   }
-  const status = async () => ({ genesisId: 'x', genesisHash: base64(bob), lastRound: 1 })
-  return { status, account: no, transaction: no, asset: async () => ({ decimals: 2, unitName: 'GLD' }), ...more }
+  const asset = async () => ({ decimals: 2, unitName: 'GLD' })
+  return { parameters: async () => parametersOf(bob), accountWithHoldings: no, transaction: no, asset, ...more }
 }
 
 test('units of assets come from the node, if it is of the same network and answers', async (t) => {
   const transfer = { ...payment, type: 'axfer', rcv: undefined, amt: undefined, xaid: 7n, aamt: 123n, arcv: bob }
-  const first = async (node: Questions | undefined, transaction: Transaction.Transaction): Promise<string> => {
+  const first = async (node: NodeClient | undefined, transaction: Transaction.Transaction): Promise<string> => {
     const { status, json } = await createApp(t, node === undefined ? {} : { node }).post(path, {
       transaction: base64(Transaction.encode(transaction)),
     })
@@ -84,10 +84,10 @@ test('units of assets come from the node, if it is of the same network and answe
   const fails = async (): Promise<never> => {
     throw new Error('down')
   }
-  assert.equal(await first(nodeWith({ status: fails }), transfer), bare)
+  assert.equal(await first(nodeWith({ parameters: fails }), transfer), bare)
   assert.equal(await first(nodeWith({ asset: fails }), transfer), bare)
   assert.equal(await first(nodeWith({ asset: () => new Promise(() => {}) }), transfer), bare, 'never answers')
-  assert.match(await first(nodeWith({ status: fails }), payment), /^Pays 1 ALGO/, 'not asked without need')
+  assert.match(await first(nodeWith({ parameters: fails }), payment), /^Pays 1 ALGO/, 'not asked without need')
 })
 
 test('no wallet is needed, but the token is', async (t) => {

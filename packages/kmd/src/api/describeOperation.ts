@@ -1,7 +1,7 @@
 /** Transactions told in words before anybody signs them. Needs no wallet: nothing here is secret. */
-import { Address, Description, Transaction, TransactionFile } from '@latchkey/algorand'
+import { Address, Bytes, Description, Transaction, TransactionFile } from '@latchkey/algorand'
 import { KmdError } from '../Errors.js'
-import type { Questions } from '../node/Node.js'
+import type { NodeClient } from './NodeClient.js'
 import { bytes, define } from './Operation.js'
 
 const texts = { type: 'list', of: { type: 'string' } } as const
@@ -59,14 +59,14 @@ function read(given: Uint8Array): TransactionFile.Member[] {
 }
 
 /** What assets are called on one network. The same number is another asset on another network. */
-type Units = { genesisHash: string; assets: ReadonlyMap<bigint, Description.Asset> }
+type Units = { genesisHash: Uint8Array; assets: ReadonlyMap<bigint, Description.Asset> }
 
 const maxAssets = 32
 const patienceMs = 2_000
 
 /** Units make words easier to read; nobody waits long for them, or goes without words because a node is down. */
 async function unitsOf(
-  node: Questions | undefined,
+  node: NodeClient | undefined,
   transactions: readonly Transaction.Transaction[],
 ): Promise<Units | undefined> {
   if (node === undefined || !transactions.some((transaction) => assetsOf(transaction).length > 0)) return undefined
@@ -78,13 +78,13 @@ async function unitsOf(
   return Promise.race([asked, late]).finally(() => clearTimeout(timer))
 }
 
-async function askFor(node: Questions, transactions: readonly Transaction.Transaction[]): Promise<Units> {
-  const { genesisHash } = await node.status()
+async function askFor(node: NodeClient, transactions: readonly Transaction.Transaction[]): Promise<Units> {
+  const { genesisHash } = await node.parameters()
   const ids = new Set(transactions.filter((one) => isOn(one, genesisHash)).flatMap(assetsOf))
   const assets = new Map<bigint, Description.Asset>()
   const one = async (id: bigint): Promise<void> => {
     const asset = await node.asset(id).catch(() => undefined)
-    if (asset !== undefined) assets.set(id, asset)
+    if (asset !== undefined) assets.set(id, { ...asset, unitName: asset.unitName ?? '' })
   }
   await Promise.all([...ids].slice(0, maxAssets).map(one))
   return { genesisHash, assets }
@@ -94,18 +94,18 @@ function assetsOf({ xaid, caid, faid, apas = [] }: Transaction.Transaction): big
   return [xaid, caid, faid, ...apas].filter((id) => id !== undefined && id !== 0n) as bigint[]
 }
 
-function isOn({ gh }: Transaction.Transaction, genesisHash: string): boolean {
-  return gh !== undefined && Buffer.from(gh).toString('base64') === genesisHash
+function isOn({ gh }: Transaction.Transaction, genesisHash: Uint8Array): boolean {
+  return gh !== undefined && Bytes.equal(gh, genesisHash)
 }
 
 function describe({ transaction, bytes: canonical, isSigned }: TransactionFile.Member, units: Units | undefined) {
   const assets = units !== undefined && isOn(transaction, units.genesisHash) ? units.assets : undefined
-  const { words, warnings, finalWarnings } = Description.describe(transaction, { assets })
+  const { lines, warnings, finalWarnings } = Description.describe(transaction, { assets })
   return {
     transaction_id: Transaction.id(canonical),
     type: transaction.type,
     sender: Address.encode(transaction.snd),
-    words,
+    words: lines,
     warnings,
     // Those of them that nobody can take back afterwards.
     final_warnings: finalWarnings,

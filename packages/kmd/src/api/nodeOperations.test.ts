@@ -1,49 +1,59 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { AlgodError } from '@latchkey/algod'
 import { Address, Network } from '@latchkey/algorand'
-import { NodeError, type Questions } from '../node/Node.js'
-import { createApp } from '../testing/TestApp.test.helper.js'
+import { createApp, parametersOf } from '../testing/TestApp.test.helper.js'
+import type { NodeClient } from './NodeClient.js'
 
 const alice = Address.encode(new Uint8Array(32).fill(1))
 const bob = Address.encode(new Uint8Array(32).fill(2))
+const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
 const noNode = 'no node is set: start the daemon with --node URL, or set "algod" in kmd_config.json'
 
-const questions: Questions = {
-  status: async () => ({ genesisId: 'dev-v1', genesisHash: 'hash=', lastRound: 12 }),
-  account: async (address) => ({
+const genesisHash = new Uint8Array(32).fill(9)
+
+const node: NodeClient = {
+  parameters: async () => parametersOf(genesisHash, { genesisId: 'dev-v1', lastRound: 12n }),
+  accountWithHoldings: async (address) => ({
     microAlgos: 2n ** 64n - 1n,
-    minMicroAlgos: 100_000n,
-    rekeyedTo: address === alice ? bob : '',
+    minBalance: 100_000n,
+    authAddress: address === alice ? bob : undefined,
     holdings: address === alice ? [{ assetId: 2n ** 60n, amount: 2n ** 63n, isFrozen: true }] : [],
     holdingCount: address === alice ? 3 : 0,
   }),
   asset: async () => ({ decimals: 6, unitName: 'USDC' }),
-  transaction: async (id) => (id.startsWith('A') ? { state: 'confirmed', round: 7 } : { state: 'unknown', round: 0 }),
+  transaction: async (id) => {
+    if (id.startsWith('A')) return { type: 'confirmed', round: 7n }
+    return id.startsWith('D') ? { type: 'dropped', reason: 'overspend' } : { type: 'unknown' }
+  },
 }
 
-const down: Questions = {
-  status: () => Promise.reject(new NodeError('the node at http://n cannot be reached')),
-  account: () => Promise.reject(new NodeError('the node at http://n cannot be reached')),
-  asset: () => Promise.reject(new NodeError('the node at http://n cannot be reached')),
-  transaction: () => Promise.reject(new NodeError('the node at http://n cannot be reached')),
-}
+const fail = () => Promise.reject(new AlgodError('unreachable', 'the node at http://n cannot be reached'))
+const down: NodeClient = { parameters: fail, accountWithHoldings: fail, asset: fail, transaction: fail }
 
-test('a node is told of with its network', async (t) => {
-  const app = createApp(t, { wire: 'documented', node: questions })
+test('GetNode returns the network of the node', async (t) => {
+  const app = createApp(t, { wire: 'documented', node })
   const answer = await app.request('GET', '/latchkey/v1/node')
   assert.deepEqual(answer.json, {
-    ...{ error: false, message: '', is_set: true, is_reachable: true, genesis_id: 'dev-v1', genesis_hash: 'hash=' },
+    ...{
+      error: false,
+      message: '',
+      is_set: true,
+      is_reachable: true,
+      genesis_id: 'dev-v1',
+      genesis_hash: base64(genesisHash),
+    },
     ...{ network: 'local', last_round: 12 },
   })
   assert.equal(answer.text.match(/"message"/g)?.length, 1)
-  for (const { name, genesisHash, genesisId } of Network.known) {
-    const node = { ...questions, status: async () => ({ genesisId, genesisHash, lastRound: 1 }) }
-    const known = createApp(t, { node })
+  for (const { name, genesisHash: hash, genesisId } of Network.known) {
+    const parameters = async () => parametersOf(Buffer.from(hash, 'base64'), { genesisId })
+    const known = createApp(t, { node: { ...node, parameters } })
     assert.equal((await known.request('GET', '/latchkey/v1/node')).json.network, name)
   }
 })
 
-test('no node, and one that is down, are said to be so', async (t) => {
+test('GetNode reports that no node is set, and why one is not reachable', async (t) => {
   const blank = { genesis_id: '', genesis_hash: '', network: '', last_round: 0 }
   const none = createApp(t, { wire: 'documented' })
   const unset = (await none.request('GET', '/latchkey/v1/node')).json
@@ -56,8 +66,8 @@ test('no node, and one that is down, are said to be so', async (t) => {
   assert.deepEqual((await reference.request('GET', '/latchkey/v1/node')).json, { is_set: true, message })
 })
 
-test('accounts are told with amounts as text', async (t) => {
-  const app = createApp(t, { node: questions })
+test('GetAccounts returns amounts as text', async (t) => {
+  const app = createApp(t, { node })
   const { json } = await app.post('/latchkey/v1/accounts', { addresses: [alice, bob] })
   const algos = { micro_algos: '18446744073709551615', min_micro_algos: '100000' }
   const usdc = { asset_id: '1152921504606846976', amount: '9223372036854775808', decimals: 6, unit_name: 'USDC' }
@@ -67,13 +77,14 @@ test('accounts are told with amounts as text', async (t) => {
   ])
 })
 
-test('transactions are told in the order they were asked for', async (t) => {
-  const app = createApp(t, { node: questions })
-  const [known, other] = ['A'.repeat(52), 'B'.repeat(52)]
-  const { json } = await app.post('/latchkey/v1/transactions', { transaction_ids: [other, known] })
+test('FindTransactions returns states in the order of the request', async (t) => {
+  const app = createApp(t, { node })
+  const [known, other, dropped] = ['A'.repeat(52), 'B'.repeat(52), 'D'.repeat(52)]
+  const { json } = await app.post('/latchkey/v1/transactions', { transaction_ids: [other, known, dropped] })
   assert.deepEqual(json.transactions, [
     { transaction_id: other, state: 'unknown', round: 0 },
     { transaction_id: known, state: 'confirmed', round: 7 },
+    { transaction_id: dropped, state: 'unknown', round: 0 },
   ])
 })
 
@@ -82,7 +93,7 @@ test('without a node that answers there are no accounts and no transactions, and
   for (const [app, expected] of [
     [createApp(t), noNode],
     [createApp(t, { node: down }), message],
-    [createApp(t, { node: { ...questions, asset: down.asset, transaction: down.transaction } }), message],
+    [createApp(t, { node: { ...node, asset: down.asset, transaction: down.transaction } }), message],
   ] as const) {
     for (const [path, body] of [
       ['accounts', { addresses: [alice] }],
@@ -95,8 +106,8 @@ test('without a node that answers there are no accounts and no transactions, and
   }
 })
 
-test('as many may be asked for at once as the limit says', async (t) => {
-  const app = createApp(t, { node: questions })
+test('requests up to the limits are served', async (t) => {
+  const app = createApp(t, { node })
   const accounts = await app.post('/latchkey/v1/accounts', { addresses: Array(100).fill(bob) })
   const transactions = await app.post('/latchkey/v1/transactions', { transaction_ids: Array(50).fill('B'.repeat(52)) })
   assert.deepEqual([accounts.json.accounts.length, transactions.json.transactions.length], [100, 50])

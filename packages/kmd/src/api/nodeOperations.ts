@@ -1,8 +1,9 @@
-/** What the Algorand node knows, passed on: the page of the console talks to nobody but the daemon. */
-import { Network } from '@latchkey/algorand'
+/** Queries to the Algorand node for the page of the console, which has no connection to it of its own. */
+import { AlgodError, type AssetInfo } from '@latchkey/algod'
+import { Bytes, Network } from '@latchkey/algorand'
 import { KmdError, registry } from '../Errors.js'
-import { type Account, type Asset, NodeError, type Questions } from '../node/Node.js'
 import { extraPrefix } from './latchkeyOperations.js'
+import type { NodeClient } from './NodeClient.js'
 import { ascii, define } from './Operation.js'
 import { decodeAddress } from './Services.js'
 
@@ -67,12 +68,13 @@ export const nodeOperations = [
     run: async ({ node }) => {
       if (node === undefined) return { ...noNode, message: registry.noNode[1] }
       try {
-        const { genesisId, genesisHash, lastRound } = await node.status()
+        const { genesisId, genesisHash: hash, lastRound } = await node.parameters()
+        const genesisHash = Bytes.toBase64(hash)
         const network = Network.known.find((known) => known.genesisHash === genesisHash)?.name ?? 'local'
-        const found = { genesis_id: genesisId, genesis_hash: genesisHash, network, last_round: lastRound }
+        const found = { genesis_id: genesisId, genesis_hash: genesisHash, network, last_round: Number(lastRound) }
         return { is_set: true, is_reachable: true, ...found, message: '' }
       } catch (error) {
-        if (error instanceof NodeError) return { ...noNode, is_set: true, message: error.message }
+        if (error instanceof AlgodError) return { ...noNode, is_set: true, message: error.message }
         throw error
       }
     },
@@ -90,10 +92,8 @@ export const nodeOperations = [
     run: ({ node }, { addresses }) => {
       if (addresses.length > maxAddresses) throw new KmdError('tooManyAddresses')
       for (const address of addresses) decodeAddress(address)
-      return withNode(node, async (asked) => ({
-        accounts: await Promise.all(
-          addresses.map(async (address) => describeAccount(asked, address, await asked.account(address))),
-        ),
+      return withNode(node, async (algod) => ({
+        accounts: await Promise.all(addresses.map((address) => describeAccount(algod, address))),
       }))
     },
   }),
@@ -115,10 +115,8 @@ export const nodeOperations = [
       const ids = input.transaction_ids
       if (ids.length > maxTransactionIds) throw new KmdError('tooManyTransactionIds')
       if (!ids.every((id) => /^[A-Z2-7]{52}$/.test(id))) throw new KmdError('badTransactionId')
-      return withNode(node, async (asked) => ({
-        transactions: await Promise.all(
-          ids.map(async (id) => ({ transaction_id: id, ...(await asked.transaction(id)) })),
-        ),
+      return withNode(node, async (algod) => ({
+        transactions: await Promise.all(ids.map((id) => describeTransaction(algod, id))),
       }))
     },
   }),
@@ -126,31 +124,38 @@ export const nodeOperations = [
 
 const noNode = { is_set: false, is_reachable: false, genesis_id: '', genesis_hash: '', network: '', last_round: 0 }
 
-async function withNode<T>(node: Questions | undefined, work: (node: Questions) => Promise<T>): Promise<T> {
+async function withNode<T>(node: NodeClient | undefined, work: (algod: NodeClient) => Promise<T>): Promise<T> {
   if (node === undefined) throw new KmdError('noNode')
   try {
     return await work(node)
   } catch (error) {
-    if (error instanceof NodeError) throw new KmdError('nodeFailed', { message: error.message, cause: error })
+    if (error instanceof AlgodError) throw new KmdError('nodeFailed', { message: error.message, cause: error })
     throw error
   }
 }
 
-/** Fails where the node does not tell of an asset: a wrong number of decimals would be a wrong amount. */
-async function describeAccount(node: Questions, address: string, found: Account) {
-  const assets: Asset[] = await Promise.all(found.holdings.map(({ assetId }) => node.asset(assetId)))
+/** Fails if the node fails for an asset: a wrong number of decimals would be a wrong amount. */
+async function describeAccount(algod: NodeClient, address: string) {
+  const account = await algod.accountWithHoldings(address)
+  const assets = await Promise.all(account.holdings.map(({ assetId }) => algod.asset(assetId)))
   return {
     address,
-    micro_algos: String(found.microAlgos),
-    min_micro_algos: String(found.minMicroAlgos),
-    rekeyed_to: found.rekeyedTo,
-    assets: found.holdings.map(({ assetId, amount, isFrozen }, index) => ({
-      asset_id: String(assetId),
-      amount: String(amount),
-      decimals: assets[index]!.decimals,
-      unit_name: assets[index]!.unitName,
-      is_frozen: isFrozen,
-    })),
-    assets_left_out: found.holdingCount - found.holdings.length,
+    micro_algos: String(account.microAlgos),
+    min_micro_algos: String(account.minBalance),
+    rekeyed_to: account.authAddress ?? '',
+    assets: account.holdings.map(({ assetId, amount, isFrozen }, index) => {
+      const { decimals, unitName = '' } = assets[index] ?? deletedAsset
+      const asset = { asset_id: String(assetId), amount: String(amount), decimals, unit_name: unitName }
+      return { ...asset, is_frozen: isFrozen }
+    }),
+    assets_left_out: account.holdingCount - account.holdings.length,
   }
+}
+
+const deletedAsset: AssetInfo = { decimals: 0, unitName: undefined }
+
+async function describeTransaction(algod: NodeClient, id: string) {
+  const state = await algod.transaction(id)
+  if (state.type === 'confirmed') return { transaction_id: id, state: state.type, round: Number(state.round) }
+  return { transaction_id: id, state: state.type === 'pending' ? 'pending' : 'unknown', round: 0 }
 }

@@ -1,6 +1,7 @@
 /** The daemon as a process: a data directory, its files and lock, the server on top, and an orderly end. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { Algod } from '@latchkey/algod'
 import { Access, type Limits, type RawResponse, Server } from '@latchkey/http'
 import { App } from '../App.js'
 import { SignatureLog } from '../activity/SignatureLog.js'
@@ -10,7 +11,6 @@ import { Tickets } from '../console/Tickets.js'
 import { ScryptPool } from '../derivation/index.js'
 import { Handles } from '../Handles.js'
 import { Metrics } from '../Metrics.js'
-import { Node } from '../node/Node.js'
 import { version } from '../version.js'
 import { PasswordThrottle } from '../wallet/PasswordThrottle.js'
 import { Wallets } from '../wallet/Wallets.js'
@@ -172,10 +172,13 @@ async function start(options: DaemonOptions, log: Log) {
   }
 }
 
-/** Asked for nothing until somebody wants to know something of it. */
-function openNode(address: DaemonOptions['node'], closers: Closers): Node | undefined {
+/** Short, because a person waits at the console. */
+const nodeTimeoutMs = 5_000
+
+/** Makes no connection before the first query. */
+function openNode(address: DaemonOptions['node'], closers: Closers): Algod | undefined {
   if (address === undefined) return undefined
-  const node = new Node(address)
+  const node = new Algod({ nodes: [address], timeoutMs: nodeTimeoutMs })
   closers.add(() => node.close())
   return node
 }

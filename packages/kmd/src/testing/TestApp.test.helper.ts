@@ -6,13 +6,13 @@ import type { TestContext } from 'node:test'
 import { Access } from '@latchkey/http'
 import { App, type AppOptions } from '../App.js'
 import { SignatureLog } from '../activity/SignatureLog.js'
+import type { NodeClient } from '../api/NodeClient.js'
 import type { Services } from '../api/Services.js'
 import { Sessions } from '../console/Sessions.js'
 import { Tickets } from '../console/Tickets.js'
 import { ScryptPool } from '../derivation/index.js'
 import { Handles } from '../Handles.js'
 import { Metrics } from '../Metrics.js'
-import type { Questions } from '../node/Node.js'
 import { PasswordThrottle } from '../wallet/PasswordThrottle.js'
 import { Wallets } from '../wallet/Wallets.js'
 
@@ -42,12 +42,20 @@ export function openWallets(
   return { wallets, directory, throttle }
 }
 
+/** What a node returns for its network. */
+export function parametersOf(genesisHash: Uint8Array, { genesisId = 'test-v1', lastRound = 1n } = {}) {
+  return { genesisId, genesisHash, lastRound, minFee: 1000n, feePerByte: 0n }
+}
+
 /** A node that knows every account and no transaction. */
-export const quietNode: Questions = {
-  status: async () => ({ genesisId: 'test-v1', genesisHash: 'x', lastRound: 1 }),
-  account: async () => ({ microAlgos: 1n, minMicroAlgos: 0n, rekeyedTo: '', holdings: [], holdingCount: 0 }),
-  asset: async () => ({ decimals: 0, unitName: '' }),
-  transaction: async () => ({ state: 'unknown', round: 0 }),
+export const quietNode: NodeClient = {
+  parameters: async () => parametersOf(new Uint8Array(32)),
+  accountWithHoldings: async () => ({
+    ...{ microAlgos: 1n, minBalance: 0n, authAddress: undefined },
+    ...{ holdings: [], holdingCount: 0 },
+  }),
+  asset: async () => ({ decimals: 0, unitName: undefined }),
+  transaction: async () => ({ type: 'unknown' }),
 }
 
 export type Answer = {
@@ -82,7 +90,7 @@ export type RequestOptions = { body?: unknown; headers?: Record<string, string>;
 
 export type TestAppOptions = Partial<Pick<AppOptions, 'wire' | 'cors' | 'hosts' | 'onActivity' | 'consoleFile'>> & {
   lifetimeMs?: number
-  node?: Questions
+  node?: NodeClient
 }
 
 export function createApp(

@@ -20,7 +20,7 @@ test('a public network is known by its name and by both forms of its id, without
     assert.equal(chain.matches('algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k'), false)
     assert.equal(chain.matches('eip155:1'), false)
   }
-  assert.deepEqual(node.asked, [])
+  assert.deepEqual(node.requests, [])
 })
 
 test('a local network is whatever its node says', async () => {

@@ -345,7 +345,7 @@ describe('what became of a payment', () => {
     const buyer = new Buyer({ signer, chains: chain })
     const { transactionId } = (await buyer.pay(required)).payment
     await devnet.stop()
-    await assert.rejects(buyer.lookUp(transactionId), { name: 'Algod.NodeError' })
+    await assert.rejects(buyer.lookUp(transactionId), { name: 'AlgodError' })
     assert.equal(buyer.payments.get(transactionId)?.state, 'open')
     await assert.rejects(buyer.lookUp('unknown'), UnknownPaymentError)
   })

@@ -44,7 +44,7 @@ test('verifying tells the payer, asks once and sends nothing', async (t) => {
   for (let time = 0; time < 3; time++) {
     assert.deepEqual(await facilitator.verify(payload, requirements), { isValid: true, payer: buyer.address })
   }
-  assert.deepEqual(node.asked, ['POST simulate'])
+  assert.deepEqual(node.requests, ['POST simulate'])
 })
 
 test('what is simulated lacks our signature, and what is sent is the same with it', async (t) => {
@@ -89,7 +89,7 @@ test('junk is answered with a code, by both questions', async (t) => {
     assert.deepEqual([settled.success, settled.transaction], [false, ''])
     assert.match(settled.errorReason!, /^invalid_exact_avm_/)
   }
-  assert.deepEqual([node.asked, errors], [[], []])
+  assert.deepEqual([node.requests, errors], [[], []])
 })
 
 test('a payment signed by the wrong key cannot profit from one that was verified', async (t) => {

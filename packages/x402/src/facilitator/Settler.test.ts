@@ -47,11 +47,11 @@ test('it is written down before it is sent, and the answer is the same for ever'
   const first = await facilitator.settle(payload, requirements)
   assert.deepEqual([before, store.get(id)?.state, store.get(id)?.round], ['pending', 'settled', 101n])
   assert.deepEqual([first.success, first.transaction, first.payer], [true, id, buyer.address])
-  const askedBefore = node.asked.length
+  const askedBefore = node.requests.length
   for (let time = 0; time < 3; time++) assert.deepEqual(await facilitator.settle(payload, requirements), first)
   // But it is not valid for another request.
   assert.equal((await facilitator.verify(payload, requirements)).invalidReason, 'duplicate_settlement')
-  assert.equal(node.asked.length, askedBefore, 'and nobody is asked again')
+  assert.equal(node.requests.length, askedBefore, 'and nobody is asked again')
 })
 
 test('a refusal of what nobody can have taken is final, and stays', async (t) => {
@@ -218,7 +218,7 @@ test('what a process left unsent is sent by the next, byte for byte', async (t) 
   assert.equal(await facilitator.resume(), 1)
   await until(() => store.get('LEFT')!.state === 'settled')
   assert.deepEqual(node.submitted, [Buffer.of(7, 8, 9)])
-  assert.deepEqual(node.asked.slice(0, 2), ['GET pending', 'POST submit'], 'and looked for first')
+  assert.deepEqual(node.requests.slice(0, 2), ['GET pending', 'POST submit'], 'and looked for first')
 })
 
 test('many who ask at once, by both spellings, cause one submission', async (t) => {

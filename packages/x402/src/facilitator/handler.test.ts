@@ -64,7 +64,7 @@ for (const body of ['', '{', 'null', '5', '[]', '{}', '{"paymentPayload":{}}', '
     const { status, json } = await ask('POST', '/settle', body)
     assert.equal(status, 400)
     assert.equal(typeof json()['error'], 'string')
-    assert.deepEqual(node.asked, [])
+    assert.deepEqual(node.requests, [])
   })
 }
 

@@ -1,19 +1,19 @@
 import { encodeBase64 } from '#platform'
+import * as Amount from '../../Amount.js'
 import * as Network from '../../Network.js'
 import type { Transaction } from '../../Transaction.js'
-import { decimal, quoted } from './format.js'
+import { quoted } from './format.js'
 
+/** How amounts of an asset are shown. */
 export type Asset = { decimals: number; unitName: string }
 
 type Warning = { text: string; isFinal: boolean }
 
-/** The most decimals that the ledger lets an asset have. */
-const maxDecimals = 19
 const maxUnitCharacters = 8
-/** Units of value on public networks, which others like to be taken for. */
-const famousUnits: ReadonlySet<string> = new Set(['ALGO', 'USDC'])
+/** Units of value on public networks, whose names other assets imitate. */
+const imitatedUnits: ReadonlySet<string> = new Set(['ALGO', 'USDC'])
 
-/** What is told of one transaction, as it is being told. */
+/** Collects the lines and warnings that describe one transaction. */
 export class DescriptionBuilder {
   readonly transaction: Transaction
   /** The public network that it is for; undefined for a local one. */
@@ -37,7 +37,7 @@ export class DescriptionBuilder {
     this.#warn(text, false)
   }
 
-  /** Of what nobody can take back. */
+  /** For an effect that cannot be undone. */
   warnFinal(text: string): void {
     this.#warn(text, true)
   }
@@ -46,7 +46,7 @@ export class DescriptionBuilder {
     if (!this.#warnings.some((known) => known.text === text)) this.#warnings.push({ text, isFinal })
   }
 
-  /** The gravest first. */
+  /** Those of effects that cannot be undone first. */
   get warnings(): string[] {
     return [...this.finalWarnings, ...this.#warnings.filter(({ isFinal }) => !isFinal).map(({ text }) => text)]
   }
@@ -58,7 +58,7 @@ export class DescriptionBuilder {
   assetAmount(units: bigint, id: bigint): string {
     const asset = this.#asset(id)
     if (asset === undefined) return `${units} base unit${units === 1n ? '' : 's'} of asset ${id}`
-    return `${decimal(units, asset.decimals)} ${unit(asset.unitName)} (asset ${id})`
+    return `${Amount.format(units, asset.decimals)} ${unit(asset.unitName)} (asset ${id})`
   }
 
   assetName(id: bigint): string {
@@ -70,18 +70,18 @@ export class DescriptionBuilder {
     if (id !== 0n && this.network?.usdcAssetId === id) return { decimals: 6, unitName: 'USDC' }
     const asset = this.#assets.get(id)
     if (asset === undefined || asset.unitName === '') return undefined
-    if (!Number.isInteger(asset.decimals) || asset.decimals < 0 || asset.decimals > maxDecimals) return undefined
-    // Anybody may call an asset anything.
-    if (this.network !== undefined && famousUnits.has(asset.unitName.trim().toUpperCase())) {
+    if (!Number.isInteger(asset.decimals) || asset.decimals < 0 || asset.decimals > Amount.maxDecimals) return undefined
+    // Names of assets are not unique: anyone can create an asset with any name.
+    if (this.network !== undefined && imitatedUnits.has(asset.unitName.trim().toUpperCase())) {
       this.warn(
-        `Asset ${id} calls itself ${quoted(asset.unitName)}, but it is not the real one: only its number counts.`,
+        `Asset ${id} is named ${quoted(asset.unitName)}, but is not the asset known by that name: only the id identifies it.`,
       )
     }
     return asset
   }
 }
 
-/** A unit's name as it is, if nobody could take it for anything else. */
+/** The name of a unit; in quotes unless it is one plain word. */
 function unit(name: string): string {
   return /^[A-Za-z0-9]{1,8}$/.test(name) ? name : quoted([...name].slice(0, maxUnitCharacters).join(''))
 }

@@ -1,6 +1,7 @@
+import * as Amount from '../../Amount.js'
 import * as Bytes from '../Bytes.js'
 import type { DescriptionBuilder } from './DescriptionBuilder.js'
-import { address, decimal, list, quoted } from './format.js'
+import { address, list, quoted } from './format.js'
 
 type Parameters = NonNullable<DescriptionBuilder['transaction']['apar']>
 type RoleField = 'm' | 'r' | 'f' | 'c'
@@ -11,48 +12,47 @@ const roles: readonly { field: RoleField; name: string }[] = [
   { field: 'f', name: 'freeze' },
   { field: 'c', name: 'clawback' },
 ]
-const maxDecimals = 19
 
-export function assetConfiguration(tale: DescriptionBuilder): void {
-  const { caid = 0n, apar } = tale.transaction
-  if (caid === 0n) create(tale, apar ?? {})
-  else if (apar !== undefined) reconfigure(tale, caid, apar)
+export function assetConfiguration(builder: DescriptionBuilder): void {
+  const { caid = 0n, apar } = builder.transaction
+  if (caid === 0n) describeCreation(builder, apar ?? {})
+  else if (apar !== undefined) describeChange(builder, caid, apar)
   else {
-    tale.add(`Destroys ${tale.assetName(caid)}.`)
-    tale.warnFinal(`It destroys ${tale.assetName(caid)}: there is no way back.`)
+    builder.add(`Destroys ${builder.assetName(caid)}.`)
+    builder.warnFinal(`It destroys ${builder.assetName(caid)}: this cannot be undone.`)
   }
 }
 
-function create(tale: DescriptionBuilder, parameters: Parameters): void {
+function describeCreation(builder: DescriptionBuilder, parameters: Parameters): void {
   const { t: total = 0n, dc: decimals = 0, un, an, au, df } = parameters
   const name = an === undefined ? 'without a name' : `named ${quoted(an)}`
-  const amount = decimals > maxDecimals ? `${total} base units` : decimal(total, decimals)
-  tale.add(
-    `Creates an asset ${name}: ${amount}${un === undefined ? '' : ` ${quoted(un)}`} in all, ${decimals} decimals.`,
+  const amount = decimals > Amount.maxDecimals ? `${total} base units` : Amount.format(total, decimals)
+  builder.add(
+    `Creates an asset ${name}: ${amount}${un === undefined ? '' : ` ${quoted(un)}`} in total, ${decimals} decimals.`,
   )
-  if (au !== undefined) tale.add(`It points to ${quoted(au)}.`)
-  if (df) tale.add('Every holding of it begins frozen.')
-  sayRoles(tale, parameters)
+  if (au !== undefined) builder.add(`Its URL is ${quoted(au)}.`)
+  if (df) builder.add('New holdings of it are frozen.')
+  describeRoles(builder, parameters)
   const missing = missingRoles(parameters)
-  if (missing.length > 0) tale.add(`It has no ${list(missing)} address, and can never have one.`)
+  if (missing.length > 0) builder.add(`It has no ${list(missing)} address, and can never have one.`)
 }
 
-function reconfigure(tale: DescriptionBuilder, id: bigint, parameters: Parameters): void {
-  tale.add(`Changes who may do what with ${tale.assetName(id)}.`)
-  sayRoles(tale, parameters)
+function describeChange(builder: DescriptionBuilder, id: bigint, parameters: Parameters): void {
+  builder.add(`Changes the roles of ${builder.assetName(id)}.`)
+  describeRoles(builder, parameters)
   const missing = missingRoles(parameters)
   if (missing.length === 0) return
-  tale.add(`Gives up for ever: ${list(missing)}.`)
-  const roleWord = missing.length === 1 ? 'role' : 'roles'
-  const frozen = missing.includes('manager') ? ' Nothing about the asset can be changed after that.' : ''
-  tale.warnFinal(
-    `It gives up the ${list(missing)} ${roleWord} of asset ${id}: once left blank, a role cannot be filled again.${frozen}`,
+  builder.add(`Gives up permanently: ${list(missing)}.`)
+  const noun = missing.length === 1 ? 'role' : 'roles'
+  const consequence = missing.includes('manager') ? ' The asset cannot be changed afterwards.' : ''
+  builder.warnFinal(
+    `It gives up the ${list(missing)} ${noun} of asset ${id}: an empty role cannot be assigned again.${consequence}`,
   )
 }
 
-function sayRoles(tale: DescriptionBuilder, parameters: Parameters): void {
+function describeRoles(builder: DescriptionBuilder, parameters: Parameters): void {
   for (const { field, name } of roles) {
-    if (isFilled(parameters[field])) tale.add(`The ${name} address is ${address(parameters[field])}.`)
+    if (isFilled(parameters[field])) builder.add(`The ${name} address is ${address(parameters[field])}.`)
   }
 }
 

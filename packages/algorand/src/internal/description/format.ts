@@ -1,17 +1,23 @@
-// Values as people read them. Much of it was written by strangers, so nothing may leave here that moves a cursor, turns
-// the direction of text or cannot be seen.
+// Values as people read them. Many come from untrusted sources, so no result may move a cursor, change the direction of
+// text or contain what cannot be seen.
 import { decodeUtf8Lossy, encodeBase64 } from '#platform'
 import * as Address from '../../Address.js'
+import { formatAlgos as algos } from '../../Amount.js'
 import * as Text from '../Text.js'
 
-/** Letters, digits, marks, punctuation, symbols and the plain space; nothing that shows as nothing. */
+/** Letters, digits, marks, punctuation, symbols and the plain space; no invisible characters. */
 const visible = /^(?!\p{Default_Ignorable_Code_Point})[\p{L}\p{M}\p{N}\p{P}\p{S} ]$/u
 /** Looks like a space, but is a symbol by its category. */
 const brailleBlank = '\u2800'
 const maxShownCharacters = 200
 const maxShownBytes = 72
 
-/** In quotes that the text itself cannot end, with escapes for what cannot be seen, and cut if it is long. */
+/** The warning for what this version does not know. */
+export const unknownEffect = 'Its effect is unknown: sign it only if you know from another source what it does.'
+
+export { algos }
+
+/** The text in quotes that it cannot end itself, with escapes for what cannot be seen, and cut if it is long. */
 export function quoted(text: string | Uint8Array): string {
   const characters = [...(typeof text === 'string' ? text : decodeUtf8Lossy(text))]
   const shown = characters.slice(0, maxShownCharacters).map(escaped).join('')
@@ -37,18 +43,6 @@ export function base64(bytes: Uint8Array): string {
   const shown = encodeBase64(bytes.subarray(0, maxShownBytes))
   const rest = bytes.length - maxShownBytes
   return rest > 0 ? `${shown} and ${rest} more bytes` : shown
-}
-
-/** Base units as an amount with decimals, without rounding. */
-export function decimal(units: bigint, decimals: number): string {
-  const digits = units.toString().padStart(decimals + 1, '0')
-  const point = digits.length - decimals
-  const fraction = digits.slice(point).replace(/0+$/, '')
-  return fraction === '' ? digits.slice(0, point) : `${digits.slice(0, point)}.${fraction}`
-}
-
-export function algos(microAlgos: bigint): string {
-  return `${decimal(microAlgos, 6)} ALGO`
 }
 
 export const zeroAddress = new Uint8Array(32)

@@ -1,22 +1,19 @@
-/** What addresses hold, asked of a node. */
+/** The balances of addresses, from a node. */
 import { Amount, Network } from '@latchkey/algorand'
 import type { Chain } from '@latchkey/x402/client'
-import { openChain } from '../../environment.js'
+import { type ChainValues, openChain } from '../../chain.js'
 
-/** Decimal numbers as texts. No dollars (null): the account never opted in to the asset. */
+/** Decimals as strings. `dollars` is null if the account is not opted in to the asset. */
 export type Balance = { readonly algos: string; readonly dollars?: string | null }
 
-type Given = Parameters<typeof openChain>[0]
+const maxParallel = 8
 
-const atOnce = 8
-const algoDecimals = 6
-
-/** Undefined where nobody named a network or a node. */
-export async function balances(given: Given, addresses: readonly string[]): Promise<Balance[] | undefined> {
+/** Undefined if neither a network nor a node is given. */
+export async function balances(given: ChainValues, addresses: readonly string[]): Promise<Balance[] | undefined> {
   const { ALGOD_URL: url = '', AVM_NETWORK: environment = '' } = process.env
-  const isSaid = given.network !== undefined || given.node !== undefined || url !== ''
-  if (!isSaid || addresses.length === 0) return undefined
-  // A node by itself says which network it is of.
+  const isGiven = given.network !== undefined || given.node !== undefined || url !== ''
+  if (!isGiven || addresses.length === 0) return undefined
+  // Without a network, the one that the node belongs to.
   const isByNode = given.network === undefined && environment === ''
   const chain = await openChain(
     isByNode ? { ...given, network: 'local', node: given.node ?? [url] } : given,
@@ -24,9 +21,9 @@ export async function balances(given: Given, addresses: readonly string[]): Prom
   )
   const dollar = chain.dollarAssetId ?? Network.parse(chain.caip2).network?.usdcAssetId
   const found: Balance[] = []
-  for (let at = 0; at < addresses.length; at += atOnce) {
-    const some = addresses.slice(at, at + atOnce).map((address) => balance(chain, address, dollar))
-    found.push(...(await Promise.all(some)))
+  for (let at = 0; at < addresses.length; at += maxParallel) {
+    const batch = addresses.slice(at, at + maxParallel).map((address) => balance(chain, address, dollar))
+    found.push(...(await Promise.all(batch)))
   }
   return found
 }
@@ -37,7 +34,7 @@ async function balance(chain: Chain, address: string, dollar: bigint | undefined
     dollar === undefined ? undefined : chain.algod.holding(address, dollar),
     dollar === undefined ? undefined : chain.asset(dollar),
   ])
-  const algos = Amount.format(microAlgos, algoDecimals)
+  const algos = Amount.format(microAlgos, Amount.algoDecimals)
   if (asset === undefined) return { algos }
   return { algos, dollars: holding === undefined ? null : Amount.format(holding.amount, asset.decimals) }
 }

@@ -1,57 +1,59 @@
-/** `latchkey key delete ADDRESS`: takes a key out of its wallet, and says first whether it could come back. */
+/** `latchkey key delete ADDRESS`: deletes a key, and says first whether the wallet's backup restores it. */
 import { command, jsonOption } from '../../Command.js'
 import { type Unlocked, walletOptions, withWallet } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
-import { quoted } from '../../printable.js'
-import { checkAskable, confirmByWord, consent } from '../../prompt.js'
-import { places } from '../wallet/Origins.js'
-import { checkAddress, checkKey } from './find.js'
+import { quoted } from '../../format.js'
+import { checkCanConfirm, confirmByWord, requireConfirmation } from '../../prompt.js'
+import { derivationIndexes } from '../wallet/derivationIndexes.js'
+import { checkAddress, checkKey } from './checkKey.js'
 
-const wordLength = 6
+const confirmationLength = 6
 
 export const keyDeleteCommand = command({
-  text: `Deletes a key from a wallet, once the last ${wordLength} characters of its address were typed. A key that was generated in the wallet \
-comes back with its backup; one that was imported is gone for ever, unless its words were kept.`,
-  takes: [{ name: 'ADDRESS', about: 'of the key' }],
+  description: `Deletes a key from a wallet, after the last ${confirmationLength} characters of its address are typed. The wallet's backup restores a key \
+that was generated in the wallet; an imported key is lost, unless you have its mnemonic.`,
+  positionals: [{ name: 'ADDRESS', description: 'address of the key' }],
   options: {
-    yes: { type: 'boolean', short: 'y', about: 'delete it without being asked' },
+    yes: { type: 'boolean', short: 'y', description: 'delete it without confirmation' },
     ...walletOptions,
     ...jsonOption,
   },
   examples: ['latchkey key delete ADDRESS', 'latchkey key delete ADDRESS --wallet tests --yes'],
-  ends: ['declined', 'unreachable', 'password', 'interrupted'],
+  exits: ['declined', 'unreachable', 'password', 'interrupted'],
   run: async ({ options, args: [address] }) => {
     checkAddress(address!)
-    checkAskable(options.yes)
+    checkCanConfirm(options.yes)
     return withWallet(options, async (unlocked) => {
       const { wallet } = unlocked
       await checkKey(wallet, address!)
-      const place = await placeOf(unlocked, address!)
-      process.stderr.write(`${fate(wallet.name, place)}\n`)
-      await consent(options.yes, () => confirmByWord(`Delete ${address}?`, address!.slice(-wordLength)))
+      const index = await derivationIndexOf(unlocked, address!)
+      process.stderr.write(`${consequence(wallet.name, index)}\n`)
+      await requireConfirmation(options.yes, () =>
+        confirmByWord(`Delete ${address}?`, address!.slice(-confirmationLength)),
+      )
       await wallet.deleteKey(address!)
-      const outcome = { wallet: { id: wallet.id, name: wallet.name }, address, place: place ?? null }
-      if (options.json) process.stdout.write(`${JSON.stringify(outcome)}\n`)
-      else process.stderr.write(`${address} is deleted.\n`)
+      const result = { wallet: { id: wallet.id, name: wallet.name }, address, place: index ?? null }
+      if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
+      else process.stderr.write(`Deleted ${address}.\n`)
       return exitCodes.ok
     })
   },
 })
 
-async function placeOf({ wallet }: Unlocked, address: string): Promise<number | undefined> {
+async function derivationIndexOf({ wallet }: Unlocked, address: string): Promise<number | undefined> {
   const master = await wallet.masterDerivationKey()
   try {
-    // All of them, because each one that is found leads further along the order of generation.
-    return places(master, await wallet.keys()).get(address)
+    // With all keys, as each one that is found extends the search.
+    return derivationIndexes(master, await wallet.keys()).get(address)
   } finally {
     master.fill(0)
   }
 }
 
-function fate(name: string, place: number | undefined): string {
-  if (place === undefined) {
-    return 'This key was imported: no backup of the wallet has it. Unless its words were kept, it is gone for ever.'
+function consequence(name: string, index: number | undefined): string {
+  if (index === undefined) {
+    return 'This key was imported: no backup of the wallet has it. Without its mnemonic it is lost for good.'
   }
-  const again = `latchkey wallet recover NEW-NAME --keys ${place}`
-  return `This is key ${place} that was generated in ${quoted(name)}: with the wallet's backup it can be made again (${again}).`
+  const restore = `latchkey wallet recover NEW-NAME --keys ${index}`
+  return `This is key ${index} that was generated in ${quoted(name)}: the wallet's backup restores it (${restore}).`
 }

@@ -1,52 +1,53 @@
-/** `latchkey key export ADDRESS`: one private key. */
+/** `latchkey key export ADDRESS`: prints a private key. */
 import { Ed25519, Mnemonic } from '@latchkey/algorand'
 import { command, jsonOption } from '../../Command.js'
 import { type Unlocked, walletOptions, withWallet } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
-import { checkReveal, type Revealed, reveal, revealOptions } from '../../reveal.js'
-import { checkAddress, checkKey } from './find.js'
+import { checkCanReveal, revealOptions, revealSecret, type Secret } from '../../revealSecret.js'
+import { checkAddress, checkKey } from './checkKey.js'
 
 const formats = ['words', 'base64'] as const
 type Format = (typeof formats)[number]
 
 export const keyExportCommand = command({
-  text: 'Prints a private key, as its 25 words or in base64. Whoever sees it can spend all that the address holds.',
-  takes: [{ name: 'ADDRESS', about: 'of the key' }],
+  description:
+    'Prints a private key, as a mnemonic of 25 words or in base64. Anyone who has it can spend from the address.',
+  positionals: [{ name: 'ADDRESS', description: 'address of the key' }],
   options: {
     format: {
       type: 'string',
       choices: formats,
-      about: '25 words (the default), or seed and public key, 64 bytes, in base64',
+      description: 'mnemonic of 25 words (the default), or 64 bytes, seed and public key, in base64',
     },
     ...revealOptions,
     ...walletOptions,
     ...jsonOption,
   },
   examples: ['latchkey key export ADDRESS', 'latchkey key export ADDRESS --format base64 --out key.txt'],
-  ends: ['declined', 'unreachable', 'password', 'interrupted'],
+  exits: ['declined', 'unreachable', 'password', 'interrupted'],
   run: async ({ options, args: [address] }) => {
     checkAddress(address!)
-    checkReveal(options)
+    checkCanReveal(options)
     const format = (options.format ?? 'words') as Format
     return withWallet(options, async (unlocked) => {
       await checkKey(unlocked.wallet, address!)
-      const question = `Whoever sees the key of ${address} can spend all it holds. Show it here?`
-      await reveal(options, () => exported(unlocked, address!, format), question)
+      const question = `Anyone who sees the key of ${address} can spend from it. Show it here?`
+      await revealSecret(options, () => exportKey(unlocked, address!, format), question)
       return exitCodes.ok
     })
   },
 })
 
-async function exported({ wallet }: Unlocked, address: string, format: Format): Promise<Revealed> {
+async function exportKey({ wallet }: Unlocked, address: string, format: Format): Promise<Secret> {
   const key = await wallet.exportKey(address)
   try {
-    const isWords = format === 'words'
+    const isMnemonic = format === 'words'
     const bytes = Buffer.from(key.buffer, key.byteOffset, key.length)
     return {
-      secret: isWords ? Mnemonic.encode(key.subarray(0, Ed25519.seedLength)) : bytes.toString('base64'),
-      member: isWords ? 'words' : 'secretKey',
+      secret: isMnemonic ? Mnemonic.encode(key.subarray(0, Ed25519.seedLength)) : bytes.toString('base64'),
+      member: isMnemonic ? 'words' : 'secretKey',
       facts: { wallet: { id: wallet.id, name: wallet.name }, address },
-      warning: `The key of ${address}. Keep it where nobody else reads it; latchkey key import takes it back.\n`,
+      warning: `The key of ${address}. Store it in a safe place; latchkey key import imports it again.\n`,
     }
   } finally {
     key.fill(0)

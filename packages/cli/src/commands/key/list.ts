@@ -1,40 +1,42 @@
-/** `latchkey key list`: the addresses of a wallet's keys, and what they hold if a node is named. */
+/** `latchkey key list`: the addresses of a wallet's keys, and their balances if a node is given. */
 import { command, jsonOption } from '../../Command.js'
+import { chainOptions } from '../../chain.js'
 import { walletOptions, withWallet } from '../../daemon.js'
-import { chainOptions } from '../../environment.js'
-import { CommandError, exitCodes } from '../../exitCodes.js'
-import { columns, quoted } from '../../printable.js'
+import { CommandError } from '../../errors.js'
+import { exitCodes } from '../../exitCodes.js'
+import { columns, quoted } from '../../format.js'
 import { withProgress } from '../../progress.js'
 import { type Balance, balances } from './balances.js'
 
 export const keyListCommand = command({
-  text: 'Lists the addresses of the keys in a wallet. Where a network or a node is named, also what they hold, in ALGO and dollars.',
+  description:
+    'Lists the addresses of the keys in a wallet, with their balances in ALGO and dollars if a network or a node is given.',
   options: {
     ...walletOptions,
     network: {
       ...chainOptions.network,
-      about: 'show balances there: testnet, mainnet, betanet, local, or a CAIP-2 id',
+      description: 'show balances on testnet, mainnet, betanet, local, or a CAIP-2 id',
     },
-    node: { ...chainOptions.node, about: 'show balances from this algod; may be given several times, for failover' },
+    node: { ...chainOptions.node, description: 'show balances from this algod; repeat it for failover' },
     dollar: chainOptions.dollar,
     ...jsonOption,
   },
   examples: ['latchkey key list', 'latchkey key list --wallet savings --network testnet'],
-  ends: ['unreachable', 'password', 'interrupted'],
+  exits: ['unreachable', 'password', 'interrupted'],
   run: ({ options }) =>
     withWallet(options, async ({ wallet }) => {
       const addresses = await wallet.keys()
       let failure: CommandError | undefined
-      const held = await withProgress('Asking for balances', balances(options, addresses)).catch((error: Error) => {
-        failure = new CommandError('failed', `there are no balances to be had: ${error.message}`, { cause: error })
+      const held = await withProgress('Reading balances', balances(options, addresses)).catch((cause: Error) => {
+        failure = new CommandError('balances_unavailable', `the balances cannot be read: ${cause.message}`, { cause })
         return undefined
       })
       const keys = addresses.map((address, index) => ({ address, ...held?.[index] }))
       if (options.json) {
         process.stdout.write(`${JSON.stringify({ wallet: { id: wallet.id, name: wallet.name }, keys })}\n`)
       } else if (keys.length > 0) process.stdout.write(columns(keys.map(row)))
-      else process.stderr.write(`There is no key in ${quoted(wallet.name)} yet; latchkey key new makes one.\n`)
-      // The addresses are good all the same.
+      else process.stderr.write(`There is no key in ${quoted(wallet.name)} yet; latchkey key new generates one.\n`)
+      // After the addresses, which are known.
       if (failure !== undefined) throw failure
       return exitCodes.ok
     }),

@@ -2,31 +2,32 @@
 import { command, jsonOption } from '../../Command.js'
 import { walletOptions, withWallet } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
-import { columns, quoted } from '../../printable.js'
-import { type Account, describe } from './find.js'
+import { columns, quoted } from '../../format.js'
+import { type MultisigAccount, readAccount } from './MultisigAccount.js'
 
 export const multisigListCommand = command({
-  text: 'Lists the multisig accounts of a wallet: address, how many of its members must sign, and how many of their keys are in the wallet.',
+  description:
+    'Lists the multisig accounts of a wallet: address, threshold, and how many of the keys of its members are in the wallet.',
   options: { ...walletOptions, ...jsonOption },
   examples: ['latchkey multisig list', 'latchkey multisig list --wallet savings --json'],
-  ends: ['unreachable', 'password', 'interrupted'],
+  exits: ['unreachable', 'password', 'interrupted'],
   run: ({ options }) =>
     withWallet(options, async ({ wallet }) => {
       const own = new Set(await wallet.keys())
-      const accounts: Account[] = []
-      for (const address of await wallet.multisigs()) accounts.push(await describe(wallet, address, own))
+      const accounts: MultisigAccount[] = []
+      for (const address of await wallet.multisigs()) accounts.push(await readAccount(wallet, address, own))
       if (options.json) {
-        const outcome = { wallet: { id: wallet.id, name: wallet.name }, multisigs: accounts }
-        process.stdout.write(`${JSON.stringify(outcome)}\n`)
+        const result = { wallet: { id: wallet.id, name: wallet.name }, multisigs: accounts }
+        process.stdout.write(`${JSON.stringify(result)}\n`)
       } else if (accounts.length > 0) process.stdout.write(columns(accounts.map(row)))
       else
         process.stderr.write(
-          `There is no multisig account in ${quoted(wallet.name)}; latchkey multisig new makes one.\n`,
+          `There is no multisig account in ${quoted(wallet.name)}; latchkey multisig new creates one.\n`,
         )
       return exitCodes.ok
     }),
 })
 
-function row({ address, threshold, members }: Account): string[] {
+function row({ address, threshold, members }: MultisigAccount): string[] {
   return [address, `${threshold} of ${members.length}`, `${members.filter(({ isHere }) => isHere).length} here`]
 }

@@ -1,25 +1,26 @@
-/** `latchkey multisig new`: an account that several keys sign for. */
+/** `latchkey multisig new`: adds a multisig account to a wallet. */
 import { Address, Multisig } from '@latchkey/algorand'
-import { command, jsonOption, readNumber, UsageError } from '../../Command.js'
+import { command, jsonOption, readNumber } from '../../Command.js'
 import { walletOptions, withWallet } from '../../daemon.js'
-import { CommandError, exitCodes } from '../../exitCodes.js'
-import { quoted } from '../../printable.js'
-import { checkAddress } from '../key/find.js'
+import { CommandError, UsageError } from '../../errors.js'
+import { exitCodes } from '../../exitCodes.js'
+import { quoted } from '../../format.js'
+import { checkAddress } from '../key/checkKey.js'
 
 const maxMembers = 255
 
 export const multisigNewCommand = command({
-  text: `Keeps in a wallet what a multisig account is made of, so that its keys can sign for it, and prints the account's address. \
-The same members in the same order with the same threshold always have the same address.`,
-  takes: [{ name: 'ADDRESS', about: 'of each member; their order counts', isMany: true }],
+  description: `Adds a multisig account to a wallet, so that keys of the wallet can sign for it, and prints its address. The address follows from \
+the members, their order and the threshold.`,
+  positionals: [{ name: 'ADDRESS', description: 'addresses of the members; their order counts', isVariadic: true }],
   options: {
-    threshold: { type: 'string', short: 't', value: 'N', about: 'how many members must sign' },
+    threshold: { type: 'string', short: 't', placeholder: 'N', description: 'number of members that must sign' },
     ...walletOptions,
     ...jsonOption,
   },
-  notes: 'Members need not have their keys in this wallet. latchkey sign signs for those that have.',
+  notes: 'The keys of the members need not be in this wallet; latchkey sign signs for those that are.',
   examples: ['latchkey multisig new --threshold 2 ADDRESS ADDRESS ADDRESS'],
-  ends: ['unreachable', 'password', 'interrupted'],
+  exits: ['unreachable', 'password', 'interrupted'],
   run: async ({ options, args: members }) => {
     for (const member of members) checkAddress(member)
     if (members.length > maxMembers) throw new UsageError(`a multisig account has at most ${maxMembers} members`)
@@ -29,16 +30,16 @@ The same members in the same order with the same threshold always have the same 
     const own = Address.encode(Multisig.address({ version: 1, threshold, publicKeys }))
     return withWallet(options, async ({ wallet }) => {
       if ((await wallet.multisigs()).includes(own)) {
-        throw new CommandError('failed', `${own} is in ${quoted(wallet.name)} already; nothing was done`)
+        throw new CommandError('multisig_exists', `${own} is already in ${quoted(wallet.name)}; nothing was done`)
       }
       const address = await wallet.importMultisig({ threshold, publicKeys })
       if (address !== own)
-        throw new CommandError('failed', `the daemon made ${address} of it, which is not its address`)
+        throw new CommandError('daemon_misbehaved', `the daemon returned another address for it: ${address}`)
       if (new Set(members).size < members.length) {
-        process.stderr.write('warning: a member is there more than once, and counts as often\n')
+        process.stderr.write('warning: a member is listed more than once, and counts as often\n')
       }
-      const outcome = { wallet: { id: wallet.id, name: wallet.name }, address, version: 1, threshold, members }
-      process.stdout.write(options.json ? `${JSON.stringify(outcome)}\n` : `${address}\n`)
+      const result = { wallet: { id: wallet.id, name: wallet.name }, address, version: 1, threshold, members }
+      process.stdout.write(options.json ? `${JSON.stringify(result)}\n` : `${address}\n`)
       return exitCodes.ok
     })
   },

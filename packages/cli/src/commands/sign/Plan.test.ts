@@ -1,4 +1,4 @@
-/** What is done with the answers of a daemon that does not tell the truth: nothing of it is written. */
+/** A daemon that returns something other than the requested signature: nothing is written. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address, Bytes, Ed25519, Multisig, SignedTransaction, Transaction, TransactionFile } from '@latchkey/algorand'
@@ -19,23 +19,23 @@ function signed(transaction: Transaction.Transaction, pair: Ed25519.KeyPair): Ui
   return SignedTransaction.encode({ sig: signatureOf(Transaction.encode(transaction), pair), txn: transaction })
 }
 
-/** A wallet with the keys of alice and bob, which answers as it is told. */
-function wallet(answers: Partial<Record<keyof Wallet, unknown>>): Wallet {
+/** A wallet with the keys of alice and bob, and the given responses. */
+function wallet(responses: Partial<Record<keyof Wallet, unknown>>): Wallet {
   const keys = async (): Promise<string[]> => [alice, bob].map(address)
-  return { name: 'test', keys, ...answers } as unknown as Wallet
+  return { name: 'test', keys, ...responses } as unknown as Wallet
 }
 
 async function sign(answer: Uint8Array, given: Plan.Given = {}): Promise<Plan.Signed | undefined> {
-  const steps = await Plan.make(TransactionFile.decode(bytes), wallet({ signTransaction: async () => answer }), given)
+  const steps = await Plan.create(TransactionFile.decode(bytes), wallet({ signTransaction: async () => answer }), given)
   return steps[0]!.sign?.()
 }
 
-test('a right answer is taken', async () => {
+test('accepts a valid signature', async () => {
   const answer = signed(payment, alice)
   assert.deepEqual(await sign(answer), { bytes: answer, missing: 0 })
 })
 
-test('an answer that signs something else is not', async () => {
+test('rejects a response that signs something else', async () => {
   const right = signed(payment, alice)
   const damaged = right.slice()
   damaged[10]! ^= 1
@@ -50,17 +50,17 @@ test('an answer that signs something else is not', async () => {
     'no transaction': Uint8Array.of(1, 2, 3),
   }
   for (const [what, answer] of Object.entries(wrong)) {
-    await assert.rejects(sign(answer), /something else than the signature; nothing was written/, what)
+    await assert.rejects(sign(answer), /returned no valid signature; nothing was written/, what)
   }
 })
 
-test('a signature for a rekeyed account names the key that was asked for', async () => {
+test('requires the requested key as signer for a rekeyed account', async () => {
   const byBob = SignedTransaction.attach(bytes, alice.publicKey, signatureOf(bytes, bob), bob.publicKey)
   assert.deepEqual((await sign(byBob, { key: address(bob) }))?.bytes, byBob)
-  await assert.rejects(sign(signed(payment, alice), { key: address(bob) }), /something else/)
+  await assert.rejects(sign(signed(payment, alice), { key: address(bob) }), /no valid signature/)
 })
 
-test('a key that the wallet does not have is refused before anybody is asked', async () => {
+test('rejects a key that the wallet does not have', async () => {
   await assert.rejects(sign(bytes, { key: address(carol) }), /has no key [A-Z2-7]{58}; nothing was signed/)
 })
 
@@ -75,47 +75,47 @@ async function signMultisig(answer: Multisig.Signature): Promise<Plan.Signed | u
     signMultisigTransaction: async () => Multisig.encode(answer),
   })
   const given = { multisig: Address.encode(account), member: address(alice) }
-  return (await Plan.make(TransactionFile.decode(spendBytes), told, given))[0]!.sign?.()
+  return (await Plan.create(TransactionFile.decode(spendBytes), told, given))[0]!.sign?.()
 }
 
-test('a multisig is taken only with the right signature of the right multisig', async () => {
+test('accepts a multisig only with a valid signature for the right account', async () => {
   const empty = Multisig.empty(preimage)
   const own = Multisig.addSignature(empty, alice.publicKey, signatureOf(spendBytes, alice))
   assert.deepEqual(await signMultisig(own), {
     bytes: SignedTransaction.encode({ msig: own, txn: spend }),
     missing: 1,
   })
-  await assert.rejects(signMultisig(empty), /something else/)
+  await assert.rejects(signMultisig(empty), /no valid signature/)
   const other = Multisig.addSignature(empty, alice.publicKey, signatureOf(bytes, alice))
-  await assert.rejects(signMultisig(other), /something else/)
+  await assert.rejects(signMultisig(other), /no valid signature/)
   await assert.rejects(signMultisig({ ...own, thr: 1 }), /are not of/)
   await assert.rejects(signMultisig({ ...own, thr: 9 }), /are not of/)
   const beside = Multisig.addSignature(own, bob.publicKey, signatureOf(bytes, bob))
-  await assert.rejects(signMultisig(beside), /that was there already is wrong/)
+  await assert.rejects(signMultisig(beside), /existing signature of .* is wrong/)
 })
 
-test('of a group, the own transactions are signed and the others handed on as they came', async () => {
+test('signs the own transactions of a group and passes the others on unchanged', async () => {
   const foreign = SignedTransaction.encode({
     sig: signatureOf(bytes, carol),
     txn: { ...payment, snd: carol.publicKey },
   })
   const unsigned = Transaction.encode({ ...payment, snd: carol.publicKey })
   const members = TransactionFile.decode(Bytes.concat([bytes, foreign, unsigned]))
-  const steps = await Plan.make(members, wallet({}), {})
+  const steps = await Plan.create(members, wallet({}), {})
   assert.deepEqual(
     steps.map((step) => step.sign !== undefined),
     [true, false, false],
   )
-  assert.deepEqual(Plan.asItCame(members[1]!), foreign)
-  assert.deepEqual(TransactionFile.decode(Plan.asItCame(members[2]!))[0]!.bytes, unsigned)
+  assert.deepEqual(Plan.encodeUnchanged(members[1]!), foreign)
+  assert.deepEqual(TransactionFile.decode(Plan.encodeUnchanged(members[2]!))[0]!.bytes, unsigned)
 })
 
-test('a key that is nobody here signs for all, as for accounts that were rekeyed to it', async () => {
+test('a key that is no sender signs for all, as for accounts rekeyed to it', async () => {
   const members = TransactionFile.decode(
     Bytes.concat([bytes, Transaction.encode({ ...payment, snd: carol.publicKey })]),
   )
   const isSigned = async (key: Ed25519.KeyPair): Promise<boolean[]> =>
-    (await Plan.make(members, wallet({}), { key: address(key) })).map(({ sign: work }) => work !== undefined)
+    (await Plan.create(members, wallet({}), { key: address(key) })).map(({ sign: work }) => work !== undefined)
   assert.deepEqual(await isSigned(bob), [true, true])
   assert.deepEqual(await isSigned(alice), [true, false])
 })

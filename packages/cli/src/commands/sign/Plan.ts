@@ -1,8 +1,7 @@
-/** Which transactions a key signs, and how: worked out before anybody is asked, done after. */
+/** Decides which transactions a key signs, and how; signs them after the confirmation. */
 import { Address, Bytes, Ed25519, Multisig, SignedTransaction, Transaction, TransactionFile } from '@latchkey/algorand'
 import type { Wallet } from '@latchkey/kmd-client'
-import { UsageError } from '../../Command.js'
-import { CommandError } from '../../exitCodes.js'
+import { CommandError, UsageError } from '../../errors.js'
 
 export type Given = {
   readonly key?: string | undefined
@@ -12,50 +11,56 @@ export type Given = {
 
 export type Step = {
   readonly member: TransactionFile.Member
-  /** What happens to it, in words. */
+  /** What happens to it, for the screen. */
   readonly text: string
-  /** Undefined for one that is left as it came. */
+  /** Undefined for one that is passed on unchanged. */
   readonly sign: (() => Promise<Signed>) | undefined
 }
 
 export type Signed = {
   readonly bytes: Uint8Array
-  /** How many more members of a multisig have to sign; 0 for one that is good as it is. */
+  /** How many more members of a multisig have to sign; 0 if the transaction can be sent. */
   readonly missing: number
 }
 
 export function check({ key, multisig, member }: Given): void {
   for (const [option, address] of Object.entries({ key, multisig, member })) {
-    if (address !== undefined && !Address.isValid(address)) throw new UsageError(`--${option} takes an address`)
+    if (address !== undefined && !Address.isValid(address)) {
+      throw new UsageError(`--${option} takes an address`, { code: 'invalid_value' })
+    }
   }
   if ((multisig === undefined) !== (member === undefined)) {
     throw new UsageError(
-      '--multisig and --member go together: the address, and the key in the wallet that signs for it',
+      '--multisig and --member need each other: the account, and the key in the wallet that signs for it',
     )
   }
   if (key !== undefined && multisig !== undefined) throw new UsageError('give --key or --multisig, not both')
 }
 
-export async function make(members: readonly TransactionFile.Member[], wallet: Wallet, given: Given): Promise<Step[]> {
+export async function create(
+  members: readonly TransactionFile.Member[],
+  wallet: Wallet,
+  given: Given,
+): Promise<Step[]> {
   const keys = new Set(await wallet.keys())
   const wanted = given.key ?? given.member
   if (wanted !== undefined && !keys.has(wanted)) {
-    throw new CommandError('failed', `the wallet ${wallet.name} has no key ${wanted}; nothing was signed`)
+    throw new CommandError('key_not_found', `the wallet ${wallet.name} has no key ${wanted}; nothing was signed`)
   }
   if (given.multisig !== undefined) return byMultisig(members, wallet, given.multisig, given.member!)
   if (given.key !== undefined) return byKey(members, wallet, given.key)
   return members.map((member) => {
     const sender = senderOf(member)
-    if (member.isSigned) return left(member)
+    if (member.isSigned) return signedAlready(member)
     return keys.has(sender) ? signedBy(member, wallet, sender) : foreign(member, wallet)
   })
 }
 
-/** Its own; if there are none, those of accounts that were rekeyed to it, which only their owner can know. */
+/** Signs the transactions of the key's own account; if there are none, all, for accounts that are rekeyed to the key. */
 function byKey(members: readonly TransactionFile.Member[], wallet: Wallet, key: string): Step[] {
   const isOwn = chooser(members, key)
   return members.map((member) => {
-    if (member.isSigned) return left(member)
+    if (member.isSigned) return signedAlready(member)
     return isOwn(member) ? signedBy(member, wallet, key) : foreign(member, wallet)
   })
 }
@@ -74,7 +79,7 @@ async function byMultisig(
   const empty = needsPreimage ? Multisig.empty(await wallet.exportMultisig(account)) : undefined
   for (const { signed } of chosen) if (signed?.msig !== undefined) checkAccount(signed.msig, account)
   return members.map((member) => {
-    if (!isUnfinished(member)) return left(member)
+    if (!isUnfinished(member)) return signedAlready(member)
     if (!isOwn(member)) return foreign(member, wallet)
     const partial = member.signed?.msig ?? empty!
     return {
@@ -93,23 +98,23 @@ function chooser(
   return (member) => !hasOwn || senderOf(member) === account
 }
 
-function left(member: TransactionFile.Member): Step {
-  return { member, text: 'is left as it is: it is signed already', sign: undefined }
+function signedAlready(member: TransactionFile.Member): Step {
+  return { member, text: 'is passed on unchanged: it is already signed', sign: undefined }
 }
 
 function foreign(member: TransactionFile.Member, { name }: Wallet): Step {
-  return { member, text: `is left unsigned: ${name} does not sign for its sender`, sign: undefined }
+  return { member, text: `stays unsigned: ${name} has no key for its sender`, sign: undefined }
 }
 
 function signedBy(member: TransactionFile.Member, wallet: Wallet, key: string): Step {
-  const rekeyed = senderOf(member) === key ? '' : ', to which its sender must have been rekeyed'
+  const rekeyed = senderOf(member) === key ? '' : ', to which its sender must be rekeyed'
   return { member, text: `is signed by ${key}${rekeyed}`, sign: () => signAlone(member, wallet, key) }
 }
 
 async function signAlone({ transaction, bytes }: TransactionFile.Member, wallet: Wallet, key: string): Promise<Signed> {
   const signed = await wallet.signTransaction(bytes, { publicKey: key })
   const publicKey = Address.decode(key)
-  const [found, ...others] = readAnswer(() => TransactionFile.decode(signed))
+  const [found, ...others] = readResponse(() => TransactionFile.decode(signed))
   const { sig, sgnr } = found?.signed ?? {}
   const isRight =
     others.length === 0 &&
@@ -117,7 +122,7 @@ async function signAlone({ transaction, bytes }: TransactionFile.Member, wallet:
     Bytes.equal(sgnr ?? transaction.snd, publicKey) &&
     sig !== undefined &&
     Ed25519.verify(sig, Transaction.bytesToSign(bytes), publicKey)
-  if (!isRight) throw wrongAnswer()
+  if (!isRight) throw invalidResponse()
   return { bytes: signed, missing: 0 }
 }
 
@@ -130,22 +135,22 @@ async function signMultisig(
 ): Promise<Signed> {
   const address = Address.decode(account)
   const isRekeyed = !Bytes.equal(transaction.snd, address)
-  const answer = await wallet.signMultisigTransaction({
+  const response = await wallet.signMultisigTransaction({
     transaction: bytes,
     publicKey: key,
     partial: Multisig.encode(partial),
     signer: isRekeyed ? address : undefined,
   })
-  const msig = readAnswer(() => Multisig.decode(answer))
+  const msig = readResponse(() => Multisig.decode(response))
   const message = Transaction.bytesToSign(bytes)
   checkAccount(msig, account)
   const own = msig.subsig.find(({ pk }) => Address.encode(pk) === key)
-  if (own?.s === undefined || !Ed25519.verify(own.s, message, own.pk)) throw wrongAnswer()
+  if (own?.s === undefined || !Ed25519.verify(own.s, message, own.pk)) throw invalidResponse()
   const given = msig.subsig.filter(({ s }) => s !== undefined)
   const wrong = given.find(({ pk, s }) => !Ed25519.verify(s!, message, pk))
   if (wrong !== undefined) {
-    const text = `the signature of ${Address.encode(wrong.pk)} that was there already is wrong; nothing was written`
-    throw new CommandError('failed', text)
+    const message = `the existing signature of ${Address.encode(wrong.pk)} is wrong; nothing was written`
+    throw new CommandError('invalid_signature', message)
   }
   const sgnr = isRekeyed ? address : undefined
   const signed = SignedTransaction.encode({ msig, sgnr, txn: transaction })
@@ -154,7 +159,7 @@ async function signMultisig(
 
 function checkAccount(msig: Multisig.Signature, account: string): void {
   if (addressOf(msig) === account) return
-  throw new CommandError('failed', `the signatures that are there already are not of ${account}; nothing was signed`)
+  throw new CommandError('invalid_signature', `the existing signatures are not of ${account}; nothing was signed`)
 }
 
 function addressOf(msig: Multisig.Signature): string | undefined {
@@ -166,8 +171,8 @@ function addressOf(msig: Multisig.Signature): string | undefined {
   }
 }
 
-/** As tools exchange them: the wrapper, with or without a signature in it. */
-export function asItCame({ signed, transaction }: TransactionFile.Member): Uint8Array {
+/** The encoding that tools exchange: a signed transaction, with or without a signature. */
+export function encodeUnchanged({ signed, transaction }: TransactionFile.Member): Uint8Array {
   return SignedTransaction.encode(signed ?? { txn: transaction })
 }
 
@@ -175,15 +180,15 @@ function senderOf({ transaction }: TransactionFile.Member): string {
   return Address.encode(transaction.snd)
 }
 
-function readAnswer<T>(read: () => T): T {
+function readResponse<T>(read: () => T): T {
   try {
     return read()
   } catch (error) {
-    if (error instanceof TransactionFile.DecodeError) throw wrongAnswer()
+    if (error instanceof TransactionFile.DecodeError) throw invalidResponse()
     throw error
   }
 }
 
-function wrongAnswer(): CommandError {
-  return new CommandError('failed', 'the daemon answered with something else than the signature; nothing was written')
+function invalidResponse(): CommandError {
+  return new CommandError('daemon_misbehaved', 'the daemon returned no valid signature; nothing was written')
 }

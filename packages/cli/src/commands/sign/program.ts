@@ -1,38 +1,38 @@
-/** `latchkey sign --program FILE --key ADDRESS`: lets a program act for an account. */
+/** `latchkey sign --program FILE --key ADDRESS`: authorizes a program to spend from an account. */
 import { Address, Ed25519, Program } from '@latchkey/algorand'
 import type { Unlocked } from '../../daemon.js'
-import { CommandError } from '../../exitCodes.js'
-import { ask, type Confirmation, say } from './consent.js'
+import { CommandError } from '../../errors.js'
+import { type Confirmation, confirmSigning, printLines } from './confirmation.js'
 
-/** What the ledger takes of the largest group. */
+/** The most that the ledger allows for a group of sixteen. */
 const maxProgramBytes = 16_000
 
 export function check(program: Uint8Array, file: string): void {
   if (program.length > 0 && program.length <= maxProgramBytes) return
   throw new CommandError(
-    'failed',
+    'invalid_file',
     `${file} has ${program.length} bytes; a compiled program has 1 to ${maxProgramBytes}`,
   )
 }
 
-/** The signature, after it was asked for and verified. */
+/** Signs after a confirmation and verifies the signature. */
 export async function sign(
   { wallet }: Unlocked,
   program: Uint8Array,
   key: string,
-  leave: Confirmation,
+  confirmation: Confirmation,
 ): Promise<Uint8Array> {
-  const warning = `Whoever has the program and this signature can spend from ${key} all that the program allows, for as long as it does.`
-  say(
+  const warning = `Anyone who has the program and this signature can spend from ${key} whatever the program allows, with no expiry.`
+  printLines(
     `A program of ${program.length} bytes, version ${program[0]}:`,
     `  Its own address is ${Address.encode(Program.address(program))}.`,
     `  It is signed by ${key}.`,
     `  Warning: ${warning}`,
   )
-  await ask(leave, [warning])
+  await confirmSigning(confirmation, [warning])
   const signature = await wallet.signProgram({ address: key, program })
   if (!Ed25519.verify(signature, Program.bytesToSign(program), Address.decode(key))) {
-    throw new CommandError('failed', 'the daemon answered with something else than the signature; nothing was written')
+    throw new CommandError('daemon_misbehaved', 'the daemon returned no valid signature; nothing was written')
   }
   return signature
 }

@@ -1,43 +1,47 @@
-/** `latchkey wallet backup NAME`: the 25 words that bring back the generated keys, and what they do not bring back. */
+/** `latchkey wallet backup NAME`: the recovery mnemonic of a wallet, and the keys that it does not restore. */
 import { timingSafeEqual } from 'node:crypto'
 import { Mnemonic } from '@latchkey/algorand'
-import { command, jsonOption, UsageError } from '../../Command.js'
+import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, type Unlocked, withWallet } from '../../daemon.js'
-import { CommandError, exitCodes } from '../../exitCodes.js'
-import { mnemonicOptions, readMnemonic } from '../../mnemonic.js'
+import { CommandError, UsageError } from '../../errors.js'
+import { exitCodes } from '../../exitCodes.js'
+import { quoted, shellWord } from '../../format.js'
+import { isMnemonicGiven, mnemonicOptions, readMnemonic } from '../../mnemonic.js'
 import { passwordOptions } from '../../password.js'
-import { quoted, shellWord } from '../../printable.js'
-import { checkReveal, type Revealed, reveal, revealOptions } from '../../reveal.js'
-import { places } from './Origins.js'
+import { checkCanReveal, revealOptions, revealSecret, type Secret } from '../../revealSecret.js'
+import { derivationIndexes } from './derivationIndexes.js'
 
 export const walletBackupCommand = command({
-  text: `Prints the 25 words of a wallet's master derivation key. With them, latchkey wallet recover brings back every key that was \
-generated in the wallet, and so can whoever else reads them. Imported keys and multisig accounts are not in a backup; which ones is told.`,
-  takes: [{ name: 'NAME', about: 'of the wallet, or its id' }],
+  description: `Prints the recovery mnemonic of a wallet: 25 words from which latchkey wallet recover restores every key that was generated in the \
+wallet. Anyone who reads them can do the same. They do not restore imported keys and multisig accounts, which are listed.`,
+  positionals: [{ name: 'NAME', description: 'name or id of the wallet' }],
   options: {
-    check: { type: 'boolean', about: 'show nothing; ask for the words and tell whether they are those of the wallet' },
+    check: {
+      type: 'boolean',
+      description: 'show nothing; ask for the words and check that they are those of the wallet',
+    },
     ...revealOptions,
     ...mnemonicOptions,
     ...passwordOptions,
     ...daemonOptions,
     ...jsonOption,
   },
-  notes: '--words-file and --words-fd go with --check.',
+  notes: '--mnemonic-file and --mnemonic-fd are for --check.',
   examples: [
     'latchkey wallet backup savings',
-    'latchkey wallet backup savings --out savings.words',
+    'latchkey wallet backup savings --out savings.mnemonic',
     'latchkey wallet backup savings --check',
   ],
-  ends: ['declined', 'unreachable', 'password', 'interrupted'],
+  exits: ['declined', 'unreachable', 'password', 'interrupted'],
   run: async ({ options, args: [wallet] }) => {
-    const hasWords = options['words-file'] !== undefined || options['words-fd'] !== undefined
-    if (hasWords && !options.check) throw new UsageError('--words-file and --words-fd go with --check')
-    if (options.check && options.out !== undefined) throw new UsageError('--check shows nothing, so --out has no use')
+    if (isMnemonicGiven(options) && !options.check)
+      throw new UsageError('--mnemonic-file and --mnemonic-fd need --check')
+    if (options.check && options.out !== undefined) throw new UsageError('give --check or --out, not both')
     if (options.check) return check({ ...options, wallet })
-    checkReveal(options)
+    checkCanReveal(options)
     return withWallet({ ...options, wallet }, async (unlocked) => {
-      const question = `Whoever sees the words of ${quoted(unlocked.wallet.name)} has its keys. Show them here?`
-      await reveal(options, () => backup(unlocked), question)
+      const question = `Anyone who sees the words of ${quoted(unlocked.wallet.name)} has its keys. Show them here?`
+      await revealSecret(options, () => backup(unlocked), question)
       return exitCodes.ok
     })
   },
@@ -54,7 +58,10 @@ function check(options: CheckOptions): Promise<number> {
       const isRight = timingSafeEqual(given, own)
       if (options.json) process.stdout.write(`${JSON.stringify({ wallet: info(wallet), isRight })}\n`)
       if (!isRight) {
-        throw new CommandError('failed', `these words are in order, but they are not those of ${quoted(wallet.name)}`)
+        throw new CommandError(
+          'mnemonic_mismatch',
+          `the words are a valid mnemonic, but not that of ${quoted(wallet.name)}`,
+        )
       }
       if (!options.json) process.stderr.write(`These are the words of ${quoted(wallet.name)}.\n`)
       return exitCodes.ok
@@ -67,11 +74,11 @@ function check(options: CheckOptions): Promise<number> {
 
 const info = ({ id, name }: Unlocked['wallet']) => ({ id, name })
 
-async function backup({ wallet }: Unlocked): Promise<Revealed> {
+async function backup({ wallet }: Unlocked): Promise<Secret> {
   const key = await wallet.masterDerivationKey()
   try {
     const addresses = await wallet.keys()
-    const generated = places(key, addresses)
+    const generated = derivationIndexes(key, addresses)
     const imported = addresses.filter((address) => !generated.has(address))
     const multisigs = await wallet.multisigs()
     const keys = Math.max(0, ...generated.values())
@@ -86,17 +93,17 @@ async function backup({ wallet }: Unlocked): Promise<Revealed> {
 function contents(name: string, keys: number, imported: readonly string[], multisigs: readonly string[]): string {
   const word = shellWord(name)
   const lines = [
-    `Keep these words where nobody else reads them. They bring back the keys of ${quoted(name)}:`,
+    `Store these words in a safe place. They restore the keys of ${quoted(name)}:`,
     `  latchkey wallet recover ${word} --keys ${keys}`,
   ]
-  if (imported.length === 0) lines.push('Imported keys would not be in it; there are none.')
+  if (imported.length === 0) lines.push('They would not restore imported keys; there are none.')
   else {
-    lines.push('NOT in this backup, because they were imported (latchkey key export shows the words of each):')
+    lines.push('NOT in this backup, because they were imported (latchkey key export shows the mnemonic of each):')
     lines.push(...imported.map((address) => `  ${address}`))
   }
   if (multisigs.length > 0) {
     lines.push(
-      'NOT in this backup either, the multisig accounts (latchkey multisig show tells how to make them again):',
+      'NOT in this backup either, the multisig accounts (latchkey multisig show prints how to create them again):',
     )
     lines.push(...multisigs.map((address) => `  ${address}`))
   }

@@ -2,19 +2,19 @@
 import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, withDaemon } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
-import { columns } from '../../printable.js'
+import { columns } from '../../format.js'
 
 export const walletListCommand = command({
-  text: 'Lists the wallets: name and id, a line for each. With --json, all that the daemon tells of them.',
+  description: 'Lists the wallets: one line each with name and id. With --json, all that the daemon returns for them.',
   options: { ...daemonOptions, ...jsonOption },
   examples: ['latchkey wallet list', "latchkey wallet list --json | jq -r '.wallets[].name'"],
-  ends: ['unreachable'],
+  exits: ['unreachable'],
   run: ({ options }) =>
     withDaemon(options, async (kmd) => {
       const wallets = await kmd.wallets.list()
       if (options.json) process.stdout.write(`${JSON.stringify({ wallets })}\n`)
       else if (wallets.length === 0) {
-        process.stderr.write('There is no wallet yet; latchkey wallet new NAME makes one.\n')
+        process.stderr.write('There is no wallet yet; latchkey wallet new NAME creates one.\n')
       } else process.stdout.write(columns(wallets.map(({ name, id }) => [name, id])))
       return exitCodes.ok
     }),

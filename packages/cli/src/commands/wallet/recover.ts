@@ -1,30 +1,38 @@
-/** `latchkey wallet recover NAME`: a wallet from the 25 words of a backup, with its keys. */
+/** `latchkey wallet recover NAME`: creates a wallet from its recovery mnemonic, with its keys. */
 import type { Kmd, Wallet, WalletInfo } from '@latchkey/kmd-client'
 import { command, jsonOption, readNumber } from '../../Command.js'
 import { daemonOptions, withDaemon } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
+import { quoted, shellWord } from '../../format.js'
 import { mnemonicOptions, readMnemonic } from '../../mnemonic.js'
 import { newPassword, passwordOptions } from '../../password.js'
-import { quoted, shellWord } from '../../printable.js'
 import { withProgress } from '../../progress.js'
-import { generate, maxKeys } from '../key/generate.js'
-import { checkName } from './names.js'
+import { generateKeys, maxKeys } from '../key/generateKeys.js'
+import { checkName } from './checkName.js'
 
 export const walletRecoverCommand = command({
-  text: `Makes a wallet from the 25 words of a backup (latchkey wallet backup) and generates its keys again, always the same ones in the \
-same order. Prints their addresses.`,
-  takes: [{ name: 'NAME', about: 'what the wallet is to be called' }],
+  description: `Creates a wallet from a recovery mnemonic (latchkey wallet backup) and generates its keys again, always the same ones in the same \
+order. Prints their addresses.`,
+  positionals: [{ name: 'NAME', description: 'name of the new wallet' }],
   options: {
-    keys: { type: 'string', short: 'n', value: 'COUNT', about: 'how many keys to bring back, from the first on (1)' },
+    keys: {
+      type: 'string',
+      short: 'n',
+      placeholder: 'COUNT',
+      description: 'number of keys to restore, from the first on (1)',
+    },
     ...mnemonicOptions,
     ...passwordOptions,
     ...daemonOptions,
     ...jsonOption,
   },
-  notes: `The words are asked for and not shown. Imported keys are not in a backup: bring them back with latchkey key import. The 25 words of a \
-single key look just like these, but belong there too.`,
-  examples: ['latchkey wallet recover savings --keys 3', 'latchkey wallet recover savings --words-file savings.words'],
-  ends: ['unreachable', 'password', 'interrupted'],
+  notes: `The words are typed at a hidden prompt. A backup does not restore imported keys: use latchkey key import for them. The mnemonic of a \
+single key looks the same and belongs there too.`,
+  examples: [
+    'latchkey wallet recover savings --keys 3',
+    'latchkey wallet recover savings --mnemonic-file savings.mnemonic',
+  ],
+  exits: ['unreachable', 'password', 'interrupted'],
   run: ({ options, args: [name] }) => {
     const count = readNumber('--keys', options.keys, 0, maxKeys) ?? 1
     return withDaemon(options, async (kmd) => {
@@ -34,11 +42,11 @@ single key look just like these, but belong there too.`,
       try {
         password = await newPassword(options)
         const creating = kmd.wallets.create({ name: name!, password, masterDerivationKey })
-        const info = await withProgress(`Making ${quoted(name!)}`, creating)
-        if (!options.json) process.stderr.write(`Wallet ${quoted(name!)} is made.\n`)
-        const addresses = await bringBack(kmd, info, password, count, options.json ?? false)
+        const info = await withProgress(`Creating ${quoted(name!)}`, creating)
+        if (!options.json) process.stderr.write(`Created wallet ${quoted(name!)}.\n`)
+        const addresses = await restoreKeys(kmd, info, password, count, options.json ?? false)
         if (options.json) process.stdout.write(`${JSON.stringify({ wallet: info, addresses })}\n`)
-        else tellNext(name!)
+        else printNextStep(name!)
         return exitCodes.ok
       } finally {
         masterDerivationKey.fill(0)
@@ -48,7 +56,7 @@ single key look just like these, but belong there too.`,
   },
 })
 
-async function bringBack(
+async function restoreKeys(
   kmd: Kmd,
   { id, name }: WalletInfo,
   password: Uint8Array,
@@ -58,12 +66,12 @@ async function bringBack(
   if (count === 0) return []
   const wallet: Wallet = await withProgress(`Unlocking ${quoted(name)}`, kmd.unlock({ id, password: () => password }))
   try {
-    return await generate(wallet, count, isJson ? undefined : (address) => process.stdout.write(`${address}\n`))
+    return await generateKeys(wallet, count, isJson ? undefined : (address) => process.stdout.write(`${address}\n`))
   } finally {
     await wallet.release().catch(() => {})
   }
 }
 
-function tellNext(name: string): void {
-  process.stderr.write(`If it had more keys: latchkey key new -w ${shellWord(name)} goes on in their order.\n`)
+function printNextStep(name: string): void {
+  process.stderr.write(`If it had more keys, latchkey key new -w ${shellWord(name)} restores the next ones.\n`)
 }

@@ -1,21 +1,21 @@
-/** `latchkey wallet rename NAME NEW-NAME`. */
+/** `latchkey wallet rename NAME NEW-NAME`: renames a wallet. */
 import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, findWallet, withDaemon, withPassword } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
+import { quoted } from '../../format.js'
 import { passwordOptions } from '../../password.js'
-import { quoted } from '../../printable.js'
 import { withProgress } from '../../progress.js'
-import { checkName } from './names.js'
+import { checkName } from './checkName.js'
 
 export const walletRenameCommand = command({
-  text: 'Gives a wallet another name. Programs that have it unlocked go on.',
-  takes: [
-    { name: 'NAME', about: 'of the wallet, or its id' },
-    { name: 'NEW-NAME', about: 'what it is to be called' },
+  description: 'Renames a wallet. Programs that have it unlocked are not affected.',
+  positionals: [
+    { name: 'NAME', description: 'name or id of the wallet' },
+    { name: 'NEW-NAME', description: 'new name' },
   ],
   options: { ...passwordOptions, ...daemonOptions, ...jsonOption },
   examples: ['latchkey wallet rename savings reserve'],
-  ends: ['unreachable', 'password', 'interrupted'],
+  exits: ['unreachable', 'password', 'interrupted'],
   run: ({ options, args: [name, newName] }) =>
     withDaemon(options, async (kmd) => {
       const { id, name: oldName } = await findWallet(kmd, name!)
@@ -24,7 +24,7 @@ export const walletRenameCommand = command({
         const renaming = kmd.wallets.rename({ id, password, newName: newName! })
         const wallet = await withProgress(`Renaming ${quoted(oldName)}`, renaming)
         if (options.json) process.stdout.write(`${JSON.stringify({ wallet, oldName })}\n`)
-        else process.stderr.write(`Wallet ${quoted(oldName)} is now ${quoted(newName!)}.\n`)
+        else process.stderr.write(`Renamed wallet ${quoted(oldName)} to ${quoted(newName!)}.\n`)
         return exitCodes.ok
       })
     }),

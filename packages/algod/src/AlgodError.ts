@@ -1,0 +1,26 @@
+import { LatchkeyError } from '@latchkey/algorand'
+import { type AlgodErrorCode, errors } from './errors.js'
+
+/** The optional parts of an {@link AlgodError}. */
+export type AlgodErrorOptions = {
+  /** @default true */
+  mayHaveArrived?: boolean | undefined
+  /** The HTTP status of the response, if there was one. */
+  status?: number | undefined
+  cause?: unknown
+}
+
+/** A failed request to the nodes. The message says which node, why, and what to do. It never has a token in it. */
+export class AlgodError extends LatchkeyError<AlgodErrorCode> {
+  override name = 'AlgodError'
+  /** Whether the node may have received and carried out the request. False only where that is certain. */
+  readonly mayHaveArrived: boolean
+  /** The HTTP status of the response, if there was one. */
+  readonly status: number | undefined
+
+  constructor(code: AlgodErrorCode, message: string, options: AlgodErrorOptions = {}) {
+    super(code, message, { hint: errors[code].hint, cause: options.cause })
+    this.mayHaveArrived = options.mayHaveArrived ?? true
+    this.status = options.status
+  }
+}

@@ -1,0 +1,133 @@
+/** A response of a node, with its members checked: nothing guarantees that a node is what listens at the address. */
+import { Address, Json } from '@latchkey/algorand'
+import { AlgodError } from './AlgodError.js'
+
+const maxTextLength = 256
+const maxReasonLength = 500
+
+export class NodeResponse {
+  readonly status: number
+  readonly #node: string
+  readonly #text: string
+
+  constructor(node: string, status: number, text: string) {
+    this.#node = node
+    this.status = status
+    this.#text = text
+  }
+
+  /** Why the node rejected the request, in its own words; undefined if the response is not in the form of a node's. */
+  reason(): string | undefined {
+    const value = this.#parse()
+    const message = Json.isObject(value) ? value['message'] : undefined
+    return typeof message === 'string' ? message.slice(0, maxReasonLength) : undefined
+  }
+
+  /** The members of a success. */
+  members(): Members {
+    if (this.status === 400) {
+      const message = `the node at ${this.#node} answered with status 400: ${this.reason() ?? ''}`
+      throw new AlgodError('rejected', message, { status: 400 })
+    }
+    if (this.status !== 200) throw this.unexpected()
+    const value = this.#parse()
+    if (!Json.isObject(value)) throw notANode(this.#node)
+    return new Members(this.#node, value)
+  }
+
+  /** For a status that has no meaning for the request. */
+  unexpected(): AlgodError {
+    const { status } = this
+    const message = `the node at ${this.#node} answered with status ${status}`
+    return new AlgodError('unexpected_status', message, { status, mayHaveArrived: status >= 500 })
+  }
+
+  notFound(path: string): AlgodError {
+    return new AlgodError('not_found', `the node at ${this.#node} has no ${path}`, { status: 404 })
+  }
+
+  #parse(): unknown {
+    try {
+      return Json.parse(this.#text)
+    } catch {
+      // The text is not quoted: it may be any page.
+      return undefined
+    }
+  }
+}
+
+/** The members of an object in a response. Each reader throws `not_a_node` for a value that a node would not send. */
+export class Members {
+  readonly #node: string
+  readonly #members: Json.Members
+
+  constructor(node: string, members: Json.Members) {
+    this.#node = node
+    this.#members = members
+  }
+
+  has(name: string): boolean {
+    return this.#members[name] !== undefined
+  }
+
+  text(name: string): string {
+    const value = this.#members[name]
+    if (typeof value !== 'string' || value.length > maxTextLength) throw notANode(this.#node)
+    return value
+  }
+
+  /** A text that some nodes leave out; undefined if it is absent or not a text. */
+  optionalText(name: string): string | undefined {
+    const value = this.#members[name]
+    return typeof value === 'string' ? value : undefined
+  }
+
+  uint(name: string): bigint {
+    const value = Json.uint64(this.#members[name])
+    if (value === undefined) throw notANode(this.#node)
+    return value
+  }
+
+  /** An integer that a number holds, such as a count or a round. */
+  integer(name: string): number {
+    const value = Number(this.uint(name))
+    if (!Number.isSafeInteger(value)) throw notANode(this.#node)
+    return value
+  }
+
+  isTrue(name: string): boolean {
+    return this.#members[name] === true
+  }
+
+  /** An address, or undefined if it is absent. */
+  address(name: string): string | undefined {
+    const value = this.#members[name]
+    if (value === undefined || value === '') return undefined
+    if (typeof value !== 'string' || !Address.isValid(value)) throw notANode(this.#node)
+    return value
+  }
+
+  list(name: string): readonly unknown[] {
+    const value = this.#members[name]
+    if (!Array.isArray(value)) throw notANode(this.#node)
+    return value
+  }
+
+  object(name: string): Members {
+    return this.objectOf(this.#members[name])
+  }
+
+  /** An element of a list of objects. */
+  objectOf(value: unknown): Members {
+    if (!Json.isObject(value)) throw notANode(this.#node)
+    return new Members(this.#node, value)
+  }
+
+  invalid(): AlgodError {
+    return notANode(this.#node)
+  }
+}
+
+function notANode(node: string): AlgodError {
+  return new AlgodError('not_a_node', `what answers at ${node} is not an Algorand node; check the address`)
+}

@@ -1,0 +1,48 @@
+/** How requests reach a node. Each runtime has its own implementation behind the package import `#transport`. */
+
+export type TransportRequest = {
+  url: URL
+  path: string
+  method: 'GET' | 'POST'
+  headers: { readonly [name: string]: string }
+  body?: Uint8Array<ArrayBuffer> | undefined
+  timeoutMs: number
+  maxResponseBytes: number
+  /** Must not reach the node twice: not repeated after a stale connection. */
+  once: boolean
+}
+
+export type TransportResponse = { status: number; text: string }
+
+export type Transport = {
+  /** Does not follow redirects. Rejects with `TransportError`. */
+  send: (request: TransportRequest) => Promise<TransportResponse>
+  /** Closes idle connections. Requests after that open new ones. */
+  close: () => Promise<void>
+}
+
+export type TransportFailure = 'network' | 'timeout' | 'too_large'
+
+/** The reason for a failed exchange, for `Node` to explain. */
+export class TransportError extends Error {
+  override name = 'TransportError'
+  readonly failure: TransportFailure
+  /** The system's code, such as `ECONNREFUSED`, where there is one. */
+  readonly systemCode: string | undefined
+
+  constructor(
+    failure: TransportFailure,
+    { systemCode, cause }: { systemCode?: string | undefined; cause?: unknown } = {},
+  ) {
+    super(failure, cause === undefined ? undefined : { cause })
+    this.failure = failure
+    this.systemCode = systemCode
+  }
+
+  /** Whether no connection was made, so that nothing can have arrived. */
+  get isRefused(): boolean {
+    return this.systemCode !== undefined && refusals.has(this.systemCode)
+  }
+}
+
+const refusals = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'])

@@ -1,0 +1,54 @@
+/** The web platform's `fetch`: browsers, edge runtimes, and wherever the caller passes one. */
+import { type Transport, TransportError, type TransportRequest, type TransportResponse } from './Transport.js'
+
+/** As much of `fetch` as is used. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>
+
+export function createTransport(fetch: Fetch = (url, init) => globalThis.fetch(url, init)): Transport {
+  return { send: (request) => send(request, fetch), close: async () => {} }
+}
+
+async function send(request: TransportRequest, fetch: Fetch): Promise<TransportResponse> {
+  const { url, path, method, headers, body, timeoutMs, maxResponseBytes } = request
+  const controller = new AbortController()
+  const timer = setTimeout(() => controller.abort(new TransportError('timeout')), timeoutMs)
+  try {
+    const { signal } = controller
+    const options: RequestInit = { method, headers, signal, redirect: 'manual', credentials: 'omit' }
+    const response = await fetch(url.origin + path, body === undefined ? options : { ...options, body })
+    return { status: response.status, text: await readText(response, maxResponseBytes) }
+  } catch (error) {
+    if (controller.signal.aborted) throw controller.signal.reason
+    throw error instanceof TransportError ? error : failureOf(error)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+/** Chunk by chunk, so that no more than the limit is ever in memory. */
+async function readText(response: Response, maxBytes: number): Promise<string> {
+  const reader = response.body?.getReader()
+  if (reader === undefined) return ''
+  const decoder = new TextDecoder()
+  let text = ''
+  let bytes = 0
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return text + decoder.decode()
+    bytes += value.length
+    if (bytes > maxBytes) {
+      await reader.cancel()
+      throw new TransportError('too_large')
+    }
+    text += decoder.decode(value, { stream: true })
+  }
+}
+
+/** Node's `fetch` says what failed; browsers do not, so that pages cannot scan a network. */
+function failureOf(error: unknown): TransportError {
+  const { cause } = error as { cause?: { code?: unknown } }
+  return new TransportError('network', {
+    systemCode: typeof cause?.code === 'string' ? cause.code : undefined,
+    cause: error,
+  })
+}

@@ -1,0 +1,97 @@
+/**
+ * Keep-alive connections on `node:http` and `node:https`: a facilitator makes three requests for each payment, and
+ * Node's `fetch` costs several times what the exchange does. The modules are loaded with the first request, because a
+ * daemon starts without making any.
+ */
+import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
+import { type Transport, TransportError, type TransportRequest, type TransportResponse } from './Transport.js'
+
+type Protocol = { start: (options: RequestOptions) => ClientRequest; agent: Agent }
+
+const agentOptions = { keepAlive: true, maxSockets: 64, maxFreeSockets: 16, timeout: 60_000 }
+
+export function createTransport(): Transport {
+  const protocols = new Map<string, Promise<Protocol>>()
+  const protocolOf = (name: string): Promise<Protocol> => {
+    let protocol = protocols.get(name)
+    if (protocol === undefined) {
+      protocol = load(name)
+      protocols.set(name, protocol)
+    }
+    return protocol
+  }
+  return {
+    send: async (request) => send(request, await protocolOf(request.url.protocol)),
+    close: async () => {
+      for (const protocol of protocols.values()) (await protocol).agent.destroy()
+    },
+  }
+}
+
+async function load(protocol: string): Promise<Protocol> {
+  const { Agent, request: start } = await (protocol === 'https:' ? import('node:https') : import('node:http'))
+  return { start, agent: new Agent(agentOptions) }
+}
+
+async function send(request: TransportRequest, { start, agent }: Protocol): Promise<TransportResponse> {
+  try {
+    return await exchange(start, request, agent)
+  } catch (error) {
+    if (request.once || !(error instanceof StaleConnectionError)) throw error
+    return exchange(start, request, false)
+  }
+}
+
+function exchange(
+  start: Protocol['start'],
+  { url, path, method, headers, body, timeoutMs, maxResponseBytes }: TransportRequest,
+  agent: Agent | false,
+): Promise<TransportResponse> {
+  const { protocol, port } = url
+  const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  const length = body === undefined ? {} : { 'Content-Length': body.length }
+  return new Promise((resolve, reject) => {
+    const request = start({ protocol, hostname, port, path, method, headers: { ...headers, ...length }, agent })
+    // The first failure counts: destroying the request fails it once more.
+    const fail = (error: NodeJS.ErrnoException): void => {
+      clearTimeout(timer)
+      reject(error instanceof TransportError ? error : failureOf(error, request))
+      request.destroy()
+    }
+    const timer = setTimeout(() => fail(new TransportError('timeout')), timeoutMs)
+    request.on('error', fail)
+    request.on('response', (response) => {
+      const done = (text: string): void => {
+        clearTimeout(timer)
+        resolve({ status: response.statusCode ?? 0, text })
+      }
+      collect(response, { maxBytes: maxResponseBytes, done, fail })
+    })
+    request.end(body)
+  })
+}
+
+type Collector = { maxBytes: number; done: (text: string) => void; fail: (error: Error) => void }
+
+function collect(response: IncomingMessage, { maxBytes, done, fail }: Collector): void {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  response.on('data', (chunk: Buffer) => {
+    bytes += chunk.length
+    if (bytes > maxBytes) fail(new TransportError('too_large'))
+    else chunks.push(chunk)
+  })
+  response.on('error', (error: NodeJS.ErrnoException) => {
+    fail(new TransportError('network', { systemCode: error.code, cause: error }))
+  })
+  response.on('end', () => done(Buffer.concat(chunks).toString('utf8')))
+}
+
+function failureOf(error: NodeJS.ErrnoException, request: ClientRequest): TransportError {
+  const isStale = request.reusedSocket && (error.code === 'ECONNRESET' || error.code === 'EPIPE')
+  const options = { systemCode: error.code, cause: error }
+  return isStale ? new StaleConnectionError('network', options) : new TransportError('network', options)
+}
+
+/** The node had closed the idle connection before it can have seen the request. */
+class StaleConnectionError extends TransportError {}

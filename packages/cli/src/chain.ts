@@ -1,0 +1,43 @@
+/** The network and its nodes, as commands are given them. */
+import { Chain } from '@latchkey/x402/client'
+import { type Option, readInteger } from './Command.js'
+
+type Environment = { readonly [name: string]: string | undefined }
+
+export const chainOptions = {
+  network: {
+    type: 'string',
+    placeholder: 'NETWORK',
+    description: 'testnet (the default), mainnet, betanet, local, or a CAIP-2 id',
+  },
+  node: {
+    type: 'string',
+    multiple: true,
+    placeholder: 'URL',
+    description: 'URL of an algod of that network; repeat it for failover',
+  },
+  dollar: { type: 'string', placeholder: 'ID', description: 'id of the dollar asset on a local network' },
+} as const satisfies { [name: string]: Option }
+
+export type ChainValues = {
+  readonly network?: string | undefined
+  readonly node?: string[] | undefined
+  readonly dollar?: string | undefined
+}
+
+export function networkOf({ network }: ChainValues, environment: Environment): string {
+  return network ?? (environment['AVM_NETWORK'] || 'testnet')
+}
+
+export function openChain(given: ChainValues, environment: Environment): Promise<Chain> {
+  const { ALGOD_TOKEN: token, ALGOD_URL: url = '', USDC_ASSET_ID: asset = '' } = environment
+  // A node and an asset in the environment belong to the network there, not to another one given by --network.
+  const isOwn = given.network === undefined || given.network === environment['AVM_NETWORK']
+  const node = given.node ?? (isOwn && url !== '' ? [url] : undefined)
+  const dollar = given.dollar ?? (isOwn && asset !== '' ? asset : undefined)
+  return Chain.open({
+    network: networkOf(given, environment),
+    nodes: node?.map((one) => ({ url: one, token })),
+    dollarAssetId: readInteger('--dollar', dollar),
+  })
+}

@@ -1,0 +1,27 @@
+import type { Wallet } from '@latchkey/kmd-client'
+
+export const maxKeys = 10_000
+
+/** Generates keys one after the other, and calls `onKey` with the address of each. */
+export async function generateKeys(
+  wallet: Wallet,
+  count: number,
+  onKey?: (address: string) => unknown,
+): Promise<string[]> {
+  const addresses: string[] = []
+  try {
+    while (addresses.length < count) {
+      const address = await wallet.generateKey()
+      addresses.push(address)
+      onKey?.(address)
+    }
+    return addresses
+  } catch (error) {
+    if (addresses.length > 0) {
+      process.stderr.write(
+        `${addresses.length} of ${count} keys were generated; latchkey key new generates the others.\n`,
+      )
+    }
+    throw error
+  }
+}

@@ -1,0 +1,32 @@
+/** A multisig account of a wallet. */
+import { Address } from '@latchkey/algorand'
+import type { Wallet } from '@latchkey/kmd-client'
+import { CommandError } from '../../errors.js'
+import { quoted } from '../../format.js'
+
+export type MultisigAccount = {
+  readonly address: string
+  readonly version: number
+  readonly threshold: number
+  readonly members: readonly { readonly address: string; readonly isHere: boolean }[]
+}
+
+export async function findAccount(wallet: Wallet, address: string): Promise<MultisigAccount> {
+  if (!(await wallet.multisigs()).includes(address)) {
+    throw new CommandError('multisig_not_found', `there is no multisig account ${address} in ${quoted(wallet.name)}`, {
+      hint: 'latchkey multisig list shows them',
+    })
+  }
+  return readAccount(wallet, address, new Set(await wallet.keys()))
+}
+
+export async function readAccount(wallet: Wallet, address: string, own: ReadonlySet<string>): Promise<MultisigAccount> {
+  const { version, threshold, publicKeys } = await wallet.exportMultisig(address)
+  const members = publicKeys.map((key) => Address.encode(key))
+  return { address, version, threshold, members: members.map((one) => ({ address: one, isHere: own.has(one) })) }
+}
+
+/** The command that creates it again; nothing in it is secret. */
+export function createCommand({ threshold, members }: MultisigAccount): string {
+  return `latchkey multisig new --threshold ${threshold} ${members.map(({ address }) => address).join(' ')}`
+}

@@ -1,0 +1,53 @@
+/** Describes what is about to be signed and asks for confirmation. On stderr: stdout is for what is signed. */
+import { Description, Transaction, type TransactionFile } from '@latchkey/algorand'
+import { CommandError, UsageError } from '../../errors.js'
+import { confirm, confirmByWord, hasTerminal } from '../../prompt.js'
+
+export type Confirmation = { readonly yes?: boolean | undefined; readonly 'allow-warnings'?: boolean | undefined }
+
+export function printDescriptions(members: readonly TransactionFile.Member[]): void {
+  const lines: string[] = []
+  for (const [index, { transaction, bytes }] of members.entries()) {
+    const { lines: description, warnings } = Description.describe(transaction)
+    lines.push(`${titleOf(index, members.length)}, ${Transaction.id(bytes)}:`)
+    for (const line of description) lines.push(`  ${line}`)
+    for (const line of warnings) lines.push(`  Warning: ${line}`)
+  }
+  for (const line of Description.describeGroup(members.map(({ transaction }) => transaction)))
+    lines.push(`Warning: ${line}`)
+  printLines(...lines)
+}
+
+export function titleOf(index: number, count: number): string {
+  return count === 1 ? 'Transaction' : `Transaction ${index + 1} of ${count}`
+}
+
+export function printLines(...lines: string[]): void {
+  process.stderr.write(`${lines.join('\n')}\n`)
+}
+
+/** Called before the password prompt, which would be in vain without a way to confirm. */
+export function checkCanConfirmSigning({ yes }: Confirmation): void {
+  if (yes || hasTerminal()) return
+  throw new UsageError('there is no terminal to ask for confirmation', {
+    code: 'confirmation_required',
+    hint: 'give --yes to sign',
+  })
+}
+
+/** What cannot be undone needs a typed word, or a second option: --yes may be in every script. */
+export async function confirmSigning(
+  { yes, 'allow-warnings': allowWarnings }: Confirmation,
+  finalWarnings: readonly string[],
+): Promise<void> {
+  const isFinal = finalWarnings.length > 0
+  if (yes && isFinal && !allowWarnings) {
+    throw new UsageError(`--yes is not enough for this: ${finalWarnings[0]}`, {
+      code: 'confirmation_required',
+      hint: 'Give --allow-warnings as well',
+    })
+  }
+  if (yes) return
+  const isConfirmed = await (isFinal ? confirmByWord('This cannot be undone.', 'sign') : confirm('Sign?'))
+  if (!isConfirmed) throw new CommandError('declined', 'nothing was signed')
+}

@@ -1,0 +1,192 @@
+/** Every error of the commands: a stable code, what it means, what to do, and the exit code it leads to. */
+import { type ErrorEntry, LatchkeyError, type LatchkeyErrorOptions } from '@latchkey/algorand'
+import type { ExitCode } from './exitCodes.js'
+
+type CommandErrorEntry = ErrorEntry & { readonly exit: ExitCode }
+
+/** The error codes of the commands. */
+export const errors = {
+  unknown_command: { exit: 'usage', message: 'there is no such command', hint: 'latchkey --help lists them' },
+  unknown_option: { exit: 'usage', message: 'the command has no such option', hint: '--help lists its options' },
+  invalid_value: {
+    exit: 'usage',
+    message: 'an option or argument has a value that it does not take',
+    hint: '--help says what it takes',
+  },
+  invalid_usage: {
+    exit: 'usage',
+    message: 'arguments are missing, too many, or exclude each other',
+    hint: '--help shows the usage',
+  },
+  invalid_flag: {
+    exit: 'usage',
+    message: 'the command kmd was called with a flag that it does not take',
+    hint: 'kmd --help lists its flags',
+  },
+  confirmation_required: {
+    exit: 'usage',
+    message: 'the command needs a confirmation, and there is no terminal to ask at',
+    hint: 'give --yes',
+  },
+  declined: { exit: 'declined', message: 'the confirmation was declined', hint: 'run it again to confirm' },
+  interrupted: { exit: 'interrupted', message: 'interrupted at a prompt', hint: 'run it again' },
+  terminal_required: {
+    exit: 'failed',
+    message: 'there is no terminal to ask at',
+    hint: 'run it in a terminal, or give the value by an option',
+  },
+  line_too_long: { exit: 'failed', message: 'the line typed at a prompt is too long', hint: 'type a shorter one' },
+  daemon_not_running: {
+    exit: 'unreachable',
+    message: 'no key daemon runs in the data directory',
+    hint: 'latchkey kmd starts one',
+  },
+  daemon_unreachable: {
+    exit: 'unreachable',
+    message: 'the key daemon does not answer',
+    hint: 'latchkey doctor looks for the reason',
+  },
+  daemon_already_running: {
+    exit: 'running',
+    message: 'a key daemon already runs in the data directory',
+    hint: 'use that one, or stop it first',
+  },
+  daemon_not_started: {
+    exit: 'failed',
+    message: 'the key daemon could not start',
+    hint: 'the message names the file or setting to correct',
+  },
+  daemon_busy: { exit: 'failed', message: 'the key daemon is busy', hint: 'try again in a moment' },
+  daemon_error: {
+    exit: 'failed',
+    message: 'the key daemon refused the operation',
+    hint: "the message is the daemon's own; kmd.log has more",
+  },
+  daemon_misbehaved: {
+    exit: 'failed',
+    message: 'the key daemon returned something other than what was requested; it was discarded',
+    hint: 'check which program listens at the address in kmd.net',
+  },
+  token_refused: {
+    exit: 'failed',
+    message: 'the daemon does not accept the API token in kmd.token',
+    hint: 'latchkey doctor looks for the reason',
+  },
+  data_directory_missing: {
+    exit: 'failed',
+    message: 'the data directory does not exist',
+    hint: 'start the daemon there first, or give --data-dir',
+  },
+  wrong_password: { exit: 'password', message: 'the password of the wallet is wrong', hint: 'give the right one' },
+  too_many_wrong_passwords: {
+    exit: 'password',
+    message: 'too many wrong passwords were given for the wallet',
+    hint: 'wait, then give the right one',
+  },
+  password_required: {
+    exit: 'password',
+    message: 'the command needs a password, and there is none and no terminal to ask at',
+    hint: 'give --password-file or --password-fd',
+  },
+  password_blank: {
+    exit: 'password',
+    message: 'the password for a new wallet is blank',
+    hint: 'give --no-password if a blank one is intended',
+  },
+  password_unreadable: {
+    exit: 'password',
+    message: 'the password file or descriptor cannot be read',
+    hint: 'check its path and permissions',
+  },
+  wallet_not_found: { exit: 'failed', message: 'there is no such wallet', hint: 'latchkey wallet list shows them' },
+  wallet_ambiguous: {
+    exit: 'failed',
+    message: 'several wallets have the name',
+    hint: 'give the id that latchkey wallet list shows',
+  },
+  wallet_exists: { exit: 'failed', message: 'a wallet of that name exists', hint: 'choose another name' },
+  key_not_found: { exit: 'failed', message: 'the wallet has no such key', hint: 'latchkey key list shows them' },
+  key_exists: { exit: 'failed', message: 'the wallet already has the key', hint: 'nothing needs to be done' },
+  multisig_not_found: {
+    exit: 'failed',
+    message: 'the wallet has no such multisig account',
+    hint: 'latchkey multisig list shows them',
+  },
+  multisig_exists: {
+    exit: 'failed',
+    message: 'the wallet already has the multisig account',
+    hint: 'nothing needs to be done',
+  },
+  invalid_mnemonic: {
+    exit: 'failed',
+    message: 'the mnemonic is not valid',
+    hint: 'the message names the words to correct',
+  },
+  mnemonic_mismatch: {
+    exit: 'failed',
+    message: 'the mnemonic is valid, but not of this wallet',
+    hint: 'check which wallet it was written down for',
+  },
+  file_exists: { exit: 'failed', message: 'the output file exists and is not overwritten', hint: 'name another file' },
+  file_unreadable: { exit: 'failed', message: 'a file cannot be read', hint: 'check its path and permissions' },
+  file_unwritable: { exit: 'failed', message: 'a file cannot be written', hint: 'check its path and permissions' },
+  invalid_file: {
+    exit: 'failed',
+    message: 'a file does not contain what the command expects',
+    hint: 'the message says what is expected',
+  },
+  nothing_to_sign: {
+    exit: 'failed',
+    message: 'no key of the wallet signs for any of the transactions',
+    hint: 'name the key with --key, or the multisig with --multisig and --member',
+  },
+  invalid_signature: {
+    exit: 'failed',
+    message: 'the file has a signature that is wrong, or of another account',
+    hint: 'get the transaction again from the other signers',
+  },
+  balances_unavailable: {
+    exit: 'failed',
+    message: 'the balances cannot be read from the node',
+    hint: 'check --network and --node',
+  },
+  payment_impossible: {
+    exit: 'failed',
+    message: 'the buyer can pay none of the offers of the server',
+    hint: 'the message says why for each of them',
+  },
+  response_lost: {
+    exit: 'failed',
+    message: 'a payment was sent and the response did not arrive',
+    hint: 'look the transaction up before paying again',
+  },
+  port_in_use: { exit: 'failed', message: 'the port is in use', hint: 'give another with --port, or 0 for a free one' },
+  program_not_started: {
+    exit: 'failed',
+    message: 'the program after -- could not be started',
+    hint: 'check its name and PATH',
+  },
+} as const satisfies { readonly [code: string]: CommandErrorEntry }
+
+export type CommandErrorCode = keyof typeof errors
+type UsageErrorCode = {
+  [C in CommandErrorCode]: (typeof errors)[C]['exit'] extends 'usage' ? C : never
+}[CommandErrorCode]
+
+/** A command failed. Its code decides the exit code. */
+export class CommandError extends LatchkeyError<CommandErrorCode> {
+  override name = 'CommandError'
+
+  get exit(): ExitCode {
+    return errors[this.code].exit
+  }
+}
+
+/** The command line makes no sense to the command. The help is named beside the message. */
+export class UsageError extends CommandError {
+  override name = 'UsageError'
+
+  constructor(message: string, options: LatchkeyErrorOptions & { code?: UsageErrorCode } = {}) {
+    super(options.code ?? 'invalid_usage', message, options)
+  }
+}

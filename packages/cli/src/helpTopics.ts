@@ -1,0 +1,45 @@
+/** What `latchkey help` explains besides the commands. */
+import { type ExitCode, exitCodes, meanings } from './exitCodes.js'
+import { table } from './help.js'
+
+type HelpTopic = { readonly summary: string; readonly text: () => string }
+
+export const helpTopics: { readonly [name: string]: HelpTopic } = {
+  environment: { summary: 'the environment variables that commands read', text: environmentText },
+  'exit-codes': { summary: 'the exit codes of the commands', text: exitCodesText },
+}
+
+const variables: readonly (readonly [string, string])[] = [
+  ['KMD_DATA_DIR', 'data directory of the key daemon, if --data-dir is not given (~/.latchkey/kmd-v0.5)'],
+  ['KMD_WALLET', 'name of the wallet, if --wallet is not given'],
+  ['KMD_KEY', 'address of the key that pays, if --key is not given; AVM_ADDRESS if it is not set'],
+  ['KMD_PASSWORD_FILE', 'file with the password of the wallet in its first line; /dev/null for a blank one'],
+  ['KMD_PASSWORD', 'the password itself; other programs can read it, so the command prints a warning'],
+  ['AVM_MNEMONIC', 'a key as a mnemonic of 25 words, for pay and facilitator; prefer a key in the daemon'],
+  ['AVM_PRIVATE_KEY', 'the same as 64 bytes in base64'],
+  ['AVM_NETWORK', 'testnet, mainnet, betanet, local or a CAIP-2 id, if --network is not given'],
+  ['ALGOD_URL', 'URL of an algod of that network, if --node is not given'],
+  ['ALGOD_TOKEN', 'API token of that algod'],
+  ['USDC_ASSET_ID', 'id of the dollar asset on a local network, if --dollar is not given'],
+  ['FACILITATOR_URL', 'URL of the facilitator that doctor checks'],
+  ['FACILITATOR_API_KEYS', 'API keys of which sellers must send one to the facilitator, separated by commas'],
+]
+
+function environmentText(): string {
+  return `Environment variables that commands read. Options take precedence.\n\n${table(variables)}\n`
+}
+
+function exitCodesText(): string {
+  const rows = (Object.keys(exitCodes) as ExitCode[]).map((name): [string, string] => {
+    return [String(exitCodes[name]), meanings[name]]
+  })
+  return `Exit codes of the commands:
+
+${table(rows)}
+
+latchkey dev -- COMMAND exits with the status of the command; with 128 and the number of the signal if one ended it.
+A pipe that is closed early (latchkey wallet list | head -1) is not an error.
+The command kmd has the exit codes of the Go daemon: 0 stopped, 1 invalid usage, 2 log file cannot be written,
+3 failed to start, 4 already running.
+`
+}

@@ -1,0 +1,86 @@
+/** Shows a secret on a terminal after a confirmation, or writes it to a new file or, with --yes, to a pipe. */
+import { closeSync, existsSync, fchmodSync, fsyncSync, openSync, unlinkSync, writeSync } from 'node:fs'
+import type { Option } from './Command.js'
+import { CommandError, UsageError } from './errors.js'
+import { confirm, hasTerminal, requireConfirmation } from './prompt.js'
+
+export const revealOptions = {
+  out: {
+    type: 'string',
+    short: 'o',
+    placeholder: 'FILE',
+    completes: 'file',
+    description: 'write it to this new file, readable by the owner only, and show nothing',
+  },
+  yes: { type: 'boolean', short: 'y', description: 'show it without confirmation, also if stdout is not a terminal' },
+} as const satisfies { [name: string]: Option }
+
+type Given = {
+  readonly out?: string | undefined
+  readonly yes?: boolean | undefined
+  readonly json?: boolean | undefined
+}
+
+/** Called before the password prompt, which would be in vain. */
+export function checkCanReveal({ out, yes }: Given): void {
+  if (out !== undefined) {
+    if (existsSync(out)) throw fileExists(out)
+    return
+  }
+  if (yes === true) return
+  const code = 'confirmation_required'
+  if (!process.stdout.isTTY) {
+    const hint = 'give --out FILE, or --yes to write the secret to stdout'
+    throw new UsageError('stdout is not a terminal', { code, hint })
+  }
+  if (!hasTerminal()) {
+    const hint = 'give --out FILE, or --yes to show the secret'
+    throw new UsageError('there is no terminal to ask for confirmation', { code, hint })
+  }
+}
+
+export type Secret = {
+  /** One line. */
+  readonly secret: string
+  /** The name of its member in JSON. */
+  readonly member: string
+  /** The other members in JSON, which are not secret. */
+  readonly facts: { readonly [name: string]: unknown }
+  /** Printed on stderr before the secret. */
+  readonly warning: string
+}
+
+export async function revealSecret(given: Given, obtain: () => Promise<Secret>, question: string): Promise<void> {
+  checkCanReveal(given)
+  if (given.out === undefined) await requireConfirmation(given.yes, () => confirm(question))
+  const { secret, member, facts, warning } = await obtain()
+  process.stderr.write(warning)
+  if (given.out !== undefined) {
+    writeNewFile(given.out, `${secret}\n`)
+    if (given.json) process.stdout.write(`${JSON.stringify({ ...facts, file: given.out })}\n`)
+    else process.stderr.write(`Written to ${given.out}.\n`)
+  } else process.stdout.write(given.json ? `${JSON.stringify({ ...facts, [member]: secret })}\n` : `${secret}\n`)
+}
+
+/** Creates the file, never replaces one: what it holds may be the only copy of another secret. */
+function writeNewFile(path: string, text: string): void {
+  const bytes = Buffer.from(text)
+  let descriptor: number | undefined
+  try {
+    descriptor = openSync(path, 'wx', 0o600)
+    fchmodSync(descriptor, 0o600)
+    for (let at = 0; at < bytes.length; ) at += writeSync(descriptor, bytes, at)
+    fsyncSync(descriptor)
+  } catch (cause) {
+    if (descriptor !== undefined) unlinkSync(path)
+    if ((cause as NodeJS.ErrnoException).code === 'EEXIST') throw fileExists(path)
+    throw new CommandError('file_unwritable', `the file cannot be written: ${(cause as Error).message}`, { cause })
+  } finally {
+    bytes.fill(0)
+    if (descriptor !== undefined) closeSync(descriptor)
+  }
+}
+
+function fileExists(path: string): CommandError {
+  return new CommandError('file_exists', `${path} exists and is not overwritten`, { hint: 'name another file' })
+}

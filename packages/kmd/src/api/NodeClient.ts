@@ -1,0 +1,4 @@
+import type { Algod } from '@latchkey/algod'
+
+/** The queries to the Algorand node that operations make. */
+export type NodeClient = Pick<Algod, 'parameters' | 'accountWithHoldings' | 'asset' | 'transaction'>

@@ -1,0 +1,134 @@
+// Reads the exports of an entry from its declarations: names, signatures, and what their TSDoc says.
+import { join } from 'node:path'
+import ts from 'typescript'
+import { root } from '../packages.mjs'
+
+/** @returns a function from an entry to its exports, in the order of their names */
+export function openEntries(entries) {
+  const program = ts.createProgram({
+    rootNames: entries.map(({ types }) => types),
+    options: {
+      module: ts.ModuleKind.NodeNext,
+      moduleResolution: ts.ModuleResolutionKind.NodeNext,
+      target: ts.ScriptTarget.ES2023,
+      lib: ['lib.es2023.d.ts'],
+      types: ['node'],
+      typeRoots: [join(root, 'node_modules', '@types')],
+      strict: true,
+      skipLibCheck: true,
+      noEmit: true,
+    },
+  })
+  const checker = program.getTypeChecker()
+  return ({ name, types }) => {
+    const file = program.getSourceFile(types)
+    const module = file === undefined ? undefined : checker.getSymbolAtLocation(file)
+    if (module === undefined) throw new Error(`${name} has no compiled types at ${types}; run npm run build`)
+    return exportsOf(checker, module, '')
+  }
+}
+
+function exportsOf(checker, module, prefix) {
+  return checker
+    .getExportsOfModule(module)
+    .filter(({ name }) => name !== 'default')
+    .sort((a, b) => (a.name < b.name ? -1 : 1))
+    .map((symbol) => readExport(checker, symbol, prefix))
+}
+
+function readExport(checker, symbol, prefix) {
+  const target = symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol
+  const name = `${prefix}${symbol.name}`
+  const own = documentation(checker, symbol)
+  const isNamespace = (target.flags & ts.SymbolFlags.ValueModule) !== 0
+  // A type and a value of one name are documented on either.
+  const declarations = target.declarations ?? []
+  return {
+    name,
+    target,
+    ...(own.text === '' ? documentation(checker, target, isNamespace) : own),
+    isNamespace,
+    members: isNamespace
+      ? exportsOf(checker, target, `${name}.`)
+      : declarations.flatMap((one) => membersOf(checker, one)),
+    signatures: isNamespace ? [] : declarations.map(declarationText),
+  }
+}
+
+function documentation(checker, symbol, isNamespace = false) {
+  const tags = symbol
+    .getJsDocTags(checker)
+    .map(({ name, text }) => ({ name, text: plain(ts.displayPartsToString(text)) }))
+  const text = plain(ts.displayPartsToString(symbol.getDocumentationComment(checker)))
+  if (text !== '') return { text, tags }
+  const [declaration] = symbol.declarations ?? []
+  if (isNamespace) return { text: commentOfFile(declaration), tags }
+  return { text: declaration === undefined ? '' : commentOfStatement(declaration), tags }
+}
+
+/** Links of TSDoc become code: a page has no other anchors than its headings. */
+function plain(text) {
+  return text.replaceAll(/\{@link(?:code)? ([^}|]+?)(?:\s*\|[^}]*)?\}/g, (_, target) => `\`${target.trim()}\``).trim()
+}
+
+/** The comment of `export * as Name from`, which belongs to the statement. */
+function commentOfStatement(declaration) {
+  const statement = ts.findAncestor(declaration, ts.isExportDeclaration)
+  if (statement === undefined) return ''
+  const comments = ts.getJSDocCommentsAndTags(statement).map(({ comment }) => ts.getTextOfJSDocComment(comment) ?? '')
+  return plain(comments.join('\n'))
+}
+
+/** A module says at its head what it is about. */
+function commentOfFile(file) {
+  if (file === undefined || !ts.isSourceFile(file)) return ''
+  const [, comment] = /^\/\*\*(.*?)\*\//s.exec(file.text) ?? []
+  return plain((comment ?? '').replaceAll(/^\s*\* ?/gm, ''))
+}
+
+/** Properties and methods of a class or of an object type, with what is said of each. */
+function membersOf(checker, declaration) {
+  const nodes = []
+  if (ts.isClassDeclaration(declaration)) nodes.push(...declaration.members)
+  else if (ts.isTypeAliasDeclaration(declaration)) collectMembers(declaration.type, nodes)
+  return nodes.filter((node) => node.name !== undefined && !isHidden(node)).map((node) => memberOf(checker, node))
+}
+
+function memberOf(checker, node) {
+  const symbol = checker.getSymbolAtLocation(node.name)
+  const { text, tags } = symbol === undefined ? { text: '', tags: [] } : documentation(checker, symbol)
+  return { name: node.name.getText(), signatures: [declarationText(node)], text, tags, members: [] }
+}
+
+function collectMembers(type, nodes) {
+  if (ts.isTypeLiteralNode(type)) nodes.push(...type.members)
+  else if (ts.isIntersectionTypeNode(type)) for (const part of type.types) collectMembers(part, nodes)
+  else if (ts.isTypeReferenceNode(type) && type.typeName.getText() === 'Readonly') {
+    for (const part of type.typeArguments ?? []) collectMembers(part, nodes)
+  }
+}
+
+function isHidden(node) {
+  return (
+    ts.isPrivateIdentifier(node.name) ||
+    (ts.getCombinedModifierFlags(node) & (ts.ModifierFlags.Private | ts.ModifierFlags.Protected)) !== 0
+  )
+}
+
+/** The declaration as it is written, without comments and what is private. */
+function declarationText(declaration) {
+  const statement = ts.isVariableDeclaration(declaration) ? declaration.parent.parent : declaration
+  const text = statement.getText()
+  const scanner = ts.createScanner(ts.ScriptTarget.Latest, false, ts.LanguageVariant.Standard, text)
+  let code = ''
+  for (let kind = scanner.scan(); kind !== ts.SyntaxKind.EndOfFileToken; kind = scanner.scan()) {
+    const isComment = kind === ts.SyntaxKind.MultiLineCommentTrivia || kind === ts.SyntaxKind.SingleLineCommentTrivia
+    if (!isComment) code += scanner.getTokenText()
+  }
+  return code
+    .split('\n')
+    .filter((line) => line.trim() !== '' && !/^\s*(#\w*;|private )/.test(line))
+    .join('\n')
+    .replace(/^export declare /, '')
+    .replace(/^export /, '')
+}

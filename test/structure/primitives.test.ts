@@ -1,0 +1,40 @@
+/** What several packages need exists once. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { isTest, read, sources } from './sources.test.helper.js'
+
+const files = sources('packages').filter((file) => !isTest(file))
+
+/** A part, what gives a copy of it away, and where it is. */
+const primitives: readonly (readonly [name: string, trace: RegExp, home: string])[] = [
+  ['the check for an object', /function isObject\b|const isObject =/, 'packages/algorand/src/Json.ts'],
+  ['base32', /ABCDEFGHIJKLMNOPQRSTUVWXYZ234567/, 'packages/algorand/src/internal/Base32.ts'],
+  ['the bounded map', /class BoundedMap\b/, 'packages/algorand/src/BoundedMap.ts'],
+  ['the file lock', /'flock', \['-x'/, 'packages/system/src/Lock.ts'],
+  [
+    'the opener of SQLite',
+    /import\('@photostructure\/sqlite'\)|from '@photostructure\/sqlite'/,
+    'packages/system/src/Sqlite.ts',
+  ],
+  ['the Prometheus writer', /# HELP/, 'packages/system/src/Prometheus.ts'],
+  ['the loader of sodium', /\('sodium-native'\)|from 'sodium-native'/, 'packages/algorand/src/crypto/sodium.ts'],
+  ['the edit distance', /function (?:editDistance|levenshtein|distance)\b/i, 'packages/algorand/src/Suggestion.ts'],
+]
+
+for (const [name, trace, home] of primitives) {
+  test(`${name} exists once`, () => {
+    assert.deepEqual(
+      files.filter((file) => trace.test(read(file))),
+      [home],
+    )
+  })
+}
+
+test('errors extend the one base', () => {
+  // The HTTP host imports nothing of ours, and the pages are programs of their own.
+  const others = files.filter((file) => !/^packages\/(?:http|pages)\//.test(file))
+  assert.deepEqual(
+    others.filter((file) => /class \w+ extends (?:Type|Range)?Error\b/.test(read(file))),
+    ['packages/algorand/src/LatchkeyError.ts'],
+  )
+})

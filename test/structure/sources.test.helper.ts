@@ -1,0 +1,44 @@
+/** The TypeScript sources of the repository, and what they import. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+export const root = fileURLToPath(new URL('../../../', import.meta.url))
+
+/** Every source below a directory, as paths from the root. */
+export function sources(directory: string): string[] {
+  return readdirSync(join(root, directory), { recursive: true, encoding: 'utf8' })
+    .filter(
+      (name) => /\.tsx?$/.test(name) && !name.split('/').some((part) => part === 'dist' || part === 'node_modules'),
+    )
+    .map((name) => join(directory, name))
+}
+
+export function read(file: string): string {
+  return readFileSync(join(root, file), 'utf8')
+}
+
+/** What a file imports or exports from, as it is written. */
+export function importsOf(file: string): string[] {
+  const text = read(file)
+  const from = /^\s*(?:import|export)\b[^'"]*?\bfrom\s+'([^']+)'/gm
+  const bare = /^\s*import\s+'([^']+)'/gm
+  return [...text.matchAll(from), ...text.matchAll(bare)].map(([, path]) => path!)
+}
+
+/** Tests, and what only tests use. */
+export const isTest = (file: string): boolean => /\.test\./.test(file)
+
+/** The code alone: comments, texts and patterns are left out. */
+export function codeOf(file: string): string {
+  return read(file)
+    .replaceAll(/\/\*.*?\*\//gs, '')
+    .replaceAll(/(^|\s)\/\/.*$/gm, '')
+    .replaceAll(/'(?:[^'\\\n]|\\.)*'/g, "''")
+    .replaceAll(/`(?:[^`\\]|\\.)*`/gs, '``')
+}
+
+/** The comments alone. */
+export function commentsOf(file: string): string {
+  return [...read(file).matchAll(/\/\*.*?\*\/|(?<=^|\s)\/\/.*$/gms)].map(([comment]) => comment).join('\n')
+}

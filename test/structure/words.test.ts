@@ -1,0 +1,45 @@
+/** One word for one thing: CONTRIBUTING.md has the rules. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { codeOf, commentsOf, isTest, read, sources } from './sources.test.helper.js'
+
+const files = ['packages', 'examples', 'bench', 'test'].flatMap(sources).filter((file) => !file.includes('structure/'))
+
+/** Names that were replaced by those of the field. */
+const oldNames =
+  /\b(?:Doors|Tale|Estate|entrust\w*|caretaker\w*|holdBack|maxInAll|Selling|Facilitating|Signings|Asked|Kept|Lot|Refusal|Refused|Rejection|Trouble|slowly|hush|expectLeave|fate)\b/
+
+const oldPhrases = /\b(?:nobody|whoever|somebody|anew|unless told|overhears)\b/i
+
+test('identifiers are the words of the field', () => {
+  const found = files.flatMap((file) =>
+    [...codeOf(file).matchAll(new RegExp(oldNames, 'g'))].map(([word]) => `${file}: ${word}`),
+  )
+  assert.deepEqual(found, [])
+})
+
+test('comments are plain statements', () => {
+  const found = files.flatMap((file) => oldPhrases.exec(commentsOf(file))?.map((phrase) => `${file}: ${phrase}`) ?? [])
+  assert.deepEqual(found, [])
+})
+
+test('test files use test, not describe and it', () => {
+  const found = files
+    .filter(isTest)
+    .filter((file) => /import \{[^}]*\b(?:describe|it)\b[^}]*\} from 'node:test'/.test(read(file)))
+  assert.deepEqual(found, [])
+})
+
+test('helpers of tests end with .test.helper.ts', () => {
+  const helpers = files.filter((file) => /\.(?:support|helper|fixture)\.tsx?$/.test(file) || /\/testing\//.test(file))
+  assert.deepEqual(
+    helpers.filter((file) => !file.endsWith('.test.helper.ts')),
+    [],
+  )
+  // What imports the test runner is a test or a helper of one.
+  const using = files.filter((file) => /from 'node:test'/.test(read(file)) && file.startsWith('packages/'))
+  assert.deepEqual(
+    using.filter((file) => !isTest(file)),
+    [],
+  )
+})
