@@ -1,19 +1,34 @@
-/** Files that are there whole or not at all, also when the power fails, and for their owner alone. */
-import { closeSync, fsyncSync, openSync, renameSync, writeFileSync } from 'node:fs'
+/**
+ * Files that are replaced in one step: a reader, or a program that starts after a crash, finds the old content or the
+ * new, never a part. The new content is written to a temporary file beside the old one, flushed to the disk and renamed.
+ */
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { type FileHandle, open, rename, rm } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { LatchkeyError } from '@latchkey/algorand'
+import { errors } from './errors.js'
 
+const ownerOnly = 0o600
+
+/** The options of {@link replace}. */
 export type Replacement = {
   path: string
-  /** In the same directory; nobody else may use it at the same time. */
+  /** In the same directory, and used by one writer at a time. A file that a crash left there is removed. */
   temporaryPath: string
+  /** The content, written one part after another. */
   parts: readonly Uint8Array[]
 }
 
-/** Puts a file in the place of what is there, if anything; it stays open for more to be written. */
+/**
+ * Replaces a file and returns it open for reading and writing. Its mode is 0600. Call {@link syncDirectory} to make the
+ * replacement survive a power failure.
+ *
+ * @throws AtomicFileError with the code `write_incomplete`, or the error of the file system. The old file is unchanged
+ * then, and the temporary file removed.
+ */
 export async function replace({ path, temporaryPath, parts }: Replacement): Promise<FileHandle> {
   await rm(temporaryPath, { force: true })
-  const handle = await open(temporaryPath, 'wx+', 0o600)
+  const handle = await open(temporaryPath, 'wx+', ownerOnly)
   try {
     let position = 0
     for (const part of parts) position = await writeAt(handle, part, position)
@@ -27,7 +42,7 @@ export async function replace({ path, temporaryPath, parts }: Replacement): Prom
   return handle
 }
 
-/** Makes sure that the names in the file's directory are on the disk. */
+/** Flushes the names in the file's directory to the disk. */
 export async function syncDirectory(path: string): Promise<void> {
   const directory = await open(dirname(path), 'r')
   try {
@@ -37,26 +52,52 @@ export async function syncDirectory(path: string): Promise<void> {
   }
 }
 
-/** All of the bytes, or an error; tells where they end. */
+/**
+ * Writes all of the bytes at a position and returns the position after them.
+ *
+ * @throws AtomicFileError with the code `write_incomplete`, or the error of the file system.
+ */
 export async function writeAt(handle: FileHandle, bytes: Uint8Array, position: number): Promise<number> {
   let done = 0
   while (done < bytes.length) {
     const { bytesWritten } = await handle.write(bytes, done, bytes.length - done, position + done)
-    if (bytesWritten === 0) throw new Error('nothing more can be written')
+    if (bytesWritten === 0) throw new AtomicFileError('write_incomplete')
     done += bytesWritten
   }
   return position + done
 }
 
-/** Replaces a file in one step, synchronously: a reader sees the old content or the new, never a part. */
-export function replaceSync(path: string, content: string | Uint8Array, mode = 0o600): void {
-  const temporary = `${path}.new`
-  const descriptor = openSync(temporary, 'w', mode)
+/**
+ * Replaces a file synchronously. The temporary file is `path` with `.new` appended: writers of the same path have to
+ * exclude each other.
+ *
+ * @default mode 0o600
+ * @throws the error of the file system. The old file is unchanged then, and the temporary file removed.
+ */
+export function replaceSync(path: string, content: string | Uint8Array, mode = ownerOnly): void {
+  const temporaryPath = `${path}.new`
+  // One that a crash left may have another mode.
+  rmSync(temporaryPath, { force: true })
+  const descriptor = openSync(temporaryPath, 'wx', mode)
   try {
-    writeFileSync(descriptor, content)
-    fsyncSync(descriptor)
-  } finally {
-    closeSync(descriptor)
+    try {
+      writeFileSync(descriptor, content)
+      fsyncSync(descriptor)
+    } finally {
+      closeSync(descriptor)
+    }
+    renameSync(temporaryPath, path)
+  } catch (error) {
+    rmSync(temporaryPath, { force: true })
+    throw error
   }
-  renameSync(temporary, path)
+}
+
+/** The file was not written. */
+export class AtomicFileError extends LatchkeyError<'write_incomplete'> {
+  override name = 'AtomicFileError'
+
+  constructor(code: 'write_incomplete') {
+    super(code, errors[code].message, { hint: errors[code].hint })
+  }
 }

@@ -1,26 +1,39 @@
 /**
- * One program for a file. The lock is flock(2), which other programs (the Go daemon among them) see and take too; the
- * kernel releases it however the process ends, so there is nothing to clean up and no process id to mistake for another.
+ * A lock on a file, held by one process at a time. It is flock(2), which other programs, the Go daemon among them, use
+ * too. The kernel releases it however the process ends, so there is no stale lock and no process id to mistake for
+ * another.
  *
- * Node has no flock. On Linux, flock(1) takes it on a descriptor that it inherits: a lock of this kind belongs to the
- * open file, which stays open here after flock(1) has ended. On macOS open(2) itself can take it.
+ * Node has no flock. On Linux, flock(1) takes the lock on a descriptor that it inherits: a lock of this kind belongs to
+ * the open file, which stays open here after flock(1) has ended. On macOS open(2) itself can take it.
  */
 import { spawnSync } from 'node:child_process'
 import { closeSync, constants, openSync } from 'node:fs'
 import { LatchkeyError } from '@latchkey/algorand'
+import { errors } from './errors.js'
 
 const darwinExclusiveLock = 0x20
+/** The exit status of flock(1) with -n when the lock is held. */
+const heldStatus = 1
 
 /**
- * Takes the lock, creating the file if it is missing. Returns the descriptor that holds it.
+ * Takes the lock, creating the file if it is missing. Returns the descriptor that holds it, for {@link release}.
  *
- * @throws LockError with the code `locked` if another program, or this one, holds it already.
+ * @throws LockError with the code `locked` if another program, or this one, holds it; `flock_missing` or `lock_failed`
+ * if it cannot be taken at all; the error of the file system if the file cannot be opened.
+ *
+ * @example
+ * const lock = Lock.take('state.lock')
+ * try {
+ *   update()
+ * } finally {
+ *   Lock.release(lock)
+ * }
  */
 export function take(path: string): number {
   return process.platform === 'darwin' ? takeByOpening(path) : takeByFlock(path)
 }
 
-/** Releases a lock by the descriptor that `take` returned. */
+/** Releases a lock by the descriptor that {@link take} returned. */
 export function release(descriptor: number): void {
   closeSync(descriptor)
 }
@@ -30,7 +43,8 @@ function takeByFlock(path: string): number {
   const result = spawnSync('flock', ['-x', '-n', '3'], { stdio: ['ignore', 'ignore', 'ignore', descriptor] })
   if (result.status === 0) return descriptor
   closeSync(descriptor)
-  if (result.error === undefined) throw new LockError('locked', path)
+  if (result.status === heldStatus) throw new LockError('locked', path)
+  if (result.error === undefined) throw new LockError('lock_failed', path)
   throw new LockError('flock_missing', path, result.error)
 }
 
@@ -44,15 +58,19 @@ function takeByOpening(path: string): number {
   }
 }
 
+type LockErrorCode = 'locked' | 'lock_failed' | 'flock_missing'
+
 /** The lock was not taken. */
-export class LockError extends LatchkeyError<'locked' | 'flock_missing'> {
+export class LockError extends LatchkeyError<LockErrorCode> {
   override name = 'LockError'
 
-  constructor(code: 'locked' | 'flock_missing', path: string, cause?: unknown) {
-    if (code === 'locked') {
-      super(code, `${path} is locked by another process`, { hint: 'stop that process, or use another path' })
-    } else {
-      super(code, `the command flock is needed to lock ${path}`, { hint: 'install the package util-linux', cause })
-    }
+  constructor(code: LockErrorCode, path: string, cause?: unknown) {
+    super(code, messages[code](path), { hint: errors[code].hint, cause })
   }
+}
+
+const messages: { readonly [code in LockErrorCode]: (path: string) => string } = {
+  locked: (path) => `${path} is locked by another process`,
+  lock_failed: (path) => `the file system did not grant a lock on ${path}`,
+  flock_missing: (path) => `the command flock is needed to lock ${path}`,
 }

@@ -1,14 +1,25 @@
-/** The Prometheus text format: every metric's samples directly under its HELP and TYPE lines, as the format asks. */
+/**
+ * Metrics in the text format of Prometheus, version 0.0.4. Every metric's samples stand directly under its HELP and TYPE
+ * lines, as the format requires. No module of Node is used.
+ */
 
+/** The labels of a sample. Values are escaped. */
 export type Labels = { readonly [name: string]: string | number }
 
+/** One measured value of a metric. */
 export type Sample = {
-  /** Put after the metric's name: `_sum`, `_count`. */
+  /**
+   * Appended to the metric's name: `_sum`, `_count`.
+   *
+   * @default ''
+   */
   readonly suffix?: string | undefined
+  /** @default none */
   readonly labels?: Labels | undefined
   readonly value: number | bigint
 }
 
+/** A metric with all of its samples. */
 export type Metric = {
   readonly name: string
   readonly help: string
@@ -16,25 +27,36 @@ export type Metric = {
   readonly samples: readonly Sample[]
 }
 
-/** What a response in this format says it is. */
+/** The Content-Type of a response in this format. */
 export const contentType = 'text/plain; version=0.0.4; charset=utf-8'
 
-/** The metrics as a scrape expects them. */
+/**
+ * Writes metrics as the body of a scrape.
+ *
+ * @example
+ * Prometheus.write([{ name: 'up', help: 'Whether it runs.', type: 'gauge', samples: [{ value: 1 }] }])
+ */
 export function write(metrics: readonly Metric[]): string {
   const lines = metrics.flatMap(({ name, help, type, samples }) => [
-    `# HELP ${name} ${help}`,
+    `# HELP ${name} ${escapeText(help, /[\\\n]/g)}`,
     `# TYPE ${name} ${type}`,
-    ...samples.map(({ suffix = '', labels, value }) => `${name}${suffix}${writeLabels(labels)} ${value}`),
+    ...samples.map(({ suffix = '', labels, value }) => `${name}${suffix}${writeLabels(labels)} ${writeValue(value)}`),
   ])
   return `${lines.join('\n')}\n`
 }
 
-function writeLabels(labels: Labels | undefined): string {
-  const entries = Object.entries(labels ?? {})
+function writeLabels(labels: Labels = {}): string {
+  const entries = Object.entries(labels)
   if (entries.length === 0) return ''
-  return `{${entries.map(([name, value]) => `${name}="${escapeLabel(String(value))}"`).join(',')}}`
+  return `{${entries.map(([name, value]) => `${name}="${escapeText(String(value), /[\\"\n]/g)}"`).join(',')}}`
 }
 
-function escapeLabel(value: string): string {
-  return value.replace(/[\\"\n]/g, (letter) => (letter === '\n' ? '\\n' : `\\${letter}`))
+/** Go's spelling of numbers, which the format uses. */
+function writeValue(value: number | bigint): string {
+  if (value === Number.POSITIVE_INFINITY) return '+Inf'
+  return value === Number.NEGATIVE_INFINITY ? '-Inf' : String(value)
+}
+
+function escapeText(text: string, special: RegExp): string {
+  return text.replace(special, (character) => (character === '\n' ? '\\n' : `\\${character}`))
 }

@@ -1,32 +1,54 @@
 /**
- * SQLite behind the `node:sqlite` interface: the built-in module where it is stable, the same interface from
+ * SQLite behind the interface of `node:sqlite`: the built-in module where it is stable, the same interface from
  * @photostructure/sqlite, an optional peer dependency, on older Nodes.
  */
 import { createRequire } from 'node:module'
+import { LatchkeyError } from '@latchkey/algorand'
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
+import { errors } from './errors.js'
 
+/** An open database. */
 export type Database = DatabaseSyncInstance
+/** A prepared statement. */
 export type Statement = StatementSyncInstance
 
 const require = createRequire(import.meta.url)
-/** Since Node 24 `node:sqlite` is there without a flag or a warning. */
+/** Since Node 24 `node:sqlite` is available without a flag or a warning. */
 const isBuiltIn = Number(process.versions.node.split('.')[0]) >= 24
 
-let loaded: { DatabaseSync: new (location: string) => Database } | undefined
+type Module = { DatabaseSync: new (location: string) => Database }
+let loaded: Module | undefined
 
-/** Opens a database, creating the file if it is missing. Loads SQLite on the first call. */
+/**
+ * Opens a database, creating the file if it is missing. The first call loads SQLite.
+ *
+ * @param location a path, or `:memory:`.
+ * @throws SqliteError with the code `sqlite_missing`; errors of SQLite itself satisfy {@link isSqliteError}.
+ */
 export function open(location: string): Database {
-  loaded ??= require(isBuiltIn ? 'node:sqlite' : '@photostructure/sqlite') as NonNullable<typeof loaded>
+  loaded ??= load()
   return new loaded.DatabaseSync(location)
+}
+
+function load(): Module {
+  try {
+    return require(isBuiltIn ? 'node:sqlite' : '@photostructure/sqlite') as Module
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw error
+    throw new SqliteError('sqlite_missing', error)
+  }
 }
 
 let closedSinceCollection = 0
 let collectGarbage: (() => void) | undefined
+const closesPerCollection = 64
 
 /**
- * Lets `close` ask for a garbage collection now and then. @photostructure/sqlite returns a file to the system only when
- * the last statement on it is collected, and nothing presses the collector to do so. A program that opens and closes
- * many databases passes its collector here; the default is to leave that to the runtime.
+ * Sets a garbage collector that `close` calls after every 64 databases. @photostructure/sqlite returns a file to the
+ * system only when the last statement on it is collected, and nothing else triggers that. For programs that open and
+ * close many databases.
+ *
+ * @default none: the runtime decides when to collect
  */
 export function collectWith(collector: () => void): void {
   collectGarbage = collector
@@ -35,7 +57,7 @@ export function collectWith(collector: () => void): void {
 /** Closes a database. */
 export function close(database: Database): void {
   database.close()
-  if (isBuiltIn || ++closedSinceCollection < 64) return
+  if (isBuiltIn || ++closedSinceCollection < closesPerCollection) return
   closedSinceCollection = 0
   collectGarbage?.()
 }
@@ -43,15 +65,24 @@ export function close(database: Database): void {
 const busy = 5
 const locked = 6
 
-/** Whether the error says that another connection holds the database. */
+/** Whether the error means that another connection holds the database. */
 export function isLocked(error: unknown): boolean {
   const { errcode, message } = (error ?? {}) as { errcode?: unknown; message?: unknown }
   if (typeof errcode === 'number') return (errcode & 0xff) === busy || (errcode & 0xff) === locked
-  // @photostructure/sqlite gives no code where `all` fails.
+  // @photostructure/sqlite sets no code when `all` fails, so only SQLite's own text is left to decide by.
   return isSqliteError(error) && typeof message === 'string' && /^database (table )?is locked/.test(message)
 }
 
 /** Whether SQLite raised the error. */
 export function isSqliteError(error: unknown): boolean {
   return (error as { code?: unknown } | undefined)?.code === 'ERR_SQLITE_ERROR'
+}
+
+/** SQLite cannot be used. */
+export class SqliteError extends LatchkeyError<'sqlite_missing'> {
+  override name = 'SqliteError'
+
+  constructor(code: 'sqlite_missing', cause: unknown) {
+    super(code, errors[code].message, { hint: errors[code].hint, cause })
+  }
 }

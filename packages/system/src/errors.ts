@@ -1,0 +1,28 @@
+import type { ErrorRegistry } from '@latchkey/algorand'
+
+/** Every error code that functions of this package throw, with its meaning and what to do about it. */
+export const errors = {
+  flock_missing: {
+    message: 'the command flock, which takes file locks, is not installed',
+    hint: 'install the package util-linux',
+  },
+  lock_failed: {
+    message: 'the file system did not grant the lock',
+    hint: 'use a path on a local file system; network file systems may not support locks',
+  },
+  locked: {
+    message: 'another process holds the lock',
+    hint: 'stop that process, or use another path',
+  },
+  sqlite_missing: {
+    message: 'SQLite is not installed',
+    hint: 'run `npm install @photostructure/sqlite@1.2.1`, or use Node 24 or later',
+  },
+  write_incomplete: {
+    message: 'the file system accepted only a part of what was written',
+    hint: 'free space on the disk and try again',
+  },
+} as const satisfies ErrorRegistry
+
+/** One of the codes of this package. */
+export type ErrorCode = keyof typeof errors
