@@ -1,17 +1,17 @@
 /**
  * Every block of code on every page is run, or held against what it is about. A block that no rule covers is a failure: see
- * the tables in `rules.ts` and `Provided.ts` for what pages may use.
+ * the tables in `rules.test.helper.ts` and `Provided.test.helper.ts` for what pages may use.
  */
 import assert from 'node:assert/strict'
 import { after, describe, type TestContext, test } from 'node:test'
 import { atEnd, type Scope, suiteScope } from '../process/support.js'
-import { type Block, blocksOf, nameOf, pages } from './Blocks.js'
-import { type Compiled, compile, type Declared, removeCompiled } from './Code.js'
-import { checkEnvironment, checkJson, checkNotRun, checkProxy } from './Files.js'
-import { isPrinted, normal } from './Output.js'
-import { environmentFor, openWorld, provide, type World } from './Provided.js'
-import { generatedPages, notRun, pictures } from './rules.js'
-import { commandsIn, Shell } from './Shell.js'
+import { type Block, blocksOf, nameOf, pages } from './Blocks.test.helper.js'
+import { type Compiled, compile, type Declared, removeCompiled } from './Code.test.helper.js'
+import { checkEnvironment, checkJson, checkNotRun, checkProxy } from './Files.test.helper.js'
+import { isPrinted, normal } from './Output.test.helper.js'
+import { environmentFor, openWorld, provide, type World } from './Provided.test.helper.js'
+import { generatedPages, notRun, pictures } from './rules.test.helper.js'
+import { commandsIn, Shell } from './Shell.test.helper.js'
 
 const timeout = 120_000
 
@@ -50,7 +50,7 @@ class Reader {
       case '':
         return this.#compare(block)
       default:
-        assert.fail(`no rule covers a block of ${block.language}; see test/docs/rules.ts`)
+        assert.fail(`no rule covers a block of ${block.language}; see test/docs/rules.test.helper.ts`)
     }
   }
 
@@ -100,7 +100,7 @@ class Reader {
     assert.notEqual(
       this.#printed,
       undefined,
-      'it is no picture (see test/docs/rules.ts), and nothing was run before it',
+      'it is no picture (see test/docs/rules.test.helper.ts), and nothing was run before it',
     )
     assert.ok(isPrinted(text, this.#printed!), `this was printed before it:\n${normal(this.#printed!)}`)
   }

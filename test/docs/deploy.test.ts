@@ -8,7 +8,7 @@ import { Kmd } from '@latchkey/kmd-client'
 import { fromKmd, Signer } from '@latchkey/x402/facilitator'
 import { start, temporaryDirectory } from '../process/support.js'
 import { root } from '../support/daemon.js'
-import { checkFlags, checkVariable } from './Files.js'
+import { checkFlags, checkVariable } from './Files.test.helper.js'
 
 const units = { kmd: 'deploy/latchkey-kmd.service', facilitator: 'deploy/latchkey-facilitator.service' }
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')

@@ -9,7 +9,7 @@ import { errors } from '@latchkey/kmd'
 import { Chain, createApp, Facilitator } from '@latchkey/x402/facilitator'
 import { startDevnet } from '../devnet/start.js'
 import { root } from '../support/daemon.js'
-import { pages, textOf } from './Blocks.js'
+import { pages, textOf } from './Blocks.test.helper.js'
 
 async function load(script: string): Promise<{ [name: string]: () => string | Promise<string> }> {
   return (await import(pathToFileURL(join(root, 'scripts', script)).href)) as {
@@ -74,10 +74,15 @@ test('docs/http.md has every path of the facilitator, and no other', async (t) =
   )
 })
 
-const apiReference = readdirSync(join(root, 'docs', 'api')).map((name) => `docs/api/${name}`)
+/** Pages that are not run as those in a clone are. */
+const others = ['api', 'start'].flatMap((folder) =>
+  readdirSync(join(root, 'docs', folder))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${folder}/${name}`),
+)
 
 describe('links', () => {
-  for (const page of ['SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...pages(), ...apiReference]) {
+  for (const page of ['SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...pages(), ...others]) {
     test(page, () => {
       const text = textOf(page).replaceAll(/^```.*?^```$/gms, '')
       for (const [, link] of text.matchAll(/(?<!!)\[[^\]]*\]\(([^)\s]+)\)/g)) {

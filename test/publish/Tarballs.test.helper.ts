@@ -11,17 +11,27 @@ export type Tarball = {
   readonly version: string
   /** Its path. */
   readonly path: string
+  readonly dependencies: { readonly [name: string]: string }
   readonly files: readonly { readonly path: string; readonly size: number }[]
 }
 
-type Report = Omit<Tarball, 'path'> & { readonly filename: string }
+type Report = Omit<Tarball, 'path' | 'dependencies'> & { readonly filename: string }
+type Package = { readonly manifest: { readonly name: string; readonly dependencies?: Tarball['dependencies'] } }
 
 /** Packs everything into a folder that is gone after the tests of this file. */
 export async function packAll(): Promise<Tarball[]> {
   const folder = mkdtempSync(join(tmpdir(), 'latchkey-tarballs-'))
   after(() => rmSync(folder, { recursive: true, force: true }))
-  const { pack } = (await import(pathToFileURL(join(root, 'scripts', 'pack.mjs')).href)) as {
-    pack: (folder: string) => Report[]
-  }
-  return pack(folder).map(({ filename, ...report }) => ({ ...report, path: join(folder, filename) }))
+  const { pack } = (await load('pack.mjs')) as { pack: (folder: string) => Report[] }
+  const { publishedPackages } = (await load('packages.mjs')) as { publishedPackages: () => Package[] }
+  const dependencies = new Map(publishedPackages().map(({ manifest }) => [manifest.name, manifest.dependencies ?? {}]))
+  return pack(folder).map(({ filename, ...report }) => ({
+    ...report,
+    path: join(folder, filename),
+    dependencies: dependencies.get(report.name)!,
+  }))
+}
+
+function load(script: string): Promise<unknown> {
+  return import(pathToFileURL(join(root, 'scripts', script)).href)
 }

@@ -4,9 +4,9 @@ import { mkdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { root } from '../support/daemon.js'
-import type { Block } from './Blocks.js'
-import { type Provided, providedNames } from './Provided.js'
-import { codeRewrites } from './rules.js'
+import type { Block } from './Blocks.test.helper.js'
+import { type Provided, providedNames } from './Provided.test.helper.js'
+import { codeRewrites } from './rules.test.helper.js'
 
 /** What a block declares at its outermost level, by name. */
 export type Declared = { readonly [name: string]: unknown }
@@ -76,7 +76,7 @@ function moduleOf({ language, text }: Block): { source: string; needs: readonly 
     new RegExp(`(?<!(?:^|[^.])\\.|[\\w'])${name}(?![\\w'])`).test(code)
   const needs = providedNames.filter((name) => mentions(body, name) && !mentions(imported, name))
   const source = `${language === 'js' ? '// @ts-nocheck\n' : ''}${imported}
-import type { Provided } from '../Provided.js'
+import type { Provided } from '../Provided.test.helper.js'
 export async function run(provided: Provided) {
   const { ${needs.join(', ')} } = provided
   {

@@ -42,7 +42,7 @@ export const codeRewrites: readonly (readonly [string | RegExp, string])[] = [
 ]
 
 /** Ports that pages name. Each page is run with others that are free. */
-export const knownPorts: readonly number[] = [4001, 4002, 4021, 4022, 7833]
+export const knownPorts: readonly number[] = [4001, 4002, 4021, 4022, 4030, 7833]
 
 /** Commands that go on until they are stopped, and how one sees that they are up. */
 export const longRunning: readonly { readonly command: RegExp; readonly ready: RegExp }[] = [
@@ -50,6 +50,7 @@ export const longRunning: readonly { readonly command: RegExp; readonly ready: R
   { command: /^(?!.*--help).*\blatchkey devnet\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
   { command: /^(?!.*--help).*\blatchkey kmd\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
   { command: /^(?!.*--help).*\blatchkey facilitator\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
+  { command: /^node seller\.js$/, ready: /Selling at http/ },
   { command: /\bdist\/seller\.js\b/, ready: /Facilitator: / },
 ]
 
@@ -61,7 +62,7 @@ export const placeholders: readonly (readonly [RegExp, (account: DevAccount) => 
 
 /** What is not run, and why. That what it names exists is looked at all the same. */
 export const notRun: readonly (readonly [RegExp, string])[] = [
-  [/^npm (test|run bench|run docs|run build|run format)\b/, 'it is what runs this test, or takes minutes'],
+  [/^npm (test|run bench|run docs|run pack|run build|run format)\b/, 'it is what runs this test, or takes minutes'],
   [/^node scripts\/build/, 'it was done before the tests began'],
   [/^(sudo )?(systemctl|systemd-run|journalctl|podman|docker|install|useradd)\b/, 'it changes the machine'],
   [/^(npx )?latchkey dev -- npm test$/, 'it is what runs this test'],

@@ -7,7 +7,7 @@ import { Daemon } from '@latchkey/kmd'
 import { type Scope, temporaryDirectory } from '../process/support.js'
 import { root } from '../support/daemon.js'
 import { latchkeyCommand } from '../support/devnet.js'
-import type { Block } from './Blocks.js'
+import type { Block } from './Blocks.test.helper.js'
 
 /** What the Go daemon has, and what is ours. */
 const settingNames = new Set([

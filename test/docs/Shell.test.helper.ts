@@ -1,48 +1,79 @@
 /**
- * The commands of one page, run in their order as somebody would who reads it: in a directory that looks like the root of a
- * clone, with a home of its own, and with what stays up staying up until the page is over.
+ * The commands of one page, run in their order as a reader would: in a directory that looks like the root of a clone, or
+ * in an empty one, with a home of its own, and with what stays up staying up until the page is over.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
-import { delimiter, join } from 'node:path'
+import { delimiter, dirname, join } from 'node:path'
 import { type DevAccount, Devnet } from '@latchkey/devnet'
 import { atEnd, type Scope, temporaryDirectory, until } from '../process/support.js'
 import { fastConfig, root } from '../support/daemon.js'
-import { commandRewrites, knownPorts, longRunning, notRun, placeholders } from './rules.js'
+import { commandRewrites, knownPorts, longRunning, notRun, placeholders } from './rules.test.helper.js'
 
 const commandTimeoutMs = 60_000
+const installTimeoutMs = 400_000
+
+/** Where a page is read. */
+export type Place = {
+  /** The name of the directory that commands are run in, in the home. */
+  readonly name: string
+  readonly prepare: (directory: string) => void
+  readonly environment: (directory: string) => { readonly [name: string]: string }
+  /** Before those of `rules.test.helper.ts`. */
+  readonly rewrites: readonly (readonly [RegExp, (found: string) => string])[]
+  /** Commands that are passed over. */
+  readonly notRun: readonly RegExp[]
+}
+
+/** A clone, as far as commands can see. */
+const clone: Place = {
+  name: 'latchkey',
+  prepare: (directory) => {
+    for (const name of readdirSync(root).filter((entry) => !entry.startsWith('.'))) {
+      symlinkSync(join(root, name), join(directory, name))
+    }
+  },
+  environment: (directory) => ({
+    PATH: [join(directory, 'node_modules', '.bin'), process.env['PATH']].join(delimiter),
+    // `npx` has to do with what is installed, and says nothing of its own.
+    npm_config_offline: 'true',
+    npm_config_loglevel: 'silent',
+    npm_config_update_notifier: 'false',
+  }),
+  rewrites: [],
+  notRun: notRun.map(([pattern]) => pattern),
+}
 
 export type Ran = { readonly command: string; readonly output: string; readonly code: number | null }
 
 export class Shell {
   readonly #scope: Scope
   readonly #home: string
-  /** A clone, as far as commands can see. */
   readonly #directory: string
+  readonly #place: Place
   readonly #accounts: readonly DevAccount[]
   /** From the port on the page to the one that is used. */
   readonly #ports: Map<number, number>
   /** What stays up, by the rule that says so: nobody runs two of a kind on one port. */
   readonly #up = new Map<RegExp, () => Promise<void>>()
 
-  private constructor(scope: Scope, accounts: readonly DevAccount[], ports: Map<number, number>) {
+  private constructor(scope: Scope, place: Place, accounts: readonly DevAccount[], ports: Map<number, number>) {
     this.#scope = scope
+    this.#place = place
     this.#accounts = accounts
     this.#ports = ports
     this.#home = join(temporaryDirectory(scope), 'you')
-    this.#directory = join(this.#home, 'latchkey')
+    this.#directory = join(this.#home, place.name)
     mkdirSync(this.#directory, { recursive: true })
-    for (const name of readdirSync(root).filter((entry) => !entry.startsWith('.'))) {
-      symlinkSync(join(root, name), join(this.#directory, name))
-    }
+    place.prepare(this.#directory)
     writeFileSync(this.#state, '')
   }
 
-  static async open(scope: Scope): Promise<Shell> {
+  static async open(scope: Scope, place: Place = clone): Promise<Shell> {
     const ports = new Map<number, number>()
     for (const port of knownPorts) ports.set(port, await freePort())
-    return new Shell(scope, await devAccounts(), ports)
+    return new Shell(scope, place, await devAccounts(), ports)
   }
 
   /** Exported variables, from one command to the next. */
@@ -54,11 +85,22 @@ export class Shell {
   async run(block: string): Promise<Ran[]> {
     const ran: Ran[] = []
     for (const command of commandsIn(block)) {
-      if (notRun.some(([pattern]) => pattern.test(command))) continue
+      if (this.#place.notRun.some((pattern) => pattern.test(command))) continue
       const long = longRunning.find((one) => one.command.test(command))
       ran.push(long === undefined ? await this.#finish(command) : await this.#stayUp(command, long))
     }
     return ran
+  }
+
+  /** Writes a file of the page, with the ports that are used. */
+  write(name: string, text: string): void {
+    const file = join(this.#directory, name)
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, this.#withPorts(text))
+  }
+
+  get directory(): string {
+    return this.#directory
   }
 
   /** As if it had been said on the page: with the page's ports and directories. */
@@ -72,7 +114,8 @@ export class Shell {
     const { child, output } = this.#spawn(
       `set -e\n. "$HOME/.exported"\n${this.#real(command)}\nexport -p > "$HOME/.exported"`,
     )
-    const timer = setTimeout(() => kill(child, 'SIGKILL'), commandTimeoutMs)
+    const limitMs = command.startsWith('npm ') ? installTimeoutMs : commandTimeoutMs
+    const timer = setTimeout(() => kill(child, 'SIGKILL'), limitMs)
     const code = await new Promise<number | null>((resolve) => child.once('close', resolve))
     clearTimeout(timer)
     return { command, output: output(), code }
@@ -102,15 +145,7 @@ export class Shell {
   }
 
   #spawn(script: string): { child: ChildProcess; output: () => string } {
-    const bin = join(this.#directory, 'node_modules', '.bin')
-    const env = {
-      PATH: [bin, process.env['PATH']].join(delimiter),
-      HOME: this.#home,
-      // `npx` has to do with what is installed, and says nothing of its own.
-      npm_config_offline: 'true',
-      npm_config_loglevel: 'silent',
-      npm_config_update_notifier: 'false',
-    }
+    const env = { PATH: process.env['PATH'], ...this.#place.environment(this.#directory), HOME: this.#home }
     // In a group of its own, since what a shell starts has to be stopped with it.
     const child = spawn('sh', ['-c', script], {
       cwd: this.#directory,
@@ -133,10 +168,15 @@ export class Shell {
     for (const [pattern, part] of placeholders) {
       text = text.replaceAll(pattern, (_, number: string) => part(this.#accounts[Number(number) - 1]!))
     }
+    for (const [pattern, rewrite] of this.#place.rewrites) text = text.replace(pattern, rewrite)
     for (const [pattern, rewrite] of commandRewrites) {
       text = text.replace(pattern, (found) => rewrite(found, (port) => this.#ports.get(port)!))
     }
-    return text.replaceAll(/(?<=(?:127\.0\.0\.1|localhost):)[0-9]+/g, (port) =>
+    return this.#withPorts(text)
+  }
+
+  #withPorts(text: string): string {
+    return text.replaceAll(/(?<=(?:127\.0\.0\.1|localhost):|const port = )[0-9]+/g, (port) =>
       String(this.#ports.get(Number(port)) ?? port),
     )
   }

@@ -1,0 +1,80 @@
+/**
+ * The pages for people outside of a clone, followed from top to bottom in an empty folder: their packages come from the
+ * tarballs, their files are written, their commands run, and what they show is compared with what was printed.
+ */
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { type Block, blocksOf, nameOf } from '../docs/Blocks.test.helper.js'
+import { isPrinted, normal } from '../docs/Output.test.helper.js'
+import { commandsIn, Shell } from '../docs/Shell.test.helper.js'
+import { root } from '../support/daemon.js'
+import { isRegistryReachable, outside } from './Outside.test.helper.js'
+import { packAll } from './Tarballs.test.helper.js'
+
+const timeout = 900_000
+const pages = readdirSync(join(root, 'docs', 'start'))
+  .filter((name) => name.endsWith('.md'))
+  .map((name) => `docs/start/${name}`)
+const workflow = 'docs/start/github-actions.yml'
+
+const skip = isRegistryReachable() ? false : 'NOT RUN: the npm registry cannot be reached'
+const tarballs = skip === false ? await packAll() : []
+
+for (const page of pages) {
+  test(page, { timeout, skip }, async (t) => {
+    const shell = await Shell.open(t, outside(tarballs))
+    let printed = ''
+    for (const block of blocksOf(page)) printed = (await follow(shell, block, printed)) ?? printed
+    if (page === 'docs/start/buying.md' || page === 'docs/start/selling.md') checkLight(shell.directory)
+    if (page === 'docs/start/tests.md') await followWorkflow(shell)
+  })
+}
+
+/** What was printed by the last command, if the block has one. */
+async function follow(shell: Shell, block: Block, printed: string): Promise<string | undefined> {
+  if (block.language === 'js') {
+    assert.match(block.about, /^[\w./-]+$/, `${nameOf(block)} names no file`)
+    shell.write(block.about, block.text)
+    return undefined
+  }
+  if (block.language === 'sh') return runAll(shell, block.text)
+  assert.equal(block.language, '', nameOf(block))
+  assert.ok(isPrinted(block.text, printed), `${nameOf(block)}: this was printed before it:\n${normal(printed)}`)
+  return undefined
+}
+
+async function runAll(shell: Shell, commands: string): Promise<string> {
+  const ran = await shell.run(commands)
+  assert.equal(ran.length, commandsIn(commands).length)
+  for (const { command, output, code } of ran) {
+    assert.equal(code, 0, `${command}\nended with ${code} and printed:\n${output}`)
+  }
+  return shell.asOnPage(ran.at(-1)!.output)
+}
+
+/** The steps of the workflow that are commands, in the folder that the page has made. */
+async function followWorkflow(shell: Shell): Promise<void> {
+  const steps = [...readFileSync(join(root, workflow), 'utf8').matchAll(/^ +- run: (.*)$/gm)].map(([, step]) => step!)
+  assert.ok(steps.length >= 3)
+  for (const step of steps) await runAll(shell, step)
+}
+
+/** What buyers and sellers install has nothing native in it, and nothing that runs when it is installed. */
+function checkLight(directory: string): void {
+  const lock = JSON.parse(readFileSync(join(directory, 'package-lock.json'), 'utf8')) as {
+    packages: { [path: string]: { dev?: boolean; hasInstallScript?: boolean } }
+  }
+  const installed = Object.entries(lock.packages).filter(([path, { dev }]) => path !== '' && dev !== true)
+  assert.deepEqual(
+    installed.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => path),
+    [],
+  )
+  const native = installed
+    .flatMap(([path]) =>
+      readdirSync(join(directory, path), { recursive: true, encoding: 'utf8' }).map((name) => join(path, name)),
+    )
+    .filter((path) => path.endsWith('.node') && !path.slice('node_modules/'.length).includes('node_modules/'))
+  assert.deepEqual(native, [])
+}
