@@ -6,87 +6,20 @@ import { simulateRoutes } from '../packages/devnet/dist/rest/simulate.js'
 import { statusRoutes } from '../packages/devnet/dist/rest/status.js'
 import { transactionRoutes } from '../packages/devnet/dist/rest/transactions.js'
 import { metricsPath } from '../packages/kmd/dist/api/latchkeyOperations.js'
-import { walletFailures } from '../packages/kmd/dist/api/Operation.js'
 import { operations } from '../packages/kmd/dist/api/Operations.js'
+import {
+  bodyErrors,
+  errorsOf,
+  handleErrors,
+  requestErrors,
+  statusOf,
+  walletFileErrors,
+} from '../packages/kmd/dist/api/operationErrors.js'
 import { descriptionPath } from '../packages/kmd/dist/api/serviceOperations.js'
 import { mayUse } from '../packages/kmd/dist/console/Permissions.js'
-import { registry } from '../packages/kmd/dist/Errors.js'
-
-/** Failures that follow from a member of the request. */
-const errorsByField = {
-  wallet_password: ['wrongPassword', 'tooManyWrongPasswords'],
-  wallet_id: ['walletNotFound', 'walletIdAmbiguous', 'derivationBusy', 'scryptCeiling'],
-  address: ['badAddress'],
-  transaction: ['badTransaction'],
-}
-/** What any handle may be, or have become; told once at the top. */
-const handleField = 'wallet_handle_token'
-const handleErrors = [
-  'wrongTokenParts',
-  'badHandleId',
-  'badHandleSecret',
-  'handleUnknown',
-  'handleWrongSecret',
-  'handleExpired',
-]
-/** What the file of a wallet may be; their status differs by operation. */
-const fileErrors = [
-  'wrongPlaintextType',
-  'damagedBlob',
-  'database',
-  'databaseLocked',
-  'wrongDriverName',
-  'wrongDriverVersion',
-]
-const multisigErrors = [
-  'badPublicKeyLength',
-  'badSignatureLength',
-  'keyNotFound',
-  'multisigNotFound',
-  'multisigVersion',
-  'multisigThreshold',
-  'multisigNotMember',
-  'multisigWrongPreimage',
-  'multisigNotSigner',
-  'multisigDuplicate',
-  'multisigTooLarge',
-]
-/** Failures of an operation's own. */
-const errorsByOperation = {
-  ListWallets: ['walletsDirectory'],
-  CreateWallet: [
-    'unknownDriver',
-    'notSupported',
-    'nameTooLong',
-    'nameTaken',
-    'badMasterKeyLength',
-    'badScryptParameters',
-    'derivationBusy',
-  ],
-  InitWalletHandleToken: ['tooManyHandles', 'stopping'],
-  RenameWallet: ['nameBlank', 'nameTooLong', 'nameTaken'],
-  ImportKey: ['badPrivateKeyLength', 'badPrivateKeyHalves', 'keyExists'],
-  ExportKey: ['keyNotFound', 'keyMismatch'],
-  GenerateKey: ['cannotDisplayMnemonic', 'tooManyKeys'],
-  ImportMultisig: ['badPublicKeyLength', 'multisigVersion', 'multisigThreshold', 'keyExists'],
-  ExportMultisig: ['multisigNotFound'],
-  SignTransaction: ['keyNotFound'],
-  SignProgram: ['keyNotFound'],
-  SignMultisigTransaction: ['badSignerLength', ...multisigErrors],
-  SignMultisigProgram: multisigErrors,
-  GetHealth: ['walletsDirectory'],
-  OpenConsole: ['badTicket'],
-  GetAccounts: ['badAddress', 'tooManyAddresses', 'noNode', 'nodeFailed'],
-  FindTransactions: ['badTransactionId', 'tooManyTransactionIds', 'noNode', 'nodeFailed'],
-}
-/** Creating a wallet has a password that can not be wrong. */
-const makesPassword = new Set(['CreateWallet'])
+import { apiErrors } from '../packages/kmd/dist/errors.js'
 
 export function httpPage() {
-  for (const id of Object.keys(errorsByOperation)) {
-    if (!operations.some((operation) => operation.id === id))
-      throw new Error(`docs-http.mjs: there is no operation ${id}`)
-  }
   return `${head()}\n${daemon()}\n${facilitator}\n${devnet()}`
 }
 
@@ -117,13 +50,13 @@ On the documented wire every answer has \`error\` (\`false\`) and \`message\` (b
 wire these two, and empty lists, are left out. A failure is \`{"error": true, "message": "..."}\` on both; [errors.md](errors.md)
 lists them all with their cure.
 
-Any request may fail with ${codes(['invalidToken', 'forbiddenHost', 'notFound', 'methodNotAllowed', 'internal'])}; one with a body with
-${codes(['badBody', 'bodyTooLarge', 'bodyTimeout'])}; one with a \`${handleField}\` with
-${codes(handleErrors)}; and one that opens a wallet's file with ${fileErrors.map(code).join(', ')}, whose status differs by operation.
+Any request may fail with ${codes(requestErrors)}; one with a body with
+${codes(bodyErrors)}; one with a \`wallet_handle_token\` with
+${codes(handleErrors)}; and one that opens a wallet's file with ${walletFileErrors.map(code).join(', ')}, whose status differs by operation.
 
 A token of a [session of the console](daemon.md#the-console) goes in the place of the API token; some operations answer it with
-${codes(['consoleRefused'])}. The files of the console are below \`/console/\`, without a token, for browsers on the machine of the
-daemon; others get ${codes(['consoleNotLocal'])}.
+${codes(['console_refused'])}. The files of the console are below \`/console/\`, without a token, for browsers on the machine of the
+daemon; others get ${codes(['console_not_local'])}.
 
 | | path | operation | |
 |---|---|---|---|
@@ -155,20 +88,12 @@ function operationText(operation) {
   return `### ${id}\n\n\`${method} ${path}\`. ${about}${opening}\n${table}${rest === '' ? '' : `\n${rest}\n`}`
 }
 
-function errorsOf({ id, request }) {
-  const byField = request
-    .filter(({ name }) => !(name === 'wallet_password' && makesPassword.has(id)))
-    .flatMap(({ name }) => errorsByField[name] ?? [])
-  return [...new Set([...byField, ...(errorsByOperation[id] ?? [])])]
-}
-
-function errorText({ walletFailure }, name) {
-  const [status] = registry[name]
-  return `\`${name}\` (${walletFailures.has(name) ? (walletFailure ?? status) : status})`
+function errorText(operation, name) {
+  return `\`${name}\` (${statusOf(operation, name)})`
 }
 
 function codes(names) {
-  return names.map((name) => `\`${name}\` (${registry[name][0]})`).join(', ')
+  return names.map((name) => `\`${name}\` (${apiErrors[name].status})`).join(', ')
 }
 
 function fieldRows({ name, kind, about, wire }, where) {

@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 import { operations } from '../packages/kmd/dist/api/Operations.js'
 import { descriptionPath } from '../packages/kmd/dist/api/serviceOperations.js'
-import { errors } from '../packages/kmd/dist/index.js'
+import { apiErrors } from '../packages/kmd/dist/errors.js'
 
 const source = join(dirname(dirname(fileURLToPath(import.meta.url))), 'packages', 'kmd-client', 'src')
 
@@ -26,11 +26,7 @@ function operationTable() {
 }
 
 function errorTable() {
-  const rows = Object.entries(errors).map(([name, entry]) => {
-    const code = name.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`)
-    const { message, hint = 'The message of the daemon says what is wrong.' } = Array.isArray(entry)
-      ? { message: entry[1] }
-      : entry
+  const rows = Object.entries(apiErrors).map(([code, { message, hint }]) => {
     return `  ${code}: {\n    message: ${text(message)},\n    hint: ${text(hint)},\n  },\n`
   })
   return `${head}

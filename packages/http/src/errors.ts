@@ -3,16 +3,16 @@ export const errors = {
   body_too_large: {
     status: 413,
     message: 'the request body is larger than the limit',
-    hint: 'Send a smaller body, or raise limits.bodyBytes of the server.',
+    hint: 'send a smaller body, or raise limits.bodyBytes of the server',
   },
   body_malformed: {
     status: 400,
     message: 'the request body breaks off or is not correctly chunked',
-    hint: 'Send the number of bytes that Content-Length announces, or chunks as in RFC 9112, section 7.1.',
+    hint: 'send the number of bytes that Content-Length announces, or chunks as in RFC 9112, section 7.1',
   },
   body_timeout: {
     status: 408,
     message: 'the request body did not arrive in time',
-    hint: 'Send the body without pauses, or raise limits.requestMs of the server.',
+    hint: 'send the body without pauses, or raise limits.requestMs of the server',
   },
 } as const

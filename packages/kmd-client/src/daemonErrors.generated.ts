@@ -4,259 +4,259 @@
 export const daemonErrors = {
   invalid_token: {
     message: 'invalid API token',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'send the first line of kmd.token in the header X-KMD-API-Token',
   },
   forbidden_host: {
     message: 'this Host is not served; use the address in kmd.net, or add the name to allowed_hosts in kmd_config.json',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'call the daemon by the address in kmd.net, or name the host in allowed_hosts',
   },
   console_refused: {
     message: 'the console may not do this; use the command line',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'do it with latchkey, or with the API token: a session of the console can neither export nor delete keys',
   },
   console_not_local: {
     message: 'the console is for browsers on the machine of the daemon only; open it there, by 127.0.0.1 or localhost',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'open the console on the machine where the daemon runs; from another one, through a tunnel to its port',
   },
   bad_ticket: {
     message: 'this link to the console was used already or is too old; run: latchkey console',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'ask for another link: each works once, within a minute',
   },
   not_found: {
     message: 'no such path; GET /swagger.json lists them',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'check the path against /swagger.json; there is no trailing slash',
   },
   method_not_allowed: {
     message: 'this path exists, but not with this method; GET /swagger.json lists them',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'use a method that the Allow header names',
   },
   body_too_large: {
     message: 'request body too large, must be <= 1048576 bytes',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'send less; split what you sign into several requests',
   },
   body_timeout: {
     message: 'the request body did not arrive in time',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'send the body together with the headers, and look for what holds it up',
   },
   bad_body: {
     message: 'could not decode request body',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'send one JSON object that has only the members of this operation, each of its type',
   },
   bad_address: {
     message: 'could not decode address',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'send the 58 characters of an address as they are shown, in upper case',
   },
   too_many_addresses: {
     message: 'too many addresses, must be <= 100',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'ask in several requests',
   },
   bad_transaction_id: {
     message: 'could not decode transaction id',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'send the 52 characters of a transaction id as they are shown, in upper case',
   },
   too_many_transaction_ids: {
     message: 'too many transaction ids, must be <= 50',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'ask in several requests',
   },
   bad_transaction: {
     message: 'could not decode transaction',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'send base64 of the msgpack of a bare transaction, not of a signed one',
   },
   bad_master_key_length: {
     message: 'master_derivation_key must be 32 bytes, or absent for a random one',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'send all 32 bytes of the key, or leave it out',
   },
   bad_private_key_length: {
     message: 'private_key must be 64 bytes (seed, then public key) or the 32 bytes of the seed',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'send all 64 bytes that were exported, or the 32 of the seed',
   },
   bad_private_key_halves: {
     message: 'private_key is damaged: its public half does not belong to its seed',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'send the key as it was exported; one of its bytes was changed',
   },
   bad_public_key_length: {
     message: 'each public key must be 32 bytes',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'send all 32 bytes of each public key',
   },
   bad_signature_length: {
     message: 'each signature in partial_multisig must be 64 bytes, or absent',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'send all 64 bytes of a signature, or leave it out',
   },
   bad_signer_length: {
     message: 'signer must be 32 bytes, or absent',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'send all 32 bytes of the multisig address, or leave it out',
   },
   unknown_driver: {
     message: 'unknown wallet driver',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  name_too_long: {
-    message: 'wallet name too long, must be <= 64 bytes',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  name_blank: {
-    message: 'wallet name must not be blank',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  name_taken: {
-    message: 'wallet with same name already exists',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  wallet_not_found: {
-    message: 'wallet not found',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  wallet_id_ambiguous: {
-    message: 'multiple wallets with the same ID exist. cannot continue',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  wrong_password: {
-    message: 'error decrypting. wrong password?',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  too_many_wrong_passwords: {
-    message: 'too many wrong passwords for this wallet; wait as Retry-After says, then try the right one',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  derivation_busy: {
-    message: 'too many wallets are being unlocked at once; try again as Retry-After says',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  too_many_handles: {
-    message: 'too many wallet handles are open; release some, or wait until they expire',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  stopping: {
-    message: 'the daemon is stopping',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  wrong_token_parts: {
-    message: 'wrong number of token parts',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  bad_handle_id: {
-    message: 'invalid wallet handle id',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  bad_handle_secret: {
-    message: 'invalid wallet handle secret',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  handle_unknown: {
-    message: 'handle does not exist',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  handle_wrong_secret: {
-    message: 'invalid token',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  handle_expired: {
-    message: 'handle expired',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  cannot_display_mnemonic: {
-    message: 'sqlite wallet driver cannot display mnemonics',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  too_many_keys: {
-    message: 'too many keys',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  key_not_found: {
-    message: 'key does not exist in this wallet',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  key_exists: {
-    message: 'key already exists in wallet',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  multisig_not_found: {
-    message: 'multisig information (pks, threshold) for address does not exist in this wallet',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  multisig_version: {
-    message: 'unknown version',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  multisig_threshold: {
-    message: 'Invalid threshold',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  multisig_not_member: {
-    message: 'Key does not exist',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  multisig_wrong_preimage: {
-    message: 'given multisig preimage hashes to neither Sender nor AuthAddr',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  multisig_not_signer: {
-    message: 'given key is not a possible signer for this multisig',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  multisig_duplicate: {
-    message: 'Invalid duplicates',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  multisig_too_large: {
-    message: 'a multisig of more than 255 members cannot sign',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  key_mismatch: {
-    message: 'derived public key mismatch, something fishy is going on with this wallet',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  wrong_plaintext_type: {
-    message: 'error decrypting, found the wrong type of data. something fishy is going on with this wallet',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  damaged_blob: {
-    message: 'msgpack decode error: a stored value of this wallet is damaged',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  bad_scrypt_parameters: {
-    message: 'scrypt lib could not derive key from password',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  scrypt_ceiling: {
-    message: 'this wallet asks for more scrypt work than the daemon allows',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  database: {
-    message: 'database error',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  database_locked: {
-    message: 'error connecting to database',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  wrong_driver_name: {
-    message: 'found database with wrong driver name in wallets dir',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  wrong_driver_version: {
-    message: 'found database with wrong driver version in wallets dir',
-    hint: 'The message of the daemon says what is wrong.',
-  },
-  wallets_directory: {
-    message: 'the wallets directory cannot be read',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'send sqlite as wallet_driver_name',
   },
   not_supported: {
     message: 'operation not supported by wallet',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'use a wallet of the driver sqlite',
+  },
+  name_too_long: {
+    message: 'wallet name too long, must be <= 64 bytes',
+    hint: 'choose a shorter name; letters beyond ASCII count for more than one byte',
+  },
+  name_blank: {
+    message: 'wallet name must not be blank',
+    hint: 'give the new name',
+  },
+  name_taken: {
+    message: 'wallet with same name already exists',
+    hint: 'choose another name, or use the wallet that has it',
+  },
+  wallet_not_found: {
+    message: 'wallet not found',
+    hint: 'use an id from GET /v1/wallets, which is not the name',
+  },
+  wallet_id_ambiguous: {
+    message: 'multiple wallets with the same ID exist. cannot continue',
+    hint: 'move one of the two files that hold this wallet out of the wallets directory',
+  },
+  wrong_password: {
+    message: 'error decrypting. wrong password?',
+    hint: 'send the password that the wallet was made with; without one it is blank. The status is 401 where a wallet is unlocked',
+  },
+  too_many_wrong_passwords: {
+    message: 'too many wrong passwords for this wallet; wait as Retry-After says, then try the right one',
+    hint: 'wait for as long as Retry-After says, and find out which program sends wrong passwords',
+  },
+  derivation_busy: {
+    message: 'too many wallets are being unlocked at once; try again as Retry-After says',
+    hint: 'wait for as long as Retry-After says, and keep handles instead of unlocking for each request',
+  },
+  wrong_token_parts: {
+    message: 'wrong number of token parts',
+    hint: 'send wallet_handle_token as unlocking returned it',
+  },
+  bad_handle_id: {
+    message: 'invalid wallet handle id',
+    hint: 'send wallet_handle_token as unlocking returned it',
+  },
+  bad_handle_secret: {
+    message: 'invalid wallet handle secret',
+    hint: 'send wallet_handle_token as unlocking returned it',
+  },
+  handle_unknown: {
+    message: 'handle does not exist',
+    hint: 'unlock the wallet again: the handle was released, has expired, or is from before a restart',
+  },
+  handle_wrong_secret: {
+    message: 'invalid token',
+    hint: 'send wallet_handle_token as unlocking returned it',
+  },
+  handle_expired: {
+    message: 'handle expired',
+    hint: 'unlock the wallet again; renew handles before their time is up',
+  },
+  stopping: {
+    message: 'the daemon is stopping',
+    hint: 'start the daemon again, then repeat the request',
+  },
+  too_many_handles: {
+    message: 'too many wallet handles are open; release some, or wait until they expire',
+    hint: 'release handles when you are done with them',
+  },
+  cannot_display_mnemonic: {
+    message: 'sqlite wallet driver cannot display mnemonics',
+    hint: 'leave display_mnemonic out; export the master key and write it as words yourself',
+  },
+  too_many_keys: {
+    message: 'too many keys',
+    hint: 'make a new wallet; this one has used up its sequence',
+  },
+  key_not_found: {
+    message: 'key does not exist in this wallet',
+    hint: 'list the keys of this wallet; the key may be in another one',
+  },
+  key_exists: {
+    message: 'key already exists in wallet',
+    hint: 'nothing needs to be done: the wallet has it already',
+  },
+  multisig_not_found: {
+    message: 'multisig information (pks, threshold) for address does not exist in this wallet',
+    hint: 'import the multisig first, or send its keys in partial_multisig',
+  },
+  multisig_version: {
+    message: 'unknown version',
+    hint: 'send 1 as the version',
+  },
+  multisig_threshold: {
+    message: 'Invalid threshold',
+    hint: 'send a threshold of at least 1 and at most the number of keys',
+  },
+  multisig_not_member: {
+    message: 'Key does not exist',
+    hint: 'sign with a key that is a member of this multisig',
+  },
+  multisig_wrong_preimage: {
+    message: 'given multisig preimage hashes to neither Sender nor AuthAddr',
+    hint: 'send the keys in their order, with the threshold, of the multisig that the sender or signer is',
+  },
+  multisig_not_signer: {
+    message: 'given key is not a possible signer for this multisig',
+    hint: 'sign with a key that is a member of this multisig',
+  },
+  multisig_duplicate: {
+    message: 'Invalid duplicates',
+    hint: 'start again from a partial signature of this very transaction or program',
+  },
+  multisig_too_large: {
+    message: 'a multisig of more than 255 members cannot sign',
+    hint: 'use a multisig of at most 255 members; no node accepts a larger one',
+  },
+  key_mismatch: {
+    message: 'derived public key mismatch, something fishy is going on with this wallet',
+    hint: 'restore the wallet file from a backup; a stored key was changed',
+  },
+  wrong_plaintext_type: {
+    message: 'error decrypting, found the wrong type of data. something fishy is going on with this wallet',
+    hint: 'restore the wallet file from a backup; its values were moved around',
+  },
+  damaged_blob: {
+    message: 'msgpack decode error: a stored value of this wallet is damaged',
+    hint: 'restore the wallet file from a backup',
+  },
+  bad_scrypt_parameters: {
+    message: 'scrypt lib could not derive key from password',
+    hint: 'set scrypt_n to a power of two; for an old wallet, restore its file from a backup',
+  },
+  scrypt_ceiling: {
+    message: 'this wallet asks for more scrypt work than the daemon allows',
+    hint: 'find out who wrote this file: no daemon asks for that much',
+  },
+  database: {
+    message: 'database error',
+    hint: 'look into kmd.log; the wallet file may be gone, damaged, or on a full disk',
+  },
+  database_locked: {
+    message: 'error connecting to database',
+    hint: 'find the program that holds the wallet file, and repeat the request when it is done',
+  },
+  wrong_driver_name: {
+    message: 'found database with wrong driver name in wallets dir',
+    hint: 'move the file out of the wallets directory; it is no wallet of this kind',
+  },
+  wrong_driver_version: {
+    message: 'found database with wrong driver version in wallets dir',
+    hint: 'use the daemon that wrote this wallet file; it is of another version',
+  },
+  wallets_directory: {
+    message: 'the wallets directory cannot be read',
+    hint: 'make the directory readable again. The text names it and says what is wrong',
   },
   no_node: {
     message: 'no node is set: start the daemon with --node URL, or set "algod" in kmd_config.json',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'name an Algorand node, and start the daemon again',
   },
   node_failed: {
     message: 'the node did not answer as it should',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'see whether the node runs, and whether its address and token are right. The text names it and says what is wrong',
   },
   internal: {
     message: 'internal error; kmd.log has the details',
-    hint: 'The message of the daemon says what is wrong.',
+    hint: 'look into kmd.log, and report it: this is a defect',
   },
 } as const
 

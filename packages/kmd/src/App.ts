@@ -2,14 +2,15 @@
 import { Access, BodyError, type RawRequest, type RawResponse } from '@latchkey/http'
 import { metricsPath } from './api/latchkeyOperations.js'
 import { describe } from './api/OpenApi.js'
-import { isOpen, type Operation, walletFailures } from './api/Operation.js'
+import { isOpen, type Operation } from './api/Operation.js'
 import * as Operations from './api/Operations.js'
+import { statusOf } from './api/operationErrors.js'
 import type { Services } from './api/Services.js'
 import { descriptionPath } from './api/serviceOperations.js'
 import * as ConsoleFiles from './console/files.js'
 import * as Permissions from './console/Permissions.js'
 import type { Session } from './console/Sessions.js'
-import { type Code, KmdError } from './Errors.js'
+import { type Code, KmdError } from './errors.js'
 import type { Metrics } from './Metrics.js'
 import * as JsonBody from './wire/JsonBody.js'
 import * as Wire from './wire/Wire.js'
@@ -53,12 +54,14 @@ const corsLists = {
 }
 
 const bodyFailures: Record<BodyError['code'], Code> = {
-  body_too_large: 'bodyTooLarge',
-  body_malformed: 'badBody',
-  body_timeout: 'bodyTimeout',
+  body_too_large: 'body_too_large',
+  body_malformed: 'bad_body',
+  body_timeout: 'body_timeout',
 }
 
 const tokenHeader = 'x-kmd-api-token'
+/** The code of an error, beside its text in the body: the Go client's decoder rejects unknown members there. */
+const errorHeader = 'Latchkey-Error'
 const empty: Buffer = Buffer.alloc(0)
 
 export class App {
@@ -81,7 +84,7 @@ export class App {
   handle(request: RawRequest): RawResponse | Promise<RawResponse> {
     const route = this.#route(request)
     const { path, operation, cors } = route
-    if (!route.isHostAllowed) return this.#failure(new KmdError('forbiddenHost'), [])
+    if (!route.isHostAllowed) return this.#failure(new KmdError('forbidden_host'), [])
     if (request.method === 'OPTIONS') return { status: 200, headers: cors, body: '' }
     if (operation === undefined) {
       return this.#plain(request, path) ?? this.#consoleFile(request, path) ?? this.#unmatched(path)
@@ -89,8 +92,8 @@ export class App {
     let session: Session | undefined
     if (!isOpen(operation, this.#options.wire) && !this.#hasToken(request)) {
       session = this.#session(request)
-      if (session === undefined) return this.#failure(new KmdError('invalidToken'), cors)
-      if (!Permissions.mayUse(operation.id)) return this.#failure(new KmdError('consoleRefused'), cors)
+      if (session === undefined) return this.#failure(new KmdError('invalid_token'), cors)
+      if (!Permissions.mayUse(operation.id)) return this.#failure(new KmdError('console_refused'), cors)
     }
     if (path.startsWith('/v1/')) this.#options.onActivity?.()
     return this.#run({ operation, session, cors, startedAt: performance.now(), body: empty }, request)
@@ -164,7 +167,7 @@ export class App {
     if (!isHead && !(request.method === 'GET' && (isDescription || path === metricsPath))) return undefined
     const needsToken = !isOpenPath || this.#options.wire !== 'reference'
     if (needsToken && !this.#hasToken(request) && this.#session(request) === undefined) {
-      return this.#failure(new KmdError('invalidToken'), this.#cors(request))
+      return this.#failure(new KmdError('invalid_token'), this.#cors(request))
     }
     const type = path === metricsPath ? 'text/plain; version=0.0.4; charset=utf-8' : 'application/json'
     const body = isHead ? '' : isDescription ? this.#description : this.#options.metrics.text()
@@ -186,8 +189,8 @@ export class App {
 
   #unmatched(path: string): RawResponse {
     const methods = methodsOf(path)
-    if (methods.length === 0) return this.#failure(new KmdError('notFound'), [])
-    return this.#failure(new KmdError('methodNotAllowed'), ['Allow', [...methods, 'OPTIONS'].join(', ')])
+    if (methods.length === 0) return this.#failure(new KmdError('not_found'), [])
+    return this.#failure(new KmdError('method_not_allowed'), ['Allow', [...methods, 'OPTIONS'].join(', ')])
   }
 
   #hasToken(request: RawRequest): boolean {
@@ -217,11 +220,11 @@ export class App {
   }
 
   #failure(error: KmdError, headers: string[], operation?: Operation): RawResponse {
-    const status = walletFailures.has(error.code) ? (operation?.walletFailure ?? error.status) : error.status
+    const status = statusOf(operation ?? {}, error.code)
     const retry = error.retryAfterSeconds === undefined ? [] : ['Retry-After', String(error.retryAfterSeconds)]
     return {
       status,
-      headers: ['Content-Type', 'application/json', ...headers, ...retry],
+      headers: ['Content-Type', 'application/json', ...headers, ...retry, errorHeader, error.code],
       body: Wire.writeError(this.#options.wire, error),
     }
   }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import { type Code, KmdError } from './Errors.js'
+import { type Code, KmdError } from './errors.js'
 import { Handles } from './Handles.js'
 import type { UnlockedWallet } from './wallet/UnlockedWallet.js'
 
@@ -52,7 +52,7 @@ test('its time runs out, is told in whole seconds, and is not prolonged by use',
   clock.now += 999
   assert.equal(handles.expiresSeconds(token), 0, 'the last instant')
   clock.now += 1
-  fails('handleExpired', () => handles.wallet(token))
+  fails('handle_expired', () => handles.wallet(token))
 })
 
 test('one that has run out is said to be expired once, its wallet is locked, and then nobody knows it', (t) => {
@@ -60,9 +60,9 @@ test('one that has run out is said to be expired once, its wallet is locked, and
   const wallet = fakeWallet()
   const token = handles.open(wallet)
   clock.now += 60_001
-  fails('handleExpired', () => handles.expiresSeconds(token))
+  fails('handle_expired', () => handles.expiresSeconds(token))
   assert.equal(wallet.locks, 1)
-  fails('handleUnknown', () => handles.wallet(token))
+  fails('handle_unknown', () => handles.wallet(token))
   assert.equal(handles.size, 0)
 })
 
@@ -70,7 +70,7 @@ test('with no lifetime at all a handle is expired as soon as the clock moves', (
   const { handles, clock } = start(t, { lifetimeMs: 0 })
   const token = handles.open(fakeWallet())
   clock.now += 0.001
-  fails('handleExpired', () => handles.wallet(token))
+  fails('handle_expired', () => handles.wallet(token))
 })
 
 test('renewing gives the whole lifetime again, but not to one that has run out', (t) => {
@@ -81,7 +81,7 @@ test('renewing gives the whole lifetime again, but not to one that has run out',
   clock.now += 60_000
   handles.wallet(token)
   clock.now += 1
-  fails('handleExpired', () => handles.renew(token))
+  fails('handle_expired', () => handles.renew(token))
 })
 
 test('releasing locks the wallet and ends the handle, also one that has run out', (t) => {
@@ -93,8 +93,8 @@ test('releasing locks the wallet and ends the handle, also one that has run out'
   const keptToken = handles.open(kept)
   const token = handles.open(released)
   handles.release(token)
-  fails('handleUnknown', () => handles.release(token))
-  fails('handleUnknown', () => handles.wallet(token))
+  fails('handle_unknown', () => handles.release(token))
+  fails('handle_unknown', () => handles.wallet(token))
   handles.wallet(keptToken)
   assert.deepEqual([kept.locks, released.locks, expired.locks], [0, 1, 1])
 })
@@ -105,7 +105,7 @@ test('all handles of one wallet can be ended', (t) => {
   const tokens = [a, alsoA, b].map((wallet) => handles.open(wallet))
   handles.releaseWallet(Buffer.from('a'))
   assert.deepEqual([a.locks, alsoA.locks, b.locks], [1, 1, 0])
-  fails('handleUnknown', () => handles.wallet(tokens[0]!))
+  fails('handle_unknown', () => handles.wallet(tokens[0]!))
   handles.wallet(tokens[2]!)
 })
 
@@ -121,7 +121,7 @@ test('a sweep ends what has run out and nothing else', (t) => {
   clock.now += 1
   handles.sweep()
   assert.deepEqual([old.locks, young.locks], [1, 0])
-  fails('handleUnknown', () => handles.wallet(oldToken))
+  fails('handle_unknown', () => handles.wallet(oldToken))
   handles.wallet(youngToken)
 })
 
@@ -142,7 +142,7 @@ test('beyond the limit a wallet is locked again and its handle refused, until ol
   handles.open(fakeWallet())
   handles.open(fakeWallet())
   const refused = fakeWallet()
-  fails('tooManyHandles', () => handles.open(refused))
+  fails('too_many_handles', () => handles.open(refused))
   assert.equal(refused.locks, 1)
   assert.equal(handles.size, 2)
   clock.now += 60_001
@@ -157,8 +157,8 @@ test('a known id with another secret is refused, and harms the handle in no way'
   const [id, secret] = token.split('.') as [string, string]
   const flipped = `${secret.slice(0, 63)}${secret.endsWith('0') ? '1' : '0'}`
   for (const work of ['wallet', 'expiresSeconds', 'renew', 'release'] as const) {
-    fails('handleWrongSecret', () => handles[work](`${id}.${flipped}`))
-    fails('handleWrongSecret', () => handles[work](`${id}.${'0'.repeat(64)}`))
+    fails('handle_wrong_secret', () => handles[work](`${id}.${flipped}`))
+    fails('handle_wrong_secret', () => handles[work](`${id}.${'0'.repeat(64)}`))
   }
   assert.equal(handles.wallet(token), wallet)
   assert.equal(wallet.locks, 0)
@@ -166,24 +166,24 @@ test('a known id with another secret is refused, and harms the handle in no way'
 
 const [id, secret] = ['0123456789abcdef', 'ab'.repeat(32)]
 const malformed: [token: string, code: Code][] = [
-  ['', 'wrongTokenParts'],
-  ['nonsense', 'wrongTokenParts'],
-  [id + secret, 'wrongTokenParts'],
-  ['.', 'badHandleId'],
-  [`.${secret}`, 'badHandleId'],
-  [`${id.slice(1)}.${secret}`, 'badHandleId'],
-  [`${id}0.${secret}`, 'badHandleId'],
-  [`${id.toUpperCase()}.${secret}`, 'badHandleId'],
-  [`${id.slice(1)}g.${secret}`, 'badHandleId'],
-  [`${id.slice(1)}\n.${secret}`, 'badHandleId'],
-  [`${id}.`, 'badHandleSecret'],
-  [`${id}.${secret.slice(1)}`, 'badHandleSecret'],
-  [`${id}.${secret}0`, 'badHandleSecret'],
-  [`${id}.${secret.toUpperCase()}`, 'badHandleSecret'],
-  [`${id}.${secret}\n`, 'badHandleSecret'],
-  [`${id}.${secret.slice(1)}\u0130`, 'badHandleSecret'],
-  [`${id}.${secret.slice(2)}.a`, 'badHandleSecret'],
-  [`${id}.${secret}`, 'handleUnknown'],
+  ['', 'wrong_token_parts'],
+  ['nonsense', 'wrong_token_parts'],
+  [id + secret, 'wrong_token_parts'],
+  ['.', 'bad_handle_id'],
+  [`.${secret}`, 'bad_handle_id'],
+  [`${id.slice(1)}.${secret}`, 'bad_handle_id'],
+  [`${id}0.${secret}`, 'bad_handle_id'],
+  [`${id.toUpperCase()}.${secret}`, 'bad_handle_id'],
+  [`${id.slice(1)}g.${secret}`, 'bad_handle_id'],
+  [`${id.slice(1)}\n.${secret}`, 'bad_handle_id'],
+  [`${id}.`, 'bad_handle_secret'],
+  [`${id}.${secret.slice(1)}`, 'bad_handle_secret'],
+  [`${id}.${secret}0`, 'bad_handle_secret'],
+  [`${id}.${secret.toUpperCase()}`, 'bad_handle_secret'],
+  [`${id}.${secret}\n`, 'bad_handle_secret'],
+  [`${id}.${secret.slice(1)}\u0130`, 'bad_handle_secret'],
+  [`${id}.${secret.slice(2)}.a`, 'bad_handle_secret'],
+  [`${id}.${secret}`, 'handle_unknown'],
 ]
 for (const [token, code] of malformed) {
   test(`${JSON.stringify(token).slice(0, 32)} is answered with ${code}`, (t) => {

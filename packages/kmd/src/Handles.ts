@@ -3,7 +3,7 @@
  * restart ends them all. Ordinary use does not prolong one; renewing does.
  */
 import { timingSafeEqual } from 'node:crypto'
-import { KmdError } from './Errors.js'
+import { KmdError } from './errors.js'
 import * as Secret from './wallet/Secret.js'
 import type { UnlockedWallet } from './wallet/UnlockedWallet.js'
 
@@ -43,7 +43,7 @@ export class Handles {
     if (this.#handles.size >= this.#limit) this.sweep()
     if (this.#handles.size >= this.#limit) {
       wallet.lock()
-      throw new KmdError('tooManyHandles')
+      throw new KmdError('too_many_handles')
     }
     const id = Secret.randomBytes(idLength).toString('hex')
     const secret = Secret.randomBytes(secretLength).toString('hex')
@@ -89,21 +89,21 @@ export class Handles {
     const { id, handle } = this.#find(token)
     if (this.#now() > handle.expiresAtMs) {
       this.#end(id)
-      throw new KmdError('handleExpired')
+      throw new KmdError('handle_expired')
     }
     return handle
   }
 
   #find(token: string): { id: string; handle: Handle } {
     const dot = token.indexOf('.')
-    if (dot < 0) throw new KmdError('wrongTokenParts')
+    if (dot < 0) throw new KmdError('wrong_token_parts')
     const id = token.slice(0, dot)
     const secret = token.slice(dot + 1)
-    if (!isLowerHex(id, 2 * idLength)) throw new KmdError('badHandleId')
-    if (!isLowerHex(secret, 2 * secretLength)) throw new KmdError('badHandleSecret')
+    if (!isLowerHex(id, 2 * idLength)) throw new KmdError('bad_handle_id')
+    if (!isLowerHex(secret, 2 * secretLength)) throw new KmdError('bad_handle_secret')
     const handle = this.#handles.get(id)
-    if (handle === undefined) throw new KmdError('handleUnknown')
-    if (!timingSafeEqual(Buffer.from(secret, 'latin1'), handle.secret)) throw new KmdError('handleWrongSecret')
+    if (handle === undefined) throw new KmdError('handle_unknown')
+    if (!timingSafeEqual(Buffer.from(secret, 'latin1'), handle.secret)) throw new KmdError('handle_wrong_secret')
     return { id, handle }
   }
 

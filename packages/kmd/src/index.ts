@@ -1,8 +1,17 @@
 export type { RawRequest } from '@latchkey/http'
 export { App, type AppOptions, type RawResponse } from './App.js'
-export { type Code, KmdError, registry as errors } from './Errors.js'
+export {
+  type Code,
+  errors,
+  exitCodes,
+  KmdError,
+  type KmdErrorOptions,
+  StartError,
+  type StartErrorCode,
+} from './errors.js'
+
 export * as Config from './process/Config.js'
-export { Daemon, type DaemonOptions, exitCodes, StartError } from './process/Daemon.js'
+export { Daemon, type DaemonOptions } from './process/Daemon.js'
 export * as Token from './process/Token.js'
 export { version } from './version.js'
 export { type Wire, wires } from './wire/Wire.js'

@@ -3,7 +3,7 @@
  * /swagger.json, so that none of the four can say something the others do not.
  */
 import type { Session } from '../console/Sessions.js'
-import type { Code } from '../Errors.js'
+import type { Code } from '../errors.js'
 import type { Field, FieldsOf, Kind } from '../wire/JsonBody.js'
 import type { Member, MembersOf, Shape, Wire } from '../wire/Wire.js'
 import type { Services } from './Services.js'
@@ -27,6 +27,8 @@ export type Operation<
   response: M
   /** The name of the answer in /swagger.json. */
   responseName: string
+  /** What it can fail with, beside what follows from its fields (see `errorsOf`). */
+  errors?: readonly Code[]
   /** The status for failures of the wallet and its file, which differs by operation; the registry's own otherwise. */
   walletFailure?: 400 | 401 | 500
   /**
@@ -42,21 +44,21 @@ export function isOpen({ open }: Operation, wire: Wire): boolean {
 
 /** Failures that lie in the wallet, not in the request. */
 export const walletFailures: ReadonlySet<Code> = new Set<Code>([
-  'wrongPassword',
-  'keyNotFound',
-  'keyExists',
-  'keyMismatch',
-  'multisigNotFound',
-  'wrongPlaintextType',
-  'damagedBlob',
-  'badScryptParameters',
-  'scryptCeiling',
+  'wrong_password',
+  'key_not_found',
+  'key_exists',
+  'key_mismatch',
+  'multisig_not_found',
+  'wrong_plaintext_type',
+  'damaged_blob',
+  'bad_scrypt_parameters',
+  'scrypt_ceiling',
   'database',
-  'databaseLocked',
-  'wrongDriverName',
-  'wrongDriverVersion',
-  'walletsDirectory',
-  'tooManyKeys',
+  'database_locked',
+  'wrong_driver_name',
+  'wrong_driver_version',
+  'wallets_directory',
+  'too_many_keys',
 ])
 
 /** Keeps the types of one operation's fields while it is written down, and forgets them in the list. */

@@ -3,7 +3,7 @@ import { Address } from '@latchkey/algorand'
 import type { SignatureLog } from '../activity/SignatureLog.js'
 import type { Sessions } from '../console/Sessions.js'
 import type { Tickets } from '../console/Tickets.js'
-import { KmdError } from '../Errors.js'
+import { KmdError } from '../errors.js'
 import type { Handles } from '../Handles.js'
 import type { PasswordThrottle } from '../wallet/PasswordThrottle.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
@@ -39,12 +39,12 @@ export function withPassword<T>(
   const { throttle } = services
   const { key } = wallet
   const check = (): void => {
-    if (!wallet.isPassword(password)) throw new KmdError('wrongPassword')
+    if (!wallet.isPassword(password)) throw new KmdError('wrong_password')
   }
   if (!throttle.isOpen(key)) return throttle.attempt(key, check).then(() => retryWhileLocked(work))
   const isRight = wallet.isPassword(password)
   throttle.record(key, isRight)
-  if (!isRight) throw new KmdError('wrongPassword')
+  if (!isRight) throw new KmdError('wrong_password')
   return retryWhileLocked(work)
 }
 
@@ -52,7 +52,7 @@ export function decodeAddress(text: string): Uint8Array {
   try {
     return Address.decode(text)
   } catch (error) {
-    throw new KmdError('badAddress', { cause: error })
+    throw new KmdError('bad_address', { cause: error })
   }
 }
 

@@ -3,7 +3,7 @@ import { AlgodError, type AssetInfo } from '@latchkey/algod'
 import type { SignatureRecord } from '../activity/SignatureLog.js'
 import { idleMs as sessionMs } from '../console/Sessions.js'
 import { defaultLifetimeMs as ticketMs } from '../console/Tickets.js'
-import { KmdError } from '../Errors.js'
+import { KmdError } from '../errors.js'
 import { extraPrefix } from './latchkeyOperations.js'
 import type { NodeClient } from './NodeClient.js'
 import { ascii, define, uint } from './Operation.js'
@@ -60,8 +60,9 @@ export const consoleOperations = [
       { name: 'expires_seconds', shape: count, about: 'How long the session lives without being used' },
     ],
     responseName: 'OpenConsoleResponse',
+    errors: ['bad_ticket'],
     run: ({ tickets, sessions }, { ticket }) => {
-      if (!tickets.redeem(ticket)) throw new KmdError('badTicket')
+      if (!tickets.redeem(ticket)) throw new KmdError('bad_ticket')
       return { session_token: sessions.open(), expires_seconds: sessionMs / 1000 }
     },
   }),

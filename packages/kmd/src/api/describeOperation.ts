@@ -1,6 +1,6 @@
 /** Transactions told in words before anybody signs them. Needs no wallet: nothing here is secret. */
 import { Address, Bytes, Description, Transaction, TransactionFile } from '@latchkey/algorand'
-import { KmdError } from '../Errors.js'
+import { KmdError } from '../errors.js'
 import type { NodeClient } from './NodeClient.js'
 import { bytes, define } from './Operation.js'
 
@@ -53,7 +53,7 @@ function read(given: Uint8Array): TransactionFile.Member[] {
   try {
     return TransactionFile.decode(given)
   } catch (error) {
-    if (error instanceof TransactionFile.DecodeError) throw new KmdError('badTransaction', { cause: error })
+    if (error instanceof TransactionFile.DecodeError) throw new KmdError('bad_transaction', { cause: error })
     throw error
   }
 }

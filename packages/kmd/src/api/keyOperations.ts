@@ -1,6 +1,6 @@
 /** Keys and the master derivation key. */
 import { Address, Ed25519 } from '@latchkey/algorand'
-import { KmdError } from '../Errors.js'
+import { KmdError } from '../errors.js'
 import * as Secret from '../wallet/Secret.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
 import {
@@ -48,6 +48,7 @@ export const keyOperations = [
     ],
     response: [addressMember],
     responseName: 'APIV1POSTKeyImportResponse',
+    errors: ['bad_private_key_length', 'bad_private_key_halves', 'key_exists'],
     walletFailure: 400,
     run: async ({ handles }, input) => {
       const wallet = handles.wallet(input.wallet_handle_token)
@@ -67,6 +68,7 @@ export const keyOperations = [
     request: [handleToken, address, password],
     response: [{ name: 'private_key', shape: { type: 'key', name: 'PrivateKey' } }],
     responseName: 'APIV1POSTKeyExportResponse',
+    errors: ['key_not_found', 'key_mismatch'],
     walletFailure: 400,
     run: (services, input) => {
       const publicKey = decodeAddress(input.address)
@@ -83,10 +85,11 @@ export const keyOperations = [
     request: [handleToken, { name: 'display_mnemonic', kind: bool, about: 'Must be false' }],
     response: [addressMember],
     responseName: 'APIV1POSTKeyResponse',
+    errors: ['cannot_display_mnemonic', 'too_many_keys'],
     walletFailure: 500,
     run: ({ handles }, input) => {
       const wallet = handles.wallet(input.wallet_handle_token)
-      if (input.display_mnemonic) throw new KmdError('cannotDisplayMnemonic')
+      if (input.display_mnemonic) throw new KmdError('cannot_display_mnemonic')
       return retryWhileLocked(() => ({ address: Address.encode(wallet.generateKey()) }))
     },
   }),
@@ -127,12 +130,12 @@ export const keyOperations = [
 /** The reference pads, cuts or repairs what is not a key; a key that is not whole must not be taken for one. */
 function seedOf(key: Buffer): Buffer {
   if (key.length !== Ed25519.seedLength && key.length !== Ed25519.secretKeyLength) {
-    throw new KmdError('badPrivateKeyLength')
+    throw new KmdError('bad_private_key_length')
   }
   const seed = Buffer.from(key.subarray(0, Ed25519.seedLength))
   if (key.length === Ed25519.secretKeyLength && !key.subarray(32).equals(Ed25519.publicKey(seed))) {
     Secret.wipe(seed)
-    throw new KmdError('badPrivateKeyHalves')
+    throw new KmdError('bad_private_key_halves')
   }
   return seed
 }

@@ -1,5 +1,5 @@
 /** What the reference cannot do, on paths of its own so that no client of the reference ever meets it. */
-import { KmdError } from '../Errors.js'
+import { KmdError } from '../errors.js'
 import * as Secret from '../wallet/Secret.js'
 import { ascii, define, password, text } from './Operation.js'
 import type { Services } from './Services.js'
@@ -24,6 +24,7 @@ export const extraOperations = [
       { name: 'open_handles', shape: { type: 'uint', format: 'int64' } },
     ],
     responseName: 'HealthResponse',
+    errors: ['wallets_directory'],
     run: async ({ wallets, handles, startedAtMs, version }: Services) => ({
       status: 'ok',
       version,

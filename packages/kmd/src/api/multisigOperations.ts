@@ -1,6 +1,6 @@
 /** Multisig preimages: the keys and the threshold behind a multisig address. They are no secrets. */
 import { Address } from '@latchkey/algorand'
-import { KmdError } from '../Errors.js'
+import { KmdError } from '../errors.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
 import {
   address,
@@ -45,10 +45,11 @@ export const multisigOperations = [
     ],
     response: [addressMember],
     responseName: 'APIV1POSTMultisigImportResponse',
+    errors: ['bad_public_key_length', 'multisig_version', 'multisig_threshold', 'key_exists'],
     walletFailure: 400,
     run: ({ handles }, input) => {
       const wallet = handles.wallet(input.wallet_handle_token)
-      if (input.pks.some((key) => key.length !== 32)) throw new KmdError('badPublicKeyLength')
+      if (input.pks.some((key) => key.length !== 32)) throw new KmdError('bad_public_key_length')
       const preimage = { version: input.multisig_version, threshold: input.threshold, publicKeys: input.pks }
       return retryWhileLocked(() => ({
         address: Address.encode(translateMultisigError(() => wallet.importMultisig(preimage))),
@@ -67,6 +68,7 @@ export const multisigOperations = [
       { name: 'threshold', shape: { type: 'uint', format: 'uint8' } },
     ],
     responseName: 'APIV1POSTMultisigExportResponse',
+    errors: ['multisig_not_found'],
     walletFailure: 400,
     run: ({ handles }, input) => {
       const multisigAddress = decodeAddress(input.address)

@@ -1,7 +1,7 @@
 /** Queries to the Algorand node for the page of the console, which has no connection to it of its own. */
 import { AlgodError, type AssetInfo } from '@latchkey/algod'
 import { Bytes, Network } from '@latchkey/algorand'
-import { KmdError, registry } from '../Errors.js'
+import { apiErrors, KmdError } from '../errors.js'
 import { extraPrefix } from './latchkeyOperations.js'
 import type { NodeClient } from './NodeClient.js'
 import { ascii, define } from './Operation.js'
@@ -66,7 +66,7 @@ export const nodeOperations = [
     ],
     responseName: 'GetNodeResponse',
     run: async ({ node }) => {
-      if (node === undefined) return { ...noNode, message: registry.noNode[1] }
+      if (node === undefined) return { ...noNode, message: apiErrors.no_node.message }
       try {
         const { genesisId, genesisHash: hash, lastRound } = await node.parameters()
         const genesisHash = Bytes.toBase64(hash)
@@ -89,8 +89,9 @@ export const nodeOperations = [
     ],
     response: [{ name: 'accounts', shape: { type: 'list', of: account } }],
     responseName: 'GetAccountsResponse',
+    errors: ['bad_address', 'too_many_addresses', 'no_node', 'node_failed'],
     run: ({ node }, { addresses }) => {
-      if (addresses.length > maxAddresses) throw new KmdError('tooManyAddresses')
+      if (addresses.length > maxAddresses) throw new KmdError('too_many_addresses')
       for (const address of addresses) decodeAddress(address)
       return withNode(node, async (algod) => ({
         accounts: await Promise.all(addresses.map((address) => describeAccount(algod, address))),
@@ -111,10 +112,11 @@ export const nodeOperations = [
     ],
     response: [{ name: 'transactions', shape: { type: 'list', of: transaction } }],
     responseName: 'FindTransactionsResponse',
+    errors: ['bad_transaction_id', 'too_many_transaction_ids', 'no_node', 'node_failed'],
     run: ({ node }, input) => {
       const ids = input.transaction_ids
-      if (ids.length > maxTransactionIds) throw new KmdError('tooManyTransactionIds')
-      if (!ids.every((id) => /^[A-Z2-7]{52}$/.test(id))) throw new KmdError('badTransactionId')
+      if (ids.length > maxTransactionIds) throw new KmdError('too_many_transaction_ids')
+      if (!ids.every((id) => /^[A-Z2-7]{52}$/.test(id))) throw new KmdError('bad_transaction_id')
       return withNode(node, async (algod) => ({
         transactions: await Promise.all(ids.map((id) => describeTransaction(algod, id))),
       }))
@@ -125,11 +127,11 @@ export const nodeOperations = [
 const noNode = { is_set: false, is_reachable: false, genesis_id: '', genesis_hash: '', network: '', last_round: 0 }
 
 async function withNode<T>(node: NodeClient | undefined, work: (algod: NodeClient) => Promise<T>): Promise<T> {
-  if (node === undefined) throw new KmdError('noNode')
+  if (node === undefined) throw new KmdError('no_node')
   try {
     return await work(node)
   } catch (error) {
-    if (error instanceof AlgodError) throw new KmdError('nodeFailed', { message: error.message, cause: error })
+    if (error instanceof AlgodError) throw new KmdError('node_failed', { message: error.message, cause: error })
     throw error
   }
 }

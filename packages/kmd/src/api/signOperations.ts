@@ -1,9 +1,9 @@
 /** Signing transactions and programs, alone and as a member of a multisig. */
 import { Program, SignedTransaction, Transaction } from '@latchkey/algorand'
-import { KmdError } from '../Errors.js'
+import { KmdError } from '../errors.js'
 import { address, bool, bytes, bytes32, define, handleToken, password } from './Operation.js'
 import { decodeAddress, isZero, withPassword } from './Services.js'
-import { canonicalize, partialMultisig, signMultisig } from './signing.js'
+import { canonicalize, multisigErrors, partialMultisig, signMultisig } from './signing.js'
 
 const transaction = {
   name: 'transaction',
@@ -28,6 +28,7 @@ export const signOperations = [
     ],
     response: [{ name: 'signed_transaction', shape: { type: 'base64' } }],
     responseName: 'APIV1POSTTransactionSignResponse',
+    errors: ['key_not_found'],
     walletFailure: 400,
     run: (services, input) => {
       const wallet = services.handles.wallet(input.wallet_handle_token)
@@ -49,6 +50,7 @@ export const signOperations = [
     request: [handleToken, address, program, password],
     response: [{ name: 'sig', shape: { type: 'base64' } }],
     responseName: 'APIV1POSTProgramSignResponse',
+    errors: ['key_not_found'],
     walletFailure: 400,
     run: (services, input) => {
       const wallet = services.handles.wallet(input.wallet_handle_token)
@@ -73,12 +75,13 @@ export const signOperations = [
     ],
     response: [multisigMember],
     responseName: 'APIV1POSTMultisigTransactionSignResponse',
+    errors: ['bad_signer_length', ...multisigErrors],
     walletFailure: 400,
     run: (services, input) => {
       const wallet = services.handles.wallet(input.wallet_handle_token)
       const { bytes: canonical, sender } = canonicalize(input.transaction)
       return withPassword(services, wallet, input.wallet_password, () => {
-        if (input.signer.length !== 0 && input.signer.length !== 32) throw new KmdError('badSignerLength')
+        if (input.signer.length !== 0 && input.signer.length !== 32) throw new KmdError('bad_signer_length')
         const multisig = signMultisig({
           wallet,
           publicKey: input.public_key,
@@ -108,6 +111,7 @@ export const signOperations = [
     ],
     response: [multisigMember],
     responseName: 'APIV1POSTMultisigProgramSignResponse',
+    errors: [...multisigErrors],
     walletFailure: 400,
     run: (services, input) => {
       const wallet = services.handles.wallet(input.wallet_handle_token)

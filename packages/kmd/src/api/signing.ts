@@ -1,10 +1,25 @@
 /** What the signing operations share: reading transactions, and starting or adding to a multisig signature. */
 import { Ed25519, Msgpack, Multisig, Transaction } from '@latchkey/algorand'
-import { type Code, KmdError } from '../Errors.js'
+import { type Code, KmdError } from '../errors.js'
 import type { UnlockedWallet } from '../wallet/UnlockedWallet.js'
 import type { FieldsOf } from '../wire/JsonBody.js'
 import { bytes32, bytes64, uint8 } from './Operation.js'
 import { isZero } from './Services.js'
+
+/** What starting or continuing a multisig signature can fail with. */
+export const multisigErrors = [
+  'bad_public_key_length',
+  'bad_signature_length',
+  'key_not_found',
+  'multisig_not_found',
+  'multisig_version',
+  'multisig_threshold',
+  'multisig_not_member',
+  'multisig_wrong_preimage',
+  'multisig_not_signer',
+  'multisig_duplicate',
+  'multisig_too_large',
+] as const satisfies readonly Code[]
 
 const partialMultisigFields = [
   { name: 'v', wire: 'reference', kind: uint8, about: 'Always 1' },
@@ -56,7 +71,7 @@ export function canonicalize(transaction: Uint8Array): Transaction.Canonical {
   try {
     return Transaction.canonicalize(transaction)
   } catch (error) {
-    if (error instanceof Msgpack.DecodeError) throw new KmdError('badTransaction', { cause: error })
+    if (error instanceof Msgpack.DecodeError) throw new KmdError('bad_transaction', { cause: error })
     throw error
   }
 }
@@ -82,7 +97,7 @@ export function signMultisig(request: MultisigRequest): Uint8Array {
     const partial = readPartial(request.partial)
     const signature = partial.starts ? startMultisig(request, partial) : continueMultisig(request, partial)
     // No node would read it.
-    if (signature.subsig.length > maxMembers) throw new KmdError('multisigTooLarge')
+    if (signature.subsig.length > maxMembers) throw new KmdError('multisig_too_large')
     return Multisig.encode(signature)
   })
 }
@@ -91,7 +106,7 @@ function startMultisig(request: MultisigRequest, given: Partial): Multisig.Signa
   const { wallet, publicKey, account, message } = request
   const preimage = wallet.multisig(account)
   const agrees = given.thr === 0 || (given.v === preimage.version && given.thr === preimage.threshold)
-  if (!agrees) throw new KmdError('multisigWrongPreimage')
+  if (!agrees) throw new KmdError('multisig_wrong_preimage')
   const signature = wallet.sign(publicKey, message(account))
   return Multisig.addSignature(Multisig.empty(preimage), publicKey, signature)
 }
@@ -100,8 +115,8 @@ function continueMultisig(request: MultisigRequest, partial: Partial): Multisig.
   const { wallet, publicKey, accepted, message } = request
   const slots = readSlots(partial)
   const address = Buffer.from(Multisig.address(Multisig.preimage(slots)))
-  if (!accepted.some((candidate) => address.equals(candidate))) throw new KmdError('multisigWrongPreimage')
-  if (!slots.subsig.some((slot) => Buffer.from(slot.pk).equals(publicKey))) throw new KmdError('multisigNotSigner')
+  if (!accepted.some((candidate) => address.equals(candidate))) throw new KmdError('multisig_wrong_preimage')
+  if (!slots.subsig.some((slot) => Buffer.from(slot.pk).equals(publicKey))) throw new KmdError('multisig_not_signer')
   return Multisig.addSignature(slots, publicKey, wallet.sign(publicKey, message(address)))
 }
 
@@ -127,19 +142,19 @@ function readSlots({ v, thr, subsig }: Partial): Multisig.Signature {
     v,
     thr,
     subsig: subsig.map(({ pk, s }) => {
-      if (pk.length !== Ed25519.publicKeyLength) throw new KmdError('badPublicKeyLength')
+      if (pk.length !== Ed25519.publicKeyLength) throw new KmdError('bad_public_key_length')
       if (isZero(s)) return { pk }
-      if (s.length !== Ed25519.signatureLength) throw new KmdError('badSignatureLength')
+      if (s.length !== Ed25519.signatureLength) throw new KmdError('bad_signature_length')
       return { pk, s }
     }),
   }
 }
 
 const multisigCodes: { [code: string]: Code } = {
-  multisig_unknown_version: 'multisigVersion',
-  multisig_invalid_threshold: 'multisigThreshold',
-  multisig_key_missing: 'multisigNotMember',
-  multisig_duplicate: 'multisigDuplicate',
+  multisig_unknown_version: 'multisig_version',
+  multisig_invalid_threshold: 'multisig_threshold',
+  multisig_key_missing: 'multisig_not_member',
+  multisig_duplicate: 'multisig_duplicate',
 }
 
 export function translateMultisigError<T>(work: () => T): T {

@@ -1,5 +1,5 @@
 /** Wallets and their handles. */
-import { KmdError } from '../Errors.js'
+import { KmdError } from '../errors.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
 import { driverName } from '../wallet/WalletFile.js'
 import { ascii, bytes32, define, handleToken, name, password, wallet } from './Operation.js'
@@ -28,6 +28,7 @@ export const walletOperations = [
     request: [],
     response: [{ name: 'wallets', shape: { type: 'list', of: wallet } }],
     responseName: 'APIV1GETWalletsResponse',
+    errors: ['wallets_directory'],
     walletFailure: 500,
     run: async ({ wallets }) => describeWallets(await wallets.list()),
   }),
@@ -49,13 +50,22 @@ export const walletOperations = [
     ],
     response: [{ name: 'wallet', shape: wallet }],
     responseName: 'APIV1POSTWalletResponse',
+    errors: [
+      'unknown_driver',
+      'not_supported',
+      'name_too_long',
+      'name_taken',
+      'bad_master_key_length',
+      'bad_scrypt_parameters',
+      'derivation_busy',
+    ],
     walletFailure: 400,
     run: async ({ wallets }, input) => {
-      if (input.wallet_driver_name === 'ledger') throw new KmdError('notSupported')
-      if (input.wallet_driver_name !== driverName) throw new KmdError('unknownDriver')
+      if (input.wallet_driver_name === 'ledger') throw new KmdError('not_supported')
+      if (input.wallet_driver_name !== driverName) throw new KmdError('unknown_driver')
       const masterDerivationKey = input.master_derivation_key
       if (masterDerivationKey.length !== 0 && masterDerivationKey.length !== 32)
-        throw new KmdError('badMasterKeyLength')
+        throw new KmdError('bad_master_key_length')
       const created = await wallets.create({
         name: input.wallet_name,
         password: input.wallet_password,
@@ -72,6 +82,7 @@ export const walletOperations = [
     request: [walletId, password],
     response: [{ name: 'wallet_handle_token', shape: { type: 'string' } }],
     responseName: 'APIV1POSTWalletInitResponse',
+    errors: ['too_many_handles', 'stopping'],
     walletFailure: 401,
     run: async ({ wallets, handles }, input) => {
       const entry = await find(wallets, input.wallet_id)
@@ -118,6 +129,7 @@ export const walletOperations = [
     ],
     response: [{ name: 'wallet', shape: wallet }],
     responseName: 'APIV1POSTWalletRenameResponse',
+    errors: ['name_blank', 'name_too_long', 'name_taken'],
     walletFailure: 400,
     run: async ({ wallets }, input) => {
       const renamed = await wallets.rename({
@@ -146,8 +158,8 @@ async function find(wallets: Services['wallets'], key: string) {
   try {
     return await wallets.find(key)
   } catch (error) {
-    if (error instanceof KmdError && error.code === 'walletsDirectory') {
-      throw new KmdError('walletNotFound', { message: error.message, cause: error })
+    if (error instanceof KmdError && error.code === 'wallets_directory') {
+      throw new KmdError('wallet_not_found', { message: error.message, cause: error })
     }
     throw error
   }

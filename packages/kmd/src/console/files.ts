@@ -1,7 +1,7 @@
 /** The console's files: the same for everybody, so without a token, but for browsers on this machine only. */
 import { Access, type RawRequest, type RawResponse } from '@latchkey/http'
 import type { PageFile } from '@latchkey/pages/console'
-import { KmdError } from '../Errors.js'
+import { KmdError } from '../errors.js'
 
 /** By the path under the console's own, blank for the page. */
 export type Find = (path: string) => PageFile | undefined
@@ -39,12 +39,12 @@ const always = [
 
 /** The answer to HEAD has the body too: the connection counts its bytes and leaves them out. */
 export function serve(request: RawRequest, path: string, find: Find): RawResponse {
-  if (!isLocal(request)) throw new KmdError('consoleNotLocal')
+  if (!isLocal(request)) throw new KmdError('console_not_local')
   // Not to be kept: the port may be another program's tomorrow.
   const revalidated = ['Cache-Control', 'no-cache', ...always]
   if (!path.startsWith(root)) return { status: 308, headers: ['Location', root, ...revalidated], body: '' }
   const file = find(path.slice(root.length))
-  if (file === undefined) throw new KmdError('notFound')
+  if (file === undefined) throw new KmdError('not_found')
   const headers = file.isImmutable ? ['Cache-Control', 'public, max-age=31536000, immutable', ...always] : revalidated
   return { status: 200, headers: ['Content-Type', file.type, ...headers], body: file.body }
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { KmdError } from '../errors.js'
 import * as Parameters from './Parameters.js'
 
 const ofDefaultWallet = { n: 65536, r: 1, p: 32, keyLength: 32 }
@@ -25,7 +26,7 @@ describe('parameters', () => {
   ]
   for (const change of undefinedFor) {
     it(`refuses ${describeChange(change)}, for which scrypt is not defined`, () => {
-      assert.throws(() => Parameters.check({ ...ofDefaultWallet, ...change }), Parameters.ParametersError)
+      assert.throws(() => Parameters.check({ ...ofDefaultWallet, ...change }), { code: 'bad_scrypt_parameters' })
     })
   }
 
@@ -41,7 +42,7 @@ describe('parameters', () => {
     it(`refuses ${describeChange(change)} as above a ceiling`, () => {
       assert.throws(
         () => Parameters.check({ ...ofDefaultWallet, ...change }),
-        (error) => error instanceof Parameters.CeilingError && message.test(error.message),
+        (error: KmdError) => error.code === 'scrypt_ceiling' && message.test(String(error.cause)),
       )
     })
   }

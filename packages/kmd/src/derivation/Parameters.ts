@@ -1,3 +1,5 @@
+import { KmdError } from '../errors.js'
+
 /** The cost parameters of scrypt (RFC 7914). */
 export type Parameters = {
   n: number
@@ -15,23 +17,27 @@ const maximumWork = 2 ** 26
 const maximumInputBytes = 1024 * 1024
 const maximumKeyLength = 1024
 
-/** Throws unless scrypt is defined for these parameters and they are within the ceilings. */
+/**
+ * Checks that scrypt is defined for these parameters and that they are within the ceilings.
+ *
+ * @throws {@link KmdError} `bad_scrypt_parameters` or `scrypt_ceiling`.
+ */
 export function check(parameters: Parameters & { keyLength: number }): void {
   const { n, r, p, keyLength } = parameters
   // RFC 7914 also wants n < 2^(16 * r), which rules out 65536 with r = 1: the default of every kmd wallet.
   if (!Number.isSafeInteger(n) || n < 2 || !Number.isInteger(Math.log2(n))) {
-    throw new ParametersError(`scrypt n must be a power of two above 1, not ${n}`)
+    throw undefinedFor(`scrypt n must be a power of two above 1, not ${n}`)
   }
-  if (!Number.isSafeInteger(r) || r < 1) throw new ParametersError(`scrypt r must be a positive integer, not ${r}`)
-  if (!Number.isSafeInteger(p) || p < 1) throw new ParametersError(`scrypt p must be a positive integer, not ${p}`)
-  if (r * p >= 2 ** 30) throw new ParametersError(`scrypt r * p must be below 2^30, not ${r * p}`)
+  if (!Number.isSafeInteger(r) || r < 1) throw undefinedFor(`scrypt r must be a positive integer, not ${r}`)
+  if (!Number.isSafeInteger(p) || p < 1) throw undefinedFor(`scrypt p must be a positive integer, not ${p}`)
+  if (r * p >= 2 ** 30) throw undefinedFor(`scrypt r * p must be below 2^30, not ${r * p}`)
   if (!Number.isSafeInteger(keyLength) || keyLength < 1) {
-    throw new ParametersError(`the key length must be a positive integer, not ${keyLength}`)
+    throw undefinedFor(`the key length must be a positive integer, not ${keyLength}`)
   }
-  refuseAbove(maximumLaneBytes, laneBytes(parameters), 'bytes of memory for one lane (128 * n * r)')
-  refuseAbove(maximumWork, work(parameters), 'units of work (n * r * p)')
-  refuseAbove(maximumInputBytes, inputBytes(parameters), 'bytes of input to the lanes (128 * r * p)')
-  refuseAbove(maximumKeyLength, keyLength, 'bytes of key')
+  checkCeiling(maximumLaneBytes, laneBytes(parameters), 'bytes of memory for one lane (128 * n * r)')
+  checkCeiling(maximumWork, work(parameters), 'units of work (n * r * p)')
+  checkCeiling(maximumInputBytes, inputBytes(parameters), 'bytes of input to the lanes (128 * r * p)')
+  checkCeiling(maximumKeyLength, keyLength, 'bytes of key')
 }
 
 /** What one lane of mixing keeps in memory, give or take a block. */
@@ -49,16 +55,12 @@ export function inputBytes({ r, p }: Parameters): number {
   return 128 * r * p
 }
 
-function refuseAbove(ceiling: number, value: number, what: string): void {
-  if (value > ceiling) throw new CeilingError(`scrypt parameters ask for ${value} ${what}; the ceiling is ${ceiling}`)
+function checkCeiling(ceiling: number, value: number, what: string): void {
+  if (value <= ceiling) return
+  const cause = new RangeError(`scrypt parameters ask for ${value} ${what}; the ceiling is ${ceiling}`)
+  throw new KmdError('scrypt_ceiling', { cause })
 }
 
-/** scrypt is not defined for these parameters. */
-export class ParametersError extends Error {
-  override readonly name = 'ParametersError'
-}
-
-/** scrypt is defined for these parameters, but they cost more than this program is willing to spend. */
-export class CeilingError extends Error {
-  override readonly name = 'CeilingError'
+function undefinedFor(detail: string): KmdError {
+  return new KmdError('bad_scrypt_parameters', { cause: new RangeError(detail) })
 }

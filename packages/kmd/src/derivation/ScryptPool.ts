@@ -1,5 +1,6 @@
 import { availableParallelism } from 'node:os'
 import { Worker } from 'node:worker_threads'
+import { KmdError } from '../errors.js'
 import * as Job from './Job.js'
 import * as Parameters from './Parameters.js'
 import * as Romix from './Romix.js'
@@ -58,16 +59,24 @@ export class ScryptPool {
     this.#onWorkerStart = options.onWorkerStart
   }
 
-  /** Neither the password nor the salt is kept or changed: the caller may wipe them as soon as this returns. */
+  /**
+   * Derives a key. Neither the password nor the salt is kept or changed: the caller may wipe them as soon as this
+   * returns.
+   *
+   * @throws {@link KmdError} `bad_scrypt_parameters`, `scrypt_ceiling`, `derivation_busy`, `stopping`, or `internal` if
+   * a worker thread fails.
+   */
   async derive(derivation: Job.Derivation): Promise<Buffer> {
     Parameters.check(derivation)
-    if (this.#closed) throw new ClosedError()
+    if (this.#closed) throw new KmdError('stopping')
     this.#module ??= Romix.compile()
     if (Parameters.work(derivation) <= inlineWork) {
       this.#inline ??= Romix.instantiate(this.#module)
       return Job.deriveInline(derivation, this.#inline)
     }
-    if (this.#jobs.size >= this.#queueLimit) throw new QueueFullError(this.#secondsUntilIdle())
+    if (this.#jobs.size >= this.#queueLimit) {
+      throw new KmdError('derivation_busy', { retryAfterSeconds: this.#secondsUntilIdle() })
+    }
     return await new Promise((resolve, reject) => {
       const share = { workers: this.#workers, laneMemoryBytes: this.#laneMemoryBytes }
       this.#jobs.add(Job.create({ derivation, resolve, reject, ...share }))
@@ -79,7 +88,7 @@ export class ScryptPool {
   async close(): Promise<void> {
     this.#closed = true
     clearTimeout(this.#idle)
-    for (const job of this.#jobs) this.#fail(job, new ClosedError())
+    for (const job of this.#jobs) this.#fail(job, new KmdError('stopping'))
     await this.#stopWorkers()
   }
 
@@ -107,7 +116,7 @@ export class ScryptPool {
       worker = startThread(this.#module)
     } catch (error) {
       // The system may allow no more threads. Those that run will get to the job; without any, nobody would.
-      if (this.#seats.size === 0) this.#fail(job, new WorkerError('cannot start a key derivation worker', error))
+      if (this.#seats.size === 0) this.#fail(job, workerFailed('cannot start a key derivation worker', error))
       return undefined
     }
     const seat: Seat = { worker, job: undefined }
@@ -118,7 +127,7 @@ export class ScryptPool {
       cause = error
     })
     worker.on('exit', (code) => {
-      this.#lost(seat, new WorkerError(`a key derivation worker stopped unexpectedly (exit code ${code})`, cause))
+      this.#lost(seat, workerFailed(`a key derivation worker stopped unexpectedly (exit code ${code})`, cause))
     })
     this.#seats.add(seat)
     return seat
@@ -148,7 +157,7 @@ export class ScryptPool {
   }
 
   /** A worker that ended though nobody stopped it. Its derivation is lost; the next one gets a new worker. */
-  #lost(seat: Seat, error: WorkerError): void {
+  #lost(seat: Seat, error: KmdError): void {
     if (!this.#seats.delete(seat)) return
     const job = this.#release(seat)
     if (job !== undefined) this.#fail(job, error)
@@ -212,31 +221,6 @@ function atLeastOne(name: string, value: number): number {
   throw new RangeError(`${name} must be a positive integer, not ${value}`)
 }
 
-/** More derivations are pending than the queue may hold. */
-export class QueueFullError extends Error {
-  override readonly name = 'QueueFullError'
-  readonly retryAfterSeconds: number
-
-  constructor(retryAfterSeconds: number) {
-    super(`too many passwords are being derived at once; try again in ${retryAfterSeconds} s`)
-    this.retryAfterSeconds = retryAfterSeconds
-  }
-}
-
-/** The pool was closed before the derivation was done. */
-export class ClosedError extends Error {
-  override readonly name = 'ClosedError'
-
-  constructor() {
-    super('the key derivation is shut down')
-  }
-}
-
-/** A worker thread could not start, or ended in the middle of a derivation. */
-export class WorkerError extends Error {
-  override readonly name = 'WorkerError'
-
-  constructor(message: string, cause: unknown) {
-    super(message, { cause })
-  }
+function workerFailed(message: string, cause: unknown): KmdError {
+  return new KmdError('internal', { cause: new Error(message, { cause }) })
 }

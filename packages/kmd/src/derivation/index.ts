@@ -1,3 +1,2 @@
 export type { Derivation } from './Job.js'
-export { CeilingError, ParametersError } from './Parameters.js'
-export { ClosedError, type Options, QueueFullError, ScryptPool, WorkerError } from './ScryptPool.js'
+export { type Options, ScryptPool } from './ScryptPool.js'

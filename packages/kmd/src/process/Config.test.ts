@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { StartError } from '../errors.js'
 import * as Config from './Config.js'
 
 const parse = (json: unknown): Config.Config => Config.parse(JSON.stringify(json))
 const refuses = (reason: RegExp, work: () => unknown): void => {
-  assert.throws(work, (error) => error instanceof Config.ConfigError && reason.test(error.message))
+  assert.throws(
+    work,
+    (error) => error instanceof StartError && error.code === 'invalid_config' && reason.test(error.message),
+  )
 }
 
 test('what is not set has its default', () => {

@@ -3,6 +3,8 @@
  * anything of the wrong type refused. `wire`, `allowed_hosts` and `algod` are ours; the Go daemon passes over them.
  */
 import { isAbsolute, join } from 'node:path'
+import { Suggestion } from '@latchkey/algorand'
+import { StartError } from '../errors.js'
 import { type Wire, wires } from '../wire/Wire.js'
 
 export type Config = {
@@ -58,7 +60,7 @@ export function parse(text: string): Config {
   try {
     json = JSON.parse(text)
   } catch (error) {
-    throw new ConfigError(`kmd_config.json is not JSON: ${(error as Error).message}`)
+    throw invalid(`kmd_config.json is not JSON: ${(error as Error).message}`)
   }
   const root = new Section(json, '')
   const drivers = root.section('drivers')
@@ -87,12 +89,12 @@ export function parse(text: string): Config {
 export function validate(config: Config): void {
   const { n, r, p } = config.scrypt
   if (!config.allowUnsafeScrypt) {
-    if (n < 32768) throw new ConfigError('slow scrypt N must be at least 32768')
-    if (r < 1) throw new ConfigError('slow scrypt R must be at least 1')
-    if (p < 32) throw new ConfigError('slow scrypt P must be at least 32')
+    if (n < 32768) throw invalid('slow scrypt N must be at least 32768')
+    if (r < 1) throw invalid('slow scrypt R must be at least 1')
+    if (p < 32) throw invalid('slow scrypt P must be at least 32')
   }
   if (config.walletsDir !== '' && !isAbsolute(config.walletsDir)) {
-    throw new ConfigError('sqlite wallets path must be absolute path')
+    throw invalid('sqlite wallets path must be absolute path')
   }
 }
 
@@ -103,7 +105,7 @@ export function walletsDirectory(config: Config, dataDir: string): string {
 function readWire(value: string | undefined): Wire | undefined {
   if (value === undefined || value === '') return undefined
   const wire = wires.find((known) => known === value)
-  if (wire === undefined) throw new ConfigError(`wire must be one of ${wires.join(', ')}`)
+  if (wire === undefined) throw invalid(`wire must be one of ${wires.join(', ')}`, Suggestion.didYouMean(value, wires))
   return wire
 }
 
@@ -121,8 +123,7 @@ class Section {
   constructor(json: unknown, path: string) {
     this.#path = path
     if (json === null || json === undefined) return
-    if (typeof json !== 'object' || Array.isArray(json))
-      throw new ConfigError(`${path || 'kmd_config.json'} must be an object`)
+    if (typeof json !== 'object' || Array.isArray(json)) throw invalid(`${path || 'kmd_config.json'} must be an object`)
     for (const [name, value] of Object.entries(json)) this.#members.set(name.toLowerCase(), value)
   }
 
@@ -158,11 +159,11 @@ class Section {
   #value<T>(name: string, what: string, isRight: (value: unknown) => boolean): T | undefined {
     const value = this.#members.get(name)
     if (value === undefined || value === null) return undefined
-    if (!isRight(value)) throw new ConfigError(`${this.#path === '' ? name : `${this.#path}.${name}`} must be ${what}`)
+    if (!isRight(value)) throw invalid(`${this.#path === '' ? name : `${this.#path}.${name}`} must be ${what}`)
     return value as T
   }
 }
 
-export class ConfigError extends Error {
-  override name = 'ConfigError'
+function invalid(message: string, hint?: string): StartError {
+  return new StartError('invalid_config', { message, ...(hint === undefined ? {} : { hint }) })
 }

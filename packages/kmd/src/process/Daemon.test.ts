@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { Server } from '@latchkey/http'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
-import { Daemon, StartError } from './Daemon.js'
+import { Daemon } from './Daemon.js'
 
 test('everywhere is every IPv4 interface on a machine that has no IPv6', async (t) => {
   const dataDir = temporaryDirectory(t)
@@ -58,7 +58,11 @@ test('a node whose address is none keeps the daemon from starting, and leaves no
   const dataDir = temporaryDirectory(t)
   writeFileSync(join(dataDir, 'kmd_config.json'), '{"address":"127.0.0.1:0","algod":{"url":"nonsense"}}')
   const starting = Daemon.start({ dataDir, wire: 'reference' })
-  await assert.rejects(starting, new StartError('the node must be an http or https URL', 3))
+  await assert.rejects(starting, {
+    code: 'start_failed',
+    exitCode: 3,
+    message: 'the node must be an http or https URL',
+  })
   writeFileSync(join(dataDir, 'kmd_config.json'), '{"address":"127.0.0.1:0","algod":{"url":""}}')
   await (await Daemon.start({ dataDir, wire: 'reference' })).stop()
 })

@@ -9,6 +9,7 @@ import { linkPath } from '../api/consoleOperations.js'
 import { Sessions } from '../console/Sessions.js'
 import { Tickets } from '../console/Tickets.js'
 import { ScryptPool } from '../derivation/index.js'
+import { StartError } from '../errors.js'
 import { Handles } from '../Handles.js'
 import { Metrics } from '../Metrics.js'
 import { version } from '../version.js'
@@ -41,9 +42,6 @@ export type DaemonOptions = {
 /** Unlocking takes half as much memory again as all the rest; it is given back when nobody does. */
 const derivationIdleMs = 3_000
 
-/** Exit codes of the Go daemon, which its launcher acts on. */
-export const exitCodes = { ok: 0, usage: 1, log: 2, start: 3, locked: 4 } as const
-
 export class Daemon {
   /** As in kmd.net. */
   readonly address: string
@@ -72,10 +70,10 @@ export class Daemon {
     try {
       return new Daemon(await start(options, log))
     } catch (error) {
-      const reason = error instanceof Error ? error.message : String(error)
-      log.write('error', `couldn't start kmd: ${reason}`)
+      const message = error instanceof Error ? error.message : String(error)
+      log.write('error', `couldn't start kmd: ${message}`)
       log.close()
-      throw new StartError(reason, error instanceof Lock.LockedError ? exitCodes.locked : exitCodes.start, error)
+      throw error instanceof StartError ? error : new StartError('start_failed', { message, cause: error })
     }
   }
 
@@ -92,7 +90,7 @@ export class Daemon {
 
 async function start(options: DaemonOptions, log: Log) {
   const { dataDir } = options
-  if (dataDir === '') throw new Error('the data directory must not be blank')
+  if (dataDir === '') throw new StartError('blank_data_dir')
   const config = readConfig(dataDir)
   Config.validate(config)
   const walletsDir = Config.walletsDirectory(config, dataDir)
@@ -189,8 +187,8 @@ function openLog(dataDir: string): Log {
   } catch (error) {
     const { message } = error as Error
     // The reference resolves a blank directory to none at all and fails later.
-    if (dataDir === '') throw new StartError('the data directory must not be blank', exitCodes.start, error)
-    throw new StartError(`failed to open log file: ${message}`, exitCodes.log, error)
+    if (dataDir === '') throw new StartError('blank_data_dir', { cause: error })
+    throw new StartError('log_not_writable', { message: `failed to open log file: ${message}`, cause: error })
   }
 }
 
@@ -289,14 +287,4 @@ function stopOnce(work: () => Promise<void>): { stop: () => Promise<void>; stopp
     return running
   }
   return { stop, stopped }
-}
-
-export class StartError extends Error {
-  override name = 'StartError'
-  readonly exitCode: number
-
-  constructor(message: string, exitCode: number, cause?: unknown) {
-    super(message, { cause })
-    this.exitCode = exitCode
-  }
 }

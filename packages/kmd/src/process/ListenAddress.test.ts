@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { StartError } from '../errors.js'
 import * as ListenAddress from './ListenAddress.js'
 
 const addresses: [written: string, host: string, port: number, isLoopback: boolean][] = [
@@ -38,7 +39,10 @@ for (const [written, fault] of faults) {
     assert.throws(
       () => ListenAddress.parse(written),
       (error) =>
-        error instanceof ListenAddress.AddressError && fault.test(error.message) && error.message.includes(written),
+        error instanceof StartError &&
+        error.code === 'invalid_address' &&
+        fault.test(error.message) &&
+        error.message.includes(written),
     )
   })
 }

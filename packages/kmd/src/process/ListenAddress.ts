@@ -1,6 +1,7 @@
 /** The `address` setting: where to listen. */
 import { isIP } from 'node:net'
 import { Access } from '@latchkey/http'
+import { StartError } from '../errors.js'
 
 export type ListenAddress = { host: string; port: number; isLoopback: boolean }
 
@@ -14,10 +15,10 @@ export function parse(address: string): ListenAddress {
   const match = /^(?:\[([^\]]*)\]|([^:]*)):([0-9]{1,5})$/.exec(address)
   if (match === null) {
     const fault = /:[^\]]*$/.test(address) ? 'bad host or port' : 'missing port in address'
-    throw new AddressError(`listen tcp: address ${address}: ${fault}`)
+    throw new StartError('invalid_address', { message: `listen tcp: address ${address}: ${fault}` })
   }
   const port = Number(match[3])
-  if (port > 65535) throw new AddressError(`listen tcp: address ${address}: invalid port`)
+  if (port > 65535) throw new StartError('invalid_address', { message: `listen tcp: address ${address}: invalid port` })
   const written = (match[1] ?? match[2] ?? '').toLowerCase()
   const host = written === '' || written === 'localhost' ? '127.0.0.1' : written === '0.0.0.0' ? '::' : written
   return { host, port, isLoopback: Access.isLoopback(host) }
@@ -31,8 +32,4 @@ export function format(host: string, port: number): string {
 /** Where a program on this machine finds what listens there: a wildcard listens on all interfaces, the loopback too. */
 export function reachable(address: string): string {
   return address.replace(/^(?:0\.0\.0\.0|\[::\])(?=:[0-9]+$)/, '127.0.0.1')
-}
-
-export class AddressError extends Error {
-  override name = 'AddressError'
 }

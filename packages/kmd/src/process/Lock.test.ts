@@ -23,7 +23,7 @@ test('the lock is one that other programs see, for as long as it is held', (t) =
 test('it is taken once, also within one process, and can be taken again', (t) => {
   const directory = temporaryDirectory(t)
   const lock = Lock.take(directory)
-  assert.throws(() => Lock.take(directory), Lock.LockedError)
+  assert.throws(() => Lock.take(directory), { code: 'already_running' })
   assert.equal(isFree(directory), false, 'the failed try gave nothing back')
   Lock.release(lock)
   Lock.release(Lock.take(directory))
@@ -34,7 +34,7 @@ test('a lock that another program holds is respected', async (t) => {
   const holder = spawn('flock', ['-x', join(directory, Lock.fileName), 'sh', '-c', 'echo held; read line'])
   t.after(() => holder.stdin.end())
   await once(holder.stdout, 'data')
-  assert.throws(() => Lock.take(directory), /^LockedError: failed to lock kmd\.lock/)
+  assert.throws(() => Lock.take(directory), /^StartError: failed to lock kmd\.lock/)
   holder.stdin.end()
   await once(holder, 'exit')
   Lock.release(Lock.take(directory))

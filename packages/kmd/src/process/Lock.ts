@@ -1,28 +1,23 @@
-/** One daemon for a data directory: the lock on kmd.lock, which the Go daemon takes too, so that the two exclude each other. */
+/** The lock on kmd.lock: one daemon per data directory. The Go daemon takes the same lock. */
 import { join } from 'node:path'
 import * as FileLock from '@latchkey/system/lock'
+import { StartError } from '../errors.js'
 
 export const fileName = 'kmd.lock'
 
 /**
  * The descriptor that holds the lock.
  *
- * @throws LockedError if a daemon runs in the directory already.
+ * @throws {@link StartError} `already_running` if a daemon runs in the directory.
  */
 export function take(dataDir: string): number {
   try {
     return FileLock.take(join(dataDir, fileName))
   } catch (error) {
-    if (error instanceof FileLock.LockError && error.code === 'locked') throw new LockedError()
+    if (error instanceof FileLock.LockError && error.code === 'locked')
+      throw new StartError('already_running', { cause: error })
     throw error
   }
 }
 
 export const release = FileLock.release
-
-export class LockedError extends Error {
-  override name = 'LockedError'
-  constructor() {
-    super('failed to lock kmd.lock; is an instance of kmd already running in this data directory?')
-  }
-}

@@ -44,10 +44,10 @@ test('the token is the first line, byte for byte', (t) => {
 test('64 to 256 bytes are a token; others are refused and left as they are', (t) => {
   assert.equal(Token.read(directoryWith(t, 'a'.repeat(256)))?.length, 256)
   const short = directoryWith(t, 'a'.repeat(63))
-  assert.throws(() => Token.readOrCreate(short), /^TokenError: provided APIToken too short. Must be >= 64 characters$/)
+  assert.throws(() => Token.readOrCreate(short), /^StartError: provided APIToken too short. Must be >= 64 characters$/)
   assert.equal(readFileSync(Token.path(short), 'latin1'), 'a'.repeat(63))
   const long = directoryWith(t, 'a'.repeat(257))
-  assert.throws(() => Token.read(long), /^TokenError: provided APIToken too long. Must be <= 256 characters$/)
+  assert.throws(() => Token.read(long), /^StartError: provided APIToken too long. Must be <= 256 characters$/)
 })
 
 test('rotating puts another token in its place, which a follower takes over', { timeout: 10_000 }, async (t) => {

@@ -1,6 +1,7 @@
 /** The API token: the first line of kmd.token, 64 to 256 bytes. */
 import { type FSWatcher, readFileSync, renameSync, statSync, watch, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { StartError } from '../errors.js'
 import * as Secret from '../wallet/Secret.js'
 import type { Log } from './Log.js'
 
@@ -96,10 +97,10 @@ function write(dataDir: string, token: string): string {
 }
 
 function validate(token: string): void {
-  if (token.length < shortest) throw new TokenError('provided APIToken too short. Must be >= 64 characters')
-  if (token.length > longest) throw new TokenError('provided APIToken too long. Must be <= 256 characters')
+  if (token.length < shortest) throw invalid('provided APIToken too short. Must be >= 64 characters')
+  if (token.length > longest) throw invalid('provided APIToken too long. Must be <= 256 characters')
 }
 
-export class TokenError extends Error {
-  override name = 'TokenError'
+function invalid(message: string): StartError {
+  return new StartError('invalid_token_file', { message })
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Msgpack } from '@latchkey/algorand'
 import { sodium } from '@latchkey/algorand/sodium'
-import { type Code, KmdError } from '../Errors.js'
+import { type Code, KmdError } from '../errors.js'
 import * as Blob from './Blob.js'
 
 const key = Buffer.alloc(32, 7)
@@ -70,19 +70,19 @@ test('no two seals are alike', () => {
 
 test('another key, and any changed byte of the box, are a wrong password', () => {
   const sealed = Blob.seal('secret_key', secret, key)
-  fails('wrongPassword', () => Blob.open('secret_key', sealed, otherKey, copy))
+  fails('wrong_password', () => Blob.open('secret_key', sealed, otherKey, copy))
   const { ciphertext } = Blob.decode(sealed)
   for (let at = 0; at < ciphertext.length; at++) {
     const damaged = Buffer.from(sealed)
     damaged[damaged.indexOf(Buffer.from(ciphertext)) + at]! ^= 1
-    fails('wrongPassword', () => Blob.open('secret_key', damaged, key, copy))
+    fails('wrong_password', () => Blob.open('secret_key', damaged, key, copy))
   }
 })
 
 test('a value in the place of another is noticed', () => {
   const sealed = Blob.seal('max_key_idx', Uint8Array.of(3), key)
-  fails('wrongPlaintextType', () => Blob.open('secret_key', sealed, key, copy))
-  fails('wrongPlaintextType', () =>
+  fails('wrong_plaintext_type', () => Blob.open('secret_key', sealed, key, copy))
+  fails('wrong_plaintext_type', () =>
     Blob.open(
       'secret_key',
       box((w) => w.mapHeader(0)),
@@ -95,8 +95,8 @@ test('a value in the place of another is noticed', () => {
 test('a box without room for its tag is a wrong password, and one that no wallet has is damaged', () => {
   const boxOf = (length: number): Uint8Array =>
     new Msgpack.Writer().mapHeader(1).str('ciphertext').bin(new Uint8Array(length)).bytes()
-  fails('wrongPassword', () => Blob.open('secret_key', boxOf(15), key, copy))
-  fails('damagedBlob', () => Blob.open('secret_key', boxOf(4096), key, copy))
+  fails('wrong_password', () => Blob.open('secret_key', boxOf(15), key, copy))
+  fails('damaged_blob', () => Blob.open('secret_key', boxOf(4096), key, copy))
 })
 
 const outer = (name: string, write: (writer: Msgpack.Writer) => unknown): Uint8Array => {
@@ -115,12 +115,12 @@ const damaged: { [what: string]: Uint8Array } = {
   'a negative parameter': Buffer.concat([outer('scrypt_n', () => {}), Uint8Array.of(0xff)]),
 }
 for (const [what, bytes] of Object.entries(damaged)) {
-  test(`${what} is a damaged value`, () => fails('damagedBlob', () => Blob.decode(bytes)))
+  test(`${what} is a damaged value`, () => fails('damaged_blob', () => Blob.decode(bytes)))
 }
 
 test('an unknown member inside is damage too, whatever comes with it', () => {
   const inner = box((w) => w.mapHeader(2).str('plaintext_type').str('secret_key').str('extra').uint(1))
-  fails('damagedBlob', () => Blob.open('secret_key', inner, key, copy))
+  fails('damaged_blob', () => Blob.open('secret_key', inner, key, copy))
 })
 
 test('a value cut off at any byte is damaged, or at least never opens', () => {

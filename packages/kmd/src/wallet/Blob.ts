@@ -4,7 +4,7 @@
  */
 import { Msgpack } from '@latchkey/algorand'
 import { sodium } from '@latchkey/algorand/sodium'
-import { KmdError } from '../Errors.js'
+import { KmdError } from '../errors.js'
 import * as Secret from './Secret.js'
 
 export type PlaintextType = 'master_key' | 'master_derivation_key' | 'max_key_idx' | 'secret_key'
@@ -45,7 +45,7 @@ export function sealWithPasswordKey(
 
 /**
  * Decrypts and hands the plaintext to `use`, which must be done with it when it returns: it lies in protected memory
- * that is wiped then. A wrong key and a damaged box look alike: `wrongPassword`.
+ * that is wiped then. A wrong key and a damaged box look alike: `wrong_password`.
  */
 export function open<T>(
   type: PlaintextType,
@@ -58,12 +58,12 @@ export function open<T>(
 
 export function decrypt<T>(type: PlaintextType, blob: Blob, key: Uint8Array, use: (plaintext: Uint8Array) => T): T {
   const length = blob.ciphertext.length - tagLength
-  if (length < 0) throw new KmdError('wrongPassword')
-  if (length > scratch.length) throw new KmdError('damagedBlob')
+  if (length < 0) throw new KmdError('wrong_password')
+  if (length > scratch.length) throw new KmdError('damaged_blob')
   const message = scratch.subarray(0, length)
   try {
     if (!sodium.crypto_secretbox_open_easy(message, blob.ciphertext, blob.nonce, key))
-      throw new KmdError('wrongPassword')
+      throw new KmdError('wrong_password')
     return use(readPlaintext(type, message))
   } finally {
     Secret.wipe(message)
@@ -90,7 +90,7 @@ export function decode(stored: Uint8Array): Blob {
     else if (name === 'scrypt_n') blob.scrypt.n = reader.smallUint(maxParameter)
     else if (name === 'scrypt_p') blob.scrypt.p = reader.smallUint(maxParameter)
     else if (name === 'scrypt_r') blob.scrypt.r = reader.smallUint(maxParameter)
-    else throw new KmdError('damagedBlob')
+    else throw new KmdError('damaged_blob')
   })
   return blob
 }
@@ -106,9 +106,9 @@ function readPlaintext(type: PlaintextType, message: Uint8Array): Uint8Array {
     // A view, not a copy: the only plaintext there is lies in memory that is wiped.
     if (name === 'plaintext') plaintext = reader.view()
     else if (name === 'plaintext_type') found = reader.str()
-    else throw new KmdError('damagedBlob')
+    else throw new KmdError('damaged_blob')
   })
-  if (found !== type) throw new KmdError('wrongPlaintextType')
+  if (found !== type) throw new KmdError('wrong_plaintext_type')
   return plaintext
 }
 
@@ -117,13 +117,13 @@ function readMap(bytes: Uint8Array, member: (name: string, reader: Msgpack.Reade
     const reader = new Msgpack.Reader(bytes)
     for (let left = reader.mapHeader(); left > 0; left--) member(reader.str(), reader)
   } catch (error) {
-    if (error instanceof Msgpack.DecodeError) throw new KmdError('damagedBlob', { cause: error })
+    if (error instanceof Msgpack.DecodeError) throw new KmdError('damaged_blob', { cause: error })
     throw error
   }
 }
 
 function exactly(length: number, bytes: Uint8Array): Uint8Array {
-  if (bytes.length !== length) throw new KmdError('damagedBlob')
+  if (bytes.length !== length) throw new KmdError('damaged_blob')
   return bytes
 }
 

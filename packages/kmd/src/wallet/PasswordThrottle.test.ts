@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { KmdError } from '../Errors.js'
+import { KmdError } from '../errors.js'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
 import { PasswordThrottle } from './PasswordThrottle.js'
 
@@ -20,7 +20,7 @@ function start(file?: string) {
 }
 
 const wrong = (): never => {
-  throw new KmdError('wrongPassword')
+  throw new KmdError('wrong_password')
 }
 const guess = (throttle: PasswordThrottle, wallet = 'w'): Promise<string> =>
   throttle.attempt(wallet, wrong).catch((error: KmdError) => error.code)
@@ -32,7 +32,7 @@ const refusal = async (work: Promise<unknown>): Promise<number | undefined> => {
     () => assert.fail('was not refused'),
     (reason: KmdError) => reason,
   )
-  assert.equal(error.code, 'tooManyWrongPasswords')
+  assert.equal(error.code, 'too_many_wrong_passwords')
   assert.equal(error.status, 429)
   return error.retryAfterSeconds
 }
@@ -51,7 +51,7 @@ test('a wait of more than ten seconds is not held: the caller is told when to co
   assert.equal(await refusal(throttle.attempt('w', wrong)), 16)
   slept.length = 0
   clock.now += 6_500
-  assert.equal(await guess(throttle), 'wrongPassword')
+  assert.equal(await guess(throttle), 'wrong_password')
   assert.deepEqual(slept, [9_500], 'held for the rest')
   assert.equal(await refusal(throttle.attempt('w', wrong)), 32)
 })
@@ -155,7 +155,12 @@ test('those behind the one that makes the wait too long are told so', async () =
   const { throttle } = start()
   await guesses(throttle, 7)
   const results = await Promise.all(Array.from({ length: 4 }, () => guess(throttle)))
-  assert.deepEqual(results, ['wrongPassword', 'wrongPassword', 'tooManyWrongPasswords', 'tooManyWrongPasswords'])
+  assert.deepEqual(results, [
+    'wrong_password',
+    'wrong_password',
+    'too_many_wrong_passwords',
+    'too_many_wrong_passwords',
+  ])
 })
 
 test('no more than 32 wait', async () => {
@@ -235,7 +240,7 @@ test('counts that cannot be kept go on in memory, and somebody is told', async (
     file: join(temporaryDirectory(t), 'gone', 'failures.json'),
     onSaveFailure: (error) => failures.push(error),
   })
-  assert.equal(await guess(throttle), 'wrongPassword')
+  assert.equal(await guess(throttle), 'wrong_password')
   assert.equal(await throttle.attempt('w', () => 'right'), 'right')
   assert.equal(failures.length, 2)
 })

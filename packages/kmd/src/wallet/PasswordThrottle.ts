@@ -7,7 +7,7 @@
  * a minute: otherwise whoever guesses while an honest program signs would have his streak ended for him.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { KmdError } from '../Errors.js'
+import { KmdError } from '../errors.js'
 
 export type ThrottleOptions = {
   /** Where counts are kept; in memory only when left out. */
@@ -71,7 +71,7 @@ export class PasswordThrottle {
     else this.#fail(wallet)
   }
 
-  /** Runs a check, when it may run. It fails with `wrongPassword` when the password was wrong. */
+  /** Runs a check, when it may run. It fails with `wrong_password` when the password was wrong. */
   async attempt<T>(wallet: string, check: () => T | Promise<T>): Promise<T> {
     const state = this.#enter(wallet)
     const mustQueue = this.#waitMs(state) > 0 || state.running >= mostAtOnce || state.streak >= freeStreak
@@ -82,7 +82,7 @@ export class PasswordThrottle {
       this.#succeed(wallet)
       return result
     } catch (error) {
-      if (error instanceof KmdError && error.code === 'wrongPassword') this.#fail(wallet)
+      if (error instanceof KmdError && error.code === 'wrong_password') this.#fail(wallet)
       throw error
     } finally {
       state.running--
@@ -95,7 +95,7 @@ export class PasswordThrottle {
   async #queue(state: Wallet): Promise<() => void> {
     const waitMs = this.#waitMs(state)
     if (waitMs > longestHoldMs || state.waiting >= mostWaiting) {
-      throw new KmdError('tooManyWrongPasswords', { retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) })
+      throw new KmdError('too_many_wrong_passwords', { retryAfterSeconds: Math.max(1, Math.ceil(waitMs / 1000)) })
     }
     state.waiting++
     const before = state.turn
@@ -107,7 +107,7 @@ export class PasswordThrottle {
     try {
       const left = this.#waitMs(state)
       if (left > longestHoldMs) {
-        throw new KmdError('tooManyWrongPasswords', { retryAfterSeconds: Math.ceil(left / 1000) })
+        throw new KmdError('too_many_wrong_passwords', { retryAfterSeconds: Math.ceil(left / 1000) })
       }
       if (left > 0) await Promise.race([this.#sleep(left), this.#closed])
     } catch (error) {

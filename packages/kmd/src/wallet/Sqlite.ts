@@ -5,7 +5,7 @@
  * outside.
  */
 import * as Sqlite from '@latchkey/system/sqlite'
-import { KmdError } from '../Errors.js'
+import { KmdError } from '../errors.js'
 
 export type Database = Sqlite.Database
 export type Statement = Sqlite.Statement
@@ -21,7 +21,7 @@ export function configure(database: Database): void {
 
 /** An error of SQLite in the words of the reference; any other error as it is. */
 export function translate(error: unknown): unknown {
-  if (isLocked(error)) return new KmdError('databaseLocked', { cause: error })
+  if (isLocked(error)) return new KmdError('database_locked', { cause: error })
   if (isSqliteError(error)) return new KmdError('database', { cause: error })
   return error
 }

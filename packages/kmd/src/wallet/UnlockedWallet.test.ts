@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { Address, Ed25519, KeyDerivation, Msgpack, Multisig } from '@latchkey/algorand'
-import { type Code, KmdError } from '../Errors.js'
+import { type Code, KmdError } from '../errors.js'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
 import { age, createFile, masterDerivationKey, masterKey, sql, unlock } from '../testing/WalletFixture.test.helper.js'
 import * as Blob from './Blob.js'
@@ -52,14 +52,14 @@ test('a deleted key is not generated again, but can be imported', (t) => {
   wallet.deleteKey(wallet.generateKey())
   assert.deepEqual(wallet.generateKey(), derived(2n))
   assert.deepEqual(wallet.importKey(seed(1n)), derived(1n))
-  fails('keyExists', () => wallet.importKey(seed(2n)))
+  fails('key_exists', () => wallet.importKey(seed(2n)))
 })
 
 test('the sequence ends before its index would not fit', (t) => {
   const { wallet, path } = start(t)
   const last = Blob.seal('max_key_idx', new Msgpack.Writer().uint(2n ** 63n - 1n).bytes(), masterKey)
   sql(path, 'UPDATE metadata SET max_key_idx_encrypted = ?', last)
-  fails('tooManyKeys', () => wallet.generateKey())
+  fails('too_many_keys', () => wallet.generateKey())
   assert.deepEqual(wallet.addresses(), [])
 })
 
@@ -82,8 +82,8 @@ test('the seed that is imported is wiped', (t) => {
 test('a key that is not there, or no address at all, is not found', (t) => {
   const { wallet } = start(t)
   for (const address of [Buffer.alloc(32), Buffer.alloc(0), Buffer.alloc(31), Buffer.alloc(33)]) {
-    fails('keyNotFound', () => wallet.exportKey(address))
-    fails('keyNotFound', () => wallet.sign(address, Buffer.alloc(1)))
+    fails('key_not_found', () => wallet.exportKey(address))
+    fails('key_not_found', () => wallet.sign(address, Buffer.alloc(1)))
   }
 })
 
@@ -97,14 +97,14 @@ test('keys that were exchanged in the file are noticed', (t) => {
     two,
   )
   wallet.sign(one, Buffer.alloc(1))
-  fails('keyMismatch', () => wallet.sign(two, Buffer.alloc(1)))
-  fails('keyMismatch', () => wallet.exportKey(two))
+  fails('key_mismatch', () => wallet.sign(two, Buffer.alloc(1)))
+  fails('key_mismatch', () => wallet.exportKey(two))
 })
 
 const stored: [what: string, encoded: Uint8Array, code: Code][] = [
-  ['a bare key without its header', Buffer.alloc(64, 0x20), 'damagedBlob'],
-  ['a seed alone', new Msgpack.Writer().bin(new Uint8Array(32)).bytes(), 'keyMismatch'],
-  ['nothing', new Uint8Array(0), 'damagedBlob'],
+  ['a bare key without its header', Buffer.alloc(64, 0x20), 'damaged_blob'],
+  ['a seed alone', new Msgpack.Writer().bin(new Uint8Array(32)).bytes(), 'key_mismatch'],
+  ['nothing', new Uint8Array(0), 'damaged_blob'],
 ]
 for (const [what, encoded, code] of stored) {
   test(`${what} in the place of a key is answered with ${code}`, (t) => {
@@ -129,7 +129,7 @@ test('a recent key is not read again while the file stays the same, and not used
   wallet.sign(address, Buffer.alloc(1))
   age(path, 1800)
   await setImmediate()
-  fails('damagedBlob', () => wallet.sign(address, Buffer.alloc(1)))
+  fails('damaged_blob', () => wallet.sign(address, Buffer.alloc(1)))
 })
 
 test('a deleted key signs nothing more, however recently it did', (t) => {
@@ -138,9 +138,9 @@ test('a deleted key signs nothing more, however recently it did', (t) => {
   age(path)
   wallet.sign(address, Buffer.alloc(1))
   wallet.deleteKey(address)
-  fails('keyNotFound', () => wallet.sign(address, Buffer.alloc(1)))
+  fails('key_not_found', () => wallet.sign(address, Buffer.alloc(1)))
   age(path, 1800)
-  fails('keyNotFound', () => wallet.sign(address, Buffer.alloc(1)))
+  fails('key_not_found', () => wallet.sign(address, Buffer.alloc(1)))
 })
 
 test('addresses are listed as texts; the list is kept while the file stays the same, and no longer', (t) => {
@@ -176,20 +176,20 @@ test('a preimage is given back as it was imported', (t) => {
   assert.deepEqual(address, Multisig.address(preimage))
   assert.deepEqual(wallet.multisigAddresses(), [Address.encode(address)])
   assert.deepEqual(wallet.multisig(address).publicKeys.map(Buffer.from), members.map(Buffer.from))
-  fails('keyExists', () => wallet.importMultisig(preimage))
+  fails('key_exists', () => wallet.importMultisig(preimage))
   wallet.deleteMultisig(address)
-  fails('multisigNotFound', () => wallet.multisig(address))
+  fails('multisig_not_found', () => wallet.multisig(address))
 })
 
 test('a preimage that was changed in the file is noticed', (t) => {
   const { wallet, path } = start(t)
   const address = wallet.importMultisig(preimage)
   sql(path, 'UPDATE msig_addrs SET threshold = 1')
-  fails('keyMismatch', () => wallet.multisig(address))
+  fails('key_mismatch', () => wallet.multisig(address))
   sql(path, 'UPDATE msig_addrs SET pks = ?', Uint8Array.of(0x91, 0xc4, 2, 1, 1))
-  fails('damagedBlob', () => wallet.multisig(address))
+  fails('damaged_blob', () => wallet.multisig(address))
   sql(path, 'UPDATE msig_addrs SET pks = ?', Uint8Array.of(0x05))
-  fails('damagedBlob', () => wallet.multisig(address))
+  fails('damaged_blob', () => wallet.multisig(address))
 })
 
 test('nothing can be done with a wallet that was locked, and locking twice is no fault', (t) => {
@@ -213,5 +213,5 @@ test('nothing can be done with a wallet that was locked, and locking twice is no
     () => wallet.importMultisig(preimage),
     () => wallet.deleteMultisig(address),
   ]
-  for (const use of uses) fails('handleUnknown', use)
+  for (const use of uses) fails('handle_unknown', use)
 })

@@ -5,7 +5,7 @@
 import { timingSafeEqual } from 'node:crypto'
 import { Address, Ed25519, KeyDerivation, Msgpack, Multisig } from '@latchkey/algorand'
 import { sodium } from '@latchkey/algorand/sodium'
-import { KmdError } from '../Errors.js'
+import { KmdError } from '../errors.js'
 import * as Blob from './Blob.js'
 import { RecentKeys } from './RecentKeys.js'
 import * as Secret from './Secret.js'
@@ -77,7 +77,7 @@ export class UnlockedWallet {
       let index = Blob.open('max_key_idx', stored, this.#masterKey, (value) => new Msgpack.Reader(value).uint())
       for (;;) {
         index += 1n
-        if (index > maxKeyIndex) throw new KmdError('tooManyKeys')
+        if (index > maxKeyIndex) throw new KmdError('too_many_keys')
         const seed = KeyDerivation.seed(this.#masterDerivationKey, index)
         const { address, secretKey } = this.#sealSeed(seed)
         if (file.hasKey(address)) continue
@@ -124,10 +124,10 @@ export class UnlockedWallet {
   /** The stored preimage. It is stored in the clear, so it is believed only if it hashes to its address. */
   multisig(address: Uint8Array): Multisig.Multisig {
     const stored = this.#file().preimage(address)
-    if (stored === undefined) throw new KmdError('multisigNotFound')
+    if (stored === undefined) throw new KmdError('multisig_not_found')
     const { version, threshold } = stored
     const preimage = { version, threshold, publicKeys: readPublicKeys(stored.publicKeys) }
-    if (!Buffer.from(Multisig.address(preimage)).equals(address)) throw new KmdError('keyMismatch')
+    if (!Buffer.from(Multisig.address(preimage)).equals(address)) throw new KmdError('key_mismatch')
     return preimage
   }
 
@@ -137,7 +137,7 @@ export class UnlockedWallet {
 
   #requireUnlocked(): void {
     // Freed memory must never be read; a handle that was released while a request waited ends here.
-    if (this.#locked) throw new KmdError('handleUnknown')
+    if (this.#locked) throw new KmdError('handle_unknown')
   }
 
   #file(): WalletFile {
@@ -156,16 +156,16 @@ export class UnlockedWallet {
   }
 
   #withSecretKey<T>(address: Uint8Array, use: (secretKey: Uint8Array) => T): T {
-    if (address.length !== Ed25519.publicKeyLength) throw new KmdError('keyNotFound')
+    if (address.length !== Ed25519.publicKeyLength) throw new KmdError('key_not_found')
     const file = this.#file()
     const revision = file.revision()
     const recent = this.#recentKeys.get(address, revision)
     if (recent !== undefined) return use(recent)
     const stored = file.secretKey(address)
-    if (stored === undefined) throw new KmdError('keyNotFound')
+    if (stored === undefined) throw new KmdError('key_not_found')
     return Blob.open('secret_key', stored, this.#masterKey, (encoded) => {
       const secretKey = readSecretKey(encoded)
-      if (!timingSafeEqual(secretKey.subarray(32), address)) throw new KmdError('keyMismatch')
+      if (!timingSafeEqual(secretKey.subarray(32), address)) throw new KmdError('key_mismatch')
       this.#recentKeys.set(secretKey, revision)
       return use(secretKey)
     })
@@ -200,7 +200,7 @@ function hashPassword(salt: Uint8Array, password: Uint8Array): Buffer {
 
 function readSecretKey(encoded: Uint8Array): Uint8Array {
   const secretKey = damagedIfUnreadable(() => new Msgpack.Reader(encoded).view())
-  if (secretKey.length !== Ed25519.secretKeyLength) throw new KmdError('keyMismatch')
+  if (secretKey.length !== Ed25519.secretKeyLength) throw new KmdError('key_mismatch')
   return secretKey
 }
 
@@ -209,7 +209,7 @@ function readPublicKeys(encoded: Uint8Array): Uint8Array[] {
     const reader = new Msgpack.Reader(encoded)
     const keys: Uint8Array[] = []
     for (let left = reader.arrayHeader(); left > 0; left--) keys.push(reader.bin())
-    if (keys.some((key) => key.length !== Ed25519.publicKeyLength)) throw new KmdError('damagedBlob')
+    if (keys.some((key) => key.length !== Ed25519.publicKeyLength)) throw new KmdError('damaged_blob')
     return keys
   })
 }
@@ -218,7 +218,7 @@ function damagedIfUnreadable<T>(read: () => T): T {
   try {
     return read()
   } catch (error) {
-    if (error instanceof Msgpack.DecodeError) throw new KmdError('damagedBlob', { cause: error })
+    if (error instanceof Msgpack.DecodeError) throw new KmdError('damaged_blob', { cause: error })
     throw error
   }
 }

@@ -3,7 +3,7 @@ import { copyFileSync, mkdirSync, renameSync, rmSync, symlinkSync, unlinkSync, w
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { KmdError } from '../Errors.js'
+import { KmdError } from '../errors.js'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
 import { age, createFile, hold, sql } from '../testing/WalletFixture.test.helper.js'
 import { type Entry, WalletDirectory } from './WalletDirectory.js'
@@ -114,11 +114,11 @@ test('a wallet is found by its id; two files with one id are refused', async (t)
   createFile(at('b.db'), { id: 'two' })
   assert.equal((await index.find('one')).file, 'a.db')
   const isCode = (code: string) => (error: unknown) => error instanceof KmdError && error.code === code
-  await assert.rejects(index.find('three'), isCode('walletNotFound'))
-  await assert.rejects(index.find(''), isCode('walletNotFound'))
+  await assert.rejects(index.find('three'), isCode('wallet_not_found'))
+  await assert.rejects(index.find(''), isCode('wallet_not_found'))
   copyFileSync(at('a.db'), at('c.db'))
   index.touch('c.db')
-  await assert.rejects(index.find('one'), isCode('walletIdAmbiguous'))
+  await assert.rejects(index.find('one'), isCode('wallet_id_ambiguous'))
   assert.equal((await index.find('two')).file, 'b.db')
   assert.equal((await index.entries()).length, 3, 'all of them are listed')
 })
@@ -153,7 +153,7 @@ test('a directory that is gone is an error in the words of the reference, until 
   renameSync(directory, `${directory}.away`)
   const isMissing = (error: unknown): boolean =>
     error instanceof KmdError &&
-    error.code === 'walletsDirectory' &&
+    error.code === 'wallets_directory' &&
     error.message === `open ${directory}: no such file or directory`
   await eventually(
     () =>

@@ -9,7 +9,7 @@ import { type FSWatcher, statSync, watch } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
-import { KmdError } from '../Errors.js'
+import { KmdError } from '../errors.js'
 import * as Sqlite from './Sqlite.js'
 import { driverName, driverVersion } from './WalletFile.js'
 
@@ -54,8 +54,8 @@ export class WalletDirectory {
   /** The one wallet with this id. Two files with one id are an accident that nobody should be signing with. */
   async find(key: string): Promise<Entry> {
     const matches = (await this.entries()).filter((entry) => entry.key === key)
-    if (matches.length > 1) throw new KmdError('walletIdAmbiguous')
-    return matches[0] ?? fail('walletNotFound')
+    if (matches.length > 1) throw new KmdError('wallet_id_ambiguous')
+    return matches[0] ?? fail('wallet_not_found')
   }
 
   async hasName(name: Buffer): Promise<boolean> {
@@ -157,7 +157,7 @@ export class WalletDirectory {
       const { code, syscall } = error as NodeJS.ErrnoException
       const reason = code === 'ENOENT' ? 'no such file or directory' : code === 'EACCES' ? 'permission denied' : code
       const verb = syscall === 'scandir' ? 'open' : syscall
-      throw new KmdError('walletsDirectory', { message: `${verb} ${this.#directory}: ${reason}`, cause: error })
+      throw new KmdError('wallets_directory', { message: `${verb} ${this.#directory}: ${reason}`, cause: error })
     }
   }
 
@@ -259,6 +259,6 @@ function isSame(a: Entry | undefined, b: Entry | undefined): boolean {
   return a === b || (a !== undefined && b !== undefined && a.id.equals(b.id) && a.name.equals(b.name))
 }
 
-function fail(code: 'walletNotFound'): never {
+function fail(code: 'wallet_not_found'): never {
   throw new KmdError(code)
 }

@@ -3,7 +3,7 @@ import { copyFileSync, renameSync, statSync, unlinkSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
-import { type Code, KmdError } from '../Errors.js'
+import { type Code, KmdError } from '../errors.js'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
 import { age, createFile, hold, sql } from '../testing/WalletFixture.test.helper.js'
 import * as Sqlite from './Sqlite.js'
@@ -62,9 +62,9 @@ test('id and name are read as bytes, also where they were stored as text', (t) =
 test('a file of another driver, another version, or without metadata is no wallet', (t) => {
   const { file, path } = openFile(t)
   sql(path, 'UPDATE metadata SET driver_version = 2')
-  fails('wrongDriverVersion', () => file.metadata())
+  fails('wrong_driver_version', () => file.metadata())
   sql(path, "UPDATE metadata SET driver_name = 'other'")
-  fails('wrongDriverName', () => file.metadata())
+  fails('wrong_driver_name', () => file.metadata())
   sql(path, 'DELETE FROM metadata')
   fails('database', () => file.metadata())
   fails('database', () => file.encrypted())
@@ -87,7 +87,7 @@ test('keys are listed by the order of their bytes; one is stored once, and can b
     file.addresses().map((bytes) => bytes[0]),
     [1, 100, 200],
   )
-  fails('keyExists', () => file.insertKey(address(1), Uint8Array.of(9)))
+  fails('key_exists', () => file.insertKey(address(1), Uint8Array.of(9)))
   assert.deepEqual([...file.secretKey(address(1))!], [1])
   assert.equal(file.hasKey(address(1)), true)
   file.deleteKey(address(1))
@@ -123,7 +123,7 @@ test('preimages are kept like keys', (t) => {
   const preimage = { version: 1, threshold: 2, publicKeys: Uint8Array.of(1, 2, 3) }
   file.insertPreimage(address(9), preimage)
   file.insertPreimage(address(3), preimage)
-  fails('keyExists', () => file.insertPreimage(address(9), preimage))
+  fails('key_exists', () => file.insertPreimage(address(9), preimage))
   assert.deepEqual(
     file.multisigAddresses().map((bytes) => bytes[0]),
     [3, 9],

@@ -3,7 +3,7 @@
  * daemon opens what the other wrote. Every method is one SQLite transaction and returns when it is on the disk.
  */
 import { closeSync, openSync, statSync } from 'node:fs'
-import { KmdError } from '../Errors.js'
+import { KmdError } from '../errors.js'
 import * as Sqlite from './Sqlite.js'
 
 export const driverName = 'sqlite'
@@ -143,8 +143,8 @@ export class WalletFile {
       'SELECT driver_name, driver_version, CAST(wallet_id AS BLOB) AS id, CAST(wallet_name AS BLOB) AS name FROM metadata LIMIT 1',
     )
     if (row === undefined) throw new KmdError('database')
-    if (row['driver_name'] !== driverName) throw new KmdError('wrongDriverName')
-    if (row['driver_version'] !== driverVersion) throw new KmdError('wrongDriverVersion')
+    if (row['driver_name'] !== driverName) throw new KmdError('wrong_driver_name')
+    if (row['driver_version'] !== driverVersion) throw new KmdError('wrong_driver_version')
     return { id: Buffer.from(row['id'] as Uint8Array), name: Buffer.from(row['name'] as Uint8Array) }
   }
 
@@ -219,7 +219,7 @@ export class WalletFile {
     const row = this.#row('SELECT version, threshold, pks FROM msig_addrs WHERE address = ?', address)
     if (row === undefined) return undefined
     const { version, threshold, pks } = row
-    if (!isSmall(version) || !isSmall(threshold) || !(pks instanceof Uint8Array)) throw new KmdError('damagedBlob')
+    if (!isSmall(version) || !isSmall(threshold) || !(pks instanceof Uint8Array)) throw new KmdError('damaged_blob')
     return { version, threshold, publicKeys: pks }
   }
 
@@ -285,7 +285,7 @@ const addressLength = 32
 
 /** SQLite keeps any type of value in any column, and files come from anywhere. */
 function checkAddress(value: unknown): Uint8Array {
-  if (!(value instanceof Uint8Array) || value.length !== addressLength) throw new KmdError('damagedBlob')
+  if (!(value instanceof Uint8Array) || value.length !== addressLength) throw new KmdError('damaged_blob')
   return value
 }
 
@@ -296,7 +296,7 @@ function refuseExisting(insert: () => unknown): void {
   try {
     insert()
   } catch (error) {
-    if ((error as { errcode?: number }).errcode === uniqueViolation) throw new KmdError('keyExists', { cause: error })
+    if ((error as { errcode?: number }).errcode === uniqueViolation) throw new KmdError('key_exists', { cause: error })
     throw error
   }
 }

@@ -1,5 +1,5 @@
 /** The open wallet databases, by path. Opening costs a hundred times a query, so the ones in use stay open. */
-import { KmdError } from '../Errors.js'
+import { KmdError } from '../errors.js'
 import { WalletFile } from './WalletFile.js'
 
 export class WalletFiles {

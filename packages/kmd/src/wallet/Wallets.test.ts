@@ -3,8 +3,7 @@ import { readdirSync, renameSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Msgpack } from '@latchkey/algorand'
-import { QueueFullError } from '../derivation/index.js'
-import type { Code, KmdError } from '../Errors.js'
+import { type Code, KmdError } from '../errors.js'
 import { cheapScrypt, openWallets } from '../testing/TestApp.test.helper.js'
 import { sql } from '../testing/WalletFixture.test.helper.js'
 import * as Blob from './Blob.js'
@@ -30,14 +29,14 @@ test('a wallet that was made can be unlocked with its password, and with no othe
   assert.match(info.id.toString(), /^[0-9a-f]{32}$/)
   const unlocked = await unlock(t, wallets, info)
   assert.deepEqual(unlocked.name(), Buffer.from('one'))
-  for (const password of ['', 'Secret', 'secret ']) await fails('wrongPassword', unlock(t, wallets, info, password))
+  for (const password of ['', 'Secret', 'secret ']) await fails('wrong_password', unlock(t, wallets, info, password))
 })
 
 test('a blank password is a password like any other', async (t) => {
   const { wallets } = openWallets(t)
   const info = await create(wallets, 'one', '')
   await unlock(t, wallets, info, '')
-  await fails('wrongPassword', unlock(t, wallets, info, ' '))
+  await fails('wrong_password', unlock(t, wallets, info, ' '))
 })
 
 test('a master derivation key that is given is kept; zeros and none are a random one', async (t) => {
@@ -67,7 +66,7 @@ test('files are named after the letters of the name that no file system minds, a
 test('a name has 64 bytes at most, and may hold any', async (t) => {
   const { wallets } = openWallets(t)
   await create(wallets, 'ü'.repeat(32))
-  await fails('nameTooLong', create(wallets, `${'ü'.repeat(32)}x`))
+  await fails('name_too_long', create(wallets, `${'ü'.repeat(32)}x`))
   const { name } = await create(wallets, Buffer.of(0xff, 0, 0x22))
   assert.deepEqual(
     (await wallets.list()).map((entry) => entry.name).find((bytes) => bytes.equals(name)),
@@ -78,7 +77,7 @@ test('a name has 64 bytes at most, and may hold any', async (t) => {
 test('a name is taken once, by its bytes', async (t) => {
   const { wallets } = openWallets(t)
   await create(wallets, 'one')
-  await fails('nameTaken', create(wallets, 'one'))
+  await fails('name_taken', create(wallets, 'one'))
   await create(wallets, 'One')
   await create(wallets, 'one ')
 })
@@ -94,7 +93,7 @@ test('of many who ask for one name at once, exactly one gets it', async (t) => {
 test('a name is free again after what reserved it has failed', async (t) => {
   const { wallets } = openWallets(t)
   const other = await create(wallets, 'other')
-  await fails('wrongPassword', rename(wallets, other, 'wanted', 'wrong'))
+  await fails('wrong_password', rename(wallets, other, 'wanted', 'wrong'))
   await create(wallets, 'wanted')
 })
 
@@ -103,12 +102,12 @@ test('renaming asks for a name, a free one, and then for the password', async (t
   const one = await create(wallets, 'one')
   await create(wallets, 'two')
   const before = readdirSync(directory)
-  await fails('nameBlank', rename(wallets, one, '', 'wrong'))
-  await fails('nameTooLong', rename(wallets, one, 'x'.repeat(65), 'wrong'))
-  await fails('nameTaken', rename(wallets, one, 'two', 'wrong'))
-  await fails('nameTaken', rename(wallets, one, 'one', 'wrong'))
-  await fails('wrongPassword', rename(wallets, one, 'three', 'wrong'))
-  await fails('walletNotFound', rename(wallets, { id: Buffer.from('x'), name: none }, 'three'))
+  await fails('name_blank', rename(wallets, one, '', 'wrong'))
+  await fails('name_too_long', rename(wallets, one, 'x'.repeat(65), 'wrong'))
+  await fails('name_taken', rename(wallets, one, 'two', 'wrong'))
+  await fails('name_taken', rename(wallets, one, 'one', 'wrong'))
+  await fails('wrong_password', rename(wallets, one, 'three', 'wrong'))
+  await fails('wallet_not_found', rename(wallets, { id: Buffer.from('x'), name: none }, 'three'))
   const open = await unlock(t, wallets, one)
   assert.deepEqual(await rename(wallets, one, 'three'), { id: one.id, name: Buffer.from('three') })
   assert.deepEqual(await names(wallets), ['three', 'two'])
@@ -124,10 +123,10 @@ test('changing the password ends the old one and leaves the keys', async (t) => 
   const entry = await wallets.find(info.id.toString())
   const change = (password: string, newPassword: string): Promise<void> =>
     wallets.changePassword(entry, { password: Buffer.from(password), newPassword: Buffer.from(newPassword) })
-  await fails('wrongPassword', change('wrong', 'new'))
+  await fails('wrong_password', change('wrong', 'new'))
   await unlock(t, wallets, info)
   await change('secret', 'new')
-  await fails('wrongPassword', unlock(t, wallets, info, 'secret'))
+  await fails('wrong_password', unlock(t, wallets, info, 'secret'))
   const unlocked = await unlock(t, wallets, info, 'new')
   assert.equal(unlocked.exportKey(address).length, 64)
   assert.deepEqual(unlocked.generateKey().length, 32)
@@ -137,7 +136,7 @@ test('a removed wallet is gone from the list, and back when its file is renamed 
   const { wallets, directory } = openWallets(t)
   const info = await create(wallets, 'one')
   const entry = await wallets.find(info.id.toString())
-  await fails('wrongPassword', wallets.remove(entry, Buffer.from('wrong')))
+  await fails('wrong_password', wallets.remove(entry, Buffer.from('wrong')))
   const aside = await wallets.remove(entry, Buffer.from('secret'))
   assert.deepEqual(await names(wallets), [])
   assert.match(aside, /\.db\.deleted-[0-9T.Z-]+$/)
@@ -159,35 +158,35 @@ test('a wallet asks for the work it was made with, within a ceiling; impossible 
     sql(path, 'UPDATE metadata SET mep_encrypted = ?', stored)
   }
   asking({ n: 2 ** 30, r: 8, p: 1 })
-  await fails('scryptCeiling', unlock(t, wallets, info))
+  await fails('scrypt_ceiling', unlock(t, wallets, info))
   asking({ n: 3, r: 1, p: 1 })
-  await fails('badScryptParameters', unlock(t, wallets, info))
+  await fails('bad_scrypt_parameters', unlock(t, wallets, info))
   sql(path, 'UPDATE metadata SET mep_encrypted = ?', new Msgpack.Writer().mapHeader(0).bytes())
-  await fails('badScryptParameters', unlock(t, wallets, info))
+  await fails('bad_scrypt_parameters', unlock(t, wallets, info))
   sql(path, 'UPDATE metadata SET mep_encrypted = ?', Uint8Array.of(0xc1))
-  await fails('damagedBlob', unlock(t, wallets, info))
+  await fails('damaged_blob', unlock(t, wallets, info))
 })
 
 test('settings that scrypt cannot work with fail the creation, and leave no wallet', async (t) => {
   const { wallets, directory } = openWallets(t, { scrypt: { ...cheapScrypt, n: 3 } })
-  await fails('badScryptParameters', create(wallets, 'one'))
+  await fails('bad_scrypt_parameters', create(wallets, 'one'))
   assert.deepEqual(readdirSync(directory), [])
 })
 
 test('too many derivations at once are put off, and count against nobody', async (t) => {
-  const derivation = { derive: () => Promise.reject(new QueueFullError(7)) }
+  const derivation = { derive: () => Promise.reject(new KmdError('derivation_busy', { retryAfterSeconds: 7 })) }
   const { wallets } = openWallets(t, { derivation })
-  await assert.rejects(create(wallets, 'one'), { code: 'derivationBusy', retryAfterSeconds: 7 })
+  await assert.rejects(create(wallets, 'one'), { code: 'derivation_busy', retryAfterSeconds: 7 })
 })
 
 test('wrong passwords count against the wallet, for whatever it was given', async (t) => {
   const { wallets, throttle } = openWallets(t)
   const info = await create(wallets, 'one')
   const key = info.id.toString()
-  await fails('wrongPassword', unlock(t, wallets, info, 'a'))
-  await fails('wrongPassword', rename(wallets, info, 'new', 'b'))
+  await fails('wrong_password', unlock(t, wallets, info, 'a'))
+  await fails('wrong_password', rename(wallets, info, 'new', 'b'))
   assert.equal(throttle.isOpen(key), true)
-  await fails('wrongPassword', wallets.remove(await wallets.find(key), Buffer.from('c')))
+  await fails('wrong_password', wallets.remove(await wallets.find(key), Buffer.from('c')))
   assert.equal(throttle.isOpen(key), false)
 })
 

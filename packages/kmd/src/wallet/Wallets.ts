@@ -1,8 +1,8 @@
 /** The wallets on disk: what can be done with them from outside, with the password where one is needed. */
 import { rename as renameFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { CeilingError, ParametersError, QueueFullError, type ScryptPool } from '../derivation/index.js'
-import { KmdError } from '../Errors.js'
+import type { ScryptPool } from '../derivation/index.js'
+import { KmdError } from '../errors.js'
 import * as Blob from './Blob.js'
 import type { PasswordThrottle } from './PasswordThrottle.js'
 import * as Secret from './Secret.js'
@@ -48,7 +48,7 @@ export class Wallets {
   async create(options: { name: Buffer; password: Buffer; masterDerivationKey: Buffer }): Promise<WalletInfo> {
     const id = Buffer.from(Secret.randomBytes(16).toString('hex'))
     const name = options.name.length === 0 ? id : Buffer.from(options.name)
-    if (name.length > maxNameLength) throw new KmdError('nameTooLong')
+    if (name.length > maxNameLength) throw new KmdError('name_too_long')
     await this.#takeName(name, async () => {
       const masterKey = Secret.random(Blob.keyLength)
       const masterDerivationKey = Secret.random(Blob.keyLength)
@@ -76,8 +76,8 @@ export class Wallets {
   async rename(options: { key: string; password: Buffer; name: Buffer }): Promise<WalletInfo> {
     const entry = await this.find(options.key)
     const name = Buffer.from(options.name)
-    if (name.length === 0) throw new KmdError('nameBlank')
-    if (name.length > maxNameLength) throw new KmdError('nameTooLong')
+    if (name.length === 0) throw new KmdError('name_blank')
+    if (name.length > maxNameLength) throw new KmdError('name_too_long')
     await this.#takeName(name, async () => {
       Secret.free(await this.#unwrap(entry, options.password))
       await Sqlite.retryWhileLocked(() => this.#files.getWallet(entry.path, entry.id).rename(name))
@@ -91,7 +91,7 @@ export class Wallets {
     try {
       const stored = await Sqlite.retryWhileLocked(() => this.#files.getWallet(entry.path, entry.id).encrypted())
       return Blob.open('master_derivation_key', stored.masterDerivationKey, masterKey, (masterDerivationKey) => {
-        if (masterDerivationKey.length !== Blob.keyLength) throw new KmdError('damagedBlob')
+        if (masterDerivationKey.length !== Blob.keyLength) throw new KmdError('damaged_blob')
         const secrets = { masterKey, masterDerivationKey, password }
         return new UnlockedWallet({ id: entry.id, path: entry.path, files: this.#files, secrets })
       })
@@ -130,7 +130,7 @@ export class Wallets {
 
   async #takeName(name: Buffer, work: () => Promise<void>): Promise<void> {
     const reservation = name.toString('latin1')
-    if ((await this.#directory.hasName(name)) || this.#reserved.has(reservation)) throw new KmdError('nameTaken')
+    if ((await this.#directory.hasName(name)) || this.#reserved.has(reservation)) throw new KmdError('name_taken')
     this.#reserved.add(reservation)
     try {
       await work()
@@ -157,9 +157,9 @@ export class Wallets {
     return this.#options.throttle.attempt(entry.key, async () => {
       const key = blob.passwordDerived ? await this.#derive(password, blob.salt, blob.scrypt) : Buffer.from(password)
       try {
-        if (key.length !== Blob.keyLength) throw new KmdError('badScryptParameters')
+        if (key.length !== Blob.keyLength) throw new KmdError('bad_scrypt_parameters')
         return Blob.decrypt('master_key', blob, key, (plaintext) => {
-          if (plaintext.length !== Blob.keyLength) throw new KmdError('damagedBlob')
+          if (plaintext.length !== Blob.keyLength) throw new KmdError('damaged_blob')
           const masterKey = Secret.allocate(Blob.keyLength)
           masterKey.set(plaintext)
           return masterKey
@@ -170,17 +170,8 @@ export class Wallets {
     })
   }
 
-  async #derive(password: Buffer, salt: Uint8Array, scrypt: Blob.Scrypt): Promise<Uint8Array> {
-    try {
-      return await this.#options.derivation.derive({ password, salt, ...scrypt, keyLength: Blob.keyLength })
-    } catch (error) {
-      if (error instanceof QueueFullError) {
-        throw new KmdError('derivationBusy', { retryAfterSeconds: error.retryAfterSeconds, cause: error })
-      }
-      if (error instanceof ParametersError) throw new KmdError('badScryptParameters', { cause: error })
-      if (error instanceof CeilingError) throw new KmdError('scryptCeiling', { cause: error })
-      throw error
-    }
+  #derive(password: Buffer, salt: Uint8Array, scrypt: Blob.Scrypt): Promise<Uint8Array> {
+    return this.#options.derivation.derive({ password, salt, ...scrypt, keyLength: Blob.keyLength })
   }
 }
 

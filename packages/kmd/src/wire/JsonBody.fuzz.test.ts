@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import fc from 'fast-check'
 import { operations } from '../api/Operations.js'
-import { KmdError } from '../Errors.js'
+import { KmdError } from '../errors.js'
 import { fuzzRuns } from '../testing/TestApp.test.helper.js'
 import { type Field, type Kind, read } from './JsonBody.js'
 import { wires } from './Wire.js'
@@ -136,7 +136,7 @@ test('damaged and random bytes are read or refused with badBody, and nothing els
           fields.map(({ name }) => name),
         )
       } catch (error) {
-        assert.ok(error instanceof KmdError && error.code === 'badBody', String(error))
+        assert.ok(error instanceof KmdError && error.code === 'bad_body', String(error))
       }
     }),
     { numRuns },

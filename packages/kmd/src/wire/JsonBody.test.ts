@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { KmdError } from '../Errors.js'
+import { KmdError } from '../errors.js'
 import { type Field, type Kind, maxDepth, read } from './JsonBody.js'
 import { type Wire, wires } from './Wire.js'
 
 const field = (kind: Kind, name = 'x'): Field => ({ name, kind, about: '' })
-const isRefused = (error: unknown): boolean => error instanceof KmdError && error.code === 'badBody'
+const isRefused = (error: unknown): boolean => error instanceof KmdError && error.code === 'bad_body'
 
 /** The value of the one member `x`, with bytes as hex so that rows read easily. */
 function value(kind: Kind, json: string | Buffer, wire: Wire): unknown {
@@ -357,6 +357,6 @@ test('an unsigned integer is decimal digits that a number holds', () => {
     '',
     '12345678901234567890',
   ]) {
-    assert.throws(() => readN(`{"n":${wrong}}`), { code: 'badBody' }, wrong)
+    assert.throws(() => readN(`{"n":${wrong}}`), { code: 'bad_body' }, wrong)
   }
 })

@@ -1,5 +1,5 @@
 /** The letters of JSON, as the Go daemon tells them apart: white space, literals, numbers and strings, over bytes. */
-import { KmdError } from '../Errors.js'
+import { KmdError } from '../errors.js'
 import type { Wire } from './Wire.js'
 
 export type Cursor = { bytes: Buffer; at: number; depth: number; wire: Wire }
@@ -14,7 +14,7 @@ export const openBrace = 0x7b
 export const closeBrace = 0x7d
 
 export const refuse = (): never => {
-  throw new KmdError('badBody')
+  throw new KmdError('bad_body')
 }
 
 /** The next byte that is not white space, without consuming it; -1 at the end. */

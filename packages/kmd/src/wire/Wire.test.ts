@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { KmdError } from '../Errors.js'
+import { KmdError } from '../errors.js'
 import * as Wire from './Wire.js'
 
 const name = [{ name: 'name', shape: { type: 'text' } }] as const
@@ -107,7 +107,7 @@ test('bytes that are a view of a larger buffer are written without what lies aro
 })
 
 test('an error is the envelope alone, in the layout of its wire', () => {
-  const error = new KmdError('walletsDirectory', { message: 'open "x": denied' })
+  const error = new KmdError('wallets_directory', { message: 'open "x": denied' })
   assert.equal(Wire.writeError('reference', error), '{\n  "error": true,\n  "message": "open \\"x\\": denied"\n}')
   assert.equal(Wire.writeError('documented', error), '{"error":true,"message":"open \\"x\\": denied"}')
 })

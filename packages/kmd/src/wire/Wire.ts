@@ -3,7 +3,7 @@
  * base64, nothing that is empty. `documented` is what its documentation says: integers for bytes, `error` and
  * `message` always there.
  */
-import type { KmdError } from '../Errors.js'
+import type { KmdError } from '../errors.js'
 import * as Utf8 from './Utf8.js'
 
 export type Wire = 'documented' | 'reference'

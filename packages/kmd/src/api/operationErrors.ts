@@ -1,0 +1,57 @@
+/** What an operation can fail with. The HTTP reference and the client follow from it. */
+import { apiErrors, type Code } from '../errors.js'
+import { type Operation, walletFailures } from './Operation.js'
+
+/** Any request can fail with these. */
+export const requestErrors: readonly Code[] = [
+  'invalid_token',
+  'forbidden_host',
+  'not_found',
+  'method_not_allowed',
+  'internal',
+]
+
+/** Any request with a body can fail with these. */
+export const bodyErrors: readonly Code[] = ['bad_body', 'body_too_large', 'body_timeout']
+
+/** Any request with a handle can fail with these. */
+export const handleErrors: readonly Code[] = [
+  'wrong_token_parts',
+  'bad_handle_id',
+  'bad_handle_secret',
+  'handle_unknown',
+  'handle_wrong_secret',
+  'handle_expired',
+]
+
+/** Any request that opens a wallet file can fail with these. Their status differs by operation. */
+export const walletFileErrors: readonly Code[] = [
+  'wrong_plaintext_type',
+  'damaged_blob',
+  'database',
+  'database_locked',
+  'wrong_driver_name',
+  'wrong_driver_version',
+]
+
+const errorsByField: { readonly [field: string]: readonly Code[] } = {
+  wallet_password: ['wrong_password', 'too_many_wrong_passwords'],
+  wallet_id: ['wallet_not_found', 'wallet_id_ambiguous', 'derivation_busy', 'scrypt_ceiling'],
+  address: ['bad_address'],
+  transaction: ['bad_transaction'],
+}
+
+/** Beside what requests, bodies, handles and wallet files can fail with in general. */
+export function errorsOf({ id, request, errors = [] }: Operation): readonly Code[] {
+  const byField = request
+    // The password of a new wallet cannot be wrong.
+    .filter(({ name }) => !(id === 'CreateWallet' && name === 'wallet_password'))
+    .flatMap(({ name }) => errorsByField[name] ?? [])
+  return [...new Set([...byField, ...errors])]
+}
+
+/** The status that an operation sends for an error. */
+export function statusOf({ walletFailure }: Pick<Operation, 'walletFailure'>, code: Code): number {
+  const { status } = apiErrors[code]
+  return walletFailures.has(code) ? (walletFailure ?? status) : status
+}
