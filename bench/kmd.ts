@@ -1,14 +1,14 @@
 /**
- * The benchmark of the key daemon. Ours, and any other daemon with the same API, are asked the same questions in
- * turn, round by round, so that whatever else the machine does meets all of them alike.
+ * The benchmark of the key daemon. Ours and any other daemon with the same API are measured in turn, round by round,
+ * so that other load on the machine affects all of them alike.
  */
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs'
 import { loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { type Bench, type Question, questions } from './questions.js'
+import { type Bench, type Measurement, measurements } from './measurements.js'
 import * as Arguments from './support/Arguments.js'
-import { Contestant, type Identity } from './support/Contestant.js'
+import { Candidate, type Identity } from './support/Candidate.js'
 import * as Fixtures from './support/Fixtures.js'
 import { Load } from './support/Load.js'
 import * as Report from './support/Report.js'
@@ -31,8 +31,8 @@ the place of {dir}. A command ends with the argument that holds {dir}; quotes ar
 of JSON for each daemon and, if there are several, one with the ratios of ours to the others.
 
   --quick   shorter and fewer rounds, for a first impression
-  --only    questions to ask, separated by commas, of these:
-            ${questions.map(({ name }) => name).join('\n            ')}
+  --only    measurements to run, separated by commas, of these:
+            ${measurements.map(({ name }) => name).join('\n            ')}
   --help    this text
 
 In the JSON every quantity is the median over the rounds; the samples are given too. _1 and _16 are the connections in
@@ -43,72 +43,76 @@ rss_peak_mb_while_10_unlocks with the ten unlocks. load_before is the load avera
 a busy one only the ratios mean something.
 `
 
-/** Puts a question to all daemons in turn. Who goes first changes from round to round. */
-async function ask(
-  question: Question,
+/** Measures all daemons in turn. The order is reversed in every other round. */
+async function runRounds(
+  measurement: Measurement,
   rounds: number,
-  contestants: readonly Contestant[],
+  candidates: readonly Candidate[],
   bench: Bench,
 ): Promise<void> {
-  for (const contestant of contestants) await question.prepare?.(contestant, bench)
+  for (const candidate of candidates) await measurement.prepare?.(candidate, bench)
   for (let round = 0; round < rounds; round++) {
-    const order = round % 2 === 0 ? contestants : contestants.toReversed()
-    for (const contestant of order) await question.measure(contestant, bench)
+    const order = round % 2 === 0 ? candidates : candidates.toReversed()
+    for (const candidate of order) await measurement.measure(candidate, bench)
   }
 }
 
-function select(only: readonly string[]): Question[] {
+function select(only: readonly string[]): Measurement[] {
   for (const name of only) {
-    if (questions.every((question) => question.name !== name)) {
-      throw new Arguments.UsageError(`there is no question ${JSON.stringify(name)}; --help lists them`)
+    if (measurements.every((measurement) => measurement.name !== name)) {
+      throw new Arguments.UsageError(`unknown measurement ${JSON.stringify(name)}; --help lists them`)
     }
   }
-  return only.length === 0 ? questions : questions.filter(({ name }) => only.includes(name))
+  return only.length === 0 ? measurements : measurements.filter(({ name }) => only.includes(name))
 }
 
-async function enterAll(others: readonly string[][], fixtures: Fixtures.Fixtures, root: string): Promise<Contestant[]> {
+async function createCandidates(
+  others: readonly string[][],
+  fixtures: Fixtures.Fixtures,
+  root: string,
+): Promise<Candidate[]> {
   const identities = [
     ours,
     ...others.map((command) => ({ name: command[0]!, command, shownCommand: command.join(' ') })),
   ]
-  const contestants: Contestant[] = []
+  const candidates: Candidate[] = []
   for (const [index, identity] of identities.entries()) {
     const directory = join(root, String(index))
     mkdirSync(directory, { mode: 0o700 })
-    contestants.push(await Contestant.enter(identity, directory, fixtures))
+    candidates.push(await Candidate.create(identity, directory, fixtures))
   }
-  return contestants
+  return candidates
 }
 
 async function measureAll({ quick, only, others }: Arguments.Arguments, root: string): Promise<void> {
   const selected = select(only)
   const loadBefore = tidy(loadavg()[0]!)
   const load = new Load()
-  process.stderr.write('making wallets\n')
+  process.stderr.write('creating wallets\n')
   const fixtures = await Fixtures.make(ours.command, root)
-  const contestants = await enterAll(others, fixtures, root)
+  const candidates = await createCandidates(others, fixtures, root)
   const pace = quick ? { windowMs: 300, warmUpMs: 300 } : { windowMs: 1000, warmUpMs: 1000 }
   const bench: Bench = { fixtures, load, ...pace, signatures: new Map() }
 
   const rounds: Record<string, number> = {}
-  for (const question of selected) {
-    rounds[question.name] = quick ? question.rounds.quick : question.rounds.full
+  for (const measurement of selected) {
+    rounds[measurement.name] = quick ? measurement.rounds.quick : measurement.rounds.full
     const startedAt = performance.now()
-    await ask(question, rounds[question.name]!, contestants, bench)
+    await runRounds(measurement, rounds[measurement.name]!, candidates, bench)
     const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
-    process.stderr.write(`${question.name}: ${rounds[question.name]} rounds, ${seconds} s\n`)
+    process.stderr.write(`${measurement.name}: ${rounds[measurement.name]} rounds, ${seconds} s\n`)
   }
-  for (const contestant of contestants) {
-    const { rssMb, peakMb } = contestant.main.daemon.memory()
-    contestant.record('rss_mb', rssMb)
-    contestant.record('rss_peak_mb', peakMb)
-    await contestant.main.daemon.stop()
+  for (const candidate of candidates) {
+    const { rssMb, peakMb } = candidate.main.daemon.memory()
+    candidate.record('rss_mb', rssMb)
+    candidate.record('rss_peak_mb', peakMb)
+    await candidate.main.daemon.stop()
   }
   await load.stop()
 
   const method = { quick, window_ms: bench.windowMs, warm_up_ms: bench.warmUpMs, rounds, load_before: loadBefore }
-  for (const contestant of contestants) print(Report.result(contestant, method))
-  const [first, ...rest] = contestants
+  for (const candidate of candidates) print(Report.result(candidate, method))
+  const [first, ...rest] = candidates
   if (rest.length > 0) print(Report.ratios(first!, rest))
 }
 
@@ -122,7 +126,7 @@ async function main(args: readonly string[]): Promise<void> {
   }
   if (process.platform !== 'linux') throw new Error('memory and time of a daemon are read from /proc: Linux only')
   const root = mkdtempSync(join(tmpdir(), 'bench-kmd-'))
-  // Daemons that still run by then are ended by a listener that was added before this one.
+  // A listener that was added before this one ends daemons that are still running.
   process.on('exit', () => rmSync(root, { recursive: true, force: true, maxRetries: 3 }))
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => process.exit(1))
   await measureAll(parsed, root)

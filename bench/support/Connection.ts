@@ -1,22 +1,22 @@
 /** A keep-alive connection with one request under way at a time. Light, so that the server is what is measured. */
 import { connect, type Socket } from 'node:net'
-import { AnswerReader } from './AnswerReader.js'
+import { ResponseReader } from './ResponseReader.js'
 
-export type Answer = { status: number; body: string }
+export type HttpResponse = { status: number; body: string }
 
 type Waiting = { done: (status: number) => void; fail: (error: Error) => void }
 
 const readBufferBytes = 64 * 1024
-const answerMs = 60_000
+const responseTimeoutMs = 60_000
 
 export class Connection {
   readonly #socket: Socket
-  readonly #reader: AnswerReader
+  readonly #reader: ResponseReader
   #waiting: Waiting | undefined
 
   private constructor(port: number, keepBody: boolean) {
-    this.#reader = new AnswerReader({ keepBody })
-    // Reading into one buffer of our own costs nothing per answer.
+    this.#reader = new ResponseReader({ keepBody })
+    // Reading into one buffer avoids an allocation per response.
     const buffer = Buffer.allocUnsafe(readBufferBytes)
     const callback = (length: number): boolean => {
       this.#received(buffer.subarray(0, length))
@@ -38,18 +38,18 @@ export class Connection {
     })
   }
 
-  /** Sends a request and calls back with the status of its answer. Callbacks, as promises would weigh something. */
+  /** Sends a request and calls back with the status of its response. Callbacks, because promises would add to the measured time. */
   send(request: Uint8Array, waiting: Waiting): void {
     this.#waiting = waiting
     this.#socket.write(request)
   }
 
-  /** The convenient form, for what is not measured by the thousand. Needs `keepBody`. */
-  async request(request: Uint8Array): Promise<Answer> {
+  /** Sends a request and returns the whole response. Needs `keepBody`. */
+  async request(request: Uint8Array): Promise<HttpResponse> {
     let timer: NodeJS.Timeout | undefined
     try {
       const status = await new Promise<number>((done, fail) => {
-        timer = setTimeout(() => fail(new Error(`no answer within ${answerMs} ms`)), answerMs)
+        timer = setTimeout(() => fail(new Error(`no response within ${responseTimeoutMs} ms`)), responseTimeoutMs)
         this.send(request, { done, fail })
       })
       return { status, body: this.#reader.takeBody() }

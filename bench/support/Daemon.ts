@@ -1,9 +1,9 @@
-/** A running daemon, ours or another: started on a data directory, spoken to, looked at through /proc, stopped. */
+/** A running daemon, ours or another: starts it on a data directory, calls it, reads /proc, stops it. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { existsSync, readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { type Answer, Connection } from './Connection.js'
+import { Connection, type HttpResponse } from './Connection.js'
 import { apiToken } from './DataDirectory.js'
 
 const pollMs = 1
@@ -21,7 +21,7 @@ export type Memory = { rssMb: number; peakMb: number }
 
 export class Daemon {
   readonly port: number
-  /** From before the process was created to the end of the first answer. */
+  /** From before the process was created to the end of the first response. */
   readonly startMs: number
   readonly #pid: number
   readonly #child: ChildProcess
@@ -36,7 +36,7 @@ export class Daemon {
     this.startMs = startMs
   }
 
-  /** Starts the command, with `{dir}` in it replaced, and waits for its first answer the way launchers do. */
+  /** Starts the command, with `{dir}` in it replaced, and waits for its first response the way launchers do. */
   static async start(command: readonly string[], dataDir: string): Promise<Daemon> {
     const [netFile, pidFile] = [join(dataDir, 'kmd.net'), join(dataDir, 'kmd.pid')]
     for (const file of [netFile, pidFile]) rmSync(file, { force: true })
@@ -62,7 +62,7 @@ export class Daemon {
     const port = Number(/:(\d+)$/.exec(readIfThere(netFile))?.[1])
     const { status } = await exchange(port, build(port, 'GET', '/versions'))
     const startMs = performance.now() - startedAt
-    if (status !== 200) throw new StartError(`${program} answered /versions with status ${status}`)
+    if (status !== 200) throw new StartError(`${program} responded to /versions with status ${status}`)
     return new Daemon(child, dataDir, port, startMs)
   }
 
@@ -73,17 +73,17 @@ export class Daemon {
 
   /** One request on a connection of its own; anything but 200 is an error. */
   async call(method: string, path: string, body?: object): Promise<unknown> {
-    const answer = await exchange(this.port, this.build(method, path, body))
-    if (answer.status !== 200) {
+    const response = await exchange(this.port, this.build(method, path, body))
+    if (response.status !== 200) {
       const log = readIfThere(join(this.#dataDir, 'kmd.log')).split('\n').slice(-5).join('\n')
-      throw new Error(`${method} ${path} answered ${answer.status}: ${answer.body}\nThe end of its log:\n${log}`)
+      throw new Error(`${method} ${path} returned ${response.status}: ${response.body}\nThe end of its log:\n${log}`)
     }
-    return JSON.parse(answer.body)
+    return JSON.parse(response.body)
   }
 
   async unlock(walletId: string, password: string): Promise<string> {
-    const answer = await this.call('POST', '/v1/wallet/init', { wallet_id: walletId, wallet_password: password })
-    const { wallet_handle_token: handle } = answer as { wallet_handle_token?: string }
+    const response = await this.call('POST', '/v1/wallet/init', { wallet_id: walletId, wallet_password: password })
+    const { wallet_handle_token: handle } = response as { wallet_handle_token?: string }
     if (!/^[0-9a-f]{16}\.[0-9a-f]{64}$/.test(handle ?? '')) throw new Error('unlocking gave no handle')
     return handle!
   }
@@ -108,7 +108,7 @@ export class Daemon {
     await this.#end('SIGTERM')
   }
 
-  /** The end of a daemon that still has work nobody waits for. */
+  /** Ends a daemon that still has requests under way. */
   async kill(): Promise<void> {
     await this.#end('SIGKILL')
   }
@@ -132,7 +132,7 @@ function build(port: number, method: string, path: string, body?: object): Uint8
   )
 }
 
-async function exchange(port: number, request: Uint8Array): Promise<Answer> {
+async function exchange(port: number, request: Uint8Array): Promise<HttpResponse> {
   const connection = await Connection.open(port, { keepBody: true })
   try {
     return await connection.request(request)

@@ -6,7 +6,7 @@ import { DatabaseSync } from '@photostructure/sqlite'
 
 export const apiToken = 'b'.repeat(64)
 
-/** Default key derivation, or one that costs nothing, for wallets that nobody unlocks. */
+/** Default key derivation, or one without cost for wallets that are never unlocked. */
 export type Scrypt = 'default' | 'unsafe'
 
 const unsafeScrypt = { sqlite: { allow_unsafe_scrypt: true, scrypt: { scrypt_n: 2, scrypt_r: 1, scrypt_p: 1 } } }

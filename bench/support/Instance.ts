@@ -23,7 +23,7 @@ export class Instance {
     return this.#wallets.get(name)!
   }
 
-  /** A handle of the wallet, which is unlocked when it is first asked for. */
+  /** A handle of the wallet, which is unlocked on the first call. */
   handle(name: string): Promise<string> {
     let handle = this.#handles.get(name)
     if (handle === undefined) {

@@ -19,9 +19,9 @@ export class Load {
 
   async run(assignment: Assignment): Promise<Outcome> {
     this.#worker.postMessage(assignment)
-    const [answer] = (await once(this.#worker, 'message')) as [Outcome | { error: string }]
-    if ('error' in answer) throw new Error(answer.error)
-    return answer
+    const [response] = (await once(this.#worker, 'message')) as [Outcome | { error: string }]
+    if ('error' in response) throw new Error(response.error)
+    return response
   }
 
   async stop(): Promise<void> {

@@ -1,4 +1,4 @@
-/** What is signed: payments by the keys of one master derivation key, and the check of the answers. */
+/** The payments to sign, by keys of one master derivation key, and the check of the responses. */
 import { Address, Ed25519, KeyDerivation, SignedTransaction, Transaction } from '@latchkey/algorand'
 
 export const masterDerivationKey = new Uint8Array(32).fill(7)
@@ -14,7 +14,7 @@ export function listedAddresses(count: number): string[] {
   return keys.sort(Buffer.compare).map((key) => Address.encode(key))
 }
 
-/** Payments of ordinary size, each by another key, so that nobody's memory of one key or one answer is measured. */
+/** Payments of ordinary size, each by another key, so that no cache of a key or a response is measured. */
 export function payments(count: number): Uint8Array[] {
   const receiver = publicKey(count + 1)
   return Array.from({ length: count }, (_, index) =>
@@ -34,8 +34,8 @@ export function payments(count: number): Uint8Array[] {
 }
 
 /** Throws unless this is the payment, signed by its sender. */
-export function checkSigned(payment: Uint8Array, answer: Uint8Array): void {
-  const { sig, sgnr, txn } = SignedTransaction.decode(answer)
+export function checkSigned(payment: Uint8Array, response: Uint8Array): void {
+  const { sig, sgnr, txn } = SignedTransaction.decode(response)
   if (sig === undefined || sgnr !== undefined) throw new Error('not signed by the sender alone')
   if (!Buffer.from(Transaction.encode(txn)).equals(payment)) throw new Error('another transaction was signed')
   if (!Ed25519.verify(sig, Transaction.bytesToSign(payment), txn.snd)) throw new Error('the signature does not verify')

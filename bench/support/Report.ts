@@ -1,6 +1,6 @@
 /** What is printed: medians of one daemon with the samples behind them, and ratios between daemons. */
 import { availableParallelism } from 'node:os'
-import type { Contestant } from './Contestant.js'
+import type { Candidate } from './Candidate.js'
 import { median, pairedRatio, tidy } from './Statistics.js'
 
 export type Method = {
@@ -8,12 +8,12 @@ export type Method = {
   window_ms: number
   warm_up_ms: number
   rounds: Record<string, number>
-  /** Processes that wanted a processor in the minute before: well above nothing, the absolute numbers mean little. */
+  /** The load average of the machine before: if it is well above zero, only the ratios mean something. */
   load_before: number
 }
 
 /** Every quantity is the median of its samples, of which there is one for each round. */
-export function result({ identity, samples }: Contestant, method: Method): object {
+export function result({ identity, samples }: Candidate, method: Method): object {
   const entries = [...samples]
   return {
     name: identity.name,
@@ -26,9 +26,9 @@ export function result({ identity, samples }: Contestant, method: Method): objec
   }
 }
 
-/** Ours divided by each other: above 1 is better where it says per_s or ratio, below 1 where it says ms, us or mb. */
-export function ratios(ours: Contestant, others: readonly Contestant[]): object {
-  const against = (other: Contestant): object =>
+/** Ours divided by each other one: above 1 is better for per_s and ratio, below 1 for ms, us and mb. */
+export function ratios(ours: Candidate, others: readonly Candidate[]): object {
+  const against = (other: Candidate): object =>
     Object.fromEntries(
       [...ours.samples].map(([quantity, values]) => [
         quantity,

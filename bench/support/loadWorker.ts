@@ -1,10 +1,10 @@
-/** The thread that loads a daemon: nothing else runs here. Every answer must be 200, or the measurement fails. */
+/** The thread that loads a daemon: nothing else runs here. Every response must be 200, or the measurement fails. */
 import { parentPort } from 'node:worker_threads'
 import { Connection } from './Connection.js'
 import type { Assignment, Outcome } from './Load.js'
 import { percentile } from './Statistics.js'
 
-/** The longest that one answer may take after the window has closed. */
+/** The longest that one response may take after the window has closed. */
 const graceMs = 30_000
 
 async function run({ port, requests, connections, windowMs, once = false }: Assignment): Promise<Outcome> {
@@ -15,7 +15,7 @@ async function run({ port, requests, connections, windowMs, once = false }: Assi
   let timer: NodeJS.Timeout | undefined
   const startedAt = performance.now()
   const endsAt = startedAt + windowMs
-  let lastAnswerAt = startedAt
+  let lastResponseAt = startedAt
 
   /** Requests one after another until the window closes. The one under way then still counts, with its time. */
   const drive = (connection: Connection): Promise<void> =>
@@ -26,10 +26,10 @@ async function run({ port, requests, connections, windowMs, once = false }: Assi
         connection.send(requests[next++ % requests.length]!, { done, fail })
       }
       const done = (status: number): void => {
-        lastAnswerAt = performance.now()
-        latenciesMs.push(lastAnswerAt - sentAt)
-        if (status !== 200) fail(new Error(`answered with status ${status} under load`))
-        else if (once ? next < requests.length : lastAnswerAt < endsAt) send()
+        lastResponseAt = performance.now()
+        latenciesMs.push(lastResponseAt - sentAt)
+        if (status !== 200) fail(new Error(`status ${status} under load`))
+        else if (once ? next < requests.length : lastResponseAt < endsAt) send()
         else resolve()
       }
       send()
@@ -37,7 +37,7 @@ async function run({ port, requests, connections, windowMs, once = false }: Assi
 
   try {
     const late = new Promise<never>((_, reject) => {
-      timer = setTimeout(() => reject(new Error('no answer under load')), windowMs + graceMs)
+      timer = setTimeout(() => reject(new Error('no response under load')), windowMs + graceMs)
     })
     await Promise.race([Promise.all(opened.map(drive)), late])
   } finally {
@@ -47,7 +47,7 @@ async function run({ port, requests, connections, windowMs, once = false }: Assi
   latenciesMs.sort((a, b) => a - b)
   return {
     requests: latenciesMs.length,
-    perSecond: (latenciesMs.length * 1000) / (lastAnswerAt - startedAt),
+    perSecond: (latenciesMs.length * 1000) / (lastResponseAt - startedAt),
     p50Ms: percentile(latenciesMs, 0.5),
     p99Ms: percentile(latenciesMs, 0.99),
   }

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { suite, test } from 'node:test'
 import { latchkeyCommand } from '../support/devnet.js'
 import { suiteScope, temporaryDirectory } from './support.js'
 
@@ -17,7 +17,7 @@ function run(args: readonly string[], environment: { [name: string]: string } = 
     const child = execFile(
       process.execPath,
       [latchkeyCommand, ...args],
-      { env, timeout: 20_000 },
+      { env, timeout: 60_000 },
       (_, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
     )
     child.stdin?.end()
@@ -34,8 +34,8 @@ async function listed(): Promise<string[]> {
     .map((line) => line.trim().split(/ {2,}/)[0]!)
 }
 
-describe('every command', () => {
-  it('is listed', async () => {
+suite('every command', () => {
+  test('the help lists it', async () => {
     const names = await listed()
     const expected = ['dev', 'kmd', 'devnet', 'facilitator', 'pay', 'sign', 'console', 'doctor', 'completions']
     const groups = ['wallet new', 'wallet list', 'wallet rename', 'wallet password', 'wallet delete', 'wallet backup']
@@ -43,7 +43,7 @@ describe('every command', () => {
     for (const name of [...expected, ...groups, ...keys]) assert.ok(names.includes(name), name)
   })
 
-  it('has help, in two ways, with its usage, an example that calls it, and its exit codes', async () => {
+  test('--help and help show its usage, an example and its exit codes', async () => {
     for (const name of await listed()) {
       const words = name.split(' ')
       const { code, stdout, stderr } = await run([...words, '--help'])
@@ -57,7 +57,7 @@ describe('every command', () => {
     }
   })
 
-  it('ends with 2 on wrong use, and one line on stderr that tells where to read on', async () => {
+  test('an unknown option exits with 2 and one line that names the help', async () => {
     for (const name of await listed()) {
       const { code, stdout, stderr } = await run([...name.split(' '), '--nonsense'])
       const line = `latchkey ${name}: unknown option --nonsense; see latchkey ${name} --help\n`
@@ -65,7 +65,7 @@ describe('every command', () => {
     }
   })
 
-  it('says what belongs to a group, where only the group is named', async () => {
+  test('the name of a group lists its commands', async () => {
     for (const args of [['wallet'], ['wallet', '--help'], ['help', 'wallet']]) {
       const { code, stdout } = await run(args)
       assert.equal(code, 0)
@@ -75,8 +75,8 @@ describe('every command', () => {
   })
 })
 
-describe('what the commands read and how they end', () => {
-  it('is documented: every variable and every exit code', async () => {
+suite('environment and exit codes', () => {
+  test('help documents every variable and every exit code', async () => {
     const environment = await run(['help', 'environment'])
     for (const name of ['KMD_DATA_DIR', 'KMD_PASSWORD_FILE', 'AVM_MNEMONIC', 'ALGOD_TOKEN'])
       assert.match(environment.stdout, new RegExp(`^  ${name} `, 'm'))
@@ -86,7 +86,7 @@ describe('what the commands read and how they end', () => {
     assert.deepEqual(found, [0, 1, 2, 3, 4, 5, 6, 130])
   })
 
-  it('5: no daemon runs there', async () => {
+  test('exits with 5 without a daemon', async () => {
     for (const args of [['wallet', 'list'], ['key', 'list', '--wallet', 'x', '--no-password'], ['console']]) {
       const { code, stdout, stderr } = await run(args)
       assert.deepEqual([code, stdout], [5, ''], stderr)
@@ -94,29 +94,29 @@ describe('what the commands read and how they end', () => {
     }
   })
 
-  it('a reader that has seen enough is no failure', async () => {
+  test('a closed pipe is not an error', async () => {
     const line = `"$NODE" "$LATCHKEY" completions bash | head -1; echo "\${PIPESTATUS[0]}"`
     const env = { ...process.env, NODE: process.execPath, LATCHKEY: latchkeyCommand }
     const [stdout, stderr] = await new Promise<string[]>((resolve) => {
-      execFile('bash', ['-c', line], { env, timeout: 20_000 }, (_, out, err) => resolve([out, err]))
+      execFile('bash', ['-c', line], { env, timeout: 60_000 }, (_, out, err) => resolve([out, err]))
     })
     assert.deepEqual([stdout, stderr], ['# bash completion for latchkey\n0\n', ''])
   })
 })
 
-describe('latchkey completions', () => {
+suite('latchkey completions', () => {
   const complete = async (...words: string[]): Promise<string[]> => {
     const script = `source <("$NODE" "$LATCHKEY" completions bash); compopt() { :; }
       COMP_WORDS=(latchkey "$@"); COMP_CWORD=$#; _latchkey; printf '%s\\n' "\${COMPREPLY[@]}"`
     const env = { ...process.env, NODE: process.execPath, LATCHKEY: latchkeyCommand }
     return await new Promise((resolve, reject) => {
-      execFile('bash', ['-c', script, 'bash', ...words], { env, timeout: 20_000 }, (error, stdout, stderr) =>
+      execFile('bash', ['-c', script, 'bash', ...words], { env, timeout: 60_000 }, (error, stdout, stderr) =>
         error || stderr !== '' ? reject(new Error(stderr)) : resolve(stdout.trim().split('\n')),
       )
     })
   }
 
-  it('completes commands, subcommands, options and their values in bash', async () => {
+  test('completes commands, subcommands, options and their values in bash', async () => {
     assert.deepEqual(await complete('wal'), ['wallet'])
     assert.ok((await complete('wallet', '')).includes('backup'))
     assert.deepEqual(await complete('kmd', '--wi'), ['--wire'])
@@ -126,7 +126,7 @@ describe('latchkey completions', () => {
     assert.deepEqual(await complete('pay', 'http://x', '--ma'), ['--max'])
   })
 
-  it('knows every command and option for zsh and fish', async () => {
+  test('the scripts for zsh and fish contain every command and option', async () => {
     for (const shell of ['zsh', 'fish']) {
       const { code, stdout } = await run(['completions', shell])
       assert.equal(code, 0)
@@ -137,7 +137,7 @@ describe('latchkey completions', () => {
   })
 })
 
-describe('latchkey doctor', () => {
+suite('latchkey doctor', () => {
   type Finding = { state: string; text: string; cure?: string }
   const diagnose = async (args: string[], environment: { [name: string]: string } = {}) => {
     const { code, stdout } = await run(['doctor', '--json', ...args], environment)
@@ -149,14 +149,14 @@ describe('latchkey doctor', () => {
     return found
   }
 
-  it('names the cure beside the fault, and ends with 3 if there is one', async () => {
+  test('names the fix of a fault and exits with 3', async () => {
     const { code, stdout } = await run(['doctor', '-d', join(home, 'nothing')])
     assert.equal(code, 3)
     assert.match(stdout, /^ok {7}Node /m)
     assert.match(stdout, /^fault {4}\S+nothing does not exist\n {9}cure: latchkey kmd creates it/m)
   })
 
-  it('finds a directory, a token and settings that stand too wide open', async () => {
+  test('warns of a readable directory and token and of open settings', async () => {
     const directory = join(home, 'open')
     mkdirSync(directory, { mode: 0o755 })
     writeFileSync(join(directory, 'kmd.token'), 'a'.repeat(64), { mode: 0o644 })
@@ -177,7 +177,7 @@ describe('latchkey doctor', () => {
     assert.equal(find((await diagnose(['-d', directory])).findings, /is not JSON/).state, 'fault')
   })
 
-  it('warns of secrets in the environment without telling them, and of what does not answer', async () => {
+  test('warns of secrets in the environment without printing them, and reports services that do not answer', async () => {
     const environment = {
       AVM_MNEMONIC: 'abandon ability',
       KMD_PASSWORD: 'hunter2',
@@ -191,7 +191,7 @@ describe('latchkey doctor', () => {
     assert.doesNotMatch(JSON.stringify(findings), /abandon|hunter2/)
   })
 
-  it('finds nothing wrong with a stack that runs', async () => {
+  test('finds no fault in a running stack', async () => {
     const inside = [process.execPath, latchkeyCommand, 'doctor', '--json']
     const { code, stdout } = await run(['dev', '--any-port', '--', ...inside])
     assert.equal(code, 0, stdout)

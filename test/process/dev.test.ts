@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readdirSync } from 'node:fs'
-import { describe, it, type TestContext } from 'node:test'
+import { suite, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Buyer, Chain, payingFetch, Signer } from '@latchkey/x402/client'
 import algosdk from 'algosdk'
@@ -40,15 +40,15 @@ async function start(t: TestContext, args: string[]): Promise<Running> {
 
 function run(args: string[], directory: string): Promise<{ code: number | null; stdout: string; stderr: string }> {
   return new Promise((resolve) => {
-    const options = { timeout: 30_000, env: { ...process.env, TMPDIR: directory } }
+    const options = { timeout: 120_000, env: { ...process.env, TMPDIR: directory } }
     const child = execFile(process.execPath, [latchkeyCommand, 'dev', ...args], options, (_, stdout, stderr) =>
       resolve({ code: child.exitCode, stdout, stderr }),
     )
   })
 }
 
-describe('latchkey dev', () => {
-  it('tells of one paid request, stays up, and leaves nothing behind', { timeout: 60_000 }, async (t) => {
+suite('latchkey dev', () => {
+  test('prints one paid request, runs until Ctrl-C, and leaves no files behind', { timeout: 240_000 }, async (t) => {
     const { child, exited, stdout, directory } = await start(t, [])
     const story = stdout()
     assert.match(story, /the buyer requests http:\/\/127\.0\.0\.1:[0-9]+\/weather\n/)
@@ -67,7 +67,7 @@ describe('latchkey dev', () => {
     await assert.rejects(fetch(url!))
   })
 
-  it('gives its facts as JSON, by which other programs can use all of it', { timeout: 60_000 }, async (t) => {
+  test('--json prints what other programs need to use the stack', { timeout: 240_000 }, async (t) => {
     const { child, exited, stdout } = await start(t, ['--json'])
     const facts = JSON.parse(stdout()) as Facts
     const { hostname, port } = new URL(facts.kmd.url)
@@ -88,7 +88,7 @@ describe('latchkey dev', () => {
     assert.equal(existsSync(facts.kmd.dataDir), false)
   })
 
-  it('runs a command inside, and ends with its status', { timeout: 60_000 }, async (t) => {
+  test('-- COMMAND runs a program and exits with its status', { timeout: 240_000 }, async (t) => {
     const directory = temporaryDirectory(t)
     const script = `
       const { ALGOD_URL, RESOURCE_SERVER_URL, KMD_SERVER, KMD_PORT } = process.env
@@ -108,14 +108,14 @@ describe('latchkey dev', () => {
     assert.deepEqual(readdirSync(directory), [])
   })
 
-  it('sets the environment by which the example buys, with the key in the daemon', { timeout: 60_000 }, async (t) => {
+  test('the environment lets the example buy with the key in the daemon', { timeout: 240_000 }, async (t) => {
     const buyer = fileURLToPath(new URL('../../../examples/weather/dist/buyer.js', import.meta.url))
     const { code, stdout, stderr } = await run(['--any-port', '--', process.execPath, buyer], temporaryDirectory(t))
     assert.equal(code, 0, stderr)
     assert.match(stdout, /Response body: \{"report":.*Payment response: \{.*success: true/s)
   })
 
-  it('ends the command inside when it is told to stop', { timeout: 60_000 }, async (t) => {
+  test('SIGTERM ends the program too', { timeout: 240_000 }, async (t) => {
     const directory = temporaryDirectory(t)
     const inside = [process.execPath, '-e', 'console.log(process.pid); setInterval(() => {}, 1000)']
     const child = spawn(process.execPath, [latchkeyCommand, 'dev', '--any-port', '--', ...inside], {
@@ -131,7 +131,7 @@ describe('latchkey dev', () => {
   })
 
   for (const signal of ['SIGKILL', 'SIGHUP'] as const) {
-    it(`leaves no process, port or file behind after ${signal}`, { timeout: 60_000 }, async (t) => {
+    test(`leaves no process, port or file behind after ${signal}`, { timeout: 240_000 }, async (t) => {
       const directory = temporaryDirectory(t)
       // A command that has started another, which does not care for being told to stop.
       const stubborn = `process.on('SIGTERM', () => {}); console.log(process.pid + ' ' + process.env.ALGOD_URL); setInterval(() => {}, 1000)`
@@ -159,21 +159,21 @@ describe('latchkey dev', () => {
     })
   }
 
-  it('works in a pipeline: the command reads what comes in and writes to what reads', {
-    timeout: 60_000,
+  test('the program reads stdin and writes stdout of a pipeline', {
+    timeout: 240_000,
   }, async (t) => {
     const directory = temporaryDirectory(t)
     const line = `printf 'in\n' | "$NODE" "$LATCHKEY" dev --any-port -- sh -c 'read word; echo "$word $ALGOD_URL"; seq 1 100000' | head -1`
     const env = { ...process.env, TMPDIR: directory, NODE: process.execPath, LATCHKEY: latchkeyCommand }
     const [stdout, stderr] = await new Promise<string[]>((resolve) => {
-      execFile('bash', ['-c', line], { env, timeout: 30_000 }, (_, out, err) => resolve([out, err]))
+      execFile('bash', ['-c', line], { env, timeout: 120_000 }, (_, out, err) => resolve([out, err]))
     })
     assert.match(stdout!, /^in http:\/\/127\.0\.0\.1:[0-9]+\n$/)
     assert.equal(stderr, '')
     await until('the files to be gone', () => readdirSync(directory).length === 0)
   })
 
-  it('says what is wrong with how it was called', async (t) => {
+  test('reports invalid usage', async (t) => {
     const { code, stderr } = await run(['--nonsense'], temporaryDirectory(t))
     assert.equal(code, 2)
     assert.match(stderr, /^latchkey dev: unknown option --nonsense; [^\n]+\n$/)

@@ -4,7 +4,7 @@ import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
+import { suite, type TestContext, test } from 'node:test'
 import { Network } from '@latchkey/algorand'
 import { Devnet } from '@latchkey/devnet'
 import { latchkeyCommand } from '../support/devnet.js'
@@ -16,7 +16,7 @@ type Outcome = { code: number | null; stdout: string; stderr: string }
 function run(args: string[], environment: Environment = {}): Promise<Outcome> {
   const env = { PATH: process.env['PATH'] ?? '', HOME: '/nonexistent', ...environment }
   return new Promise((resolve) => {
-    const options = { env, timeout: 20_000 }
+    const options = { env, timeout: 60_000 }
     const child = execFile(process.execPath, [latchkeyCommand, 'facilitator', ...args], options, (_, stdout, stderr) =>
       resolve({ code: child.exitCode, stdout, stderr }),
     )
@@ -50,8 +50,8 @@ async function start(t: TestContext, devnet: Devnet, args: string[], environment
   return { child, exited, stdout: () => stdout, stderr: () => stderr }
 }
 
-describe('latchkey facilitator', { concurrency: 2 }, () => {
-  it('prints its address and who pays the fees, and ends when told to', async (t) => {
+suite('latchkey facilitator', { concurrency: 2 }, () => {
+  test('prints its URL and the fee payer, and stops on SIGTERM', async (t) => {
     const devnet = await startDevnet(t)
     const [sponsor] = devnet.accounts
     const running = await start(t, devnet, [], { AVM_MNEMONIC: sponsor!.mnemonic })
@@ -66,7 +66,7 @@ describe('latchkey facilitator', { concurrency: 2 }, () => {
     assert.equal(await running.exited, 0)
   })
 
-  it('takes the key in base64 too, and serves without any', async (t) => {
+  test('accepts a key in base64, and runs without one', async (t) => {
     const devnet = await startDevnet(t)
     const [sponsor] = devnet.accounts
     const withKey = await start(t, devnet, ['--json'], { AVM_PRIVATE_KEY: sponsor!.secretKey })
@@ -75,14 +75,14 @@ describe('latchkey facilitator', { concurrency: 2 }, () => {
     assert.equal(JSON.parse(without.stdout()).feePayer, null)
   })
 
-  it('keeps its records where nobody else can read them', async (t) => {
+  test('creates its database readable by the owner only', async (t) => {
     const devnet = await startDevnet(t)
     const store = join(temporaryDirectory(t), 'settlements.db')
     await start(t, devnet, ['--json', '--store', store], {})
     assert.equal(statSync(store).mode & 0o777, 0o600)
   })
 
-  it('warns of a fee account that has nothing to pay with', async (t) => {
+  test('warns of a fee account without funds', async (t) => {
     const devnet = await startDevnet(t)
     const broke = {
       AVM_PRIVATE_KEY: 'AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQGKiOPddAnxlf1S2y08ul1yymcJvx2UEhvzdIgBtA9vXA==',
@@ -93,7 +93,7 @@ describe('latchkey facilitator', { concurrency: 2 }, () => {
     assert.equal((await fetch(`${url}/health`)).status, 503)
   })
 
-  it('asks callers for a key if it was given some', async (t) => {
+  test('requires an API key if it has some', async (t) => {
     const devnet = await startDevnet(t)
     const file = join(temporaryDirectory(t), 'keys')
     writeFileSync(file, 'one\ntwo\n')
@@ -105,7 +105,7 @@ describe('latchkey facilitator', { concurrency: 2 }, () => {
     assert.notEqual((await fetch(`${url}/verify`, { method: 'POST', body, headers })).status, 401)
   })
 
-  it('does not settle real money for just anybody', async () => {
+  test('refuses mainnet without limits', async () => {
     for (const name of ['mainnet', Network.mainnet.caip2, `algorand:${Network.mainnet.genesisHash}`]) {
       const { code, stderr } = await run(['--network', name])
       assert.equal(code, 2, name)
@@ -116,7 +116,7 @@ describe('latchkey facilitator', { concurrency: 2 }, () => {
     }
   })
 
-  it('says what is wrong with how it was called', async () => {
+  test('reports invalid usage', async () => {
     for (const args of [
       ['--port', 'x'],
       ['--port', '70000'],
@@ -137,10 +137,10 @@ describe('latchkey facilitator', { concurrency: 2 }, () => {
     for (const word of ['AVM_MNEMONIC', '--fee-budget', 'Example', 'Exit codes']) assert.ok(help.stdout.includes(word))
   })
 
-  it('says so when the node is not there, or of another network', async (t) => {
-    const nobody = await run(['--network', 'local', '--node', 'http://127.0.0.1:9'])
-    assert.equal(nobody.code, 3)
-    assert.match(nobody.stderr, /127\.0\.0\.1:9 did not answer/)
+  test('reports a node that is unreachable or of another network', async (t) => {
+    const unreachable = await run(['--network', 'local', '--node', 'http://127.0.0.1:9'])
+    assert.equal(unreachable.code, 3)
+    assert.match(unreachable.stderr, /the node at http:\/\/127\.0\.0\.1:9 /)
     const devnet = await startDevnet(t)
     const id = 'algorand:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'
     const other = await run(['--network', id, '--node', devnet.url])

@@ -1,4 +1,4 @@
-/** Another program that holds a database: started with its path, lets go when its input ends. */
+/** A program that locks the database at the path in its first argument until its stdin ends. */
 import { DatabaseSync } from '@photostructure/sqlite'
 
 const database = new DatabaseSync(process.argv[2]!)

@@ -2,22 +2,22 @@
 import assert from 'node:assert/strict'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { before, describe, it } from 'node:test'
+import { before, suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
 import { startDevnet } from '../support/devnet.js'
 import { latchkey, type Outcome, type RunOptions } from '../support/latchkey.js'
 import { type Kmd, start, suiteScope, temporaryDirectory } from './support.js'
 
-describe('latchkey key', { timeout: 240_000 }, () => {
-  const suite = suiteScope()
-  const directory = temporaryDirectory(suite)
+suite('latchkey key', { timeout: 600_000 }, () => {
+  const scope = suiteScope()
+  const directory = temporaryDirectory(scope)
   const passwordFile = join(directory, 'password')
   writeFileSync(passwordFile, 'pw\n')
   let kmd: Kmd
   let handle: string
 
   before(async () => {
-    kmd = await start(suite)
+    kmd = await start(scope)
     handle = await kmd.unlock(await kmd.create('keys', 'pw'), 'pw')
   })
 
@@ -29,7 +29,7 @@ describe('latchkey key', { timeout: 240_000 }, () => {
     assert.match(stderr, message)
   }
 
-  it('generates as many as are asked for, and lists them', async () => {
+  test('generates keys and lists them', async () => {
     const one = await run('key new')
     const three = await run('key new -n 3 --json')
     const { wallet, addresses } = JSON.parse(three.stdout)
@@ -46,12 +46,12 @@ describe('latchkey key', { timeout: 240_000 }, () => {
     }
   })
 
-  it('an empty wallet lists nothing, and says how to begin', async () => {
+  test('lists nothing for an empty wallet and names the next step', async () => {
     await kmd.create('empty', 'pw')
     failed(await run('key list -w empty'), 0, /There is no key in empty yet; latchkey key new generates one/)
   })
 
-  it('shows balances in ALGO and dollars from a node that is named', async (t) => {
+  test('shows balances in ALGO and dollars from the given node', async (t) => {
     const { facts } = await startDevnet(t)
     const [account] = facts.accounts
     await kmd.create('rich', 'pw')
@@ -67,14 +67,14 @@ describe('latchkey key', { timeout: 240_000 }, () => {
     assert.ok(Number(found.algos) > 0)
   })
 
-  it('lists the addresses also where a node does not answer, and says so', async () => {
+  test('lists the addresses and exits with 3 if the node does not answer', async () => {
     const { code, stdout, stderr } = await run('key list -w keys --node http://127.0.0.1:1')
     assert.equal(code, 3)
     assert.equal(stdout.trim().split('\n').length, 4)
     assert.match(stderr, /^latchkey key list: the balances cannot be read: /)
   })
 
-  it('imports words and secret keys, and exports what algosdk makes of them', async () => {
+  test('imports mnemonics and secret keys, and exports what algosdk derives from them', async () => {
     await kmd.create('imports', 'pw')
     const [first, second, third] = [algosdk.generateAccount(), algosdk.generateAccount(), algosdk.generateAccount()]
     const words = algosdk.secretKeyToMnemonic(first.sk)
@@ -103,7 +103,7 @@ describe('latchkey key', { timeout: 240_000 }, () => {
     failed(again, 3, new RegExp(`${first.addr} is already in imports; nothing was done`))
   })
 
-  it('takes nothing that is not a key', async () => {
+  test('rejects what is not a key', async () => {
     const path = join(directory, 'broken')
     const { sk } = algosdk.generateAccount()
     const damaged = Buffer.from(sk)
@@ -130,7 +130,7 @@ describe('latchkey key', { timeout: 240_000 }, () => {
     assert.equal((await kmd.keys(handle)).length, 4)
   })
 
-  it('exports nothing by accident', async () => {
+  test('exports only with --yes or --out', async () => {
     const [address] = await kmd.keys(handle)
     failed(await run(`key export ${address} -w keys`), 2, /stdout is not a terminal; give --out FILE, or --yes/)
     const out = join(directory, 'exported')
@@ -143,7 +143,7 @@ describe('latchkey key', { timeout: 240_000 }, () => {
     failed(await run(`key export ${address} --format hex`), 2, /--format takes words or base64/)
   })
 
-  it('says what is wrong with an address', async () => {
+  test('reports an invalid address and a missing key', async () => {
     const { addr } = algosdk.generateAccount()
     for (const command of ['export', 'delete']) {
       const stranger = await run(`key ${command} ${addr} -w keys --yes`)
@@ -153,7 +153,7 @@ describe('latchkey key', { timeout: 240_000 }, () => {
     }
   })
 
-  it('deletes only if told to, and says whether the key can come back', async () => {
+  test('deletes only with --yes, and says whether the backup restores the key', async () => {
     const last = await kmd.generate(handle)
     failed(await run(`key delete ${last} -w keys`), 2, /no terminal to ask for confirmation; give --yes/)
     const { code, stdout, stderr } = await run(`key delete ${last} -w keys --yes --json`)
@@ -171,7 +171,7 @@ describe('latchkey key', { timeout: 240_000 }, () => {
     assert.ok(!(await kmd.keys(handle)).includes(addr.toString()))
   })
 
-  it('what was made before the daemon went away is told', async (t) => {
+  test('reports how many keys were generated before the daemon stopped', async (t) => {
     const other = await start(t)
     await other.create('cut short', '')
     const running = latchkey(['key', 'new', '-n', '10000', '--no-password', '--json'], { dataDir: other.dataDir })
@@ -191,7 +191,7 @@ describe('latchkey key', { timeout: 240_000 }, () => {
     while ((await daemon.keys(opened)).length === 0) await new Promise((resolve) => setTimeout(resolve, 20))
   }
 
-  it('no secret and no password is left in the log of the daemon', async () => {
+  test('writes no secret and no password to the log of the daemon', async () => {
     const words = (await run('wallet backup keys --yes')).stdout.trim()
     const log = kmd.log()
     assert.ok(!log.includes(words) && !log.includes('"pw"'))

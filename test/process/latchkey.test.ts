@@ -1,11 +1,11 @@
-/** The command `latchkey`: what it prints, what it makes, and how it ends. */
+/** The command `latchkey`: its output, the files it creates, and its exit codes. */
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
+import { suite, type TestContext, test } from 'node:test'
 import { fastConfig, kmdCommand } from '../support/daemon.js'
 import { atEnd, until } from './support.js'
 
@@ -15,7 +15,7 @@ type Outcome = { code: number | null; stdout: string; stderr: string }
 
 function run(args: string[], home = '/nonexistent'): Promise<Outcome> {
   return new Promise((resolve) => {
-    const options = { env: { ...process.env, HOME: home }, timeout: 20_000 }
+    const options = { env: { ...process.env, HOME: home }, timeout: 60_000 }
     const child = execFile(command, args, options, (_error, stdout, stderr) =>
       resolve({ code: child.exitCode, stdout, stderr }),
     )
@@ -28,7 +28,7 @@ function temporaryHome(t: TestContext): { home: string; dataDir: string } {
   return { home, dataDir: join(home, '.latchkey', 'kmd-v0.5') }
 }
 
-/** A daemon in the foreground, on any free port: its settings are there before it. */
+/** Runs the daemon in the foreground on a free port, with fast settings. */
 async function runDaemon(t: TestContext, home: string, dataDir: string, args: string[] = []) {
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   writeFileSync(join(dataDir, 'kmd_config.json'), JSON.stringify(fastConfig))
@@ -49,11 +49,11 @@ async function runDaemon(t: TestContext, home: string, dataDir: string, args: st
 
 const sh = (line: string): Promise<string> =>
   new Promise((resolve, reject) => {
-    execFile('sh', ['-c', line], { timeout: 10_000 }, (error, stdout) => (error ? reject(error) : resolve(stdout)))
+    execFile('sh', ['-c', line], { timeout: 60_000 }, (error, stdout) => (error ? reject(error) : resolve(stdout)))
   })
 
-describe('latchkey', { concurrency: 2 }, () => {
-  it('tells what it can do, and its version', async () => {
+suite('latchkey', { concurrency: 2 }, () => {
+  test('prints its help and its version', async () => {
     for (const args of [[], ['help'], ['--help'], ['-h']]) {
       const { code, stdout } = await run(args)
       assert.equal(code, 0)
@@ -69,7 +69,7 @@ describe('latchkey', { concurrency: 2 }, () => {
     }
   })
 
-  it('wrong use ends with 2 and one line that says what is wrong and what would be right', async () => {
+  test('invalid usage exits with 2 and one line with a suggestion', async () => {
     const wrong: [string[], RegExp][] = [
       [['nope'], /unknown command "nope"; latchkey --help lists the commands/],
       [['token', 'rotat'], /unknown command "token rotat"; did you mean token rotate\? latchkey token --help lists/],
@@ -81,6 +81,8 @@ describe('latchkey', { concurrency: 2 }, () => {
       [['completions', 'bsah'], /SHELL takes bash or zsh or fish; did you mean bash\?/],
       [['kmd', '--wier', 'reference'], /unknown option --wier; did you mean --wire\? see latchkey kmd --help/],
       [['kmd', '--wire', 'refrence'], /did you mean reference\?/],
+      [['facilitator', '--network', 'tesnet'], /unknown network tesnet; did you mean testnet\?/],
+      [['facilitator', '--network', 'ethereum'], /unknown network ethereum; use mainnet, testnet, betanet, local or/],
       [['kmd', '--nope'], /^latchkey kmd: unknown option --nope; did you mean --node\? see latchkey kmd --help$/m],
       [['kmd', '-t', 'soon'], /--timeout takes a number from 0 to 2147483/],
       [['kmd', '--wire', 'copper'], /--wire takes documented or reference/],
@@ -100,8 +102,38 @@ describe('latchkey', { concurrency: 2 }, () => {
   })
 })
 
-describe('latchkey kmd', { concurrency: 2 }, () => {
-  it('makes what is missing, prints a curl line that works, and ends in order', async (t) => {
+suite('a Node that is too old', () => {
+  /** Runs an entry point with another version of Node than the real one. */
+  const runWith = (version: string, path: string): Promise<Outcome> => {
+    const entry = new URL(`../../../${path}`, import.meta.url).href
+    const script = `Object.defineProperty(process, 'versions', { value: { node: '${version}' } }); import('${entry}')`
+    return new Promise((resolve) => {
+      const child = execFile(process.execPath, ['-e', script, 'x', '--version'], (_, stdout, stderr) =>
+        resolve({ code: child.exitCode, stdout, stderr }),
+      )
+    })
+  }
+
+  test('gets one line from every entry point', async () => {
+    const entries = ['packages/cli/bin/latchkey.js', 'packages/cli/bin/kmd.js', 'scripts/start.mjs', 'scripts/test.mjs']
+    for (const version of ['12.22.0', '18.20.8', '20.18.3']) {
+      for (const path of version.startsWith('18') ? entries : entries.slice(0, 1)) {
+        const line = `latchkey needs Node 20.19 or newer, and this is Node ${version}; see https://nodejs.org\n`
+        assert.deepEqual(await runWith(version, path), { code: 3, stdout: '', stderr: line }, path)
+      }
+    }
+  })
+
+  test('20.19 and later versions pass', async () => {
+    for (const version of ['20.19.0', '22.0.0', '100.1.0']) {
+      const { code, stderr } = await runWith(version, 'packages/cli/bin/latchkey.js')
+      assert.deepEqual([code, stderr], [0, ''], version)
+    }
+  })
+})
+
+suite('latchkey kmd', { concurrency: 2 }, () => {
+  test('creates its directory, prints a working curl line, and stops on SIGINT', async (t) => {
     const { home, dataDir } = temporaryHome(t)
     const daemon = await runDaemon(t, home, dataDir)
     const block = daemon.stdout()
@@ -113,7 +145,7 @@ describe('latchkey kmd', { concurrency: 2 }, () => {
     assert.equal(await daemon.exited, 0)
   })
 
-  it('makes its directory for its owner alone, also where the way to it is missing', async (t) => {
+  test('creates its directory and the parents of it, readable by the owner only', async (t) => {
     const { home, dataDir } = temporaryHome(t)
     const child = spawn(command, ['kmd', '-t', '1'], { env: { ...process.env, HOME: home }, stdio: 'ignore' })
     assert.deepEqual(await once(child, 'close'), [0, null])
@@ -121,7 +153,7 @@ describe('latchkey kmd', { concurrency: 2 }, () => {
     assert.equal(statSync(join(dataDir, 'kmd.token')).mode & 0o777, 0o600)
   })
 
-  it('with --json, the block is one line of it; the wire is as asked for', async (t) => {
+  test('--json prints one line, and --wire selects the form of responses', async (t) => {
     const { home, dataDir } = temporaryHome(t)
     const daemon = await runDaemon(t, home, dataDir, ['--json', '--wire', 'reference'])
     const { address, tokenFile, wire, pid } = JSON.parse(daemon.stdout())
@@ -131,7 +163,7 @@ describe('latchkey kmd', { concurrency: 2 }, () => {
     assert.equal(await daemon.exited, 0)
   })
 
-  it('quotes a directory that a shell would read otherwise', async (t) => {
+  test('quotes a directory for the shell', async (t) => {
     const { home } = temporaryHome(t)
     const dataDir = join(home, "it's a $HOME")
     const daemon = await runDaemon(t, home, dataDir, ['-d', dataDir])
@@ -142,7 +174,7 @@ describe('latchkey kmd', { concurrency: 2 }, () => {
     assert.equal(JSON.parse(await sh(line!)).error, false)
   })
 
-  it('says where another one runs, with 4; why it cannot start, with 3; and warns of a directory others can read', async (t) => {
+  test('exits with 4 if one is running, with 3 if it cannot start, and warns of a readable directory', async (t) => {
     const { home, dataDir } = temporaryHome(t)
     await runDaemon(t, home, dataDir)
     const second = await run(['kmd'], home)
@@ -159,8 +191,8 @@ describe('latchkey kmd', { concurrency: 2 }, () => {
   })
 })
 
-describe('latchkey token rotate', { concurrency: 2 }, () => {
-  it('makes a running daemon take the new token and refuse the old, and prints neither', async (t) => {
+suite('latchkey token rotate', { concurrency: 2 }, () => {
+  test('a running daemon accepts the new token and refuses the old one, and neither is printed', async (t) => {
     const { home, dataDir } = temporaryHome(t)
     const daemon = await runDaemon(t, home, dataDir, ['--json'])
     const { address, tokenFile } = JSON.parse(daemon.stdout())
@@ -178,7 +210,7 @@ describe('latchkey token rotate', { concurrency: 2 }, () => {
     assert.deepEqual(JSON.parse(again.stdout), { tokenFile, daemon: 'running' })
   })
 
-  it('works without a daemon, also with the leftovers of one that was killed; not without a directory', async (t) => {
+  test('works without a daemon and after one was killed, but not without a directory', async (t) => {
     const { home, dataDir } = temporaryHome(t)
     const missing = await run(['token', 'rotate'], home)
     assert.equal(missing.code, 3)

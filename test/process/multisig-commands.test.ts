@@ -1,21 +1,21 @@
 /** `latchkey multisig ...` as scripts use it. */
 import assert from 'node:assert/strict'
-import { before, describe, it } from 'node:test'
+import { before, suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
 import { latchkeyCommand } from '../support/devnet.js'
 import { latchkey, type Outcome } from '../support/latchkey.js'
 import { openTerminal } from '../support/terminal.js'
 import { type Kmd, start, suiteScope } from './support.js'
 
-describe('latchkey multisig', { timeout: 120_000 }, () => {
-  const suite = suiteScope()
+suite('latchkey multisig', { timeout: 600_000 }, () => {
+  const scope = suiteScope()
   const strangers = [algosdk.generateAccount(), algosdk.generateAccount()].map(({ addr }) => addr.toString())
   let kmd: Kmd
   let members: string[]
   let address: string
 
   before(async () => {
-    kmd = await start(suite)
+    kmd = await start(scope)
     const own = await kmd.generate(await kmd.unlock(await kmd.create('shared', ''), ''))
     members = [strangers[0]!, own, strangers[1]!]
     address = algosdk.multisigAddress({ version: 1, threshold: 2, addrs: members }).toString()
@@ -29,7 +29,7 @@ describe('latchkey multisig', { timeout: 120_000 }, () => {
     assert.match(stderr, message)
   }
 
-  it('makes the account that algosdk makes of the same members', async () => {
+  test('creates the same account as algosdk', async () => {
     const made = await run(`multisig new --threshold 2 ${members.join(' ')}`)
     assert.deepEqual(made, { code: 0, stdout: `${address}\n`, stderr: '' })
     failed(await run(`multisig new -t 2 ${members.join(' ')}`), 3, new RegExp(`${address} is already in shared`))
@@ -42,7 +42,7 @@ describe('latchkey multisig', { timeout: 120_000 }, () => {
     assert.match(twice.stderr, /^warning: a member is listed more than once/)
   })
 
-  it('says what is wrong with members and threshold', async () => {
+  test('reports invalid members and thresholds', async () => {
     failed(await run('multisig new -t 1'), 2, /ADDRESS is missing/)
     failed(await run(`multisig new ${members.join(' ')}`), 2, /--threshold is missing/)
     for (const threshold of ['0', '4', 'two']) {
@@ -56,7 +56,7 @@ describe('latchkey multisig', { timeout: 120_000 }, () => {
     failed(await run(`multisig new -t 1 ${Array(256).fill(members[0]).join(' ')}`), 2, /at most 255 members/)
   })
 
-  it('lists and shows accounts, and whose keys are here', async () => {
+  test('lists and shows accounts, and which keys are in the wallet', async () => {
     const listed = await run('multisig list')
     assert.match(listed.stdout, new RegExp(`^${address}  2 of 3  1 here$`, 'm'))
     const shown = await run(`multisig show ${address}`)
@@ -77,7 +77,7 @@ describe('latchkey multisig', { timeout: 120_000 }, () => {
     assert.ok(multisigs.some((one: { address: string }) => one.address === address))
   })
 
-  it('deletes one, and tells how to make it again', async (t) => {
+  test('deletes an account and prints how to create it again', async (t) => {
     failed(await run(`multisig delete ${address}`), 2, /no terminal to ask for confirmation; give --yes/)
     const command = [process.execPath, latchkeyCommand, 'multisig', 'delete', address, '--no-password']
     for (const [answer, code] of [
@@ -102,7 +102,7 @@ describe('latchkey multisig', { timeout: 120_000 }, () => {
     assert.equal((await run('key list')).stdout.trim(), members[1])
   })
 
-  it('an empty list says how to begin', async (t) => {
+  test('an empty list names the next step', async (t) => {
     const { dataDir } = await start(t)
     await latchkey(['wallet', 'new', 'w', '--no-password'], { dataDir })
     const { code, stdout, stderr } = await latchkey(['multisig', 'list', '--no-password'], { dataDir })

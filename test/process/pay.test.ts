@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { after, before, suite, test } from 'node:test'
 import { latchkeyCommand } from '../support/devnet.js'
 import { suiteScope, temporaryDirectory, until } from './support.js'
 
@@ -19,7 +19,7 @@ type Facts = {
   environment: { [name: string]: string }
 }
 
-describe('latchkey pay', { timeout: 120_000 }, () => {
+suite('latchkey pay', { timeout: 600_000 }, () => {
   const directory = temporaryDirectory(suiteScope())
   const log = join(directory, 'payments.jsonl')
   const stack = spawn(process.execPath, [latchkeyCommand, 'dev', '--any-port', '--json'])
@@ -56,14 +56,14 @@ describe('latchkey pay', { timeout: 120_000 }, () => {
       const child = execFile(
         process.execPath,
         [latchkeyCommand, 'pay', ...args],
-        { env, timeout: 30_000 },
+        { env, timeout: 60_000 },
         (_, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
       )
       child.stdin?.end()
     })
   }
 
-  it('shows the price, pays, and prints the body alone on stdout', async () => {
+  test('shows the price, pays, and prints the body alone on stdout', async () => {
     const { code, stdout, stderr } = await run([facts.seller.url, '--yes', ...options()], words())
     assert.equal(code, 0)
     assert.deepEqual(Object.keys(JSON.parse(stdout)), ['report'])
@@ -77,7 +77,7 @@ describe('latchkey pay', { timeout: 120_000 }, () => {
     assert.ok(readFileSync(log, 'utf8').includes(transaction!))
   })
 
-  it('pays with a key that stays in the daemon', async () => {
+  test('pays with a key in the daemon', async () => {
     const { kmd, buyer, seller } = facts
     const keyOptions = ['-d', kmd.dataDir, '--wallet', kmd.wallet, '--key', buyer.address, '--no-password']
     const { code, stderr } = await run([seller.url, '-y', '--json', ...keyOptions, ...options()], {})
@@ -86,13 +86,13 @@ describe('latchkey pay', { timeout: 120_000 }, () => {
     assert.deepEqual([status, receipt.success, receipt.payer], [200, true, buyer.address])
   })
 
-  it('needs nothing but the address where the environment says the rest, as the stack prints it', async () => {
+  test('needs only the URL with the environment that dev prints', async () => {
     const { code, stderr } = await run([facts.seller.url, '-y', '--log', log], facts.environment)
     assert.equal(code, 0, stderr)
     assert.match(stderr, /Paid: transaction/)
   })
 
-  it('asks a person, and takes anything but yes for no', async () => {
+  test('asks for confirmation, and anything but yes is no', async () => {
     const command = [process.execPath, latchkeyCommand, 'pay', facts.seller.url, ...options()]
     const inTerminal = (answer: string): Promise<Outcome> => {
       const script = `import pty, sys, os\nstatus = pty.spawn(${JSON.stringify(command)})\nsys.exit(os.waitstatus_to_exitcode(status))`
@@ -112,7 +112,7 @@ describe('latchkey pay', { timeout: 120_000 }, () => {
     assert.match(yes.stdout, /Paid: transaction/)
   })
 
-  it('pays nothing without leave, above the limit, or without money', async () => {
+  test('pays nothing without confirmation, above the limit, or without funds', async () => {
     const silent = await run([facts.seller.url, ...options()], words())
     assert.equal(silent.code, 2)
     assert.match(silent.stderr, /give --yes to pay/)
@@ -127,7 +127,7 @@ describe('latchkey pay', { timeout: 120_000 }, () => {
     assert.match(poor.stderr, /not opted in to asset 31566704/)
   })
 
-  it('shows what a seller says of itself without letting it move the cursor or turn the line', async (t) => {
+  test('replaces control characters in the description of the seller', async (t) => {
     const header = (await fetch(facts.seller.url)).headers.get('payment-required')!
     const required = JSON.parse(Buffer.from(header, 'base64').toString('utf8'))
     const server = createServer((request, response) => {
@@ -143,7 +143,7 @@ describe('latchkey pay', { timeout: 120_000 }, () => {
     assert.match(stderr, /^Free\?\[2J\? money costs \$0\.01 /)
   })
 
-  it('prints what costs nothing, and says so', async () => {
+  test('prints a response that costs nothing', async () => {
     const { code, stdout, stderr } = await run([`${facts.devnet.url}/health`, ...options()], words())
     assert.deepEqual([code, stdout], [0, 'null\n'])
     assert.match(stderr, /No payment was settled \(response status: 200\)/)
@@ -151,7 +151,7 @@ describe('latchkey pay', { timeout: 120_000 }, () => {
     assert.equal(missing.code, 3)
   })
 
-  it('says what is wrong with how it was called', async () => {
+  test('reports invalid usage', async () => {
     for (const args of [[], ['one', 'two'], ['ftp://x'], ['http://x', '--nonsense'], ['http://x', '-H', 'nonsense']]) {
       const { code, stdout, stderr } = await run(args, words())
       assert.deepEqual([code, stdout], [2, ''], args.join(' '))

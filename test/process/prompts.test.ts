@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { suite, test } from 'node:test'
 import { latchkeyCommand } from '../support/devnet.js'
 import { openTerminal } from '../support/terminal.js'
 import { type Kmd, type Scope, start, suiteScope, temporaryDirectory } from './support.js'
 
-describe('questions at a terminal', { timeout: 120_000 }, () => {
-  const suite = suiteScope()
-  const directory = temporaryDirectory(suite)
-  const starting = start(suite)
+suite('prompts on a terminal', { timeout: 600_000 }, () => {
+  const scope = suiteScope()
+  const directory = temporaryDirectory(scope)
+  const starting = start(scope)
 
   async function latchkey(t: Scope, ...args: string[]) {
     const kmd = await starting
@@ -25,7 +25,7 @@ describe('questions at a terminal', { timeout: 120_000 }, () => {
   /** The terminal is as a shell wants it. */
   const inOrder = { isEchoOn: true, isByLine: true }
 
-  it('a password is asked for twice and never shown', async (t) => {
+  test('asks for a new password twice and never shows it', async (t) => {
     const terminal = await latchkey(t, 'wallet', 'new', 'hidden')
     await terminal.sees('Password: ')
     terminal.type('open sesame\r')
@@ -41,7 +41,7 @@ describe('questions at a terminal', { timeout: 120_000 }, () => {
     await kmd.unlock(id, 'open sesame')
   })
 
-  it('two that differ are asked for once more, as often as it takes', async (t) => {
+  test('asks again while the two differ', async (t) => {
     const terminal = await latchkey(t, 'wallet', 'new', 'differ')
     for (let round = 0; round < 7; round++) {
       await terminal.sees('Password: ')
@@ -56,7 +56,7 @@ describe('questions at a terminal', { timeout: 120_000 }, () => {
     assert.doesNotMatch(terminal.screen(), /warning/i)
   })
 
-  it('both lines may be pasted at once', async (t) => {
+  test('accepts both lines pasted at once', async (t) => {
     const terminal = await latchkey(t, 'wallet', 'new', 'pasted')
     await terminal.sees('Password: ')
     terminal.type('pasted word\rpasted word\r')
@@ -64,7 +64,7 @@ describe('questions at a terminal', { timeout: 120_000 }, () => {
     assert.ok(!terminal.screen().includes('pasted word'))
   })
 
-  it('backspace, arrows, and letters outside of ASCII mean what they should', async (t) => {
+  test('handles backspace, arrow keys and non-ASCII characters', async (t) => {
     const terminal = await latchkey(t, 'wallet', 'new', 'keys')
     await terminal.sees('Password: ')
     terminal.type('wrong\u0015grünx\u007f\u001b[D\u001bOA\u001b[3~ 鍵🔑')
@@ -82,7 +82,7 @@ describe('questions at a terminal', { timeout: 120_000 }, () => {
     await kmd.unlock(id, 'grün 鍵🔑')
   })
 
-  it('a blank password has to be meant; a paste does not mean it', async (t) => {
+  test('a blank password needs a confirmation, which a paste does not give', async (t) => {
     const terminal = await latchkey(t, 'wallet', 'new', 'blank')
     await terminal.sees('Password: ')
     terminal.type('\ry\r')
@@ -104,7 +104,7 @@ describe('questions at a terminal', { timeout: 120_000 }, () => {
     ['Ctrl-C after Escape', '\u001b\u0003'],
     ['Ctrl-D', '\u0004'],
   ] as const) {
-    it(`${name} at a password ends with 130, and nothing was done`, async (t) => {
+    test(`${name} at a password exits with 130 and does nothing`, async (t) => {
       const terminal = await latchkey(t, 'wallet', 'new', 'never')
       await terminal.sees('Password: ')
       terminal.type(keys)
@@ -114,7 +114,7 @@ describe('questions at a terminal', { timeout: 120_000 }, () => {
     })
   }
 
-  it('a signal at a password leaves the terminal in order too', async (t) => {
+  test('a signal at a password restores the terminal', async (t) => {
     for (const signal of ['SIGINT', 'SIGTERM'] as const) {
       const terminal = await latchkey(t, 'wallet', 'new', 'never')
       await terminal.sees('Password: ')
@@ -123,7 +123,7 @@ describe('questions at a terminal', { timeout: 120_000 }, () => {
     }
   })
 
-  it('Ctrl-C at a question ends with 130, and any answer but the right one with 1', async (t) => {
+  test('Ctrl-C at a confirmation exits with 130, and any other answer than the right one with 1', async (t) => {
     const kmd = await starting
     await kmd.create('kept', '')
     for (const [keys, code] of [
@@ -142,7 +142,7 @@ describe('questions at a terminal', { timeout: 120_000 }, () => {
     }
   })
 
-  it('a wallet is deleted once its name was typed, and comes back as told', async (t) => {
+  test('deletes a wallet after its name is typed, and the printed command undoes it', async (t) => {
     const kmd = await starting
     await kmd.create('gone soon', '')
     const terminal = await latchkey(t, 'wallet', 'delete', 'gone soon', '--no-password')
@@ -155,7 +155,7 @@ describe('questions at a terminal', { timeout: 120_000 }, () => {
     assert.ok((await kmd.walletNames()).includes('gone soon'))
   })
 
-  it('words are typed unseen over several lines, and a misspelt one is mended alone', async (t) => {
+  test('reads a mnemonic over several lines without echo, and asks again for a misspelt word alone', async (t) => {
     const kmd = await starting
     const words = `${'abandon '.repeat(24)}invest`.split(' ')
     const typed = words.with(6, 'abadnon')
@@ -174,7 +174,7 @@ describe('questions at a terminal', { timeout: 120_000 }, () => {
     for (const address of addresses) assert.ok(terminal.screen().includes(address))
   })
 
-  it('a backup is shown to somebody who agreed, and to nobody else', async (t) => {
+  test('shows a backup only after a confirmation', async (t) => {
     const kmd = await starting
     await kmd.create('shown', 'pw')
     const no = await latchkey(t, 'wallet', 'backup', 'shown')
@@ -201,7 +201,7 @@ describe('questions at a terminal', { timeout: 120_000 }, () => {
     assert.ok(!check.screen().includes(words))
   })
 
-  it('a secret goes into a file that others can read only if that was said', async (t) => {
+  test('writes a secret to a redirected stdout only with --yes', async (t) => {
     const kmd = await starting
     const id = await kmd.create('redirected', '')
     await kmd.generate(await kmd.unlock(id, ''))
@@ -215,7 +215,7 @@ describe('questions at a terminal', { timeout: 120_000 }, () => {
     assert.match(readFileSync(join(directory, 'words.txt'), 'utf8'), /^([a-z]+ ){24}[a-z]+\n$/)
   })
 
-  it('the last six characters of an address delete its key, and nothing else does', async (t) => {
+  test('deletes a key only after the last six characters of its address', async (t) => {
     const kmd = await starting
     const handle = await kmd.unlock(await kmd.create('six', 'pw'), 'pw')
     const address = await kmd.generate(handle)
@@ -235,7 +235,7 @@ describe('questions at a terminal', { timeout: 120_000 }, () => {
     }
   })
 
-  it('a wrong password ends with 6 before anything else is asked', async (t) => {
+  test('exits with 6 on a wrong password before the next prompt', async (t) => {
     const kmd = await starting
     await kmd.create('other', 'pw')
     const terminal = await latchkey(t, 'wallet', 'password', 'other')
@@ -245,7 +245,7 @@ describe('questions at a terminal', { timeout: 120_000 }, () => {
     assert.ok(!terminal.screen().includes('New password'))
   })
 
-  it('the person is asked at the terminal, whatever became of stdin, stdout and stderr', async (t) => {
+  test('prompts on the terminal even if stdin, stdout and stderr are redirected', async (t) => {
     const kmd = await starting
     const handle = await kmd.unlock(await kmd.create('piped', 'pw'), 'pw')
     const address = await kmd.generate(handle)
@@ -259,7 +259,7 @@ describe('questions at a terminal', { timeout: 120_000 }, () => {
     assert.equal(readFileSync(join(directory, 'errors.txt'), 'utf8'), '')
   })
 
-  it('ends at once where there is nothing to ask about', async (t) => {
+  test('reports a missing wallet without a prompt', async (t) => {
     const terminal = await latchkey(t, 'wallet', 'delete', 'nowhere')
     assert.deepEqual(await terminal.ended, { code: 3, ...inOrder })
     assert.equal(
@@ -268,7 +268,7 @@ describe('questions at a terminal', { timeout: 120_000 }, () => {
     )
   })
 
-  it('a file that is there is not overwritten, which is told before a password is asked for', async (t) => {
+  test('reports an existing output file before the password prompt', async (t) => {
     const kmd = await starting
     await kmd.create('careful', 'pw')
     writeFileSync(join(directory, 'taken.txt'), 'precious')

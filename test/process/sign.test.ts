@@ -4,7 +4,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { before, describe, it } from 'node:test'
+import { before, suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
 import { type DevnetFacts, get, latchkeyCommand, startDevnet, submit } from '../support/devnet.js'
 import { assertSigned, isSignature } from '../support/signatures.js'
@@ -14,9 +14,9 @@ type Outcome = { code: number | null; stdout: Buffer; stderr: string }
 type Secret = { address: string; secretKey: Uint8Array }
 
 /** A command that still waits after this long asks something else than was expected. */
-const patienceMs = 20_000
+const timeoutMs = 60_000
 
-describe('latchkey sign', { timeout: 180_000 }, () => {
+suite('latchkey sign', { timeout: 600_000 }, () => {
   const scope = suiteScope()
   const directory = temporaryDirectory(scope)
   const passwordFile = join(directory, 'password')
@@ -79,7 +79,7 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
       child.stdin.write(answer)
     })
     // With it goes the terminal, and with that the command.
-    const giveUp = setTimeout(() => child.kill('SIGKILL'), patienceMs)
+    const giveUp = setTimeout(() => child.kill('SIGKILL'), timeoutMs)
     const [code] = await once(child, 'close')
     clearTimeout(giveUp)
     assert.ok(isAnswered, `nobody was asked: ${text}`)
@@ -116,7 +116,7 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
     return [...text.matchAll(/operation="Sign[^\n]* ([0-9]+)$/gm)].reduce((sum, [, count]) => sum + Number(count), 0)
   }
 
-  it('signs types of every kind as algosdk does, and the ledger takes them', async () => {
+  test('signs every type of transaction as algosdk does, and the ledger accepts them', async () => {
     const shared = { sender: alice.address, suggestedParams: params }
     const asset = algosdk.makeAssetCreateTxnWithSuggestedParamsFromObject({
       ...shared,
@@ -170,7 +170,7 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
     }
   })
 
-  it('reads raw bytes, base64, and what goal writes; and writes a file of its own', async () => {
+  test('reads raw bytes, base64 and files of goal, and writes a new file', async () => {
     const transaction = payment(alice)
     const signed = Buffer.from(transaction.signTxn(alice.secretKey))
     const bytes = encode(transaction)
@@ -191,7 +191,7 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
     })
   })
 
-  it('signs the own part of a group, hands on the rest, and the group goes through', async () => {
+  test('signs its own part of a group and passes the rest on', async () => {
     const group = algosdk.assignGroupID([payment(alice), payment(bob), payment(dora)])
     const first = await run(['-y', ...common('one')], encode(...group))
     assert.equal(first.code, 0, first.stderr)
@@ -206,14 +206,14 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
     await confirmed(second.stdout)
   })
 
-  it('warns of a group that is not whole', async () => {
+  test('warns of an incomplete group', async () => {
     const [one] = algosdk.assignGroupID([payment(alice), payment(bob)])
     const { code, stderr } = await run(['-y', ...common()], encode(one!))
     assert.equal(code, 0)
     assert.match(stderr, /Warning: This is not the complete group/)
   })
 
-  it('asks a person, shows the words first, and takes anything but yes for no', async () => {
+  test('describes the transaction before it asks, and anything but yes is no', async () => {
     const path = file(encode(payment(alice, {}, 1_234_567n)))
     const before = await signings()
     const no = await inTerminal([path, ...common()], /Sign\? \[y\/N\] $/, '\r')
@@ -228,7 +228,7 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
     assert.deepEqual(algosdk.decodeSignedTransaction(Buffer.from(base64!, 'base64')).txn.payment?.amount, 1_234_567n)
   })
 
-  it('ends at Ctrl-C with nothing signed and nothing written', async () => {
+  test('Ctrl-C signs and writes nothing', async () => {
     const out = join(directory, 'never')
     const before = await signings()
     const { code, text } = await inTerminal(
@@ -241,7 +241,7 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
     assert.equal(await signings(), before)
   })
 
-  it('signs a rekey only for the word, or with both flags', async () => {
+  test('signs a rekey only after the typed word, or with both options', async () => {
     const rekey = payment(dora, { rekeyTo: alice.address })
     const path = file(encode(rekey))
     const before = await signings()
@@ -268,7 +268,7 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
     await confirmed(stdout)
   })
 
-  it('needs the word for a closed account too, but only where it signs for it', async () => {
+  test('requires the typed word for a closed account, but only if it signs for it', async () => {
     const closing = payment(bob, { closeRemainderTo: carol.address })
     const refused = await run(['-y', ...common('two')], encode(closing))
     assert.equal(refused.code, 2)
@@ -278,7 +278,7 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
     assert.equal(own.code, 0, own.stderr)
   })
 
-  it('signs for a multisig, member after member, until the ledger takes it', async () => {
+  test('signs for a multisig member by member until the ledger accepts it', async () => {
     const metadata = { version: 1, threshold: 2, addrs: [alice.address, carol.address, bob.address] }
     const account = algosdk.multisigAddress(metadata)
     const handle = await kmd.unlock((await kmd.wallets()).find(({ name }) => name === 'one')!.id, 'secret')
@@ -308,7 +308,7 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
     assert.match(stranger.stderr, /are not of [A-Z2-7]{58}; nothing was signed/)
   })
 
-  it('does not put its signature beside one that is wrong', async () => {
+  test('does not add its signature to a wrong one', async () => {
     const metadata = { version: 1, threshold: 2, addrs: [alice.address, bob.address] }
     const account = algosdk.multisigAddress(metadata).toString()
     const spend = payment({ address: account, secretKey: new Uint8Array() })
@@ -324,7 +324,7 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
     assert.match(stderr, /existing signature of [A-Z2-7]{58} is wrong; nothing was written/)
   })
 
-  it('signs a program, which takes the same care as what cannot be taken back', async () => {
+  test('signs a program, with the confirmation of what cannot be undone', async () => {
     const program = Buffer.from('0a8101', 'hex')
     const args = ['--program', file(program), '--key', alice.address, ...common()]
     const refused = await run([...args, '-y'])
@@ -337,7 +337,7 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
     assert.ok(isSignature(publicKey, message, Buffer.from(String(stdout), 'base64')))
   })
 
-  it('signs nothing of a file that holds anything else beside', async () => {
+  test('signs nothing of a file with unexpected content', async () => {
     const bytes = encode(payment(alice))
     const before = await signings()
     const seventeen = Buffer.concat(new Array(17).fill(bytes))
@@ -350,7 +350,7 @@ describe('latchkey sign', { timeout: 180_000 }, () => {
     assert.equal(await signings(), before)
   })
 
-  it('tells what is wrong, and signs nothing then', async () => {
+  test('reports invalid usage and signs nothing', async () => {
     const own = file(encode(payment(alice)))
     const foreign = file(encode(payment(carol)))
     const cases: [string[], number, RegExp][] = [

@@ -1,4 +1,4 @@
-/** What these tests share beyond `startDaemon`: cleaning up by itself, wallets in one call, and bytes over a bare socket. */
+/** Helpers of the process tests: cleanup at the end of a test, a client for the daemon, and raw sockets. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
@@ -18,13 +18,13 @@ import {
 
 export type { Answer, Json }
 
-/** Nothing a test waits for may take longer; reaching it is a failure, not a slow machine. */
-const patienceMs = 20_000
+/** Long enough for an overloaded machine: reaching it means that what the test waits for does not happen. */
+const timeoutMs = 60_000
 
 export const sleep = (ms: number): Promise<void> => new Promise((resolve) => setTimeout(resolve, ms))
 
 export async function until<T>(what: string, look: () => T | undefined | false | Promise<T | undefined | false>) {
-  const giveUpAt = performance.now() + patienceMs
+  const giveUpAt = performance.now() + timeoutMs
   for (;;) {
     const found = await look()
     if (found !== undefined && found !== false) return found
@@ -33,19 +33,19 @@ export async function until<T>(what: string, look: () => T | undefined | false |
   }
 }
 
-/** What `work` gave, and how long it took. */
+/** The result of `work` and the time it took. */
 export async function timed<T>(work: Promise<T>): Promise<{ result: T; elapsedMs: number }> {
   const startedAt = performance.now()
   const result = await work
   return { result, elapsedMs: performance.now() - startedAt }
 }
 
-/** Something that ends: a test, or a suite (`suiteScope`). */
+/** A test, or a suite (`suiteScope`). */
 export type Scope = Pick<TestContext, 'after'>
 
 const cleanups = new WeakMap<Scope, (() => unknown)[]>()
 
-/** Runs at the end of the test, the last one first. */
+/** Runs `work` at the end of the test, in reverse order of registration. */
 export function atEnd(t: Scope, work: () => unknown): void {
   const known = cleanups.get(t)
   if (known !== undefined) {
@@ -59,7 +59,7 @@ export function atEnd(t: Scope, work: () => unknown): void {
   })
 }
 
-/** For what all tests of a suite share; called while the suite is described. */
+/** The scope of what all tests of a suite share; called in the body of the suite. */
 export function suiteScope(): Scope {
   const steps: (() => unknown)[] = []
   after(async () => {
@@ -74,7 +74,7 @@ export function temporaryDirectory(t: Scope): string {
   return directory
 }
 
-/** A data directory with settings over those of `fastConfig`; a text is taken as it is, `false` leaves the file out. */
+/** A data directory with settings on top of `fastConfig`; a string is the whole file, `false` writes none. */
 export function dataDirectory(t: Scope, settings: { [name: string]: unknown } | string | false = {}): string {
   const dataDir = join(temporaryDirectory(t), 'kmd-v0.5')
   mkdirSync(dataDir, { mode: 0o700 })
@@ -87,14 +87,14 @@ export function configure(dataDir: string, settings: { [name: string]: unknown }
   writeFileSync(join(dataDir, 'kmd_config.json'), text)
 }
 
-/** The usual, slow derivation: half a second of work for each password. */
+/** The default key derivation, which takes half a second per password. */
 export const slowDrivers = { drivers: { ledger: { disable: true } } }
 
 export type Run = { code: number | null; stdout: string; stderr: string }
 
-/** Runs the command to its end. */
+/** Runs the command until it exits. */
 export async function run(t: Scope, args: readonly string[]): Promise<Run> {
-  const child = spawn(kmdCommand, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: patienceMs })
+  const child = spawn(kmdCommand, args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: timeoutMs })
   atEnd(t, () => child.kill('SIGKILL'))
   let stdout = ''
   let stderr = ''
@@ -108,7 +108,7 @@ export async function run(t: Scope, args: readonly string[]): Promise<Run> {
   return { code, stdout, stderr }
 }
 
-/** A running daemon, with the calls that tests make most. */
+/** A running daemon with the most common calls. */
 export class Kmd {
   readonly dataDir: string
   readonly address: string
@@ -144,14 +144,14 @@ export class Kmd {
     return readFileSync(this.path('kmd.log'), 'utf8')
   }
 
-  /** The answer's members; anything but 200 fails the test. */
+  /** Returns the body; any status but 200 fails the test. */
   async ok(method: string, path: string, body?: unknown, options?: CallOptions): Promise<Json> {
     const { status, json, text } = await this.call(method, path, body, options)
     assert.equal(status, 200, `${method} ${path}: ${status} ${text}`)
     return json
   }
 
-  /** The id of a new wallet. */
+  /** Creates a wallet and returns its id. */
   async create(name: string, password: string, more: { [name: string]: unknown } = {}): Promise<string> {
     const body = { wallet_name: name, wallet_driver_name: 'sqlite', wallet_password: password, ...more }
     return (await this.ok('POST', '/v1/wallet', body)).wallet.id
@@ -161,13 +161,13 @@ export class Kmd {
     return this.call('POST', '/v1/wallet/init', { wallet_id: walletId, wallet_password: password })
   }
 
-  /** A handle. */
+  /** Unlocks a wallet and returns the handle. */
   async unlock(walletId: string, password: string): Promise<string> {
     const body = { wallet_id: walletId, wallet_password: password }
     return (await this.ok('POST', '/v1/wallet/init', body)).wallet_handle_token
   }
 
-  /** The address of a new key. */
+  /** Generates a key and returns its address. */
   async generate(handle: string): Promise<string> {
     return (await this.ok('POST', '/v1/key', { wallet_handle_token: handle })).address
   }
@@ -184,7 +184,7 @@ export class Kmd {
     return (await this.wallets()).map(({ name }) => name)
   }
 
-  /** Sends the signal and waits for the end: the exit code, or the signal that ended it. */
+  /** Sends the signal and waits for the exit code, or the signal that ended it. */
   async stop(signal: NodeJS.Signals = 'SIGTERM'): Promise<number | NodeJS.Signals> {
     this.#daemon.child.kill(signal)
     return await this.exited
@@ -202,13 +202,13 @@ export type StartOptions = {
   umask?: number
 }
 
-/** Starts the daemon; it is killed at the end of the test if it still runs. */
+/** Starts the daemon; kills it at the end of the test if it still runs. */
 export async function start(t: Scope, options: StartOptions = {}): Promise<Kmd> {
   const dir = options.dataDir ?? dataDirectory(t, options.settings)
   const umask = process.umask()
   if (options.umask !== undefined) process.umask(options.umask)
   const starting = startDaemon({ dir, config: null, token: null, args: options.args ?? [] })
-  // The process is there by now, and took the mask with it.
+  // The process has been spawned and has inherited the mask.
   process.umask(umask)
   const daemon = await starting
   atEnd(t, () => daemon.kill())
@@ -217,7 +217,7 @@ export async function start(t: Scope, options: StartOptions = {}): Promise<Kmd> 
 
 export type Line = { socket: Socket; received: () => string; closed: Promise<void> }
 
-/** A bare connection. What arrives is kept; how it ends (reset or not) is not told apart. */
+/** Opens a raw connection and collects what it receives; a reset counts as an end. */
 export async function dial(t: Scope, port: number, host = '127.0.0.1'): Promise<Line> {
   const socket = connect(port, host)
   let text = ''
@@ -225,8 +225,8 @@ export async function dial(t: Scope, port: number, host = '127.0.0.1'): Promise<
   socket.on('data', (chunk: string) => {
     text += chunk
   })
-  // One that nobody closes is closed here, so that a test which waits for it fails instead of waiting on.
-  const giveUp = setTimeout(() => socket.destroy(), patienceMs)
+  // Ends the wait of a test for a connection that is never closed.
+  const giveUp = setTimeout(() => socket.destroy(), timeoutMs)
   const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()))
   void closed.then(() => clearTimeout(giveUp))
   await new Promise<void>((resolve, reject) => {
@@ -238,7 +238,7 @@ export async function dial(t: Scope, port: number, host = '127.0.0.1'): Promise<
   return { socket, received: () => text, closed }
 }
 
-/** Sends bytes over a connection of their own: everything that came back until the other side ended it. */
+/** Sends bytes over a new connection and returns everything received until the other side ends it. */
 export async function exchange(t: Scope, port: number, bytes: string | Buffer): Promise<string> {
   const { socket, received, closed } = await dial(t, port)
   socket.write(bytes)
@@ -246,10 +246,10 @@ export async function exchange(t: Scope, port: number, bytes: string | Buffer): 
   return received()
 }
 
-/** Of the first answer in what was received; 0 where there is none. */
+/** The status of the first response; 0 without one. */
 export const statusOf = (received: string): number => Number(/^HTTP\/1\.[01] ([0-9]{3})/.exec(received)?.[1] ?? 0)
 
-/** Of every answer in what was received, in order. */
+/** The status of every response, in order. */
 export const statusesOf = (received: string): number[] =>
   [...received.matchAll(/HTTP\/1\.[01] ([0-9]{3}) /g)].map(([, status]) => Number(status))
 

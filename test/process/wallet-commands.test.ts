@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
 import { latchkey, type Outcome, type RunOptions, shell } from '../support/latchkey.js'
 import { start, suiteScope, temporaryDirectory } from './support.js'
@@ -13,10 +13,10 @@ const groups = {
   multisig: ['new', 'list', 'show', 'delete'],
 }
 
-describe('latchkey wallet', { timeout: 240_000 }, () => {
-  const suite = suiteScope()
-  const directory = temporaryDirectory(suite)
-  const starting = start(suite)
+suite('latchkey wallet', { timeout: 600_000 }, () => {
+  const scope = suiteScope()
+  const directory = temporaryDirectory(scope)
+  const starting = start(scope)
   const file = (name: string, content: string | Uint8Array): string => {
     writeFileSync(join(directory, name), content)
     return join(directory, name)
@@ -31,7 +31,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     assert.match(stderr, /^latchkey [^\n]+\n$/)
   }
 
-  it('every command has help with an example, and --json', async () => {
+  test('every command has help with an example, and --json', async () => {
     for (const [group, names] of Object.entries(groups)) {
       const overview = await run(group)
       assert.equal(overview.code, 0)
@@ -46,7 +46,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     }
   })
 
-  it('makes a wallet, prints its id, and lists it', async () => {
+  test('creates a wallet, prints its id, and lists it', async () => {
     const made = await run(`wallet new first --password-file ${password}`)
     assert.equal(made.code, 0)
     assert.match(made.stdout, /^[0-9a-f]{32}\n$/)
@@ -61,7 +61,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     await (await starting).unlock(id, 'a password')
   })
 
-  it('refuses a name that is taken, blank or too long before it asks for anything', async () => {
+  test('rejects a name that exists, is blank or too long before any prompt', async () => {
     await run('wallet new twice --no-password')
     failed(await run('wallet new twice'), 3, /a wallet named twice exists; choose another name/)
     failed(await run('wallet recover twice'), 3, /a wallet named twice exists/)
@@ -70,7 +70,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     failed(await run('wallet new'), 2, /NAME is missing/)
   })
 
-  it('shows names of others without obeying them', async () => {
+  test('replaces control characters in names', async () => {
     const kmd = await starting
     await kmd.create('\u001b[31mred\nsecond line', '')
     const { stdout } = await run('wallet list')
@@ -78,7 +78,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     assert.ok(!stdout.includes('\u001b'))
   })
 
-  it('takes passwords from a file, a descriptor, stdin, or the environment, as bytes', async () => {
+  test('reads passwords as bytes from a file, a descriptor, stdin or the environment', async () => {
     const bytes = Buffer.from([0xff, 0xfe, 0x20, 0x80])
     const odd = file('odd', Buffer.concat([bytes, Buffer.from('\n')]))
     assert.equal((await run(`wallet new bytes --password-file ${odd}`)).code, 0)
@@ -98,7 +98,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     assert.match(warned.stderr, /^warning: the password is from KMD_PASSWORD/)
   })
 
-  it('ends with 6 where there is no password to be had', async () => {
+  test('exits with 6 without a password', async () => {
     failed(
       await run('wallet new never'),
       6,
@@ -114,7 +114,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     assert.ok(!(await (await starting).walletNames()).includes('never'))
   })
 
-  it('makes no wallet with a blank password by accident', async () => {
+  test('creates a wallet with a blank password only with --no-password', async () => {
     const message = /the given password is blank; give --no-password if that is intended/
     failed(await run(`wallet new never --password-file ${file('blank', '')}`), 6, message)
     failed(await run('wallet new never --password-fd 0'), 6, message)
@@ -122,7 +122,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     assert.equal((await run('wallet new meant --no-password')).code, 0)
   })
 
-  it('tells a wrong password, and how long to wait after many', async (t) => {
+  test('reports a wrong password, and how long to wait after many', async (t) => {
     failed(await run('key list -w first --no-password'), 6, /: wrong password; nothing was done/)
     const kmd = await start(t)
     const id = await kmd.create('guessed', 'pw')
@@ -134,7 +134,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     failed(outcome, 6, /too many wrong passwords for this wallet; wait [0-9]+ seconds, then give the right one/)
   })
 
-  it('without a daemon every command ends with 5 and says what starts one', async (t) => {
+  test('exits with 5 without a daemon and names the command that starts one', async (t) => {
     const empty = join(temporaryDirectory(t), 'empty')
     mkdirSync(empty)
     const address = `${'A'.repeat(52)}Y5HFKQ`
@@ -153,7 +153,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     failed(await run('wallet list', { dataDir: kmd.dataDir }), 5, /latchkey kmd starts one/)
   })
 
-  it('says what is wrong with a wallet that is not there', async () => {
+  test('reports a missing wallet', async () => {
     for (const args of [
       'wallet rename nope other',
       'wallet password nope',
@@ -167,7 +167,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     failed(outcome, 3, /no wallet named "no \?\[31m"/)
   })
 
-  it('takes the only wallet there is, the one in the environment, or an id', async (t) => {
+  test('selects the only wallet, the one of the environment, or one by its id', async (t) => {
     const { dataDir } = await start(t)
     failed(await run('key list', { dataDir }), 3, /there is no wallet yet; latchkey wallet new NAME creates one/)
     const { stdout: id } = await run('wallet new one --no-password', { dataDir })
@@ -178,7 +178,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     assert.equal((await run(`key list --no-password -w ${id.trim()}`, { dataDir })).stdout.length, 59)
   })
 
-  it('renames', async () => {
+  test('renames a wallet', async () => {
     const kmd = await starting
     const id = await kmd.create('old name', 'a password')
     const args = ['wallet', 'rename', 'old name', 'new-name', '--password-file', password]
@@ -189,7 +189,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     failed(await run('wallet rename new-name other --no-password'), 6, /wrong password/)
   })
 
-  it('changes a password, both from one descriptor', async () => {
+  test('changes a password with both read from one descriptor', async () => {
     const kmd = await starting
     const id = await kmd.create('changing', 'old')
     const change = 'wallet password changing --password-fd 3 --new-password-fd 3'
@@ -210,7 +210,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     await kmd.unlock(id, '')
   })
 
-  it('deletes only if told to, and says where the file is and how to undo it', async () => {
+  test('deletes only with --yes, and prints the path of the file and how to undo it', async () => {
     const kmd = await starting
     const id = await kmd.create('unloved', '')
     failed(await run('wallet delete unloved --no-password'), 2, /no terminal to ask for confirmation; give --yes/)
@@ -224,7 +224,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     await kmd.unlock(id, '')
   })
 
-  it('a backup recovers to the same addresses, and algosdk reads the same key from it', async () => {
+  test('a backup restores the same addresses, and algosdk decodes the same key', async () => {
     const kmd = await starting
     const id = await kmd.create('origin', 'pw')
     const handle = await kmd.unlock(id, 'pw')
@@ -246,7 +246,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     assert.equal(next.stdout.trim(), await kmd.generate(handle))
   })
 
-  it('a backup tells what is not in it, and how many keys to ask for after some were deleted', async () => {
+  test('a backup lists what it does not restore, and the number of keys after some were deleted', async () => {
     const kmd = await starting
     const handle = await kmd.unlock(await kmd.create('mixed', ''), '')
     const generated = [await kmd.generate(handle), await kmd.generate(handle), await kmd.generate(handle)]
@@ -265,7 +265,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     assert.ok(!stderr.includes(facts.words.slice(0, 30)))
   })
 
-  it('a backup goes into a new file for its owner alone, which recovers as it is', async () => {
+  test('a backup is written to a new file, readable by the owner only, that recover reads', async () => {
     const kmd = await starting
     await kmd.create('filed', '')
     const out = join(directory, 'filed.words')
@@ -288,7 +288,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     assert.equal((await run(`wallet recover filed-again --no-password --words-file ${out}`)).code, 0)
   })
 
-  it('words are checked against a wallet without being shown', async () => {
+  test('--check compares a mnemonic with a wallet without showing it', async () => {
     const kmd = await starting
     await kmd.create('checked', '')
     const words = (await run('wallet backup checked --no-password --yes')).stdout
@@ -302,7 +302,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     failed(await run('wallet backup checked --mnemonic-fd 3'), 2, /need --check/)
   })
 
-  it('bad words are told by their position, and nothing is made', async () => {
+  test('reports wrong words by position and creates nothing', async () => {
     const good = `${'abandon '.repeat(24)}invest`.split(' ')
     const cases: [string[], RegExp][] = [
       [good.with(6, 'abadnon'), /word 7 is not in the word list \(nearest: abandon\)/],
@@ -331,7 +331,7 @@ describe('latchkey wallet', { timeout: 240_000 }, () => {
     assert.ok(!(await (await starting).walletNames()).includes('never'))
   })
 
-  it('a reader who has seen enough is no failure, and a closed stdin neither', async () => {
+  test('a closed pipe and a closed stdin are not errors', async () => {
     const { dataDir } = await starting
     await run('wallet new many --no-password')
     const line = `{ latchkey key new -w many --no-password -n 300; echo $? > '${directory}/code'; } | head -1`

@@ -5,8 +5,8 @@
  *     const { status, json } = await daemon.call('POST', '/v1/wallet', { wallet_name: 'w', wallet_driver_name: 'sqlite' })
  *     await daemon.stop()
  *
- * Without `dir` the daemon gets a directory of its own, which is gone after `stop` or `kill`. A test that starts a
- * second daemon on what the first one left makes the directory itself (`makeDataDir`) and removes it.
+ * Without `dir` the daemon gets a temporary directory, which `stop` and `kill` remove. A test that starts a second
+ * daemon on the files of the first creates the directory itself (`makeDataDir`) and removes it.
  */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -16,12 +16,12 @@ import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-/** A checkout's root: this file runs as test/dist/support/daemon.js. */
+/** The root of the checkout: this file runs as test/dist/support/daemon.js. */
 export const root = fileURLToPath(new URL('../../../', import.meta.url))
 export const kmdCommand = join(root, 'node_modules', '.bin', 'kmd')
 export const defaultToken = 'a'.repeat(64)
 
-/** Any free port, and a password derivation that takes no time. */
+/** A free port, and a key derivation that takes no time. */
 export const fastConfig: Config = {
   address: '127.0.0.1:0',
   drivers: { sqlite: { allow_unsafe_scrypt: true, scrypt: { scrypt_n: 2 } }, ledger: { disable: true } },
@@ -32,25 +32,25 @@ export type Config = { [name: string]: unknown }
 export type StartOptions = {
   /** Command line arguments after `-d DIR`. */
   args?: readonly string[]
-  /** Members of kmd_config.json, over those of `fastConfig`. `null`: no such file is written. */
+  /** Members of kmd_config.json on top of `fastConfig`. `null` writes no file. */
   config?: Config | null
-  /** Content of kmd.token. `null`: the file is left alone, the token is read from it after the start. */
+  /** Content of kmd.token. `null` writes no file and reads the token after the start. */
   token?: string | null
-  /** An existing data directory, which then stays after the end. */
+  /** An existing data directory, which is not removed. */
   dir?: string
   env?: NodeJS.ProcessEnv
-  /** How long the start may take. */
+  /** The timeout of the start. */
   timeoutMs?: number
 }
 
 export type CallOptions = {
-  /** Another token than the daemon's; `null` sends none. */
+  /** A token other than the daemon's; `null` sends none. */
   token?: string | null
   headers?: { [name: string]: string }
   timeoutMs?: number
 }
 
-/** Whatever came: a test's business with an answer is to check it, so a narrower type would only be a claim. */
+/** Untyped on purpose: a test checks the body, and a type would claim what is to be checked. */
 export type Json = ReturnType<typeof JSON.parse>
 
 export type Answer = {
@@ -72,17 +72,17 @@ export type TestDaemon = {
   child: ChildProcess
   /** Exit code, or signal, once the process has ended. */
   exited: Promise<number | NodeJS.Signals>
-  /** What the process wrote to stdout and stderr so far. */
+  /** What the process has written to stdout and stderr. */
   output: () => string
   /** A string or Buffer is sent as it is, anything else as JSON. */
   call: (method: string, path: string, body?: unknown, options?: CallOptions) => Promise<Answer>
-  /** SIGTERM, wait for the end, and clean up. The exit code. */
+  /** Sends SIGTERM, waits for the exit, cleans up, and returns the exit code. */
   stop: () => Promise<number | NodeJS.Signals>
-  /** SIGKILL, wait for the end, and clean up. */
+  /** Sends SIGKILL, waits for the exit, and cleans up. */
   kill: () => Promise<void>
 }
 
-/** A fresh directory that is nobody else's business, as launchers want it. */
+/** Creates a directory that only its owner can read, as launchers require. */
 export function makeDataDir(): string {
   const dir = mkdtempSync(join(tmpdir(), 'kmd-test-'))
   chmodSync(dir, 0o700)
@@ -119,7 +119,7 @@ export async function startDaemon(options: StartOptions = {}): Promise<TestDaemo
     return (code ?? signal) as number | NodeJS.Signals
   })
   try {
-    const address = await untilListening({ child, dir, output, exited, timeoutMs: options.timeoutMs ?? 20_000 })
+    const address = await untilListening({ child, dir, output, exited, timeoutMs: options.timeoutMs ?? 60_000 })
     const token = readFileSync(join(dir, 'kmd.token'), 'utf8').split('\n')[0]!
     const call = client(address, token)
     return {
@@ -134,7 +134,7 @@ export async function startDaemon(options: StartOptions = {}): Promise<TestDaemo
       call,
       stop: async () => {
         child.kill('SIGTERM')
-        const code = await within(exited, 20_000, 'kmd did not stop on SIGTERM')
+        const code = await within(exited, 60_000, 'kmd did not stop on SIGTERM')
         cleanUp()
         return code
       },
@@ -152,7 +152,7 @@ export async function startDaemon(options: StartOptions = {}): Promise<TestDaemo
   }
 }
 
-/** One request on a connection of its own. */
+/** Sends one request on a new connection. */
 export function client(address: string, token: string): TestDaemon['call'] {
   const separator = address.lastIndexOf(':')
   const host = address.slice(0, separator).replace(/^\[|\]$/g, '')
@@ -170,7 +170,7 @@ export function client(address: string, token: string): TestDaemon['call'] {
         response.on('error', reject)
         response.on('end', () => resolve(toAnswer(response, Buffer.concat(parts))))
       })
-      request.setTimeout(options.timeoutMs ?? 30_000, () =>
+      request.setTimeout(options.timeoutMs ?? 60_000, () =>
         request.destroy(new Error(`${method} ${path}: no answer in time`)),
       )
       request.on('error', reject)
@@ -190,7 +190,7 @@ function toAnswer(response: http.IncomingMessage, body: Buffer): Answer {
   try {
     json = JSON.parse(text)
   } catch {
-    // Not every answer is JSON; a test that expects it meets undefined.
+    // Not every response is JSON; a test that expects it gets undefined.
   }
   return { status: response.statusCode!, headers: response.headers, body, text, json }
 }
@@ -203,7 +203,7 @@ type Starting = {
   timeoutMs: number
 }
 
-/** kmd.pid is written after kmd.net, so its own pid there means that both are of this process and not left over. */
+/** kmd.pid is written after kmd.net, so a pid of this process means that both files are of this process. */
 async function untilListening({ child, dir, output, exited, timeoutMs }: Starting): Promise<string> {
   let end: number | NodeJS.Signals | undefined
   exited.then(
@@ -239,7 +239,7 @@ async function within<T>(promise: Promise<T>, ms: number, message: string): Prom
   return Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }
 
-/** The process ended instead of listening. */
+/** The process exited instead of listening. */
 export class DaemonEndedError extends Error {
   override name = 'DaemonEndedError'
   readonly exit: number | NodeJS.Signals

@@ -1,4 +1,4 @@
-/** The command `latchkey devnet` in a process of its own, and payments made for it. */
+/** Runs `latchkey devnet` in a process, and creates payments for it. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
@@ -49,7 +49,7 @@ export async function startDevnet(t: Scope, args: readonly string[] = []): Promi
 
 export type Payment = { from: string; to: string; microAlgos: bigint; round: bigint; note: string }
 
-/** Signed by the key of the mnemonic that it is from. */
+/** A payment signed with the mnemonic of its sender. */
 export function signPayment(facts: DevnetFacts, { from, to, microAlgos, round, note }: Payment): Uint8Array {
   const { publicKey, secretKey } = Ed25519.keyPairFromSeed(Mnemonic.decode(from))
   const txn: Transaction.Transaction = {
@@ -68,15 +68,15 @@ export function signPayment(facts: DevnetFacts, { from, to, microAlgos, round, n
   return Submission.encode({ sig, txn })
 }
 
-/** The transaction's id; throws the answer's text otherwise. */
+/** Returns the id of the transaction; throws with the text of an error response. */
 export async function submit(url: string, signed: Uint8Array): Promise<string> {
-  const answer = await fetch(`${url}/v2/transactions`, { method: 'POST', body: Buffer.from(signed) })
-  if (answer.status !== 200) throw new Error(await answer.text())
-  return ((await answer.json()) as { txId: string }).txId
+  const response = await fetch(`${url}/v2/transactions`, { method: 'POST', body: Buffer.from(signed) })
+  if (response.status !== 200) throw new Error(await response.text())
+  return ((await response.json()) as { txId: string }).txId
 }
 
 export async function get(url: string): Promise<{ [name: string]: unknown }> {
-  const answer = await fetch(url)
-  if (answer.status !== 200) throw new Error(`${url}: ${answer.status} ${await answer.text()}`)
-  return (await answer.json()) as { [name: string]: unknown }
+  const response = await fetch(url)
+  if (response.status !== 200) throw new Error(`${url}: ${response.status} ${await response.text()}`)
+  return (await response.json()) as { [name: string]: unknown }
 }

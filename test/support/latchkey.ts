@@ -1,4 +1,4 @@
-/** The command `latchkey` as a script uses it: no terminal, secrets through files and open descriptors. */
+/** Runs `latchkey` as a script does: without a terminal, with secrets from files and open descriptors. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
@@ -7,50 +7,51 @@ import { latchkeyCommand } from './devnet.js'
 export type Outcome = { code: number | null; stdout: string; stderr: string }
 
 export type RunOptions = {
-  /** Of the key daemon. */
+  /** Data directory of the key daemon. */
   dataDir?: string
   home?: string
   env?: NodeJS.ProcessEnv
-  /** What descriptor 0 gives; it is empty unless told. */
+  /** Content of descriptor 0. @default '' */
   stdin?: string
-  /** What descriptors 3, 4 and so on give. */
+  /** Contents of descriptors 3, 4 and so on. */
   descriptors?: readonly (string | Uint8Array)[]
 }
 
-const patienceMs = 30_000
+/** Long enough for an overloaded machine. */
+const timeoutMs = 60_000
 
-/** In a session of its own, so that also where a person runs the tests there is no terminal to ask at. */
+/** Detached, in a session of its own: even if the tests run in a terminal, the command has none. */
 export async function latchkey(args: readonly string[], options: RunOptions = {}): Promise<Outcome> {
   const { stdin = '', descriptors = [] } = options
   const child = spawn(process.execPath, [latchkeyCommand, ...args], {
     env: environment(options),
     stdio: ['pipe', 'pipe', 'pipe', ...descriptors.map(() => 'pipe' as const)],
     detached: true,
-    timeout: patienceMs,
+    timeout: timeoutMs,
   })
   for (const [index, content] of [stdin, '', '', ...descriptors].entries()) {
     if (index === 1 || index === 2) continue
     const stream = child.stdio[index] as Writable
-    // Whoever fails before reading closes it.
+    // A command that fails early closes it without reading.
     stream.on('error', () => {})
     stream.end(content)
   }
   return collect(child)
 }
 
-/** A line for `sh`, in which `latchkey` is the command. */
+/** Runs a line of `sh` in which `latchkey` is the command. */
 export function shell(line: string, options: RunOptions = {}): Promise<Outcome> {
   const define = `latchkey() { '${process.execPath}' '${latchkeyCommand}' "$@"; }\n`
   const child = spawn('sh', ['-c', `${define}${line}`], {
     env: environment(options),
     stdio: ['ignore', 'pipe', 'pipe'],
     detached: true,
-    timeout: patienceMs,
+    timeout: timeoutMs,
   })
   return collect(child)
 }
 
-/** Nothing of the environment of the tests may answer for the person. */
+/** Nothing of the environment of the tests: it could provide a wallet or a password. */
 function environment({ dataDir, home = '/nonexistent', env = {} }: RunOptions): NodeJS.ProcessEnv {
   return { PATH: process.env['PATH'], HOME: home, ...(dataDir === undefined ? {} : { KMD_DATA_DIR: dataDir }), ...env }
 }

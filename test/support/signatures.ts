@@ -1,4 +1,4 @@
-/** Checks signatures with what the daemon does not use: Ed25519 of OpenSSL, and algosdk for everything around it. */
+/** Checks signatures with code that the daemon does not use: Ed25519 of OpenSSL, and algosdk. */
 import assert from 'node:assert/strict'
 import { createPublicKey, verify } from 'node:crypto'
 import * as algosdk from 'algosdk'
@@ -8,7 +8,7 @@ export function isSignature(publicKey: Uint8Array, message: Uint8Array, signatur
   return verify(null, message, createPublicKey({ key: spki, format: 'der', type: 'spki' }), signature)
 }
 
-/** A signed transaction that is `transaction`, signed by `signer`, which is named in it if it is not the sender. */
+/** Asserts that it is `transaction`, signed by `signer`, which it names if it is not the sender. */
 export function assertSigned(signed: Uint8Array, transaction: algosdk.Transaction, signer: string): void {
   const decoded = algosdk.decodeSignedTransaction(signed)
   assert.equal(decoded.txn.txID(), transaction.txID())
@@ -20,7 +20,7 @@ export function assertSigned(signed: Uint8Array, transaction: algosdk.Transactio
   assert.deepEqual(Buffer.from(algosdk.encodeMsgpack(decoded)), Buffer.from(signed), 'the encoding is canonical')
 }
 
-/** A multisig of `members` in which exactly `signers` have signed `message`. */
+/** Asserts that it is a multisig of `members` in which exactly `signers` have signed `message`. */
 export function assertMultisigned(
   multisig: algosdk.EncodedMultisig,
   metadata: algosdk.MultisigMetadata,

@@ -1,5 +1,5 @@
 /**
- * A command in a terminal of its own, used as a person does: read what it says, then type.
+ * Runs a command in a pseudo terminal and uses it as a person does: waits for output, then types.
  *
  *     const terminal = openTerminal(t, [process.execPath, latchkeyCommand, 'wallet', 'new', 'savings'])
  *     await terminal.sees('Password: ')
@@ -11,20 +11,20 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 
 export type End = {
-  /** Of the command; 128 and the number of the signal where one ended it. */
+  /** The exit code of the command; 128 and the number of the signal if one ended it. */
   code: number
-  /** Whether the terminal shows what is typed, and gives it out by lines, as a shell expects to find it. */
+  /** Whether the terminal echoes and reads by lines (ECHO and ICANON of termios), as a shell expects. */
   isEchoOn: boolean
   isByLine: boolean
 }
 
 export type OpenTerminal = {
-  /** All that was ever on it, with line ends as `\n`. */
+  /** Everything that was printed, with line breaks as `\n`. */
   screen: () => string
-  /** Waits for a text that comes after the ones waited for before. What stands between them is returned. */
+  /** Waits for a text after the previous one, and returns what is between them. */
   sees: (text: string) => Promise<string>
   type: (text: string | Uint8Array) => void
-  /** Of the process of the command. */
+  /** The process id of the command. */
   pid: () => Promise<number>
   ended: Promise<End>
 }
@@ -33,9 +33,10 @@ export type TerminalOptions = { env?: NodeJS.ProcessEnv; cwd?: string }
 
 type Scope = { after: (work: () => unknown) => void }
 
-const patienceMs = 20_000
+/** Long enough for an overloaded machine. */
+const timeoutMs = 60_000
 
-/** The command is ended with the test, if it still runs. */
+/** Ends the command with the test if it still runs. */
 export function openTerminal(t: Scope, command: readonly string[], options: TerminalOptions = {}): OpenTerminal {
   const child = spawn('python3', ['-c', keeper, ...command], { env: options.env ?? process.env, cwd: options.cwd })
   t.after(() => child.kill('SIGTERM'))
@@ -54,7 +55,7 @@ export function openTerminal(t: Scope, command: readonly string[], options: Term
   })
   const closed = once(child, 'close').then(() => onChange())
   const until = async <T>(what: string, look: () => T | undefined): Promise<T> => {
-    const giveUpAt = performance.now() + patienceMs
+    const giveUpAt = performance.now() + timeoutMs
     for (;;) {
       const found = look()
       if (found !== undefined) return found
@@ -85,7 +86,7 @@ export function openTerminal(t: Scope, command: readonly string[], options: Term
     pid: () => until('process', () => (facts.includes('\n') ? Number(facts.split('\n', 1)[0]) : undefined)),
     ended: closed.then(() => {
       const [, last = ''] = facts.split('\n')
-      assert.match(last, /^[0-9]+ [01] [01]$/, `the terminal ended otherwise: ${facts}${shown}`)
+      assert.match(last, /^[0-9]+ [01] [01]$/, `the terminal ended unexpectedly: ${facts}${shown}`)
       const [code, echo, lines] = last.split(' ').map(Number)
       return { code: code!, isEchoOn: echo === 1, isByLine: lines === 1 }
     }),
@@ -93,8 +94,8 @@ export function openTerminal(t: Scope, command: readonly string[], options: Term
 }
 
 /**
- * Holds both ends of the terminal, so that its settings can be read after the command has ended. Tells the process id
- * of the command at first, and at the end how it ended and how it left the terminal.
+ * Holds both ends of the terminal, so that its settings can be read after the command has exited. Prints the process id
+ * of the command first, and at the end its exit code and the settings of the terminal.
  */
 const keeper = `
 import fcntl, os, pty, select, signal, sys, termios

@@ -1,6 +1,6 @@
 /**
  * Reads a wallet database without any of the daemon's code: SQLite directly, scrypt of `node:crypto`, secretbox of
- * tweetnacl, and a msgpack reader of the tests' own. Everything it reads it checks, so that reading a file is a test.
+ * tweetnacl, and a msgpack reader of the tests. It checks everything it reads, so that reading a file is a test.
  */
 import assert from 'node:assert/strict'
 import { scryptSync } from 'node:crypto'
@@ -19,9 +19,9 @@ export type Blob = {
 }
 
 export type WalletFile = {
-  /** What makes it a file of the Go daemon: tables, columns, indexes, settings. */
+  /** The schema that the Go daemon writes: tables, columns, indexes, settings. */
   layout: { [what: string]: unknown }
-  /** The SQLite type of every value, a set for each column. */
+  /** The SQLite types of the values, a set per column. */
   types: { [column: string]: string[] }
   id: string
   name: string
@@ -66,13 +66,13 @@ export function readWalletFile(path: string): WalletFile {
   }
 }
 
-/** The key that a password becomes. Node's scrypt takes parameters up to N < 2^(16 r): not those of a default wallet. */
+/** Derives the key of a password. Node's scrypt requires N < 2^(16 r), which a default wallet does not meet. */
 export function passwordKey(blob: Blob, password: string): Buffer {
   const { N, r, p } = blob.scrypt
   return scryptSync(Buffer.from(password), blob.salt, 32, { N, r, p })
 }
 
-/** The plaintext, which must say that it is of the type that was looked for. */
+/** Decrypts a blob and checks its type. */
 export function openBlob(blob: Blob, key: Uint8Array, type: string): Buffer {
   const message = nacl.secretbox.open(blob.ciphertext, blob.nonce, key)
   assert.ok(message !== null, `the ${type} does not open`)

@@ -1,6 +1,9 @@
 /** The network and its nodes, as commands are given them. */
+import { Network, Suggestion } from '@latchkey/algorand'
 import { Chain } from '@latchkey/x402/client'
 import { type Option, readInteger } from './Command.js'
+import { UsageError } from './errors.js'
+import { quoted } from './format.js'
 
 type Environment = { readonly [name: string]: string | undefined }
 
@@ -25,8 +28,15 @@ export type ChainValues = {
   readonly dollar?: string | undefined
 }
 
-export function networkOf({ network }: ChainValues, environment: Environment): string {
-  return network ?? (environment['AVM_NETWORK'] || 'testnet')
+const networkNames = [...Network.known.map(({ name }) => name), 'local']
+
+export function networkOf(given: ChainValues, environment: Environment): string {
+  const network = given.network ?? (environment['AVM_NETWORK'] || 'testnet')
+  if (networkNames.includes(network) || network.startsWith('algorand:')) return network
+  throw new UsageError(`unknown network ${quoted(network)}`, {
+    code: 'invalid_value',
+    hint: Suggestion.didYouMean(network.toLowerCase(), networkNames) ?? `use ${networkNames.join(', ')} or a CAIP-2 id`,
+  })
 }
 
 export function openChain(given: ChainValues, environment: Environment): Promise<Chain> {

@@ -1,4 +1,4 @@
-/** One daemon program in the comparison: its command, its data directories, and what was measured of it. */
+/** One daemon program in the comparison: its command, its data directories and its samples. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import * as DataDirectory from './DataDirectory.js'
@@ -7,11 +7,11 @@ import { Instance } from './Instance.js'
 
 export type Identity = { name: string; command: string[]; shownCommand: string; nodeVersion?: string }
 
-export class Contestant {
+export class Candidate {
   readonly identity: Identity
-  /** What was measured, by the name of the quantity, in the order of the rounds. */
+  /** The samples of each quantity, in the order of the rounds. */
   readonly samples = new Map<string, number[]>()
-  /** Runs from beginning to end; most questions are put to it. */
+  /** Runs throughout; most measurements use it. */
   readonly main: Instance
   readonly #root: string
 
@@ -22,12 +22,12 @@ export class Contestant {
   }
 
   /** `root` is an empty directory for its data directories. */
-  static async enter(identity: Identity, root: string, fixtures: Fixtures): Promise<Contestant> {
+  static async create(identity: Identity, root: string, fixtures: Fixtures): Promise<Candidate> {
     const dataDir = DataDirectory.create(join(root, 'main'))
-    return new Contestant(identity, root, await Instance.start(identity.command, dataDir, fixtures))
+    return new Candidate(identity, root, await Instance.start(identity.command, dataDir, fixtures))
   }
 
-  /** A data directory of this name, empty of wallets when it is first asked for. */
+  /** The data directory of this name, created without wallets on the first call. */
   dataDir(name: string): string {
     const path = join(this.#root, name)
     return existsSync(path) ? path : DataDirectory.create(path)

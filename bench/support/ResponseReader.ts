@@ -1,8 +1,8 @@
 /**
- * Just enough of HTTP/1.1 to know when an answer is complete (RFC 9112, sections 6 and 7): its length is given, or it
- * comes in chunks. One answer at a time, as only one request is under way on a connection.
+ * Just enough of HTTP/1.1 to know when an response is complete (RFC 9112, sections 6 and 7): its length is given, or it
+ * comes in chunks. One response at a time, as only one request is under way on a connection.
  */
-export class AnswerReader {
+export class ResponseReader {
   status = 0
   #head: Buffer | undefined
   #inBody = false
@@ -11,13 +11,13 @@ export class AnswerReader {
   #remaining = 0
   #lastChunk = false
   #sizeLine = ''
-  readonly #kept: Buffer[] | undefined
+  readonly #body: Buffer[] | undefined
 
   constructor(options: { keepBody: boolean }) {
-    this.#kept = options.keepBody ? [] : undefined
+    this.#body = options.keepBody ? [] : undefined
   }
 
-  /** Takes what came in, and says whether the answer is complete. The bytes are not kept beyond the call. */
+  /** Takes received bytes and returns whether the response is complete. Does not keep the buffer. */
   push(bytes: Buffer): boolean {
     if (this.#inBody) return this.#pushBody(bytes)
     const seen = this.#head === undefined ? bytes : Buffer.concat([this.#head, bytes])
@@ -31,9 +31,9 @@ export class AnswerReader {
     return this.#pushBody(seen.subarray(end + 4))
   }
 
-  /** The body of the answer that was completed last; makes room for the next. */
+  /** The body of the response that was completed last; makes room for the next. */
   takeBody(): string {
-    return Buffer.concat(this.#kept?.splice(0) ?? []).toString()
+    return Buffer.concat(this.#body?.splice(0) ?? []).toString()
   }
 
   #readHead(head: string): void {
@@ -43,7 +43,7 @@ export class AnswerReader {
     this.#chunked = length === null
     this.#remaining = length === null ? 0 : Number(length[1])
     if (this.#chunked && !/\r\ntransfer-encoding: *chunked/i.test(head)) {
-      throw new AnswerError(`an answer with neither length nor chunks: ${head}`)
+      throw new ResponseError(`an response with neither length nor chunks: ${head}`)
     }
   }
 
@@ -54,9 +54,9 @@ export class AnswerReader {
   }
 
   #pushLength(bytes: Buffer): boolean {
-    if (bytes.length > this.#remaining) throw new AnswerError('more bytes than the answer was announced with')
+    if (bytes.length > this.#remaining) throw new ResponseError('more bytes than the response was announced with')
     this.#remaining -= bytes.length
-    this.#keep(bytes)
+    this.#append(bytes)
     return this.#remaining === 0
   }
 
@@ -65,7 +65,7 @@ export class AnswerReader {
     while (at < bytes.length) {
       if (this.#remaining > 0) {
         const taken = Math.min(this.#remaining, bytes.length - at)
-        this.#keep(bytes.subarray(at, at + Math.max(0, Math.min(taken, this.#remaining - 2))))
+        this.#append(bytes.subarray(at, at + Math.max(0, Math.min(taken, this.#remaining - 2))))
         this.#remaining -= taken
         at += taken
         if (this.#remaining === 0 && this.#lastChunk) {
@@ -79,7 +79,7 @@ export class AnswerReader {
       if (lineEnd < 0) return false
       at = lineEnd + 1
       const size = Number.parseInt(this.#sizeLine, 16)
-      if (Number.isNaN(size)) throw new AnswerError(`not the size of a chunk: ${this.#sizeLine}`)
+      if (Number.isNaN(size)) throw new ResponseError(`not the size of a chunk: ${this.#sizeLine}`)
       this.#sizeLine = ''
       this.#remaining = size + 2
       this.#lastChunk = size === 0
@@ -87,11 +87,11 @@ export class AnswerReader {
     return false
   }
 
-  #keep(bytes: Buffer): void {
-    this.#kept?.push(Buffer.from(bytes))
+  #append(bytes: Buffer): void {
+    this.#body?.push(Buffer.from(bytes))
   }
 }
 
-export class AnswerError extends Error {
-  override name = 'AnswerError'
+export class ResponseError extends Error {
+  override name = 'ResponseError'
 }

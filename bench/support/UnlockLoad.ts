@@ -3,7 +3,7 @@ import { Connection } from './Connection.js'
 import { password, unlockWalletNames } from './Fixtures.js'
 import type { Instance } from './Instance.js'
 
-export class UnlockStorm {
+export class UnlockLoad {
   readonly #connections: Connection[]
   #failure: Error | undefined
 
@@ -11,18 +11,18 @@ export class UnlockStorm {
     this.#connections = connections
   }
 
-  static async begin(instance: Instance): Promise<UnlockStorm> {
+  static async begin(instance: Instance): Promise<UnlockLoad> {
     const { daemon } = instance
     const open = () => Connection.open(daemon.port, { keepBody: false })
-    const storm = new UnlockStorm(await Promise.all(unlockWalletNames.map(open)))
-    for (const [index, connection] of storm.#connections.entries()) {
+    const unlocks = new UnlockLoad(await Promise.all(unlockWalletNames.map(open)))
+    for (const [index, connection] of unlocks.#connections.entries()) {
       const body = { wallet_id: instance.wallet(unlockWalletNames[index]!).id, wallet_password: password }
-      storm.#repeat(connection, daemon.build('POST', '/v1/wallet/init', body))
+      unlocks.#repeat(connection, daemon.build('POST', '/v1/wallet/init', body))
     }
-    return storm
+    return unlocks
   }
 
-  /** Throws if it was not a storm of unlocks all along. What is under way is left to the daemon, which is to be killed. */
+  /** Throws if an unlock failed. Those under way are left to the daemon, which is killed next. */
   end(): void {
     for (const connection of this.#connections) connection.close()
     if (this.#failure !== undefined) throw this.#failure
@@ -34,7 +34,7 @@ export class UnlockStorm {
     }
     const done = (status: number): void => {
       if (status === 200) connection.send(request, { done, fail })
-      else fail(new Error(`unlocking beside the load answered with status ${status}`))
+      else fail(new Error(`an unlock beside the load returned status ${status}`))
     }
     connection.send(request, { done, fail })
   }
