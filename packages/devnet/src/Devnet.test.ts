@@ -1,9 +1,9 @@
-/** The devnet as a program has it in its own process. */
+/** The devnet in the process of a test. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { it, type TestContext } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { Address } from '@latchkey/algorand'
 import { Devnet, type DevnetOptions } from './Devnet.js'
 import { personOf, sign, TestNode } from './testing/TestNode.test.helper.js'
@@ -32,7 +32,7 @@ async function account(devnet: Devnet, address: string): Promise<{ amount: numbe
   return (await (await fetch(`${devnet.url}/v2/accounts/${address}`)).json()) as { amount: number; assets: object[] }
 }
 
-it('starts on a free port, serves, and stops', async (t) => {
+test('starts on a free port, serves, and stops', async (t) => {
   const devnet = await start(t)
   assert.match(devnet.url, /^http:\/\/127\.0\.0\.1:[1-9][0-9]*$/)
   assert.equal(devnet.genesisId, 'dockernet-v1')
@@ -43,7 +43,7 @@ it('starts on a free port, serves, and stops', async (t) => {
   await assert.rejects(fetch(`${devnet.url}/health`))
 })
 
-it('gives Algos, dollars and opt-ins to anybody', async (t) => {
+test('funds accounts with Algos and dollars, and opts them in', async (t) => {
   const devnet = await start(t)
   const { address } = personOf(7)
   devnet.fund(address, { microDollars: 2_500_000n })
@@ -63,7 +63,7 @@ it('gives Algos, dollars and opt-ins to anybody', async (t) => {
   assert.throws(() => devnet.optIn(other, 5n), /asset 5 does not exist/)
 })
 
-it('goes back to a snapshot, to the beginning, and to a dump', async (t) => {
+test('restores a snapshot, the genesis state and a dump', async (t) => {
   const devnet = await start(t)
   const beginning = devnet.stateHash()
   const snapshot = devnet.snapshot()
@@ -81,7 +81,7 @@ it('goes back to a snapshot, to the beginning, and to a dump', async (t) => {
   assert.throws(() => devnet.revert(snapshot), /there is no snapshot/)
 })
 
-it('mines, sets the time, and fails as told to', async (t) => {
+test('mines, sets the time, and injects faults', async (t) => {
   const devnet = await start(t)
   devnet.mine(3)
   assert.equal(devnet.round, 3n)
@@ -95,7 +95,7 @@ it('mines, sets the time, and fails as told to', async (t) => {
   assert.equal((await pay(devnet, 200_000n)).status, 200)
 })
 
-it('keeps a state file small, however much is written to it', async (t) => {
+test('compacts the state file as it grows', async (t) => {
   const stateFile = join(temporaryDirectory(t), 'ledger.log')
   const devnet = await start(t, { stateFile, compactBytes: 50_000, historyBlocks: 10 })
   let largest = 0
@@ -111,7 +111,7 @@ it('keeps a state file small, however much is written to it', async (t) => {
   assert.equal(again.round, 500n)
 })
 
-it('refuses options that make no sense', async () => {
+test('rejects invalid options', async () => {
   await assert.rejects(Devnet.start({ port: 0, accounts: 101 }), { code: 'invalid_option' })
   await assert.rejects(Devnet.start({ port: 0, accounts: 1.5 }), { code: 'invalid_option' })
   await assert.rejects(Devnet.start({ port: 0, blocks: { everyMs: 0 } }), { code: 'invalid_option' })

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
-import { personOf, refusalOf, sign, signGroup, TestNode } from './testing/TestNode.test.helper.js'
+import { test } from 'node:test'
+import { errorMessageOf, personOf, sign, signGroup, TestNode } from './testing/TestNode.test.helper.js'
 
 const newcomer = personOf(81)
 
@@ -8,8 +8,8 @@ const txids = async (node: TestNode, round: number) => (await node.get(`/v2/bloc
 const pendingCount = async (node: TestNode) =>
   (await node.get('/v2/transactions/pending?max=1')).json['total-transactions']
 
-describe('blocks at once', () => {
-  test('hold one group each, and come with nothing else', async () => {
+test('instant blocks', async (t) => {
+  await t.test('each submission makes a block with its group, a rejected one makes none', async () => {
     const node = new TestNode()
     const person = node.funded(0)
     for (const round of [1, 2, 3]) {
@@ -22,17 +22,17 @@ describe('blocks at once', () => {
   })
 })
 
-describe('blocks when asked for', () => {
-  test('hold all that waited, one group on top of the other', async () => {
+test('manual blocks', async (t) => {
+  await t.test('a mined block includes all pending groups, which build on each other', async () => {
     const node = new TestNode({ blocks: 'manual' })
     const person = node.funded(0)
     const first = await node.send(sign(node.pay(person, newcomer, 1_000_000n), person))
-    // What the newcomer spends came with the group before it, which is in no block yet.
+    // The newcomer spends what it receives in the previous, still pending group.
     const second = await node.send(sign(node.pay(newcomer, person, 500_000n), newcomer))
     assert.equal(await pendingCount(node), 2)
     assert.equal((await node.get(`/v2/accounts/${newcomer.address}`)).json.amount, 0)
     assert.match(
-      refusalOf(await node.submit(sign(node.pay(newcomer, person, 900_000n), newcomer))),
+      errorMessageOf(await node.submit(sign(node.pay(newcomer, person, 900_000n), newcomer))),
       /^TransactionPool\.Remember: transaction [A-Z2-7]{52}: overspend/,
     )
     assert.equal(await pendingCount(node), 2)
@@ -43,16 +43,16 @@ describe('blocks when asked for', () => {
     assert.equal((await node.get(`/v2/accounts/${newcomer.address}`)).json.amount, 499_000)
   })
 
-  test('refuse the same transaction while it waits', async () => {
+  await t.test('rejects a duplicate of a pending transaction', async () => {
     const node = new TestNode({ blocks: 'manual' })
     const person = node.funded(0)
     const signed = sign(node.pay(person, person, 1n), person)
     await node.send(signed)
-    assert.match(refusalOf(await node.submit(signed)), /transaction already in ledger/)
+    assert.match(errorMessageOf(await node.submit(signed)), /transaction already in ledger/)
     assert.equal(await pendingCount(node), 1)
   })
 
-  test('are full at 5 MiB: no more is taken, nothing of what was is lost, and after a block there is room', async () => {
+  await t.test('rejects groups beyond 5 MiB until a block is mined, and keeps those it accepted', async () => {
     const node = new TestNode({ blocks: 'manual' })
     const person = node.funded(0)
     let count = 0
@@ -64,26 +64,29 @@ describe('blocks when asked for', () => {
         }),
       )
     let bytes = 0
-    let refused = group()
-    while (bytes + Buffer.concat(refused).length <= 5 * 1024 * 1024) {
-      await node.send(...refused)
-      bytes += Buffer.concat(refused).length
-      refused = group()
+    let rejected = group()
+    while (bytes + Buffer.concat(rejected).length <= 5 * 1024 * 1024) {
+      await node.send(...rejected)
+      bytes += Buffer.concat(rejected).length
+      rejected = group()
     }
     const taken = await pendingCount(node)
-    const answer = await node.submit(...refused)
-    assert.equal(refusalOf(answer), 'TransactionPool.checkPendingQueueSize: transaction pool have reached capacity')
-    assert.equal(answer.json.data.hint, 'the open block is full; mine it')
+    const response = await node.submit(...rejected)
+    assert.equal(
+      errorMessageOf(response),
+      'TransactionPool.checkPendingQueueSize: transaction pool have reached capacity',
+    )
+    assert.equal(response.json.data.hint, 'the open block is full; mine it')
     assert.equal(await pendingCount(node), taken)
     await node.post('/devnet/mine')
     assert.equal((await txids(node, 1)).length, taken)
-    await node.send(...refused)
+    await node.send(...rejected)
     assert.equal(await pendingCount(node), 16)
   })
 })
 
-describe('blocks every so often', () => {
-  test('come whether anything waits or not, until the node stops', async (t) => {
+test('blocks at an interval', async (t) => {
+  await t.test('are made with or without pending transactions until the node stops', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     const node = new TestNode({ blocks: { everyMs: 2_800 } })
     const person = node.funded(0)
@@ -99,7 +102,7 @@ describe('blocks every so often', () => {
     assert.equal(node.ledger.last.round, 4n)
   })
 
-  test('end the waiting of clients', async (t) => {
+  await t.test('end wait-for-block requests', async (t) => {
     t.mock.timers.enable({ apis: ['setInterval'] })
     const node = new TestNode({ blocks: { everyMs: 1_000 } })
     const waiting = node.get('/v2/status/wait-for-block-after/1')
@@ -109,8 +112,8 @@ describe('blocks every so often', () => {
   })
 })
 
-describe('lines', () => {
-  test('tell every transaction of a block with its round, and every refusal with its reason', async () => {
+test('lines', async (t) => {
+  await t.test('report every confirmed transaction with its round and every rejection with its reason', async () => {
     const lines: string[] = []
     const node = new TestNode({ blocks: 'manual', onLine: (line) => lines.push(line) })
     const [a, b] = [node.funded(0), node.funded(1)]

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Faults, maxFaults } from './Faults.js'
 
-test('a fault happens as often as it was asked for, the first of its kind first', () => {
+test('a fault is used count times, the oldest of its type first', () => {
   const faults = new Faults()
   assert.equal(faults.take('drop'), undefined)
   faults.add({ type: 'delay', ms: 1, count: 2 })
@@ -19,7 +19,7 @@ test('a fault happens as often as it was asked for, the first of its kind first'
   assert.deepEqual(faults.take('hold'), { type: 'hold', ms: 0, count: 1 })
 })
 
-test('a list that was handed out does not change with what happens', () => {
+test('a returned list does not change when faults are used', () => {
   const faults = new Faults()
   const given = { type: 'drop', count: 2 } as const
   faults.add(given)
@@ -34,7 +34,7 @@ test('a list that was handed out does not change with what happens', () => {
   )
 })
 
-test('there is an end to how many wait', () => {
+test('limits the number of pending faults', () => {
   const faults = new Faults()
   for (let count = 0; count < maxFaults; count++) faults.add({ type: 'lose', count: 1 })
   assert.throws(() => faults.add({ type: 'lose', count: 1 }), {

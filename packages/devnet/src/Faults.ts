@@ -2,7 +2,7 @@ import { DevnetError } from './DevnetError.js'
 
 /** A failure injected on purpose, to test programs against it. It applies to the next `count` requests of its kind. */
 export type Fault =
-  /** Submissions take effect at once, and are answered `ms` milliseconds later. */
+  /** Submissions take effect at once, and get their response `ms` milliseconds later. */
   | { readonly type: 'delay'; readonly ms: number; readonly count: number }
   /** A submission takes effect, and the connection is closed without a response. */
   | { readonly type: 'drop'; readonly count: number }

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import { dropConnection } from '@latchkey/http'
 import * as RequestHandler from './RequestHandler.js'
-import { expectText, headersOf, personOf, refusalOf, sign, TestNode } from './testing/TestNode.test.helper.js'
+import { errorMessageOf, expectText, headersOf, personOf, sign, TestNode } from './testing/TestNode.test.helper.js'
 
 const token = 'a'.repeat(64)
 const wrong = 'b'.repeat(64)
-const refused = '{"message":"Invalid API Token"}\n'
+const rejected = '{"message":"Invalid API Token"}\n'
 const page = 'https://page.example'
 
-describe('the token', () => {
-  test('that was not set is not asked for: none, any and a wrong one all pass', async () => {
+test('the token', async (t) => {
+  await t.test('is not checked if none is set', async () => {
     const node = new TestNode()
     for (const headers of [
       {},
@@ -24,7 +24,7 @@ describe('the token', () => {
     }
   })
 
-  test('that was set is asked for on every route but the open ones', async () => {
+  await t.test('is required on every route except the open ones', async () => {
     const node = new TestNode({ token })
     const person = personOf(1)
     const routes: [string, string][] = [
@@ -54,8 +54,8 @@ describe('the token', () => {
         { authorization: `Bearer ${wrong}` },
         { authorization: token },
       ]) {
-        const answer = await node.call(method, path, { headers })
-        assert.equal(answer === dropConnection ? answer : expectText(answer, 401), refused, `${method} ${path}`)
+        const response = await node.call(method, path, { headers })
+        assert.equal(response === dropConnection ? response : expectText(response, 401), rejected, `${method} ${path}`)
       }
     }
     for (const path of ['/health', '/ready', '/metrics', '/genesis', '/versions']) {
@@ -64,7 +64,7 @@ describe('the token', () => {
     }
   })
 
-  test('comes in a header of its own or as a bearer, the former before the latter', async () => {
+  await t.test('is read from X-Algo-API-Token first, then from Authorization', async () => {
     const node = new TestNode({ token })
     for (const headers of [
       { 'x-algo-api-token': token },
@@ -79,20 +79,20 @@ describe('the token', () => {
     assert.equal((await node.get('/v2/status', { headers })).status, 401)
   })
 
-  test('is asked for before the body is read', async () => {
+  await t.test('is checked before the body is read', async () => {
     const node = new TestNode({ token })
-    const answer = await node.handle({
+    const response = await node.handle({
       method: 'POST',
       target: '/v2/transactions',
       header: () => undefined,
       body: () => assert.fail('read'),
     })
-    assert.equal(answer === dropConnection ? 0 : answer.status, 401)
+    assert.equal(response === dropConnection ? 0 : response.status, 401)
   })
 })
 
-describe('routes', () => {
-  test('that there are not are 404, with the wrong token too', async () => {
+test('routes', async (t) => {
+  await t.test('an unknown path gets 404, also with a wrong token', async () => {
     const node = new TestNode({ token })
     for (const path of [
       '/nope',
@@ -112,7 +112,7 @@ describe('routes', () => {
     }
   })
 
-  test('asked with another method are 405 with those there are, with the wrong token too', async () => {
+  await t.test('another method gets 405 with the allowed ones, also with a wrong token', async () => {
     const node = new TestNode({ token })
     for (const [method, path, allow] of [
       ['POST', '/v2/status', 'OPTIONS, GET'],
@@ -127,9 +127,9 @@ describe('routes', () => {
       ['PUT', '/devnet/faults', 'OPTIONS, GET, POST, DELETE'],
       ['GET', '/devnet/fund', 'OPTIONS, POST'],
     ] as const) {
-      const answer = await node.call(method, path)
+      const response = await node.call(method, path)
       assert.equal(
-        answer === dropConnection ? answer : expectText(answer, 405),
+        response === dropConnection ? response : expectText(response, 405),
         '{"message":"Method Not Allowed"}\n',
         path,
       )
@@ -137,7 +137,7 @@ describe('routes', () => {
     }
   })
 
-  test('may end with one slash, and have a query that nobody asked for', async () => {
+  await t.test('accepts one trailing slash and unknown query parameters', async () => {
     const node = new TestNode()
     for (const path of [
       '/v2/status/',
@@ -151,7 +151,7 @@ describe('routes', () => {
     }
   })
 
-  test('have parameters that may be percent-encoded, and are refused if they are so wrongly', async () => {
+  await t.test('decodes percent-encoded path parameters and rejects invalid encodings', async () => {
     const node = new TestNode()
     assert.equal((await node.get('/v2/blocks/%30')).status, 200)
     assert.equal((await node.get('/v2/blocks/00')).status, 200)
@@ -162,14 +162,14 @@ describe('routes', () => {
       '/v2/assets/%c3',
       '/v2/accounts/%E0%A4%A',
     ]) {
-      assert.equal(refusalOf(await node.get(path)), 'Bad Request', path)
+      assert.equal(errorMessageOf(await node.get(path)), 'Bad Request', path)
     }
     // Only parameters are decoded: a slash in one does not make two.
-    assert.match(refusalOf(await node.get('/v2/blocks/0%2Fhash')), /parsing "0\/hash": invalid syntax$/)
+    assert.match(errorMessageOf(await node.get('/v2/blocks/0%2Fhash')), /parsing "0\/hash": invalid syntax$/)
     assert.equal((await node.get('/v2/%73tatus')).status, 404)
   })
 
-  test('read their query in any case of the format, once, by its exact name', async () => {
+  await t.test('reads the format in any case, once, and by its exact name', async () => {
     const node = new TestNode()
     const type = async (query: string) => (await headersOf(node, 'GET', `/v2/blocks/0?${query}`))['content-type']
     for (const query of ['format=msgpack', 'format=MSGPACK', 'format=msgp', 'format=%6Dsgpack', 'x=1&format=msgpack']) {
@@ -180,17 +180,17 @@ describe('routes', () => {
       assert.equal((await node.get(`/v2/blocks/0?${query}`)).status, 200, query)
     }
     for (const query of ['format', 'format=', 'format=xml', 'format=msgpack%00']) {
-      assert.equal(refusalOf(await node.get(`/v2/blocks/0?${query}`)), 'failed to parse the format option', query)
+      assert.equal(errorMessageOf(await node.get(`/v2/blocks/0?${query}`)), 'failed to parse the format option', query)
     }
     assert.equal(
-      refusalOf(await node.get('/v2/blocks/0?format=msgpack&format=json')),
+      errorMessageOf(await node.get('/v2/blocks/0?format=msgpack&format=json')),
       "Invalid format for parameter format: multiple values for single value parameter 'format'",
     )
   })
 })
 
-describe('pages of other origins', () => {
-  test('may read every answer of the API, refusals too', async () => {
+test('CORS', async (t) => {
+  await t.test('lets any origin read every API response, including errors', async () => {
     const node = new TestNode({ token })
     for (const [path, status] of [
       ['/v2/status', 401],
@@ -205,7 +205,7 @@ describe('pages of other origins', () => {
     for (const headers of [{}, { origin: '' }] as { [name: string]: string }[]) {
       assert.equal((await headersOf(node, 'GET', '/health', { headers }))['access-control-allow-origin'], undefined)
     }
-    // What had to be waited for is no exception.
+    // Asynchronous responses too.
     const own = new TestNode()
     const person = own.funded(0)
     const options = { headers: { origin: page }, body: sign(own.pay(person, person, 1n), person) }
@@ -214,11 +214,11 @@ describe('pages of other origins', () => {
     assert.equal(simulated['access-control-allow-origin'], '*')
   })
 
-  test('ask before, without a token, and are told what they may send', async () => {
+  await t.test('responses a preflight without a token', async () => {
     const node = new TestNode({ token })
     const ask = async (path: string, headers: { [name: string]: string } = {}) => {
-      const answer = await node.call('OPTIONS', path, { headers })
-      assert.deepEqual(answer === dropConnection ? answer : [answer.status, answer.text], [204, ''])
+      const response = await node.call('OPTIONS', path, { headers })
+      assert.deepEqual(response === dropConnection ? response : [response.status, response.text], [204, ''])
       return headersOf(node, 'OPTIONS', path, { headers })
     }
     const allowed = {
@@ -243,7 +243,7 @@ describe('pages of other origins', () => {
   })
 })
 
-describe('cheats', () => {
+test('cheats', async (t) => {
   const paths: [string, string][] = [
     ['GET', '/devnet'],
     ['GET', '/devnet/state'],
@@ -261,7 +261,7 @@ describe('cheats', () => {
     ['POST', '/devnet/load'],
   ]
 
-  test('are refused to other machines, other names of this one, and pages of others', async () => {
+  await t.test('rejects other machines, other hosts and other origins', async () => {
     const node = new TestNode()
     const cases: { headers?: { [name: string]: string }; remote?: string }[] = [
       { remote: '192.168.1.7' },
@@ -283,10 +283,10 @@ describe('cheats', () => {
     ]
     for (const options of cases) {
       for (const [method, path] of paths) {
-        const answer = await node.call(method, path, options)
-        const said = answer === dropConnection ? undefined : expectText(answer, 403)
+        const response = await node.call(method, path, options)
+        const actual = response === dropConnection ? undefined : expectText(response, 403)
         assert.equal(
-          said,
+          actual,
           '{"data":{"hint":"use the address 127.0.0.1, and no web page of another origin"},"message":"cheats are only for programs on this machine"}\n',
           `${method} ${path} ${JSON.stringify(options)}`,
         )
@@ -297,19 +297,19 @@ describe('cheats', () => {
     assert.deepEqual(node.ledger.last.round, 0n)
   })
 
-  test('are refused without a Host', async () => {
+  await t.test('rejects a request without Host', async () => {
     const node = new TestNode()
-    const answer = await node.handle({
+    const response = await node.handle({
       method: 'GET',
       target: '/devnet/state',
       header: () => undefined,
       remoteAddress: () => '127.0.0.1',
       body: () => Buffer.alloc(0),
     })
-    assert.equal(answer === dropConnection ? 0 : answer.status, 403)
+    assert.equal(response === dropConnection ? 0 : response.status, 403)
   })
 
-  test('are for programs on this machine, and for pages served from it at any port', async () => {
+  await t.test('allows programs on this machine, and pages with a loopback origin on any port', async () => {
     const node = new TestNode()
     for (const [remote, host, origin] of [
       ['127.0.0.1', '127.0.0.1:4001', undefined],
@@ -327,7 +327,7 @@ describe('cheats', () => {
     }
   })
 
-  test('are not offered to pages of others, when these ask before', async () => {
+  await t.test('does not allow other origins in a preflight', async () => {
     const node = new TestNode()
     const ask = (origin: string) =>
       headersOf(node, 'OPTIONS', '/devnet/fund', {
@@ -344,37 +344,37 @@ describe('cheats', () => {
     })
   })
 
-  test('need the token too', async () => {
+  await t.test('needs the token too', async () => {
     const node = new TestNode({ token })
     assert.equal((await node.get('/devnet/state', { headers: { 'x-algo-api-token': wrong } })).status, 401)
     assert.equal((await node.get('/devnet/state', { headers: { 'x-algo-api-token': token } })).status, 200)
-    // Who may not cheat at all learns nothing of the token.
+    // The origin is checked first, so that other origins learn nothing about the token.
     const headers = { 'x-algo-api-token': token, origin: page }
     assert.equal((await node.get('/devnet/state', { headers })).status, 403)
   })
 })
 
-describe('what is on its way to disk', () => {
+test('state file', async (t) => {
   const ask = (handle: ReturnType<typeof RequestHandler.create>, target = '/v2/status') =>
     handle({ method: 'GET', target, header: () => undefined, body: () => Buffer.alloc(0) })
 
-  test('is told to nobody before it is there', async () => {
+  await t.test('no response is sent before the change is on the disk', async () => {
     const { node } = new TestNode()
     let synced = () => {}
     const handle = RequestHandler.create({ node, synced: () => new Promise<void>((resolve) => (synced = resolve)) })
     let isAnswered = false
-    const answer = Promise.resolve(ask(handle)).then((answered) => {
+    const response = Promise.resolve(ask(handle)).then((answered) => {
       isAnswered = true
       return answered
     })
     await new Promise((resolve) => setImmediate(resolve))
     assert.equal(isAnswered, false)
     synced()
-    const answered = await answer
+    const answered = await response
     assert.equal(answered === dropConnection ? 0 : answered.status, 200)
   })
 
-  test('and does not get there is a fault of our own, told where the devnet runs and in no detail to the client', async () => {
+  await t.test('a failed write gets 500 without details and is reported to onError', async () => {
     const { node } = new TestNode()
     const errors: unknown[] = []
     const failure = new Error('the disk is full')
@@ -384,8 +384,8 @@ describe('what is on its way to disk', () => {
       onError: (error) => errors.push(error),
     })
     for (const target of ['/v2/status', '/v2/status/wait-for-block-after/18446744073709551615']) {
-      const answer = await ask(handle, target)
-      assert.deepEqual(answer === dropConnection ? answer : [answer.status, answer.body], [
+      const response = await ask(handle, target)
+      assert.deepEqual(response === dropConnection ? response : [response.status, response.body], [
         500,
         '{"message":"internal error of the devnet; see its log"}\n',
       ])

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import { type Submission, Transaction } from '@latchkey/algorand'
 import { LedgerError } from './ledger/LedgerError.js'
 import * as TransactionLine from './TransactionLine.js'
@@ -15,7 +15,7 @@ function describeOne(type: string, fields: Partial<Transaction.Transaction>): st
   return TransactionLine.describe(node.txn(type, ann, fields), node.ledger.state)
 }
 
-describe('in words', () => {
+test('describes every type', async (t) => {
   const { publicKey: to } = bob
   const { publicKey: elsewhere } = cat
   const cases: [string, string, Partial<Transaction.Transaction>][] = [
@@ -53,22 +53,22 @@ describe('in words', () => {
     [`${a} sends a transaction of type "\\n\\u001b[2J" ${fee}`, '\n\u001b[2J', {}],
   ]
   for (const [line, type, fields] of cases) {
-    test(line, () => assert.equal(describeOne(type, fields), line))
+    await t.test(line, () => assert.equal(describeOne(type, fields), line))
   }
 })
 
-test('a refusal is one line with the bare reason, or with what else went wrong', () => {
+test('a rejection is one printable line with the reason', () => {
   const signed: Submission.Submitted = { txn: node.txn('pay', ann, { rcv: bob.publicKey, amt: 1n }) }
   const line = (error: unknown) => TransactionLine.rejected(signed, error, node.ledger.state)
-  const said = `rejected  ${a} pays 0.000001 ALGO to ${b} ${fee}`
+  const prefix = `rejected  ${a} pays 0.000001 ALGO to ${b} ${fee}`
   const rejection = new LedgerError('rule_violation', 'txn dead', { index: 0, hint: 'sign it again' })
-  assert.equal(line(rejection), `${said}: txn dead`)
-  assert.equal(line(new Error('out of paper')), `${said}: out of paper`)
+  assert.equal(line(rejection), `${prefix}: txn dead`)
+  assert.equal(line(new Error('out of paper')), `${prefix}: out of paper`)
   const quoting = new LedgerError('rule_violation', 'tx.GenesisID <\n\u001b[2J\u2028é\u202e> does not match')
-  assert.equal(line(quoting), `${said}: tx.GenesisID <\\u{a}\\u{1b}[2J\\u{2028}é\\u{202e}> does not match`)
+  assert.equal(line(quoting), `${prefix}: tx.GenesisID <\\u{a}\\u{1b}[2J\\u{2028}é\\u{202e}> does not match`)
 })
 
-test('an applied one begins with its round and id, and ends with the asset it made', async () => {
+test('a confirmed transaction starts with round and id, and ends with the created asset', async () => {
   const lines: string[] = []
   const own = new TestNode({ onLine: (line) => lines.push(line) })
   const person = own.funded(0)

@@ -76,7 +76,7 @@ export const errors = {
   },
   state_file_damaged: {
     message: 'the state file is damaged before its end',
-    hint: 'restore a copy, or truncate the file where the message says',
+    hint: 'restore a copy, or truncate the file where the message points to',
   },
   state_file_write_failed: {
     message: 'the state file cannot be written',

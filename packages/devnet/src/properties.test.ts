@@ -1,4 +1,4 @@
-/** What holds after whatever anybody sends: random groups of all types, right and wrong. */
+/** Invariants under random groups of all types, valid and invalid. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Group, Submission, type Transaction } from '@latchkey/algorand'
@@ -7,7 +7,7 @@ import { minBalance } from './ledger/Account.js'
 import { LedgerError } from './ledger/LedgerError.js'
 import type { MapKey } from './ledger/MapKey.js'
 import * as Dump from './store/Dump.js'
-import { give, type Person, personOf, sign, TestNode } from './testing/TestNode.test.helper.js'
+import { fund, type Person, personOf, sign, TestNode } from './testing/TestNode.test.helper.js'
 
 type Txn = Transaction.Transaction
 type Fields = Partial<Txn>
@@ -16,7 +16,7 @@ const usualRuns = 150
 const numRuns = Math.max(usualRuns, Number(process.env['LATCHKEY_FUZZ'] ?? usualRuns))
 const supply = new TestNode().genesis.allocations.reduce((sum, { microAlgos }) => sum + microAlgos, 0n)
 
-// Two with assets and much, the issuer of dollars, two with little, one who is not there.
+// Two rich accounts with assets, the issuer of dollars, two poor ones, and one that does not exist.
 const peopleCount = 6
 const person = fc.nat(peopleCount - 1)
 const assetChoice = fc.nat(9)
@@ -32,7 +32,7 @@ const member = fc.record({
   asset: assetChoice,
   amount,
   fee: fc.constantFrom(0n, 1000n, 1000n, 1000n, 1000n, 2000n, 3000n, 5000n),
-  /** Sent by somebody who may, if there is one. */
+  /** Sent by an authorized account, if there is one. */
   fits: fc.constantFrom(true, true, true, true, true, true, true, false),
   kind: fc.nat(5),
   close: rarely(person),
@@ -59,12 +59,12 @@ class World {
   #last: Uint8Array[] = []
 
   constructor() {
-    const others = [101, 102].map((seed) => give(this.node, personOf(seed), 3_000_000n))
+    const others = [101, 102].map((seed) => fund(this.node, personOf(seed), 3_000_000n))
     const [first, second] = [this.node.funded(0), this.node.funded(1)]
     this.people = [first, second, this.node.dispenser, ...others, personOf(103)]
     const apar = { t: 1000n, m: first.publicKey, f: second.publicKey, c: first.publicKey }
     this.node.node.submit([Submission.decodeFirst(sign(this.node.txn('acfg', first, { apar }), first)).signed])
-    for (const who of this.people.slice(1, 4)) give(this.node, who, 0n, [{ assetId: 1001n, amount: 100n }])
+    for (const who of this.people.slice(1, 4)) fund(this.node, who, 0n, [{ assetId: 1001n, amount: 100n }])
   }
 
   get state() {
@@ -95,7 +95,7 @@ class World {
     return signed
   }
 
-  /** Who may sign each, rekeyed as it is and as earlier members of the group leave it. */
+  /** The authorized signer of each member, after rekeying in the ledger and earlier in the group. */
   #signers(txns: readonly Txn[]): Person[] {
     const byKey = new Map(this.people.map((one) => [one.key, one]))
     const rekeyed = new Map(this.people.map(({ key }) => [key, this.state.account(key).authorizer ?? key]))
@@ -118,7 +118,7 @@ class World {
     return this.node.txn(one.type, from, { ...common, ...this.#fields(one, from) })
   }
 
-  /** Who may do this with the asset. */
+  /** The account that is authorized for this. */
   #fitting({ type, kind, asset, from }: Member): Person | undefined {
     const id = this.#asset(asset)
     const its = this.state.asset(id)
@@ -175,13 +175,13 @@ class World {
     }
   }
 
-  /** One that is there, the newest ones first; or one that is not. */
+  /** An existing id, the newest first, or an unknown one. */
   #asset(choice: number): bigint {
     const ids = [...this.state.copy().assets.keys()]
     return choice === 9 ? 999_999n : (ids.at(-1 - (choice % ids.length)) ?? 999_999n)
   }
 
-  /** Whether it was taken; simulating it must have foreseen that. */
+  /** Whether it was accepted, which simulation must have predicted. */
   submit(group: readonly Uint8Array[]): boolean {
     const decoded = group.map((bytes) => Submission.decodeFirst(bytes).signed)
     const foreseen = attempt(() => {
@@ -232,7 +232,7 @@ function countBy(keys: readonly MapKey[]): Map<MapKey, number> {
   return counts
 }
 
-/** The reason it was rejected, if it was. Anything else that is thrown is a fault. */
+/** The reason of a rejection. Other errors are thrown. */
 function attempt(run: () => unknown): string | undefined {
   try {
     run()
@@ -245,10 +245,10 @@ function attempt(run: () => unknown): string | undefined {
 
 type Done = { readonly before: Step['before']; readonly group: readonly Uint8Array[]; readonly taken: boolean }
 
-/** Takes a step of which the transactions are signed already. */
+/** Submits the signed transactions of a step. */
 function take(world: World, before: Step['before'], group: readonly Uint8Array[]): boolean {
   if (before === 'mine') world.node.node.mine(1)
-  if (before === 'fund') give(world.node, world.people.at(-1)!, 300_000n)
+  if (before === 'fund') fund(world.node, world.people.at(-1)!, 300_000n)
   const hash = world.hash()
   const taken = world.submit(group)
   if (!taken) assert.equal(world.hash(), hash, 'a rejected group changed something')
@@ -256,7 +256,7 @@ function take(world: World, before: Step['before'], group: readonly Uint8Array[]
   return taken
 }
 
-test('nothing is made or lost, a rejected group leaves no trace, and simulating foretells submitting', () => {
+test('the supply is constant, a rejected group changes nothing, and simulation predicts submission', () => {
   fc.assert(
     fc.property(fc.array(step, { minLength: 1, maxLength: 25, size: 'max' }), fc.nat(), (steps, choice) => {
       const world = new World()
@@ -283,7 +283,7 @@ test('nothing is made or lost, a rejected group leaves no trace, and simulating 
   )
 })
 
-test('the groups tried were of all types, and some of each were taken and some not', () => {
+test('the generated groups have all types, some of each accepted and some rejected', () => {
   for (const type of ['pay', 'axfer', 'acfg', 'afrz', 'keyreg']) {
     for (const taken of [true, false]) assert.ok((seen.get(`${type} ${taken}`) ?? 0) > 0, `${type} ${taken}`)
   }

@@ -1,4 +1,4 @@
-/** Every reason to refuse a transaction whatever the state is, in the words of a node. Reasons of state: ledger/. */
+/** Every rejection that does not depend on the state, with a node's message. */
 import { test } from 'node:test'
 import { Group, Hash, Multisig, Submission, type Transaction } from '@latchkey/algorand'
 import * as MapKey from './ledger/MapKey.js'
@@ -184,7 +184,7 @@ const onlyOne = 'signedtxn should have only one type of signature'
 const unverified = "At least one signature didn't pass verification"
 const pq: Submission.PostQuantumSignature = { sch: filled(1, 2), slt: 1, pk: filled(1, 1793), sig: filled(1, 1423) }
 
-/** Signed as said, whatever that is. */
+/** Encodes a transaction with any signature. */
 function signedWith(node: TestNode, sender: Person, members: Partial<Submission.Submitted>): Uint8Array {
   return Submission.encode({ txn: node.pay(sender, sender, 1n), ...members })
 }
@@ -195,7 +195,7 @@ const signatures: { readonly [title: string]: Case } = {
     kind: 'unsigned',
     reason: 'signedtxn has no sig',
   }),
-  'none on the second': (node, alice) => {
+  'none on the second member': (node, alice) => {
     const [first, second] = Group.assign([node.pay(alice, alice, 1n), node.pay(alice, alice, 2n)])
     return { group: [sign(first!, alice), unsigned(second!)], kind: 'unsigned', reason: 'signedtxn has no sig', at: 1 }
   },
@@ -241,12 +241,12 @@ const signatures: { readonly [title: string]: Case } = {
     const group = [Submission.encode({ ...signed, txn: { ...txn, amt: 2n } })]
     return { group, kind: 'signature', reason: unverified }
   },
-  'by somebody else': (node, alice, bob) => {
+  'by another key': (node, alice, bob) => {
     const txn = node.pay(alice, alice, 1n)
     const { signed } = Submission.decodeFirst(sign(txn, bob))
     return { group: [Submission.encode({ ...signed, sgnr: undefined })], kind: 'signature', reason: unverified }
   },
-  'by somebody who may not': (node, alice, bob) => ({
+  'by an unauthorized key': (node, alice, bob) => ({
     group: [sign(node.pay(alice, alice, 1n), bob)],
     kind: 'state',
     reason: `should have been authorized by ${alice.address} but was actually authorized by ${bob.address}`,
@@ -256,7 +256,7 @@ const signatures: { readonly [title: string]: Case } = {
 const members = [personOf(21), personOf(22), personOf(23)]
 const account: Multisig.Multisig = { version: 1, threshold: 2, publicKeys: members.map(({ publicKey }) => publicKey) }
 
-/** A multisig spend of an account of three, two of whom signed; with the signature as it was made into. */
+/** A payment of a 2-of-3 multisig account, with its signature changed. */
 function multisigCase(reason: string, change: (msig: Multisig.Signature) => Multisig.Signature): Case {
   return (node) => {
     const txn = node.txn('pay', Multisig.address(account), { rcv: stranger.publicKey })
@@ -307,14 +307,14 @@ for (const [what, cases] of Object.entries({ group: groups, signature: signature
   }
 }
 
-test('a multisig of zeroes only is no signature', async () => {
+test('a multisig of zeroes counts as no signature', async () => {
   const node = new TestNode()
   const alice = node.funded(0)
   const group = [signedWith(node, alice, { msig: { v: 0, thr: 0, subsig: [] } })]
   await expectRejection(node, group, { kind: 'unsigned', reason: 'signedtxn has no sig' })
 })
 
-test('a single transaction may name the group that it alone is', async () => {
+test('a single transaction may have the id of its group of one', async () => {
   const node = new TestNode()
   const alice = node.funded(0)
   const [txn] = Group.assign([node.pay(alice, alice, 1n)])

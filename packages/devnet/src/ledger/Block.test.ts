@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
 import { Hash, Submission, Transaction } from '@latchkey/algorand'
 import algosdk from 'algosdk'
-import { createAsset, give, personOf, sign, signGroup, TestNode } from '../testing/TestNode.test.helper.js'
+import { createAsset, fund, personOf, sign, signGroup, TestNode } from '../testing/TestNode.test.helper.js'
 import type { Outcome } from './apply/index.js'
 import * as Block from './Block.js'
 import * as Commitment from './Commitment.js'
@@ -14,7 +14,7 @@ type Recorded = { round: number; hash: string; transactionIds: string[]; header:
 // biome-ignore lint/suspicious/noExplicitAny: msgpack read by another library
 type Fields = Map<string, any>
 
-/** Blocks as a node of the reference handed them out. */
+/** Blocks as served by a reference node. */
 const recorded: { blocks: Recorded[] } = JSON.parse(
   readFileSync(new URL('../../src/ledger/fixtures/blocks.json', import.meta.url), 'utf8'),
 )
@@ -29,9 +29,9 @@ function fieldsOf(block: Uint8Array): Fields {
 }
 
 /** The header-only form is a map of `block` alone: seven bytes, then the header. */
-const headerOf = (answer: string): Buffer => Buffer.from(answer, 'base64').subarray(7)
+const headerOf = (response: string): Buffer => Buffer.from(response, 'base64').subarray(7)
 
-/** The signed transaction of an entry, with what blocks leave out put back. */
+/** The signed transaction of an entry, with the values that blocks omit. */
 function signedOf(entry: Fields, block: Fields): Submission.Submitted {
   const txn: Fields = new Map(entry.get('txn') as Fields).set('gh', block.get('gh'))
   if (entry.get('hgi') === true) txn.set('gen', block.get('gen'))
@@ -47,7 +47,7 @@ function outcomeOf(entry: Fields): Outcome {
   }
 }
 
-test('there are blocks of a real node to compare with', () => {
+test('fixtures contain blocks of a real node', () => {
   assert.deepEqual(
     recorded.blocks.map(({ transactionIds }) => transactionIds.length),
     [1, 2, 3, 5, 1, 1, 1, 0],
@@ -59,11 +59,11 @@ for (const { round, hash, transactionIds, header, block } of recorded.blocks) {
   const fields = fieldsOf(bytes)
   const entries: Fields[] = fields.get('txns') ?? []
 
-  test(`block ${round} of a real node has the hash it tells`, () => {
+  test(`block ${round} of a real node: computes its hash`, () => {
     assert.equal(Hash.toText(Hash.hash(Hash.domains.blockHeader, headerOf(header))), hash)
   })
 
-  test(`block ${round} of a real node has the transactions and the roots it tells`, () => {
+  test(`block ${round} of a real node: computes its transaction ids and roots`, () => {
     const rebuilt = entries.map((entry) => {
       const signed = signedOf(entry, fields)
       const transaction = Transaction.encode(signed.txn)
@@ -82,7 +82,7 @@ for (const { round, hash, transactionIds, header, block } of recorded.blocks) {
     }
   })
 
-  test(`block ${round} of a real node is put together from header and transactions as it does`, () => {
+  test(`block ${round} of a real node: encodes it from header and transactions`, () => {
     const transactions = entries.map((entry) => {
       const signed = signedOf(entry, fields)
       const key = MapKey.of(Transaction.digest(signed.txn))
@@ -103,9 +103,9 @@ for (const { round, hash, transactionIds, header, block } of recorded.blocks) {
 
 async function ownBlocks(): Promise<TestNode> {
   const node = new TestNode()
-  const [alice, bob] = [node.funded(0), give(node, personOf(11), 1_000_000n)]
+  const [alice, bob] = [node.funded(0), fund(node, personOf(11), 1_000_000n)]
   const asset = await createAsset(node, alice, { t: 100n, m: alice.publicKey })
-  give(node, bob, 1_000_000n, [{ assetId: asset, amount: 5n }])
+  fund(node, bob, 1_000_000n, [{ assetId: asset, amount: 5n }])
   await node.send(
     ...signGroup([
       [node.txn('axfer', bob, { xaid: asset, aclose: alice.publicKey }), bob],
@@ -117,7 +117,7 @@ async function ownBlocks(): Promise<TestNode> {
   return node
 }
 
-test('our blocks are read by a library of others, with all that happened in them', async () => {
+test('algosdk decodes our blocks with their outcomes', async () => {
   const node = await ownBlocks()
   const read = (round: bigint) =>
     algosdk.decodeMsgpack(Block.encode(node.ledger.block(round)!), algosdk.modelsv2.BlockResponse).block
@@ -134,7 +134,7 @@ test('our blocks are read by a library of others, with all that happened in them
   assert.equal(read(0n).header.round, 0n)
 })
 
-test('each of our blocks commits to the one before, and to its transactions', async () => {
+test('each block commits to the previous one and to its transactions', async () => {
   const node = await ownBlocks()
   for (let round = 1n; round <= node.ledger.last.round; round++) {
     const { header, hash, transactions } = node.ledger.block(round)!
@@ -155,7 +155,7 @@ test('each of our blocks commits to the one before, and to its transactions', as
   }
 })
 
-test('fees collected and transactions counted stand in the header', async () => {
+test('the header contains collected fees and the transaction counter', async () => {
   const node = new TestNode()
   const alice = node.funded(0)
   await node.send(sign(node.pay(alice, alice, 1n, { fee: 7000n }), alice))

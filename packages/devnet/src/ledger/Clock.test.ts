@@ -10,7 +10,7 @@ function setUp() {
     set: (seconds: number) => {
       now = seconds
     },
-    /** The stamp of a block that is made. */
+    /** The timestamp of the next block. */
     make: (previous: bigint): bigint => {
       const { timestamp, state } = clock.next(previous)
       clock.state = state
@@ -19,7 +19,7 @@ function setUp() {
   }
 }
 
-test('follows the machine, never back and at most 25 s ahead', () => {
+test("follows the machine's clock, never back and at most 25 s ahead", () => {
   const { set, make } = setUp()
   set(1000)
   assert.equal(make(990n), 1000n)
@@ -30,13 +30,13 @@ test('follows the machine, never back and at most 25 s ahead', () => {
   assert.equal(make(10n), 35n)
 })
 
-test('after the beginning, which has no time, it is the time that it is', () => {
+test('the first block after genesis has the current time', () => {
   const { set, make } = setUp()
   set(1_000_000)
   assert.equal(make(0n), 1_000_000n)
 })
 
-test('with an offset it is always that much later, whatever the machine says', () => {
+test('with an offset, blocks are exactly that far apart', () => {
   const { clock, set, make } = setUp()
   set(1000)
   clock.state = { ...initial, offsetSeconds: 86_400n }
@@ -45,7 +45,7 @@ test('with an offset it is always that much later, whatever the machine says', (
   assert.equal(make(5n), 5n)
 })
 
-test('a time that was set is the next one, and runs on from there', () => {
+test('a set time is that of the next block, and the clock continues from there', () => {
   const { clock, set, make } = setUp()
   set(1000)
   clock.state = { ...initial, offsetSeconds: 5n }
@@ -59,13 +59,13 @@ test('a time that was set is the next one, and runs on from there', () => {
   assert.equal(make(60_000n), 60_002n)
 })
 
-test('asking for the next stamp changes nothing', () => {
+test('computing the next timestamp changes nothing', () => {
   const { clock } = setUp()
   clock.state = clock.stateAt(77n)
   assert.deepEqual(clock.next(5n), clock.next(5n))
 })
 
-test('no stamp is later than nodes can write', () => {
+test('limits timestamps to signed 64-bit integers', () => {
   const { clock, make } = setUp()
   clock.state = { ...initial, offsetSeconds: latestTimestamp }
   assert.equal(make(5n), latestTimestamp)

@@ -15,21 +15,21 @@ const leaf = (algorithm: Algorithm, index: number, inner: Algorithm = algorithm)
   return hash(algorithm, 'TL', hash(inner, 'TX', transaction), hash(inner, 'STIB', entry))
 }
 
-test('without transactions the first root is absent, and the others are of an empty place', () => {
+test('without transactions the first root is absent, the others are those of a padding leaf', () => {
   const { txn, txn256, txn512 } = Commitment.roots([])
   assert.equal(txn, undefined)
   assert.deepEqual(txn256, hash('sha256', 'MB'))
   assert.deepEqual(txn512, hash('sha512', 'MB'))
 })
 
-test('one transaction is its own root', () => {
+test('the root of one transaction is its leaf', () => {
   const { txn, txn256, txn512 } = Commitment.roots(entries.slice(0, 1))
   assert.deepEqual(txn, leaf('sha512-256', 0))
   assert.deepEqual(txn256, leaf('sha256', 0))
   assert.deepEqual(txn512, leaf('sha512', 0, 'sha256'))
 })
 
-test('of three, the last is paired with zeroes in the one tree and with an empty place in the others', () => {
+test('a third leaf is paired with zeroes in the first tree and with a padding leaf in the others', () => {
   const { txn, txn256 } = Commitment.roots(entries.slice(0, 3))
   const pair = (algorithm: Algorithm, left: Buffer, right: Buffer): Buffer => hash(algorithm, 'MA', left, right)
   const [a, b, c] = [0, 1, 2].map((index) => leaf('sha512-256', index)) as [Buffer, Buffer, Buffer]
@@ -38,7 +38,7 @@ test('of three, the last is paired with zeroes in the one tree and with an empty
   assert.deepEqual(txn256, pair('sha256', pair('sha256', x, z), pair('sha256', y, hash('sha256', 'MB'))))
 })
 
-test('every transaction, its place and their number count', () => {
+test('the roots depend on every transaction, its position and their number', () => {
   const seen = new Set<string>()
   for (let count = 1; count <= entries.length; count++) {
     for (const list of [entries.slice(0, count), entries.slice(0, count).reverse()]) {

@@ -1,10 +1,10 @@
-/** What holds for transactions of every type: who may sign, who pays, and what may come twice. */
+/** Rules for transactions of every type: authorization, fees, validity and duplicates. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Group, Multisig, Submission, type Transaction } from '@latchkey/algorand'
 import {
   expectRejection,
-  give,
+  fund,
   type Person,
   personOf,
   sign,
@@ -18,7 +18,7 @@ const [alice, bob, ghost] = [personOf(91), personOf(92), personOf(93)]
 
 function setUp() {
   const node = new TestNode()
-  for (const who of [alice, bob]) give(node, who, 10_000_000n)
+  for (const who of [alice, bob]) fund(node, who, 10_000_000n)
   const rekey = (from: Person, to: Person, by = from): Promise<string> =>
     node.send(sign(node.pay(from, from, 0n, { rekey: to.publicKey }), by))
   const balance = (who: Person): bigint => node.ledger.state.account(who.key).microAlgos
@@ -28,7 +28,7 @@ function setUp() {
 const unauthorized = (should: Person, was: Person): string =>
   `should have been authorized by ${should.address} but was actually authorized by ${was.address}`
 
-test('after rekeying only the new key counts', async () => {
+test('after rekeying only the new key signs', async () => {
   const { node, rekey, state } = setUp()
   await rekey(alice, bob)
   assert.equal(state.account(alice.key).authorizer, bob.key)
@@ -47,7 +47,7 @@ test('rekeying does not chain', async () => {
   await node.send(sign(node.pay(alice, bob, 1n), bob))
 })
 
-test('rekeying to itself gives the account its own key back', async () => {
+test("rekeying to itself restores the account's own key", async () => {
   const { node, rekey, state } = setUp()
   await rekey(alice, bob)
   await rekey(alice, alice, bob)
@@ -55,7 +55,7 @@ test('rekeying to itself gives the account its own key back', async () => {
   await node.send(sign(node.pay(alice, bob, 1n), alice))
 })
 
-test('rekeying inside a group counts from the next member on', async () => {
+test('rekeying in a group applies from the next member on', async () => {
   const { node, state } = setUp()
   const txns = () => [node.pay(alice, bob, 1n, { rekey: bob.publicKey }), node.pay(alice, bob, 2n)] as const
   const [first, second] = txns()
@@ -80,7 +80,7 @@ test('closing an account ends its rekeying', async () => {
   const { node, rekey, state } = setUp()
   await rekey(alice, bob)
   await node.send(sign(node.pay(alice, bob, 0n, { close: bob.publicKey }), bob))
-  give(node, alice, 1_000_000n)
+  fund(node, alice, 1_000_000n)
   assert.equal(state.account(alice.key).authorizer, undefined)
   await node.send(sign(node.pay(alice, bob, 1n), alice))
 })
@@ -121,7 +121,7 @@ test('an account may be rekeyed to a multisig account', async () => {
   await node.send(Submission.encode({ ...signed, sgnr }))
 })
 
-test('any member pays for all, even for one without Algos', async () => {
+test('one member may pay the fees of all, even of one without Algos', async () => {
   const { node, balance } = setUp()
   await node.send(
     ...signGroup([
@@ -133,7 +133,7 @@ test('any member pays for all, even for one without Algos', async () => {
   assert.equal(node.ledger.state.allAccounts().has(ghost.key), false)
 })
 
-test('more than the fee is taken', async () => {
+test('a fee above the minimum is taken in full', async () => {
   const { node, balance } = setUp()
   await node.send(sign(node.pay(alice, bob, 0n, { fee: 1_000_000n }), alice))
   assert.equal(balance(alice), 9_000_000n)
@@ -155,12 +155,12 @@ test('a long note costs more: 1100 microAlgos for 2024 bytes, 1308 for 4096', as
   }
 })
 
-test('the id of the network need not be named', async () => {
+test('the genesis id is optional', async () => {
   const { node } = setUp()
   await node.send(sign(node.pay(alice, bob, 0n, { gen: undefined }), alice))
 })
 
-test('the window holds its first and its last round', async () => {
+test('the validity window includes its first and last round', async () => {
   const { node } = setUp()
   node.node.mine(9)
   await node.send(sign(node.pay(alice, bob, 0n, { fv: 10n, lv: 10n }), alice))
@@ -169,7 +169,7 @@ test('the window holds its first and its last round', async () => {
   await node.send(sign(node.pay(alice, bob, 0n, { fv: 11n, lv: 1011n }), alice))
 })
 
-test('a transaction is remembered as long as it could come again, and no longer', async () => {
+test('a transaction counts as a duplicate until its last valid round', async () => {
   const { node, state } = setUp()
   const signed = sign(node.pay(alice, bob, 1n, { lv: 5n }), alice)
   await node.send(signed)
@@ -183,7 +183,7 @@ test('a transaction is remembered as long as it could come again, and no longer'
   assert.match((await node.submit(signed)).json.message, /txn dead: round 6 outside of 0--5$/)
 })
 
-test('a lease is held until the last round of its transaction, for its sender only', async () => {
+test('a lease lasts until the last valid round, for its sender only', async () => {
   const { node, state } = setUp()
   const lease = (who: Person, lv: bigint): Uint8Array => sign(node.pay(who, bob, 1n, { lx: filled(1), lv }), who)
   await node.send(lease(alice, 5n))
@@ -199,15 +199,15 @@ test('a lease is held until the last round of its transaction, for its sender on
   assert.equal(state.copy().leases.size, 0)
 })
 
-test('what was refused may come again', async () => {
+test('a rejected transaction may be submitted again', async () => {
   const { node } = setUp()
   const signed = sign(node.pay(ghost, bob, 1n, { lx: filled(1) }), ghost)
   assert.equal((await node.submit(signed)).status, 400)
-  give(node, ghost, 1_000_000n)
+  fund(node, ghost, 1_000_000n)
   await node.send(signed)
 })
 
-test('sixteen make a group', async () => {
+test('a group has up to sixteen members', async () => {
   const { node } = setUp()
   const txns = Array.from({ length: 17 }, (_, index) => node.pay(alice, bob, BigInt(index)))
   const group = Group.assign(txns.slice(1)).map((txn) => sign(txn, alice))

@@ -9,7 +9,7 @@ import * as MapKey from './MapKey.js'
 
 type Document = { alloc: { addr: string; state: { [name: string]: unknown } }[]; [name: string]: unknown }
 
-/** As others would: keys in order, keys for voting as bytes, all the rest as it is served. */
+/** An independent encoding of the served document: sorted names, voting keys as bytes. */
 function hashOf(document: Document): string {
   const bytes = (value: unknown, name: string): unknown =>
     ['sel', 'vote', 'stprf'].includes(name) ? Buffer.from(value as string, 'base64') : value
@@ -26,20 +26,20 @@ function hashOf(document: Document): string {
 const parse = (json: string): Document =>
   algosdk.parseJSON(json, { intDecoding: algosdk.IntDecoding.BIGINT }) as Document
 
-test('this is how a real node hashes its genesis', () => {
+test('the reference hash matches that of a real node', () => {
   const path = new URL('../../src/ledger/fixtures/genesis.json', import.meta.url)
   const { genesis, hash } = JSON.parse(readFileSync(path, 'utf8'))
   assert.equal(hashOf(genesis), hash)
 })
 
 for (const accountCount of [0, 1, 5, 100]) {
-  test(`the genesis that is served, with ${accountCount} accounts, hashes to what names the network`, () => {
+  test(`the served genesis with ${accountCount} accounts has the genesis hash`, () => {
     const { chain, json } = Genesis.make({ accountCount })
     assert.equal(hashOf(parse(json)), Buffer.from(MapKey.bytes(chain.genesisHash)).toString('base64'))
   })
 }
 
-test('all Algos there are were handed out, and every account has its own', () => {
+test('all Algos are allocated, and every account is distinct', () => {
   const document = parse(Genesis.make({ accountCount: 5 }).json)
   const amounts = document.alloc.map(({ state }) => state['algo'] as bigint)
   const toPools = 200_000n
@@ -47,7 +47,7 @@ test('all Algos there are were handed out, and every account has its own', () =>
   assert.equal(new Set(document.alloc.map(({ addr }) => addr)).size, 8)
 })
 
-test('keys follow from names alone, and their mnemonics are theirs', () => {
+test('keys are derived from names, and match their mnemonics', () => {
   const [first, again] = [Genesis.make({ accountCount: 3 }), Genesis.make({ accountCount: 5 })]
   assert.deepEqual(first.accounts, again.accounts.slice(0, 3))
   for (const { mnemonic, address, secretKey } of [first.dispenser, ...first.accounts]) {
@@ -57,7 +57,7 @@ test('keys follow from names alone, and their mnemonics are theirs', () => {
   }
 })
 
-test('both dollars are there, in the hands of whoever is funded', () => {
+test('both dollar assets exist, held by the funded accounts', () => {
   const node = new TestNode({ accountCount: 2 })
   for (const assetId of [31_566_704n, 10_458_941n]) {
     const asset = node.ledger.state.asset(assetId)!
@@ -66,7 +66,7 @@ test('both dollars are there, in the hands of whoever is funded', () => {
   }
 })
 
-test('there are limits to how many accounts there may be', () => {
+test('limits the number of accounts', () => {
   for (const accountCount of [-1, 1.5, 101, Number.NaN])
     assert.throws(() => Genesis.make({ accountCount }), { code: 'invalid_option' })
 })

@@ -5,7 +5,7 @@ import { History } from './History.js'
 
 const empty = new Uint8Array(0)
 
-/** Of `bytes` bytes, with a transaction named after its round. */
+/** A block of `bytes` bytes, with a transaction named after its round. */
 function block(round: bigint, bytes = 10): Block {
   const transactions = round === 0n ? [] : [{ key: `t${round}`, signed: new Uint8Array(bytes - 5), outcome: {} }]
   return { round, timestamp: 0n, hash: empty, hash512: empty, header: new Uint8Array(5), transactions }
@@ -19,21 +19,21 @@ function filled(limits: { blocks: number; bytes: number }, rounds: bigint): Hist
 
 const roundsOf = (history: History): bigint[] => history.blocks().map(({ round }) => round)
 
-test('transactions are found in their blocks', () => {
+test('finds transactions in their blocks', () => {
   const history = filled({ blocks: 100, bytes: 10_000 }, 3n)
   assert.equal(history.last.round, 3n)
   assert.deepEqual(history.find('t2'), { block: history.block(2n), transaction: history.block(2n)!.transactions[0] })
   assert.equal(history.find('t4'), undefined)
 })
 
-test('the oldest blocks are dropped when there are too many, with their transactions', () => {
+test('drops the oldest blocks beyond the number limit, with their transactions', () => {
   const history = filled({ blocks: 3, bytes: 10_000 }, 5n)
   assert.deepEqual(roundsOf(history), [3n, 4n, 5n])
   assert.deepEqual([history.find('t2'), history.block(2n)], [undefined, undefined])
   assert.ok(history.find('t3'))
 })
 
-test('the oldest blocks are dropped when they are too large, but never the last', () => {
+test('drops the oldest blocks beyond the size limit, but never the last', () => {
   const history = filled({ blocks: 100, bytes: 30 }, 5n)
   assert.deepEqual(roundsOf(history), [3n, 4n, 5n])
   history.add(block(6n, 1000))
@@ -42,7 +42,7 @@ test('the oldest blocks are dropped when they are too large, but never the last'
   assert.deepEqual(roundsOf(history), [7n])
 })
 
-test('a transaction is looked for in the last 1000 rounds only', () => {
+test('finds a transaction in the last 1000 rounds only', () => {
   const history = filled({ blocks: 5000, bytes: 1_000_000 }, 1001n)
   assert.ok(history.find('t1'))
   history.add(block(1002n))
@@ -51,7 +51,7 @@ test('a transaction is looked for in the last 1000 rounds only', () => {
   assert.ok(history.block(1n))
 })
 
-test('going back forgets what came after', () => {
+test('restore drops later blocks', () => {
   const history = filled({ blocks: 3, bytes: 10_000 }, 4n)
   const kept = history.blocks()
   for (let round = 5n; round <= 9n; round++) history.add(block(round))

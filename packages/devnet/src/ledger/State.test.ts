@@ -7,7 +7,7 @@ const [a, b] = ['a', 'b']
 const account = { ...none, microAlgos: 5n }
 const attempt = (digest: string, lease: string | undefined, round: bigint) => ({ digest, lease, round })
 
-test('an account with nothing in it is not kept', () => {
+test('an empty account is deleted', () => {
   const state = new State(0n)
   state.setAccount(a, account)
   assert.equal(state.account(a), account)
@@ -15,7 +15,7 @@ test('an account with nothing in it is not kept', () => {
   assert.deepEqual([state.account(a), state.allAccounts().size], [none, 0])
 })
 
-test('holdings are found by account, in the order of their assets', () => {
+test('lists holdings by account, in the order of asset ids', () => {
   const state = new State(0n)
   for (const assetId of [10n, 9n, 2n ** 63n])
     state.setHolding({ key: a, assetId, holding: { amount: 1n, frozen: false } })
@@ -24,7 +24,7 @@ test('holdings are found by account, in the order of their assets', () => {
   assert.deepEqual([state.heldBy(a), state.heldBy(b), state.holding(a, 9n)], [[10n, 2n ** 63n], [], undefined])
 })
 
-test('transactions and leases are forgotten with the last round they matter in', () => {
+test('transactions and leases are deleted with their last round', () => {
   const state = new State(1000n)
   state.setTransaction('t', 5n)
   state.setLease('l', 5n)
@@ -37,7 +37,7 @@ test('transactions and leases are forgotten with the last round they matter in',
   assert.deepEqual([state.copy().transactions.size, state.copy().leases.size, state.transactionCount()], [0, 0, 1001n])
 })
 
-test('a lease that was taken again for longer stays when its first time is over', () => {
+test('a renewed lease stays after its first expiry', () => {
   const state = new State(0n)
   state.setLease('l', 5n)
   state.setLease('l', 7n)
@@ -47,7 +47,7 @@ test('a lease that was taken again for longer stays when its first time is over'
   assert.equal(state.copy().leases.size, 0)
 })
 
-test('a copy is not touched by what comes after, and brings everything back', () => {
+test('a copy does not change with the state, and restores all of it', () => {
   const state = new State(7n)
   const asset = {
     creator: a,

@@ -1,11 +1,11 @@
-/** Of two things wrong at once, the one that nodes tell. */
+/** If a transaction violates two rules, nodes report the one they check first. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Group, Hash, Multisig, Submission, Transaction } from '@latchkey/algorand'
 import {
   type ExpectedRejection,
   expectRejection,
-  give,
+  fund,
   type Person,
   personOf,
   sign,
@@ -29,16 +29,16 @@ type Case = (
 ) => Promise<{ group: Uint8Array[] } & ExpectedRejection> | ({ group: Uint8Array[] } & ExpectedRejection)
 
 const cases: { readonly [title: string]: Case } = {
-  'type before fields of others before the window before the note before the sender': (node) => {
+  'the type before fields of other types, the window, the note and the sender': (node) => {
     const txn = node.txn('afrz', filled(0), { amt: 1n, fv: 2n, lv: 1n, note: filled(1, 5000) })
     return { group: [unsigned(txn)], kind: 'malformed', reason: 'asset ID cannot be zero' }
   },
-  'fields of others before the window': (node) => {
+  'fields of other types before the validity window': (node) => {
     const txn = node.txn('acfg', filled(0), { amt: 1n, fv: 2n, lv: 1n, note: filled(1, 5000) })
     const reason = 'transaction of type acfg has non-zero fields for type pay'
     return { group: [unsigned(txn)], kind: 'malformed', reason }
   },
-  'the window before the note': (node) => {
+  'the validity window before the note': (node) => {
     const txn = node.txn('acfg', filled(0), { fv: 2n, lv: 1n, note: filled(1, 5000) })
     return { group: [unsigned(txn)], kind: 'malformed', reason: 'transaction invalid range (2--1)' }
   },
@@ -46,12 +46,12 @@ const cases: { readonly [title: string]: Case } = {
     const txn = node.txn('acfg', filled(0), { note: filled(1, 5000) })
     return { group: [unsigned(txn)], kind: 'malformed', reason: 'transaction note too big: 5000 > 4096' }
   },
-  'how long keys are for before whether they are whole': (node, alice) => {
+  'the validity of keys before their completeness': (node, alice) => {
     const fields = { votekey: filled(1), selkey: filled(2), votekd: 1n, votelst: 20_000_000n }
     const group = [sign(node.txn('keyreg', alice, fields), alice)]
     return { group, kind: 'malformed', reason: 'validity period for keyreg transaction is too long' }
   },
-  'not participating before how long keys are for': (node, alice) => {
+  'nonparticipation before the validity of keys': (node, alice) => {
     const fields = { votekey: filled(1), selkey: filled(2), votekd: 1n, votelst: 20_000_000n, nonpart: true }
     const reason = 'transaction tries to register keys to go online, but nonparticipatory flag is set'
     return { group: [sign(node.txn('keyreg', alice, fields), alice)], kind: 'malformed', reason }
@@ -73,7 +73,7 @@ const cases: { readonly [title: string]: Case } = {
     kind: 'group',
     reason: 'transactionGroup: [0] had zero Group but was submitted in a group of 2',
   }),
-  'a group id that is missing in the first before one that differs': (node, alice) => ({
+  'a missing group id in the first member before a different one': (node, alice) => ({
     group: [node.pay(alice, alice, 1n), node.pay(alice, alice, 1n, { grp: filled(1) })].map(unsigned),
     kind: 'group',
     reason: 'transactionGroup: [0] had zero Group but was submitted in a group of 2',
@@ -89,7 +89,7 @@ const cases: { readonly [title: string]: Case } = {
     const group = [signedBadly(first!), unsigned(second!)]
     return { group, kind: 'unsigned', reason: 'signedtxn has no sig', at: 1 }
   },
-  'the signer named needlessly before there being no signature': (node, alice) => ({
+  'a needless signer before a missing signature': (node, alice) => ({
     group: [Submission.encode({ txn: node.pay(alice, alice, 1n), sgnr: alice.publicKey })],
     kind: 'unsigned',
     reason: 'AuthAddr must be different from Sender',
@@ -101,7 +101,7 @@ const cases: { readonly [title: string]: Case } = {
     const group = [Submission.encode({ txn, msig: { v: 1, thr: 2, subsig } })]
     return { group, kind: 'unsigned', reason: 'multisig validation failed: Invalid number of signatures' }
   },
-  'signatures before being over': (node, alice) => {
+  'signatures before expiry': (node, alice) => {
     node.node.mine(10)
     return {
       group: [signedBadly(node.pay(alice, alice, 1n, { fv: 1n, lv: 2n }))],
@@ -109,12 +109,12 @@ const cases: { readonly [title: string]: Case } = {
       reason: unverified,
     }
   },
-  'being over before the network': (node, alice) => {
+  'expiry before the network': (node, alice) => {
     node.node.mine(10)
     const txn = node.pay(alice, alice, 1n, { fv: 1n, lv: 2n, gen: 'foo-v1', gh: filled(1) })
     return { group: [sign(txn, alice)], kind: 'bare', reason: 'txn dead: round 11 outside of 1--2' }
   },
-  'the name of the network before its hash': (node, alice) => ({
+  'the genesis id before the genesis hash': (node, alice) => ({
     group: [sign(node.pay(alice, alice, 1n, { gen: 'foo-v1', gh: undefined }), alice)],
     kind: 'bare',
     reason: 'tx.GenesisID <foo-v1> does not match expected <dockernet-v1>',
@@ -152,20 +152,20 @@ const cases: { readonly [title: string]: Case } = {
       at: 1,
     }
   },
-  'the lease before who may sign': async (node, alice, poor) => {
+  'the lease before the authorizer': async (node, alice, poor) => {
     await node.send(sign(node.pay(alice, alice, 1n, { lx: filled(1) }), alice))
     const txn = node.pay(alice, alice, 2n, { lx: filled(1) })
     const holder = `(${alice.address}, ${MapKey.address(MapKey.of(filled(1)))})`
     const reason = `transaction ${Transaction.id(txn)} using an overlapping lease (sender, lease):${holder}`
     return { group: [sign(txn, poor)], kind: 'bare', reason }
   },
-  'the transaction before who may sign': async (node, alice, poor) => {
+  'the duplicate before the authorizer': async (node, alice, poor) => {
     const txn = node.pay(alice, alice, 1n)
     await node.send(sign(txn, alice))
     const reason = `transaction already in ledger: ${Transaction.id(txn)}`
     return { group: [sign(txn, poor)], kind: 'bare', reason }
   },
-  'who may sign before what there is to spend': (node, alice, poor) => ({
+  'the authorizer before the balance': (node, alice, poor) => ({
     group: [sign(node.pay(poor, alice, 5_000_000n, { fee: 900_000n }), alice)],
     kind: 'state',
     reason: `should have been authorized by ${poor.address} but was actually authorized by ${alice.address}`,
@@ -185,7 +185,7 @@ const cases: { readonly [title: string]: Case } = {
     kind: 'state',
     reason: `account ${poor.address} balance 49999 below min 100000 (0 assets)`,
   }),
-  'the minimum balance of each, although a later member would fill it up': (node, alice, poor) => ({
+  'the minimum balance after each member, although a later one would restore it': (node, alice, poor) => ({
     group: signGroup([
       [node.pay(poor, alice, 150_000n), poor],
       [node.pay(alice, poor, 1_000_000n), alice],
@@ -203,7 +203,7 @@ const cases: { readonly [title: string]: Case } = {
     reason: `overspend (account ${poor.address}, data {MicroAlgos:199mA}, tried to spend 7A)`,
     at: 1,
   }),
-  'fees too low together, found after the last': (node, alice, poor) => ({
+  'pooled fees that are too low, after the last member': (node, alice, poor) => ({
     group: signGroup([
       [node.pay(alice, alice, 1n, { fee: 1999n }), alice],
       [node.pay(poor, alice, 1n, { fee: undefined }), poor],
@@ -218,14 +218,14 @@ const cases: { readonly [title: string]: Case } = {
 for (const [title, build] of Object.entries(cases)) {
   test(title, async () => {
     const node = new TestNode()
-    const { group, ...expected } = await build(node, node.funded(0), give(node, personOf(41), 200_000n))
+    const { group, ...expected } = await build(node, node.funded(0), fund(node, personOf(41), 200_000n))
     await expectRejection(node, group, expected)
   })
 }
 
-test('whoever submits is told first that a member is over; whoever simulates, what comes first', async () => {
+test('submitting reports an expired member first, simulating the first failure', async () => {
   const node = new TestNode()
-  const [alice, poor] = [node.funded(0), give(node, personOf(41), 200_000n)]
+  const [alice, poor] = [node.funded(0), fund(node, personOf(41), 200_000n)]
   node.node.mine(10)
   const group = signGroup([
     [node.pay(poor, alice, 5_000_000n), poor],
@@ -239,9 +239,9 @@ test('whoever submits is told first that a member is over; whoever simulates, wh
   assert.deepEqual(result['failed-at'], [0])
 })
 
-test('a member that is not valid yet is found in its turn', async () => {
+test('a member that is not valid yet is reported in its position', async () => {
   const node = new TestNode()
-  const [alice, poor] = [node.funded(0), give(node, personOf(41), 200_000n)]
+  const [alice, poor] = [node.funded(0), fund(node, personOf(41), 200_000n)]
   const group = signGroup([
     [node.pay(poor, alice, 5_000_000n), poor],
     [node.pay(alice, alice, 1n, { fv: 900n, lv: 902n }), alice],

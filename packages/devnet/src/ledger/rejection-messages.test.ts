@@ -1,11 +1,11 @@
-/** Every reason of state to refuse a transaction, in the words of a node. */
+/** Every rejection that depends on the state, with a node's message. */
 import { test } from 'node:test'
 import { Hash, Transaction } from '@latchkey/algorand'
 import {
   createAsset,
   type ExpectedRejection,
   expectRejection,
-  give,
+  fund,
   type Person,
   personOf,
   sign,
@@ -17,7 +17,7 @@ import * as MapKey from './MapKey.js'
 type Txn = Transaction.Transaction
 type Fields = Partial<Txn>
 
-/** Alice made `asset`, of which she may do everything, and `plain`, of which nobody may do anything. */
+/** Alice created `asset` with all four addresses her own, and `plain` with none. */
 type Scene = {
   node: TestNode
   alice: Person
@@ -27,7 +27,7 @@ type Scene = {
   carol: Person
   /** Holds no asset, and 200,000 microAlgos. */
   poor: Person
-  /** Is not there. */
+  /** Does not exist. */
   ghost: Person
   asset: bigint
   plain: bigint
@@ -44,9 +44,9 @@ async function scene(): Promise<Scene> {
   const { publicKey } = alice
   const asset = await createAsset(node, alice, { t: 1000n, m: publicKey, r: publicKey, f: publicKey, c: publicKey })
   const plain = await createAsset(node, alice, { t: 10n })
-  give(node, bob, 10_000_000n, [{ assetId: asset, amount: 100n }])
-  give(node, carol, 10_000_000n, [{ assetId: plain, amount: 0n }])
-  give(node, poor, 200_000n)
+  fund(node, bob, 10_000_000n, [{ assetId: asset, amount: 100n }])
+  fund(node, carol, 10_000_000n, [{ assetId: plain, amount: 0n }])
+  fund(node, poor, 200_000n)
   return { node, alice, bob, carol, poor, ghost, asset, plain }
 }
 
@@ -65,12 +65,12 @@ const overspend = ({ address }: Person, has: string, spends: string): string =>
   `overspend (account ${address}, data {MicroAlgos:${has}}, tried to spend ${spends})`
 
 const payments: { readonly [title: string]: Case } = {
-  'more than there is': ({ poor, bob }) => ({
+  'more than the balance': ({ poor, bob }) => ({
     from: poor,
     fields: { rcv: bob.publicKey, amt: 1_000_000n },
     reason: overspend(poor, '199mA', '1A'),
   }),
-  'more than there is after the fee': ({ poor, bob }) => ({
+  'more than the balance after the fee': ({ poor, bob }) => ({
     from: poor,
     fields: { rcv: bob.publicKey, amt: 199_500n },
     reason: overspend(poor, '199mA', '199.500mA'),
@@ -80,7 +80,7 @@ const payments: { readonly [title: string]: Case } = {
     fields: {},
     reason: overspend(ghost, '0.0A', '1mA'),
   }),
-  'as much as there can be': ({ poor }) => ({
+  'the largest amount': ({ poor }) => ({
     from: poor,
     fields: { fee: 2n ** 64n - 1n },
     reason: overspend(poor, '200mA', '18446744073709.551615A'),
@@ -110,7 +110,7 @@ const payments: { readonly [title: string]: Case } = {
     fields: { close: alice.publicKey },
     reason: 'cannot close: 1 outstanding assets',
   }),
-  'closing an account that made assets': ({ alice, bob }) => ({
+  'closing an account that created assets': ({ alice, bob }) => ({
     from: alice,
     fields: { close: bob.publicKey },
     reason: 'cannot close: 4 outstanding assets',
@@ -118,12 +118,12 @@ const payments: { readonly [title: string]: Case } = {
 }
 
 const transfers: { readonly [title: string]: Case } = {
-  'opt-in to what is not there': ({ poor }) => ({
+  'opt-in to an unknown asset': ({ poor }) => ({
     from: poor,
     fields: { xaid: missing, arcv: poor.publicKey },
     reason: `asset ${missing} does not exist or has been deleted`,
   }),
-  'opt-in to nothing': ({ poor }) => ({
+  'opt-in to asset 0': ({ poor }) => ({
     from: poor,
     fields: { arcv: poor.publicKey },
     reason: 'asset 0 does not exist or has been deleted',
@@ -133,27 +133,27 @@ const transfers: { readonly [title: string]: Case } = {
     fields: { xaid: asset, arcv: poor.publicKey },
     reason: `account ${poor.address} balance 199000 below min 200000 (1 assets)`,
   }),
-  'by who does not hold it': ({ carol, bob, asset }) => ({
+  'by an account that is not opted in': ({ carol, bob, asset }) => ({
     from: carol,
     fields: { xaid: asset, arcv: bob.publicKey, aamt: 1n },
     reason: `asset ${asset} missing from ${personOf(32).address}`,
   }),
-  'of what is not there': ({ carol, bob }) => ({
+  'of an unknown asset': ({ carol, bob }) => ({
     from: carol,
     fields: { xaid: missing, arcv: bob.publicKey, aamt: 1n },
     reason: `asset ${missing} missing from ${carol.address}`,
   }),
-  'of more than is held': ({ bob, alice, asset }) => ({
+  'of more than the holding': ({ bob, alice, asset }) => ({
     from: bob,
     fields: { xaid: asset, arcv: alice.publicKey, aamt: 101n },
     reason: 'underflow on subtracting 101 from sender amount 100',
   }),
-  'of more than is held, to itself': ({ bob, asset }) => ({
+  'of more than the holding, to itself': ({ bob, asset }) => ({
     from: bob,
     fields: { xaid: asset, arcv: bob.publicKey, aamt: 101n },
     reason: 'underflow on subtracting 101 from sender amount 100',
   }),
-  'to who does not hold it': ({ bob, carol, asset }) => ({
+  'to an account that is not opted in': ({ bob, carol, asset }) => ({
     from: bob,
     fields: { xaid: asset, arcv: carol.publicKey, aamt: 1n },
     reason: `receiver error: must optin, asset ${asset} missing from ${carol.address}`,
@@ -177,32 +177,32 @@ const transfers: { readonly [title: string]: Case } = {
 }
 
 const clawbacks: { readonly [title: string]: Case } = {
-  'by another': ({ bob, alice, asset }) => ({
+  'by another account': ({ bob, alice, asset }) => ({
     from: bob,
     fields: { xaid: asset, asnd: alice.publicKey, arcv: bob.publicKey, aamt: 1n },
     reason: `clawback not allowed: sender ${bob.address}, clawback ${alice.address}`,
   }),
-  'by nobody': ({ alice, carol, plain }) => ({
+  'without an address that may': ({ alice, carol, plain }) => ({
     from: alice,
     fields: { xaid: plain, asnd: carol.publicKey, arcv: alice.publicKey },
     reason: `clawback not allowed: sender ${alice.address}, clawback ${zeroAddress}`,
   }),
-  'of what is not there': ({ alice, bob }) => ({
+  'of an unknown asset': ({ alice, bob }) => ({
     from: alice,
     fields: { xaid: missing, asnd: bob.publicKey, arcv: alice.publicKey },
     reason: `asset ${missing} does not exist or has been deleted`,
   }),
-  'of more than is held': ({ alice, bob, asset }) => ({
+  'of more than the holding': ({ alice, bob, asset }) => ({
     from: alice,
     fields: { xaid: asset, asnd: bob.publicKey, arcv: alice.publicKey, aamt: 101n },
     reason: 'underflow on subtracting 101 from sender amount 100',
   }),
-  'from who does not hold it': ({ alice, carol, asset }) => ({
+  'from an account that is not opted in': ({ alice, carol, asset }) => ({
     from: alice,
     fields: { xaid: asset, asnd: carol.publicKey, arcv: alice.publicKey, aamt: 1n },
     reason: `asset ${asset} missing from ${carol.address}`,
   }),
-  'to who does not hold it': ({ alice, bob, carol, asset }) => ({
+  'to an account that is not opted in': ({ alice, bob, carol, asset }) => ({
     from: alice,
     fields: { xaid: asset, asnd: bob.publicKey, arcv: carol.publicKey, aamt: 1n },
     reason: `receiver error: must optin, asset ${asset} missing from ${carol.address}`,
@@ -215,17 +215,17 @@ const closings: { readonly [title: string]: Case } = {
     fields: { xaid: asset, aclose: bob.publicKey },
     reason: 'cannot close asset ID in allocating account',
   }),
-  'by who holds nothing at all': ({ poor, alice, asset }) => ({
+  'by an account without holdings': ({ poor, alice, asset }) => ({
     from: poor,
     fields: { xaid: asset, aclose: alice.publicKey },
     reason: `cannot close asset holding on account ${poor.address} : account is not opted in asset ${asset} `,
   }),
-  'by who holds something else': ({ carol, alice, asset }) => ({
+  'by an account with other holdings': ({ carol, alice, asset }) => ({
     from: carol,
     fields: { xaid: asset, aclose: alice.publicKey },
     reason: `asset ${asset} not present in account ${carol.address}`,
   }),
-  'to who does not hold it': ({ bob, carol, asset }) => ({
+  'to an account that is not opted in': ({ bob, carol, asset }) => ({
     from: bob,
     fields: { xaid: asset, aclose: carol.publicKey },
     reason: `receiver error: must optin, asset ${asset} missing from ${carol.address}`,
@@ -235,7 +235,7 @@ const closings: { readonly [title: string]: Case } = {
     fields: { xaid: asset, aclose: bob.publicKey },
     reason: `asset ${asset} not zero (100) after closing`,
   }),
-  'of a frozen holding to who is not the creator': async (scene) => {
+  'of a frozen holding to an account other than the creator': async (scene) => {
     await hold(scene, scene.carol)
     await freeze(scene, scene.bob)
     return {
@@ -258,37 +258,37 @@ const closings: { readonly [title: string]: Case } = {
 const byManager = 'this transaction should be issued by the manager.'
 
 const configurations: { readonly [title: string]: Case } = {
-  'changing what is not there': ({ alice }) => ({
+  'changing an unknown asset': ({ alice }) => ({
     from: alice,
     fields: { caid: missing, apar: { m: alice.publicKey } },
     reason: `asset ${missing} does not exist or has been deleted`,
   }),
-  'destroying what is not there': ({ alice }) => ({
+  'destroying an unknown asset': ({ alice }) => ({
     from: alice,
     fields: { caid: missing },
     reason: `asset ${missing} does not exist or has been deleted`,
   }),
-  'changing by another': ({ bob, alice, asset }) => ({
+  'changing by another account': ({ bob, alice, asset }) => ({
     from: bob,
     fields: { caid: asset, apar: { m: bob.publicKey } },
     reason: `${byManager} It is issued by ${bob.address}, manager key ${alice.address}`,
   }),
-  'destroying by another': ({ bob, alice, asset }) => ({
+  'destroying by another account': ({ bob, alice, asset }) => ({
     from: bob,
     fields: { caid: asset },
     reason: `${byManager} It is issued by ${bob.address}, manager key ${alice.address}`,
   }),
-  'changing what has no manager': ({ alice, plain }) => ({
+  'changing an asset without manager': ({ alice, plain }) => ({
     from: alice,
     fields: { caid: plain, apar: { m: alice.publicKey } },
     reason: `${byManager} It is issued by ${alice.address}, manager key ${zeroAddress}`,
   }),
-  'destroying what others hold': ({ alice, asset }) => ({
+  'destroying an asset that others hold': ({ alice, asset }) => ({
     from: alice,
     fields: { caid: asset },
     reason: 'cannot destroy asset: creator is holding only 900/1000',
   }),
-  'making one without the Algos': ({ poor }) => ({
+  'creating one without the Algos': ({ poor }) => ({
     from: poor,
     fields: { apar: { t: 1n } },
     reason: `account ${poor.address} balance 199000 below min 200000 (1 assets)`,
@@ -296,22 +296,22 @@ const configurations: { readonly [title: string]: Case } = {
 }
 
 const freezes: { readonly [title: string]: Case } = {
-  'of what is not there': ({ alice, bob }) => ({
+  'of an unknown asset': ({ alice, bob }) => ({
     from: alice,
     fields: { faid: missing, fadd: bob.publicKey, afrz: true },
     reason: `asset ${missing} does not exist or has been deleted`,
   }),
-  'by another': ({ bob, alice, asset }) => ({
+  'by another account': ({ bob, alice, asset }) => ({
     from: bob,
     fields: { faid: asset, fadd: alice.publicKey, afrz: true },
     reason: `freeze not allowed: sender ${bob.address}, freeze ${alice.address}`,
   }),
-  'by nobody': ({ alice, carol, plain }) => ({
+  'without an address that may': ({ alice, carol, plain }) => ({
     from: alice,
     fields: { faid: plain, fadd: carol.publicKey, afrz: true },
     reason: `freeze not allowed: sender ${alice.address}, freeze ${zeroAddress}`,
   }),
-  'of who does not hold it': ({ alice, carol, asset }) => ({
+  'of an account that is not opted in': ({ alice, carol, asset }) => ({
     from: alice,
     fields: { faid: asset, fadd: carol.publicKey, afrz: true },
     reason: 'asset not found in account',
@@ -327,9 +327,9 @@ async function leave({ node, bob }: Scene): Promise<string> {
 }
 
 const registrations: { readonly [title: string]: Case } = {
-  'online after leaving for good': async (scene) => ({ from: scene.bob, fields: keys, reason: await leave(scene) }),
-  'offline after leaving for good': async (scene) => ({ from: scene.bob, fields: {}, reason: await leave(scene) }),
-  'a last round that is this one': ({ bob, node }) => ({
+  'online after nonparticipation': async (scene) => ({ from: scene.bob, fields: keys, reason: await leave(scene) }),
+  'offline after nonparticipation': async (scene) => ({ from: scene.bob, fields: {}, reason: await leave(scene) }),
+  'a last round that is the current one': ({ bob, node }) => ({
     from: bob,
     fields: { ...keys, votelst: node.ledger.last.round + 1n },
     reason: `${markOnline} last voting round in the past`,
@@ -348,7 +348,7 @@ const leased = (lx: Uint8Array, who: Person, node: TestNode): Fields => ({
 })
 
 const anyType: { readonly [title: string]: Case } = {
-  'over since the last round': ({ node, bob }) => ({
+  'expired since the last round': ({ node, bob }) => ({
     from: bob,
     fields: { fv: 1n, lv: 2n },
     kind: 'bare',
@@ -360,30 +360,30 @@ const anyType: { readonly [title: string]: Case } = {
     kind: 'bare',
     reason: 'txn dead: round 3 outside of 4--10',
   }),
-  'the id of another network': ({ bob }) => ({
+  'the genesis id of another network': ({ bob }) => ({
     from: bob,
     fields: { gen: 'foo-v1' },
     kind: 'bare',
     reason: 'tx.GenesisID <foo-v1> does not match expected <dockernet-v1>',
   }),
-  'the hash of another network': ({ bob, node }) => ({
+  'the genesis hash of another network': ({ bob, node }) => ({
     from: bob,
     fields: { gh: filled(9) },
     kind: 'bare',
     reason: `tx.GenesisHash <${Hash.toText(filled(9))}> does not match expected <${Hash.toText(MapKey.bytes(node.genesis.chain.genesisHash))}>`,
   }),
-  'no hash of a network': ({ bob }) => ({
+  'no genesis hash': ({ bob }) => ({
     from: bob,
     fields: { gh: undefined },
     kind: 'bare',
     reason: 'required tx.GenesisHash is missing',
   }),
-  'once too often': async ({ node, bob }) => {
+  'a duplicate': async ({ node, bob }) => {
     const txn = node.pay(bob, bob, 1n)
     await node.send(sign(txn, bob))
     return { from: bob, fields: txn, kind: 'bare', reason: `transaction already in ledger: ${Transaction.id(txn)}` }
   },
-  'a lease that another one holds': async ({ node, bob }) => {
+  'a lease that another transaction holds': async ({ node, bob }) => {
     await node.send(sign(node.txn('pay', bob, leased(filled(5), bob, node)), bob))
     const txn = node.txn('pay', bob, leased(filled(5), bob, node))
     const holder = `(${bob.address}, ${MapKey.address(MapKey.of(filled(5)))})`
@@ -424,7 +424,7 @@ for (const [table, cases] of Object.entries(all)) {
       const expected: ExpectedRejection = { kind, reason }
       await expectRejection(node, [sign(txn, from)], expected)
       if (kind === 'bare') return
-      // As the second of a group it is found there, and its group changes it into another transaction.
+      // In a group it is reported at its index; the group id makes it another transaction.
       const second = signGroup([
         [node.pay(alice, alice, 1n), alice],
         [txn, from],

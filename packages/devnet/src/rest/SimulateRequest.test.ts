@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import { BodyError } from '@latchkey/http'
 import algosdk from 'algosdk'
-import { expectText, refusalOf, sign, signGroup, simulateBody, TestNode } from '../testing/TestNode.test.helper.js'
+import { errorMessageOf, expectText, sign, signGroup, simulateBody, TestNode } from '../testing/TestNode.test.helper.js'
 
 const path = '/v2/transactions/simulate'
 
@@ -15,7 +15,7 @@ function setUp() {
   return { node, person, signed, plain, post }
 }
 
-/** As the algosdk sends it. */
+/** As algosdk sends it. */
 function sdkBody(groups: readonly (readonly Uint8Array[])[], options: object = {}): Uint8Array {
   return algosdk.encodeMsgpack(
     new algosdk.modelsv2.SimulateRequest({
@@ -30,8 +30,8 @@ function sdkBody(groups: readonly (readonly Uint8Array[])[], options: object = {
   )
 }
 
-describe('a body', () => {
-  test('in msgpack and in JSON means the same, whatever it is said to be', async () => {
+test('request body', async (t) => {
+  await t.test('is read in msgpack and in JSON whatever its content type', async () => {
     const { signed, post } = setUp()
     const { text } = await post(sdkBody([[signed]]))
     for (const type of [undefined, 'application/json', 'application/msgpack', 'application/x-binary']) {
@@ -42,7 +42,7 @@ describe('a body', () => {
     }
   })
 
-  test('in msgpack has every option the algosdk knows', async () => {
+  await t.test('reads every option of algosdk in msgpack', async () => {
     const { node, signed } = setUp()
     const options = {
       allowEmptySignatures: true,
@@ -59,9 +59,9 @@ describe('a body', () => {
       }),
     }
     const { bytes } = await node.post(`${path}?format=msgpack`, sdkBody([[signed]], options))
-    const answer = algosdk.decodeMsgpack(bytes, algosdk.modelsv2.SimulateResponse)
-    assert.deepEqual([answer.version, answer.lastRound, answer.txnGroups[0]?.failureMessage], [2, 0n, undefined])
-    const { evalOverrides, execTraceConfig } = answer
+    const response = algosdk.decodeMsgpack(bytes, algosdk.modelsv2.SimulateResponse)
+    assert.deepEqual([response.version, response.lastRound, response.txnGroups[0]?.failureMessage], [2, 0n, undefined])
+    const { evalOverrides, execTraceConfig } = response
     assert.deepEqual(
       [evalOverrides?.allowEmptySignatures, evalOverrides?.allowUnnamedResources, evalOverrides?.fixSigners],
       [true, true, true],
@@ -73,7 +73,7 @@ describe('a body', () => {
     assert.deepEqual([execTraceConfig?.enable, execTraceConfig?.stateChange], [true, true])
   })
 
-  test('may have nil and null in the place of what is left out', async () => {
+  await t.test('treats nil and null as absent', async () => {
     const { signed, plain, post } = setUp()
     const { text } = await post(simulateBody([signed]))
     const nils = { round: null, 'fix-signers': null, 'exec-trace-config': null, 'extra-opcode-budget': null }
@@ -86,7 +86,7 @@ describe('a body', () => {
     assert.equal(expectText(await post(packedInside)), text)
   })
 
-  test('keeps integers above 2^53 as they are', async () => {
+  await t.test('keeps integers above 2^53 exact', async () => {
     const { node, person } = setUp()
     const group = [sign(node.pay(person, person, 2n ** 64n - 1n), person)]
     for (const body of [simulateBody(group), sdkBody([group])]) {
@@ -96,7 +96,7 @@ describe('a body', () => {
     }
   })
 
-  test('with any but one group, or an empty or too large one, is refused', async () => {
+  await t.test('rejects anything but one group of one to sixteen transactions', async () => {
     const { node, person, signed, post } = setUp()
     const seventeen = Array.from({ length: 17 }, () => signed)
     const sixteen = signGroup(Array.from({ length: 16 }, () => [node.pay(person, person, 1n), person] as const))
@@ -107,22 +107,22 @@ describe('a body', () => {
       [[[]], 'empty txgroup'],
       [[seventeen], 'transaction group size 17 exceeds protocol max 16'],
     ] as const) {
-      assert.equal(refusalOf(await post(sdkBody(groups))), message)
+      assert.equal(errorMessageOf(await post(sdkBody(groups))), message)
     }
-    assert.equal(refusalOf(await post('{}')), 'expected 1 transaction group, got 0')
-    assert.equal(refusalOf(await post(Buffer.from([0x80]))), 'expected 1 transaction group, got 0')
-    assert.equal(refusalOf(await post('{"txn-groups":[{}]}')), 'empty txgroup')
+    assert.equal(errorMessageOf(await post('{}')), 'expected 1 transaction group, got 0')
+    assert.equal(errorMessageOf(await post(Buffer.from([0x80]))), 'expected 1 transaction group, got 0')
+    assert.equal(errorMessageOf(await post('{"txn-groups":[{}]}')), 'empty txgroup')
     const many = JSON.stringify({ 'txn-groups': Array.from({ length: 101 }, () => ({})) })
-    assert.equal(refusalOf(await post(many)), 'failed to decode object: more than 100 in a list')
+    assert.equal(errorMessageOf(await post(many)), 'failed to decode object: more than 100 in a list')
     const packed = algosdk.msgpackRawEncode({ 'txn-groups': Array.from({ length: 101 }, () => ({})) })
-    assert.equal(refusalOf(await post(packed)), 'failed to decode object: more than 100 in a list')
+    assert.equal(errorMessageOf(await post(packed)), 'failed to decode object: more than 100 in a list')
   })
 
-  test('that is empty ends too early', async () => {
-    assert.equal(refusalOf(await setUp().post('')), 'failed to decode object: EOF')
+  await t.test('rejects an empty body with EOF', async () => {
+    assert.equal(errorMessageOf(await setUp().post('')), 'failed to decode object: EOF')
   })
 
-  test('that is not understood to the last member is refused', async () => {
+  await t.test('rejects malformed bodies and unknown members', async () => {
     const { signed, plain, post } = setUp()
     const json = (value: object) => JSON.stringify(value)
     const packed = (value: object) => algosdk.msgpackRawEncode(value)
@@ -162,28 +162,28 @@ describe('a body', () => {
       [`${'['.repeat(400_000)}${']'.repeat(400_000)}`, /expected an object$/],
     ]
     for (const [body, reason] of bodies) {
-      const message = refusalOf(await post(body))
+      const message = errorMessageOf(await post(body))
       assert.match(message, /^failed to decode object: /)
       assert.match(message, reason)
     }
   })
 
-  test('is read in one pass, however it is spelt', { timeout: 60_000 }, async () => {
+  await t.test('takes linear time for pathological strings', { timeout: 60_000 }, async () => {
     const { post } = setUp()
-    // A string that never ends and seems to begin again at every character.
+    // An unterminated string that could restart at every character.
     assert.equal((await post(`"${'\\"'.repeat(490_000)}`)).status, 400)
     assert.equal((await post(JSON.stringify({ a: 'x'.repeat(990_000) }))).status, 400)
     assert.equal((await post(`"${'\\'.repeat(490_001)}`)).status, 400)
   })
 
-  test('of more than a million bytes is refused, one of a million is read', async () => {
+  await t.test('rejects more than a million bytes', async () => {
     const { signed, node, post } = setUp()
     const body = Buffer.alloc(1_000_000, ' ')
     simulateBody([signed]).forEach((byte, index) => {
       body[index] = byte
     })
     assert.equal((await post(body)).status, 200)
-    assert.equal(refusalOf(await post(Buffer.concat([body, Buffer.from(' ')])), 413), 'request body too large')
+    assert.equal(errorMessageOf(await post(Buffer.concat([body, Buffer.from(' ')])), 413), 'request body too large')
     const reader = (reason: 'body_too_large' | 'body_timeout' | 'body_malformed') => ({
       method: 'POST',
       target: path,
@@ -195,17 +195,17 @@ describe('a body', () => {
       ['body_timeout', 408],
       ['body_malformed', 400],
     ] as const) {
-      const answer = await node.handle(reader(reason))
-      assert.deepEqual(typeof answer === 'symbol' ? undefined : [answer.status, answer.body], [
+      const response = await node.handle(reader(reason))
+      assert.deepEqual(typeof response === 'symbol' ? undefined : [response.status, response.body], [
         status,
         '{"message":"so it is"}\n',
       ])
     }
   })
 
-  test('with another format for the answer than there is, is refused', async () => {
+  await t.test('rejects an unknown response format', async () => {
     const { node, signed } = setUp()
-    const answer = await node.post(`${path}?format=xml`, simulateBody([signed]))
-    assert.equal(refusalOf(answer), 'failed to parse the format option')
+    const response = await node.post(`${path}?format=xml`, simulateBody([signed]))
+    assert.equal(errorMessageOf(response), 'failed to parse the format option')
   })
 })

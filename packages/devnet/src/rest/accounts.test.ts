@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
+import { before, test } from 'node:test'
 import algosdk from 'algosdk'
 import {
   bin,
   decoded,
+  errorMessageOf,
   expectText,
   type Person,
   personOf,
-  refusalOf,
   sign,
   TestNode,
 } from '../testing/TestNode.test.helper.js'
@@ -15,13 +15,13 @@ import {
 const creator = personOf(11)
 const other = personOf(12)
 const signer = personOf(13)
-const nobody = personOf(99)
+const unknown = personOf(99)
 const vote = new Uint8Array(32).fill(1)
 const selection = new Uint8Array(32).fill(2)
 const stateProof = new Uint8Array(64).fill(3)
 const metadata = new Uint8Array(32).fill(7)
 
-/** Somebody with two assets of their own, two of another's, keys to vote with, rekeyed. */
+/** A rekeyed online account with two assets of its own and two of others. */
 let node: TestNode
 before(async () => {
   node = new TestNode({ nowMs: () => 1_700_000_000_000 })
@@ -92,22 +92,22 @@ function richText({ assets, created }: { assets?: string; created?: string }): s
   )
 }
 
-describe('an account in JSON', () => {
-  test('that nobody knows is 200 with zeroes', async () => {
+test('an account in JSON', async (t) => {
+  await t.test('an unknown account is 200 with zeroes', async () => {
     assert.equal(
-      expectText(await node.get(`/v2/accounts/${nobody.address}`)),
-      `{"address":"${nobody.address}","amount":0,"amount-without-pending-rewards":0,"apps-local-state":[],` +
+      expectText(await node.get(`/v2/accounts/${unknown.address}`)),
+      `{"address":"${unknown.address}","amount":0,"amount-without-pending-rewards":0,"apps-local-state":[],` +
         '"apps-total-schema":{"num-byte-slice":0,"num-uint":0},"assets":[],"created-apps":[],"created-assets":[],' +
         `"min-balance":100000,${rewards},"round":11,"status":"Offline",${totals(0, 0)}`,
     )
     assert.equal(
-      expectText(await node.get(`/v2/accounts/${nobody.address}?exclude=all`)),
-      `{"address":"${nobody.address}","amount":0,"amount-without-pending-rewards":0,` +
+      expectText(await node.get(`/v2/accounts/${unknown.address}?exclude=all`)),
+      `{"address":"${unknown.address}","amount":0,"amount-without-pending-rewards":0,` +
         `"apps-total-schema":{"num-byte-slice":0,"num-uint":0},"min-balance":100000,${rewards},"round":11,"status":"Offline",${totals(0, 0)}`,
     )
   })
 
-  test('with everything an account can have', async () => {
+  await t.test('contains every member', async () => {
     const expected = richText({
       assets: holdings,
       created: `{"index":1004,"params":${full()}},{"index":1005,"params":${minimal()}}`,
@@ -117,7 +117,7 @@ describe('an account in JSON', () => {
     }
   })
 
-  test('without what was excluded', async () => {
+  await t.test('omits excluded members', async () => {
     const get = async (exclude: string) =>
       expectText(await node.get(`/v2/accounts/${creator.address}?exclude=${exclude}`))
     assert.equal(await get('all'), richText({}))
@@ -127,7 +127,7 @@ describe('an account in JSON', () => {
     }
   })
 
-  test('that went online with the fee for it is eligible for incentives', async () => {
+  await t.test('shows eligibility for incentives', async () => {
     const own = new TestNode()
     const person = own.funded(0)
     const keys = { votekey: vote, selkey: selection, sprfkey: stateProof, votefst: 1n, votelst: 99n, votekd: 9n }
@@ -136,7 +136,7 @@ describe('an account in JSON', () => {
     assert.match(text, /,"incentive-eligible":true,"last-heartbeat":321,"min-balance":/)
   })
 
-  test('is what the algosdk reads', async () => {
+  await t.test('is decoded by algosdk', async () => {
     const { text } = await node.get(`/v2/accounts/${creator.address}`)
     const account = algosdk.decodeJSON(text, algosdk.modelsv2.Account)
     assert.equal(account.authAddr?.toString(), signer.address)
@@ -144,7 +144,7 @@ describe('an account in JSON', () => {
     assert.deepEqual(account.createdAssets?.[0]?.params?.metadataHash, metadata)
   })
 
-  test('with a word to exclude that there is not, or another word beside all or none, is refused', async () => {
+  await t.test('rejects unknown and conflicting exclude values', async () => {
     for (const exclude of [
       'foo',
       'ALL',
@@ -154,23 +154,23 @@ describe('an account in JSON', () => {
       'created-assets-params,foo',
       ',',
     ]) {
-      const answer = await node.get(`/v2/accounts/${creator.address}?exclude=${exclude}`)
-      assert.equal(expectText(answer, 400), '{"message":"failed to parse exclude"}\n', exclude)
+      const response = await node.get(`/v2/accounts/${creator.address}?exclude=${exclude}`)
+      assert.equal(expectText(response, 400), '{"message":"failed to parse exclude"}\n', exclude)
     }
-    // The format is looked at before.
-    const answer = await node.get(`/v2/accounts/${creator.address}?exclude=foo&format=xml`)
-    assert.equal(refusalOf(answer), 'failed to parse the format option')
+    // The format is checked first.
+    const response = await node.get(`/v2/accounts/${creator.address}?exclude=foo&format=xml`)
+    assert.equal(errorMessageOf(response), 'failed to parse the format option')
   })
 })
 
-describe('an account in msgpack', () => {
+test('an account in msgpack', async (t) => {
   const get = async (address: string, query = '') => {
-    const answer = await node.get(`/v2/accounts/${address}?format=msgpack${query}`)
-    expectText(answer, 200, 'application/msgpack')
-    return decoded(answer.bytes)
+    const response = await node.get(`/v2/accounts/${address}?format=msgpack${query}`)
+    expectText(response, 200, 'application/msgpack')
+    return decoded(response.bytes)
   }
 
-  test('is the record that nodes store, without zeroes', async () => {
+  await t.test('is the stored record, without zeroes', async () => {
     const expected = {
       algo: 99_994_000n,
       apar: new Map<bigint, object>([
@@ -212,7 +212,7 @@ describe('an account in msgpack', () => {
     assert.deepEqual(await get(creator.address, '&exclude=created-assets-params'), expected)
   })
 
-  test('keeps the bytes of a name that is not printable', async () => {
+  await t.test('keeps the bytes of an unprintable name', async () => {
     const { apar } = await get(other.address)
     assert.deepEqual(apar.get(1007n), {
       an: 'é\u0000x',
@@ -224,7 +224,7 @@ describe('an account in msgpack', () => {
     })
   })
 
-  test('without resources has other names, zeroes included', async () => {
+  await t.test('has other names and zeroes if resources are excluded', async () => {
     const short = (one: object) => ({
       AuthAddr: bin(new Uint8Array(32)),
       IncentiveEligible: false,
@@ -269,19 +269,19 @@ describe('an account in msgpack', () => {
       }),
     )
     assert.deepEqual(Object.keys(account), Object.keys(short({})))
-    assert.deepEqual(await get(nobody.address, '&exclude=all'), short({}))
+    assert.deepEqual(await get(unknown.address, '&exclude=all'), short({}))
   })
 
-  test('is empty for one that nobody knows, and tells who does not participate', async () => {
-    assert.deepEqual(await get(nobody.address), {})
+  await t.test('is empty for an unknown account, and has the status of a nonparticipating one', async () => {
+    assert.deepEqual(await get(unknown.address), {})
     const rewardsPool = '7777777777777777777777777777777777777777777777777774MSJUVU'
     assert.deepEqual(await get(rewardsPool), { algo: 100_000n, onl: 2n })
     assert.equal((await node.get(`/v2/accounts/${rewardsPool}`)).json.status, 'Not Participating')
   })
 })
 
-describe('an address that is none', () => {
-  test('is refused with the stem a node has, as it was meant after percent-decoding, and with what is wrong', async () => {
+test('an invalid address', async (t) => {
+  await t.test("is rejected with a node's message, quoted after percent-decoding", async () => {
     const wrong = creator.address.replace(/^./, (first) => (first === 'A' ? 'B' : 'A'))
     for (const [address, reason] of [
       ['ABC', /an address has 58 characters, not 3$/],
@@ -292,7 +292,7 @@ describe('an address that is none', () => {
       const shown = decodeURIComponent(address)
       const stem = `Invalid format for parameter address: error unmarshaling '${shown}' text as *basics.Address: `
       for (const path of ['', '/assets', '/assets/1', '/transactions/pending', '?format=xml', '?exclude=foo']) {
-        const message = refusalOf(await node.get(`/v2/accounts/${address}${path}`))
+        const message = errorMessageOf(await node.get(`/v2/accounts/${address}${path}`))
         assert.equal(message.slice(0, stem.length), stem)
         assert.match(message, reason)
       }
@@ -300,10 +300,10 @@ describe('an address that is none', () => {
   })
 })
 
-describe('an asset of an account', () => {
+test('an asset of an account', async (t) => {
   const path = (address: string, id: number | string) => `/v2/accounts/${address}/assets/${id}`
 
-  test('in JSON is the holding, the parameters for its creator, and the round', async () => {
+  await t.test('in JSON has the holding, the parameters for its creator, and the round', async () => {
     assert.equal(
       expectText(await node.get(path(creator.address, 1004))),
       `{"asset-holding":{"amount":1000000,"asset-id":1004,"is-frozen":false},"created-asset":${full()},"round":11}\n`,
@@ -314,11 +314,11 @@ describe('an asset of an account', () => {
     )
   })
 
-  test('in msgpack leaves out what is zero, the whole holding too', async () => {
+  await t.test('in msgpack omits zeroes, including an empty holding', async () => {
     const get = async (address: string, id: number) => {
-      const answer = await node.get(`${path(address, id)}?format=msgpack`)
-      expectText(answer, 200, 'application/msgpack')
-      return decoded(answer.bytes)
+      const response = await node.get(`${path(address, id)}?format=msgpack`)
+      expectText(response, 200, 'application/msgpack')
+      return decoded(response.bytes)
     }
     assert.deepEqual(await get(creator.address, 1005), { 'asset-holding': { a: 5n }, 'asset-params': { t: 5n } })
     assert.deepEqual(await get(creator.address, 1007), { 'asset-holding': { f: true } })
@@ -326,26 +326,26 @@ describe('an asset of an account', () => {
     assert.deepEqual(await get(other.address, 1006), { 'asset-params': { un: 'Z' } })
   })
 
-  test('that it neither holds nor created is 404, in JSON whatever was asked for', async () => {
+  await t.test('is 404 in JSON if the account neither holds nor created it', async () => {
     for (const [address, id] of [
       [other.address, 1004],
       [creator.address, 9999],
       [creator.address, 1003],
-      [nobody.address, 1004],
+      [unknown.address, 1004],
     ] as const) {
       for (const query of ['', '?format=msgpack']) {
-        const answer = await node.get(path(address, id) + query)
-        assert.equal(expectText(answer, 404), '{"message":"account asset info not found"}\n')
+        const response = await node.get(path(address, id) + query)
+        assert.equal(expectText(response, 404), '{"message":"account asset info not found"}\n')
       }
     }
     assert.equal(
-      refusalOf(await node.get(`${path(creator.address, 1)}?format=xml`)),
+      errorMessageOf(await node.get(`${path(creator.address, 1)}?format=xml`)),
       'failed to parse the format option',
     )
   })
 })
 
-describe('the assets of an account, page by page', () => {
+test('the assets of an account in pages', async (t) => {
   const path = () => `/v2/accounts/${creator.address}/assets`
   const item = (amount: number, id: number, isFrozen: boolean, params: string) =>
     `{"asset-holding":{"amount":${amount},"asset-id":${id},"is-frozen":${isFrozen}},"asset-params":${params}}`
@@ -356,7 +356,7 @@ describe('the assets of an account, page by page', () => {
     item(0, 1007, true, unprintable()),
   ]
 
-  test('come in the order of their ids, with a token only while there are more', async () => {
+  await t.test('are sorted by id, with a token while there are more', async () => {
     const [a, b, c, d] = items()
     for (const query of ['', '?limit=4', '?limit=1000', '?format=msgpack', '?next=0', '?next=1003']) {
       assert.equal(expectText(await node.get(path() + query)), `{"asset-holdings":[${a},${b},${c},${d}],"round":11}\n`)
@@ -369,12 +369,12 @@ describe('the assets of an account, page by page', () => {
       expectText(await node.get(`${path()}?limit=2&next=1005`)),
       `{"asset-holdings":[${c},${d}],"round":11}\n`,
     )
-    for (const target of [`${path()}?next=99999`, `/v2/accounts/${nobody.address}/assets`]) {
+    for (const target of [`${path()}?next=99999`, `/v2/accounts/${unknown.address}/assets`]) {
       assert.equal(expectText(await node.get(target)), '{"asset-holdings":[],"round":11}\n')
     }
   })
 
-  test('with a limit or token that is none are refused', async () => {
+  await t.test('reject an invalid limit or token', async () => {
     const parsing = (text: string, reason: string) => `strconv.ParseUint: parsing "${text}": ${reason}`
     const binding = 'Invalid format for parameter limit: error binding string parameter: '
     for (const [query, message] of [
@@ -394,13 +394,13 @@ describe('the assets of an account, page by page', () => {
       ['limit=0&next=abc', `unable to parse next token: ${parsing('abc', 'invalid syntax')}`],
       ['limit=2&limit=3', "Invalid format for parameter limit: multiple values for single value parameter 'limit'"],
     ] as const) {
-      assert.equal(refusalOf(await node.get(`${path()}?${query}`)), message, query)
+      assert.equal(errorMessageOf(await node.get(`${path()}?${query}`)), message, query)
     }
   })
 })
 
-describe('an asset', () => {
-  test('in JSON, whatever format is asked for', async () => {
+test('an asset', async (t) => {
+  await t.test('is JSON in every format', async () => {
     for (const [id, params] of [
       [1004, full()],
       [1005, minimal()],
@@ -413,13 +413,13 @@ describe('an asset', () => {
     }
   })
 
-  test('that does not exist is 404', async () => {
+  await t.test('is 404 if it does not exist', async () => {
     for (const id of [0, 1003, 9999, '9223372036854775808', '18446744073709551615']) {
       assert.equal(expectText(await node.get(`/v2/assets/${id}`), 404), '{"message":"asset does not exist"}\n')
     }
   })
 
-  test('whose texts are not UTF-8 or hold what ends a script is written with care', async () => {
+  await t.test('escapes texts that are not UTF-8 or could end a script element', async () => {
     const own = new TestNode()
     const person = own.funded(0)
     const name = new Uint8Array([...Buffer.from('<&>\b\f\u2028\x7f\x1f'), 0xff, 0x41])
@@ -430,7 +430,7 @@ describe('an asset', () => {
       `{"index":1001,"params":{"creator":"${person.address}","decimals":0,"default-frozen":false,"name-b64":"PCY+CAzigKh/H/9B",` +
         '"total":1,"unit-name":"é\\"\\\\","unit-name-b64":"w6kiXA==","url":"\\u003c/script\\u003e","url-b64":"PC9zY3JpcHQ+"}}\n',
     )
-    // What has to do with transactions comes from another writer, on a node, with other habits.
+    // Nodes write transactions with another encoder, which escapes differently.
     const { text } = await own.get(`/v2/transactions/pending/${txId}`)
     assert.ok(text.includes('        "an": "<&>\\b\\f\\u2028\x7f\\u001f\\ufffdA",\n        "au": "</script>",\n'), text)
   })

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
-import { before, describe, test } from 'node:test'
+import { before, test } from 'node:test'
 import { Hash, Msgpack, Submission } from '@latchkey/algorand'
 import algosdk from 'algosdk'
 import * as Consensus from '../ledger/Consensus.js'
 import {
   decoded,
+  errorMessageOf,
   expectText,
   headersOf,
   personOf,
-  refusalOf,
   sign,
   signGroup,
   TestNode,
@@ -20,11 +20,11 @@ const newcomer = personOf(21)
 
 let node: TestNode
 let genesisHash: string
-/** Of the two in block 2. */
+/** The group in block 2. */
 let ids: string[]
 let signed: Uint8Array[]
 
-/** Block 1 is empty, 2 a group of two, 3 an asset's creation, 4 somebody closing an account. */
+/** Block 1 is empty, 2 has a group of two, 3 creates an asset, 4 closes an account. */
 before(async () => {
   node = new TestNode({ nowMs: () => 1_700_000_000_000 })
   genesisHash = (await node.get('/versions')).json.genesis_hash_b64
@@ -43,8 +43,8 @@ before(async () => {
 const hashOf = async (round: number) => (await node.get(`/v2/blocks/${round}/hash`)).json.blockHash as string
 const seedOf = async (round: number) => Buffer.from(Hash.fromText(await hashOf(round))!).toString('base64')
 
-describe('a block in JSON', () => {
-  test('0 has what there is before anything happened', async () => {
+test('a block in JSON', async (t) => {
+  await t.test('block 0 has the genesis values', async () => {
     const expected = `{
   "block": {
     "fees": "${feeSink}",
@@ -64,7 +64,7 @@ describe('a block in JSON', () => {
     }
   })
 
-  test('without transactions has the commitments to none, and no list', async () => {
+  await t.test('an empty block has commitments and no transaction list', async () => {
     const { text } = await node.get('/v2/blocks/1')
     const { prev512 } = JSON.parse(text).block
     assert.equal(
@@ -96,7 +96,7 @@ describe('a block in JSON', () => {
     )
   })
 
-  test('with a group has its members without what the header says already', async () => {
+  await t.test('a block with a group has its members without the values of the header', async () => {
     const { text } = await node.get('/v2/blocks/2')
     const { block } = JSON.parse(text)
     const member = (index: number, amount: number, mark: string) => {
@@ -143,7 +143,7 @@ ${mark}        "sig": "${sig}",
     "txn": "${block.txn}",
     "txn256": "${block.txn256}",
     "txn512": "${block.txn512}"`
-    // The second names no genesis id, and is not given one back.
+    // The second has no genesis id.
     const txns = `,
     "txns": [
 ${member(0, 300_000, '        "hgi": true,\n')},
@@ -155,7 +155,7 @@ ${member(1, 1001, '')}
     assert.equal(expectText(await node.get('/v2/blocks/2?header-only=true')), `${head}\n  }\n}`)
   })
 
-  test('tells what its transactions came to', async () => {
+  await t.test('contains the outcomes of its transactions', async () => {
     assert.match(
       (await node.get('/v2/blocks/3')).text,
       /"txns": \[\n {6}\{\n {8}"caid": 1003,\n {8}"hgi": true,\n {8}"sig": /,
@@ -163,7 +163,7 @@ ${member(1, 1001, '')}
     assert.match((await node.get('/v2/blocks/4')).text, /\n {6}\{\n {8}"ca": 298000,\n {8}"hgi": true,\n {8}"sig": /)
   })
 
-  test('reads flags as nodes do, and refuses others', async () => {
+  await t.test('parses flags as nodes do, and rejects others', async () => {
     for (const flag of ['1', 't', 'T', 'true', 'TRUE', 'True']) {
       assert.equal((await node.get(`/v2/blocks/2?header-only=${flag}`)).json.block.txns, undefined, flag)
     }
@@ -172,28 +172,28 @@ ${member(1, 1001, '')}
     }
     for (const flag of ['maybe', 'tRue', '']) {
       assert.equal(
-        refusalOf(await node.get(`/v2/blocks/2?header-only=${flag}`)),
+        errorMessageOf(await node.get(`/v2/blocks/2?header-only=${flag}`)),
         `Invalid format for parameter header-only: error binding string parameter: strconv.ParseBool: parsing "${flag}": invalid syntax`,
       )
     }
   })
 })
 
-describe('a block in msgpack', () => {
+test('a block in msgpack', async (t) => {
   const get = async (round: number, query = '') => node.get(`/v2/blocks/${round}?format=msgpack${query}`)
 
-  test('comes with its certificate and the name of its structure', async () => {
+  await t.test('has a certificate and the header X-Algorand-Struct', async () => {
     for (const round of [0, 1, 2, 3, 4]) {
-      const answer = await get(round)
-      expectText(answer, 200, 'application/msgpack')
-      assert.equal(answer.header('x-algorand-struct'), 'block-v1')
-      const { block, cert, ...rest } = decoded(answer.bytes)
+      const response = await get(round)
+      expectText(response, 200, 'application/msgpack')
+      assert.equal(response.header('x-algorand-struct'), 'block-v1')
+      const { block, cert, ...rest } = decoded(response.bytes)
       assert.deepEqual([cert, rest], [round === 0 ? {} : { rnd: BigInt(round) }, {}])
       assert.deepEqual(block.txns?.length, [undefined, undefined, 2, 1, 1][round])
     }
   })
 
-  test('says the same as in JSON, member for member', async () => {
+  await t.test('has the same members as in JSON', async () => {
     const { block } = decoded((await get(2)).bytes)
     const { block: json } = (await node.get('/v2/blocks/2')).json
     assert.deepEqual(Object.keys(block), Object.keys(json))
@@ -205,42 +205,42 @@ describe('a block in msgpack', () => {
     for (const name of ['bi', 'fc', 'rnd', 'rwcalr', 'tc', 'ts']) assert.equal(block[name], BigInt(json[name]))
   })
 
-  test('of the header alone has neither, and hashes to the block hash', async () => {
-    const answer = await get(2, '&header-only=true')
-    expectText(answer, 200, 'application/msgpack')
+  await t.test('header-only has neither, and hashes to the block hash', async () => {
+    const response = await get(2, '&header-only=true')
+    expectText(response, 200, 'application/msgpack')
     const headers = await headersOf(node, 'GET', '/v2/blocks/2?format=msgpack&header-only=true')
     assert.deepEqual(headers, { 'content-type': 'application/msgpack' })
-    const reader = new Msgpack.Reader(answer.bytes)
+    const reader = new Msgpack.Reader(response.bytes)
     assert.deepEqual([reader.mapHeader(), reader.str()], [1, 'block'])
-    const header = answer.bytes.slice(reader.position)
+    const header = response.bytes.slice(reader.position)
     assert.equal(Hash.toText(Hash.hash(Hash.domains.blockHeader, header)), await hashOf(2))
   })
 
-  test('is what the algosdk reads', async () => {
+  await t.test('is decoded by algosdk', async () => {
     const { block } = algosdk.decodeMsgpack((await get(2)).bytes, algosdk.modelsv2.BlockResponse)
     assert.deepEqual([block.header.round, block.header.genesisID, block.payset.length], [2n, 'dockernet-v1', 2])
     assert.equal(block.payset[0]?.signedTxn.signedTxn.txn.payment?.amount, 300_000n)
   })
 })
 
-describe('of a block', () => {
-  test('the hash is in the next one, and the ids are those of its members', async () => {
+test('lookups of a block', async (t) => {
+  await t.test('the hash is in the next block, and the ids are those of its transactions', async () => {
     assert.equal(expectText(await node.get('/v2/blocks/2/hash')), `{"blockHash":"${await hashOf(2)}"}\n`)
     assert.equal((await node.get('/v2/blocks/3')).json.block.prev, `blk-${await hashOf(2)}`)
     assert.equal(expectText(await node.get('/v2/blocks/1/txids')), '{"blockTxids":[]}\n')
     assert.equal(expectText(await node.get('/v2/blocks/2/txids')), `{"blockTxids":["${ids[0]}","${ids[1]}"]}\n`)
   })
 
-  test('that is not there, nothing is told', async () => {
+  await t.test('an unknown round is 404', async () => {
     for (const round of ['5', '99999', '9223372036854775808', '18446744073709551615']) {
       for (const rest of ['', '?format=msgpack', '?header-only=true', '/hash', '/txids']) {
-        const answer = await node.get(`/v2/blocks/${round}${rest}`)
-        assert.equal(expectText(answer, 404), '{"message":"failed to retrieve information from the ledger"}\n')
+        const response = await node.get(`/v2/blocks/${round}${rest}`)
+        assert.equal(expectText(response, 404), '{"message":"failed to retrieve information from the ledger"}\n')
       }
     }
   })
 
-  test('whose number is none, or whose format is none, nothing is told', async () => {
+  await t.test('an invalid round or format is 400', async () => {
     for (const [round, shown, reason] of [
       ['abc', 'abc', 'invalid syntax'],
       ['-1', '-1', 'invalid syntax'],
@@ -252,15 +252,18 @@ describe('of a block', () => {
     ] as const) {
       const message = `Invalid format for parameter round: error binding string parameter: strconv.ParseUint: parsing "${shown}": ${reason}`
       for (const rest of ['', '/hash', '/txids']) {
-        assert.equal(refusalOf(await node.get(`/v2/blocks/${round}${rest}`)), message)
+        assert.equal(errorMessageOf(await node.get(`/v2/blocks/${round}${rest}`)), message)
       }
     }
     for (const format of ['xml', '', 'msgpackk']) {
-      assert.equal(refusalOf(await node.get(`/v2/blocks/9999?format=${format}`)), 'failed to parse the format option')
+      assert.equal(
+        errorMessageOf(await node.get(`/v2/blocks/9999?format=${format}`)),
+        'failed to parse the format option',
+      )
     }
   })
 
-  test('old enough, nothing is kept', async () => {
+  await t.test('a dropped round is 404', async () => {
     const small = new TestNode({ history: { blocks: 5, bytes: 1e9 } })
     await small.post('/devnet/mine', { rounds: 10 })
     assert.deepEqual(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
-import { expectText, type Person, personOf, refusalOf, sign, TestNode } from '../testing/TestNode.test.helper.js'
+import { test } from 'node:test'
+import { errorMessageOf, expectText, type Person, personOf, sign, TestNode } from '../testing/TestNode.test.helper.js'
 
 const newcomer = personOf(51)
 const dollars = [31_566_704, 10_458_941]
@@ -14,7 +14,7 @@ function balance({ ledger }: TestNode, { key }: Person): bigint {
   return ledger.state.account(key).microAlgos
 }
 
-test('what the devnet is, is told with keys that are for development only', async () => {
+test('GET /devnet returns the accounts, marked development only', async () => {
   const node = new TestNode({ accountCount: 2 })
   const { dispenser, accounts } = node.genesis
   const { 'genesis-hash': hash } = (await node.get('/v2/transactions/params')).json
@@ -33,7 +33,7 @@ test('what the devnet is, is told with keys that are for development only', asyn
   assert.equal(personOf(Buffer.from(accounts[1]!.secretKey, 'base64').subarray(0, 32)).address, accounts[1]!.address)
 })
 
-test('the state is told in numbers and in a hash that changes with it', async () => {
+test('GET /devnet/state returns counts and a hash that changes with the state', async () => {
   const node = new TestNode({ nowMs: () => 1_700_000_000_000 })
   const { 'state-hash': first, ...rest } = (await node.get('/devnet/state')).json
   assert.deepEqual(rest, { accounts: 6, pending: 0, round: 0, timestamp: 0, transactions: 0 })
@@ -44,8 +44,8 @@ test('the state is told in numbers and in a hash that changes with it', async ()
   assert.notEqual(first, second)
 })
 
-describe('funding', () => {
-  test('gives Algos out of the dispenser, and nothing is made from nothing', async () => {
+test('funding', async (t) => {
+  await t.test('moves Algos from the dispenser, with a constant supply', async () => {
     const node = new TestNode()
     const before = balance(node, node.dispenser)
     for (const [amount, microAlgos] of [
@@ -58,10 +58,10 @@ describe('funding', () => {
       [{ algos: '5.000000' }, 5_000_000],
     ] as const) {
       const had = balance(node, newcomer)
-      const answer = await node.post('/devnet/fund', { address: newcomer.address, ...amount })
+      const response = await node.post('/devnet/fund', { address: newcomer.address, ...amount })
       const expected = had + BigInt(microAlgos)
       assert.equal(
-        expectText(answer),
+        expectText(response),
         `{"address":"${newcomer.address}","amount":${expected},"assets":[],"round":0}\n`,
         JSON.stringify(amount),
       )
@@ -70,11 +70,11 @@ describe('funding', () => {
     assert.equal(total(node), supply)
   })
 
-  test('below the minimum balance is refused, and leaves nothing behind', async () => {
+  await t.test('rejects less than the minimum balance, and changes nothing', async () => {
     const node = new TestNode()
     for (const amount of [{ microAlgos: 99_999 }, { algos: '0.099999' }, {}]) {
       assert.match(
-        refusalOf(await node.post('/devnet/fund', { address: newcomer.address, ...amount })),
+        errorMessageOf(await node.post('/devnet/fund', { address: newcomer.address, ...amount })),
         /^account [A-Z2-7]{58} would have [0-9]+ microAlgos, below its minimum balance of 100000$/,
       )
     }
@@ -82,10 +82,10 @@ describe('funding', () => {
     assert.equal((await node.post('/devnet/fund', { address: newcomer.address, microAlgos: 100_000 })).status, 200)
   })
 
-  test('gives dollars under both ids, opted in and with the Algos that takes', async () => {
+  await t.test('moves dollars of both ids, with opt-in and minimum balance', async () => {
     const node = new TestNode()
-    const answer = await node.post('/devnet/fund', { address: newcomer.address, dollars: '12.5' })
-    assert.deepEqual(answer.json, {
+    const response = await node.post('/devnet/fund', { address: newcomer.address, dollars: '12.5' })
+    assert.deepEqual(response.json, {
       address: newcomer.address,
       amount: 300_000,
       assets: [
@@ -94,7 +94,7 @@ describe('funding', () => {
       ],
       round: 0,
     })
-    // Again: what is there already is not given a second time.
+    // The minimum balance is added only once.
     const more = await node.post('/devnet/fund', { address: newcomer.address, dollars: 1, algos: 1 })
     assert.deepEqual([more.json.amount, more.json.assets[0].amount], [1_300_000, 13_500_000])
     assert.equal(total(node), supply)
@@ -106,25 +106,25 @@ describe('funding', () => {
     }
   })
 
-  test('gives any asset out of its creator, in base units', async () => {
+  await t.test('moves any asset from its creator, in base units', async () => {
     const node = new TestNode()
     const person = node.funded(0)
     await node.send(sign(node.txn('acfg', person, { apar: { t: 2n ** 64n - 1n, df: true } }), person))
     const fund = { address: newcomer.address, assetId: 1001, amount: '18446744073709551615' }
-    const answer = await node.post('/devnet/fund', fund)
+    const response = await node.post('/devnet/fund', fund)
     assert.match(
-      expectText(answer),
+      expectText(response),
       /"amount":200000,"assets":\[\{"amount":18446744073709551615,"asset-id":1001\}\],"round":1\}/,
     )
     assert.equal(
       (await node.get(`/v2/accounts/${newcomer.address}/assets/1001`)).json['asset-holding']['is-frozen'],
       true,
     )
-    assert.equal(refusalOf(await node.post('/devnet/fund', { ...fund, amount: 1 })).length > 0, true)
+    assert.equal(errorMessageOf(await node.post('/devnet/fund', { ...fund, amount: 1 })).length > 0, true)
     assert.equal((await node.get(`/v2/accounts/${person.address}/assets/1001`)).json['asset-holding'].amount, 0)
   })
 
-  test('of the dispenser itself changes nothing', async () => {
+  await t.test('of the dispenser itself changes nothing', async () => {
     const node = new TestNode()
     const before = balance(node, node.dispenser)
     const funding = { address: node.dispenser.address, algos: 5, dollars: 5 }
@@ -132,7 +132,7 @@ describe('funding', () => {
     assert.equal(balance(node, node.dispenser), before)
   })
 
-  test('with more than there is, or what is no amount, is refused and changes nothing', async () => {
+  await t.test('rejects invalid and too large amounts, and changes nothing', async () => {
     const node = new TestNode()
     const { address } = newcomer
     const amount = (name: string) => `${name} is an amount such as 1.5`
@@ -183,20 +183,20 @@ describe('funding', () => {
       [`${'['.repeat(4_900)}${']'.repeat(4_900)}`, /^(expected an object|nested too deeply)$/],
     ]
     for (const [body, message] of cases) {
-      const said = refusalOf(await node.post('/devnet/fund', body))
-      if (typeof message === 'string') assert.equal(said, message, JSON.stringify(body))
-      else assert.match(said, message, JSON.stringify(body))
+      const actual = errorMessageOf(await node.post('/devnet/fund', body))
+      if (typeof message === 'string') assert.equal(actual, message, JSON.stringify(body))
+      else assert.match(actual, message, JSON.stringify(body))
     }
     const large = JSON.stringify({ address, algos: ' '.repeat(10_000) })
-    assert.equal(refusalOf(await node.post('/devnet/fund', large), 413), 'a body has at most 10000 bytes')
+    assert.equal(errorMessageOf(await node.post('/devnet/fund', large), 413), 'a body has at most 10000 bytes')
     assert.equal(node.ledger.state.allAccounts().has(newcomer.key), false)
     assert.equal(total(node), supply)
     assert.deepEqual(node.errors, [])
   })
 })
 
-describe('opting in by force', () => {
-  test('gives the holding and the Algos it takes, once', async () => {
+test('opting in', async (t) => {
+  await t.test('creates the holding with its minimum balance, once', async () => {
     const node = new TestNode()
     const body = { address: newcomer.address, assetId: dollars[0] }
     for (let time = 0; time < 2; time++) {
@@ -209,43 +209,49 @@ describe('opting in by force', () => {
     }
   })
 
-  test('to what does not exist, or without saying what or who, is refused', async () => {
+  await t.test('rejects unknown assets and missing members', async () => {
     const node = new TestNode()
     const { address } = newcomer
-    assert.match(refusalOf(await node.post('/devnet/opt-in', { address, assetId: 77 })), /77/)
-    assert.match(refusalOf(await node.post('/devnet/opt-in', { address })), /^assetId is a whole number /)
-    assert.match(refusalOf(await node.post('/devnet/opt-in', { assetId: dollars[0] })), /^address is /)
+    assert.match(errorMessageOf(await node.post('/devnet/opt-in', { address, assetId: 77 })), /77/)
+    assert.match(errorMessageOf(await node.post('/devnet/opt-in', { address })), /^assetId is a whole number /)
+    assert.match(errorMessageOf(await node.post('/devnet/opt-in', { assetId: dollars[0] })), /^address is /)
     assert.match(
-      refusalOf(await node.post('/devnet/opt-in', { address, assetId: 1, amount: 1 })),
+      errorMessageOf(await node.post('/devnet/opt-in', { address, assetId: 1, amount: 1 })),
       /^unknown member "amount"/,
     )
     assert.equal(node.ledger.state.allAccounts().has(newcomer.key), false)
   })
 })
 
-describe('mining', () => {
-  test('makes as many blocks as asked for, one if not said', async () => {
+test('mining', async (t) => {
+  await t.test('makes the given number of blocks, one by default', async () => {
     const node = new TestNode({ nowMs: () => 1_700_000_000_000 })
     assert.equal(expectText(await node.post('/devnet/mine')), '{"round":1,"timestamp":1700000000}\n')
     assert.equal(expectText(await node.post('/devnet/mine', {})), '{"round":2,"timestamp":1700000000}\n')
     assert.equal(expectText(await node.post('/devnet/mine', { rounds: '3' })), '{"round":5,"timestamp":1700000000}\n')
   })
 
-  test('has limits', async () => {
+  await t.test('limits the number of blocks', async () => {
     const node = new TestNode()
     for (const rounds of [0, -1, 1.5, 100_001, '1e3', true, null, [2]]) {
-      assert.equal(refusalOf(await node.post('/devnet/mine', { rounds })), 'rounds is a whole number from 1 to 100000')
+      assert.equal(
+        errorMessageOf(await node.post('/devnet/mine', { rounds })),
+        'rounds is a whole number from 1 to 100000',
+      )
     }
-    assert.equal(refusalOf(await node.post('/devnet/mine', { round: 5 })), 'unknown member "round"; known are rounds')
+    assert.equal(
+      errorMessageOf(await node.post('/devnet/mine', { round: 5 })),
+      'unknown member "round"; known are rounds',
+    )
     assert.equal(node.ledger.last.round, 0n)
   })
 })
 
-describe('time', () => {
+test('time', async (t) => {
   const now = 1_700_000_000
   const start = () => new TestNode({ nowMs: () => now * 1000 })
 
-  test('goes on from where it is set, for the next block and after', async () => {
+  await t.test('is that of the next block, and continues from there', async () => {
     const node = start()
     await node.post('/devnet/mine')
     assert.equal(expectText(await node.post('/devnet/time', { advanceSeconds: 3600 })), `{"timestamp":${now + 3600}}\n`)
@@ -255,11 +261,11 @@ describe('time', () => {
       `{"timestamp":${now + 9000}}\n`,
     )
     assert.equal((await node.post('/devnet/mine')).json.timestamp, now + 9000)
-    // No more than that: a second step is from there.
+    // A second advance starts from there.
     assert.equal((await node.post('/devnet/time', { advanceSeconds: 0 })).json.timestamp, now + 9000)
   })
 
-  test('may be set before the first block', async () => {
+  await t.test('can be set before the first block', async () => {
     const node = start()
     assert.equal((await node.post('/devnet/time', { advanceSeconds: 10 })).json.timestamp, now + 10)
     assert.equal((await node.post('/devnet/mine')).json.timestamp, now + 10)
@@ -268,7 +274,7 @@ describe('time', () => {
     assert.equal((await past.post('/devnet/mine')).json.timestamp, 5)
   })
 
-  test('does not go back, nor past what a number can hold', async () => {
+  await t.test('rejects earlier and too large times', async () => {
     const node = start()
     await node.post('/devnet/mine')
     const message = `the time is in seconds, and not before that of the last block, ${now}`
@@ -280,21 +286,21 @@ describe('time', () => {
       { advanceSeconds: 2n ** 64n - 1n },
     ]) {
       const text = JSON.stringify(body, (_, value) => (typeof value === 'bigint' ? value.toString() : value))
-      assert.equal(refusalOf(await node.post('/devnet/time', text)), message)
+      assert.equal(errorMessageOf(await node.post('/devnet/time', text)), message)
     }
     assert.equal((await node.post('/devnet/time', { timestamp: now })).status, 200)
   })
 
-  test('is set in one way at a time, in whole seconds', async () => {
+  await t.test('takes either timestamp or advanceSeconds, in whole seconds', async () => {
     const node = start()
     for (const body of [{}, { timestamp: now, advanceSeconds: 1 }]) {
-      assert.equal(refusalOf(await node.post('/devnet/time', body)), 'give either timestamp or advanceSeconds')
+      assert.equal(errorMessageOf(await node.post('/devnet/time', body)), 'set either timestamp or advanceSeconds')
     }
     for (const body of [{ timestamp: -1 }, { timestamp: 1.5 }, { timestamp: 'soon' }]) {
-      assert.match(refusalOf(await node.post('/devnet/time', body)), /^timestamp is a whole number from 0 /)
+      assert.match(errorMessageOf(await node.post('/devnet/time', body)), /^timestamp is a whole number from 0 /)
     }
     assert.match(
-      refusalOf(await node.post('/devnet/time', { advanceSeconds: -1 })),
+      errorMessageOf(await node.post('/devnet/time', { advanceSeconds: -1 })),
       /^advanceSeconds is a whole number /,
     )
   })

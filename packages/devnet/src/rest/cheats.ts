@@ -119,7 +119,7 @@ async function setTime(call: RouteContext): Promise<RawResponse> {
   const body = await CheatBody.read(call, ['timestamp', 'advanceSeconds'])
   const { ledger } = call.node
   if (body.has('timestamp') === body.has('advanceSeconds')) {
-    throw new ApiError(400, 'give either timestamp or advanceSeconds')
+    throw new ApiError(400, 'set either timestamp or advanceSeconds')
   }
   const now = ledger.last.timestamp === 0n ? ledger.clock.seconds() : ledger.last.timestamp
   const timestamp = body.uint('timestamp', { fallback: now + body.uint('advanceSeconds', { fallback: 0n }) })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import { dropConnection } from '@latchkey/http'
-import { expectText, personOf, refusalOf, sign, TestNode } from '../testing/TestNode.test.helper.js'
+import { errorMessageOf, expectText, personOf, sign, TestNode } from '../testing/TestNode.test.helper.js'
 
 const newcomer = personOf(71)
 const pending = '/v2/transactions/pending'
@@ -18,13 +18,13 @@ async function confirmedRound(node: TestNode, id: string): Promise<number | unde
   return (await node.get(`${pending}/${id}`)).json['confirmed-round']
 }
 
-describe('a delay', () => {
-  test('holds back the answer, not the effect', async (t) => {
+test('delay', async (t) => {
+  await t.test('delays the response, not the effect', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const node = new TestNode()
     await add(node, { type: 'delay', ms: 5_000 })
     let status = 0
-    const answer = node.submit(payment(node)).then((answered) => {
+    const response = node.submit(payment(node)).then((answered) => {
       status = answered.status
     })
     await new Promise((resolve) => setImmediate(resolve))
@@ -33,25 +33,25 @@ describe('a delay', () => {
     await new Promise((resolve) => setImmediate(resolve))
     assert.equal(status, 0)
     t.mock.timers.tick(1)
-    await answer
+    await response
     assert.equal(status, 200)
-    // Once is all that was asked for.
+    // The count was 1.
     assert.equal((await node.submit(payment(node))).status, 200)
   })
 })
 
-describe('a drop', () => {
-  test('hangs up, and the payment is there', async () => {
+test('drop', async (t) => {
+  await t.test('closes the connection after the payment took effect', async () => {
     const node = new TestNode()
     await add(node, { type: 'drop' })
     const body = payment(node)
     assert.equal(await node.call('POST', '/v2/transactions', { body }), dropConnection)
     assert.equal(node.ledger.state.account(newcomer.key).microAlgos, 500_000n)
-    // Who sends it again learns that it is.
-    assert.match(refusalOf(await node.submit(body)), /transaction already in ledger/)
+    // A retry is a duplicate.
+    assert.match(errorMessageOf(await node.submit(body)), /transaction already in ledger/)
   })
 
-  test('waits for one that takes effect', async () => {
+  await t.test('applies to a submission that takes effect', async () => {
     const node = new TestNode()
     await add(node, { type: 'drop' })
     assert.equal((await node.submit(Buffer.from('garbage'))).status, 400)
@@ -59,21 +59,21 @@ describe('a drop', () => {
   })
 })
 
-describe('a failure', () => {
-  test('has the status and message asked for, and no effect', async () => {
+test('fail', async (t) => {
+  await t.test('responds with the given status and message, without effect', async () => {
     const node = new TestNode()
     await add(node, { type: 'fail', status: 503, message: 'come <back> later' }, { type: 'fail' })
     const body = payment(node)
     assert.equal(expectText(await node.submit(body), 503), '{"message":"come \\u003cback\\u003e later"}\n')
-    assert.equal(refusalOf(await node.submit(body), 500), 'injected fault')
+    assert.equal(errorMessageOf(await node.submit(body), 500), 'injected fault')
     assert.equal(node.ledger.last.round, 0n)
     assert.equal((await node.submit(body)).status, 200)
     assert.deepEqual(node.errors, [])
   })
 })
 
-describe('a hold', () => {
-  test('leaves a submission waiting until its time', async (t) => {
+test('hold', async (t) => {
+  await t.test('keeps a submission pending until its time', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const node = new TestNode()
     await add(node, { type: 'hold', ms: 2_000 })
@@ -84,11 +84,11 @@ describe('a hold', () => {
     assert.equal(node.ledger.last.round, 0n)
     t.mock.timers.tick(1)
     assert.equal(await confirmedRound(node, id), 1)
-    // And a block after it, which is what clients that missed this one wait for.
+    // A second block follows, for which clients wait that missed the first.
     assert.equal(node.ledger.last.round, 2n)
   })
 
-  test('keeps blocks from coming by themselves', async () => {
+  await t.test('delays blocks at an interval', async () => {
     const node = new TestNode({ blocks: { everyMs: 10 } })
     await add(node, { type: 'hold', ms: 150 })
     const id = await node.send(payment(node))
@@ -101,7 +101,7 @@ describe('a hold', () => {
     node.node.stop()
   })
 
-  test('leaves blocks that are made by hand alone', async (t) => {
+  await t.test('does not delay mined blocks', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const node = new TestNode({ blocks: 'manual' })
     await add(node, { type: 'hold', ms: 10 })
@@ -112,7 +112,7 @@ describe('a hold', () => {
     assert.equal(await confirmedRound(node, id), 1)
   })
 
-  test('ends with the next block, whoever makes it', async (t) => {
+  await t.test('ends with the next block', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const node = new TestNode()
     await add(node, { type: 'hold', ms: 2_000, count: 2 })
@@ -122,12 +122,12 @@ describe('a hold', () => {
     const second = await node.send(payment(node))
     const third = await node.send(payment(node))
     assert.deepEqual([await confirmedRound(node, second), await confirmedRound(node, third)], [2, 2])
-    // The time that was asked for makes no block of nothing.
+    // The timer of the hold makes no empty block.
     t.mock.timers.tick(10_000)
     assert.equal(node.ledger.last.round, 2n)
   })
 
-  test('is over when the node stops', async (t) => {
+  await t.test('is canceled when the node stops', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const node = new TestNode()
     await add(node, { type: 'hold', ms: 2_000 })
@@ -138,23 +138,23 @@ describe('a hold', () => {
   })
 })
 
-describe('a loss', () => {
-  test('is a transaction that is not found, and then is', async () => {
+test('lose', async (t) => {
+  await t.test('makes a lookup fail once', async () => {
     const node = new TestNode()
     await add(node, { type: 'lose', count: 2 })
     const id = await node.send(payment(node))
-    // What was never there is not lost.
+    // The lookup of an unknown transaction does not use the fault.
     assert.equal((await node.get(`${pending}/${'A'.repeat(52)}`)).status, 404)
     for (let time = 0; time < 2; time++) {
       const message = 'could not find the transaction in the transaction pool or in the last 1000 confirmed rounds'
-      assert.equal(refusalOf(await node.get(`${pending}/${id}`), 404), message)
+      assert.equal(errorMessageOf(await node.get(`${pending}/${id}`), 404), message)
     }
     assert.equal(await confirmedRound(node, id), 1)
   })
 })
 
-describe('faults', () => {
-  test('are listed with the times left, and cleared', async () => {
+test('faults', async (t) => {
+  await t.test('are listed with their remaining count, and cleared', async () => {
     const node = new TestNode()
     await add(node, { type: 'fail', count: 3 }, { type: 'delay', ms: 5 }, { type: 'lose', count: 2 })
     await node.submit(payment(node))
@@ -167,7 +167,7 @@ describe('faults', () => {
     assert.equal((await node.submit(payment(node))).status, 200)
   })
 
-  test('of different kinds happen together', async () => {
+  await t.test('of different types apply together', async () => {
     const node = new TestNode({ blocks: 'manual' })
     await add(node, { type: 'drop' }, { type: 'fail', status: 418 }, { type: 'lose' })
     const body = payment(node)
@@ -176,7 +176,7 @@ describe('faults', () => {
     assert.deepEqual((await node.get('/devnet/faults')).json, { faults: [{ count: 1, type: 'lose' }] })
   })
 
-  test('that make no sense are refused', async () => {
+  await t.test('are rejected if invalid', async () => {
     const node = new TestNode()
     for (const [fault, message] of [
       [{}, 'type is one of delay, drop, fail, hold, lose'],
@@ -193,14 +193,14 @@ describe('faults', () => {
       [{ type: 'fail', message: 'x'.repeat(1001) }, 'message is a text of at most 1000 characters'],
       [{ type: 'drop', after: 1 }, 'unknown member "after"; known are type, ms, count, status, message'],
     ] as const) {
-      assert.equal(refusalOf(await node.post('/devnet/faults', fault)), message)
+      assert.equal(errorMessageOf(await node.post('/devnet/faults', fault)), message)
     }
     assert.deepEqual((await node.get('/devnet/faults')).json, { faults: [] })
   })
 
-  test('are a hundred at most', async () => {
+  await t.test('are limited to a hundred', async () => {
     const node = new TestNode()
     for (let count = 0; count < 100; count++) await add(node, { type: 'lose' })
-    assert.equal(refusalOf(await node.post('/devnet/faults', { type: 'lose' })), '100 faults are pending already')
+    assert.equal(errorMessageOf(await node.post('/devnet/faults', { type: 'lose' })), '100 faults are pending already')
   })
 })

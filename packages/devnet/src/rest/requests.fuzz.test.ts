@@ -176,7 +176,7 @@ const body = fc.oneof(
 )
 type Body = typeof body extends fc.Arbitrary<infer T> ? T : never
 
-/** Anything at all. */
+/** Arbitrary requests. */
 const wild = fc.record({
   method: fc.constantFrom('GET', 'GET', 'POST', 'POST', 'DELETE', 'PUT', 'HEAD', 'OPTIONS', 'BREW', ''),
   path,
@@ -209,7 +209,7 @@ const cheats: fc.Arbitrary<[string, unknown]> = fc.oneof(
   fc.constantFrom<[string, unknown]>(['snapshot', {}], ['snapshot', {}], ['reset', {}]),
 )
 
-/** What makes sense, or nearly. */
+/** Valid and nearly valid requests. */
 const aimed = fc
   .oneof(
     fc.constantFrom('pay', 'pay', 'group', 'asset', 'unsigned').map((kind) => ['/v2/transactions', { kind }] as const),
@@ -283,7 +283,7 @@ function checkBody(type: string | undefined, bytes: Uint8Array, status: number):
   }
 }
 
-test('whatever is asked is answered with a status that is documented, and never fails', async (t) => {
+test('every request gets a documented status and never an internal error', async (t) => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
   const node = new TestNode()
   await fc.assert(
@@ -301,21 +301,21 @@ test('whatever is asked is answered with a status that is documented, and never 
           isOver = true
         })
       for (let turns = 0; turns < 5 && !isOver; turns++) await new Promise((resolve) => setImmediate(resolve))
-      // Who waits for a block, or for an answer that is late on purpose, does so for ten minutes at most.
+      // A wait for a block and an injected delay take at most ten minutes.
       if (!isOver) t.mock.timers.tick(600_000)
-      const answer = await call
+      const response = await call
       assert.deepEqual(node.errors, [])
-      if (answer === dropConnection) return assert.ok(mayHangUp)
-      const { status, header, bytes } = answer
+      if (response === dropConnection) return assert.ok(mayHangUp)
+      const { status, header, bytes } = response
       const isAskedFor = wanted?.type === 'fail' && status === wanted.status
-      const isOutOfReach = status === 500 && answer.text.includes('ledger does not have entry')
+      const isOutOfReach = status === 500 && response.text.includes('ledger does not have entry')
       if (status >= 300 && !isAskedFor && !isOutOfReach)
-        assert.ok(refusals.includes(status), `${status} ${answer.text}`)
+        assert.ok(refusals.includes(status), `${status} ${response.text}`)
       checkBody(header('content-type'), bytes, status)
     }),
     { numRuns },
   )
-  // It is still whole: no Algo came from nowhere, and it goes on.
+  // The supply is unchanged, and the devnet still works.
   const total = [...node.ledger.state.allAccounts().values()].reduce((sum, { microAlgos }) => sum + microAlgos, 0n)
   assert.equal(total, 10_000_000_000_200_000n)
   node.node.faults.clear()

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import { Group, Submission } from '@latchkey/algorand'
 import {
   decoded,
+  errorMessageOf,
   expectText,
   personOf,
-  refusalOf,
   sign,
   signGroup,
   simulateBody,
@@ -19,12 +19,12 @@ const empty = { 'allow-empty-signatures': true }
 const fixing = { 'allow-empty-signatures': true, 'fix-signers': true }
 
 async function simulate(node: TestNode, signed: readonly Uint8Array[], options: { [name: string]: unknown } = {}) {
-  const answer = await node.post(path, simulateBody(signed, options))
-  expectText(answer)
-  return answer.json
+  const response = await node.post(path, simulateBody(signed, options))
+  expectText(response)
+  return response.json
 }
 
-/** What is said of the group, without its transactions. */
+/** The result of the group, without its transactions. */
 async function verdict(node: TestNode, signed: readonly Uint8Array[], options: { [name: string]: unknown } = {}) {
   const { 'txn-groups': groups } = await simulate(node, signed, options)
   assert.equal(groups.length, 1)
@@ -33,8 +33,8 @@ async function verdict(node: TestNode, signed: readonly Uint8Array[], options: {
   return rest
 }
 
-describe('what would succeed', () => {
-  test('is told in JSON, indented, with fees and usage and without a newline at its end', async () => {
+test('a group that would succeed', async (t) => {
+  await t.test('is indented JSON with fees and usage, without a trailing newline', async () => {
     const node = new TestNode()
     const person = node.funded(0)
     const txn = node.pay(person, newcomer, 500_000n)
@@ -80,14 +80,14 @@ describe('what would succeed', () => {
     assert.equal((await node.get(`/v2/accounts/${newcomer.address}`)).json.amount, 0)
   })
 
-  test('is told in msgpack too', async () => {
+  await t.test('is available in msgpack', async () => {
     const node = new TestNode()
     const person = node.funded(0)
     const signed = sign(node.pay(person, newcomer, 500_000n), person)
     for (const format of ['msgpack', 'msgp']) {
-      const answer = await node.post(`${path}?format=${format}`, simulateBody([signed]))
-      expectText(answer, 200, 'application/msgpack')
-      assert.deepEqual(decoded(answer.bytes), {
+      const response = await node.post(`${path}?format=${format}`, simulateBody([signed]))
+      expectText(response, 200, 'application/msgpack')
+      assert.deepEqual(decoded(response.bytes), {
         'last-round': 0n,
         'txn-groups': [
           {
@@ -101,14 +101,14 @@ describe('what would succeed', () => {
     }
   })
 
-  test('is evaluated as the round after the last, and nothing of it stays', async () => {
+  await t.test('is evaluated for the next round, and changes nothing', async () => {
     const node = new TestNode()
     const person = node.funded(0)
     await node.post('/devnet/mine', { rounds: 5 })
     const txn = node.txn('acfg', person, { apar: { t: 1n }, fv: 6n, lv: 6n })
-    const answer = await simulate(node, [sign(txn, person)])
-    assert.equal(answer['last-round'], 5)
-    const [{ 'txn-result': result }] = answer['txn-groups'][0]['txn-results']
+    const response = await simulate(node, [sign(txn, person)])
+    assert.equal(response['last-round'], 5)
+    const [{ 'txn-result': result }] = response['txn-groups'][0]['txn-results']
     assert.deepEqual([result['asset-index'], result['confirmed-round']], [1001, undefined])
     assert.equal((await node.get('/v2/assets/1001')).status, 404)
     assert.deepEqual(await verdict(node, [sign({ ...txn, fv: 7n, lv: 9n }, person)]), {
@@ -117,11 +117,11 @@ describe('what would succeed', () => {
     })
   })
 
-  test('tells what closing would move', async () => {
+  await t.test('shows what closing would move', async () => {
     const node = new TestNode()
     const [a, b] = [node.funded(0), node.funded(1)]
     const close = await simulate(node, [sign(node.pay(a, a, 0n, { close: b.publicKey }), a)])
-    // The account holds assets, so that it cannot go.
+    // The account holds assets, so that it cannot be closed.
     assert.match(close['txn-groups'][0]['failure-message'], /cannot close: 2 outstanding assets/)
     const [xaid] = [31_566_704n]
     const out = sign(node.txn('axfer', a, { xaid, arcv: b.publicKey, aamt: 1n, aclose: b.publicKey }), a)
@@ -129,7 +129,7 @@ describe('what would succeed', () => {
     assert.equal(groups[0]['txn-results'][0]['txn-result']['asset-closing-amount'], 999_999_999_999)
   })
 
-  test('counts the fees of a group together, and leaves out those that are none', async () => {
+  await t.test('pools the fees of a group, and omits zero fees', async () => {
     const node = new TestNode()
     const [a, b] = [node.funded(0), node.funded(1)]
     const signed = signGroup([
@@ -144,20 +144,20 @@ describe('what would succeed', () => {
   })
 })
 
-describe('what would fail is 200 with the reason and the place', () => {
-  test('without a signature, unless that is allowed', async () => {
+test('a group that would fail is 200 with reason and position', async (t) => {
+  await t.test('without a signature, if that is not allowed', async () => {
     const node = new TestNode()
     const person = node.funded(0)
     const bare = unsigned(node.pay(person, person, 1n))
     const { 'failed-at': at, 'failure-message': message, ...rest } = await verdict(node, [bare])
     assert.deepEqual([at, rest], [[0], {}])
     assert.match(message, /invalid : signedtxn has no sig$/)
-    const answer = await simulate(node, [bare], empty)
-    assert.deepEqual(answer['eval-overrides'], { 'allow-empty-signatures': true })
-    assert.equal(answer['txn-groups'][0]['failure-message'], undefined)
+    const response = await simulate(node, [bare], empty)
+    assert.deepEqual(response['eval-overrides'], { 'allow-empty-signatures': true })
+    assert.equal(response['txn-groups'][0]['failure-message'], undefined)
   })
 
-  test('malformed, with the bare reason', async () => {
+  await t.test('malformed, with the reason alone', async () => {
     const node = new TestNode()
     const person = node.funded(0)
     const closing = sign(node.pay(person, person, 1n, { close: person.publicKey }), person)
@@ -169,7 +169,7 @@ describe('what would fail is 200 with the reason and the place', () => {
     assert.deepEqual(await verdict(node, [odd]), { 'failed-at': [0], 'failure-message': 'unknown tx type foo' })
   })
 
-  test('refused by the state, with the id and without the prefix of submitting', async () => {
+  await t.test('rejected by the state, with the id and without the prefix of a submission', async () => {
     const node = new TestNode()
     const [a, b] = [node.funded(0), node.funded(1)]
     const below = sign(node.pay(a, newcomer, 1n), a)
@@ -178,32 +178,32 @@ describe('what would fail is 200 with the reason and the place', () => {
       message,
       new RegExp(`^transaction [A-Z2-7]{52}: account ${newcomer.address} balance 1 below min 100000`),
     )
-    const submitted = refusalOf(await node.submit(below))
+    const submitted = errorMessageOf(await node.submit(below))
     assert.equal(submitted, `TransactionPool.Remember: ${message}`)
     const group = signGroup([
       [node.pay(a, b, 1n), a],
       [node.pay(b, a, 2n ** 60n), b],
       [node.pay(a, b, 1n), a],
     ])
-    const answer = (await simulate(node, group))['txn-groups'][0]
-    assert.deepEqual(answer['failed-at'], [1])
-    assert.match(answer['failure-message'], /^transaction [A-Z2-7]{52}: overspend \(account /)
-    // Only the one before it paid.
+    const response = (await simulate(node, group))['txn-groups'][0]
+    assert.deepEqual(response['failed-at'], [1])
+    assert.match(response['failure-message'], /^transaction [A-Z2-7]{52}: overspend \(account /)
+    // Only the previous member paid.
     assert.deepEqual(
-      answer['txn-results'].map((result: object) => Object.keys(result)),
+      response['txn-results'].map((result: object) => Object.keys(result)),
       [['fees-paid', 'txn-result'], ['txn-result'], ['txn-result']],
     )
-    assert.deepEqual([answer['group-fees-paid'], answer['group-usage']], [undefined, undefined])
+    assert.deepEqual([response['group-fees-paid'], response['group-usage']], [undefined, undefined])
   })
 
-  test('for another network, with brackets as they are', async () => {
+  await t.test('for another network, with unescaped brackets', async () => {
     const node = new TestNode()
     const person = node.funded(0)
-    const answer = await node.post(path, simulateBody([sign(node.pay(person, person, 1n, { gen: 'other' }), person)]))
-    assert.match(answer.text, /"failure-message": "tx\.GenesisID <other> does not match expected <dockernet-v1>"/)
+    const response = await node.post(path, simulateBody([sign(node.pay(person, person, 1n, { gen: 'other' }), person)]))
+    assert.match(response.text, /"failure-message": "tx\.GenesisID <other> does not match expected <dockernet-v1>"/)
   })
 
-  test('with too low a fee, blamed on the last', async () => {
+  await t.test('with too low a fee, at the last member', async () => {
     const node = new TestNode()
     const [a, b] = [node.funded(0), node.funded(1)]
     const group = signGroup([
@@ -216,7 +216,7 @@ describe('what would fail is 200 with the reason and the place', () => {
     })
   })
 
-  test('with members that name no group, or different ones', async () => {
+  await t.test('with members without a group id, or with different ones', async () => {
     const node = new TestNode()
     const person = node.funded(0)
     const [one, two] = [node.pay(person, person, 1n), node.pay(person, person, 2n)]
@@ -232,28 +232,28 @@ describe('what would fail is 200 with the reason and the place', () => {
   })
 })
 
-describe('what cannot be blamed on one transaction is 400', () => {
-  test('a signature that is there and wrong, also where none is needed', async () => {
+test('a failure without a single transaction at fault is 400', async (t) => {
+  await t.test('an invalid signature, also where none is needed', async () => {
     const node = new TestNode()
     const person = node.funded(0)
     const wrong = Submission.encode({ txn: node.pay(person, person, 1n), sig: new Uint8Array(64).fill(1) })
     for (const options of [{}, empty, fixing]) {
-      const answer = await node.post(path, simulateBody([wrong], options))
-      assert.equal(refusalOf(answer), "At least one signature didn't pass verification")
+      const response = await node.post(path, simulateBody([wrong], options))
+      assert.equal(errorMessageOf(response), "At least one signature didn't pass verification")
     }
   })
 
-  test('a group that is not all there', async () => {
+  await t.test('an incomplete group', async () => {
     const node = new TestNode()
     const person = node.funded(0)
     const [one] = Group.assign([node.pay(person, person, 1n), node.pay(person, person, 2n)])
-    const message = refusalOf(await node.post(path, simulateBody([sign(one!, person)])))
+    const message = errorMessageOf(await node.post(path, simulateBody([sign(one!, person)])))
     assert.match(message, /^transactionGroup: incomplete group: [A-Z2-7]{52} != [A-Z2-7]{52}/)
   })
 })
 
-describe('signers that are put right', () => {
-  test('of an account rekeyed before', async () => {
+test('fix-signers', async (t) => {
+  await t.test('fixes the signer of a rekeyed account', async () => {
     const node = new TestNode()
     const [a, b] = [node.funded(0), node.funded(1)]
     await node.send(sign(node.pay(a, a, 0n, { rekey: b.publicKey }), a))
@@ -263,16 +263,16 @@ describe('signers that are put right', () => {
     assert.ok(
       message.endsWith(`should have been authorized by ${b.address} but was actually authorized by ${a.address}`),
     )
-    const answer = await simulate(node, [bare], fixing)
-    assert.deepEqual(answer['eval-overrides'], { 'allow-empty-signatures': true, 'fix-signers': true })
-    assert.equal(answer['txn-groups'][0]['failure-message'], undefined)
-    assert.equal(answer['txn-groups'][0]['txn-results'][0]['fixed-signer'], b.address)
-    // One that is signed is taken at its word.
+    const response = await simulate(node, [bare], fixing)
+    assert.deepEqual(response['eval-overrides'], { 'allow-empty-signatures': true, 'fix-signers': true })
+    assert.equal(response['txn-groups'][0]['failure-message'], undefined)
+    assert.equal(response['txn-groups'][0]['txn-results'][0]['fixed-signer'], b.address)
+    // The signer of a signed transaction is not changed.
     const signed = await verdict(node, [sign(node.pay(a, a, 1n), a)], fixing)
     assert.deepEqual(signed['failed-at'], [0])
   })
 
-  test('follow a rekeying within the group, and only what differs is told', async () => {
+  await t.test('follows a rekeying within the group, and reports only changed signers', async () => {
     const node = new TestNode()
     const [a, b] = [node.funded(0), node.funded(1)]
     const group = Group.assign([
@@ -290,24 +290,24 @@ describe('signers that are put right', () => {
     )
   })
 
-  test('need empty signatures to be allowed', async () => {
+  await t.test('needs allow-empty-signatures', async () => {
     const node = new TestNode()
     const person = node.funded(0)
-    const answer = await node.post(
+    const response = await node.post(
       path,
       simulateBody([unsigned(node.pay(person, person, 1n))], { 'fix-signers': true }),
     )
-    assert.equal(refusalOf(answer), 'FixSigners requires AllowEmptySignatures to be enabled')
+    assert.equal(errorMessageOf(response), 'FixSigners requires AllowEmptySignatures to be enabled')
   })
 })
 
-describe('the options', () => {
-  test('that change the rules are told again, each on its own and all together', async () => {
+test('options', async (t) => {
+  await t.test('that change the rules are echoed', async () => {
     const node = new TestNode()
     const person = node.funded(0)
     const signed = [sign(node.pay(person, person, 1n), person)]
     const logging = { 'max-log-calls': 2048, 'max-log-size': 65_536 }
-    for (const [options, told] of [
+    for (const [options, echoed] of [
       [{}, undefined],
       [{ 'allow-more-logging': true }, logging],
       [{ 'extra-opcode-budget': 320_000 }, { 'extra-opcode-budget': 320_000 }],
@@ -318,23 +318,23 @@ describe('the options', () => {
         { ...fixing, 'allow-unnamed-resources': true, 'extra-opcode-budget': 20, ...logging },
       ],
     ] as const) {
-      assert.deepEqual((await simulate(node, signed, options))['eval-overrides'], told)
+      assert.deepEqual((await simulate(node, signed, options))['eval-overrides'], echoed)
     }
-    const answer = await node.post(path, simulateBody(signed, { 'extra-opcode-budget': 320_001 }))
-    assert.equal(refusalOf(answer), 'extra budget 320001 > simulation extra budget limit 320000')
+    const response = await node.post(path, simulateBody(signed, { 'extra-opcode-budget': 320_001 }))
+    assert.equal(errorMessageOf(response), 'extra budget 320001 > simulation extra budget limit 320000')
   })
 
-  test('that ask for a trace are taken as the debug mode of tools sends them', async () => {
+  await t.test("of a trace are accepted as AlgoKit's debug mode sends them", async () => {
     const node = new TestNode()
     const person = node.funded(0)
     const signed = [sign(node.pay(person, newcomer, 1n), person)]
     const trace = { enable: true, 'scratch-change': true, 'stack-change': true, 'state-change': true }
-    const answer = await node.post(
+    const response = await node.post(
       path,
       simulateBody(signed, { 'allow-more-logging': true, 'exec-trace-config': trace }),
     )
     assert.ok(
-      expectText(answer).startsWith(`{
+      expectText(response).startsWith(`{
   "eval-overrides": {
     "max-log-calls": 2048,
     "max-log-size": 65536
@@ -353,7 +353,7 @@ describe('the options', () => {
         0
       ],
       "failure-message": "transaction `),
-      answer.text,
+      response.text,
     )
     const basic = await simulate(node, signed, { 'exec-trace-config': { enable: true, 'stack-change': false } })
     assert.deepEqual([basic['exec-trace-config'], basic['initial-states']], [{ enable: true }, undefined])
@@ -363,20 +363,20 @@ describe('the options', () => {
       ['scratch-change', 'scratch slot change tracing'],
       ['state-change', 'app state change tracing'],
     ] as const) {
-      const refused = await node.post(path, simulateBody(signed, { 'exec-trace-config': { [name]: true } }))
-      assert.equal(refusalOf(refused), `basic trace must be enabled when enabling ${what}`)
+      const rejected = await node.post(path, simulateBody(signed, { 'exec-trace-config': { [name]: true } }))
+      assert.equal(errorMessageOf(rejected), `basic trace must be enabled when enabling ${what}`)
     }
   })
 
-  test('may name the last round; any other is out of reach', async () => {
+  await t.test('accept the last round and reject any other', async () => {
     const node = new TestNode()
     const person = node.funded(0)
     await node.post('/devnet/mine', { rounds: 3 })
     const signed = [sign(node.pay(person, person, 1n), person)]
     for (const round of [0, 3]) assert.equal((await simulate(node, signed, { round }))['last-round'], 3)
     for (const round of [2, 4, 2n ** 64n - 1n]) {
-      const answer = await node.post(path, simulateBody(signed, { round }))
-      assert.equal(refusalOf(answer, 500), `ledger does not have entry ${round} (latest 3, committed 3)`)
+      const response = await node.post(path, simulateBody(signed, { round }))
+      assert.equal(errorMessageOf(response, 500), `ledger does not have entry ${round} (latest 3, committed 3)`)
     }
     assert.deepEqual(node.errors, [])
   })

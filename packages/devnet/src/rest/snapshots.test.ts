@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
-import { expectText, personOf, refusalOf, sign, TestNode } from '../testing/TestNode.test.helper.js'
+import { test } from 'node:test'
+import { errorMessageOf, expectText, personOf, sign, TestNode } from '../testing/TestNode.test.helper.js'
 
 const newcomer = personOf(61)
 const pending = '/v2/transactions/pending'
 
 const stateHash = async (node: TestNode) => (await node.get('/devnet/state')).json['state-hash']
 
-describe('a snapshot', () => {
-  test('is gone back to as often as wanted', async () => {
+test('a snapshot', async (t) => {
+  await t.test('can be restored any number of times', async () => {
     const node = new TestNode()
     await node.post('/devnet/mine', { rounds: 2 })
     const hash = await stateHash(node)
@@ -23,44 +23,47 @@ describe('a snapshot', () => {
       assert.equal(await stateHash(node), hash)
       assert.equal((await node.get(`${pending}/${id}`)).status, 404)
       assert.equal((await node.get('/v2/blocks/3')).status, 404)
-      // What was undone can be done again.
+      // A reverted transaction can be submitted again.
       assert.equal(await node.send(signed), id)
     }
   })
 
-  test('ends those taken after it when it is gone back to', async () => {
+  await t.test('deletes later snapshots when it is restored', async () => {
     const node = new TestNode()
     for (let id = 1; id <= 3; id++) {
       assert.equal((await node.post('/devnet/snapshot')).json.snapshot, id)
       await node.post('/devnet/mine')
     }
     assert.equal((await node.post('/devnet/revert', { snapshot: 2 })).json.round, 1)
-    assert.equal(refusalOf(await node.post('/devnet/revert', { snapshot: 3 }), 404), 'there is no snapshot 3')
+    assert.equal(errorMessageOf(await node.post('/devnet/revert', { snapshot: 3 }), 404), 'there is no snapshot 3')
     assert.equal((await node.post('/devnet/revert', { snapshot: 2 })).status, 200)
     assert.equal((await node.post('/devnet/revert', { snapshot: 1 })).json.round, 0)
-    // A number is never given twice.
+    // Numbers are not reused.
     assert.equal((await node.post('/devnet/snapshot')).json.snapshot, 4)
   })
 
-  test('that there is not is 404, what is none is 400', async () => {
+  await t.test('is 404 if unknown, and 400 if invalid', async () => {
     const node = new TestNode()
     for (const snapshot of [0, 1, '18446744073709551615']) {
-      assert.equal(refusalOf(await node.post('/devnet/revert', { snapshot }), 404), `there is no snapshot ${snapshot}`)
+      assert.equal(
+        errorMessageOf(await node.post('/devnet/revert', { snapshot }), 404),
+        `there is no snapshot ${snapshot}`,
+      )
     }
     for (const body of [{}, { snapshot: 'x' }, { snapshot: -1 }, { snapshot: 1.5 }]) {
-      assert.match(refusalOf(await node.post('/devnet/revert', body)), /^snapshot is a whole number /)
+      assert.match(errorMessageOf(await node.post('/devnet/revert', body)), /^snapshot is a whole number /)
     }
-    assert.equal(refusalOf(await node.post('/devnet/snapshot', { id: 1 })), 'unknown member "id"; known are none')
+    assert.equal(errorMessageOf(await node.post('/devnet/snapshot', { id: 1 })), 'unknown member "id"; known are none')
   })
 
-  test('is forgotten when there are a hundred newer ones', async () => {
+  await t.test('is deleted after a hundred newer ones', async () => {
     const node = new TestNode()
     for (let count = 0; count < 101; count++) await node.post('/devnet/snapshot')
     assert.equal((await node.post('/devnet/revert', { snapshot: 1 })).status, 404)
     assert.equal((await node.post('/devnet/revert', { snapshot: 2 })).status, 200)
   })
 
-  test('has what waited for a block when it was taken', async () => {
+  await t.test('includes pending transactions', async () => {
     const node = new TestNode({ blocks: 'manual' })
     const person = node.funded(0)
     const id = await node.send(sign(node.pay(person, newcomer, 500_000n), person))
@@ -74,8 +77,8 @@ describe('a snapshot', () => {
   })
 })
 
-describe('a reset', () => {
-  test('is the beginning again, without snapshots, faults and offset', async () => {
+test('a reset', async (t) => {
+  await t.test('restores genesis, without snapshots, faults and offset', async () => {
     const node = new TestNode()
     const hash = await stateHash(node)
     await node.post('/devnet/snapshot')
@@ -88,10 +91,13 @@ describe('a reset', () => {
     assert.equal((await node.post('/devnet/revert', { snapshot: 1 })).status, 404)
     assert.deepEqual((await node.get('/devnet/faults')).json, { faults: [] })
     assert.equal((await node.get('/v2/devmode/blocks/offset')).status, 404)
-    assert.equal(refusalOf(await node.post('/devnet/reset', { hard: true })), 'unknown member "hard"; known are none')
+    assert.equal(
+      errorMessageOf(await node.post('/devnet/reset', { hard: true })),
+      'unknown member "hard"; known are none',
+    )
   })
 
-  test('is not followed by a block of somebody who was held before it', async (t) => {
+  await t.test('cancels a held block', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const node = new TestNode({ blocks: 'manual' })
     const person = node.funded(0)
@@ -105,8 +111,8 @@ describe('a reset', () => {
   })
 })
 
-describe('a dump', () => {
-  test('is loaded elsewhere and there is the same', async () => {
+test('a dump', async (t) => {
+  await t.test('gives another devnet the same state', async () => {
     const node = new TestNode()
     const person = node.funded(0)
     await node.post('/devnet/fund', { address: newcomer.address, algos: 3, dollars: 2 })
@@ -114,15 +120,15 @@ describe('a dump', () => {
     await node.send(sign(node.txn('acfg', person, { apar: { t: 2n ** 64n - 1n, an: 'Name' } }), person))
     const text = expectText(await node.get('/devnet/dump'))
     const other = new TestNode()
-    const answer = await other.post('/devnet/load', text)
-    assert.deepEqual(answer.json, (await node.get('/devnet/state')).json)
+    const response = await other.post('/devnet/load', text)
+    assert.deepEqual(response.json, (await node.get('/devnet/state')).json)
     for (const path of [`/v2/accounts/${newcomer.address}`, `${pending}/${id}`, '/v2/blocks/2', '/v2/assets/1002']) {
       assert.equal((await other.get(path)).text, (await node.get(path)).text)
     }
     assert.equal((await other.get('/devnet/dump')).text, text)
   })
 
-  test('that is none is refused, and nothing is changed by it', async () => {
+  await t.test('is rejected if invalid, and changes nothing', async () => {
     const node = new TestNode()
     await node.post('/devnet/mine')
     const hash = await stateHash(node)

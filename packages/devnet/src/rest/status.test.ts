@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import * as Consensus from '../ledger/Consensus.js'
-import { expectText, personOf, refusalOf, sign, TestNode } from '../testing/TestNode.test.helper.js'
+import { errorMessageOf, expectText, personOf, sign, TestNode } from '../testing/TestNode.test.helper.js'
 import { version } from '../version.js'
 
 const proto = Consensus.version
 
-describe('what a node says of itself', () => {
-  test('health and readiness are null and a newline', async () => {
+test('node endpoints', async (t) => {
+  await t.test('health and readiness are null and a newline', async () => {
     const node = new TestNode()
     for (const path of ['/health', '/ready']) assert.equal(expectText(await node.get(path)), 'null\n')
   })
 
-  test('versions keep the order of their members, and name a channel that no real network has', async () => {
+  await t.test('versions keep their member order, and have the channel devnet', async () => {
     const node = new TestNode()
     const hash = JSON.parse((await node.get('/v2/transactions/params')).text)['genesis-hash']
     const [major, minor, build] = version.split('.')
@@ -23,7 +23,7 @@ describe('what a node says of itself', () => {
     )
   })
 
-  test('the genesis document is the one whose hash names the network', async () => {
+  await t.test('serves the genesis document that has the genesis hash', async () => {
     const node = new TestNode({ accountCount: 1 })
     const { dispenser, accounts } = node.genesis
     assert.equal(
@@ -72,7 +72,7 @@ describe('what a node says of itself', () => {
     )
   })
 
-  test('status has every member a node prints, the empty ones too', async () => {
+  await t.test('status has every member of a node, including empty ones', async () => {
     const node = new TestNode()
     await node.post('/devnet/mine', { rounds: 41 })
     const text = expectText(await node.get('/v2/status')).replace(/("time-since-last-round":)[0-9]+/, '$1#')
@@ -86,7 +86,7 @@ describe('what a node says of itself', () => {
     )
   })
 
-  test('suggested parameters', async () => {
+  await t.test('suggested parameters', async () => {
     const node = new TestNode()
     const hash = (await node.get('/versions')).json.genesis_hash_b64
     const expected = (round: number) =>
@@ -96,7 +96,7 @@ describe('what a node says of itself', () => {
     assert.equal(expectText(await node.get('/v2/transactions/params')), expected(7))
   })
 
-  test('the supply is bare integers above 2^53, without what does not participate', async () => {
+  await t.test('the supply has integers above 2^53, without nonparticipating accounts', async () => {
     const node = new TestNode()
     assert.equal(
       expectText(await node.get('/v2/ledger/supply')),
@@ -116,14 +116,14 @@ describe('what a node says of itself', () => {
         person,
       ),
     )
-    // The fee is gone to the fee sink, which does not participate.
+    // The fee went to the fee sink, which does not participate.
     assert.equal(
       expectText(await node.get('/v2/ledger/supply')),
       '{"current_round":1,"online-money":999999999000,"online-stake":999999999000,"total-money":9999999999999000}\n',
     )
   })
 
-  test('metrics are Prometheus lines about this ledger', async () => {
+  await t.test('metrics are in the Prometheus format', async () => {
     const node = new TestNode({ blocks: 'manual' })
     const person = node.funded(0)
     await node.send(sign(node.pay(person, person, 1n), person))
@@ -141,8 +141,8 @@ describe('what a node says of itself', () => {
   })
 })
 
-describe('the offset of block times', () => {
-  test('never set is 404; set, it is told, zero included', async () => {
+test('block timestamp offset', async (t) => {
+  await t.test('is 404 until it is set, including to zero', async () => {
     const node = new TestNode()
     const path = '/v2/devmode/blocks/offset'
     assert.equal(
@@ -150,13 +150,13 @@ describe('the offset of block times', () => {
       '{"message":"failed retrieving timestamp offset from node: block timestamp offset was never set, using real clock for timestamps"}\n',
     )
     for (const offset of ['100', '0', '9223372036854775807']) {
-      const answer = await node.post(`${path}/${offset}`)
-      assert.deepEqual([answer.status, answer.text, answer.header('content-type')], [200, '', undefined])
+      const response = await node.post(`${path}/${offset}`)
+      assert.deepEqual([response.status, response.text, response.header('content-type')], [200, '', undefined])
       assert.equal(expectText(await node.get(path)), `{"offset":${offset}}\n`)
     }
   })
 
-  test('blocks are that much apart', async () => {
+  await t.test('separates blocks by that many seconds', async () => {
     const node = new TestNode({ nowMs: () => 1_700_000_000_000 })
     await node.post('/devnet/mine')
     await node.post('/v2/devmode/blocks/offset/100')
@@ -165,7 +165,7 @@ describe('the offset of block times', () => {
     assert.equal((await node.post('/devnet/mine', { rounds: 2 })).json.timestamp, 1_700_000_200)
   })
 
-  test('what is no offset is refused in the words of a node', async () => {
+  await t.test("is rejected with a node's messages if invalid", async () => {
     const node = new TestNode()
     const parsing = (text: string, reason: string) =>
       `Invalid format for parameter offset: error binding string parameter: strconv.ParseUint: parsing "${text}": ${reason}`
@@ -178,26 +178,26 @@ describe('the offset of block times', () => {
         'failed to set timestamp offset on the node: block timestamp offset cannot be larger than max int64 value',
       ],
     ] as const) {
-      assert.equal(refusalOf(await node.post(`/v2/devmode/blocks/offset/${offset}`)), message)
+      assert.equal(errorMessageOf(await node.post(`/v2/devmode/blocks/offset/${offset}`)), message)
     }
     assert.equal((await node.get('/v2/devmode/blocks/offset')).status, 404)
   })
 })
 
-describe('waiting for a block', () => {
-  const lastRound = (answer: { json: { [name: string]: number } }) => answer.json['last-round']
+test('waiting for a block', async (t) => {
+  const lastRound = (response: { json: { [name: string]: number } }) => response.json['last-round']
 
-  test('is over at once when the block is there', async () => {
+  await t.test('ends at once if the block exists', async () => {
     const node = new TestNode()
     await node.post('/devnet/mine', { rounds: 3 })
     for (const round of [0, 1, 2]) assert.equal(lastRound(await node.get(waitPath(round))), 3)
-    // A tool sends it with a slash at the end.
+    // Some tools add a trailing slash.
     assert.equal(lastRound(await node.get(`${waitPath(2)}/`)), 3)
-    // One past the largest round is, on a node, the first.
+    // On a node, the round after the largest wraps around to 0.
     assert.equal(lastRound(await node.get(waitPath('18446744073709551615'))), 3)
   })
 
-  test('is over when the block comes, and not with one before it', async () => {
+  await t.test('ends with the block, not with an earlier one', async () => {
     const node = new TestNode()
     const waiting = watched(node.get(waitPath(1)))
     await node.post('/devnet/mine')
@@ -205,10 +205,10 @@ describe('waiting for a block', () => {
     assert.equal(waiting.isOver(), false)
     const person = node.funded(0)
     await node.send(sign(node.pay(person, personOf(9), 1_000_000n), person))
-    assert.equal(lastRound(await waiting.answer), 2)
+    assert.equal(lastRound(await waiting.response), 2)
   })
 
-  test('is over after a minute, with the round there is', async (t) => {
+  await t.test('ends after a minute with the current round', async (t) => {
     t.mock.timers.enable({ apis: ['setTimeout'] })
     const node = new TestNode()
     const waiting = watched(node.get(waitPath(5)))
@@ -216,13 +216,13 @@ describe('waiting for a block', () => {
     await settle()
     assert.equal(waiting.isOver(), false)
     t.mock.timers.tick(1)
-    assert.equal(lastRound(await waiting.answer), 0)
+    assert.equal(lastRound(await waiting.response), 0)
   })
 
-  test('is over when the peer goes, and when the node stops', async () => {
+  await t.test('ends when the peer disconnects, and when the node stops', async () => {
     const node = new TestNode()
     let gone = () => {}
-    const answer = node.handle({
+    const response = node.handle({
       method: 'GET',
       target: waitPath(5),
       header: () => undefined,
@@ -231,18 +231,18 @@ describe('waiting for a block', () => {
       },
       body: () => Buffer.alloc(0),
     })
-    assert.ok(answer instanceof Promise)
+    assert.ok(response instanceof Promise)
     gone()
-    await answer
+    await response
     const stopped = node.get(waitPath(5))
     node.node.stop()
     assert.equal((await stopped).status, 200)
   })
 
-  test('by too many at once is refused, until some have gone', async () => {
+  await t.test('is rejected for too many requests, until some have ended', async () => {
     const node = new TestNode()
     const waiting = Array.from({ length: 1_000 }, () => node.get(waitPath(0)))
-    assert.equal(refusalOf(await node.get(waitPath(0)), 503), 'too many requests wait for a block')
+    assert.equal(errorMessageOf(await node.get(waitPath(0)), 503), 'too many requests wait for a block')
     await node.post('/devnet/mine')
     assert.equal(lastRound((await Promise.all(waiting))[999]!), 1)
     const next = node.get(waitPath(1))
@@ -250,8 +250,11 @@ describe('waiting for a block', () => {
     assert.equal((await next).status, 200)
   })
 
-  test('for what is no round is refused', async () => {
-    assert.match(refusalOf(await new TestNode().get(waitPath('abc'))), /^Invalid format for parameter round: .*"abc"/)
+  await t.test('rejects an invalid round', async () => {
+    assert.match(
+      errorMessageOf(await new TestNode().get(waitPath('abc'))),
+      /^Invalid format for parameter round: .*"abc"/,
+    )
   })
 })
 
@@ -259,12 +262,12 @@ function waitPath(round: number | string): string {
   return `/v2/status/wait-for-block-after/${round}`
 }
 
-function watched<T>(answer: Promise<T>): { answer: Promise<T>; isOver: () => boolean } {
+function watched<T>(response: Promise<T>): { response: Promise<T>; isOver: () => boolean } {
   let isOver = false
-  const done = answer.finally(() => {
+  const done = response.finally(() => {
     isOver = true
   })
-  return { answer: done, isOver: () => isOver }
+  return { response: done, isOver: () => isOver }
 }
 
 async function settle(): Promise<void> {

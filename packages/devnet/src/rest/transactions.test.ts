@@ -1,15 +1,15 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import { Submission } from '@latchkey/algorand'
 import algosdk from 'algosdk'
 import {
   bin,
   decoded,
+  errorMessageOf,
   expectText,
   headersOf,
   type Person,
   personOf,
-  refusalOf,
   sign,
   signGroup,
   TestNode,
@@ -19,8 +19,8 @@ import {
 const newcomer = personOf(31)
 const pending = '/v2/transactions/pending'
 
-describe('submitting', () => {
-  test('is answered with the id of the first, and by then it is in a block', async () => {
+test('submitting', async (t) => {
+  await t.test('responds with the id of the first transaction once it is in a block', async () => {
     const node = new TestNode()
     const [a, b] = [node.funded(0), node.funded(1)]
     const signed = signGroup([
@@ -32,21 +32,21 @@ describe('submitting', () => {
     for (const id of ids) assert.equal((await node.get(`${pending}/${id}`)).json['confirmed-round'], 1)
   })
 
-  test('does not ask what the body is said to be, nor whether an address is checked', async () => {
+  await t.test('ignores the content type and skip-pq-address-check', async () => {
     const node = new TestNode()
     const person = node.funded(0)
     for (const headers of [{}, { 'content-type': 'application/json' }, { 'content-type': 'application/x-binary' }]) {
       const body = sign(node.pay(person, person, 1n), person)
-      const answer = await node.post('/v2/transactions?skip-pq-address-check=true', body, { headers })
-      assert.equal(answer.status, 200)
+      const response = await node.post('/v2/transactions?skip-pq-address-check=true', body, { headers })
+      assert.equal(response.status, 200)
     }
     assert.match(
-      refusalOf(await node.post('/v2/transactions?skip-pq-address-check=perhaps')),
+      errorMessageOf(await node.post('/v2/transactions?skip-pq-address-check=perhaps')),
       /^Invalid format for parameter skip-pq-address-check: /,
     )
   })
 
-  test('what is no group is refused before the ledger is asked', async () => {
+  await t.test('rejects a malformed group before evaluation', async () => {
     const node = new TestNode()
     const person = node.funded(0)
     const one = sign(node.pay(person, person, 1n), person)
@@ -62,12 +62,12 @@ describe('submitting', () => {
       [Buffer.from([0xc0]), /^transaction \{.*\} invalid : unknown tx type /],
       [Buffer.from([0x80]), /^transaction \{.*\} invalid : unknown tx type /],
     ] as const) {
-      assert.match(refusalOf(await node.post('/v2/transactions', body)), message)
+      assert.match(errorMessageOf(await node.post('/v2/transactions', body)), message)
     }
     assert.equal(node.ledger.last.round, 0n)
   })
 
-  test('what the ledger refuses is 400 with the words of a node, and a hint beside them', async () => {
+  await t.test("a rejection is 400 with a node's message and a hint", async () => {
     const node = new TestNode()
     const person = node.funded(0)
     const cases: [Uint8Array, RegExp, RegExp | undefined][] = [
@@ -94,29 +94,29 @@ describe('submitting', () => {
       ],
     ]
     for (const [body, message, hint] of cases) {
-      const answer = await node.submit(body)
-      const { message: said, data } = answer.json
-      assert.equal(expectText(answer, 400).endsWith('}\n'), true)
-      assert.match(said, message)
+      const response = await node.submit(body)
+      const { message: actual, data } = response.json
+      assert.equal(expectText(response, 400).endsWith('}\n'), true)
+      assert.match(actual, message)
       if (hint === undefined) assert.equal(data, undefined)
       else assert.match(data.hint, hint)
-      assert.doesNotMatch(answer.text, /[<>]/)
+      assert.doesNotMatch(response.text, /[<>]/)
     }
     assert.equal(node.ledger.last.round, 0n)
   })
 
-  test('the same a second time is refused with its id', async () => {
+  await t.test('rejects a duplicate with its id', async () => {
     const node = new TestNode()
     const person = node.funded(0)
     const signed = sign(node.pay(person, person, 1n), person)
     const id = await node.send(signed)
     const message = `TransactionPool.Remember: transaction already in ledger: ${id}`
-    assert.equal(refusalOf(await node.submit(signed)), message)
+    assert.equal(errorMessageOf(await node.submit(signed)), message)
   })
 })
 
-describe('a confirmed transaction', () => {
-  test('in JSON is indented, without a newline at its end', async () => {
+test('a confirmed transaction', async (t) => {
+  await t.test('in JSON is indented, without a trailing newline', async () => {
     const node = new TestNode()
     const person = node.funded(0)
     const txn = node.pay(person, newcomer, 100_000_000n, { lv: 1000n })
@@ -149,21 +149,21 @@ describe('a confirmed transaction', () => {
     }
   })
 
-  test('in msgpack has the signed transaction as it was sent', async () => {
+  await t.test('in msgpack has the signed transaction as submitted', async () => {
     const node = new TestNode()
     const person = node.funded(0)
     const signed = sign(node.pay(person, newcomer, 100_000_000n), person)
     const id = await node.send(signed)
     for (const format of ['msgpack', 'msgp', 'MsgPack']) {
-      const answer = await node.get(`${pending}/${id}?format=${format}`)
-      expectText(answer, 200, 'application/msgpack')
-      assert.deepEqual(decoded(answer.bytes), { 'confirmed-round': 1n, 'pool-error': '', txn: decoded(signed) })
-      const read = algosdk.decodeMsgpack(answer.bytes, algosdk.modelsv2.PendingTransactionResponse)
+      const response = await node.get(`${pending}/${id}?format=${format}`)
+      expectText(response, 200, 'application/msgpack')
+      assert.deepEqual(decoded(response.bytes), { 'confirmed-round': 1n, 'pool-error': '', txn: decoded(signed) })
+      const read = algosdk.decodeMsgpack(response.bytes, algosdk.modelsv2.PendingTransactionResponse)
       assert.deepEqual([read.confirmedRound, read.poolError, read.txn.txn.txID()], [1n, '', id])
     }
   })
 
-  test('tells the asset it made, and what closing moved', async () => {
+  await t.test('shows the created asset and closing amounts', async () => {
     const node = new TestNode()
     const [a, b] = [node.funded(0), node.funded(1)]
     const send = async (person: Person, type: string, fields: object) => {
@@ -190,7 +190,7 @@ describe('a confirmed transaction', () => {
     })
   })
 
-  test('is forgotten after a thousand rounds', async () => {
+  await t.test('is not found after a thousand rounds', async () => {
     const node = new TestNode()
     const person = node.funded(0)
     const id = await node.send(sign(node.pay(person, person, 1n), person))
@@ -201,8 +201,8 @@ describe('a confirmed transaction', () => {
   })
 })
 
-describe('a transaction that waits', () => {
-  test('is there without a round, and in the lists', async () => {
+test('a pending transaction', async (t) => {
+  await t.test('is found without a round, and listed', async () => {
     const node = new TestNode({ blocks: 'manual' })
     const [a, b] = [node.funded(0), node.funded(1)]
     const first = sign(node.pay(a, b, 1n), a)
@@ -216,9 +216,9 @@ describe('a transaction that waits', () => {
       txn: decoded(first),
     })
     const list = async (query = '', path = pending) => {
-      const answer = await node.get(`${path}?format=msgpack${query}`)
-      expectText(answer, 200, 'application/msgpack')
-      return decoded(answer.bytes)
+      const response = await node.get(`${path}?format=msgpack${query}`)
+      expectText(response, 200, 'application/msgpack')
+      return decoded(response.bytes)
     }
     const both = { 'top-transactions': [decoded(first), decoded(second)], 'total-transactions': 2n }
     assert.deepEqual(await list(), both)
@@ -232,18 +232,18 @@ describe('a transaction that waits', () => {
     assert.match(json, /\n {6}\}\n {4}\}\n {2}\],\n {2}"total-transactions": 2\n\}$/)
   })
 
-  test('and was made impossible since is told with the reason', async () => {
+  await t.test('has a pool error if it became invalid', async () => {
     const node = new TestNode({ blocks: 'manual' })
     const { dispenser } = node
     const { amount } = (await node.get(`/v2/accounts/${dispenser.address}`)).json
-    // All that the dispenser can spare; then a funding takes some of it away.
+    // The transaction spends the dispenser's balance; then a funding reduces it.
     const signed = sign(node.pay(dispenser, node.funded(0), BigInt(amount) - 1_000_000n), dispenser)
     const id = await node.send(signed)
     assert.equal((await node.post('/devnet/fund', { address: newcomer.address, algos: 5 })).status, 200)
     const { text } = await node.get(`${pending}/${id}`)
     assert.match(text, new RegExp(`^\\{\\n {2}"pool-error": "transaction ${id}: overspend `))
-    const answer = decoded((await node.get(`${pending}/${id}?format=msgpack`)).bytes)
-    assert.deepEqual([Object.keys(answer), answer.txn], [['pool-error', 'txn'], decoded(signed)])
+    const response = decoded((await node.get(`${pending}/${id}?format=msgpack`)).bytes)
+    assert.deepEqual([Object.keys(response), response.txn], [['pool-error', 'txn'], decoded(signed)])
     assert.equal((await node.get(pending)).json['total-transactions'], 0)
     await node.post('/devnet/mine')
     assert.equal((await node.get(`${pending}/${id}`)).json['confirmed-round'], undefined)
@@ -251,8 +251,8 @@ describe('a transaction that waits', () => {
   })
 })
 
-describe('asking after transactions', () => {
-  test('when none waits gives an empty list', async () => {
+test('transaction lookups', async (t) => {
+  await t.test('return an empty list if none is pending', async () => {
     const node = new TestNode()
     const expected = '{\n  "top-transactions": [],\n  "total-transactions": 0\n}'
     for (const path of [
@@ -263,14 +263,14 @@ describe('asking after transactions', () => {
     ]) {
       assert.equal(expectText(await node.get(path)), expected)
     }
-    const answer = await node.get(`${pending}?format=msgpack`)
+    const response = await node.get(`${pending}?format=msgpack`)
     assert.deepEqual(
-      Buffer.from(answer.bytes).toString('latin1'),
+      Buffer.from(response.bytes).toString('latin1'),
       '\x82\xb0top-transactions\x90\xb2total-transactions\x00',
     )
   })
 
-  test('that nobody knows is 404', async () => {
+  await t.test('return 404 for an unknown id', async () => {
     const node = new TestNode()
     for (const query of ['', '?format=msgpack']) {
       assert.equal(
@@ -280,7 +280,7 @@ describe('asking after transactions', () => {
     }
   })
 
-  test('by what is no id, in no format, or no number of them, is refused', async () => {
+  await t.test('reject an invalid id, format or limit', async () => {
     const node = new TestNode()
     const person = node.funded(0)
     const id = await node.send(sign(node.pay(person, person, 1n), person))
@@ -294,17 +294,20 @@ describe('asking after transactions', () => {
       '%00',
       '1'.repeat(5000),
     ]) {
-      assert.equal(refusalOf(await node.get(`${pending}/${wrong}?format=xml`)), 'no valid transaction ID was specified')
+      assert.equal(
+        errorMessageOf(await node.get(`${pending}/${wrong}?format=xml`)),
+        'no valid transaction ID was specified',
+      )
     }
-    assert.equal(refusalOf(await node.get(`${pending}/${id}?format=xml`)), 'failed to parse the format option')
-    assert.equal(refusalOf(await node.get(`${pending}?format=xml`)), 'failed to parse the format option')
+    assert.equal(errorMessageOf(await node.get(`${pending}/${id}?format=xml`)), 'failed to parse the format option')
+    assert.equal(errorMessageOf(await node.get(`${pending}?format=xml`)), 'failed to parse the format option')
     assert.equal(
-      refusalOf(await node.get(`${pending}?max=abc`)),
+      errorMessageOf(await node.get(`${pending}?max=abc`)),
       'Invalid format for parameter max: error binding string parameter: strconv.ParseUint: parsing "abc": invalid syntax',
     )
   })
 
-  test('answers carry no header but their type', async () => {
+  await t.test('responses have no header but Content-Type', async () => {
     const node = new TestNode()
     assert.deepEqual(await headersOf(node, 'GET', `${pending}?format=msgpack`), {
       'content-type': 'application/msgpack',
@@ -313,7 +316,7 @@ describe('asking after transactions', () => {
   })
 })
 
-test('programs and applications have the answers of a node without any', async () => {
+test('programs and applications get the responses of a node without any', async () => {
   const node = new TestNode()
   for (const name of ['compile', 'disassemble', 'dryrun']) {
     assert.equal(
@@ -333,13 +336,13 @@ test('programs and applications have the answers of a node without any', async (
     `${account}/abc`,
   ]) {
     assert.match(
-      refusalOf(await node.get(path)),
+      errorMessageOf(await node.get(path)),
       /^Invalid format for parameter application-id: .*"abc": invalid syntax$/,
     )
   }
 })
 
-test('a signer who is not the sender is told as it was sent', async () => {
+test('a signer other than the sender is returned as submitted', async () => {
   const node = new TestNode()
   const [a, b] = [node.funded(0), node.funded(1)]
   await node.send(sign(node.pay(a, a, 0n, { rekey: b.publicKey }), a))

@@ -10,7 +10,7 @@ import { genesis, LedgerSimulator, temporaryDirectory } from './LedgerSimulator.
 
 const { genesisHash } = genesis.chain
 
-test('a dump is written as a whole, for its owner alone, and read again', async (t) => {
+test('writes a dump atomically with mode 0600, and reads it', async (t) => {
   const directory = temporaryDirectory(t)
   const path = join(directory, 'dump.json')
   const simulator = new LedgerSimulator()
@@ -23,7 +23,7 @@ test('a dump is written as a whole, for its owner alone, and read again', async 
   assert.equal(Dump.hash(await DumpFile.read(path, genesis)), Dump.hash(snapshot))
 })
 
-test('a dump that cannot be written leaves what was there, and nothing else', async (t) => {
+test('a failed write keeps the old file and leaves no other', async (t) => {
   const directory = temporaryDirectory(t)
   const path = join(directory, 'dump.json')
   writeFileSync(path, 'what was there before')
@@ -35,7 +35,7 @@ test('a dump that cannot be written leaves what was there, and nothing else', as
   assert.equal(readFileSync(path, 'utf8'), 'what was there before')
 })
 
-test('refused: what is too large, what is no file, what is no dump', async (t) => {
+test('rejects what is too large, not a file, or not a dump', async (t) => {
   const path = join(temporaryDirectory(t), 'dump.json')
   writeFileSync(path, '')
   truncateSync(path, DumpFile.maxBytes + 1)

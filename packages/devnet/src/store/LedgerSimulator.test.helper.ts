@@ -1,4 +1,4 @@
-/** A ledger that things happen to: each thing can be refused, which is part of the game. */
+/** Performs random actions on a ledger; some of them are rejected. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -64,14 +64,14 @@ export class LedgerSimulator {
   readonly ledger: Ledger
   #nowMs = 1_700_000_000_000
   #notes = 0
-  #kept: Snapshot | undefined
+  #saved: Snapshot | undefined
   #created: bigint[] = [dollarId]
 
   constructor(journal: (change: LedgerChange) => void = () => {}) {
     this.ledger = new Ledger({ genesis, journal, nowMs: () => (this.#nowMs += 700) })
   }
 
-  /** Whether it was taken. */
+  /** Whether it was accepted. */
   perform(step: Step): boolean {
     try {
       this.#perform(step, people[step.a]!, people[step.b]!)
@@ -82,7 +82,7 @@ export class LedgerSimulator {
     }
   }
 
-  /** Something of everything that a dump can hold. */
+  /** Creates something of every kind that a dump can hold. */
   fill(): void {
     const steps: Step['do'][] = [
       'create',
@@ -126,17 +126,17 @@ export class LedgerSimulator {
         ledger.setOffset(BigInt(n % 100))
         return
       case 'time':
-        // Well ahead of the simulator's own clock the first time, and then only ever forward: a ledger's time never goes back.
+        // Far ahead of the simulator's clock at first, then forward only: a ledger's time does not go back.
         ledger.setTime((ledger.last.timestamp < 1_800_000_000n ? 1_800_000_000n : ledger.last.timestamp) + BigInt(n))
         return
       case 'block':
         ledger.closeBlock()
         return
       case 'keep':
-        this.#kept = ledger.snapshot()
+        this.#saved = ledger.snapshot()
         return
       case 'restore':
-        ledger.restore(this.#kept ?? ledger.snapshot())
+        ledger.restore(this.#saved ?? ledger.snapshot())
         return
       case 'reset':
         ledger.reset()
@@ -185,7 +185,7 @@ export class LedgerSimulator {
     return this.#created[n % this.#created.length]!
   }
 
-  /** Some can come again for long, others hardly. */
+  /** With validity windows of different lengths. */
   #txn(type: string, from: Person, fields: Partial<Txn>): Txn {
     const { round } = this.ledger.last
     const note = new Uint8Array(Buffer.from(`${this.#notes++}`))
@@ -213,7 +213,7 @@ export class LedgerSimulator {
   }
 }
 
-/** One that was never told anything, with another idea of the time. */
+/** An empty ledger with another clock. */
 export function freshLedger(): Ledger {
   return new Ledger({ genesis, nowMs: () => 5_000 })
 }

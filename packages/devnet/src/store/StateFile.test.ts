@@ -32,7 +32,7 @@ async function logged(path: string): Promise<{ simulator: LedgerSimulator; log: 
   return { simulator: new LedgerSimulator((change) => log.append(change)), log }
 }
 
-/** The ledger that a file leads to. */
+/** The ledger after replaying a file. */
 async function replayed(path: string): Promise<{ ledger: Ledger; log: StateFile; changes: LedgerChange['type'][] }> {
   const ledger = freshLedger()
   const changes: LedgerChange['type'][] = []
@@ -49,7 +49,7 @@ async function replayedHash(path: string): Promise<string> {
   return hashOf(ledger)
 }
 
-test('a ledger that is told what is in the log is the same as the one that wrote it', async (t) => {
+test('replaying the file gives the same ledger', async (t) => {
   const path = newPath(t)
   const { simulator, log } = await logged(path)
   const kinds = ['keep', 'block', 'restore', 'pay', 'block', 'reset', 'time', 'offset', 'fund', 'block', 'pay'] as const
@@ -63,7 +63,7 @@ test('a ledger that is told what is in the log is the same as the one that wrote
   assert.equal(Dump.write(ledger.snapshot(), genesisHash), Dump.write(simulator.ledger.snapshot(), genesisHash))
 })
 
-test('whatever happens to a ledger, its log leads to the same one', () => {
+test('replaying random changes gives the same ledger', () => {
   fc.assert(
     fc.property(fc.array(anyStep, { maxLength: 60 }), (steps) => {
       const other = freshLedger()
@@ -79,7 +79,7 @@ test('whatever happens to a ledger, its log leads to the same one', () => {
   )
 })
 
-test('the file is for its owner alone, and what is appended after it was opened again follows what is there', async (t) => {
+test('has mode 0600, and appends after reopening', async (t) => {
   const path = newPath(t)
   const { log } = await logged(path)
   await log.close()
@@ -93,7 +93,7 @@ test('the file is for its owner alone, and what is appended after it was opened 
 })
 
 for (const verb of ['block', 'pay', 'time'] as const) {
-  test(`a record that was not finished is cut off, wherever it ends: ${verb}`, async (t) => {
+  test(`truncates an unfinished record at every length: ${verb}`, async (t) => {
     const path = newPath(t)
     const { simulator, log } = await logged(path)
     simulator.perform({ do: 'pay', a: 1, b: 2, n: 1 })
@@ -102,7 +102,7 @@ for (const verb of ['block', 'pay', 'time'] as const) {
     simulator.perform({ do: verb, a: 1, b: 2, n: 1 })
     await log.close()
     const whole = readFileSync(path)
-    // Each lock takes a process, so at most places what is read is looked at without one.
+    // A lock takes a process, so that most offsets are tested without one.
     for (let end = before.size; end < whole.length; end++) {
       writeFileSync(path, whole.subarray(0, end))
       if (end < before.size + 25 || end + 3 > whole.length) {
@@ -129,7 +129,7 @@ async function scanned(path: string): Promise<{ changes: LedgerChange['type'][];
   }
 }
 
-test('an end that is there but was never written, as after a power failure, is cut off', async (t) => {
+test('truncates an end of zeroes, as after a power failure', async (t) => {
   const path = newPath(t)
   const { log } = await logged(path)
   log.append({ type: 'block', timestamp: 1n })
@@ -149,7 +149,7 @@ test('an end that is there but was never written, as after a power failure, is c
   }
 })
 
-test('a record that was not finished is cut off also if what it carries looks like one', async (t) => {
+test('truncates an unfinished record whose payload contains a record', async (t) => {
   const path = newPath(t)
   const { log } = await logged(path)
   await log.close()
@@ -161,7 +161,7 @@ test('a record that was not finished is cut off also if what it carries looks li
   await again.close()
 })
 
-test('a byte that changed before the last record is refused by its place, and the file is left alone', async (t) => {
+test('reports damage before the last record with its offset, and keeps the file', async (t) => {
   const path = newPath(t)
   const { simulator, log } = await logged(path)
   simulator.perform({ do: 'block', a: 0, b: 0, n: 0 })
@@ -187,7 +187,7 @@ test('a byte that changed before the last record is refused by its place, and th
   }
 })
 
-test('records that are larger than the pieces the file is read in are read', async (t) => {
+test('reads records larger than the read window', async (t) => {
   const path = newPath(t)
   const { log } = await logged(path)
   const sizes = [10, 3_000_000, 1_048_576 - 25, 1, 1_048_576, 5]
@@ -202,7 +202,7 @@ test('records that are larger than the pieces the file is read in are read', asy
   assert.deepEqual(seen, sizes)
 })
 
-test('a change that cannot be made again is refused, and nothing is cut off', async (t) => {
+test('rejects a change that cannot be replayed, and truncates nothing', async (t) => {
   const path = newPath(t)
   const { log } = await logged(path)
   log.append({ type: 'group', bytes: new Uint8Array(40) })
@@ -213,7 +213,7 @@ test('a change that cannot be made again is refused, and nothing is cut off', as
   assert.equal(statSync(path).size, size)
 })
 
-test('refused: another network, another version, another kind of file', async (t) => {
+test('rejects another network, another version and another kind of file', async (t) => {
   const path = newPath(t)
   const { log } = await logged(path)
   await log.close()
@@ -235,7 +235,7 @@ test('refused: another network, another version, another kind of file', async (t
   }
 })
 
-test('one program at a time, and the lock is given back', async (t) => {
+test('locks the file, and releases the lock', async (t) => {
   const path = newPath(t)
   const { log } = await logged(path)
   await assert.rejects(replayed(path), { name: 'StateFileError', code: 'state_file_locked' })
@@ -250,7 +250,7 @@ test('one program at a time, and the lock is given back', async (t) => {
   await assert.rejects(replayed(path), { code: 'state_file_unrecognized' }, 'the failed open released the lock')
 })
 
-test('changes go to the disk together, one write at a time, and waiting for nothing takes nothing', async (t) => {
+test('writes changes in batches, one at a time, and resolves at once without changes', async (t) => {
   const path = newPath(t)
   const { log } = await logged(path)
   const syncs = await countedSyncs(t, path)
@@ -274,7 +274,7 @@ test('changes go to the disk together, one write at a time, and waiting for noth
   assert.equal(statSync(path).size, FileHeader.length + 200 * 21)
 })
 
-/** Watches the syncs of every file. */
+/** Records the syncs of every file. */
 async function countedSyncs(t: TestContext, path: string): Promise<{ count: number; mostAtOnce: number }> {
   const prototype = await handlePrototype(path)
   const counts = { count: 0, mostAtOnce: 0 }
@@ -295,7 +295,7 @@ async function handlePrototype(path: string): Promise<FileHandle> {
   return Object.getPrototypeOf(handle)
 }
 
-test('a full disk is told to whoever waits, then and later, and what was acknowledged is there', async (t) => {
+test('a full disk rejects all waiting and later calls, and keeps acknowledged changes', async (t) => {
   const path = newPath(t)
   const { simulator, log } = await logged(path)
   simulator.fill()
@@ -329,7 +329,7 @@ test('a full disk is told to whoever waits, then and later, and what was acknowl
   assert.equal(await replayedHash(path), hash)
 })
 
-test('a sync that fails is never tried again', async (t) => {
+test('a failed sync is not retried', async (t) => {
   const path = newPath(t)
   const { log } = await logged(path)
   const prototype = await handlePrototype(path)
@@ -341,7 +341,7 @@ test('a sync that fails is never tried again', async (t) => {
   await assert.rejects(log.close(), /EIO/)
 })
 
-test('what waits for the disk has an end', async (t) => {
+test('limits the bytes that wait for the disk', async (t) => {
   const path = newPath(t)
   const { log } = await logged(path)
   const bytes = new Uint8Array(maxOutstandingBytes / 4)
@@ -356,7 +356,7 @@ test('what waits for the disk has an end', async (t) => {
   )
 })
 
-test('compacting keeps the order of what comes before and after, and makes the file small', async (t) => {
+test('compaction keeps the order of changes and shrinks the file', async (t) => {
   const path = newPath(t)
   const { simulator, log } = await logged(path)
   for (let count = 0; count < 40; count++) simulator.perform({ do: 'fund', a: 0, b: 1, n: 1_000 })
@@ -381,7 +381,7 @@ test('compacting keeps the order of what comes before and after, and makes the f
   await again.close()
 })
 
-test('a compaction that cannot be written leaves the log as it was, and in use', async (t) => {
+test('a failed compaction keeps the old file in use', async (t) => {
   const path = newPath(t)
   const { simulator, log } = await logged(path)
   simulator.fill()
@@ -397,7 +397,7 @@ test('a compaction that cannot be written leaves the log as it was, and in use',
   assert.equal(await replayedHash(path), hashOf(simulator.ledger))
 })
 
-test('what an interrupted compaction left behind does not matter', async (t) => {
+test('overwrites the temporary file of an interrupted compaction', async (t) => {
   const path = newPath(t)
   const { simulator, log } = await logged(path)
   simulator.fill()
@@ -407,7 +407,7 @@ test('what an interrupted compaction left behind does not matter', async (t) => 
   assert.equal(await replayedHash(path), hashOf(simulator.ledger))
 })
 
-test('closed is closed, and closing twice is closing once', async (t) => {
+test('rejects use after close, and close is idempotent', async (t) => {
   const path = newPath(t)
   const { log } = await logged(path)
   log.append({ type: 'reset' })

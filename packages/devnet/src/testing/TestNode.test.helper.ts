@@ -1,5 +1,4 @@
 /** A devnet without a port, people with keys, and transactions they sign. */
-
 import assert from 'node:assert/strict'
 import { Address, Ed25519, Group, Hash, type Multisig, Submission, Transaction } from '@latchkey/algorand'
 import { dropConnection, type RawAnswer, type RawHandler } from '@latchkey/http'
@@ -20,13 +19,13 @@ export type TestNodeOptions = Partial<Omit<LedgerOptions, 'genesis'>> & {
   onLine?: (line: string) => void
 }
 
-export type Answered = {
+export type TestResponse = {
   status: number
   header: (name: string) => string | undefined
   bytes: Uint8Array
   text: string
-  /** Of small answers: integers above 2^53 are not exact here. */
-  // biome-ignore lint/suspicious/noExplicitAny: tests look into it without saying what it is
+  /** Integers above 2^53 are not exact here. */
+  // biome-ignore lint/suspicious/noExplicitAny: tests read members of any type
   json: any
 }
 
@@ -45,7 +44,7 @@ export class TestNode {
     this.handle = RequestHandler.create({ node: this.node, token, onError: (error) => this.errors.push(error) })
   }
 
-  /** One of the accounts that are funded from the beginning. */
+  /** One of the accounts that are funded at genesis. */
   funded(index: number): Person {
     return personOf(Buffer.from(this.genesis.accounts[index]!.secretKey, 'base64').subarray(0, 32))
   }
@@ -54,7 +53,7 @@ export class TestNode {
     return personOf(Buffer.from(this.genesis.dispenser.secretKey, 'base64').subarray(0, 32))
   }
 
-  /** What every transaction needs; each gets a note of its own, so that no two are the same by accident. */
+  /** A transaction with its required fields and a unique note. */
   txn(type: string, sender: Person | Uint8Array, fields: Partial<Txn> = {}): Txn {
     const { chain } = this.genesis
     return {
@@ -78,40 +77,44 @@ export class TestNode {
     method: string,
     target: string,
     { body, headers = {}, remote = '127.0.0.1' }: CallOptions = {},
-  ): Promise<Answered | typeof dropConnection> {
+  ): Promise<TestResponse | typeof dropConnection> {
     const all: { [name: string]: string } = { host: '127.0.0.1:4001', ...headers }
-    const answer: RawAnswer = await this.handle({
+    const response: RawAnswer = await this.handle({
       method,
       target,
       header: (name) => all[name],
       remoteAddress: () => remote,
       body: () => Buffer.from(body ?? ''),
     })
-    return answer === dropConnection ? dropConnection : answeredOf(answer)
+    return response === dropConnection ? dropConnection : testResponseOf(response)
   }
 
-  async get(target: string, options: CallOptions = {}): Promise<Answered> {
-    return expectAnswer(await this.call('GET', target, options))
+  async get(target: string, options: CallOptions = {}): Promise<TestResponse> {
+    return expectResponse(await this.call('GET', target, options))
   }
 
-  async post(target: string, body: Uint8Array | string | object = '', options: CallOptions = {}): Promise<Answered> {
+  async post(
+    target: string,
+    body: Uint8Array | string | object = '',
+    options: CallOptions = {},
+  ): Promise<TestResponse> {
     const sent = typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body)
-    return expectAnswer(await this.call('POST', target, { ...options, body: sent }))
+    return expectResponse(await this.call('POST', target, { ...options, body: sent }))
   }
 
-  submit(...signed: Uint8Array[]): Promise<Answered> {
+  submit(...signed: Uint8Array[]): Promise<TestResponse> {
     return this.post('/v2/transactions', Buffer.concat(signed))
   }
 
-  simulate(signed: readonly Uint8Array[], options: { [name: string]: unknown } = {}): Promise<Answered> {
+  simulate(signed: readonly Uint8Array[], options: { [name: string]: unknown } = {}): Promise<TestResponse> {
     return this.post('/v2/transactions/simulate', simulateBody(signed, options))
   }
 
-  /** Submits and expects it to be taken. */
+  /** Submits and expects success. */
   async send(...signed: Uint8Array[]): Promise<string> {
-    const answer = await this.submit(...signed)
-    if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text}`)
-    return answer.json.txId as string
+    const response = await this.submit(...signed)
+    if (response.status !== 200) throw new Error(`${response.status} ${response.text}`)
+    return response.json.txId as string
   }
 }
 
@@ -121,12 +124,12 @@ export type CallOptions = {
   remote?: string
 }
 
-function expectAnswer(answer: Answered | typeof dropConnection): Answered {
-  if (answer === dropConnection) throw new Error('no answer')
-  return answer
+function expectResponse(response: TestResponse | typeof dropConnection): TestResponse {
+  if (response === dropConnection) throw new Error('the connection was dropped')
+  return response
 }
 
-function answeredOf({ status, headers, body }: Exclude<RawAnswer, typeof dropConnection>): Answered {
+function testResponseOf({ status, headers, body }: Exclude<RawAnswer, typeof dropConnection>): TestResponse {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
   const text = Buffer.from(bytes).toString('utf8')
   return {
@@ -143,14 +146,14 @@ function answeredOf({ status, headers, body }: Exclude<RawAnswer, typeof dropCon
   }
 }
 
-/** The person of a seed; a number stands for 32 times that byte. */
+/** The person with this seed; a number stands for 32 times that byte. */
 export function personOf(seed: Uint8Array | number): Person {
   const bytes = typeof seed === 'number' ? new Uint8Array(32).fill(seed) : seed
   const { publicKey, secretKey } = Ed25519.keyPairFromSeed(new Uint8Array(bytes))
   return { publicKey, secretKey, key: MapKey.of(publicKey), address: Address.encode(publicKey) }
 }
 
-/** Signed by that person, who is named as signer if not the sender. */
+/** Signs; a signer other than the sender is named in the transaction. */
 export function sign(txn: Txn, signer: Person): Uint8Array {
   const sig = Ed25519.sign(Hash.prefixed(Hash.domains.transaction, Submission.transactionBytes(txn)), signer.secretKey)
   const isSender = MapKey.of(txn.snd) === signer.key
@@ -188,8 +191,8 @@ export function simulateBody(signed: readonly Uint8Array[], options: { [name: st
   return Buffer.from(text.replace(/"#([0-9]+)#"/g, '$1'))
 }
 
-/** Out of the dispenser's hand, to be there before a test begins. */
-export function give(node: TestNode, to: Person, microAlgos: bigint, assets: readonly Held[] = []): Person {
+/** Funds a person from the dispenser. */
+export function fund(node: TestNode, to: Person, microAlgos: bigint, assets: readonly Held[] = []): Person {
   node.ledger.fund({ type: 'fund', to: to.key, microAlgos, assets })
   return to
 }
@@ -202,12 +205,12 @@ export async function createAsset(node: TestNode, creator: Person, apar?: Txn['a
   return node.ledger.state.transactionCount()
 }
 
-/** Says who would notice first, and so how it is worded. */
+/** The check that rejects it, which determines the wording. */
 export type RejectionKind = 'malformed' | 'unsigned' | 'group' | 'incomplete' | 'signature' | 'bare' | 'state'
 
 export type ExpectedRejection = { kind: RejectionKind; reason: string; at?: number }
 
-/** Simulates and submits a group that must be refused, by each in its own words, and without leaving a trace. */
+/** Simulates and submits a group that must be rejected, each with its own wording, without a change of state. */
 export async function expectRejection(
   node: TestNode,
   signed: readonly Uint8Array[],
@@ -237,8 +240,8 @@ export async function expectRejection(
   assert.deepEqual(structuredClone(node.ledger.snapshot()), before)
 }
 
-/** What msgpack says, in terms of tests: maps with text as names are objects, bytes are base64 after `bin:`. */
-// biome-ignore lint/suspicious/noExplicitAny: tests look into it without saying what it is
+/** Decodes msgpack: maps with text as names become objects, bytes base64 after `bin:`. */
+// biome-ignore lint/suspicious/noExplicitAny: tests read members of any type
 export function decoded(bytes: Uint8Array): any {
   return plain(algosdk.msgpackRawDecodeAsMap(bytes, { intDecoding: algosdk.IntDecoding.BIGINT }))
 }
@@ -256,19 +259,19 @@ export function bin(bytes: Uint8Array): string {
   return `bin:${Buffer.from(bytes).toString('base64')}`
 }
 
-/** The text of an answer, after it was seen to have this status and content type. */
-export function expectText({ status, header, text }: Answered, wanted = 200, type = 'application/json'): string {
+/** The text of a response with this status and content type. */
+export function expectText({ status, header, text }: TestResponse, wanted = 200, type = 'application/json'): string {
   if (status !== wanted || header('content-type') !== type)
     throw new Error(`${status} ${header('content-type')} ${text}`)
   return text
 }
 
-/** The message of an answer that refuses with this status. */
-export function refusalOf(answer: Answered, wanted = 400): string {
-  return JSON.parse(expectText(answer, wanted)).message as string
+/** The message of an error response with this status. */
+export function errorMessageOf(response: TestResponse, wanted = 400): string {
+  return JSON.parse(expectText(response, wanted)).message as string
 }
 
-/** The headers of an answer, by their names in small letters. */
+/** The headers of a response by their names in lower case. */
 export async function headersOf(
   { handle }: TestNode,
   method: string,
@@ -276,16 +279,16 @@ export async function headersOf(
   { body, headers = {}, remote = '127.0.0.1' }: CallOptions = {},
 ): Promise<{ [lowerCaseName: string]: string }> {
   const all: { [name: string]: string } = { host: '127.0.0.1:4001', ...headers }
-  const answer = await handle({
+  const response = await handle({
     method,
     target,
     header: (name) => all[name],
     remoteAddress: () => remote,
     body: () => Buffer.from(body ?? ''),
   })
-  if (answer === dropConnection) throw new Error('no answer')
-  const pairs = answer.headers.flatMap((name, index) => {
-    return index % 2 === 0 ? [[name.toLowerCase(), answer.headers[index + 1]!] as const] : []
+  if (response === dropConnection) throw new Error('the connection was dropped')
+  const pairs = response.headers.flatMap((name, index) => {
+    return index % 2 === 0 ? [[name.toLowerCase(), response.headers[index + 1]!] as const] : []
   })
   return Object.fromEntries(pairs)
 }

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import type { Transaction } from '@latchkey/algorand'
 import {
   createAsset,
-  give,
+  fund,
   type Person,
   personOf,
   sign,
@@ -38,7 +38,7 @@ function setUp() {
   return { node, alice, bob, change, rolesOf }
 }
 
-test('an asset is what its maker says, who holds all of it, unfrozen', async () => {
+test('creation sets all parameters, and the creator holds the total, unfrozen', async () => {
   const { node, alice, bob } = setUp()
   const metadataHash = new Uint8Array(32).fill(5)
   const id = await createAsset(node, alice, {
@@ -72,14 +72,14 @@ test('an asset is what its maker says, who holds all of it, unfrozen', async () 
   assert.deepEqual([assetsHeld, assetsCreated], [3, 1])
 })
 
-test('nothing needs to be said about an asset', async () => {
+test('all parameters are optional', async () => {
   const { node, alice } = setUp()
   const id = await createAsset(node, alice)
   assert.equal(node.ledger.state.asset(id)!.total, 0n)
   assert.deepEqual(node.ledger.state.holding(alice.key, id), { amount: 0n, frozen: false })
 })
 
-test('assets are numbered by the transaction that makes them', async () => {
+test('the asset id is the number of the creating transaction', async () => {
   const { node, alice } = setUp()
   assert.equal(await createAsset(node, alice), 1001n)
   const make = () => node.txn('acfg', alice, { apar: { t: 1n } })
@@ -92,7 +92,7 @@ test('assets are numbered by the transaction that makes them', async () => {
   assert.deepEqual(node.ledger.state.createdBy(alice.key), [1001n, 1002n, 1004n])
 })
 
-test('a number that is taken is refused: the dollars have theirs from outside', () => {
+test('rejects an id that a genesis asset has', () => {
   const { node, alice } = setUp()
   const overlay = new StateOverlay(node.ledger.state)
   overlay.transactionCount = () => Genesis.dollarIds[1]! - 1n
@@ -102,7 +102,7 @@ test('a number that is taken is refused: the dollars have theirs from outside', 
   )
 })
 
-test('the manager replaces the four addresses; those not named are given up, for good', async () => {
+test('the manager replaces the four addresses; omitted ones are cleared permanently', async () => {
   const { node, alice, bob, change, rolesOf } = setUp()
   const [a, b] = [alice.publicKey, bob.publicKey]
   const id = await createAsset(node, alice, { t: 5n, m: a, r: a, f: a, c: a })
@@ -114,7 +114,7 @@ test('the manager replaces the four addresses; those not named are given up, for
   assert.equal(rolesOf(id), 'b--a')
 })
 
-test('nothing but addresses changes', async () => {
+test('reconfiguration changes addresses only', async () => {
   const { node, alice, change } = setUp()
   const m = alice.publicKey
   const id = await createAsset(node, alice, { t: 5n, dc: 1, un: 'A', an: 'Aa', au: 'a', m })
@@ -123,7 +123,7 @@ test('nothing but addresses changes', async () => {
   assert.deepEqual(node.ledger.state.asset(id), before)
 })
 
-test('without a manager nothing can be changed any more', async () => {
+test('without a manager an asset cannot be changed', async () => {
   const { node, alice, bob, change, rolesOf } = setUp()
   const id = await createAsset(node, alice, { t: 5n, m: alice.publicKey, c: bob.publicKey })
   await change(id, { c: bob.publicKey })
@@ -131,9 +131,9 @@ test('without a manager nothing can be changed any more', async () => {
   await assert.rejects(change(id, { c: alice.publicKey }), /should be issued by the manager/)
 })
 
-test('destroying takes the asset and what its maker holds of it, whoever the manager is', async () => {
+test("destruction removes the asset and the creator's holding", async () => {
   const { node, bob, change } = setUp()
-  const maker = give(node, personOf(71), 1_000_000n)
+  const maker = fund(node, personOf(71), 1_000_000n)
   const id = await createAsset(node, maker, { t: 5n, m: bob.publicKey })
   await change(id, undefined, bob)
   const { state } = node.ledger

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createAsset, give, type Person, personOf, sign, TestNode } from '../../testing/TestNode.test.helper.js'
+import { createAsset, fund, type Person, personOf, sign, TestNode } from '../../testing/TestNode.test.helper.js'
 
-test('freezes one holding, thaws it again, and leaves the amount alone', async () => {
+test('freezes and unfreezes one holding without changing its amount', async () => {
   const node = new TestNode()
   const [alice, bob] = [node.funded(0), personOf(81)]
   const asset = await createAsset(node, alice, { t: 1000n, f: alice.publicKey })
-  give(node, bob, 1_000_000n, [{ assetId: asset, amount: 7n }])
+  fund(node, bob, 1_000_000n, [{ assetId: asset, amount: 7n }])
   const freeze = (who: Person, afrz: true | undefined): Promise<string> =>
     node.send(sign(node.txn('afrz', alice, { faid: asset, fadd: who.publicKey, afrz }), alice))
   const { state } = node.ledger

@@ -1,21 +1,21 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import type { Transaction } from '@latchkey/algorand'
-import { createAsset, give, type Person, personOf, sign, TestNode } from '../../testing/TestNode.test.helper.js'
+import { createAsset, fund, type Person, personOf, sign, TestNode } from '../../testing/TestNode.test.helper.js'
 import { LedgerError } from '../LedgerError.js'
 import { StateOverlay } from '../StateOverlay.js'
 import * as Assets from './Assets.js'
 
 type Fields = Partial<Transaction.Transaction>
 
-/** Alice made an asset of 1000, of which bob holds 100 and carol 0. */
+/** Alice created an asset of 1000, of which bob holds 100 and carol 0. */
 async function scene(apar: NonNullable<Fields['apar']> = {}) {
   const node = new TestNode()
   const alice = node.funded(0)
   const { publicKey } = alice
   const asset = await createAsset(node, alice, { t: 1000n, m: publicKey, f: publicKey, c: publicKey, ...apar })
-  const bob = give(node, personOf(61), 1_000_000n, [{ assetId: asset, amount: 100n }])
-  const carol = give(node, personOf(62), 1_000_000n, [{ assetId: asset, amount: 0n }])
+  const bob = fund(node, personOf(61), 1_000_000n, [{ assetId: asset, amount: 100n }])
+  const carol = fund(node, personOf(62), 1_000_000n, [{ assetId: asset, amount: 0n }])
   const send = (from: Person, fields: Fields): Promise<string> =>
     node.send(sign(node.txn('axfer', from, { xaid: asset, ...fields }), from))
   const freeze = (who: Person): Promise<string> =>
@@ -25,9 +25,9 @@ async function scene(apar: NonNullable<Fields['apar']> = {}) {
   return { node, alice, bob, carol, asset, send, freeze, amounts }
 }
 
-test('opting in makes an empty holding that raises the minimum balance, once', async () => {
+test('opting in creates an empty holding and raises the minimum balance once', async () => {
   const { node, asset, send } = await scene()
-  const dave = give(node, personOf(63), 1_000_000n)
+  const dave = fund(node, personOf(63), 1_000_000n)
   await send(dave, { arcv: dave.publicKey })
   await send(dave, { arcv: dave.publicKey })
   assert.deepEqual(node.ledger.state.holding(dave.key, asset), { amount: 0n, frozen: false })
@@ -36,9 +36,9 @@ test('opting in makes an empty holding that raises the minimum balance, once', a
   assert.deepEqual([json['min-balance'], json['total-assets-opted-in']], [200_000, 1])
 })
 
-test('opting in starts frozen where the asset says so', async () => {
+test('opting in to a default-frozen asset creates a frozen holding', async () => {
   const { node, asset, send } = await scene({ df: true })
-  const dave = give(node, personOf(63), 1_000_000n)
+  const dave = fund(node, personOf(63), 1_000_000n)
   await send(dave, { arcv: dave.publicKey })
   assert.deepEqual(node.ledger.state.holding(dave.key, asset), { amount: 0n, frozen: true })
 })
@@ -50,9 +50,9 @@ test('moves an amount, also to itself', async () => {
   assert.deepEqual(amounts(), [900n, 70n, 30n])
 })
 
-test('of nothing passes, whoever sends it to whomever', async () => {
+test('a transfer of 0 passes between any accounts', async () => {
   const { node, bob, send, amounts, freeze } = await scene()
-  const dave = give(node, personOf(63), 1_000_000n)
+  const dave = fund(node, personOf(63), 1_000_000n)
   await freeze(bob)
   await send(bob, { arcv: dave.publicKey })
   await send(dave, { arcv: bob.publicKey })
@@ -62,7 +62,7 @@ test('of nothing passes, whoever sends it to whomever', async () => {
   assert.equal(node.ledger.state.account(dave.key).assetsHeld, 0)
 })
 
-test('clawing back takes from one and gives to another, frozen or not', async () => {
+test('clawback moves an amount, frozen or not', async () => {
   const { alice, bob, carol, send, amounts, freeze } = await scene()
   await send(alice, { asnd: bob.publicKey, arcv: carol.publicKey, aamt: 10n })
   await freeze(bob)
@@ -71,14 +71,14 @@ test('clawing back takes from one and gives to another, frozen or not', async ()
   assert.deepEqual(amounts(), [900n, 80n, 20n])
 })
 
-test('clawing back nothing opts nobody in', async () => {
+test('a clawback of 0 does not opt in', async () => {
   const { node, alice, asset, send } = await scene()
-  const dave = give(node, personOf(63), 1_000_000n)
+  const dave = fund(node, personOf(63), 1_000_000n)
   await send(alice, { asnd: dave.publicKey, arcv: dave.publicKey })
   assert.equal(node.ledger.state.holding(dave.key, asset), undefined)
 })
 
-test('closing out moves the rest after the amount, and ends the holding', async () => {
+test('closing out moves the remainder after the amount and removes the holding', async () => {
   const { node, bob, alice, carol, send, amounts } = await scene()
   const id = await send(bob, { arcv: alice.publicKey, aamt: 1n, aclose: carol.publicKey })
   assert.deepEqual(amounts(), [901n, undefined, 99n])
@@ -86,7 +86,7 @@ test('closing out moves the rest after the amount, and ends the holding', async 
   assert.equal((await node.get(`/v2/transactions/pending/${id}`)).json['asset-closing-amount'], 99)
 })
 
-test('closing out an empty holding works to anybody', async () => {
+test('an empty holding can be closed out to any account', async () => {
   const { node, carol, asset, send } = await scene()
   await send(carol, { aclose: personOf(64).publicKey })
   assert.equal(node.ledger.state.holding(carol.key, asset), undefined)
@@ -99,7 +99,7 @@ test('a frozen holding can be closed out to the creator', async () => {
   assert.deepEqual(amounts(), [1000n, undefined, 0n])
 })
 
-test('what is left of a destroyed asset can be closed out', async () => {
+test('a holding of a destroyed asset can be closed out', async () => {
   const { node, alice, bob, carol, asset, send, amounts } = await scene()
   await send(bob, { arcv: alice.publicKey, aamt: 100n })
   await node.send(sign(node.txn('acfg', alice, { caid: asset }), alice))
@@ -109,7 +109,7 @@ test('what is left of a destroyed asset can be closed out', async () => {
   assert.equal(node.ledger.state.account(bob.key).assetsHeld, 0)
 })
 
-test('no holding goes above what 64 bits hold', () => {
+test('rejects a holding above 64 bits', () => {
   const { ledger } = new TestNode()
   const overlay = new StateOverlay(ledger.state)
   overlay.putHolding('a', 7n, { amount: 2n ** 64n - 2n, frozen: false })

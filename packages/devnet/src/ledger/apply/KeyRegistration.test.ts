@@ -14,7 +14,7 @@ function setUp() {
   return { node, register, account: () => node.ledger.state.account(alice.key), address: alice.address }
 }
 
-test('going online keeps the keys, and counts as heard of', async () => {
+test('going online records the keys and a heartbeat', async () => {
   const { node, register, account, address } = setUp()
   node.node.mine(4)
   await register({ ...keys, votefst: 6n })
@@ -33,13 +33,13 @@ test('going online keeps the keys, and counts as heard of', async () => {
   })
 })
 
-test('keys may be for as long as 16,777,215 rounds', async () => {
+test('accepts keys valid for 16,777,215 rounds', async () => {
   const { register, account } = setUp()
   await register({ ...keys, votelst: 16_777_215n })
   assert.equal(account().participation?.lastRound, 16_777_215n)
 })
 
-test('going online for 2 Algos earns incentives, which going offline does not end', async () => {
+test('a fee of 2 Algos makes an account eligible for incentives, also after it goes offline', async () => {
   const { register, account } = setUp()
   await register({ ...keys, fee: 1_999_999n })
   assert.equal(account().incentiveEligible, false)
@@ -52,7 +52,7 @@ test('going online for 2 Algos earns incentives, which going offline does not en
   assert.equal(account().incentiveEligible, true)
 })
 
-test('leaving for good is told', async () => {
+test('nonparticipation is shown in the status', async () => {
   const { node, register, account, address } = setUp()
   await register({ ...keys })
   await register({ nonpart: true })

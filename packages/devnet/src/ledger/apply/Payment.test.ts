@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { give, personOf, sign, signGroup, TestNode } from '../../testing/TestNode.test.helper.js'
+import { fund, personOf, sign, signGroup, TestNode } from '../../testing/TestNode.test.helper.js'
 import { none } from '../Account.js'
 import * as MapKey from '../MapKey.js'
 
@@ -16,36 +16,36 @@ test('moves the amount, and the fee to the fee sink', async () => {
   assert.equal(state.account(node.genesis.chain.feeSink).microAlgos, 101_234n)
 })
 
-test('to itself costs the fee only', async () => {
+test('a payment to itself costs the fee only', async () => {
   const node = new TestNode()
   const alice = node.funded(0)
   await node.send(sign(node.pay(alice, alice, 1_000_000n), alice))
   assert.equal(node.ledger.state.account(alice.key).microAlgos, 999_999_999_000n)
 })
 
-test('without receiver goes to the zero address', async () => {
+test('a payment without receiver goes to the zero address', async () => {
   const node = new TestNode()
   await node.send(sign(node.pay(node.funded(0), undefined, 100_000n), node.funded(0)))
   assert.equal(node.ledger.state.account(MapKey.zero).microAlgos, 100_000n)
 })
 
-test('an account comes into being with the minimum balance', async () => {
+test('a new account needs the minimum balance', async () => {
   const node = new TestNode()
   await node.send(sign(node.pay(node.funded(0), ghost, 100_000n), node.funded(0)))
   assert.deepEqual(node.ledger.state.account(ghost.key), { ...none, microAlgos: 100_000n })
 })
 
-test('an account may be left with exactly the minimum balance', async () => {
+test('an account may keep exactly the minimum balance', async () => {
   const node = new TestNode()
-  give(node, poor, 200_000n)
+  fund(node, poor, 200_000n)
   await node.send(sign(node.pay(poor, node.funded(0), 99_000n), poor))
   assert.equal(node.ledger.state.account(poor.key).microAlgos, 100_000n)
 })
 
-test('closing sends the rest after the amount, and leaves no account', async () => {
+test('closing sends the remainder after the amount and removes the account', async () => {
   const node = new TestNode()
   const alice = node.funded(0)
-  give(node, poor, 500_000n)
+  fund(node, poor, 500_000n)
   const id = await node.send(sign(node.pay(poor, ghost, 150_000n, { close: alice.publicKey }), poor))
   const { state } = node.ledger
   assert.equal(state.allAccounts().has(poor.key), false)
@@ -55,9 +55,9 @@ test('closing sends the rest after the amount, and leaves no account', async () 
   assert.equal(json['closing-amount'], 349_000)
 })
 
-test('closing may leave nothing to send', async () => {
+test('closing may have no remainder', async () => {
   const node = new TestNode()
-  give(node, poor, 101_000n)
+  fund(node, poor, 101_000n)
   const id = await node.send(sign(node.pay(poor, ghost, 100_000n, { close: ghost.publicKey }), poor))
   assert.equal(node.ledger.state.account(ghost.key).microAlgos, 100_000n)
   assert.equal('closing-amount' in (await node.get(`/v2/transactions/pending/${id}`)).json, false)
@@ -66,7 +66,7 @@ test('closing may leave nothing to send', async () => {
 test('a closed account may be funded again in the same group', async () => {
   const node = new TestNode()
   const alice = node.funded(0)
-  give(node, poor, 500_000n)
+  fund(node, poor, 500_000n)
   await node.send(
     ...signGroup([
       [node.pay(poor, undefined, 0n, { close: alice.publicKey }), poor],
