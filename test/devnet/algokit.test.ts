@@ -1,10 +1,10 @@
-/** AlgoKit's client as published, with the habits that its users know, on the devnet. */
+/** The published AlgoKit client on the devnet. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { buffer } from 'node:stream/consumers'
-import { after, before, beforeEach, describe, type TestContext, test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import {
   AlgorandClient,
   type AVMTracesEventData,
@@ -16,13 +16,13 @@ import {
 } from '@algorandfoundation/algokit-utils'
 import { KmdClient } from '@algorandfoundation/algokit-utils/kmd-client'
 import { Devnet, type DevnetOptions } from '@latchkey/devnet'
-import { startDaemon, type TestDaemon } from '../support/daemon.js'
-import { pause, startDevnet } from './start.js'
+import { startDaemon } from '../support/daemon.js'
+import { pause, startDevnet } from './start.test.helper.js'
 
 const timeout = 60_000
 const dollar = 10458941n
 
-/** It writes every failure to the console, and failures are most of what is tried here. */
+/** AlgoKit logs every error, and most tests here cause one. */
 const silent = { error() {}, warn() {}, info() {}, verbose() {}, debug() {} }
 Config.configure({ logger: silent })
 
@@ -31,7 +31,7 @@ type Setup = { devnet: Devnet; algorand: AlgorandClient; alice: string; bob: str
 async function setUp(t: TestContext, options: DevnetOptions = {}): Promise<Setup> {
   const devnet = await startDevnet(t, options)
   const algorand = AlgorandClient.fromConfig({ algodConfig: { server: devnet.url, token: devnet.token ?? '' } })
-  // Otherwise two transactions that differ in nothing have the same id.
+  // Equal transactions would have the same id.
   algorand.setSuggestedParamsCacheTimeout(0)
   const [alice, bob] = devnet.accounts.map(({ mnemonic }) => String(algorand.account.fromMnemonic(mnemonic).addr))
   return { devnet, algorand, alice: alice!, bob: bob! }
@@ -41,7 +41,7 @@ async function balance({ algorand }: Setup, address: string): Promise<bigint> {
   return (await algorand.account.getInformation(address)).balance.microAlgos
 }
 
-test('payments, of which each is in a block when it is answered', { timeout }, async (t) => {
+test('a payment is in a block when its submission returns', { timeout }, async (t) => {
   const setup = await setUp(t)
   const { algorand, alice, bob, devnet } = setup
   const had = await balance(setup, bob)
@@ -50,7 +50,7 @@ test('payments, of which each is in a block when it is answered', { timeout }, a
   assert.equal(await balance(setup, bob), had + 2_000_000n)
 })
 
-test('an asset is created, opted in to and transferred', { timeout }, async (t) => {
+test('creates, opts in to and transfers an asset', { timeout }, async (t) => {
   const { algorand, alice, bob } = await setUp(t)
   const { assetId } = await algorand.send.assetCreate({ sender: alice, total: 100n, decimals: 1, assetName: 'Kit' })
   await algorand.send.assetOptIn({ sender: bob, assetId })
@@ -70,16 +70,16 @@ test('an asset is created, opted in to and transferred', { timeout }, async (t) 
   )
 })
 
-test('a group of several, of which one pays for all', { timeout }, async (t) => {
+test('sends a group whose fees one member pays', { timeout }, async (t) => {
   const setup = await setUp(t)
   const { algorand, alice, bob, devnet } = setup
-  const stranger = algorand.account.random()
+  const outsider = algorand.account.random()
   const [aliceHad, bobHad] = [await balance(setup, alice), await balance(setup, bob)]
   const { confirmations, groupId, txIds } = await algorand
     .newGroup()
-    .addPayment({ sender: alice, receiver: stranger, amount: algo(1), staticFee: microAlgo(3_000) })
+    .addPayment({ sender: alice, receiver: outsider, amount: algo(1), staticFee: microAlgo(3_000) })
     .addAssetTransfer({ sender: bob, receiver: alice, assetId: dollar, amount: 1_000n, staticFee: microAlgo(0) })
-    .addAssetOptIn({ sender: stranger, assetId: dollar, staticFee: microAlgo(0) })
+    .addAssetOptIn({ sender: outsider, assetId: dollar, staticFee: microAlgo(0) })
     .send()
   assert.equal(Buffer.from(groupId!, 'base64').length, 32)
   assert.deepEqual([txIds.length, devnet.round], [3, 1n])
@@ -87,7 +87,7 @@ test('a group of several, of which one pays for all', { timeout }, async (t) => 
   assert.deepEqual([await balance(setup, alice), await balance(setup, bob)], [aliceHad - 1_003_000n, bobHad])
 })
 
-test('simulating what nobody signed, also for an account that was rekeyed', { timeout }, async (t) => {
+test('simulates unsigned transactions, also of a rekeyed account', { timeout }, async (t) => {
   const setup = await setUp(t)
   const { algorand, alice, bob, devnet } = setup
   await algorand.account.rekeyAccount(alice, bob)
@@ -107,10 +107,10 @@ test('simulating what nobody signed, also for an account that was rekeyed', { ti
   assert.equal(devnet.round, round)
 })
 
-test('a refusal has the words of the node', { timeout }, async (t) => {
+test("a rejection has the node's message", { timeout }, async (t) => {
   const { algorand, alice, devnet } = await setUp(t)
-  const stranger = algorand.account.random()
-  const optIn = { sender: alice, receiver: stranger, assetId: dollar, amount: 1n }
+  const outsider = algorand.account.random()
+  const optIn = { sender: alice, receiver: outsider, assetId: dollar, amount: 1n }
   await assert.rejects(algorand.send.assetTransfer(optIn), (error: Error) => {
     assert.match(
       error.message,
@@ -124,7 +124,7 @@ test('a refusal has the words of the node', { timeout }, async (t) => {
 
 type Simulated = AVMTracesEventData['simulateResponse']
 
-test('an error is simulated with traces when debugging', { timeout }, async (t) => {
+test('in debug mode an error is simulated with traces', { timeout }, async (t) => {
   const { algorand, alice, bob } = await setUp(t)
   const simulated: Simulated[] = []
   const listener = async (event: unknown) => void simulated.push((event as AVMTracesEventData).simulateResponse)
@@ -147,8 +147,8 @@ test('an error is simulated with traces when debugging', { timeout }, async (t) 
   assert.deepEqual(txnGroups[0]!.failedAt, [0])
 })
 
-describe('what it tries again', () => {
-  test('a submission whose answer never came is not, and has happened', { timeout }, async (t) => {
+test('retries', async (t) => {
+  await t.test('does not retry a submission without a response, which took effect', { timeout }, async (t) => {
     const setup = await setUp(t)
     const { algorand, alice, bob, devnet } = setup
     const had = await balance(setup, bob)
@@ -163,7 +163,7 @@ describe('what it tries again', () => {
     assert.equal(await balance(setup, bob), had + 1_000_000n)
   })
 
-  test('a submission whose connection broke is, and is refused the second time', { timeout }, async (t) => {
+  await t.test('retries a submission whose connection was reset, which is then a duplicate', { timeout }, async (t) => {
     const setup = await setUp(t)
     const { alice, bob, devnet } = setup
     const had = await balance(setup, bob)
@@ -176,7 +176,7 @@ describe('what it tries again', () => {
     assert.equal(await balance(setup, bob), had + 1_000_000n)
   })
 
-  test('a submission that was answered 503 is sent again, and happens once', { timeout }, async (t) => {
+  await t.test('retries a submission after 503, which takes effect once', { timeout }, async (t) => {
     const setup = await setUp(t)
     const { algorand, alice, bob, devnet } = setup
     const had = await balance(setup, bob)
@@ -186,7 +186,7 @@ describe('what it tries again', () => {
     assert.equal(await balance(setup, bob), had + 1_000_000n)
   })
 
-  test('a submission that was answered 400 is not', { timeout }, async (t) => {
+  await t.test('does not retry a submission after 400', { timeout }, async (t) => {
     const { algorand, alice, bob, devnet } = await setUp(t)
     devnet.addFault({ type: 'fail', status: 400, message: 'refused for once', count: 1 })
     const sent = algorand.send.payment({ sender: alice, receiver: bob, amount: algo(1) })
@@ -195,70 +195,70 @@ describe('what it tries again', () => {
   })
 })
 
-describe('how it waits', () => {
-  test('a transaction that is not found at first is asked for again at once', { timeout }, async (t) => {
+test('confirmations', async (t) => {
+  await t.test('looks up a missing transaction again at once', { timeout }, async (t) => {
     const { algorand, alice, bob, devnet } = await setUp(t)
     devnet.addFault({ type: 'lose', count: 3 })
     const { confirmation } = await algorand.send.payment({ sender: alice, receiver: bob, amount: algo(1) })
     assert.equal(confirmation.confirmedRound, 1n)
   })
 
-  test('it gives up after as many times as it was to wait rounds, and was paid', { timeout }, async (t) => {
-    const setup = await setUp(t)
-    const { algorand, alice, bob, devnet } = setup
-    const had = await balance(setup, bob)
-    devnet.addFault({ type: 'lose', count: 5 })
-    const sent = algorand.send.payment({
-      sender: alice,
-      receiver: bob,
-      amount: algo(1),
-      maxRoundsToWaitForConfirmation: 5,
-    })
-    await assert.rejects(sent, /^Error: Transaction [A-Z2-7]{52} not confirmed after 5 rounds$/)
-    assert.equal(devnet.round, 1n)
-    assert.equal(await balance(setup, bob), had + 1_000_000n)
-  })
+  await t.test(
+    'gives up after the given number of rounds, although the payment took effect',
+    { timeout },
+    async (t) => {
+      const setup = await setUp(t)
+      const { algorand, alice, bob, devnet } = setup
+      const had = await balance(setup, bob)
+      devnet.addFault({ type: 'lose', count: 5 })
+      const sent = algorand.send.payment({
+        sender: alice,
+        receiver: bob,
+        amount: algo(1),
+        maxRoundsToWaitForConfirmation: 5,
+      })
+      await assert.rejects(sent, /^Error: Transaction [A-Z2-7]{52} not confirmed after 5 rounds$/)
+      assert.equal(devnet.round, 1n)
+      assert.equal(await balance(setup, bob), had + 1_000_000n)
+    },
+  )
 
-  test('a confirmation that is held back', { timeout }, async (t) => {
+  await t.test('waits for a held block', { timeout }, async (t) => {
     const { algorand, alice, bob, devnet } = await setUp(t)
     devnet.addFault({ type: 'hold', ms: 100, count: 1 })
     const payment = { sender: alice, receiver: bob, amount: algo(1), maxRoundsToWaitForConfirmation: 0 }
     const { txIds } = await algorand.send.payment(payment)
     assert.equal(devnet.round, 0n)
-    // It waits for the block after the next one, which somebody else's business brings about.
+    // It waits for the block after the next one, which another transaction makes.
     const waiting = waitForConfirmation(txIds[0]!, 5, algorand.client.algod)
     await pause(300)
     devnet.mine()
     assert.equal((await waiting).confirmedRound, 1n)
   })
 
-  test('blocks that come by themselves', { timeout }, async (t) => {
+  await t.test('waits for blocks at an interval', { timeout }, async (t) => {
     const { algorand, alice, bob } = await setUp(t, { blocks: { everyMs: 30 } })
     const { confirmation } = await algorand.send.payment({ sender: alice, receiver: bob, amount: algo(1) })
     assert.ok(confirmation.confirmedRound! > 0n)
   })
 })
 
-describe('as a local network', () => {
-  let devnet: Devnet
-  let kmd: TestDaemon
+test('local network', async (t) => {
+  const kmd = await startDaemon()
+  const devnet = await Devnet.start({ port: 0, token: kmd.token })
   const names = ['ALGOD_SERVER', 'ALGOD_PORT', 'ALGOD_TOKEN', 'KMD_PORT', 'DISPENSER_MNEMONIC'] as const
   const outer = names.map((name) => [name, process.env[name]] as const)
 
-  before(async () => {
-    kmd = await startDaemon()
-    devnet = await Devnet.start({ port: 0, token: kmd.token })
-    await importDispenser()
-  })
-  after(async () => {
+  t.after(async () => {
     for (const [name, value] of outer) {
       if (value === undefined) delete process.env[name]
       else process.env[name] = value
     }
-    await devnet?.stop()
-    await kmd?.stop()
+    await devnet.stop()
+    await kmd.stop()
   })
-  beforeEach(() => {
+  await importDispenser()
+  t.beforeEach(() => {
     const { hostname, port } = new URL(devnet.url)
     process.env['ALGOD_SERVER'] = `http://${hostname}`
     process.env['ALGOD_PORT'] = port
@@ -267,7 +267,7 @@ describe('as a local network', () => {
     delete process.env['DISPENSER_MNEMONIC']
   })
 
-  /** What the wallet of a local network holds. */
+  /** Creates the wallet of a local network. */
   async function importDispenser(): Promise<void> {
     const client = new KmdClient({ baseUrl: kmd.baseUrl, token: kmd.token, maxRetries: 0 })
     const { wallet } = await client.createWallet({ walletName: 'unencrypted-default-wallet', walletPassword: '' })
@@ -276,7 +276,7 @@ describe('as a local network', () => {
     await client.importKey({ ...handle, privateKey })
   }
 
-  test('is one, by its genesis id', { timeout }, async () => {
+  await t.test('is recognized by its genesis id', { timeout }, async () => {
     const { client } = AlgorandClient.fromEnvironment()
     assert.deepEqual(
       [await client.isLocalNet(), await client.isTestNet(), await client.isMainNet()],
@@ -286,18 +286,18 @@ describe('as a local network', () => {
     assert.deepEqual([genesisId, genesisHash], [devnet.genesisId, devnet.genesisHash])
   })
 
-  test('the dispenser by its words', { timeout }, async () => {
+  await t.test('finds the dispenser by its mnemonic', { timeout }, async () => {
     process.env['DISPENSER_MNEMONIC'] = devnet.dispenser.mnemonic
     const algorand = AlgorandClient.fromEnvironment()
     const dispenser = await algorand.account.dispenserFromEnvironment()
     assert.equal(String(dispenser.addr), devnet.dispenser.address)
-    const stranger = algorand.account.random()
-    const funded = await algorand.account.ensureFundedFromEnvironment(stranger, algo(3))
+    const outsider = algorand.account.random()
+    const funded = await algorand.account.ensureFundedFromEnvironment(outsider, algo(3))
     assert.equal(funded?.amountFunded.microAlgos, 3_100_000n)
-    assert.equal((await algorand.account.getInformation(stranger)).balance.microAlgos, 3_100_000n)
+    assert.equal((await algorand.account.getInformation(outsider)).balance.microAlgos, 3_100_000n)
   })
 
-  test('the dispenser by the wallet that has its key', { timeout }, async () => {
+  await t.test('finds the dispenser in a kmd wallet', { timeout }, async () => {
     const algorand = AlgorandClient.fromEnvironment()
     const dispenser = await algorand.account.localNetDispenser()
     assert.equal(String(dispenser.addr), devnet.dispenser.address)
@@ -306,7 +306,7 @@ describe('as a local network', () => {
     assert.equal(confirmation.confirmedRound, devnet.round)
   })
 
-  test('rounds and time are moved on', { timeout }, async () => {
+  await t.test('advances rounds and time', { timeout }, async () => {
     const algorand = AlgorandClient.fromEnvironment()
     algorand.setSuggestedParamsCacheTimeout(0)
     const { localNet } = algorand.network
@@ -319,7 +319,7 @@ describe('as a local network', () => {
   })
 })
 
-/** Passes everything on, but resets the connection of the first submission when that has taken effect. */
+/** A proxy that resets the connection of the first submission after it took effect. */
 async function startBreakingProxy(t: TestContext, { url }: Devnet): Promise<string> {
   let isBroken = false
   const server = createServer(async (request, response) => {

@@ -1,9 +1,9 @@
-/** algosdk as published, with the habits that its users know, on the devnet. */
+/** The published algosdk on the devnet. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import type { Devnet } from '@latchkey/devnet'
 import * as algosdk from 'algosdk'
-import { accountOf, clientOf, pause, startDevnet } from './start.js'
+import { accountOf, clientOf, pause, startDevnet } from './start.test.helper.js'
 
 const timeout = 60_000
 
@@ -24,7 +24,7 @@ async function payment({ algod, alice, bob }: Setup, amount: bigint | number): P
   })
 }
 
-test('a composer executes a group and tells the round', { timeout }, async (t) => {
+test('a composer executes a group and returns its round', { timeout }, async (t) => {
   const setup = await setUp(t)
   const { algod, alice, devnet } = setup
   const composer = new algosdk.AtomicTransactionComposer()
@@ -54,7 +54,7 @@ test('a composer simulates before it executes', { timeout }, async (t) => {
   assert.equal((await composer.execute(algod, 4)).confirmedRound, 1n)
 })
 
-test('a composer simulates what nobody signs', { timeout }, async (t) => {
+test('a composer simulates unsigned transactions', { timeout }, async (t) => {
   const setup = await setUp(t)
   const composer = new algosdk.AtomicTransactionComposer()
   composer.addTransaction({ txn: await payment(setup, 10n ** 15n), signer: algosdk.makeEmptyTransactionSigner() })
@@ -66,7 +66,7 @@ test('a composer simulates what nobody signs', { timeout }, async (t) => {
   assert.deepEqual(group!.failedAt?.map(Number), [0])
 })
 
-test('waiting for a confirmation that is held back', { timeout }, async (t) => {
+test('waits for a held block', { timeout }, async (t) => {
   const setup = await setUp(t)
   const { algod, alice, devnet } = setup
   devnet.addFault({ type: 'hold', ms: 150, count: 1 })
@@ -75,24 +75,24 @@ test('waiting for a confirmation that is held back', { timeout }, async (t) => {
   const early = await algod.pendingTransactionInformation(txid).do()
   assert.deepEqual([early.confirmedRound, early.poolError, early.txn.txn.txID()], [undefined, '', txid])
   assert.equal(devnet.round, 0n)
-  // It waits for the block after the next one, which somebody else's business brings about.
+  // It waits for the block after the next one, which another transaction makes.
   const waiting = algosdk.waitForConfirmation(algod, txid, 4)
   await pause(400)
   devnet.mine()
   assert.equal((await waiting).confirmedRound, 1n)
 })
 
-test('waiting for a confirmation that is not found at first', { timeout }, async (t) => {
+test('waits for a transaction that is not found at first', { timeout }, async (t) => {
   const setup = await setUp(t, { blocks: { everyMs: 20 } })
   const { algod, alice, devnet } = setup
   devnet.addFault({ type: 'lose', count: 3 })
   const { txid } = await algod.sendRawTransaction((await payment(setup, 3)).signTxn(alice.sk)).do()
-  const asked = algod.pendingTransactionInformation(txid).do()
-  await refuses(asked, 404, 'Not Found', /^could not find the transaction in the transaction pool or in the last /)
+  const lookup = algod.pendingTransactionInformation(txid).do()
+  await expectError(lookup, 404, 'Not Found', /^could not find the transaction in the transaction pool or in the last /)
   assert.ok((await algosdk.waitForConfirmation(algod, txid, 10)).confirmedRound! > 0n)
 })
 
-test('a dropped answer is an error, and the payment happened', { timeout }, async (t) => {
+test('a dropped response is an error, and the payment took effect', { timeout }, async (t) => {
   const setup = await setUp(t)
   const { algod, alice, bob, devnet } = setup
   const before = (await algod.accountInformation(bob.addr).do()).amount
@@ -116,7 +116,7 @@ test('status, and status after a block', { timeout }, async (t) => {
   assert.equal((await algod.statusAfterBlock(0).do()).lastRound, 2n)
 })
 
-test('suggested parameters at round 0 make a transaction that is taken', { timeout }, async (t) => {
+test('suggested parameters of round 0 make a valid transaction', { timeout }, async (t) => {
   const setup = await setUp(t)
   const { algod, alice, devnet } = setup
   const params = await algod.getTransactionParams().do()
@@ -130,7 +130,7 @@ test('suggested parameters at round 0 make a transaction that is taken', { timeo
   assert.equal((await algosdk.waitForConfirmation(algod, transaction.txID(), 4)).txn.txn.firstValid, 0n)
 })
 
-test('an account, with everything and with little', { timeout }, async (t) => {
+test('decodes accounts with and without resources', { timeout }, async (t) => {
   const { algod, alice, bob, devnet } = await setUp(t)
   const full = await algod.accountInformation(devnet.dispenser.address).do()
   assert.deepEqual(
@@ -150,21 +150,21 @@ test('an account, with everything and with little', { timeout }, async (t) => {
   assert.equal((await algod.accountAssetInformation(bob.addr, 10458941).do()).assetHolding?.amount, 10n ** 12n)
   const paged = await algod.accountAssetsInformation(bob.addr).limit(1).do()
   assert.deepEqual([paged.assetHoldings?.length, paged.nextToken], [1, '10458941'])
-  const nobody = await algod.accountInformation(algosdk.generateAccount().addr).do()
-  assert.deepEqual([nobody.amount, nobody.assets], [0n, []])
+  const unknown = await algod.accountInformation(algosdk.generateAccount().addr).do()
+  assert.deepEqual([unknown.amount, unknown.assets], [0n, []])
 })
 
-test('an asset by its id', { timeout }, async (t) => {
+test('looks up an asset by its id', { timeout }, async (t) => {
   const { algod, devnet } = await setUp(t)
   const { index, params } = await algod.getAssetByID(10458941).do()
   assert.deepEqual(
     [index, params?.decimals, params?.unitName, params?.creator],
     [10458941n, 6, 'USDC', devnet.dispenser.address],
   )
-  await refuses(algod.getAssetByID(7).do(), 404, 'Not Found', /^asset does not exist$/)
+  await expectError(algod.getAssetByID(7).do(), 404, 'Not Found', /^asset does not exist$/)
 })
 
-test('what waits for a block', { timeout }, async (t) => {
+test('lists pending transactions', { timeout }, async (t) => {
   const setup = await setUp(t, { blocks: 'manual' })
   const { algod, alice, bob, devnet } = setup
   const ids = []
@@ -188,7 +188,7 @@ test('what waits for a block', { timeout }, async (t) => {
   assert.deepEqual((await algod.getBlockTxids(1).do()).blocktxids, ids)
 })
 
-test('a block, decoded', { timeout }, async (t) => {
+test('decodes a block', { timeout }, async (t) => {
   const setup = await setUp(t)
   const { algod, alice, bob, devnet } = setup
   await algod.sendRawTransaction((await payment(setup, 9)).signTxn(alice.sk)).do()
@@ -204,15 +204,15 @@ test('a block, decoded', { timeout }, async (t) => {
   assert.equal(payset[0]!.hasGenesisID, true)
   const bare = await algod.block(1).headerOnly(true).do()
   assert.deepEqual([bare.block.header.round, bare.block.payset], [1n, []])
-  await refuses(algod.block(2).do(), 404, 'Not Found', /failed to retrieve information from the ledger/)
+  await expectError(algod.block(2).do(), 404, 'Not Found', /failed to retrieve information from the ledger/)
 })
 
-test('a rejection: its class, status, words and body', { timeout }, async (t) => {
+test('a rejection has class, status, message and body', { timeout }, async (t) => {
   const setup = await setUp(t)
   const signed = (await payment(setup, 10n ** 15n)).signTxn(setup.alice.sk)
   const submitted = setup.algod.sendRawTransaction(signed).do()
-  await refuses(submitted, 400, 'Bad Request', /^TransactionPool\.Remember: transaction [A-Z2-7]{52}: overspend \(/)
-  await refuses(
+  await expectError(submitted, 400, 'Bad Request', /^TransactionPool\.Remember: transaction [A-Z2-7]{52}: overspend \(/)
+  await expectError(
     setup.algod.sendRawTransaction(new Uint8Array([1])).do(),
     400,
     'Bad Request',
@@ -221,21 +221,21 @@ test('a rejection: its class, status, words and body', { timeout }, async (t) =>
   assert.equal(setup.devnet.round, 0n)
 })
 
-test('a token, in either header', { timeout }, async (t) => {
+test('sends a token in either header', { timeout }, async (t) => {
   const token = 'secret'.repeat(11)
   const { devnet } = await setUp(t, { token })
   const status = (of: string | { [name: string]: string }) => new algosdk.Algodv2(of, devnet.url).status().do()
   assert.equal((await status(token)).lastRound, 0n)
   assert.equal((await status({ Authorization: `Bearer ${token}` })).lastRound, 0n)
   for (const wrong of ['', 'wrong', { Authorization: 'Bearer wrong' }]) {
-    await refuses(status(wrong), 401, 'Unauthorized', /^Invalid API Token$/)
+    await expectError(status(wrong), 401, 'Unauthorized', /^Invalid API Token$/)
   }
-  const stranger = new algosdk.Algodv2('', devnet.url)
-  await stranger.healthCheck().do()
-  assert.deepEqual((await stranger.versionsCheck().do()).genesisId, devnet.genesisId)
+  const outsider = new algosdk.Algodv2('', devnet.url)
+  await outsider.healthCheck().do()
+  assert.deepEqual((await outsider.versionsCheck().do()).genesisId, devnet.genesisId)
 })
 
-async function refuses(call: Promise<unknown>, status: number, reason: string, words: RegExp): Promise<void> {
+async function expectError(call: Promise<unknown>, status: number, reason: string, words: RegExp): Promise<void> {
   await assert.rejects(call, (error: Error & { status: number; response: { body: Uint8Array } }) => {
     assert.equal(error.name, 'URLTokenBaseHTTPError')
     assert.equal(error.status, status)

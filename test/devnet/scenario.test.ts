@@ -1,12 +1,12 @@
-/** The scenario that any algod passes, on the devnet in each of its ways. */
+/** The scenario that any algod passes, on the devnet in each block mode. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { Devnet } from '@latchkey/devnet'
-import { devnetDispenser } from './funder.js'
+import { devnetDispenser } from './funder.test.helper.js'
 import { runScenario, type StepResult, steps } from './scenario.js'
-import { accountOf, clientOf, startDevnet } from './start.js'
+import { accountOf, clientOf, startDevnet } from './start.test.helper.js'
 
 const program = fileURLToPath(new URL('./scenario.js', import.meta.url))
 const timeout = 120_000
@@ -27,23 +27,23 @@ async function assertPasses(devnet: Devnet): Promise<void> {
   for (const { round } of results) assert.ok(round! > 0n && round! <= devnet.round)
 }
 
-test('with a block for every group', { timeout }, async (t) => {
+test('passes with instant blocks', { timeout }, async (t) => {
   await assertPasses(await startDevnet(t))
 })
 
-test('with blocks that come by themselves', { timeout }, async (t) => {
+test('passes with blocks at an interval', { timeout }, async (t) => {
   await assertPasses(await startDevnet(t, { blocks: { everyMs: 50 } }))
 })
 
-test('with a token, twice on the same ledger', { timeout }, async (t) => {
+test('passes with a token, twice on the same ledger', { timeout }, async (t) => {
   const devnet = await startDevnet(t, { token: 'b'.repeat(64) })
   await assertPasses(devnet)
   await assertPasses(devnet)
 })
 
-test('the first step that fails is the last, and says why', { timeout }, async (t) => {
+test('stops at the first failed step with its error', { timeout }, async (t) => {
   const devnet = await startDevnet(t)
-  // What is submitted first is refused.
+  // The first submission fails.
   devnet.addFault({ type: 'fail', status: 503, message: 'out of order', count: 1 })
   const results = await runScenario({ algod: clientOf(devnet), funder: accountOf(devnet.dispenser) })
   assert.deepEqual(
@@ -64,7 +64,7 @@ function run(args: readonly string[], environment: { [name: string]: string } = 
   })
 }
 
-test('as a program, which finds the dispenser by itself', { timeout }, async (t) => {
+test('as a program finds the dispenser', { timeout }, async (t) => {
   const token = 'c'.repeat(64)
   const devnet = await startDevnet(t, { token })
   assert.equal(String(devnetDispenser().addr), devnet.dispenser.address)
@@ -76,7 +76,7 @@ test('as a program, which finds the dispenser by itself', { timeout }, async (t)
   assert.equal(results.length, steps.length)
   for (const { ok, round } of results) assert.ok(ok && Number.isInteger(round))
 
-  // Another funder, told by its words.
+  // Another funder, by its mnemonic.
   const { address, mnemonic } = devnet.accounts[0]!
   const before = await clientOf(devnet).accountInformation(address).do()
   const printed = await run(['--algod', devnet.url, '--token', token], { DISPENSER_MNEMONIC: mnemonic })
@@ -89,15 +89,15 @@ test('as a program, which finds the dispenser by itself', { timeout }, async (t)
   assert.ok(cost > 0n && cost < 1_000_000n, `the scenario cost its funder ${cost} microAlgos`)
 })
 
-test('as a program that cannot begin', { timeout }, async () => {
+test('as a program exits with 2 if it cannot start', { timeout }, async () => {
   const help = await run(['--help'])
   assert.equal(help.code, 0)
   assert.match(help.stdout, /^usage: /)
   const unknown = await run(['--nonsense'])
   assert.equal(unknown.code, 2)
   assert.match(unknown.stderr, /--nonsense.*\n\nusage: /)
-  // Nobody may listen there.
-  const nobody = await run(['--algod', 'http://127.0.0.1:1'])
-  assert.equal(nobody.code, 2)
-  assert.match(nobody.stderr, /^no answer from http:\/\/127\.0\.0\.1:1: /)
+  // A port on which no program listens.
+  const refused = await run(['--algod', 'http://127.0.0.1:1'])
+  assert.equal(refused.code, 2)
+  assert.match(refused.stderr, /^no response from http:\/\/127\.0\.0\.1:1: /)
 })

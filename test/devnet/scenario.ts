@@ -1,25 +1,25 @@
 /**
- * One scenario for any algod, through its HTTP API alone and with algosdk as published: from funding fresh accounts
- * to closing them, with the commonest mistakes between. Each step is confirmed and read back.
+ * A scenario for any algod, through its HTTP API and the published algosdk: from funding fresh accounts to closing them,
+ * with the most common mistakes in between. The result of each step is read back.
  *
  *     node test/dist/devnet/scenario.js --algod http://127.0.0.1:4001
  */
 import { parseArgs } from 'node:util'
 import type * as algosdk from 'algosdk'
 import { Algodv2 } from 'algosdk'
-import * as Assets from './assets.js'
-import { findFunder, localToken, NoFunderError, reasonOf } from './funder.js'
-import { mistakes } from './mistakes.js'
-import * as Payments from './payments.js'
-import { type Step, World } from './world.js'
+import * as Assets from './assetSteps.test.helper.js'
+import { findFunder, localToken, NoFunderError, reasonOf } from './funder.test.helper.js'
+import * as Payments from './paymentSteps.test.helper.js'
+import { rejections } from './rejectionSteps.test.helper.js'
+import { ScenarioContext, type Step } from './ScenarioContext.test.helper.js'
 
 export type StepResult = { name: string; ok: boolean; round?: bigint; error?: string }
 
 export type ScenarioOptions = {
   algod: algosdk.Algodv2
-  /** Pays for everything, and gets back what the fees leave. */
+  /** Pays for everything, and receives the remainder. */
   funder: algosdk.Account
-  /** Told about each step when it is over. */
+  /** Called with the result of each step. */
   log?: (result: StepResult) => void
 }
 
@@ -27,17 +27,17 @@ export const steps: readonly Step[] = [
   ...Payments.opening,
   ...Assets.assets,
   ...Payments.payments,
-  ...mistakes,
+  ...rejections,
   ...Assets.closing,
   ...Payments.closing,
 ]
 
-/** Ends at the first step that fails, which is then the last of the list. */
+/** Stops after the first step that fails. */
 export async function runScenario({ algod, funder, log = () => {} }: ScenarioOptions): Promise<StepResult[]> {
-  const world = new World({ algod, funder })
+  const context = new ScenarioContext({ algod, funder })
   const results: StepResult[] = []
   for (const { name, run } of steps) {
-    const result = await run(world).then(
+    const result = await run(context).then(
       (round): StepResult => ({ name, ok: true, round }),
       (error: unknown): StepResult => ({ name, ok: false, error: String((error as Error)?.stack ?? error) }),
     )
@@ -51,16 +51,16 @@ export async function runScenario({ algod, funder, log = () => {} }: ScenarioOpt
 const help = `usage: node test/dist/devnet/scenario.js [--algod http://host:port] [--token TOKEN] [--json]
 
 Runs one scenario on an algod: payments, an asset from creation to destruction, rekeying, multisig, leases,
-simulation, and the commonest mistakes. Exits with 0 if everything went as it should, 1 if not, 2 if it could not begin.
+simulation, and the most common mistakes. Exits with 0 on success, 1 if a step failed, 2 if it could not start.
 
   --algod    default: ALGOD_SERVER and ALGOD_PORT, else http://127.0.0.1:4001
   --token    default: ALGOD_TOKEN, else 64 times the letter a
-  --json     a list of the steps on standard output, when all is over
+  --json     a list of the steps on standard output
   --help     this text
 
 Accounts are funded by DISPENSER_MNEMONIC if it is set; by the devnet's dispenser if it has Algos there; or by the
 richest key of the wallet unencrypted-default-wallet of a kmd (KMD_SERVER, KMD_PORT and KMD_TOKEN, else
-http://127.0.0.1:4002 and 64 times the letter a). They give back what is left.
+http://127.0.0.1:4002 and 64 times the letter a). The remainder is returned.
 `
 
 type Settings = { algod: string; token: string; isJson: boolean; isHelp: boolean }
@@ -79,7 +79,7 @@ function readArguments(args: string[]): Settings {
   const isBareLocal = process.env['ALGOD_SERVER'] === undefined && port === undefined
   const fromEnvironment = isBareLocal ? `${server}:4001` : port ? `${server}:${port}` : server
   const algod = values.algod ?? fromEnvironment
-  if (!URL.canParse(algod)) throw new TypeError(`${algod} is no address of an algod`)
+  if (!URL.canParse(algod)) throw new TypeError(`${algod} is not the URL of an algod`)
   return { algod, token: values.token ?? ALGOD_TOKEN ?? localToken, isJson: values.json, isHelp: values.help }
 }
 
@@ -101,8 +101,7 @@ async function main(args: string[]): Promise<number> {
   try {
     funder = await findFunder(algod, process.env)
   } catch (error) {
-    const said = error instanceof NoFunderError ? error.message : `no answer from ${url}: ${reasonOf(error)}`
-    console.error(said)
+    console.error(error instanceof NoFunderError ? error.message : `no response from ${url}: ${reasonOf(error)}`)
     return 2
   }
   const results = await runScenario({ algod, funder, log: isJson ? () => {} : print })
@@ -115,7 +114,7 @@ function print({ name, ok, round, error }: StepResult): void {
   if (error !== undefined) console.error(error)
 }
 
-/** Rounds stay numbers: no network is near 2^53. */
+/** Rounds are far below 2^53. */
 function toJson(results: readonly StepResult[]): string {
   return JSON.stringify(results, (_, value) => (typeof value === 'bigint' ? Number(value) : value), 2)
 }

@@ -24,7 +24,7 @@ import {
 import type { PaymentPayload, PaymentRequirements } from '@x402/core/types'
 import { decodePaymentResponseHeader, wrapFetchWithPayment, x402Client } from '@x402/fetch'
 import * as algosdk from 'algosdk'
-import { clientOf, startDevnet } from './start.js'
+import { clientOf, startDevnet } from './start.test.helper.js'
 
 const timeout = 60_000
 const network = 'algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe'
@@ -42,7 +42,7 @@ type Market = {
   facilitator: x402Facilitator
 }
 
-/** A buyer with a dollar and no Algo to spare, a seller who can take dollars, a facilitator with Algos for fees. */
+/** A buyer with a dollar and no spare Algos, a seller that is opted in, a facilitator with Algos for fees. */
 async function openMarket(t: TestContext, options: DevnetOptions = {}): Promise<Market> {
   const devnet = await startDevnet(t, options)
   const [buyer, seller, sponsor] = [algosdk.generateAccount(), algosdk.generateAccount(), algosdk.generateAccount()]
@@ -63,7 +63,7 @@ function secretOf({ sk }: algosdk.Account): string {
   return Buffer.from(sk).toString('base64')
 }
 
-/** As a server makes them from a price and from what the facilitator offers. */
+/** As a server makes them from a price and the facilitator's supported kinds. */
 async function requirementsFor({ seller, facilitator }: Market): Promise<PaymentRequirements> {
   const scheme = new ServerScheme()
   const { asset, amount } = await scheme.parsePrice(price, network)
@@ -102,14 +102,14 @@ const atFirst = {
   sponsor: { algos: 1_000_000n, dollars: undefined },
 }
 
-/** One cent further, and two fees, both of them the sponsor's. */
+/** One cent moved, and two fees paid by the sponsor. */
 const afterOnePayment = {
   buyer: { algos: 300_000n, dollars: 1_000_000n - cent },
   seller: { algos: 200_000n, dollars: cent },
   sponsor: { algos: 998_000n, dollars: undefined },
 }
 
-test('a price in dollars is one of the asset that the devnet has', { timeout }, async (t) => {
+test("a price in dollars uses the devnet's asset", { timeout }, async (t) => {
   const market = await openMarket(t)
   assert.deepEqual([ALGORAND_TESTNET_CAIP2, USDC_TESTNET_ASA_ID], [network, String(dollar)])
   const requirements = await requirementsFor(market)
@@ -140,7 +140,7 @@ test('a sponsored payment is verified and settled', { timeout }, async (t) => {
   assert.equal(String(transfer!.sender), String(buyer.addr))
 })
 
-test('a payment is settled on blocks that come by themselves', { timeout }, async (t) => {
+test('settles a payment with blocks at an interval', { timeout }, async (t) => {
   const market = await openMarket(t, { blocks: { everyMs: 50 } })
   const requirements = await requirementsFor(market)
   const payment = await pay(market.client, requirements)
@@ -149,7 +149,7 @@ test('a payment is settled on blocks that come by themselves', { timeout }, asyn
   assert.deepEqual(await everybody(market), afterOnePayment)
 })
 
-test('who cannot pay is told so in the words of the node', { timeout }, async (t) => {
+test("a buyer without funds gets the node's message", { timeout }, async (t) => {
   const market = await openMarket(t)
   const { devnet, facilitator } = market
   const requirements = await requirementsFor(market)
@@ -159,14 +159,14 @@ test('who cannot pay is told so in the words of the node', { timeout }, async (t
   assert.deepEqual([verified.isValid, verified.invalidReason], [false, 'invalid_exact_avm_simulation_failed'])
   assert.match(verified.invalidMessage!, /underflow on subtracting 10000 from sender amount 9999/)
 
-  const stranger = clientFor(devnet, algosdk.generateAccount())
-  const refused = await facilitator.settle(await pay(stranger, requirements), requirements)
+  const outsider = clientFor(devnet, algosdk.generateAccount())
+  const refused = await facilitator.settle(await pay(outsider, requirements), requirements)
   assert.deepEqual([refused.success, refused.errorReason], [false, 'invalid_exact_avm_simulation_failed'])
   assert.match(refused.errorMessage!, /asset 10458941 missing from/)
   assert.equal(devnet.round, 0n)
 })
 
-test('who cannot be paid is told so too', { timeout }, async (t) => {
+test("a seller that is not opted in gets the node's message", { timeout }, async (t) => {
   const market = await openMarket(t)
   const payTo = String(algosdk.generateAccount().addr)
   const requirements = { ...(await requirementsFor(market)), payTo }
@@ -197,7 +197,7 @@ test('settling twice at the same time pays once', { timeout }, async (t) => {
   assert.deepEqual(await everybody(market), afterOnePayment)
 })
 
-test('a settlement whose answer never came has happened, and is not told', { timeout }, async (t) => {
+test('a settlement without a response took effect, and is reported as failed', { timeout }, async (t) => {
   const market = await openMarket(t)
   const { algod, client, devnet, facilitator } = market
   const requirements = await requirementsFor(market)
@@ -209,7 +209,7 @@ test('a settlement whose answer never came has happened, and is not told', { tim
   assert.deepEqual(await everybody(market), afterOnePayment)
 })
 
-test('a page is asked for, paid for and delivered', { timeout }, async (t) => {
+test('a page is requested, paid for and delivered', { timeout }, async (t) => {
   const market = await openMarket(t)
   const { algod, client, facilitator, seller } = market
   const facilitatorUrl = await listen(t, facilitatorApi(facilitator))
@@ -236,22 +236,22 @@ test('a page is asked for, paid for and delivered', { timeout }, async (t) => {
   assert.deepEqual(await everybody(market), afterOnePayment)
 })
 
-/** As facilitators offer themselves to shops. */
+/** A facilitator over HTTP. */
 function facilitatorApi(facilitator: x402Facilitator): RequestListener {
-  type Asked = { paymentPayload: PaymentPayload; paymentRequirements: PaymentRequirements }
+  type FacilitatorRequest = { paymentPayload: PaymentPayload; paymentRequirements: PaymentRequirements }
   return async (request, response) => {
-    const asked = request.method === 'POST' ? ((await json(request)) as Asked) : undefined
-    const answer =
-      asked === undefined
+    const paymentRequest = request.method === 'POST' ? ((await json(request)) as FacilitatorRequest) : undefined
+    const result =
+      paymentRequest === undefined
         ? facilitator.getSupported()
         : request.url === '/verify'
-          ? await facilitator.verify(asked.paymentPayload, asked.paymentRequirements)
-          : await facilitator.settle(asked.paymentPayload, asked.paymentRequirements)
-    response.setHeader('content-type', 'application/json').end(JSON.stringify(answer))
+          ? await facilitator.verify(paymentRequest.paymentPayload, paymentRequest.paymentRequirements)
+          : await facilitator.settle(paymentRequest.paymentPayload, paymentRequest.paymentRequirements)
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(result))
   }
 }
 
-/** Sells the weather. */
+/** A server that sells the weather. */
 function shop(server: x402HTTPResourceServer): RequestListener {
   return async (request, response) => {
     const header = (name: string): string | undefined => request.headers[name.toLowerCase()]?.toString()
@@ -264,14 +264,16 @@ function shop(server: x402HTTPResourceServer): RequestListener {
       getUserAgent: () => header('user-agent') ?? '',
     }
     const context: HTTPRequestContext = { adapter, path: request.url!, method: request.method! }
-    const asked = await server.processHTTPRequest(context)
-    if (asked.type === 'payment-error') {
-      response.writeHead(asked.response.status, asked.response.headers).end(JSON.stringify(asked.response.body))
+    const paymentRequest = await server.processHTTPRequest(context)
+    if (paymentRequest.type === 'payment-error') {
+      response
+        .writeHead(paymentRequest.response.status, paymentRequest.response.headers)
+        .end(JSON.stringify(paymentRequest.response.body))
       return
     }
-    assert.equal(asked.type, 'payment-verified')
-    if (asked.type !== 'payment-verified') return
-    const settled = await server.processSettlement(asked.paymentPayload, asked.paymentRequirements)
+    assert.equal(paymentRequest.type, 'payment-verified')
+    if (paymentRequest.type !== 'payment-verified') return
+    const settled = await server.processSettlement(paymentRequest.paymentPayload, paymentRequest.paymentRequirements)
     const body = settled.success ? { weather: 'fair' } : { error: settled.errorMessage }
     response.writeHead(settled.success ? 200 : 402, settled.headers).end(JSON.stringify(body))
   }

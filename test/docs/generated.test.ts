@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 import type { RawAnswer, RawRequest } from '@latchkey/http'
 import { errors } from '@latchkey/kmd'
 import { Chain, createApp, Facilitator } from '@latchkey/x402/facilitator'
-import { startDevnet } from '../devnet/start.js'
+import { startDevnet } from '../devnet/start.test.helper.js'
 import { root } from '../support/daemon.js'
 import { pages, textOf } from './Blocks.test.helper.js'
 

@@ -5,7 +5,7 @@ import { once } from 'node:events'
 import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { test } from 'node:test'
 import { type DevnetFacts, get, latchkeyCommand, signPayment, startDevnet, submit } from '../support/devnet.js'
 import { temporaryDirectory, until } from './support.js'
 
@@ -37,157 +37,150 @@ async function balance({ url, accounts }: DevnetFacts, index: number): Promise<n
   return (await get(`${url}/v2/accounts/${accounts[index]!.address}`))['amount'] as number
 }
 
-describe('latchkey devnet', { concurrency: 2 }, () => {
-  it('prints what one needs next, and every line to try works', async (t) => {
-    const child = spawn(process.execPath, [latchkeyCommand, 'devnet', '--port', '0'])
-    t.after(() => child.kill('SIGKILL'))
-    const exited = once(child, 'close')
-    let text = ''
-    child.stdout.setEncoding('utf8').on('data', (piece: string) => {
-      text += piece
-    })
-    await until('the block', () => text.endsWith('\n\n'))
-    assert.match(text, /^Latchkey devnet [0-9.]+, an Algorand ledger for development\n/)
-    assert.match(text, /for development only: everybody knows these keys/)
-    const lines = text.split('\n').filter((line) => line.startsWith('  curl '))
-    assert.equal(lines.length, 2)
-    assert.equal(JSON.parse(await sh(lines[0]!))['last-round'], 0)
-    const funded = JSON.parse(await sh(lines[1]!))
-    assert.equal(funded.amount, 1_000_010_000_000)
-    assert.deepEqual(
-      funded.assets.map((asset: { amount: number }) => asset.amount),
-      [1_000_005_000_000, 1_000_005_000_000],
-    )
-    const exports = text.split('\n').filter((line) => line.startsWith('  export '))
-    const echoed = await sh(
-      `${exports.join('\n')}\necho "$ALGOD_SERVER:$ALGOD_PORT"; echo "$DISPENSER_MNEMONIC" | wc -w`,
-    )
-    const [address, words] = echoed.split('\n')
-    assert.equal((await fetch(`${address}/health`)).status, 200)
-    assert.equal(words!.trim(), '25')
-    child.kill('SIGINT')
-    assert.deepEqual(await exited, [0, null])
+test('latchkey devnet prints a block whose commands work', async (t) => {
+  const child = spawn(process.execPath, [latchkeyCommand, 'devnet', '--port', '0'])
+  t.after(() => child.kill('SIGKILL'))
+  const exited = once(child, 'close')
+  let text = ''
+  child.stdout.setEncoding('utf8').on('data', (piece: string) => {
+    text += piece
   })
+  await until('the block', () => text.endsWith('\n\n'))
+  assert.match(text, /^Latchkey devnet [0-9.]+, an Algorand ledger for development\n/)
+  assert.match(text, /for development only: everybody knows these keys/)
+  const lines = text.split('\n').filter((line) => line.startsWith('  curl '))
+  assert.equal(lines.length, 2)
+  assert.equal(JSON.parse(await sh(lines[0]!))['last-round'], 0)
+  const funded = JSON.parse(await sh(lines[1]!))
+  assert.equal(funded.amount, 1_000_010_000_000)
+  assert.deepEqual(
+    funded.assets.map((asset: { amount: number }) => asset.amount),
+    [1_000_005_000_000, 1_000_005_000_000],
+  )
+  const exports = text.split('\n').filter((line) => line.startsWith('  export '))
+  const echoed = await sh(`${exports.join('\n')}\necho "$ALGOD_SERVER:$ALGOD_PORT"; echo "$DISPENSER_MNEMONIC" | wc -w`)
+  const [address, words] = echoed.split('\n')
+  assert.equal((await fetch(`${address}/health`)).status, 200)
+  assert.equal(words!.trim(), '25')
+  child.kill('SIGINT')
+  assert.deepEqual(await exited, [0, null])
+})
 
-  it('has the same accounts and network every time', async (t) => {
-    const [one, two] = await Promise.all([startDevnet(t), startDevnet(t, ['--accounts', '5'])])
-    assert.deepEqual(one.facts.accounts, two.facts.accounts)
-    assert.equal(one.facts.genesisHash, two.facts.genesisHash)
-    assert.equal(one.facts.accounts.length, 5)
-    const three = await startDevnet(t, ['-a', '2'])
-    assert.deepEqual(three.facts.accounts, one.facts.accounts.slice(0, 2))
-    assert.notEqual(three.facts.genesisHash, one.facts.genesisHash)
-  })
+test('latchkey devnet has the same accounts and network on every start', async (t) => {
+  const [one, two] = await Promise.all([startDevnet(t), startDevnet(t, ['--accounts', '5'])])
+  assert.deepEqual(one.facts.accounts, two.facts.accounts)
+  assert.equal(one.facts.genesisHash, two.facts.genesisHash)
+  assert.equal(one.facts.accounts.length, 5)
+  const three = await startDevnet(t, ['-a', '2'])
+  assert.deepEqual(three.facts.accounts, one.facts.accounts.slice(0, 2))
+  assert.notEqual(three.facts.genesisHash, one.facts.genesisHash)
+})
 
-  it('asks for the token it was given', async (t) => {
-    const { facts } = await startDevnet(t, ['--token', 'sesame'])
-    assert.equal(facts.token, 'sesame')
-    assert.equal((await fetch(`${facts.url}/v2/status`)).status, 401)
-    const headers = { 'X-Algo-API-Token': 'sesame' }
-    assert.equal((await fetch(`${facts.url}/v2/status`, { headers })).status, 200)
-  })
+test('latchkey devnet requires its token', async (t) => {
+  const { facts } = await startDevnet(t, ['--token', 'sesame'])
+  assert.equal(facts.token, 'sesame')
+  assert.equal((await fetch(`${facts.url}/v2/status`)).status, 401)
+  const headers = { 'X-Algo-API-Token': 'sesame' }
+  assert.equal((await fetch(`${facts.url}/v2/status`, { headers })).status, 200)
+})
 
-  it('keeps everything in a state file, and lets only one at a time have it', async (t) => {
-    const stateFile = join(temporaryDirectory(t), 'ledger.log')
-    const first = await startDevnet(t, ['--state', stateFile])
-    const transactionId = await pay(first.facts, 5n)
-    const state = await get(`${first.facts.url}/devnet/state`)
-    const second = await run('--port', '0', '--state', stateFile)
-    assert.equal(second.code, 3)
-    assert.match(second.stderr, /ledger\.log/)
-    first.child.kill('SIGTERM')
-    assert.equal(await first.exited, 0)
-    assert.equal(statSync(stateFile).mode & 0o777, 0o600)
-    const third = await startDevnet(t, ['--state', stateFile])
-    assert.deepEqual(await get(`${third.facts.url}/devnet/state`), state)
-    assert.equal(await balance(third.facts, 1), 1_000_000_000_005)
-    const found = await get(`${third.facts.url}/v2/transactions/pending/${transactionId}`)
-    assert.equal(found['confirmed-round'], 1)
-  })
+test('latchkey devnet restores the state file, which one process at a time can use', async (t) => {
+  const stateFile = join(temporaryDirectory(t), 'ledger.log')
+  const first = await startDevnet(t, ['--state', stateFile])
+  const transactionId = await pay(first.facts, 5n)
+  const state = await get(`${first.facts.url}/devnet/state`)
+  const second = await run('--port', '0', '--state', stateFile)
+  assert.equal(second.code, 3)
+  assert.match(second.stderr, /ledger\.log/)
+  first.child.kill('SIGTERM')
+  assert.equal(await first.exited, 0)
+  assert.equal(statSync(stateFile).mode & 0o777, 0o600)
+  const third = await startDevnet(t, ['--state', stateFile])
+  assert.deepEqual(await get(`${third.facts.url}/devnet/state`), state)
+  assert.equal(await balance(third.facts, 1), 1_000_000_000_005)
+  const found = await get(`${third.facts.url}/v2/transactions/pending/${transactionId}`)
+  assert.equal(found['confirmed-round'], 1)
+})
 
-  it('refuses a state file that is none, and leaves it alone', async (t) => {
-    const stateFile = join(temporaryDirectory(t), 'notes.txt')
-    writeFileSync(stateFile, 'things to do\n'.repeat(100))
-    const { code, stderr } = await run('--port', '0', '--state', stateFile)
-    assert.equal(code, 3)
-    assert.match(stderr, /notes\.txt/)
-    assert.equal(readFileSync(stateFile, 'utf8'), 'things to do\n'.repeat(100))
-  })
+test('latchkey devnet rejects a file that is not a state file, and keeps it', async (t) => {
+  const stateFile = join(temporaryDirectory(t), 'notes.txt')
+  writeFileSync(stateFile, 'things to do\n'.repeat(100))
+  const { code, stderr } = await run('--port', '0', '--state', stateFile)
+  assert.equal(code, 3)
+  assert.match(stderr, /notes\.txt/)
+  assert.equal(readFileSync(stateFile, 'utf8'), 'things to do\n'.repeat(100))
+})
 
-  it('writes a dump when it stops, and begins with one', async (t) => {
-    const dump = join(temporaryDirectory(t), 'dump.json')
-    const first = await startDevnet(t, ['--dump', dump])
-    await pay(first.facts, 7n)
-    const state = await get(`${first.facts.url}/devnet/state`)
-    first.child.kill('SIGTERM')
-    assert.equal(await first.exited, 0)
-    assert.ok(existsSync(dump))
-    const second = await startDevnet(t, ['--load', dump])
-    assert.deepEqual(await get(`${second.facts.url}/devnet/state`), state)
-    writeFileSync(dump, '{"format":"something else"}')
-    const { code, stderr } = await run('--port', '0', '--load', dump)
-    assert.equal(code, 3)
-    assert.match(stderr, /dump\.json was not loaded: /)
-  })
+test('latchkey devnet writes a dump on exit, and loads one on start', async (t) => {
+  const dump = join(temporaryDirectory(t), 'dump.json')
+  const first = await startDevnet(t, ['--dump', dump])
+  await pay(first.facts, 7n)
+  const state = await get(`${first.facts.url}/devnet/state`)
+  first.child.kill('SIGTERM')
+  assert.equal(await first.exited, 0)
+  assert.ok(existsSync(dump))
+  const second = await startDevnet(t, ['--load', dump])
+  assert.deepEqual(await get(`${second.facts.url}/devnet/state`), state)
+  writeFileSync(dump, '{"format":"something else"}')
+  const { code, stderr } = await run('--port', '0', '--load', dump)
+  assert.equal(code, 3)
+  assert.match(stderr, /dump\.json was not loaded: /)
+})
 
-  it('tells of every transaction when asked to', async (t) => {
-    const devnet = await startDevnet(t, ['--verbose'])
-    await pay(devnet.facts, 1_500_000n)
-    await assert.rejects(pay(devnet.facts, 10n ** 18n))
-    await until('two lines', () => devnet.stderr().split('\n').length >= 3)
-    const [confirmed, rejected] = devnet.stderr().split('\n')
-    assert.match(confirmed!, /^round 1 {2}[A-Z2-7]{52} {2}5H5BPBFP… pays 1\.5 ALGO to KNLHV3RI… \(fee 0\.001 ALGO\)$/)
-    assert.match(rejected!, /^rejected {2}5H5BPBFP… pays 1000000000000 ALGO to KNLHV3RI… .*overspend/)
-  })
+test('latchkey devnet --verbose prints every transaction', async (t) => {
+  const devnet = await startDevnet(t, ['--verbose'])
+  await pay(devnet.facts, 1_500_000n)
+  await assert.rejects(pay(devnet.facts, 10n ** 18n))
+  await until('two lines', () => devnet.stderr().split('\n').length >= 3)
+  const [confirmed, rejected] = devnet.stderr().split('\n')
+  assert.match(confirmed!, /^round 1 {2}[A-Z2-7]{52} {2}5H5BPBFP… pays 1\.5 ALGO to KNLHV3RI… \(fee 0\.001 ALGO\)$/)
+  assert.match(rejected!, /^rejected {2}5H5BPBFP… pays 1000000000000 ALGO to KNLHV3RI… .*overspend/)
+})
 
-  it('makes blocks in its own time, or when asked', async (t) => {
-    const timed = await startDevnet(t, ['--block-time', '50'])
-    await until('some blocks', async () => ((await get(`${timed.facts.url}/v2/status`))['last-round'] as number) > 3)
-    const manual = await startDevnet(t, ['--no-mining'])
-    const transactionId = await pay(manual.facts, 1n)
-    const pending = `${manual.facts.url}/v2/transactions/pending/${transactionId}`
-    assert.equal((await get(pending))['confirmed-round'], undefined)
-    assert.equal((await fetch(`${manual.facts.url}/devnet/mine`, { method: 'POST' })).status, 200)
-    assert.equal((await get(pending))['confirmed-round'], 1)
-  })
+test('latchkey devnet makes blocks at an interval, or on request', async (t) => {
+  const timed = await startDevnet(t, ['--block-time', '50'])
+  await until('some blocks', async () => ((await get(`${timed.facts.url}/v2/status`))['last-round'] as number) > 3)
+  const manual = await startDevnet(t, ['--no-mining'])
+  const transactionId = await pay(manual.facts, 1n)
+  const pending = `${manual.facts.url}/v2/transactions/pending/${transactionId}`
+  assert.equal((await get(pending))['confirmed-round'], undefined)
+  assert.equal((await fetch(`${manual.facts.url}/devnet/mine`, { method: 'POST' })).status, 200)
+  assert.equal((await get(pending))['confirmed-round'], 1)
+})
 
-  it('says what is wrong with how it was called', async () => {
-    const wrong = [
-      ['--port', 'x'],
-      ['--port', '65536'],
-      ['--accounts', '101'],
-      ['--history', '0'],
-      ['--block-time', '0'],
-      ['--block-time', '5', '--no-mining'],
-      ['--nonsense'],
-      ['extra'],
-    ]
-    for (const args of wrong) {
-      const { code, stdout, stderr } = await run(...args)
-      assert.equal(code, 2, args.join(' '))
-      assert.equal(stdout, '')
-      assert.match(stderr, /^latchkey devnet: [^\n]+; latchkey devnet --help tells how\n$/)
-    }
-    const { code, stdout } = await run('--help')
-    assert.equal(code, 0)
-    for (const word of ['--state', '--block-time', 'Examples', 'Exit codes']) assert.ok(stdout.includes(word), word)
-  })
+test('latchkey devnet reports usage errors', async () => {
+  const wrong = [
+    ['--port', 'x'],
+    ['--port', '65536'],
+    ['--accounts', '101'],
+    ['--history', '0'],
+    ['--block-time', '0'],
+    ['--block-time', '5', '--no-mining'],
+    ['--nonsense'],
+    ['extra'],
+  ]
+  for (const args of wrong) {
+    const { code, stdout, stderr } = await run(...args)
+    assert.equal(code, 2, args.join(' '))
+    assert.equal(stdout, '')
+    assert.match(stderr, /^latchkey devnet: [^\n]+; latchkey devnet --help tells how\n$/)
+  }
+  const { code, stdout } = await run('--help')
+  assert.equal(code, 0)
+  for (const word of ['--state', '--block-time', 'Examples', 'Exit codes']) assert.ok(stdout.includes(word), word)
+})
 
-  it('names the port that is in use', async (t) => {
-    const taken = createServer().listen(0, '127.0.0.1')
-    await once(taken, 'listening')
-    t.after(() => taken.close())
-    const { port } = taken.address() as { port: number }
-    const { code, stderr } = await run('--port', String(port))
-    assert.equal(code, 3)
-    assert.equal(
-      stderr,
-      `latchkey devnet: port ${port} is in use; give another with --port, or 0 for any that is free\n`,
-    )
-  })
+test('latchkey devnet reports a port that is in use', async (t) => {
+  const taken = createServer().listen(0, '127.0.0.1')
+  await once(taken, 'listening')
+  t.after(() => taken.close())
+  const { port } = taken.address() as { port: number }
+  const { code, stderr } = await run('--port', String(port))
+  assert.equal(code, 3)
+  assert.equal(stderr, `latchkey devnet: port ${port} is in use; give another with --port, or 0 for any that is free\n`)
+})
 
-  it('warns where other machines can reach it', async (t) => {
-    const devnet = await startDevnet(t, ['--host', '0.0.0.0'])
-    await until('the warning', () => devnet.stderr().includes('can be reached from other machines'))
-  })
+test('latchkey devnet warns if other machines can reach it', async (t) => {
+  const devnet = await startDevnet(t, ['--host', '0.0.0.0'])
+  await until('the warning', () => devnet.stderr().includes('can be reached from other machines'))
 })

@@ -14,7 +14,7 @@ import type { AlgorandClientScheme } from '@latchkey/x402/schemes'
 import type { x402Facilitator } from '@x402/core/facilitator'
 import * as algosdk from 'algosdk'
 import express, { type RequestHandler } from 'express'
-import { clientOf, startDevnet } from '../devnet/start.js'
+import { clientOf, startDevnet } from '../devnet/start.test.helper.js'
 import { blocks, run } from './readme.js'
 import { asListener, facilitatorApi, listen, possessions, type Trade } from './trade.js'
 

@@ -9,7 +9,7 @@ import { Chain } from '@latchkey/x402/client'
 import type { x402Facilitator } from '@x402/core/facilitator'
 import type { PaymentPayload, PaymentRequirements } from '@x402/core/types'
 import * as algosdk from 'algosdk'
-import { clientOf, startDevnet } from '../devnet/start.js'
+import { clientOf, startDevnet } from '../devnet/start.test.helper.js'
 
 export const network = 'algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe'
 export const dollar = 10458941n

@@ -1,5 +1,5 @@
 /** A development ledger that serves the algod API, in this process. */
-import { type RawHandler, Server } from '@latchkey/http'
+import { type FetchHandler, type RawHandler, Server, toFetch } from '@latchkey/http'
 import { DevnetError } from './DevnetError.js'
 import { type BlockMode, DevnetNode } from './DevnetNode.js'
 import type { Fault } from './Faults.js'
@@ -105,6 +105,12 @@ type Parts = {
  * Methods that change the ledger throw a `StateFileError` if there is a state file and it cannot be written.
  */
 export class DevnetHandler {
+  /**
+   * Responds to a request, as a server's handler. Cheats are served if `info.remoteAddress` is a loopback address or
+   * unknown, the host is a loopback name, and the origin is absent or one: a server that other machines can reach has to
+   * pass `info`. `Response.error()` asks the server to close the connection, for the fault `drop`.
+   */
+  readonly fetch: FetchHandler
   /** The token that clients must send, if there is one. */
   readonly token: string | undefined
   readonly #node: DevnetNode
@@ -118,7 +124,8 @@ export class DevnetHandler {
   })
 
   /** @internal */
-  constructor({ node, stateFile, token }: Parts, stopServer: () => Promise<void> = () => Promise.resolve()) {
+  constructor({ node, stateFile, handle, token }: Parts, stopServer: () => Promise<void> = () => Promise.resolve()) {
+    this.fetch = toFetch(handle, { bodyBytes: maxBodyBytes })
     this.token = token
     this.#node = node
     this.#stateFile = stateFile

@@ -1,4 +1,4 @@
-/** People with fresh keys on some network, what they send, and what the node says about it afterwards. */
+/** Accounts with fresh keys on a network, and helpers to send transactions and read the results. */
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import * as algosdk from 'algosdk'
@@ -7,24 +7,24 @@ export type Sign = (transaction: algosdk.Transaction) => Uint8Array
 export type Member = readonly [transaction: algosdk.Transaction, sign: Sign]
 export type Sent = { ids: string[]; round: bigint; answers: algosdk.modelsv2.PendingTransactionResponse[] }
 
-/** One thing to do: it resolves to the round it happened in, and throws if the node did not do as it should. */
-export type Step = { readonly name: string; readonly run: (world: World) => Promise<bigint> }
+/** A step resolves to its round, and throws if the node does not behave as expected. */
+export type Step = { readonly name: string; readonly run: (context: ScenarioContext) => Promise<bigint> }
 
-/** How many rounds a transaction may take until it is in a block. */
+/** The most rounds until a transaction is in a block. */
 const confirmationRounds = 20
 
-export class World {
+export class ScenarioContext {
   readonly algod: algosdk.Algodv2
   readonly funder: algosdk.Account
   /** Issues the asset. */
   readonly issuer = algosdk.generateAccount()
   readonly buyer = algosdk.generateAccount()
   readonly seller = algosdk.generateAccount()
-  /** Has keys and never any Algos. */
-  readonly stranger = algosdk.generateAccount()
+  /** Has a key and no Algos. */
+  readonly outsider = algosdk.generateAccount()
   readonly #fees = new Map<string, bigint>()
   #assetId: bigint | undefined
-  /** A group that later steps look for in its block. */
+  /** A group that later steps find in its block. */
   pooled: Sent | undefined
 
   constructor({ algod, funder }: { algod: algosdk.Algodv2; funder: algosdk.Account }) {
@@ -41,7 +41,7 @@ export class World {
     this.#assetId = id
   }
 
-  /** What they paid in fees so far. */
+  /** The fees that these accounts paid. */
   feesOf(...payers: algosdk.Account[]): bigint {
     return payers.reduce((sum, { addr }) => sum + (this.#fees.get(String(addr)) ?? 0n), 0n)
   }
@@ -58,7 +58,7 @@ export class World {
     return (await this.algod.status().do()).lastRound
   }
 
-  /** Each with a note of its own, so that no two are the same by accident. */
+  /** With a random note, so that no two are the same. */
   async payment(
     from: algosdk.Account,
     to: algosdk.Account | algosdk.Address,
@@ -94,12 +94,12 @@ export class World {
     })
   }
 
-  /** Sends them, as one group if they are several, and waits until all are in a block. */
+  /** Sends transactions, several as one group, and waits until all are in a block. */
   async send(...members: Member[]): Promise<Sent> {
     if (members.length > 1) algosdk.assignGroupID(members.map(([transaction]) => transaction))
     const { txid } = await this.algod.sendRawTransaction(members.map(([transaction, sign]) => sign(transaction))).do()
     const ids = members.map(([transaction]) => transaction.txID())
-    assert.equal(txid, ids[0], 'the answer to a submission is the id of its first transaction')
+    assert.equal(txid, ids[0], 'the response to a submission is the id of its first transaction')
     const answers = []
     for (const id of ids) answers.push(await algosdk.waitForConfirmation(this.algod, id, confirmationRounds))
     for (const [{ sender, fee }] of members) this.addFee(sender, fee)
@@ -115,8 +115,8 @@ export class World {
     this.#fees.set(String(payer), (this.#fees.get(String(payer)) ?? 0n) + fee)
   }
 
-  /** Submits what must be refused: with 400, in words that hold the stem. */
-  async refuses(stem: string, ...signed: Uint8Array[]): Promise<void> {
+  /** Submits transactions that must be rejected with 400 and a message that contains the text. */
+  async expectRejection(stem: string, ...signed: Uint8Array[]): Promise<void> {
     let answer: { txid: string }
     try {
       answer = await this.algod.sendRawTransaction(signed).do()
@@ -126,7 +126,7 @@ export class World {
       assert.ok(message.includes(stem), `expected "${stem}" in: ${message}`)
       return
     }
-    throw new assert.AssertionError({ message: `expected a refusal (${stem}), but ${answer.txid} was taken` })
+    throw new assert.AssertionError({ message: `expected a rejection (${stem}), but ${answer.txid} was accepted` })
   }
 
   async microAlgos({ addr }: { addr: algosdk.Address }): Promise<bigint> {
@@ -138,7 +138,7 @@ export class World {
     const { assets } = await this.algod.accountInformation(addr).do()
     const listed = assets?.find(({ assetId }) => assetId === this.assetId)
     const single = await orNotFound(this.algod.accountAssetInformation(addr, this.assetId).do())
-    assert.deepEqual(single?.assetHolding, listed, 'the two places that tell of a holding agree')
+    assert.deepEqual(single?.assetHolding, listed, 'both endpoints return the same holding')
     return listed
   }
 
@@ -148,7 +148,7 @@ export class World {
     return holding.amount
   }
 
-  /** Goes on until a round is over, with a transaction for each block: some nodes make none without. */
+  /** Sends transactions until the round: some nodes make no empty blocks. */
   async passRound(round: bigint): Promise<void> {
     while ((await this.lastRound()) < round) {
       await this.send([await this.payment(this.issuer, this.issuer, 0n), by(this.issuer)])

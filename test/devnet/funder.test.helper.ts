@@ -1,4 +1,4 @@
-/** Who pays for a scenario: whoever AlgoKit would ask on a local network, or the devnet's own dispenser. */
+/** The account that pays for a scenario: the dispenser of the devnet, or the one that AlgoKit uses on a local network. */
 import { createHash } from 'node:crypto'
 import * as algosdk from 'algosdk'
 
@@ -35,7 +35,7 @@ async function fromKmd(algod: algosdk.Algodv2, environment: Environment): Promis
     return await richestKey(kmd, algod)
   } catch (error) {
     throw new NoFunderError(
-      `nobody to fund the accounts: the kmd at ${server}:${port} is no help (${reasonOf(error)}); ` +
+      `no account to fund the scenario: the kmd at ${server}:${port} has none (${reasonOf(error)}); ` +
         'set DISPENSER_MNEMONIC, or KMD_SERVER, KMD_PORT and KMD_TOKEN',
     )
   }
