@@ -7,7 +7,7 @@ import { Kmd, KmdClientError, type Wallet } from '@latchkey/kmd-client'
 import * as AlgoKit from '@latchkey/kmd-client/algokit'
 import { multisigTransactionSigner, transactionSigner } from '@latchkey/kmd-client/algosdk'
 import * as algosdk from 'algosdk'
-import { accountOf, clientOf, startDevnet } from '../devnet/start.js'
+import { accountOf, clientOf, startDevnet } from '../devnet/start.test.helper.js'
 import { startDaemon } from '../support/daemon.js'
 
 const silent = { error() {}, warn() {}, info() {}, verbose() {}, debug() {} }
