@@ -40,7 +40,7 @@ test('comparing in constant time gives the same verdict as comparing', () => {
   }
 })
 
-test('random bytes have the length asked for, and wiping leaves zeros', () => {
+test('random bytes have the given length, and wiping leaves zeros', () => {
   const bytes = Bytes.random(32)
   assert.equal(bytes.length, 32)
   assert.equal(Bytes.isZero(bytes), false)

@@ -56,7 +56,7 @@ export function describe(transaction: Transaction, options: Options = {}): Descr
   return { lines: builder.lines, warnings: builder.warnings, finalWarnings: builder.finalWarnings }
 }
 
-/** Warnings about transactions that are signed together. None if they are one complete group or a single transaction. */
+/** Warnings about transactions that are signed together: none for a complete group or a single transaction. */
 export function describeGroup(transactions: readonly Transaction[]): string[] {
   const warnings: string[] = []
   const hashes = new Set(transactions.map(({ gh }) => (gh === undefined ? '' : base64(gh))))

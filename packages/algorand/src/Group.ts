@@ -10,7 +10,7 @@ import * as Transaction from './Transaction.js'
 export const maxSize = 16
 
 /**
- * The id that binds the transactions together, in this order. Group ids they carry already do not count.
+ * The id that binds the transactions together, in this order. Group ids that they already have are ignored.
  *
  * @throws GroupError with the code `invalid_group_size`; EncodeError for a transaction that cannot be encoded.
  */

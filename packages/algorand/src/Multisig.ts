@@ -24,7 +24,8 @@ const supportedVersion = 1
 /**
  * The 32 bytes of the address.
  *
- * @throws MultisigError with the code `multisig_unknown_version`, `multisig_invalid_threshold` or `multisig_invalid_key`.
+ * @throws MultisigError with the code `multisig_unknown_version`, `multisig_invalid_threshold` or
+ * `multisig_invalid_key`.
  */
 export function address(multisig: Multisig): Uint8Array {
   const { version, threshold, publicKeys } = multisig
@@ -147,7 +148,7 @@ function keysDiffer(): MultisigError {
 
 type MultisigErrorCode = Extract<keyof typeof errors, `multisig_${string}`>
 
-/** The multisig is not valid, or signatures do not fit together. The texts are those of the Go daemon where it has one. */
+/** The multisig is not valid, or signatures do not fit together. Messages are the Go daemon's where it has one. */
 export class MultisigError extends LatchkeyError<MultisigErrorCode> {
   override name = 'MultisigError'
 

@@ -43,7 +43,7 @@ test('any valid spelling is read as the same transaction', () => {
   )
 })
 
-test('whatever a signer reads is read here as the same', () => {
+test('reads everything that a signer reads, with the same result', () => {
   fc.assert(
     fc.property(mutated(submittedBytes), (bytes) => {
       const strict = orUndefined(() => SignedTransaction.decode(bytes))

@@ -8,8 +8,8 @@ import { submittedTransaction as transactionSchema } from './internal/Transactio
 import { DecodeError, Reader, Writer } from './Msgpack.js'
 import type { Transaction } from './Transaction.js'
 
-// A signer rejects early. A node also reads transactions without sender or type, with a note that is too long or with an
-// incomplete multisig, because its clients expect the rejection that the ledger's own rules give.
+// A signer rejects early. A node also reads transactions without sender or type, with too long a note or an incomplete
+// multisig, because its clients expect the rejection that the ledger's own rules give.
 
 export { DecodeError, EncodeError } from './Msgpack.js'
 

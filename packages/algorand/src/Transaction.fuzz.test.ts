@@ -21,7 +21,7 @@ test('encoding and id equal those of algosdk, for every type', () => {
   )
 })
 
-test('what was encoded is recognised as canonical and handed back without a copy', () => {
+test('recognises its own encoding as canonical and returns it without a copy', () => {
   fc.assert(
     fc.property(typedTransaction, fc.uint8Array({ maxLength: 3 }), (transaction, trailing) => {
       const bytes = Transaction.encode(transaction)

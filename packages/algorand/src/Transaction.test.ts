@@ -61,7 +61,7 @@ test('an application call with an access list, as algosdk writes it, is canonica
 
 const spellings: [string, (writer: Writer) => void][] = [
   ['keys in any order', (w) => w.mapHeader(2).str('type').str('pay').str('snd').bin(alice)],
-  ['a duplicate key, the last of which counts', (w) => map(w, 3).str('type').str('axfer').str('type').str('pay')],
+  ['a duplicate key, of which the last wins', (w) => map(w, 3).str('type').str('axfer').str('type').str('pay')],
   [
     'a duplicate key, whose last value is zero',
     (w) => map(w, 4).str('amt').uint(5).str('amt').uint(0).str('type').str('pay'),

@@ -39,7 +39,7 @@ test('several in a row, mixed', () => {
   )
 })
 
-test('any spelling is read, and handed on as the canonical one', () => {
+test('reads every encoding and returns the canonical one', () => {
   const spelled = Buffer.from(algosdk.msgpackRawEncode({ type: 'pay', snd: alice, amt: 0, note: new Uint8Array() }))
   const [member] = TransactionFile.decode(Buffer.concat([spelled, bytes]))
   assert.deepEqual(member!.bytes, Transaction.encode({ type: 'pay', snd: alice }))

@@ -1,7 +1,7 @@
 import type { Kind, Struct } from './internal/Schema.js'
 import type { Writer } from './Msgpack.js'
 
-/** Gives a number below `limit`; whatever it gives must not change what the written bytes mean. */
+/** Returns a number below `limit`. The choice must not change the meaning of the written bytes. */
 export type Choose = (limit: number) => number
 
 /** Writes a value in some valid form that need not be the canonical one. */

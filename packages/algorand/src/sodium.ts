@@ -3,5 +3,5 @@ import { require, type Sodium } from './crypto/sodium.js'
 
 export type { Sodium } from './crypto/sodium.js'
 
-/** libsodium through sodium-native, an optional peer dependency. Importing this entry fails where it is not installed. */
+/** libsodium through sodium-native, an optional peer dependency. Without it, importing this entry fails. */
 export const sodium: Sodium = require()

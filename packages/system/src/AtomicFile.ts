@@ -1,6 +1,6 @@
 /**
  * Files that are replaced in one step: a reader, or a program that starts after a crash, finds the old content or the
- * new, never a part. The new content is written to a temporary file beside the old one, flushed to the disk and renamed.
+ * new, never a part. The new content is written to a temporary file beside it, flushed to the disk and renamed.
  */
 import { closeSync, fsyncSync, openSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { type FileHandle, open, rename, rm } from 'node:fs/promises'

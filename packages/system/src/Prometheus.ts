@@ -1,6 +1,6 @@
 /**
- * Metrics in the text format of Prometheus, version 0.0.4. Every metric's samples stand directly under its HELP and TYPE
- * lines, as the format requires. No module of Node is used.
+ * Metrics in the text format of Prometheus, version 0.0.4. Every metric's samples stand directly under its HELP and
+ * TYPE lines, as the format requires. No module of Node is used.
  */
 
 /** The labels of a sample. Values are escaped. */

@@ -4,8 +4,9 @@ import * as Text from './Text.js'
 
 /**
  * Reads one value after another. Every method throws DecodeError if something else is next. Lengths are checked against
- * the remaining input before anything is allocated, so a short input cannot cause a large allocation. Text and bytes are read interchangeably, and integers in any width and in signed
- * formats, because encoders in use differ there; to get the shortest form, write the value again.
+ * the remaining input before anything is allocated, so a short input cannot cause a large allocation. Text and bytes
+ * are read interchangeably, and integers in any width and in signed formats, because encoders in use differ there; to
+ * get the shortest form, write the value again.
  */
 export class Reader {
   /** The input. */

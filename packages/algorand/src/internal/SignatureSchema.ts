@@ -36,8 +36,8 @@ export const signedTransaction = struct({
   lsig: struct(logicMembers(multisig)),
 })
 
-// Two bytes of scheme name, one of salt, and the sizes of the only scheme so far, Falcon-1024. Wallets have no such keys,
-// so only a node reads these.
+// Two bytes of scheme name, one of salt, and the sizes of the only scheme so far, Falcon-1024. Wallets have no such
+// keys, so only a node reads these.
 const postQuantum = struct({ sch: fixed(2), slt: uint8, pk: bytes(1793), sig: bytes(1423) })
 
 export const submitted = struct({
