@@ -132,11 +132,11 @@ function checkStatus({ name }: Node, status: number, text: string): NodeResponse
 
 function explain(error: TransportError, { name }: Node, timeoutMs: number): AlgodError {
   const advice = 'check that it runs and that this is its address'
-  const { failure, systemCode, cause } = error
-  if (failure === 'timeout') {
+  const { code, systemCode, cause } = error
+  if (code === 'timeout') {
     return new AlgodError('timeout', `the node at ${name} did not answer within ${timeoutMs} ms; ${advice}`, { cause })
   }
-  if (failure === 'too_large') {
+  if (code === 'too_large') {
     return new AlgodError('too_large', `the node at ${name} sends a response that is too long; ${advice}`, { cause })
   }
   const detail = systemCode === undefined ? '' : ` (${systemCode})`

@@ -130,19 +130,19 @@ export class Connection {
 
   #explain(error: TransportError, { endpoint: { address }, operation, timeoutMs }: Attempt): KmdClientError {
     const { dataDir, maxResponseBytes } = this.#options
-    const { failure, cause } = error
+    const { code, cause } = error
     const options = { operation, ...(cause === undefined ? {} : { cause }) }
     const detail = error.systemCode === undefined ? '' : ` (${error.systemCode})`
-    if (failure === 'refused') {
+    if (code === 'refused') {
       const place = dataDir === undefined ? 'check the address' : `check kmd.net in ${dataDir}`
       const message = `no daemon answers at ${address}${detail}; start it, or ${place}`
       return new KmdClientError('daemon_not_running', message, options)
     }
-    if (failure === 'timeout') {
+    if (code === 'timeout') {
       const message = `${address} did not answer ${operation} within ${timeoutMs} ms; ${nextStep(operation)}`
       return new KmdClientError('timeout', message, options)
     }
-    if (failure === 'too_large') {
+    if (code === 'too_large') {
       const message = `the response to ${operation} is longer than ${maxResponseBytes} bytes; raise maxResponseBytes if that is right`
       return new KmdClientError('response_too_large', message, options)
     }

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { test } from 'node:test'
 import * as Endpoint from './Endpoint.js'
 
 const token = 't'.repeat(64)
 
-describe('Endpoint.parse', () => {
+test('Endpoint.parse', async (t) => {
   for (const [address, host, port] of [
     ['127.0.0.1:7833', '127.0.0.1', 7833],
     ['localhost:4002', 'localhost', 4002],
@@ -17,7 +17,7 @@ describe('Endpoint.parse', () => {
     ['0.0.0.0:7833', '127.0.0.1', 7833],
     [':7833', 'localhost', 7833],
   ] as const) {
-    it(`reads ${address}`, () => {
+    await t.test(`reads ${address}`, () => {
       const endpoint = Endpoint.parse(address, token)
       assert.deepEqual([endpoint.host, endpoint.port], [host, port])
     })
@@ -36,12 +36,12 @@ describe('Endpoint.parse', () => {
     'http://localhost:7833?x',
     'file:///kmd.sock',
   ]) {
-    it(`refuses ${JSON.stringify(address)}`, () => {
+    await t.test(`refuses ${JSON.stringify(address)}`, () => {
       assert.throws(() => Endpoint.parse(address, token), { name: 'KmdClientError', code: 'invalid_argument' })
     })
   }
 
-  it('refuses a token that cannot be sent, without showing it', () => {
+  await t.test('refuses a token that cannot be sent, without showing it', () => {
     for (const bad of ['', 'secret\r', 'secret\n', 'secret\u0100', ' secret']) {
       assert.throws(
         () => Endpoint.parse('localhost:1', bad),

@@ -1,6 +1,7 @@
 import { LatchkeyError } from '@latchkey/algorand'
 import { errors, type KmdClientErrorCode } from './errors.js'
 
+/** The details of a {@link KmdClientError}. */
 export type KmdClientErrorOptions = {
   operation: string
   status?: number | undefined

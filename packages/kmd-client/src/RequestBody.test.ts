@@ -1,23 +1,23 @@
 import assert from 'node:assert/strict'
-import { it } from 'node:test'
+import { test } from 'node:test'
 import fc from 'fast-check'
 import * as RequestBody from './RequestBody.js'
 
 const encode = (...args: Parameters<typeof RequestBody.encode>): Buffer => Buffer.from(RequestBody.encode(...args))
 
-it('members and passwords become one object', () => {
+test('members and passwords become one object', () => {
   const secrets = { wallet_password: Buffer.from('p'), new_wallet_password: Buffer.from('n') }
   const body = encode({ wallet_id: '1', absent: undefined, pks: ['a'], thr: 2 }, secrets)
   assert.equal(body.toString(), '{"wallet_id":"1","pks":["a"],"thr":2,"wallet_password":"p","new_wallet_password":"n"}')
 })
 
-it('a blank password, and one that is absent, are left out', () => {
+test('a blank password, and one that is absent, are left out', () => {
   assert.equal(encode({ a: 1 }, { wallet_password: Buffer.alloc(0), other: undefined }).toString(), '{"a":1}')
   assert.equal(encode({}).toString(), '{}')
   assert.equal(encode({}, { p: Buffer.from('x') }).toString(), '{"p":"x"}')
 })
 
-it('every text comes through', () => {
+test('every text comes through', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (name, password) => {
       const body = encode({ wallet_name: name }, { wallet_password: Buffer.from(password) })
@@ -28,12 +28,12 @@ it('every text comes through', () => {
   )
 })
 
-it('what JSON escapes is escaped', () => {
+test('what JSON escapes is escaped', () => {
   const body = encode({}, { wallet_password: Buffer.from('a"b\\c\n\x1f\x7f') })
   assert.equal(body.toString(), '{"wallet_password":"a\\"b\\\\c\\u000a\\u001f\x7f"}')
 })
 
-it('the password is left as it was', () => {
+test('the password is left as it was', () => {
   const password = Buffer.from('a"b')
   encode({}, { wallet_password: password })
   assert.equal(password.toString(), 'a"b')

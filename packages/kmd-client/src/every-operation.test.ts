@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
-import { after, afterEach, before, beforeEach, describe, it } from 'node:test'
+import { test } from 'node:test'
 import { Address, Ed25519, KeyDerivation, Multisig, Program, SignedTransaction, Transaction } from '@latchkey/algorand'
 import { makeDataDir, type Running, readState, recordingProxy, removeDataDir, targets } from './daemons.test.helper.js'
 import { Kmd, KmdClientError, type Wallet } from './index.js'
@@ -23,42 +23,42 @@ function payment(sender: Uint8Array): Uint8Array {
 }
 
 for (const target of targets) {
-  describe(`every operation: ${target.name}`, () => {
+  test(`every operation: ${target.name}`, async (t) => {
     let dataDir: string
     let daemon: Running
     let kmd: Kmd
     let wallet: Wallet
     let count = 0
 
-    before(async () => {
+    t.before(async () => {
       dataDir = makeDataDir()
       daemon = await target.start(dataDir)
       kmd = await Kmd.connect({ dataDir, ...target.client })
     })
 
-    after(async () => {
+    t.after(async () => {
       kmd.close()
       await daemon.stop()
       removeDataDir(dataDir)
     })
 
-    beforeEach(async () => {
+    t.beforeEach(async () => {
       const name = `wallet ${++count}`
       await kmd.wallets.create({ name, password })
       wallet = await kmd.unlock({ name, password: () => password })
     })
 
-    afterEach(() => wallet.release())
+    t.afterEach(() => wallet.release())
 
-    it('versions', async () => {
+    await t.test('versions', async () => {
       assert.deepEqual(await kmd.versions(), ['v1'])
     })
 
-    it('description', async () => {
+    await t.test('description', async () => {
       assert.equal((await kmd.description())['swagger'], '2.0')
     })
 
-    it('wallets.list and wallets.create', async () => {
+    await t.test('wallets.list and wallets.create', async () => {
       const created = await kmd.wallets.create({ name: `listed ${count}`, password: '' })
       assert.deepEqual(created, {
         id: created.id,
@@ -75,7 +75,7 @@ for (const target of targets) {
       )
     })
 
-    it('wallets.create from a master derivation key', async () => {
+    await t.test('wallets.create from a master derivation key', async () => {
       const masterDerivationKey = new Uint8Array(32).fill(5)
       const { id } = await kmd.wallets.create({ name: `restored ${count}`, password: '', masterDerivationKey })
       const restored = await kmd.unlock({ id })
@@ -84,13 +84,13 @@ for (const target of targets) {
       assert.deepEqual(await restored.masterDerivationKey(), masterDerivationKey)
     })
 
-    it('wallets.rename', async () => {
+    await t.test('wallets.rename', async () => {
       const renamed = await kmd.wallets.rename({ id: wallet.id, password, newName: `renamed ${count}` })
       assert.equal(renamed.name, `renamed ${count}`)
       assert.equal((await wallet.info()).name, `renamed ${count}`)
     })
 
-    it('wallet.info', async () => {
+    await t.test('wallet.info', async () => {
       const { expiresSeconds, ...info } = await wallet.info()
       assert.ok(expiresSeconds > 30 && expiresSeconds <= 60)
       assert.equal(info.id, wallet.id)
@@ -100,13 +100,13 @@ for (const target of targets) {
       )
     })
 
-    it('wallet.rename', async () => {
+    await t.test('wallet.rename', async () => {
       await wallet.rename(`other ${count} é`)
       assert.equal(wallet.name, `other ${count} é`)
       assert.equal((await wallet.info()).name, `other ${count} é`)
     })
 
-    it('wallet.release ends the handle, and a second call does nothing', async () => {
+    await t.test('wallet.release ends the handle, and a second call does nothing', async () => {
       await wallet.release()
       await wallet.release()
       await assert.rejects(wallet.keys(), {
@@ -116,7 +116,7 @@ for (const target of targets) {
       await assert.rejects(wallet.exportKey('x'), { code: 'wallet_released' })
     })
 
-    it('a wallet is released at the end of its scope', async () => {
+    await t.test('a wallet is released at the end of its scope', async () => {
       const outside = await (async () => {
         await using scoped = await kmd.unlock({ id: wallet.id, password })
         await scoped.keys()
@@ -125,14 +125,14 @@ for (const target of targets) {
       await assert.rejects(outside.keys(), { code: 'wallet_released' })
     })
 
-    it('wallet.keys of an empty wallet, and generateKey', async () => {
+    await t.test('wallet.keys of an empty wallet, and generateKey', async () => {
       assert.deepEqual(await wallet.keys(), [])
       const addresses = [await wallet.generateKey(), await wallet.generateKey()]
       assert.deepEqual((await wallet.keys()).sort(), addresses.sort())
       assert.ok(addresses.every(Address.isValid))
     })
 
-    it('wallet.importKey, exportKey and deleteKey', async () => {
+    await t.test('wallet.importKey, exportKey and deleteKey', async () => {
       const { publicKey, secretKey } = Ed25519.keyPairFromSeed(new Uint8Array(32).fill(count))
       const address = await wallet.importKey(secretKey)
       assert.equal(address, Address.encode(publicKey))
@@ -144,13 +144,13 @@ for (const target of targets) {
       await assert.rejects(wallet.importKey(secretKey), { status: 400, message: 'key already exists in wallet' })
     })
 
-    it('wallet.masterDerivationKey', async () => {
+    await t.test('wallet.masterDerivationKey', async () => {
       const address = await wallet.generateKey()
       const seed = KeyDerivation.seed(await wallet.masterDerivationKey(), 1)
       assert.equal(address, Address.encode(Ed25519.publicKey(seed)))
     })
 
-    it('wallet.importMultisig, multisigs, exportMultisig and deleteMultisig', async () => {
+    await t.test('wallet.importMultisig, multisigs, exportMultisig and deleteMultisig', async () => {
       assert.deepEqual(await wallet.multisigs(), [])
       const address = await wallet.generateKey()
       const publicKeys = [Address.decode(address), new Uint8Array(32).fill(1)]
@@ -164,7 +164,7 @@ for (const target of targets) {
       await assert.rejects(wallet.exportMultisig(multisig), { status: 400 })
     })
 
-    it('wallet.signTransaction', async () => {
+    await t.test('wallet.signTransaction', async () => {
       const sender = Address.decode(await wallet.generateKey())
       const transaction = payment(sender)
       const signed = SignedTransaction.decode(await wallet.signTransaction(transaction))
@@ -172,7 +172,7 @@ for (const target of targets) {
       assert.equal(signed.sgnr, undefined)
     })
 
-    it('wallet.signTransaction with the key of another account', async () => {
+    await t.test('wallet.signTransaction with the key of another account', async () => {
       const other = await wallet.generateKey()
       const transaction = payment(new Uint8Array(32).fill(3))
       for (const publicKey of [other, Address.decode(other)]) {
@@ -182,13 +182,13 @@ for (const target of targets) {
       }
     })
 
-    it('wallet.signProgram', async () => {
+    await t.test('wallet.signProgram', async () => {
       const address = await wallet.generateKey()
       const signature = await wallet.signProgram({ address, program })
       assert.ok(Ed25519.verify(signature, Program.bytesToSign(program), Address.decode(address)))
     })
 
-    it('wallet.signMultisigTransaction, member after member', async () => {
+    await t.test('wallet.signMultisigTransaction, member after member', async () => {
       const members = [await wallet.generateKey(), await wallet.generateKey()]
       const multisig = await wallet.importMultisig({ threshold: 2, publicKeys: members })
       const transaction = payment(Address.decode(multisig))
@@ -206,7 +206,7 @@ for (const target of targets) {
       }
     })
 
-    it('wallet.signMultisigTransaction for an account that was rekeyed to the multisig', async () => {
+    await t.test('wallet.signMultisigTransaction for an account that was rekeyed to the multisig', async () => {
       const members = [await wallet.generateKey()]
       const publicKeys = members.map(Address.decode)
       const signer = Address.encode(Multisig.address({ version: 1, threshold: 1, publicKeys }))
@@ -220,7 +220,7 @@ for (const target of targets) {
       })
     })
 
-    it('wallet.signMultisigProgram, in both ways', async () => {
+    await t.test('wallet.signMultisigProgram, in both ways', async () => {
       const members = [await wallet.generateKey(), await wallet.generateKey()]
       const address = await wallet.importMultisig({ threshold: 2, publicKeys: members })
       for (const useLegacyMultisig of [false, true]) {
@@ -234,7 +234,7 @@ for (const target of targets) {
       }
     })
 
-    it('passwords are bytes, whatever they are', async () => {
+    await t.test('passwords are bytes, whatever they are', async () => {
       const bytes = Uint8Array.from({ length: 256 }, (_, index) => index)
       const { id } = await kmd.wallets.create({ name: `bytes ${count}`, password: bytes })
       const unlocked = await kmd.unlock({ id, password: bytes })
@@ -246,7 +246,7 @@ for (const target of targets) {
       })
     })
 
-    it('what the daemon refuses carries its status and its text', async () => {
+    await t.test('what the daemon refuses carries its status and its text', async () => {
       await assert.rejects(kmd.unlock({ id: wallet.id, password: 'wrong' }), (error) => {
         assert.ok(error instanceof KmdClientError)
         assert.equal(error.status, 401)
@@ -261,14 +261,14 @@ for (const target of targets) {
         code: 'name_taken',
         message: 'wallet with same name already exists',
       })
-      await assert.rejects(kmd.unlock({ id: 'nobody' }), {
+      await assert.rejects(kmd.unlock({ id: 'unknown' }), {
         status: 400,
         code: 'wallet_not_found',
         message: 'wallet not found',
       })
     })
 
-    it('node and consoleLink are of this daemon only', async () => {
+    await t.test('node and consoleLink are of this daemon only', async () => {
       if (!target.isOurs) {
         for (const call of [() => kmd.node(), () => kmd.consoleLink()]) {
           await assert.rejects(call, { code: 'operation_not_supported' })
@@ -285,7 +285,7 @@ for (const target of targets) {
       assert.notEqual((await kmd.consoleLink()).url, url)
     })
 
-    it('health, changePassword and delete are of this daemon only', async () => {
+    await t.test('health, changePassword and delete are of this daemon only', async () => {
       const { id } = wallet
       if (!target.isOurs) {
         for (const call of [
@@ -315,7 +315,7 @@ const consoleOnly = new Set([
   ...['OpenConsole', 'CloseConsole', 'GetSignings', 'GetAccounts', 'FindTransactions', 'DescribeTransaction'],
 ])
 
-it("the client has a method for every operation that is not the console's alone", async (t) => {
+test("the client has a method for every operation that is not the console's alone", async (t) => {
   const dataDir = makeDataDir()
   const daemon = await targets[0]!.start(dataDir)
   t.after(async () => {
@@ -355,7 +355,7 @@ it("the client has a method for every operation that is not the console's alone"
   )
 })
 
-it('Node modules are imported only behind the package imports', () => {
+test('Node modules are imported only behind the package imports', () => {
   const directory = new URL('../src/', import.meta.url)
   const files = readdirSync(directory, { recursive: true, encoding: 'utf8' })
     .filter((name) => name.endsWith('.ts') && !name.includes('.test.'))

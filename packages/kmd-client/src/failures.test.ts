@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
-import { afterEach, beforeEach, describe, it } from 'node:test'
+import { test } from 'node:test'
 import { inspect } from 'node:util'
 import {
   makeDataDir,
@@ -22,12 +22,12 @@ const token = 't'.repeat(64)
 const wallet = { id: '1', name: 'w', driver_name: 'sqlite', driver_version: 1, mnemonic_ux: false, supported_txs: [] }
 
 for (const transport of transports) {
-  describe(`failures over ${transport.name}`, () => {
+  test(`failures over ${transport.name}`, async (t) => {
     let server: Server
     let answer: Handler
     let requests: number
 
-    beforeEach(async () => {
+    t.beforeEach(async () => {
       requests = 0
       server = await serve((incoming, outgoing) => {
         requests++
@@ -36,7 +36,7 @@ for (const transport of transports) {
       })
     })
 
-    afterEach(() => server.close())
+    t.afterEach(() => server.close())
 
     const connect = (options: { timeoutMs?: number; maxResponseBytes?: number } = {}): Promise<Kmd> =>
       Kmd.connect({ address: server.address, token, ...transport.client, ...options })
@@ -77,7 +77,7 @@ for (const transport of transports) {
       ['a redirection', 301, ''],
       ['JSON without a message', 500, '{"error":true}'],
     ] as const) {
-      it(`a response of ${what} is not a daemon's response`, async () => {
+      await t.test(`a response of ${what} is not a daemon's response`, async () => {
         answer = say(status, body)
         const error = await failure((await connect()).wallets.list())
         assert.equal(error.code, 'invalid_response')
@@ -87,7 +87,7 @@ for (const transport of transports) {
       })
     }
 
-    it('an answer that cannot be read is not quoted: it may hold a key', async () => {
+    await t.test('an answer that cannot be read is not quoted: it may hold a key', async () => {
       const secret = 'c2VjcmV0IGtleSBieXRlcw=='
       for (const body of [`{"private_key":"${secret}"`, `{"private_key":"${secret}"}`]) {
         const opened = await unlocked(say(200, body))
@@ -97,13 +97,13 @@ for (const transport of transports) {
       }
     })
 
-    it('error: true is a failure, whatever the status', async () => {
+    await t.test('error: true is a failure, whatever the status', async () => {
       answer = say(200, '{"error":true,"message":"no"}')
       const error = await failure((await connect()).wallets.list())
       assert.deepEqual([error.code, error.status, error.message], ['daemon_error', 200, 'no'])
     })
 
-    it('a message without end is cut', async () => {
+    await t.test('a message without end is cut', async () => {
       answer = say(400, JSON.stringify({ error: true, message: 'x'.repeat(100_000) }))
       assert.equal((await failure((await connect()).wallets.list())).message.length, 1024)
     })
@@ -113,7 +113,7 @@ for (const transport of transports) {
       ['a number', { address: 5 }],
       ['an object', { address: {} }],
     ] as const) {
-      it(`a text that is ${what} is refused`, async () => {
+      await t.test(`a text that is ${what} is refused`, async () => {
         const opened = await unlocked(say(200, JSON.stringify(body)))
         const error = await failure(opened.generateKey())
         assert.equal(error.code, 'invalid_response')
@@ -138,13 +138,13 @@ for (const transport of transports) {
       7,
       {},
     ]) {
-      it(`a key of ${JSON.stringify(value).slice(0, 20)} is refused`, async () => {
+      await t.test(`a key of ${JSON.stringify(value).slice(0, 20)} is refused`, async () => {
         const opened = await unlocked(say(200, JSON.stringify({ private_key: value })))
         assert.equal((await failure(opened.exportKey('A'))).code, 'invalid_response')
       })
     }
 
-    it('a key is read as base64 and as integers', async () => {
+    await t.test('a key is read as base64 and as integers', async () => {
       const key = Uint8Array.from({ length: 64 }, (_, index) => index * 4)
       for (const value of [Buffer.from(key).toString('base64'), Array.from(key)]) {
         const opened = await unlocked(say(200, JSON.stringify({ private_key: value })))
@@ -152,7 +152,7 @@ for (const transport of transports) {
       }
     })
 
-    it('lists are read when they are absent, null, empty or full', async () => {
+    await t.test('lists are read when they are absent, null, empty or full', async () => {
       for (const [body, expected] of [
         ['{}', []],
         ['{"addresses":null}', []],
@@ -164,7 +164,7 @@ for (const transport of transports) {
       assert.equal((await failure((await unlocked(say(200, '{"addresses":"A"}'))).keys())).code, 'invalid_response')
     })
 
-    it('no answer in time', async () => {
+    await t.test('no answer in time', async () => {
       answer = () => {}
       const kmd = await connect({ timeoutMs: 300 })
       const startedAt = performance.now()
@@ -185,7 +185,7 @@ for (const transport of transports) {
       assert.equal(requests, 2)
     })
 
-    it('an answer that comes in drops is not waited for longer', async () => {
+    await t.test('an answer that comes in drops is not waited for longer', async () => {
       answer = (_, outgoing) => {
         outgoing.writeHead(200)
         const timer = setInterval(() => outgoing.write(' '), 10)
@@ -194,14 +194,14 @@ for (const transport of transports) {
       assert.equal((await failure((await connect({ timeoutMs: 80 })).wallets.list())).code, 'timeout')
     })
 
-    it('a time limit that is none is refused', async () => {
+    await t.test('a time limit that is none is refused', async () => {
       for (const timeoutMs of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31]) {
         assert.equal((await failure((await connect({ timeoutMs })).wallets.list())).code, 'invalid_argument')
       }
       assert.equal(requests, 0)
     })
 
-    it('a signal gives up, with its reason', async () => {
+    await t.test('a signal gives up, with its reason', async () => {
       const controller = new AbortController()
       answer = () => controller.abort(new RangeError('enough'))
       const kmd = await connect()
@@ -213,7 +213,7 @@ for (const transport of transports) {
       assert.equal(requests, 1)
     })
 
-    it('an answer longer than the limit is cut off', async () => {
+    await t.test('an answer longer than the limit is cut off', async () => {
       let written = 0
       answer = (_, outgoing) => {
         outgoing.writeHead(200)
@@ -244,7 +244,7 @@ for (const transport of transports) {
       )
     })
 
-    it('a busy daemon says how long to wait, and is not asked again', async () => {
+    await t.test('a busy daemon says how long to wait, and is not asked again', async () => {
       for (const [header, seconds] of [
         ['7', 7],
         ['soon', undefined],
@@ -256,7 +256,7 @@ for (const transport of transports) {
       assert.equal(requests, 2)
     })
 
-    it('an idle connection that the daemon closes just then is replaced', async () => {
+    await t.test('an idle connection that the daemon closes just then is replaced', async () => {
       const used = new Set<Socket>()
       answer = ({ socket }, outgoing) => {
         if (used.has(socket)) socket.destroy()
@@ -269,18 +269,22 @@ for (const transport of transports) {
       assert.equal(used.size, 2)
     })
 
-    it('what must not be done twice has a connection of its own', { skip: transport.name === 'fetch' }, async () => {
-      const sockets = new Set<Socket>()
-      const opened = await unlocked(({ socket }, outgoing) => {
-        sockets.add(socket)
-        outgoing.end('{"address":"A"}')
-      })
-      await opened.generateKey()
-      await opened.generateKey()
-      assert.equal(sockets.size, 2)
-    })
+    await t.test(
+      'what must not be done twice has a connection of its own',
+      { skip: transport.name === 'fetch' },
+      async () => {
+        const sockets = new Set<Socket>()
+        const opened = await unlocked(({ socket }, outgoing) => {
+          sockets.add(socket)
+          outgoing.end('{"address":"A"}')
+        })
+        await opened.generateKey()
+        await opened.generateKey()
+        assert.equal(sockets.size, 2)
+      },
+    )
 
-    it('a connection that breaks is reported, and what was asked for is not asked again', async () => {
+    await t.test('a connection that breaks is reported, and what was asked for is not asked again', async () => {
       let asked = 0
       const opened = await unlocked(({ socket }) => {
         asked++
@@ -297,7 +301,7 @@ for (const transport of transports) {
       assert.equal(asked, 1)
     })
 
-    it('an answer that breaks off is no answer', async () => {
+    await t.test('an answer that breaks off is no answer', async () => {
       answer = (_, outgoing) => {
         outgoing.writeHead(200, { 'Content-Length': '100' }).write('{')
         setTimeout(() => outgoing.destroy(), 20)
@@ -306,7 +310,7 @@ for (const transport of transports) {
       assert.equal(requests, 1)
     })
 
-    it('what is no key is refused before it is sent: some daemons would fill it up or cut it', async () => {
+    await t.test('what is no key is refused before it is sent: some daemons would fill it up or cut it', async () => {
       const opened = await unlocked(() => assert.fail('sent'))
       const kmd = await connect()
       const short = new Uint8Array(31)
@@ -336,7 +340,7 @@ for (const transport of transports) {
       for (const promise of refused) assert.equal((await failure(promise)).code, 'invalid_argument')
     })
 
-    it('a name must be of one wallet', async () => {
+    await t.test('a name must be of one wallet', async () => {
       answer = say(200, JSON.stringify({ wallets: [wallet, { ...wallet, id: '2' }] }))
       const kmd = await connect()
       assert.equal((await failure(kmd.unlock({ name: 'x' }))).message, 'there is no wallet named "x"')
@@ -348,7 +352,7 @@ for (const transport of transports) {
   })
 }
 
-it('neither handles nor connections keep a process alive', async (t) => {
+test('neither handles nor connections keep a process alive', async (t) => {
   const dataDir = makeDataDir()
   const daemon = await startOurs(dataDir)
   t.after(async () => {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { after, afterEach, before, beforeEach, describe, it, mock } from 'node:test'
+import { mock, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   makeDataDir,
@@ -17,7 +17,7 @@ const renew = 'POST /v1/wallet/renew'
 const init = 'POST /v1/wallet/init'
 
 for (const target of targets) {
-  describe(`handle renewal: ${target.name}`, () => {
+  test(`handle renewal: ${target.name}`, async (t) => {
     let dataDir: string
     let daemon: Running
     let wallets = 0
@@ -29,18 +29,18 @@ for (const target of targets) {
       else await sleep(ms)
     }
 
-    beforeEach(() => {
+    t.beforeEach(() => {
       if (target.isOurs) mock.method(performance, 'now', () => nowMs)
     })
 
-    afterEach(() => mock.restoreAll())
+    t.afterEach(() => mock.restoreAll())
 
-    before(async () => {
+    t.before(async () => {
       dataDir = makeDataDir({ sessionLifetimeSecs: 2 })
       daemon = await target.start(dataDir)
     })
 
-    after(async () => {
+    t.after(async () => {
       await daemon.stop()
       removeDataDir(dataDir)
     })
@@ -69,7 +69,7 @@ for (const target of targets) {
 
     const count = (seen: readonly string[], what: string): number => seen.filter((entry) => entry === what).length
 
-    it('use keeps a handle alive beyond its lifetime, without a password', () =>
+    await t.test('use keeps a handle alive beyond its lifetime, without a password', () =>
       withWallet({ password }, async (wallet, seen) => {
         for (let use = 0; use < 3; use++) {
           await pass(1200)
@@ -78,48 +78,55 @@ for (const target of targets) {
         assert.equal((await wallet.keys()).length, 3)
         assert.equal(count(seen, renew), 3)
         assert.equal(count(seen, init), 0)
-      }))
+      }),
+    )
 
-    it('nothing is sent while the wallet is not used', () =>
+    await t.test('nothing is sent while the wallet is not used', () =>
       withWallet({ password: () => password }, async (_, seen) => {
         await sleep(700)
         assert.deepEqual(seen, [])
-      }))
+      }),
+    )
 
-    it('calls in parallel share one renewal', () =>
+    await t.test('calls in parallel share one renewal', () =>
       withWallet({ password }, async (wallet, seen) => {
         await pass(1200)
         await Promise.all(Array.from({ length: 20 }, () => wallet.keys()))
         assert.equal(count(seen, renew), 1)
         assert.equal(count(seen, 'POST /v1/key/list'), 20)
-      }))
+      }),
+    )
 
-    it('an expired handle is opened again, once for calls in parallel, with the password that is asked for', async () => {
-      let asked = 0
-      const ask = async (): Promise<string> => {
-        asked++
-        return password
-      }
-      await withWallet({ password: ask }, async (wallet, seen) => {
-        assert.equal(asked, 1)
-        await pass(2200)
-        const addresses = await Promise.all(Array.from({ length: 20 }, () => wallet.generateKey()))
-        assert.equal(new Set(addresses).size, 20)
-        assert.equal(count(seen, init), 1)
-        assert.equal(asked, 2)
-        assert.equal((await wallet.keys()).length, 20)
-      })
-    })
+    await t.test(
+      'an expired handle is opened again, once for calls in parallel, with the password that is asked for',
+      async () => {
+        let asked = 0
+        const ask = async (): Promise<string> => {
+          asked++
+          return password
+        }
+        await withWallet({ password: ask }, async (wallet, seen) => {
+          assert.equal(asked, 1)
+          await pass(2200)
+          const addresses = await Promise.all(Array.from({ length: 20 }, () => wallet.generateKey()))
+          assert.equal(new Set(addresses).size, 20)
+          assert.equal(count(seen, init), 1)
+          assert.equal(asked, 2)
+          assert.equal((await wallet.keys()).length, 20)
+        })
+      },
+    )
 
-    it('an expired handle of a wallet with the blank password is opened again', () =>
+    await t.test('an expired handle of a wallet with the blank password is opened again', () =>
       withWallet({ walletPassword: '' }, async (wallet, seen) => {
         await pass(2200)
         const address = await wallet.generateKey()
         assert.equal((await wallet.exportKey(address)).length, 64)
         assert.equal(count(seen, init), 1)
-      }))
+      }),
+    )
 
-    it('an expired handle stays lost without a password, and says so', () =>
+    await t.test('an expired handle stays lost without a password, and says so', () =>
       withWallet({ password }, async (wallet, seen) => {
         await pass(2200)
         await assert.rejects(wallet.generateKey(), {
@@ -135,9 +142,10 @@ for (const target of targets) {
         assert.equal((await wallet.masterDerivationKey({ password })).length, 32)
         assert.deepEqual(await wallet.keys(), [])
         assert.equal(count(seen, init), 1)
-      }))
+      }),
+    )
 
-    it('the wrong password of one call does not become the failure of another', () =>
+    await t.test('the wrong password of one call does not become the failure of another', () =>
       withWallet({ password }, async (wallet) => {
         await pass(2200)
         const [wrong, right] = await Promise.allSettled([
@@ -146,10 +154,11 @@ for (const target of targets) {
         ])
         assert.equal(wrong.status, 'rejected')
         assert.equal(right.status, 'fulfilled')
-      }))
+      }),
+    )
 
     for (const order of ['first', 'second'] as const) {
-      it(`giving up on the ${order} call does not give up what the other waits for`, async () => {
+      await t.test(`giving up on the ${order} call does not give up what the other waits for`, async () => {
         let answer = (_: string): void => {}
         const answered = new Promise<string>((resolve) => {
           answer = resolve
@@ -172,8 +181,8 @@ for (const target of targets) {
   })
 }
 
-describe('handle renewal, by the clock on the wall', { concurrency: true }, () => {
-  it('use keeps a handle alive beyond its lifetime', async (t) => {
+test('handle renewal, by the clock on the wall', async (t) => {
+  await t.test('use keeps a handle alive beyond its lifetime', async (t) => {
     const dataDir = makeDataDir({ sessionLifetimeSecs: 2 })
     const daemon = await startOurs(dataDir)
     t.after(async () => {
@@ -190,7 +199,7 @@ describe('handle renewal, by the clock on the wall', { concurrency: true }, () =
     assert.equal((await wallet.keys()).length, 4)
   })
 
-  it('a handle that is young is not renewed', async (t) => {
+  await t.test('a handle that is young is not renewed', async (t) => {
     const dataDir = makeDataDir()
     const daemon = await startOurs(dataDir)
     t.after(async () => {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { ClientRequest } from 'node:http'
 import { join } from 'node:path'
-import { after, afterEach, before, beforeEach, describe, it, mock } from 'node:test'
+import { mock, test } from 'node:test'
 import { inspect } from 'node:util'
 import {
   makeDataDir,
@@ -18,7 +18,7 @@ import { type Fetch, Kmd, KmdClientError, type Wallet } from './index.js'
 const password = 'correct horse battery'
 
 for (const transport of transports) {
-  describe(`passwords over ${transport.name}`, () => {
+  test(`passwords over ${transport.name}`, async (t) => {
     let dataDir: string
     let daemon: Running
     let proxy: Awaited<ReturnType<typeof recordingProxy>>
@@ -27,17 +27,17 @@ for (const transport of transports) {
     let id: string
     let count = 0
 
-    before(async () => {
+    t.before(async () => {
       dataDir = makeDataDir()
       daemon = await startOurs(dataDir)
     })
 
-    after(async () => {
+    t.after(async () => {
       await daemon.stop()
       removeDataDir(dataDir)
     })
 
-    beforeEach(async () => {
+    t.beforeEach(async () => {
       const state = readState(dataDir)
       token = state.token
       proxy = await recordingProxy(state.address)
@@ -45,7 +45,7 @@ for (const transport of transports) {
       id = (await kmd.wallets.create({ name: `wallet ${++count}`, password })).id
     })
 
-    afterEach(async () => {
+    t.afterEach(async () => {
       mock.restoreAll()
       await proxy.close()
     })
@@ -70,23 +70,26 @@ for (const transport of transports) {
         }),
     }
 
-    it('a password that was given once is not kept: what needs one fails before anything is sent', async () => {
-      const wallet = await kmd.unlock({ id, password })
-      proxy.seen.length = 0
-      for (const [operation, call] of Object.entries(guarded)) {
-        await assert.rejects(call(wallet, {}), {
-          name: 'KmdClientError',
-          code: 'password_required',
-          operation,
-          message:
-            `${operation} needs the password of the wallet, which is not kept: ` +
-            'pass { password } with the call, or give unlock a function that returns it',
-        })
-      }
-      assert.deepEqual(proxy.seen, [])
-    })
+    await t.test(
+      'a password that was given once is not kept: what needs one fails before anything is sent',
+      async () => {
+        const wallet = await kmd.unlock({ id, password })
+        proxy.seen.length = 0
+        for (const [operation, call] of Object.entries(guarded)) {
+          await assert.rejects(call(wallet, {}), {
+            name: 'KmdClientError',
+            code: 'password_required',
+            operation,
+            message:
+              `${operation} needs the password of the wallet, which is not kept: ` +
+              'pass { password } with the call, or give unlock a function that returns it',
+          })
+        }
+        assert.deepEqual(proxy.seen, [])
+      },
+    )
 
-    it('every operation that needs a password sends the one of the call', async () => {
+    await t.test('every operation that needs a password sends the one of the call', async () => {
       const wallet = await kmd.unlock({ id, password })
       for (const [operation, call] of Object.entries(guarded)) {
         proxy.bodies.length = 0
@@ -98,7 +101,7 @@ for (const transport of transports) {
       }
     })
 
-    it('operations that need no password send none', async () => {
+    await t.test('operations that need no password send none', async () => {
       const wallet = await kmd.unlock({ id, password: () => password })
       proxy.bodies.length = 0
       const key = await wallet.generateKey()
@@ -110,7 +113,7 @@ for (const transport of transports) {
       assert.ok(proxy.bodies.every((body) => !body.includes('password')))
     })
 
-    it('a function is asked each time', async () => {
+    await t.test('a function is asked each time', async () => {
       let asked = 0
       const wallet = await kmd.unlock({
         id,
@@ -129,7 +132,7 @@ for (const transport of transports) {
       assert.equal(asked, 3)
     })
 
-    it('what the function throws reaches the caller, and what is no password is refused', async () => {
+    await t.test('what the function throws reaches the caller, and what is no password is refused', async () => {
       let isFirst = true
       const wallet = await kmd.unlock({
         id,
@@ -146,7 +149,7 @@ for (const transport of transports) {
       assert.deepEqual(await wallet.keys(), [])
     })
 
-    it('of the blank password only that it is blank is remembered', async () => {
+    await t.test('of the blank password only that it is blank is remembered', async () => {
       const blank = await kmd.wallets.create({ name: `blank ${count}`, password: '' })
       for (const options of [{}, { password: '' }, { password: new Uint8Array() }]) {
         const wallet = await kmd.unlock({ id: blank.id, ...options })
@@ -154,7 +157,7 @@ for (const transport of transports) {
       }
     })
 
-    it('request bodies are wiped after they were sent', async () => {
+    await t.test('request bodies are wiped after they were sent', async () => {
       const sent: Uint8Array[] = []
       const record = (body: unknown): void => {
         if (body instanceof Uint8Array) sent.push(body)
@@ -176,7 +179,7 @@ for (const transport of transports) {
       assert.ok(sent.every((body) => body.length > 0 && body.every((byte) => byte === 0)))
     })
 
-    it('no message holds a password, a handle or a token', async () => {
+    await t.test('no message holds a password, a handle or a token', async () => {
       const wallet = await kmd.unlock({ id, password: () => password })
       const handle: string = JSON.parse(
         proxy.bodies.find((body) => body.includes('wallet_handle_token'))!,
@@ -203,7 +206,7 @@ for (const transport of transports) {
       }
     })
 
-    it('too many wrong passwords are answered with how long to wait, and not asked with again', async () => {
+    await t.test('too many wrong passwords are answered with how long to wait, and not asked with again', async () => {
       await daemon.stop()
       const failures = { [id]: { streak: 20, level: 20, lastFailureMs: Date.now() } }
       writeFileSync(join(dataDir, 'latchkey_failures.json'), JSON.stringify(failures))

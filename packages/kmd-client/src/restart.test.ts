@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { afterEach, beforeEach, describe, it } from 'node:test'
+import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import {
   makeDataDir,
@@ -15,7 +15,7 @@ import {
 import { Kmd, KmdClientError } from './index.js'
 
 for (const target of targets) {
-  describe(`restart: ${target.name}`, () => {
+  test(`restart: ${target.name}`, async (t) => {
     let dataDir: string
     let daemon: Running
     const { client } = target
@@ -24,17 +24,17 @@ for (const target of targets) {
       daemon = { stop: async () => {} }
     }
 
-    beforeEach(async () => {
+    t.beforeEach(async () => {
       dataDir = makeDataDir()
       daemon = await target.start(dataDir)
     })
 
-    afterEach(async () => {
+    t.afterEach(async () => {
       await daemon.stop()
       removeDataDir(dataDir)
     })
 
-    it('a daemon that was restarted on another port is found again, and its wallets unlocked', async () => {
+    await t.test('a daemon that was restarted on another port is found again, and its wallets unlocked', async () => {
       const kmd = await Kmd.connect({ dataDir, ...client })
       await kmd.wallets.create({ name: 'w', password: 'p' })
       const wallet = await kmd.unlock({ name: 'w', password: () => 'p' })
@@ -52,7 +52,7 @@ for (const target of targets) {
       assert.equal((await wallet.exportKey(address)).length, 64)
     })
 
-    it('a daemon that was restarted on the same port is found over old connections', async () => {
+    await t.test('a daemon that was restarted on the same port is found over old connections', async () => {
       const kmd = await Kmd.connect({ dataDir, ...client })
       await kmd.wallets.create({ name: 'w', password: '' })
       const wallet = await kmd.unlock({ name: 'w' })
@@ -68,7 +68,7 @@ for (const target of targets) {
       }
     })
 
-    it('a daemon that does not run is named with its address, and with what to do', async () => {
+    await t.test('a daemon that does not run is named with its address, and with what to do', async () => {
       const kmd = await Kmd.connect({ dataDir, ...client })
       const wallet = await unlockBlank(kmd)
       await stop()
@@ -91,7 +91,7 @@ for (const target of targets) {
       })
     })
 
-    it('without a data directory nothing is looked for', async () => {
+    await t.test('without a data directory nothing is looked for', async () => {
       const kmd = await Kmd.connect({ ...readState(dataDir), ...client })
       assert.deepEqual(await kmd.versions(), ['v1'])
       await stop()
@@ -106,7 +106,7 @@ async function unlockBlank(kmd: Kmd) {
   return kmd.unlock({ name: 'blank' })
 }
 
-it('a token that was rotated is read again', async (t) => {
+test('a token that was rotated is read again', async (t) => {
   const dataDir = makeDataDir()
   const daemon = await startOurs(dataDir)
   t.after(async () => {
@@ -136,7 +136,7 @@ it('a token that was rotated is read again', async (t) => {
   await assert.doesNotReject(kmd.wallets.list())
 })
 
-it('a wrong token is sent once when the file has no other', async (t) => {
+test('a wrong token is sent once when the file has no other', async (t) => {
   let requests = 0
   const server = await serve((_, outgoing) => {
     requests++
@@ -157,7 +157,7 @@ it('a wrong token is sent once when the file has no other', async (t) => {
   assert.equal(requests, 3)
 })
 
-it('files that are empty, or gone, are named', async (t) => {
+test('files that are empty, or gone, are named', async (t) => {
   const dataDir = makeDataDir()
   t.after(() => removeDataDir(dataDir))
   writeFileSync(join(dataDir, 'kmd.net'), '')
@@ -176,7 +176,7 @@ it('files that are empty, or gone, are named', async (t) => {
 })
 
 for (const address of ['0.0.0.0:0', '[::]:0', ':0']) {
-  it(`a daemon that listens on ${address} is reached on this machine`, async (t) => {
+  test(`a daemon that listens on ${address} is reached on this machine`, async (t) => {
     const dataDir = makeDataDir({ address })
     t.after(() => removeDataDir(dataDir))
     const daemon = await startOurs(dataDir)

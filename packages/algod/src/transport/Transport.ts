@@ -1,4 +1,5 @@
 /** How requests reach a node. Each runtime has its own implementation behind the package import `#transport`. */
+import { LatchkeyError } from '@latchkey/algorand'
 
 export type TransportRequest = {
   url: URL
@@ -24,18 +25,16 @@ export type Transport = {
 export type TransportFailure = 'network' | 'timeout' | 'too_large'
 
 /** The reason for a failed exchange, for `Node` to explain. */
-export class TransportError extends Error {
+export class TransportError extends LatchkeyError<TransportFailure> {
   override name = 'TransportError'
-  readonly failure: TransportFailure
   /** The system's code, such as `ECONNREFUSED`, where there is one. */
   readonly systemCode: string | undefined
 
   constructor(
-    failure: TransportFailure,
+    code: TransportFailure,
     { systemCode, cause }: { systemCode?: string | undefined; cause?: unknown } = {},
   ) {
-    super(failure, cause === undefined ? undefined : { cause })
-    this.failure = failure
+    super(code, code, { cause })
     this.systemCode = systemCode
   }
 

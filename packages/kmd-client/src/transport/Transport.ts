@@ -1,4 +1,5 @@
 /** How requests reach the daemon. Each runtime has its own implementation behind the package import `#transport`. */
+import { LatchkeyError } from '@latchkey/algorand'
 
 export type TransportRequest = {
   host: string
@@ -39,18 +40,16 @@ export type Transport = {
 export type TransportFailure = 'refused' | 'broken' | 'timeout' | 'too_large'
 
 /** The reason for a failed exchange, for `Connection` to explain. */
-export class TransportError extends Error {
+export class TransportError extends LatchkeyError<TransportFailure> {
   override name = 'TransportError'
-  readonly failure: TransportFailure
   /** The system's code, such as `ECONNREFUSED`, where there is one. */
   readonly systemCode: string | undefined
 
   constructor(
-    failure: TransportFailure,
+    code: TransportFailure,
     { systemCode, cause }: { systemCode?: string | undefined; cause?: unknown } = {},
   ) {
-    super(failure, cause === undefined ? undefined : { cause })
-    this.failure = failure
+    super(code, code, { cause })
     this.systemCode = systemCode
   }
 
@@ -68,6 +67,6 @@ const resets = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 
 /** A failure of the network, by the system's code for it. */
 export function networkError(cause: unknown, systemCode: string | undefined): TransportError {
-  const failure = systemCode !== undefined && refusals.has(systemCode) ? 'refused' : 'broken'
-  return new TransportError(failure, { systemCode, cause })
+  const code = systemCode !== undefined && refusals.has(systemCode) ? 'refused' : 'broken'
+  return new TransportError(code, { systemCode, cause })
 }
