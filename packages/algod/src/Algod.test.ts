@@ -161,7 +161,7 @@ test('a block that one node no longer has is read from the next', async () => {
   await assert.rejects(algodOf(young).isInBlock(id, 5n), { code: 'not_found' })
 })
 
-test('integers beyond what a number holds are exact', async () => {
+test('integers beyond the safe integers are exact', async () => {
   const node = new FakeNode()
   node.on('GET account', () => ({
     status: 200,
@@ -190,7 +190,7 @@ test('the auth address of an account is the one that it was rekeyed to', async (
   for (const wrong of [own!.slice(1), 5]) await assert.rejects(account(wrong), { code: 'not_a_node' })
 })
 
-test('the token is sent, and never to where a redirect points', async (t) => {
+test('the token is sent, but not to where a redirect points', async (t) => {
   const seen: (string | undefined)[] = []
   const url = await serve(t, (request, response) => {
     seen.push(request.headers['x-algo-api-token'] as string | undefined)

@@ -73,12 +73,12 @@ test('parameters, with the token of the node', async (t) => {
   assert.equal(seen[1]!.headers['x-algo-api-token'], undefined)
 })
 
-test('a path of the address comes before those of the API', async (t) => {
+test('a path of the URL is put before the paths of the API', async (t) => {
   const { node, url } = await listen(t, { '/ps2/v2/transactions/params': params(1) })
   for (const path of ['/ps2', '/ps2/']) assert.equal((await node({ url: url + path }).parameters()).lastRound, 1n)
 })
 
-test('an account is read to the last microAlgo', async (t) => {
+test('amounts of 64 bits are exact', async (t) => {
   const whole = `{"amount":18446744073709551615,"min-balance":300000,"auth-addr":"${bob}","total-assets-opted-in":2,
     "assets":[{"asset-id":9007199254740993,"amount":18446744073709551614,"is-frozen":true},
               {"asset-id":7,"amount":0,"is-frozen":false}]}`

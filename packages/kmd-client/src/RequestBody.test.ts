@@ -17,7 +17,7 @@ test('a blank password, and one that is absent, are left out', () => {
   assert.equal(encode({}, { p: Buffer.from('x') }).toString(), '{"p":"x"}')
 })
 
-test('every text comes through', () => {
+test('every text survives the encoding', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), fc.string({ unit: 'binary' }), (name, password) => {
       const body = encode({ wallet_name: name }, { wallet_password: Buffer.from(password) })
@@ -28,12 +28,12 @@ test('every text comes through', () => {
   )
 })
 
-test('what JSON escapes is escaped', () => {
+test('control characters, quotes and backslashes are escaped', () => {
   const body = encode({}, { wallet_password: Buffer.from('a"b\\c\n\x1f\x7f') })
   assert.equal(body.toString(), '{"wallet_password":"a\\"b\\\\c\\u000a\\u001f\x7f"}')
 })
 
-test('the password is left as it was', () => {
+test('the password is not changed', () => {
   const password = Buffer.from('a"b')
   encode({}, { wallet_password: password })
   assert.equal(password.toString(), 'a"b')

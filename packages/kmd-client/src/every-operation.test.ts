@@ -220,7 +220,7 @@ for (const target of targets) {
       })
     })
 
-    await t.test('wallet.signMultisigProgram, in both ways', async () => {
+    await t.test('wallet.signMultisigProgram, in both formats', async () => {
       const members = [await wallet.generateKey(), await wallet.generateKey()]
       const address = await wallet.importMultisig({ threshold: 2, publicKeys: members })
       for (const useLegacyMultisig of [false, true]) {
@@ -234,7 +234,7 @@ for (const target of targets) {
       }
     })
 
-    await t.test('passwords are bytes, whatever they are', async () => {
+    await t.test('passwords of any bytes are sent unchanged', async () => {
       const bytes = Uint8Array.from({ length: 256 }, (_, index) => index)
       const { id } = await kmd.wallets.create({ name: `bytes ${count}`, password: bytes })
       const unlocked = await kmd.unlock({ id, password: bytes })
@@ -246,7 +246,7 @@ for (const target of targets) {
       })
     })
 
-    await t.test('what the daemon refuses carries its status and its text', async () => {
+    await t.test('an error of the daemon has its status, code and text', async () => {
       await assert.rejects(kmd.unlock({ id: wallet.id, password: 'wrong' }), (error) => {
         assert.ok(error instanceof KmdClientError)
         assert.equal(error.status, 401)
@@ -268,7 +268,7 @@ for (const target of targets) {
       })
     })
 
-    await t.test('node and consoleLink are of this daemon only', async () => {
+    await t.test('node and consoleLink exist in Latchkey only', async () => {
       if (!target.isOurs) {
         for (const call of [() => kmd.node(), () => kmd.consoleLink()]) {
           await assert.rejects(call, { code: 'operation_not_supported' })
@@ -285,7 +285,7 @@ for (const target of targets) {
       assert.notEqual((await kmd.consoleLink()).url, url)
     })
 
-    await t.test('health, changePassword and delete are of this daemon only', async () => {
+    await t.test('health, changePassword and delete exist in Latchkey only', async () => {
       const { id } = wallet
       if (!target.isOurs) {
         for (const call of [

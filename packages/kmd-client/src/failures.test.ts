@@ -24,7 +24,7 @@ const wallet = { id: '1', name: 'w', driver_name: 'sqlite', driver_version: 1, m
 for (const transport of transports) {
   test(`failures over ${transport.name}`, async (t) => {
     let server: Server
-    let answer: Handler
+    let respond: Handler
     let requests: number
 
     t.beforeEach(async () => {
@@ -32,7 +32,7 @@ for (const transport of transports) {
       server = await serve((incoming, outgoing) => {
         requests++
         incoming.resume()
-        answer(incoming, outgoing)
+        respond(incoming, outgoing)
       })
     })
 
@@ -41,17 +41,17 @@ for (const transport of transports) {
     const connect = (options: { timeoutMs?: number; maxResponseBytes?: number } = {}): Promise<Kmd> =>
       Kmd.connect({ address: server.address, token, ...transport.client, ...options })
 
-    const say =
+    const reply =
       (status: number, body: string, headers: { [name: string]: string } = {}): Handler =>
       (_, outgoing) =>
         void outgoing.writeHead(status, headers).end(body)
 
-    /** A daemon that unlocks, and then gives the answers of the test. */
+    /** A daemon that unlocks, and then has the responses of the test. */
     async function unlocked(handle: Handler) {
-      answer = (incoming, outgoing) => {
-        if (incoming.url === '/v1/wallet/init') say(200, '{"wallet_handle_token":"h"}')(incoming, outgoing)
+      respond = (incoming, outgoing) => {
+        if (incoming.url === '/v1/wallet/init') reply(200, '{"wallet_handle_token":"h"}')(incoming, outgoing)
         else if (incoming.url === '/v1/wallet/renew') {
-          say(200, JSON.stringify({ wallet_handle: { expires_seconds: 60, wallet } }))(incoming, outgoing)
+          reply(200, JSON.stringify({ wallet_handle: { expires_seconds: 60, wallet } }))(incoming, outgoing)
         } else handle(incoming, outgoing)
       }
       return (await connect()).unlock({ id: '1' })
@@ -67,7 +67,7 @@ for (const transport of transports) {
     }
 
     for (const [what, status, body] of [
-      ['text', 200, 'hello, I am a printer'],
+      ['text', 200, 'hello from a printer'],
       ['nothing', 200, ''],
       ['a list', 200, '[1]'],
       ['a text of JSON', 200, '"x"'],
@@ -78,7 +78,7 @@ for (const transport of transports) {
       ['JSON without a message', 500, '{"error":true}'],
     ] as const) {
       await t.test(`a response of ${what} is not a daemon's response`, async () => {
-        answer = say(status, body)
+        respond = reply(status, body)
         const error = await failure((await connect()).wallets.list())
         assert.equal(error.code, 'invalid_response')
         assert.equal(error.status, status)
@@ -87,10 +87,10 @@ for (const transport of transports) {
       })
     }
 
-    await t.test('an answer that cannot be read is not quoted: it may hold a key', async () => {
+    await t.test('a response that cannot be parsed is not quoted: it may have a key in it', async () => {
       const secret = 'c2VjcmV0IGtleSBieXRlcw=='
       for (const body of [`{"private_key":"${secret}"`, `{"private_key":"${secret}"}`]) {
-        const opened = await unlocked(say(200, body))
+        const opened = await unlocked(reply(200, body))
         const error = await failure(opened.exportKey('A'))
         assert.equal(error.code, 'invalid_response')
         assert.ok(!inspect(error, { depth: 10 }).includes(secret.slice(0, 8)))
@@ -98,13 +98,13 @@ for (const transport of transports) {
     })
 
     await t.test('error: true is a failure, whatever the status', async () => {
-      answer = say(200, '{"error":true,"message":"no"}')
+      respond = reply(200, '{"error":true,"message":"no"}')
       const error = await failure((await connect()).wallets.list())
       assert.deepEqual([error.code, error.status, error.message], ['daemon_error', 200, 'no'])
     })
 
-    await t.test('a message without end is cut', async () => {
-      answer = say(400, JSON.stringify({ error: true, message: 'x'.repeat(100_000) }))
+    await t.test('a long message is truncated', async () => {
+      respond = reply(400, JSON.stringify({ error: true, message: 'x'.repeat(100_000) }))
       assert.equal((await failure((await connect()).wallets.list())).message.length, 1024)
     })
 
@@ -114,7 +114,7 @@ for (const transport of transports) {
       ['an object', { address: {} }],
     ] as const) {
       await t.test(`a text that is ${what} is refused`, async () => {
-        const opened = await unlocked(say(200, JSON.stringify(body)))
+        const opened = await unlocked(reply(200, JSON.stringify(body)))
         const error = await failure(opened.generateKey())
         assert.equal(error.code, 'invalid_response')
         assert.equal(
@@ -139,7 +139,7 @@ for (const transport of transports) {
       {},
     ]) {
       await t.test(`a key of ${JSON.stringify(value).slice(0, 20)} is refused`, async () => {
-        const opened = await unlocked(say(200, JSON.stringify({ private_key: value })))
+        const opened = await unlocked(reply(200, JSON.stringify({ private_key: value })))
         assert.equal((await failure(opened.exportKey('A'))).code, 'invalid_response')
       })
     }
@@ -147,7 +147,7 @@ for (const transport of transports) {
     await t.test('a key is read as base64 and as integers', async () => {
       const key = Uint8Array.from({ length: 64 }, (_, index) => index * 4)
       for (const value of [Buffer.from(key).toString('base64'), Array.from(key)]) {
-        const opened = await unlocked(say(200, JSON.stringify({ private_key: value })))
+        const opened = await unlocked(reply(200, JSON.stringify({ private_key: value })))
         assert.deepEqual(await opened.exportKey('A'), key)
       }
     })
@@ -159,13 +159,13 @@ for (const transport of transports) {
         ['{"error":false,"message":"","addresses":[]}', []],
         ['{"addresses":["A","B"]}', ['A', 'B']],
       ] as const) {
-        assert.deepEqual(await (await unlocked(say(200, body))).keys(), expected)
+        assert.deepEqual(await (await unlocked(reply(200, body))).keys(), expected)
       }
-      assert.equal((await failure((await unlocked(say(200, '{"addresses":"A"}'))).keys())).code, 'invalid_response')
+      assert.equal((await failure((await unlocked(reply(200, '{"addresses":"A"}'))).keys())).code, 'invalid_response')
     })
 
-    await t.test('no answer in time', async () => {
-      answer = () => {}
+    await t.test('a call without a response times out', async () => {
+      respond = () => {}
       const kmd = await connect({ timeoutMs: 300 })
       const startedAt = performance.now()
       const error = await failure(kmd.wallets.list())
@@ -185,8 +185,8 @@ for (const transport of transports) {
       assert.equal(requests, 2)
     })
 
-    await t.test('an answer that comes in drops is not waited for longer', async () => {
-      answer = (_, outgoing) => {
+    await t.test('the time limit covers a response that arrives slowly', async () => {
+      respond = (_, outgoing) => {
         outgoing.writeHead(200)
         const timer = setInterval(() => outgoing.write(' '), 10)
         outgoing.on('close', () => clearInterval(timer))
@@ -194,16 +194,16 @@ for (const transport of transports) {
       assert.equal((await failure((await connect({ timeoutMs: 80 })).wallets.list())).code, 'timeout')
     })
 
-    await t.test('a time limit that is none is refused', async () => {
+    await t.test('an invalid time limit is refused', async () => {
       for (const timeoutMs of [0, -1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31]) {
         assert.equal((await failure((await connect({ timeoutMs })).wallets.list())).code, 'invalid_argument')
       }
       assert.equal(requests, 0)
     })
 
-    await t.test('a signal gives up, with its reason', async () => {
+    await t.test('a signal aborts the call with its reason', async () => {
       const controller = new AbortController()
-      answer = () => controller.abort(new RangeError('enough'))
+      respond = () => controller.abort(new RangeError('enough'))
       const kmd = await connect()
       await assert.rejects(kmd.wallets.list({ signal: controller.signal }), { name: 'RangeError', message: 'enough' })
       assert.equal(requests, 1)
@@ -213,9 +213,9 @@ for (const transport of transports) {
       assert.equal(requests, 1)
     })
 
-    await t.test('an answer longer than the limit is cut off', async () => {
+    await t.test('a response longer than the limit is cut off', async () => {
       let written = 0
-      answer = (_, outgoing) => {
+      respond = (_, outgoing) => {
         outgoing.writeHead(200)
         const chunk = Buffer.alloc(1024 * 1024, ' ')
         const more = (): void => {
@@ -236,7 +236,7 @@ for (const transport of transports) {
         'the response to ListWallets is longer than 67108864 bytes; raise maxResponseBytes if that is right',
       )
       assert.ok(written < 100 * 1024 * 1024)
-      answer = say(200, `{"wallets":[]${' '.repeat(100)}}`)
+      respond = reply(200, `{"wallets":[]${' '.repeat(100)}}`)
       assert.deepEqual(await (await connect({ maxResponseBytes: 114 })).wallets.list(), [])
       assert.equal(
         (await failure((await connect({ maxResponseBytes: 113 })).wallets.list())).code,
@@ -244,21 +244,21 @@ for (const transport of transports) {
       )
     })
 
-    await t.test('a busy daemon says how long to wait, and is not asked again', async () => {
+    await t.test("a busy daemon's Retry-After is reported, and the call is not repeated", async () => {
       for (const [header, seconds] of [
         ['7', 7],
         ['soon', undefined],
       ] as const) {
-        answer = say(503, '{"error":true,"message":"busy"}', { 'Retry-After': header })
+        respond = reply(503, '{"error":true,"message":"busy"}', { 'Retry-After': header })
         const error = await failure((await connect()).wallets.list())
         assert.deepEqual([error.status, error.message, error.retryAfterSeconds], [503, 'busy', seconds])
       }
       assert.equal(requests, 2)
     })
 
-    await t.test('an idle connection that the daemon closes just then is replaced', async () => {
+    await t.test('an idle connection that the daemon closes is replaced', async () => {
       const used = new Set<Socket>()
-      answer = ({ socket }, outgoing) => {
+      respond = ({ socket }, outgoing) => {
         if (used.has(socket)) socket.destroy()
         else outgoing.end('{"versions":["v1"]}')
         used.add(socket)
@@ -284,25 +284,28 @@ for (const transport of transports) {
       },
     )
 
-    await t.test('a connection that breaks is reported, and what was asked for is not asked again', async () => {
-      let asked = 0
-      const opened = await unlocked(({ socket }) => {
-        asked++
-        socket.destroy()
-      })
-      const error = await failure(opened.generateKey())
-      assert.equal(error.code, 'connection_lost')
-      const detail = transport.name === 'fetch' ? 'UND_ERR_SOCKET' : 'ECONNRESET'
-      assert.equal(
-        error.message,
-        `the connection to ${server.address} broke before GenerateKey was answered (${detail}); ` +
-          'it may have been done all the same: look before you repeat it',
-      )
-      assert.equal(asked, 1)
-    })
+    await t.test(
+      'a broken connection is reported, and an operation that must not be done twice is not repeated',
+      async () => {
+        let calls = 0
+        const opened = await unlocked(({ socket }) => {
+          calls++
+          socket.destroy()
+        })
+        const error = await failure(opened.generateKey())
+        assert.equal(error.code, 'connection_lost')
+        const detail = transport.name === 'fetch' ? 'UND_ERR_SOCKET' : 'ECONNRESET'
+        assert.equal(
+          error.message,
+          `the connection to ${server.address} broke before GenerateKey was answered (${detail}); ` +
+            'it may have been done all the same: look before you repeat it',
+        )
+        assert.equal(calls, 1)
+      },
+    )
 
-    await t.test('an answer that breaks off is no answer', async () => {
-      answer = (_, outgoing) => {
+    await t.test('a response that breaks off is reported as a lost connection', async () => {
+      respond = (_, outgoing) => {
         outgoing.writeHead(200, { 'Content-Length': '100' }).write('{')
         setTimeout(() => outgoing.destroy(), 20)
       }
@@ -310,7 +313,7 @@ for (const transport of transports) {
       assert.equal(requests, 1)
     })
 
-    await t.test('what is no key is refused before it is sent: some daemons would fill it up or cut it', async () => {
+    await t.test('invalid keys are refused before they are sent: some daemons would pad or cut them', async () => {
       const opened = await unlocked(() => assert.fail('sent'))
       const kmd = await connect()
       const short = new Uint8Array(31)
@@ -340,8 +343,8 @@ for (const transport of transports) {
       for (const promise of refused) assert.equal((await failure(promise)).code, 'invalid_argument')
     })
 
-    await t.test('a name must be of one wallet', async () => {
-      answer = say(200, JSON.stringify({ wallets: [wallet, { ...wallet, id: '2' }] }))
+    await t.test('a name must select exactly one wallet', async () => {
+      respond = reply(200, JSON.stringify({ wallets: [wallet, { ...wallet, id: '2' }] }))
       const kmd = await connect()
       assert.equal((await failure(kmd.unlock({ name: 'x' }))).message, 'there is no wallet named "x"')
       assert.equal(

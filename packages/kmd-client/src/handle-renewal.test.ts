@@ -88,7 +88,7 @@ for (const target of targets) {
       }),
     )
 
-    await t.test('calls in parallel share one renewal', () =>
+    await t.test('concurrent calls share one renewal', () =>
       withWallet({ password }, async (wallet, seen) => {
         await pass(1200)
         await Promise.all(Array.from({ length: 20 }, () => wallet.keys()))
@@ -98,20 +98,20 @@ for (const target of targets) {
     )
 
     await t.test(
-      'an expired handle is opened again, once for calls in parallel, with the password that is asked for',
+      'an expired handle is opened again, once for concurrent calls, with the password of the function',
       async () => {
-        let asked = 0
-        const ask = async (): Promise<string> => {
-          asked++
+        let calls = 0
+        const askPassword = async (): Promise<string> => {
+          calls++
           return password
         }
-        await withWallet({ password: ask }, async (wallet, seen) => {
-          assert.equal(asked, 1)
+        await withWallet({ password: askPassword }, async (wallet, seen) => {
+          assert.equal(calls, 1)
           await pass(2200)
           const addresses = await Promise.all(Array.from({ length: 20 }, () => wallet.generateKey()))
           assert.equal(new Set(addresses).size, 20)
           assert.equal(count(seen, init), 1)
-          assert.equal(asked, 2)
+          assert.equal(calls, 2)
           assert.equal((await wallet.keys()).length, 20)
         })
       },
@@ -126,7 +126,7 @@ for (const target of targets) {
       }),
     )
 
-    await t.test('an expired handle stays lost without a password, and says so', () =>
+    await t.test('an expired handle is not opened again without a password, and the error says so', () =>
       withWallet({ password }, async (wallet, seen) => {
         await pass(2200)
         await assert.rejects(wallet.generateKey(), {
@@ -145,7 +145,7 @@ for (const target of targets) {
       }),
     )
 
-    await t.test('the wrong password of one call does not become the failure of another', () =>
+    await t.test('the wrong password of one call does not fail another', () =>
       withWallet({ password }, async (wallet) => {
         await pass(2200)
         const [wrong, right] = await Promise.allSettled([
@@ -158,14 +158,14 @@ for (const target of targets) {
     )
 
     for (const order of ['first', 'second'] as const) {
-      await t.test(`giving up on the ${order} call does not give up what the other waits for`, async () => {
+      await t.test(`aborting the ${order} call does not abort what the other waits for`, async () => {
         let answer = (_: string): void => {}
-        const answered = new Promise<string>((resolve) => {
+        const typed = new Promise<string>((resolve) => {
           answer = resolve
         })
-        let asked = 0
-        const ask = (): string | Promise<string> => (asked++ === 0 ? password : answered)
-        await withWallet({ password: ask }, async (wallet) => {
+        let prompts = 0
+        const askPassword = (): string | Promise<string> => (prompts++ === 0 ? password : typed)
+        await withWallet({ password: askPassword }, async (wallet) => {
           await pass(2200)
           const controllers = [new AbortController(), new AbortController()]
           const calls = controllers.map(({ signal }) => wallet.keys({ signal }))
@@ -174,15 +174,15 @@ for (const target of targets) {
           await assert.rejects(calls[index]!, { message: 'enough' })
           answer(password)
           assert.deepEqual(await calls[1 - index], [])
-          assert.equal(asked, 2)
+          assert.equal(prompts, 2)
         })
       })
     }
   })
 }
 
-test('handle renewal, by the clock on the wall', async (t) => {
-  await t.test('use keeps a handle alive beyond its lifetime', async (t) => {
+test('handle renewal, in real time', async (t) => {
+  await t.test('use keeps a handle open beyond its lifetime', async (t) => {
     const dataDir = makeDataDir({ sessionLifetimeSecs: 2 })
     const daemon = await startOurs(dataDir)
     t.after(async () => {
@@ -199,7 +199,7 @@ test('handle renewal, by the clock on the wall', async (t) => {
     assert.equal((await wallet.keys()).length, 4)
   })
 
-  await t.test('a handle that is young is not renewed', async (t) => {
+  await t.test('a handle is not renewed in the first half of its lifetime', async (t) => {
     const dataDir = makeDataDir()
     const daemon = await startOurs(dataDir)
     t.after(async () => {

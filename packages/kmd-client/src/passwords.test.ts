@@ -113,43 +113,43 @@ for (const transport of transports) {
       assert.ok(proxy.bodies.every((body) => !body.includes('password')))
     })
 
-    await t.test('a function is asked each time', async () => {
-      let asked = 0
+    await t.test('a password function is called each time a password is needed', async () => {
+      let calls = 0
       const wallet = await kmd.unlock({
         id,
         password: async () => {
-          asked++
+          calls++
           return Buffer.from(password)
         },
       })
-      assert.equal(asked, 1)
+      assert.equal(calls, 1)
       await wallet.masterDerivationKey()
       await wallet.masterDerivationKey()
-      assert.equal(asked, 3)
+      assert.equal(calls, 3)
       await wallet.keys()
-      assert.equal(asked, 3)
+      assert.equal(calls, 3)
       await wallet.masterDerivationKey({ password })
-      assert.equal(asked, 3)
+      assert.equal(calls, 3)
     })
 
-    await t.test('what the function throws reaches the caller, and what is no password is refused', async () => {
+    await t.test('errors of a password function reach the caller, and invalid passwords are refused', async () => {
       let isFirst = true
       const wallet = await kmd.unlock({
         id,
         password: () => {
-          if (!isFirst) throw new RangeError('the operator went home')
+          if (!isFirst) throw new RangeError('the prompt was closed')
           isFirst = false
           return password
         },
       })
-      await assert.rejects(wallet.masterDerivationKey(), { name: 'RangeError', message: 'the operator went home' })
+      await assert.rejects(wallet.masterDerivationKey(), { name: 'RangeError', message: 'the prompt was closed' })
       await assert.rejects(kmd.unlock({ id, password: (() => 5) as unknown as () => string }), {
         code: 'invalid_argument',
       })
       assert.deepEqual(await wallet.keys(), [])
     })
 
-    await t.test('of the blank password only that it is blank is remembered', async () => {
+    await t.test('the blank password needs no function', async () => {
       const blank = await kmd.wallets.create({ name: `blank ${count}`, password: '' })
       for (const options of [{}, { password: '' }, { password: new Uint8Array() }]) {
         const wallet = await kmd.unlock({ id: blank.id, ...options })
@@ -179,7 +179,7 @@ for (const transport of transports) {
       assert.ok(sent.every((body) => body.length > 0 && body.every((byte) => byte === 0)))
     })
 
-    await t.test('no message holds a password, a handle or a token', async () => {
+    await t.test('no error has a password, a handle or a token in it', async () => {
       const wallet = await kmd.unlock({ id, password: () => password })
       const handle: string = JSON.parse(
         proxy.bodies.find((body) => body.includes('wallet_handle_token'))!,
@@ -206,7 +206,7 @@ for (const transport of transports) {
       }
     })
 
-    await t.test('too many wrong passwords are answered with how long to wait, and not asked with again', async () => {
+    await t.test('too many wrong passwords are reported with Retry-After, and the call is not repeated', async () => {
       await daemon.stop()
       const failures = { [id]: { streak: 20, level: 20, lastFailureMs: Date.now() } }
       writeFileSync(join(dataDir, 'latchkey_failures.json'), JSON.stringify(failures))

@@ -52,7 +52,7 @@ for (const target of targets) {
       assert.equal((await wallet.exportKey(address)).length, 64)
     })
 
-    await t.test('a daemon that was restarted on the same port is found over old connections', async () => {
+    await t.test('a daemon that was restarted on the same port is reached in spite of stale connections', async () => {
       const kmd = await Kmd.connect({ dataDir, ...client })
       await kmd.wallets.create({ name: 'w', password: '' })
       const wallet = await kmd.unlock({ name: 'w' })
@@ -68,7 +68,7 @@ for (const target of targets) {
       }
     })
 
-    await t.test('a daemon that does not run is named with its address, and with what to do', async () => {
+    await t.test('the error for a daemon that does not run has its address and what to do', async () => {
       const kmd = await Kmd.connect({ dataDir, ...client })
       const wallet = await unlockBlank(kmd)
       await stop()
@@ -91,7 +91,7 @@ for (const target of targets) {
       })
     })
 
-    await t.test('without a data directory nothing is looked for', async () => {
+    await t.test('without a data directory a moved daemon is not searched for', async () => {
       const kmd = await Kmd.connect({ ...readState(dataDir), ...client })
       assert.deepEqual(await kmd.versions(), ['v1'])
       await stop()
@@ -106,7 +106,7 @@ async function unlockBlank(kmd: Kmd) {
   return kmd.unlock({ name: 'blank' })
 }
 
-test('a token that was rotated is read again', async (t) => {
+test('a rotated token is read again', async (t) => {
   const dataDir = makeDataDir()
   const daemon = await startOurs(dataDir)
   t.after(async () => {
@@ -157,7 +157,7 @@ test('a wrong token is sent once when the file has no other', async (t) => {
   assert.equal(requests, 3)
 })
 
-test('files that are empty, or gone, are named', async (t) => {
+test('the error names the file that is empty or missing', async (t) => {
   const dataDir = makeDataDir()
   t.after(() => removeDataDir(dataDir))
   writeFileSync(join(dataDir, 'kmd.net'), '')
