@@ -103,6 +103,12 @@ for (const transport of transports) {
       assert.deepEqual([error.code, error.status, error.message], ['daemon_error', 200, 'no'])
     })
 
+    await t.test('the code of a failure is the header Latchkey-Error, also beside a text of its own', async () => {
+      const body = '{"error":true,"message":"the node at http://n cannot be reached"}'
+      respond = reply(503, body, { 'Latchkey-Error': 'node_failed' })
+      assert.equal((await failure((await connect()).wallets.list())).code, 'node_failed')
+    })
+
     await t.test('a long message is truncated', async () => {
       respond = reply(400, JSON.stringify({ error: true, message: 'x'.repeat(100_000) }))
       assert.equal((await failure((await connect()).wallets.list())).message.length, 1024)
