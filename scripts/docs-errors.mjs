@@ -91,7 +91,9 @@ function section(name, errors) {
     ? '| code | status | message | what to do |\n|---|---|---|---|'
     : '| code | message | what to do |\n|---|---|---|'
   const rows = Object.entries(errors).map(([code, { status, message, hint }]) => {
-    const cells = [`\`${code}\``, ...(hasStatus ? [String(status ?? '')] : []), cell(message), cell(hint)]
+    // What has a status is a text on the wire, and shown as it is.
+    const text = status === undefined ? sentence(message) : `\`${message}\``
+    const cells = [`\`${code}\``, ...(hasStatus ? [String(status ?? '')] : []), text, sentence(hint)]
     return `| ${cells.join(' | ')} |`
   })
   const introduction = introductions[name] === undefined ? '' : `${introductions[name]}\n\n`
@@ -102,6 +104,7 @@ function without(errors, others) {
   return Object.fromEntries(Object.entries(errors).filter(([code]) => !(code in others)))
 }
 
-function cell(text) {
-  return text.replaceAll('|', '\\|').replaceAll('<', '&lt;')
+function sentence(text) {
+  const begun = text.charAt(0).toUpperCase() + text.slice(1)
+  return (/[.!?]$/.test(begun) ? begun : `${begun}.`).replaceAll('|', '\\|').replaceAll('<', '&lt;')
 }

@@ -3,6 +3,7 @@ import { mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { apiPages } from './api-docs/pages.mjs'
 import { cliPage } from './docs-cli.mjs'
+import { errorsPage } from './docs-errors.mjs'
 import { httpPage } from './docs-http.mjs'
 import { root } from './packages.mjs'
 
@@ -10,6 +11,7 @@ const docs = join(root, 'docs')
 const api = join(docs, 'api')
 writeFileSync(join(docs, 'http.md'), httpPage())
 writeFileSync(join(docs, 'cli.md'), await cliPage())
+writeFileSync(join(docs, 'errors.md'), await errorsPage())
 mkdirSync(api, { recursive: true })
 const pages = apiPages()
 for (const name of readdirSync(api)) if (!pages.has(name)) rmSync(join(api, name))

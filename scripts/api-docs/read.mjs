@@ -1,4 +1,5 @@
 // Reads the exports of an entry from its declarations: names, signatures, and what their TSDoc says.
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import ts from 'typescript'
 import { root } from '../packages.mjs'
@@ -79,10 +80,12 @@ function commentOfStatement(declaration) {
   return plain(comments.join('\n'))
 }
 
-/** A module says at its head what it is about. */
+/** A module says at its head what it is about. The compiler drops that comment with an import that it drops. */
 function commentOfFile(file) {
   if (file === undefined || !ts.isSourceFile(file)) return ''
-  const [, comment] = /^\/\*\*(.*?)\*\//s.exec(file.text) ?? []
+  const source = file.fileName.replace('/dist/', '/src/').replace(/\.d\.ts$/, '.ts')
+  const text = existsSync(source) ? readFileSync(source, 'utf8') : file.text
+  const [, comment] = /^\/\*\*(.*?)\*\//s.exec(text) ?? []
   return plain((comment ?? '').replaceAll(/^\s*\* ?/gm, ''))
 }
 

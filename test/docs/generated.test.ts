@@ -11,6 +11,8 @@ import { startDevnet } from '../devnet/start.test.helper.js'
 import { root } from '../support/daemon.js'
 import { pages, textOf } from './Blocks.test.helper.js'
 
+type Registry = { readonly [code: string]: { readonly message: string; readonly hint: string } }
+
 async function load(script: string): Promise<{ [name: string]: () => string | Promise<string> }> {
   return (await import(pathToFileURL(join(root, 'scripts', script)).href)) as {
     [name: string]: () => string | Promise<string>
@@ -26,6 +28,7 @@ async function loadApi(): Promise<{ apiPages: () => Map<string, string>; undocum
 for (const [page, script, name] of [
   ['docs/http.md', 'docs-http.mjs', 'httpPage'],
   ['docs/cli.md', 'docs-cli.mjs', 'cliPage'],
+  ['docs/errors.md', 'docs-errors.mjs', 'errorsPage'],
 ] as const) {
   test(`${page} is what the program says of itself`, async () => {
     const { [name]: write } = await load(script)
@@ -42,6 +45,22 @@ test('docs/api is what the TSDoc of the packages says', async () => {
   }
 })
 
+test('every package with an entry exports the registry of its errors, each with a message and a hint', async () => {
+  const script = pathToFileURL(join(root, 'scripts', 'docs-errors.mjs')).href
+  const { registries } = (await import(script)) as { registries: () => Promise<Map<string, Registry>> }
+  const found = await registries()
+  assert.ok(found.size >= 9, [...found.keys()].join(', '))
+  for (const [name, errors] of found) {
+    for (const [code, { message, hint }] of Object.entries(errors)) {
+      assert.match(code, /^[a-z][a-z0-9_]*$/, name)
+      assert.ok(message !== '' && hint !== '', `${name}: ${code}`)
+    }
+    if (!existsSync(join(root, 'packages', name.replace('@latchkey/', ''), 'dist', 'index.js'))) continue
+    const entry = (await import(name)) as { errors?: Registry }
+    assert.deepEqual(entry.errors, errors, `${name} does not export its registry as errors`)
+  }
+})
+
 test('every export of every package has a sentence', async () => {
   const { undocumented } = await loadApi()
   assert.deepEqual(undocumented(), [])
@@ -49,7 +68,8 @@ test('every export of every package has a sentence', async () => {
 
 test('docs/http.md says of every error of the daemon where it comes from', () => {
   const page = textOf('docs/http.md')
-  const missing = Object.keys(errors).filter((code) => !page.includes(`\`${code}\``))
+  const sent = Object.entries(errors).filter(([, entry]) => 'status' in entry)
+  const missing = sent.map(([code]) => code).filter((code) => !page.includes(`\`${code}\``))
   assert.deepEqual(missing, [], 'name them in scripts/docs-http.mjs')
 })
 
