@@ -3,9 +3,12 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { type Browser, chromium, type Page } from 'playwright-core'
 
-export type { Browser, BrowserContext, Page } from 'playwright-core'
+export type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
 
 type Scope = { after: (work: () => unknown) => void }
+
+/** How long to wait for elements. Far more than needed: an overloaded machine must not fail a test. */
+export const timeoutMs = 60_000
 
 /** Turns off the requests that Chromium makes by itself: updates, sync, telemetry. */
 const args = [
@@ -23,7 +26,7 @@ const args = [
 export async function launch(t: Scope): Promise<Browser> {
   const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
   if (!existsSync(executablePath)) throw new ChromiumNotFoundError(executablePath)
-  const browser = await chromium.launch({ executablePath, args, chromiumSandbox: false, timeout: 60_000 })
+  const browser = await chromium.launch({ executablePath, args, chromiumSandbox: false, timeout: timeoutMs })
   t.after(() => browser.close())
   return browser
 }

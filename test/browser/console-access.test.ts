@@ -82,18 +82,28 @@ test('reports a wrong password, and how long the daemon blocks attempts', async 
 })
 
 test('locks a wallet when its handle expires', async (t) => {
-  const environment = await startEnvironment(t, { config: { session_lifetime_secs: 3 } })
+  const environment = await startEnvironment(t, { config: { session_lifetime_secs: 8 } })
   const { page, expectStatus, assertClean } = await openPage(environment, environment.daemon.consoleLink())
-  // If the daemon's clock is ahead, the page's requests fail just before it locks the wallet itself.
+  // A request may reach the daemon just after the handle has expired.
   expectStatus(401)
   await createWallet(page, 'brief')
   await unlock(page)
-  await page.getByText(/locks in [1-3] s/).waitFor()
-  await page.getByRole('button', { name: 'Stay unlocked' }).click()
-  await page.getByText('The wallet brief was locked after 3 seconds.').waitFor()
+  await page.getByText('The wallet brief was locked after 8 seconds.').waitFor()
   await page.getByLabel('Password', { exact: true }).waitFor()
   await page.getByRole('button', { name: 'Dismiss' }).click()
   await page.getByText('was locked').waitFor({ state: 'detached' })
+  assertClean()
+})
+
+test('renews the handle with the button "Stay unlocked"', async (t) => {
+  const environment = await startEnvironment(t)
+  const { page, assertClean } = await openPage(environment, environment.daemon.consoleLink())
+  await createWallet(page, 'renewed')
+  await unlock(page)
+  await page.getByText(/locks in (10 min 0 s|9 min \d+ s)/).waitFor()
+  const renewed = page.waitForResponse('**/v1/wallet/renew')
+  await page.getByRole('button', { name: 'Stay unlocked' }).click()
+  assert.equal((await renewed).status(), 200)
   assertClean()
 })
 

@@ -8,7 +8,7 @@ import { Devnet } from '@latchkey/devnet'
 import { Daemon, type Wire } from '@latchkey/kmd'
 import algosdk from 'algosdk'
 import { fastConfig, makeDataDir, removeDataDir } from '../support/daemon.js'
-import { type Browser, launch, type Page } from './chromium.test.helper.js'
+import { type Browser, type Locator, launch, type Page, timeoutMs } from './chromium.test.helper.js'
 
 export type Scope = { after: (work: () => unknown) => void }
 
@@ -79,6 +79,14 @@ export type OpenedPage = {
   expectStatus: (status: number) => void
 }
 
+/** Copies with a button and returns the clipboard's text once it has changed. */
+export async function copyWith(page: Page, button: Locator): Promise<string> {
+  await page.evaluate(() => navigator.clipboard.writeText(''))
+  await button.click()
+  await page.waitForFunction(async () => (await navigator.clipboard.readText()) !== '')
+  return page.evaluate(() => navigator.clipboard.readText())
+}
+
 /** Opens the console in a new browser context and records errors and requests to other origins. */
 export async function openPage(environment: Environment, link: string): Promise<OpenedPage> {
   const context = await environment.browser.newContext({
@@ -87,7 +95,7 @@ export async function openPage(environment: Environment, link: string): Promise<
   })
   await context.grantPermissions(['clipboard-read', 'clipboard-write'], { origin: new URL(link).origin })
   const page = await context.newPage()
-  page.setDefaultTimeout(20_000)
+  page.setDefaultTimeout(timeoutMs)
   const errors: string[] = []
   const expected = new Set<number>()
   const foreign: string[] = []

@@ -5,6 +5,7 @@ import { wires } from '@latchkey/kmd'
 import algosdk from 'algosdk'
 import nacl from 'tweetnacl'
 import {
+  copyWith,
   createAsset,
   openPage,
   password,
@@ -38,8 +39,7 @@ for (const wire of wires) {
     await page.getByRole('img', { name: `QR code of algorand://${address}` }).waitFor()
     await page.keyboard.press('Escape')
     await page.getByRole('dialog').waitFor({ state: 'detached' })
-    await page.getByRole('button', { name: /^Copy address/ }).click()
-    assert.equal(await page.evaluate(() => navigator.clipboard.readText()), address)
+    assert.equal(await copyWith(page, page.getByRole('button', { name: /^Copy address/ })), address)
 
     const receiver = environment.devnet.accounts[0]!.address
     const transaction = await payment(environment, { from: address!, to: receiver, microAlgos: 1_500_000 })
@@ -162,9 +162,10 @@ test('signs only its own transactions of a group that is opened from a file', as
   await page.getByText('Individual transactions').click()
   const copied: Uint8Array[] = []
   for (const number of [1, 2]) {
-    await page.getByRole('button', { name: `Copy transaction ${number}` }).click()
-    await page.getByRole('button', { name: `Copied transaction ${number}` }).waitFor()
-    copied.push(Buffer.from(await page.evaluate(() => navigator.clipboard.readText()), 'base64'))
+    const feedback = page.getByRole('button', { name: `Copied transaction ${number}` }).waitFor()
+    const base64 = await copyWith(page, page.getByRole('button', { name: `Copy transaction ${number}` }))
+    await feedback
+    copied.push(Buffer.from(base64, 'base64'))
   }
   const [ours, skipped] = copied.map((bytes) => algosdk.decodeSignedTransaction(bytes))
   assert.ok(ours!.sig !== undefined && skipped!.sig === undefined)

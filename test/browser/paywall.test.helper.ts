@@ -11,7 +11,7 @@ import { Kmd } from '@latchkey/kmd-client'
 import { paymentGate } from '@latchkey/x402/node'
 import type { Gate, GateOptions, PaywallOptions, Route } from '@latchkey/x402/server'
 import { dollar, type Market, openMarket } from '../x402/support/market.js'
-import { type Browser, launch, type Page } from './chromium.test.helper.js'
+import { type Browser, launch, type Page, timeoutMs } from './chromium.test.helper.js'
 
 export const walletName = 'shopper'
 export const password = 'open sesame'
@@ -128,7 +128,7 @@ export async function visit(
     viewport: { width: width ?? 1280, height: width === undefined ? 900 : 780 },
   })
   const page = await context.newPage()
-  page.setDefaultTimeout(15_000)
+  page.setDefaultTimeout(timeoutMs)
   const issues: string[] = []
   const requests: string[] = []
   const origins = [new URL(url).origin, ...(kmdUrl === undefined ? [] : [kmdUrl])]

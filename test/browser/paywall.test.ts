@@ -224,8 +224,10 @@ test('waits with the same payment while the settlement is pending', async () => 
   await environment.sell(weather, { facilitators })
   const before = await received(environment)
   const visitor = await environment.visit('/weather')
+  // Waits from the start: the text is shown for two seconds only.
+  const pending = visitor.page.locator('.wait', { hasText: 'Not settled yet' }).waitFor()
   await pay(visitor, environment.funded)
-  await visitor.page.locator('.wait', { hasText: 'Not settled yet' }).waitFor()
+  await pending
   assert.deepEqual(JSON.parse(await paidText(visitor)), report)
   assert.equal((await received(environment)) - before, cent)
   assertNoIssues(visitor)

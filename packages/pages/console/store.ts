@@ -10,7 +10,9 @@ export type OpenWallet = Wallet & { handle: string; lifetimeSeconds: number; exp
 export type Notice = { id: number; isError: boolean; text: string }
 
 const maxNotices = 3
-/** Tolerance for responses in whole seconds and for network delay. */
+/** The longest delay that timers accept; a longer one would fire at once. */
+const maxTimerMs = 2 ** 31 - 1
+/** Tolerance for responses in whole seconds. */
 const earlyMs = 2_000
 
 export class Store {
@@ -77,15 +79,19 @@ export class Store {
 
   async renew(id: string): Promise<void> {
     await this.withHandle(id, async ({ handle }) => {
+      // Counted from before the request, so that the page never shows a wallet as unlocked longer than the daemon does.
+      const sentAtMs = Date.now()
       // The daemon rounds down to whole seconds: right after a renewal the lifetime is one more.
       const lifetimeSeconds = (await this.api.renew(handle)) + 1
+      const expiresAtMs = sentAtMs + lifetimeSeconds * 1000
       const open = this.#open.get(id)
       if (open?.handle !== handle) return
-      this.#open.set(id, { ...open, lifetimeSeconds, expiresAtMs: Date.now() + lifetimeSeconds * 1000 })
+      this.#open.set(id, { ...open, lifetimeSeconds, expiresAtMs })
       clearTimeout(this.#timers.get(id))
+      const delayMs = Math.min(expiresAtMs - Date.now(), maxTimerMs)
       this.#timers.set(
         id,
-        window.setTimeout(() => this.#expire(id, handle), Math.min(lifetimeSeconds * 1000, 2 ** 31 - 1)),
+        window.setTimeout(() => this.#expire(id, handle), delayMs),
       )
     })
     this.emitChange()

@@ -58,8 +58,7 @@ export function PaymentsView() {
       <Heading id="payments-title">Payments</Heading>
       <p class="soft lede">
         Transactions signed by this daemon
-        {payments.sinceMs > 0 && ` since it started at ${formatTime(payments.sinceMs)}`}. It keeps the last 1,000 in
-        memory.
+        {payments.sinceMs > 0 && ` since it started at ${formatTime(payments.sinceMs)}`}, at most the last 1,000.
       </p>
       <ErrorText text={error} />
       {statusError !== undefined && (
