@@ -53,26 +53,12 @@ export async function request({ method, path, body, token, keepalive }: RequestO
 function toError(response: Response, content: JsonObject): Error {
   const { status } = response
   const message = string(content, 'message') || `the daemon responded with status ${status}`
-  const code = response.headers.get('Latchkey-Error') ?? codeOf(message)
+  const code = response.headers.get('Latchkey-Error') ?? 'unknown'
   if (code === 'invalid_token') return new ConsoleError('session_ended')
   if (handleCodes.has(code)) return new ConsoleError('wallet_locked')
   const retryAfter = Number(response.headers.get('Retry-After') ?? Number.NaN)
   const retryAfterSeconds = Number.isFinite(retryAfter) ? retryAfter : undefined
   return new DaemonError({ code, message, status, retryAfterSeconds })
-}
-
-function codeOf(message: string): string {
-  const codes: { [message: string]: string } = {
-    'invalid API token': 'invalid_token',
-    'wrong number of token parts': 'wrong_token_parts',
-    'invalid wallet handle id': 'bad_handle_id',
-    'invalid wallet handle secret': 'bad_handle_secret',
-    'handle does not exist': 'handle_unknown',
-    'invalid token': 'handle_wrong_secret',
-    'handle expired': 'handle_expired',
-    'error decrypting. wrong password?': 'wrong_password',
-  }
-  return codes[message] ?? ''
 }
 
 function parse(body: string): JsonObject {
