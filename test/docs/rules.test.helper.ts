@@ -15,7 +15,7 @@ export const pictures: readonly (readonly [page: string, words: string])[] = [
   ['packages/algod/README.md', 'Algod ── NodePool'],
   ['packages/algorand/README.md', 'bytes from a client'],
   ['packages/cli/README.md', 'bin/latchkey.js ── latchkey.ts'],
-  ['packages/devnet/README.md', 'socket ── @latchkey/http ── App'],
+  ['packages/devnet/README.md', 'server ── RequestHandler'],
   ['packages/http/README.md', 'socket ─► Connection'],
   ['packages/kmd-client/README.md', 'Kmd ── Wallets'],
   ['packages/kmd/README.md', 'socket ── @latchkey/http'],

@@ -47,7 +47,7 @@ test('latchkey devnet prints a block whose commands work', async (t) => {
   })
   await until('the block', () => text.endsWith('\n\n'))
   assert.match(text, /^Latchkey devnet [0-9.]+, an Algorand ledger for development\n/)
-  assert.match(text, /for development only: everybody knows these keys/)
+  assert.match(text, /for development only: these keys are public/)
   const lines = text.split('\n').filter((line) => line.startsWith('  curl '))
   assert.equal(lines.length, 2)
   assert.equal(JSON.parse(await sh(lines[0]!))['last-round'], 0)
@@ -124,7 +124,7 @@ test('latchkey devnet writes a dump on exit, and loads one on start', async (t) 
   writeFileSync(dump, '{"format":"something else"}')
   const { code, stderr } = await run('--port', '0', '--load', dump)
   assert.equal(code, 3)
-  assert.match(stderr, /dump\.json was not loaded: /)
+  assert.match(stderr, /dump\.json could not be loaded: /)
 })
 
 test('latchkey devnet --verbose prints every transaction', async (t) => {
@@ -163,7 +163,7 @@ test('latchkey devnet reports usage errors', async () => {
     const { code, stdout, stderr } = await run(...args)
     assert.equal(code, 2, args.join(' '))
     assert.equal(stdout, '')
-    assert.match(stderr, /^latchkey devnet: [^\n]+; latchkey devnet --help tells how\n$/)
+    assert.match(stderr, /^latchkey devnet: [^\n]+; see latchkey devnet --help\n$/)
   }
   const { code, stdout } = await run('--help')
   assert.equal(code, 0)
@@ -177,7 +177,7 @@ test('latchkey devnet reports a port that is in use', async (t) => {
   const { port } = taken.address() as { port: number }
   const { code, stderr } = await run('--port', String(port))
   assert.equal(code, 3)
-  assert.equal(stderr, `latchkey devnet: port ${port} is in use; give another with --port, or 0 for any that is free\n`)
+  assert.equal(stderr, `latchkey devnet: port ${port} is in use; give another with --port, or 0 for a free one\n`)
 })
 
 test('latchkey devnet warns if other machines can reach it', async (t) => {
