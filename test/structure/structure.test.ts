@@ -42,6 +42,7 @@ const allowed: { [directory: string]: readonly string[] } = {
   bench: [
     '@latchkey/algorand',
     '@latchkey/algod',
+    '@latchkey/devnet',
     '@latchkey/http',
     '@latchkey/kmd',
     '@latchkey/kmd-client',
