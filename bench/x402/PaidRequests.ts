@@ -4,7 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { Server } from '@latchkey/http'
 import { Buyer, payingFetch, Signer } from '@latchkey/x402/client'
-import { createApp } from '@latchkey/x402/facilitator'
+import { createFacilitatorHandler } from '@latchkey/x402/facilitator'
 import { paymentGate } from '@latchkey/x402/node'
 import { Gate } from '@latchkey/x402/server'
 import { percentile } from '../support/Statistics.js'
@@ -13,7 +13,7 @@ import type { Market } from './Market.js'
 export type PaidOutcome = { perSecond: number; p50Ms: number; p99Ms: number }
 
 export async function paidRequests(market: Market, count: number, concurrency: number): Promise<PaidOutcome> {
-  const server = new Server({ handle: createApp({ facilitator: market.facilitator }) })
+  const server = new Server({ fetch: createFacilitatorHandler({ facilitator: market.facilitator }) })
   const { port } = await server.listen('127.0.0.1', 0)
   const { chain, sellerAddress: payTo, requirements } = market
   const price = { asset: requirements.asset, amount: requirements.amount }

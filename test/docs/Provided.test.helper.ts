@@ -11,7 +11,7 @@ import { Server } from '@latchkey/http'
 import { Daemon } from '@latchkey/kmd'
 import { Kmd } from '@latchkey/kmd-client'
 import { Buyer, Chain, fromKmd, payingFetch, receiptOf, Signer } from '@latchkey/x402/client'
-import { createApp, Facilitator } from '@latchkey/x402/facilitator'
+import { createFacilitatorHandler, Facilitator } from '@latchkey/x402/facilitator'
 import { paymentGate } from '@latchkey/x402/hono'
 import { paymentGate as nodeGate } from '@latchkey/x402/node'
 import { Gate } from '@latchkey/x402/server'
@@ -170,7 +170,7 @@ async function startFacilitator({ scope, devnet, chain }: World): Promise<string
   const guises = ['mainnet', 'testnet'].map((network) => Chain.open({ network, nodes, genesisHash }))
   const chains = [await chain(), ...(await Promise.all(guises))]
   const facilitator = new Facilitator({ chains, feePayer: Signer.fromMnemonic(accounts[0]!.mnemonic) })
-  const server = new Server({ handle: createApp({ facilitator }) })
+  const server = new Server({ fetch: createFacilitatorHandler({ facilitator }) })
   const { port } = await server.listen('127.0.0.1', 0)
   atEnd(scope, async () => {
     await server.stop()

@@ -4,9 +4,8 @@ import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { describe, test } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import type { RawAnswer, RawRequest } from '@latchkey/http'
 import { errors } from '@latchkey/kmd'
-import { Chain, createApp, Facilitator } from '@latchkey/x402/facilitator'
+import { Chain, createFacilitatorHandler, Facilitator } from '@latchkey/x402/facilitator'
 import { startDevnet } from '../devnet/start.test.helper.js'
 import { root } from '../support/daemon.js'
 import { pages, textOf } from './Blocks.test.helper.js'
@@ -78,16 +77,14 @@ test('docs/http.md has every path of the facilitator, and no other', async (t) =
   const chain = await Chain.open({ network: 'local', nodes: devnet.url })
   const facilitator = new Facilitator({ chains: [chain] })
   t.after(() => facilitator.stop())
-  const handle = createApp({ facilitator })
-  const ask = async (method: string, target: string): Promise<Exclude<RawAnswer, symbol>> => {
-    const request = { method, target, header: () => undefined, body: async () => Buffer.alloc(0) }
-    return (await handle(request as unknown as RawRequest)) as Exclude<RawAnswer, symbol>
-  }
+  const handler = createFacilitatorHandler({ facilitator })
+  const ask = (method: string, path: string): Promise<Response> =>
+    handler(new Request(`http://facilitator.example${path}`, { method }))
   const section = textOf('docs/http.md').split('## The facilitator')[1]!.split('\n## ')[0]!
   const listed = [...section.matchAll(/^\| `([A-Z]+)` \| `(\S+)` \|/gm)]
   for (const [, method, path] of listed) assert.ok(![404, 405].includes((await ask(method!, path!)).status), path)
-  const { body } = await ask('GET', '/nowhere')
-  const [, served] = /there are ([^"]*)/.exec(String(body))!
+  const notFound = await (await ask('GET', '/nowhere')).text()
+  const [, served] = /there are ([^"]*)/.exec(notFound)!
   assert.deepEqual(
     listed.map(([, , path]) => path),
     served!.split(', '),

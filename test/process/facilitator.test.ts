@@ -145,6 +145,6 @@ suite('latchkey facilitator', { concurrency: 2 }, () => {
     const id = 'algorand:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'
     const other = await run(['--network', id, '--node', devnet.url])
     assert.equal(other.code, 3)
-    assert.match(other.stderr, /the node is of algorand:\S+, not of algorand:AAAA/)
+    assert.match(other.stderr, /the node belongs to algorand:\S+, not to algorand:AAAA/)
   })
 })

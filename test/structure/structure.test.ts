@@ -23,7 +23,6 @@ const allowed: { [directory: string]: readonly string[] } = {
   'packages/x402': [
     '@latchkey/algorand',
     '@latchkey/algod',
-    '@latchkey/http',
     '@latchkey/kmd-client',
     '@latchkey/pages/paywall',
     '@latchkey/system',

@@ -1,6 +1,6 @@
 /** One table of behaviours, over HTTP, for every web framework. */
 import assert from 'node:assert/strict'
-import { after, describe, it } from 'node:test'
+import { after, test } from 'node:test'
 import { receiptOf } from '@latchkey/x402/client'
 import { altered, asks, headerJson, openMarket } from './support/market.js'
 import { rawRequest } from './support/rawRequest.js'
@@ -10,7 +10,7 @@ const market = await openMarket({ after })
 const cent = 10_000n
 
 for (const { name, prefix, open } of adapters) {
-  describe(name, async () => {
+  test(name, async (t) => {
     const stock = new Stock()
     const routes = routesFor(prefix, market.chain.caip2, market.seller)
     let settles: 'settle' | 'fail' = 'settle'
@@ -32,7 +32,7 @@ for (const { name, prefix, open } of adapters) {
       return { response, body, text: body.toString(), charged: (await market.dollars()) - before }
     }
 
-    it('answers an unpaid request with 402, and does not run the handler', async () => {
+    await t.test('answers an unpaid request with 402, and does not run the handler', async () => {
       const response = await fetch(at('/weather'))
       const body = (await response.json()) as { [name: string]: unknown }
       assert.equal(response.status, 402)
@@ -44,7 +44,7 @@ for (const { name, prefix, open } of adapters) {
       assert.equal(stock.count('weather'), 0)
     })
 
-    it('serves a paid request once it is settled, with a receipt, for exactly the price', async () => {
+    await t.test('serves a paid request once it is settled, with a receipt, for exactly the price', async () => {
       const { response, text, charged } = await buy('/weather')
       assert.equal(response.status, 200)
       assert.equal(text, '{"weather":"sunny"}')
@@ -57,31 +57,31 @@ for (const { name, prefix, open } of adapters) {
       assert.equal(response.headers.get('cache-control'), 'private')
     })
 
-    it('makes what a shared cache could keep private', async () => {
+    await t.test('makes what a shared cache could keep private', async () => {
       const { response } = await buy('/cached')
       assert.equal(response.headers.get('cache-control'), 'private, max-age=60')
     })
 
-    it('does not charge for an error, and sends it', async () => {
+    await t.test('does not charge for an error, and sends it', async () => {
       const { response, text, charged } = await buy('/error')
       assert.deepEqual([response.status, text, charged], [503, 'out of order', 0n])
       assert.equal(response.headers.get('payment-response'), null)
     })
 
-    it('does not charge for a handler that throws', async () => {
+    await t.test('does not charge for a handler that throws', async () => {
       const { response, charged } = await buy('/throw')
       assert.deepEqual([response.status, charged], [500, 0n])
       assert.equal(response.headers.get('payment-response'), null)
     })
 
-    it('does not charge for what is not there', async () => {
+    await t.test('does not charge for what is not there', async () => {
       const missing = await buy('/missing')
       assert.deepEqual([missing.response.status, missing.charged], [404, 0n])
       const nowhere = await fetch(at('/nowhere'))
       assert.equal(nowhere.status, 404)
     })
 
-    it('sends nothing of the handler if the settlement fails', async () => {
+    await t.test('sends nothing of the handler if the settlement fails', async () => {
       settles = 'fail'
       const { response, text, charged } = await buy('/weather')
       settles = 'settle'
@@ -93,7 +93,7 @@ for (const { name, prefix, open } of adapters) {
       assert.notEqual(headerJson(response, 'payment-response')['transaction'], '')
     })
 
-    it('asks for payment on HEAD as on GET', async () => {
+    await t.test('asks for payment on HEAD as on GET', async () => {
       const before = stock.count('weather')
       assert.equal((await fetch(at('/weather'), { method: 'HEAD' })).status, 402)
       assert.equal(stock.count('weather'), before)
@@ -101,7 +101,7 @@ for (const { name, prefix, open } of adapters) {
       assert.deepEqual([response.status, text, charged], [200, '', cent])
     })
 
-    it('answers a preflight without running anything', async () => {
+    await t.test('answers a preflight without running anything', async () => {
       const runs = stock.runs.length
       const headers = {
         Origin: 'https://shop.example',
@@ -120,7 +120,7 @@ for (const { name, prefix, open } of adapters) {
       assert.equal(stock.runs.length, runs)
     })
 
-    it('lets a browser read prices, receipts and errors', async () => {
+    await t.test('lets a browser read prices, receipts and errors', async () => {
       const headers = { Origin: 'https://shop.example' }
       const unpaid = await fetch(at('/weather'), { headers })
       const paid = (await buy('/weather', { headers })).response
@@ -131,13 +131,13 @@ for (const { name, prefix, open } of adapters) {
       }
     })
 
-    it('hands the body of a POST to the handler', async () => {
+    await t.test('hands the body of a POST to the handler', async () => {
       const init = { method: 'POST', body: 'a question', headers: { 'Content-Type': 'text/plain' } }
       const { response, text, charged } = await buy('/echo', init)
       assert.deepEqual([response.status, text, charged], [200, 'a question', cent])
     })
 
-    it('streams what was settled first, piece by piece', async () => {
+    await t.test('streams what was settled first, piece by piece', async () => {
       const before = await market.dollars()
       const response = await market.payingFetch(at('/stream'))
       const reader = response.body!.getReader()
@@ -151,7 +151,7 @@ for (const { name, prefix, open } of adapters) {
       assert.equal(Buffer.from(second.value!).toString(), 'second')
     })
 
-    it('holds back a large answer whole, and refuses an endless one without charging', async () => {
+    await t.test('holds back a large answer whole, and refuses an endless one without charging', async () => {
       const large = await buy('/large')
       assert.deepEqual([large.response.status, large.body.length, large.charged], [200, largeBytes, cent])
       const endless = await buy('/endless')
@@ -159,7 +159,7 @@ for (const { name, prefix, open } of adapters) {
       assert.match(endless.text, /nothing was charged/)
     })
 
-    it('does not charge whoever goes before the answer, and takes the payment again', async () => {
+    await t.test('does not charge whoever goes before the answer, and takes the payment again', async () => {
       const header = await market.payment(await fetch(at('/slow')))
       const before = await market.dollars()
       const runs = stock.count('slow')
@@ -173,7 +173,7 @@ for (const { name, prefix, open } of adapters) {
       assert.equal((await market.dollars()) - before, cent)
     })
 
-    it('opens for no other spelling of a path', async () => {
+    await t.test('opens for no other spelling of a path', async () => {
       const runs = stock.runs.length
       const plain = ['/weather/', '/WEATHER', '/%77eather', '/weather?x=/free', '//weather', '/weather//', '/./weather']
       const tricky = [
@@ -197,14 +197,14 @@ for (const { name, prefix, open } of adapters) {
       assert.equal(stock.runs.filter((one, index) => index >= runs && one !== 'free').length, 0)
     })
 
-    it('keeps a connection open after a 402', async () => {
+    await t.test('keeps a connection open after a 402', async () => {
       const first = await fetch(at('/weather'), { headers: { Connection: 'keep-alive' } })
       await first.text()
       assert.notEqual(first.headers.get('connection'), 'close')
       assert.equal((await buy('/weather')).response.status, 200)
     })
 
-    it('leaves free routes alone', async () => {
+    await t.test('leaves free routes alone', async () => {
       const response = await fetch(at('/free'))
       assert.deepEqual([response.status, await response.text()], [200, 'free'])
       assert.equal(response.headers.get('cache-control'), null)

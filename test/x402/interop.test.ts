@@ -3,11 +3,11 @@
  * with whom, a cent moves, the sponsor pays the fees, and the buyer gets what it paid for and a receipt.
  */
 import assert from 'node:assert/strict'
-import { describe, type TestContext, test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { Server } from '@latchkey/http'
 import { Buyer, decodeReceipt, payingFetch, Signer } from '@latchkey/x402/client'
 import { paymentGate } from '@latchkey/x402/express'
-import { createApp, Facilitator } from '@latchkey/x402/facilitator'
+import { createFacilitatorHandler, Facilitator } from '@latchkey/x402/facilitator'
 import { Gate } from '@latchkey/x402/server'
 import { toClientAvmSigner, toFacilitatorAvmSigner } from '@x402/avm'
 import { ExactAvmScheme as ClientScheme } from '@x402/avm/exact/client'
@@ -51,7 +51,7 @@ const buyers: { [whose: string]: Buys } = {
 const facilitators: { [whose: string]: Facilitates } = {
   ours: async (t, { chain, sponsor }) => {
     const facilitator = new Facilitator({ chains: [chain], feePayer: Signer.fromSecretKey(keyOf(sponsor)) })
-    const server = new Server({ handle: createApp({ facilitator }) })
+    const server = new Server({ fetch: createFacilitatorHandler({ facilitator }) })
     const { port } = await server.listen('127.0.0.1', 0)
     t.after(async () => {
       await server.stop()
@@ -122,12 +122,12 @@ async function trade(t: TestContext, buys: Buys, sells: Sells, facilitates: Faci
   assert.deepEqual(after.sponsor[0], before.sponsor[0] - 2_000n, `${sponsor.addr} pays both fees`)
 }
 
-describe('buyer, seller, facilitator', () => {
+test('buyer, seller, facilitator', async (t) => {
   for (const [bought, buys] of Object.entries(buyers)) {
     for (const [sold, sells] of Object.entries(sellers)) {
       for (const [settled, facilitates] of Object.entries(facilitators)) {
         const name = `${bought}, ${sold}, ${settled}`
-        test(name, { timeout }, (t) => trade(t, buys, sells, facilitates))
+        await t.test(name, { timeout }, (t) => trade(t, buys, sells, facilitates))
       }
     }
   }

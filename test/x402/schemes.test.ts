@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, type TestContext, test } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { Network } from '@latchkey/algorand'
 import type { Devnet } from '@latchkey/devnet'
 import type { Server } from '@latchkey/http'
@@ -48,17 +48,17 @@ test('every block of the README is ten lines at most', () => {
   }
 })
 
-describe('our scheme in the published packages, with one import and one line', () => {
+test('our scheme in the published packages, with one import and one line', async (t) => {
   const [fetchBlock, expressBlock, facilitatorBlock] = blocks('Plugging in') as [string, string, string]
 
-  test('each of them takes exactly that', () => {
+  await t.test('each of them takes exactly that', () => {
     for (const block of [fetchBlock, expressBlock, facilitatorBlock]) {
       assert.equal(block.match(/^import .*@latchkey/gm)?.length, 1)
       assert.equal(block.match(/^\w+\.register\(/gm)?.length, 1)
     }
   })
 
-  test('a payment goes through on a local network', { timeout }, async (t) => {
+  await t.test('a payment goes through on a local network', { timeout }, async (t) => {
     const local = await openLocal(t)
     const { algod, devnet, buyer, sponsor, env, words } = local
     const asSponsor = { ...env, AVM_MNEMONIC: words(sponsor) }
@@ -84,7 +84,7 @@ describe('our scheme in the published packages, with one import and one line', (
     assert.equal(after.sponsor[0], before.sponsor[0] - 2_000n)
   })
 
-  test('what was paid is written down as settled', { timeout }, async (t) => {
+  await t.test('what was paid is written down as settled', { timeout }, async (t) => {
     const local = await openLocal(t)
     const { buyer, sponsor, env, words } = local
     const { facilitator } = await run(t, facilitatorBlock, { ...env, AVM_MNEMONIC: words(sponsor) }, 'facilitator')

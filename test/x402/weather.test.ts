@@ -6,7 +6,7 @@ import { writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { after, before, test } from 'node:test'
 import { Mnemonic } from '@latchkey/algorand'
 import { Kmd } from '@latchkey/kmd-client'
 import { makeDataDir, removeDataDir, root, startDaemon, type TestDaemon } from '../support/daemon.js'
@@ -48,7 +48,7 @@ async function printed({ output, exited }: Process, pattern: RegExp): Promise<st
   }
 }
 
-describe('weather for a cent', { timeout }, () => {
+test('weather for a cent', { timeout }, async (t) => {
   const running: (() => unknown)[] = []
   const scope = { after: (work: () => unknown) => void running.unshift(work) }
   let devnet: RunningDevnet
@@ -112,7 +112,7 @@ describe('weather for a cent', { timeout }, () => {
     return { output: bought.output(), code }
   }
 
-  test('without a payment it is 402, with what is asked in a header', async () => {
+  await t.test('without a payment it is 402, with what is asked in a header', async () => {
     const answer = await fetch(`${shopUrl}/weather`)
     assert.equal(answer.status, 402)
     const { accepts } = JSON.parse(Buffer.from(answer.headers.get('payment-required')!, 'base64').toString())
@@ -120,7 +120,7 @@ describe('weather for a cent', { timeout }, () => {
   })
 
   for (const place of ['in the key daemon', 'in its environment']) {
-    test(`a buyer with its key ${place} gets the report, and the cent is on the ledger`, async () => {
+    await t.test(`a buyer with its key ${place} gets the report, and the cent is on the ledger`, async () => {
       const [account] = devnet.facts.accounts.slice(2)
       const isInDaemon = place === 'in the key daemon'
       const payer = isInDaemon ? address : account!.address
@@ -140,7 +140,7 @@ describe('weather for a cent', { timeout }, () => {
     })
   }
 
-  test('a buyer without funds is told what is missing, and pays nothing', async () => {
+  await t.test('a buyer without funds is told what is missing, and pays nothing', async () => {
     const words = Mnemonic.encode(new Uint8Array(32).fill(9))
     const { output, code } = await buy({ AVM_MNEMONIC: words })
     assert.equal(code, 1)
@@ -150,7 +150,7 @@ describe('weather for a cent', { timeout }, () => {
     assert.match((await buy({ AVM_MNEMONIC: words })).output, /has 0.009999 USDC and needs 0.01: send it 0.000001 more/)
   })
 
-  test('a buyer without a key is told which setting it takes', async () => {
+  await t.test('a buyer without a key is told which setting it takes', async () => {
     const { output, code } = await buy({})
     assert.deepEqual(
       [code, output.trim()],
@@ -158,7 +158,7 @@ describe('weather for a cent', { timeout }, () => {
     )
   })
 
-  test('a buyer says when no payment was settled, with the status', async () => {
+  await t.test('a buyer says when no payment was settled, with the status', async () => {
     const { output, code } = await buy({ ...wallet, ENDPOINT_PATH: '/nothing' })
     assert.equal(code, 1)
     assert.match(output, /^No payment settled \(response status: 404\)$/m)
@@ -172,7 +172,7 @@ describe('weather for a cent', { timeout }, () => {
 
   const settings = { AVM_ADDRESS: 'the address that is paid', FACILITATOR_URL: 'the address of the facilitator' }
   for (const [missing, meaning] of Object.entries(settings)) {
-    test(`a seller without ${missing} does not start, and says so`, async () => {
+    await t.test(`a seller without ${missing} does not start, and says so`, async () => {
       const others: Environment = { AVM_ADDRESS: payTo, FACILITATOR_URL: 'http://127.0.0.1:1', PORT: '0' }
       for (const value of [undefined, '', ' ']) {
         const { [missing]: _, ...rest } = others

@@ -91,6 +91,18 @@ export function replaceSync(path: string, content: string | Uint8Array, mode = o
     rmSync(temporaryPath, { force: true })
     throw error
   }
+  syncDirectoryNow(path)
+}
+
+/** A rename is durable once its directory is synced. Windows cannot open a directory, and does not need it. */
+function syncDirectoryNow(path: string): void {
+  if (process.platform === 'win32') return
+  const descriptor = openSync(dirname(path), 'r')
+  try {
+    fsyncSync(descriptor)
+  } finally {
+    closeSync(descriptor)
+  }
 }
 
 /** The file was not written. */

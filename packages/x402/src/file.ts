@@ -1,2 +1,5 @@
-/** Payments of a buyer in a file: `@latchkey/x402/file`. */
-export { FilePayments, FilePaymentsError, type FilePaymentsOptions } from './store/FilePayments.js'
+/** Keeping the payment log of a buyer in a file. */
+
+export { PaymentLogError } from './client/Payments.js'
+export { type ErrorCode, errors, X402Error } from './errors.js'
+export { FilePayments, type FilePaymentsOptions } from './store/FilePayments.js'

@@ -1,3 +1,4 @@
+/** Everything for buying; `server` and `facilitator` are also entries of their own. */
 export * from './client/index.js'
-export * as Facilitating from './facilitator/index.js'
-export * as Selling from './server/index.js'
+export * as facilitator from './facilitator/index.js'
+export * as server from './server/index.js'

@@ -1,3 +1,4 @@
-/** Stores in SQLite, for the processes of one machine: `@latchkey/x402/sqlite`. */
+/** Stores in SQLite, shared by the processes of one machine. Needs `@photostructure/sqlite` on Node below 24. */
+export { type ErrorCode, errors, X402Error } from './errors.js'
 export { SqliteClaims } from './store/SqliteClaims.js'
-export { SqliteSettlements } from './store/SqliteSettlements.js'
+export { SqliteSettlements, StoreError } from './store/SqliteSettlements.js'

@@ -185,7 +185,7 @@ test('S14 bad configuration: it is an error of the call, and ends no process', a
   const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
   const notOptedIn = newAddress()
   const bad: [object, RegExp][] = [
-    [{ ...accepts, network: 'mainnet' }, /no chain for the network mainnet/],
+    [{ ...accepts, network: 'mainnet' }, /no chain was passed for the network mainnet/],
     [{ ...accepts, payTo: 'nobody' }, /payTo is not an Algorand address/],
     [{ ...accepts, payTo: notOptedIn }, /not opted in to asset 31566704/],
     [{ ...accepts, price: 'cheap' }, /is no price/],

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Server } from '@latchkey/http'
-import { createApp, Facilitator, MemorySettlements, Signer } from '@latchkey/x402/facilitator'
+import { createFacilitatorHandler, Facilitator, MemorySettlements, Signer } from '@latchkey/x402/facilitator'
 import { made, openMarket, requirementsOf, settle, sponsored, transferOf, verify } from './support/facilitator.js'
 
 const timeout = 60_000
@@ -52,8 +52,8 @@ test('W21 heaps of bytes: too much is refused before it is decoded', { timeout }
   assert.equal(await verify(market, crowd), 'invalid_exact_avm_group_size_exceeded')
   assert.equal(market.proxy.count(), 0)
 
-  const handle = createApp({ facilitator: market.facilitator })
-  const server = new Server({ handle, limits: { bodyBytes: 1024 * 1024 } })
+  const handler = createFacilitatorHandler({ facilitator: market.facilitator })
+  const server = new Server({ fetch: handler, limits: { bodyBytes: 1024 * 1024 } })
   const { port } = await server.listen('127.0.0.1', 0)
   t.after(() => server.stop())
   const body = JSON.stringify({ paymentPayload: heap.payload, paymentRequirements: heap.requirements })

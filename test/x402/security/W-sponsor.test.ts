@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address } from '@latchkey/algorand'
 import { Kmd } from '@latchkey/kmd-client'
-import { createApp, Facilitator, fromKmd, Signer } from '@latchkey/x402/facilitator'
+import { createFacilitatorHandler, Facilitator, fromKmd, Signer } from '@latchkey/x402/facilitator'
 import { startDaemon } from '../../support/daemon.js'
 import {
   feePaymentOf,
@@ -88,7 +88,7 @@ test('W3 free ride: the sponsor pays for whom it says, up to what it says', { ti
   await facilitator.verify(third.payload, third.requirements, caller)
   await facilitator.verify(third.payload, third.requirements, caller)
   const { invalidMessage } = await facilitator.verify(third.payload, third.requirements, caller)
-  assert.match(invalidMessage!, /more than 4 requests a minute/)
+  assert.match(invalidMessage!, /more than 4 requests per minute/)
 })
 
 // Published: an empty sponsor is told as the payer's failed simulation. Ours: it has a code of its own, and /health.
@@ -96,11 +96,10 @@ test('W16 empty sponsor: told as the facilitator’s, to buyers and to the opera
   const market = await openMarket(t, { sponsorMicroAlgos: 101_000n })
   assert.equal(await verify(market, sponsored(market)), 'facilitator_fee_account_unfunded')
   assert.equal(await settle(market, sponsored(market)), 'facilitator_fee_account_unfunded')
-  const app = createApp({ facilitator: market.facilitator })
-  const request = { method: 'GET', target: '/health', header: () => undefined, body: () => Buffer.alloc(0) }
-  const { status, body } = (await app(request)) as { status: number; body: string }
-  assert.equal(status, 503)
-  assert.match(body, new RegExp(`the fee account ${market.sponsor.address} has 0.001 ALGO`))
+  const handler = createFacilitatorHandler({ facilitator: market.facilitator })
+  const response = await handler(new Request('http://facilitator.example/health'))
+  assert.equal(response.status, 503)
+  assert.match(await response.text(), new RegExp(`the fee account ${market.sponsor.address} has 0.001 ALGO`))
   const own = groupOf(market, [{ txn: transferOf(market, { fee: 1_000n }), by: market.buyer }], 0)
   market.devnet.fund(market.buyer.address, { microAlgos: 1_000n })
   assert.equal(await settle(market, own), 'settled', 'who pays its own fee is not concerned')

@@ -1,7 +1,7 @@
 /** The smallest shop: one listener behind a gate. */
 import type { RequestListener } from 'node:http'
 import { Server } from '@latchkey/http'
-import { createApp, type Facilitator } from '@latchkey/x402/facilitator'
+import { createFacilitatorHandler, type Facilitator } from '@latchkey/x402/facilitator'
 import { paymentGate } from '@latchkey/x402/node'
 import type { GateOptions } from '@latchkey/x402/server'
 import type { Market } from './market.js'
@@ -36,7 +36,7 @@ export function cents(market: Market, ...keys: string[]): GateOptions['routes'] 
 
 /** A facilitator over HTTP, as the command serves it. */
 export async function serveFacilitator(scope: Scope, facilitator: Facilitator): Promise<{ url: string }> {
-  const server = new Server({ handle: createApp({ facilitator }) })
+  const server = new Server({ fetch: createFacilitatorHandler({ facilitator }) })
   const { port } = await server.listen('127.0.0.1', 0)
   scope.after(() => server.stop())
   return { url: `http://127.0.0.1:${port}` }

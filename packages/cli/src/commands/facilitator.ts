@@ -4,7 +4,7 @@ import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { Network } from '@latchkey/algorand'
 import { Server } from '@latchkey/http'
-import { createApp, Facilitator, type PolicyOptions } from '@latchkey/x402/facilitator'
+import { createFacilitatorHandler, Facilitator, type PolicyOptions } from '@latchkey/x402/facilitator'
 import { SqliteSettlements } from '@latchkey/x402/sqlite'
 import { command, jsonOption, readInteger, readNumber } from '../Command.js'
 import { chainOptions, networkOf, openChain } from '../chain.js'
@@ -73,7 +73,10 @@ commas; ALGOD_TOKEN is the token of the nodes.`,
     const onError = (error: unknown): void =>
       void process.stderr.write(`latchkey facilitator: ${(error as Error).message}\n`)
     const facilitator = new Facilitator({ chains: [chain], feePayer, store, policy, onError })
-    const server = new Server({ handle: createApp({ facilitator, onError }), limits: { bodyBytes: 1024 * 1024 } })
+    const server = new Server({
+      fetch: createFacilitatorHandler({ facilitator, onError }),
+      limits: { bodyBytes: 1024 * 1024 },
+    })
     const running = await startUnderSignals(async () => {
       const resumed = await facilitator.resume()
       const address = await server.listen(host, port)

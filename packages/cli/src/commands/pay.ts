@@ -57,9 +57,10 @@ stdout, everything else on stderr.`,
     let isDeclined = false
     const pay = payingFetch(buyer, {
       onPaymentRequired: async (required) => {
-        const { offers, faults } = await buyer.offers(required)
+        const { offers, reasons } = await buyer.offers(required)
         if (offers.length === 0) {
-          throw new CommandError('payment_impossible', `none of the offers can be paid: ${faults.join('; ')}`)
+          const messages = reasons.map(({ message }) => message).join('; ')
+          throw new CommandError('payment_impossible', `none of the offers can be paid: ${messages}`)
         }
         isDeclined = !(await confirmPayment(offers[0]!, required.resource.description ?? '', options.yes ?? false))
         return !isDeclined

@@ -8,7 +8,7 @@ import { Devnet } from '@latchkey/devnet'
 import { Server } from '@latchkey/http'
 import { Daemon } from '@latchkey/kmd'
 import { Kmd } from '@latchkey/kmd-client'
-import { Chain, createApp, Facilitator, Signer } from '@latchkey/x402/facilitator'
+import { Chain, createFacilitatorHandler, Facilitator, Signer } from '@latchkey/x402/facilitator'
 import { paymentGate } from '@latchkey/x402/node'
 import { Gate } from '@latchkey/x402/server'
 import { SqliteSettlements } from '@latchkey/x402/sqlite'
@@ -173,7 +173,7 @@ async function startFacilitator(context: StartContext, devnet: Devnet, chain: Ch
   const feePayer = Signer.fromMnemonic(devnet.accounts[0]!.mnemonic)
   const facilitator = new Facilitator({ chains: [chain], feePayer, store, onError })
   closers.push(() => facilitator.stop())
-  const server = new Server({ handle: createApp({ facilitator, onError }) })
+  const server = new Server({ fetch: createFacilitatorHandler({ facilitator, onError }) })
   const { port } = await server.listen('127.0.0.1', await portFor(ports.facilitator))
   closers.push(() => server.stop())
   return `http://127.0.0.1:${port}`

@@ -33,8 +33,10 @@ test('a local network is whatever its node says', async () => {
 test('a network of which only the id is known is held to it by its node', async () => {
   const unknown = `algorand:${'A'.repeat(32)}`
   await assert.rejects(open(unknown), ChainError)
-  await assert.rejects(open('nonsense'), /CAIP-2/)
-  await assert.rejects(Chain.open({ network: unknown }), /give the address of one/)
+  await assert.rejects(open('nonsense'), { code: 'unknown_network' })
+  await assert.rejects(open('tesnet'), { code: 'unknown_network', hint: 'did you mean testnet?' })
+  await assert.rejects(open('locall'), { code: 'unknown_network', hint: 'did you mean local?' })
+  await assert.rejects(Chain.open({ network: unknown }), /pass the address of one/)
 })
 
 test('a node of another network is found out before anything is signed by its word', async () => {
@@ -87,7 +89,7 @@ test('a price that names another asset than it is paid in is refused', async () 
 test('a network without a dollar, and an asset that is not there, are told', async () => {
   const node = new FakeNode()
   node.on('GET asset', () => missing)
-  await assert.rejects((await open('local', node)).resolvePrice('$1'), /say which asset/)
+  await assert.rejects((await open('local', node)).resolvePrice('$1'), /pass dollarAssetId/)
   await assert.rejects((await open('testnet', node)).resolvePrice('$1', 5n), /no asset 5/)
 })
 

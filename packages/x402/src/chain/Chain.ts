@@ -1,28 +1,53 @@
-/** A network to pay on: its id, its nodes, its genesis, and the asset that stands for a dollar there. */
+/** A network to pay on: its id, its nodes, its genesis, and the asset that represents a dollar there. */
 
 import { Algod, type AlgodOptions, type NodeAddress, type SuggestedParameters } from '@latchkey/algod'
-import { Address, Bytes, Network } from '@latchkey/algorand'
+import { Address, Amount, BoundedMap, Bytes, Network, Suggestion } from '@latchkey/algorand'
+import { X402Error } from '../errors.js'
 import * as Price from '../Price.js'
+import { decodeBase64 } from '../wire/base64.js'
 
+/** Options of {@link Chain.open}. */
 export type ChainOptions = {
-  /** `mainnet`, `testnet`, `betanet`, a CAIP-2 id in either form, or `local`: whatever the node says it is. */
+  /** `mainnet`, `testnet`, `betanet`, a CAIP-2 id in either form, or `local`: the network that the node belongs to. */
   network: string
-  /** Addresses of nodes, the first preferred. Public networks have public ones. */
+  /**
+   * Addresses of nodes, the preferred one first.
+   *
+   * @default a public node of the network; `http://127.0.0.1:4001` for `local`
+   */
   nodes?: string | NodeAddress | readonly (string | NodeAddress)[] | undefined
-  /** The asset in which dollar prices are paid, if it is not the network's USDC. */
+  /**
+   * The asset in which prices in dollars are paid.
+   *
+   * @default the USDC of the network
+   */
   dollarAssetId?: bigint | undefined
   /**
-   * In base64: what the node must say its genesis is. Follows from the network; give it only where a network goes by
-   * another's name, as a local one that unmodified clients take for TestNet.
+   * The genesis hash that the node must report, in base64. Only for a network that goes by another's name, such as a
+   * local one that unmodified clients take for TestNet.
+   *
+   * @default the genesis hash of the network
    */
   genesisHash?: string | undefined
+  /**
+   * How long one node may take to respond.
+   *
+   * @default 10_000
+   */
   timeoutMs?: number | undefined
+  /**
+   * Sends the requests to the nodes.
+   *
+   * @default the one of `@latchkey/algod`
+   */
   fetch?: AlgodOptions['fetch']
 }
 
-/** The Algo, where an asset is asked for. */
+/** What paying needs to know about an asset. */
+export type AssetInfo = { readonly assetId: bigint; readonly decimals: number; readonly name: string }
+
+/** The id of the ALGO, where an asset id is expected. */
 export const algoAssetId = 0n
-const algoDecimals = 6
 
 const publicNodes: { readonly [name: string]: string } = {
   mainnet: 'https://mainnet-api.algonode.cloud',
@@ -31,16 +56,20 @@ const publicNodes: { readonly [name: string]: string } = {
 }
 const defaultLocalNode = 'http://127.0.0.1:4001'
 const parametersMs = 1_000
-const maxAssetsKnown = 1_000
+const maxAssets = 1_000
 
+/** A network to pay on, opened by {@link Chain.open}. */
 export class Chain {
-  /** The canonical id. */
+  /** The canonical CAIP-2 id. */
   readonly caip2: string
+  /** The client of the network's nodes. */
   readonly algod: Algod
   readonly genesisHash: Uint8Array
+  /** The asset in which prices in dollars are paid; undefined where there is none. */
   readonly dollarAssetId: bigint | undefined
-  readonly #assets = new Map<bigint, Promise<AssetFacts>>()
-  #parameters: { at: number; value: Promise<SuggestedParameters> } | undefined
+  /** Bounded: sellers choose which assets are looked up. */
+  readonly #assets = new BoundedMap<bigint, Promise<AssetInfo>>(maxAssets)
+  #parameters: { requestedMs: number; value: Promise<SuggestedParameters> } | undefined
 
   private constructor(caip2: string, algod: Algod, genesisHash: Uint8Array, dollarAssetId: bigint | undefined) {
     this.caip2 = caip2
@@ -49,97 +78,122 @@ export class Chain {
     this.dollarAssetId = dollarAssetId
   }
 
-  /** Asks the node only where the network is local; whether a node is of the network is asked with every payment. */
+  /**
+   * Opens a network. Requests something of the node only if the network is local; that a node belongs to the network is
+   * checked with every payment.
+   *
+   * @throws {@link ChainError} for a network, node or genesis hash that cannot be used
+   * @throws AlgodError if the network is local and no node responds
+   * @example
+   * const chain = await Chain.open({ network: 'testnet' })
+   */
   static async open(options: ChainOptions): Promise<Chain> {
     const { network, timeoutMs, fetch } = options
-    const known = Network.known.find(({ name }) => name === network) ?? knownById(network)
-    const algod = new Algod({ nodes: nodesOf(options, known), timeoutMs, fetch })
     const isLocal = network === 'local'
+    const parsed = isLocal ? undefined : parseNetwork(network)
+    const known = parsed?.network
+    const algod = new Algod({ nodes: nodesOf(options, known), timeoutMs, fetch })
     const given = options.genesisHash ?? known?.genesisHash
-    const genesisHash = given === undefined ? (await algod.parameters()).genesisHash : fromBase64(given)
-    const caip2 = isLocal ? Network.caip2(genesisHash) : (known?.caip2 ?? Network.parse(network).caip2)
-    if (options.genesisHash === undefined && Network.caip2(genesisHash) !== caip2) {
-      throw new ChainError(`the node is of ${Network.caip2(genesisHash)}, not of ${caip2}`)
-    }
+    const genesisHash = given === undefined ? (await algod.parameters()).genesisHash : readGenesisHash(given)
+    const caip2 = parsed?.caip2 ?? Network.caip2(genesisHash)
+    if (options.genesisHash === undefined) checkNetwork(genesisHash, caip2)
     return new Chain(caip2, algod, genesisHash, options.dollarAssetId ?? known?.usdcAssetId)
   }
 
+  /** Whether a CAIP-2 id, in either form, names this network. */
   matches(network: string): boolean {
     return Network.matches(network, this.caip2)
   }
 
-  /** Fresh enough to pay by, from a node that is of this network: a payment signed for another one is a loss. */
+  /**
+   * Parameters for a new transaction, at most a second old, from a node that belongs to this network: a payment signed
+   * for another network is a loss.
+   *
+   * @throws {@link ChainError} if the node belongs to another network
+   * @throws AlgodError if no node responds
+   */
   async parameters(): Promise<SuggestedParameters> {
     const now = performance.now()
-    if (this.#parameters === undefined || now - this.#parameters.at > parametersMs) {
-      this.#parameters = { at: now, value: this.algod.parameters() }
+    if (this.#parameters === undefined || now - this.#parameters.requestedMs > parametersMs) {
+      this.#parameters = { requestedMs: now, value: this.algod.parameters() }
     }
-    const asked = this.#parameters
+    const cached = this.#parameters
     try {
-      const value = await asked.value
-      if (!Bytes.equal(value.genesisHash, this.genesisHash)) {
-        throw new ChainError(`the node is of ${Network.caip2(value.genesisHash)}, not of ${this.caip2}`)
-      }
+      const value = await cached.value
+      if (!Bytes.equal(value.genesisHash, this.genesisHash)) throw wrongNetwork(value.genesisHash, this.caip2)
       return value
     } catch (error) {
-      if (this.#parameters === asked) this.#parameters = undefined
+      if (this.#parameters === cached) this.#parameters = undefined
       throw error
     }
   }
 
-  /** Decimals never change; so they are asked for once. */
-  asset(assetId: bigint): Promise<AssetFacts> {
-    let facts = this.#assets.get(assetId)
-    if (facts === undefined) {
-      facts = this.#askForAsset(assetId)
-      this.#assets.set(assetId, facts)
-      facts.catch(() => this.#assets.delete(assetId))
-      // Which assets there are to ask about is up to strangers.
-      if (this.#assets.size > maxAssetsKnown) this.#assets.delete(this.#assets.keys().next().value!)
+  /**
+   * Name and decimals of an asset, looked up once: the decimals of an asset never change.
+   *
+   * @throws {@link ChainError} if the asset does not exist
+   * @throws AlgodError if no node responds
+   */
+  asset(assetId: bigint): Promise<AssetInfo> {
+    let info = this.#assets.get(assetId)
+    if (info === undefined) {
+      info = this.#lookUpAsset(assetId)
+      this.#assets.set(assetId, info)
+      info.catch(() => this.#assets.delete(assetId))
     }
-    return facts
+    return info
   }
 
-  async #askForAsset(assetId: bigint): Promise<AssetFacts> {
-    if (assetId === algoAssetId) return { assetId, decimals: algoDecimals, name: 'ALGO' }
-    if (assetId === knownById(this.caip2)?.usdcAssetId) return { assetId, decimals: 6, name: 'USDC' }
+  async #lookUpAsset(assetId: bigint): Promise<AssetInfo> {
+    if (assetId === algoAssetId) return { assetId, decimals: Amount.algoDecimals, name: 'ALGO' }
+    const known = Network.known.find(({ caip2 }) => caip2 === this.caip2)
+    if (assetId === known?.usdcAssetId) return { assetId, decimals: 6, name: 'USDC' }
     const found = await this.algod.asset(assetId)
-    if (found === undefined) throw new ChainError(`there is no asset ${assetId} on ${this.caip2}`)
+    if (found === undefined) throw new ChainError('unknown_asset', `there is no asset ${assetId} on ${this.caip2}`)
     return { assetId, decimals: found.decimals, name: found.unitName ?? `asset ${assetId}` }
   }
 
-  /** What a dollar price comes to, in an asset of this network. */
+  /**
+   * The base units of a price in dollars, in an asset of this network.
+   *
+   * @param assetId the asset it is paid in; by default the one that represents a dollar
+   * @throws PriceError for a price that cannot be paid in the asset
+   * @throws {@link ChainError} if there is no such asset
+   * @throws AlgodError if no node responds
+   */
   async resolvePrice(price: Price.Money, assetId = this.dollarAssetId): Promise<{ assetId: bigint; amount: bigint }> {
     if (assetId === undefined) {
-      throw new ChainError(`${this.caip2} has no USDC that is known; say which asset a dollar is paid in`)
+      throw new ChainError('missing_dollar_asset', `${this.caip2} has no known USDC; pass dollarAssetId`)
     }
     const { decimals, name } = await this.asset(assetId)
     const { ticker } = Price.parse(price)
     const isItsName = ticker === name.toUpperCase() || (ticker === 'USDC' && assetId === this.dollarAssetId)
     if (ticker !== undefined && !isItsName) {
-      throw new Price.PriceError(`${JSON.stringify(price)} is not in ${name}, in which it would be paid`)
+      const message = `${JSON.stringify(price)} is not in ${name}, in which it would be paid`
+      throw new Price.PriceError('wrong_currency', message)
     }
     return { assetId, amount: Price.baseUnits(price, decimals) }
   }
 }
 
-export type AssetFacts = { readonly assetId: bigint; readonly decimals: number; readonly name: string }
-
-/** An asset as requirements name it. */
+/** The id of an asset as requirements write it; undefined if it is none. */
 export function parseAssetId(text: string): bigint | undefined {
   return /^(0|[1-9][0-9]{0,19})$/.test(text) && BigInt(text) < 2n ** 64n ? BigInt(text) : undefined
 }
 
-export function checkAddress(address: string, whose: string): void {
-  if (!Address.isValid(address)) throw new ChainError(`${whose} is not an Algorand address: ${address.slice(0, 80)}`)
+/** @throws {@link ChainError} */
+export function checkAddress(address: string, name: string): void {
+  if (Address.isValid(address)) return
+  throw new ChainError('invalid_address', `${name} is not an Algorand address: ${address.slice(0, 80)}`)
 }
 
-function knownById(network: string): Network.Network | undefined {
+function parseNetwork(network: string): Network.Parsed {
   try {
-    return Network.parse(network).network
+    return Network.resolve(network)
   } catch (error) {
-    if (error instanceof Network.NetworkError) return undefined
-    throw error
+    if (!(error instanceof Network.NetworkError)) throw error
+    const hint = Suggestion.didYouMean(network.slice(0, 80), ['local']) ?? error.hint
+    throw new ChainError('unknown_network', error.message, { hint, cause: error })
   }
 }
 
@@ -149,15 +203,34 @@ function nodesOf({ nodes, network }: ChainOptions, known: Network.Network | unde
   if (addresses.length > 0) return addresses
   if (known !== undefined) return [{ url: publicNodes[known.name]! }]
   if (network === 'local') return [{ url: defaultLocalNode }]
-  throw new ChainError(`${network} has no public node; give the address of one`)
+  throw new ChainError('missing_node', `${network} has no public node; pass the address of one`)
 }
 
-function fromBase64(text: string): Uint8Array {
-  const bytes = new Uint8Array(Buffer.from(text, 'base64'))
-  if (bytes.length !== 32) throw new ChainError('a genesis hash has 32 bytes, in base64')
+function readGenesisHash(text: string): Uint8Array {
+  const bytes = decodeBase64(text)
+  if (bytes?.length !== 32) throw new ChainError('invalid_genesis_hash', 'a genesis hash is 32 bytes in base64')
   return bytes
 }
 
-export class ChainError extends Error {
-  override name = 'Chain.ChainError'
+function checkNetwork(genesisHash: Uint8Array, caip2: string): void {
+  if (Network.caip2(genesisHash) !== caip2) throw wrongNetwork(genesisHash, caip2)
+}
+
+function wrongNetwork(genesisHash: Uint8Array, expected: string): ChainError {
+  return new ChainError('wrong_network', `the node belongs to ${Network.caip2(genesisHash)}, not to ${expected}`)
+}
+
+type ChainErrorCode =
+  | 'unknown_network'
+  | 'wrong_network'
+  | 'missing_node'
+  | 'invalid_genesis_hash'
+  | 'unknown_asset'
+  | 'missing_dollar_asset'
+  | 'unsupported_network'
+  | 'invalid_address'
+
+/** A network, node, asset or address that cannot be used. */
+export class ChainError extends X402Error<ChainErrorCode> {
+  override name = 'ChainError'
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FakeNode, missing, ok } from '../../../algod/dist/FakeNode.test.helper.js'
 import { Chain } from './Chain.js'
-import { feeAccountFault, payerFault, receiverFault } from './Funds.js'
+import { feeAccountProblem, payerProblem, receiverProblem } from './Funds.js'
 
 const usdc = 10458941n
 const payment = { payer: 'PAYER', assetId: usdc, amount: 1_500_000n, feeMicroAlgos: 1_000n }
@@ -14,47 +14,60 @@ async function setUp(): Promise<{ node: FakeNode; chain: Chain }> {
 
 test('whoever has enough has no fault', async () => {
   const { chain } = await setUp()
-  assert.equal(await payerFault(chain, payment), undefined)
-  assert.equal(await receiverFault(chain, 'SELLER', usdc), undefined)
-  assert.equal(await receiverFault(chain, 'SELLER', 0n), undefined)
-  assert.equal(await feeAccountFault(chain, 'FEES'), undefined)
+  assert.equal(await payerProblem(chain, payment), undefined)
+  assert.equal(await receiverProblem(chain, 'SELLER', usdc), undefined)
+  assert.equal(await receiverProblem(chain, 'SELLER', 0n), undefined)
+  assert.equal(await feeAccountProblem(chain, 'FEES'), undefined)
 })
 
 test('a payer is told what it lacks and how much of it', async () => {
   const { node, chain } = await setUp()
   node.on('GET holding', () => ok({ 'asset-holding': { amount: 250_000, 'is-frozen': false } }))
-  assert.equal(await payerFault(chain, payment), 'PAYER has 0.25 USDC and needs 1.5: send it 1.25 more')
+  assert.deepEqual(await payerProblem(chain, payment), {
+    code: 'insufficient_asset',
+    message: 'PAYER has 0.25 USDC and needs 1.5: send it 1.25 more',
+    asked: 1_500_000n,
+    left: 250_000n,
+  })
   node.on('GET holding', () => ok({ 'asset-holding': { amount: 2_000_000, 'is-frozen': true } }))
-  assert.equal(await payerFault(chain, payment), 'the USDC of PAYER is frozen')
+  assert.deepEqual(await payerProblem(chain, payment), { code: 'asset_frozen', message: 'the USDC of PAYER is frozen' })
   node.on('GET holding', () => missing)
-  assert.match((await payerFault(chain, payment))!, /PAYER holds no USDC: it is not opted in to asset 10458941/)
+  assert.match(
+    (await payerProblem(chain, payment))!.message,
+    /PAYER holds no USDC: it is not opted in to asset 10458941/,
+  )
 })
 
 test('a payer who is short of Algos is told so, beyond its minimum balance', async () => {
   const { node, chain } = await setUp()
   node.on('GET account', () => ok({ amount: 200_400, 'min-balance': 200_000 }))
-  const fault = await payerFault(chain, payment)
-  assert.equal(fault, 'PAYER is short of 0.0006 ALGO for this, keeping its minimum balance of 0.2: send it that much')
-  assert.equal(await payerFault(chain, { ...payment, feeMicroAlgos: 0n }), undefined)
+  const { code, message, asked, left } = (await payerProblem(chain, payment))!
+  assert.deepEqual([code, asked, left], ['insufficient_algos', 1_000n, 400n])
+  assert.equal(
+    message,
+    'PAYER is short of 0.0006 ALGO for this, keeping its minimum balance of 0.2 ALGO: send it that much',
+  )
+  assert.equal(await payerProblem(chain, { ...payment, feeMicroAlgos: 0n }), undefined)
   node.on('GET account', () => ok({ amount: 100, 'min-balance': 200_000 }))
   const inAlgos = { ...payment, assetId: 0n, amount: 5_000n }
-  assert.match((await payerFault(chain, inAlgos))!, /short of 0.006 ALGO/)
+  assert.match((await payerProblem(chain, inAlgos))!.message, /short of 0.006 ALGO/)
 })
 
 test('a receiver that is not opted in is told how to', async () => {
   const { node, chain } = await setUp()
   node.on('GET holding', () => missing)
-  const fault = await receiverFault(chain, 'SELLER', usdc)
-  assert.match(fault!, /SELLER cannot be paid in USDC: .*send 0 of asset 10458941 from SELLER to itself/)
+  const problem = await receiverProblem(chain, 'SELLER', usdc)
+  assert.equal(problem!.code, 'receiver_not_opted_in')
+  assert.match(problem!.message, /SELLER cannot be paid in USDC: .*send 0 of asset 10458941 from SELLER to itself/)
 })
 
 test('an account for fees that runs low is told before it is empty', async () => {
   const { node, chain } = await setUp()
   node.on('GET account', () => ok({ amount: 150_000, 'min-balance': 100_000 }))
   assert.equal(
-    await feeAccountFault(chain, 'FEES'),
+    await feeAccountProblem(chain, 'FEES'),
     'the fee account FEES has 0.05 ALGO to spend on fees; send it some',
   )
   node.on('GET account', () => ok({ amount: 0, 'min-balance': 100_000 }))
-  assert.match((await feeAccountFault(chain, 'FEES'))!, /has 0 ALGO/)
+  assert.match((await feeAccountProblem(chain, 'FEES'))!, /has 0 ALGO/)
 })

@@ -1,52 +1,95 @@
-/** Who is short of what: said of the right account, with what is missing and how to mend it. */
+/** Which account lacks what: named with the amount that is missing and how to fix it. */
 
-import * as Price from '../Price.js'
+import { Amount } from '@latchkey/algorand'
 import { algoAssetId, type Chain } from './Chain.js'
 
-/** Enough for a good many groups; below it the operator should hear of it. */
+/** Why an account cannot pay, or cannot be paid. */
+export type FundsProblem = {
+  readonly code:
+    | 'payer_not_opted_in'
+    | 'receiver_not_opted_in'
+    | 'asset_frozen'
+    | 'insufficient_asset'
+    | 'insufficient_algos'
+  /** For people: what is missing, and how to fix it. */
+  readonly message: string
+  /** How much is needed, in base units. */
+  readonly asked?: bigint
+  /** How much of it is there, in base units. */
+  readonly left?: bigint
+}
+
+/** Enough for about a hundred groups; the operator is warned below it. */
 const lowMicroAlgos = 100_000n
 
-/** What is wrong with an account that is to pay fees, or undefined. */
-export async function feeAccountFault(chain: Chain, address: string): Promise<string | undefined> {
-  const { microAlgos, minBalance } = await chain.algod.account(address)
-  const free = microAlgos - minBalance
-  if (free >= lowMicroAlgos) return undefined
-  const has = `has ${Price.text(free < 0n ? 0n : free, 6)} ALGO to spend on fees`
+/** What is wrong with an account that pays fees, or undefined. */
+export async function feeAccountProblem(chain: Chain, address: string): Promise<string | undefined> {
+  const free = await spendableMicroAlgos(chain, address)
+  if (free.microAlgos >= lowMicroAlgos) return undefined
+  const has = `has ${Amount.formatAlgos(free.microAlgos)} to spend on fees`
   return `the fee account ${address} ${has}; send it some`
 }
 
 /** What is wrong with an account that is to be paid, or undefined. */
-export async function receiverFault(chain: Chain, address: string, assetId: bigint): Promise<string | undefined> {
+export async function receiverProblem(
+  chain: Chain,
+  address: string,
+  assetId: bigint,
+): Promise<FundsProblem | undefined> {
   if (assetId === algoAssetId) return undefined
   if ((await chain.algod.holding(address, assetId)) !== undefined) return undefined
   const { name } = await chain.asset(assetId)
-  const mend = `it has to opt in: send 0 of asset ${assetId} from ${address} to itself, with 0.1 ALGO to spare`
-  return `${address} cannot be paid in ${name}: it is not opted in to asset ${assetId}; ${mend}`
+  const fix = `it has to opt in: send 0 of asset ${assetId} from ${address} to itself, with 0.1 ALGO to spare`
+  const message = `${address} cannot be paid in ${name}: it is not opted in to asset ${assetId}; ${fix}`
+  return { code: 'receiver_not_opted_in', message }
 }
 
-export type Payment = { payer: string; assetId: bigint; amount: bigint; feeMicroAlgos: bigint }
+/** What a payer needs. */
+export type PaymentCost = { payer: string; assetId: bigint; amount: bigint; feeMicroAlgos: bigint }
 
 /** What is wrong with an account that is to pay, or undefined. */
-export async function payerFault(chain: Chain, payment: Payment): Promise<string | undefined> {
-  const { payer, assetId, amount, feeMicroAlgos } = payment
-  const { name, decimals } = await chain.asset(assetId)
-  if (assetId !== algoAssetId) {
-    const holding = await chain.algod.holding(payer, assetId)
-    if (holding === undefined) {
-      return `${payer} holds no ${name}: it is not opted in to asset ${assetId}; opt in, then buy or receive some`
-    }
-    if (holding.isFrozen) return `the ${name} of ${payer} is frozen`
-    if (holding.amount < amount) {
-      const [has, needs] = [Price.text(holding.amount, decimals), Price.text(amount, decimals)]
-      const short = Price.text(amount - holding.amount, decimals)
-      return `${payer} has ${has} ${name} and needs ${needs}: send it ${short} more`
-    }
+export async function payerProblem(chain: Chain, cost: PaymentCost): Promise<FundsProblem | undefined> {
+  if (cost.assetId !== algoAssetId) {
+    const problem = await holdingProblem(chain, cost)
+    if (problem !== undefined) return problem
   }
-  const { microAlgos, minBalance } = await chain.algod.account(payer)
-  const needed = feeMicroAlgos + (assetId === algoAssetId ? amount : 0n)
-  const free = microAlgos - minBalance
-  if (needed <= (free < 0n ? 0n : free)) return undefined
-  const short = needed - (free < 0n ? 0n : free)
-  const why = `keeping its minimum balance of ${Price.text(minBalance, 6)}`
-  return `${payer} is short of ${Price.text(short, 6)} ALGO for this, ${why}: send it that much`
+  const { payer, assetId, amount, feeMicroAlgos } = cost
+  const asked = feeMicroAlgos + (assetId === algoAssetId ? amount : 0n)
+  const { microAlgos: left, minBalance } = await spendableMicroAlgos(chain, payer)
+  if (asked <= left) return undefined
+  const short = Amount.formatAlgos(asked - left)
+  const why = `keeping its minimum balance of ${Amount.formatAlgos(minBalance)}`
+  return {
+    code: 'insufficient_algos',
+    message: `${payer} is short of ${short} for this, ${why}: send it that much`,
+    asked,
+    left,
+  }
+}
+
+async function holdingProblem(
+  chain: Chain,
+  { payer, assetId, amount }: PaymentCost,
+): Promise<FundsProblem | undefined> {
+  const { name, decimals } = await chain.asset(assetId)
+  const holding = await chain.algod.holding(payer, assetId)
+  if (holding === undefined) {
+    const message = `${payer} holds no ${name}: it is not opted in to asset ${assetId}; opt in, then buy or receive some`
+    return { code: 'payer_not_opted_in', message }
+  }
+  if (holding.isFrozen) return { code: 'asset_frozen', message: `the ${name} of ${payer} is frozen` }
+  if (holding.amount >= amount) return undefined
+  const [has, needs] = [Amount.format(holding.amount, decimals), Amount.format(amount, decimals)]
+  const short = Amount.format(amount - holding.amount, decimals)
+  return {
+    code: 'insufficient_asset',
+    message: `${payer} has ${has} ${name} and needs ${needs}: send it ${short} more`,
+    asked: amount,
+    left: holding.amount,
+  }
+}
+
+async function spendableMicroAlgos(chain: Chain, address: string): Promise<{ microAlgos: bigint; minBalance: bigint }> {
+  const { microAlgos, minBalance } = await chain.algod.account(address)
+  return { microAlgos: microAlgos > minBalance ? microAlgos - minBalance : 0n, minBalance }
 }

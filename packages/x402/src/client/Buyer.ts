@@ -1,8 +1,8 @@
-/** Somebody who pays: within limits, on networks it knows, and never without writing it down first. */
+/** Pays offers of sellers: within limits, on the networks it was given, and never without recording the payment first. */
 
 import { AlgodError } from '@latchkey/algod'
 import { Address } from '@latchkey/algorand'
-import { type AssetFacts, type Chain, ChainError, parseAssetId } from '../chain/Chain.js'
+import { type AssetInfo, type Chain, ChainError, parseAssetId } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
 import { type BuiltPayment, buildPayment, FeeError } from '../exact/buildPayment.js'
 import * as PaymentGroup from '../exact/PaymentGroup.js'
@@ -11,28 +11,43 @@ import * as Headers from '../wire/Headers.js'
 import type { PaymentPayload, PaymentRequired, PaymentRequirements } from '../wire/types.js'
 import { findPaymentState } from './findPaymentState.js'
 import { type LimitOptions, Limits } from './Limits.js'
-import { MemoryPayments, type Payment, type PaymentLog, type PaymentState } from './Payments.js'
+import { PaymentRefusedError, type RefusalCode, type RefusalReason } from './PaymentRefusedError.js'
+import { MemoryPayments, type Payment, type PaymentLog, PaymentLogError, type PaymentState } from './Payments.js'
 
+/** Options of a {@link Buyer}. */
 export type BuyerOptions = LimitOptions & {
+  /** The key that pays. */
   signer: Signer.Signer
-  /** Networks it pays on, the preferred first. */
+  /** The networks to pay on, the preferred one first. */
   chains: Chain | readonly Chain[]
-  /** For all transactions of a payment together, whoever pays it. 10,000 unless told. */
+  /**
+   * The highest fee for all transactions of a payment together, whichever account pays it.
+   *
+   * @default 10_000n
+   */
   maxFeeMicroAlgos?: bigint | undefined
+  /**
+   * Where payments are recorded.
+   *
+   * @default new MemoryPayments()
+   */
   payments?: PaymentLog | undefined
 }
 
-/** A requirement that is understood, with everything that was found out about it. */
+/** A payment requirement that the buyer understands, with what was looked up about it. */
 export type Offer = {
   readonly requirement: PaymentRequirements
   readonly chain: Chain
-  readonly asset: AssetFacts
+  readonly asset: AssetInfo
+  /** In base units. */
   readonly amount: bigint
+  /** The account that pays the fees, if it is not the buyer. */
   readonly feePayer: string | undefined
-  /** In millionths, if the price is in dollars. */
+  /** The price in millionths of a dollar, if it is in dollars. */
   readonly microDollars: bigint | undefined
 }
 
+/** A payment that is recorded and signed. */
 export type SignedPayment = {
   readonly payment: Payment
   readonly payload: PaymentPayload
@@ -40,28 +55,46 @@ export type SignedPayment = {
   readonly header: string
 }
 
-export type PayOptions = { signal?: AbortSignal | undefined }
+/** Options of {@link Buyer.pay}. */
+export type PayOptions = {
+  /** Cancels the payment until it is signed. */
+  signal?: AbortSignal | undefined
+}
 
 const defaultMaxFeeMicroAlgos = 10_000n
-const longestTimeoutSeconds = 24 * 60 * 60
-/** Sellers ask for one or two; the rest is not looked at. */
-const maxAccepts = 64
-/** How many old payments are looked up when a limit is reached. */
+const maxTimeoutSecondsAccepted = 24 * 60 * 60
+/** Sellers send one or two offers; the rest is not read. */
+const maxOffers = 64
+/** How many open payments are looked up when a limit is reached. */
 const maxReviewed = 16
 const maxUrlLength = 2_048
 
+/**
+ * Pays within limits, with a key that a signer holds.
+ *
+ * @example
+ * const buyer = new Buyer({ signer, chains: chain, maxPerPayment: '$0.10', maxTotal: '$5' })
+ * const response = await payingFetch(buyer)('https://example.com/weather')
+ */
 export class Buyer {
-  /** The account that is paid from. */
+  /** The account that pays. */
   readonly address: string
+  /** The payment log. */
   readonly payments: PaymentLog
   readonly #signer: Signer.Signer
   readonly #chains: readonly Chain[]
   readonly #limits: Limits
   readonly #maxFeeMicroAlgos: bigint
 
+  /**
+   * @throws SignerError for a signer without an address
+   * @throws PriceError for a limit that cannot be read
+   */
   constructor({ signer, chains, maxFeeMicroAlgos, payments = new MemoryPayments(), ...limits }: BuyerOptions) {
     this.address = signer.sender ?? signer.address
-    if (!Address.isValid(this.address)) throw new Signer.SignerError('the signer has no valid address')
+    if (!Address.isValid(this.address)) {
+      throw new Signer.SignerError('invalid_signer_address', 'the signer has no valid address')
+    }
     this.#signer = signer
     this.#chains = Array.isArray(chains) ? chains : [chains as Chain]
     this.#limits = new Limits(limits)
@@ -70,74 +103,95 @@ export class Buyer {
   }
 
   /**
-   * What is understood of what is asked, the best first: by the order of networks, then of assets with the dollar
-   * before all, then the cheapest, then what is only charged once it is served. The rest is passed over.
+   * The offers that the buyer understands, the best one first: by the order of networks, then of assets with the dollar
+   * before all others, then by price, then those that are charged only once they are served. `reasons` says why the
+   * others are left out. Limits and funds are checked by {@link Buyer.pay}.
    */
-  async offers({ accepts }: PaymentRequired): Promise<{ offers: Offer[]; faults: string[] }> {
-    const looked = await Promise.all(accepts.slice(0, maxAccepts).map((requirement) => this.#offerOf(requirement)))
-    const faults = looked.filter((one) => typeof one === 'string')
-    const offers = looked.filter((one) => typeof one !== 'string')
+  async offers({ accepts }: PaymentRequired): Promise<{ offers: Offer[]; reasons: RefusalReason[] }> {
+    const results = await Promise.all(accepts.slice(0, maxOffers).map((requirement) => this.#readOffer(requirement)))
+    const reasons = results.filter(isReason)
+    const offers = results.filter((result): result is Offer => !isReason(result))
     offers.sort((a, b) => compare(this.#preference(a), this.#preference(b)))
-    if (accepts.length > maxAccepts) faults.push(`only the first ${maxAccepts} requirements are looked at`)
-    return { offers, faults }
+    if (accepts.length > maxOffers) {
+      reasons.push({ code: 'too_many_offers', message: `only the first ${maxOffers} offers are read` })
+    }
+    return { offers, reasons }
   }
 
   /**
-   * Chooses, checks, writes down and signs. Throws a PaymentRefusedError, with nothing signed, if nothing that is asked
-   * may or can be paid.
+   * Chooses an offer, checks it, records the payment and signs it.
+   *
+   * @throws PaymentRefusedError if none of the offers may or can be paid; nothing is signed then
+   * @throws SignerError if the signer returns no valid signature
    */
   async pay(required: PaymentRequired, { signal }: PayOptions = {}): Promise<SignedPayment> {
-    const { offers, faults } = await this.offers(required)
+    const { offers, reasons } = await this.offers(required)
     for (const offer of offers) {
       const built = await this.#prepare(offer)
       signal?.throwIfAborted()
-      // Nothing is waited for between this look at the limit and the payment that counts from now on.
-      const fault = typeof built === 'string' ? built : this.#sumFault(offer)
-      if (typeof built !== 'string' && fault === undefined) return this.#sign(offer, built, required, signal)
-      faults.push(fault!)
+      // Nothing is awaited between this check of the limit and the record of the payment, which counts from then on.
+      const reason = isReason(built) ? built : this.#totalProblem(offer)
+      if (reason === undefined) return this.#sign(offer, built as BuiltPayment, required, signal)
+      const { network, asset } = offer.requirement
+      reasons.push({ ...reason, network, asset })
     }
-    throw new PaymentRefusedError(faults)
+    throw new PaymentRefusedError(reasons)
   }
 
-  /** Writes down what a seller said of a payment. That it was not settled is for the ledger alone to say. */
+  /** Records that a seller reports a payment as settled. That a payment is not settled only the ledger can say. */
   receive(transactionId: string, receipt: Headers.Receipt | undefined): void {
     if (receipt?.success && receipt.transaction === transactionId) this.payments.update(transactionId, 'settled')
   }
 
-  /** What became of a payment, by the ledger; writes it down. Throws a NodeError if the ledger cannot be asked. */
+  /**
+   * Looks up the state of a payment on the ledger, and records it.
+   *
+   * @throws PaymentLogError if the payment is not in the log
+   * @throws AlgodError if no node responds
+   */
   async lookUp(transactionId: string): Promise<PaymentState> {
     const payment = this.payments.get(transactionId)
     const chain = this.#chains.find(({ caip2 }) => caip2 === payment?.network)
-    if (payment === undefined || chain === undefined) throw new UnknownPaymentError(transactionId)
+    if (payment === undefined || chain === undefined) {
+      const message = `the payment ${transactionId} is not in the log, or its network is not one of the buyer's`
+      throw new PaymentLogError('unknown_payment', message)
+    }
     if (payment.state !== 'open') return payment.state
     const state = await findPaymentState(payment, chain.algod)
     if (state !== 'open') this.payments.update(transactionId, state)
     return state
   }
 
-  async #offerOf(requirement: PaymentRequirements): Promise<Offer | string> {
+  async #readOffer(requirement: PaymentRequirements): Promise<Offer | RefusalReason> {
     const { scheme, network, asset, amount, payTo, maxTimeoutSeconds, extra } = requirement
-    if (scheme !== 'exact') return `the scheme ${quote(scheme)} is not known`
+    const refuse = (code: RefusalCode, message: string): RefusalReason => ({ code, message, network, asset })
+    if (scheme !== 'exact') return refuse('unsupported_scheme', `the scheme ${quote(scheme)} is not supported`)
     const chain = this.#chains.find((one) => one.matches(network))
-    if (chain === undefined) return `${quote(network)} is not a network that is paid on`
+    if (chain === undefined) return refuse('unsupported_network', `${quote(network)} is not a network that is paid on`)
     const assetId = parseAssetId(asset)
-    if (assetId === undefined) return `${quote(asset)} is not the number of an asset`
-    // Before a node is asked about it: whoever asks for money does not choose what we ask.
+    if (assetId === undefined) return refuse('invalid_offer', `${quote(asset)} is not the id of an asset`)
+    // Before a node is queried about it: a seller does not choose what the buyer requests of its node.
     if (this.#limits.rank(assetId, chain) === undefined) {
-      return `payments in asset ${assetId} are not allowed; name it among the assets with a limit`
+      const message = `payments in asset ${assetId} are not allowed; add it to \`assets\` with a limit`
+      return refuse('asset_not_allowed', message)
     }
     const units = /^[1-9][0-9]{0,19}$/.test(amount) ? BigInt(amount) : 0n
-    if (units === 0n || units >= 2n ** 64n) return `${quote(amount)} is not an amount`
-    if (!Address.isValid(payTo)) return `payTo is not an address: ${quote(payTo)}`
-    if (!(maxTimeoutSeconds > 0 && maxTimeoutSeconds <= longestTimeoutSeconds)) return 'the time limit makes no sense'
+    if (units === 0n || units >= 2n ** 64n) return refuse('invalid_offer', `${quote(amount)} is not an amount`)
+    if (!Address.isValid(payTo)) return refuse('invalid_offer', `payTo is not an address: ${quote(payTo)}`)
+    if (!(maxTimeoutSeconds > 0 && maxTimeoutSeconds <= maxTimeoutSecondsAccepted)) {
+      return refuse('invalid_offer', 'maxTimeoutSeconds is out of range')
+    }
     const flow = extra?.['paymentFlow'] ?? 'authorization'
-    if (flow !== 'authorization' && flow !== 'upfront') return 'the payment flow is not known'
-    return orFault(async () => {
-      const facts = await chain.asset(assetId)
-      const microDollars = this.#limits.microDollars(units, facts, chain)
+    if (flow !== 'authorization' && flow !== 'upfront') {
+      return refuse('unsupported_payment_flow', 'the payment flow is not supported')
+    }
+    const offer = await orReason(async () => {
+      const info = await chain.asset(assetId)
+      const microDollars = this.#limits.microDollars(units, info, chain)
       const feePayer = this.#feePayerOf(extra?.['feePayer'])
-      return { requirement, chain, asset: facts, amount: units, feePayer, microDollars }
+      return { requirement, chain, asset: info, amount: units, feePayer, microDollars }
     })
+    return isReason(offer) ? { ...offer, network, asset } : offer
   }
 
   #preference({ requirement, chain, asset, amount }: Offer): bigint[] {
@@ -146,40 +200,41 @@ export class Buyer {
     return [BigInt(this.#chains.indexOf(chain)), BigInt(rank), amount, isUpfront ? 1n : 0n]
   }
 
-  /** Somebody who pays the fees and is named as ourselves pays nothing for us. */
+  /** The buyer itself, named as the fee payer, pays the fees as if none were named. */
   #feePayerOf(feePayer: unknown): string | undefined {
     const isOther = typeof feePayer === 'string' && Address.isValid(feePayer) && feePayer !== this.address
     return isOther ? feePayer : undefined
   }
 
   /** The transactions, ready to be signed; or why they cannot be. */
-  async #prepare(offer: Offer): Promise<BuiltPayment | string> {
+  async #prepare(offer: Offer): Promise<BuiltPayment | RefusalReason> {
     const { requirement, chain, asset, amount, feePayer } = offer
     const { payTo, maxTimeoutSeconds } = requirement
     const { assetId } = asset
-    const fault = this.#limits.fault(amount, asset, chain)
-    if (fault !== undefined) return fault
-    return orFault(async () => {
-      if (this.#sumFault(offer) !== undefined) await this.#review(chain)
-      const sumFault = this.#sumFault(offer)
-      if (sumFault !== undefined) return sumFault
+    const problem = this.#limits.paymentProblem(amount, asset, chain)
+    if (problem !== undefined) return problem
+    return orReason(async () => {
+      if (this.#totalProblem(offer) !== undefined) await this.#review(chain)
+      const totalProblem = this.#totalProblem(offer)
+      if (totalProblem !== undefined) return totalProblem
       const [payer, parameters] = [this.address, await chain.parameters()]
       const maxFeeMicroAlgos = this.#maxFeeMicroAlgos
       const order = { chain, parameters, payer, payTo, assetId, amount, feePayer, maxTimeoutSeconds, maxFeeMicroAlgos }
       const built = buildPayment(order)
-      const faults = await Promise.all([
-        Funds.payerFault(chain, { payer, assetId, amount, feeMicroAlgos: built.feeMicroAlgos }),
-        Funds.receiverFault(chain, payTo, assetId),
+      const problems = await Promise.all([
+        Funds.payerProblem(chain, { payer, assetId, amount, feeMicroAlgos: built.feeMicroAlgos }),
+        Funds.receiverProblem(chain, payTo, assetId),
       ])
-      return faults.find((one) => one !== undefined) ?? built
+      const fundsProblem = problems.find((one) => one !== undefined)
+      return fundsProblem === undefined ? built : reasonOfFunds(fundsProblem)
     })
   }
 
-  #sumFault({ amount, asset, chain }: Offer): string | undefined {
-    return this.#limits.sumFault(amount, asset, chain, this.payments.spent())
+  #totalProblem({ amount, asset, chain }: Offer): RefusalReason | undefined {
+    return this.#limits.totalProblem(amount, asset, chain, this.payments.spent())
   }
 
-  /** Payments that nobody ever settled do not count for ever. */
+  /** Open payments that have expired must not count against a limit for ever. */
   async #review(chain: Chain): Promise<void> {
     const { lastRound } = await chain.parameters()
     const old = this.payments
@@ -205,7 +260,7 @@ export class Buyer {
       members[built.paymentIndex] = await Signer.signTransaction(this.#signer, transfer)
       signal?.throwIfAborted()
     } catch (error) {
-      // Whatever was signed goes nowhere from here, so that it can never be settled.
+      // Nothing that was signed leaves this process, so it can never be settled.
       this.payments.update(payment.transactionId, 'expired')
       throw error
     }
@@ -215,7 +270,7 @@ export class Buyer {
       resource,
       accepted: requirement,
       payload: PaymentGroup.toPayload(members, built.paymentIndex),
-      // What a seller declared is said back to it unchanged.
+      // Extensions of the seller are echoed unchanged, as the protocol says.
       ...(extensions === undefined ? {} : { extensions }),
     }
     return { payment, payload, header: Headers.encode(payload) }
@@ -240,14 +295,35 @@ function paymentOf({ requirement, chain, microDollars }: Offer, built: BuiltPaym
   }
 }
 
-/** What the world is not ready for is no reason not to look at the next requirement. */
-async function orFault<T>(work: () => Promise<T>): Promise<T | string> {
+function isReason<T extends object>(result: T | RefusalReason): result is RefusalReason {
+  return 'code' in result
+}
+
+function reasonOfFunds({ code, message, asked, left }: Funds.FundsProblem): RefusalReason {
+  if (asked === undefined || left === undefined) return { code, message }
+  const unit = code === 'insufficient_algos' ? 'micro_algos' : 'base_units'
+  return { code, message, asked: `${asked}`, left: `${left}`, unit }
+}
+
+/** What is wrong with a node, an asset or a fee is a reason to try the next offer. */
+async function orReason<T>(work: () => Promise<T>): Promise<T | RefusalReason> {
   try {
     return await work()
   } catch (error) {
-    if (error instanceof AlgodError || error instanceof ChainError || error instanceof FeeError) return error.message
-    throw error
+    const reason = reasonOfError(error)
+    if (reason === undefined) throw error
+    return reason
   }
+}
+
+function reasonOfError(error: unknown): RefusalReason | undefined {
+  if (error instanceof AlgodError) return { code: 'node_unavailable', message: error.message }
+  if (error instanceof FeeError) {
+    const { code, message, feeMicroAlgos, maxFeeMicroAlgos } = error
+    return { code, message, asked: `${feeMicroAlgos}`, limit: `${maxFeeMicroAlgos}`, unit: 'micro_algos' }
+  }
+  if (!(error instanceof ChainError)) return undefined
+  return { code: error.code === 'wrong_network' ? 'wrong_network' : 'unknown_asset', message: error.message }
 }
 
 function compare(a: readonly bigint[], b: readonly bigint[]): number {
@@ -255,29 +331,7 @@ function compare(a: readonly bigint[], b: readonly bigint[]): number {
   return 0
 }
 
-/** Words of a stranger: not too many, and nothing that a terminal would obey. */
+/** Text from outside: bounded, and without control characters that a terminal would obey. */
 function quote(text: string): string {
   return JSON.stringify(text.slice(0, 60)).replace(/[\x7f-\x9f]/g, '?')
-}
-
-const maxReasons = 10
-
-/** Nothing was signed. */
-export class PaymentRefusedError extends Error {
-  override name = 'PaymentRefusedError'
-  readonly reasons: readonly string[]
-
-  constructor(reasons: readonly string[]) {
-    const more = reasons.length > maxReasons ? [`and ${reasons.length - maxReasons} reasons more`] : []
-    super(`not paid: ${[...reasons.slice(0, maxReasons), ...more].join('; ')}`)
-    this.reasons = reasons
-  }
-}
-
-export class UnknownPaymentError extends Error {
-  override name = 'UnknownPaymentError'
-
-  constructor(transactionId: string) {
-    super(`no payment ${transactionId} is known here, or its network is not`)
-  }
 }

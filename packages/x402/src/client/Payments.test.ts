@@ -4,9 +4,9 @@ import { once } from 'node:events'
 import { appendFileSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, type TestContext, test } from 'node:test'
-import { FilePayments, FilePaymentsError } from '../store/FilePayments.js'
-import { assetKey, MemoryPayments, type Payment, type PaymentLog } from './Payments.js'
+import { type TestContext, test } from 'node:test'
+import { FilePayments } from '../store/FilePayments.js'
+import { assetKey, MemoryPayments, type Payment, type PaymentLog, PaymentLogError } from './Payments.js'
 
 const network = 'algorand:local'
 
@@ -27,8 +27,8 @@ const kinds: { [name: string]: (t: TestContext, maxPayments?: number) => Payment
 }
 
 for (const [name, open] of Object.entries(kinds)) {
-  describe(`payments in a ${name}`, () => {
-    test('are remembered with what became of them', (t) => {
+  test(`payments in a ${name}`, async (t) => {
+    await t.test('are remembered with what became of them', (t) => {
       const log = open(t)
       for (const id of ['A', 'B', 'C']) log.add(payment(id))
       log.update('A', 'settled')
@@ -43,7 +43,7 @@ for (const [name, open] of Object.entries(kinds)) {
       assert.deepEqual([log.get('C'), log.get('unknown')], [payment('C'), undefined])
     })
 
-    test('count unless they can never be settled', (t) => {
+    await t.test('count unless they can never be settled', (t) => {
       const log = open(t)
       log.add(payment('A'))
       log.add(payment('B', { microDollars: undefined, asset: '8', amount: '5' }))
@@ -54,7 +54,7 @@ for (const [name, open] of Object.entries(kinds)) {
       assert.deepEqual([assets.get(assetKey(network, '7')), assets.get(assetKey(network, '8'))], [20n, 5n])
     })
 
-    test('that were decided stay as they are', (t) => {
+    await t.test('that were decided stay as they are', (t) => {
       const log = open(t)
       log.add(payment('A'))
       log.update('A', 'expired')
@@ -63,7 +63,7 @@ for (const [name, open] of Object.entries(kinds)) {
       assert.deepEqual([log.get('A')?.state, log.spent().microDollars], ['expired', 0n])
     })
 
-    test('of long ago are forgotten one by one, and still counted', (t) => {
+    await t.test('of long ago are forgotten one by one, and still counted', (t) => {
       const log = open(t, 10)
       for (let index = 0; index < 100; index++) {
         log.add(payment(`${index}`))
@@ -76,8 +76,8 @@ for (const [name, open] of Object.entries(kinds)) {
   })
 }
 
-describe('a file of payments', () => {
-  test('has them in the next process, for nobody else to read', (t) => {
+test('a file of payments', async (t) => {
+  await t.test('has them in the next process, for nobody else to read', (t) => {
     const path = file(t)
     const before = new FilePayments(path)
     before.add(payment('A'))
@@ -89,7 +89,7 @@ describe('a file of payments', () => {
     assert.equal(statSync(path).mode & 0o777, 0o600)
   })
 
-  test('that was cut off in the middle of a line loses that line alone, and takes more', (t) => {
+  await t.test('that was cut off in the middle of a line loses that line alone, and takes more', (t) => {
     const path = file(t)
     const log = new FilePayments(path)
     log.add(payment('A'))
@@ -104,18 +104,18 @@ describe('a file of payments', () => {
     }
   })
 
-  test('that somebody else wrote into is refused, with the line', (t) => {
+  await t.test('that somebody else wrote into is refused, with the line', (t) => {
     const path = file(t)
     new FilePayments(path).add(payment('A'))
     appendFileSync(path, 'hello\n')
-    const message = `line 2 of ${path} is not one of a payment`
+    const message = `line 2 of ${path} is not a payment`
     assert.throws(
       () => new FilePayments(path),
-      (error) => error instanceof FilePaymentsError && error.message === message,
+      (error) => error instanceof PaymentLogError && error.message === message,
     )
   })
 
-  test('does not grow for ever', (t) => {
+  await t.test('does not grow for ever', (t) => {
     const path = file(t)
     const log = new FilePayments(path, { maxPayments: 5 })
     for (let index = 0; index < 200; index++) {
@@ -128,7 +128,7 @@ describe('a file of payments', () => {
     assert.deepEqual([after.spent(), after.spent().microDollars], [log.spent(), 4_000n])
   })
 
-  test('has every payment that a killed process had begun to sign', { timeout: 30_000 }, async (t) => {
+  await t.test('has every payment that a killed process had begun to sign', { timeout: 30_000 }, async (t) => {
     const path = file(t)
     const module = new URL('../store/FilePayments.js', import.meta.url).href
     const program = `

@@ -1,16 +1,15 @@
-/** What became of a payment, by the ledger. */
 import type { Algod } from '@latchkey/algod'
 import type { Payment, PaymentState } from './Payments.js'
 
-/** How many rounds back nodes find a transaction by its id; beyond that its block has to be looked for. */
+/** How many rounds back nodes find a transaction by its id; for older ones the blocks are searched. */
 const lookupRounds = 1_000n
-/** A node that has come this far beyond a transaction's last round has seen it if it ever came. */
+/** A node this many rounds past a transaction's last valid round has seen it if it was ever confirmed. */
 const settledRounds = 2n
 
-/** `expired` only where it is certain. Throws a NodeError where the nodes do not tell. */
+/** The state of a payment on the ledger; `expired` only where it is certain. Throws an AlgodError if no node responds. */
 export async function findPaymentState({ transactionId, ...payment }: Payment, algod: Algod): Promise<PaymentState> {
   const [firstValid, lastValid] = [BigInt(payment.firstValid), BigInt(payment.lastValid)]
-  // The round first: what came in after it was told is still found.
+  // The round is requested first: a transaction that is confirmed after it is still found.
   const round = await algod.lastRound()
   const found = await algod.transaction(transactionId)
   if (found.type === 'confirmed') return 'settled'

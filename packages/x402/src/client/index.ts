@@ -1,7 +1,13 @@
-export { Chain, type ChainOptions } from '../chain/Chain.js'
-export type { Money } from '../Price.js'
+/** Buying: a `fetch` that pays. Runs in Node, browsers and edge runtimes. */
+export { AlgodError, type NodeAddress } from '@latchkey/algod'
+export { LatchkeyError } from '@latchkey/algorand'
+export { KmdClientError } from '@latchkey/kmd-client'
+export { type AssetInfo, Chain, ChainError, type ChainOptions } from '../chain/Chain.js'
+export { type ErrorCode, errors, X402Error } from '../errors.js'
+export { type Money, PriceError } from '../Price.js'
 export { fromKmd, type KmdSignerOptions } from '../signer/Kmd.js'
 export * as Signer from '../signer/Signer.js'
+export { SignerError } from '../signer/Signer.js'
 export {
   decodePayment,
   decodeReceipt,
@@ -12,15 +18,23 @@ export {
   paymentSignature,
   type Receipt,
 } from '../wire/Headers.js'
-export {
-  Buyer,
-  type BuyerOptions,
-  type Offer,
-  PaymentRefusedError,
-  type PayOptions,
-  type SignedPayment,
-  UnknownPaymentError,
-} from './Buyer.js'
+export type { PaymentPayload, PaymentRequired, PaymentRequirements } from '../wire/types.js'
+export { Buyer, type BuyerOptions, type Offer, type PayOptions, type SignedPayment } from './Buyer.js'
 export type { AssetLimit, LimitOptions } from './Limits.js'
-export { MemoryPayments, type Payment, type PaymentLog, type PaymentState, type Spent } from './Payments.js'
-export { LostResponseError, type PayingFetchOptions, payingFetch, RedirectError, receiptOf } from './payingFetch.js'
+export { PaymentRefusedError, type RefusalCode, type RefusalReason, refusalReasons } from './PaymentRefusedError.js'
+export {
+  MemoryPayments,
+  type MemoryPaymentsOptions,
+  type Payment,
+  type PaymentLog,
+  PaymentLogError,
+  type PaymentState,
+  type Spent,
+} from './Payments.js'
+export {
+  LostResponseError,
+  type PayingFetchOptions,
+  PaymentRequestError,
+  payingFetch,
+  receiptOf,
+} from './payingFetch.js'

@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Group, Submission } from '@latchkey/algorand'
-import { type Fault, GroupError, isComplete, maxMemberBytes, read, toPayload } from './PaymentGroup.js'
+import { GroupError, type GroupErrorCode, isComplete, maxMemberBytes, read, toPayload } from './PaymentGroup.js'
 import { alone, buyer, feePayment, sign, sponsored, type Tx, transfer } from './payments.test.helper.js'
 
-function faultOf(payload: unknown): Fault | undefined {
+function codeOf(payload: unknown): GroupErrorCode | undefined {
   try {
     read(payload)
     return undefined
   } catch (error) {
     assert.ok(error instanceof GroupError)
-    return error.fault
+    return error.code
   }
 }
 
@@ -38,15 +38,16 @@ test('what it is not is told by kind', () => {
     { paymentGroup: 'x', paymentIndex: 0 },
     { paymentGroup: [null], paymentIndex: 0 },
   ]) {
-    assert.equal(faultOf(payload), 'shape')
+    assert.equal(codeOf(payload), 'invalid_payment_payload')
   }
   for (const paymentIndex of [undefined, '0', 0.5, Number.NaN, null]) {
-    assert.equal(faultOf({ paymentGroup: [text], paymentIndex }), 'shape')
+    assert.equal(codeOf({ paymentGroup: [text], paymentIndex }), 'invalid_payment_payload')
   }
-  assert.equal(faultOf({ paymentGroup: Array(17).fill(text), paymentIndex: 0 }), 'size')
-  for (const paymentIndex of [-1, 1, 2 ** 40]) assert.equal(faultOf({ paymentGroup: [text], paymentIndex }), 'index')
+  assert.equal(codeOf({ paymentGroup: Array(17).fill(text), paymentIndex: 0 }), 'payment_group_too_large')
+  for (const paymentIndex of [-1, 1, 2 ** 40])
+    assert.equal(codeOf({ paymentGroup: [text], paymentIndex }), 'invalid_payment_index')
   for (const bad of ['', '=', 'a-_b', 'A', `${text}\n`, ` ${text}`, 'AAAA', `${text}AAAA`]) {
-    assert.equal(faultOf({ paymentGroup: [bad], paymentIndex: 0 }), 'transaction', bad)
+    assert.equal(codeOf({ paymentGroup: [bad], paymentIndex: 0 }), 'invalid_payment_transaction', bad)
   }
 })
 

@@ -1,14 +1,16 @@
 /**
- * The transactions of a payment: the transfer that pays, and before it, where somebody else pays the fees, that one's
- * payment of nothing to itself. Read from what a buyer sent, they are written anew in canonical form, and only that form
- * is ever looked at, simulated or sent: two spellings of a payment are one payment.
+ * The transactions of a payment: the transfer that pays, and before it, if another account pays the fees, that account's
+ * payment of 0 to itself. What a buyer sends is re-encoded in canonical form, and only that form is verified, simulated
+ * and submitted: two encodings of a payment are one payment.
  */
-import { Address, Bytes, Group, Submission, Transaction } from '@latchkey/algorand'
+import { Address, Bytes, Group, Json, Submission, Transaction } from '@latchkey/algorand'
+import { X402Error } from '../errors.js'
+import { decodeBase64 } from '../wire/base64.js'
 
 export type Member = {
   readonly signed: Submission.Submitted
   readonly txn: Transaction.Transaction
-  /** Canonical, with whatever signature it came with. */
+  /** Canonical, with the signature it came with, if any. */
   readonly bytes: Uint8Array
   readonly isSigned: boolean
   readonly sender: string
@@ -18,7 +20,7 @@ export type PaymentGroup = {
   readonly members: readonly Member[]
   readonly payment: Member
   readonly paymentIndex: number
-  /** Of the transaction that pays; what settlement is keyed by. */
+  /** Of the transaction that pays. Settlements are keyed by it. */
   readonly transactionId: string
 }
 
@@ -29,58 +31,64 @@ export const maxMembers = 16
 export const maxMemberBytes = 32 * 1024
 const maxMemberCharacters = Math.ceil(maxMemberBytes / 3) * 4
 
-export type Fault = 'shape' | 'size' | 'index' | 'transaction'
-
-/** Reads what a buyer sent; throws a GroupError that says in which respect it is none. */
+/** @throws {@link GroupError} */
 export function read(payload: unknown): PaymentGroup {
   const { paymentGroup, paymentIndex } = shape(payload)
-  if (paymentGroup.length > maxMembers) throw new GroupError('size', `a group has at most ${maxMembers} transactions`)
+  if (paymentGroup.length > maxMembers)
+    throw new GroupError('payment_group_too_large', `a group has at most ${maxMembers} transactions`)
   if (paymentIndex < 0 || paymentIndex >= paymentGroup.length) {
-    throw new GroupError('index', `there is no transaction ${paymentIndex} in a group of ${paymentGroup.length}`)
+    throw new GroupError(
+      'invalid_payment_index',
+      `a group of ${paymentGroup.length} has no transaction ${paymentIndex}`,
+    )
   }
-  // All lengths before the first is decoded: what is too much costs nothing.
+  // All lengths are checked before the first transaction is decoded.
   const tooLong = paymentGroup.findIndex((text) => text.length > maxMemberCharacters)
-  if (tooLong >= 0) throw new GroupError('transaction', `transaction ${tooLong} is too long`)
+  if (tooLong >= 0) throw new GroupError('invalid_payment_transaction', `transaction ${tooLong} is too long`)
   const members = paymentGroup.map(readMember)
   const payment = members[paymentIndex]!
   return { members, payment, paymentIndex, transactionId: transactionIdOf(payment.txn) }
 }
 
 function shape(payload: unknown): ExactPayload {
-  const { paymentGroup, paymentIndex } = (payload ?? {}) as { [name: string]: unknown }
+  const { paymentGroup, paymentIndex } = Json.isObject(payload) ? payload : {}
   if (!Array.isArray(paymentGroup) || !paymentGroup.every((element) => typeof element === 'string')) {
-    throw new GroupError('shape', 'paymentGroup is a list of texts')
+    throw new GroupError('invalid_payment_payload', 'paymentGroup is not a list of strings')
   }
-  if (!Number.isInteger(paymentIndex)) throw new GroupError('shape', 'paymentIndex is a whole number')
+  if (!Number.isInteger(paymentIndex)) {
+    throw new GroupError('invalid_payment_payload', 'paymentIndex is not an integer')
+  }
   return { paymentGroup, paymentIndex: paymentIndex as number }
 }
 
-/** A signed transaction, or the bare one of somebody who is still to sign it. */
+/** A signed transaction, or a bare one that is still to be signed. */
 function readMember(text: string, index: number): Member {
-  const bytes = /^[A-Za-z0-9+/]+={0,2}$/.test(text) ? Buffer.from(text, 'base64') : Buffer.alloc(0)
-  if (bytes.length === 0) throw new GroupError('transaction', `transaction ${index} is not base64`)
+  const bytes = decodeBase64(text)
+  if (bytes === undefined || bytes.length === 0)
+    throw new GroupError('invalid_payment_transaction', `transaction ${index} is not base64`)
   try {
     return memberOf(decode(bytes))
   } catch (error) {
     if (!isDecodeError(error)) throw error
-    throw new GroupError('transaction', `transaction ${index} cannot be read: ${(error as Error).message}`)
+    const message = `transaction ${index} cannot be read: ${(error as Error).message}`
+    throw new GroupError('invalid_payment_transaction', message)
   }
 }
 
 /** An envelope around a bare transaction: { txn: ... }. */
 const envelope = Uint8Array.of(0x81, 0xa3, 0x74, 0x78, 0x6e)
 
-/** No transaction has the members of an envelope, nor the other way round; so at most one reading succeeds. */
+/** A transaction and an envelope have no member in common, so at most one of the two decodes. */
 function decode(bytes: Uint8Array): Submission.Submitted {
   try {
-    return whole(bytes)
+    return decodeWhole(bytes)
   } catch (error) {
     if (!(error instanceof Submission.DecodeError)) throw error
-    return whole(Bytes.concat([envelope, bytes]))
+    return decodeWhole(Bytes.concat([envelope, bytes]))
   }
 }
 
-function whole(bytes: Uint8Array): Submission.Submitted {
+function decodeWhole(bytes: Uint8Array): Submission.Submitted {
   const { signed, end } = Submission.decodeFirst(bytes)
   if (end !== bytes.length) throw new Submission.DecodeError('there are bytes after the transaction')
   return signed
@@ -100,7 +108,7 @@ export function transactionIdOf(txn: Transaction.Transaction): string {
   return Transaction.id(Submission.transactionBytes(txn))
 }
 
-/** Whether the members are exactly those of the group that each of them names; one alone need not name any. */
+/** Whether the members are exactly those of the group that each of them names; a single one need not name any. */
 export function isComplete({ members }: PaymentGroup): boolean {
   const transactions = members.map(({ txn }) => txn)
   if (members.length === 1 && transactions[0]!.grp === undefined) return true
@@ -117,22 +125,24 @@ function isDecodeError(error: unknown): boolean {
   return error instanceof Submission.DecodeError || error instanceof Submission.EncodeError
 }
 
-/** Of a transaction that somebody else is to sign. */
+/** The bytes of a transaction that another account signs. */
 export function bareBytes(txn: Transaction.Transaction): Uint8Array {
   return Transaction.encode(txn)
 }
 
-/** As buyers send it. */
+/** The payload as buyers send it. */
 export function toPayload(members: readonly Uint8Array[], paymentIndex: number): ExactPayload {
-  return { paymentGroup: members.map((bytes) => Buffer.from(bytes).toString('base64')), paymentIndex }
+  return { paymentGroup: members.map(Bytes.toBase64), paymentIndex }
 }
 
-export class GroupError extends Error {
-  override name = 'PaymentGroup.GroupError'
-  readonly fault: Fault
+/** What is wrong with a payload. */
+export type GroupErrorCode =
+  | 'invalid_payment_payload'
+  | 'payment_group_too_large'
+  | 'invalid_payment_index'
+  | 'invalid_payment_transaction'
 
-  constructor(fault: Fault, message: string) {
-    super(message)
-    this.fault = fault
-  }
+/** A payload that is not a payment group. */
+export class GroupError extends X402Error<GroupErrorCode> {
+  override name = 'GroupError'
 }

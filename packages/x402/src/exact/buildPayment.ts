@@ -1,8 +1,8 @@
 /** The transactions of a payment, ready to be signed by the buyer. */
-import { randomBytes } from 'node:crypto'
 import type { SuggestedParameters } from '@latchkey/algod'
-import { Address, Group, Network, Submission, Transaction } from '@latchkey/algorand'
+import { Address, Bytes, Group, Network, Submission, Transaction } from '@latchkey/algorand'
 import { algoAssetId, type Chain } from '../chain/Chain.js'
+import { X402Error } from '../errors.js'
 
 export type PaymentOrder = {
   chain: Chain
@@ -11,7 +11,7 @@ export type PaymentOrder = {
   payTo: string
   assetId: bigint
   amount: bigint
-  /** Pays the fees, if it is somebody else. */
+  /** The account that pays the fees, if it is not the payer. */
   feePayer: string | undefined
   maxTimeoutSeconds: number
   maxFeeMicroAlgos: bigint
@@ -20,20 +20,21 @@ export type PaymentOrder = {
 export type BuiltPayment = {
   readonly transactions: readonly Transaction.Transaction[]
   readonly paymentIndex: number
-  /** What the buyer itself pays. */
+  /** The fee that the payer itself pays. */
   readonly feeMicroAlgos: bigint
   readonly lastValid: bigint
   readonly transactionId: string
 }
 
-/** Rounds have not come faster than this; on a network of one's own they come as they like. */
-const shortestRoundSeconds = 2.5
-/** The round that is being made, and one that may have passed since the node was asked. */
-const roundsToSpare = 3
+/** Public networks have not produced rounds faster than this; local ones may. */
+const minRoundSeconds = 2.5
+/** The round in progress, and one that may have passed since the node was queried. */
+const spareRounds = 3
 const maxRounds = 1_000
-/** What a signature and its envelope add to a transaction, for fees by the byte. */
+/** What a signature and its envelope add to the size of a transaction, for fees per byte. */
 const signatureBytes = 75
 
+/** @throws {@link FeeError} */
 export function buildPayment(order: PaymentOrder): BuiltPayment {
   const { parameters, payer, payTo, assetId, amount, feePayer } = order
   const lastValid = parameters.lastRound + BigInt(validityRounds(order))
@@ -48,37 +49,33 @@ export function buildPayment(order: PaymentOrder): BuiltPayment {
     assetId === algoAssetId
       ? { ...common, type: 'pay', snd, rcv: receiver, amt: amount, note: note('x402-payment-v2') }
       : { ...common, type: 'axfer', snd, arcv: receiver, aamt: amount, xaid: assetId, note: note('x402-payment-v2') }
-  const fee = (txn: Transaction.Transaction): bigint => feeFor(txn, parameters)
   if (feePayer === undefined) {
-    const paid = { ...transfer, fee: fee(transfer) }
+    const paid = { ...transfer, fee: feeFor(transfer, parameters) }
     checkFee(paid.fee, order)
-    return { transactions: [paid], paymentIndex: 0, feeMicroAlgos: paid.fee, lastValid, transactionId: idOf(paid) }
+    const transactionId = Transaction.id(paid)
+    return { transactions: [paid], paymentIndex: 0, feeMicroAlgos: paid.fee, lastValid, transactionId }
   }
   const sponsor = Address.decode(feePayer)
-  const nothing: Transaction.Transaction = {
+  const feeTransaction: Transaction.Transaction = {
     ...common,
     type: 'pay',
     snd: sponsor,
     rcv: sponsor,
     note: note('x402-fee-payer'),
   }
-  const total = fee(nothing) + fee(transfer)
-  checkFee(total, order)
-  const transactions = Group.assign([{ ...nothing, fee: total }, transfer])
-  return { transactions, paymentIndex: 1, feeMicroAlgos: 0n, lastValid, transactionId: idOf(transactions[1]!) }
+  const fee = feeFor(feeTransaction, parameters) + feeFor(transfer, parameters)
+  checkFee(fee, order)
+  const transactions = Group.assign([{ ...feeTransaction, fee }, transfer])
+  const transactionId = Transaction.id(transactions[1]!)
+  return { transactions, paymentIndex: 1, feeMicroAlgos: 0n, lastValid, transactionId }
 }
 
-function idOf(txn: Transaction.Transaction): string {
-  return Transaction.id(txn)
-}
-
-/** Long enough for the seller to do its work and settle, and not a round longer: it can be settled until then. */
+/** Long enough for the seller to do its work and settle, and no longer: until then the payment can be settled. */
 function validityRounds({ chain, maxTimeoutSeconds }: PaymentOrder): number {
-  const isPublic = Network.known.some(
-    ({ genesisHash }) => Buffer.from(chain.genesisHash).toString('base64') === genesisHash,
-  )
+  const genesisHash = Bytes.toBase64(chain.genesisHash)
+  const isPublic = Network.known.some((network) => network.genesisHash === genesisHash)
   if (!isPublic) return maxRounds
-  return Math.min(maxRounds, Math.ceil(maxTimeoutSeconds / shortestRoundSeconds) + roundsToSpare)
+  return Math.min(maxRounds, Math.ceil(maxTimeoutSeconds / minRoundSeconds) + spareRounds)
 }
 
 function feeFor(txn: Transaction.Transaction, { minFee, feePerByte }: SuggestedParameters): bigint {
@@ -88,16 +85,26 @@ function feeFor(txn: Transaction.Transaction, { minFee, feePerByte }: SuggestedP
 }
 
 function checkFee(fee: bigint, { maxFeeMicroAlgos }: PaymentOrder): void {
-  if (fee > maxFeeMicroAlgos) {
-    throw new FeeError(`the network asks ${fee} microAlgos in fees, above the limit of ${maxFeeMicroAlgos}`)
-  }
+  if (fee > maxFeeMicroAlgos) throw new FeeError(fee, maxFeeMicroAlgos)
 }
 
-/** Makes every payment another transaction, however alike they are. */
+/** Unique, so that two payments of the same amount are two transactions. */
 function note(kind: string): Uint8Array {
-  return new Uint8Array(Buffer.from(`${kind}-${Date.now()}-${randomBytes(9).toString('base64url')}`))
+  return Bytes.fromUtf8(`${kind}-${Date.now()}-${Bytes.toBase64Url(Bytes.random(9))}`)
 }
 
-export class FeeError extends Error {
+/** The network asks for a higher fee than the buyer allows. */
+export class FeeError extends X402Error<'fee_too_high'> {
   override name = 'FeeError'
+  readonly feeMicroAlgos: bigint
+  readonly maxFeeMicroAlgos: bigint
+
+  constructor(feeMicroAlgos: bigint, maxFeeMicroAlgos: bigint) {
+    super(
+      'fee_too_high',
+      `the network asks for ${feeMicroAlgos} microAlgos in fees, above the limit of ${maxFeeMicroAlgos}`,
+    )
+    this.feeMicroAlgos = feeMicroAlgos
+    this.maxFeeMicroAlgos = maxFeeMicroAlgos
+  }
 }

@@ -18,13 +18,13 @@ import {
 } from '../exact/payments.test.helper.js'
 import * as Signer from '../signer/Signer.js'
 import { Facilitator } from './Facilitator.js'
-import { codes } from './PaymentError.js'
+
 import { openChain, setUp } from './setup.test.helper.js'
 
 const dead = (message: string, at = 0) => ok({ 'txn-groups': [{ 'failure-message': message, 'failed-at': [at] }] })
 
 test('a facilitator serves a network', () => {
-  assert.throws(() => new Facilitator({ chains: [] }), RangeError)
+  assert.throws(() => new Facilitator({ chains: [] }), { code: 'invalid_option' })
 })
 
 test('what is supported names one payer of fees, the same each time', async (t) => {
@@ -100,7 +100,7 @@ test('a payment signed by the wrong key cannot profit from one that was verified
   assert.equal((await facilitator.verify(right.payload, right.requirements)).isValid, true)
   node.on('POST simulate', () => dead('should have been authorized by', 1))
   const spoiled = await facilitator.settle(wrong.payload, wrong.requirements)
-  assert.deepEqual([spoiled.success, spoiled.errorReason], [false, codes.simulation])
+  assert.deepEqual([spoiled.success, spoiled.errorReason], [false, 'invalid_exact_avm_simulation_failed'])
   assert.equal(node.submitted.length, 0)
   assert.equal((await facilitator.settle(right.payload, right.requirements)).success, true)
 })
@@ -111,7 +111,10 @@ test('a fee account without Algos is our fault, and never told as the buyer’s'
   node.on('GET account', () => ok({ amount: 101_000, 'min-balance': 100_000 }))
   const { payload, requirements } = sponsored()
   const { invalidReason, invalidMessage } = await facilitator.verify(payload, requirements)
-  assert.deepEqual([invalidReason, /not your fault/.test(invalidMessage!)], [codes.feeAccount, true])
+  assert.deepEqual(
+    [invalidReason, /not the fault of the buyer/.test(invalidMessage!)],
+    ['facilitator_fee_account_unfunded', true],
+  )
   assert.match((await facilitator.health())!, /the fee account .* has 0.001 ALGO to spend on fees/)
 })
 
@@ -123,10 +126,13 @@ test('what is the buyer’s is told as the buyer’s, also where our transaction
     return [invalidReason, invalidMessage]
   }
   const outside = await explained('txn dead: round 101 outside of 5--50')
-  assert.deepEqual(outside, [codes.validity, 'the payment is valid from round 100 to 200, and not now'])
-  assert.equal((await explained('transaction already in ledger: X'))[0], codes.duplicate)
+  assert.deepEqual(outside, [
+    'invalid_exact_avm_payload_validity',
+    'the payment is valid from round 100 to 200, and not now',
+  ])
+  assert.equal((await explained('transaction already in ledger: X'))[0], 'duplicate_settlement')
   const fees = 'txgroup had 1000 in fees, which is less than the minimum 2 * 1000'
-  assert.deepEqual(await explained(fees), [codes.simulation, fees])
+  assert.deepEqual(await explained(fees), ['invalid_exact_avm_simulation_failed', fees])
   node.on('GET holding', () => ok({ 'asset-holding': { amount: 1, 'is-frozen': false } }))
   assert.match((await explained('underflow'))[1]!, /has 0.000001 USDC and needs 0.001: send it 0.000999 more/)
 })
@@ -137,7 +143,7 @@ test('a payment that somebody else put into the ledger is not taken for one of o
   node.on('GET pending', () => ok({ 'pool-error': '', 'confirmed-round': 99 }))
   const { payload, requirements } = alone()
   const settled = await facilitator.settle(payload, requirements)
-  assert.deepEqual([settled.success, settled.errorReason], [false, codes.duplicate])
+  assert.deepEqual([settled.success, settled.errorReason], [false, 'duplicate_settlement'])
 })
 
 test('when no node answers it is told as ours, without the address of a node', async (t) => {
@@ -146,9 +152,9 @@ test('when no node answers it is told as ours, without the address of a node', a
   node.on('GET params', () => 'drop')
   const { payload, requirements, id } = sponsored()
   const { invalidReason, invalidMessage } = await facilitator.verify(payload, requirements)
-  assert.equal(invalidReason, codes.node)
+  assert.equal(invalidReason, 'facilitator_node_unavailable')
   const settled = await facilitator.settle(payload, requirements)
-  assert.deepEqual([settled.errorReason, settled.transaction], [codes.node, id])
+  assert.deepEqual([settled.errorReason, settled.transaction], ['facilitator_node_unavailable', id])
   const health = await facilitator.health()
   for (const text of [invalidMessage, settled.errorMessage, health]) assert.doesNotMatch(text!, /node0|http/)
   assert.ok(errors.length >= 3)
@@ -172,7 +178,7 @@ test('a node of another network is told by /health', async (t) => {
     }),
   )
   const { facilitator } = await setUp(t, { chains: [await openChain(node)] })
-  assert.match((await facilitator.health())!, /the node is of algorand:AQEB/)
+  assert.match((await facilitator.health())!, /the node belongs to algorand:AQEB/)
 })
 
 test('a key that cannot sign is our fault; nothing is written or sent', async (t) => {
@@ -180,7 +186,7 @@ test('a key that cannot sign is our fault; nothing is written or sent', async (t
   const { facilitator, node, errors } = await setUp(t, { feePayer: broken })
   const { payload, requirements } = sponsored()
   const settled = await facilitator.settle(payload, requirements)
-  assert.equal(settled.errorReason, codes.unexpectedSettle)
+  assert.equal(settled.errorReason, 'unexpected_settle_error')
   assert.doesNotMatch(settled.errorMessage!, /hunter2/)
   assert.match(String(errors[0]), /hunter2/)
   assert.equal(node.submitted.length, 0)
@@ -196,12 +202,15 @@ test('fees count once for a payment, however many ask at once; and not if nobody
   assert.equal(node.submitted.length, 1)
   node.on('POST submit', () => refused('overspend'))
   const failing = sponsored()
-  assert.equal((await facilitator.settle(failing.payload, failing.requirements)).errorReason, codes.settlement)
+  assert.equal(
+    (await facilitator.settle(failing.payload, failing.requirements)).errorReason,
+    'invalid_exact_avm_settlement_failed',
+  )
   node.on('POST submit', () => ok({}))
   const second = sponsored()
   assert.equal((await facilitator.settle(second.payload, second.requirements)).success, true)
   const third = sponsored()
-  assert.equal((await facilitator.settle(third.payload, third.requirements)).errorReason, codes.policy)
+  assert.equal((await facilitator.settle(third.payload, third.requirements)).errorReason, 'facilitator_policy_refused')
   assert.equal((await facilitator.settle(first.payload, first.requirements)).success, true, 'asked again')
   const own = alone()
   assert.equal((await facilitator.settle(own.payload, own.requirements)).success, true, 'own fee')
@@ -223,7 +232,7 @@ test('an operator’s callback that throws does no harm', async (t) => {
   })
   node.on('POST simulate', () => 'drop')
   const { payload, requirements } = sponsored()
-  assert.equal((await facilitator.verify(payload, requirements)).invalidReason, codes.node)
+  assert.equal((await facilitator.verify(payload, requirements)).invalidReason, 'facilitator_node_unavailable')
 })
 
 test('outcomes are counted', async (t) => {

@@ -1,9 +1,9 @@
-/** Verifies payments and settles them on chain, for sellers who do not want to. */
-import { createHash } from 'node:crypto'
+/** Verifies payments and settles them on the ledger, for sellers. */
 import { AlgodError } from '@latchkey/algod'
-import { Address, Submission } from '@latchkey/algorand'
+import { Address, BoundedMap, Bytes, Hash, Submission } from '@latchkey/algorand'
 import { type Chain, ChainError } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
+import { OptionsError } from '../errors.js'
 import * as Signer from '../signer/Signer.js'
 import { MemorySettlements, type Settlement, type SettlementStore } from '../store/Settlements.js'
 import type {
@@ -14,27 +14,69 @@ import type {
   VerifyResponse,
 } from '../wire/types.js'
 import { Metrics } from './Metrics.js'
-import { type Code, codes, PaymentError } from './PaymentError.js'
+import { PaymentError, type PaymentErrorCode } from './PaymentError.js'
 import { type Caller, Policy, type PolicyOptions } from './Policy.js'
 import { Settler } from './Settler.js'
 import { simulationError } from './simulationError.js'
 import { type VerifiedPayment, verifyPayment } from './verifyPayment.js'
 
+/** Options of a {@link Facilitator}. */
 export type FacilitatorOptions = {
   /** One for each network that is served. */
   chains: readonly Chain[]
-  /** Pays the fees of buyers; without one, buyers pay their own. */
+  /**
+   * The account that pays the fees of buyers.
+   *
+   * @default buyers pay their own fees
+   */
   feePayer?: Signer.Signer | undefined
+  /**
+   * Where settlements are recorded, shared by all replicas.
+   *
+   * @default new MemorySettlements()
+   */
   store?: SettlementStore | undefined
+  /**
+   * For whom it works, and how much it spends.
+   *
+   * @default no restriction
+   */
   policy?: PolicyOptions | undefined
-  /** A group may cost this much for each of its transactions. */
+  /**
+   * The highest fee that is paid for each transaction of a group.
+   *
+   * @default 5_000n
+   */
   maxFeeMicroAlgosPerTransaction?: bigint | undefined
+  /**
+   * The longest validity of a payment.
+   *
+   * @default 1_000n
+   */
   maxValidityRounds?: bigint | undefined
-  /** How long an answer to /settle may wait for the ledger; after that it is `settlement_pending`. */
+  /**
+   * How long `settle` waits for the ledger; after that its result is `settlement_pending`.
+   *
+   * @default 30_000
+   */
   settleTimeoutMs?: number | undefined
+  /**
+   * The first wait between two lookups of a settlement.
+   *
+   * @default 250
+   */
   pollMs?: number | undefined
-  /** What ended is remembered this long, for those who ask again. */
+  /**
+   * How long settlements are kept after they ended.
+   *
+   * @default 7 days
+   */
   keepMs?: number | undefined
+  /**
+   * Called with errors that are not the buyer's fault.
+   *
+   * @default they are ignored
+   */
   onError?: ((error: unknown) => void) | undefined
 }
 
@@ -48,11 +90,21 @@ const defaults = {
 /** A payment that was verified is not simulated again for this long. */
 const verifiedMs = 30_000
 const maxVerified = 10_000
-/** Whoever asks how things are is told what was found this short a time ago: asking is free, and nodes are not. */
+/** A health check this recent is reused: anyone may request one, and it costs requests to a node. */
 const healthMs = 1_000
 
+/**
+ * Verifies and settles payments. A payment is submitted once, and every call for it gets the same result.
+ *
+ * @example
+ * const facilitator = new Facilitator({ chains: [chain], feePayer, store: new SqliteSettlements('settlements.db') })
+ * await facilitator.resume()
+ * const handler = createFacilitatorHandler({ facilitator })
+ */
 export class Facilitator {
+  /** Counters and gauges, as `text()` for Prometheus. */
   readonly metrics = new Metrics()
+  /** For whom it works. */
   readonly policy: Policy
   readonly #chains: readonly Chain[]
   readonly #feePayer: Signer.Signer | undefined
@@ -60,13 +112,15 @@ export class Facilitator {
   readonly #options: typeof defaults
   readonly #settler: Settler
   readonly #onError: (error: unknown) => void
-  readonly #verified = new Map<string, number>()
-  readonly #beginning = new Map<string, Promise<Settlement>>()
-  #health: { atMs: number; fault: Promise<string | undefined> } | undefined
+  /** When a verification expires, by payment. */
+  readonly #verified = new BoundedMap<string, number>(maxVerified)
+  readonly #starting = new Map<string, Promise<Settlement>>()
+  #health: { checkedMs: number; problem: Promise<string | undefined> } | undefined
 
+  /** @throws OptionsError without a chain, or for a fee payer without an address */
   constructor(options: FacilitatorOptions) {
     const { chains, feePayer, store = new MemorySettlements(), policy } = options
-    if (chains.length === 0) throw new RangeError('a facilitator serves at least one network')
+    if (chains.length === 0) throw new OptionsError('chains is empty: a facilitator serves at least one network')
     this.#chains = chains
     this.#feePayer = feePayer
     this.#feePayers = new Set(feePayer === undefined ? [] : [payerAddress(feePayer)])
@@ -77,17 +131,18 @@ export class Facilitator {
       pollMs: options.pollMs ?? defaults.pollMs,
       keepMs: options.keepMs ?? defaults.keepMs,
     }
-    const onError = quiet(options.onError)
+    const onError = silenced(options.onError)
     this.#onError = onError
     this.policy = new Policy(policy)
     this.#settler = new Settler({ store, chains, onError, metrics: this.metrics, ...this.#options })
   }
 
-  /** Takes up what was pending when an earlier process ended. To be called once, before serving. */
+  /** Continues settlements that were pending when an earlier process ended. Call it once, before serving. */
   resume(): Promise<number> {
     return this.#settler.resume()
   }
 
+  /** What it serves: the response of GET /supported. */
   supported(): SupportedResponse {
     const [feePayer] = this.#feePayers
     const extra = feePayer === undefined ? {} : { extra: { feePayer } }
@@ -100,28 +155,30 @@ export class Facilitator {
     return { kinds, extensions: [], signers: { 'algorand:*': [...this.#feePayers] } }
   }
 
+  /** Whether a payment would be settled. Refusals are results with a code, not errors. */
   async verify(
     payload: PaymentPayload,
     requirements: PaymentRequirements,
     caller: Caller = {},
   ): Promise<VerifyResponse> {
     try {
-      const checked = this.#verifyPayment(payload, requirements)
-      this.policy.check(caller, requirements, checked)
-      // Settling it again is answered as before. But a server that keeps no record of its own would take a second yes
-      // from whoever copied the payment from the ledger.
-      const known = await this.#settler.find(checked.group.transactionId)
-      if (known?.state === 'settled') throw new PaymentError(codes.duplicate, 'this payment was settled already')
-      await this.#examine(checked)
+      const payment = this.#verifyPayment(payload, requirements)
+      this.policy.check(caller, requirements, payment)
+      // Settling a payment again gets the same result. Verifying must not: a seller that keeps no claims would serve a
+      // payment that was copied from the ledger.
+      const known = await this.#settler.find(payment.group.transactionId)
+      if (known?.state === 'settled') throw new PaymentError('duplicate_settlement', 'this payment is settled already')
+      await this.#simulate(payment)
       this.metrics.count('verify', 'valid')
-      return { isValid: true, payer: checked.payer }
+      return { isValid: true, payer: payment.payer }
     } catch (error) {
-      const { code, message } = this.#reasonOf(error, codes.unexpectedVerify)
+      const { code, message } = this.#reasonOf(error, 'unexpected_verify_error')
       this.metrics.count('verify', code)
       return { isValid: false, invalidReason: code, invalidMessage: message }
     }
   }
 
+  /** Settles a payment, or returns the result of its settlement. Refusals are results with a code, not errors. */
   async settle(
     payload: PaymentPayload,
     requirements: PaymentRequirements,
@@ -130,48 +187,49 @@ export class Facilitator {
     const network = requirements?.network
     let transaction = ''
     try {
-      const checked = this.#verifyPayment(payload, requirements)
-      transaction = checked.group.transactionId
+      const payment = this.#verifyPayment(payload, requirements)
+      transaction = payment.group.transactionId
       const known = await this.#settler.find(transaction)
       const result = await (known === undefined
-        ? this.#beginOnce(checked, requirements, caller)
+        ? this.#startOnce(payment, requirements, caller)
         : this.#settler.wait(known))
-      this.metrics.count('settle', result.state === 'failed' ? codes.settlement : result.state)
-      return answerOf(result, network)
+      this.metrics.count('settle', result.state === 'failed' ? 'invalid_exact_avm_settlement_failed' : result.state)
+      return responseOf(result, network)
     } catch (error) {
-      const { code, message } = this.#reasonOf(error, codes.unexpectedSettle)
+      const { code, message } = this.#reasonOf(error, 'unexpected_settle_error')
       this.metrics.count('settle', code)
       return { success: false, errorReason: code, errorMessage: message, transaction, network }
     }
   }
 
-  /** What is wrong with the nodes or the account that pays fees; undefined if nothing is. Anybody may read it. */
+  /** What is wrong with the nodes or the fee account, for the public; undefined if nothing is. */
   health(): Promise<string | undefined> {
     const now = performance.now()
-    if (this.#health === undefined || now - this.#health.atMs > healthMs) {
-      this.#health = { atMs: now, fault: this.#findFault() }
+    if (this.#health === undefined || now - this.#health.checkedMs > healthMs) {
+      this.#health = { checkedMs: now, problem: this.#findProblem() }
     }
-    return this.#health.fault
+    return this.#health.problem
   }
 
-  async #findFault(): Promise<string | undefined> {
+  async #findProblem(): Promise<string | undefined> {
     for (const chain of this.#chains) {
       try {
         const { lastRound } = await chain.parameters()
         const [feePayer] = this.#feePayers
-        const fault = feePayer === undefined ? undefined : await Funds.feeAccountFault(chain, feePayer)
-        if (fault !== undefined) return fault
+        const problem = feePayer === undefined ? undefined : await Funds.feeAccountProblem(chain, feePayer)
+        if (problem !== undefined) return problem
         this.metrics.gauge('round', chain.caip2, Number(lastRound))
       } catch (error) {
         this.#onError(error)
-        // Addresses of nodes may hold secrets.
-        const why = error instanceof ChainError ? error.message : 'no node answers as it should'
+        // An AlgodError names the node, whose address may hold a secret.
+        const why = error instanceof ChainError ? error.message : 'no node responds as it should'
         return `${chain.caip2}: ${why}`
       }
     }
     return undefined
   }
 
+  /** Stops, and closes the store. Pending settlements stay recorded. */
   async stop(): Promise<void> {
     await this.#settler.stop()
   }
@@ -180,59 +238,59 @@ export class Facilitator {
     return verifyPayment(payload, requirements, { chains: this.#chains, feePayers: this.#feePayers, ...this.#options })
   }
 
-  /** Throws a Refusal if the ledger would not take it, unless it is on its way already. */
-  async #examine(checked: VerifiedPayment): Promise<void> {
-    // A payment that is on its way or made is not simulated: the ledger would call it a duplicate.
-    const known = await this.#settler.find(checked.group.transactionId)
+  /** Throws a PaymentError if the ledger would reject the payment. */
+  async #simulate(payment: VerifiedPayment): Promise<void> {
+    // A payment that was submitted is not simulated: the ledger would call it a duplicate.
+    const known = await this.#settler.find(payment.group.transactionId)
     if (known?.state === 'failed')
-      throw new PaymentError(codes.settlement, known.errorMessage ?? 'it was refused before')
-    const key = keyOf(checked)
+      throw new PaymentError('invalid_exact_avm_settlement_failed', known.errorMessage ?? 'it was rejected before')
+    const key = keyOf(payment)
     if (known !== undefined || this.#wasVerified(key)) return
-    const failure = await checked.chain.algod.simulate(this.#toSimulate(checked))
-    if (failure !== undefined) throw await simulationError(failure, checked)
-    this.#rememberVerified(key)
+    const failure = await payment.chain.algod.simulate(this.#unsignedGroup(payment))
+    if (failure !== undefined) throw await simulationError(failure, payment)
+    this.#verified.set(key, performance.now() + verifiedMs)
   }
 
-  /** Not with our signature: nobody who overhears the question could settle the payment behind the seller's back. */
-  #toSimulate({ group, feeIndex }: VerifiedPayment): Uint8Array[] {
+  /** Without the signature of the fee payer: a network attacker who reads the simulation could submit the payment. */
+  #unsignedGroup({ group, feeIndex }: VerifiedPayment): Uint8Array[] {
     const { address, sender } = this.#feePayer ?? {}
     return group.members.map(({ bytes, txn }, index) => {
       if (index !== feeIndex) return bytes
-      // Without a signature it still says who is to sign, if that is not the account itself.
+      // A rekeyed account names its authorizer also without a signature.
       const isRekeyed = sender !== undefined && sender !== address
       return Submission.encode(isRekeyed ? { txn, sgnr: Address.decode(address!) } : { txn })
     })
   }
 
-  /** Those who ask for the same at once get the same; letter for letter, or one could spoil it for the other. */
-  async #beginOnce(checked: VerifiedPayment, requirements: PaymentRequirements, caller: Caller): Promise<Settlement> {
-    this.policy.check(caller, requirements, checked)
-    const key = keyOf(checked)
-    let beginning = this.#beginning.get(key)
-    if (beginning === undefined) {
-      beginning = this.#begin(checked, requirements).finally(() => this.#beginning.delete(key))
-      this.#beginning.set(key, beginning)
+  /** Concurrent calls with the same bytes share one settlement. Other signatures of the same payment do not. */
+  async #startOnce(payment: VerifiedPayment, requirements: PaymentRequirements, caller: Caller): Promise<Settlement> {
+    this.policy.check(caller, requirements, payment)
+    const key = keyOf(payment)
+    let starting = this.#starting.get(key)
+    if (starting === undefined) {
+      starting = this.#start(payment, requirements).finally(() => this.#starting.delete(key))
+      this.#starting.set(key, starting)
     }
-    return beginning
+    return starting
   }
 
-  /** Signs the fee and writes everything down; what is sent is what was written. */
-  async #begin(checked: VerifiedPayment, requirements: PaymentRequirements): Promise<Settlement> {
-    await this.#examine(checked)
-    const giveBack = this.policy.spend(requirements, checked.feeMicroAlgos)
+  /** Signs the fee transaction and records the group: what is submitted is what was recorded. */
+  async #start(payment: VerifiedPayment, requirements: PaymentRequirements): Promise<Settlement> {
+    await this.#simulate(payment)
+    const release = this.policy.spend(requirements, payment.feeMicroAlgos)
     try {
-      const { settlement, isOurs } = await this.#settler.begin(await this.#write(checked))
-      // Somebody else counted it, or nobody had to pay.
-      if (!isOurs || settlement.state === 'failed') giveBack()
+      const { settlement, isNew } = await this.#settler.begin(await this.#settlementOf(payment))
+      // Another call reserved the fee, or it was not spent.
+      if (!isNew || settlement.state === 'failed') release()
       return settlement
     } catch (error) {
-      giveBack()
+      release()
       throw error
     }
   }
 
-  async #write(checked: VerifiedPayment): Promise<Settlement> {
-    const { chain, group, feeIndex, payer, payTo, amount, assetId, firstValid, lastValid, feeMicroAlgos } = checked
+  async #settlementOf(payment: VerifiedPayment): Promise<Settlement> {
+    const { chain, group, feeIndex, payer, payTo, amount, assetId, firstValid, lastValid, feeMicroAlgos } = payment
     const members = group.members.map(({ bytes }) => bytes)
     if (feeIndex !== undefined) {
       members[feeIndex] = await Signer.signTransaction(this.#feePayer!, group.members[feeIndex]!.txn)
@@ -258,49 +316,43 @@ export class Facilitator {
     return until !== undefined && performance.now() < until
   }
 
-  #rememberVerified(key: string): void {
-    this.#verified.set(key, performance.now() + verifiedMs)
-    if (this.#verified.size > maxVerified) this.#verified.delete(this.#verified.keys().next().value!)
-  }
-
-  /** What a stranger may be told; the rest is for the operator. */
-  #reasonOf(error: unknown, unexpected: Code): { code: Code; message: string } {
+  /** What a caller is told of an error. Everything else is for the operator. */
+  #reasonOf(error: unknown, unexpected: PaymentErrorCode): { code: PaymentErrorCode; message: string } {
     if (error instanceof PaymentError) return { code: error.code, message: error.message }
     this.#onError(error)
-    if (error instanceof AlgodError) return { code: codes.node, message: 'no node of the network answers just now' }
-    return { code: unexpected, message: 'the facilitator failed; ask again, a payment is not taken twice' }
+    if (error instanceof AlgodError)
+      return { code: 'facilitator_node_unavailable', message: 'no node of the network responds' }
+    return { code: unexpected, message: 'the facilitator failed; send the same payment again, it is not charged twice' }
   }
 }
 
-function answerOf(settlement: Settlement, network: PaymentRequirements['network']): SettleResponse {
+function responseOf(settlement: Settlement, network: PaymentRequirements['network']): SettleResponse {
   const { transactionId: transaction, payer, amount, state, errorReason, errorMessage } = settlement
   if (state === 'settled') return { success: true, transaction, network, payer, amount }
   if (state === 'failed') {
     return { success: false, transaction, network, payer, errorReason: errorReason!, errorMessage: errorMessage! }
   }
-  const message = 'the payment was sent and is not confirmed yet; ask again, it is not taken twice'
-  return { success: false, transaction, network, payer, errorReason: codes.pending, errorMessage: message }
+  const message = 'the payment was submitted and is not confirmed yet; send it again, it is not charged twice'
+  return { success: false, transaction, network, payer, errorReason: 'settlement_pending', errorMessage: message }
 }
 
-/** Of everything that came, signatures too: what was found of one spelling is not said of another. */
+/** Over signatures too: a result for one signature of a payment does not apply to another. */
 function keyOf({ group }: VerifiedPayment): string {
-  const hash = createHash('sha256')
-  for (const { bytes } of group.members) hash.update(bytes)
-  return hash.digest('base64')
+  return Bytes.toBase64(Hash.sha256(Bytes.concat(group.members.map(({ bytes }) => bytes))))
 }
 
-/** Whoever listens for errors cannot cause any. */
-function quiet(onError: ((error: unknown) => void) | undefined): (error: unknown) => void {
+/** An error in the listener must not cause another one. */
+function silenced(onError: ((error: unknown) => void) | undefined): (error: unknown) => void {
   return (error) => {
     try {
       onError?.(error)
     } catch {
-      // There is nobody left to tell.
+      // There is no one else to report it to.
     }
   }
 }
 
 function payerAddress({ address, sender = address }: Signer.Signer): string {
-  if (!Address.isValid(sender)) throw new RangeError('the fee payer has no valid address')
+  if (!Address.isValid(sender)) throw new OptionsError('feePayer has no valid address')
   return sender
 }

@@ -1,4 +1,4 @@
-/** Counts of the facilitator, for Prometheus. */
+/** Counters and gauges of the facilitator, for Prometheus. */
 import * as Prometheus from '@latchkey/system/prometheus'
 
 type Counter = 'verify' | 'settle'
@@ -20,8 +20,8 @@ export class Metrics {
   text(): string {
     return Prometheus.write([
       this.#counter('verify', 'Payments verified, by outcome.'),
-      this.#counter('settle', 'Settlements answered, by outcome.'),
-      this.#gauge('pending', 'Settlements under way.'),
+      this.#counter('settle', 'Settlements requested, by outcome.'),
+      this.#gauge('pending', 'Settlements in progress.'),
       this.#gauge('round', 'The last round seen, by network.'),
     ])
   }

@@ -1,26 +1,53 @@
-/** Whom a facilitator works for, and how much it spends on them. Everything is off until it is set. */
-import { timingSafeEqual } from 'node:crypto'
+/** For which sellers and callers a facilitator works, and how much it spends on fees. */
+import { BoundedMap, Bytes } from '@latchkey/algorand'
 import type { PaymentRequirements } from '../wire/types.js'
-import { codes, PaymentError } from './PaymentError.js'
-import type { VerifiedPayment } from './verifyPayment.js'
+import { PaymentError } from './PaymentError.js'
 
+/** For whom a facilitator works, and how much it spends. Every option is off by default. */
 export type PolicyOptions = {
-  /** Sellers it settles for, by the address that is paid; all of them if it is not set. */
+  /**
+   * Sellers to settle for, by the address that is paid.
+   *
+   * @default all
+   */
   payTo?: readonly string[] | undefined
-  /** Assets it settles in, by number; all of them if it is not set. */
+  /**
+   * Assets to settle in, by id.
+   *
+   * @default all
+   */
   assets?: readonly string[] | undefined
-  /** Keys that callers must give, as `Authorization: Bearer ...` or `X-API-Key`. */
+  /**
+   * Keys of which callers must send one, as `Authorization: Bearer ...` or `X-API-Key`.
+   *
+   * @default no key is needed
+   */
   apiKeys?: readonly string[] | undefined
-  /** Requests a minute for each payTo. */
+  /**
+   * Requests per minute for each `payTo`.
+   *
+   * @default no limit
+   */
   requestsPerMinute?: number | undefined
-  /** Fees paid a day for each payTo, in microAlgos. */
+  /**
+   * Fees per day for each `payTo`, in microAlgos.
+   *
+   * @default no limit
+   */
   feeMicroAlgosPerDay?: bigint | undefined
-  /** Fees paid a day for everybody together, in microAlgos: what holds where anybody may name a payTo. */
+  /**
+   * Fees per day for all sellers together, in microAlgos. Holds where any `payTo` is accepted.
+   *
+   * @default no limit
+   */
   totalFeeMicroAlgosPerDay?: bigint | undefined
 }
 
-/** Who asks. */
-export type Caller = { readonly apiKey?: string | undefined }
+/** The client that sent a request. */
+export type Caller = {
+  /** The API key that it sent. */
+  readonly apiKey?: string | undefined
+}
 
 const minuteMs = 60_000
 const dayMs = 24 * 60 * minuteMs
@@ -30,40 +57,43 @@ type Window = { since: number; requests: number; feeSince: number; feeMicroAlgos
 
 export class Policy {
   readonly #options: PolicyOptions
-  readonly #keys: readonly Buffer[]
-  readonly #windows = new Map<string, Window>()
+  readonly #keys: readonly Uint8Array[]
+  /** By payTo; the one that was used least recently is evicted. */
+  readonly #windows = new BoundedMap<string, Window>(maxTracked)
   readonly #nowMs: () => number
   #total = { sinceMs: 0, feeMicroAlgos: 0n }
 
   constructor(options: PolicyOptions = {}, nowMs: () => number = Date.now) {
     this.#options = options
-    this.#keys = (options.apiKeys ?? []).map((key) => Buffer.from(key))
+    this.#keys = (options.apiKeys ?? []).map((key) => new Uint8Array(Bytes.fromUtf8(key)))
     this.#nowMs = nowMs
   }
 
-  /** Comparing takes the same time wherever a guess differs. */
-  isKnown({ apiKey }: Caller): boolean {
+  /** Compares in constant time. */
+  isAuthorized({ apiKey }: Caller): boolean {
     if (this.#keys.length === 0) return true
-    const given = Buffer.from(apiKey ?? '')
-    return this.#keys.map((key) => key.length === given.length && timingSafeEqual(key, given)).some(Boolean)
+    const given = Bytes.fromUtf8(apiKey ?? '')
+    return this.#keys.map((key) => Bytes.equalConstantTime(key, given)).some(Boolean)
   }
 
-  /** Throws a Refusal. */
-  check(caller: Caller, { payTo, asset }: PaymentRequirements, checked: VerifiedPayment): void {
+  /** @throws PaymentError */
+  check(caller: Caller, { payTo, asset }: PaymentRequirements, { feeMicroAlgos }: { feeMicroAlgos: bigint }): void {
     const { payTo: sellers, assets, requestsPerMinute } = this.#options
-    if (!this.isKnown(caller)) refuse('an API key is needed here')
+    if (!this.isAuthorized(caller)) refuse('an API key is required')
     if (sellers !== undefined && !sellers.includes(payTo)) refuse(`payments to ${payTo} are not settled here`)
     if (assets !== undefined && !assets.includes(asset)) refuse(`payments in asset ${asset} are not settled here`)
     const window = this.#windowOf(payTo)
     if (requestsPerMinute !== undefined && ++window.requests > requestsPerMinute) {
-      refuse(`more than ${requestsPerMinute} requests a minute for ${payTo}`)
+      refuse(`more than ${requestsPerMinute} requests per minute for ${payTo}`)
     }
-    this.#checkBudget(payTo, checked.feeMicroAlgos)
+    this.#checkBudget(payTo, feeMicroAlgos)
   }
 
   /**
-   * What is about to be spent on fees counts from before it is, so that many at once cannot pass the limit together.
-   * Gives back a function for what was not spent after all. Throws a Refusal.
+   * Reserves fees before they are spent, so that concurrent settlements cannot exceed a limit together. Returns a function
+   * that releases what was not spent.
+   *
+   * @throws PaymentError
    */
   spend({ payTo }: PaymentRequirements, feeMicroAlgos: bigint): () => void {
     const window = this.#checkBudget(payTo, feeMicroAlgos)
@@ -96,14 +126,13 @@ export class Policy {
     const window = this.#windows.get(payTo) ?? { since: now, requests: 0, feeSince: now, feeMicroAlgos: 0n }
     if (now - window.since >= minuteMs) Object.assign(window, { since: now, requests: 0 })
     if (now - window.feeSince >= dayMs) Object.assign(window, { feeSince: now, feeMicroAlgos: 0n })
+    // Deleted first, so that it becomes the newest.
     this.#windows.delete(payTo)
     this.#windows.set(payTo, window)
-    // The one that was asked for longest ago goes.
-    if (this.#windows.size > maxTracked) this.#windows.delete(this.#windows.keys().next().value!)
     return window
   }
 }
 
 function refuse(message: string): never {
-  throw new PaymentError(codes.policy, message)
+  throw new PaymentError('facilitator_policy_refused', message)
 }

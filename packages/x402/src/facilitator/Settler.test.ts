@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { FakeNode, missing, ok, refused } from '../../../algod/dist/FakeNode.test.helper.js'
 import { alone, buyer, sponsored } from '../exact/payments.test.helper.js'
 import { MemorySettlements, type Settlement } from '../store/Settlements.js'
-import { codes } from './PaymentError.js'
+
 import { openChain, setUp } from './setup.test.helper.js'
 
 const inLedger = 'TransactionPool.Remember: transaction already in ledger: X'
@@ -59,10 +59,10 @@ test('a refusal of what nobody can have taken is final, and stays', async (t) =>
   node.on('POST submit', () => refused('TransactionPool.Remember: overspend'))
   const { payload, requirements, id } = sponsored()
   const first = await facilitator.settle(payload, requirements)
-  assert.deepEqual([first.errorReason, first.transaction], [codes.settlement, id])
+  assert.deepEqual([first.errorReason, first.transaction], ['invalid_exact_avm_settlement_failed', id])
   node.on('POST submit', () => ok({}))
   assert.deepEqual(await facilitator.settle(payload, requirements), first)
-  assert.equal((await facilitator.verify(payload, requirements)).invalidReason, codes.settlement)
+  assert.equal((await facilitator.verify(payload, requirements)).invalidReason, 'invalid_exact_avm_settlement_failed')
   assert.equal(node.count('POST submit'), 1)
 })
 
@@ -86,7 +86,7 @@ test('"already in ledger" that cannot be looked up yet is pending, with the id',
   node.on('POST submit', () => refused(inLedger))
   const { payload, requirements, id } = sponsored()
   const settled = await facilitator.settle(payload, requirements)
-  assert.deepEqual([settled.success, settled.errorReason, settled.transaction], [false, codes.pending, id])
+  assert.deepEqual([settled.success, settled.errorReason, settled.transaction], [false, 'settlement_pending', id])
   node.on('GET pending', () => confirmed)
   assert.equal((await facilitator.settle(payload, requirements)).success, true)
 })
@@ -112,7 +112,7 @@ test('nodes that do not answer leave it pending, with the id; later asks find ou
   node.on('GET pending', () => 'drop')
   const { payload, requirements, id } = sponsored()
   const settled = await facilitator.settle(payload, requirements)
-  assert.deepEqual([settled.errorReason, settled.transaction, settled.payer], [codes.pending, id, buyer.address])
+  assert.deepEqual([settled.errorReason, settled.transaction, settled.payer], ['settlement_pending', id, buyer.address])
   node.on('GET pending', () => confirmed)
   assert.equal((await facilitator.settle(payload, requirements)).success, true)
 })
@@ -163,10 +163,10 @@ test('what expired without being found has failed; not a round before', async (t
   node.on('GET pending', () => missing)
   node.round = 202n
   const { payload, requirements, id } = sponsored()
-  assert.equal((await facilitator.settle(payload, requirements)).errorReason, codes.pending)
+  assert.equal((await facilitator.settle(payload, requirements)).errorReason, 'settlement_pending')
   node.round = 203n
   const end = await facilitator.settle(payload, requirements)
-  assert.deepEqual([end.errorReason, end.transaction], [codes.settlement, id])
+  assert.deepEqual([end.errorReason, end.transaction], ['invalid_exact_avm_settlement_failed', id])
   assert.match(end.errorMessage!, /expired/)
 })
 
@@ -265,7 +265,7 @@ test('a store that fails before it is written: nothing is sent', async (t) => {
   })
   const { payload, requirements, id } = sponsored()
   const settled = await facilitator.settle(payload, requirements)
-  assert.deepEqual([settled.errorReason, settled.transaction], [codes.unexpectedSettle, id])
+  assert.deepEqual([settled.errorReason, settled.transaction], ['unexpected_settle_error', id])
   assert.doesNotMatch(settled.errorMessage!, /disk/)
   assert.deepEqual([node.submitted.length, errors.length], [0, 1])
 })
@@ -281,7 +281,7 @@ test('a store that fails after it was sent: pending until it can be written', as
   const store = new Failing()
   const { facilitator, node } = await setUp(t, { store, settleTimeoutMs: 50 })
   const { payload, requirements } = sponsored()
-  assert.equal((await facilitator.settle(payload, requirements)).errorReason, codes.pending)
+  assert.equal((await facilitator.settle(payload, requirements)).errorReason, 'settlement_pending')
   store.isBroken = false
   assert.equal((await facilitator.settle(payload, requirements)).success, true)
   assert.equal(node.count('POST submit'), 1)
@@ -298,9 +298,9 @@ test('stopping answers those who wait, leaves the rest written down, and sends n
   await until(() => node.submitted.length === 1)
   await Promise.all([facilitator.stop(), facilitator.stop()])
   assert.equal(closed, 1)
-  assert.deepEqual([(await settling).errorReason, store.get(id)!.state], [codes.pending, 'pending'])
+  assert.deepEqual([(await settling).errorReason, store.get(id)!.state], ['settlement_pending', 'pending'])
   const late = sponsored()
-  assert.equal((await facilitator.settle(late.payload, late.requirements)).errorReason, codes.busy)
+  assert.equal((await facilitator.settle(late.payload, late.requirements)).errorReason, 'facilitator_busy')
   assert.equal(node.submitted.length, 1)
 })
 

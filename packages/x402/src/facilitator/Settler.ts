@@ -1,12 +1,12 @@
 /**
- * Sends what was written down, and finds out what became of it. Every settlement has one task in this process that
- * attends to it, however many ask; and an answer is only final if the ledger, or time, has decided.
+ * Submits recorded settlements and finds out how they end. Every settlement has one task in this process, however many
+ * callers wait for it; a result is final only if the ledger, or the last valid round, has decided.
  */
 import { type Algod, AlgodError } from '@latchkey/algod'
 import type { Chain } from '../chain/Chain.js'
 import type { Settlement, SettlementOutcome, SettlementStore } from '../store/Settlements.js'
 import type { Metrics } from './Metrics.js'
-import { codes, PaymentError } from './PaymentError.js'
+import { PaymentError } from './PaymentError.js'
 
 export type SettlerOptions = {
   store: SettlementStore
@@ -18,78 +18,83 @@ export type SettlerOptions = {
   onError: (error: unknown) => void
 }
 
-/** How far the wait between two looks grows, for a payment that takes long. */
+/** The longest wait between two lookups of a payment. */
 const maxPollMs = 5_000
-/** And for one whose blocks no node has any more: somebody has to add one that does. */
+/** The wait where no node has the blocks any more: the operator has to add one that does. */
 const searchPollMs = 60_000
-const forgetEveryMs = 60 * 60 * 1000
-/** Attended to at once; each takes some memory and a look at the node now and then. */
-const maxAttended = 10_000
-/** A node that has come this far beyond a transaction's last round has seen it if it ever came. */
+const deleteEveryMs = 60 * 60 * 1000
+/** Each takes memory and a lookup now and then. */
+const maxTasks = 10_000
+/** A node this many rounds past a transaction's last valid round has seen it if it was ever confirmed. */
 const settledRounds = 2n
-/** How many rounds back nodes find a transaction by its id; beyond that its block has to be looked for. */
+/** How many rounds back nodes find a transaction by its id; for older ones the blocks are searched. */
 const lookupRounds = 1_000n
 
-export type Begun = {
+export type BegunSettlement = {
   readonly settlement: Settlement
-  /** Whether it was written down by this call. */
-  readonly isOurs: boolean
+  /** Whether this call recorded it. */
+  readonly isNew: boolean
 }
 
 export class Settler {
   readonly #options: SettlerOptions
-  readonly #attended = new Map<string, Promise<Settlement>>()
+  readonly #tasks = new Map<string, Promise<Settlement>>()
   readonly #claiming = new Set<Promise<boolean>>()
   readonly #stopping = new AbortController()
-  readonly #forgetting: NodeJS.Timeout
+  readonly #deletion: ReturnType<typeof setInterval>
   #stopped: Promise<void> | undefined
 
   constructor(options: SettlerOptions) {
     this.#options = options
-    this.#forgetting = setInterval(() => void this.#forget(), forgetEveryMs).unref()
+    this.#deletion = setInterval(() => void this.#deleteOld(), deleteEveryMs)
+    // Timers of Node keep the process running; those of browsers are numbers.
+    if (typeof this.#deletion === 'object') this.#deletion.unref()
   }
 
   find(transactionId: string): Promise<Settlement | undefined> | Settlement | undefined {
     return this.#options.store.get(transactionId)
   }
 
-  /** Writes it down and sends it; or joins those who wait for what somebody else wrote. */
-  async begin(settlement: Settlement): Promise<Begun> {
-    if (this.#stopping.signal.aborted) throw new PaymentError(codes.busy, 'the facilitator is about to stop; ask again')
-    if (this.#attended.size >= maxAttended)
-      throw new PaymentError(codes.busy, 'too many payments are on their way just now')
-    const isOurs = await this.#claim(settlement)
-    if (isOurs) {
-      return { settlement: await this.#waitFor(this.#attend(settlement, { isNew: true }), settlement), isOurs }
+  /**
+   * Records a settlement and submits it; or waits for the one that another call recorded.
+   *
+   * @throws PaymentError
+   */
+  async begin(settlement: Settlement): Promise<BegunSettlement> {
+    if (this.#stopping.signal.aborted) throw new PaymentError('facilitator_busy', 'the facilitator is stopping; retry')
+    if (this.#tasks.size >= maxTasks) throw new PaymentError('facilitator_busy', 'too many settlements are in progress')
+    const isNew = await this.#claim(settlement)
+    if (isNew) {
+      return { settlement: await this.#waitFor(this.#runTask(settlement, { isNew: true }), settlement), isNew }
     }
     const known = await this.#options.store.get(settlement.transactionId)
-    return { settlement: await this.wait(known ?? settlement), isOurs }
+    return { settlement: await this.wait(known ?? settlement), isNew }
   }
 
-  /** Its end, or how it stands when the time is up. */
+  /** How the settlement ended, or its state when the time limit is reached. */
   async wait(settlement: Settlement): Promise<Settlement> {
     if (settlement.state !== 'pending') return settlement
-    return this.#waitFor(this.#attend(settlement, { isNew: false }), settlement)
+    return this.#waitFor(this.#runTask(settlement, { isNew: false }), settlement)
   }
 
   async resume(): Promise<number> {
-    await this.#forget()
+    await this.#deleteOld()
     const pending = await this.#options.store.pending()
-    for (const settlement of pending) void this.#attend(settlement, { isNew: false })
+    for (const settlement of pending) void this.#runTask(settlement, { isNew: false })
     return pending.length
   }
 
-  /** What is on its way stays written down, for whoever comes next. */
+  /** Pending settlements stay recorded, for the next process. */
   stop(): Promise<void> {
     this.#stopped ??= this.#stop()
     return this.#stopped
   }
 
   async #stop(): Promise<void> {
-    clearInterval(this.#forgetting)
+    clearInterval(this.#deletion)
     this.#stopping.abort()
     await Promise.allSettled(this.#claiming)
-    await Promise.all(this.#attended.values())
+    await Promise.all(this.#tasks.values())
     await this.#options.store.close()
   }
 
@@ -103,7 +108,7 @@ export class Settler {
     }
   }
 
-  async #forget(): Promise<void> {
+  async #deleteOld(): Promise<void> {
     try {
       await this.#options.store.forgetBefore(Date.now() - this.#options.keepMs)
     } catch (error) {
@@ -112,7 +117,7 @@ export class Settler {
   }
 
   async #waitFor(end: Promise<Settlement>, settlement: Settlement): Promise<Settlement> {
-    let timer: NodeJS.Timeout | undefined
+    let timer: ReturnType<typeof setTimeout> | undefined
     const timeUp = new Promise<Settlement>((resolve) => {
       timer = setTimeout(resolve, this.#options.settleTimeoutMs, settlement)
     })
@@ -123,19 +128,19 @@ export class Settler {
     }
   }
 
-  /** Never rejects: what goes wrong is told, and looked at again. */
-  #attend(settlement: Settlement, { isNew }: { isNew: boolean }): Promise<Settlement> {
+  /** Never rejects: errors are reported, and the lookup is repeated. */
+  #runTask(settlement: Settlement, { isNew }: { isNew: boolean }): Promise<Settlement> {
     const { transactionId } = settlement
-    let attending = this.#attended.get(transactionId)
-    if (attending === undefined) {
-      attending = this.#settle(settlement, isNew).finally(() => {
-        this.#attended.delete(transactionId)
-        this.#options.metrics.gauge('pending', '', this.#attended.size)
+    let task = this.#tasks.get(transactionId)
+    if (task === undefined) {
+      task = this.#settle(settlement, isNew).finally(() => {
+        this.#tasks.delete(transactionId)
+        this.#options.metrics.gauge('pending', '', this.#tasks.size)
       })
-      this.#attended.set(transactionId, attending)
-      this.#options.metrics.gauge('pending', '', this.#attended.size)
+      this.#tasks.set(transactionId, task)
+      this.#options.metrics.gauge('pending', '', this.#tasks.size)
     }
-    return attending
+    return task
   }
 
   async #settle(settlement: Settlement, isNew: boolean): Promise<Settlement> {
@@ -145,7 +150,7 @@ export class Settler {
     const progress: Progress = { mayBeSent: !isNew, outcome: undefined, searchFrom: firstValid, isSearching: false }
     for (let pollMs = this.#options.pollMs; !this.#stopping.signal.aborted; ) {
       try {
-        // Another process with the same store may have ended it: then that is its end.
+        // Another process with the same store may have finished it.
         const stored = progress.mayBeSent ? await this.#options.store.get(transactionId) : undefined
         if (stored !== undefined && stored.state !== 'pending') return stored
         await step(settlement, chain.algod, progress)
@@ -154,7 +159,7 @@ export class Settler {
           return { ...settlement, ...progress.outcome }
         }
       } catch (error) {
-        // That a node does not answer is nothing new for the operator, who has /health.
+        // That a node does not respond is reported by /health.
         if (!(error instanceof AlgodError)) this.#options.onError(error)
       }
       await this.#sleep(progress.isSearching ? searchPollMs : pollMs)
@@ -179,20 +184,20 @@ export class Settler {
 }
 
 type Progress = {
-  /** Whether a node can have taken it: then only the ledger can tell that it is not there. */
+  /** Whether a node can have accepted it: then only the ledger decides that it is not confirmed. */
   mayBeSent: boolean
   outcome: SettlementOutcome | undefined
-  /** The first block that was not looked into. */
+  /** The first block that was not searched. */
   searchFrom: bigint
-  /** Whether a block was not to be had. */
+  /** Whether blocks are searched. */
   isSearching: boolean
 }
 
 /**
- * Refusals that say nothing of what is to come: it is there already, or a node is behind, full, dear or of another
- * network for now. All others are the ledger's last word on something that nobody has taken.
+ * Texts of algod, which has no codes for them, that do not decide: the group is on the ledger already, or the node is
+ * behind, full, expensive or of another network for now. Any other rejection is final for a group that no node accepted.
  */
-const passing = [
+const temporary = [
   'already in ledger',
   'overlapping lease',
   'txn dead',
@@ -201,16 +206,21 @@ const passing = [
   'does not match expected',
 ]
 
-/** One look, and one sending if it is not known to be there. */
+/** One lookup, and one submission if it is not found. */
 async function step(settlement: Settlement, algod: Algod, progress: Progress): Promise<void> {
   const { transactionId, group } = settlement
   if (progress.mayBeSent && (await isFound(transactionId, algod, progress))) return
   const wasSent = progress.mayBeSent
-  // Before, not after: the program may end in between.
+  // Before it is submitted: the process can end in between.
   progress.mayBeSent = true
   const sent = await algod.submit(group)
-  if (sent.type === 'refused' && !wasSent && !sent.isAmbiguous && !passing.some((text) => sent.reason.includes(text))) {
-    // Nobody can have taken it before, and this node did not.
+  if (
+    sent.type === 'refused' &&
+    !wasSent &&
+    !sent.isAmbiguous &&
+    !temporary.some((text) => sent.reason.includes(text))
+  ) {
+    // No node can have accepted it before, and this one rejected it.
     progress.outcome = failed(sent.reason)
     return
   }
@@ -225,25 +235,25 @@ async function isFound(transactionId: string, algod: Algod, progress: Progress):
   return state.type === 'confirmed' || state.type === 'pending'
 }
 
-/** It is nowhere to be found: once its last round is over, it is either in a block that is too old to ask for, or in none. */
+/** It was not found: after its last valid round it is either in a block too old for a lookup by id, or in none. */
 async function decideByTime({ transactionId, firstValid, lastValid }: Settlement, algod: Algod, progress: Progress) {
   const round = await algod.lastRound()
   if (round <= lastValid + settledRounds) return
   if (round - firstValid >= lookupRounds) {
     progress.isSearching = true
     for (; progress.searchFrom <= lastValid; progress.searchFrom++) {
-      // The first round has no transactions, and some nodes do not show it.
+      // Round 0 has no transactions, and some nodes do not serve it.
       if (progress.searchFrom === 0n || !(await algod.isInBlock(transactionId, progress.searchFrom))) continue
       progress.outcome = { state: 'settled', round: progress.searchFrom }
       return
     }
   } else if (await isFound(transactionId, algod, progress)) {
-    // Asked again after the round was seen: it may have come in between.
+    // Looked up again after the round was read: it may have been confirmed in between.
     return
   }
   progress.outcome = failed('it expired before it was confirmed')
 }
 
 function failed(reason: string): SettlementOutcome {
-  return { state: 'failed', errorReason: codes.settlement, errorMessage: reason }
+  return { state: 'failed', errorReason: 'invalid_exact_avm_settlement_failed', errorMessage: reason }
 }

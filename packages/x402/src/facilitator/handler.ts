@@ -1,110 +1,181 @@
-/** The facilitator over HTTP: from a request to its answer. */
-import { BodyError, type RawAnswer, type RawHandler, type RawRequest, type RawResponse } from '@latchkey/http'
+/** The facilitator over HTTP: a handler from a web `Request` to a `Response`, for any server. */
+import { Bytes, Json } from '@latchkey/algorand'
+import * as Prometheus from '@latchkey/system/prometheus'
 import { parsePaymentPayload, parsePaymentRequirements } from '@x402/core/schemas'
 import type { PaymentPayload, PaymentRequirements } from '../wire/types.js'
 import type { Facilitator } from './Facilitator.js'
 import type { Caller } from './Policy.js'
 
-export type AppOptions = { facilitator: Facilitator; onError?: ((error: unknown) => void) | undefined }
+/** Options of {@link createFacilitatorHandler}. */
+export type FacilitatorHandlerOptions = {
+  facilitator: Facilitator
+  /**
+   * The largest body of a request.
+   *
+   * @default 1 MiB
+   */
+  maxBodyBytes?: number | undefined
+  /**
+   * How long the body of a request may take to arrive.
+   *
+   * @default 30_000
+   */
+  bodyTimeoutMs?: number | undefined
+  /**
+   * Called with errors that are not the caller's fault.
+   *
+   * @default they are ignored
+   */
+  onError?: ((error: unknown) => void) | undefined
+}
 
-const jsonHeaders = ['Content-Type', 'application/json', 'Cache-Control', 'no-store']
+const defaultMaxBodyBytes = 1024 * 1024
+const defaultBodyTimeoutMs = 30_000
+const jsonHeaders = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
 
-export function create({ facilitator, onError = () => {} }: AppOptions): RawHandler {
-  const routes = new Map<string, { method: string; handle: (request: RawRequest) => Promise<RawAnswer> }>([
+type Route = { readonly method: 'GET' | 'POST'; readonly handle: (request: Request) => Promise<Response> | Response }
+
+/**
+ * The HTTP API of a facilitator: POST /verify, POST /settle, GET /supported, GET /health and GET /metrics.
+ *
+ * @example
+ * const handler = createFacilitatorHandler({ facilitator })
+ * const app = new Hono().all('*', (context) => handler(context.req.raw))
+ */
+export function createFacilitatorHandler(options: FacilitatorHandlerOptions): (request: Request) => Promise<Response> {
+  const { facilitator, onError = () => {} } = options
+  const limits = {
+    maxBodyBytes: options.maxBodyBytes ?? defaultMaxBodyBytes,
+    bodyTimeoutMs: options.bodyTimeoutMs ?? defaultBodyTimeoutMs,
+  }
+  const judge = async (request: Request, operation: 'verify' | 'settle'): Promise<Response> => {
+    const caller = callerOf(request)
+    // Before the body is read: a caller without a key gets no memory.
+    if (!facilitator.policy.isAuthorized(caller)) return json(401, { error: 'an API key is required' })
+    const text = await readText(request, limits)
+    if (typeof text !== 'string') return text
+    const body = parseBody(text)
+    if (typeof body === 'string') return json(400, { error: body })
+    const { paymentPayload, paymentRequirements } = body
+    return json(200, await facilitator[operation](paymentPayload, paymentRequirements, caller))
+  }
+  const routes = new Map<string, Route>([
     ['/verify', { method: 'POST', handle: (request) => judge(request, 'verify') }],
     ['/settle', { method: 'POST', handle: (request) => judge(request, 'settle') }],
-    ['/supported', { method: 'GET', handle: async () => json(200, facilitator.supported()) }],
-    ['/health', { method: 'GET', handle: health }],
-    ['/metrics', { method: 'GET', handle: metrics }],
+    ['/supported', { method: 'GET', handle: () => json(200, facilitator.supported()) }],
+    ['/health', { method: 'GET', handle: () => health(facilitator) }],
+    ['/metrics', { method: 'GET', handle: () => metrics(facilitator) }],
   ])
 
-  async function judge(request: RawRequest, what: 'verify' | 'settle'): Promise<RawAnswer> {
-    const caller = callerOf(request)
-    // Before the body is read: strangers are not worth the memory.
-    if (!facilitator.policy.isKnown(caller)) return json(401, { error: 'an API key is needed here' })
-    const { paymentPayload, paymentRequirements } = readBody(await request.body())
-    return json(200, await facilitator[what](paymentPayload, paymentRequirements, caller))
-  }
-
-  async function health(): Promise<RawAnswer> {
-    const fault = await facilitator.health()
-    return fault === undefined ? json(200, { status: 'ok' }) : json(503, { status: 'unhealthy', reason: fault })
-  }
-
-  async function metrics(): Promise<RawAnswer> {
-    return { status: 200, headers: ['Content-Type', 'text/plain'], body: facilitator.metrics.text() }
-  }
-
   return async (request) => {
-    const [path] = request.target.split('?')
-    const route = routes.get(path!.length > 1 && path!.endsWith('/') ? path!.slice(0, -1) : path!)
+    const { pathname } = new URL(request.url)
+    const route = routes.get(pathname.length > 1 && pathname.endsWith('/') ? pathname.slice(0, -1) : pathname)
     if (route === undefined) return json(404, { error: `not found; there are ${[...routes.keys()].join(', ')}` })
     if (route.method !== request.method) {
-      const refused = json(405, { error: `use ${route.method}` })
-      return { ...refused, headers: [...refused.headers, 'Allow', route.method] }
+      return json(405, { error: `use ${route.method}` }, { Allow: route.method })
     }
     try {
       return await route.handle(request)
     } catch (error) {
-      return refusal(error, onError)
+      onError(error)
+      return json(500, { error: 'the facilitator failed' })
     }
   }
 }
 
-function refusal(error: unknown, onError: (error: unknown) => void): RawResponse {
-  if (error instanceof RequestError) return json(400, { error: error.message })
-  if (error instanceof BodyError) {
-    return json(error.status, { error: error.message })
-  }
-  onError(error)
-  return json(500, { error: 'the facilitator failed' })
+async function health(facilitator: Facilitator): Promise<Response> {
+  const problem = await facilitator.health()
+  return problem === undefined ? json(200, { status: 'ok' }) : json(503, { status: 'unhealthy', reason: problem })
 }
 
-type Asked = { paymentPayload: PaymentPayload; paymentRequirements: PaymentRequirements }
-
-function isObject(value: unknown): value is { [name: string]: unknown } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+function metrics(facilitator: Facilitator): Response {
+  return new Response(facilitator.metrics.text(), { headers: { 'Content-Type': Prometheus.contentType } })
 }
 
-function readBody(body: Buffer): Asked {
-  let value: unknown
+type BodyLimits = { readonly maxBodyBytes: number; readonly bodyTimeoutMs: number }
+
+/** The text of the body, or the response that refuses it. */
+async function readText(request: Request, { maxBodyBytes, bodyTimeoutMs }: BodyLimits): Promise<string | Response> {
+  const tooLarge = (): Response => json(413, { error: `the body is larger than ${maxBodyBytes} bytes` })
+  const length = request.headers.get('Content-Length')
+  if (length !== null && Number(length) > maxBodyBytes) return tooLarge()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const timeout = new Promise<Response>((resolve) => {
+    timer = setTimeout(() => resolve(json(408, { error: 'the body did not arrive in time' })), bodyTimeoutMs)
+  })
   try {
-    value = JSON.parse(body.toString('utf8'), refusePrototype)
+    // With a length, which the host enforces, the body is read in one piece: that is what most requests have.
+    const reading = length === null ? readStream(request, maxBodyBytes) : request.text()
+    return (await Promise.race([reading, timeout])) ?? tooLarge()
   } catch (error) {
-    throw error instanceof RequestError ? error : new RequestError('the body is not JSON')
+    // A host that enforces its own limits throws an error with a status.
+    const { status } = error as { status?: unknown }
+    const isOfHost = status === 408 || status === 413
+    return json(isOfHost ? status : 400, { error: 'the body could not be read' })
+  } finally {
+    clearTimeout(timer)
   }
-  const { paymentPayload, paymentRequirements } = (value ?? {}) as { [name: string]: unknown }
+}
+
+/** Undefined if the body is larger than the limit; the rest is not read then. */
+async function readStream({ body }: Request, maxBodyBytes: number): Promise<string | undefined> {
+  if (body === null) return ''
+  const reader = body.getReader()
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    bytes += read.value.length
+    if (bytes > maxBodyBytes) {
+      void reader.cancel().catch(() => {})
+      return undefined
+    }
+    chunks.push(read.value)
+  }
+  return new TextDecoder().decode(Bytes.concat(chunks))
+}
+
+type PaymentBody = { paymentPayload: PaymentPayload; paymentRequirements: PaymentRequirements }
+
+/** The body, or what is wrong with it. */
+function parseBody(text: string): PaymentBody | string {
+  const value = parseJson(text)
+  if (value === undefined) return 'the body is not JSON'
+  const { paymentPayload, paymentRequirements } = Json.isObject(value) ? value : {}
   if (paymentPayload === undefined || paymentRequirements === undefined) {
-    throw new RequestError('Missing paymentPayload or paymentRequirements')
+    return 'Missing paymentPayload or paymentRequirements'
   }
-  // Of another version the form is not known; the facilitator refuses it by its code.
-  if (isObject(paymentPayload) && paymentPayload['x402Version'] !== 2 && isObject(paymentRequirements)) {
-    return { paymentPayload, paymentRequirements } as unknown as Asked
+  // The form of other versions is not known; the facilitator refuses them by its code.
+  if (Json.isObject(paymentPayload) && paymentPayload['x402Version'] !== 2 && Json.isObject(paymentRequirements)) {
+    return { paymentPayload, paymentRequirements } as unknown as PaymentBody
   }
   const payload = parsePaymentPayload(paymentPayload)
   const requirements = parsePaymentRequirements(paymentRequirements)
-  if (!payload.success || !requirements.success) throw new RequestError('not of the form of the protocol')
+  if (!payload.success || !requirements.success) return 'the body does not match the schema of the protocol'
   return {
     paymentPayload: payload.data as PaymentPayload,
     paymentRequirements: requirements.data as PaymentRequirements,
   }
 }
 
-/** A member of that name turns into what an object inherits when the object is copied. */
-function refusePrototype(name: string, value: unknown): unknown {
-  if (name === '__proto__') throw new RequestError('a member has a name that none may have')
-  return value
+/** Undefined for what is not JSON, and for an object with a member `__proto__`: a copy of it would have that prototype. */
+function parseJson(text: string): unknown {
+  try {
+    let hasPrototype = false
+    const value: unknown = JSON.parse(text, (name, member: unknown) => {
+      hasPrototype ||= name === '__proto__'
+      return member
+    })
+    return hasPrototype ? undefined : value
+  } catch {
+    return undefined
+  }
 }
 
-function callerOf(request: RawRequest): Caller {
-  const bearer = /^Bearer (.+)$/i.exec(request.header('authorization') ?? '')?.[1]
-  return { apiKey: request.header('x-api-key') ?? bearer }
+function callerOf({ headers }: Request): Caller {
+  const bearer = /^Bearer (.+)$/i.exec(headers.get('Authorization') ?? '')?.[1]
+  return { apiKey: headers.get('X-API-Key') ?? bearer }
 }
 
-function json(status: number, value: unknown): RawResponse {
-  return { status, headers: jsonHeaders, body: JSON.stringify(value) }
-}
-
-class RequestError extends Error {
-  override name = 'RequestError'
+function json(status: number, value: unknown, headers: { readonly [name: string]: string } = {}): Response {
+  return new Response(JSON.stringify(value), { status, headers: { ...jsonHeaders, ...headers } })
 }

@@ -1,8 +1,28 @@
-export { Chain, type ChainOptions } from '../chain/Chain.js'
+/** Facilitating: verifying and settling payments for sellers. */
+export { AlgodError, type NodeAddress } from '@latchkey/algod'
+export { LatchkeyError } from '@latchkey/algorand'
+export { KmdClientError } from '@latchkey/kmd-client'
+export { type AssetInfo, Chain, ChainError, type ChainOptions } from '../chain/Chain.js'
+export { type ErrorCode, errors, OptionsError, X402Error } from '../errors.js'
+export { PriceError } from '../Price.js'
 export { fromKmd, type KmdSignerOptions } from '../signer/Kmd.js'
 export * as Signer from '../signer/Signer.js'
-export { MemorySettlements, type Settlement, type SettlementStore } from '../store/Settlements.js'
+export { SignerError } from '../signer/Signer.js'
+export {
+  MemorySettlements,
+  type Settlement,
+  type SettlementOutcome,
+  type SettlementState,
+  type SettlementStore,
+} from '../store/Settlements.js'
+export type {
+  PaymentPayload,
+  PaymentRequirements,
+  SettleResponse,
+  SupportedResponse,
+  VerifyResponse,
+} from '../wire/types.js'
 export { Facilitator, type FacilitatorOptions } from './Facilitator.js'
-export { type AppOptions, create as createApp } from './handler.js'
-export { codes } from './PaymentError.js'
+export { createFacilitatorHandler, type FacilitatorHandlerOptions } from './handler.js'
+export { type PaymentErrorCode, paymentErrors } from './PaymentError.js'
 export type { Caller, PolicyOptions } from './Policy.js'

@@ -1,48 +1,46 @@
-/** Why a simulation failed, in words that help. */
 import { AlgodError, type SimulationFailure } from '@latchkey/algod'
 import { ChainError } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
-import { codes, PaymentError } from './PaymentError.js'
+import { PaymentError } from './PaymentError.js'
 import type { VerifiedPayment } from './verifyPayment.js'
 
-/** Turns a failed simulation into a refusal of whoever is the cause; ours is never told as the buyer's. */
-export async function simulationError(failure: SimulationFailure, checked: VerifiedPayment): Promise<PaymentError> {
+/**
+ * Why a simulation failed: which account is the cause, and what it lacks. What is the facilitator's fault is not reported
+ * as the buyer's.
+ */
+export async function simulationError(failure: SimulationFailure, payment: VerifiedPayment): Promise<PaymentError> {
   const { message } = failure
+  // These two are texts of algod, which has no codes for them.
   if (message.includes('already in ledger')) {
-    return new PaymentError(codes.duplicate, 'the payment is in the ledger already; every payment opens one request')
+    const text = 'the payment is on the ledger already; every payment opens one request'
+    return new PaymentError('duplicate_settlement', text)
   }
   if (message.includes('txn dead')) {
-    const { firstValid, lastValid } = checked
-    return new PaymentError(
-      codes.validity,
-      `the payment is valid from round ${firstValid} to ${lastValid}, and not now`,
-    )
+    const { firstValid, lastValid } = payment
+    const text = `the payment is valid from round ${firstValid} to ${lastValid}, and not now`
+    return new PaymentError('invalid_exact_avm_payload_validity', text)
   }
+  const code = 'invalid_exact_avm_simulation_failed'
   try {
-    return (await ourFault(checked)) ?? new PaymentError(codes.simulation, (await buyersFault(checked)) ?? message)
+    return (await feeAccountError(payment)) ?? new PaymentError(code, (await fundsMessage(payment)) ?? message)
   } catch (error) {
-    if (error instanceof AlgodError || error instanceof ChainError) return new PaymentError(codes.simulation, message)
+    if (error instanceof AlgodError || error instanceof ChainError) return new PaymentError(code, message)
     throw error
   }
 }
 
-/** The account that pays fees is short of them, or does not answer to our key any more. */
-async function ourFault({ chain, group, feeIndex, feeMicroAlgos }: VerifiedPayment): Promise<PaymentError | undefined> {
+async function feeAccountError(payment: VerifiedPayment): Promise<PaymentError | undefined> {
+  const { chain, group, feeIndex, feeMicroAlgos } = payment
   if (feeIndex === undefined) return undefined
   const { microAlgos, minBalance } = await chain.algod.account(group.members[feeIndex]!.sender)
   if (microAlgos - minBalance >= feeMicroAlgos) return undefined
-  return new PaymentError(codes.feeAccount, 'the facilitator cannot pay the fee just now; this is not your fault')
+  const message = 'the facilitator cannot pay the fee now; this is not the fault of the buyer'
+  return new PaymentError('facilitator_fee_account_unfunded', message)
 }
 
-async function buyersFault({
-  chain,
-  group,
-  payer,
-  payTo,
-  assetId,
-  amount,
-}: VerifiedPayment): Promise<string | undefined> {
+async function fundsMessage(payment: VerifiedPayment): Promise<string | undefined> {
+  const { chain, group, payer, payTo, assetId, amount } = payment
   const feeMicroAlgos = group.payment.txn.fee ?? 0n
-  const fault = await Funds.payerFault(chain, { payer, assetId, amount, feeMicroAlgos })
-  return fault ?? (await Funds.receiverFault(chain, payTo, assetId))
+  const problem = await Funds.payerProblem(chain, { payer, assetId, amount, feeMicroAlgos })
+  return (problem ?? (await Funds.receiverProblem(chain, payTo, assetId)))?.message
 }

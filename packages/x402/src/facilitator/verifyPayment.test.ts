@@ -25,7 +25,7 @@ import {
   usdc,
   wrap,
 } from '../exact/payments.test.helper.js'
-import { codes, PaymentError } from './PaymentError.js'
+import { PaymentError, paymentErrors } from './PaymentError.js'
 import { openChain } from './setup.test.helper.js'
 import { verifyPayment } from './verifyPayment.js'
 
@@ -86,53 +86,81 @@ test('a buyer who pays its own fee is valid, and so is the Algo', () => {
 })
 
 const refusals: readonly [string, string, () => Pick<Made, 'payload' | 'requirements'>][] = [
-  ['no payload', codes.payload, () => ({ ...alone(), payload: null as never })],
-  ['no requirements', codes.payload, () => ({ ...alone(), requirements: null as never })],
-  ['version 1', codes.version, () => ({ ...alone(), payload: { ...alone().payload, x402Version: 1 } })],
-  ['another scheme', codes.scheme, () => requiring(alone(), { scheme: 'upto' })],
-  ['nothing accepted', codes.scheme, () => ({ ...alone(), payload: { x402Version: 2, payload: {} } as never })],
+  ['no payload', 'invalid_exact_avm_payload', () => ({ ...alone(), payload: null as never })],
+  ['no requirements', 'invalid_exact_avm_payload', () => ({ ...alone(), requirements: null as never })],
+  [
+    'version 1',
+    'invalid_exact_avm_invalid_version',
+    () => ({ ...alone(), payload: { ...alone().payload, x402Version: 1 } }),
+  ],
+  ['another scheme', 'invalid_exact_avm_scheme', () => requiring(alone(), { scheme: 'upto' })],
+  [
+    'nothing accepted',
+    'invalid_exact_avm_scheme',
+    () => ({ ...alone(), payload: { x402Version: 2, payload: {} } as never }),
+  ],
   [
     'another network',
-    codes.network,
+    'invalid_exact_avm_network_mismatch',
     () => requiring(alone(), { network: 'algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k' }),
   ],
-  ['a network that is none', codes.network, () => requiring(alone(), { network: 5 as never })],
-  ['no group', codes.payload, () => ({ ...alone(), payload: wrap({ paymentIndex: 0 }) })],
-  ['no payload in the payload', codes.payload, () => ({ ...alone(), payload: wrap(null) })],
-  ['numbers for texts', codes.payload, () => ({ ...alone(), payload: wrap({ paymentGroup: [1], paymentIndex: 0 }) })],
-  ['half an index', codes.payload, () => ({ ...alone(), payload: wrap({ paymentGroup: ['AA'], paymentIndex: 0.5 }) })],
-  ['17 members', codes.groupSize, () => make(Array(17).fill('AA'), 0, transfer())],
-  ['an empty group', codes.paymentIndex, () => make([], 0, transfer())],
-  ['an index beyond', codes.paymentIndex, () => make([sign(transfer())], 1, transfer())],
-  ['not base64', codes.transaction, () => make(['*'], 0, transfer())],
-  ['not msgpack', codes.transaction, () => make(['/////w=='], 0, transfer())],
-  ['bytes after it', codes.transaction, () => make([Buffer.concat([sign(transfer()), Buffer.of(1)])], 0, transfer())],
-  ['unsigned, and not ours', codes.unsigned, () => make([Submission.transactionBytes(transfer())], 0, transfer())],
+  ['a network that is none', 'invalid_exact_avm_network_mismatch', () => requiring(alone(), { network: 5 as never })],
+  ['no group', 'invalid_exact_avm_payload', () => ({ ...alone(), payload: wrap({ paymentIndex: 0 }) })],
+  ['no payload in the payload', 'invalid_exact_avm_payload', () => ({ ...alone(), payload: wrap(null) })],
+  [
+    'numbers for texts',
+    'invalid_exact_avm_payload',
+    () => ({ ...alone(), payload: wrap({ paymentGroup: [1], paymentIndex: 0 }) }),
+  ],
+  [
+    'half an index',
+    'invalid_exact_avm_payload',
+    () => ({ ...alone(), payload: wrap({ paymentGroup: ['AA'], paymentIndex: 0.5 }) }),
+  ],
+  ['17 members', 'invalid_exact_avm_group_size_exceeded', () => make(Array(17).fill('AA'), 0, transfer())],
+  ['an empty group', 'invalid_exact_avm_payment_index', () => make([], 0, transfer())],
+  ['an index beyond', 'invalid_exact_avm_payment_index', () => make([sign(transfer())], 1, transfer())],
+  ['not base64', 'invalid_exact_avm_invalid_transaction', () => make(['*'], 0, transfer())],
+  ['not msgpack', 'invalid_exact_avm_invalid_transaction', () => make(['/////w=='], 0, transfer())],
+  [
+    'bytes after it',
+    'invalid_exact_avm_invalid_transaction',
+    () => make([Buffer.concat([sign(transfer()), Buffer.of(1)])], 0, transfer()),
+  ],
+  [
+    'unsigned, and not ours',
+    'invalid_exact_avm_unsigned_non_facilitator',
+    () => make([Submission.transactionBytes(transfer())], 0, transfer()),
+  ],
   [
     'two without a group id',
-    codes.groupId,
+    'invalid_exact_avm_invalid_group_id',
     () => make([Submission.transactionBytes(feePayment()), sign(transfer())], 1, transfer()),
   ],
-  ['a group id of other transactions', codes.groupId, () => alone({ grp: zero.map(() => 1) })],
-  ['of another genesis', codes.network, () => alone({ gh: zero.map(() => 1) })],
-  ['without genesis', codes.network, () => alone({ gh: undefined })],
-  ['from the facilitator', codes.facilitatorPays, () => groupOf([[transfer({ snd: sponsor.publicKey })]], 0)],
-  ['of the Algo for an asset', codes.notTransfer, () => alone({ type: 'pay' })],
-  ['an amount below', codes.amount, () => alone({ aamt: 999n })],
-  ['an amount above', codes.amount, () => alone({ aamt: 1001n })],
-  ['to somebody else', codes.receiver, () => alone({ arcv: stranger.publicKey })],
-  ['another asset', codes.asset, () => alone({ xaid: 5n })],
-  ['nothing required', codes.requirements, () => requiring(alone({ aamt: 0n }), { amount: '0' })],
-  ['no amount required', codes.requirements, () => requiring(alone({ aamt: 0n }), { amount: '' })],
-  ['a fraction required', codes.requirements, () => requiring(alone(), { amount: '1000.0' })],
-  ['an asset by name', codes.requirements, () => requiring(alone(), { asset: 'USDC' })],
-  ['payTo that is none', codes.requirements, () => requiring(alone(), { payTo: 'seller' })],
-  ['rekeying', codes.rekey, () => alone({ rekey: stranger.publicKey })],
-  ['closing the holding', codes.close, () => alone({ aclose: stranger.publicKey })],
-  ['clawing back', codes.clawback, () => alone({ asnd: stranger.publicKey })],
+  ['a group id of other transactions', 'invalid_exact_avm_invalid_group_id', () => alone({ grp: zero.map(() => 1) })],
+  ['of another genesis', 'invalid_exact_avm_network_mismatch', () => alone({ gh: zero.map(() => 1) })],
+  ['without genesis', 'invalid_exact_avm_network_mismatch', () => alone({ gh: undefined })],
+  [
+    'from the facilitator',
+    'invalid_exact_avm_facilitator_transferring',
+    () => groupOf([[transfer({ snd: sponsor.publicKey })]], 0),
+  ],
+  ['of the Algo for an asset', 'invalid_exact_avm_not_asset_transfer', () => alone({ type: 'pay' })],
+  ['an amount below', 'invalid_exact_avm_amount_mismatch', () => alone({ aamt: 999n })],
+  ['an amount above', 'invalid_exact_avm_amount_mismatch', () => alone({ aamt: 1001n })],
+  ['to somebody else', 'invalid_exact_avm_receiver_mismatch', () => alone({ arcv: stranger.publicKey })],
+  ['another asset', 'invalid_exact_avm_asset_mismatch', () => alone({ xaid: 5n })],
+  ['nothing required', 'invalid_payment_requirements', () => requiring(alone({ aamt: 0n }), { amount: '0' })],
+  ['no amount required', 'invalid_payment_requirements', () => requiring(alone({ aamt: 0n }), { amount: '' })],
+  ['a fraction required', 'invalid_payment_requirements', () => requiring(alone(), { amount: '1000.0' })],
+  ['an asset by name', 'invalid_payment_requirements', () => requiring(alone(), { asset: 'USDC' })],
+  ['payTo that is none', 'invalid_payment_requirements', () => requiring(alone(), { payTo: 'seller' })],
+  ['rekeying', 'invalid_exact_avm_payload_rekey_detected', () => alone({ rekey: stranger.publicKey })],
+  ['closing the holding', 'invalid_exact_avm_payload_close_to_detected', () => alone({ aclose: stranger.publicKey })],
+  ['clawing back', 'invalid_exact_avm_payload_clawback_detected', () => alone({ asnd: stranger.publicKey })],
   [
     'a signature over something else',
-    codes.signature,
+    'invalid_exact_avm_invalid_signature',
     () => {
       const txn = transfer()
       return make([Submission.encode({ txn, sig: signature(transfer(), buyer) })], 0, txn)
@@ -140,7 +168,7 @@ const refusals: readonly [string, string, () => Pick<Made, 'payload' | 'requirem
   ],
   [
     'a signature by somebody else',
-    codes.signature,
+    'invalid_exact_avm_invalid_signature',
     () => {
       const txn = transfer()
       return make([Submission.encode({ txn, sig: signature(txn, stranger) })], 0, txn)
@@ -148,7 +176,7 @@ const refusals: readonly [string, string, () => Pick<Made, 'payload' | 'requirem
   ],
   [
     'a program for a signature',
-    codes.signature,
+    'invalid_exact_avm_invalid_signature',
     () => {
       const txn = transfer()
       return make([Submission.encode({ txn, lsig: { l: Uint8Array.of(6, 0x81, 1) } } as never)], 0, txn)
@@ -156,7 +184,7 @@ const refusals: readonly [string, string, () => Pick<Made, 'payload' | 'requirem
   ],
   [
     'two kinds of signature',
-    codes.signature,
+    'invalid_exact_avm_invalid_signature',
     () => {
       const txn = transfer()
       const msig = Multisig.empty(multisigOf([buyer, stranger]))
@@ -165,33 +193,37 @@ const refusals: readonly [string, string, () => Pick<Made, 'payload' | 'requirem
   ],
   [
     'a stranger in the group',
-    codes.unexpected,
+    'invalid_exact_avm_payload_unexpected_transaction',
     () => groupOf([[feePayment()], [transfer(), buyer], [transfer({ snd: stranger.publicKey }), stranger]], 1),
   ],
   [
     'a second transfer by the buyer',
-    codes.unexpected,
+    'invalid_exact_avm_payload_unexpected_transaction',
     () => groupOf([[feePayment()], [transfer(), buyer], [transfer(), buyer]], 1),
   ],
   [
     'two payments of fees',
-    codes.feePayer,
+    'invalid_exact_avm_invalid_fee_payer',
     () => groupOf([[feePayment()], [feePayment({ fee: 1n })], [transfer(), buyer]], 2),
   ],
   [
     'fees of another type',
-    codes.feePayer,
+    'invalid_exact_avm_invalid_fee_payer',
     () => sponsored({}, { type: 'axfer', rcv: undefined, arcv: sponsor.publicKey }),
   ],
-  ['fees with an amount', codes.feePayer, () => sponsored({}, { amt: 1n })],
-  ['fees to somebody else', codes.feePayer, () => sponsored({}, { rcv: stranger.publicKey })],
-  ['fees that close', codes.feePayer, () => sponsored({}, { close: stranger.publicKey })],
-  ['fees that rekey', codes.feePayer, () => sponsored({}, { rekey: stranger.publicKey })],
-  ['fees with a lease', codes.feePayer, () => sponsored({}, { lx: zero.map(() => 1) })],
-  ['fees with an essay', codes.feePayer, () => sponsored({}, { note: new Uint8Array(129).fill(1) })],
+  ['fees with an amount', 'invalid_exact_avm_invalid_fee_payer', () => sponsored({}, { amt: 1n })],
+  ['fees to somebody else', 'invalid_exact_avm_invalid_fee_payer', () => sponsored({}, { rcv: stranger.publicKey })],
+  ['fees that close', 'invalid_exact_avm_invalid_fee_payer', () => sponsored({}, { close: stranger.publicKey })],
+  ['fees that rekey', 'invalid_exact_avm_invalid_fee_payer', () => sponsored({}, { rekey: stranger.publicKey })],
+  ['fees with a lease', 'invalid_exact_avm_invalid_fee_payer', () => sponsored({}, { lx: zero.map(() => 1) })],
+  [
+    'fees with an essay',
+    'invalid_exact_avm_invalid_fee_payer',
+    () => sponsored({}, { note: new Uint8Array(129).fill(1) }),
+  ],
   [
     'fees signed already',
-    codes.feePayer,
+    'invalid_exact_avm_invalid_fee_payer',
     () =>
       groupOf(
         [
@@ -201,9 +233,9 @@ const refusals: readonly [string, string, () => Pick<Made, 'payload' | 'requirem
         1,
       ),
   ],
-  ['fees above the limit', codes.fee, () => sponsored({}, { fee: 10_001n })],
-  ['valid for too long', codes.validity, () => alone({ lv: 1_101n })],
-  ['valid for less than nothing', codes.validity, () => alone({ lv: 99n })],
+  ['fees above the limit', 'invalid_exact_avm_fee_too_high', () => sponsored({}, { fee: 10_001n })],
+  ['valid for too long', 'invalid_exact_avm_payload_validity', () => alone({ lv: 1_101n })],
+  ['valid for less than nothing', 'invalid_exact_avm_payload_validity', () => alone({ lv: 99n })],
 ]
 
 for (const [what, code, makeIt] of refusals) {
@@ -213,7 +245,7 @@ for (const [what, code, makeIt] of refusals) {
 test('a version that is wrong is told before a network that is, as in the public scheme', () => {
   const { payload } = alone()
   const requirements = requirementsFor({ network: 'algorand:x' })
-  assert.equal(codeOf({ payload: { ...payload, x402Version: 1 }, requirements }), codes.version)
+  assert.equal(codeOf({ payload: { ...payload, x402Version: 1 }, requirements }), 'invalid_exact_avm_invalid_version')
 })
 
 test('fees up to the limit are paid', () => {
@@ -235,9 +267,9 @@ test('a multisig payer needs enough signatures, and its own members', () => {
   const snd = Multisig.address(multisigOf(keys))
   const txn = transfer({ snd })
   assert.equal(judge(make([signMultisig(txn, keys, keys.slice(0, 2))], 0, txn)).payer, Address.encode(snd))
-  assert.equal(codeOf(make([signMultisig(txn, keys, keys.slice(0, 1))], 0, txn)), codes.signature)
+  assert.equal(codeOf(make([signMultisig(txn, keys, keys.slice(0, 1))], 0, txn)), 'invalid_exact_avm_invalid_signature')
   const foreign = transfer()
-  assert.equal(codeOf(make([signMultisig(foreign, keys, keys)], 0, foreign)), codes.signature)
+  assert.equal(codeOf(make([signMultisig(foreign, keys, keys)], 0, foreign)), 'invalid_exact_avm_invalid_signature')
 })
 
 test('every spelling of a payment is the same payment, in the same bytes', () => {
@@ -258,7 +290,7 @@ test('every spelling of a payment is the same payment, in the same bytes', () =>
 })
 
 test('whatever a payload is, it is valid or refused with a code', () => {
-  const known = new Set<string>([...Object.values(codes), 'valid'])
+  const known = new Set<string>([...Object.keys(paymentErrors), 'valid'])
   const good = sponsored()
   const member = fc.oneof(
     fc.string(),

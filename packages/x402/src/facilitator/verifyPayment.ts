@@ -1,14 +1,14 @@
-/** Everything about a payment that can be decided without a node, in the order of the public scheme. */
-import { Address, Bytes, Ed25519, Multisig, Submission, Transaction } from '@latchkey/algorand'
+/** Every check of a payment that needs no node, in the order of the public scheme. */
+import { Address, Bytes, Ed25519, Json, Multisig, Submission, Transaction } from '@latchkey/algorand'
 import { algoAssetId, type Chain, parseAssetId } from '../chain/Chain.js'
 import * as PaymentGroup from '../exact/PaymentGroup.js'
 import type { PaymentPayload, PaymentRequirements } from '../wire/types.js'
-import { type Code, codes, PaymentError } from './PaymentError.js'
+import { PaymentError, type PaymentErrorCode } from './PaymentError.js'
 
 export type VerifyOptions = {
-  /** Those that are served. */
+  /** The networks that are served. */
   chains: readonly Chain[]
-  /** Addresses this facilitator pays fees from. */
+  /** Accounts that this facilitator pays fees from. */
   feePayers: ReadonlySet<string>
   maxFeeMicroAlgosPerTransaction: bigint
   maxValidityRounds: bigint
@@ -21,35 +21,52 @@ export type VerifiedPayment = {
   readonly payTo: string
   readonly amount: bigint
   readonly assetId: bigint
-  /** The member that is ours to sign, if fees are paid by us. */
+  /** The position of the fee transaction, if the facilitator pays the fees. */
   readonly feeIndex: number | undefined
   readonly feeMicroAlgos: bigint
   readonly firstValid: bigint
   readonly lastValid: bigint
 }
 
-/** Enough to tell two apart; whatever a stranger writes there, it is the facilitator who signs it for ever. */
+/** Enough to make the note unique: the buyer writes it, and the facilitator signs it for the ledger. */
 const maxFeeNoteBytes = 128
 
-/** Throws a Refusal. */
+/** @throws PaymentError */
 export function verifyPayment(
   payload: PaymentPayload,
   requirements: PaymentRequirements,
   options: VerifyOptions,
 ): VerifiedPayment {
   const { feePayers } = options
-  expect(isObject(payload) && isObject(requirements), codes.payload, 'the payment has not the form of the protocol')
-  expect(payload.x402Version === 2, codes.version, 'the version of the protocol is 2')
-  expect(payload.accepted?.scheme === 'exact' && requirements.scheme === 'exact', codes.scheme, 'the scheme is exact')
+  const isReadable = Json.isObject(payload) && Json.isObject(requirements)
+  expect(isReadable, 'invalid_exact_avm_payload', 'the payment does not match the schema of the protocol')
+  expect(payload.x402Version === 2, 'invalid_exact_avm_invalid_version', 'the version of the protocol is 2')
+  expect(
+    payload.accepted?.scheme === 'exact' && requirements.scheme === 'exact',
+    'invalid_exact_avm_scheme',
+    'the scheme is exact',
+  )
   const chain = chainOf(payload, requirements, options)
   const group = readGroup(payload.payload)
   for (const { isSigned, sender } of group.members) {
-    expect(isSigned || feePayers.has(sender), codes.unsigned, `the transaction of ${sender} is not signed`)
+    expect(
+      isSigned || feePayers.has(sender),
+      'invalid_exact_avm_unsigned_non_facilitator',
+      `the transaction of ${sender} is not signed`,
+    )
   }
-  expect(PaymentGroup.isComplete(group), codes.groupId, 'the transactions are not the group that they name')
+  expect(
+    PaymentGroup.isComplete(group),
+    'invalid_exact_avm_invalid_group_id',
+    'the transactions are not the group that they name',
+  )
   checkGenesis(group, chain)
   const payer = group.payment.sender
-  expect(!feePayers.has(payer), codes.facilitatorPays, 'a facilitator does not pay for what it settles')
+  expect(
+    !feePayers.has(payer),
+    'invalid_exact_avm_facilitator_transferring',
+    'a facilitator does not pay for what it settles',
+  )
   const { amount, assetId } = checkTransfer(group.payment.txn, requirements)
   checkSignature(group.payment)
   const feeIndex = checkOthers(group, feePayers)
@@ -59,33 +76,33 @@ export function verifyPayment(
   return { chain, group, payer, payTo, amount, assetId, feeIndex, feeMicroAlgos, firstValid, lastValid }
 }
 
-function isObject(value: unknown): boolean {
-  return typeof value === 'object' && value !== null
-}
-
 function chainOf(payload: PaymentPayload, requirements: PaymentRequirements, { chains }: VerifyOptions): Chain {
   const networks: unknown[] = [payload.accepted.network, requirements.network]
   const chain = chains.find((one) => networks.every((id) => typeof id === 'string' && one.matches(id)))
-  expect(chain !== undefined, codes.network, `the network is ${chains.map(({ caip2 }) => caip2).join(' or ')}`)
+  expect(
+    chain !== undefined,
+    'invalid_exact_avm_network_mismatch',
+    `the network is ${chains.map(({ caip2 }) => caip2).join(' or ')}`,
+  )
   return chain
 }
 
-function expect(holds: boolean, code: Code, message: string): asserts holds {
+function expect(holds: boolean, code: PaymentErrorCode, message: string): asserts holds {
   if (!holds) throw new PaymentError(code, message)
 }
 
-const groupCodes: { readonly [fault in PaymentGroup.Fault]: Code } = {
-  shape: codes.payload,
-  size: codes.groupSize,
-  index: codes.paymentIndex,
-  transaction: codes.transaction,
+const wireCodes: { readonly [code in PaymentGroup.GroupErrorCode]: PaymentErrorCode } = {
+  invalid_payment_payload: 'invalid_exact_avm_payload',
+  payment_group_too_large: 'invalid_exact_avm_group_size_exceeded',
+  invalid_payment_index: 'invalid_exact_avm_payment_index',
+  invalid_payment_transaction: 'invalid_exact_avm_invalid_transaction',
 }
 
 function readGroup(payload: unknown): PaymentGroup.PaymentGroup {
   try {
     return PaymentGroup.read(payload)
   } catch (error) {
-    if (error instanceof PaymentGroup.GroupError) throw new PaymentError(groupCodes[error.fault], error.message)
+    if (error instanceof PaymentGroup.GroupError) throw new PaymentError(wireCodes[error.code], error.message)
     throw error
   }
 }
@@ -93,44 +110,62 @@ function readGroup(payload: unknown): PaymentGroup.PaymentGroup {
 function checkGenesis({ members }: PaymentGroup.PaymentGroup, { genesisHash }: Chain): void {
   for (const { txn } of members) {
     const isOurs = txn.gh !== undefined && Bytes.equal(txn.gh, genesisHash)
-    expect(isOurs, codes.network, 'a transaction was made for another network')
+    expect(isOurs, 'invalid_exact_avm_network_mismatch', 'a transaction is for another network')
   }
 }
 
-/** The amount is what was asked for, not more: whoever overpays has been misled. */
+/** The exact amount, not more: a buyer who overpays has been misled. */
 function checkTransfer(txn: Transaction.Transaction, requirements: PaymentRequirements) {
-  const { asset, amount: asked, payTo } = requirements
+  const { asset, amount: requiredAmount, payTo } = requirements
   const assetId = typeof asset === 'string' ? parseAssetId(asset) : undefined
-  const required = typeof asked === 'string' && /^[0-9]{1,20}$/.test(asked) ? BigInt(asked) : 0n
-  expect(assetId !== undefined, codes.requirements, 'the asset of the requirements is not a number')
-  expect(required > 0n, codes.requirements, 'the amount of the requirements is not a positive whole number')
-  expect(typeof payTo === 'string' && Address.isValid(payTo), codes.requirements, 'payTo is not an address')
+  const required =
+    typeof requiredAmount === 'string' && /^[0-9]{1,20}$/.test(requiredAmount) ? BigInt(requiredAmount) : 0n
+  expect(assetId !== undefined, 'invalid_payment_requirements', 'the asset of the requirements is not an asset id')
+  expect(required > 0n, 'invalid_payment_requirements', 'the amount of the requirements is not a positive integer')
+  expect(typeof payTo === 'string' && Address.isValid(payTo), 'invalid_payment_requirements', 'payTo is not an address')
   const isAlgo = assetId === algoAssetId
-  expect(txn.type === (isAlgo ? 'pay' : 'axfer'), codes.notTransfer, 'the payment does not transfer the asset')
+  expect(
+    txn.type === (isAlgo ? 'pay' : 'axfer'),
+    'invalid_exact_avm_not_asset_transfer',
+    'the payment does not transfer the asset',
+  )
   const amount = (isAlgo ? txn.amt : txn.aamt) ?? 0n
-  expect(amount === required, codes.amount, `the payment is of ${amount} base units, not of ${required}`)
+  expect(
+    amount === required,
+    'invalid_exact_avm_amount_mismatch',
+    `the payment is of ${amount} base units, not of ${required}`,
+  )
   const receiver = isAlgo ? txn.rcv : txn.arcv
   const isForSeller = receiver !== undefined && Address.encode(receiver) === payTo
-  expect(isForSeller, codes.receiver, `the payment does not go to ${payTo}`)
-  expect(isAlgo || txn.xaid === assetId, codes.asset, `the payment is not in asset ${assetId}`)
-  expect(txn.rekey === undefined, codes.rekey, 'the payment would give the account away')
-  expect(txn.close === undefined && txn.aclose === undefined, codes.close, 'the payment would close the account')
-  expect(txn.asnd === undefined, codes.clawback, "the payment would take somebody else's")
+  expect(isForSeller, 'invalid_exact_avm_receiver_mismatch', `the payment does not go to ${payTo}`)
+  expect(isAlgo || txn.xaid === assetId, 'invalid_exact_avm_asset_mismatch', `the payment is not in asset ${assetId}`)
+  expect(txn.rekey === undefined, 'invalid_exact_avm_payload_rekey_detected', 'the payment would rekey the account')
+  expect(
+    txn.close === undefined && txn.aclose === undefined,
+    'invalid_exact_avm_payload_close_to_detected',
+    'the payment would close the account',
+  )
+  expect(
+    txn.asnd === undefined,
+    'invalid_exact_avm_payload_clawback_detected',
+    'the payment would claw back the assets of another account',
+  )
   return { amount, assetId }
 }
 
-/** Whether the signer is whom the account answers to only the ledger knows; that it signed can be told here. */
+/** That the signature is valid. Whether the key is the account's authorizer only the ledger knows. */
 function checkSignature({ signed, txn, isSigned }: PaymentGroup.Member): void {
-  expect(isSigned, codes.notSigned, 'the payment is not signed')
+  expect(isSigned, 'invalid_exact_avm_payment_not_signed', 'the payment is not signed')
   const message = Transaction.bytesToSign(Submission.transactionBytes(txn))
   const authorizer = signed.sgnr ?? txn.snd
   const { sig, msig } = signed
   const isOne = [sig, msig, signed.lsig, signed.pqsig].filter((kind) => kind !== undefined).length === 1
-  // What a program decides may be decided differently a moment later, after the goods are gone.
+  // A logic signature can evaluate differently a moment later, after the response was served.
   const isPlain = isOne && (sig !== undefined || msig !== undefined)
-  expect(isPlain, codes.signature, 'only plain and multisig signatures are accepted')
-  const holds = sig !== undefined ? Ed25519.verify(sig, message, authorizer) : isMultisigOf(msig!, authorizer, message)
-  expect(holds, codes.signature, 'the signature of the payment does not hold')
+  expect(isPlain, 'invalid_exact_avm_invalid_signature', 'only plain and multisig signatures are accepted')
+  const isValid =
+    sig !== undefined ? Ed25519.verify(sig, message, authorizer) : isMultisigOf(msig!, authorizer, message)
+  expect(isValid, 'invalid_exact_avm_invalid_signature', 'the signature of the payment is invalid')
 }
 
 function isMultisigOf(msig: Multisig.Signature, authorizer: Uint8Array, message: Uint8Array): boolean {
@@ -143,12 +178,16 @@ function isMultisigOf(msig: Multisig.Signature, authorizer: Uint8Array, message:
   }
 }
 
-/** Beside the payment there may be one payment of fees by us, and nothing else at our expense. */
+/** Beside the payment there may be one fee transaction of the facilitator, and nothing else. */
 function checkOthers({ members, paymentIndex }: PaymentGroup.PaymentGroup, feePayers: ReadonlySet<string>) {
   const others = members.map((_, index) => index).filter((index) => index !== paymentIndex)
-  const stranger = others.find((index) => !feePayers.has(members[index]!.sender))
-  expect(stranger === undefined, codes.unexpected, `transaction ${stranger} has nothing to do with the payment`)
-  expect(others.length <= 1, codes.feePayer, 'fees are paid by one transaction, not by several')
+  const unexpected = others.find((index) => !feePayers.has(members[index]!.sender))
+  expect(
+    unexpected === undefined,
+    'invalid_exact_avm_payload_unexpected_transaction',
+    `transaction ${unexpected} is not part of the payment`,
+  )
+  expect(others.length <= 1, 'invalid_exact_avm_invalid_fee_payer', 'there is more than one fee transaction')
   return others[0]
 }
 
@@ -162,20 +201,32 @@ function checkFeePayment(
   const isHarmless =
     txn.type === 'pay' && txn.amt === undefined && isToItself && txn.close === undefined && txn.rekey === undefined
   const isPlain = txn.lx === undefined && (txn.note?.length ?? 0) <= maxFeeNoteBytes
-  expect(isHarmless && isPlain && !isSigned, codes.feePayer, 'the payment of fees does more than pay fees')
+  expect(
+    isHarmless && isPlain && !isSigned,
+    'invalid_exact_avm_invalid_fee_payer',
+    'the fee transaction does more than pay fees',
+  )
   const fee = txn.fee ?? 0n
-  const most = maxFeeMicroAlgosPerTransaction * BigInt(members.length)
-  expect(fee <= most, codes.fee, `the fee of ${fee} microAlgos is above the ${most} that are paid for buyers`)
+  const maxFee = maxFeeMicroAlgosPerTransaction * BigInt(members.length)
+  expect(
+    fee <= maxFee,
+    'invalid_exact_avm_fee_too_high',
+    `the fee of ${fee} microAlgos is above the ${maxFee} that are paid for buyers`,
+  )
   return fee
 }
 
-/** The group can come into the ledger while all of its members can. */
+/** The group is valid while all of its transactions are. */
 function checkValidity({ members }: PaymentGroup.PaymentGroup, { maxValidityRounds }: VerifyOptions) {
   let firstValid = 0n
   let lastValid = 2n ** 64n
   for (const { txn } of members) {
     const { fv = 0n, lv = 0n } = txn
-    expect(lv >= fv && lv - fv <= maxValidityRounds, codes.validity, `a payment is valid for ${lv - fv} rounds`)
+    expect(
+      lv >= fv && lv - fv <= maxValidityRounds,
+      'invalid_exact_avm_payload_validity',
+      `a payment is valid for ${lv - fv} rounds`,
+    )
     if (fv > firstValid) firstValid = fv
     if (lv < lastValid) lastValid = lv
   }

@@ -1,4 +1,3 @@
-/** The scheme for clients of `@x402/core`: `client.register(chain.caip2, new AlgorandClient({ signer, chains: chain }))`. */
 import type {
   FindDefaultAsset,
   PaymentPayloadResult,
@@ -9,9 +8,17 @@ import type {
 import type { Chain } from '../chain/Chain.js'
 import { Buyer, type BuyerOptions } from '../client/Buyer.js'
 import * as PaymentGroup from '../exact/PaymentGroup.js'
+import { HeaderError } from '../wire/Headers.js'
 
+/**
+ * The scheme for clients of `@x402/core`.
+ *
+ * @example
+ * client.register('algorand:*', new AlgorandClientScheme({ signer, chains: chain }))
+ */
 export class AlgorandClientScheme implements SchemeNetworkClient {
   readonly scheme = 'exact'
+  /** Pays, within its limits. */
   readonly buyer: Buyer
   readonly #chains: readonly Chain[]
 
@@ -20,9 +27,17 @@ export class AlgorandClientScheme implements SchemeNetworkClient {
     this.#chains = Array.isArray(options.chains) ? options.chains : [options.chains as Chain]
   }
 
+  /**
+   * Pays one requirement.
+   *
+   * @throws PaymentRefusedError if it may or can not be paid; nothing is signed then
+   * @throws HeaderError for another version of the protocol
+   */
   async createPaymentPayload(x402Version: number, requirements: PaymentRequirements): Promise<PaymentPayloadResult> {
-    if (x402Version !== 2) throw new RangeError('only version 2 of the protocol is paid by')
-    // The core tells the scheme what to pay for, not where.
+    if (x402Version !== 2) {
+      throw new HeaderError('unsupported_version', 'only version 2 of the protocol is supported')
+    }
+    // The core passes the requirements to the scheme, without the resource.
     const resource = { url: 'about:blank' }
     const { payload } = await this.buyer.pay({ x402Version, resource, accepts: [requirements] })
     return { x402Version, payload: payload.payload }
@@ -36,7 +51,7 @@ export class AlgorandClientScheme implements SchemeNetworkClient {
     },
   }
 
-  /** By which the core turns its limit in dollars into base units; the buyer's own limits hold beside it. */
+  /** Lets the core convert its limit in dollars; the buyer's own limits apply too. */
   readonly findDefaultAsset: FindDefaultAsset = (asset, network) => {
     const chain = this.#chains.find((one) => one.matches(network))
     if (chain?.dollarAssetId === undefined || asset !== chain.dollarAssetId.toString()) return undefined

@@ -1,4 +1,3 @@
-/** The scheme for facilitators of `@x402/core`: `facilitator.register(network, new AlgorandFacilitator({ chains, feePayer }))`. */
 import type {
   PaymentPayload,
   PaymentRequirements,
@@ -8,9 +7,16 @@ import type {
 } from '@x402/core/types'
 import { Facilitator, type FacilitatorOptions } from '../facilitator/Facilitator.js'
 
+/**
+ * The scheme for facilitators of `@x402/core`.
+ *
+ * @example
+ * facilitator.register(chain.caip2, new AlgorandFacilitatorScheme({ chains: [chain], feePayer }))
+ */
 export class AlgorandFacilitatorScheme implements SchemeNetworkFacilitator {
   readonly scheme = 'exact'
   readonly caipFamily = 'algorand:*'
+  /** Verifies and settles. */
   readonly facilitator: Facilitator
 
   constructor(options: FacilitatorOptions) {

@@ -1,4 +1,3 @@
-/** The scheme for servers of `@x402/core`: `server.register(chain.caip2, new AlgorandServer({ chains: chain }))`. */
 import type {
   AssetAmount,
   Network,
@@ -11,8 +10,18 @@ import type {
 import { type Chain, ChainError, parseAssetId } from '../chain/Chain.js'
 import { PriceError } from '../Price.js'
 
-export type AlgorandServerSchemeOptions = { chains: Chain | readonly Chain[] }
+/** Options of an {@link AlgorandServerScheme}. */
+export type AlgorandServerSchemeOptions = {
+  /** The networks to be paid on. */
+  chains: Chain | readonly Chain[]
+}
 
+/**
+ * The scheme for servers of `@x402/core`.
+ *
+ * @example
+ * server.register('algorand:*', new AlgorandServerScheme({ chains: chain }))
+ */
 export class AlgorandServerScheme implements SchemeNetworkServer {
   readonly scheme = 'exact'
   readonly defaultAssetTransferMethod = 'default'
@@ -25,10 +34,16 @@ export class AlgorandServerScheme implements SchemeNetworkServer {
     this.#chains = Array.isArray(chains) ? chains : [chains as Chain]
   }
 
+  /**
+   * The base units of a price.
+   *
+   * @throws PriceError for a price that cannot be paid
+   * @throws ChainError for a network or an asset that is not known
+   */
   async parsePrice(price: Price, network: Network): Promise<AssetAmount> {
     if (typeof price === 'object') return checkAmount(price)
     const chain = this.#chains.find((one) => one.matches(network))
-    if (chain === undefined) throw new ChainError(`there is no chain for ${network}`)
+    if (chain === undefined) throw new ChainError('unsupported_network', `no chain was passed for ${network}`)
     const { assetId, amount } = await chain.resolvePrice(price)
     return { asset: assetId.toString(), amount: amount.toString() }
   }
@@ -43,11 +58,13 @@ export class AlgorandServerScheme implements SchemeNetworkServer {
   }
 }
 
-/** Nothing is served for nothing because of a slip. */
+/** Refuses what would be served for nothing. */
 function checkAmount(price: AssetAmount): AssetAmount {
-  if (parseAssetId(price.asset) === undefined) throw new PriceError(`${price.asset} is not the number of an asset`)
+  if (parseAssetId(price.asset) === undefined) {
+    throw new PriceError('invalid_price', `${price.asset} is not the id of an asset`)
+  }
   if (!/^[1-9][0-9]{0,19}$/.test(price.amount)) {
-    throw new PriceError(`${price.amount} is not a positive number of base units`)
+    throw new PriceError('invalid_price', `${price.amount} is not a positive number of base units`)
   }
   return price
 }

@@ -16,8 +16,10 @@ async function facilitator(t: TestContext, listener: RequestListener, timeoutMs 
   return httpFacilitator({ url, timeoutMs, apiKey: 'the key' })
 }
 
-const isNonsense = (error: Error): boolean => error instanceof FacilitatorError && error.isNonsense
-const isSilence = (error: Error): boolean => error instanceof FacilitatorError && !error.isNonsense
+const isProtocolError = (error: Error): boolean =>
+  error instanceof FacilitatorError && error.code === 'facilitator_protocol_error'
+const isUnavailable = (error: Error): boolean =>
+  error instanceof FacilitatorError && error.code === 'facilitator_unavailable'
 
 test('asks by the protocol, with the key', async (t) => {
   const seen: unknown[] = []
@@ -49,15 +51,15 @@ test('a business failure is an answer, whatever its status', async (t) => {
 
 test('silence and nonsense are told apart', async (t) => {
   const cases: [RequestListener, (error: Error) => boolean][] = [
-    [(_, response) => void response.end('<html>'), isNonsense],
-    [(_, response) => void response.end('[]'), isNonsense],
-    [(_, response) => void response.end('null'), isNonsense],
-    [(_, response) => void response.end('{"isValid":1}'), isNonsense],
-    [(_, response) => void response.writeHead(302, { Location: '/' }).end(), isNonsense],
-    [(_, response) => void response.writeHead(500).end('oh'), isSilence],
-    [(_, response) => void response.destroy(), isSilence],
-    [() => {}, isSilence],
-    [(_, response) => void response.write('{'), isSilence],
+    [(_, response) => void response.end('<html>'), isProtocolError],
+    [(_, response) => void response.end('[]'), isProtocolError],
+    [(_, response) => void response.end('null'), isProtocolError],
+    [(_, response) => void response.end('{"isValid":1}'), isProtocolError],
+    [(_, response) => void response.writeHead(302, { Location: '/' }).end(), isProtocolError],
+    [(_, response) => void response.writeHead(500).end('oh'), isUnavailable],
+    [(_, response) => void response.destroy(), isUnavailable],
+    [() => {}, isUnavailable],
+    [(_, response) => void response.write('{'), isUnavailable],
   ]
   for (const [listener, expected] of cases) {
     const client = await facilitator(t, listener)
@@ -78,7 +80,7 @@ test('an endless answer is not read to its end', async (t) => {
     },
     5_000,
   )
-  await assert.rejects(client.verify({} as never, {} as never), /answered too much/)
+  await assert.rejects(client.verify({} as never, {} as never), /sent more than 262144 bytes/)
   assert.ok(sent < 10 * 1024 * 1024)
 })
 

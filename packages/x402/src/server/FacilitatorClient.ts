@@ -1,4 +1,6 @@
-/** Facilitators as a seller sees them: in this process, or over HTTP with a time limit. */
+/** Facilitators as a seller uses them: in this process, or over HTTP with limits on time and size. */
+import { Bytes, Json } from '@latchkey/algorand'
+import { X402Error } from '../errors.js'
 import type {
   PaymentPayload,
   PaymentRequirements,
@@ -7,141 +9,175 @@ import type {
   VerifyResponse,
 } from '../wire/types.js'
 
+/** A facilitator that a gate can use. */
 export type FacilitatorClient = {
+  /** For messages: the address, or what it is. */
   readonly name: string
-  /** Its word that a payment is settled is enough; of others the ledger is asked. */
+  /**
+   * Whether its report that a payment is settled is believed; for others the ledger is queried.
+   *
+   * @default false
+   */
   readonly isTrusted?: boolean | undefined
+  /** Whether a payment would be settled. */
   readonly verify: (payload: PaymentPayload, requirements: PaymentRequirements) => Promise<VerifyResponse>
+  /** Settles a payment. */
   readonly settle: (payload: PaymentPayload, requirements: PaymentRequirements) => Promise<SettleResponse>
+  /** The networks and fee payers that it serves. */
   readonly supported: () => Promise<SupportedResponse> | SupportedResponse
 }
 
+/** Options of {@link httpFacilitator}. */
 export type HttpFacilitatorOptions = {
+  /** The address of the facilitator. */
   url: string
+  /**
+   * Sent as `Authorization: Bearer ...`.
+   *
+   * @default none
+   */
   apiKey?: string | undefined
+  /**
+   * How long /verify and /settle may take.
+   *
+   * @default 40_000
+   */
   timeoutMs?: number | undefined
-  /** For a facilitator of one's own: saves a question to the node with every payment. */
+  /**
+   * For a facilitator of your own: saves a request to the node with every payment.
+   *
+   * @default false
+   */
   isTrusted?: boolean | undefined
+  /**
+   * Sends the requests.
+   *
+   * @default globalThis.fetch
+   */
   fetch?: typeof fetch | undefined
 }
 
 const defaultTimeoutMs = 40_000
 const supportedTimeoutMs = 5_000
-const maxAnswerBytes = 256 * 1024
+const maxResponseBytes = 256 * 1024
 
+/**
+ * A facilitator over HTTP.
+ *
+ * @throws {@link FacilitatorError} for an address that cannot be used; its methods throw it where the facilitator does not
+ * respond, or not as the protocol says
+ */
 export function httpFacilitator(options: HttpFacilitatorOptions): FacilitatorClient {
-  const { apiKey, timeoutMs = defaultTimeoutMs, isTrusted = false, fetch: ask = fetch } = options
+  const { apiKey, timeoutMs = defaultTimeoutMs, isTrusted = false, fetch: send = fetch } = options
   const url = baseUrl(options.url)
-  const call = async (path: string, body: object | undefined, limitMs: number): Promise<JsonObject> => {
+  const call = async (path: string, body: object | undefined, limitMs: number): Promise<Json.Members> => {
     const headers: { [name: string]: string } = { Accept: 'application/json' }
     if (body !== undefined) headers['Content-Type'] = 'application/json'
     if (apiKey !== undefined) headers['Authorization'] = `Bearer ${apiKey}`
-    const nonsense = (what: string): FacilitatorError =>
-      new FacilitatorError(`${url}${path} ${what}`, { isNonsense: true })
     try {
-      const answer = await ask(`${url}${path}`, {
+      const response = await send(`${url}${path}`, {
         method: body === undefined ? 'GET' : 'POST',
         headers,
-        // A payment, or the key, is not for whomever a redirect names.
+        // Neither a payment nor the key follows a redirect.
         redirect: 'manual',
         signal: AbortSignal.timeout(limitMs),
         ...(body === undefined ? {} : { body: JSON.stringify(body) }),
       })
-      if (answer.type === 'opaqueredirect' || (answer.status >= 300 && answer.status < 400)) {
-        await answer.body?.cancel()
-        throw nonsense('sends us on to somebody else')
-      }
-      const text = await limitedText(answer)
-      if (text === undefined) throw nonsense('answered too much')
-      const value = parse(text)
-      // Some say a business failure with an error status; it is an answer all the same.
-      if (value !== undefined && (answer.ok || 'isValid' in value || 'success' in value)) return value
-      if (answer.ok) throw nonsense('answered with something else than JSON')
-      throw new FacilitatorError(`${url}${path} answered with status ${answer.status}`)
+      return await readResponse(response, `${url}${path}`)
     } catch (error) {
       if (error instanceof FacilitatorError) throw error
-      const cause = (error as Error).name === 'TimeoutError' ? `no answer within ${limitMs} ms` : causeOf(error)
-      throw new FacilitatorError(`${url}${path}: ${cause}`, { cause: error })
+      const reason = (error as Error).name === 'TimeoutError' ? `no response within ${limitMs} ms` : reasonOf(error)
+      throw new FacilitatorError('facilitator_unavailable', `${url}${path}: ${reason}`, { cause: error })
     }
   }
-  const question = (paymentPayload: PaymentPayload, paymentRequirements: PaymentRequirements): object => ({
-    x402Version: 2,
-    paymentPayload,
-    paymentRequirements,
-  })
-  const expect = (holds: boolean, what: string): void => {
-    if (!holds) throw new FacilitatorError(`${url}/${what}`, { isNonsense: true })
+  const pay = (path: string, paymentPayload: PaymentPayload, paymentRequirements: PaymentRequirements) =>
+    call(path, { x402Version: 2, paymentPayload, paymentRequirements }, timeoutMs)
+  const expect = (isMet: boolean, what: string): void => {
+    if (!isMet) throw new FacilitatorError('facilitator_protocol_error', `${url}/${what}`)
   }
   return {
     name: url,
     isTrusted,
     verify: async (payload, requirements) => {
-      const answer = await call('/verify', question(payload, requirements), timeoutMs)
-      expect(typeof answer['isValid'] === 'boolean', 'verify did not say whether it is valid')
-      return answer as unknown as VerifyResponse
+      const response = await pay('/verify', payload, requirements)
+      expect(typeof response['isValid'] === 'boolean', 'verify responded without isValid')
+      return response as unknown as VerifyResponse
     },
     settle: async (payload, requirements) => {
-      const answer = await call('/settle', question(payload, requirements), timeoutMs)
-      expect(typeof answer['success'] === 'boolean', 'settle did not say whether it is settled')
-      return answer as unknown as SettleResponse
+      const response = await pay('/settle', payload, requirements)
+      expect(typeof response['success'] === 'boolean', 'settle responded without success')
+      return response as unknown as SettleResponse
     },
     supported: async () => {
-      const answer = await call('/supported', undefined, supportedTimeoutMs)
-      expect(Array.isArray(answer['kinds']), 'supported has no kinds')
-      return answer as unknown as SupportedResponse
+      const response = await call('/supported', undefined, supportedTimeoutMs)
+      expect(Array.isArray(response['kinds']), 'supported responded without kinds')
+      return response as unknown as SupportedResponse
     },
   }
 }
-
-type JsonObject = { [name: string]: unknown }
 
 function baseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new FacilitatorError(`${text} is not the http address of a facilitator`)
+    throw new FacilitatorError('invalid_option', `${text} is not the http address of a facilitator`)
   }
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
-    throw new FacilitatorError(
-      `the address of the facilitator at ${url.host} has more than a path; give keys as apiKey`,
-    )
+    const message = `the address of the facilitator at ${url.host} has more than a path; pass keys as apiKey`
+    throw new FacilitatorError('invalid_option', message)
   }
   return text.trim().replace(/\/+$/, '')
 }
 
-/** Undefined if it is longer than any answer: the rest is not read. */
-async function limitedText(answer: Response): Promise<string | undefined> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for await (const chunk of (answer.body ?? []) as AsyncIterable<Uint8Array>) {
-    bytes += chunk.length
-    if (bytes > maxAnswerBytes) return undefined
-    chunks.push(chunk)
+async function readResponse(response: Response, address: string): Promise<Json.Members> {
+  const protocolError = (what: string): FacilitatorError =>
+    new FacilitatorError('facilitator_protocol_error', `${address} ${what}`)
+  if (response.type === 'opaqueredirect' || (response.status >= 300 && response.status < 400)) {
+    await response.body?.cancel()
+    throw protocolError('redirects')
   }
-  return Buffer.concat(chunks).toString('utf8')
+  const text = await readText(response)
+  if (text === undefined) throw protocolError(`sent more than ${maxResponseBytes} bytes`)
+  const value = parse(text)
+  // Some facilitators send a refusal with an error status; it is a result all the same.
+  if (value !== undefined && (response.ok || 'isValid' in value || 'success' in value)) return value
+  if (response.ok) throw protocolError('responded with something else than JSON')
+  throw new FacilitatorError('facilitator_unavailable', `${address} responded with status ${response.status}`)
 }
 
-function parse(text: string): JsonObject | undefined {
+/** Undefined if it is longer than the limit; the rest is not read then. */
+async function readText({ body }: Response): Promise<string | undefined> {
+  if (body === null) return ''
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  const reader = body.getReader()
+  for (let read = await reader.read(); !read.done; read = await reader.read()) {
+    bytes += read.value.length
+    if (bytes > maxResponseBytes) {
+      void reader.cancel().catch(() => {})
+      return undefined
+    }
+    chunks.push(read.value)
+  }
+  return new TextDecoder().decode(Bytes.concat(chunks))
+}
+
+function parse(text: string): Json.Members | undefined {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as JsonObject) : undefined
+    return Json.isObject(value) ? value : undefined
   } catch {
     return undefined
   }
 }
 
-function causeOf(error: unknown): string {
+function reasonOf(error: unknown): string {
   const { message, cause } = error as Error & { cause?: { code?: string } }
   return cause?.code ?? message
 }
 
-/** It did not answer, or not as the protocol has it: nothing is known about the payment. */
-export class FacilitatorError extends Error {
+/** A facilitator that did not respond, or not as the protocol says: nothing is known about the payment. */
+export class FacilitatorError extends X402Error<
+  'facilitator_unavailable' | 'facilitator_protocol_error' | 'invalid_option'
+> {
   override name = 'FacilitatorError'
-  /** It answered, but not as the protocol has it. */
-  readonly isNonsense: boolean
-
-  constructor(message: string, { cause, isNonsense = false }: { cause?: unknown; isNonsense?: boolean } = {}) {
-    super(message, cause === undefined ? {} : { cause })
-    this.isNonsense = isNonsense
-  }
 }

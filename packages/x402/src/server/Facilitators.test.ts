@@ -43,7 +43,7 @@ test('the first that serves a network is named, and the next one while it is dow
 
 test('anybody may settle what nobody pays the fees of', async () => {
   const silent = async () => {
-    throw new FacilitatorError('silent')
+    throw new FacilitatorError('facilitator_unavailable', 'silent')
   }
   const all = new Facilitators([named('first', feePayer, { verify: silent }), named('second', second)])
   await all.refresh()
@@ -62,7 +62,7 @@ test('a network that nobody serves has no kind, and a payment that nobody can se
   assert.equal(all.kindFor(chain), undefined)
   await all.refresh()
   await assert.rejects(all.settle({} as never, requirement(address())), /no facilitator can settle/)
-  assert.throws(() => new Facilitators([]), RangeError)
+  assert.throws(() => new Facilitators([]), { code: 'invalid_option' })
 })
 
 test('nonsense in /supported is passed over', async () => {

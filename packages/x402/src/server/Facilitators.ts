@@ -1,23 +1,25 @@
 /**
- * Several facilitators, asked in order. A payment whose fees one of them pays can only be verified and settled by that
- * one; so the choice is made when the price is named, and again for payments that anybody can settle. One that fails
- * is not named again for a while.
+ * Several facilitators, in the order of preference. A payment whose fees one of them pays can only be verified and settled
+ * by that one, so the choice is made when the requirement is built, and again for payments that any of them can settle.
+ * One that fails is not preferred for a while.
  */
-import { Address } from '@latchkey/algorand'
+import { Address, Json } from '@latchkey/algorand'
 import type { Chain } from '../chain/Chain.js'
+import { OptionsError } from '../errors.js'
 import type { PaymentPayload, PaymentRequirements, SettleResponse, VerifyResponse } from '../wire/types.js'
 import { type FacilitatorClient, FacilitatorError } from './FacilitatorClient.js'
 
-type Known = {
+type FacilitatorState = {
   readonly client: FacilitatorClient
-  askedMs: number
-  asking: Promise<void> | undefined
-  /** Failed lately, and is not preferred until then. */
+  refreshedMs: number
+  refreshing: Promise<void> | undefined
+  /** It failed, and is not preferred until then. */
   downUntilMs: number
   kinds: readonly Kind[]
-  /** Every address it ever named: buyers may have been told of one a while ago. */
+  /** Every address it ever named: a buyer may hold an older requirement. */
   readonly feePayers: Set<string>
 }
+/** What one facilitator serves on one network. */
 export type Kind = { readonly network: string; readonly feePayer: string | undefined }
 
 const refreshMs = 60_000
@@ -27,63 +29,63 @@ const maxKinds = 1_000
 const maxFeePayers = 1_000
 
 export class Facilitators {
-  readonly #all: Known[]
+  readonly #all: FacilitatorState[]
   readonly #onError: (error: unknown) => void
 
   constructor(clients: readonly FacilitatorClient[], onError: (error: unknown) => void = () => {}) {
-    if (clients.length === 0) throw new RangeError('a seller needs at least one facilitator')
+    if (clients.length === 0) throw new OptionsError('facilitators is empty: a seller needs at least one')
     this.#onError = onError
     this.#all = clients.map((client) => ({
       client,
-      askedMs: Number.NEGATIVE_INFINITY,
-      asking: undefined,
+      refreshedMs: Number.NEGATIVE_INFINITY,
+      refreshing: undefined,
       downUntilMs: 0,
       kinds: [],
       feePayers: new Set(),
     }))
   }
 
-  /** Asks all that were not asked lately; what they say replaces what they said, silence does not. */
+  /** Requests /supported of all that were not refreshed lately. A response replaces the earlier one, a failure does not. */
   async refresh(): Promise<void> {
-    await Promise.all(this.#all.map((known) => this.#refreshOne(known)))
+    await Promise.all(this.#all.map((state) => this.#refreshOne(state)))
   }
 
-  /** Waits until somebody is known to serve one of these networks, or all have said that they do not. */
+  /** Waits until a facilitator is known to serve one of these networks, or all have responded. */
   async ready(chains: readonly Chain[]): Promise<void> {
     const isServed = (): boolean => chains.some((chain) => this.kindFor(chain) !== undefined)
-    const asking = this.#all.map((known) => this.#refreshOne(known))
+    const refreshing = this.#all.map((state) => this.#refreshOne(state))
     if (isServed()) return
     await new Promise<void>((resolve) => {
-      for (const one of asking) void one.then(() => isServed() && resolve())
-      void Promise.all(asking).then(() => resolve())
+      for (const one of refreshing) void one.then(() => isServed() && resolve())
+      void Promise.all(refreshing).then(() => resolve())
     })
   }
 
-  #refreshOne(known: Known): Promise<void> {
-    const age = performance.now() - known.askedMs
-    if (known.asking === undefined && age >= (known.kinds.length === 0 ? retryMs : refreshMs)) {
-      known.askedMs = performance.now()
-      known.asking = this.#askKinds(known).finally(() => {
-        known.asking = undefined
+  #refreshOne(state: FacilitatorState): Promise<void> {
+    const age = performance.now() - state.refreshedMs
+    if (state.refreshing === undefined && age >= (state.kinds.length === 0 ? retryMs : refreshMs)) {
+      state.refreshedMs = performance.now()
+      state.refreshing = this.#readKinds(state).finally(() => {
+        state.refreshing = undefined
       })
     }
-    return known.asking ?? Promise.resolve()
+    return state.refreshing ?? Promise.resolve()
   }
 
-  async #askKinds(known: Known): Promise<void> {
+  async #readKinds(state: FacilitatorState): Promise<void> {
     try {
-      const { kinds, signers } = await known.client.supported()
-      known.kinds = kinds.slice(0, maxKinds).flatMap(kindOf)
-      const named = [...known.kinds.map(({ feePayer }) => feePayer), ...Object.values(signers ?? {}).flat()]
+      const { kinds, signers } = await state.client.supported()
+      state.kinds = kinds.slice(0, maxKinds).flatMap(kindOf)
+      const named = [...state.kinds.map(({ feePayer }) => feePayer), ...Object.values(signers ?? {}).flat()]
       for (const address of named) {
-        if (known.feePayers.size < maxFeePayers && isAddress(address)) known.feePayers.add(address)
+        if (state.feePayers.size < maxFeePayers && isAddress(address)) state.feePayers.add(address)
       }
     } catch (error) {
-      this.#failed(known, error)
+      this.#failed(state, error)
     }
   }
 
-  /** What a requirement on this network carries: who pays the fees, if anybody does. Undefined if nobody serves it. */
+  /** What the preferred facilitator serves on a network; undefined if none serves it. */
   kindFor(chain: Chain): Kind | undefined {
     for (const { kinds } of this.#preferred()) {
       const kind = kinds.find(({ network }) => chain.matches(network))
@@ -92,46 +94,52 @@ export class Facilitators {
     return undefined
   }
 
-  /** Whether one of them pays fees from this address. */
+  /** Whether one of them pays fees from the address. */
   isFeePayer(address: unknown): address is string {
     return typeof address === 'string' && this.#all.some(({ feePayers }) => feePayers.has(address))
   }
 
   async verify(payload: PaymentPayload, requirements: PaymentRequirements): Promise<VerifyResponse> {
-    const { answer } = await this.#ask(requirements, async (client) => {
+    const { response } = await this.#callFirst(requirements, async (client) => {
       const verified = await client.verify(payload, requirements)
-      if (!verified.isValid) checkTrouble(client, verified.invalidReason, verified.invalidMessage)
+      if (!verified.isValid) checkOwnFailure(client, verified.invalidReason, verified.invalidMessage)
       return verified
     })
-    return answer
+    return response
   }
 
-  /** Whoever settles it may have done so before the answer was lost; asking another one is as safe as asking again. */
-  settle(payload: PaymentPayload, requirements: PaymentRequirements): Promise<Asked<SettleResponse>> {
-    return this.#ask(requirements, async (client) => {
+  /** A payment settles once on the ledger, so asking a second facilitator is as safe as asking the first one again. */
+  settle(payload: PaymentPayload, requirements: PaymentRequirements): Promise<Result<SettleResponse>> {
+    return this.#callFirst(requirements, async (client) => {
       const settled = await client.settle(payload, requirements)
-      if (!settled.success) checkTrouble(client, settled.errorReason, settled.errorMessage)
+      if (!settled.success) checkOwnFailure(client, settled.errorReason, settled.errorMessage)
       return settled
     })
   }
 
-  async #ask<T>(requirements: PaymentRequirements, ask: (client: FacilitatorClient) => Promise<T>): Promise<Asked<T>> {
+  /** The result of the first facilitator that can settle the payment and does not fail. */
+  async #callFirst<T>(
+    requirements: PaymentRequirements,
+    call: (client: FacilitatorClient) => Promise<T>,
+  ): Promise<Result<T>> {
     const feePayer = requirements.extra['feePayer']
-    const able = this.#preferred().filter(({ feePayers }) => feePayer === undefined || feePayers.has(String(feePayer)))
-    let last: unknown = new FacilitatorError('no facilitator can settle this payment')
-    for (const known of able) {
+    const candidates = this.#preferred().filter(
+      ({ feePayers }) => feePayer === undefined || feePayers.has(String(feePayer)),
+    )
+    let last = new FacilitatorError('facilitator_unavailable', 'no facilitator can settle this payment')
+    for (const state of candidates) {
       try {
-        const answer = await ask(known.client)
-        known.downUntilMs = 0
-        return { answer, isTrusted: known.client.isTrusted === true }
+        const response = await call(state.client)
+        state.downUntilMs = 0
+        return { response, isTrusted: state.client.isTrusted === true }
       } catch (error) {
-        last = this.#failed(known, error)
+        last = this.#failed(state, error)
       }
     }
     throw last
   }
 
-  #preferred(): Known[] {
+  #preferred(): FacilitatorState[] {
     const now = performance.now()
     return [
       ...this.#all.filter(({ downUntilMs }) => downUntilMs <= now),
@@ -139,27 +147,28 @@ export class Facilitators {
     ]
   }
 
-  #failed(known: Known, error: unknown): FacilitatorError {
-    known.downUntilMs = performance.now() + downMs
+  #failed(state: FacilitatorState, error: unknown): FacilitatorError {
+    state.downUntilMs = performance.now() + downMs
     this.#onError(error)
     if (error instanceof FacilitatorError) return error
-    return new FacilitatorError(`${known.client.name}: ${(error as Error).message}`, { cause: error })
+    const message = `${state.client.name}: ${(error as Error).message}`
+    return new FacilitatorError('facilitator_unavailable', message, { cause: error })
   }
 }
 
-export type Asked<T> = { readonly answer: T; readonly isTrusted: boolean }
+type Result<T> = { readonly response: T; readonly isTrusted: boolean }
 
-/** What is the facilitator's own trouble is not the buyer's: another one may do, or the same one later. */
-function checkTrouble({ name }: FacilitatorClient, reason: unknown, message: unknown): void {
+/** A failure of the facilitator itself is not the buyer's: another one may settle, or the same one later. */
+function checkOwnFailure({ name }: FacilitatorClient, reason: unknown, message: unknown): void {
   if (typeof reason !== 'string' || !reason.startsWith('facilitator_')) return
-  throw new FacilitatorError(`${name}: ${reason}: ${String(message).slice(0, 500)}`)
+  throw new FacilitatorError('facilitator_unavailable', `${name}: ${reason}: ${String(message).slice(0, 500)}`)
 }
 
-/** From outside; so nothing about it is certain. */
+/** A kind of /supported, which is not validated yet. */
 function kindOf(kind: unknown): Kind[] {
-  const { scheme, x402Version, network, extra } = (kind ?? {}) as { [name: string]: unknown }
+  const { scheme, x402Version, network, extra } = Json.isObject(kind) ? kind : {}
   if (scheme !== 'exact' || x402Version !== 2 || typeof network !== 'string') return []
-  const { feePayer } = (extra ?? {}) as { feePayer?: unknown }
+  const { feePayer } = Json.isObject(extra) ? extra : {}
   return [{ network, feePayer: isAddress(feePayer) ? feePayer : undefined }]
 }
 

@@ -16,7 +16,7 @@ import {
 } from './stubs.test.helper.js'
 
 function answered(decision: Decision): Response {
-  assert.equal(decision.type, 'answer')
+  assert.equal(decision.type, 'response')
   return (decision as { response: Response }).response
 }
 
@@ -121,7 +121,7 @@ test('a payment whose settlement is pending is served later, though a facilitato
   const world = await stubGate({ facilitators: forgetful }, ledger)
   const { header, transactionId } = paymentFor(await priced(world), world.chain)
   const lost = await admitted(await world.gate.decide(ask('/a', header))).settle()
-  assert.ok('refusal' in lost && lost.refusal.status === 503)
+  assert.ok('response' in lost && lost.response.status === 503)
   ledger.transactions.set(transactionId, { type: 'confirmed', round: 1_001n })
   isValid = false
   // The handler may fail in between; the payment stays good.
@@ -162,7 +162,7 @@ test('does not settle for a handler that took longer than the payment is good fo
   const later = performance.now() + 400_000
   t.mock.method(performance, 'now', () => later)
   const result = await admission.settle()
-  assert.ok('refusal' in result && result.refusal.status === 504)
+  assert.ok('response' in result && result.response.status === 504)
   assert.equal(world.ledger.transactions.size, 0)
 })
 
@@ -188,7 +188,7 @@ test('opens with a warning where a facilitator or a node is silent, and not with
   const warnings: string[] = []
   const onWarning = (text: string): void => void warnings.push(text)
   const { gate } = await stubGate({ facilitators: silent, onWarning }, ledger)
-  assert.match(warnings[0]!, /no facilitator serves .* answers 503/)
+  assert.match(warnings[0]!, /no facilitator serves .* responds with 503/)
   assert.equal(answered(await gate.decide(ask('/a'))).status, 503)
   const down = { ...newLedger(), isDown: true }
   await stubGate({ onWarning }, down)

@@ -1,95 +1,78 @@
-/**
- * The check in front of a route: from a request to a decision. It knows no web framework; what those do with the decision
- * is in one small file for each.
- */
-import { randomUUID } from 'node:crypto'
+/** The check in front of a route: from a request to a decision. Each web framework has an adapter that applies it. */
 import { AlgodError } from '@latchkey/algod'
+import { Bytes, LatchkeyError } from '@latchkey/algorand'
 import type { Chain } from '../chain/Chain.js'
 import { parseAssetId } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
-import { type Claimed, type ClaimStore, MemoryClaims } from '../store/Claims.js'
+import { X402Error } from '../errors.js'
+import { type ClaimResult, type ClaimStore, MemoryClaims } from '../store/Claims.js'
 import * as Headers from '../wire/Headers.js'
 import type { PaymentPayload, PaymentRequired, PaymentRequirements, SettleResponse } from '../wire/types.js'
 import { type FacilitatorClient, FacilitatorError, httpFacilitator } from './FacilitatorClient.js'
 import { Facilitators } from './Facilitators.js'
+import type { GateOptions, Route } from './GateOptions.js'
 import * as LedgerPayment from './LedgerPayment.js'
-import { type OwnPaywall, Paywall, type PaywallOptions } from './Paywall.js'
+import { Paywall } from './Paywall.js'
 import { type Accept, Requirements } from './Requirements.js'
 import { RouteTable } from './RouteTable.js'
-import * as answers from './responses.js'
-import * as Settlement from './settlePayment.js'
+import * as responses from './responses.js'
+import {
+  maxCodeLength,
+  maxMessageLength,
+  type SettlementResult,
+  settled,
+  settlePayment,
+  truncate,
+} from './settlePayment.js'
+import { warn } from './warn.js'
 
-export type Route = {
-  readonly accepts: Accept | readonly Accept[]
-  readonly description?: string | undefined
-  readonly mimeType?: string | undefined
-  /**
-   * Headers by which a price or payTo that is a function decides, beside method, path and query: a quote is good for
-   * the same ones only. `Authorization` and `Cookie` unless told.
-   */
-  readonly varyBy?: readonly string[] | undefined
-}
-
-export type GateOptions = {
-  routes: { readonly [key: string]: Route }
-  /** Addresses, or clients of one's own; the first that serves a network is preferred. */
-  facilitators: string | FacilitatorClient | readonly (string | FacilitatorClient)[]
-  chains: Chain | readonly Chain[]
-  /** Shared by all replicas; in memory, for this process alone, unless told. */
-  claims?: ClaimStore | undefined
-  /** What the outside calls this server, like `https://example.com`; by the request's own word if it is not given. */
-  origin?: string | undefined
-  /** Lets browsers of these origins pay: `true` for all. */
-  cors?: boolean | readonly string[] | undefined
-  /**
-   * What people get who open a paid route in a browser: a page that tells the price and takes the payment. On unless
-   * `false`; with options in one's own colours; a function brings another page.
-   */
-  paywall?: boolean | PaywallOptions | OwnPaywall | undefined
-  /** For replicas that quote changing prices to the same buyers. */
-  quoteSecret?: string | undefined
-  onWarning?: ((text: string) => void) | undefined
-  /** Told of what went wrong and was not the buyer's fault; as a warning of the process unless told. */
-  onError?: ((error: unknown) => void) | undefined
-}
-
+/** What to do with a request. */
 export type Decision =
   /** Not a paid route. */
   | { readonly type: 'free' }
-  /** Answered by the gate; the handler does not run. */
-  | { readonly type: 'answer'; readonly response: Response }
+  /** The gate responds; the handler does not run. */
+  | { readonly type: 'response'; readonly response: Response }
+  /** The handler runs, and then the payment is settled. */
   | { readonly type: 'paid'; readonly admission: Admission }
 
-/** A request that was paid for, and what must be done before its answer is sent. */
+/** A request with a valid payment, and what must be done before its response is sent. */
 export type Admission = {
+  /** The account that pays. */
   readonly payer: string
   readonly transactionId: string
-  /** Settled before the handler ran: its answer need not be held back. */
+  /** The receipt, if the payment was settled before the handler runs: then the response need not be buffered. */
   readonly settled: SettleResponse | undefined
   /** To be added to whatever is sent, charged or not. */
-  readonly headers: answers.HeaderList
-  /** Settles, once the handler has succeeded: its answer may be sent with these headers, or the refusal instead. */
-  readonly settle: () => Promise<{ headers: answers.HeaderList } | { refusal: Response }>
-  /** The handler failed: nothing is charged, and the payment may be shown again. */
+  readonly headers: responses.HeaderList
+  /** Call it when the handler succeeded: send its response with these headers, or `response` instead. */
+  readonly settle: () => Promise<{ headers: responses.HeaderList } | { response: Response }>
+  /** Call it when the handler failed: nothing is charged, and the payment may be sent again. */
   readonly cancel: () => Promise<void>
 }
 
-type Question = {
+type PaidRequest = {
   readonly request: Request
   readonly chain: Chain
   readonly payload: PaymentPayload
   readonly requirement: PaymentRequirements
   readonly required: PaymentRequired
-  readonly payment: LedgerPayment.Payment
+  readonly payment: LedgerPayment.LedgerPayment
 }
 
-/** What a handler may take beyond the time that was asked for, and then the facilitators. */
+/** How long a handler may take beyond `maxTimeoutSeconds`, and then the facilitators. */
 const graceMs = 60_000
 const settleMs = 240_000
-/** For so long after a payment has expired it is known what became of it. */
-const rememberRounds = 1_000n
+/** How long a claim is kept after its payment has expired. */
+const keepClaimRounds = 1_000n
 const defaultVaryBy = ['Authorization', 'Cookie']
 
+/**
+ * Decides which requests have to be paid for, and has their payments verified and settled.
+ *
+ * @example
+ * const accepts = { network: 'testnet', price: '$0.01', payTo }
+ * const gate = await Gate.open({ routes: { 'GET /weather': { accepts } }, chains: chain, facilitators: url })
+ */
 export class Gate {
   readonly #routes: RouteTable<{ key: string; route: Route }>
   readonly #options: GateOptions
@@ -101,7 +84,7 @@ export class Gate {
 
   private constructor(options: GateOptions) {
     this.#options = { ...options, origin: originOf(options.origin) }
-    this.#onError = options.onError ?? ((error) => process.emitWarning(error as Error))
+    this.#onError = options.onError ?? warn
     const routes = Object.entries(options.routes).map(([key, route]) => [key, { key, route }] as const)
     this.#routes = new RouteTable(Object.fromEntries(routes))
     const given = Array.isArray(options.facilitators) ? options.facilitators : [options.facilitators]
@@ -115,7 +98,15 @@ export class Gate {
     this.#paywall = new Paywall(options.paywall, options.onWarning)
   }
 
-  /** Rejects what can never work: a route, a price, a payee. What may be mended by waiting is only warned of. */
+  /**
+   * Checks the routes and opens the gate. What can never work is an error; what may go away is a warning.
+   *
+   * @throws {@link GateError} for a price, a network or an account that cannot be paid
+   * @throws RouteError for a route that no request can match
+   * @throws FacilitatorError for the address of a facilitator that cannot be used
+   * @throws OptionsError for an option that cannot be used
+   * @throws PaywallError for options that no page can be made of
+   */
   static async open(options: GateOptions): Promise<Gate> {
     const gate = new Gate(options)
     await gate.#facilitators.refresh()
@@ -125,7 +116,7 @@ export class Gate {
     return gate
   }
 
-  /** Whether it answers the questions that browsers ask first. */
+  /** Whether it responds to the preflight requests of browsers. */
   get hasCors(): boolean {
     return (this.#options.cors ?? false) !== false
   }
@@ -136,131 +127,138 @@ export class Gate {
       this.#requirements.check(accept)
       const chain = this.#requirements.chainOf(accept)
       if (this.#facilitators.kindFor(chain) === undefined) {
-        onWarning(`no facilitator serves ${chain.caip2} just now; ${key} answers 503 until one does`)
+        onWarning(`no facilitator serves ${chain.caip2} now; ${key} responds with 503 until one does`)
       }
       if (typeof accept.price === 'function') return
       const { asset } = await this.#requirements.amount(accept.price, accept)
       if (typeof accept.payTo === 'function') return
-      const fault = await Funds.receiverFault(chain, accept.payTo, parseAssetId(asset)!)
-      if (fault !== undefined) throw new GateError(fault)
+      const problem = await Funds.receiverProblem(chain, accept.payTo, parseAssetId(asset)!)
+      if (problem !== undefined) throw new GateError('receiver_not_opted_in', problem.message)
     } catch (error) {
-      if (!(error instanceof AlgodError)) throw new GateError(`${key}: ${(error as Error).message}`, { cause: error })
+      if (!(error instanceof AlgodError)) throw routeError(key, error as Error)
       onWarning(`${key}: whether it can be paid for is not known: ${error.message}`)
     }
   }
 
   /**
-   * `paths` are what the request asked for by the letter, with everything that a framework may have made of it, the one
-   * that its router goes by first.
+   * Decides on a request. Never throws for what a request contains: errors of nodes and facilitators are responses.
+   *
+   * @param paths the path that the router uses, then every other form in which a framework may match it; by default the
+   * path of the URL
    */
   async decide(request: Request, paths: readonly string[] = [pathOf(request.url)]): Promise<Decision> {
     const match = paths.map((path) => this.#routes.match(request.method, path)).find((found) => found !== undefined)
     if (match === undefined) return { type: 'free' }
     if (match.type === 'ambiguous') {
-      return this.#answer(request, answers.json(400, { error: 'the path can be read in more than one way' }))
+      return this.#respond(request, responses.json(400, { error: 'the path can be read in more than one way' }))
     }
-    if (request.method === 'OPTIONS') return this.#answer(request, answers.preflight())
+    if (request.method === 'OPTIONS') return this.#respond(request, responses.preflight())
     try {
       return await this.#decidePaid(request, match.value.key, match.value.route)
     } catch (error) {
-      // Whatever goes wrong in here, nothing is served.
+      // Nothing is served after an error.
       this.#onError(error)
-      return this.#answer(request, troubled(error))
+      return this.#respond(request, errorResponse(error))
     }
   }
 
   async #decidePaid(request: Request, key: string, route: Route): Promise<Decision> {
     const accepts = acceptsOf(route).map((accept) => ({ accept, chain: this.#requirements.chainOf(accept) }))
-    const aside = await this.#paywall.aside(request, accepts)
-    if (aside !== undefined) return this.#answer(request, aside)
+    const asset = await this.#paywall.assetResponse(request, accepts)
+    if (asset !== undefined) return this.#respond(request, asset)
     await this.#facilitators.ready(accepts.map(({ chain }) => chain))
     const binding = bindingOf(request, key, route)
     const built = await Promise.all(accepts.map(({ accept }) => this.#requirements.build(accept, request, binding)))
-    const asked = built.filter((one) => one !== undefined)
-    if (asked.length === 0) throw new FacilitatorError('no facilitator serves the networks of the route')
-    const required = this.#required(request, route, asked)
+    const current = built.filter((one) => one !== undefined)
+    if (current.length === 0) {
+      throw new FacilitatorError('facilitator_unavailable', 'no facilitator serves the networks of the route')
+    }
+    const required = this.#required(request, route, current)
     const refuse = (error: string, message?: string): Decision =>
-      this.#answer(request, answers.paymentRequired({ ...required, error }, message))
+      this.#respond(request, responses.paymentRequired({ ...required, error }, message))
     if (this.#paywall.isFor(request)) {
       const offers = accepts.flatMap((one, index) => {
         const requirement = built[index]
         return requirement === undefined ? [] : [{ ...one, requirement }]
       })
       const page = await this.#paywall.page(request, { ...required, error: 'Payment required' }, offers)
-      return this.#answer(request, page)
+      return this.#respond(request, page)
     }
     const header = request.headers.get(Headers.paymentSignature)
     if (header === null) return refuse('Payment required')
     const payload = readPayment(header)
     if (typeof payload === 'string') return refuse('invalid_payload', payload)
-    if (!isForThis(payload, required)) return refuse('invalid_payload', 'the payment was made for another resource')
-    const requirement = this.#requirements.find(payload, asked, binding)
+    if (!isForThis(payload, required)) return refuse('invalid_payload', 'the payment is for another resource')
+    const requirement = this.#requirements.find(payload, current, binding)
     if (requirement === undefined) return refuse('No matching payment requirements')
     const chain = this.#requirements.chainOf(requirement)
-    const payment = LedgerPayment.read(payload, requirement, chain)
+    const payment = LedgerPayment.parse(payload, requirement, chain)
     if (typeof payment === 'string') return refuse('invalid_payload', payment)
     return this.#admit({ request, chain, payload, requirement, required, payment }, refuse)
   }
 
-  async #admit(question: Question, refuse: (error: string, message?: string) => Decision): Promise<Decision> {
-    const { request, chain, payload, requirement, payment } = question
+  async #admit(paid: PaidRequest, refuse: (error: string, message?: string) => Decision): Promise<Decision> {
+    const { request, chain, payload, requirement, payment } = paid
     const isUpfront = requirement.extra['paymentFlow'] === 'upfront'
-    const seen = await LedgerPayment.look(chain, payment)
-    if (seen.state === 'expired') return refuse('invalid_exact_avm_payload_validity', 'the payment has expired')
-    if (seen.state === 'unsent' && !isUpfront) {
+    const status = await LedgerPayment.lookUp(chain, payment)
+    if (status.state === 'expired') return refuse('invalid_exact_avm_payload_validity', 'the payment has expired')
+    if (status.state === 'unsubmitted' && !isUpfront) {
       const { isValid, invalidReason, invalidMessage } = await this.#facilitators.verify(payload, requirement)
-      if (!isValid)
-        return refuse(Settlement.bounded(invalidReason, 100) ?? 'invalid', Settlement.bounded(invalidMessage, 500))
+      if (!isValid) {
+        const code = truncate(invalidReason, maxCodeLength) ?? 'invalid'
+        return refuse(code, truncate(invalidMessage, maxMessageLength))
+      }
     }
-    // Whoever asked may be gone by now, and nobody is charged for an answer to nobody.
+    // A client that has disconnected is not charged.
     if (request.signal.aborted) return refuse('Payment required')
-    const owner = randomUUID()
+    const owner = Bytes.toHex(Bytes.random(16))
     const leaseMs = requirement.maxTimeoutSeconds * 1000 + graceMs + settleMs
-    const forgetRound = payment.lastValid + rememberRounds
-    const lease = { owner, nowMs: Date.now(), leaseMs, network: chain.caip2, round: seen.round, forgetRound }
+    const forgetRound = payment.lastValid + keepClaimRounds
+    const lease = { owner, nowMs: Date.now(), leaseMs, network: chain.caip2, round: status.round, forgetRound }
     const claimed = await this.#claims.claim(payment.transactionId, lease)
     if (claimed === 'taken') return refuse('payment_already_used', 'this payment opened a request already')
-    if (claimed === 'new' && seen.state !== 'unsent') {
-      // Nobody here had it settled: it was made for another server, or shown to one that has forgotten it.
+    if (claimed === 'new' && status.state !== 'unsubmitted') {
+      // It was settled for another server, or for one that has lost its claims.
       await this.#claims.finish(payment.transactionId, owner, 'forgotten')
-      return refuse('payment_already_used', 'this payment was settled before it was shown here')
+      return refuse('payment_already_used', 'this payment was settled before it was sent here')
     }
-    const admission = this.#admission(question, owner, claimed, seen.state === 'settled')
+    const admission = this.#admission(paid, owner, claimed, status.state === 'settled')
     if (!isUpfront) return { type: 'paid', admission }
     const result = await admission.settle()
-    if ('refusal' in result) return { type: 'answer', response: result.refusal }
+    if ('response' in result) return { type: 'response', response: result.response }
     return { type: 'paid', admission: { ...admission, settled: receiptIn(result.headers), settle: async () => result } }
   }
 
-  #admission(question: Question, owner: string, claimed: Claimed, isSettled: boolean): Admission {
-    const { request, requirement, required, payment } = question
+  #admission(paid: PaidRequest, owner: string, claimed: ClaimResult, isSettled: boolean): Admission {
+    const { request, requirement, required, payment } = paid
     const { transactionId, payer } = payment
     const endMs = performance.now() + requirement.maxTimeoutSeconds * 1000 + graceMs
-    const cors = answers.corsHeaders(request, this.#options.cors ?? false)
-    const refusal = (response: Response) => ({ refusal: this.#finish(request, response) })
-    // One that was sent before may be in the ledger, now or later, and must be known again then.
+    const cors = responses.corsHeaders(request, this.#options.cors ?? false)
+    const instead = (response: Response) => ({ response: this.#finish(request, response) })
+    // A payment that was sent before may be on the ledger, now or later, so its claim is kept.
     const cancel = async (): Promise<void> =>
       this.#claims.finish(transactionId, owner, claimed === 'again' ? 'open' : 'forgotten')
     const settle: Admission['settle'] = async () => {
       if (performance.now() > endMs) {
-        // Somebody else may have the claim soon, and the payment can expire at any moment.
+        // Another request may get the claim soon, and the payment can expire at any moment.
         await cancel()
-        return refusal(answers.json(504, { error: 'the answer took longer than the payment is good for; not charged' }))
+        const error = 'the handler took longer than the payment is valid; nothing was charged'
+        return instead(responses.json(504, { error }))
       }
-      const outcome = isSettled ? Settlement.settled(question) : await this.#settle(question)
-      // Before anything is sent: a payment that was taken is never taken for two answers.
+      const result = isSettled ? settled(paid) : await this.#settle(paid)
+      // Before anything is sent: a payment is never used for two responses.
       const end = { settled: 'served', pending: 'open', failed: 'forgotten' } as const
-      await this.#claims.finish(transactionId, owner, end[outcome.state])
-      const { receipt } = outcome
-      if (outcome.state === 'failed') return refusal(answers.notSettled(receipt, required))
-      if (outcome.state === 'pending') return refusal(answers.pending(receipt, outcome.status))
+      await this.#claims.finish(transactionId, owner, end[result.state])
+      const { receipt } = result
+      if (result.state === 'failed') return instead(responses.notSettled(receipt, required))
+      if (result.state === 'pending') return instead(responses.pending(receipt, result.status))
       return { headers: [[Headers.paymentResponse, Headers.encode(receipt)], ['Cache-Control', 'private'], ...cors] }
     }
     return { payer, transactionId, settled: undefined, headers: cors, settle, cancel }
   }
 
-  #settle(question: Question): Promise<Settlement.Outcome> {
-    return Settlement.settle({ ...question, facilitators: this.#facilitators, onError: this.#onError })
+  #settle(paid: PaidRequest): Promise<SettlementResult> {
+    return settlePayment({ ...paid, facilitators: this.#facilitators, onError: this.#onError })
   }
 
   #required(
@@ -273,16 +271,17 @@ export class Gate {
     return { x402Version: 2, resource: { url, description, mimeType }, accepts }
   }
 
-  #answer(request: Request, response: Response): Decision {
-    return { type: 'answer', response: this.#finish(request, response) }
+  #respond(request: Request, response: Response): Decision {
+    return { type: 'response', response: this.#finish(request, response) }
   }
 
   #finish(request: Request, response: Response): Response {
-    // Only the page's own files are to be kept, which say so.
-    if (response.status !== 200 || !response.headers.has('Cache-Control'))
+    // Only the files of the page may be cached, and they say so.
+    if (response.status !== 200 || !response.headers.has('Cache-Control')) {
       response.headers.set('Cache-Control', 'no-store')
-    for (const [name, value] of answers.corsHeaders(request, this.#options.cors ?? false)) {
-      response.headers.set(name, answers.merged(name, response.headers.get(name) ?? undefined, value))
+    }
+    for (const [name, value] of responses.corsHeaders(request, this.#options.cors ?? false)) {
+      response.headers.set(name, responses.mergeHeader(name, response.headers.get(name) ?? undefined, value))
     }
     return response
   }
@@ -290,7 +289,9 @@ export class Gate {
 
 function acceptsOf({ accepts }: Route): readonly Accept[] {
   const list = (Array.isArray(accepts) ? accepts : [accepts]) as readonly Accept[]
-  if (list.length === 0 || list[0] === undefined) throw new GateError('a route accepts at least one payment')
+  if (list.length === 0 || list[0] === undefined) {
+    throw new GateError('invalid_gate_option', 'accepts is empty: a route accepts at least one payment')
+  }
   return list
 }
 
@@ -298,17 +299,18 @@ function originOf(origin: string | undefined): string | undefined {
   if (origin === undefined) return undefined
   const url = URL.canParse(origin) ? new URL(origin) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol) || !/^\/?$/.test(url.pathname + url.search + url.hash)) {
-    throw new GateError(`origin is like "https://example.com", not ${JSON.stringify(origin)}`)
+    const message = `origin is like "https://example.com", not ${JSON.stringify(origin)}`
+    throw new GateError('invalid_gate_option', message)
   }
   return url.origin
 }
 
-/** As it stands in the address: nothing is resolved. */
+/** As it is in the URL: nothing is resolved. */
 function pathOf(url: string): string {
   return url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i, '')
 }
 
-/** Everything that a price may depend on. */
+/** Everything of a request that a price may depend on. */
 function bindingOf(request: Request, key: string, { varyBy = defaultVaryBy }: Route): string {
   const { pathname, search } = new URL(request.url)
   const method = request.method === 'HEAD' ? 'GET' : request.method
@@ -324,26 +326,34 @@ function readPayment(header: string): PaymentPayload | string {
   }
 }
 
-/** A buyer that says what it pays for is held to it; hosts may be called by several names. */
+/** The resource that a payment names must be this one. Its host may differ: servers have several names. */
 function isForThis({ resource }: PaymentPayload, required: PaymentRequired): boolean {
   if (resource?.url === undefined) return true
   if (!URL.canParse(resource.url)) return false
-  const [paid, asked] = [new URL(resource.url), new URL(required.resource.url)]
-  return paid.pathname === asked.pathname && paid.search === asked.search
+  const [paid, current] = [new URL(resource.url), new URL(required.resource.url)]
+  return paid.pathname === current.pathname && paid.search === current.search
 }
 
-function receiptIn(headers: answers.HeaderList): SettleResponse {
+function receiptIn(headers: responses.HeaderList): SettleResponse {
   const [, value] = headers.find(([name]) => name === Headers.paymentResponse)!
-  return JSON.parse(Buffer.from(value, 'base64').toString('utf8')) as SettleResponse
+  return JSON.parse(new TextDecoder().decode(Bytes.fromBase64(value)!)) as SettleResponse
 }
 
-function troubled(error: unknown): Response {
-  if (error instanceof FacilitatorError) return answers.unavailable(error.isNonsense ? 502 : 503)
-  if (error instanceof AlgodError) return answers.unavailable(503)
-  return answers.json(500, { error: 'the payment could not be looked at; nothing was charged' })
+function errorResponse(error: unknown): Response {
+  if (error instanceof FacilitatorError) {
+    return responses.unavailable(error.code === 'facilitator_protocol_error' ? 502 : 503)
+  }
+  if (error instanceof AlgodError) return responses.unavailable(503)
+  return responses.json(500, { error: 'the payment could not be checked; nothing was charged' })
 }
 
-/** Something about the routes that no waiting mends. */
-export class GateError extends Error {
+function routeError(key: string, error: Error): GateError {
+  const code = error instanceof GateError ? error.code : 'invalid_gate_option'
+  const hint = error instanceof LatchkeyError ? error.hint : undefined
+  return new GateError(code, `${key}: ${error.message}`, { hint, cause: error })
+}
+
+/** A route or an option that can never work. */
+export class GateError extends X402Error<'invalid_gate_option' | 'receiver_not_opted_in'> {
   override name = 'GateError'
 }

@@ -1,6 +1,6 @@
 /**
- * What the gate finds out by itself, so that it depends on no facilitator's word: whether a payment is the one that was
- * asked for, and whether the ledger has it.
+ * What the gate finds out itself, without trusting a facilitator: whether a payment matches its requirement, and whether it
+ * is on the ledger.
  */
 
 import { AlgodError } from '@latchkey/algod'
@@ -9,25 +9,26 @@ import { algoAssetId, type Chain, parseAssetId } from '../chain/Chain.js'
 import * as PaymentGroup from '../exact/PaymentGroup.js'
 import type { PaymentPayload, PaymentRequirements } from '../wire/types.js'
 
-export type Payment = {
+export type LedgerPayment = {
   readonly transactionId: string
   readonly payer: string
   readonly lastValid: bigint
 }
 
-export type Seen = {
-  /** `sent`: in the ledger, or about to be; `expired`: it is not there and never can be. */
-  readonly state: 'unsent' | 'sent' | 'settled' | 'expired'
+export type LedgerStatus = {
+  /** `submitted`: pending in a node; `expired`: not on the ledger, and never can be. */
+  readonly state: 'unsubmitted' | 'submitted' | 'settled' | 'expired'
+  /** The current round. */
   readonly round: bigint
 }
 
 /** How long a node may lag behind the one that a payment was settled by. */
 const lagMs = 10_000
 const firstWaitMs = 100
-const longestWaitMs = 1_000
+const maxWaitMs = 1_000
 
-/** The payment that a buyer shows, or in which respect it is not the one that was asked for. */
-export function read(payload: PaymentPayload, requirement: PaymentRequirements, chain: Chain): Payment | string {
+/** The payment in a payload, or why it does not match the requirement. */
+export function parse(payload: PaymentPayload, requirement: PaymentRequirements, chain: Chain): LedgerPayment | string {
   let group: PaymentGroup.PaymentGroup
   try {
     group = PaymentGroup.read(payload.payload)
@@ -41,31 +42,33 @@ export function read(payload: PaymentPayload, requirement: PaymentRequirements, 
   if (txn.type !== (isAlgo ? 'pay' : 'axfer')) return 'the payment does not transfer the asset'
   if (!isAlgo && txn.xaid?.toString() !== requirement.asset) return 'the payment is in another asset'
   const [receiver, amount = 0n] = isAlgo ? [txn.rcv, txn.amt] : [txn.arcv, txn.aamt]
-  if (receiver === undefined || Address.encode(receiver) !== requirement.payTo) return 'the payment is to somebody else'
+  if (receiver === undefined || Address.encode(receiver) !== requirement.payTo) {
+    return 'the payment is to another account'
+  }
   if (amount.toString() !== requirement.amount) return `the payment is of ${amount} base units`
   return { transactionId: group.transactionId, payer: sender, lastValid: txn.lv ?? 0n }
 }
 
-/** Rejects with a NodeError if no node answers. */
-export async function look(chain: Chain, { transactionId, lastValid }: Payment): Promise<Seen> {
+/** Looks a payment up. Throws an AlgodError if no node responds. */
+export async function lookUp(chain: Chain, { transactionId, lastValid }: LedgerPayment): Promise<LedgerStatus> {
   const found = await chain.algod.transaction(transactionId)
   const { lastRound: round } = await chain.parameters()
   if (found.type === 'confirmed') return { state: 'settled', round }
-  if (found.type === 'pending') return { state: 'sent', round }
-  return { state: lastValid < round ? 'expired' : 'unsent', round }
+  if (found.type === 'pending') return { state: 'submitted', round }
+  return { state: lastValid < round ? 'expired' : 'unsubmitted', round }
 }
 
-/** Whether it is there, once the node has had the time to catch up. */
-export async function confirm(chain: Chain, { transactionId }: Payment): Promise<boolean> {
+/** Whether a payment is on the ledger, after the node had time to catch up. */
+export async function confirm(chain: Chain, { transactionId }: LedgerPayment): Promise<boolean> {
   const endMs = performance.now() + lagMs
-  for (let waitMs = firstWaitMs; ; waitMs = Math.min(waitMs * 2, longestWaitMs)) {
-    if (await isThere(chain, transactionId)) return true
+  for (let waitMs = firstWaitMs; ; waitMs = Math.min(waitMs * 2, maxWaitMs)) {
+    if (await isConfirmed(chain, transactionId)) return true
     if (performance.now() + waitMs > endMs) return false
     await new Promise((resolve) => setTimeout(resolve, waitMs))
   }
 }
 
-async function isThere(chain: Chain, transactionId: string): Promise<boolean> {
+async function isConfirmed(chain: Chain, transactionId: string): Promise<boolean> {
   try {
     return (await chain.algod.transaction(transactionId)).type === 'confirmed'
   } catch (error) {

@@ -14,7 +14,7 @@ const browser = {
 }
 
 function answered(decision: Decision): Response {
-  assert.equal(decision.type, 'answer')
+  assert.equal(decision.type, 'response')
   return (decision as { response: Response }).response
 }
 
@@ -193,7 +193,7 @@ test('with a payment it is still no more than the page’s file, and the payment
   const world = await stubGate()
   const { header } = paymentFor(requiredIn(await get(world, '/a')), world.chain)
   for (const path of [`/a${await scriptOf(world)}`, '/a?x402-page=params', '/a?x402-page=none', '/a?y=1&x402-page=']) {
-    assert.equal((await world.gate.decide(ask(path, header))).type, 'answer', path)
+    assert.equal((await world.gate.decide(ask(path, header))).type, 'response', path)
   }
   assert.equal(world.ledger.transactions.size, 0)
   assert.equal((await world.gate.decide(ask('/a', header))).type, 'paid')

@@ -1,11 +1,13 @@
 /**
- * What people see who open a paid route in a browser. Programs never get it: only who asks for a page by name, and has
- * no payment to show. The page's own files are asked for at the paid address, by a query, so that they are found behind
- * every framework, prefix and proxy; they are answered here and never reach what is paid for.
+ * The page that people get who open a paid route in a browser. Programs never get it: only a navigation that accepts HTML
+ * and carries no payment does. The files of the page are requested at the paid address, by a query, so that they are found
+ * behind every framework, prefix and proxy; they are served here and never reach the handler.
  */
-import { Network } from '@latchkey/algorand'
+
+import { Amount, Bytes, Network } from '@latchkey/algorand'
 import {
   checkPaywall,
+  errors,
   isPaywallBuilt,
   PaywallError,
   type PaywallOffer,
@@ -14,7 +16,6 @@ import {
   paywallPage,
 } from '@latchkey/pages/paywall'
 import { algoAssetId, type Chain, parseAssetId } from '../chain/Chain.js'
-import * as Price from '../Price.js'
 import * as Headers from '../wire/Headers.js'
 import type { PaymentRequired, PaymentRequirements } from '../wire/types.js'
 import type { Accept } from './Requirements.js'
@@ -22,55 +23,62 @@ import { json } from './responses.js'
 
 export type { PaywallOptions, PaywallWallet } from '@latchkey/pages/paywall'
 
-/** A page of one's own: its text, or an answer whose status becomes 402. */
-export type OwnPaywall = (page: {
+/** Makes another page: its HTML, or a response whose status becomes 402. */
+export type CustomPaywall = (page: {
   readonly request: Request
   readonly required: PaymentRequired
   readonly message?: string | undefined
 }) => Response | string | Promise<Response | string>
 
-/** What is asked for, with where it comes from. */
-export type Asked = { readonly accept: Accept; readonly requirement: PaymentRequirements; readonly chain: Chain }
+/** A requirement of a route, with what it was built from. */
+export type RouteOffer = { readonly accept: Accept; readonly requirement: PaymentRequirements; readonly chain: Chain }
 
-/** The query by which the page asks for what it needs. */
+/** The query by which the page requests what it needs. */
 const query = 'x402-page'
 const yearSeconds = 31_536_000
 
 export class Paywall {
-  readonly #options: PaywallOptions | OwnPaywall | undefined
+  readonly #options: PaywallOptions | CustomPaywall | undefined
 
-  /** Throws a PaywallError for what no page could be made of. */
-  constructor(paywall: boolean | PaywallOptions | OwnPaywall = true, onWarning: (text: string) => void = () => {}) {
+  /** Throws a PaywallError for options that no page can be made of. */
+  constructor(paywall: boolean | PaywallOptions | CustomPaywall = true, onWarning: (text: string) => void = () => {}) {
     if (paywall === false) return
     const options = paywall === true ? {} : paywall
-    if (typeof options === 'object') checkPaywall(options)
-    if (typeof options === 'object' && !isPaywallBuilt()) {
-      onWarning('the page for browsers was not built, and people get JSON as programs do: run npm run build')
-      return
+    if (typeof options === 'object') {
+      checkPaywall(options)
+      if (!isPaywallBuilt()) {
+        onWarning(
+          `${errors.pages_not_built.message}, so people get JSON as programs do: ${errors.pages_not_built.hint}`,
+        )
+        return
+      }
     }
     this.#options = options
   }
 
-  /** Whether a person is to read the answer. */
+  /** Whether a person reads the response. */
   isFor(request: Request): boolean {
     return this.#options !== undefined && isNavigation(request)
   }
 
-  /** What a page of a route asked for besides the route itself; undefined if it is a request like any other. */
-  async aside(request: Request, accepts: readonly { accept: Accept; chain: Chain }[]): Promise<Response | undefined> {
+  /** The response to a request of the page for a file or for parameters; undefined for every other request. */
+  async assetResponse(
+    request: Request,
+    accepts: readonly { accept: Accept; chain: Chain }[],
+  ): Promise<Response | undefined> {
     if (this.#options === undefined || !isRead(request) || !request.url.includes(query)) return undefined
     const name = new URL(request.url).searchParams.get(query)
     if (name === null) return undefined
     if (name === 'params') return parameters(accepts)
-    const file = typeof this.#options === 'function' ? undefined : fileAnswer(name, request)
+    const file = typeof this.#options === 'function' ? undefined : fileResponse(name, request)
     return file ?? json(404, { error: 'the page has no such file' })
   }
 
-  async page(request: Request, required: PaymentRequired, asked: readonly Asked[]): Promise<Response> {
+  async page(request: Request, required: PaymentRequired, offers: readonly RouteOffer[]): Promise<Response> {
     const response =
       typeof this.#options === 'function'
-        ? await ownPage(this.#options, request, required)
-        : render(this.#options ?? {}, required, await Promise.all(asked.map(offerOf)))
+        ? await customPage(this.#options, request, required)
+        : render(this.#options ?? {}, required, await Promise.all(offers.map(offerOf)))
     response.headers.set(Headers.paymentRequired, Headers.encode(required))
     response.headers.append('Vary', 'Accept')
     response.headers.set('X-Content-Type-Options', 'nosniff')
@@ -82,18 +90,18 @@ function isRead({ method }: Request): boolean {
   return method === 'GET' || method === 'HEAD'
 }
 
-/** A browser that opens the address, by all that it says of itself. */
+/** Whether a browser opens the address, by the headers that it sends. */
 function isNavigation(request: Request): boolean {
   const { headers } = request
   if (!isRead(request) || headers.has(Headers.paymentSignature) || headers.has('X-PAYMENT')) return false
-  // Browsers say where an answer goes, to addresses they hold safe: not every request for HTML is a page that is seen.
+  // Browsers send these headers to secure origins: not every request for HTML is a navigation.
   if ((headers.get('Sec-Fetch-Mode') ?? 'navigate') !== 'navigate') return false
   if ((headers.get('Sec-Fetch-Dest') ?? 'document') !== 'document') return false
   const html = weightOf(headers.get('Accept') ?? '', 'text/html')
   return html > 0 && html >= weightOf(headers.get('Accept') ?? '', 'application/json')
 }
 
-/** RFC 9110, 12.4.2; of what is named by its own name; by stars is how programs ask. */
+/** The weight of a type (RFC 9110, 12.4.2). Wildcards do not count: programs send them. */
 function weightOf(accept: string, type: string): number {
   const ranges = accept.slice(0, 2_000).split(',')
   const named = ranges.find((range) => range.split(';')[0]!.trim().toLowerCase() === type)
@@ -102,25 +110,25 @@ function weightOf(accept: string, type: string): number {
   return Number(weight)
 }
 
-function fileAnswer(name: string, request: Request): Response | undefined {
+function fileResponse(name: string, request: Request): Response | undefined {
   const file = paywallFile(name)
   if (file === undefined) return undefined
-  const isPacked = /(^|,)\s*gzip\s*(;\s*q=(?!0(\.0*)?\s*(,|$))[^,]*)?(,|$)/i.test(
+  const isGzip = /(^|,)\s*gzip\s*(;\s*q=(?!0(\.0*)?\s*(,|$))[^,]*)?(,|$)/i.test(
     request.headers.get('Accept-Encoding') ?? '',
   )
-  return new Response(new Uint8Array(isPacked ? file.gzip() : file.body), {
+  return new Response(new Uint8Array(isGzip ? file.gzip() : file.body), {
     headers: {
       'Content-Type': file.type,
-      // Named by its content; and the same for everybody.
+      // Its name changes with its content, and it is the same for everyone.
       'Cache-Control': file.isImmutable ? `public, max-age=${yearSeconds}, immutable` : 'no-store',
       'X-Content-Type-Options': 'nosniff',
       Vary: 'Accept-Encoding',
-      ...(isPacked ? { 'Content-Encoding': 'gzip' } : {}),
+      ...(isGzip ? { 'Content-Encoding': 'gzip' } : {}),
     },
   })
 }
 
-/** What a payment is made from, by the seller's own nodes: whoever pays needs no other. */
+/** The parameters of a transaction, from the seller's nodes: the page needs no other server. */
 async function parameters(accepts: readonly { accept: Accept; chain: Chain }[]): Promise<Response> {
   const chains = [...new Set(accepts.map(({ chain }) => chain))]
   const networks = await Promise.allSettled(
@@ -130,37 +138,37 @@ async function parameters(accepts: readonly { accept: Accept; chain: Chain }[]):
       return {
         caip2: chain.caip2,
         genesisId,
-        genesisHash: Buffer.from(genesisHash).toString('base64'),
+        genesisHash: Bytes.toBase64(genesisHash),
         lastRound: Number(lastRound),
         minFee: Number(minFee),
         feePerByte: Number(feePerByte),
-        assets: Object.fromEntries(await Promise.all([...new Set(named)].map((id) => assetFacts(chain, id)))),
+        assets: Object.fromEntries(await Promise.all([...new Set(named)].map((id) => assetInfo(chain, id)))),
       }
     }),
   )
   const known = networks.filter((one) => one.status === 'fulfilled').map(({ value }) => value)
   if (known.length > 0) return json(200, { networks: known })
-  const response = json(503, { error: 'no node answers just now; nothing was charged' })
+  const response = json(503, { error: 'no node responds; nothing was charged' })
   response.headers.set('Retry-After', '5')
   return response
 }
 
-/** Those that are known before anybody asks what a request costs. */
+/** The assets that are known without a request to price. */
 function assetsOf({ price, extra }: Accept, chain: Chain): bigint[] {
   const fixed = typeof price === 'object' ? price.asset : extra?.asset
   const id = fixed === undefined ? chain.dollarAssetId : parseAssetId(String(fixed))
   return id === undefined ? [] : [id]
 }
 
-async function assetFacts(chain: Chain, assetId: bigint): Promise<[string, object]> {
+async function assetInfo(chain: Chain, assetId: bigint): Promise<[string, object]> {
   const { name, decimals } = await chain.asset(assetId)
   return [assetId.toString(), { unitName: name, decimals }]
 }
 
-async function offerOf({ accept, requirement, chain }: Asked): Promise<PaywallOffer> {
+async function offerOf({ accept, requirement, chain }: RouteOffer): Promise<PaywallOffer> {
   const assetId = parseAssetId(requirement.asset) ?? algoAssetId
   const { decimals, name: unit } = await chain.asset(assetId)
-  const amount = Price.text(BigInt(requirement.amount), decimals)
+  const amount = Amount.format(BigInt(requirement.amount), decimals)
   const isDollars = assetId === chain.dollarAssetId || requirement.asset === String(accept.extra?.asset)
   return {
     network: { caip2: chain.caip2, ...networkName(chain) },
@@ -182,13 +190,13 @@ const names: { readonly [name: string]: string } = {
 
 function networkName({ caip2, genesisHash }: Chain): { name: string; isReal: boolean } {
   const known = Network.known.find((network) => network.caip2 === caip2)
-  // A local network may go by another's name.
-  const isItself = known?.genesisHash === Buffer.from(genesisHash).toString('base64')
-  if (known === undefined || !isItself) return { name: 'a local network', isReal: false }
+  // A local network may use the id of a public one.
+  const isPublic = known?.genesisHash === Bytes.toBase64(genesisHash)
+  if (known === undefined || !isPublic) return { name: 'a local network', isReal: false }
   return { name: names[known.name]!, isReal: known === Network.mainnet }
 }
 
-/** As dollars are written: `0.5` is `0.50`, and `0.001` stays. */
+/** As dollars are written: `0.5` becomes `0.50`, and `0.001` stays. */
 function withCents(amount: string): string {
   const [whole, fraction = ''] = amount.split('.')
   return fraction === '' ? whole! : `${whole}.${fraction.padEnd(2, '0')}`
@@ -210,11 +218,11 @@ function render(options: PaywallOptions, required: PaymentRequired, offers: read
   })
 }
 
-async function ownPage(own: OwnPaywall, request: Request, required: PaymentRequired): Promise<Response> {
-  const made = await own({ request, required })
-  if (typeof made === 'string') {
-    return new Response(made, { status: 402, headers: { 'Content-Type': 'text/html; charset=utf-8' } })
+async function customPage(paywall: CustomPaywall, request: Request, required: PaymentRequired): Promise<Response> {
+  const page = await paywall({ request, required })
+  if (typeof page === 'string') {
+    return new Response(page, { status: 402, headers: { 'Content-Type': 'text/html; charset=utf-8' } })
   }
-  if (!(made instanceof Response)) throw new PaywallError('invalid_paywall_page')
-  return new Response(made.body, { status: 402, headers: made.headers })
+  if (!(page instanceof Response)) throw new PaywallError('invalid_paywall_page')
+  return new Response(page.body, { status: 402, headers: page.headers })
 }

@@ -61,15 +61,18 @@ test('a dollar price is paid in the asset that extra names, with that asset`s ow
   // The Algo has six decimals as the dollar has; what is told to the buyer is the asset, and no longer the wish.
   const built = (await given.build({ ...price, price: '1.5', extra: { asset: 0 } }, request, ''))!
   assert.deepEqual([built.asset, built.amount, built.extra], ['0', '1500000', { feePayer }])
-  await assert.rejects(given.build({ ...price, extra: { asset: 'USDC' } }, request, ''), /extra.asset is not a number/)
+  await assert.rejects(
+    given.build({ ...price, extra: { asset: 'USDC' } }, request, ''),
+    /extra.asset is not an asset id/,
+  )
 })
 
 test('refuses what no facilitator or buyer could make sense of', async () => {
   const given = await requirements()
   const bad: [object, RegExp][] = [
-    [{ ...price, price: '$0' }, /is nothing/],
-    [{ ...price, price: null }, /is no price/],
-    [{ ...price, price: { asset: 'x', amount: '1' } }, /not the number of an asset/],
+    [{ ...price, price: '$0' }, /is zero/],
+    [{ ...price, price: null }, /is not a price/],
+    [{ ...price, price: { asset: 'x', amount: '1' } }, /not the id of an asset/],
     [{ ...price, price: { asset: '1', amount: '1.5' } }, /not a positive number/],
     [{ ...price, price: { asset: '1', amount: '1', extra: { quote: 'x' } } }, /set by the gate/],
     [{ ...price, payTo: () => 'nobody' }, /payTo is not an Algorand address/],
@@ -79,7 +82,7 @@ test('refuses what no facilitator or buyer could make sense of', async () => {
   for (const [accept, expected] of bad) {
     await assert.rejects(async () => given.build(accept as Accept, request, ''), expected)
   }
-  await assert.rejects(requirements('short'), /at least 16 characters/)
+  await assert.rejects(requirements('short'), /fewer than 16 characters/)
 })
 
 test('finds what a payment was made for by everything that matters', async () => {

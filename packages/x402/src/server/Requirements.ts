@@ -1,69 +1,89 @@
-/** What is asked for a route: prices resolved to base units, and payments matched to what was asked. */
-import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto'
-import { Network } from '@latchkey/algorand'
+/** The payment requirements of a route: prices resolved to base units, and payments matched to requirements. */
+import { Bytes, Hash, Json, Network } from '@latchkey/algorand'
 import { type Chain, ChainError, checkAddress, parseAssetId } from '../chain/Chain.js'
+import { OptionsError } from '../errors.js'
 import type { AssetAmount, Money, Price } from '../Price.js'
 import { PriceError } from '../Price.js'
 import type { PaymentPayload, PaymentRequirements } from '../wire/types.js'
 import type { Facilitators } from './Facilitators.js'
 
+/** A value, or a function that chooses it for each request. */
 export type Dynamic<T> = T | ((request: Request) => T | Promise<T>)
 
+/** One way to pay for a route. */
 export type Accept = {
+  /** @default 'exact' */
   readonly scheme?: 'exact' | undefined
-  /** `mainnet`, `testnet`, a CAIP-2 id: one of the chains that the gate was given. */
+  /** The network of one of the gate's chains: `mainnet`, `testnet`, `betanet` or a CAIP-2 id. */
   readonly network: string
-  /** Dollars (`"$0.01"`), or so many base units of an asset. */
+  /** Dollars (`"$0.01"`), or base units of an asset. */
   readonly price: Dynamic<Price>
+  /** The address that is paid. */
   readonly payTo: Dynamic<string>
+  /**
+   * How long the handler may take; the payment is valid for about as long.
+   *
+   * @default 300
+   */
   readonly maxTimeoutSeconds?: number | undefined
-  /** `asset` is the number of the asset in which a dollar price is paid; the rest goes to the buyer as it is. */
+  /**
+   * `asset` is the id of the asset in which a price in dollars is paid; other members are sent to the buyer.
+   *
+   * @default {}
+   */
   readonly extra?: { readonly asset?: string | number | bigint; readonly [name: string]: unknown } | undefined
-  /** `upfront`: settled before the handler runs, so that it may stream; charged even if it fails. */
+  /**
+   * `upfront` settles before the handler runs, so that it may stream; the buyer is charged even if the handler fails.
+   *
+   * @default 'authorization'
+   */
   readonly paymentFlow?: 'authorization' | 'upfront' | undefined
 }
 
 const defaultTimeoutSeconds = 300
-/** A payment can be valid for no longer: a thousand rounds, as fast as they may come. */
-const longestTimeoutSeconds = 2_400
-const shortestSecret = 16
-/** Set by the gate, and by nobody else. */
+/** A payment is valid for at most 1,000 rounds; this is how long they take at their fastest. */
+const maxTimeoutSecondsAllowed = 2_400
+const minSecretLength = 16
+/** Members of `extra` that only the gate sets. */
 const reservedExtra = ['feePayer', 'paymentFlow', 'quote']
 
-/** What is asked, whoever settles it. */
+/** The part of a requirement that does not depend on the facilitator. */
 export type Terms = { readonly payTo: string } & AssetAmount
 
 export class Requirements {
   readonly #chains: readonly Chain[]
   readonly #facilitators: Facilitators
-  readonly #secret: Buffer
+  readonly #secret: Uint8Array
 
-  /** Replicas that quote prices to the same buyers share the secret. */
+  /** Replicas share the secret, so that each accepts the quotes of the others. */
   constructor(chains: readonly Chain[], facilitators: Facilitators, secret: string | undefined) {
-    if (secret !== undefined && secret.length < shortestSecret) {
-      throw new RangeError(`quoteSecret has at least ${shortestSecret} characters, best from a generator of passwords`)
+    if (secret !== undefined && secret.length < minSecretLength) {
+      throw new OptionsError(`quoteSecret has fewer than ${minSecretLength} characters; use a random one`)
     }
     this.#chains = chains
     this.#facilitators = facilitators
-    this.#secret = secret === undefined ? randomBytes(32) : Buffer.from(secret)
+    this.#secret = secret === undefined ? Bytes.random(32) : new Uint8Array(Bytes.fromUtf8(secret))
   }
 
   chainOf({ network }: Pick<Accept, 'network'>): Chain {
     const id = networkId(String(network))
     const chain = this.#chains.find((one) => one.matches(id))
-    if (chain === undefined) throw new ChainError(`there is no chain for the network ${network}; give the gate one`)
+    if (chain === undefined) {
+      const message = `no chain was passed for the network ${network}`
+      throw new ChainError('unsupported_network', message, { hint: networkHint(String(network)) })
+    }
     return chain
   }
 
-  /** What does not depend on a request, and is wrong for all of them if it is wrong. */
+  /** Throws for what is wrong whatever the request is. */
   check(accept: Accept): void {
     const { scheme = 'exact', paymentFlow = 'authorization', extra = {} } = accept
-    if (scheme !== 'exact') throw new RangeError(`the scheme ${scheme} is not known; there is "exact"`)
+    if (scheme !== 'exact') throw new OptionsError(`scheme is "exact", not ${JSON.stringify(scheme)}`)
     if (paymentFlow !== 'authorization' && paymentFlow !== 'upfront') {
-      throw new RangeError(`the payment flow ${paymentFlow} is not known; there are "authorization" and "upfront"`)
+      throw new OptionsError(`paymentFlow is "authorization" or "upfront", not ${JSON.stringify(paymentFlow)}`)
     }
     const reserved = reservedExtra.find((name) => name in extra)
-    if (reserved !== undefined) throw new RangeError(`extra.${reserved} is set by the gate`)
+    if (reserved !== undefined) throw new OptionsError(`extra.${reserved} is set by the gate`)
     timeoutOf(accept)
     this.chainOf(accept)
     if (typeof accept.payTo === 'string') checkAddress(accept.payTo, 'payTo')
@@ -77,14 +97,21 @@ export class Requirements {
 
   async amount(price: Price, accept: Accept): Promise<AssetAmount> {
     if (typeof price === 'object' && price !== null) return checkAmount(price)
-    if (typeof price !== 'string' && typeof price !== 'number') throw new PriceError(`${price} is no price`)
+    if (typeof price !== 'string' && typeof price !== 'number') {
+      throw new PriceError('invalid_price', `${price} is not a price`)
+    }
     const named = accept.extra?.asset === undefined ? undefined : parseAssetId(String(accept.extra.asset))
-    if (accept.extra?.asset !== undefined && named === undefined) throw new PriceError('extra.asset is not a number')
+    if (accept.extra?.asset !== undefined && named === undefined) {
+      throw new PriceError('invalid_price', 'extra.asset is not an asset id')
+    }
     const { assetId, amount } = await this.chainOf(accept).resolvePrice(price as Money, named)
     return { asset: assetId.toString(), amount: amount.toString() }
   }
 
-  /** For one request, of which `binding` holds what a price may depend on. Undefined if nobody settles there just now. */
+  /**
+   * The requirement for one request; undefined if no facilitator serves its network now. `binding` holds everything of the
+   * request that the price may depend on.
+   */
   async build(accept: Accept, request: Request, binding: string): Promise<PaymentRequirements | undefined> {
     const kind = this.#facilitators.kindFor(this.chainOf(accept))
     if (kind === undefined) return undefined
@@ -92,7 +119,7 @@ export class Requirements {
     const { asset: _, ...extra } = accept.extra ?? {}
     const requirement: PaymentRequirements = {
       scheme: 'exact',
-      // As the facilitator names it: buyers and facilitators of earlier versions compare by letter.
+      // As the facilitator names it: older buyers and facilitators compare the strings.
       network: kind.network as PaymentRequirements['network'],
       amount,
       asset,
@@ -109,93 +136,106 @@ export class Requirements {
     return isDynamic ? this.#quoted(requirement, binding) : requirement
   }
 
-  /** The requirement that a payment was made for, among those asked now or quoted for the same a while ago. */
+  /** The requirement that a payment was made for: one of the current ones, or one that was quoted for the same request. */
   find(
     { accepted }: PaymentPayload,
-    asked: readonly PaymentRequirements[],
+    current: readonly PaymentRequirements[],
     binding: string,
   ): PaymentRequirements | undefined {
-    const same = asked.find((requirement) => this.#matches(accepted, requirement))
+    const same = current.find((requirement) => this.#matches(accepted, requirement))
     if (same === undefined) return this.#isQuoted(accepted, binding) ? accepted : undefined
-    // The payment was made with the fee payer that it names; only that one can settle it.
+    // Only the fee payer that the payment names can settle it.
     const feePayer = accepted.extra?.['feePayer']
     return feePayer === undefined ? same : { ...same, extra: { ...same.extra, feePayer } }
   }
 
-  /** Everything that matters is the same; who pays the fees may be any of those that were ever named. */
-  #matches(accepted: PaymentRequirements, asked: PaymentRequirements): boolean {
+  /** All terms are the same. The fee payer may be any that was ever named. */
+  #matches(accepted: PaymentRequirements, current: PaymentRequirements): boolean {
     const isSame =
-      accepted.scheme === asked.scheme &&
-      this.#chains.some((chain) => chain.matches(accepted.network) && chain.matches(asked.network)) &&
-      accepted.amount === asked.amount &&
-      accepted.asset === asked.asset &&
-      accepted.payTo === asked.payTo &&
-      accepted.maxTimeoutSeconds === asked.maxTimeoutSeconds
+      accepted.scheme === current.scheme &&
+      this.#chains.some((chain) => chain.matches(accepted.network) && chain.matches(current.network)) &&
+      accepted.amount === current.amount &&
+      accepted.asset === current.asset &&
+      accepted.payTo === current.payTo &&
+      accepted.maxTimeoutSeconds === current.maxTimeoutSeconds
     const feePayer = accepted.extra?.['feePayer']
     return (
       isSame &&
       (feePayer === undefined || this.#facilitators.isFeePayer(feePayer)) &&
-      accepted.extra?.['paymentFlow'] === asked.extra['paymentFlow'] &&
-      Object.entries(asked.extra).every(([name, value]) => isSameExtra(name, value, accepted.extra?.[name]))
+      accepted.extra?.['paymentFlow'] === current.extra['paymentFlow'] &&
+      Object.entries(current.extra).every(([name, value]) => isSameExtra(name, value, accepted.extra?.[name]))
     )
   }
 
-  /** A price that may change before it is paid carries a seal, by which it is known again while it is good. */
+  /** A price that may change before it is paid carries a MAC, so that it is accepted until it expires. */
   #quoted(requirement: PaymentRequirements, binding: string): PaymentRequirements {
     const until = Math.floor(Date.now() / 1000) + requirement.maxTimeoutSeconds
-    const quote = `${until}.${this.#seal(requirement, until, binding)}`
+    const quote = `${until}.${this.#mac(requirement, until, binding)}`
     return { ...requirement, extra: { ...requirement.extra, quote } }
   }
 
   #isQuoted(accepted: PaymentRequirements, binding: string): boolean {
-    const [, until, seal] = /^([0-9]{1,12})\.([A-Za-z0-9_-]{43})$/.exec(String(accepted.extra?.['quote'] ?? '')) ?? []
-    if (until === undefined || seal === undefined || Number(until) < Date.now() / 1000) return false
+    const [, until, mac] = /^([0-9]{1,12})\.([A-Za-z0-9_-]{43})$/.exec(String(accepted.extra?.['quote'] ?? '')) ?? []
+    if (until === undefined || mac === undefined || Number(until) < Date.now() / 1000) return false
     if (!this.#chains.some((chain) => chain.matches(accepted.network))) return false
     const { quote: _, ...extra } = accepted.extra
-    const expected = this.#seal({ ...accepted, extra }, Number(until), binding)
-    return timingSafeEqual(Buffer.from(expected), Buffer.from(seal))
+    const expected = this.#mac({ ...accepted, extra }, Number(until), binding)
+    return Bytes.equalConstantTime(Bytes.fromUtf8(expected), Bytes.fromUtf8(mac))
   }
 
-  #seal(requirement: PaymentRequirements, until: number, binding: string): string {
+  #mac(requirement: PaymentRequirements, until: number, binding: string): string {
     const { scheme, network, amount, asset, payTo, maxTimeoutSeconds, extra } = requirement
     const chain = this.chainOf({ network }).caip2
     const text = canonical([binding, until, scheme, chain, amount, asset, payTo, maxTimeoutSeconds, extra])
-    return createHmac('sha256', this.#secret).update(text).digest('base64url')
+    return Bytes.toBase64Url(Hash.hmacSha256(this.#secret, Bytes.fromUtf8(text)))
   }
 }
 
-function isSameExtra(name: string, asked: unknown, given: unknown): boolean {
-  // Who pays the fees was looked at, and a buyer may pay its own; the seal says nothing about what is asked now.
-  return name === 'quote' || name === 'feePayer' || canonical(asked) === canonical(given)
+function isSameExtra(name: string, current: unknown, accepted: unknown): boolean {
+  // The fee payer is checked above, and a buyer may pay its own fees; a quote is of an earlier price.
+  return name === 'quote' || name === 'feePayer' || canonical(current) === canonical(accepted)
 }
 
-/** The same text for the same value, however its members are ordered. */
+/** The same text for the same value, in whatever order its members are. */
 function canonical(value: unknown): string {
   const text = JSON.stringify(value, (_, inner: unknown) => {
-    if (typeof inner !== 'object' || inner === null || Array.isArray(inner)) return inner
+    if (!Json.isObject(inner)) return inner
     return Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : 1)))
   })
   return text ?? 'undefined'
 }
 
-/** `testnet` and the like, as an id. */
+/** The CAIP-2 id of a network that is given by its name. */
 function networkId(network: string): string {
   return Network.known.find(({ name }) => name === network)?.caip2 ?? network
 }
 
+/** The suggestion for a misspelt network, if there is one. */
+function networkHint(network: string): string | undefined {
+  try {
+    Network.resolve(network)
+    return undefined
+  } catch (error) {
+    if (error instanceof Network.NetworkError) return error.hint
+    throw error
+  }
+}
+
 function timeoutOf({ maxTimeoutSeconds = defaultTimeoutSeconds }: Accept): number {
-  if (!Number.isInteger(maxTimeoutSeconds) || maxTimeoutSeconds < 1 || maxTimeoutSeconds > longestTimeoutSeconds) {
-    throw new RangeError(`maxTimeoutSeconds is a whole number from 1 to ${longestTimeoutSeconds}`)
+  if (!Number.isInteger(maxTimeoutSeconds) || maxTimeoutSeconds < 1 || maxTimeoutSeconds > maxTimeoutSecondsAllowed) {
+    throw new OptionsError(`maxTimeoutSeconds is an integer from 1 to ${maxTimeoutSecondsAllowed}`)
   }
   return maxTimeoutSeconds
 }
 
 function checkAmount({ asset, amount, extra }: AssetAmount): AssetAmount {
-  if (parseAssetId(String(asset)) === undefined) throw new PriceError(`${asset} is not the number of an asset`)
+  if (parseAssetId(String(asset)) === undefined) {
+    throw new PriceError('invalid_price', `${asset} is not the id of an asset`)
+  }
   if (!/^[1-9][0-9]{0,19}$/.test(String(amount)))
-    throw new PriceError(`${amount} is not a positive number of base units`)
+    throw new PriceError('invalid_price', `${amount} is not a positive number of base units`)
   const reserved = reservedExtra.find((name) => name in (extra ?? {}))
-  if (reserved !== undefined) throw new PriceError(`extra.${reserved} is set by the gate`)
+  if (reserved !== undefined) throw new PriceError('invalid_price', `extra.${reserved} is set by the gate`)
   return { asset: String(asset), amount: String(amount), extra }
 }
 

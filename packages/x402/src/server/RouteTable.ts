@@ -1,8 +1,10 @@
 /**
- * Which requests have to be paid for. What two programs could read differently counts as paid in every reading: a path
- * with escapes, double slashes, dots, another case or a slash at its end never opens a route, nor a dear one for the
- * price of a cheap one.
+ * Which requests have to be paid for. A path that two programs could read differently is matched in every reading: escapes,
+ * double slashes, dots, another case or a trailing slash never open a paid route, nor an expensive one for the price of a
+ * cheap one.
  */
+import { X402Error } from '../errors.js'
+
 export type RouteKey = string
 
 const methods = ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'] as const
@@ -17,13 +19,13 @@ type Compiled<T> = {
 
 export type Match<T> =
   | { readonly type: 'route'; readonly key: RouteKey; readonly value: T }
-  /** One reading is a route, another is another one, or there are too many: what would be served cannot be told. */
+  /** Two readings are different routes, or there are too many readings: what would be served is not known. */
   | { readonly type: 'ambiguous' }
 
 export class RouteTable<T> {
   readonly #routes: readonly Compiled<T>[]
 
-  /** Throws a RouteError for a key that no request could ever match. */
+  /** @throws RouteError for a key that no request can match */
   constructor(routes: { readonly [key: RouteKey]: T }) {
     const compiled: Compiled<T>[] = []
     for (const [key, value] of Object.entries(routes)) {
@@ -33,22 +35,22 @@ export class RouteTable<T> {
         throw new RouteError(key, `is never reached: ${JSON.stringify(earlier.key)} comes before it`)
       compiled.push(route)
     }
-    if (compiled.length === 0) throw new RouteError('', 'there is no route')
+    if (compiled.length === 0) throw new RouteError('', 'routes is empty')
     this.#routes = compiled
   }
 
   /** The first route for a reading of the path; `undefined` if there is none for any. */
   match(method: string, path: string): Match<T> | undefined {
-    // A HEAD runs what a GET runs; and what is not known to be harmless is taken for anything.
-    const asked = method.toUpperCase() === 'HEAD' ? 'GET' : method.toUpperCase()
-    const isOrdinary = (methods as readonly string[]).includes(asked)
-    const able = this.#routes.filter(({ method: own }) => own === undefined || own === asked || !isOrdinary)
-    if (able.length === 0) return undefined
+    // HEAD runs the handler of GET. A method that is not known could run any handler.
+    const verb = method.toUpperCase() === 'HEAD' ? 'GET' : method.toUpperCase()
+    const isKnown = (methods as readonly string[]).includes(verb)
+    const candidates = this.#routes.filter(({ method: own }) => own === undefined || own === verb || !isKnown)
+    if (candidates.length === 0) return undefined
     const readings = readingsOf(path)
     if (readings === undefined) return { type: 'ambiguous' }
     const found = new Set<Compiled<T>>()
     for (const reading of readings) {
-      const route = able.find(({ pattern }) => pattern.test(reading))
+      const route = candidates.find(({ pattern }) => pattern.test(reading))
       if (route !== undefined) found.add(route)
     }
     const [route] = found
@@ -67,14 +69,14 @@ function compile<T>(key: RouteKey, value: T): Compiled<T> {
   const method = verb === undefined ? undefined : methods.find((one) => one === verb.toUpperCase())
   if (verb !== undefined && method === undefined)
     throw new RouteError(key, `names the method ${verb}, which is not one of ${methods.join(', ')}`)
-  if (path !== '*' && !path.startsWith('/')) throw new RouteError(key, 'has a path that does not begin with a slash')
+  if (path !== '*' && !path.startsWith('/')) throw new RouteError(key, 'has a path that does not start with a slash')
   if (/[?#%\\;]|\/\/|\/\.{1,2}(\/|$)/.test(path)) {
     throw new RouteError(key, 'has a path that no request has: without query, escapes, dots and double slashes')
   }
-  // What other routers read as a pattern would be taken by the letter here, and protect nothing.
-  const odd = path.split('/').find((segment) => !isParameter(segment) && /[:[\](){}]/.test(segment))
-  if (odd !== undefined) {
-    throw new RouteError(key, `has ${JSON.stringify(odd)}; a parameter is a whole segment, like :name or [name]`)
+  // Patterns of other routers would be matched literally here, and protect nothing.
+  const unknown = path.split('/').find((segment) => !isParameter(segment) && /[:[\](){}]/.test(segment))
+  if (unknown !== undefined) {
+    throw new RouteError(key, `has ${JSON.stringify(unknown)}; a parameter is a whole segment, like :name or [name]`)
   }
   return { key, method, pattern: patternOf(path), value }
 }
@@ -85,15 +87,15 @@ function isParameter(segment: string): boolean {
 
 function patternOf(path: string): RegExp {
   if (path === '*') return /^/
-  const source = trimmed(path)
+  const source = trimSlashes(path)
     .split('/')
     .map((segment) => (isParameter(segment) ? '[^/]+' : wildcards(segment)))
     .join('/')
-  // A route for everything under a path is one for the path itself.
+  // A route for everything below a path includes the path itself.
   return new RegExp(`^${source.replace(/\/\.\*$/, '(?:/.*)?')}$`, 'isu')
 }
 
-/** `*name` is what some routers write for `*`. */
+/** Some routers write `*name` for `*`. */
 function wildcards(segment: string): string {
   return /^\*\w*$/.test(segment) ? '.*' : segment.split('*').map(escapeText).join('.*')
 }
@@ -102,7 +104,7 @@ function escapeText(text: string): string {
   return text.replace(/[.*+?^${}()|[\]\\/]/g, '\\$&')
 }
 
-/** Whether no request could get past the one to the other: tried with what nobody would name. */
+/** Whether every request of the later route matches the earlier one, tried with segments that no route names. */
 function covers<T>(earlier: Compiled<T>, later: Compiled<T>): boolean {
   if (earlier.method !== undefined && earlier.method !== later.method) return false
   const path = later.key.trim().replace(/^[A-Za-z]+ +/, '')
@@ -110,26 +112,26 @@ function covers<T>(earlier: Compiled<T>, later: Compiled<T>): boolean {
     .split('/')
     .map((segment) => (isParameter(segment) ? '\u{1}' : segment.replace(/^\*\w*$|\*/g, '\u{1}/\u{2}')))
     .join('/')
-  return earlier.pattern.test(trimmed(sample))
+  return earlier.pattern.test(trimSlashes(sample))
 }
 
 const maxDecodings = 3
-/** Beyond these a path is no honest one, and looking at it takes long. */
-const maxOddLength = 2_048
+/** No honest path is beyond these limits, and reading it would take long. */
+const maxUnusualLength = 2_048
 const maxTexts = 64
-/** Stands for a slash that was written as an escape, where that does not end a segment. */
+/** Replaces an escaped slash where it does not end a segment. */
 const innerSlash = '\u{2215}'
 
-/** A path as it was sent and as it may be understood; undefined if it may be understood in too many ways. */
+/** A path as it was sent, and as programs may read it; undefined if there are too many readings. */
 function readingsOf(target: string): Iterable<string> | undefined {
   const path = target.replace(/\?.*$/s, '')
-  if (/^[\w/.~-]*$/.test(path) && !/\/\/|(^|\/)\.{1,2}(\/|$)/.test(path)) return [trimmed(path)]
-  if (path.length > maxOddLength) return undefined
+  if (/^[\w/.~-]*$/.test(path) && !/\/\/|(^|\/)\.{1,2}(\/|$)/.test(path)) return [trimSlashes(path)]
+  if (path.length > maxUnusualLength) return undefined
   const readings = new Set<string>()
-  // Two slashes at the start begin a host, for those who read the path as an address.
+  // Two slashes at the start begin a host where the path is read as a URL.
   let texts = new Set([path, path.replace(/^[/\\]{2,}[^/\\]*/, '')].flatMap(endings))
   for (let round = 0; round <= maxDecodings; round++) {
-    // Dots are resolved by some before they decode, by some afterwards, by some never.
+    // Some programs resolve dots before they decode, some afterwards, some never.
     texts = new Set([...texts].flatMap(resolutions))
     if (texts.size > maxTexts) return undefined
     for (const text of texts) for (const spelling of spellings(text)) addNormal(readings, spelling)
@@ -140,7 +142,7 @@ function readingsOf(target: string): Iterable<string> | undefined {
   return readings
 }
 
-/** Where the path ends, and what in it is no part of its segments, is read in several ways. */
+/** Programs disagree on where a path ends, and on parameters of its segments. */
 function endings(text: string): string[] {
   return [text, text.replace(/[?#].*$/s, ''), text.replace(/;.*$/s, ''), text.replace(/;[^/]*/g, '')]
 }
@@ -149,30 +151,34 @@ function spellings(text: string): string[] {
   return endings(text).flatMap((one) => [one, one.replaceAll('\\', '/'), one.toLowerCase()])
 }
 
-/** Also with what addresses make of it, where dots take back an empty segment: `/files//../a` is `/files/a`. */
+/** In a URL two dots remove an empty segment too: `/files//../a` is `/files/a`. */
 function resolutions(text: string): string[] {
-  return [text, withoutDots(text), asAddress(text.replaceAll('\\', '/'))]
+  return [text, withoutDots(text), asUrlPath(text.replaceAll('\\', '/'))]
 }
 
 function addNormal(readings: Set<string>, text: string): void {
-  for (const one of [text, asAddress(text)]) {
-    readings.add(trimmed(one))
-    readings.add(trimmed(one.replace(/\/+/g, '/')))
+  for (const one of [text, asUrlPath(text)]) {
+    readings.add(trimSlashes(one))
+    readings.add(trimSlashes(one.replace(/\/+/g, '/')))
   }
   readings.add(withoutDots(text))
 }
 
-function trimmed(path: string): string {
+function trimSlashes(path: string): string {
   return path.replace(/\/+$/, '') || '/'
 }
 
-/** Piece by piece: one escape that is none does not keep the others from being read. */
+/** Each run of escapes on its own: an invalid one does not keep the others from being decoded. */
 function decode(text: string, slash: string): string {
   return text.replace(/(?:%[0-9a-fA-F]{2})+/g, (escapes) => {
     try {
       return decodeURIComponent(escapes).replaceAll('/', slash)
     } catch {
-      return Buffer.from(escapes.replaceAll('%', ''), 'hex').toString('latin1').replaceAll('/', slash)
+      const bytes = escapes
+        .slice(1)
+        .split('%')
+        .map((digits) => Number.parseInt(digits, 16))
+      return String.fromCharCode(...bytes).replaceAll('/', slash)
     }
   })
 }
@@ -186,8 +192,8 @@ function withoutDots(path: string): string {
   return `/${kept.join('/')}`
 }
 
-/** As the URL standard has it: an escaped dot is a dot, and nothing else is decoded. */
-function asAddress(path: string): string {
+/** As the URL standard resolves a path: an escaped dot is a dot, and nothing else is decoded. */
+function asUrlPath(path: string): string {
   const kept: string[] = []
   for (const segment of path.replace(/^\//, '').split('/')) {
     const dots = segment.replace(/%2e/gi, '.')
@@ -197,10 +203,11 @@ function asAddress(path: string): string {
   return `/${kept.join('/')}`
 }
 
-export class RouteError extends Error {
+/** A route that no request can match, or that is written in an unknown form. */
+export class RouteError extends X402Error<'invalid_route'> {
   override name = 'RouteError'
 
   constructor(key: string, reason: string) {
-    super(key === '' ? reason : `the route ${JSON.stringify(key)} ${reason}`)
+    super('invalid_route', key === '' ? reason : `the route ${JSON.stringify(key)} ${reason}`)
   }
 }

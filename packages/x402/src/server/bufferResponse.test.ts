@@ -3,13 +3,13 @@ import { once } from 'node:events'
 import { createServer, request, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import test, { type TestContext } from 'node:test'
-import { type BufferOptions, bufferResponse, stamp } from './bufferResponse.js'
+import { addHeadersOnSend, type BufferOptions, bufferResponse } from './bufferResponse.js'
 import type { Admission } from './Gate.js'
-import { merged } from './responses.js'
+import { mergeHeader } from './responses.js'
 
 type Log = string[]
 
-function admission(log: Log, refusal?: Response): Admission {
+function admission(log: Log, replacement?: Response): Admission {
   return {
     payer: 'payer',
     transactionId: 'id',
@@ -17,31 +17,31 @@ function admission(log: Log, refusal?: Response): Admission {
     headers: [['Access-Control-Allow-Origin', '*']],
     settle: async () => {
       log.push('settle')
-      return refusal === undefined
+      return replacement === undefined
         ? {
             headers: [
               ['PAYMENT-RESPONSE', 'receipt'],
               ['Cache-Control', 'private'],
             ],
           }
-        : { refusal }
+        : { response: replacement }
     },
     cancel: async () => void log.push('cancel'),
   }
 }
 
-type Options = BufferOptions & { refusal?: Response; before?: (response: ServerResponse) => void }
+type Options = BufferOptions & { replacement?: Response; before?: (response: ServerResponse) => void }
 
 /** What a peer gets of a handler whose answer is held back. */
 async function answer(
   t: TestContext,
   handler: (response: ServerResponse) => void,
-  { refusal, before, ...options }: Options = {},
+  { replacement, before, ...options }: Options = {},
 ) {
   const log: Log = []
   const server = createServer((_, response) => {
     before?.(response)
-    bufferResponse(response, admission(log, refusal), { onError: () => {}, ...options })
+    bufferResponse(response, admission(log, replacement), { onError: () => {}, ...options })
     handler(response)
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -83,8 +83,8 @@ test('everything that a handler sends arrives after the settlement, as it sent i
   assert.equal(got.headers['payment-response'], 'receipt')
 })
 
-test('a refusal takes everything off that the handler set, and keeps what was there before', async (t) => {
-  const refusal = new Response('no', { status: 402, headers: { 'X-Gate': 'x' } })
+test('a replacement takes everything off that the handler set, and keeps what was there before', async (t) => {
+  const replacement = new Response('no', { status: 402, headers: { 'X-Gate': 'x' } })
   const got = await answer(
     t,
     (response) => {
@@ -95,7 +95,7 @@ test('a refusal takes everything off that the handler set, and keeps what was th
       response.removeHeader('X-Before')
       response.end('secret')
     },
-    { refusal, before: (response) => response.setHeader('X-Before', 'kept') },
+    { replacement, before: (response) => response.setHeader('X-Before', 'kept') },
   )
   assert.deepEqual([got.status, got.message, got.body], [402, 'Payment Required', 'no'])
   assert.equal(got.headers['x-secret'] ?? got.headers['set-cookie'], undefined)
@@ -162,7 +162,7 @@ test('whoever goes first is not charged', async (t) => {
 
 test('what streams has the receipt too, whatever the handler sets', async (t) => {
   const server = createServer((_, response) => {
-    stamp(response, [
+    addHeadersOnSend(response, [
       ['PAYMENT-RESPONSE', 'receipt'],
       ['Cache-Control', 'private'],
     ])
@@ -179,9 +179,9 @@ test('what streams has the receipt too, whatever the handler sets', async (t) =>
 })
 
 test('headers that are lists are joined, and caches told apart', () => {
-  assert.equal(merged('Cache-Control', 'Public, s-maxage=9, max-age=1', 'private'), 'private, max-age=1')
-  assert.equal(merged('cache-control', 'no-store', 'private'), 'private, no-store')
-  assert.equal(merged('Vary', 'Accept, origin', 'Origin'), 'Accept, origin')
-  assert.equal(merged('Access-Control-Expose-Headers', 'X-A', 'X-B'), 'X-A, X-B')
-  assert.equal(merged('X-Other', 'a', 'b'), 'b')
+  assert.equal(mergeHeader('Cache-Control', 'Public, s-maxage=9, max-age=1', 'private'), 'private, max-age=1')
+  assert.equal(mergeHeader('cache-control', 'no-store', 'private'), 'private, no-store')
+  assert.equal(mergeHeader('Vary', 'Accept, origin', 'Origin'), 'Accept, origin')
+  assert.equal(mergeHeader('Access-Control-Expose-Headers', 'X-A', 'X-B'), 'X-A, X-B')
+  assert.equal(mergeHeader('X-Other', 'a', 'b'), 'b')
 })

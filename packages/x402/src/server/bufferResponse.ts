@@ -1,32 +1,42 @@
 /**
- * Keeps the answer of a handler from leaving until the payment for it is settled, on the response object of `node:http`
- * that Express and Fastify answer by as well. If it is not settled, nothing of the handler's leaves, no header either.
+ * Buffers the response of a handler until its payment is settled, on the response object of `node:http` that Express and
+ * Fastify use as well. If it is not settled, nothing of the handler's response is sent, not even a header.
  */
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { paymentResponse } from '../wire/Headers.js'
 import type { Admission } from './Gate.js'
-import { type HeaderList, json, merged } from './responses.js'
+import { type HeaderList, json, mergeHeader } from './responses.js'
+import { warn } from './warn.js'
 
+/** Options of the adapters on `node:http`. */
 export type BufferOptions = {
-  /** Of an answer that is held back; 10 MiB unless told. */
+  /**
+   * The largest response that is buffered until its payment is settled.
+   *
+   * @default 10 MiB
+   */
   maxBytes?: number | undefined
-  /** Told of what was thrown; as a warning of the process unless told. */
+  /**
+   * Called with errors that are not the buyer's fault.
+   *
+   * @default a warning of the process
+   */
   onError?: ((error: unknown) => void) | undefined
 }
 
 export type BufferedResponse = {
-  /** The handler threw: not charged, and answered with 500 unless the connection is gone. */
+  /** The handler threw: nothing is charged, and the response is 500 unless the connection is closed. */
   readonly fail: () => void
 }
 
 const defaultMaxBytes = 10 * 1024 * 1024
 
-/** `outer` are headers that were there before the handler was asked; a refusal keeps them. */
+/** `outerHeaders` were set before the handler ran; they are kept if the gate responds instead. */
 export function bufferResponse(
   response: ServerResponse,
   admission: Admission,
   { maxBytes = defaultMaxBytes, onError = warn }: BufferOptions = {},
-  outer: OutgoingHttpHeaders = { ...response.getHeaders() },
+  outerHeaders: OutgoingHttpHeaders = { ...response.getHeaders() },
 ): BufferedResponse {
   const own = {
     end: response.end.bind(response),
@@ -36,104 +46,105 @@ export function bufferResponse(
   const chunks: Buffer[] = []
   const trailers: OutgoingHttpHeaders[] = []
   let bytes = 0
-  /** The status at the first piece of the body, after which nobody can change it. */
-  let begun: number | undefined
-  let isOver = false
+  /** The status when the body started, after which it cannot change. */
+  let sentStatus: number | undefined
+  let isDone = false
 
-  const keep = (chunk: unknown, encoding: unknown): void => {
-    begun ??= response.statusCode
+  const buffer = (chunk: unknown, encoding: unknown): void => {
+    sentStatus ??= response.statusCode
     if (chunk === undefined || chunk === null || typeof chunk === 'function') return
-    const piece =
+    const bytesOfChunk =
       typeof chunk === 'string' ? Buffer.from(chunk, encodingOf(encoding)) : Buffer.from(chunk as Uint8Array)
-    bytes += piece.length
-    if (bytes <= maxBytes) chunks.push(piece)
+    bytes += bytesOfChunk.length
+    if (bytes <= maxBytes) chunks.push(bytesOfChunk)
   }
-  /** The handler's hands stay off it: what it still writes goes nowhere. */
-  const open = (): void => {
+  /** Restores what is needed to send; what the handler still writes is dropped. */
+  const restore = (): void => {
     Object.assign(response, { writeHead: own.writeHead })
     delete (response as { headersSent?: boolean }).headersSent
   }
   const deliver = (headers: HeaderList): void => {
-    open()
-    response.statusCode = begun!
+    restore()
+    response.statusCode = sentStatus!
     response.removeHeader(paymentResponse)
     addHeaders(response, headers)
     for (const trailer of trailers) own.addTrailers(trailer)
     own.end(Buffer.concat(chunks))
   }
-  const refuse = async (answer: Response): Promise<void> => {
-    open()
+  const replace = async (replacement: Response): Promise<void> => {
+    restore()
     for (const name of response.getHeaderNames()) response.removeHeader(name)
-    for (const [name, value] of Object.entries(outer)) if (value !== undefined) response.setHeader(name, value)
+    for (const [name, value] of Object.entries(outerHeaders)) if (value !== undefined) response.setHeader(name, value)
     response.statusMessage = ''
-    await send(response, answer, own.end)
+    await send(response, replacement, own.end)
   }
-  /** Once, whatever happens: what comes first is what counts. */
+  /** Runs once: the first conclusion counts. */
   const conclude = (work: () => Promise<void>): void => {
-    if (isOver) return
-    isOver = true
+    if (isDone) return
+    isDone = true
     work().catch((error: unknown) => {
       onError(error)
       response.destroy()
     })
   }
-  const giveUp = (why: string): void => {
+  const failWith = (why: string): void => {
     conclude(async () => {
       chunks.length = 0
       await admission.cancel()
-      await refuse(failure(admission, why))
+      await replace(failure(admission, why))
     })
   }
   const finish = async (): Promise<void> => {
-    if (begun! < 400) {
+    if (sentStatus! < 400) {
       const result = await admission.settle()
-      await ('refusal' in result ? refuse(result.refusal) : deliver(result.headers))
+      await ('response' in result ? replace(result.response) : deliver(result.headers))
       return
     }
     await admission.cancel()
     deliver(admission.headers)
   }
 
-  Object.defineProperty(response, 'headersSent', { configurable: true, get: () => begun !== undefined })
+  Object.defineProperty(response, 'headersSent', { configurable: true, get: () => sentStatus !== undefined })
   Object.assign(response, {
     writeHead: (status: number, ...rest: unknown[]): ServerResponse => {
       response.statusCode = status
       setHead(response, rest)
-      begun = status
+      sentStatus = status
       return response
     },
     flushHeaders: (): void => {
-      begun ??= response.statusCode
+      sentStatus ??= response.statusCode
     },
     writeEarlyHints: (_: unknown, done?: () => void): void => done?.(),
     writeProcessing: (): void => {},
     addTrailers: (headers: OutgoingHttpHeaders): void => void trailers.push(headers),
     write: (chunk: unknown, encoding?: unknown, done?: unknown): boolean => {
-      if (!isOver) keep(chunk, encoding)
-      if (bytes > maxBytes) giveUp(`an answer of more than ${maxBytes} bytes cannot be held back; settle first instead`)
+      if (!isDone) buffer(chunk, encoding)
+      if (bytes > maxBytes) failWith(tooLong(maxBytes))
       const callback = typeof encoding === 'function' ? encoding : done
       if (typeof callback === 'function') process.nextTick(callback)
-      return !isOver
+      return !isDone
     },
     end: (chunk?: unknown, encoding?: unknown, done?: unknown): ServerResponse => {
-      if (isOver) return response
-      keep(chunk, encoding)
+      if (isDone) return response
+      buffer(chunk, encoding)
       const callback = [chunk, encoding, done].find((one) => typeof one === 'function') as (() => void) | undefined
       if (callback !== undefined) response.once('finish', callback)
-      if (bytes > maxBytes) giveUp(`an answer of more than ${maxBytes} bytes cannot be held back; settle first instead`)
-      // What it had begun to send is not given away with the news that it failed.
-      else if (begun! < 400 && response.statusCode >= 400) giveUp('the handler failed after it had begun to answer')
+      if (bytes > maxBytes) failWith(tooLong(maxBytes))
+      // The part that it wrote before it failed is not sent.
+      else if (sentStatus! < 400 && response.statusCode >= 400)
+        failWith('the handler failed after it had started to respond')
       else conclude(finish)
       return response
     },
   })
-  // A peer that goes before the handler has answered is not charged.
+  // A client that disconnects before the handler has responded is not charged.
   response.once('close', () => conclude(() => admission.cancel()))
-  return { fail: () => giveUp('the handler failed') }
+  return { fail: () => failWith('the handler failed') }
 }
 
-/** Adds headers to an answer that streams: last, so that the handler cannot take them off. */
-export function stamp(response: ServerResponse, headers: HeaderList): void {
+/** Adds headers to a response that streams: last, so that the handler cannot remove them. */
+export function addHeadersOnSend(response: ServerResponse, headers: HeaderList): void {
   const writeHead = response.writeHead.bind(response)
   response.writeHead = ((status: number, ...rest: unknown[]) => {
     response.statusCode = status
@@ -144,20 +155,20 @@ export function stamp(response: ServerResponse, headers: HeaderList): void {
   }) as ServerResponse['writeHead']
 }
 
-/** Sends an answer of the gate's. */
+/** Sends a web `Response`. */
 export async function send(
   response: ServerResponse,
-  answer: Response,
+  webResponse: Response,
   end: ServerResponse['end'] = response.end.bind(response),
 ): Promise<void> {
-  const body = Buffer.from(await answer.arrayBuffer())
-  response.statusCode = answer.status
-  addHeaders(response, [...answer.headers])
+  const body = Buffer.from(await webResponse.arrayBuffer())
+  response.statusCode = webResponse.status
+  addHeaders(response, [...webResponse.headers])
   end(body)
 }
 
-export function warn(error: unknown): void {
-  process.emitWarning(error instanceof Error ? error : new Error(String(error)))
+function tooLong(maxBytes: number): string {
+  return `a response of more than ${maxBytes} bytes cannot be buffered; use paymentFlow: upfront`
 }
 
 function failure({ headers }: Admission, why: string): Response {
@@ -169,13 +180,13 @@ function failure({ headers }: Admission, why: string): Response {
 function addHeaders(response: ServerResponse, headers: HeaderList): void {
   for (const [name, value] of headers) {
     const before = response.getHeader(name)
-    // `no-store` of the gate's own takes the place of whatever was there.
+    // `no-store` of the gate replaces any other value.
     const isMerged = value !== 'no-store' && before !== undefined
-    response.setHeader(name, isMerged ? merged(name, String(before), value) : value)
+    response.setHeader(name, isMerged ? mergeHeader(name, String(before), value) : value)
   }
 }
 
-/** What is given to `writeHead` after the status: a message, or headers in one of three forms, or both. */
+/** The arguments of `writeHead` after the status: a message, or headers in one of three forms, or both. */
 function setHead(response: ServerResponse, rest: readonly unknown[]): void {
   const [message] = rest
   if (typeof message === 'string') response.statusMessage = message

@@ -1,24 +1,37 @@
-/** The gate as a middleware of Express, 4 or 5. Mounted under a prefix it still sees the whole path. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { type BufferOptions, send } from './bufferResponse.js'
 import type { Gate } from './Gate.js'
-import { guard } from './node.js'
+import { applyGate } from './node.js'
 
-type ExpressRequest = IncomingMessage & { originalUrl?: string; baseUrl?: string }
-type Middleware = (request: ExpressRequest, response: ServerResponse, next: (error?: unknown) => void) => void
+export type { BufferOptions } from './bufferResponse.js'
 
-export function paymentGate(gate: Gate, options: BufferOptions = {}): Middleware {
+/** A request of Express, as far as the gate uses it. */
+export type ExpressRequest = IncomingMessage & { originalUrl?: string; baseUrl?: string }
+/** A middleware of Express, 4 or 5. */
+export type ExpressMiddleware = (
+  request: ExpressRequest,
+  response: ServerResponse,
+  next: (error?: unknown) => void,
+) => void
+
+/**
+ * The gate as a middleware of Express, 4 or 5. Routes are whole paths, also where it is mounted under a prefix.
+ *
+ * @example
+ * app.use(paymentGate(gate))
+ */
+export function paymentGate(gate: Gate, options: BufferOptions = {}): ExpressMiddleware {
   const pass = async (request: ExpressRequest, response: ServerResponse): Promise<boolean> => {
     const { url = '/', baseUrl = '', originalUrl = url } = request
-    // As the router has it now, as it was sent, and as seen from where the gate is mounted.
+    // As the router has it now, as it was sent, and relative to where the gate is mounted.
     const paths = [...new Set([`${baseUrl}${url}`, originalUrl, url])]
-    const passage = await guard({ gate, request, response, paths, options })
-    if (passage.type === 'answer') await send(response, passage.response)
-    return passage.type === 'pass'
+    const result = await applyGate({ gate, request, response, paths, options })
+    if (result.type === 'response') await send(response, result.response)
+    return result.type === 'next'
   }
   return (request, response, next) => {
-    pass(request, response).then((isThrough) => {
-      if (isThrough) next()
+    pass(request, response).then((isNext) => {
+      if (isNext) next()
     }, next)
   }
 }

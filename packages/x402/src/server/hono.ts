@@ -1,19 +1,33 @@
-/** The gate as a middleware of Hono, wherever that runs. Keys are paths as the app sees them that uses the gate. */
+/** The gate as a middleware of Hono, wherever Hono runs. */
+import { Bytes } from '@latchkey/algorand'
 import { paymentResponse } from '../wire/Headers.js'
 import type { Admission, Gate } from './Gate.js'
-import { type HeaderList, json, merged } from './responses.js'
+import { type HeaderList, json, mergeHeader } from './responses.js'
 
-type HonoContext = { req: { raw: Request; path: string }; res: Response; error?: Error | undefined }
-type Middleware = (context: HonoContext, next: () => Promise<void>) => Promise<Response | undefined>
+/** A context of Hono, as far as the gate uses it. */
+export type HonoContext = { req: { raw: Request; path: string }; res: Response; error?: Error | undefined }
+/** A middleware of Hono. */
+export type HonoMiddleware = (context: HonoContext, next: () => Promise<void>) => Promise<Response | undefined>
 
+/** Options of {@link paymentGate}. */
 export type HonoGateOptions = {
-  /** Of an answer that is held back; 10 MiB unless told. */
+  /**
+   * The largest response that is buffered until its payment is settled.
+   *
+   * @default 10 MiB
+   */
   maxBytes?: number | undefined
 }
 
 const defaultMaxBytes = 10 * 1024 * 1024
 
-export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGateOptions = {}): Middleware {
+/**
+ * The gate as a middleware of Hono. Routes are paths as the app sees them that uses the gate.
+ *
+ * @example
+ * const app = new Hono().use(paymentGate(gate)).get('/weather', (context) => context.json({ weather: 'sunny' }))
+ */
+export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGateOptions = {}): HonoMiddleware {
   return async (context, next) => {
     const { raw, path } = context.req
     const { method, headers, signal, url } = raw
@@ -22,9 +36,9 @@ export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGate
       await next()
       return undefined
     }
-    // Headers that were there before the handler was asked; Hono adds them to whatever is answered from here on.
-    const outer = new Headers(context.res.headers)
-    if (decision.type === 'answer') return decision.response
+    // Headers that were set before the handler runs; Hono adds them to whatever is returned from here.
+    const outerHeaders = new Headers(context.res.headers)
+    if (decision.type === 'response') return decision.response
     const { admission } = decision
     try {
       await next()
@@ -33,62 +47,70 @@ export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGate
       throw error
     }
     const isFailure = context.error !== undefined || context.res.status >= 400
-    const answer =
+    const response =
       admission.settled === undefined && isFailure
-        ? await unpaid(admission, context.res)
-        : await paid(admission, context.res, { maxBytes, outer, signal })
-    replace(context, answer)
+        ? await unpaidResponse(admission, context.res)
+        : await paidResponse(admission, context.res, { maxBytes, outerHeaders, signal })
+    replace(context, response)
     return undefined
   }
 }
 
-async function unpaid(admission: Admission, response: Response): Promise<Response> {
+async function unpaidResponse(admission: Admission, response: Response): Promise<Response> {
   await admission.cancel()
-  const answer = withHeaders(response.body, response, admission.headers)
-  answer.headers.delete(paymentResponse)
-  return answer
+  const unpaid = withHeaders(response.body, response, admission.headers)
+  unpaid.headers.delete(paymentResponse)
+  return unpaid
 }
 
-type Holding = { maxBytes: number; outer: Headers; signal: AbortSignal }
+type BufferLimits = { maxBytes: number; outerHeaders: Headers; signal: AbortSignal }
 
-/** The answer to send: the handler's, once it is settled, or the gate's. */
-async function paid(admission: Admission, response: Response, { maxBytes, outer, signal }: Holding): Promise<Response> {
-  const refusal = (answer: Response): Response => {
-    for (const [name, value] of outer) if (!answer.headers.has(name)) answer.headers.append(name, value)
-    return answer
+/** The handler's response once its payment is settled, or that of the gate. */
+async function paidResponse(
+  admission: Admission,
+  response: Response,
+  { maxBytes, outerHeaders, signal }: BufferLimits,
+): Promise<Response> {
+  const withOuterHeaders = (replacement: Response): Response => {
+    for (const [name, value] of outerHeaders) {
+      if (!replacement.headers.has(name)) replacement.headers.append(name, value)
+    }
+    return replacement
   }
-  // What was settled before may stream; other answers are read to their end first, since they may fail until then.
+  // A response that is settled already may stream; others are read to their end first, since they may fail until then.
   let body: Body = response.body
   if (admission.settled === undefined) {
-    const whole = await wholeBody(response, maxBytes, signal)
+    const whole = await readBody(response, maxBytes, signal)
     if (typeof whole === 'string') {
       await admission.cancel()
       const failure = json(500, { error: whole })
-      return refusal(withHeaders(failure.body, failure, admission.headers))
+      return withOuterHeaders(withHeaders(failure.body, failure, admission.headers))
     }
     body = whole
   }
   const result = await admission.settle()
-  return 'refusal' in result ? refusal(result.refusal) : withHeaders(body, response, result.headers)
+  return 'response' in result ? withOuterHeaders(result.response) : withHeaders(body, response, result.headers)
 }
 
 type Body = ReadableStream | Uint8Array<ArrayBuffer> | null
 
 function withHeaders(body: Body, response: Response, headers: HeaderList): Response {
-  const answer = new Response(body, response)
+  const changed = new Response(body, response)
   for (const [name, value] of headers) {
-    answer.headers.set(name, merged(name, answer.headers.get(name) ?? undefined, value))
+    changed.headers.set(name, mergeHeader(name, changed.headers.get(name) ?? undefined, value))
   }
-  return answer
+  return changed
 }
 
-/** Or why there is none: it is too long, it broke off, or nobody waits for it any more. */
-async function wholeBody(
+const disconnected = 'the client has disconnected; nothing was charged'
+
+/** The body; or why there is none: it is too long, it failed, or the client has disconnected. */
+async function readBody(
   response: Response,
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<Uint8Array<ArrayBuffer> | null | string> {
-  if (signal.aborted) return 'nobody waits for the answer; nothing was charged'
+  if (signal.aborted) return disconnected
   if (response.body === null) return null
   const reader = response.body.getReader()
   const stop = (): void => void reader.cancel().catch(() => {})
@@ -98,26 +120,26 @@ async function wholeBody(
   try {
     for (;;) {
       const { done, value } = await reader.read()
-      if (signal.aborted) return 'nobody waits for the answer; nothing was charged'
-      if (done) return Buffer.concat(chunks)
+      if (signal.aborted) return disconnected
+      if (done) return new Uint8Array(Bytes.concat(chunks))
       bytes += value.length
       if (bytes > maxBytes) {
         stop()
-        return `an answer of more than ${maxBytes} bytes cannot be held back; settle first instead; nothing was charged`
+        return `a response of more than ${maxBytes} bytes cannot be buffered; use paymentFlow: upfront; nothing was charged`
       }
       chunks.push(value)
     }
   } catch {
-    return 'the answer broke off; nothing was charged'
+    return 'the response failed before its end; nothing was charged'
   } finally {
     signal.removeEventListener('abort', stop)
   }
 }
 
-/** Hono merges the headers of an answer into the one that takes its place, unless that is gone first. */
-function replace(context: HonoContext, answer: Response): void {
+/** Hono merges the headers of the old response into the new one, unless the old one is removed first. */
+function replace(context: HonoContext, response: Response): void {
   context.res = undefined as unknown as Response
-  context.res = answer
+  context.res = response
 }
 
 function pathOf(url: string): string {

@@ -1,16 +1,36 @@
-export { Chain, type ChainOptions } from '../chain/Chain.js'
-export type { AssetAmount, Money, Price } from '../Price.js'
-export { type ClaimEnd, type Claimed, type ClaimLease, type ClaimStore, MemoryClaims } from '../store/Claims.js'
-export type { BufferOptions } from './bufferResponse.js'
+/** Selling: a gate in front of routes. Runs in Node and edge runtimes. */
+export { AlgodError, type NodeAddress } from '@latchkey/algod'
+export { LatchkeyError } from '@latchkey/algorand'
+export { PaywallError } from '@latchkey/pages/paywall'
+export { type AssetInfo, Chain, ChainError, type ChainOptions } from '../chain/Chain.js'
+export { type ErrorCode, errors, OptionsError, X402Error } from '../errors.js'
+export { type AssetAmount, type Money, type Price, PriceError } from '../Price.js'
+export {
+  type ClaimEnd,
+  type ClaimLease,
+  type ClaimResult,
+  type ClaimStore,
+  MemoryClaims,
+} from '../store/Claims.js'
+export type {
+  PaymentPayload,
+  PaymentRequired,
+  PaymentRequirements,
+  SettleResponse,
+  SupportedResponse,
+  VerifyResponse,
+} from '../wire/types.js'
 export {
   type FacilitatorClient,
   FacilitatorError,
   type HttpFacilitatorOptions,
   httpFacilitator,
 } from './FacilitatorClient.js'
-export { type Admission, type Decision, Gate, GateError, type GateOptions, type Route } from './Gate.js'
+export { type Admission, type Decision, Gate, GateError } from './Gate.js'
+export type { GateOptions, Route } from './GateOptions.js'
 export { localFacilitator } from './localFacilitator.js'
-export type { OwnPaywall, PaywallOptions, PaywallWallet } from './Paywall.js'
+export type { CustomPaywall, PaywallOptions, PaywallWallet } from './Paywall.js'
 export type { Accept, Dynamic } from './Requirements.js'
 export { RouteError } from './RouteTable.js'
+export type { HeaderList } from './responses.js'
 export { type SellerSettings, SettingsError, sellerSettings } from './sellerSettings.js'

@@ -1,7 +1,7 @@
 import type { Facilitator } from '../facilitator/Facilitator.js'
 import type { FacilitatorClient } from './FacilitatorClient.js'
 
-/** A facilitator in this process, without HTTP in between. */
+/** A facilitator in this process, without HTTP. */
 export function localFacilitator(facilitator: Facilitator): FacilitatorClient {
   return {
     name: 'in this process',

@@ -1,82 +1,94 @@
 /** The gate in front of a listener of `node:http`. */
 import type { IncomingMessage, OutgoingHttpHeaders, RequestListener, ServerResponse } from 'node:http'
-import { type BufferedResponse, type BufferOptions, bufferResponse, send, stamp, warn } from './bufferResponse.js'
+import { addHeadersOnSend, type BufferedResponse, type BufferOptions, bufferResponse, send } from './bufferResponse.js'
 import type { Gate } from './Gate.js'
 import { json } from './responses.js'
+import { warn } from './warn.js'
 import { webRequest } from './webRequest.js'
 
-/** What the listener throws, or what its promise rejects with, is answered with 500. */
+export type { BufferOptions } from './bufferResponse.js'
+
+/**
+ * Puts the gate in front of a listener of `node:http`. If the listener throws, or its promise rejects, the response is 500
+ * and nothing is charged.
+ *
+ * @example
+ * createServer(paymentGate(gate, (request, response) => response.end('sunny'))).listen(4021)
+ */
 export function paymentGate(gate: Gate, listener: RequestListener, options: BufferOptions = {}): RequestListener {
   const { onError = warn } = options
   return async (request, response) => {
-    let held: BufferedResponse | undefined
+    let buffered: BufferedResponse | undefined
     try {
-      const passage = await guard({ gate, request, response, paths: [request.url ?? '/'], options })
-      if (passage.type === 'gone') return
-      if (passage.type === 'answer') {
-        await send(response, passage.response)
+      const result = await applyGate({ gate, request, response, paths: [request.url ?? '/'], options })
+      if (result.type === 'closed') return
+      if (result.type === 'response') {
+        await send(response, result.response)
         return
       }
-      held = passage.held
+      buffered = result.buffered
       await (listener(request as never, response as never) as unknown)
     } catch (error) {
       onError(error)
-      if (held !== undefined) held.fail()
+      if (buffered !== undefined) buffered.fail()
       else if (response.headersSent) response.destroy()
       else await send(response, json(500, { error: 'the handler failed' }))
     }
   }
 }
 
-export type Guarding = {
+export type GatedRequest = {
   gate: Gate
   request: IncomingMessage
   response: ServerResponse
-  /** What was asked for: what the router goes by, then everything else it may be called. */
+  /** The path that the router uses, then every other form of it. */
   paths: readonly string[]
   options: BufferOptions
-  /** Headers that are not on the response yet, and are there whatever the handler does. */
-  outer?: OutgoingHttpHeaders | undefined
+  /** Headers that are not on the response yet, and are sent whatever the handler does. */
+  outerHeaders?: OutgoingHttpHeaders | undefined
 }
 
-export type Passage =
-  /** The handler is to run; its answer is held back if it is `held`. */
-  | { readonly type: 'pass'; readonly held: BufferedResponse | undefined }
-  /** To be sent instead. */
-  | { readonly type: 'answer'; readonly response: Response }
-  /** Nobody is there to be answered. */
-  | { readonly type: 'gone' }
+export type GateResult =
+  /** The handler runs; its response is buffered if `buffered` is set. */
+  | { readonly type: 'next'; readonly buffered: BufferedResponse | undefined }
+  /** To be sent instead of the handler's. */
+  | { readonly type: 'response'; readonly response: Response }
+  /** The client has disconnected. */
+  | { readonly type: 'closed' }
 
-export async function guard({ gate, request, response, paths, options, outer }: Guarding): Promise<Passage> {
-  const gone = new AbortController()
-  const onClose = (): void => gone.abort()
+export async function applyGate(gated: GatedRequest): Promise<GateResult> {
+  const { gate, request, response, paths, options, outerHeaders } = gated
+  const closed = new AbortController()
+  const onClose = (): void => closed.abort()
   response.once('close', onClose)
   try {
-    let asked: Request
+    let web: Request
     try {
-      asked = webRequest(request, paths[0]!, gone.signal)
+      web = webRequest(request, paths[0]!, closed.signal)
     } catch (error) {
       if (!(error instanceof TypeError)) throw error
-      return { type: 'answer', response: json(400, { error: 'this is not a request that can be served' }) }
+      return { type: 'response', response: json(400, { error: 'the request has no valid URL' }) }
     }
-    const decision = await gate.decide(asked, paths.map(pathOf))
-    if (decision.type === 'free') return { type: 'pass', held: undefined }
-    if (decision.type === 'answer') return gone.signal.aborted ? { type: 'gone' } : decision
+    const decision = await gate.decide(web, paths.map(pathOf))
+    if (decision.type === 'free') return { type: 'next', buffered: undefined }
+    if (decision.type === 'response') return closed.signal.aborted ? { type: 'closed' } : decision
     const { admission } = decision
     if (admission.settled === undefined) {
-      if (!gone.signal.aborted) return { type: 'pass', held: bufferResponse(response, admission, options, outer) }
+      if (!closed.signal.aborted) {
+        return { type: 'next', buffered: bufferResponse(response, admission, options, outerHeaders) }
+      }
       await admission.cancel()
-      return { type: 'gone' }
+      return { type: 'closed' }
     }
     const result = await admission.settle()
-    if ('headers' in result) stamp(response, result.headers)
-    return { type: 'pass', held: undefined }
+    if ('headers' in result) addHeadersOnSend(response, result.headers)
+    return { type: 'next', buffered: undefined }
   } finally {
     response.off('close', onClose)
   }
 }
 
-/** Of a target that may be a whole address. */
+/** The path of a target, which may be a whole URL. */
 function pathOf(target: string): string {
   return target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '') || '/'
 }

@@ -1,7 +1,8 @@
-/** What the gate itself answers, and the headers that it adds to others' answers. */
+/** The responses of the gate itself, and the headers that it adds to those of handlers. */
 import * as Headers from '../wire/Headers.js'
 import type { PaymentRequired, SettleResponse } from '../wire/types.js'
 
+/** Names and values of headers. */
 export type HeaderList = readonly (readonly [string, string])[]
 
 export function paymentRequired(required: PaymentRequired, message?: string): Response {
@@ -18,7 +19,7 @@ export function notSettled(receipt: SettleResponse, required: PaymentRequired): 
   return response
 }
 
-/** Not a 402: whoever is asked to pay again might do it. */
+/** Not a 402: a buyer that is asked to pay again might do it. */
 export function pending(receipt: SettleResponse, status: 502 | 503): Response {
   const { errorReason: error, errorMessage: message, transaction } = receipt
   const response = retryLater(status, { error, message, transaction })
@@ -26,9 +27,9 @@ export function pending(receipt: SettleResponse, status: 502 | 503): Response {
   return response
 }
 
-/** 503: the facilitator or the node is silent. 502: what the facilitator says makes no sense. */
+/** 503: the facilitator or the node does not respond. 502: the facilitator does not follow the protocol. */
 export function unavailable(status: 502 | 503): Response {
-  const why = status === 502 ? 'the facilitator does not answer by the protocol' : 'payments cannot be taken just now'
+  const why = status === 502 ? 'the facilitator does not follow the protocol' : 'payments cannot be accepted now'
   return retryLater(status, { error: `${why}; nothing was charged` })
 }
 
@@ -72,23 +73,23 @@ export function corsHeaders(request: Request, cors: boolean | readonly string[])
 const maxHeaders = 50
 
 function allowedHeaders(request: Request): string {
-  const asked = (request.headers.get('Access-Control-Request-Headers') ?? '').split(',')
-  const names = [Headers.paymentSignature, 'Content-Type', ...asked.slice(0, maxHeaders).map((name) => name.trim())]
+  const requested = (request.headers.get('Access-Control-Request-Headers') ?? '').split(',')
+  const names = [Headers.paymentSignature, 'Content-Type', ...requested.slice(0, maxHeaders).map((name) => name.trim())]
   return [...new Set(names.filter((name) => /^[A-Za-z0-9-]{1,64}$/.test(name)))].join(', ')
 }
 
-/** A header with another value for it: lists are joined, the rest is replaced. */
-export function merged(name: string, before: string | undefined, value: string): string {
+/** Combines two values of a header: lists are joined, others are replaced. */
+export function mergeHeader(name: string, before: string | undefined, value: string): string {
   if (before === undefined || before === '') return value
-  if (/^cache-control$/i.test(name)) return privately(before)
+  if (/^cache-control$/i.test(name)) return makePrivate(before)
   if (!/^(vary|access-control-expose-headers)$/i.test(name)) return value
   const list = before.split(',').map((one) => one.trim())
-  const has = (one: string): boolean => list.some((other) => other.toLowerCase() === one.toLowerCase())
+  const has = (item: string): boolean => list.some((other) => other.toLowerCase() === item.toLowerCase())
   return [...list, ...value.split(', ').filter((one) => !has(one))].join(', ')
 }
 
-/** What was paid for by one is not to be handed to others by a cache in between. */
-function privately(cacheControl: string): string {
+/** A shared cache must not hand a paid response to other clients. */
+function makePrivate(cacheControl: string): string {
   const kept = cacheControl
     .split(',')
     .map((one) => one.trim())

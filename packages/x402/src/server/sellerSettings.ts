@@ -1,27 +1,37 @@
-/** The settings of a seller, read in one place. */
 import { Address } from '@latchkey/algorand'
+import { X402Error } from '../errors.js'
 
+/** The settings of a seller in the environment. */
 export type SellerSettings = {
-  /** AVM_ADDRESS: who is paid. */
+  /** AVM_ADDRESS: the address that is paid. */
   readonly payTo: string
-  /** FACILITATOR_URL: who settles. */
+  /** FACILITATOR_URL: the facilitator that settles. */
   readonly facilitatorUrl: string
 }
 
-/** Throws a SettingsError that names what is missing or wrong. */
+/**
+ * Reads AVM_ADDRESS and FACILITATOR_URL.
+ *
+ * @param environment by default that of the process
+ * @throws {@link SettingsError} that names what is missing or wrong
+ */
 export function sellerSettings(
-  environment: { readonly [name: string]: string | undefined } = process.env,
+  environment: { readonly [name: string]: string | undefined } = globalThis.process?.env ?? {},
 ): SellerSettings {
   const required = { AVM_ADDRESS: 'the address that is paid', FACILITATOR_URL: 'the address of the facilitator' }
   const missing = Object.entries(required).filter(([name]) => (environment[name] ?? '').trim() === '')
   if (missing.length > 0) {
     const list = missing.map(([name, meaning]) => `${name} (${meaning})`).join(' and ')
-    throw new SettingsError(`${list} must be set in the environment`)
+    throw new SettingsError('missing_setting', `${list} must be set in the environment`)
   }
   const payTo = environment['AVM_ADDRESS']!.trim()
   const facilitatorUrl = environment['FACILITATOR_URL']!.trim()
-  if (!Address.isValid(payTo)) throw new SettingsError('AVM_ADDRESS is not an Algorand address')
-  if (!/^https?:$/.test(protocolOf(facilitatorUrl))) throw new SettingsError('FACILITATOR_URL is not an http address')
+  if (!Address.isValid(payTo)) {
+    throw new SettingsError('invalid_setting', 'AVM_ADDRESS is not an Algorand address')
+  }
+  if (!/^https?:$/.test(protocolOf(facilitatorUrl))) {
+    throw new SettingsError('invalid_setting', 'FACILITATOR_URL is not an http address')
+  }
   return { payTo, facilitatorUrl }
 }
 
@@ -33,6 +43,7 @@ function protocolOf(url: string): string {
   }
 }
 
-export class SettingsError extends Error {
+/** An environment variable that is missing or wrong. */
+export class SettingsError extends X402Error<'missing_setting' | 'invalid_setting'> {
   override name = 'SettingsError'
 }

@@ -1,4 +1,4 @@
-/** Has a payment settled, and says what came of it as far as that is known. */
+/** Has a payment settled by a facilitator, and checks the result against the ledger where the facilitator is not trusted. */
 import { AlgodError } from '@latchkey/algod'
 import type { Chain } from '../chain/Chain.js'
 import type { PaymentPayload, PaymentRequirements, SettleResponse } from '../wire/types.js'
@@ -6,78 +6,86 @@ import { FacilitatorError } from './FacilitatorClient.js'
 import type { Facilitators } from './Facilitators.js'
 import * as LedgerPayment from './LedgerPayment.js'
 
-export type Settling = {
+export type SettlePaymentOptions = {
   readonly facilitators: Facilitators
   readonly chain: Chain
   readonly payload: PaymentPayload
   readonly requirement: PaymentRequirements
-  readonly payment: LedgerPayment.Payment
+  readonly payment: LedgerPayment.LedgerPayment
   readonly onError: (error: unknown) => void
 }
 
-export type Outcome =
+export type SettlementResult =
   | { readonly state: 'settled'; readonly receipt: SettleResponse }
   /** It will not be settled. */
   | { readonly state: 'failed'; readonly receipt: SettleResponse }
-  /** Nobody knows yet; the same payment may be shown again. */
+  /** Not decided yet; the buyer may send the same payment again. */
   | { readonly state: 'pending'; readonly receipt: SettleResponse; readonly status: 502 | 503 }
 
-const maxCode = 100
-const maxMessage = 500
+export const maxCodeLength = 100
+export const maxMessageLength = 500
 
-export async function settle(settling: Settling): Promise<Outcome> {
-  const { facilitators, payload, requirement, onError } = settling
+export async function settlePayment(options: SettlePaymentOptions): Promise<SettlementResult> {
+  const { facilitators, payload, requirement, onError } = options
   try {
-    const { answer, isTrusted } = await facilitators.settle(payload, requirement)
-    if (isTrusted) return byWord(settling, answer)
-    return await (answer.success ? byLedger(settling) : byLedgerOrWord(settling, answer))
+    const { response, isTrusted } = await facilitators.settle(payload, requirement)
+    if (isTrusted) return resultOf(options, response)
+    return await (response.success ? checkSuccess(options) : checkFailure(options, response))
   } catch (error) {
-    // It may have settled before its answer was lost: the id is all that is known then.
+    // It may be settled although the response was lost; only the id is known then.
     onError(error)
-    const isNonsense = error instanceof FacilitatorError && error.isNonsense
-    return pending(settling, isNonsense ? 502 : 503, 'the facilitator does not answer')
+    const isProtocolError = error instanceof FacilitatorError && error.code === 'facilitator_protocol_error'
+    return pending(options, isProtocolError ? 502 : 503, 'the facilitator does not respond')
   }
 }
 
-export function settled({ payment, requirement }: Pick<Settling, 'payment' | 'requirement'>): Outcome {
+export function settled({
+  payment,
+  requirement,
+}: Pick<SettlePaymentOptions, 'payment' | 'requirement'>): SettlementResult {
   const { transactionId: transaction, payer } = payment
   const { network, amount } = requirement
   return { state: 'settled', receipt: { success: true, transaction, network, payer, amount } }
 }
 
-function byWord(settling: Settling, answer: SettleResponse): Outcome {
-  if (answer.success) return settled(settling)
-  if (answer.errorReason === 'settlement_pending') return pending(settling, 503, 'the ledger has not decided')
-  return failed(settling, answer)
+function resultOf(options: SettlePaymentOptions, response: SettleResponse): SettlementResult {
+  if (response.success) return settled(options)
+  if (response.errorReason === 'settlement_pending') return pending(options, 503, 'the ledger has not decided')
+  return failed(options, response)
 }
 
-/** Somebody says that it is settled. The ledger has it, or it is not so. */
-async function byLedger(settling: Settling): Promise<Outcome> {
-  const { chain, payment, onError } = settling
-  if (await LedgerPayment.confirm(chain, payment)) return settled(settling)
-  onError(new FacilitatorError(`${payment.transactionId} is said to be settled, and is not in the ledger`))
-  return pending(settling, 502, 'the facilitator says that it is settled, and the ledger does not have it')
+/** A facilitator that is not trusted reports success: the ledger must have the payment. */
+async function checkSuccess(options: SettlePaymentOptions): Promise<SettlementResult> {
+  const { chain, payment, onError } = options
+  if (await LedgerPayment.confirm(chain, payment)) return settled(options)
+  const message = `the facilitator reports ${payment.transactionId} as settled, and it is not on the ledger`
+  onError(new FacilitatorError('facilitator_protocol_error', message))
+  return pending(options, 502, 'the facilitator reports it as settled, and it is not on the ledger')
 }
 
-/** Some call it a failure if they did not see it confirmed, or found it settled already. */
-async function byLedgerOrWord(settling: Settling, answer: SettleResponse): Promise<Outcome> {
+/** Some facilitators report a failure where they did not see it confirmed, or found it settled already. */
+async function checkFailure(options: SettlePaymentOptions, response: SettleResponse): Promise<SettlementResult> {
   try {
-    const { state } = await LedgerPayment.look(settling.chain, settling.payment)
-    if (state === 'settled') return settled(settling)
-    if (state === 'sent') return pending(settling, 503, 'the ledger has not decided')
+    const { state } = await LedgerPayment.lookUp(options.chain, options.payment)
+    if (state === 'settled') return settled(options)
+    if (state === 'submitted') return pending(options, 503, 'the ledger has not decided')
   } catch (error) {
     if (!(error instanceof AlgodError)) throw error
-    return pending(settling, 503, 'no node answers')
+    return pending(options, 503, 'no node responds')
   }
-  const isOpen = /pending|confirmation|unexpected/.test(String(answer.errorReason))
-  return isOpen ? pending(settling, 503, 'the ledger has not decided') : failed(settling, answer)
+  // Reasons of published facilitators that do not mean the payment failed.
+  const isUndecided = /pending|confirmation|unexpected/.test(String(response.errorReason))
+  return isUndecided ? pending(options, 503, 'the ledger has not decided') : failed(options, response)
 }
 
-function failed({ payment, requirement }: Settling, { errorReason, errorMessage }: SettleResponse): Outcome {
+function failed(
+  { payment, requirement }: SettlePaymentOptions,
+  { errorReason, errorMessage }: SettleResponse,
+): SettlementResult {
   const receipt: SettleResponse = {
     success: false,
-    errorReason: bounded(errorReason, maxCode) ?? 'settlement_failed',
-    errorMessage: bounded(errorMessage, maxMessage) ?? 'the payment was not settled',
+    errorReason: truncate(errorReason, maxCodeLength) ?? 'settlement_failed',
+    errorMessage: truncate(errorMessage, maxMessageLength) ?? 'the payment was not settled',
     transaction: payment.transactionId,
     network: requirement.network,
     payer: payment.payer,
@@ -85,11 +93,11 @@ function failed({ payment, requirement }: Settling, { errorReason, errorMessage 
   return { state: 'failed', receipt }
 }
 
-function pending({ payment, requirement }: Settling, status: 502 | 503, why: string): Outcome {
+function pending({ payment, requirement }: SettlePaymentOptions, status: 502 | 503, why: string): SettlementResult {
   const receipt: SettleResponse = {
     success: false,
     errorReason: 'settlement_pending',
-    errorMessage: `${why}; show the same payment again, it is not taken twice`,
+    errorMessage: `${why}; send the same payment again, it is not charged twice`,
     transaction: payment.transactionId,
     network: requirement.network,
     payer: payment.payer,
@@ -97,7 +105,7 @@ function pending({ payment, requirement }: Settling, status: 502 | 503, why: str
   return { state: 'pending', receipt, status }
 }
 
-/** What a facilitator says goes into a header, and headers are short. */
-export function bounded(text: unknown, length: number): string | undefined {
+/** A text of a facilitator, short enough for a header; undefined if there is none. */
+export function truncate(text: unknown, length: number): string | undefined {
   return typeof text === 'string' && text !== '' ? text.slice(0, length) : undefined
 }

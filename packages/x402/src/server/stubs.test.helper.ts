@@ -8,7 +8,8 @@ import * as PaymentGroup from '../exact/PaymentGroup.js'
 import * as Headers from '../wire/Headers.js'
 import type { PaymentPayload, PaymentRequired, PaymentRequirements } from '../wire/types.js'
 import type { FacilitatorClient } from './FacilitatorClient.js'
-import { Gate, type GateOptions } from './Gate.js'
+import { Gate } from './Gate.js'
+import type { GateOptions } from './GateOptions.js'
 
 export const network = Network.testnet.caip2
 export const usdc = '10458941'

@@ -1,19 +1,28 @@
-/** A wallet held by the key daemon: the key never leaves it. */
 import { type ConnectOptions, Kmd, type Password, type Wallet } from '@latchkey/kmd-client'
 import type { Signer } from './Signer.js'
 
+/** Options of {@link fromKmd}. */
 export type KmdSignerOptions = {
-  /** Where the daemon is: `{ dataDir }`, which also finds it again after a restart, or `{ address, token }`. */
+  /** Where the daemon is: `{ dataDir }`, which also finds it after a restart, or `{ address, token }`. */
   kmd: ConnectOptions
+  /** The name of the wallet. */
   wallet: string
-  /** The daemon wants it with every signature: better a function that asks for it than a text that stays in memory. */
+  /** The daemon needs it with every signature. A function that reads it keeps it out of memory in between. */
   password: Password
+  /** The address of the key that signs. */
   address: string
-  /** The account that is paid from, if it was rekeyed to the address. */
+  /**
+   * The account that pays, if it is rekeyed to `address`.
+   *
+   * @default address
+   */
   sender?: string | undefined
 }
 
-/** Unlocks when it is first needed; the client renews the handle, and opens it anew if the daemon forgot it. */
+/**
+ * A signer whose key stays in the key daemon. The wallet is unlocked when a signature is first needed; the client renews
+ * its handle, and unlocks again if the daemon was restarted. Signing throws KmdClientError where the daemon refuses.
+ */
 export function fromKmd({ kmd, wallet, password, address, sender }: KmdSignerOptions): Signer {
   let opening: Promise<Wallet> | undefined
   const open = async (): Promise<Wallet> => {
@@ -23,7 +32,7 @@ export function fromKmd({ kmd, wallet, password, address, sender }: KmdSignerOpt
   const opened = (): Promise<Wallet> => {
     if (opening === undefined) {
       opening = open()
-      // A daemon that is not up yet may be the next time.
+      // A daemon that is not running yet may be next time.
       opening.catch(() => {
         opening = undefined
       })

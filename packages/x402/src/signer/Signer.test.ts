@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import { Address, Ed25519, Mnemonic, Multisig, SignedTransaction, Transaction } from '@latchkey/algorand'
 import * as Signer from './Signer.js'
 
@@ -19,14 +19,14 @@ async function check(signer: Signer.Signer, txn: Transaction.Transaction): Promi
   assert.ok(Ed25519.verify(signed.sig!, message, signed.sgnr ?? txn.snd))
 }
 
-describe('a key signs', () => {
+test('a key signs', async (t) => {
   const kinds: { [name: string]: () => Signer.Signer } = {
     'from its 25 words': () => Signer.fromMnemonic(Mnemonic.encode(seed)),
     'from seed and public key in base64': () => Signer.fromSecretKey(`${Buffer.from(secretKey).toString('base64')}\n`),
     'from its seed': () => Signer.fromSeed(seed),
   }
   for (const [name, make] of Object.entries(kinds)) {
-    test(name, async () => {
+    await t.test(name, async () => {
       const before = seed.slice()
       const signer = make()
       assert.equal(signer.address, address)
@@ -35,7 +35,7 @@ describe('a key signs', () => {
     })
   }
 
-  test('for an account that was rekeyed to it', async () => {
+  await t.test('for an account that was rekeyed to it', async () => {
     const signer = Signer.fromSeed(seed, { sender: Address.encode(other) })
     assert.equal(signer.sender, Address.encode(other))
     await check(signer, payment(other))
@@ -44,37 +44,37 @@ describe('a key signs', () => {
 
 test('what is no key is refused', () => {
   const mixed = Buffer.concat([seed, other]).toString('base64')
-  assert.throws(() => Signer.fromSecretKey(mixed), { message: /is not that of its seed/ })
+  assert.throws(() => Signer.fromSecretKey(mixed), { message: /does not belong to the seed/ })
   for (const text of ['', 'x', Buffer.from(seed).toString('base64'), `${mixed}AAAA`, mixed.replace(/^./, '-')]) {
     assert.throws(() => Signer.fromSecretKey(text), Signer.SignerError)
   }
   assert.throws(() => Signer.fromMnemonic('abandon '.repeat(25).trim()), Mnemonic.MnemonicError)
 })
 
-describe('whatever signs is not trusted', () => {
+test('whatever signs is not trusted', async (t) => {
   const honest = Signer.fromSeed(seed)
   const sign = (own: Partial<Signer.Signer>) => Signer.signTransaction({ ...honest, ...own }, payment())
 
-  test('with another transaction', async () => {
+  await t.test('with another transaction', async () => {
     const more = Transaction.encode({ ...payment(), amt: 1_000_000n })
     await assert.rejects(sign({ sign: () => honest.sign(more) }), { message: /another transaction/ })
   })
 
-  test('with a signature that does not hold', async () => {
+  await t.test('with a signature that does not hold', async () => {
     const txn = payment()
     const broken = SignedTransaction.encode({ sig: new Uint8Array(64).fill(7), txn })
-    await assert.rejects(sign({ sign: () => broken }), { message: /does not hold/ })
-    await assert.rejects(sign({ sign: () => SignedTransaction.encode({ txn }) }), { message: /does not hold/ })
+    await assert.rejects(sign({ sign: () => broken }), { message: /invalid signature/ })
+    await assert.rejects(sign({ sign: () => SignedTransaction.encode({ txn }) }), { message: /invalid signature/ })
   })
 
-  test('with the key of somebody else', async () => {
+  await t.test('with the key of somebody else', async () => {
     const stranger = Signer.fromSeed(new Uint8Array(randomBytes(32)))
     await assert.rejects(sign({ sign: stranger.sign }), {
       message: new RegExp(`as ${stranger.address}, not as ${address}`),
     })
   })
 
-  test('with anything but a signed transaction', async () => {
+  await t.test('with anything but a signed transaction', async () => {
     for (const bytes of [new Uint8Array(0), Uint8Array.of(0x80), Transaction.encode(payment()), new Uint8Array(99)]) {
       await assert.rejects(sign({ sign: () => bytes }), Signer.SignerError)
     }
@@ -95,7 +95,7 @@ test('a multisig account can be what signs, if enough of its members do', async 
     },
   })
   const threshold = (count: number) => ({ ...multisig, threshold: count })
-  await assert.rejects(Signer.signTransaction(members(2), txn), { message: /does not hold/ })
+  await assert.rejects(Signer.signTransaction(members(2), txn), { message: /invalid signature/ })
   const one = Multisig.address(threshold(1))
   const signer = { ...members(1), address: Address.encode(one) }
   await assert.rejects(Signer.signTransaction(signer, txn), Signer.SignerError)

@@ -1,17 +1,38 @@
-/** Who can sign a transaction for an address. Keys stay where they are. */
+/** Signers: anything that signs transactions for an address. Keys stay where they are. */
 import { Address, Bytes, Ed25519, Mnemonic, Multisig, SignedTransaction, Transaction } from '@latchkey/algorand'
+import { X402Error } from '../errors.js'
 
+/** Signs transactions for an address. */
 export type Signer = {
+  /** The address of the key that signs. */
   readonly address: string
-  /** Canonical bytes of a transaction in, the signed transaction out. */
+  /** Takes the canonical bytes of a transaction, returns the signed transaction. */
   readonly sign: (transaction: Uint8Array) => Promise<Uint8Array> | Uint8Array
-  /** The account that is paid from, if it was rekeyed to the signer's address. */
+  /**
+   * The account that pays, if it is rekeyed to `address`.
+   *
+   * @default address
+   */
   readonly sender?: string | undefined
 }
 
-/** The words are read once and only the key kept, in this process. */
-export function fromMnemonic(words: string, options: { sender?: string } = {}): Signer {
-  const seed = Mnemonic.decode(words)
+/** Options of the signers that hold a key in this process. */
+export type KeyOptions = {
+  /**
+   * The account that pays, if it is rekeyed to the address of the key.
+   *
+   * @default the address of the key
+   */
+  sender?: string
+}
+
+/**
+ * A signer from the 25 words of an account. Only the key is kept, in this process.
+ *
+ * @throws MnemonicError of `@latchkey/algorand` for words that are not a mnemonic
+ */
+export function fromMnemonic(mnemonic: string, options: KeyOptions = {}): Signer {
+  const seed = Mnemonic.decode(mnemonic)
   try {
     return fromSeed(seed, options)
   } finally {
@@ -19,23 +40,28 @@ export function fromMnemonic(words: string, options: { sender?: string } = {}): 
   }
 }
 
-/** Base64 of the seed followed by the public key, which must belong together. */
-export function fromSecretKey(base64: string, options: { sender?: string } = {}): Signer {
+/**
+ * A signer from a secret key in base64: 32 bytes of seed, then the public key.
+ *
+ * @throws {@link SignerError}
+ */
+export function fromSecretKey(base64: string, options: KeyOptions = {}): Signer {
   const text = base64.trim()
-  if (!/^[A-Za-z0-9+/]{86}==$/.test(text)) {
-    throw new SignerError('a key is 64 bytes in base64: the seed, then the public key')
+  const bytes = Bytes.fromBase64(text)
+  if (bytes?.length !== 64) {
+    throw new SignerError('invalid_secret_key', 'a secret key is 64 bytes in base64: the seed, then the public key')
   }
-  const bytes = new Uint8Array(Buffer.from(text, 'base64'))
   try {
     const signer = fromSeed(bytes.subarray(0, 32), options)
     if (Bytes.equal(Address.decode(signer.address), bytes.subarray(32))) return signer
-    throw new SignerError('the public key in this key is not that of its seed')
+    throw new SignerError('invalid_secret_key', 'the public key does not belong to the seed')
   } finally {
     bytes.fill(0)
   }
 }
 
-export function fromSeed(seed: Uint8Array, { sender }: { sender?: string } = {}): Signer {
+/** A signer from a seed of 32 bytes, which the caller may erase afterwards. */
+export function fromSeed(seed: Uint8Array, { sender }: KeyOptions = {}): Signer {
   const { publicKey, secretKey } = Ed25519.keyPairFromSeed(seed)
   return {
     address: Address.encode(publicKey),
@@ -48,24 +74,35 @@ export function fromSeed(seed: Uint8Array, { sender }: { sender?: string } = {})
   }
 }
 
+/**
+ * Encodes and signs a transaction, and checks the signature.
+ *
+ * @throws {@link SignerError}
+ */
 export function signTransaction(signer: Signer, txn: Transaction.Transaction): Promise<Uint8Array> {
   return signChecked(signer, Transaction.encode(txn))
 }
 
-/** A signature that is not over what was asked, or by somebody else, must not leave this process. */
+/**
+ * Signs the canonical bytes of a transaction, and checks that the result is that transaction, validly signed for the
+ * address of the signer: anything else must not leave this process.
+ *
+ * @throws {@link SignerError}
+ */
 export async function signChecked(signer: Signer, transaction: Uint8Array): Promise<Uint8Array> {
   const signed = await signer.sign(transaction)
   const { txn, sig, msig, sgnr } = decode(signed)
   if (!Bytes.equal(Transaction.encode(txn), transaction)) {
-    throw new SignerError('the signer signed another transaction than it was given')
+    throw new SignerError('invalid_signature', 'the signer signed another transaction than it was given')
   }
   const authorizer = sgnr ?? txn.snd
   if (Address.encode(authorizer) !== signer.address) {
-    throw new SignerError(`the signer signed as ${Address.encode(authorizer)}, not as ${signer.address}`)
+    const message = `the signer signed as ${Address.encode(authorizer)}, not as ${signer.address}`
+    throw new SignerError('invalid_signature', message)
   }
   const message = Transaction.bytesToSign(transaction)
-  const holds = msig === undefined ? isSignature(sig, message, authorizer) : isMultisig(msig, message, authorizer)
-  if (!holds) throw new SignerError('the signer gave a signature that does not hold')
+  const isValid = msig === undefined ? isSignature(sig, message, authorizer) : isMultisig(msig, message, authorizer)
+  if (!isValid) throw new SignerError('invalid_signature', 'the signer returned an invalid signature')
   return signed
 }
 
@@ -73,7 +110,7 @@ function decode(signed: Uint8Array): SignedTransaction.SignedTransaction {
   try {
     return SignedTransaction.decode(signed)
   } catch (error) {
-    throw new SignerError('what the signer gave is not a signed transaction', { cause: error })
+    throw new SignerError('invalid_signature', 'the signer did not return a signed transaction', { cause: error })
   }
 }
 
@@ -90,6 +127,7 @@ function isMultisig(msig: Multisig.Signature, message: Uint8Array, authorizer: U
   }
 }
 
-export class SignerError extends Error {
-  override name = 'Signer.SignerError'
+/** A key that cannot be read, or a signer that does not sign as it should. */
+export class SignerError extends X402Error<'invalid_secret_key' | 'invalid_signer_address' | 'invalid_signature'> {
+  override name = 'SignerError'
 }

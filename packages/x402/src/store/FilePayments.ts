@@ -1,40 +1,51 @@
-/**
- * Payments in a file of one line of JSON for each change. A line is on the disk before the payment it tells of is signed.
- * For one process at a time: another one's payments would not count.
- */
-import { appendFileSync, closeSync, fsyncSync, openSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+/** A payment log in a file: one line of JSON for each change, synced before the payment is signed. */
+import { appendFileSync, readFileSync } from 'node:fs'
+import { Json } from '@latchkey/algorand'
+import * as AtomicFile from '@latchkey/system/atomic-file'
 import {
   defaultMaxPayments,
   MemoryPayments,
   type Payment,
   type PaymentLog,
+  PaymentLogError,
   type PaymentState,
   type Spent,
 } from '../client/Payments.js'
 
+/** Options of {@link FilePayments}. */
 export type FilePaymentsOptions = {
-  /** How many payments are kept one by one; those before are only counted. 10,000 unless told. */
+  /**
+   * How many payments are kept one by one; older ones are only counted.
+   *
+   * @default 10_000
+   */
   maxPayments?: number | undefined
 }
 
-/** The first line of a file that was written anew: what the payments that are not in it any more came to. */
+/** The first line of a rewritten file: what the payments amount to that are no longer in it. */
 type Before = { before: { microDollars: string; assets: { [key: string]: string } } }
 type Change = { transactionId: string; state: PaymentState }
 
+/**
+ * A payment log in a file, so that limits over all payments hold across restarts. For one process at a time: payments of
+ * another process would not count.
+ *
+ * @example
+ * const buyer = new Buyer({ signer, chains: chain, maxTotal: '$5', payments: new FilePayments('payments.jsonl') })
+ */
 export class FilePayments implements PaymentLog {
   readonly #path: string
   readonly #maxPayments: number
   #memory: MemoryPayments
   #lines = 0
 
+  /** @throws PaymentLogError if the file is not a payment log */
   constructor(path: string, { maxPayments = defaultMaxPayments }: FilePaymentsOptions = {}) {
     this.#path = path
     this.#maxPayments = maxPayments
     this.#memory = new MemoryPayments({ maxPayments })
-    const text = readIfThere(path)
-    // The last line may have been cut off by the end of the process that wrote it: its payment was not signed yet, or what
-    // became of it is found out again.
+    const text = readIfExists(path)
+    // A crash can cut off the last line: its payment was not signed yet, or its state is looked up again.
     const whole = text.slice(0, text.lastIndexOf('\n') + 1)
     for (const line of whole.split('\n').slice(0, -1)) this.#read(line)
     if (whole.length < text.length) this.#rewrite()
@@ -68,7 +79,9 @@ export class FilePayments implements PaymentLog {
   #read(line: string): void {
     this.#lines++
     const value = parse(line)
-    if (value === undefined) throw new FilePaymentsError(`line ${this.#lines} of ${this.#path} is not one of a payment`)
+    if (value === undefined) {
+      throw new PaymentLogError('invalid_payment_log', `line ${this.#lines} of ${this.#path} is not a payment`)
+    }
     if ('before' in value) this.#memory = new MemoryPayments({ maxPayments: this.#maxPayments, spent: spentOf(value) })
     else if ('payTo' in value) this.#memory.add(value)
     else this.#memory.update(value.transactionId, value.state)
@@ -79,19 +92,15 @@ export class FilePayments implements PaymentLog {
     this.#lines++
   }
 
-  /** A payment takes two lines, and a file twice that long is written anew: seldom, and never for long. */
+  /** A payment takes two lines; a file twice as long as its payments need is rewritten, which is rare and quick. */
   #shorten(): void {
     if (this.#lines > 4 * this.#maxPayments) this.#rewrite()
   }
 
-  /** In whole or not at all. */
   #rewrite(): void {
     const payments = this.#memory.all()
     const lines: object[] = [beforeOf(this.#memory.spent(), payments), ...payments]
-    const written = `${this.#path}.new`
-    writeFileSync(written, lines.map((line) => `${JSON.stringify(line)}\n`).join(''), { mode: 0o600, flush: true })
-    renameSync(written, this.#path)
-    syncDirectory(dirname(this.#path))
+    AtomicFile.replaceSync(this.#path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
     this.#lines = lines.length
   }
 }
@@ -99,8 +108,8 @@ export class FilePayments implements PaymentLog {
 function parse(line: string): Payment | Change | Before | undefined {
   try {
     const value: unknown = JSON.parse(line)
-    const isKnown = typeof value === 'object' && value !== null && ('before' in value || 'transactionId' in value)
-    return isKnown ? (value as Payment | Change | Before) : undefined
+    const isKnown = Json.isObject(value) && ('before' in value || 'transactionId' in value)
+    return isKnown ? (value as unknown as Payment | Change | Before) : undefined
   } catch {
     return undefined
   }
@@ -111,7 +120,7 @@ function spentOf({ before: { microDollars, assets } }: Before): Spent {
   return { microDollars: BigInt(microDollars), assets: new Map(counted) }
 }
 
-/** Everything but what the payments tell that stay. */
+/** Everything that was spent, except by the payments that stay in the file. */
 function beforeOf(all: Spent, payments: readonly Payment[]): Before {
   const kept = new MemoryPayments({ maxPayments: payments.length })
   for (const payment of payments) kept.add(payment)
@@ -122,26 +131,11 @@ function beforeOf(all: Spent, payments: readonly Payment[]): Before {
   }
 }
 
-function readIfThere(path: string): string {
+function readIfExists(path: string): string {
   try {
     return readFileSync(path, 'utf8')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
     throw error
   }
-}
-
-/** A name is as lasting as its directory. */
-function syncDirectory(path: string): void {
-  if (process.platform === 'win32') return
-  const directory = openSync(path, 'r')
-  try {
-    fsyncSync(directory)
-  } finally {
-    closeSync(directory)
-  }
-}
-
-export class FilePaymentsError extends Error {
-  override name = 'FilePaymentsError'
 }

@@ -1,15 +1,17 @@
 /**
- * What a facilitator knows of the payments it settles: written down before anything is sent, by the id of the
- * transaction that pays, so that however often and by whomever it is asked, a payment is sent once and answered the same.
+ * The settlements of a facilitator: recorded before anything is submitted, by the id of the transaction that pays, so that
+ * a payment is submitted once and gets the same result however often it is requested.
  */
-export type SettlementState =
-  /** Written down; it may have been sent. */
-  | 'pending'
-  | 'settled'
-  /** It is not in the ledger and can never be. */
-  | 'failed'
 
+/**
+ * Where a settlement stands: `pending` is recorded and may be submitted, `settled` is on the ledger, `failed` is not on
+ * the ledger and never can be.
+ */
+export type SettlementState = 'pending' | 'settled' | 'failed'
+
+/** A settlement as the store records it. */
 export type Settlement = {
+  /** The id of the transaction that pays. */
   readonly transactionId: string
   readonly state: SettlementState
   readonly network: string
@@ -17,45 +19,55 @@ export type Settlement = {
   readonly payTo: string
   readonly asset: string
   readonly amount: string
-  /** The whole group, signed: exactly these bytes are sent, also after a restart. */
+  /** The whole group, signed: exactly these bytes are submitted, also after a restart. */
   readonly group: readonly Uint8Array[]
   readonly firstValid: bigint
-  /** After this round it cannot come into the ledger any more. */
+  /** After this round it cannot be confirmed any more. */
   readonly lastValid: bigint
+  /** The fee that the facilitator pays. */
   readonly feeMicroAlgos: bigint
+  /** The round in which it was confirmed. */
   readonly round?: bigint | undefined
   readonly errorReason?: string | undefined
   readonly errorMessage?: string | undefined
   readonly createdMs: number
 }
 
+/** How a settlement ends. */
 export type SettlementOutcome = Pick<Settlement, 'round' | 'errorReason' | 'errorMessage'> & {
   readonly state: 'settled' | 'failed'
 }
 
+/**
+ * A store of settlements, shared by all replicas of a facilitator. `MemorySettlements` and `SqliteSettlements`
+ * (`@latchkey/x402/sqlite`) are two; a store on another database implements this type.
+ */
 export type SettlementStore = {
-  /** Writes it down if nobody did before: `true` for exactly one of all who try, on all replicas. */
+  /** Records a settlement, durably, if there is none of that id: of concurrent calls exactly one gets `true`. */
   readonly claim: (settlement: Settlement) => Promise<boolean> | boolean
+  /** The settlement, or undefined if it is not recorded. */
   readonly get: (transactionId: string) => Promise<Settlement | undefined> | Settlement | undefined
-  /** Ends a pending one; what has an end keeps it, except that what the ledger has after all is settled. */
+  /** Ends a pending settlement. One that ended keeps its state, except that `failed` can become `settled`. */
   readonly finish: (transactionId: string, outcome: SettlementOutcome) => Promise<void> | void
+  /** All pending settlements, the oldest one first. */
   readonly pending: () => Promise<readonly Settlement[]> | readonly Settlement[]
-  /** Forgets what ended before that time; never what is pending. */
+  /** Deletes settlements that are older and not pending. */
   readonly forgetBefore: (createdMs: number) => Promise<void> | void
+  /** Releases the resources of the store. */
   readonly close: () => Promise<void> | void
 }
 
-/** Those that ended; the oldest are forgotten first. A payment on the ledger is found there all the same. */
-const maxKept = 100_000
+/** Of settlements that ended, the oldest are deleted first. A payment on the ledger is still found there. */
+const maxSettlements = 100_000
 
-/** For one process, and gone with it: a payment that was pending then is found again only on the ledger. */
+/** Settlements in memory: after a restart a pending payment is found on the ledger only. */
 export class MemorySettlements implements SettlementStore {
   readonly #settlements = new Map<string, Settlement>()
 
   claim(settlement: Settlement): boolean {
     if (this.#settlements.has(settlement.transactionId)) return false
     this.#settlements.set(settlement.transactionId, settlement)
-    if (this.#settlements.size > maxKept) this.#forgetOldest()
+    if (this.#settlements.size > maxSettlements) this.#deleteOldest()
     return true
   }
 
@@ -83,7 +95,7 @@ export class MemorySettlements implements SettlementStore {
 
   close(): void {}
 
-  #forgetOldest(): void {
+  #deleteOldest(): void {
     for (const [transactionId, { state }] of this.#settlements) {
       if (state === 'pending') continue
       this.#settlements.delete(transactionId)

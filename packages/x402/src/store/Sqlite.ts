@@ -1,13 +1,12 @@
-/** SQLite for the stores of the facilitator and the seller. */
+/** Opens the databases of the stores. */
 import * as Sqlite from '@latchkey/system/sqlite'
 
 export type { Database } from '@latchkey/system/sqlite'
 
-/** One connection for as long as the process lives. */
 export function open(path: string): Sqlite.Database {
   const database = Sqlite.open(path)
-  // Written ahead, and synced before an answer: what was recorded is there after a crash. Others may use the file too.
-  // Waiting comes first: setting the mode takes the lock already.
+  // Synced before a response, so that a crash loses nothing that was recorded. Other processes may use the file.
+  // The timeout comes first, because setting the journal mode takes the lock.
   database.exec('PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;')
   return database
 }

@@ -1,5 +1,4 @@
-/** Claims in a file, which the processes of one machine can share. */
-import type { ClaimEnd, Claimed, ClaimLease, ClaimStore } from './Claims.js'
+import type { ClaimEnd, ClaimLease, ClaimResult, ClaimStore } from './Claims.js'
 import * as Sqlite from './Sqlite.js'
 
 const schema = `
@@ -14,20 +13,22 @@ const schema = `
   ) STRICT;
   CREATE INDEX IF NOT EXISTS claims_by_round ON claims (network, forget_round);
 `
-/** How many claims are made between two cleanings. */
+/** How many claims are made between two deletions of old ones. */
 const cleanEvery = 1_000
 
+/** Claims in a file, shared by the processes of one machine. */
 export class SqliteClaims implements ClaimStore {
   readonly #database: Sqlite.Database
   readonly #statements
   #count = 0
 
+  /** @param path the database file, created if it is missing */
   constructor(path: string) {
     this.#database = Sqlite.open(path)
     this.#database.exec(schema)
     const prepare = (sql: string) => this.#database.prepare(sql)
     this.#statements = {
-      // One statement, so that of several processes one succeeds.
+      // One statement, so that exactly one of several processes succeeds.
       claim: prepare(
         `INSERT INTO claims VALUES (?1, ?2, 'serving', ?4, ?5, ?6, 1)
          ON CONFLICT (transaction_id)
@@ -41,7 +42,7 @@ export class SqliteClaims implements ClaimStore {
     }
   }
 
-  claim(transactionId: string, { owner, nowMs, leaseMs, network, round, forgetRound }: ClaimLease): Claimed {
+  claim(transactionId: string, { owner, nowMs, leaseMs, network, round, forgetRound }: ClaimLease): ClaimResult {
     if (this.#count++ % cleanEvery === 0) this.#statements.forget.run(network, round)
     const row = this.#statements.claim.get(transactionId, owner, nowMs, nowMs + leaseMs, network, forgetRound)
     if (row === undefined) return 'taken'

@@ -1,5 +1,5 @@
-/** Settlements in a file, which the processes of one machine can share. */
 import { chmodSync, closeSync, openSync } from 'node:fs'
+import { X402Error } from '../errors.js'
 import type { Settlement, SettlementOutcome, SettlementState, SettlementStore } from './Settlements.js'
 import * as Sqlite from './Sqlite.js'
 
@@ -24,19 +24,24 @@ const schema = `
   CREATE INDEX IF NOT EXISTS pending_settlements ON settlements (created_ms) WHERE state = 'pending';
 `
 
-/** What the tables look like, as the file says it; a later program's file is not for this one to guess at. */
+/** The version of the tables, recorded in the file. A file of a later version is refused. */
 const schemaVersion = 1
 
 type Row = { [column: string]: string | number | null }
 
+/** Settlements in a file, shared by the processes of one machine. */
 export class SqliteSettlements implements SettlementStore {
   readonly #database: Sqlite.Database
   readonly #statements
-  /** Changes of this moment, which go to the disk together: it is the waiting for it that costs. */
+  /** Changes of one turn of the event loop are committed together: the sync to disk is what costs. */
   #batch: Change[] = []
 
+  /**
+   * @param path the database file, created if it is missing, readable by its owner alone
+   * @throws {@link StoreError}
+   */
   constructor(path: string) {
-    // Payers and amounts are nobody else's business; the file is there before SQLite would make it readable.
+    // Payers and amounts are private: SQLite itself would create the file readable by all.
     closeSync(openSync(path, 'a', 0o600))
     chmodSync(path, 0o600)
     this.#database = Sqlite.open(path)
@@ -110,7 +115,7 @@ export class SqliteSettlements implements SettlementStore {
     })
   }
 
-  /** All or none: nobody is told of a change that is not on the disk. */
+  /** All or none: a change is reported once it is on the disk. */
   #commit(): void {
     const batch = this.#batch
     if (batch.length === 0) return
@@ -133,7 +138,7 @@ function prepareSchema(database: Sqlite.Database, path: string): void {
   const { user_version: found } = database.prepare('PRAGMA user_version').get() as { user_version: number }
   if (found > schemaVersion) {
     database.close()
-    throw new RangeError(`${path} was written by a later version of this program; use that one`)
+    throw new StoreError('store_too_new', `${path} was written by a later version of this program; use that version`)
   }
   database.exec(`BEGIN IMMEDIATE; ${schema} PRAGMA user_version = ${schemaVersion}; COMMIT;`)
 }
@@ -157,4 +162,9 @@ function settlementOf(row: Row): Settlement {
     errorMessage: (row['error_message'] as string | null) ?? undefined,
     createdMs: Number(row['created_ms']),
   }
+}
+
+/** A store that cannot be used. */
+export class StoreError extends X402Error<'store_too_new'> {
+  override name = 'StoreError'
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import * as fc from 'fast-check'
 import * as Headers from './Headers.js'
 import type { PaymentPayload, PaymentRequired, PaymentRequirements, SettleResponse } from './types.js'
@@ -37,19 +37,19 @@ function tryAll(header: string): void {
   }
 }
 
-describe('whatever a header holds, it is read or refused with a HeaderError', () => {
-  test('any text', () => {
+test('whatever a header holds, it is read or refused with a HeaderError', async (t) => {
+  await t.test('any text', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 400 }), tryAll), { numRuns: cases })
   })
 
-  test('any JSON', () => {
+  await t.test('any JSON', () => {
     fc.assert(
       fc.property(fc.jsonValue(), (value) => tryAll(encodeAny(value))),
       { numRuns: cases },
     )
   })
 
-  test('messages of the protocol with anything in the place of a member', () => {
+  await t.test('messages of the protocol with anything in the place of a member', () => {
     const whole: unknown[] = [required, payment, { success: true, transaction: 'T', network: requirement.network }]
     const path = fc.array(fc.nat({ max: 9 }), { minLength: 1, maxLength: 4 })
     fc.assert(
@@ -73,7 +73,7 @@ describe('whatever a header holds, it is read or refused with a HeaderError', ()
     )
   })
 
-  test('nesting that would take the stack to write again', () => {
+  await t.test('nesting that would take the stack to write again', () => {
     const deep = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
     for (const depth of [Headers.maxDepth, 20_000]) {
       const text = JSON.stringify(required).replace('"Y"', deep(depth))
@@ -85,19 +85,19 @@ describe('whatever a header holds, it is read or refused with a HeaderError', ()
     assert.deepEqual(Headers.decodeRequired(encodeAny(brackets)), brackets)
   })
 
-  test('members that would become what an object inherits', () => {
+  await t.test('members that would become what an object inherits', () => {
     const inherits = '{"__proto__":{"paymentGroup":[],"paymentIndex":0}}'
     const text = JSON.stringify({ ...payment, payload: 'P' }).replace('"P"', inherits)
     const header = Buffer.from(text).toString('base64')
     for (const decode of decoders) assert.throws(() => decode(header), Headers.HeaderError)
   })
 
-  test('more than there is room for', () => {
+  await t.test('more than there is room for', () => {
     const header = encodeAny({ ...required, error: 'x'.repeat(Headers.maxHeaderBytes) })
     for (const decode of decoders) assert.throws(() => decode(header), Headers.HeaderError)
   })
 
-  test('the URL-safe alphabet, which the protocol does not have', () => {
+  await t.test('the URL-safe alphabet, which the protocol does not have', () => {
     const receipt = { success: true, transaction: '?>?>?>', network: 'a:b' }
     const header = encodeAny(receipt)
     assert.match(header, /[+/]/)
@@ -107,7 +107,7 @@ describe('whatever a header holds, it is read or refused with a HeaderError', ()
   })
 })
 
-describe('what is written is read again', () => {
+test('what is written is read again', async (t) => {
   const text = fc.string({ minLength: 1, unit: 'grapheme', maxLength: 30 })
   const extra = fc
     .dictionary(text, fc.jsonValue({ maxDepth: 3 }), { maxKeys: 4, noNullPrototype: true })
@@ -124,7 +124,7 @@ describe('what is written is read again', () => {
   /** As JSON has it: no -0, and nothing that is undefined. */
   const plain = <T>(value: T): T => JSON.parse(JSON.stringify(value)) as T
 
-  test('requirements', () => {
+  await t.test('requirements', () => {
     const accepts = fc.array(requirements, { minLength: 1, maxLength: 3 })
     fc.assert(
       fc.property(accepts, text, (list, url) => {
@@ -135,7 +135,7 @@ describe('what is written is read again', () => {
     )
   })
 
-  test('payments', () => {
+  await t.test('payments', () => {
     fc.assert(
       fc.property(requirements, extra, (accepted, payload) => {
         const value: PaymentPayload = { x402Version: 2, accepted, payload }
@@ -145,7 +145,7 @@ describe('what is written is read again', () => {
     )
   })
 
-  test('receipts', () => {
+  await t.test('receipts', () => {
     const receipts = fc.record(
       { success: fc.boolean(), transaction: text, network: text, payer: text, amount: text, errorReason: text },
       { requiredKeys: ['success', 'transaction', 'network'] },
@@ -160,8 +160,8 @@ describe('what is written is read again', () => {
   })
 })
 
-describe('requirements', () => {
-  test('members that nobody knows are kept, since the seller may compare them', () => {
+test('requirements', async (t) => {
+  await t.test('members that nobody knows are kept, since the seller may compare them', () => {
     const odd = {
       ...required,
       accepts: [{ ...requirement, outputSchema: { a: 1 } }],
@@ -170,13 +170,13 @@ describe('requirements', () => {
     assert.deepEqual(Headers.decodeRequired(encodeAny(odd)), odd)
   })
 
-  test('one that is not understood does not spoil the others', () => {
+  await t.test('one that is not understood does not spoil the others', () => {
     const others = [null, 7, {}, { ...requirement, network: 'base' }, { ...requirement, amount: 7 }, [requirement]]
     const { accepts } = Headers.decodeRequired(encodeAny({ ...required, accepts: [...others, requirement] }))
     assert.deepEqual(accepts, [requirement])
   })
 
-  test('of other versions, or without any, are refused', () => {
+  await t.test('of other versions, or without any, are refused', () => {
     const old = { scheme: 'exact', network: 'base', maxAmountRequired: '1', resource: 'http://x', description: '' }
     const first = { x402Version: 1, accepts: [{ ...old, payTo: 'X', maxTimeoutSeconds: 1, asset: 'A' }] }
     for (const value of [first, { ...required, x402Version: 3 }, { ...required, accepts: [] }, [], null, 'x']) {
@@ -185,8 +185,8 @@ describe('requirements', () => {
   })
 })
 
-describe('receipts', () => {
-  test('of the earlier variant have a status and a transactionId', () => {
+test('receipts', async (t) => {
+  await t.test('of the earlier variant have a status and a transactionId', () => {
     const read = (value: object) => Headers.decodeReceipt(encodeAny(value))
     assert.deepEqual(
       [read({ transactionId: 'T', status: 'settled' }).success, read({ status: 'failed' }).success],
@@ -195,7 +195,7 @@ describe('receipts', () => {
     assert.equal(read({ transactionId: 'T', status: 'settled' }).transaction, 'T')
   })
 
-  test('that do not say success are of none', () => {
+  await t.test('that do not say success are of none', () => {
     for (const value of [{}, { success: 'true' }, { success: 1 }, { success: false, status: 'ok' }]) {
       assert.equal(Headers.decodeReceipt(encodeAny(value)).success, false)
     }

@@ -1,52 +1,68 @@
-/**
- * The three headers of the protocol: JSON in base64. Everything from outside is bounded and checked against the
- * protocol's schemas before anybody looks into it.
- */
+/** The three headers of the protocol: JSON in base64, bounded and checked against the protocol's schemas. */
+import { Bytes, Json } from '@latchkey/algorand'
 import { parsePaymentPayload, parsePaymentRequired } from '@x402/core/schemas'
+import { X402Error } from '../errors.js'
+import { decodeBase64 } from './base64.js'
 import type { PaymentPayload, PaymentRequired, SettleResponse } from './types.js'
 
+/** The header of a 402: what the seller accepts. */
 export const paymentRequired = 'PAYMENT-REQUIRED'
+/** The header of a paid request: the payment. */
 export const paymentSignature = 'PAYMENT-SIGNATURE'
+/** The header of a paid response: the receipt. */
 export const paymentResponse = 'PAYMENT-RESPONSE'
 
-/** A payment of sixteen transactions fits; servers and proxies end far below the first megabyte. */
+/** A payment of sixteen transactions fits; servers and proxies have limits of this order. */
 export const maxHeaderBytes = 64 * 1024
-/** The protocol needs six. What is nested deeper could be read, but not be written again: that takes the stack. */
+/** The protocol needs six. Deeper nesting could be parsed, but writing it again would exhaust the stack. */
 export const maxDepth = 64
 
+const utf8 = new TextDecoder('utf-8', { ignoreBOM: true })
+
+/** A value of the protocol as a header. */
 export function encode(value: PaymentPayload | PaymentRequired | SettleResponse): string {
-  return Buffer.from(JSON.stringify(value), 'utf8').toString('base64')
+  return Bytes.toBase64(Bytes.fromUtf8(JSON.stringify(value)))
 }
 
-/** Throws a HeaderError. */
+/**
+ * The payment in a PAYMENT-SIGNATURE header.
+ *
+ * @throws {@link HeaderError}
+ */
 export function decodePayment(header: string): PaymentPayload {
   const parsed = parsePaymentPayload(decodeJson(header))
-  if (!parsed.success) throw new HeaderError('the payment has not the form of the protocol')
+  if (!parsed.success) throw new HeaderError('invalid_header', 'the payment does not match the schema of the protocol')
   const payload = parsed.data as PaymentPayload
-  // Earlier versions name a payment by scheme and network alone, which is too little to hold it to.
-  if (payload.x402Version !== 2) throw new HeaderError('only version 2 of the protocol is served')
+  // Version 1 identifies the offer by scheme and network alone, which is not enough to match it.
+  if (payload.x402Version !== 2)
+    throw new HeaderError('unsupported_version', 'only version 2 of the protocol is supported')
   return payload
 }
 
 /**
- * Throws a HeaderError. Requirements that have not the form of the protocol are left out, the others are as they came:
- * a seller knows its own again by every member, also by those that nobody else understands.
+ * The offers in a PAYMENT-REQUIRED header. Offers that do not match the schema are left out; the others are unchanged,
+ * with members that are unknown here: the seller compares them when the payment arrives.
+ *
+ * @throws {@link HeaderError}
  */
 export function decodeRequired(header: string): PaymentRequired {
   const value = decodeJson(header)
-  const { accepts, ...rest } = isObject(value) ? value : {}
-  const isGood = (requirement: unknown): boolean => {
+  const { accepts, ...rest } = Json.isObject(value) ? value : {}
+  const isValid = (requirement: unknown): boolean => {
     const parsed = parsePaymentRequired({ ...rest, accepts: [requirement] })
     return parsed.success && parsed.data.x402Version === 2
   }
-  const good = Array.isArray(accepts) ? accepts.filter(isGood) : []
-  if (good.length === 0) throw new HeaderError('the requirements have not the form of version 2 of the protocol')
-  return { ...rest, accepts: good } as PaymentRequired
+  const valid = Array.isArray(accepts) ? accepts.filter(isValid) : []
+  if (valid.length === 0)
+    throw new HeaderError('invalid_header', 'no offer matches the schema of version 2 of the protocol')
+  return { ...rest, accepts: valid } as PaymentRequired
 }
 
-/** What a settlement came to, as told to the buyer. */
+/** The result of a settlement, as the seller reports it to the buyer. */
 export type Receipt = {
+  /** Whether the payment is settled. */
   readonly success: boolean
+  /** The id of the transaction that pays; empty if there is none. */
   readonly transaction: string
   readonly network: string | undefined
   readonly payer: string | undefined
@@ -55,17 +71,21 @@ export type Receipt = {
   readonly errorMessage: string | undefined
 }
 
-/** Throws a HeaderError. Reads also the earlier variant, which has `transactionId` and `status` instead. */
+/**
+ * The receipt in a PAYMENT-RESPONSE header. Also reads the older form, with `transactionId` and `status`.
+ *
+ * @throws {@link HeaderError}
+ */
 export function decodeReceipt(header: string): Receipt {
   const members = decodeJson(header)
-  if (!isObject(members)) throw new HeaderError('the receipt is not an object')
+  if (!Json.isObject(members)) throw new HeaderError('invalid_header', 'the receipt is not an object')
   const text = (name: string): string | undefined => {
     const value = members[name]
     return typeof value === 'string' ? value : undefined
   }
-  const isOfOldForm = members['success'] === undefined && typeof members['status'] === 'string'
+  const isOldForm = members['success'] === undefined && typeof members['status'] === 'string'
   return {
-    success: isOfOldForm
+    success: isOldForm
       ? /^(success|settled|confirmed|completed|ok)$/i.test(text('status')!)
       : members['success'] === true,
     transaction: text('transaction') ?? text('transactionId') ?? '',
@@ -78,21 +98,22 @@ export function decodeReceipt(header: string): Receipt {
 }
 
 function decodeJson(header: string): unknown {
-  if (header.length > maxHeaderBytes) throw new HeaderError(`the header is longer than ${maxHeaderBytes} bytes`)
-  const base64 = header.trim()
-  if (!/^[A-Za-z0-9+/]+={0,2}$/.test(base64)) throw new HeaderError('the header is not base64')
-  const json = Buffer.from(base64, 'base64').toString('utf8')
-  if (isDeep(json)) throw new HeaderError(`the header is nested more than ${maxDepth} deep`)
+  if (header.length > maxHeaderBytes)
+    throw new HeaderError('invalid_header', `the header is longer than ${maxHeaderBytes} bytes`)
+  const bytes = decodeBase64(header.trim())
+  if (bytes === undefined) throw new HeaderError('invalid_header', 'the header is not base64')
+  const json = utf8.decode(bytes)
+  if (isDeep(json)) throw new HeaderError('invalid_header', `the header is nested more than ${maxDepth} deep`)
   try {
     return JSON.parse(json, refusePrototype)
   } catch {
-    throw new HeaderError('the header is not JSON in base64')
+    throw new HeaderError('invalid_header', 'the header is not JSON in base64')
   }
 }
 
-/** A member of that name turns into what an object inherits when the object is copied, and is in no comparison after. */
+/** Copying an object turns such a member into its prototype, where comparisons no longer see it. */
 function refusePrototype(name: string, value: unknown): unknown {
-  if (name === '__proto__') throw new HeaderError('a member has a name that none may have')
+  if (name === '__proto__') throw new HeaderError('invalid_header', 'a member is called __proto__')
   return value
 }
 
@@ -106,10 +127,7 @@ function isDeep(json: string): boolean {
   return false
 }
 
-function isObject(value: unknown): value is { [name: string]: unknown } {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-export class HeaderError extends Error {
-  override name = 'Headers.HeaderError'
+/** A header of the protocol that cannot be read. */
+export class HeaderError extends X402Error<'invalid_header' | 'unsupported_version'> {
+  override name = 'HeaderError'
 }

@@ -1,0 +1,113 @@
+/** Why an offer is not paid, for programs and for people. */
+import type { ErrorRegistry } from '@latchkey/algorand'
+import { X402Error } from '../errors.js'
+
+/** Every code of a {@link RefusalReason}, with its meaning and what to do about it. */
+export const refusalReasons = {
+  unsupported_scheme: {
+    message: 'The offer uses another scheme than exact.',
+    hint: 'Pay another offer, or use a client that knows the scheme.',
+  },
+  unsupported_network: {
+    message: 'The offer is on a network that the buyer does not pay on.',
+    hint: 'Pass a chain for the network in `chains`.',
+  },
+  unsupported_payment_flow: {
+    message: 'The offer uses a payment flow that is not known.',
+    hint: 'The seller supports authorization or upfront.',
+  },
+  asset_not_allowed: {
+    message: 'The buyer does not pay in the asset.',
+    hint: 'Add the asset to `assets`, with a limit.',
+  },
+  invalid_offer: {
+    message: 'The offer has an asset, amount, address or time limit that makes no sense.',
+    hint: 'The seller has to correct its route.',
+  },
+  too_many_offers: {
+    message: 'The seller sent more offers than are read.',
+    hint: 'The seller has to send fewer offers.',
+  },
+  above_payment_limit: {
+    message: 'The price is above the limit for one payment.',
+    hint: 'Raise `maxPerPayment` if the price is acceptable: `asked` and `limit` say how far apart they are.',
+  },
+  above_total_limit: {
+    message: 'The price is more than what is left of the limit for all payments.',
+    hint: 'Raise `maxTotal`, or wait until unsettled payments expire: `left` says how much may still be paid.',
+  },
+  fee_too_high: {
+    message: 'The network asks for a higher fee than the buyer allows.',
+    hint: 'Wait until the network is less busy, or raise `maxFeeMicroAlgos`.',
+  },
+  insufficient_asset: {
+    message: 'The paying account has too little of the asset.',
+    hint: 'Send it more: `asked` and `left` say how much.',
+  },
+  insufficient_algos: {
+    message: 'The paying account has too few ALGOs beyond its minimum balance.',
+    hint: 'Send it ALGOs: `asked` and `left` say how much.',
+  },
+  payer_not_opted_in: {
+    message: 'The paying account is not opted in to the asset.',
+    hint: 'Opt in, then buy or receive some of the asset.',
+  },
+  receiver_not_opted_in: {
+    message: 'The account that is to be paid is not opted in to the asset.',
+    hint: 'The seller has to opt in.',
+  },
+  asset_frozen: {
+    message: 'The asset is frozen in the paying account.',
+    hint: 'Pay from another account or in another asset.',
+  },
+  unknown_asset: {
+    message: 'The asset does not exist on the network.',
+    hint: 'The seller has to correct its route.',
+  },
+  wrong_network: {
+    message: 'The node belongs to another network than the offer.',
+    hint: 'Check the node of the chain.',
+  },
+  node_unavailable: {
+    message: 'No node of the network responds.',
+    hint: 'Retry later, or pass several nodes.',
+  },
+} as const satisfies ErrorRegistry
+
+/** A code of the registry {@link refusalReasons}. */
+export type RefusalCode = keyof typeof refusalReasons
+
+/** Why one offer is not paid. Amounts are decimal strings, so that a reason can be written as JSON. */
+export type RefusalReason = {
+  readonly code: RefusalCode
+  /** For people. */
+  readonly message: string
+  /** The network of the offer, as the seller named it. */
+  readonly network?: string
+  /** The asset of the offer, as the seller named it. */
+  readonly asset?: string
+  /** How much the offer, or the network, asks for. */
+  readonly asked?: string
+  /** The limit that it is above. */
+  readonly limit?: string
+  /** How much may still be paid, or how much the account has. */
+  readonly left?: string
+  /** What `asked`, `limit` and `left` count. */
+  readonly unit?: 'micro_dollars' | 'micro_algos' | 'base_units'
+}
+
+const maxReasonsInMessage = 10
+
+/** None of the offers may or can be paid. Nothing was signed. */
+export class PaymentRefusedError extends X402Error<'payment_refused'> {
+  override name = 'PaymentRefusedError'
+  /** One for each offer that was not taken. */
+  readonly reasons: readonly RefusalReason[]
+
+  constructor(reasons: readonly RefusalReason[]) {
+    const messages = reasons.slice(0, maxReasonsInMessage).map(({ message }) => message)
+    const more = reasons.length - messages.length
+    super('payment_refused', `not paid: ${[...messages, ...(more > 0 ? [`and ${more} more reasons`] : [])].join('; ')}`)
+    this.reasons = reasons
+  }
+}

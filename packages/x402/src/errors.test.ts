@@ -1,0 +1,70 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { LatchkeyError } from '@latchkey/algorand'
+import { ChainError } from './chain/Chain.js'
+import { PaymentRefusedError, refusalReasons } from './client/PaymentRefusedError.js'
+import { PaymentLogError } from './client/Payments.js'
+import { PaymentRequestError } from './client/payingFetch.js'
+import { errors, OptionsError, X402Error } from './errors.js'
+import { FeeError } from './exact/buildPayment.js'
+import { GroupError } from './exact/PaymentGroup.js'
+import { PaymentError, paymentErrors } from './facilitator/PaymentError.js'
+import { PriceError } from './Price.js'
+import { FacilitatorError } from './server/FacilitatorClient.js'
+import { GateError } from './server/Gate.js'
+import { RouteError } from './server/RouteTable.js'
+import { SettingsError } from './server/sellerSettings.js'
+import { SignerError } from './signer/Signer.js'
+import { StoreError } from './store/SqliteSettlements.js'
+import { HeaderError } from './wire/Headers.js'
+
+const source = fileURLToPath(new URL('../src/', import.meta.url))
+
+for (const [name, registry] of Object.entries({ errors, refusalReasons, paymentErrors })) {
+  test(`every code in ${name} is snake_case, with a message and a hint`, () => {
+    for (const [code, { message, hint }] of Object.entries(registry)) {
+      assert.match(code, /^[a-z][a-z0-9_]*$/)
+      assert.match(message, /^\S.*\.$/, code)
+      assert.match(hint, /^\S.*\.$/, code)
+    }
+  })
+}
+
+test('every class carries a registered code, a name and a hint', () => {
+  const thrown: X402Error[] = [
+    new ChainError('unknown_network', 'x'),
+    new PaymentLogError('unknown_payment', 'x'),
+    new PaymentRefusedError([]),
+    new PaymentRequestError('body_too_large', 'x'),
+    new OptionsError('x'),
+    new FeeError(2n, 1n),
+    new GroupError('invalid_payment_index', 'x'),
+    new PriceError('zero_price', 'x'),
+    new FacilitatorError('facilitator_unavailable', 'x'),
+    new GateError('invalid_gate_option', 'x'),
+    new RouteError('GET /', 'x'),
+    new SettingsError('missing_setting', 'x'),
+    new SignerError('invalid_signature', 'x'),
+    new StoreError('store_too_new', 'x'),
+    new HeaderError('invalid_header', 'x'),
+  ]
+  for (const error of thrown) {
+    assert.ok(error instanceof LatchkeyError && error instanceof X402Error)
+    assert.equal(error.name, error.constructor.name)
+    assert.equal(error.hint, errors[error.code].hint)
+  }
+  const refused = new PaymentError('settlement_pending', 'x')
+  assert.deepEqual([refused.name, refused.hint], ['PaymentError', paymentErrors.settlement_pending.hint])
+})
+
+test('every registered code is used', () => {
+  const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(
+    (name) => name.endsWith('.ts') && !name.includes('.test.') && !name.endsWith('errors.ts'),
+  )
+  const text = files.map((name) => readFileSync(join(source, name), 'utf8')).join('\n')
+  const unused = Object.keys(errors).filter((code) => code !== 'invalid_option' && !text.includes(`'${code}'`))
+  assert.deepEqual(unused, [])
+})

@@ -1,0 +1,175 @@
+/** Every error code that functions of this package throw, and the class that all of its errors extend. */
+import { type ErrorRegistry, LatchkeyError, type LatchkeyErrorOptions } from '@latchkey/algorand'
+
+/** Every error code of `@latchkey/x402`, with its meaning and what to do about it. */
+export const errors = {
+  unknown_network: {
+    message: 'The network is not known.',
+    hint: 'Use mainnet, testnet, betanet, local or a CAIP-2 id such as algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe.',
+  },
+  wrong_network: {
+    message: 'The node belongs to another network than the one that was named.',
+    hint: 'Check the address of the node, or name the network that it belongs to.',
+  },
+  missing_node: {
+    message: 'The network has no public node.',
+    hint: 'Pass the address of a node in `nodes`.',
+  },
+  invalid_genesis_hash: {
+    message: 'The genesis hash is not 32 bytes in base64.',
+    hint: 'Copy it from /v2/transactions/params of the node.',
+  },
+  unknown_asset: {
+    message: 'The asset does not exist on the network.',
+    hint: 'Check the asset id and the network.',
+  },
+  missing_dollar_asset: {
+    message: 'The network has no known USDC.',
+    hint: 'Pass `dollarAssetId`: the asset in which prices in dollars are paid.',
+  },
+  unsupported_network: {
+    message: 'No chain was passed for the network.',
+    hint: 'Pass a chain for it in `chains`.',
+  },
+  invalid_address: {
+    message: 'The text is not an Algorand address.',
+    hint: 'An address has 58 characters; check that it was copied whole.',
+  },
+  invalid_price: {
+    message: 'The price cannot be read.',
+    hint: 'Write it like "$0.01", or as { asset, amount } in base units.',
+  },
+  price_too_precise: {
+    message: 'The price has more decimals than the asset it is paid in.',
+    hint: 'Round the price to the decimals of the asset.',
+  },
+  zero_price: {
+    message: 'The price is zero.',
+    hint: 'Leave the route free instead.',
+  },
+  wrong_currency: {
+    message: 'The price names another asset than the one it is paid in.',
+    hint: 'Price it in dollars, or name the asset by its id.',
+  },
+  invalid_secret_key: {
+    message: 'The secret key is not 64 bytes in base64.',
+    hint: 'Pass the seed followed by the public key, in base64; or use a mnemonic.',
+  },
+  invalid_signer_address: {
+    message: 'The signer has no valid address.',
+    hint: 'Set `address`, and `sender` if the account is rekeyed, to Algorand addresses.',
+  },
+  invalid_signature: {
+    message: 'The signer returned something else than a valid signature of the transaction.',
+    hint: 'Check that the signer returns the signed transaction, unchanged, for its own address.',
+  },
+  invalid_header: {
+    message: 'A header of the protocol cannot be read.',
+    hint: 'Headers are JSON in standard base64, of the form that x402 version 2 defines.',
+  },
+  unsupported_version: {
+    message: 'The other side speaks another version of x402.',
+    hint: 'Use version 2 of the protocol.',
+  },
+  invalid_payment_payload: {
+    message: 'The payload has no paymentGroup and paymentIndex.',
+    hint: 'Use a client that knows the scheme exact on Algorand.',
+  },
+  payment_group_too_large: {
+    message: 'The payment has more transactions than a group can have.',
+    hint: 'Send the payment and the fee transaction, nothing else.',
+  },
+  invalid_payment_index: {
+    message: 'paymentIndex points to no transaction of the group.',
+    hint: 'Set it to the position of the transaction that pays.',
+  },
+  invalid_payment_transaction: {
+    message: 'A transaction of the payment cannot be read.',
+    hint: 'Encode it as msgpack, in standard base64.',
+  },
+  fee_too_high: {
+    message: 'The network asks for a higher fee than the buyer allows.',
+    hint: 'Wait until the network is less busy, or raise `maxFeeMicroAlgos`.',
+  },
+  payment_refused: {
+    message: 'None of the offers may or can be paid. Nothing was signed.',
+    hint: 'Look at `reasons`: each offer has a code, and the amounts where a limit decided.',
+  },
+  payment_redirected: {
+    message: 'The request was redirected to another origin, which asks for a payment. Nothing was signed.',
+    hint: 'Request that address directly if it is to be paid.',
+  },
+  body_too_large: {
+    message: 'The body is too large to be kept for a second request.',
+    hint: 'Send a smaller body, or raise `maxBodyBytes`.',
+  },
+  response_lost: {
+    message: 'A payment was sent, and its response did not arrive.',
+    hint: 'Call `buyer.lookUp(transactionId)`, or send the same request with the same payment header. Do not pay again.',
+  },
+  unknown_payment: {
+    message: 'The payment is not in the payment log, or its network is not one of the buyer’s.',
+    hint: 'Use the payment log and the chains that it was made with.',
+  },
+  invalid_payment_log: {
+    message: 'The file is not a payment log.',
+    hint: 'Use another path, or restore the file: limits over all payments depend on it.',
+  },
+  invalid_route: {
+    message: 'No request could match the route, or it is written in a form that the gate does not know.',
+    hint: 'Write routes like "GET /weather", "/reports/:id" or "/files/*", special ones before general ones.',
+  },
+  invalid_gate_option: {
+    message: 'An option of the gate, or of one of its routes, cannot work.',
+    hint: 'Read the message: it names the route and the option.',
+  },
+  receiver_not_opted_in: {
+    message: 'The account that is to be paid is not opted in to the asset.',
+    hint: 'Send 0 of the asset from the account to itself.',
+  },
+  facilitator_unavailable: {
+    message: 'The facilitator did not respond, or responded that it cannot serve now.',
+    hint: 'Nothing is known about the payment. Retry, or pass several facilitators.',
+  },
+  facilitator_protocol_error: {
+    message: 'The facilitator did not respond as the protocol says.',
+    hint: 'Check the address of the facilitator and its version.',
+  },
+  missing_setting: {
+    message: 'An environment variable is missing.',
+    hint: 'Set AVM_ADDRESS to the address that is paid and FACILITATOR_URL to the facilitator.',
+  },
+  invalid_setting: {
+    message: 'An environment variable has a value that cannot be used.',
+    hint: 'AVM_ADDRESS is an Algorand address, FACILITATOR_URL an http or https URL.',
+  },
+  invalid_option: {
+    message: 'An option has a value that cannot be used.',
+    hint: 'Read the message: it names the option.',
+  },
+  store_too_new: {
+    message: 'The store was written by a later version of this program.',
+    hint: 'Use that version, or another file.',
+  },
+} as const satisfies ErrorRegistry
+
+/** A code of the registry {@link errors}. */
+export type ErrorCode = keyof typeof errors
+
+/** The base of the errors of this package: its hint is the one of the registry, if it brings none of its own. */
+export class X402Error<Code extends ErrorCode = ErrorCode> extends LatchkeyError<Code> {
+  override name = 'X402Error'
+
+  constructor(code: Code, message: string, { hint = errors[code].hint, cause }: LatchkeyErrorOptions = {}) {
+    super(code, message, { hint, cause })
+  }
+}
+
+/** An option that can never work, thrown by constructors. */
+export class OptionsError extends X402Error<'invalid_option'> {
+  override name = 'OptionsError'
+
+  constructor(message: string) {
+    super('invalid_option', message)
+  }
+}

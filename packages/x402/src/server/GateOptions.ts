@@ -1,0 +1,85 @@
+import type { PaywallOptions } from '@latchkey/pages/paywall'
+import type { Chain } from '../chain/Chain.js'
+import type { ClaimStore } from '../store/Claims.js'
+import type { FacilitatorClient } from './FacilitatorClient.js'
+import type { CustomPaywall } from './Paywall.js'
+import type { Accept } from './Requirements.js'
+
+/** A route that has to be paid for. */
+export type Route = {
+  /** The ways to pay; a buyer chooses one. */
+  readonly accepts: Accept | readonly Accept[]
+  /**
+   * What is sold, for buyers and for the paywall.
+   *
+   * @default ''
+   */
+  readonly description?: string | undefined
+  /**
+   * The type of the response, for buyers.
+   *
+   * @default ''
+   */
+  readonly mimeType?: string | undefined
+  /**
+   * Headers that a `price` or `payTo` function depends on, besides method, path and query: a quote is valid only for
+   * requests with the same values.
+   *
+   * @default ['Authorization', 'Cookie']
+   */
+  readonly varyBy?: readonly string[] | undefined
+}
+
+/** Options of `Gate.open`. */
+export type GateOptions = {
+  /** By method and path: `GET /weather`, `/reports/:id`, `/files/*`. */
+  routes: { readonly [key: string]: Route }
+  /** Addresses or clients; the first that serves a network is preferred. */
+  facilitators: string | FacilitatorClient | readonly (string | FacilitatorClient)[]
+  /** The networks to be paid on. */
+  chains: Chain | readonly Chain[]
+  /**
+   * Which payments opened a request already, shared by all replicas.
+   *
+   * @default new MemoryClaims()
+   */
+  claims?: ClaimStore | undefined
+  /**
+   * The public origin of this server, like `https://example.com`.
+   *
+   * @default the origin of each request
+   */
+  origin?: string | undefined
+  /**
+   * Origins whose pages may pay; `true` for all.
+   *
+   * @default false
+   */
+  cors?: boolean | readonly string[] | undefined
+  /**
+   * The page for people who open a paid route in a browser: it shows the price and takes the payment. Options change how it
+   * looks, a function makes another page, `false` turns it off. The built-in page is served on Node; on edge runtimes
+   * people get the 402 as JSON, unless a function makes the page.
+   *
+   * @default true
+   */
+  paywall?: boolean | PaywallOptions | CustomPaywall | undefined
+  /**
+   * A secret of at least 16 characters that all replicas share, so that each accepts the quotes of the others.
+   *
+   * @default a random one for this process
+   */
+  quoteSecret?: string | undefined
+  /**
+   * Called with problems at the start that may go away by themselves.
+   *
+   * @default they are ignored
+   */
+  onWarning?: ((text: string) => void) | undefined
+  /**
+   * Called with errors that are not the buyer's fault.
+   *
+   * @default a warning of the process
+   */
+  onError?: ((error: unknown) => void) | undefined
+}
