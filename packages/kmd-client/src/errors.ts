@@ -10,14 +10,14 @@ export const clientErrors = {
   },
   connection_lost: {
     message: 'the connection broke before the daemon answered',
-    hint: 'Check whether the daemon runs. An operation that changes something may have been done: look before you repeat it.',
+    hint: 'Check whether the daemon runs and, in a web page, whether allowed_origins has its origin. An operation that changes something may have been done: look before you repeat it.',
   },
   timeout: {
     message: 'the daemon did not answer in time',
     hint: 'Repeat the call, or raise timeoutMs. An operation that changes something may have been done: look before you repeat it.',
   },
   data_directory_unreadable: {
-    message: 'kmd.net or kmd.token in the data directory cannot be read or is empty',
+    message: 'the file kmd.net or kmd.token in the data directory cannot be read or is empty',
     hint: 'Run as the user of the daemon; try again if the daemon is just starting.',
   },
   data_directory_unsupported: {
