@@ -1,5 +1,6 @@
 /** The command `kmd`: the key daemon with the flags, texts and exit codes of the Go daemon, for its launchers. */
 import { Daemon, exitCodes, StartError } from '@latchkey/kmd'
+import { limitDaemonMemory } from './daemonMemory.js'
 import * as GoFlags from './GoFlags.js'
 import { startUnderSignals } from './signals.js'
 
@@ -39,6 +40,7 @@ export async function main(args: readonly string[]): Promise<number> {
   try {
     const daemon = await startUnderSignals(() =>
       Daemon.start({
+        onWorkerStart: limitDaemonMemory(),
         dataDir: values['data-dir']!,
         wire: 'reference',
         forceWire: values.wire,

@@ -136,7 +136,6 @@ export class Connection {
     const request: RawRequest = {
       method: head.method,
       target: head.target,
-      head,
       headers: head.headers,
       header: (name) => head.headers.get(name),
       localAddress: this.#localAddress,

@@ -5,8 +5,6 @@ export type RawRequest = {
   method: string
   /** Path and query, as sent. */
   target: string
-  /** The same object for consecutive requests of one connection with byte-identical heads. */
-  head?: object
   /** All headers by lower-case name. Present on requests that come from a `Server`. */
   headers?: ReadonlyMap<string, string>
   header: (lowerCaseName: string) => string | undefined

@@ -1,5 +1,3 @@
-export type { RawRequest } from '@latchkey/http'
-export { App, type AppOptions, type RawResponse } from './App.js'
 export {
   type Code,
   errors,
@@ -12,6 +10,7 @@ export {
 
 export * as Config from './process/Config.js'
 export { Daemon, type DaemonOptions } from './process/Daemon.js'
+export { DaemonApp, type DaemonAppOptions } from './process/DaemonApp.js'
 export * as Token from './process/Token.js'
 export { version } from './version.js'
 export { type Wire, wires } from './wire/Wire.js'

@@ -3,6 +3,7 @@ import { chmodSync, mkdirSync, statSync } from 'node:fs'
 import { Daemon, exitCodes as daemonExitCodes, StartError, version, type Wire, wires } from '@latchkey/kmd'
 import { command, jsonOption, readNumber } from '../Command.js'
 import { daemonOptions, dataDirectory } from '../daemon.js'
+import { limitDaemonMemory } from '../daemonMemory.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { shellWord } from '../format.js'
@@ -42,7 +43,8 @@ export const kmdCommand = command({
     const forceWire = options.wire as Wire | undefined
     const node = readNode(options.node)
     createDirectory(dataDir)
-    const start = () => Daemon.start({ dataDir, idleSecs, forceWire, wire: 'documented', node })
+    const onWorkerStart = limitDaemonMemory()
+    const start = () => Daemon.start({ dataDir, idleSecs, forceWire, wire: 'documented', node, onWorkerStart })
     const daemon = await startUnderSignals(start).catch((error: unknown) => explain(error, dataDir))
     process.stdout.write(options.json ? `${JSON.stringify(facts(daemon, dataDir))}\n` : block(daemon, dataDir))
     for (const warning of daemon.warnings) process.stderr.write(`warning: ${warning}\n`)

@@ -12,6 +12,7 @@ import { Chain, createFacilitatorHandler, Facilitator, Signer } from '@latchkey/
 import { paymentGate } from '@latchkey/x402/node'
 import { Gate } from '@latchkey/x402/server'
 import { SqliteSettlements } from '@latchkey/x402/sqlite'
+import { limitDaemonMemory } from '../daemonMemory.js'
 import { shellWord } from '../format.js'
 import { freePort } from './freePort.js'
 
@@ -149,7 +150,13 @@ async function startKmd({ directory, closers, portFor }: StartContext, devnet: D
   }
   writeFileSync(join(kmdDataDir, 'kmd_config.json'), JSON.stringify(settings), { mode: 0o600 })
   writeFileSync(join(kmdDataDir, 'kmd.token'), token, { mode: 0o600 })
-  const daemon = await Daemon.start({ dataDir: kmdDataDir, wire: 'reference', node: { url: devnet.url } })
+  const onWorkerStart = limitDaemonMemory()
+  const daemon = await Daemon.start({
+    dataDir: kmdDataDir,
+    wire: 'reference',
+    node: { url: devnet.url },
+    onWorkerStart,
+  })
   closers.push(() => daemon.stop())
   const kmd = await Kmd.connect({ dataDir: kmdDataDir })
   await kmd.wallets.create({ name: walletName, password: '' })

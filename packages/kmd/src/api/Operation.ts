@@ -6,7 +6,7 @@ import type { Session } from '../console/Sessions.js'
 import type { Code } from '../errors.js'
 import type { Field, FieldsOf, Kind } from '../wire/JsonBody.js'
 import type { Member, MembersOf, Shape, Wire } from '../wire/Wire.js'
-import type { Services } from './Services.js'
+import type { Context } from './Context.js'
 
 export type Method = 'GET' | 'POST' | 'DELETE'
 
@@ -31,11 +31,10 @@ export type Operation<
   errors?: readonly Code[]
   /** The status for failures of the wallet and its file, which differs by operation; the registry's own otherwise. */
   walletFailure?: 400 | 401 | 500
-  /**
-   * A frozen output stands for an answer that does not change: it is written once. `session` is there if it was a
-   * session of the console that asked.
-   */
-  run: (services: Services, input: FieldsOf<F>, session?: Session) => MembersOf<M> | Promise<MembersOf<M>>
+  /** Whether `run` returns the same object for the same output. It is then written once, and must not be changed. */
+  reusesOutput?: true
+  /** `session` is set if the request has the token of a console session. */
+  run: (context: Context, input: FieldsOf<F>, session?: Session) => MembersOf<M> | Promise<MembersOf<M>>
 }
 
 export function isOpen({ open }: Operation, wire: Wire): boolean {

@@ -90,14 +90,14 @@ export const consoleOperations = [
       { name: 'signings', shape: { type: 'list', of: signing } },
     ],
     responseName: 'GetSigningsResponse',
-    run: async ({ signings, wallets, node, startedAtMs }, { after }) => {
-      const kept = signings.after(after)
+    run: async ({ signatureLog, wallets, node, startedAtMs }, { after }) => {
+      const records = signatureLog.after(after)
       const names = new Map<string, Buffer>()
-      if (kept.length > 0) for (const { key, name } of await wallets.list()) names.set(key, name)
-      const assets = await knownAssets(node, kept)
+      if (records.length > 0) for (const { key, name } of await wallets.list()) names.set(key, name)
+      const assets = await knownAssets(node, records)
       return {
         since_ms: startedAtMs,
-        signings: kept.map((entry) => describe(entry, names, assets.get(entry.facts.assetId) ?? unknownAsset)),
+        signings: records.map((record) => describe(record, names, assets.get(record.facts.assetId) ?? unknownAsset)),
       }
     },
   }),
@@ -114,11 +114,11 @@ const unknownAsset: AssetInfo = { decimals: 0, unitName: undefined }
 /** As far as the node tells: a list of what was signed must not depend on one. */
 async function knownAssets(
   node: NodeClient | undefined,
-  kept: readonly SignatureRecord[],
+  records: readonly SignatureRecord[],
 ): Promise<Map<bigint, AssetInfo>> {
   const assets = new Map([[0n, algos]])
   if (node === undefined) return assets
-  const ids = new Set(kept.map(({ facts }) => facts.assetId).filter((id) => id !== 0n))
+  const ids = new Set(records.map(({ facts }) => facts.assetId).filter((id) => id !== 0n))
   const ask = async (id: bigint): Promise<void> => {
     try {
       assets.set(id, (await node.asset(id)) ?? unknownAsset)

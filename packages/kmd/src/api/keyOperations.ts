@@ -3,6 +3,7 @@ import { Address, Ed25519 } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 import * as Secret from '../wallet/Secret.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
+import { decodeAddress } from './decodeAddress.js'
 import {
   address,
   addressesMember,
@@ -13,7 +14,8 @@ import {
   password,
   privateKey,
 } from './Operation.js'
-import { decodeAddress, describeAddresses, withPassword } from './Services.js'
+import { addressesOutput } from './walletMembers.js'
+import { withPassword } from './withPassword.js'
 
 export const keyOperations = [
   define({
@@ -25,9 +27,9 @@ export const keyOperations = [
     response: [{ name: 'master_derivation_key', shape: { type: 'key', name: 'MasterDerivationKey' } }],
     responseName: 'APIV1POSTMasterKeyExportResponse',
     walletFailure: 400,
-    run: (services, input) => {
-      const wallet = services.handles.wallet(input.wallet_handle_token)
-      return withPassword(services, wallet, input.wallet_password, () => ({
+    run: (context, input) => {
+      const wallet = context.handles.wallet(input.wallet_handle_token)
+      return withPassword(context, wallet, input.wallet_password, () => ({
         master_derivation_key: wallet.masterDerivationKey(),
       }))
     },
@@ -70,10 +72,10 @@ export const keyOperations = [
     responseName: 'APIV1POSTKeyExportResponse',
     errors: ['key_not_found', 'key_mismatch'],
     walletFailure: 400,
-    run: (services, input) => {
+    run: (context, input) => {
       const publicKey = decodeAddress(input.address)
-      const wallet = services.handles.wallet(input.wallet_handle_token)
-      return withPassword(services, wallet, input.wallet_password, () => ({ private_key: wallet.exportKey(publicKey) }))
+      const wallet = context.handles.wallet(input.wallet_handle_token)
+      return withPassword(context, wallet, input.wallet_password, () => ({ private_key: wallet.exportKey(publicKey) }))
     },
   }),
   define({
@@ -102,10 +104,10 @@ export const keyOperations = [
     response: [],
     responseName: 'APIV1DELETEKeyResponse',
     walletFailure: 400,
-    run: (services, input) => {
+    run: (context, input) => {
       const publicKey = decodeAddress(input.address)
-      const wallet = services.handles.wallet(input.wallet_handle_token)
-      return withPassword(services, wallet, input.wallet_password, () => {
+      const wallet = context.handles.wallet(input.wallet_handle_token)
+      return withPassword(context, wallet, input.wallet_password, () => {
         wallet.deleteKey(publicKey)
         return {}
       })
@@ -120,9 +122,10 @@ export const keyOperations = [
     response: [addressesMember],
     responseName: 'APIV1POSTKeyListResponse',
     walletFailure: 500,
+    reusesOutput: true,
     run: ({ handles }, input) => {
       const wallet = handles.wallet(input.wallet_handle_token)
-      return retryWhileLocked(() => describeAddresses(wallet.addresses()))
+      return retryWhileLocked(() => addressesOutput(wallet.addresses()))
     },
   }),
 ]

@@ -1,8 +1,8 @@
 /** What the reference cannot do, on paths of its own so that no client of the reference ever meets it. */
 import { KmdError } from '../errors.js'
 import * as Secret from '../wallet/Secret.js'
+import type { Context } from './Context.js'
 import { ascii, define, password, text } from './Operation.js'
-import type { Services } from './Services.js'
 
 export const extraPrefix = '/latchkey/v1'
 export const metricsPath = `${extraPrefix}/metrics`
@@ -25,7 +25,7 @@ export const extraOperations = [
     ],
     responseName: 'HealthResponse',
     errors: ['wallets_directory'],
-    run: async ({ wallets, handles, startedAtMs, version }: Services) => ({
+    run: async ({ wallets, handles, startedAtMs, version }: Context) => ({
       status: 'ok',
       version,
       uptime_seconds: Math.floor((Date.now() - startedAtMs) / 1000),

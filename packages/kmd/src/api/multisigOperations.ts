@@ -2,6 +2,7 @@
 import { Address } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
+import { decodeAddress } from './decodeAddress.js'
 import {
   address,
   addressesMember,
@@ -13,8 +14,9 @@ import {
   publicKeyShape,
   uint8,
 } from './Operation.js'
-import { decodeAddress, describeAddresses, withPassword } from './Services.js'
 import { translateMultisigError } from './signing.js'
+import { addressesOutput } from './walletMembers.js'
+import { withPassword } from './withPassword.js'
 
 export const multisigOperations = [
   define({
@@ -26,9 +28,10 @@ export const multisigOperations = [
     response: [addressesMember],
     responseName: 'APIV1POSTMultisigListResponse',
     walletFailure: 500,
+    reusesOutput: true,
     run: ({ handles }, input) => {
       const wallet = handles.wallet(input.wallet_handle_token)
-      return retryWhileLocked(() => describeAddresses(wallet.multisigAddresses()))
+      return retryWhileLocked(() => addressesOutput(wallet.multisigAddresses()))
     },
   }),
   define({
@@ -88,10 +91,10 @@ export const multisigOperations = [
     response: [],
     responseName: 'APIV1DELETEMultisigResponse',
     walletFailure: 400,
-    run: (services, input) => {
+    run: (context, input) => {
       const multisigAddress = decodeAddress(input.address)
-      const wallet = services.handles.wallet(input.wallet_handle_token)
-      return withPassword(services, wallet, input.wallet_password, () => {
+      const wallet = context.handles.wallet(input.wallet_handle_token)
+      return withPassword(context, wallet, input.wallet_password, () => {
         wallet.deleteMultisig(multisigAddress)
         return {}
       })

@@ -2,10 +2,10 @@
 import { AlgodError, type AssetInfo } from '@latchkey/algod'
 import { Bytes, Network } from '@latchkey/algorand'
 import { apiErrors, KmdError } from '../errors.js'
+import { decodeAddress } from './decodeAddress.js'
 import { extraPrefix } from './latchkeyOperations.js'
 import type { NodeClient } from './NodeClient.js'
 import { ascii, define } from './Operation.js'
-import { decodeAddress } from './Services.js'
 
 const text = { type: 'string' } as const
 const bool = { type: 'bool' } as const

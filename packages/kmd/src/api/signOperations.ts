@@ -1,9 +1,10 @@
 /** Signing transactions and programs, alone and as a member of a multisig. */
 import { Program, SignedTransaction, Transaction } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
+import { decodeAddress } from './decodeAddress.js'
 import { address, bool, bytes, bytes32, define, handleToken, password } from './Operation.js'
-import { decodeAddress, isZero, withPassword } from './Services.js'
-import { canonicalize, multisigErrors, partialMultisig, signMultisig } from './signing.js'
+import { canonicalize, isZero, multisigErrors, partialMultisig, signMultisig } from './signing.js'
+import { withPassword } from './withPassword.js'
 
 const transaction = {
   name: 'transaction',
@@ -30,14 +31,14 @@ export const signOperations = [
     responseName: 'APIV1POSTTransactionSignResponse',
     errors: ['key_not_found'],
     walletFailure: 400,
-    run: (services, input) => {
-      const wallet = services.handles.wallet(input.wallet_handle_token)
+    run: (context, input) => {
+      const wallet = context.handles.wallet(input.wallet_handle_token)
       const { bytes: canonical, sender } = canonicalize(input.transaction)
-      return withPassword(services, wallet, input.wallet_password, () => {
+      return withPassword(context, wallet, input.wallet_password, () => {
         const signer = isZero(input.public_key) ? sender : input.public_key
         const signature = wallet.sign(signer, Transaction.bytesToSign(canonical))
         const signed = SignedTransaction.attach(canonical, sender, signature, signer)
-        services.signings.add(wallet.key, canonical, false)
+        context.signatureLog.add(wallet.key, canonical, false)
         return { signed_transaction: signed }
       })
     },
@@ -52,10 +53,10 @@ export const signOperations = [
     responseName: 'APIV1POSTProgramSignResponse',
     errors: ['key_not_found'],
     walletFailure: 400,
-    run: (services, input) => {
-      const wallet = services.handles.wallet(input.wallet_handle_token)
+    run: (context, input) => {
+      const wallet = context.handles.wallet(input.wallet_handle_token)
       const publicKey = decodeAddress(input.address)
-      return withPassword(services, wallet, input.wallet_password, () => ({
+      return withPassword(context, wallet, input.wallet_password, () => ({
         sig: wallet.sign(publicKey, Program.bytesToSign(input.data)),
       }))
     },
@@ -77,10 +78,10 @@ export const signOperations = [
     responseName: 'APIV1POSTMultisigTransactionSignResponse',
     errors: ['bad_signer_length', ...multisigErrors],
     walletFailure: 400,
-    run: (services, input) => {
-      const wallet = services.handles.wallet(input.wallet_handle_token)
+    run: (context, input) => {
+      const wallet = context.handles.wallet(input.wallet_handle_token)
       const { bytes: canonical, sender } = canonicalize(input.transaction)
-      return withPassword(services, wallet, input.wallet_password, () => {
+      return withPassword(context, wallet, input.wallet_password, () => {
         if (input.signer.length !== 0 && input.signer.length !== 32) throw new KmdError('bad_signer_length')
         const multisig = signMultisig({
           wallet,
@@ -90,7 +91,7 @@ export const signOperations = [
           accepted: [sender, input.signer],
           message: () => Transaction.bytesToSign(canonical),
         })
-        services.signings.add(wallet.key, canonical, true)
+        context.signatureLog.add(wallet.key, canonical, true)
         return { multisig }
       })
     },
@@ -113,10 +114,10 @@ export const signOperations = [
     responseName: 'APIV1POSTMultisigProgramSignResponse',
     errors: [...multisigErrors],
     walletFailure: 400,
-    run: (services, input) => {
-      const wallet = services.handles.wallet(input.wallet_handle_token)
+    run: (context, input) => {
+      const wallet = context.handles.wallet(input.wallet_handle_token)
       const account = decodeAddress(input.address)
-      return withPassword(services, wallet, input.wallet_password, () => {
+      return withPassword(context, wallet, input.wallet_password, () => {
         const multisig = signMultisig({
           wallet,
           publicKey: input.public_key,

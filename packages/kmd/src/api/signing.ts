@@ -4,7 +4,6 @@ import { type Code, KmdError } from '../errors.js'
 import type { UnlockedWallet } from '../wallet/UnlockedWallet.js'
 import type { FieldsOf } from '../wire/JsonBody.js'
 import { bytes32, bytes64, uint8 } from './Operation.js'
-import { isZero } from './Services.js'
 
 /** What starting or continuing a multisig signature can fail with. */
 export const multisigErrors = [
@@ -65,6 +64,12 @@ export const partialMultisig = {
 } as const
 
 export type PartialMultisig = FieldsOf<typeof partialMultisigFields>
+
+/** How an absent key or signature reads: no bytes, or zeros. */
+export function isZero(bytes: Uint8Array): boolean {
+  for (const byte of bytes) if (byte !== 0) return false
+  return true
+}
 
 /** The bytes that are signed are the canonical ones, whatever spelling was sent. */
 export function canonicalize(transaction: Uint8Array): Transaction.Canonical {

@@ -2,8 +2,9 @@
 import { KmdError } from '../errors.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
 import { driverName } from '../wallet/WalletFile.js'
+import type { WalletContext } from './Context.js'
 import { ascii, bytes32, define, handleToken, name, password, wallet } from './Operation.js'
-import { describeWallet, describeWallets, type Services } from './Services.js'
+import { walletMember, walletsOutput } from './walletMembers.js'
 
 const walletId = { name: 'wallet_id', kind: ascii, about: 'The id of the wallet, as listed' } as const
 
@@ -30,7 +31,8 @@ export const walletOperations = [
     responseName: 'APIV1GETWalletsResponse',
     errors: ['wallets_directory'],
     walletFailure: 500,
-    run: async ({ wallets }) => describeWallets(await wallets.list()),
+    reusesOutput: true,
+    run: async ({ wallets }) => walletsOutput(await wallets.list()),
   }),
   define({
     id: 'CreateWallet',
@@ -71,7 +73,7 @@ export const walletOperations = [
         password: input.wallet_password,
         masterDerivationKey,
       })
-      return { wallet: describeWallet(created) }
+      return { wallet: walletMember(created) }
     },
   }),
   define({
@@ -111,9 +113,9 @@ export const walletOperations = [
     response: [walletHandle],
     responseName: 'APIV1POSTWalletRenewResponse',
     walletFailure: 500,
-    run: (services, input) => {
-      services.handles.renew(input.wallet_handle_token)
-      return describeHandle(services, input.wallet_handle_token)
+    run: (context, input) => {
+      context.handles.renew(input.wallet_handle_token)
+      return describeHandle(context, input.wallet_handle_token)
     },
   }),
   define({
@@ -137,7 +139,7 @@ export const walletOperations = [
         password: input.wallet_password,
         name: input.wallet_name,
       })
-      return { wallet: describeWallet(renamed) }
+      return { wallet: walletMember(renamed) }
     },
   }),
   define({
@@ -149,12 +151,12 @@ export const walletOperations = [
     response: [walletHandle],
     responseName: 'APIV1POSTWalletInfoResponse',
     walletFailure: 500,
-    run: (services, input) => describeHandle(services, input.wallet_handle_token),
+    run: (context, input) => describeHandle(context, input.wallet_handle_token),
   }),
 ]
 
 /** Failing to find a wallet is the request's fault (400), failing to unlock it is the password's (401). */
-async function find(wallets: Services['wallets'], key: string) {
+async function find(wallets: WalletContext['wallets'], key: string) {
   try {
     return await wallets.find(key)
   } catch (error) {
@@ -165,13 +167,13 @@ async function find(wallets: Services['wallets'], key: string) {
   }
 }
 
-async function describeHandle({ handles }: Services, token: string) {
+async function describeHandle({ handles }: Pick<WalletContext, 'handles'>, token: string) {
   const wallet = handles.wallet(token)
   const name = await retryWhileLocked(() => wallet.name())
   return {
     wallet_handle: {
       expires_seconds: handles.expiresSeconds(token),
-      wallet: describeWallet({ id: wallet.id, name }),
+      wallet: walletMember({ id: wallet.id, name }),
     },
   }
 }

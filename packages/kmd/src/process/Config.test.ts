@@ -126,3 +126,25 @@ test('the example holds the defaults, indented by tabs, and every setting of the
     ...['ledger', 'disable', 'session_lifetime_secs', 'address', 'allowed_origins', 'allow_header_pna'],
   ])
 })
+
+test('names that are no settings are reported, with the setting that was probably meant', () => {
+  const text = JSON.stringify({
+    sesion_lifetime_secs: 1,
+    SESSION_LIFETIME_SECS: 2,
+    something_else: {},
+    drivers: { sqlite: { scrypt: { scrypt_m: 1 } }, ledger: null },
+    algod: { URL: 'http://127.0.0.1:1', tokn: '' },
+  })
+  assert.deepEqual(Config.unknownSettings(text), [
+    'sesion_lifetime_secs in kmd_config.json is not a setting and is ignored; did you mean session_lifetime_secs?',
+    'something_else in kmd_config.json is not a setting and is ignored',
+    'drivers.sqlite.scrypt.scrypt_m in kmd_config.json is not a setting and is ignored; did you mean scrypt_n?',
+    'algod.tokn in kmd_config.json is not a setting and is ignored; did you mean token?',
+  ])
+  assert.equal(Config.parse(text).sessionLifetimeSecs, 2)
+  assert.deepEqual(Config.unknownSettings(Config.example()), [])
+})
+
+test('a misspelt wire gets a suggestion as its hint', () => {
+  assert.throws(() => Config.parse('{"wire":"refrence"}'), { code: 'invalid_config', hint: 'did you mean reference?' })
+})

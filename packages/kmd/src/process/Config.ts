@@ -3,7 +3,7 @@
  * anything of the wrong type refused. `wire`, `allowed_hosts` and `algod` are ours; the Go daemon passes over them.
  */
 import { isAbsolute, join } from 'node:path'
-import { Suggestion } from '@latchkey/algorand'
+import { Json, Suggestion } from '@latchkey/algorand'
 import { StartError } from '../errors.js'
 import { type Wire, wires } from '../wire/Wire.js'
 
@@ -83,6 +83,42 @@ export function parse(text: string): Config {
     allowedHosts: root.texts('allowed_hosts') ?? defaults.allowedHosts,
     algod: readAlgod(root.section('algod')),
   }
+}
+
+/** The names of settings, by the section they are in. */
+const settings: { readonly [section: string]: readonly string[] } = {
+  '': [
+    'drivers',
+    'session_lifetime_secs',
+    'address',
+    'allowed_origins',
+    'allow_header_pna',
+    'wire',
+    'allowed_hosts',
+    'algod',
+  ],
+  drivers: ['sqlite', 'ledger'],
+  'drivers.sqlite': ['wallets_dir', 'allow_unsafe_scrypt', 'scrypt'],
+  'drivers.sqlite.scrypt': ['scrypt_n', 'scrypt_r', 'scrypt_p'],
+  'drivers.ledger': ['disable'],
+  algod: ['url', 'token'],
+}
+
+/** Warnings about names that are no settings. They are ignored, as by the Go daemon, but may be misspelt. */
+export function unknownSettings(text: string): string[] {
+  return findUnknown(JSON.parse(text), '')
+}
+
+function findUnknown(json: unknown, section: string): string[] {
+  const known = settings[section]
+  if (known === undefined || !Json.isObject(json)) return []
+  return Object.entries(json).flatMap(([written, value]) => {
+    const name = written.toLowerCase()
+    const path = section === '' ? name : `${section}.${name}`
+    if (known.includes(name)) return findUnknown(value, path)
+    const suggestion = Suggestion.didYouMean(name, known)
+    return [`${path} in kmd_config.json is not a setting and is ignored${suggestion ? `; ${suggestion}` : ''}`]
+  })
 }
 
 /** The checks that the reference makes before it starts. */

@@ -4,15 +4,15 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { Access } from '@latchkey/http'
-import { App, type AppOptions } from '../App.js'
 import { SignatureLog } from '../activity/SignatureLog.js'
+import type { Context } from '../api/Context.js'
 import type { NodeClient } from '../api/NodeClient.js'
-import type { Services } from '../api/Services.js'
 import { Sessions } from '../console/Sessions.js'
 import { Tickets } from '../console/Tickets.js'
 import { ScryptPool } from '../derivation/index.js'
 import { Handles } from '../Handles.js'
 import { Metrics } from '../Metrics.js'
+import { RequestHandler, type RequestHandlerOptions } from '../RequestHandler.js'
 import { PasswordThrottle } from '../wallet/PasswordThrottle.js'
 import { Wallets } from '../wallet/Wallets.js'
 
@@ -73,7 +73,7 @@ export type TestApp = {
   throttle: PasswordThrottle
   tickets: Tickets
   sessions: Sessions
-  services: Services
+  context: Context
   metrics: Metrics
   /** What the operator would find in the log. */
   failures: string[]
@@ -88,7 +88,9 @@ export type TestApp = {
 
 export type RequestOptions = { body?: unknown; headers?: Record<string, string>; localAddress?: string }
 
-export type TestAppOptions = Partial<Pick<AppOptions, 'wire' | 'cors' | 'hosts' | 'onActivity' | 'consoleFile'>> & {
+export type TestAppOptions = Partial<
+  Pick<RequestHandlerOptions, 'wire' | 'cors' | 'hosts' | 'onActivity' | 'consoleFile'>
+> & {
   lifetimeMs?: number
   node?: NodeClient
 }
@@ -106,16 +108,16 @@ export function createApp(
   const { wallets, directory } = openWallets(t, { throttle })
   const handles = new Handles({ lifetimeMs, now })
   t.after(() => handles.close())
-  const [tickets, sessions, signings] = [new Tickets({ now }), new Sessions({ now }), new SignatureLog()]
-  const services: Services = {
-    ...{ wallets, handles, throttle, tickets, sessions, signings, node },
+  const [tickets, sessions, signatureLog] = [new Tickets({ now }), new Sessions({ now }), new SignatureLog()]
+  const context: Context = {
+    ...{ wallets, handles, throttle, tickets, sessions, signatureLog, node },
     startedAtMs: Date.now(),
     version: '0.0.0',
   }
   const metrics = new Metrics()
   const failures: string[] = []
-  const app = new App({
-    services,
+  const app = new RequestHandler({
+    context,
     wire: 'reference',
     token: new Access.TokenCheck(token),
     cors: { allowedOrigins: [], allowPrivateNetwork: false },
@@ -163,7 +165,7 @@ export function createApp(
     throttle,
     tickets,
     sessions,
-    services,
+    context,
     metrics,
     failures,
     advance,

@@ -26,27 +26,15 @@ export function translate(error: unknown): unknown {
   return error
 }
 
-/**
- * Runs `work` at once. Where another program holds the database, tries again until it lets go or five seconds have
- * passed. The usual case costs no promise.
- */
-export function retryWhileLocked<T>(work: () => T): T | Promise<T> {
-  try {
-    return work()
-  } catch (error) {
-    if (!isLocked(error)) throw translate(error)
-    return retryLater(work)
-  }
-}
-
-async function retryLater<T>(work: () => T): Promise<T> {
+/** Runs `work`. While another program holds the database, tries again for up to five seconds. */
+export async function retryWhileLocked<T>(work: () => T): Promise<T> {
   const giveUpAt = performance.now() + lockWaitMs
   for (;;) {
-    await new Promise((resolve) => setTimeout(resolve, lockPollMs))
     try {
       return work()
     } catch (error) {
       if (!isLocked(error) || performance.now() >= giveUpAt) throw translate(error)
     }
+    await new Promise((resolve) => setTimeout(resolve, lockPollMs))
   }
 }

@@ -196,5 +196,6 @@ test('a database that another program holds is a matter of waiting; one that is 
   assert.deepEqual(await later, Buffer.from('the name'))
   const garbage = join(temporaryDirectory(t), 'garbage.db')
   writeFileSync(garbage, 'no database'.repeat(500))
-  fails('database', () => Sqlite.retryWhileLocked(() => new WalletFile(garbage).metadata()))
+  const failing = Sqlite.retryWhileLocked(() => new WalletFile(garbage).metadata())
+  await assert.rejects(failing, { code: 'database' })
 })

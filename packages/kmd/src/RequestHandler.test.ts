@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { test } from 'node:test'
 import { Access, BodyError } from '@latchkey/http'
-import { App } from './App.js'
+import { RequestHandler } from './RequestHandler.js'
 import { createApp, token } from './testing/TestApp.test.helper.js'
 import { type Wire, wires } from './wire/Wire.js'
 
@@ -93,9 +93,9 @@ test('a page that is allowed can read answers and failures of operations', async
 })
 
 test('a body is wiped when its request is answered, whether it succeeded or not', async (t) => {
-  const { services, metrics } = createApp(t)
-  const app = new App({
-    services,
+  const { context, metrics } = createApp(t)
+  const app = new RequestHandler({
+    context,
     ...{ wire: 'reference', token: new Access.TokenCheck(token), metrics },
     ...{ cors: { allowedOrigins: [], allowPrivateNetwork: false }, hosts: new Set<string>() },
   })
@@ -113,10 +113,10 @@ test('a body is wiped when its request is answered, whether it succeeded or not'
 })
 
 test('a body that cannot be read is answered for what is wrong with it, and is nothing to log', async (t) => {
-  const { services, metrics } = createApp(t)
+  const { context, metrics } = createApp(t)
   const failures: unknown[] = []
-  const app = new App({
-    services,
+  const app = new RequestHandler({
+    context,
     ...{ wire: 'documented', token: new Access.TokenCheck(token), metrics },
     ...{ cors: { allowedOrigins: [], allowPrivateNetwork: false }, hosts: new Set<string>() },
     onFailure: (_operation, error) => failures.push(error),

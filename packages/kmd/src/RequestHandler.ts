@@ -1,0 +1,214 @@
+/** From a request to its response. No sockets here: the whole API can be called through `handle` or `fetch`. */
+import {
+  Access,
+  BodyError,
+  type BodyErrorCode,
+  type FetchHandler,
+  type RawRequest,
+  type RawResponse,
+  toFetch,
+} from '@latchkey/http'
+import type { Context } from './api/Context.js'
+import { metricsPath } from './api/latchkeyOperations.js'
+import { describe } from './api/OpenApi.js'
+import { isOpen, type Operation } from './api/Operation.js'
+import * as Operations from './api/Operations.js'
+import { statusOf } from './api/operationErrors.js'
+import { descriptionPath } from './api/serviceOperations.js'
+import * as ConsoleFiles from './console/files.js'
+import * as Permissions from './console/Permissions.js'
+import type { Session } from './console/Sessions.js'
+import { type Code, KmdError } from './errors.js'
+import type { Metrics } from './Metrics.js'
+import * as JsonBody from './wire/JsonBody.js'
+import * as Wire from './wire/Wire.js'
+
+/** Options of {@link RequestHandler}. */
+export type RequestHandlerOptions = {
+  context: Context
+  wire: Wire.Wire
+  token: Access.TokenCheck
+  cors: Omit<Access.CorsSettings, keyof typeof corsLists>
+  /** Host names that are served beside those of the loopback interface. */
+  hosts: ReadonlySet<string>
+  metrics: Metrics
+  /** Replaces the console's own files. */
+  consoleFile?: ConsoleFiles.Find
+  /** Called for every request on a known path with a valid token: it keeps the daemon from going idle. */
+  onActivity?: () => void
+  /** Called with errors that are not the client's fault. They hold no secret. */
+  onFailure?: (operation: string, error: unknown) => void
+}
+
+type Output = Wire.MembersOf<readonly Wire.Member[]>
+
+/** As the reference sends them. */
+const corsLists = {
+  allowedHeaders: 'X-KMD-API-Token, Content-Type',
+  allowedMethods: 'GET, POST, DELETE, OPTIONS',
+}
+
+const bodyCodes: Record<BodyErrorCode, Code> = {
+  body_too_large: 'body_too_large',
+  body_malformed: 'bad_body',
+  body_timeout: 'body_timeout',
+}
+
+const tokenHeader = 'x-kmd-api-token'
+/** The code of an error, beside its text in the body: the Go client's decoder rejects unknown members there. */
+const errorHeader = 'Latchkey-Error'
+const noBody: Buffer = Buffer.alloc(0)
+
+export class RequestHandler {
+  /** The API as a web-standard handler, for any server. */
+  readonly fetch: FetchHandler = toFetch((request) => this.handle(request))
+  readonly #options: RequestHandlerOptions
+  readonly #description: string
+  readonly #corsSettings: Access.CorsSettings
+  /** Responses of operations that return the same output again (see `Operation.reusesOutput`). */
+  readonly #written = new WeakMap<object, string>()
+
+  constructor(options: RequestHandlerOptions) {
+    this.#options = options
+    this.#description = JSON.stringify(describe(options.wire), null, 2)
+    this.#corsSettings = { ...options.cors, ...corsLists }
+  }
+
+  /** The same handler in the private form of `@latchkey/http`, which costs less. */
+  async handle(request: RawRequest): Promise<RawResponse> {
+    const { wire, hosts, onActivity } = this.#options
+    const path = pathOf(request.target)
+    if (!Access.isHostAllowed(request.header('host'), hosts, request.localAddress)) {
+      return this.#errorResponse(new KmdError('forbidden_host'), [])
+    }
+    const cors = this.#cors(request)
+    if (request.method === 'OPTIONS') return { status: 200, headers: cors, body: '' }
+    const operation = Operations.find(request.method, path)
+    if (operation === undefined) {
+      return this.#document(request, path, cors) ?? this.#consoleFile(request, path) ?? this.#unmatched(path)
+    }
+    let session: Session | undefined
+    if (!isOpen(operation, wire) && !this.#hasToken(request)) {
+      session = this.#session(request)
+      if (session === undefined) return this.#errorResponse(new KmdError('invalid_token'), cors)
+      if (!Permissions.mayUse(operation.id)) return this.#errorResponse(new KmdError('console_refused'), cors)
+    }
+    if (path.startsWith('/v1/')) onActivity?.()
+    return this.#run(operation, request, session, cors)
+  }
+
+  async #run(
+    operation: Operation,
+    request: RawRequest,
+    session: Session | undefined,
+    cors: string[],
+  ): Promise<RawResponse> {
+    const startedAt = performance.now()
+    let body = noBody
+    let response: RawResponse
+    try {
+      if (operation.method !== 'GET') body = await request.body()
+      const output = await this.#perform(operation, body, session)
+      const headers = ['Content-Type', 'application/json', ...cors]
+      response = { status: 200, headers, body: this.#write(operation, output) }
+    } catch (error) {
+      response = this.#errorResponse(this.#explain(operation.id, error), cors, operation)
+    }
+    // Passwords, handles and keys came in it.
+    body.fill(0)
+    this.#options.metrics.observe(operation.id, response.status, (performance.now() - startedAt) / 1000)
+    return response
+  }
+
+  #perform(operation: Operation, body: Buffer, session: Session | undefined): Output | Promise<Output> {
+    const input = operation.method === 'GET' ? {} : JsonBody.read(body, operation.request, this.#options.wire)
+    return operation.run(this.#options.context, input, session)
+  }
+
+  #write(operation: Operation, output: Output): string {
+    const known = operation.reusesOutput ? this.#written.get(output) : undefined
+    if (known !== undefined) return known
+    const written = Wire.write(this.#options.wire, operation.response, output)
+    if (operation.reusesOutput) this.#written.set(output, written)
+    return written
+  }
+
+  /** The two responses that are not a JSON envelope: the API description and the metrics. */
+  #document(request: RawRequest, path: string, cors: string[]): RawResponse | undefined {
+    const isDescription = path === descriptionPath
+    const isOpenPath = isDescription || Operations.find('GET', path)?.open !== undefined
+    const isHead = request.method === 'HEAD' && isOpenPath
+    if (!isHead && !(request.method === 'GET' && (isDescription || path === metricsPath))) return undefined
+    const needsToken = !isOpenPath || this.#options.wire !== 'reference'
+    if (needsToken && !this.#hasToken(request) && this.#session(request) === undefined) {
+      return this.#errorResponse(new KmdError('invalid_token'), cors)
+    }
+    const type = path === metricsPath ? 'text/plain; version=0.0.4; charset=utf-8' : 'application/json'
+    const body = isHead ? '' : isDescription ? this.#description : this.#options.metrics.text()
+    return { status: 200, headers: ['Content-Type', type, ...cors], body }
+  }
+
+  #consoleFile(request: RawRequest, path: string): Promise<RawResponse> | undefined {
+    if (!ConsoleFiles.isPath(path) || !ConsoleFiles.methods.includes(request.method)) return undefined
+    return this.#serveConsole(request, path).catch((error: unknown) =>
+      this.#errorResponse(this.#explain('the console', error), []),
+    )
+  }
+
+  /** The pages are loaded with the first request for one: most daemons start without ever showing any. */
+  async #serveConsole(request: RawRequest, path: string): Promise<RawResponse> {
+    const find = this.#options.consoleFile ?? (await import('@latchkey/pages/console')).consoleFile
+    return ConsoleFiles.serve(request, path, find)
+  }
+
+  #unmatched(path: string): RawResponse {
+    const methods = methodsOf(path)
+    if (methods.length === 0) return this.#errorResponse(new KmdError('not_found'), [])
+    return this.#errorResponse(new KmdError('method_not_allowed'), ['Allow', [...methods, 'OPTIONS'].join(', ')])
+  }
+
+  #hasToken(request: RawRequest): boolean {
+    return this.#options.token.matches(request.header(tokenHeader))
+  }
+
+  #session(request: RawRequest): Session | undefined {
+    return this.#options.context.sessions.use(request.header(tokenHeader))
+  }
+
+  #cors(request: RawRequest): string[] {
+    return Access.corsHeaders(this.#corsSettings, {
+      method: request.method,
+      origin: request.header('origin'),
+      privateNetwork: request.header('access-control-request-private-network'),
+    })
+  }
+
+  #explain(operation: string, error: unknown): KmdError {
+    if (error instanceof BodyError) return new KmdError(bodyCodes[error.code], { cause: error })
+    if (error instanceof KmdError) {
+      if (error.status >= 500 && error.status !== 503) this.#options.onFailure?.(operation, error)
+      return error
+    }
+    this.#options.onFailure?.(operation, error)
+    return new KmdError('internal', { cause: error })
+  }
+
+  #errorResponse(error: KmdError, headers: string[], operation: Pick<Operation, 'walletFailure'> = {}): RawResponse {
+    const retry = error.retryAfterSeconds === undefined ? [] : ['Retry-After', String(error.retryAfterSeconds)]
+    return {
+      status: statusOf(operation, error.code),
+      headers: ['Content-Type', 'application/json', ...headers, ...retry, errorHeader, error.code],
+      body: Wire.writeError(this.#options.wire, error),
+    }
+  }
+}
+
+function methodsOf(path: string): readonly string[] {
+  if (path === descriptionPath || path === metricsPath) return ['GET']
+  return ConsoleFiles.isPath(path) ? ConsoleFiles.methods : Operations.methods(path)
+}
+
+function pathOf(target: string): string {
+  const query = target.indexOf('?')
+  return query < 0 ? target : target.slice(0, query)
+}

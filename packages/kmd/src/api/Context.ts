@@ -1,0 +1,19 @@
+/** What operations work on, by concern. */
+import type { SignatureLog } from '../activity/SignatureLog.js'
+import type { Sessions } from '../console/Sessions.js'
+import type { Tickets } from '../console/Tickets.js'
+import type { Handles } from '../Handles.js'
+import type { PasswordThrottle } from '../wallet/PasswordThrottle.js'
+import type { Wallets } from '../wallet/Wallets.js'
+import type { NodeClient } from './NodeClient.js'
+
+export type WalletContext = { wallets: Wallets; handles: Handles; throttle: PasswordThrottle }
+
+export type ConsoleContext = { tickets: Tickets; sessions: Sessions; signatureLog: SignatureLog }
+
+/** Undefined if the operator named no Algorand node. */
+export type NodeContext = { node: NodeClient | undefined }
+
+export type ProcessContext = { startedAtMs: number; version: string }
+
+export type Context = WalletContext & ConsoleContext & NodeContext & ProcessContext

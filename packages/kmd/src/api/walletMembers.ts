@@ -1,0 +1,33 @@
+/** Wallets and lists of addresses as members of responses. */
+import type { Entry } from '../wallet/WalletDirectory.js'
+import { driverName, driverVersion } from '../wallet/WalletFile.js'
+
+/** The reference names these two whatever a wallet can sign, which is every type. */
+const supportedTransactions = ['pay', 'keyreg'] as const
+
+export function walletMember(wallet: { id: Uint8Array; name: Uint8Array }) {
+  return {
+    driver_name: driverName,
+    driver_version: driverVersion,
+    id: wallet.id,
+    mnemonic_ux: false,
+    name: wallet.name,
+    supported_txs: supportedTransactions,
+  }
+}
+
+/** The same output for the same list, so that it is written once (see `Operation.reusesOutput`). */
+function memoize<T extends readonly unknown[], O extends object>(toOutput: (list: T) => O): (list: T) => O {
+  const outputs = new WeakMap<T, O>()
+  return (list) => {
+    let output = outputs.get(list)
+    if (output === undefined) {
+      output = toOutput(list)
+      outputs.set(list, output)
+    }
+    return output
+  }
+}
+
+export const addressesOutput = memoize((addresses: readonly string[]) => ({ addresses }))
+export const walletsOutput = memoize((entries: readonly Entry[]) => ({ wallets: entries.map(walletMember) }))

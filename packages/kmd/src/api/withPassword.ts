@@ -1,0 +1,29 @@
+import { KmdError } from '../errors.js'
+import { retryWhileLocked } from '../wallet/Sqlite.js'
+import type { UnlockedWallet } from '../wallet/UnlockedWallet.js'
+import type { WalletContext } from './Context.js'
+
+/**
+ * Does `work` on the wallet's file if the password is right. After wrong passwords, the check waits as long as they
+ * cost.
+ *
+ * @throws {@link KmdError} `wrong_password` or `too_many_wrong_passwords`.
+ */
+export async function withPassword<T>(
+  { throttle }: Pick<WalletContext, 'throttle'>,
+  wallet: UnlockedWallet,
+  password: Uint8Array,
+  work: () => T,
+): Promise<T> {
+  const { key } = wallet
+  if (throttle.isOpen(key)) {
+    const isRight = wallet.isPassword(password)
+    throttle.record(key, isRight)
+    if (!isRight) throw new KmdError('wrong_password')
+  } else {
+    await throttle.attempt(key, () => {
+      if (!wallet.isPassword(password)) throw new KmdError('wrong_password')
+    })
+  }
+  return retryWhileLocked(work)
+}

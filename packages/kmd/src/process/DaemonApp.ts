@@ -1,0 +1,285 @@
+/** The daemon without a server: a data directory, its lock, wallets and settings, behind a fetch handler. */
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Algod } from '@latchkey/algod'
+import { Access, type FetchHandler, type RawHandler } from '@latchkey/http'
+import { SignatureLog } from '../activity/SignatureLog.js'
+import { linkPath } from '../api/consoleOperations.js'
+import { Sessions } from '../console/Sessions.js'
+import { Tickets } from '../console/Tickets.js'
+import { ScryptPool } from '../derivation/index.js'
+import { StartError } from '../errors.js'
+import { Handles } from '../Handles.js'
+import { Metrics } from '../Metrics.js'
+import { RequestHandler } from '../RequestHandler.js'
+import { version } from '../version.js'
+import { PasswordThrottle } from '../wallet/PasswordThrottle.js'
+import { Wallets } from '../wallet/Wallets.js'
+import type { Wire } from '../wire/Wire.js'
+import { Closers } from './Closers.js'
+import * as Config from './Config.js'
+import * as ListenAddress from './ListenAddress.js'
+import * as Lock from './Lock.js'
+import { Log } from './Log.js'
+import * as Token from './Token.js'
+
+/** Options of {@link DaemonApp.open}. */
+export type DaemonAppOptions = {
+  /** An existing directory. */
+  dataDir: string
+  /**
+   * The form of responses where kmd_config.json does not set it.
+   * @default 'documented'
+   */
+  wire?: Wire
+  /** The form of responses, whatever kmd_config.json says. */
+  forceWire?: Wire | undefined
+  /**
+   * The Algorand node for balances and transactions.
+   * @default `algod` in kmd_config.json
+   */
+  node?: { url: string; token?: string | undefined } | undefined
+  /** Called for every `/v1` request with a valid token. */
+  onActivity?: () => void
+  /** Called when a key derivation thread has started. Starting a thread resets flags that the process gave V8. */
+  onWorkerStart?: () => void
+}
+
+/** Derivation threads take half as much memory again as everything else, so they end soon after their work. */
+const derivationIdleMs = 3_000
+
+type Parts = {
+  handler: RequestHandler
+  config: Config.Config
+  wire: Wire
+  warnings: readonly string[]
+  tickets: Tickets
+  stopWaiting: Closers
+  closers: Closers
+}
+
+/**
+ * The daemon's API on a data directory, for a server of your own. `Daemon` is this with the fast server of
+ * `@latchkey/http` and the files that launchers look for.
+ *
+ * @example
+ * ```ts
+ * const app = await DaemonApp.open({ dataDir })
+ * new Hono().all('*', (c) => app.fetch(c.req.raw)) // Hono
+ * createServer(toNodeListener(app.fetch)) // node:http; toNodeListener is from @latchkey/http
+ * express().use(toNodeListener(app.fetch)) // Express
+ * ```
+ */
+export class DaemonApp {
+  /** The API as a web-standard handler. */
+  readonly fetch: FetchHandler
+  /** The API in the private form of `@latchkey/http`. */
+  readonly handle: RawHandler
+  /** The file with the API token that requests need. */
+  readonly tokenFile: string
+  /** The form of responses. */
+  readonly wire: Wire
+  /** Settings that open the daemon wider than they may seem to, and settings that are not known. */
+  readonly warnings: readonly string[]
+  readonly config: Config.Config
+  readonly log: Log
+  readonly #parts: Parts
+
+  private constructor(dataDir: string, log: Log, parts: Parts) {
+    this.fetch = parts.handler.fetch
+    this.handle = (request) => parts.handler.handle(request)
+    this.tokenFile = Token.path(dataDir)
+    this.wire = parts.wire
+    this.warnings = parts.warnings
+    this.config = parts.config
+    this.log = log
+    this.#parts = parts
+  }
+
+  /**
+   * Opens a data directory. The order of the steps is the Go daemon's; a second instance fails at the lock and changes
+   * nothing of the first.
+   *
+   * @throws {@link StartError}
+   */
+  static async open(options: DaemonAppOptions): Promise<DaemonApp> {
+    const log = openLog(options.dataDir)
+    try {
+      return new DaemonApp(options.dataDir, log, await openParts(options, log))
+    } catch (error) {
+      throw logStartError(log, error)
+    }
+  }
+
+  /** Path and fragment of a link that opens the console once. */
+  consolePath({ lifetimeMs }: { lifetimeMs?: number | undefined } = {}): string {
+    return linkPath(this.#parts.tickets.create(lifetimeMs))
+  }
+
+  /** Rejects requests that wait for their turn to try a password, so that a server can stop. */
+  stopWaiting(): Promise<void> {
+    return this.#parts.stopWaiting.close()
+  }
+
+  /** Closes handles, wallets and files, and releases the lock. Stop the server first. */
+  async close(): Promise<void> {
+    await this.closeFiles()
+    this.log.close()
+  }
+
+  /** As `close`, but the log stays open. */
+  async closeFiles(): Promise<void> {
+    await this.stopWaiting()
+    await this.#parts.closers.close()
+  }
+}
+
+/** Writes why the daemon cannot start to its log, and closes that. */
+export function logStartError(log: Log, error: unknown): StartError {
+  const message = error instanceof Error ? error.message : String(error)
+  log.write('error', `couldn't start kmd: ${message}`)
+  log.close()
+  return error instanceof StartError ? error : new StartError('start_failed', { message, cause: error })
+}
+
+async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
+  const { dataDir } = options
+  if (dataDir === '') throw new StartError('blank_data_dir')
+  const { config, unknown } = readConfig(dataDir)
+  Config.validate(config)
+  const walletsDir = Config.walletsDirectory(config, dataDir)
+  makeDirectory(walletsDir)
+  const token = new Access.TokenCheck(Token.readOrCreate(dataDir))
+  const lock = Lock.take(dataDir)
+  const closers = new Closers()
+  closers.add(() => Lock.release(lock))
+  try {
+    const { onActivity, onWorkerStart } = options
+    const derivation = new ScryptPool({ idleMs: derivationIdleMs, ...(onWorkerStart && { onWorkerStart }) })
+    closers.add(() => derivation.close())
+    const throttle = new PasswordThrottle({
+      file: join(dataDir, 'latchkey_failures.json'),
+      onSaveFailure: (error) => log.write('error', `wrong passwords are not kept over a restart: ${explain(error)}`),
+    })
+    const wallets = new Wallets({ directory: walletsDir, scrypt: config.scrypt, derivation, throttle })
+    closers.add(() => wallets.close())
+    const handles = new Handles({ lifetimeMs: config.sessionLifetimeSecs * 1000 })
+    closers.add(() => handles.close())
+    const node = openNode(options.node ?? config.algod, closers)
+    const [tickets, sessions, signatureLog] = [new Tickets(), new Sessions(), new SignatureLog()]
+    const wire = options.forceWire ?? config.wire ?? options.wire ?? 'documented'
+    const handler = new RequestHandler({
+      context: {
+        ...{ wallets, handles, throttle, tickets, sessions, signatureLog, node, version },
+        startedAtMs: Date.now(),
+      },
+      wire,
+      token,
+      cors: { allowedOrigins: config.allowedOrigins, allowPrivateNetwork: config.allowHeaderPna },
+      hosts: allowedHosts(config),
+      metrics: makeMetrics(handles),
+      ...(onActivity && { onActivity }),
+      onFailure: (operation, error) => log.write('error', `${operation}: ${explain(error)}`),
+    })
+    const stopWaiting = new Closers()
+    stopWaiting.add(() => throttle.close())
+    const replaceToken = (newToken: string): void => {
+      token.replace(newToken)
+      // They were opened with the old one.
+      sessions.clear()
+      tickets.clear()
+    }
+    stopWaiting.add(Token.follow(dataDir, { take: replaceToken, log }))
+    const warnings = [...findWarnings(config), ...unknown]
+    for (const warning of warnings) log.write('warning', warning)
+    return { handler, config, wire, warnings, tickets, stopWaiting, closers }
+  } catch (error) {
+    await closers.close()
+    throw error
+  }
+}
+
+/** Short, because a person waits at the console. */
+const nodeTimeoutMs = 5_000
+
+/** Makes no connection before the first query. */
+function openNode(address: DaemonAppOptions['node'], closers: Closers): Algod | undefined {
+  if (address === undefined) return undefined
+  const node = new Algod({ nodes: [address], timeoutMs: nodeTimeoutMs })
+  closers.add(() => node.close())
+  return node
+}
+
+function openLog(dataDir: string): Log {
+  try {
+    return new Log(dataDir)
+  } catch (error) {
+    const { message } = error as Error
+    // The reference resolves a blank directory to none at all and fails later.
+    if (dataDir === '') throw new StartError('blank_data_dir', { cause: error })
+    throw new StartError('log_not_writable', { message: `failed to open log file: ${message}`, cause: error })
+  }
+}
+
+/** The settings, and warnings about names that are none. */
+function readConfig(dataDir: string): { config: Config.Config; unknown: readonly string[] } {
+  let text: string
+  try {
+    text = readFileSync(join(dataDir, 'kmd_config.json'), 'utf8')
+  } catch {
+    try {
+      writeFileSync(join(dataDir, 'kmd_config.json.example'), Config.example())
+    } catch {
+      // It is only an example.
+    }
+    return { config: Config.defaults, unknown: [] }
+  }
+  return { config: Config.parse(text), unknown: Config.unknownSettings(text) }
+}
+
+function makeDirectory(directory: string): void {
+  try {
+    mkdirSync(directory, { mode: 0o700 })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
+  }
+}
+
+function allowedHosts(config: Config.Config): ReadonlySet<string> {
+  const hosts = new Set(config.allowedHosts.map((host) => host.toLowerCase()))
+  if (config.address === '') return hosts
+  const { host } = ListenAddress.parse(config.address)
+  hosts.add(host)
+  if (host === '::') hosts.add('0.0.0.0')
+  return hosts
+}
+
+function findWarnings(config: Config.Config): string[] {
+  const warnings: string[] = []
+  if (config.allowedOrigins.includes('*')) {
+    warnings.push(
+      'allowed_origins contains *: every web page the browser opens may talk to this daemon, if it knows the token',
+    )
+  }
+  if (config.address !== '' && !ListenAddress.parse(config.address).isLoopback) {
+    warnings.push(`address ${config.address} can be reached from other machines, without encryption`)
+  }
+  return warnings
+}
+
+function makeMetrics(handles: Handles): Metrics {
+  const metrics = new Metrics()
+  metrics.gauge({ name: 'latchkey_open_handles', help: 'Wallet handles that are open.', read: () => handles.size })
+  metrics.gauge({
+    name: 'process_resident_memory_bytes',
+    help: 'Memory of the process.',
+    read: () => process.memoryUsage.rss(),
+  })
+  return metrics
+}
+
+function explain(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const cause = error.cause instanceof Error ? `: ${error.cause.message}` : ''
+  return `${error.message}${cause}`
+}
