@@ -1,4 +1,4 @@
-/** What all commands have in common: help with an example, one line for wrong use, exit codes that are documented. */
+/** What all commands have in common: help with an example, one line for invalid usage, documented exit codes. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
@@ -24,7 +24,7 @@ function run(args: readonly string[], environment: { [name: string]: string } = 
   })
 }
 
-/** As the help lists them, which is what a person goes by. */
+/** The names of the commands in the help. */
 async function listed(): Promise<string[]> {
   const { stdout } = await run(['--help'])
   const [, table] = /\nCommands:\n([\s\S]*?)\n\n/.exec(stdout)!
@@ -82,7 +82,7 @@ suite('environment and exit codes', () => {
       assert.match(environment.stdout, new RegExp(`^  ${name} `, 'm'))
     const codes = await run(['help', 'exit-codes'])
     const found = [...codes.stdout.matchAll(/^ {2}([0-9]+) +\S/gm)].map(([, code]) => Number(code))
-    // Each is reached by a test: 0, 2, 3 and 5 here, 1 with pay and sign, 4 with kmd, 6 with wallets, 130 at prompts.
+    // Each is covered by a test: 0, 2, 3 and 5 here, 1 with pay and sign, 4 with kmd, 6 with wallets, 130 at prompts.
     assert.deepEqual(found, [0, 1, 2, 3, 4, 5, 6, 130])
   })
 
@@ -204,7 +204,7 @@ suite('latchkey doctor', () => {
     ])
       assert.equal(find(findings, pattern).state, 'ok')
     const warnings = findings.filter(({ state }) => state === 'warning').map(({ text }) => text)
-    // It is a machine for development: its token is LocalNet's, and its password need not cost time.
+    // The stack uses the token of LocalNet and a fast key derivation.
     assert.deepEqual(
       warnings.map((text) => /LocalNet|scrypt/.test(text)),
       [true, true],

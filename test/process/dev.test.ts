@@ -1,4 +1,4 @@
-/** The command `latchkey dev`: the story it tells, what it sets up, and that it leaves nothing behind. */
+/** The command `latchkey dev`: its output, the stack that it starts, and that it leaves nothing behind. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -21,7 +21,7 @@ type Facts = {
 
 type Running = { child: ChildProcess; exited: Promise<number | null>; stdout: () => string; directory: string }
 
-/** In a temporary directory of its own, so that what it leaves there can be seen. */
+/** Runs it with a temporary directory of its own, to see what it leaves there. */
 async function start(t: TestContext, args: string[]): Promise<Running> {
   const directory = temporaryDirectory(t)
   const child = spawn(process.execPath, [latchkeyCommand, 'dev', '--any-port', ...args], {
@@ -50,15 +50,15 @@ function run(args: string[], directory: string): Promise<{ code: number | null; 
 suite('latchkey dev', () => {
   test('prints one paid request, runs until Ctrl-C, and leaves no files behind', { timeout: 240_000 }, async (t) => {
     const { child, exited, stdout, directory } = await start(t, [])
-    const story = stdout()
-    assert.match(story, /the buyer requests http:\/\/127\.0\.0\.1:[0-9]+\/weather\n/)
-    assert.match(story, /the seller responds with 402 Payment Required: \$0\.01, 10000 of asset 31566704\n/)
-    assert.match(story, /the buyer's payment [A-Z2-7]{8}… is signed by the key daemon/)
-    assert.match(story, /settles it in round 1 and pays the fee: [A-Z2-7]{52}\n/)
-    assert.match(story, /the seller responds with 200: \{"report":\{"weather":"sunny"/)
-    assert.match(story, /the buyer {2}[A-Z2-7]{8}… had \$5, has \$4\.99\n/)
-    assert.match(story, /had \$1000000, has \$1000000\.01\n/)
-    const [, url] = /curl -si (\S+)/.exec(story)!
+    const output = stdout()
+    assert.match(output, /the buyer requests http:\/\/127\.0\.0\.1:[0-9]+\/weather\n/)
+    assert.match(output, /the seller responds with 402 Payment Required: \$0\.01, 10000 of asset 31566704\n/)
+    assert.match(output, /the buyer's payment [A-Z2-7]{8}… is signed by the key daemon/)
+    assert.match(output, /settles it in round 1 and pays the fee: [A-Z2-7]{52}\n/)
+    assert.match(output, /the seller responds with 200: \{"report":\{"weather":"sunny"/)
+    assert.match(output, /the buyer {2}[A-Z2-7]{8}… had \$5, has \$4\.99\n/)
+    assert.match(output, /had \$1000000, has \$1000000\.01\n/)
+    const [, url] = /curl -si (\S+)/.exec(output)!
     assert.equal((await fetch(url!)).status, 402)
     assert.equal(readdirSync(directory).length, 1)
     child.kill('SIGINT')
@@ -133,7 +133,7 @@ suite('latchkey dev', () => {
   for (const signal of ['SIGKILL', 'SIGHUP'] as const) {
     test(`leaves no process, port or file behind after ${signal}`, { timeout: 240_000 }, async (t) => {
       const directory = temporaryDirectory(t)
-      // A command that has started another, which does not care for being told to stop.
+      // A program that has started another, which ignores SIGTERM.
       const stubborn = `process.on('SIGTERM', () => {}); console.log(process.pid + ' ' + process.env.ALGOD_URL); setInterval(() => {}, 1000)`
       const inside = ['sh', '-c', `"${process.execPath}" -e "${stubborn}"; true`]
       const child = spawn(process.execPath, [latchkeyCommand, 'dev', '--any-port', '--', ...inside], {

@@ -1,4 +1,4 @@
-/** The command `latchkey facilitator`: what it prints, what it asks for, and how it ends. */
+/** The command `latchkey facilitator`: its output, its options and its exit codes. */
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'

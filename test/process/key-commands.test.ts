@@ -1,4 +1,4 @@
-/** `latchkey key ...` as scripts use it. At a terminal: `prompts.test.ts`. */
+/** `latchkey key ...` in scripts. On a terminal: `prompts.test.ts`. */
 import assert from 'node:assert/strict'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -34,11 +34,11 @@ suite('latchkey key', { timeout: 600_000 }, () => {
     const three = await run('key new -n 3 --json')
     const { wallet, addresses } = JSON.parse(three.stdout)
     assert.equal(wallet.name, 'keys')
-    const made = [one.stdout.trim(), ...addresses]
-    assert.equal(made.length, 4)
-    assert.deepEqual([...made].sort(), (await kmd.keys(handle)).sort())
+    const created = [one.stdout.trim(), ...addresses]
+    assert.equal(created.length, 4)
+    assert.deepEqual([...created].sort(), (await kmd.keys(handle)).sort())
     const listed = await run('key list')
-    assert.deepEqual([listed.stderr, listed.stdout.trim().split('\n').sort()], ['', [...made].sort()])
+    assert.deepEqual([listed.stderr, listed.stdout.trim().split('\n').sort()], ['', [...created].sort()])
     const { keys } = JSON.parse((await run('key list --json')).stdout)
     assert.deepEqual(Object.keys(keys[0]), ['address'])
     for (const count of ['0', '-1', 'x', '10001']) {

@@ -1,4 +1,4 @@
-/** `latchkey multisig ...` as scripts use it. */
+/** `latchkey multisig ...` in scripts. */
 import assert from 'node:assert/strict'
 import { before, suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
@@ -30,8 +30,8 @@ suite('latchkey multisig', { timeout: 600_000 }, () => {
   }
 
   test('creates the same account as algosdk', async () => {
-    const made = await run(`multisig new --threshold 2 ${members.join(' ')}`)
-    assert.deepEqual(made, { code: 0, stdout: `${address}\n`, stderr: '' })
+    const created = await run(`multisig new --threshold 2 ${members.join(' ')}`)
+    assert.deepEqual(created, { code: 0, stdout: `${address}\n`, stderr: '' })
     failed(await run(`multisig new -t 2 ${members.join(' ')}`), 3, new RegExp(`${address} is already in shared`))
     const others = await run(`multisig new -t 2 ${members.toReversed().join(' ')} --json`)
     const outcome = JSON.parse(others.stdout)
@@ -80,7 +80,7 @@ suite('latchkey multisig', { timeout: 600_000 }, () => {
   test('deletes an account and prints how to create it again', async (t) => {
     failed(await run(`multisig delete ${address}`), 2, /no terminal to ask for confirmation; give --yes/)
     const command = [process.execPath, latchkeyCommand, 'multisig', 'delete', address, '--no-password']
-    for (const [answer, code] of [
+    for (const [reply, code] of [
       ['', 1],
       ['\u0003', 130],
       ['y', 0],
@@ -88,7 +88,7 @@ suite('latchkey multisig', { timeout: 600_000 }, () => {
       const env = { PATH: process.env['PATH'], HOME: '/nonexistent', KMD_DATA_DIR: kmd.dataDir }
       const terminal = openTerminal(t, command, { env })
       await terminal.sees(`Delete ${address} from shared? [y/N] `)
-      terminal.type(`${answer}\r`)
+      terminal.type(`${reply}\r`)
       assert.deepEqual(await terminal.ended, { code, isEchoOn: true, isByLine: true })
     }
     for (const command of ['show', 'delete --yes']) {
@@ -97,8 +97,8 @@ suite('latchkey multisig', { timeout: 600_000 }, () => {
     }
     const [other] = JSON.parse((await run('multisig list --json')).stdout).multisigs
     const { again } = JSON.parse((await run(`multisig delete ${other.address} --yes --json`)).stdout)
-    const made = await run(again.replace(/^latchkey /, ''))
-    assert.equal(made.stdout.trim(), other.address)
+    const created = await run(again.replace(/^latchkey /, ''))
+    assert.equal(created.stdout.trim(), other.address)
     assert.equal((await run('key list')).stdout.trim(), members[1])
   })
 

@@ -1,4 +1,4 @@
-/** The command `latchkey pay`: what it shows, asks, pays and prints. */
+/** The command `latchkey pay`: the price, the confirmation, the payment and the output. */
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -94,13 +94,13 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
 
   test('asks for confirmation, and anything but yes is no', async () => {
     const command = [process.execPath, latchkeyCommand, 'pay', facts.seller.url, ...options()]
-    const inTerminal = (answer: string): Promise<Outcome> => {
+    const inTerminal = (reply: string): Promise<Outcome> => {
       const script = `import pty, sys, os\nstatus = pty.spawn(${JSON.stringify(command)})\nsys.exit(os.waitstatus_to_exitcode(status))`
       const child = spawn('python3', ['-c', script], { env: { ...process.env, HOME: directory, ...words() } })
       let stdout = ''
       child.stdout.setEncoding('utf8').on('data', (piece: string) => {
         stdout += piece
-        if (piece.includes('Pay? [y/N]')) child.stdin.write(`${answer}\n`)
+        if (piece.includes('Pay? [y/N]')) child.stdin.write(`${reply}\n`)
       })
       return once(child, 'close').then(([code]) => ({ code: code as number, stdout, stderr: '' }))
     }
@@ -119,10 +119,10 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
     const dear = await run([facts.seller.url, '-y', '--max', '$0.005', ...options()], words())
     assert.equal(dear.code, 3)
     assert.match(dear.stderr, /above the limit of \$0\.005 for one payment/)
-    const nobody = {
+    const unfunded = {
       AVM_PRIVATE_KEY: 'AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQGKiOPddAnxlf1S2y08ul1yymcJvx2UEhvzdIgBtA9vXA==',
     }
-    const poor = await run([facts.seller.url, '-y', ...options()], nobody)
+    const poor = await run([facts.seller.url, '-y', ...options()], unfunded)
     assert.equal(poor.code, 3)
     assert.match(poor.stderr, /not opted in to asset 31566704/)
   })

@@ -1,4 +1,4 @@
-/** Questions of `latchkey` as a person meets them, in a real terminal. */
+/** Prompts of `latchkey` in a pseudo terminal. */
 import assert from 'node:assert/strict'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -22,7 +22,7 @@ suite('prompts on a terminal', { timeout: 600_000 }, () => {
     return openTerminal(t, command, { env, cwd: directory })
   }
 
-  /** The terminal is as a shell wants it. */
+  /** The terminal echoes and reads by lines, as a shell expects. */
   const inOrder = { isEchoOn: true, isByLine: true }
 
   test('asks for a new password twice and never shows it', async (t) => {
@@ -33,7 +33,7 @@ suite('prompts on a terminal', { timeout: 600_000 }, () => {
     terminal.type('open sesame\r')
     assert.deepEqual(await terminal.ended, { code: 0, ...inOrder })
     assert.ok(!terminal.screen().includes('sesame'))
-    // On a slow machine it says in between that it works.
+    // A slow machine shows the progress in between.
     const shown = terminal.screen().replace(/Creating hidden\.\.\.\r *\r/, '')
     assert.match(shown, /^Password: \nRepeat it: \n[0-9a-f]{32}\nCreated wallet hidden\./)
     const kmd = await starting
@@ -70,7 +70,7 @@ suite('prompts on a terminal', { timeout: 600_000 }, () => {
     terminal.type('wrong\u0015grünx\u007f\u001b[D\u001bOA\u001b[3~ 鍵🔑')
     terminal.type('\r')
     await terminal.sees('Repeat it: ')
-    // A letter of two bytes that arrives in two parts.
+    // A character of two bytes that arrives in two chunks.
     const bytes = Buffer.from('grün 鍵🔑')
     terminal.type(bytes.subarray(0, 3))
     await new Promise((resolve) => setTimeout(resolve, 50))
@@ -219,7 +219,7 @@ suite('prompts on a terminal', { timeout: 600_000 }, () => {
     const kmd = await starting
     const handle = await kmd.unlock(await kmd.create('six', 'pw'), 'pw')
     const address = await kmd.generate(handle)
-    for (const [answer, code] of [
+    for (const [reply, code] of [
       ['y', 1],
       [address.slice(-5), 1],
       [address.slice(-6), 0],
@@ -229,7 +229,7 @@ suite('prompts on a terminal', { timeout: 600_000 }, () => {
       terminal.type('pw\r')
       await terminal.sees('This is key 1 that was generated in six')
       await terminal.sees(`Type ${address.slice(-6)} to continue: `)
-      terminal.type(`${answer}\r`)
+      terminal.type(`${reply}\r`)
       assert.deepEqual(await terminal.ended, { code, ...inOrder })
       assert.deepEqual(await kmd.keys(handle), code === 0 ? [] : [address])
     }

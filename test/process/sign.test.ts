@@ -1,4 +1,4 @@
-/** The command `latchkey sign`: what it shows, asks, signs and writes. Judged by algosdk and by a ledger. */
+/** The command `latchkey sign`: description, confirmation and signature, checked with algosdk and a ledger. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -13,7 +13,7 @@ import { type Kmd, start, suiteScope, temporaryDirectory } from './support.js'
 type Outcome = { code: number | null; stdout: Buffer; stderr: string }
 type Secret = { address: string; secretKey: Uint8Array }
 
-/** A command that still waits after this long asks something else than was expected. */
+/** Long enough for an overloaded machine; a command that waits longer shows another prompt than expected. */
 const timeoutMs = 60_000
 
 suite('latchkey sign', { timeout: 600_000 }, () => {
@@ -50,7 +50,7 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
   const common = (wallet = 'one'): string[] => ['-d', kmd.dataDir, '-w', wallet, '--password-file', passwordFile]
   const environment = { PATH: process.env['PATH'] ?? '', HOME: directory }
 
-  /** Without a terminal, also where the tests themselves run in one: nobody can be asked. */
+  /** Runs it without a terminal, even if the tests run in one. */
   async function run(args: string[], input: Uint8Array | string = ''): Promise<Outcome> {
     const child = spawn(process.execPath, [latchkeyCommand, 'sign', ...args], { detached: true, env: environment })
     const parts: Buffer[] = []
@@ -65,24 +65,24 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
     return { code: code as number | null, stdout: Buffer.concat(parts), stderr }
   }
 
-  /** In a terminal, where each question that is asked gets the next answer. */
-  async function inTerminal(args: string[], question: RegExp, answer: string): Promise<{ code: number; text: string }> {
+  /** Runs it in a terminal and types `reply` at the prompt. */
+  async function inTerminal(args: string[], prompt: RegExp, reply: string): Promise<{ code: number; text: string }> {
     const command = [process.execPath, latchkeyCommand, 'sign', ...args]
     const script = `import pty, sys, os\nstatus = pty.spawn(${JSON.stringify(command)})\nsys.exit(os.waitstatus_to_exitcode(status))`
     const child = spawn('python3', ['-c', script], { env: { ...process.env, HOME: directory } })
     let text = ''
-    let isAnswered = false
+    let hasReplied = false
     child.stdout.setEncoding('utf8').on('data', (piece: string) => {
       text += piece
-      if (isAnswered || !question.test(text)) return
-      isAnswered = true
-      child.stdin.write(answer)
+      if (hasReplied || !prompt.test(text)) return
+      hasReplied = true
+      child.stdin.write(reply)
     })
-    // With it goes the terminal, and with that the command.
+    // Ending it closes the terminal, which ends the command.
     const giveUp = setTimeout(() => child.kill('SIGKILL'), timeoutMs)
     const [code] = await once(child, 'close')
     clearTimeout(giveUp)
-    assert.ok(isAnswered, `nobody was asked: ${text}`)
+    assert.ok(hasReplied, `no prompt: ${text}`)
     return { code: code as number, text }
   }
 
@@ -99,7 +99,7 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
       sender: from.address,
       receiver: carol.address,
       amount: microAlgos,
-      // No two alike.
+      // Makes each transaction unique.
       note: Buffer.from(`payment ${++files}`),
       suggestedParams: params,
       ...more,
@@ -110,7 +110,7 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
     assert.ok(pending['confirmed-round'] > 0, 'the ledger has it')
     return pending
   }
-  /** How often the daemon was asked to sign. */
+  /** The number of signing requests to the daemon. */
   const signings = async (): Promise<number> => {
     const { text } = await kmd.call('GET', '/latchkey/v1/metrics')
     return [...text.matchAll(/operation="Sign[^\n]* ([0-9]+)$/gm)].reduce((sum, [, count]) => sum + Number(count), 0)
@@ -294,7 +294,7 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
     const first = await signFor('one', alice.address, '--out', path)
     assert.equal(first.code, 0, first.stderr)
     assert.match(first.stderr, /Transaction needs 1 more signature\./)
-    // The wallet `two` does not know the multisig: it finds all it needs in the file.
+    // The wallet `two` does not have the multisig; the file has all that is needed.
     const second = await signFor('two', bob.address, '--out', path, '--json')
     assert.equal(second.code, 0, second.stderr)
     assert.doesNotMatch(second.stderr, /needs/)
@@ -374,5 +374,5 @@ suite('latchkey sign', { timeout: 600_000 }, () => {
   })
 })
 
-/** Whatever came: the assertions judge it. */
+/** Untyped: the assertions check it. */
 type Json = ReturnType<typeof JSON.parse>

@@ -1,4 +1,4 @@
-/** `latchkey wallet ...` as scripts use it. At a terminal: `prompts.test.ts`. */
+/** `latchkey wallet ...` in scripts. On a terminal: `prompts.test.ts`. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -47,17 +47,17 @@ suite('latchkey wallet', { timeout: 600_000 }, () => {
   })
 
   test('creates a wallet, prints its id, and lists it', async () => {
-    const made = await run(`wallet new first --password-file ${password}`)
-    assert.equal(made.code, 0)
-    assert.match(made.stdout, /^[0-9a-f]{32}\n$/)
-    assert.match(made.stderr, /Created wallet first\..*latchkey key new -w first/)
-    const id = made.stdout.trim()
+    const created = await run(`wallet new first --password-file ${password}`)
+    assert.equal(created.code, 0)
+    assert.match(created.stdout, /^[0-9a-f]{32}\n$/)
+    assert.match(created.stderr, /Created wallet first\..*latchkey key new -w first/)
+    const id = created.stdout.trim()
     const listed = await run('wallet list')
     assert.ok(listed.stdout.split('\n').some((line) => /^first {2,}[0-9a-f]{32}$/.test(line) && line.endsWith(id)))
     const { wallets } = JSON.parse((await run('wallet list --json')).stdout)
     const { name, driverName, supportedTransactions } = wallets.find((wallet: { id: string }) => wallet.id === id)
     assert.deepEqual([name, driverName, supportedTransactions], ['first', 'sqlite', ['pay', 'keyreg']])
-    // The password is the first line, without its end.
+    // The password is the first line, without its line break.
     await (await starting).unlock(id, 'a password')
   })
 

@@ -182,7 +182,7 @@ export class CommandError extends LatchkeyError<CommandErrorCode> {
   }
 }
 
-/** The command line makes no sense to the command. The help is named beside the message. */
+/** The arguments of a command are invalid. The message is followed by a pointer to the help. */
 export class UsageError extends CommandError {
   override name = 'UsageError'
 

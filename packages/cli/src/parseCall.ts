@@ -1,4 +1,4 @@
-/** Turns the arguments of a command into a call of it, or into an error that says what is wrong with them. */
+/** Parses the arguments of a command by its definition. */
 import { parseArgs } from 'node:util'
 import { Suggestion } from '@latchkey/algorand'
 import type { Call, Command, CommandEntry, Option, Options, Values } from './Command.js'

@@ -68,14 +68,18 @@ export async function writeAt(handle: FileHandle, bytes: Uint8Array, position: n
 }
 
 /**
- * Replaces a file synchronously. The temporary file is `path` with `.new` appended: writers of the same path have to
- * exclude each other.
+ * Replaces a file synchronously. Writers that use the same temporary path have to exclude each other.
  *
  * @default mode 0o600
+ * @default temporaryPath `path` with `.new` appended
  * @throws the error of the file system. The old file is unchanged then, and the temporary file removed.
  */
-export function replaceSync(path: string, content: string | Uint8Array, mode = ownerOnly): void {
-  const temporaryPath = `${path}.new`
+export function replaceSync(
+  path: string,
+  content: string | Uint8Array,
+  mode = ownerOnly,
+  temporaryPath = `${path}.new`,
+): void {
   // One that a crash left may have another mode.
   rmSync(temporaryPath, { force: true })
   const descriptor = openSync(temporaryPath, 'wx', mode)

@@ -25,14 +25,18 @@ function wallet(responses: Partial<Record<keyof Wallet, unknown>>): Wallet {
   return { name: 'test', keys, ...responses } as unknown as Wallet
 }
 
-async function sign(answer: Uint8Array, given: Plan.Given = {}): Promise<Plan.Signed | undefined> {
-  const steps = await Plan.create(TransactionFile.decode(bytes), wallet({ signTransaction: async () => answer }), given)
+async function sign(response: Uint8Array, given: Plan.Given = {}): Promise<Plan.Signed | undefined> {
+  const steps = await Plan.create(
+    TransactionFile.decode(bytes),
+    wallet({ signTransaction: async () => response }),
+    given,
+  )
   return steps[0]!.sign?.()
 }
 
 test('accepts a valid signature', async () => {
-  const answer = signed(payment, alice)
-  assert.deepEqual(await sign(answer), { bytes: answer, missing: 0 })
+  const response = signed(payment, alice)
+  assert.deepEqual(await sign(response), { bytes: response, missing: 0 })
 })
 
 test('rejects a response that signs something else', async () => {
@@ -49,8 +53,8 @@ test('rejects a response that signs something else', async () => {
     'the transaction alone': bytes,
     'no transaction': Uint8Array.of(1, 2, 3),
   }
-  for (const [what, answer] of Object.entries(wrong)) {
-    await assert.rejects(sign(answer), /returned no valid signature; nothing was written/, what)
+  for (const [what, response] of Object.entries(wrong)) {
+    await assert.rejects(sign(response), /returned no valid signature; nothing was written/, what)
   }
 })
 
@@ -69,13 +73,13 @@ const account = Multisig.address(preimage)
 const spend = { ...payment, snd: account }
 const spendBytes = Transaction.encode(spend)
 
-async function signMultisig(answer: Multisig.Signature): Promise<Plan.Signed | undefined> {
-  const told = wallet({
+async function signMultisig(response: Multisig.Signature): Promise<Plan.Signed | undefined> {
+  const signer = wallet({
     exportMultisig: async () => preimage,
-    signMultisigTransaction: async () => Multisig.encode(answer),
+    signMultisigTransaction: async () => Multisig.encode(response),
   })
   const given = { multisig: Address.encode(account), member: address(alice) }
-  return (await Plan.create(TransactionFile.decode(spendBytes), told, given))[0]!.sign?.()
+  return (await Plan.create(TransactionFile.decode(spendBytes), signer, given))[0]!.sign?.()
 }
 
 test('accepts a multisig only with a valid signature for the right account', async () => {

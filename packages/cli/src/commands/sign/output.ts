@@ -5,8 +5,8 @@ import { CommandError } from '../../errors.js'
 
 export function toFile(file: string, bytes: Uint8Array): void {
   try {
-    // In one step: the file may be the very one that was read.
-    if (isReplaceable(file)) AtomicFile.replaceSync(file, bytes)
+    // In one step: the file may be the very one that was read. The directory may contain any other name.
+    if (isReplaceable(file)) AtomicFile.replaceSync(file, bytes, 0o600, `${file}.${process.pid}.tmp`)
     else writeFileSync(file, bytes)
   } catch (cause) {
     throw new CommandError('file_unwritable', `the result cannot be written: ${(cause as Error).message}`, { cause })
