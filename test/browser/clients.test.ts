@@ -136,6 +136,20 @@ test('in Chromium the clients pay with a key in the daemon, from an allowed orig
   assert.deepEqual(await call(page, bundled, 'fail', setup), failures)
 })
 
+test('pages of allowed origins may read the code of an error and when to retry', async (t) => {
+  const origin = 'http://127.0.0.1:1'
+  const { daemon } = await setUp(t, [origin])
+  const request = (from: string): Promise<Response> =>
+    fetch(`http://${daemon.address}/v1/wallets`, { headers: { Origin: from, 'X-KMD-API-Token': 'wrong' } })
+  const exposed = 'access-control-expose-headers'
+  const refused = await request(origin)
+  assert.deepEqual(
+    [refused.headers.get('latchkey-error'), refused.headers.get(exposed)],
+    ['invalid_token', 'Latchkey-Error, Retry-After'],
+  )
+  assert.equal((await request('http://other.example')).headers.get(exposed), null)
+})
+
 test('in workerd the clients pay with a key in the daemon', { skip: edgeSkipReason }, async (t) => {
   const setup = await setUp(t, [])
   const worker = await startWorker(t, { source })

@@ -57,6 +57,8 @@ const bodyCodes: Record<BodyErrorCode, Code> = {
 const tokenHeader = 'x-kmd-api-token'
 /** The code of an error, beside its text in the body: the Go client's decoder rejects unknown members there. */
 const errorHeader = 'Latchkey-Error'
+/** Lets the script of an allowed page read why it was refused. */
+const exposedHeaders = ['Access-Control-Expose-Headers', `${errorHeader}, Retry-After`]
 const noBody: Buffer = Buffer.alloc(0)
 
 export class RequestHandler {
@@ -194,10 +196,11 @@ export class RequestHandler {
   }
 
   #errorResponse(error: KmdError, headers: string[], operation: Pick<Operation, 'walletFailure'> = {}): RawResponse {
+    const exposed = headers.includes('Access-Control-Allow-Origin') ? exposedHeaders : []
     const retry = error.retryAfterSeconds === undefined ? [] : ['Retry-After', String(error.retryAfterSeconds)]
     return {
       status: statusOf(operation, error.code),
-      headers: ['Content-Type', 'application/json', ...headers, ...retry, errorHeader, error.code],
+      headers: ['Content-Type', 'application/json', ...headers, ...exposed, ...retry, errorHeader, error.code],
       body: Wire.writeError(this.#options.wire, error),
     }
   }
