@@ -19,7 +19,7 @@ import { Devnet, type DevnetOptions } from '@latchkey/devnet'
 import { startDaemon } from '../support/daemon.js'
 import { pause, startDevnet } from './start.test.helper.js'
 
-const timeout = 60_000
+const timeout = 300_000
 const dollar = 10458941n
 
 /** AlgoKit logs every error, and most tests here cause one. */

@@ -5,7 +5,7 @@ import type { Devnet } from '@latchkey/devnet'
 import * as algosdk from 'algosdk'
 import { accountOf, clientOf, pause, startDevnet } from './start.test.helper.js'
 
-const timeout = 60_000
+const timeout = 300_000
 
 type Setup = { devnet: Devnet; algod: algosdk.Algodv2; alice: algosdk.Account; bob: algosdk.Account }
 

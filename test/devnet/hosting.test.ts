@@ -10,7 +10,7 @@ import { Server, toNodeListener } from '@latchkey/http'
 import * as algosdk from 'algosdk'
 import { Hono } from 'hono'
 
-const timeout = 60_000
+const timeout = 300_000
 
 type Host = (t: TestContext, devnet: DevnetHandler) => Promise<string>
 

@@ -9,7 +9,7 @@ import { runScenario, type StepResult, steps } from './scenario.js'
 import { accountOf, clientOf, startDevnet } from './start.test.helper.js'
 
 const program = fileURLToPath(new URL('./scenario.js', import.meta.url))
-const timeout = 120_000
+const timeout = 300_000
 
 async function assertPasses(devnet: Devnet): Promise<void> {
   const logged: StepResult[] = []

@@ -26,7 +26,7 @@ import { decodePaymentResponseHeader, wrapFetchWithPayment, x402Client } from '@
 import * as algosdk from 'algosdk'
 import { clientOf, startDevnet } from './start.test.helper.js'
 
-const timeout = 60_000
+const timeout = 300_000
 const network = 'algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe'
 const dollar = 10458941n
 const price = '$0.01'

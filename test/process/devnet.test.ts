@@ -16,7 +16,7 @@ function run(...args: string[]): Promise<Outcome> {
     const child = execFile(
       process.execPath,
       [latchkeyCommand, 'devnet', ...args],
-      { timeout: 20_000 },
+      { timeout: 120_000 },
       (_, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
     )
   })
@@ -24,7 +24,7 @@ function run(...args: string[]): Promise<Outcome> {
 
 const sh = (line: string): Promise<string> =>
   new Promise((resolve, reject) => {
-    execFile('sh', ['-c', line], { timeout: 10_000 }, (error, stdout) => (error ? reject(error) : resolve(stdout)))
+    execFile('sh', ['-c', line], { timeout: 60_000 }, (error, stdout) => (error ? reject(error) : resolve(stdout)))
   })
 
 async function pay(facts: DevnetFacts, microAlgos: bigint, note = 'a payment'): Promise<string> {
