@@ -40,15 +40,15 @@ function daemon() {
   )
   return `## The key daemon
 
-On \`http://127.0.0.1:7833\` unless told otherwise; \`kmd.net\` in the data directory has the address. Every request carries
+On \`http://127.0.0.1:7833\` by default; \`kmd.net\` in the data directory has the address. Every request carries
 the API token, the first line of \`kmd.token\`, in the header \`X-KMD-API-Token\`. Bodies are JSON objects; a member that is
 not listed is refused, one that is left out is zero, blank or empty. Bytes are read as base64 text and as an array of integers. How they
-are written depends on the [wire](daemon.md#two-wires): where an answer says "bytes" they are an array of
+are written depends on the [wire](daemon.md#two-wires): where a response says "bytes" they are an array of
 integers on the documented wire and base64 on the reference wire; "base64" is base64 on both.
 
-On the documented wire every answer has \`error\` (\`false\`) and \`message\` (blank) beside what is listed here; on the reference
+On the documented wire every response has \`error\` (\`false\`) and \`message\` (blank) beside what is listed here; on the reference
 wire these two, and empty lists, are left out. A failure is \`{"error": true, "message": "..."}\` on both; [errors.md](errors.md)
-lists them all with their cure.
+lists them all with what to do.
 
 Any request may fail with ${codes(requestErrors)}; one with a body with
 ${codes(bodyErrors)}; one with a \`wallet_handle_token\` with
@@ -80,7 +80,7 @@ function operationText(operation) {
   ]
   const table = rows.length === 0 ? '' : `\n| | member | is | |\n|---|---|---|---|\n${rows.join('\n')}\n`
   const empty = request.length === 0 && method !== 'GET' ? 'The body is `{}`. ' : ''
-  const nothing = response.length === 0 ? 'The answer has no members of its own. ' : ''
+  const nothing = response.length === 0 ? 'The response has no members of its own. ' : ''
   const own = errorsOf(operation)
   const errors = own.length === 0 ? '' : `Fails with ${own.map((name) => errorText(operation, name)).join(', ')}.`
   const refused = mayUse(id) ? '' : ' Refused to sessions of the console.'
@@ -153,7 +153,7 @@ function code(text) {
 
 const facilitator = `## The facilitator
 
-On \`http://127.0.0.1:4022\` unless told otherwise. Requests and answers are those of x402, version 2; how to run it is in
+On \`http://127.0.0.1:4022\` by default. Requests and responses are those of x402, version 2; how to run it is in
 [facilitator.md](facilitator.md). With API keys set, \`/verify\` and \`/settle\` ask for one, as \`Authorization: Bearer KEY\` or
 \`X-API-Key: KEY\`.
 
@@ -165,7 +165,7 @@ On \`http://127.0.0.1:4022\` unless told otherwise. Requests and answers are tho
 | \`GET\` | \`/health\` | | 200 \`{"status":"ok"}\`; or 503 with \`status\` \`unhealthy\` and a \`reason\` |
 | \`GET\` | \`/metrics\` | | the text format of Prometheus |
 
-A payment that is refused is an answer with status 200; the codes are in [payment-errors.md](payment-errors.md). Other
+A payment that is refused is a response with status 200; the codes are in [payment-errors.md](payment-errors.md). Other
 failures are \`{"error": "..."}\`: 400 for a body that is not of the form of the protocol, 401 without a key, 404 and 405 for
 what is not in this table, 408 for a body that comes too slowly, 413 for more than 1 MiB, 500 for a fault of the program.
 `
@@ -177,8 +177,8 @@ function devnet() {
   )
   return `## The devnet
 
-On \`http://127.0.0.1:4001\` unless told otherwise. The part of the algod API that it serves; what differs from a node is in
-[devnet.md](devnet.md). A token is asked for only if the devnet was started with one, in the header \`X-Algo-API-Token\`.
+On \`http://127.0.0.1:4001\` by default. The part of the algod API that it serves; what differs from a node is in
+[devnet.md](devnet.md). A token is needed only if the devnet was started with one, in the header \`X-Algo-API-Token\`.
 
 | | path | asks for a token |
 |---|---|---|
