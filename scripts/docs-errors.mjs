@@ -105,6 +105,7 @@ function without(errors, others) {
 }
 
 function sentence(text) {
-  const begun = text.charAt(0).toUpperCase() + text.slice(1)
+  // An identifier stays as it is.
+  const begun = /^[a-z]+[A-Z_.]/.test(text) ? text : text.charAt(0).toUpperCase() + text.slice(1)
   return (/[.!?]$/.test(begun) ? begun : `${begun}.`).replaceAll('|', '\\|').replaceAll('<', '&lt;')
 }

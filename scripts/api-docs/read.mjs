@@ -64,6 +64,9 @@ function documentation(checker, symbol, isNamespace = false) {
   if (text !== '') return { text, tags }
   const [declaration] = symbol.declarations ?? []
   if (isNamespace) return { text: commentOfFile(declaration), tags }
+  const [, other] =
+    /\/node_modules\/(?!@latchkey\/)((?:@[^/]+\/)?[^/]+)\//.exec(declaration?.getSourceFile().fileName ?? '') ?? []
+  if (other !== undefined) return { text: `Of \`${other}\`, passed on.`, tags }
   return { text: declaration === undefined ? '' : commentOfStatement(declaration), tags }
 }
 

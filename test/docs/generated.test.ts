@@ -28,6 +28,7 @@ for (const [page, script, name] of [
   ['docs/http.md', 'docs-http.mjs', 'httpPage'],
   ['docs/cli.md', 'docs-cli.mjs', 'cliPage'],
   ['docs/errors.md', 'docs-errors.mjs', 'errorsPage'],
+  ['docs/payment-errors.md', 'docs-errors.mjs', 'paymentErrorsPage'],
 ] as const) {
   test(`${page} is what the program says of itself`, async () => {
     const { [name]: write } = await load(script)

@@ -11,6 +11,7 @@ export const generatedPages: readonly string[] = ['docs/http.md', 'docs/cli.md']
 export const pictures: readonly (readonly [page: string, words: string])[] = [
   ['README.md', '── GET /weather'],
   ['docs/README.md', '── GET /weather'],
+  ['docs/architecture.md', 'cli (latchkey)'],
   ['docs/security.md', '│ wallet files'],
   ['packages/algod/README.md', 'Algod ── NodePool'],
   ['packages/algorand/README.md', 'bytes from a client'],
