@@ -3,7 +3,7 @@
  * and real requests and answers have the members and types it says, and no others.
  */
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { after, before, suite, test } from 'node:test'
 import SwaggerParser from '@apidevtools/swagger-parser'
 import { Address, Transaction } from '@latchkey/algorand'
 import { Devnet } from '@latchkey/devnet'
@@ -14,7 +14,7 @@ import { type Step, takeTour } from '../support/tour.js'
 type Described = { id: string; method: string; path: string; json: Json }
 
 for (const wire of ['reference', 'documented'] as const) {
-  describe(`${wire} wire`, () => {
+  suite(`${wire} wire`, () => {
     let daemon: TestDaemon
     let node: Devnet
     let document: Json

@@ -1,6 +1,6 @@
 /** The documented wire against the documentation's own tables, operation by operation. */
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { after, before, suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as algosdk from 'algosdk'
 import { type Answer, type Json, startDaemon, type TestDaemon } from '../support/daemon.js'
@@ -29,7 +29,7 @@ const forms: [ByteForm, Spelling][] = [
 ]
 
 for (const [form, spelling] of forms) {
-  describe(`requests with bytes as ${form} and ${spelling} names`, () => {
+  suite(`requests with bytes as ${form} and ${spelling} names`, () => {
     let daemon: TestDaemon
     let tour: Tour
 
@@ -118,7 +118,7 @@ for (const [form, spelling] of forms) {
   })
 }
 
-describe('what is empty', () => {
+suite('what is empty', () => {
   let daemon: TestDaemon
 
   before(async () => {
@@ -190,7 +190,7 @@ describe('what is empty', () => {
   })
 })
 
-describe('failures', () => {
+suite('failures', () => {
   let daemon: TestDaemon
   let walletId: string
 
@@ -254,7 +254,7 @@ describe('failures', () => {
   })
 })
 
-describe('the life of a handle', () => {
+suite('the life of a handle', () => {
   const call = async (daemon: TestDaemon, id: string, body: Json): Promise<Answer> => {
     const { method, path } = operation(id)
     return daemon.call(method, path, body)
@@ -273,7 +273,7 @@ describe('the life of a handle', () => {
     assert.deepEqual([answer.status, answer.json], [401, { error: true, message }])
   }
 
-  describe('of 4 seconds', () => {
+  suite('of 4 seconds', () => {
     let daemon: TestDaemon
 
     before(async () => {
@@ -314,7 +314,7 @@ describe('the life of a handle', () => {
       assert.equal((await call(daemon, 'GetWalletInfo', other)).status, 200)
     })
 
-    test('nobody can make one up', async () => {
+    test('a made-up one is rejected', async () => {
       const { wallet_handle_token } = await open(daemon)
       const [id, secret] = wallet_handle_token.split('.') as [string, string]
       const flipped = (secret[0] === '0' ? '1' : '0') + secret.slice(1)

@@ -7,7 +7,7 @@ import assert from 'node:assert/strict'
 import { createHmac, createPrivateKey, createPublicKey } from 'node:crypto'
 import { copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
-import { after, before, describe, test } from 'node:test'
+import { after, before, suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
 import { makeDataDir, removeDataDir, startDaemon, type TestDaemon } from '../support/daemon.js'
 import { derived, goldenDir, masterKey, readGolden } from '../support/golden.js'
@@ -35,7 +35,7 @@ type GoldenWallet = {
 
 const goldenWallets = readGolden<GoldenWallet[]>('wallets.json')
 
-describe('wallets of the Go daemon', () => {
+suite('wallets of the Go daemon', () => {
   let daemon: TestDaemon
   const dir = makeDataDir()
 
@@ -68,7 +68,7 @@ describe('wallets of the Go daemon', () => {
   })
 
   for (const wallet of goldenWallets) {
-    describe(wallet.tag, () => {
+    suite(wallet.tag, () => {
       const { vectors, multisig } = wallet
       const password = { wallet_password: wallet.password }
       let handle: { wallet_handle_token: string }
@@ -172,7 +172,7 @@ describe('wallets of the Go daemon', () => {
   }
 })
 
-describe('a wallet of ours', () => {
+suite('a wallet of ours', () => {
   const dir = makeDataDir()
   const password = 'pass word ☂'
   const seed = Buffer.alloc(32, 7)
@@ -343,7 +343,7 @@ describe('a wallet of ours', () => {
   })
 })
 
-describe('derivation', () => {
+suite('derivation', () => {
   type Vectors = { mdk_hex: string; keys: { index: string; seed_hex: string; address: string }[] }[]
   const wallets = readGolden<Vectors>('derivation-vectors.json')
   let daemon: TestDaemon

@@ -1,8 +1,8 @@
-/** Who gets in: host names, origins, and what is never told to anybody. */
+/** Access: host names, origins, and what no response reveals. */
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, renameSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
-import { before, describe, it } from 'node:test'
+import { before, suite, test } from 'node:test'
 import { dial, exchange, isReachable, type Kmd, start, statusOf, suiteScope } from './support.js'
 
 const outside = Object.values(networkInterfaces())
@@ -11,8 +11,8 @@ const outside = Object.values(networkInterfaces())
 
 const concurrency = 2
 
-describe('the Host header', { concurrency }, () => {
-  it('is looked at before anything else', async (t) => {
+suite('the Host header', { concurrency }, () => {
+  test('is looked at before anything else', async (t) => {
     const kmd = await start(t, { settings: { allowed_hosts: ['Vault.Example'], allowed_origins: ['*'] } })
     const status = (host: string, method = 'GET', path = '/v1/wallets') =>
       kmd.call(method, path, undefined, { headers: { Host: host, Origin: 'http://evil.example' } })
@@ -47,7 +47,7 @@ describe('the Host header', { concurrency }, () => {
     }
   })
 
-  it('that is missing, blank, or there twice, is refused', async (t) => {
+  test('that is missing, blank, or there twice, is refused', async (t) => {
     const kmd = await start(t)
     const without = `GET /v1/wallets HTTP/1.1\r\nX-KMD-API-Token: ${kmd.token}\r\nConnection: close\r\n\r\n`
     assert.equal(statusOf(await exchange(t, kmd.port, without)), 403)
@@ -57,7 +57,7 @@ describe('the Host header', { concurrency }, () => {
     assert.equal(statusOf(await exchange(t, kmd.port, twice)), 400)
   })
 
-  it('with the number of the interface that was reached is served, with another is not', async (t) => {
+  test('with the number of the interface that was reached is served, with another is not', async (t) => {
     const kmd = await start(t, { settings: { address: '0.0.0.0:0' } })
     const ask = async (host: string, at: string): Promise<number> => {
       const { socket, received, closed } = await dial(t, kmd.port, at)
@@ -74,14 +74,14 @@ describe('the Host header', { concurrency }, () => {
   })
 })
 
-describe('other doors', { concurrency }, () => {
+suite('other doors', { concurrency }, () => {
   const scope = suiteScope()
   let kmd: Kmd
   before(async () => {
     kmd = await start(scope)
   })
 
-  it('is not reachable by any door but its own', async (t) => {
+  test('is not reachable by any door but its own', async (t) => {
     if (outside !== undefined) assert.equal(await isReachable(t, kmd.port, outside), false)
     for (const name of ['X-KMD-API-Token', 'x-kmd-api-token', 'X-Kmd-Api-Token']) {
       const answer = await kmd.call('GET', '/v1/wallets', undefined, { token: null, headers: { [name]: kmd.token } })
@@ -104,7 +104,7 @@ describe('other doors', { concurrency }, () => {
   })
 })
 
-describe('origins', { concurrency }, () => {
+suite('origins', { concurrency }, () => {
   const corsHeaders = [
     'access-control-allow-origin',
     'access-control-allow-headers',
@@ -120,7 +120,7 @@ describe('origins', { concurrency }, () => {
   }
   const nothing = [undefined, undefined, undefined, undefined]
 
-  it('that are listed are echoed on every matched request, others never', async (t) => {
+  test('that are listed are echoed on every matched request, others never', async (t) => {
     const allowed_origins = ['https://app.example', 'http://localhost:3000']
     const kmd = await start(t, { settings: { allowed_origins } })
     for (const origin of allowed_origins) {
@@ -145,7 +145,7 @@ describe('origins', { concurrency }, () => {
     assert.deepEqual((await ask(kmd, 'GET', '/v1/wallets', {})).cors, nothing)
   })
 
-  it('a star allows all, and is never sent itself', async (t) => {
+  test('a star allows all, and is never sent itself', async (t) => {
     const kmd = await start(t, { settings: { allowed_origins: ['*'] } })
     for (const origin of ['https://any.example', 'null']) {
       assert.deepEqual((await ask(kmd, 'GET', '/v1/wallets', { Origin: origin })).cors, [origin, ...permission])
@@ -154,13 +154,13 @@ describe('origins', { concurrency }, () => {
     assert.deepEqual((await ask(kmd, 'GET', '/v1/wallets', {})).cors, nothing)
   })
 
-  it('without a setting there are no such headers at all', async (t) => {
+  test('without a setting there are no such headers at all', async (t) => {
     const kmd = await start(t)
     const headers = { Origin: 'http://localhost', 'Access-Control-Request-Private-Network': 'true' }
     assert.deepEqual(await ask(kmd, 'OPTIONS', '/v1/wallets', headers), { status: 200, text: '', cors: nothing })
   })
 
-  it('private network access is granted by its own setting, to preflights that ask', async (t) => {
+  test('private network access is granted by its own setting, to preflights that ask', async (t) => {
     const kmd = await start(t, { settings: { allow_header_pna: true, allowed_origins: ['https://app.example'] } })
     const granted = async (method: string, headers: { [name: string]: string }) =>
       (await ask(kmd, method, '/v1/wallets', headers)).cors[3]
@@ -173,8 +173,8 @@ describe('origins', { concurrency }, () => {
   })
 })
 
-describe('secrets', () => {
-  it('no password, handle, token or private key is in the log or in an error', async (t) => {
+suite('secrets', () => {
+  test('no password, handle, token or private key is in the log or in an error', async (t) => {
     const kmd = await start(t)
     const errors: string[] = []
     const call = async (method: string, path: string, body: unknown, options = {}) => {

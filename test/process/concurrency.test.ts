@@ -1,7 +1,7 @@
 /** Many requests at once: nothing lost, nothing twice, and too many are told so. */
 import assert from 'node:assert/strict'
 import { copyFileSync, readdirSync } from 'node:fs'
-import { describe, it } from 'node:test'
+import { suite, test } from 'node:test'
 import { Address, Ed25519, KeyDerivation } from '@latchkey/algorand'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { type Answer, type Kmd, slowDrivers, start, timed, until } from './support.js'
@@ -16,8 +16,8 @@ function derived(masterDerivationKey: Uint8Array, count: number): string[] {
   )
 }
 
-describe('concurrency', { concurrency: 2 }, () => {
-  it('50 keys generated at once are the first 50 of the sequence, on one handle or on many', async (t) => {
+suite('concurrency', { concurrency: 2 }, () => {
+  test('50 keys generated at once are the first 50 of the sequence, on one handle or on many', async (t) => {
     const kmd = await start(t)
     const masterDerivationKey = Buffer.alloc(32, 7)
     for (const handles of [1, 5]) {
@@ -33,7 +33,7 @@ describe('concurrency', { concurrency: 2 }, () => {
     }
   })
 
-  it('a wallet is found by every request that comes after its creation was answered', async (t) => {
+  test('a wallet is found by every request that comes after its creation was answered', async (t) => {
     const kmd = await start(t)
     for (let round = 0; round < 5; round++) {
       const id = await kmd.create(`w${round}`, '')
@@ -45,7 +45,7 @@ describe('concurrency', { concurrency: 2 }, () => {
     }
   })
 
-  it('a name is taken for every request that comes after it was', async (t) => {
+  test('a name is taken for every request that comes after it was', async (t) => {
     const kmd = await start(t)
     for (let round = 0; round < 5; round++) {
       const body = { wallet_name: `w${round}`, wallet_driver_name: 'sqlite' }
@@ -59,7 +59,7 @@ describe('concurrency', { concurrency: 2 }, () => {
     assert.equal((await kmd.wallets()).length, 5)
   })
 
-  it('of many creations with one name, exactly one succeeds', async (t) => {
+  test('of many creations with one name, exactly one succeeds', async (t) => {
     const kmd = await start(t)
     const body = { wallet_name: 'only', wallet_driver_name: 'sqlite', wallet_password: '' }
     const answers = await times(20, () => kmd.call('POST', '/v1/wallet', body))
@@ -68,7 +68,7 @@ describe('concurrency', { concurrency: 2 }, () => {
     assert.equal(readdirSync(kmd.walletPath()).length, 1)
   })
 
-  it('of many renamings to one name, exactly one succeeds', async (t) => {
+  test('of many renamings to one name, exactly one succeeds', async (t) => {
     const kmd = await start(t)
     const ids = await times(8, (index) => kmd.create(`w${index}`, ''))
     await kmd.wallets()
@@ -79,7 +79,7 @@ describe('concurrency', { concurrency: 2 }, () => {
     assert.equal((await kmd.walletNames()).filter((name) => name === 'wanted').length, 1)
   })
 
-  it('30 unlocks at once give 30 handles that all work', async (t) => {
+  test('30 unlocks at once give 30 handles that all work', async (t) => {
     const kmd = await start(t)
     const id = await kmd.create('w', 'pw')
     const address = await kmd.generate(await kmd.unlock(id, 'pw'))
@@ -92,7 +92,7 @@ describe('concurrency', { concurrency: 2 }, () => {
     )
   })
 
-  it('deleting, generating, importing and listing at once: what was said is what is there', async (t) => {
+  test('deleting, generating, importing and listing at once: what was said is what is there', async (t) => {
     const kmd = await start(t)
     const id = await kmd.create('w', '')
     const handle = await kmd.unlock(id, '')
@@ -114,7 +114,7 @@ describe('concurrency', { concurrency: 2 }, () => {
     assert.deepEqual(new Set(await kmd.keys(handle)), expected)
   })
 
-  it('of many imports of one key, exactly one succeeds', async (t) => {
+  test('of many imports of one key, exactly one succeeds', async (t) => {
     const kmd = await start(t)
     const handle = await kmd.unlock(await kmd.create('w', ''), '')
     const private_key = Buffer.alloc(32, 9).toString('base64')
@@ -126,7 +126,7 @@ describe('concurrency', { concurrency: 2 }, () => {
     assert.equal((await kmd.keys(handle)).length, 1)
   })
 
-  it('a password that changes while others unlock: no handle of the old one is left', async (t) => {
+  test('a password that changes while others unlock: no handle of the old one is left', async (t) => {
     const kmd = await start(t)
     const id = await kmd.create('w', 'old')
     const change = { wallet_id: id, wallet_password: 'old', new_wallet_password: 'new' }
@@ -141,7 +141,7 @@ describe('concurrency', { concurrency: 2 }, () => {
     await kmd.unlock(id, 'new')
   })
 
-  it('more derivations than the queue holds: 503 with the time to wait, and others are served meanwhile', async (t) => {
+  test('more derivations than the queue holds: 503 with the time to wait, and others are served meanwhile', async (t) => {
     const kmd = await start(t, { settings: slowDrivers })
     const ids = await multiply(kmd, await kmd.create('slow', 'pw'), 10)
     const answers: Answer[] = []

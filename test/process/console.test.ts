@@ -112,7 +112,7 @@ test('a node that goes down is missed, and found again when it is back', async (
   assert.equal((await call('POST', '/latchkey/v1/accounts', body)).status, 200)
 })
 
-test('a node that wants another token is said to do so, and the token is told to nobody', async (t) => {
+test('a node that wants another token is reported, and the token is not revealed', async (t) => {
   const node = await devnet(t, { token: 'n'.repeat(64) })
   const { kmd, call } = await open(t, { algod: { url: node.url, token: 'mistaken-token' } })
   const { message } = await ok(call('GET', '/latchkey/v1/node'))
@@ -147,7 +147,7 @@ test('neither tickets nor sessions are written down', async (t) => {
   assert.ok(!written.includes(session) && !written.includes(path.slice(path.indexOf('#') + 1)))
 })
 
-test('the page comes over the wire whole, and its head alone if that is asked for', async (t) => {
+test('the page comes over the wire whole, and only its head for HEAD', async (t) => {
   const kmd = await start(t)
   const page = await fetch(`http://${kmd.address}/console`)
   assert.deepEqual([page.status, page.redirected, new URL(page.url).pathname], [200, true, '/console/'])

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { it } from 'node:test'
+import { test } from 'node:test'
 import { Address, Ed25519, KeyDerivation } from '@latchkey/algorand'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { dataDirectory, type Kmd, sleep, start } from './support.js'
@@ -14,7 +14,7 @@ const rounds = Number(process.env['LATCHKEY_CRASH_ROUNDS'] ?? 40)
 /** Two data directories, killed side by side. */
 const lanes = 2
 
-/** What a wallet must hold. A change that was asked for and not answered may be there or not. */
+/** What a wallet must hold. A change that was requested and not answered may be there or not. */
 type Expected = {
   id: string
   masterDerivationKey: Buffer
@@ -22,12 +22,12 @@ type Expected = {
   keys: Set<string>
   names: Set<string>
   passwords: Set<string>
-  /** Imports that were asked for. */
+  /** Imports that were requested. */
   attempted: Set<string>
   changes: number
 }
 
-it(`${rounds} kills lose nothing`, { timeout: rounds * 10_000 }, async (t) => {
+test(`${rounds} kills lose nothing`, { timeout: rounds * 10_000 }, async (t) => {
   const counts = { acknowledged: 0, cutOff: 0 }
   await Promise.all(
     Array.from({ length: lanes }, async (_, lane) => {

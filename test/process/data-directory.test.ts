@@ -2,19 +2,19 @@
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { suite, test } from 'node:test'
 import { dataDirectory, type Kmd, start, temporaryDirectory } from './support.js'
 
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
 const concurrency = 2
 
-describe('files and modes', { concurrency }, () => {
+suite('files and modes', { concurrency }, () => {
   for (const [umask, expected] of [
     [0o000, { token: '600', net: '640', pid: '640', log: '640', lock: '600', wallets: '700', wallet: '600' }],
     [0o022, { token: '600', net: '640', pid: '640', log: '640', lock: '600', wallets: '700', wallet: '600' }],
     [0o077, { token: '600', net: '600', pid: '600', log: '600', lock: '600', wallets: '700', wallet: '600' }],
   ] as const) {
-    it(`with umask ${umask.toString(8).padStart(3, '0')}`, async (t) => {
+    test(`with umask ${umask.toString(8).padStart(3, '0')}`, async (t) => {
       const kmd = await start(t, { umask })
       await kmd.create('w', 'pw')
       const [wallet] = readdirSync(kmd.walletPath())
@@ -31,14 +31,14 @@ describe('files and modes', { concurrency }, () => {
     })
   }
 
-  it('kmd.net is host:port and kmd.pid the pid of the process, neither with a newline', async (t) => {
+  test('kmd.net is host:port and kmd.pid the pid of the process, neither with a newline', async (t) => {
     const kmd = await start(t)
     assert.match(readFileSync(kmd.path('kmd.net'), 'utf8'), /^127\.0\.0\.1:[1-9][0-9]*$/)
     assert.equal(readFileSync(kmd.path('kmd.pid'), 'utf8'), String(kmd.pid))
     assert.equal(readFileSync(kmd.path('kmd.lock'), 'utf8'), '')
   })
 
-  it('a generated token is 64 hexadecimal digits without a newline, and stays over a restart', async (t) => {
+  test('a generated token is 64 hexadecimal digits without a newline, and stays over a restart', async (t) => {
     const first = await start(t)
     const token = readFileSync(first.path('kmd.token'), 'utf8')
     assert.match(token, /^[0-9a-f]{64}$/)
@@ -50,7 +50,7 @@ describe('files and modes', { concurrency }, () => {
     assert.notEqual(other.token, token)
   })
 
-  it('is content with a directory that others may read', async (t) => {
+  test('is content with a directory that others may read', async (t) => {
     const dataDir = temporaryDirectory(t)
     mkdirSync(join(dataDir, 'open'), { mode: 0o755 })
     writeFileSync(join(dataDir, 'open', 'kmd_config.json'), '{"address":"127.0.0.1:0"}')
@@ -58,7 +58,7 @@ describe('files and modes', { concurrency }, () => {
     assert.equal((await kmd.call('GET', '/versions')).status, 200)
   })
 
-  it('a wallet file is named after its wallet and its id, without anything a file system could mistake', async (t) => {
+  test('a wallet file is named after its wallet and its id, without anything a file system could mistake', async (t) => {
     const kmd = await start(t)
     const plain = await kmd.create('my_wallet-1', '')
     const odd = await kmd.create('../a b/ü', '')
@@ -68,7 +68,7 @@ describe('files and modes', { concurrency }, () => {
   })
 })
 
-describe('the example configuration', { concurrency }, () => {
+suite('the example configuration', { concurrency }, () => {
   const example = `{
 \t"drivers": {
 \t\t"sqlite": {
@@ -91,7 +91,7 @@ describe('the example configuration', { concurrency }, () => {
 }
 `
 
-  it('is written where there is no configuration, over an older one', async (t) => {
+  test('is written where there is no configuration, over an older one', async (t) => {
     const dataDir = dataDirectory(t, false)
     writeFileSync(join(dataDir, 'kmd_config.json.example'), 'old')
     const kmd = await start(t, { dataDir })
@@ -99,26 +99,26 @@ describe('the example configuration', { concurrency }, () => {
     assert.equal(existsSync(kmd.path('kmd_config.json')), false)
   })
 
-  it('is not written beside a configuration', async (t) => {
+  test('is not written beside a configuration', async (t) => {
     const kmd = await start(t)
     assert.equal(existsSync(kmd.path('kmd_config.json.example')), false)
   })
 
-  it('that cannot be written stops nobody', async (t) => {
+  test('that cannot be written does not prevent the start', async (t) => {
     const dataDir = dataDirectory(t, false)
     mkdirSync(join(dataDir, 'kmd_config.json.example'))
     const kmd = await start(t, { dataDir })
     assert.equal((await kmd.call('GET', '/versions')).status, 200)
   })
 
-  it('a configuration that cannot be read is none', async (t) => {
+  test('a configuration that cannot be read is none', async (t) => {
     const dataDir = dataDirectory(t, false)
     mkdirSync(join(dataDir, 'kmd_config.json'))
     const kmd = await start(t, { dataDir })
     assert.equal(readFileSync(kmd.path('kmd_config.json.example'), 'utf8'), example)
   })
 
-  it('works as a configuration', async (t) => {
+  test('works as a configuration', async (t) => {
     // The port is the only thing changed: the usual one may be taken on this machine.
     const dataDir = dataDirectory(t, example.replace('"address": ""', '"address": "127.0.0.1:0"'))
     const kmd = await start(t, { dataDir })
@@ -126,7 +126,7 @@ describe('the example configuration', { concurrency }, () => {
   })
 })
 
-describe('reading the token', { concurrency }, () => {
+suite('reading the token', { concurrency }, () => {
   const long = 'b'.repeat(256)
   for (const [title, content, token] of [
     ['a trailing newline is no part of it', `${'a'.repeat(64)}\n`, 'a'.repeat(64)],
@@ -134,7 +134,7 @@ describe('reading the token', { concurrency }, () => {
     ['the longest that is allowed', long, long],
     ['any characters will do', `${'!"#$ %&~'.repeat(8)}`, '!"#$ %&~'.repeat(8)],
   ] as const) {
-    it(title, async (t) => {
+    test(title, async (t) => {
       const dataDir = dataDirectory(t)
       writeFileSync(join(dataDir, 'kmd.token'), content)
       const kmd = await start(t, { dataDir })
@@ -150,7 +150,7 @@ describe('reading the token', { concurrency }, () => {
     ['an empty file', ''],
     ['a blank first line', `\n${'a'.repeat(64)}\n`],
   ] as const) {
-    it(`${title} is replaced by a new token`, async (t) => {
+    test(`${title} is replaced by a new token`, async (t) => {
       const dataDir = dataDirectory(t)
       writeFileSync(join(dataDir, 'kmd.token'), content, { mode: 0o644 })
       const kmd = await start(t, { dataDir })
@@ -163,8 +163,8 @@ describe('reading the token', { concurrency }, () => {
   }
 })
 
-describe('reading the configuration', { concurrency }, () => {
-  it('names in any case, unknown ones ignored, null for the default', async (t) => {
+suite('reading the configuration', { concurrency }, () => {
+  test('names in any case, unknown ones ignored, null for the default', async (t) => {
     const config = {
       ADDRESS: '127.0.0.1:0',
       Drivers: { SQLite: { Allow_Unsafe_Scrypt: true, SCRYPT: { Scrypt_N: 2, scrypt_p: null }, unknown: [1] } },
@@ -180,13 +180,13 @@ describe('reading the configuration', { concurrency }, () => {
     assert.ok(expires_seconds > 290 && expires_seconds < 300, String(expires_seconds))
   })
 
-  it('null as a whole is the defaults', async (t) => {
+  test('null as a whole is the defaults', async (t) => {
     const kmd = await start(t, { dataDir: dataDirectory(t, 'null') })
     assert.match(kmd.address, /^127\.0\.0\.1:/)
     assert.equal(existsSync(kmd.path('kmd_config.json.example')), false)
   })
 
-  it('wallets_dir takes the wallets elsewhere', async (t) => {
+  test('wallets_dir takes the wallets elsewhere', async (t) => {
     const elsewhere = join(temporaryDirectory(t), 'wallets')
     const scrypt = { allow_unsafe_scrypt: true, scrypt: { scrypt_n: 2 } }
     const drivers = { sqlite: { ...scrypt, wallets_dir: elsewhere } }
@@ -197,7 +197,7 @@ describe('reading the configuration', { concurrency }, () => {
     assert.equal(existsSync(kmd.walletPath()), false)
   })
 
-  it('a file in the place of the wallets directory is told by the first request that needs it', async (t) => {
+  test('a file in the place of the wallets directory is told by the first request that needs it', async (t) => {
     const dataDir = dataDirectory(t)
     writeFileSync(join(dataDir, 'sqlite_wallets'), '')
     const kmd = await start(t, { dataDir })
@@ -206,7 +206,7 @@ describe('reading the configuration', { concurrency }, () => {
     assert.ok(json.message.includes(join(dataDir, 'sqlite_wallets')), json.message)
   })
 
-  it('the wire is that of the Go daemon unless the file or --wire says otherwise', async (t) => {
+  test('the wire is that of the Go daemon unless the file or --wire says otherwise', async (t) => {
     const versions = async (kmd: Kmd) => (await kmd.call('GET', '/versions')).text
     const reference = '{\n  "versions": [\n    "v1"\n  ]\n}'
     const documented = '{"error":false,"message":"","versions":["v1"]}'
@@ -218,8 +218,8 @@ describe('reading the configuration', { concurrency }, () => {
   })
 })
 
-describe('what stays behind', { concurrency }, () => {
-  it('after SIGTERM: no kmd.pid and kmd.net; lock, log, token and wallets stay', async (t) => {
+suite('what stays behind', { concurrency }, () => {
+  test('after SIGTERM: no kmd.pid and kmd.net; lock, log, token and wallets stay', async (t) => {
     const kmd = await start(t)
     const id = await kmd.create('w', 'pw')
     assert.equal(await kmd.stop(), 0)
@@ -239,7 +239,7 @@ describe('what stays behind', { concurrency }, () => {
     ])
   })
 
-  it('after SIGKILL: stale files, which the next start replaces', async (t) => {
+  test('after SIGKILL: stale files, which the next start replaces', async (t) => {
     const first = await start(t)
     const id = await first.create('w', 'pw')
     assert.equal(await first.stop('SIGKILL'), 'SIGKILL')
@@ -254,13 +254,13 @@ describe('what stays behind', { concurrency }, () => {
     assert.equal(existsSync(first.path('kmd.net')), false)
   })
 
-  it('a stop is orderly even where somebody removed the files', async (t) => {
+  test('a stop is orderly even after the files were removed', async (t) => {
     const kmd = await start(t)
     for (const name of ['kmd.net', 'kmd.pid', 'kmd.token']) rmSync(kmd.path(name))
     assert.equal(await kmd.stop(), 0)
   })
 
-  it('the log is appended to', async (t) => {
+  test('the log is appended to', async (t) => {
     const first = await start(t)
     await first.stop()
     const before = first.log()
@@ -269,8 +269,8 @@ describe('what stays behind', { concurrency }, () => {
   })
 })
 
-describe('a token that is replaced while the daemon runs', () => {
-  it('is taken over without a restart, a damaged one is not', async (t) => {
+suite('a token that is replaced while the daemon runs', () => {
+  test('is taken over without a restart, a damaged one is not', async (t) => {
     const kmd = await start(t)
     const replaced = 'r'.repeat(64)
     writeFileSync(kmd.path('kmd.token'), replaced)

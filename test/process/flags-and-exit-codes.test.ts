@@ -4,16 +4,16 @@ import { spawn, spawnSync } from 'node:child_process'
 import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
+import { suite, type TestContext, test } from 'node:test'
 import { Daemon, StartError } from '@latchkey/kmd'
 import { fastConfig } from '../support/daemon.js'
 import { atEnd, configure, dataDirectory, run, start, temporaryDirectory, until } from './support.js'
 
 const usageLine = /^Usage:\n {2}kmd /m
 
-describe('flags', { concurrency: 2 }, () => {
+suite('flags', { concurrency: 2 }, () => {
   for (const flag of ['-h', '--help']) {
-    it(`${flag} prints the usage on stdout and exits 0`, async (t) => {
+    test(`${flag} prints the usage on stdout and exits 0`, async (t) => {
       const { code, stdout, stderr } = await run(t, [flag])
       assert.equal(code, 0)
       assert.equal(stderr, '')
@@ -47,7 +47,7 @@ describe('flags', { concurrency: 2 }, () => {
     ],
   ]
   for (const [title, args, message] of refused) {
-    it(`${title}: exit 1, the text on both streams, the usage on stderr`, async (t) => {
+    test(`${title}: exit 1, the text on both streams, the usage on stderr`, async (t) => {
       const { code, stdout, stderr } = await run(t, args)
       assert.equal(code, 1)
       assert.equal(stdout, `${message}\n`)
@@ -58,7 +58,7 @@ describe('flags', { concurrency: 2 }, () => {
 
   const accepted: string[][] = [['-t', '60'], ['-t=60'], ['--timout-secs=60', 'extra']]
   for (const args of accepted) {
-    it(`takes ${args.join(' ')}, serves, and prints nothing`, async (t) => {
+    test(`takes ${args.join(' ')}, serves, and prints nothing`, async (t) => {
       const kmd = await start(t, { args })
       assert.equal((await kmd.call('GET', '/versions')).status, 200)
       assert.equal(await kmd.stop(), 0)
@@ -66,7 +66,7 @@ describe('flags', { concurrency: 2 }, () => {
     })
   }
 
-  it('takes the data directory in each spelling', async (t) => {
+  test('takes the data directory in each spelling', async (t) => {
     const spellings = [(dir: string) => ['--data-dir', dir], (dir: string) => [`--data-dir=${dir}`]]
     for (const spell of [...spellings, (dir: string) => [`-d=${dir}`], (dir: string) => [`-d${dir}`]]) {
       // Two bytes of config are enough to tell that this directory was read.
@@ -77,8 +77,8 @@ describe('flags', { concurrency: 2 }, () => {
   })
 })
 
-describe('exit 2: the log cannot be opened', { concurrency: 2 }, () => {
-  it('because the data directory is missing, which is not made', async (t) => {
+suite('exit 2: the log cannot be opened', { concurrency: 2 }, () => {
+  test('because the data directory is missing, which is not made', async (t) => {
     const missing = join(temporaryDirectory(t), 'missing')
     const { code, stdout, stderr } = await run(t, ['-d', missing])
     assert.equal(code, 2)
@@ -87,7 +87,7 @@ describe('exit 2: the log cannot be opened', { concurrency: 2 }, () => {
     assert.equal(existsSync(missing), false)
   })
 
-  it('because a file is in the place of the data directory', async (t) => {
+  test('because a file is in the place of the data directory', async (t) => {
     const file = join(temporaryDirectory(t), 'file')
     writeFileSync(file, '')
     const { code, stderr } = await run(t, ['-d', file])
@@ -95,7 +95,7 @@ describe('exit 2: the log cannot be opened', { concurrency: 2 }, () => {
     assert.match(stderr, /^failed to open log file: /)
   })
 
-  it('because a directory is in the place of the log', async (t) => {
+  test('because a directory is in the place of the log', async (t) => {
     const dataDir = temporaryDirectory(t)
     spawnSync('mkdir', [join(dataDir, 'kmd.log')])
     const { code, stderr } = await run(t, ['-d', dataDir])
@@ -107,7 +107,7 @@ describe('exit 2: the log cannot be opened', { concurrency: 2 }, () => {
 const scrypt = (parameters: object, more: object = {}) =>
   JSON.stringify({ address: '127.0.0.1:0', drivers: { sqlite: { scrypt: parameters, ...more } } })
 
-describe('exit 3: the configuration', { concurrency: 2 }, () => {
+suite('exit 3: the configuration', { concurrency: 2 }, () => {
   const bad: [title: string, config: string, reason: RegExp][] = [
     ['an empty file', '', /kmd_config\.json is not JSON/],
     ['white space alone', ' \n', /kmd_config\.json is not JSON/],
@@ -136,7 +136,7 @@ describe('exit 3: the configuration', { concurrency: 2 }, () => {
     ['an unknown wire', '{"wire":"telegraph"}', /wire must be one of documented, reference/],
   ]
   for (const [title, config, reason] of bad) {
-    it(title, async (t) => {
+    test(title, async (t) => {
       const dataDir = dataDirectory(t, config)
       // In this process, to save the time of another; that the command ends with this code is tried below.
       assert.equal(await exitCodeOf(dataDir), 3)
@@ -146,7 +146,7 @@ describe('exit 3: the configuration', { concurrency: 2 }, () => {
     })
   }
 
-  it('a wallets_dir whose parent is missing', async (t) => {
+  test('a wallets_dir whose parent is missing', async (t) => {
     const dataDir = dataDirectory(t, false)
     const config = { address: '127.0.0.1:0', drivers: { sqlite: { wallets_dir: join(dataDir, 'a', 'b') } } }
     writeFileSync(join(dataDir, 'kmd_config.json'), JSON.stringify(config))
@@ -154,11 +154,11 @@ describe('exit 3: the configuration', { concurrency: 2 }, () => {
     assert.equal(existsSync(join(dataDir, 'a')), false)
   })
 
-  it('a process that cannot read its configuration says so in the log alone', async (t) => {
+  test('a process that cannot read its configuration says so in the log alone', async (t) => {
     await failsToStart(t, dataDirectory(t, '{} x'), /kmd_config\.json is not JSON/)
   })
 
-  it('but scrypt below the least is taken when it is allowed, and the least itself always', async (t) => {
+  test('but scrypt below the least is taken when it is allowed, and the least itself always', async (t) => {
     const least = { scrypt: { scrypt_n: 32768, scrypt_r: 1, scrypt_p: 32 } }
     for (const drivers of [fastConfig['drivers'], { sqlite: least }]) {
       const kmd = await start(t, { settings: { drivers } })
@@ -167,21 +167,21 @@ describe('exit 3: the configuration', { concurrency: 2 }, () => {
   })
 })
 
-describe('exit 3: token, address and a blank directory', { concurrency: 2 }, () => {
-  it('a token that is too short', async (t) => {
+suite('exit 3: token, address and a blank directory', { concurrency: 2 }, () => {
+  test('a token that is too short', async (t) => {
     const dataDir = dataDirectory(t)
     writeFileSync(join(dataDir, 'kmd.token'), 'a'.repeat(63))
     await failsToStart(t, dataDir, /provided APIToken too short\. Must be >= 64 characters/)
     assert.equal(readFileSync(join(dataDir, 'kmd.token'), 'utf8'), 'a'.repeat(63))
   })
 
-  it('a token that is too long', async (t) => {
+  test('a token that is too long', async (t) => {
     const dataDir = dataDirectory(t)
     writeFileSync(join(dataDir, 'kmd.token'), `${'a'.repeat(257)}\n`)
     await failsToStart(t, dataDir, /provided APIToken too long\. Must be <= 256 characters/)
   })
 
-  it('an address that is in use: no other port is tried', async (t) => {
+  test('an address that is in use: no other port is tried', async (t) => {
     const taken = createServer()
     await new Promise<void>((resolve) => taken.listen(0, '127.0.0.1', resolve))
     atEnd(t, () => new Promise((resolve) => taken.close(resolve)))
@@ -189,17 +189,17 @@ describe('exit 3: token, address and a blank directory', { concurrency: 2 }, () 
     await failsToStart(t, dataDirectory(t, { address: `127.0.0.1:${port}` }), /address already in use/)
   })
 
-  it('an address that is not of this machine', async (t) => {
+  test('an address that is not of this machine', async (t) => {
     await failsToStart(t, dataDirectory(t, { address: '192.0.2.1:0' }), /couldn't start kmd: /)
   })
 
-  it('a blank data directory', async (t) => {
+  test('a blank data directory', async (t) => {
     const { code, stdout } = await run(t, ['-d', ''])
     assert.equal(code, 3)
     assert.equal(stdout, '')
   })
 
-  it('and the lock is given back: the next start needs no help', async (t) => {
+  test('and the lock is given back: the next start needs no help', async (t) => {
     const dataDir = dataDirectory(t, { address: '192.0.2.1:0' })
     assert.equal((await run(t, ['-d', dataDir])).code, 3)
     configure(dataDir, {})
@@ -208,11 +208,11 @@ describe('exit 3: token, address and a blank directory', { concurrency: 2 }, () 
   })
 })
 
-describe('exit 4: the data directory is in use', { concurrency: 2 }, () => {
+suite('exit 4: the data directory is in use', { concurrency: 2 }, () => {
   const lockedReason =
     /couldn't start kmd: failed to lock kmd\.lock; is an instance of kmd already running in this data directory\?/
 
-  it('a second instance ends and touches nothing of the first', async (t) => {
+  test('a second instance ends and touches nothing of the first', async (t) => {
     const kmd = await start(t)
     await kmd.create('first', 'pw')
     const before = snapshot(kmd.dataDir)
@@ -225,7 +225,7 @@ describe('exit 4: the data directory is in use', { concurrency: 2 }, () => {
     assert.equal(existsSync(kmd.path('kmd.pid')), false)
   })
 
-  it('a lock held by flock(2) of another program counts', async (t) => {
+  test('a lock held by flock(2) of another program counts', async (t) => {
     const dataDir = dataDirectory(t)
     const lock = join(dataDir, 'kmd.lock')
     const holder = spawn('flock', ['-x', lock, 'sh', '-c', 'echo held; read end'], {
@@ -242,7 +242,7 @@ describe('exit 4: the data directory is in use', { concurrency: 2 }, () => {
     assert.equal(await (await start(t, { dataDir })).stop(), 0)
   })
 
-  it('flock(1) finds the lock taken while the daemon runs, and free once it ended', async (t) => {
+  test('flock(1) finds the lock taken while the daemon runs, and free once it ended', async (t) => {
     const kmd = await start(t)
     const tryLock = () => spawnSync('flock', ['-n', kmd.path('kmd.lock'), 'true']).status
     assert.equal(tryLock(), 1)
@@ -250,7 +250,7 @@ describe('exit 4: the data directory is in use', { concurrency: 2 }, () => {
     assert.equal(tryLock(), 0)
   })
 
-  it('the lock goes with the process, however it ends', async (t) => {
+  test('the lock goes with the process, however it ends', async (t) => {
     const kmd = await start(t)
     await kmd.stop('SIGKILL')
     await until('the lock to be free', () => spawnSync('flock', ['-n', kmd.path('kmd.lock'), 'true']).status === 0)

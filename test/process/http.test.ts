@@ -1,18 +1,18 @@
 /** HTTP as others may speak it, in order and out of order. */
 import assert from 'node:assert/strict'
-import { before, describe, it } from 'node:test'
+import { before, suite, test } from 'node:test'
 import { dial, exchange, type Kmd, sleep, start, statusesOf, statusOf, suiteScope, timed, until } from './support.js'
 
 const concurrency = 2
 
-describe('HTTP', { concurrency }, () => {
+suite('HTTP', { concurrency }, () => {
   const scope = suiteScope()
   let kmd: Kmd
   before(async () => {
     kmd = await start(scope)
   })
 
-  it('requests that are sent ahead are answered in their order', async (t) => {
+  test('requests that are sent ahead are answered in their order', async (t) => {
     const kmd = await start(t)
     const id = await kmd.create('w', 'pw')
     const slow = JSON.stringify({ wallet_id: id, wallet_password: 'wrong' })
@@ -35,14 +35,14 @@ describe('HTTP', { concurrency }, () => {
     assert.deepEqual(statusesOf(received()), [200, 400, 404])
   })
 
-  it('a client that ends its side is answered in full all the same', async (t) => {
+  test('a client that ends its side is answered in full all the same', async (t) => {
     const { socket, received, closed } = await dial(t, kmd.port)
     socket.end(head(kmd, 'GET', '/v1/wallets') + head(kmd, 'GET', '/versions') + head(kmd, 'GET', '/v1/nope'))
     await closed
     assert.deepEqual(statusesOf(received()), [200, 200, 404])
   })
 
-  it('hundreds of requests sent ahead do not keep others from theirs', async (t) => {
+  test('hundreds of requests sent ahead do not keep others from theirs', async (t) => {
     const { socket, received } = await dial(t, kmd.port)
     socket.write(head(kmd, 'GET', '/v1/wallets').repeat(500))
     const { elapsedMs } = await timed(kmd.ok('GET', '/v1/wallets'))
@@ -51,7 +51,7 @@ describe('HTTP', { concurrency }, () => {
     assert.ok(statusesOf(received()).every((status) => status === 200))
   })
 
-  it('HTTP/1.0 is served and closed, or kept where it asks', async (t) => {
+  test('HTTP/1.0 is served and closed, or kept where it asks', async (t) => {
     const old = await exchange(t, kmd.port, head(kmd, 'GET', '/v1/wallets').replace('HTTP/1.1', 'HTTP/1.0'))
     assert.equal(statusOf(old), 200)
     assert.doesNotMatch(old, /Transfer-Encoding/i)
@@ -64,7 +64,7 @@ describe('HTTP', { concurrency }, () => {
     assert.match(received(), /\r\nConnection: keep-alive\r\n/i)
   })
 
-  it('bodies in chunks, with extensions and trailers, in any pieces', async (t) => {
+  test('bodies in chunks, with extensions and trailers, in any pieces', async (t) => {
     const kmd = await start(t)
     const create = (name: string) => `{"wallet_name":"${name}","wallet_driver_name":"sqlite","wallet_password":""}`
     const chunked = (body: string, size: number) => {
@@ -87,13 +87,13 @@ describe('HTTP', { concurrency }, () => {
     assert.deepEqual((await kmd.walletNames()).sort(), ['bytewise', 'whole1', 'whole1000', 'whole7'])
   })
 
-  it('a request after one in chunks is found where it begins', async (t) => {
+  test('a request after one in chunks is found where it begins', async (t) => {
     const first = `${head(kmd, 'POST', '/v1/key/list', 'Transfer-Encoding: chunked')}2\r\n{}\r\n0\r\n\r\n`
     const received = await exchange(t, kmd.port, first + head(kmd, 'GET', '/versions', 'Connection: close'))
     assert.deepEqual(statusesOf(received), [401, 200])
   })
 
-  it('Expect: 100-continue is answered when the body is wanted, and only then', async (t) => {
+  test('Expect: 100-continue is answered when the body is wanted, and only then', async (t) => {
     const { socket, received, closed } = await dial(t, kmd.port)
     const body = '{"wallet_name":"e","wallet_driver_name":"sqlite"}'
     const headers = [`Content-Length: ${body.length}`, 'Expect: 100-continue', 'Connection: close']
@@ -111,7 +111,7 @@ describe('HTTP', { concurrency }, () => {
     }
   })
 
-  it('what is not HTTP is 400 in the envelope, and the daemon lives on', async (t) => {
+  test('what is not HTTP is 400 in the envelope, and the daemon lives on', async (t) => {
     const chunked = (body: string) => head(kmd, 'POST', '/v1/wallet', 'Transfer-Encoding: chunked') + body
     const malformed: [title: string, bytes: string | Buffer][] = [
       ['no request line', 'hello\r\n\r\n'],
@@ -127,7 +127,7 @@ describe('HTTP', { concurrency }, () => {
       ['a negative length', head(kmd, 'POST', '/v1/wallet', 'Content-Length: -1')],
       ['two lengths', head(kmd, 'POST', '/v1/wallet', 'Content-Length: 2', 'Content-Length: 3')],
       ['a length and chunks', head(kmd, 'POST', '/v1/wallet', 'Content-Length: 2', 'Transfer-Encoding: chunked')],
-      ['an encoding nobody knows', head(kmd, 'POST', '/v1/wallet', 'Transfer-Encoding: gzip')],
+      ['an unknown encoding', head(kmd, 'POST', '/v1/wallet', 'Transfer-Encoding: gzip')],
       ['a chunk without a size', chunked('zz\r\n{}\r\n0\r\n\r\n')],
       ['a chunk with a negative size', chunked('-1\r\n{}\r\n0\r\n\r\n')],
       ['a chunk longer than it says', chunked('1\r\n{}\r\n0\r\n\r\n')],
@@ -145,7 +145,7 @@ describe('HTTP', { concurrency }, () => {
     assert.ok(!kmd.log().includes('level=error'), kmd.log())
   })
 
-  it('the same when a malformed chunk comes later', async (t) => {
+  test('the same when a malformed chunk comes later', async (t) => {
     const { socket, received, closed } = await dial(t, kmd.port)
     socket.write(`${head(kmd, 'POST', '/v1/wallet', 'Transfer-Encoding: chunked')}1\r\n{\r\n`)
     await sleep(50)
@@ -154,7 +154,7 @@ describe('HTTP', { concurrency }, () => {
     assert.equal(statusOf(received()), 400)
   })
 
-  it('random bytes do it no harm', async (t) => {
+  test('random bytes do it no harm', async (t) => {
     let seed = 0x2545f491
     const random = () => {
       seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0
@@ -173,7 +173,7 @@ describe('HTTP', { concurrency }, () => {
     assert.ok(!kmd.log().includes('level=error'), kmd.log())
   })
 
-  it('a GET with a body, also one that comes late, is served', async (t) => {
+  test('a GET with a body, also one that comes late, is served', async (t) => {
     assert.equal((await kmd.call('GET', '/v1/wallets', '{}')).status, 200)
     const { socket, received, closed } = await dial(t, kmd.port)
     socket.write(head(kmd, 'GET', '/v1/wallets', 'Content-Length: 2', 'Connection: close'))

@@ -2,15 +2,15 @@
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
-import { describe, it } from 'node:test'
+import { suite, test } from 'node:test'
 import { version } from '@latchkey/kmd'
 import { type Kmd, start } from './support.js'
 
 const wrongPassword = 'error decrypting. wrong password?'
 const prefix = '/latchkey/v1'
 
-describe('beyond the Go daemon', { concurrency: 2 }, () => {
-  it('every path needs the token', async (t) => {
+suite('beyond the Go daemon', { concurrency: 2 }, () => {
+  test('every path needs the token', async (t) => {
     const kmd = await start(t)
     const id = await kmd.create('w', 'pw')
     for (const [method, path] of [
@@ -28,7 +28,7 @@ describe('beyond the Go daemon', { concurrency: 2 }, () => {
     await kmd.unlock(id, 'pw')
   })
 
-  it('health tells that the daemon and its directory are well', async (t) => {
+  test('health tells that the daemon and its directory are well', async (t) => {
     const kmd = await start(t)
     const health = async () => await kmd.ok('GET', `${prefix}/health`)
     const { uptime_seconds = 0, ...fresh } = await health()
@@ -43,7 +43,7 @@ describe('beyond the Go daemon', { concurrency: 2 }, () => {
     assert.match(ill.json.message, /no such file or directory/)
   })
 
-  it('metrics are Prometheus text, and count', async (t) => {
+  test('metrics are Prometheus text, and count', async (t) => {
     const kmd = await start(t)
     const id = await kmd.create('w', 'pw')
     const handle = await kmd.unlock(id, 'pw')
@@ -69,7 +69,7 @@ describe('beyond the Go daemon', { concurrency: 2 }, () => {
     assert.ok(after.samples.size <= samples.size + 3)
   })
 
-  it('a changed password: the old one is refused, its handles end, the keys are the same', async (t) => {
+  test('a changed password: the old one is refused, its handles end, the keys are the same', async (t) => {
     const kmd = await start(t)
     const [id, other] = [await kmd.create('w', 'old'), await kmd.create('other', 'old')]
     const handles = [await kmd.unlock(id, 'old'), await kmd.unlock(id, 'old')]
@@ -100,7 +100,7 @@ describe('beyond the Go daemon', { concurrency: 2 }, () => {
     assert.equal(await exportKey(again, await again.unlock(id, 'new'), address, 'new'), before)
   })
 
-  it('a password may become blank and be given again; an unknown wallet has none', async (t) => {
+  test('a password may become blank and be given again; an unknown wallet has none', async (t) => {
     const kmd = await start(t)
     const id = await kmd.create('w', 'pw')
     await kmd.ok('POST', `${prefix}/wallet/password`, { wallet_id: id, wallet_password: 'pw' })
@@ -111,7 +111,7 @@ describe('beyond the Go daemon', { concurrency: 2 }, () => {
     assert.deepEqual([unknown.status, unknown.json.message], [400, 'wallet not found'])
   })
 
-  it('a removed wallet asks for the password, is moved aside, and renamed back is there again', async (t) => {
+  test('a removed wallet asks for the password, is moved aside, and renamed back is there again', async (t) => {
     const kmd = await start(t)
     const id = await kmd.create('w', 'pw')
     const handle = await kmd.unlock(id, 'pw')

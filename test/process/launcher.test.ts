@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, openSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { it, type TestContext } from 'node:test'
+import { type TestContext, test } from 'node:test'
 import { client, kmdCommand } from '../support/daemon.js'
 import { atEnd, configure, dataDirectory, sleep, temporaryDirectory } from './support.js'
 
@@ -14,7 +14,7 @@ const killAfterMs = 30_000
 
 type Launch = { outcome: 'started' | 'already running'; elapsedMs: number; probes: number }
 
-it('starts it in a directory that the launcher makes, and is told when it runs already', async (t) => {
+test('starts it in a directory that the launcher makes, and is told when it runs already', async (t) => {
   const dataDir = join(temporaryDirectory(t), 'kmd-v0.5')
   const first = await launch(t, dataDir, 180)
   assert.equal(first.outcome, 'started')
@@ -27,14 +27,14 @@ it('starts it in a directory that the launcher makes, and is told when it runs a
   for (const name of ['kmd-out.log', 'kmd-err.log']) assert.equal(readFileSync(join(dataDir, name), 'utf8'), '')
 })
 
-it('two launchers at once: one daemon, and both find it', async (t) => {
+test('two launchers at once: one daemon, and both find it', async (t) => {
   const dataDir = dataDirectory(t)
   const [one, two] = await Promise.all([launch(t, dataDir, 0), launch(t, dataDir, 0)])
   assert.deepEqual([one.outcome, two.outcome].sort(), ['already running', 'started'])
   assert.equal(await stop(dataDir), 'stopped')
 })
 
-it('a daemon that was killed leaves a pid that the launcher finds dead', async (t) => {
+test('a daemon that was killed leaves a pid that the launcher finds dead', async (t) => {
   const dataDir = dataDirectory(t)
   await launch(t, dataDir, 0)
   const pid = readPid(dataDir)!
@@ -45,12 +45,12 @@ it('a daemon that was killed leaves a pid that the launcher finds dead', async (
   assert.equal(await stop(dataDir), 'stopped')
 })
 
-it('a daemon that cannot start is reported', async (t) => {
+test('a daemon that cannot start is reported', async (t) => {
   const dataDir = dataDirectory(t, '{"session_lifetime_secs":-1}')
   await assert.rejects(launch(t, dataDir, 0), /kmd exited before we could contact it \(3\)/)
 })
 
-it('is ready within a second or two, every time', async (t) => {
+test('is ready within a second or two, every time', async (t) => {
   const dataDir = dataDirectory(t)
   for (let round = 0; round < 3; round++) {
     const { elapsedMs } = await launch(t, dataDir, 0)
@@ -75,7 +75,7 @@ async function launch(t: TestContext, dataDir: string, idleSecs: number): Promis
   atEnd(t, () => child.kill('SIGKILL'))
   for (let probes = 1; performance.now() - startedAt < launchLimitMs; probes++) {
     await sleep(pollMs)
-    // The launcher tells how its child ended before it asks whether somebody answers.
+    // The launcher tells how its child ended before it checks whether the address responds.
     if (child.exitCode !== null) {
       if (child.exitCode !== 4) throw new Error(`kmd exited before we could contact it (${child.exitCode})`)
       if (await probe(dataDir)) return { outcome: 'already running', elapsedMs: performance.now() - startedAt, probes }

@@ -1,7 +1,7 @@
 /** Everything that comes over a socket ends somewhere: sizes, times, connections. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
-import { before, describe, it, type TestContext } from 'node:test'
+import { before, suite, type TestContext, test } from 'node:test'
 import { Daemon } from '@latchkey/kmd'
 import {
   atEnd,
@@ -20,7 +20,7 @@ import {
 
 const concurrency = 2
 
-describe('sizes', { concurrency }, () => {
+suite('sizes', { concurrency }, () => {
   const scope = suiteScope()
   let kmd: Kmd
   before(async () => {
@@ -30,7 +30,7 @@ describe('sizes', { concurrency }, () => {
   const limit = 1024 * 1024
   const tooLarge = 'request body too large, must be <= 1048576 bytes'
 
-  it('a body of 1 MiB is read, one byte more is 413 in the envelope', async () => {
+  test('a body of 1 MiB is read, one byte more is 413 in the envelope', async () => {
     // White space before the value counts like anything else.
     const pad = (bytes: number) => `${' '.repeat(bytes - 2)}{}`
     for (const path of ['/v1/wallet', '/v1/key/list']) {
@@ -44,14 +44,14 @@ describe('sizes', { concurrency }, () => {
     }
   })
 
-  it('is refused by its announced length alone, before a byte of it is sent', async (t) => {
+  test('is refused by its announced length alone, before a byte of it is sent', async (t) => {
     const received = await exchange(t, kmd.port, head(kmd, 'POST', '/v1/wallet', `Content-Length: ${limit + 1}`))
     assert.equal(statusOf(received), 413)
     assert.ok(received.includes(tooLarge))
     assert.match(received, /\r\nConnection: close\r\n/i)
   })
 
-  it('in chunks of unknown length, as soon as there is too much of it', async (t) => {
+  test('in chunks of unknown length, as soon as there is too much of it', async (t) => {
     const chunk = `10000\r\n${' '.repeat(65536)}\r\n`
     const request = head(kmd, 'POST', '/v1/wallet', 'Transfer-Encoding: chunked') + chunk.repeat(17)
     const received = await exchange(t, kmd.port, request)
@@ -60,7 +60,7 @@ describe('sizes', { concurrency }, () => {
     await kmd.ok('GET', '/v1/wallets')
   })
 
-  it('deep nesting is 400, however deep', async () => {
+  test('deep nesting is 400, however deep', async () => {
     for (const depth of [33, 1_000, 500_000]) {
       for (const body of ['['.repeat(depth), '{"wallet_name":'.repeat(depth), `{"wallet_name":${'['.repeat(depth)}`]) {
         const { status, json } = await kmd.call('POST', '/v1/wallet', body.slice(0, limit))
@@ -71,7 +71,7 @@ describe('sizes', { concurrency }, () => {
     await kmd.ok('GET', '/v1/wallets')
   })
 
-  it('headers beyond 16 KiB are 431 in the envelope, below they are fine', async (t) => {
+  test('headers beyond 16 KiB are 431 in the envelope, below they are fine', async (t) => {
     const many = (count: number) => Array.from({ length: count }, (_, i) => `X-${i}: ${'v'.repeat(90)}`).join('\r\n')
     for (const big of [`X-Big: ${'x'.repeat(17_000)}`, many(200)]) {
       const received = await exchange(t, kmd.port, head(kmd, 'GET', '/v1/wallets', big))
@@ -84,7 +84,7 @@ describe('sizes', { concurrency }, () => {
     assert.equal(statusOf(endless), 431)
   })
 
-  it('a peer that asks and asks and hardly reads does not fill the memory', async (t) => {
+  test('a peer that asks and asks and hardly reads does not fill the memory', async (t) => {
     const kmd = await start(t)
     const beforehand = await residentBytes(kmd)
     const { socket, received } = await dial(t, kmd.port)
@@ -100,7 +100,7 @@ describe('sizes', { concurrency }, () => {
   })
 })
 
-describe('times', { concurrency: 8 }, () => {
+suite('times', { concurrency: 8 }, () => {
   /** In this process, because the command has no switch for its limits. */
   async function startWithLimits(
     t: TestContext,
@@ -117,7 +117,7 @@ describe('times', { concurrency: 8 }, () => {
     exchange(t, port, 'GET /versions HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n')
   const limits = { headersMs: 400, requestMs: 800, idleMs: 600 }
 
-  it('headers that trickle in are cut off', async (t) => {
+  test('headers that trickle in are cut off', async (t) => {
     const { port } = await startWithLimits(t, limits)
     const { socket, received, closed } = await dial(t, port)
     const trickle = setInterval(() => socket.write('X'), 50)
@@ -130,7 +130,7 @@ describe('times', { concurrency: 8 }, () => {
     assert.match(received(), /\{"error":true,"message":"the request did not arrive in time"\}/)
   })
 
-  it('a body that trickles in is cut off', async (t) => {
+  test('a body that trickles in is cut off', async (t) => {
     const { port, token } = await startWithLimits(t, limits)
     const { socket, received, closed } = await dial(t, port)
     socket.write(
@@ -144,7 +144,7 @@ describe('times', { concurrency: 8 }, () => {
     assert.equal(statusOf(received()), 408)
   })
 
-  it('a connection over which nothing comes is closed', async (t) => {
+  test('a connection over which nothing comes is closed', async (t) => {
     const { port } = await startWithLimits(t, limits)
     const { received, closed } = await dial(t, port)
     const { elapsedMs } = await timed(closed)
@@ -152,7 +152,7 @@ describe('times', { concurrency: 8 }, () => {
     assert.ok([0, 408].includes(statusOf(received())))
   })
 
-  it('an idle connection is kept for its time and closed then', async (t) => {
+  test('an idle connection is kept for its time and closed then', async (t) => {
     const { port } = await startWithLimits(t, limits)
     const { socket, received, closed } = await dial(t, port)
     socket.write('GET /versions HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -164,7 +164,7 @@ describe('times', { concurrency: 8 }, () => {
     assert.ok(elapsedMs > 200 && elapsedMs < 3_500, `closed after ${elapsedMs} ms`)
   })
 
-  it('a peer that does not read its answer is let go of in the end', async (t) => {
+  test('a peer that does not read its answer is let go of in the end', async (t) => {
     // One connection at a time: another is only served when this one is gone.
     const { port } = await startWithLimits(t, { ...limits, connections: 1 })
     const { socket } = await dial(t, port)
@@ -178,7 +178,7 @@ describe('times', { concurrency: 8 }, () => {
     assert.ok(elapsedMs < 6_000, `after ${elapsedMs} ms`)
   })
 
-  it('no more connections than allowed are held, and one that ends makes room', async (t) => {
+  test('no more connections than allowed are held, and one that ends makes room', async (t) => {
     const { port } = await startWithLimits(t, { ...limits, connections: 5, idleMs: 60_000, headersMs: 60_000 })
     const lines = await Promise.all(Array.from({ length: 5 }, () => dial(t, port)))
     for (const { socket } of lines) socket.write('GET /versions HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -188,7 +188,7 @@ describe('times', { concurrency: 8 }, () => {
     await until('room for another', async () => statusOf(await ask(t, port)) === 200)
   })
 
-  it('a client that goes away in the middle of its request leaves no trace', async (t) => {
+  test('a client that goes away in the middle of its request leaves no trace', async (t) => {
     const { port, token, log } = await startWithLimits(t, {})
     for (const leave of ['destroy', 'end'] as const) {
       const { socket, received, closed } = await dial(t, port)

@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
-import { describe, it } from 'node:test'
+import { suite, test } from 'node:test'
 import { atEnd, dataDirectory, isReachable, start } from './support.js'
 
 const usualPort = 7833
@@ -12,10 +12,10 @@ const outside = Object.values(networkInterfaces())
   .flatMap((addresses) => addresses ?? [])
   .find(({ family, internal }) => family === 'IPv4' && !internal)?.address
 
-describe('listening', { concurrency: 2 }, () => {
-  it('without an address and with the usual port taken, on another port of the loopback', async (t) => {
+suite('listening', { concurrency: 2 }, () => {
+  test('without an address and with the usual port taken, on another port of the loopback', async (t) => {
     const taker = createServer()
-    // Whoever has it already serves the purpose as well.
+    // If another program has it already, that is as good.
     await new Promise<void>((resolve) => {
       taker.once('error', () => resolve())
       taker.listen(usualPort, '127.0.0.1', resolve)
@@ -30,7 +30,7 @@ describe('listening', { concurrency: 2 }, () => {
     }
   })
 
-  it('the port that the address gives', async (t) => {
+  test('the port that the address gives', async (t) => {
     const first = await start(t)
     await first.stop()
     const second = await start(t, { settings: { address: first.address } })
@@ -38,7 +38,7 @@ describe('listening', { concurrency: 2 }, () => {
   })
 
   for (const address of ['localhost:0', '127.0.0.1:0', ':0']) {
-    it(`${address} is 127.0.0.1 and nothing else`, async (t) => {
+    test(`${address} is 127.0.0.1 and nothing else`, async (t) => {
       const kmd = await start(t, { settings: { address } })
       assert.match(kmd.address, /^127\.0\.0\.1:[1-9][0-9]*$/)
       assert.equal((await kmd.call('GET', '/versions')).status, 200)
@@ -49,7 +49,7 @@ describe('listening', { concurrency: 2 }, () => {
   }
 
   for (const address of ['0.0.0.0:0', '[::]:0']) {
-    it(`${address} is every interface of both families, with a warning`, async (t) => {
+    test(`${address} is every interface of both families, with a warning`, async (t) => {
       const kmd = await start(t, { settings: { address } })
       assert.match(kmd.address, /^\[::\]:[1-9][0-9]*$/)
       for (const host of ['127.0.0.1', '127.0.0.2', '::1', ...(outside === undefined ? [] : [outside])]) {
@@ -65,14 +65,14 @@ describe('listening', { concurrency: 2 }, () => {
     })
   }
 
-  it('[::1]:0 is the loopback of the other family, without a warning', async (t) => {
+  test('[::1]:0 is the loopback of the other family, without a warning', async (t) => {
     const kmd = await start(t, { settings: { address: '[::1]:0' } })
     assert.match(kmd.address, /^\[::1\]:[1-9][0-9]*$/)
     assert.equal((await kmd.call('GET', '/versions')).status, 200)
     assert.ok(!kmd.log().includes('level=warning'), kmd.log())
   })
 
-  it('a star among the origins is warned of', async (t) => {
+  test('a star among the origins is warned of', async (t) => {
     const kmd = await start(t, { settings: { allowed_origins: ['https://example.com', '*'] } })
     assert.match(kmd.log(), /level=warning msg="allowed_origins contains \*/)
     const narrow = await start(t, { settings: { allowed_origins: ['https://example.com'] } })

@@ -1,19 +1,19 @@
-/** How the daemon ends: by signals, whatever its connections are doing, and by itself when nobody uses it. */
+/** How the daemon ends: by signals, whatever its connections are doing, and by itself when it is idle. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, it } from 'node:test'
+import { suite, test } from 'node:test'
 import { kmdCommand } from '../support/daemon.js'
 import { atEnd, dataDirectory, dial, type Kmd, sleep, slowDrivers, start, statusOf, timed, until } from './support.js'
 
 /** Long before the ten seconds after which requests are cut off. */
 const promptMs = 3_000
 
-describe('signals', { concurrency: 3 }, () => {
+suite('signals', { concurrency: 3 }, () => {
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    it(`${signal} ends it with exit code 0`, async (t) => {
+    test(`${signal} ends it with exit code 0`, async (t) => {
       const kmd = await start(t)
       assert.equal(await kmd.stop(signal), 0)
       assert.equal(existsSync(kmd.path('kmd.net')), false)
@@ -21,7 +21,7 @@ describe('signals', { concurrency: 3 }, () => {
     })
   }
 
-  it('connections that are kept alive and idle do not hold it up', async (t) => {
+  test('connections that are kept alive and idle do not hold it up', async (t) => {
     const kmd = await start(t)
     const lines = await Promise.all(Array.from({ length: 5 }, () => dial(t, kmd.port)))
     for (const { socket } of lines) socket.write(`GET /versions HTTP/1.1\r\nHost: localhost\r\n\r\n`)
@@ -33,7 +33,7 @@ describe('signals', { concurrency: 3 }, () => {
     await Promise.all(lines.map(({ closed }) => closed))
   })
 
-  it('neither do connections over which nothing ever came', async (t) => {
+  test('neither do connections over which nothing ever came', async (t) => {
     const kmd = await start(t)
     await dial(t, kmd.port)
     // Lets the daemon take the connection.
@@ -43,7 +43,7 @@ describe('signals', { concurrency: 3 }, () => {
     assert.ok(elapsedMs < promptMs, `took ${elapsedMs} ms`)
   })
 
-  it('a request under way is finished and answered, new ones are not taken', async (t) => {
+  test('a request under way is finished and answered, new ones are not taken', async (t) => {
     const kmd = await start(t, { settings: slowDrivers })
     const id = await kmd.create('slow', 'pw')
     const answered = kmd.tryUnlock(id, 'pw')
@@ -63,7 +63,7 @@ describe('signals', { concurrency: 3 }, () => {
     assert.equal(await kmd.exited, 0)
   })
 
-  it('an answer under way is sent to its end', async (t) => {
+  test('an answer under way is sent to its end', async (t) => {
     const kmd = await start(t)
     const { socket, received, closed } = await dial(t, kmd.port)
     // More than the system's buffers take, by a peer that reads late.
@@ -81,7 +81,7 @@ describe('signals', { concurrency: 3 }, () => {
     assert.equal(await kmd.exited, 0)
   })
 
-  it('a signal during the start is not lost, and ends it in order', async (t) => {
+  test('a signal during the start is not lost, and ends it in order', async (t) => {
     for (const signals of [['SIGTERM'], ['SIGHUP', 'SIGINT']] as const) {
       const dataDir = dataDirectory(t)
       const child = spawn(kmdCommand, ['-d', dataDir], { stdio: 'ignore' })
@@ -95,7 +95,7 @@ describe('signals', { concurrency: 3 }, () => {
     }
   })
 
-  it('a second signal changes nothing', async (t) => {
+  test('a second signal changes nothing', async (t) => {
     const kmd = await start(t, { settings: slowDrivers })
     const id = await kmd.create('slow', 'pw')
     const answered = kmd.tryUnlock(id, 'pw')
@@ -105,7 +105,7 @@ describe('signals', { concurrency: 3 }, () => {
     assert.equal(await kmd.exited, 0)
   })
 
-  it('SIGHUP is ignored', async (t) => {
+  test('SIGHUP is ignored', async (t) => {
     const kmd = await start(t)
     for (let i = 0; i < 3; i++) kmd.signal('SIGHUP')
     await sleep(200)
@@ -114,8 +114,8 @@ describe('signals', { concurrency: 3 }, () => {
   })
 })
 
-describe('idle timeout', { concurrency: 6 }, () => {
-  it('ends it after the time, in order', async (t) => {
+suite('idle timeout', { concurrency: 6 }, () => {
+  test('ends it after the time, in order', async (t) => {
     const kmd = await start(t, { args: ['-t', '1'] })
     const { result, elapsedMs } = await timed(kmd.exited)
     assert.equal(result, 0)
@@ -124,7 +124,7 @@ describe('idle timeout', { concurrency: 6 }, () => {
     assert.equal(existsSync(kmd.path('kmd.pid')), false)
   })
 
-  it('0 means never', async (t) => {
+  test('0 means never', async (t) => {
     const kmd = await start(t, { args: ['-t', '0'] })
     await sleep(1_500)
     assert.equal((await kmd.call('GET', '/v1/wallets')).status, 200)
@@ -136,7 +136,7 @@ describe('idle timeout', { concurrency: 6 }, () => {
     ['one that fails with 401 for its handle', async (kmd) => (await kmd.call('POST', '/v1/key', {})).status, 401],
   ]
   for (const [title, use, status] of restarting) {
-    it(`is restarted by ${title}`, async (t) => {
+    test(`is restarted by ${title}`, async (t) => {
       const kmd = await start(t, { args: ['-t', '1'] })
       await useFor(kmd, 1_800, async () => assert.equal(await use(kmd), status))
       // Alive long after a second, because it was used; gone a second after that.
@@ -155,7 +155,7 @@ describe('idle timeout', { concurrency: 6 }, () => {
     ['a wrong token', (kmd) => kmd.call('GET', '/v1/wallets', undefined, { token: 'x'.repeat(64) })],
     ['a foreign host', (kmd) => kmd.call('GET', '/v1/wallets', undefined, { headers: { Host: 'example.com' } })],
   ]
-  it(`is not restarted by ${ignored.map(([title]) => title).join(', ')}`, async (t) => {
+  test(`is not restarted by ${ignored.map(([title]) => title).join(', ')}`, async (t) => {
     const kmd = await start(t, { args: ['-t', '1'] })
     const startedAt = performance.now()
     let calls = 0
@@ -172,7 +172,7 @@ describe('idle timeout', { concurrency: 6 }, () => {
     }
     assert.ok(isOver, 'still runs')
     await ended
-    assert.ok(calls >= ignored.length, 'nothing was asked in time')
+    assert.ok(calls >= ignored.length, 'no request was sent in time')
     assert.ok(performance.now() - startedAt < promptMs)
   })
 })

@@ -12,7 +12,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { describe, it, type TestContext } from 'node:test'
+import { suite, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { DatabaseSync } from '@photostructure/sqlite'
 import { atEnd, type Kmd, sleep, start, timed } from './support.js'
@@ -27,9 +27,9 @@ async function walletWithKey(kmd: Kmd, name: string) {
   return { id, handle, address, file: kmd.walletPath(`${name}.${id}.db`) }
 }
 
-describe('vanishing files', { concurrency }, () => {
-  describe('a wallet file under an open handle', { concurrency: 2 }, () => {
-    it('that is gone is an error and not made anew; put back, it works again', async (t) => {
+suite('vanishing files', { concurrency }, () => {
+  suite('a wallet file under an open handle', { concurrency: 2 }, () => {
+    test('that is gone is an error and is not created again; put back, it works again', async (t) => {
       const kmd = await start(t)
       const { id, handle, address, file } = await walletWithKey(kmd, 'w')
       renameSync(file, kmd.path('aside'))
@@ -53,7 +53,7 @@ describe('vanishing files', { concurrency }, () => {
       await kmd.unlock(id, 'pw')
     })
 
-    it('that another wallet was put in the place of is refused', async (t) => {
+    test('that another wallet was put in the place of is refused', async (t) => {
       const kmd = await start(t)
       const [one, two] = [await walletWithKey(kmd, 'one'), await walletWithKey(kmd, 'two')]
       renameSync(one.file, kmd.path('aside'))
@@ -67,7 +67,7 @@ describe('vanishing files', { concurrency }, () => {
       assert.deepEqual(await kmd.keys(one.handle), [one.address])
     })
 
-    it('that became garbage, or empty, is an error; put back, it works again', async (t) => {
+    test('that became garbage, or empty, is an error; put back, it works again', async (t) => {
       const kmd = await start(t)
       const { handle, address, file } = await walletWithKey(kmd, 'w')
       renameSync(file, kmd.path('aside'))
@@ -81,7 +81,7 @@ describe('vanishing files', { concurrency }, () => {
       assert.deepEqual(await kmd.keys(handle), [address])
     })
 
-    it('that was restored from a copy without a key signs with that key no more', async (t) => {
+    test('that was restored from a copy without a key signs with that key no more', async (t) => {
       const kmd = await start(t)
       const { handle, address, file } = await walletWithKey(kmd, 'w')
       const exportKey = () =>
@@ -106,8 +106,8 @@ describe('vanishing files', { concurrency }, () => {
     })
   })
 
-  describe('a database that another program holds', { concurrency: 2 }, () => {
-    it('is waited for', async (t) => {
+  suite('a database that another program holds', { concurrency: 2 }, () => {
+    test('is waited for', async (t) => {
       const kmd = await start(t)
       const { id, handle, address, file } = await walletWithKey(kmd, 'w')
       const release = await hold(t, file)
@@ -123,7 +123,7 @@ describe('vanishing files', { concurrency }, () => {
       assert.deepEqual([...(await kmd.keys(second))].sort(), [address, generated].sort())
     })
 
-    it('is given up after five seconds', async (t) => {
+    test('is given up after five seconds', async (t) => {
       const kmd = await start(t)
       const { id, handle, file, address } = await walletWithKey(kmd, 'w')
       const other = await kmd.create('other', '')
@@ -150,8 +150,8 @@ describe('vanishing files', { concurrency }, () => {
     })
   })
 
-  describe('the wallets directory', { concurrency: 2 }, () => {
-    it('what is copied in, renamed or removed shows in the very next listing', async (t) => {
+  suite('the wallets directory', { concurrency: 2 }, () => {
+    test('what is copied in, renamed or removed shows in the very next listing', async (t) => {
       const kmd = await start(t)
       const other = await start(t)
       const { id, address, file } = await walletWithKey(other, 'guest')
@@ -171,7 +171,7 @@ describe('vanishing files', { concurrency }, () => {
       }
     })
 
-    it('a name that another program changed in the file shows, too', async (t) => {
+    test('a name that another program changed in the file shows, too', async (t) => {
       const kmd = await start(t)
       const { file, handle } = await walletWithKey(kmd, 'before')
       assert.deepEqual(await kmd.walletNames(), ['before'])
@@ -183,7 +183,7 @@ describe('vanishing files', { concurrency }, () => {
       assert.equal(info.wallet_handle.wallet.name, 'after')
     })
 
-    it('two files with one id are listed, but neither is opened', async (t) => {
+    test('two files with one id are listed, but neither is opened', async (t) => {
       const kmd = await start(t)
       const { id, file } = await walletWithKey(kmd, 'twin')
       copyFileSync(file, kmd.walletPath('copy.db'))
@@ -198,7 +198,7 @@ describe('vanishing files', { concurrency }, () => {
       await kmd.unlock(id, 'pw')
     })
 
-    it('what is no wallet is passed over', async (t) => {
+    test('what is no wallet is passed over', async (t) => {
       const kmd = await start(t)
       const { id, file } = await walletWithKey(kmd, 'w')
       writeFileSync(kmd.walletPath('empty.db'), '')
@@ -227,7 +227,7 @@ describe('vanishing files', { concurrency }, () => {
       assert.equal(existsSync(kmd.walletPath('empty.db')), true)
     })
 
-    it('that is gone is 500 with the words of the system; back again, everything works', async (t) => {
+    test('that is gone is 500 with the words of the system; back again, everything works', async (t) => {
       const kmd = await start(t)
       const { id, handle, address } = await walletWithKey(kmd, 'w')
       renameSync(kmd.walletPath(), kmd.path('moved'))

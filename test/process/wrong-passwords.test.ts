@@ -1,7 +1,7 @@
 /** What guessing costs: a wait that grows with every wrong password, for the wallet that is guessed at and no other. */
 import assert from 'node:assert/strict'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
-import { describe, it } from 'node:test'
+import { suite, test } from 'node:test'
 import { type Answer, type Kmd, sleep, start, timed, until } from './support.js'
 
 const wrongPassword = 'error decrypting. wrong password?'
@@ -27,8 +27,8 @@ async function assertAtOnce(work: () => Promise<unknown>, what: string): Promise
   assert.fail(`${what} took ${tries} ms`)
 }
 
-describe('wrong passwords', { concurrency: 2 }, () => {
-  it('guesses at a wallet', { concurrency: true }, async (t) => {
+suite('wrong passwords', { concurrency: 2 }, () => {
+  test('guesses at a wallet', { concurrency: true }, async (t) => {
     // One daemon for all: counts are kept by wallet, and starting others would take the time that is measured here.
     const kmd = await start(t)
 
@@ -115,7 +115,7 @@ describe('wrong passwords', { concurrency: 2 }, () => {
     await Promise.all([doubling, doorwise, parallel])
   })
 
-  it('are remembered over a restart, in a file that tells nothing else', async (t) => {
+  test('are remembered over a restart, in a file that tells nothing else', async (t) => {
     const first = await start(t)
     const id = await first.create('w', 'pw')
     for (let i = 0; i < 5; i++) await guess(first, id)
@@ -131,14 +131,14 @@ describe('wrong passwords', { concurrency: 2 }, () => {
     assert.equal(JSON.parse(readFileSync(file, 'utf8'))[id].streak, 6)
   })
 
-  it('beyond ten seconds the answer is 429, with the time to wait, at once and for the right one too', async (t) => {
+  test('beyond ten seconds the answer is 429, with the time to wait, at once and for the right one too', async (t) => {
     const first = await start(t)
     const [id, other] = [await first.create('w', 'pw'), await first.create('other', 'pw')]
     const handle = await first.unlock(id, 'pw')
     assert.equal((await first.call('POST', '/v1/key/export', { wallet_handle_token: handle })).status, 400)
     await guess(first, id)
     await first.stop()
-    // Nobody wants to wait until a real streak is that long: the file is made to say so.
+    // A real streak of that length takes too long: the file is written to say so.
     const file = first.path('latchkey_failures.json')
     const kept = JSON.parse(readFileSync(file, 'utf8'))
     assert.equal(kept[id].streak, 1)
@@ -160,7 +160,7 @@ describe('wrong passwords', { concurrency: 2 }, () => {
     await assertAtOnce(() => second.unlock(other, 'pw'), 'unlocking another wallet')
   })
 
-  it('a file of counts that is damaged keeps nobody from his keys', async (t) => {
+  test('a damaged file of counts does not prevent unlocking', async (t) => {
     const first = await start(t)
     const id = await first.create('w', 'pw')
     await first.stop()

@@ -1,4 +1,4 @@
-/** Who may talk to a server at all: the Host it was addressed by, the origin of the page that asks, the token. */
+/** Checks of who may use a server: the Host header, the origin of a web page, the token. */
 import { timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
 
@@ -25,7 +25,7 @@ export function isHostAllowed(
   if (host === undefined) return false
   const name = hostName(host)
   if (isLoopback(name) || also.has(name)) return true
-  // Reached by the number of the very interface the connection came in by: nobody's name was abused.
+  // The number of the interface that the connection arrived by cannot be forged through DNS.
   return name === localAddress?.()?.replace(/^::ffff:/, '')
 }
 

@@ -86,7 +86,7 @@ test('a peer that waits for 100 Continue gets it when its body is wanted, and on
   assert.match(tooLarge.received(), /^HTTP\/1\.1 413 [\s\S]*body_too_large$/)
 })
 
-test('a peer that has said all it will say still gets its answer', async (t) => {
+test('a peer that has said all it will say still gets its response', async (t) => {
   const { dial } = await serve(t, async (request) => {
     await sleep(30)
     return echo(request)
@@ -97,7 +97,7 @@ test('a peer that has said all it will say still gets its answer', async (t) => 
   assert.match(peer.received(), /POST \/a body$/)
 })
 
-test('a body that nobody reads is passed over if it is here, and otherwise the connection ends with the answer', async (t) => {
+test('a body that is not read is skipped if it has arrived; otherwise the connection ends with the response', async (t) => {
   const { dial } = await serve(t)
   const whole = dial()
   whole.send(post('/a', '{}').replace('POST', 'GET') + get('/b'))

@@ -214,7 +214,7 @@ export class Connection {
     this.#body = undefined
   }
 
-  /** A body that nobody asked for is passed over if it is here; otherwise the connection ends with the answer. */
+  /** A body that was not read is skipped if it has arrived; otherwise the connection ends with the response. */
   #skipBody({ body }: RequestHead.RequestHead): boolean {
     if (body.type === 'none') return true
     if (body.type === 'chunked' || body.bytes > this.#input.length) return false

@@ -1,4 +1,4 @@
-/** Everything that comes from outside ends somewhere. */
+/** Limits on what peers send and how long they take. */
 export type Limits = {
   bodyBytes: number
   headerBytes: number
@@ -6,7 +6,7 @@ export type Limits = {
   requestMs: number
   idleMs: number
   connections: number
-  /** How long requests under way may take after a stop was asked for. */
+  /** How long requests under way may take after `stop()`. */
   stopMs: number
 }
 

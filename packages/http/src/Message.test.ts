@@ -150,7 +150,7 @@ test('who begins to listen when the peer has already ended its side is told too,
   assert.deepEqual(answers(peer.received()), [[200, 'listening told']])
 })
 
-test('nobody is told that a connection was closed by the answer itself', async (t) => {
+test('close listeners are not called when the response itself closes the connection', async (t) => {
   const { handle, told } = waiting()
   const { dial } = await serve(t, (request) => (request.target === '/hang-up' ? hang(request) : handle(request)))
   const hang = (request: RawRequest): typeof dropConnection => {

@@ -7,7 +7,7 @@ import { BodyError } from './BodyReader.js'
 import type { FetchHandler, RawHandler } from './Message.js'
 import { Server, type ServerOptions } from './Server.js'
 
-/** Answers with what it was asked. */
+/** Responds with method, target and body of the request. */
 export const echo: RawHandler = async (request) => {
   try {
     const body = request.method === 'GET' || request.method === 'HEAD' ? '-' : (await request.body()).toString('latin1')

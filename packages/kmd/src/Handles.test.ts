@@ -55,7 +55,7 @@ test('its time runs out, is told in whole seconds, and is not prolonged by use',
   fails('handle_expired', () => handles.wallet(token))
 })
 
-test('one that has run out is said to be expired once, its wallet is locked, and then nobody knows it', (t) => {
+test('an expired handle is reported as expired once, its wallet is locked, and then it does not exist', (t) => {
   const { handles, clock } = start(t)
   const wallet = fakeWallet()
   const token = handles.open(wallet)

@@ -26,7 +26,7 @@ latchkey_request_seconds_count{operation="ListWallets"} 1
   )
 })
 
-test('a gauge is read when it is asked for', () => {
+test('a gauge is read when the text is written', () => {
   const metrics = new Metrics()
   let open = 1
   metrics.gauge({ name: 'open', help: 'Open now.', read: () => open })

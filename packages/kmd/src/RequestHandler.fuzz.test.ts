@@ -24,7 +24,7 @@ async function populate(app: TestApp): Promise<World> {
   return { app, id, handle, key, account, partial: { v: 1, thr: 1, subsig: pks.map((pk) => ({ pk })) } }
 }
 
-/** These may end the handle, or take away what it leads to. They are tried less often, since the world is made anew. */
+/** These may end the handle, or take away what it leads to. They are tried less often, since everything is created again. */
 const spoiling = new Set([
   ...['ReleaseWalletHandleToken', 'ChangeWalletPassword', 'DeleteWallet', 'DeleteKey', 'DeleteMultisig'],
   'CreateWallet',

@@ -10,7 +10,7 @@ const payment = (amt: bigint, more: object = {}): Uint8Array =>
 
 const numbers = (signings: SignatureLog, after = 0): number[] => signings.after(after).map(({ number }) => number)
 
-test('what was signed is told as it is asked for', () => {
+test('records are listed with what was signed', () => {
   let nowMs = 1_700_000_000_000
   const signings = new SignatureLog({ now: () => nowMs++ })
   const bytes = payment(2n ** 64n - 1n)
@@ -36,7 +36,7 @@ test('what was signed is told as it is asked for', () => {
   assert.deepEqual([second!.number, second!.isMultisig, second!.walletKey], [2, true, 'w2'])
 })
 
-test('the bytes are copied: whoever signed may do with them what they like', () => {
+test('the bytes are copied: the caller may change them afterwards', () => {
   const signings = new SignatureLog()
   const bytes = payment(7n)
   signings.add('w', bytes, false)
@@ -102,7 +102,7 @@ test('the last so many are kept, and numbers go on', () => {
   assert.deepEqual(numbers(signings, Number.MAX_SAFE_INTEGER), [])
 })
 
-test('a thousand are kept unless told otherwise', () => {
+test('a thousand records are kept by default', () => {
   const signings = new SignatureLog()
   const bytes = payment(1n)
   for (let i = 0; i < 1_001; i++) signings.add('w', bytes, false)
@@ -110,7 +110,7 @@ test('a thousand are kept unless told otherwise', () => {
   assert.deepEqual([kept.length, kept[0], kept.at(-1)], [1_000, 2, 1_001])
 })
 
-test('transactions that nobody asked about take no more memory than is allowed', () => {
+test('transactions that were not read take no more memory than the limit', () => {
   const bytes = payment(1n)
   const signings = new SignatureLog({ limitBytes: 2 * bytes.length })
   for (let i = 0; i < 4; i++) signings.add('w', bytes, false)

@@ -1,6 +1,6 @@
 /**
  * What was signed since the daemon started, for people to look over. Signing is what the daemon does most, so keeping
- * a transaction is a copy of its bytes; what it says and what its id is are worked out when somebody asks.
+ * a transaction is a copy of its bytes; what it says and what its id is are computed when they are read.
  */
 import { Address, Description, Transaction } from '@latchkey/algorand'
 
@@ -29,7 +29,7 @@ export type Facts = {
 }
 
 export type SignatureLogOptions = {
-  /** How many are kept, and how many bytes of transactions that nobody has asked about yet. */
+  /** How many are kept, and how many bytes of transactions that were not read yet. */
   limit?: number
   limitBytes?: number
   /** Milliseconds since 1970. */
@@ -129,7 +129,7 @@ export class SignatureLog {
 /** Nearly all transactions have less. */
 const usualBytes = 512
 const nothing = new Uint8Array(0)
-const nobody = new Uint8Array(32)
+const zeroKey = new Uint8Array(32)
 
 function factsOf(canonical: Uint8Array): Facts {
   const transaction = Transaction.decode(canonical)
@@ -140,7 +140,7 @@ function factsOf(canonical: Uint8Array): Facts {
     feeMicroAlgos: transaction.fee ?? 0n,
     warnings: Description.describe(transaction).finalWarnings,
   }
-  const receiver = (key: Uint8Array | undefined): string => Address.encode(key ?? nobody)
+  const receiver = (key: Uint8Array | undefined): string => Address.encode(key ?? zeroKey)
   switch (transaction.type) {
     case 'pay':
       return { ...common, receiver: receiver(transaction.rcv), amount: transaction.amt ?? 0n, assetId: 0n }

@@ -141,10 +141,10 @@ const nodeWith = (asset: NodeClient['asset']): NodeClient => ({
   ...{ asset, parameters: assert.fail, accountWithHoldings: assert.fail, transaction: assert.fail },
 })
 
-test('assets are called as the node calls them, each asked for once', async (t) => {
-  const asked: bigint[] = []
+test('assets have the names that the node gives them, each queried once', async (t) => {
+  const queried: bigint[] = []
   const node = nodeWith(async (assetId) => {
-    asked.push(assetId)
+    queried.push(assetId)
     return { decimals: 2, unitName: `A${assetId}` }
   })
   const { sign, list } = await signer(t, node)
@@ -159,7 +159,7 @@ test('assets are called as the node calls them, each asked for once', async (t) 
     ['7', 'A7', 2],
     ['0', 'ALGO', 6],
   ])
-  assert.deepEqual(asked, [7n, 8n])
+  assert.deepEqual(queried, [7n, 8n])
 })
 
 test('without the word of a node assets have no name, and everything else is told', async (t) => {

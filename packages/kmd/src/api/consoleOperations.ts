@@ -1,4 +1,4 @@
-/** The console: how its page gets in and out, and what it shows that nobody else asks for. */
+/** Sessions of the console, and the list of signatures that it shows. */
 import { AlgodError, type AssetInfo } from '@latchkey/algod'
 import type { SignatureRecord } from '../activity/SignatureLog.js'
 import { idleMs as sessionMs } from '../console/Sessions.js'

@@ -62,7 +62,7 @@ test('a group, signed in part, with its warnings', async (t) => {
 /** A node of the network that `payment` is for, with one asset. */
 function nodeWith(more: Partial<NodeClient>): NodeClient {
   const no = async (): Promise<never> => {
-    throw new Error('not asked for')
+    throw new Error('unexpected query')
   }
   const asset = async () => ({ decimals: 2, unitName: 'GLD' })
   return { parameters: async () => parametersOf(bob), accountWithHoldings: no, transaction: no, asset, ...more }
@@ -87,7 +87,7 @@ test('units of assets come from the node, if it is of the same network and answe
   assert.equal(await first(nodeWith({ parameters: fails }), transfer), bare)
   assert.equal(await first(nodeWith({ asset: fails }), transfer), bare)
   assert.equal(await first(nodeWith({ asset: () => new Promise(() => {}) }), transfer), bare, 'never answers')
-  assert.match(await first(nodeWith({ parameters: fails }), payment), /^Pays 1 ALGO/, 'not asked without need')
+  assert.match(await first(nodeWith({ parameters: fails }), payment), /^Pays 1 ALGO/, 'no query without need')
 })
 
 test('no wallet is needed, but the token is', async (t) => {

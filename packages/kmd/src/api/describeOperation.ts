@@ -1,4 +1,4 @@
-/** Transactions told in words before anybody signs them. Needs no wallet: nothing here is secret. */
+/** Describes transactions in plain language before they are signed. Needs no wallet: nothing here is secret. */
 import { Address, Bytes, Description, Transaction, TransactionFile } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 import type { NodeClient } from './NodeClient.js'
@@ -64,7 +64,7 @@ type Units = { genesisHash: Uint8Array; assets: ReadonlyMap<bigint, Description.
 const maxAssets = 32
 const patienceMs = 2_000
 
-/** Units make words easier to read; nobody waits long for them, or goes without words because a node is down. */
+/** Units make a description easier to read. A slow or missing node must not delay or prevent it. */
 async function unitsOf(
   node: NodeClient | undefined,
   transactions: readonly Transaction.Transaction[],
@@ -74,11 +74,11 @@ async function unitsOf(
   const late = new Promise<undefined>((resolve) => {
     timer = setTimeout(resolve, patienceMs, undefined)
   })
-  const asked = askFor(node, transactions).catch(() => undefined)
-  return Promise.race([asked, late]).finally(() => clearTimeout(timer))
+  const units = queryUnits(node, transactions).catch(() => undefined)
+  return Promise.race([units, late]).finally(() => clearTimeout(timer))
 }
 
-async function askFor(node: NodeClient, transactions: readonly Transaction.Transaction[]): Promise<Units> {
+async function queryUnits(node: NodeClient, transactions: readonly Transaction.Transaction[]): Promise<Units> {
   const { genesisHash } = await node.parameters()
   const ids = new Set(transactions.filter((one) => isOn(one, genesisHash)).flatMap(assetsOf))
   const assets = new Map<bigint, Description.Asset>()
@@ -107,7 +107,7 @@ function describe({ transaction, bytes: canonical, isSigned }: TransactionFile.M
     sender: Address.encode(transaction.snd),
     words: lines,
     warnings,
-    // Those of them that nobody can take back afterwards.
+    // Those of them that cannot be undone.
     final_warnings: finalWarnings,
     is_signed: isSigned,
     transaction: canonical,

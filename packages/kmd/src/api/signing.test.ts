@@ -175,7 +175,7 @@ test('under the documented names, a partial without members begins with the stor
   fails(await begin(2, 2), elsewhere)
 })
 
-test('a program is signed for its multisig, or in the old way when that is asked for', async (t) => {
+test('a program is signed for its multisig, or in the old way with use_legacy_msig', async (t) => {
   const { signProgram } = await start(t)
   const current = Program.multisigBytesToSign(account, program)
   const legacy = Program.bytesToSign(program)

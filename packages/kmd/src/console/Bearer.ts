@@ -1,4 +1,4 @@
-/** Texts that open something to whoever shows them. Only their hashes are kept, so that looking one up tells nothing. */
+/** Bearer secrets. Only their hashes are kept, so that the time of a lookup reveals nothing. */
 import { createHash } from 'node:crypto'
 import * as Secret from '../wallet/Secret.js'
 

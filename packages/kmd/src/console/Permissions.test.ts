@@ -27,7 +27,7 @@ for (const wire of wires) {
   test(`a session may do what it is allowed and nothing else, on the ${wire} wire`, async (t) => {
     const app = createApp(t, { wire })
     for (const { id, method, path } of operations) {
-      // Nothing is done, whoever asks: the body is no object.
+      // Nothing is done with any token: the body is not an object.
       const headers = { 'x-kmd-api-token': app.sessions.open() }
       const { status, json } = await app.request(method, path, { headers, body: '"nothing"' })
       if (refused.has(id)) {

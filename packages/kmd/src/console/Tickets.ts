@@ -1,4 +1,4 @@
-/** Tickets: what the link to the console carries. Each opens one session, once, and within a minute unless told. */
+/** Tickets in links to the console. Each opens one session, once, and by default within a minute. */
 import * as Bearer from './Bearer.js'
 
 export type TicketsOptions = {
@@ -18,7 +18,7 @@ export class Tickets {
     this.#now = now
   }
 
-  /** One too many takes the place of the oldest: whoever asks now is at the screen now. */
+  /** One too many replaces the oldest: the latest request is the one that a person waits for. */
   create(lifetimeMs: number = defaultLifetimeMs): string {
     const [oldest] = this.#expiresAtMs.keys()
     if (this.#expiresAtMs.size >= limit) this.#expiresAtMs.delete(oldest!)

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { suite, test } from 'node:test'
 import type { KmdError } from '../errors.js'
 import * as Parameters from './Parameters.js'
 
 const ofDefaultWallet = { n: 65536, r: 1, p: 32, keyLength: 32 }
 
-describe('parameters', () => {
-  it('accepts those of a default wallet and of ones 32 times as costly', () => {
+suite('parameters', () => {
+  test('accepts those of a default wallet and of ones 32 times as costly', () => {
     Parameters.check(ofDefaultWallet)
     Parameters.check({ ...ofDefaultWallet, n: 65536 * 32 })
     Parameters.check({ ...ofDefaultWallet, r: 32 })
@@ -25,7 +25,7 @@ describe('parameters', () => {
     { n: '16' as unknown as number },
   ]
   for (const change of undefinedFor) {
-    it(`refuses ${describeChange(change)}, for which scrypt is not defined`, () => {
+    test(`refuses ${describeChange(change)}, for which scrypt is not defined`, () => {
       assert.throws(() => Parameters.check({ ...ofDefaultWallet, ...change }), { code: 'bad_scrypt_parameters' })
     })
   }
@@ -39,7 +39,7 @@ describe('parameters', () => {
     [{ keyLength: 1025 }, /bytes of key/],
   ]
   for (const [change, message] of tooCostly) {
-    it(`refuses ${describeChange(change)} as above a ceiling`, () => {
+    test(`refuses ${describeChange(change)} as above a ceiling`, () => {
       assert.throws(
         () => Parameters.check({ ...ofDefaultWallet, ...change }),
         (error: KmdError) => error.code === 'scrypt_ceiling' && message.test(String(error.cause)),

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
-import { describe, it } from 'node:test'
+import { suite, test } from 'node:test'
 import * as Romix from './Romix.js'
 
 const module = Romix.compile()
 
-describe('ROMix', () => {
-  it('gives the output of RFC 7914 section 10', () => {
+suite('ROMix', () => {
+  test('gives the output of RFC 7914 section 10', () => {
     const blocks = Buffer.from(
       'f7ce0b653d2d72a4108cf5abe912ffdd777616dbbb27a70e8204f3ae2d0f6fad' +
         '89f68f4811d1e87bcc3bd7400a9ffd29094f0184639574f39ae5a1315217bcd7' +
@@ -25,7 +25,7 @@ describe('ROMix', () => {
   })
 
   // Node's scrypt refuses n = 65536 with r = 1, so the size that matters most needs another witness.
-  it('agrees with a plain implementation on n = 65536, r = 1, with 1 to 4 lanes at a time', () => {
+  test('agrees with a plain implementation on n = 65536, r = 1, with 1 to 4 lanes at a time', () => {
     const input = randomBytes(4 * 128)
     const expected = plainRomixOfLanes(input, 65536)
     for (const width of [1, 2, 3, 4]) {
@@ -35,7 +35,7 @@ describe('ROMix', () => {
     }
   })
 
-  it('gives the same whatever was in memory before, and however many lanes are interleaved', () => {
+  test('gives the same whatever was in memory before, and however many lanes are interleaved', () => {
     const input = randomBytes(7 * 128)
     const expected = plainRomixOfLanes(input, 512)
     const romix = Romix.instantiate(module)
@@ -47,7 +47,7 @@ describe('ROMix', () => {
     }
   })
 
-  it('leaves nothing in memory once wiped', () => {
+  test('leaves nothing in memory once wiped', () => {
     const memories = watchMemories()
     try {
       const romix = Romix.instantiate(module)

@@ -4,7 +4,7 @@ import { pbkdf2Sync, scryptSync } from 'node:crypto'
 import { closeSync, openSync, readdirSync, readFileSync, readSync } from 'node:fs'
 import { createRequire, syncBuiltinESMExports } from 'node:module'
 import { getPriority } from 'node:os'
-import { afterEach, beforeEach, describe, it, mock } from 'node:test'
+import { afterEach, beforeEach, mock, suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Worker } from 'node:worker_threads'
 import { KmdError } from '../errors.js'
@@ -55,19 +55,19 @@ function node({ password, salt, n, r, p, keyLength }: Derivation): string {
 
 const workersUsed = () => new Set(assigned.map(({ worker }) => worker))
 
-describe('sharing out the work', () => {
-  it('spreads one derivation over all workers', async () => {
+suite('sharing out the work', () => {
+  test('spreads one derivation over all workers', async () => {
     await poolOf({ workers: 3 }).derive(derivation())
     assert.equal(workersUsed().size, 3)
     assert.equal(new Set(assigned.map(({ assignment }) => assignment.blocks)).size, 1)
   })
 
-  it('starts no more workers than there are lanes', async () => {
+  test('starts no more workers than there are lanes', async () => {
     await poolOf({ workers: 3 }).derive(derivation({ n: 16384, p: 2 }))
     assert.equal(workersUsed().size, 2)
   })
 
-  it('interleaves as many lanes as there is memory for, and uses fewer workers when there is too little', async () => {
+  test('interleaves as many lanes as there is memory for, and uses fewer workers when there is too little', async () => {
     const sharedOut = async (laneMemoryBytes: number) => {
       assigned = []
       await poolOf({ workers: 2, laneMemoryBytes }).derive(derivation({ n: 8192 }))
@@ -81,7 +81,7 @@ describe('sharing out the work', () => {
     assert.deepEqual(await sharedOut(1), [1, 1])
   })
 
-  it('does small work on the calling thread, and quickly', async () => {
+  test('does small work on the calling thread, and quickly', async () => {
     const pool = poolOf({ workers: 2 })
     await pool.derive(derivation({ n: 2, p: 32 }))
     const times: number[] = []
@@ -94,7 +94,7 @@ describe('sharing out the work', () => {
     assert.ok(Math.min(...times) < 5, `${Math.min(...times)} ms`)
   })
 
-  it('serves first come first, however different in size', async () => {
+  test('serves first come first, however different in size', async () => {
     const finished: number[] = []
     const pool = poolOf({ workers: 1 })
     await Promise.all(
@@ -106,7 +106,7 @@ describe('sharing out the work', () => {
     assert.deepEqual(finished, [0, 1, 2, 3])
   })
 
-  it('gives a worker to the next derivation when the one before has no lane left, not earlier', async () => {
+  test('gives a worker to the next derivation when the one before has no lane left, not earlier', async () => {
     const pool = poolOf({ workers: 2 })
     const lanesLeft: number[] = []
     const unspied = Worker.prototype.postMessage
@@ -120,7 +120,7 @@ describe('sharing out the work', () => {
     assert.ok(Math.max(...lanesLeft) <= 0, `${lanesLeft}`)
   })
 
-  it('keeps the event loop turning', async () => {
+  test('keeps the event loop turning', async () => {
     const pool = poolOf({ workers: 2 })
     let longestMs = 0
     let lastMs = performance.now()
@@ -136,7 +136,7 @@ describe('sharing out the work', () => {
     assert.ok(longestMs < elapsedMs / 4, `stood still for ${longestMs} of ${elapsedMs} ms`)
   })
 
-  it('lowers the priority of the workers and of nothing else', { skip: process.platform !== 'linux' }, async () => {
+  test('lowers the priority of the workers and of nothing else', { skip: process.platform !== 'linux' }, async () => {
     await poolOf({ workers: 2 }).derive(derivation(ofDefaultWallet))
     const after = niceness()
     assert.equal(after.get(process.pid), ownNiceness)
@@ -155,15 +155,15 @@ function niceness(): Map<number, number> {
   return new Map(threads)
 }
 
-describe('refusals', () => {
-  it('refuses impossible and excessive parameters before any work', async () => {
+suite('refusals', () => {
+  test('refuses impossible and excessive parameters before any work', async () => {
     const pool = poolOf({ workers: 1 })
     await assert.rejects(pool.derive(derivation({ n: 3 })), { code: 'bad_scrypt_parameters' })
     await assert.rejects(pool.derive(derivation({ n: 2 ** 22 })), { code: 'scrypt_ceiling' })
     assert.equal(assigned.length, 0)
   })
 
-  it('refuses what exceeds the queue at once, and says when to come back', async () => {
+  test('refuses what exceeds the queue at once, and says when to come back', async () => {
     const pool = poolOf({ workers: 1, queueLimit: 2 })
     let done = 0
     const accepted = [1, 2].map(async () => {
@@ -181,7 +181,7 @@ describe('refusals', () => {
     await pool.derive(derivation())
   })
 
-  it('estimates a longer wait for a longer queue', async () => {
+  test('estimates a longer wait for a longer queue', async () => {
     const waitFor = async (queueLimit: number) => {
       const pool = poolOf({ workers: 1, queueLimit })
       const keys = Array.from({ length: queueLimit + 1 }, () => pool.derive(derivation(ofDefaultWallet)))
@@ -194,14 +194,14 @@ describe('refusals', () => {
     assert.ok((await waitFor(40)) > (await waitFor(4)))
   })
 
-  it('does small work even when the queue is full', async () => {
+  test('does small work even when the queue is full', async () => {
     const pool = poolOf({ workers: 1, queueLimit: 1 })
     const first = pool.derive(derivation())
     await pool.derive(derivation({ n: 2 }))
     await first
   })
 
-  it('refuses options that could never serve anybody', () => {
+  test('rejects options with which nothing could ever be derived', () => {
     for (const value of [0, -1, 1.5, Number.NaN]) {
       assert.throws(() => new ScryptPool({ workers: value }), RangeError)
       assert.throws(() => new ScryptPool({ queueLimit: value }), RangeError)
@@ -209,8 +209,8 @@ describe('refusals', () => {
   })
 })
 
-describe('secrets', () => {
-  it('neither changes nor needs the password and the salt after the call', async () => {
+suite('secrets', () => {
+  test('neither changes nor needs the password and the salt after the call', async () => {
     const options = derivation({ password: Buffer.from('secret'), salt: Buffer.from('salt') })
     const expected = node(options)
     const pool = poolOf({ workers: 1 })
@@ -223,7 +223,7 @@ describe('secrets', () => {
     await first
   })
 
-  it('wipes its copies of the password and the blocks of the lanes', async () => {
+  test('wipes its copies of the password and the blocks of the lanes', async () => {
     const from = mock.method(Uint8Array, 'from')
     await poolOf({ workers: 2 }).derive(derivation({ salt: Buffer.alloc(32, 7) }))
     const copies = from.mock.calls.map(({ result }) => result!)
@@ -236,7 +236,7 @@ describe('secrets', () => {
     }
   })
 
-  it('wipes them also when the derivation fails', async () => {
+  test('wipes them also when the derivation fails', async () => {
     const from = mock.method(Uint8Array, 'from')
     const pool = poolOf({ workers: 2 })
     const outcomes = Promise.allSettled([1, 2].map(() => pool.derive(derivation(ofDefaultWallet))))
@@ -250,8 +250,8 @@ describe('secrets', () => {
   })
 })
 
-describe('memory of the lanes', { skip: process.platform !== 'linux' }, () => {
-  it('is wiped in the workers, though they are kept', async () => {
+suite('memory of the lanes', { skip: process.platform !== 'linux' }, () => {
+  test('is wiped in the workers, though they are kept', async () => {
     const options = derivation({ password: Buffer.from('a password to look for') })
     const input = pbkdf2Sync(options.password, options.salt, 1, options.p * 128, 'sha256')
     const lastLane = input.subarray(-128)
@@ -319,8 +319,8 @@ function isInMemory(lane: Buffer): boolean {
   }
 }
 
-describe('workers', () => {
-  it('that die fail their derivation and are replaced', async () => {
+suite('workers', () => {
+  test('that die fail their derivation and are replaced', async () => {
     const pool = poolOf({ workers: 2 })
     const doomed = pool.derive(derivation(ofDefaultWallet))
     const waiting = pool.derive(derivation())
@@ -333,7 +333,7 @@ describe('workers', () => {
     assert.equal(workersUsed().size, 3)
   })
 
-  it('that fail say why', async () => {
+  test('that fail say why', async () => {
     const pool = poolOf({ workers: 1 })
     await pool.derive(derivation())
     // Not an assignment: the worker throws on it, and never gets to the one behind.
@@ -345,7 +345,7 @@ describe('workers', () => {
     )
   })
 
-  it('that cannot start fail the derivation', async () => {
+  test('that cannot start fail the derivation', async () => {
     const threads = createRequire(import.meta.url)('node:worker_threads') as { Worker: unknown }
     const original = threads.Worker
     const cause = new Error('no more threads')
@@ -368,7 +368,7 @@ describe('workers', () => {
     assert.equal(await hex(pool.derive(derivation())), node(derivation()))
   })
 
-  it('stop when there was nothing to do for a while, and start again', async () => {
+  test('stop when there was nothing to do for a while, and start again', async () => {
     const pool = poolOf({ workers: 2, idleMs: 50 })
     await pool.derive(derivation())
     const first = workersUsed()
@@ -380,7 +380,7 @@ describe('workers', () => {
     assert.ok([...workersUsed()].some((worker) => !first.has(worker)))
   })
 
-  it('are kept while there is something to do', async () => {
+  test('are kept while there is something to do', async () => {
     const pool = poolOf({ workers: 1, idleMs: 1000 })
     for (let i = 0; i < 5; i++) {
       await pool.derive(derivation())
@@ -390,11 +390,11 @@ describe('workers', () => {
     assert.equal(workersUsed().size, 1)
   })
 
-  it('keep the process alive while they derive, and no longer', () => {
+  test('keep the process alive while they derive, and no longer', () => {
     assert.deepEqual(runScript('console.log(await derive())'), [node(derivation())])
   })
 
-  it('keep the process alive until they have stopped, even if they report meanwhile', () => {
+  test('keep the process alive until they have stopped, even if they report meanwhile', () => {
     const script = `
       const workers = new Set()
       const { postMessage } = Worker.prototype
@@ -429,8 +429,8 @@ function runScript(script: string): string[] {
   return child.stdout.toString().trim().split('\n')
 }
 
-describe('close', () => {
-  it('rejects what is pending, stops the workers and refuses what comes later', async () => {
+suite('close', () => {
+  test('rejects what is pending, stops the workers and refuses what comes later', async () => {
     const pool = poolOf({ workers: 2 })
     const pending = [1, 2, 3].map(() => pool.derive(derivation(ofDefaultWallet)))
     const refusals = pending.map((key) => assert.rejects(key, { code: 'stopping' }))
@@ -442,7 +442,7 @@ describe('close', () => {
     await assert.rejects(pool.derive(derivation({ n: 2 })), { code: 'stopping' })
   })
 
-  it('may be called twice, and without any work done', async () => {
+  test('may be called twice, and without any work done', async () => {
     const pool = poolOf({})
     await pool.close()
     await pool.close()

@@ -115,7 +115,7 @@ export class ScryptPool {
     try {
       worker = startThread(this.#module)
     } catch (error) {
-      // The system may allow no more threads. Those that run will get to the job; without any, nobody would.
+      // The system may allow no more threads. Running threads will get to the job; without any it fails.
       if (this.#seats.size === 0) this.#fail(job, workerFailed('cannot start a key derivation worker', error))
       return undefined
     }
@@ -156,7 +156,7 @@ export class ScryptPool {
     job.resolve(key)
   }
 
-  /** A worker that ended though nobody stopped it. Its derivation is lost; the next one gets a new worker. */
+  /** A worker ended that was not stopped. Its derivation fails; the next one gets a new worker. */
   #lost(seat: Seat, error: KmdError): void {
     if (!this.#seats.delete(seat)) return
     const job = this.#release(seat)

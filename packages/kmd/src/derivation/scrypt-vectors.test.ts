@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { scryptSync } from 'node:crypto'
-import { afterEach, describe, it } from 'node:test'
+import { afterEach, suite, test } from 'node:test'
 import fc from 'fast-check'
 import type { Derivation } from './Job.js'
 import { type Options, ScryptPool } from './ScryptPool.js'
@@ -24,7 +24,7 @@ function derivation(change: Partial<Derivation> = {}): Derivation {
 
 const hex = async (key: Promise<Buffer>) => (await key).toString('hex')
 
-describe('scrypt vectors', () => {
+suite('scrypt vectors', () => {
   const rfc7914: [string, string, [number, number, number], string][] = [
     [
       '',
@@ -49,7 +49,7 @@ describe('scrypt vectors', () => {
     ],
   ]
   for (const [password, salt, [n, r, p], key] of rfc7914) {
-    it(`RFC 7914: '${password}', '${salt}', ${n}, ${r}, ${p}`, async () => {
+    test(`RFC 7914: '${password}', '${salt}', ${n}, ${r}, ${p}`, async () => {
       const options = { password: Buffer.from(password), salt: Buffer.from(salt), n, r, p, keyLength: 64 }
       assert.equal(await hex(poolOf({ workers: 2 }).derive(options)), key)
     })
@@ -62,13 +62,13 @@ describe('scrypt vectors', () => {
     ['pw', [2, 1, 32], '39c4f079489465c422124b731090a62df0e4d861117a673150000a9087a14641'],
   ]
   for (const [password, [n, r, p], key] of kmd) {
-    it(`the Go daemon: '${password}', zero salt, ${n}, ${r}, ${p}`, async () => {
+    test(`the Go daemon: '${password}', zero salt, ${n}, ${r}, ${p}`, async () => {
       const options = derivation({ password: Buffer.from(password), n, r, p })
       assert.equal(await hex(poolOf({ workers: 2 }).derive(options)), key)
     })
   }
 
-  it('gives the same key for any number of workers and any amount of memory', async () => {
+  test('gives the same key for any number of workers and any amount of memory', async () => {
     const keys = await Promise.all(
       [1, 2, 3].flatMap((workers) =>
         [1, 3, 8].map((mebibytes) =>
@@ -79,17 +79,17 @@ describe('scrypt vectors', () => {
     assert.deepEqual(new Set(keys), new Set([node(derivation())]))
   })
 
-  it('agrees with Node on an odd number of lanes of 4 MiB', async () => {
+  test('agrees with Node on an odd number of lanes of 4 MiB', async () => {
     const options = derivation({ n: 32768, p: 7 })
     assert.equal(await hex(poolOf({ workers: 2 }).derive(options)), node(options))
   })
 
-  it('agrees with Node on lanes whose size leaves no room to spare in memory', async () => {
+  test('agrees with Node on lanes whose size leaves no room to spare in memory', async () => {
     const options = derivation({ n: 2, r: 512, p: 1 })
     assert.equal(await hex(poolOf({}).derive(options)), node(options))
   })
 
-  it('agrees with Node on any parameters', async () => {
+  test('agrees with Node on any parameters', async () => {
     const pool = poolOf({ workers: 2 })
     const bytes = fc.uint8Array({ maxLength: 100 })
     const parameters = {

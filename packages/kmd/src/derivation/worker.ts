@@ -4,7 +4,7 @@ import * as Romix from './Romix.js'
 
 /** Lanes of one derivation. Every worker on it takes the next `width` lanes until none is left. */
 export type Assignment = {
-  /** In shared memory, as is the number of the next lane nobody has taken. */
+  /** In shared memory, as is the number of the next free lane. */
   blocks: Uint8Array
   nextLane: Int32Array
   n: number

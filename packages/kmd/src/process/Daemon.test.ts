@@ -10,15 +10,15 @@ test('everywhere is every IPv4 interface on a machine that has no IPv6', async (
   const dataDir = temporaryDirectory(t)
   writeFileSync(join(dataDir, 'kmd_config.json'), '{"address":"0.0.0.0:0"}')
   const { listen } = Server.prototype
-  const asked: string[] = []
+  const hosts: string[] = []
   t.mock.method(Server.prototype, 'listen', function (this: Server, host: string, port: number) {
-    asked.push(host)
+    hosts.push(host)
     const refused = Object.assign(new Error('listen EAFNOSUPPORT'), { code: 'EAFNOSUPPORT' })
     return host === '::' ? Promise.reject(refused) : listen.call(this, host, port)
   })
   const daemon = await Daemon.start({ dataDir, wire: 'reference' })
   t.after(() => daemon.stop())
-  assert.deepEqual(asked, ['::', '0.0.0.0'])
+  assert.deepEqual(hosts, ['::', '0.0.0.0'])
   assert.match(readFileSync(join(dataDir, 'kmd.net'), 'utf8'), /^0\.0\.0\.0:[0-9]+$/)
   assert.equal((await fetch(`http://${daemon.address}/versions`)).status, 200)
 })

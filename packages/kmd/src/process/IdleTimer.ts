@@ -1,4 +1,4 @@
-/** Ends what nobody asks anything of for so long; never when that is 0. */
+/** Calls back after a time without activity; never when that is 0. */
 export class IdleTimer {
   readonly #ms: number
   #timer: NodeJS.Timeout | undefined

@@ -88,7 +88,7 @@ function generate(): string {
   return Secret.randomBytes(32).toString('hex')
 }
 
-/** Through a second file, so that nobody ever reads half a token; readable by its owner alone. */
+/** Through a second file, so that a reader never sees half a token; readable by its owner only. */
 function write(dataDir: string, token: string): string {
   const temporary = `${path(dataDir)}.new`
   writeFileSync(temporary, token, { mode: 0o600 })

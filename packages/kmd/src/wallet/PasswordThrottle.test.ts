@@ -211,7 +211,7 @@ const damaged = [
   '{"w":',
 ]
 for (const content of damaged) {
-  test(`a file that holds ${JSON.stringify(content)} keeps nobody from his keys`, async (t) => {
+  test(`a file that holds ${JSON.stringify(content)} does not prevent unlocking`, async (t) => {
     const file = join(temporaryDirectory(t), 'failures.json')
     writeFileSync(file, content)
     const { throttle, slept } = start(file)
@@ -234,7 +234,7 @@ test('a clock that is set back locks a wallet for no longer than its wait, in th
   assert.deepEqual(slept, [500, 1000])
 })
 
-test('counts that cannot be kept go on in memory, and somebody is told', async (t) => {
+test('counts that cannot be saved go on in memory, and the failure is reported', async (t) => {
   const failures: unknown[] = []
   const throttle = new PasswordThrottle({
     file: join(temporaryDirectory(t), 'gone', 'failures.json'),
@@ -245,7 +245,7 @@ test('counts that cannot be kept go on in memory, and somebody is told', async (
   assert.equal(failures.length, 2)
 })
 
-test('closing sends away whoever waits, and only them', async () => {
+test('closing rejects waiting attempts, and only them', async () => {
   const throttle = new PasswordThrottle()
   await guesses(throttle, 4)
   const waiting = guess(throttle)

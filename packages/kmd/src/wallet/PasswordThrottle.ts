@@ -4,7 +4,7 @@
  * the same for a wallet's handle as for unlocking it.
  *
  * Two counts, because one is easily defeated. `streak` is ended by a right password. `level` is not, and sinks by one
- * a minute: otherwise whoever guesses while an honest program signs would have his streak ended for him.
+ * a minute: otherwise an honest program that signs would end the streak of an attacker who guesses.
  */
 import { readFileSync, renameSync, writeFileSync } from 'node:fs'
 import { KmdError } from '../errors.js'
@@ -54,7 +54,7 @@ export class PasswordThrottle {
     this.#load()
   }
 
-  /** Sends away whoever waits. */
+  /** Rejects waiting attempts. */
   close(): void {
     this.#close()
   }
@@ -173,7 +173,7 @@ export class PasswordThrottle {
         Object.assign(this.#enter(wallet), { streak, level, lastFailureMs: Math.min(lastFailureMs!, this.#now()) })
       }
     } catch (error) {
-      // A file that is not there is the usual case. A damaged one is no reason to keep anybody from his keys.
+      // A file that is not there is the usual case. A damaged one must not prevent unlocking.
       if ((error as NodeJS.ErrnoException).code === 'EACCES') throw error
     }
   }
@@ -190,7 +190,7 @@ export class PasswordThrottle {
       writeFileSync(temporary, JSON.stringify(kept), { mode: 0o600 })
       renameSync(temporary, this.#file)
     } catch (error) {
-      // A full disk must not keep anybody from his keys. The counts in memory go on; a restart would forget them.
+      // A full disk must not prevent unlocking. The counts in memory go on; a restart would forget them.
       this.#onSaveFailure?.(error)
     }
   }

@@ -51,7 +51,7 @@ export class WalletDirectory {
     return this.#entries
   }
 
-  /** The one wallet with this id. Two files with one id are an accident that nobody should be signing with. */
+  /** The one wallet with this id. Two files with one id are an accident, and signing with either would be a guess. */
   async find(key: string): Promise<Entry> {
     const matches = (await this.entries()).filter((entry) => entry.key === key)
     if (matches.length > 1) throw new KmdError('wallet_id_ambiguous')
@@ -142,7 +142,7 @@ export class WalletDirectory {
     this.#lastScan = performance.now()
   }
 
-  /** Notices belong to the directory that was opened; one that was moved away and made anew gives none. */
+  /** Notices belong to the directory that was opened; one that was moved away and created again gives none. */
   async #watchAgainIfReplaced(): Promise<void> {
     const { dev, ino } = await stat(this.#directory)
     const identity = `${dev}:${ino}`

@@ -178,7 +178,7 @@ test('a change of our own is seen within the turn', (t) => {
   assert.notEqual(file.revision(), before)
 })
 
-test('a file that is opened anew never has a revision of before', (t) => {
+test('a file that is opened again never has an earlier revision', (t) => {
   const { file, path } = openFile(t)
   age(path, 3600)
   file.isCurrent()

@@ -39,7 +39,7 @@ const uniqueViolation = 1555
 /** How long a file system's clock may stand still: some keep whole seconds or even two, the others follow the kernel's. */
 const coarseTickMs = 2_000
 const fineTickMs = 50
-/** Of all files together, so that a file opened anew never looks like the one before. */
+/** Of all files together, so that a file opened again never looks like the one before. */
 let lastRevision = 0
 
 export class WalletFile {
@@ -196,7 +196,7 @@ export class WalletFile {
 
   /**
    * Adds the next key of the sequence. `next` sees the stored maximum and answers with the row to add and the new
-   * maximum, all inside one exclusive transaction: no index is given out twice or skipped, whoever else writes.
+   * maximum, all inside one exclusive transaction: no index is given out twice or skipped, even if other programs write.
    */
   generateKey(next: (maxKeyIndex: Uint8Array) => GeneratedKey): Uint8Array {
     return this.#exclusively(() => {

@@ -38,7 +38,7 @@ test('beyond the limit, the one that was used longest ago is closed', (t) => {
   files.get(b).metadata()
 })
 
-test('a file that was replaced is opened anew', (t) => {
+test('a file that was replaced is opened again', (t) => {
   const { files, paths, ids } = start(t)
   const [a, b] = paths
   const before = files.get(a)
@@ -48,7 +48,7 @@ test('a file that was replaced is opened anew', (t) => {
   assert.deepEqual(files.get(a).metadata().id, ids[1])
 })
 
-test('one that vanished is an error until it is back, and is not made anew', (t) => {
+test('one that vanished is an error until it is back, and is not created again', (t) => {
   const { files, paths, ids } = start(t)
   const [a] = paths
   files.get(a)

@@ -3,7 +3,7 @@ import { KmdError } from '../errors.js'
 import { WalletFile } from './WalletFile.js'
 
 export class WalletFiles {
-  /** In order of use: a Map remembers insertion, and every use inserts anew. */
+  /** In order of use: a Map remembers insertion, and every use inserts again. */
   readonly #open = new Map<string, WalletFile>()
   readonly #limit: number
 
@@ -12,8 +12,8 @@ export class WalletFiles {
   }
 
   /**
-   * The database at `path` as it is now. A file that was replaced is opened anew; one that vanished is an error for
-   * as long as it is gone, and is not made anew as the reference does.
+   * The database at `path` as it is now. A file that was replaced is opened again; one that vanished is an error for
+   * as long as it is gone, and is not created again as the reference does.
    */
   get(path: string): WalletFile {
     const known = this.#open.get(path)

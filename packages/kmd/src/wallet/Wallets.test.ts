@@ -173,7 +173,7 @@ test('settings that scrypt cannot work with fail the creation, and leave no wall
   assert.deepEqual(readdirSync(directory), [])
 })
 
-test('too many derivations at once are put off, and count against nobody', async (t) => {
+test('too many derivations at once are rejected, and do not count as wrong passwords', async (t) => {
   const derivation = { derive: () => Promise.reject(new KmdError('derivation_busy', { retryAfterSeconds: 7 })) }
   const { wallets } = openWallets(t, { derivation })
   await assert.rejects(create(wallets, 'one'), { code: 'derivation_busy', retryAfterSeconds: 7 })
@@ -193,11 +193,11 @@ test('wrong passwords count against the wallet, for whatever it was given', asyn
 test('a name that creations and renamings ask for together goes to exactly one wallet', async (t) => {
   const { wallets } = openWallets(t)
   const other = await create(wallets, 'other')
-  const asked = [
+  const attempts = [
     ...Array.from({ length: 6 }, () => create(wallets, 'wanted')),
     ...Array.from({ length: 3 }, () => rename(wallets, other, 'wanted')),
   ]
-  const outcomes = await Promise.allSettled(asked)
+  const outcomes = await Promise.allSettled(attempts)
   assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1)
   assert.equal((await names(wallets)).filter((name) => name === 'wanted').length, 1)
 })

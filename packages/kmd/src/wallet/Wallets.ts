@@ -100,7 +100,7 @@ export class Wallets {
     }
   }
 
-  /** Wraps the master key anew, under the new password and today's parameters. The keys themselves are not touched. */
+  /** Wraps the master key again, under the new password and today's parameters. The keys themselves are not touched. */
   async changePassword(entry: Entry, options: { password: Buffer; newPassword: Buffer }): Promise<void> {
     const masterKey = await this.#unwrap(entry, options.password)
     try {
