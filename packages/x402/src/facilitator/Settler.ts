@@ -193,19 +193,6 @@ type Progress = {
   isSearching: boolean
 }
 
-/**
- * Texts of algod, which has no codes for them, that do not decide: the group is on the ledger already, or the node is
- * behind, full, expensive or of another network for now. Any other rejection is final for a group that no node accepted.
- */
-const temporary = [
-  'already in ledger',
-  'overlapping lease',
-  'txn dead',
-  'reached capacity',
-  'below threshold',
-  'does not match expected',
-]
-
 /** One lookup, and one submission if it is not found. */
 async function step(settlement: Settlement, algod: Algod, progress: Progress): Promise<void> {
   const { transactionId, group } = settlement
@@ -214,13 +201,9 @@ async function step(settlement: Settlement, algod: Algod, progress: Progress): P
   // Before it is submitted: the process can end in between.
   progress.mayBeSent = true
   const sent = await algod.submit(group)
-  if (
-    sent.type === 'refused' &&
-    !wasSent &&
-    !sent.isAmbiguous &&
-    !temporary.some((text) => sent.reason.includes(text))
-  ) {
-    // No node can have accepted it before, and this one rejected it.
+  if (sent.type === 'refused' && !wasSent && !sent.isAmbiguous && sent.code === 'other') {
+    // No node can have accepted it before, and this one rejected it. Any other code may be temporary: the group is on the
+    // ledger already, or the node is behind, full, expensive or of another network for now.
     progress.outcome = failed(sent.reason)
     return
   }

@@ -10,12 +10,11 @@ import type { VerifiedPayment } from './verifyPayment.js'
  */
 export async function simulationError(failure: SimulationFailure, payment: VerifiedPayment): Promise<PaymentError> {
   const { message } = failure
-  // These two are texts of algod, which has no codes for them.
-  if (message.includes('already in ledger')) {
+  if (failure.code === 'already_in_ledger') {
     const text = 'the payment is on the ledger already; every payment opens one request'
     return new PaymentError('duplicate_settlement', text)
   }
-  if (message.includes('txn dead')) {
+  if (failure.code === 'outside_validity') {
     const { firstValid, lastValid } = payment
     const text = `the payment is valid from round ${firstValid} to ${lastValid}, and not now`
     return new PaymentError('invalid_exact_avm_payload_validity', text)
