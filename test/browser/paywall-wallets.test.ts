@@ -5,7 +5,7 @@ import { Network } from '@latchkey/algorand'
 import { paymentGate } from '@latchkey/x402/node'
 import { Chain, type FacilitatorClient, Gate } from '@latchkey/x402/server'
 import algosdk from 'algosdk'
-import { listen } from '../x402/support/shops.js'
+import { listen } from '../x402/support/shops.test.helper.js'
 import { launch } from './chromium.test.helper.js'
 import { type Visit, visit, waitForStatus } from './paywall.test.helper.js'
 

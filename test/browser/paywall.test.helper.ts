@@ -10,7 +10,7 @@ import { Daemon } from '@latchkey/kmd'
 import { Kmd } from '@latchkey/kmd-client'
 import { paymentGate } from '@latchkey/x402/node'
 import type { Gate, GateOptions, PaywallOptions, Route } from '@latchkey/x402/server'
-import { dollar, type Market, openMarket } from '../x402/support/market.js'
+import { dollar, type Market, openMarket } from '../x402/support/market.test.helper.js'
 import { type Browser, launch, type Page, timeoutMs } from './chromium.test.helper.js'
 
 export const walletName = 'shopper'

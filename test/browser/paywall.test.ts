@@ -4,7 +4,7 @@ import { after, test } from 'node:test'
 import { paymentGate } from '@latchkey/x402/express'
 import type { Route } from '@latchkey/x402/server'
 import express from 'express'
-import { altered } from '../x402/support/market.js'
+import { altered } from '../x402/support/market.test.helper.js'
 import { takeScreenshot } from './chromium.test.helper.js'
 import {
   connect,

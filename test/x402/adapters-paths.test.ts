@@ -1,4 +1,4 @@
-/** Whatever way a protected path is written, no framework serves it to somebody who has not paid. */
+/** No spelling of a protected path is served without a payment, in any framework. */
 import assert from 'node:assert/strict'
 import { Agent, type RequestListener, request } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -13,9 +13,9 @@ import express from 'express'
 import fc from 'fast-check'
 import fastify from 'fastify'
 import { Hono } from 'hono'
-import { openMarket } from './support/market.js'
-import { listen } from './support/shops.js'
-import { cents } from './support/stall.js'
+import { openMarket } from './support/market.test.helper.js'
+import { listen } from './support/shops.test.helper.js'
+import { cents } from './support/stall.test.helper.js'
 
 const market = await openMarket({ after })
 const keys = ['GET /weekly', 'GET /items/:id', 'GET /files/*', 'GET /:shop/prices']
@@ -214,6 +214,6 @@ for (const [name, open] of Object.entries({
     })
     await fc.assert(check, { numRuns: 500 })
     // Most of the spellings are for nothing, and enough of them are not.
-    assert.ok(open_.served() > 40, `only ${open_.served()} reached a handler that nobody guards`)
+    assert.ok(open_.served() > 40, `only ${open_.served()} reached a handler without a gate`)
   })
 }

@@ -1,9 +1,9 @@
 /** The page for people, over HTTP, in every web framework: it comes, works at any prefix, and opens nothing. */
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
-import { openMarket } from './support/market.js'
-import { rawRequest } from './support/rawRequest.js'
-import { adapters, routesFor, Stock } from './support/shops.js'
+import { openMarket } from './support/market.test.helper.js'
+import { rawRequest } from './support/rawRequest.test.helper.js'
+import { adapters, routesFor, Stock } from './support/shops.test.helper.js'
 
 const market = await openMarket({ after })
 const browser = { Accept: 'text/html,*/*;q=0.8', 'Sec-Fetch-Mode': 'navigate', 'Sec-Fetch-Dest': 'document' }
@@ -22,7 +22,7 @@ for (const { name, prefix, open } of adapters) {
     const files = async (): Promise<string[]> =>
       [...(await page('/weather')).body.matchAll(/"(\?x402-page=[^"]+)"/g)].map(([, query]) => query!)
 
-    await t.test('gives people a page and programs JSON, at the same address', async () => {
+    await t.test('serves a page to people and JSON to programs', async () => {
       const { status, head, body } = await page('/weather')
       assert.equal(status, 402)
       assert.match(head, /content-type: text\/html; charset=utf-8/i)
@@ -36,14 +36,14 @@ for (const { name, prefix, open } of adapters) {
       assert.equal(stock.runs.length, 0)
     })
 
-    await t.test('answers a HEAD with the same and nothing after it', async () => {
+    await t.test('responds to HEAD with the same headers and no body', async () => {
       const { status, head, body } = await page('/weather', 'HEAD')
       assert.equal(status, 402)
       assert.match(head, /text\/html/)
       assert.equal(body, '')
     })
 
-    await t.test('serves the page’s files at the paid address, whatever the prefix, and runs no handler', async () => {
+    await t.test('serves the files of the page at the paid address, and runs no handler', async () => {
       const names = await files()
       assert.equal(names.length, 2)
       for (const query of names) {
@@ -62,7 +62,7 @@ for (const { name, prefix, open } of adapters) {
       assert.equal(stock.runs.length, 0)
     })
 
-    await t.test('opens nothing by the page’s query, with a payment or without, in any spelling', async () => {
+    await t.test('opens nothing by the query of the page, with or without a payment', async () => {
       const [query] = await files()
       const before = await market.dollars()
       const payment = await market.payment(await fetch(at('/weather')))
@@ -84,7 +84,7 @@ for (const { name, prefix, open } of adapters) {
       stock.runs.length = 0
     })
 
-    await t.test('leaves free routes their own query', async () => {
+    await t.test('ignores the query on free routes', async () => {
       const response = await fetch(at('/free?x402-page=params'))
       assert.deepEqual([response.status, await response.text()], [200, 'free'])
       stock.runs.length = 0

@@ -2,9 +2,9 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { receiptOf } from '@latchkey/x402/client'
-import { altered, asks, headerJson, openMarket } from './support/market.js'
-import { rawRequest } from './support/rawRequest.js'
-import { adapters, largeBytes, routesFor, Stock } from './support/shops.js'
+import { altered, asks, headerJson, openMarket } from './support/market.test.helper.js'
+import { rawRequest } from './support/rawRequest.test.helper.js'
+import { adapters, largeBytes, routesFor, Stock } from './support/shops.test.helper.js'
 
 const market = await openMarket({ after })
 const cent = 10_000n
@@ -32,7 +32,7 @@ for (const { name, prefix, open } of adapters) {
       return { response, body, text: body.toString(), charged: (await market.dollars()) - before }
     }
 
-    await t.test('answers an unpaid request with 402, and does not run the handler', async () => {
+    await t.test('responds to an unpaid request with 402, and does not run the handler', async () => {
       const response = await fetch(at('/weather'))
       const body = (await response.json()) as { [name: string]: unknown }
       assert.equal(response.status, 402)
@@ -44,7 +44,7 @@ for (const { name, prefix, open } of adapters) {
       assert.equal(stock.count('weather'), 0)
     })
 
-    await t.test('serves a paid request once it is settled, with a receipt, for exactly the price', async () => {
+    await t.test('serves a paid request after it is settled, with a receipt, for exactly the price', async () => {
       const { response, text, charged } = await buy('/weather')
       assert.equal(response.status, 200)
       assert.equal(text, '{"weather":"sunny"}')
@@ -57,7 +57,7 @@ for (const { name, prefix, open } of adapters) {
       assert.equal(response.headers.get('cache-control'), 'private')
     })
 
-    await t.test('makes what a shared cache could keep private', async () => {
+    await t.test('makes a paid response private to shared caches', async () => {
       const { response } = await buy('/cached')
       assert.equal(response.headers.get('cache-control'), 'private, max-age=60')
     })
@@ -74,7 +74,7 @@ for (const { name, prefix, open } of adapters) {
       assert.equal(response.headers.get('payment-response'), null)
     })
 
-    await t.test('does not charge for what is not there', async () => {
+    await t.test('does not charge for a 404', async () => {
       const missing = await buy('/missing')
       assert.deepEqual([missing.response.status, missing.charged], [404, 0n])
       const nowhere = await fetch(at('/nowhere'))
@@ -93,7 +93,7 @@ for (const { name, prefix, open } of adapters) {
       assert.notEqual(headerJson(response, 'payment-response')['transaction'], '')
     })
 
-    await t.test('asks for payment on HEAD as on GET', async () => {
+    await t.test('requires payment for HEAD as for GET', async () => {
       const before = stock.count('weather')
       assert.equal((await fetch(at('/weather'), { method: 'HEAD' })).status, 402)
       assert.equal(stock.count('weather'), before)
@@ -101,7 +101,7 @@ for (const { name, prefix, open } of adapters) {
       assert.deepEqual([response.status, text, charged], [200, '', cent])
     })
 
-    await t.test('answers a preflight without running anything', async () => {
+    await t.test('responds to a preflight without running a handler', async () => {
       const runs = stock.runs.length
       const headers = {
         Origin: 'https://shop.example',
@@ -120,7 +120,7 @@ for (const { name, prefix, open } of adapters) {
       assert.equal(stock.runs.length, runs)
     })
 
-    await t.test('lets a browser read prices, receipts and errors', async () => {
+    await t.test('exposes prices, receipts and errors to browsers', async () => {
       const headers = { Origin: 'https://shop.example' }
       const unpaid = await fetch(at('/weather'), { headers })
       const paid = (await buy('/weather', { headers })).response
@@ -131,13 +131,13 @@ for (const { name, prefix, open } of adapters) {
       }
     })
 
-    await t.test('hands the body of a POST to the handler', async () => {
+    await t.test('passes the body of a POST to the handler', async () => {
       const init = { method: 'POST', body: 'a question', headers: { 'Content-Type': 'text/plain' } }
       const { response, text, charged } = await buy('/echo', init)
       assert.deepEqual([response.status, text, charged], [200, 'a question', cent])
     })
 
-    await t.test('streams what was settled first, piece by piece', async () => {
+    await t.test('streams a response that is settled upfront', async () => {
       const before = await market.dollars()
       const response = await market.payingFetch(at('/stream'))
       const reader = response.body!.getReader()
@@ -151,7 +151,7 @@ for (const { name, prefix, open } of adapters) {
       assert.equal(Buffer.from(second.value!).toString(), 'second')
     })
 
-    await t.test('holds back a large answer whole, and refuses an endless one without charging', async () => {
+    await t.test('buffers a large response, and refuses an endless one without charging', async () => {
       const large = await buy('/large')
       assert.deepEqual([large.response.status, large.body.length, large.charged], [200, largeBytes, cent])
       const endless = await buy('/endless')
@@ -159,7 +159,7 @@ for (const { name, prefix, open } of adapters) {
       assert.match(endless.text, /nothing was charged/)
     })
 
-    await t.test('does not charge whoever goes before the answer, and takes the payment again', async () => {
+    await t.test('does not charge a client that disconnects, and accepts the payment again', async () => {
       const header = await market.payment(await fetch(at('/slow')))
       const before = await market.dollars()
       const runs = stock.count('slow')
@@ -173,7 +173,7 @@ for (const { name, prefix, open } of adapters) {
       assert.equal((await market.dollars()) - before, cent)
     })
 
-    await t.test('opens for no other spelling of a path', async () => {
+    await t.test('requires payment for every spelling of a path', async () => {
       const runs = stock.runs.length
       const plain = ['/weather/', '/WEATHER', '/%77eather', '/weather?x=/free', '//weather', '/weather//', '/./weather']
       const tricky = [
@@ -186,7 +186,7 @@ for (const { name, prefix, open } of adapters) {
       ]
       for (const path of [...plain, ...tricky]) {
         const { status, body } = await rawRequest(shop.url, `${prefix}${path}`)
-        // Some resolve the dots before anybody sees them; what is free then is what is served.
+        // Some clients resolve dots before they send the path; then the free route is served.
         const isFree = path === '/files/../free' && status === 200 && body.includes('free')
         assert.ok(isFree || [400, 402, 404].includes(status), `${path} is answered with ${status}`)
       }

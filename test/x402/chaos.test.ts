@@ -1,6 +1,6 @@
 /**
  * Payments while the facilitator is killed again and again, and the node loses its answers: in the end the ledger, the
- * seller's and the buyers' books agree to the unit, nobody paid twice for a request, and no payment was served twice.
+ * seller's and the buyers' books agree to the unit, no request was paid twice, and no payment was served twice.
  * LATCHKEY_CHAOS_PAYMENTS says how many; there is a kill for every ten of them.
  */
 import assert from 'node:assert/strict'

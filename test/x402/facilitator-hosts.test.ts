@@ -8,7 +8,7 @@ import { Server, toNodeListener } from '@latchkey/http'
 import { createFacilitatorHandler } from '@latchkey/x402/facilitator'
 import express from 'express'
 import { Hono } from 'hono'
-import { openMarket } from './support/market.js'
+import { openMarket } from './support/market.test.helper.js'
 
 type Handler = ReturnType<typeof createFacilitatorHandler>
 type Listening = {

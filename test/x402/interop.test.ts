@@ -1,7 +1,4 @@
-/**
- * Buyer, seller and facilitator, each of them ours or the published one, unmodified, in every combination: whoever trades
- * with whom, a cent moves, the sponsor pays the fees, and the buyer gets what it paid for and a receipt.
- */
+/** Buyer, seller and facilitator, each ours or the published one, unmodified, in all eight combinations. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { Server } from '@latchkey/http'
@@ -31,7 +28,7 @@ import {
   possessions,
   price,
   type Trade,
-} from './trade.js'
+} from './trade.test.helper.js'
 
 const timeout = 60_000
 const report = { report: { weather: 'sunny', temperature: 70 } }

@@ -65,7 +65,7 @@ async function createAsset(devnet: Devnet): Promise<bigint> {
   return (await algosdk.waitForConfirmation(algod, txid, 4)).assetIndex!
 }
 
-test('a dollar price in an asset that extra names, with its own decimals', async (t) => {
+test('a price in dollars is paid in extra.asset, with its decimals', async (t) => {
   const shop = await open(t, (assetId, payTo) => ({ price: '$0.25', payTo, extra: { asset: assetId } }))
   const limit = { asset: shop.assetId, maxPerPayment: 25n }
   const response = await payingFetch(shop.buyer(limit))(shop.url)
@@ -76,12 +76,12 @@ test('a dollar price in an asset that extra names, with its own decimals', async
   await assert.rejects(payingFetch(shop.buyer({ ...limit, maxPerPayment: 24n }))(shop.url), PaymentRefusedError)
 })
 
-test('a price that the asset cannot express is an error at the start', async (t) => {
+test('a price with too many decimals for the asset is an error at the start', async (t) => {
   const opening = open(t, (assetId, payTo) => ({ price: '$0.001', payTo, extra: { asset: assetId } }))
   await assert.rejects(opening, /more decimals than the 2/)
 })
 
-test('Algos', async (t) => {
+test('a price in ALGO', async (t) => {
   const shop = await open(t, (_, payTo) => ({ price: { asset: '0', amount: '1500' }, payTo }))
   const before = (await shop.chain.algod.account(shop.seller)).microAlgos
   const limit = { asset: 0n, maxPerPayment: 1_500n, maxTotal: 3_000n }
@@ -90,6 +90,6 @@ test('Algos', async (t) => {
   for (let time = 0; time < 2; time++) assert.equal((await payingFetch(buyer)(shop.url)).status, 200)
   await assert.rejects(payingFetch(buyer)(shop.url), /above the limit of 0.003 ALGO in all/)
   assert.equal((await shop.chain.algod.account(shop.seller)).microAlgos - before, 3_000n)
-  // The fees were somebody else's.
+  // The fee payer paid the fees.
   assert.equal(buyerBefore - (await shop.chain.algod.account(buyer.address)).microAlgos, 3_000n)
 })

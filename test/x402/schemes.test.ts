@@ -1,22 +1,21 @@
-/**
- * The code of the README, run as it stands there: the published packages with our scheme plugged in, on a network that
- * they do not know by themselves; and ours alone.
- */
+/** Runs the code of the README: the published packages with our scheme, on a local network, and our own parts alone. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { rmSync } from 'node:fs'
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Network } from '@latchkey/algorand'
 import type { Devnet } from '@latchkey/devnet'
-import type { Server } from '@latchkey/http'
 import type { AlgorandClientScheme } from '@latchkey/x402/schemes'
 import type { x402Facilitator } from '@x402/core/facilitator'
 import * as algosdk from 'algosdk'
 import express, { type RequestHandler } from 'express'
 import { clientOf, startDevnet } from '../devnet/start.test.helper.js'
-import { blocks, run } from './readme.js'
-import { asListener, facilitatorApi, listen, possessions, type Trade } from './trade.js'
+import { blocks, run } from './readme.test.helper.js'
+import { asListener, facilitatorApi, listen, possessions, type Trade } from './trade.test.helper.js'
 
 const timeout = 60_000
 const dollar = 31566704n
@@ -24,7 +23,7 @@ const cent = 10_000n
 
 type Local = Omit<Trade, 'chain'> & { env: { [name: string]: string }; words: (account: algosdk.Account) => string }
 
-/** A network of its own name, and everybody a payment takes. */
+/** A local network with funded accounts. */
 async function openLocal(t: TestContext): Promise<Local> {
   const devnet = await startDevnet(t)
   const [buyer, seller, sponsor] = [algosdk.generateAccount(), algosdk.generateAccount(), algosdk.generateAccount()]
@@ -41,17 +40,17 @@ function networkOf({ genesisHash }: Devnet): string {
 }
 
 test('every block of the README is ten lines at most', () => {
-  for (const heading of ['Buying', 'Selling', 'Facilitating', 'Plugging in']) {
+  for (const heading of ['Buying', 'Selling', 'Facilitating', 'Published packages']) {
     const found = blocks(heading)
-    assert.equal(found.length, heading === 'Plugging in' ? 3 : 1, heading)
+    assert.equal(found.length, heading === 'Published packages' ? 3 : 1, heading)
     for (const block of found) assert.ok(block.split('\n').filter((line) => line !== '').length <= 10, block)
   }
 })
 
 test('our scheme in the published packages, with one import and one line', async (t) => {
-  const [fetchBlock, expressBlock, facilitatorBlock] = blocks('Plugging in') as [string, string, string]
+  const [fetchBlock, expressBlock, facilitatorBlock] = blocks('Published packages') as [string, string, string]
 
-  await t.test('each of them takes exactly that', () => {
+  await t.test('each block has exactly that', () => {
     for (const block of [fetchBlock, expressBlock, facilitatorBlock]) {
       assert.equal(block.match(/^import .*@latchkey/gm)?.length, 1)
       assert.equal(block.match(/^\w+\.register\(/gm)?.length, 1)
@@ -84,7 +83,7 @@ test('our scheme in the published packages, with one import and one line', async
     assert.equal(after.sponsor[0], before.sponsor[0] - 2_000n)
   })
 
-  await t.test('what was paid is written down as settled', { timeout }, async (t) => {
+  await t.test('the payment is recorded as settled', { timeout }, async (t) => {
     const local = await openLocal(t)
     const { buyer, sponsor, env, words } = local
     const { facilitator } = await run(t, facilitatorBlock, { ...env, AVM_MNEMONIC: words(sponsor) }, 'facilitator')
@@ -94,10 +93,10 @@ test('our scheme in the published packages, with one import and one line', async
       t,
       express().use(middleware as RequestHandler, (_, response) => void response.json({})),
     )
-    const named = fetchBlock.replace('new AlgorandClient(', 'globalThis.plugged = new AlgorandClient(')
+    const named = fetchBlock.replace('new AlgorandClientScheme(', 'globalThis.scheme = new AlgorandClientScheme(')
     const { pay } = await run(t, named, { ...env, AVM_MNEMONIC: words(buyer) }, 'pay')
     assert.equal((await (pay as typeof fetch)(`${url}/weather`)).status, 200)
-    const { payments } = (globalThis as unknown as { plugged: AlgorandClientScheme }).plugged.buyer
+    const { payments } = (globalThis as unknown as { scheme: AlgorandClientScheme }).scheme.buyer
     assert.deepEqual(
       payments.all().map(({ state, microDollars }) => [state, microDollars]),
       [['settled', '10000']],
@@ -112,13 +111,16 @@ test('ours alone: buying, selling and facilitating', { timeout }, async (t) => {
 
   const STORE = join(tmpdir(), `latchkey-readme-${process.pid}.db`)
   const asSponsor = { ...env, AVM_MNEMONIC: words(sponsor), STORE, PORT: '0' }
-  const facilitated = await run(t, facilitating!, asSponsor, 'server', 'port', 'facilitator')
+  const facilitated = await run(t, facilitating!, asSponsor, 'server', 'facilitator')
+  const server = facilitated.server as Server
   t.after(async () => {
-    await (facilitated.server as Server).stop()
+    server.closeAllConnections()
+    server.close()
     await (facilitated.facilitator as { stop: () => Promise<void> }).stop()
     for (const end of ['', '-wal', '-shm']) rmSync(STORE + end, { force: true })
   })
-  const FACILITATOR_URL = `http://127.0.0.1:${facilitated.port}`
+  if (!server.listening) await once(server, 'listening')
+  const FACILITATOR_URL = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 
   const { shop } = await run(t, selling!, { ...env, FACILITATOR_URL }, 'shop')
   const SHOP_URL = `${await listen(t, asListener(shop as { fetch: (request: Request) => Promise<Response> }))}/weather`

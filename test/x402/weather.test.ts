@@ -112,7 +112,7 @@ test('weather for a cent', { timeout }, async (t) => {
     return { output: bought.output(), code }
   }
 
-  await t.test('without a payment it is 402, with what is asked in a header', async () => {
+  await t.test('responds with 402 and the offers in a header without a payment', async () => {
     const answer = await fetch(`${shopUrl}/weather`)
     assert.equal(answer.status, 402)
     const { accepts } = JSON.parse(Buffer.from(answer.headers.get('payment-required')!, 'base64').toString())
@@ -140,7 +140,7 @@ test('weather for a cent', { timeout }, async (t) => {
     })
   }
 
-  await t.test('a buyer without funds is told what is missing, and pays nothing', async () => {
+  await t.test('a buyer without funds is told what is missing, and nothing is paid', async () => {
     const words = Mnemonic.encode(new Uint8Array(32).fill(9))
     const { output, code } = await buy({ AVM_MNEMONIC: words })
     assert.equal(code, 1)

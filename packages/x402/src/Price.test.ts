@@ -4,7 +4,7 @@ import { Amount } from '@latchkey/algorand'
 import * as fc from 'fast-check'
 import { baseUnits, PriceError, parse } from './Price.js'
 
-test('prices are read as people write them', () => {
+test('reads prices as people write them', () => {
   const prices = ['$0.01', '0.01', '$ 0.01', ' 0.010 ', '0.01 USDC', '0.01 usd', '$0.01 USD', 0.01]
   for (const price of prices) assert.equal(baseUnits(price, 6), 10_000n, String(price))
   assert.equal(parse('1.50 usdc').ticker, 'USDC')
@@ -28,7 +28,7 @@ for (const price of ['0', '$0.00', 0, '0.0 USDC']) {
     assert.throws(() => baseUnits(price, 6), /leave the route free/))
 }
 
-test('nothing is rounded: what an asset cannot express is an error', () => {
+test('a price with too many decimals is an error', () => {
   for (const price of ['$0.0000001', '1.0000001', 0.1 + 0.2]) assert.throws(() => baseUnits(price, 6), /more decimals/)
   assert.equal(baseUnits('1.0000000', 6), 1_000_000n)
   assert.equal(baseUnits('5', 0), 5n)

@@ -4,10 +4,10 @@ import { after, test } from 'node:test'
 import { paymentGate } from '@latchkey/x402/express'
 import { GateError } from '@latchkey/x402/server'
 import express from 'express'
-import { altered, asks, headerJson, openMarket, type Payload } from '../support/market.js'
-import { rawRequest } from '../support/rawRequest.js'
-import { listen } from '../support/shops.js'
-import { cents, openStall, show } from '../support/stall.js'
+import { altered, asks, headerJson, openMarket, type Payload } from '../support/market.test.helper.js'
+import { rawRequest } from '../support/rawRequest.test.helper.js'
+import { listen } from '../support/shops.test.helper.js'
+import { cents, openStall, show } from '../support/stall.test.helper.js'
 
 const market = await openMarket({ after })
 const cent = 10_000n
@@ -76,7 +76,7 @@ test('S2 replay: of ten requests at once with one payment, one is served', async
   assert.equal((await show(`${url}/a`, respelled.toString('base64'))).status, 402)
 })
 
-// Published: a payment is good again once nobody remembers it. Ours: a payment that has expired is refused by itself.
+// Published: a payment is accepted again once its record is gone. Ours: an expired payment is refused without a record.
 test('S2 replay: a payment that was served long ago is not good again when its claim is forgotten', async (t) => {
   const { url, runs } = await openStall(t, market, { routes: cents(market, 'GET /a') })
   const header = await market.payment(await fetch(`${url}/a`))
@@ -177,7 +177,7 @@ test('S6 settlement failure: neither header, cookie, hint, trailer nor body of t
   assert.match(raw.head, /x-outer: stays/i)
 })
 
-// Published: held back without a limit, and for ever if the client goes. Ours: a limit, and streaming if settled first.
+// Published: buffered without a limit, and forever if the client disconnects. Ours: a limit, and streaming if upfront.
 test('S7 unbounded answers: an endless answer ends at the limit, and is not charged', async (t) => {
   const { url } = await openStall(t, market, { routes: cents(market, 'GET /a') }, (_, response) => {
     const chunk = Buffer.alloc(1024 * 1024)

@@ -4,9 +4,9 @@ import { after, test } from 'node:test'
 import { Signer } from '@latchkey/x402/client'
 import { Facilitator } from '@latchkey/x402/facilitator'
 import { GateError, httpFacilitator, localFacilitator } from '@latchkey/x402/server'
-import { altered, asks, headerJson, newAddress, openMarket } from '../support/market.js'
-import { rawRequest } from '../support/rawRequest.js'
-import { cents, openServer, openStall, serveFacilitator, show } from '../support/stall.js'
+import { altered, asks, headerJson, newAddress, openMarket } from '../support/market.test.helper.js'
+import { rawRequest } from '../support/rawRequest.test.helper.js'
+import { cents, openServer, openStall, serveFacilitator, show } from '../support/stall.test.helper.js'
 
 const market = await openMarket({ after })
 const cent = 10_000n

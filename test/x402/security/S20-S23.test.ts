@@ -3,13 +3,13 @@ import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { PaymentRefusedError, PaymentRequestError, payingFetch } from '@latchkey/x402/client'
 import { httpFacilitator } from '@latchkey/x402/server'
-import { altered, asks, headerJson, openMarket } from '../support/market.js'
-import { cents, openServer, openStall, show } from '../support/stall.js'
+import { altered, asks, headerJson, openMarket } from '../support/market.test.helper.js'
+import { cents, openServer, openStall, show } from '../support/stall.test.helper.js'
 
 const market = await openMarket({ after })
 const cent = 10_000n
 
-// Published: a limit for each payment only, and a recovery that pays anew. Ours: a limit in all, and no second payment.
+// Published: a limit for each payment only, and a recovery that pays again. Ours: a total limit, and no second payment.
 test('S20 spending: what was spent counts, also at once, and a refusal is not answered with more money', async (t) => {
   const { url } = await openStall(t, market, { routes: cents(market, 'GET /a') })
   const thrifty = market.newBuyer({ maxTotal: '$0.02' }, 1)

@@ -10,7 +10,7 @@ import {
   requirementsOf,
   settle,
   usdc,
-} from './support/facilitator.js'
+} from './support/facilitator.test.helper.js'
 
 const timeout = 60_000
 

@@ -3,7 +3,15 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Server } from '@latchkey/http'
 import { createFacilitatorHandler, Facilitator, MemorySettlements, Signer } from '@latchkey/x402/facilitator'
-import { made, openMarket, requirementsOf, settle, sponsored, transferOf, verify } from './support/facilitator.js'
+import {
+  made,
+  openMarket,
+  requirementsOf,
+  settle,
+  sponsored,
+  transferOf,
+  verify,
+} from './support/facilitator.test.helper.js'
 
 const timeout = 60_000
 

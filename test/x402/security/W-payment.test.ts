@@ -18,7 +18,7 @@ import {
   type Tx,
   transferOf,
   verify,
-} from './support/facilitator.js'
+} from './support/facilitator.test.helper.js'
 
 const timeout = 60_000
 
@@ -107,7 +107,7 @@ function atLength(signed: Uint8Array): Uint8Array {
   return Buffer.concat([Buffer.of(0xde, 0, signed[0]! & 0x0f), signed.subarray(1)])
 }
 
-// Published: what is simulated is written anew, what is sent is as it came. Ours: one canonical form is both.
+// Published: the simulated bytes are re-encoded, the submitted ones are not. Ours: both are the canonical form.
 test('W13 simulated is not sent: the bytes that were tested are those that are sent', { timeout }, async (t) => {
   const market = await openMarket(t)
   const [fee, txn] = Group.assign([feePaymentOf(market), transferOf(market)]) as [Tx, Tx]
@@ -123,7 +123,7 @@ test('W13 simulated is not sent: the bytes that were tested are those that are s
 })
 
 // Published: verifying sends the whole signed group to a public node, which could submit it. Ours: without our signature.
-test('W14 overheard: what verifying shows to a node cannot be submitted', { timeout }, async (t) => {
+test('W14 network attacker: what verify sends to a node cannot be submitted', { timeout }, async (t) => {
   const market = await openMarket(t)
   const before = await possessions(market)
   const payment = sponsored(market)

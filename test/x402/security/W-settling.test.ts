@@ -17,12 +17,12 @@ import {
   submit,
   transferOf,
   verify,
-} from './support/facilitator.js'
+} from './support/facilitator.test.helper.js'
 
 const timeout = 60_000
 
 // Published: both of two settlements at once pass verification, and what comes of it is up to the nodes. Ours: claimed
-// by id before it is sent, in a store that replicas share; whoever asks gets the answer of the one submission.
+// by id before it is sent, in a store that replicas share; every caller gets the result of the one submission.
 test('W4 settled twice: many who ask at once, of two replicas, pay once', { timeout }, async (t) => {
   const market = await openMarket(t)
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-security-'))

@@ -18,7 +18,7 @@ import {
   submit,
   transferOf,
   verify,
-} from './support/facilitator.js'
+} from './support/facilitator.test.helper.js'
 
 const timeout = 60_000
 
@@ -53,7 +53,7 @@ test('W2 stowaways: nothing but the payment rides on the sponsored fee', { timeo
   assert.equal(market.proxy.count(), 0)
 })
 
-// Published: requirements are taken on trust, from anybody. Ours: sellers, assets, keys, rate and fees a day can be set.
+// Published: requirements are trusted, from every caller. Ours: sellers, assets, keys, rate and fees a day can be set.
 test('W3 free ride: the sponsor pays for whom it says, up to what it says', { timeout }, async (t) => {
   const market = await openMarket(t)
   const { chain, seller, sponsor } = market

@@ -11,7 +11,7 @@ function open(network: string, node = new FakeNode(), more = {}): Promise<Chain>
   return Chain.open({ network, nodes: 'http://node', fetch: node.fetch as typeof fetch, ...more })
 }
 
-test('a public network is known by its name and by both forms of its id, without asking', async () => {
+test('opens a public network by its name and by both forms of its id, without a request', async () => {
   const node = new FakeNode()
   for (const network of ['testnet', canonical, older]) {
     const chain = await open(network, node)
@@ -23,14 +23,14 @@ test('a public network is known by its name and by both forms of its id, without
   assert.deepEqual(node.requests, [])
 })
 
-test('a local network is whatever its node says', async () => {
+test('a local network takes its id from the node', async () => {
   const chain = await open('local')
   assert.deepEqual([chain.caip2, Buffer.from(chain.genesisHash).toString('base64')], [canonical, genesisHash])
   assert.equal(chain.dollarAssetId, undefined)
   assert.equal((await open('local', new FakeNode(), { dollarAssetId: 5n })).dollarAssetId, 5n)
 })
 
-test('a network of which only the id is known is held to it by its node', async () => {
+test('a node of another network than the id is refused, and misspelt networks get a suggestion', async () => {
   const unknown = `algorand:${'A'.repeat(32)}`
   await assert.rejects(open(unknown), ChainError)
   await assert.rejects(open('nonsense'), { code: 'unknown_network' })
@@ -39,13 +39,13 @@ test('a network of which only the id is known is held to it by its node', async 
   await assert.rejects(Chain.open({ network: unknown }), /pass the address of one/)
 })
 
-test('a node of another network is found out before anything is signed by its word', async () => {
+test('parameters of a node of another network are refused', async () => {
   const chain = await open('mainnet')
   await assert.rejects(chain.parameters(), ChainError)
   assert.equal((await (await open('testnet')).parameters()).lastRound, 100n)
 })
 
-test('a genesis that is given is what the node is held to', async () => {
+test('a given genesis hash is checked against the node', async () => {
   const other = Buffer.alloc(32, 1).toString('base64')
   const chain = await open('testnet', new FakeNode(), { genesisHash: other })
   assert.equal(chain.caip2, canonical)
@@ -53,7 +53,7 @@ test('a genesis that is given is what the node is held to', async () => {
   await assert.rejects(open('testnet', new FakeNode(), { genesisHash: 'AAAA' }), ChainError)
 })
 
-test('parameters are asked for once a second at most, and again after a fault', async () => {
+test('parameters are requested once per second at most, and again after a failure', async () => {
   const node = new FakeNode()
   const chain = await open('testnet', node)
   await Promise.all([chain.parameters(), chain.parameters()])
@@ -67,7 +67,7 @@ test('parameters are asked for once a second at most, and again after a fault', 
   assert.equal(failing.count('GET params'), 2)
 })
 
-test('dollars come to the decimals of the asset they are paid in', async () => {
+test('dollars convert to the decimals of the asset', async () => {
   const node = new FakeNode()
   const chain = await open('testnet', node)
   assert.deepEqual(await chain.resolvePrice('$0.001'), { assetId: 10458941n, amount: 1000n })
@@ -79,21 +79,21 @@ test('dollars come to the decimals of the asset they are paid in', async () => {
   assert.deepEqual(await chain.resolvePrice('0.5', 0n), { assetId: 0n, amount: 500_000n })
 })
 
-test('a price that names another asset than it is paid in is refused', async () => {
+test('a price in another currency than the asset is refused', async () => {
   const chain = await open('testnet')
   assert.equal((await chain.resolvePrice('1 USDC')).amount, 1_000_000n)
   assert.equal((await chain.resolvePrice('1 algo', 0n)).amount, 1_000_000n)
   for (const price of ['1 EURC', '1 ALGO']) await assert.rejects(chain.resolvePrice(price), PriceError)
 })
 
-test('a network without a dollar, and an asset that is not there, are told', async () => {
+test('reports a network without a dollar asset, and an unknown asset', async () => {
   const node = new FakeNode()
   node.on('GET asset', () => missing)
   await assert.rejects((await open('local', node)).resolvePrice('$1'), /pass dollarAssetId/)
   await assert.rejects((await open('testnet', node)).resolvePrice('$1', 5n), /no asset 5/)
 })
 
-test('asset numbers and addresses are read strictly', () => {
+test('asset ids and addresses are parsed strictly', () => {
   assert.deepEqual(['0', '5', '18446744073709551615'].map(parseAssetId), [0n, 5n, 2n ** 64n - 1n])
   for (const text of ['', '05', '-1', '1.0', '1e3', 'USDC', '18446744073709551616', ' 1']) {
     assert.equal(parseAssetId(text), undefined, text)

@@ -12,7 +12,7 @@ async function setUp(): Promise<{ node: FakeNode; chain: Chain }> {
   return { node, chain: await Chain.open({ network: 'testnet', nodes: 'http://n', fetch: node.fetch as typeof fetch }) }
 }
 
-test('whoever has enough has no fault', async () => {
+test('accounts with enough funds have no problem', async () => {
   const { chain } = await setUp()
   assert.equal(await payerProblem(chain, payment), undefined)
   assert.equal(await receiverProblem(chain, 'SELLER', usdc), undefined)
@@ -20,7 +20,7 @@ test('whoever has enough has no fault', async () => {
   assert.equal(await feeAccountProblem(chain, 'FEES'), undefined)
 })
 
-test('a payer is told what it lacks and how much of it', async () => {
+test('reports what a payer lacks, and how much', async () => {
   const { node, chain } = await setUp()
   node.on('GET holding', () => ok({ 'asset-holding': { amount: 250_000, 'is-frozen': false } }))
   assert.deepEqual(await payerProblem(chain, payment), {
@@ -38,7 +38,7 @@ test('a payer is told what it lacks and how much of it', async () => {
   )
 })
 
-test('a payer who is short of Algos is told so, beyond its minimum balance', async () => {
+test('reports missing ALGOs beyond the minimum balance', async () => {
   const { node, chain } = await setUp()
   node.on('GET account', () => ok({ amount: 200_400, 'min-balance': 200_000 }))
   const { code, message, asked, left } = (await payerProblem(chain, payment))!
@@ -53,7 +53,7 @@ test('a payer who is short of Algos is told so, beyond its minimum balance', asy
   assert.match((await payerProblem(chain, inAlgos))!.message, /short of 0.006 ALGO/)
 })
 
-test('a receiver that is not opted in is told how to', async () => {
+test('reports how a receiver opts in', async () => {
   const { node, chain } = await setUp()
   node.on('GET holding', () => missing)
   const problem = await receiverProblem(chain, 'SELLER', usdc)
@@ -61,7 +61,7 @@ test('a receiver that is not opted in is told how to', async () => {
   assert.match(problem!.message, /SELLER cannot be paid in USDC: .*send 0 of asset 10458941 from SELLER to itself/)
 })
 
-test('an account for fees that runs low is told before it is empty', async () => {
+test('reports a fee account that runs low', async () => {
   const { node, chain } = await setUp()
   node.on('GET account', () => ok({ amount: 150_000, 'min-balance': 100_000 }))
   assert.equal(

@@ -35,7 +35,7 @@ const messageOf = (error: unknown): string => {
 }
 
 test('a payment', async (t) => {
-  await t.test('is of what was asked, with the fees left to whom the seller names', { timeout }, async (t) => {
+  await t.test('pays the amount, with fees paid by the fee payer of the offer', { timeout }, async (t) => {
     const market = await openMarket(t)
     const { chain, signer, sponsor, payTo, required, requirement } = market
     const buyer = new Buyer({ signer, chains: chain })
@@ -52,7 +52,7 @@ test('a payment', async (t) => {
     assert.equal(buyer.payments.get(transactionId)?.state, 'settled')
   })
 
-  await t.test('says back the extensions and members that it does not know', { timeout }, async (t) => {
+  await t.test('echoes unknown extensions and members', { timeout }, async (t) => {
     const { chain, signer, required, requirement } = await openMarket(t)
     const odd = { ...requirement, outputSchema: { type: 'object' } } as PaymentRequirements
     const extensions = { bazaar: { info: { a: 1 } } }
@@ -60,42 +60,42 @@ test('a payment', async (t) => {
     assert.deepEqual([payload.accepted, payload.extensions], [odd, extensions])
   })
 
-  await t.test('outlives the time that the seller takes, and not by much', { timeout }, async (t) => {
+  await t.test('is valid for as long as the seller may take, and little longer', { timeout }, async (t) => {
     const { devnet, signer, required, requirement } = await openMarket(t)
     const { caip2, genesisHash, usdcAssetId } = Network.testnet
     // The devnet in the guise of TestNet, where it is known how fast rounds come.
     const disguised = async (...[input, init]: Parameters<typeof fetch>): Promise<Response> => {
-      const answer = await fetch(input, init)
-      return new Response((await answer.text()).replace(devnet.genesisHash, genesisHash), { status: answer.status })
+      const response = await fetch(input, init)
+      return new Response((await response.text()).replace(devnet.genesisHash, genesisHash), { status: response.status })
     }
     const chain = await Chain.open({ network: 'testnet', nodes: devnet.url, fetch: disguised })
     devnet.fund(signer.address, { assets: [{ assetId: usdcAssetId!, amount: 50_000n }] })
     devnet.optIn(requirement.payTo, usdcAssetId!)
     for (const maxTimeoutSeconds of [1, 60, 300]) {
-      const asked = {
+      const offer = {
         ...requirement,
         network: caip2,
         asset: `${usdcAssetId}`,
         maxTimeoutSeconds,
       } as PaymentRequirements
-      const { payment } = await new Buyer({ signer, chains: chain }).pay({ ...required, accepts: [asked] })
+      const { payment } = await new Buyer({ signer, chains: chain }).pay({ ...required, accepts: [offer] })
       const seconds = 2.5 * Number(BigInt(payment.lastValid) - BigInt(payment.firstValid))
       assert.ok(seconds >= maxTimeoutSeconds && seconds < maxTimeoutSeconds + 30, `${seconds} seconds`)
     }
   })
 
-  await t.test('is not made by a node of another network', { timeout }, async (t) => {
+  await t.test('is refused with a node of another network', { timeout }, async (t) => {
     const { devnet, signer, required, requirement } = await openMarket(t)
     const chain = await Chain.open({ network: 'testnet', nodes: devnet.url })
-    const asked = { ...requirement, network: Network.testnet.caip2, asset: '10458941' } as PaymentRequirements
+    const offer = { ...requirement, network: Network.testnet.caip2, asset: '10458941' } as PaymentRequirements
     const buyer = new Buyer({ signer, chains: chain })
-    await assert.rejects(buyer.pay({ ...required, accepts: [asked] }), (error) =>
+    await assert.rejects(buyer.pay({ ...required, accepts: [offer] }), (error) =>
       /the node belongs to/.test(messageOf(error)),
     )
     assert.deepEqual(buyer.payments.all(), [])
   })
 
-  await t.test('does not cost more in fees than allowed, whoever pays them', { timeout }, async (t) => {
+  await t.test('is refused above the fee limit, whichever account pays the fees', { timeout }, async (t) => {
     const { chain, signer, required, requirement } = await openMarket(t)
     const buyer = new Buyer({ signer, chains: chain, maxFeeMicroAlgos: 1_500n })
     await assert.rejects(buyer.pay(required), (error) => /2000 microAlgos in fees/.test(messageOf(error)))
@@ -103,7 +103,7 @@ test('a payment', async (t) => {
     await assert.rejects(buyer.pay(own), (error) => /is short of 0.001 ALGO/.test(messageOf(error)))
   })
 
-  await t.test('is not sponsored by the buyer in the name of somebody else', { timeout }, async (t) => {
+  await t.test('ignores the buyer itself as fee payer', { timeout }, async (t) => {
     const { devnet, chain, signer, requirement } = await openMarket(t)
     devnet.fund(signer.address, { microAlgos: 1_000_000n })
     const buyer = new Buyer({ signer, chains: chain })
@@ -114,7 +114,7 @@ test('a payment', async (t) => {
     }
   })
 
-  await t.test('of a rekeyed account is signed by whom it answers to', { timeout }, async (t) => {
+  await t.test('of a rekeyed account is signed by its authorizer', { timeout }, async (t) => {
     const market = await openMarket(t)
     const { devnet, chain, signer, required } = market
     devnet.fund(signer.address, { microAlgos: 1_000_000n })
@@ -140,7 +140,7 @@ test('a payment', async (t) => {
   })
 })
 
-test('of what is asked', async (t) => {
+test('offers', async (t) => {
   const strange = (requirement: PaymentRequirements): PaymentRequirements[] =>
     [
       { scheme: 'upto' },
@@ -160,7 +160,7 @@ test('of what is asked', async (t) => {
       { extra: { paymentFlow: 'escrow' } },
     ].map((change) => ({ ...requirement, ...change }) as PaymentRequirements)
 
-  await t.test('what is not understood is passed over, and said if nothing else is there', { timeout }, async (t) => {
+  await t.test('unsupported offers are skipped, and reported if there is no other', { timeout }, async (t) => {
     const { chain, signer, requirement } = await openMarket(t)
     const buyer = new Buyer({ signer, chains: chain, maxPerPayment: false })
     const { payload } = await buyer.pay(requiring(...strange(requirement), requirement))
@@ -174,7 +174,7 @@ test('of what is asked', async (t) => {
   })
 
   await t.test(
-    'the network comes first, then the dollar, then the price, then what is charged last',
+    'are ordered by network, dollar, price and payment flow',
     {
       timeout,
     },
@@ -196,7 +196,7 @@ test('of what is asked', async (t) => {
     },
   )
 
-  await t.test('the next is taken where the best cannot be paid', { timeout }, async (t) => {
+  await t.test('the next offer is paid where the best one cannot be', { timeout }, async (t) => {
     const { devnet, chain, signer, requirement } = await openMarket(t)
     const other = await Chain.open({ network: 'testnet', nodes: 'http://127.0.0.1:1', genesisHash: devnet.genesisHash })
     const unreachable = { ...requirement, network: other.caip2, asset: '10458941' } as PaymentRequirements
@@ -207,21 +207,21 @@ test('of what is asked', async (t) => {
     assert.deepEqual(payload.accepted, dear)
   })
 
-  await t.test('the node is not asked about assets that are not paid in', { timeout }, async (t) => {
+  await t.test('the node is not queried about assets that are not allowed', { timeout }, async (t) => {
     const { devnet, signer, requirement } = await openMarket(t)
-    const asked: string[] = []
+    const requests: string[] = []
     const listen: typeof fetch = (input, init) => {
-      asked.push(String(input))
+      requests.push(String(input))
       return fetch(input, init)
     }
     const chain = await Chain.open({ network: 'local', nodes: devnet.url, dollarAssetId: dollar, fetch: listen })
     const many = Array.from({ length: 5_000 }, (_, index) => ({ ...requirement, asset: String(index + 1) }))
-    asked.length = 0
+    requests.length = 0
     const { offers, reasons } = await new Buyer({ signer, chains: chain }).offers(requiring(...many))
-    assert.deepEqual([offers.length, asked.length, reasons.length], [0, 0, 65])
+    assert.deepEqual([offers.length, requests.length, reasons.length], [0, 0, 65])
   })
 
-  await t.test('a stranger has no say in what a terminal shows', { timeout }, async (t) => {
+  await t.test('control characters of a seller do not reach the message', { timeout }, async (t) => {
     const { chain, signer, requirement } = await openMarket(t)
     const rude = { ...requirement, scheme: `\u001b[2J\u009b${'x'.repeat(10_000)}` }
     const paid = new Buyer({ signer, chains: chain }).pay(requiring(rude))
@@ -232,7 +232,7 @@ test('of what is asked', async (t) => {
   })
 })
 
-test('what is missing is said before anything is signed', async (t) => {
+test('missing funds are reported before anything is signed', async (t) => {
   const cases: { [name: string]: (market: Market) => { signer: Signer.Signer; change: object; says: RegExp } } = {
     'the buyer is not opted in': () => {
       const signer = newSigner()
@@ -272,7 +272,7 @@ test('what is missing is said before anything is signed', async (t) => {
 })
 
 test('limits', async (t) => {
-  await t.test('a dollar for one payment, unless told', { timeout }, async (t) => {
+  await t.test('default to $1 for one payment', { timeout }, async (t) => {
     const { chain, signer, requirement } = await openMarket(t)
     const asking = (amount: string) => requiring({ ...requirement, amount })
     const buyer = new Buyer({ signer, chains: chain })
@@ -284,12 +284,12 @@ test('limits', async (t) => {
     await new Buyer({ signer, chains: chain, maxPerPayment: false }).pay(asking('5000000'))
   })
 
-  await t.test('are in dollars, or they are none', () => {
+  await t.test('must be in dollars', () => {
     for (const maxTotal of ['5 ALGO', '$0', 'much', -1]) assert.throws(() => new Limits({ maxTotal }), PriceError)
     assert.ok(new Limits({ maxPerPayment: '0.50 USDC', maxTotal: 5 }))
   })
 
-  await t.test('in all, also for payments at the same time', { timeout }, async (t) => {
+  await t.test('the total limit holds for concurrent payments', { timeout }, async (t) => {
     const { chain, signer, required } = await openMarket(t)
     const buyer = new Buyer({ signer, chains: chain, maxTotal: '$0.05' })
     const paid = await Promise.allSettled(Array.from({ length: 12 }, () => buyer.pay(required)))
@@ -303,26 +303,22 @@ test('limits', async (t) => {
     assert.equal(buyer.payments.spent().microDollars, 50_000n)
   })
 
-  await t.test(
-    'payments that nobody settled do not count for ever, those that somebody did do',
-    { timeout },
-    async (t) => {
-      const market = await openMarket(t)
-      const { devnet, chain, signer, required } = market
-      const buyer = new Buyer({ signer, chains: chain, maxTotal: '$0.02' })
-      const [first, second] = [await buyer.pay(required), await buyer.pay(required)]
-      await settle(market, second.header)
-      await assert.rejects(buyer.pay(required), PaymentRefusedError)
-      devnet.mine(1_010)
-      await new Promise((resolve) => setTimeout(resolve, 1_100))
-      await buyer.pay(required)
-      const states = [first, second].map(({ payment }) => buyer.payments.get(payment.transactionId)?.state)
-      assert.deepEqual(states, ['expired', 'settled'])
-      await assert.rejects(buyer.pay(required), PaymentRefusedError)
-    },
-  )
+  await t.test('expired payments stop counting, settled ones do not', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const { devnet, chain, signer, required } = market
+    const buyer = new Buyer({ signer, chains: chain, maxTotal: '$0.02' })
+    const [first, second] = [await buyer.pay(required), await buyer.pay(required)]
+    await settle(market, second.header)
+    await assert.rejects(buyer.pay(required), PaymentRefusedError)
+    devnet.mine(1_010)
+    await new Promise((resolve) => setTimeout(resolve, 1_100))
+    await buyer.pay(required)
+    const states = [first, second].map(({ payment }) => buyer.payments.get(payment.transactionId)?.state)
+    assert.deepEqual(states, ['expired', 'settled'])
+    await assert.rejects(buyer.pay(required), PaymentRefusedError)
+  })
 
-  await t.test('other assets are paid in only if they are named, each within its own', { timeout }, async (t) => {
+  await t.test('other assets need a limit of their own', { timeout }, async (t) => {
     const { devnet, chain, signer, requirement } = await openMarket(t)
     devnet.fund(signer.address, { microAlgos: 10_000_000n })
     const algos = (amount: string) => requiring({ ...requirement, asset: '0', amount })
@@ -342,8 +338,8 @@ test('limits', async (t) => {
   })
 })
 
-test('what became of a payment', async (t) => {
-  await t.test('is open until its last round is over, and expired after', { timeout }, async (t) => {
+test('the state of a payment', async (t) => {
+  await t.test('is open until its last valid round, and expired after it', { timeout }, async (t) => {
     const { devnet, chain, signer, required } = await openMarket(t)
     const buyer = new Buyer({ signer, chains: chain })
     const { transactionId } = (await buyer.pay(required)).payment
@@ -354,7 +350,7 @@ test('what became of a payment', async (t) => {
     assert.equal(await buyer.lookUp(transactionId), 'expired')
   })
 
-  await t.test('is found also when nodes no longer find it by its id', { timeout }, async (t) => {
+  await t.test('is found in the blocks when nodes no longer find it by id', { timeout }, async (t) => {
     const market = await openMarket(t)
     const buyer = new Buyer({ signer: market.signer, chains: market.chain })
     const { header, payment } = await buyer.pay(market.required)
@@ -364,7 +360,7 @@ test('what became of a payment', async (t) => {
     assert.equal(await buyer.lookUp(payment.transactionId), 'settled')
   })
 
-  await t.test('is not guessed where no node answers', { timeout }, async (t) => {
+  await t.test('is an error where no node responds', { timeout }, async (t) => {
     const { devnet, chain, signer, required } = await openMarket(t)
     const buyer = new Buyer({ signer, chains: chain })
     const { transactionId } = (await buyer.pay(required)).payment
@@ -374,7 +370,7 @@ test('what became of a payment', async (t) => {
     await assert.rejects(buyer.lookUp('unknown'), PaymentLogError)
   })
 
-  await t.test('is taken from a receipt only if it is the receipt of that payment', { timeout }, async (t) => {
+  await t.test('is taken from a receipt of that payment only', { timeout }, async (t) => {
     const { chain, signer, required } = await openMarket(t)
     const buyer = new Buyer({ signer, chains: chain })
     const { transactionId } = (await buyer.pay(required)).payment
@@ -391,7 +387,7 @@ test('what became of a payment', async (t) => {
   })
 })
 
-test('a payment that is not signed after all', async (t) => {
+test('a payment that is not signed', async (t) => {
   await t.test('does not count', { timeout }, async (t) => {
     const { chain, signer, required } = await openMarket(t)
     const failing: Signer.Signer = { ...signer, sign: () => Promise.reject(new Error('no')) }
@@ -400,14 +396,14 @@ test('a payment that is not signed after all', async (t) => {
     assert.deepEqual([buyer.payments.all()[0]?.state, buyer.payments.spent().microDollars], ['expired', 0n])
   })
 
-  await t.test('because it was called off, before or while it was signed', { timeout }, async (t) => {
+  await t.test('because it was aborted, before or during signing', { timeout }, async (t) => {
     const { chain, signer, required } = await openMarket(t)
     const controller = new AbortController()
-    let asked = 0
+    let signatures = 0
     const slow: Signer.Signer = {
       ...signer,
       sign: (bytes) => {
-        asked++
+        signatures++
         controller.abort(new Error('enough'))
         return signer.sign(bytes)
       },
@@ -415,7 +411,7 @@ test('a payment that is not signed after all', async (t) => {
     const buyer = new Buyer({ signer: slow, chains: chain })
     for (const count of [1, 1]) {
       await assert.rejects(buyer.pay(required, { signal: controller.signal }), { message: 'enough' })
-      assert.equal(asked, count)
+      assert.equal(signatures, count)
     }
     assert.deepEqual([buyer.payments.all().length, buyer.payments.spent().microDollars], [1, 0n])
   })

@@ -28,7 +28,7 @@ const kinds: { [name: string]: (t: TestContext, maxPayments?: number) => Payment
 
 for (const [name, open] of Object.entries(kinds)) {
   test(`payments in a ${name}`, async (t) => {
-    await t.test('are remembered with what became of them', (t) => {
+    await t.test('are recorded with their state', (t) => {
       const log = open(t)
       for (const id of ['A', 'B', 'C']) log.add(payment(id))
       log.update('A', 'settled')
@@ -43,7 +43,7 @@ for (const [name, open] of Object.entries(kinds)) {
       assert.deepEqual([log.get('C'), log.get('unknown')], [payment('C'), undefined])
     })
 
-    await t.test('count unless they can never be settled', (t) => {
+    await t.test('count until they expire', (t) => {
       const log = open(t)
       log.add(payment('A'))
       log.add(payment('B', { microDollars: undefined, asset: '8', amount: '5' }))
@@ -54,7 +54,7 @@ for (const [name, open] of Object.entries(kinds)) {
       assert.deepEqual([assets.get(assetKey(network, '7')), assets.get(assetKey(network, '8'))], [20n, 5n])
     })
 
-    await t.test('that were decided stay as they are', (t) => {
+    await t.test('keep a final state', (t) => {
       const log = open(t)
       log.add(payment('A'))
       log.update('A', 'expired')
@@ -63,7 +63,7 @@ for (const [name, open] of Object.entries(kinds)) {
       assert.deepEqual([log.get('A')?.state, log.spent().microDollars], ['expired', 0n])
     })
 
-    await t.test('of long ago are forgotten one by one, and still counted', (t) => {
+    await t.test('are evicted beyond the limit, and still counted', (t) => {
       const log = open(t, 10)
       for (let index = 0; index < 100; index++) {
         log.add(payment(`${index}`))
@@ -76,8 +76,8 @@ for (const [name, open] of Object.entries(kinds)) {
   })
 }
 
-test('a file of payments', async (t) => {
-  await t.test('has them in the next process, for nobody else to read', (t) => {
+test('a payment log in a file', async (t) => {
+  await t.test('is read by the next process, and is private', (t) => {
     const path = file(t)
     const before = new FilePayments(path)
     before.add(payment('A'))
@@ -89,7 +89,7 @@ test('a file of payments', async (t) => {
     assert.equal(statSync(path).mode & 0o777, 0o600)
   })
 
-  await t.test('that was cut off in the middle of a line loses that line alone, and takes more', (t) => {
+  await t.test('that ends within a line loses that line only, and accepts more', (t) => {
     const path = file(t)
     const log = new FilePayments(path)
     log.add(payment('A'))
@@ -104,7 +104,7 @@ test('a file of payments', async (t) => {
     }
   })
 
-  await t.test('that somebody else wrote into is refused, with the line', (t) => {
+  await t.test('with an invalid line is refused, with the number of the line', (t) => {
     const path = file(t)
     new FilePayments(path).add(payment('A'))
     appendFileSync(path, 'hello\n')
@@ -115,7 +115,7 @@ test('a file of payments', async (t) => {
     )
   })
 
-  await t.test('does not grow for ever', (t) => {
+  await t.test('is rewritten when it grows', (t) => {
     const path = file(t)
     const log = new FilePayments(path, { maxPayments: 5 })
     for (let index = 0; index < 200; index++) {
@@ -128,7 +128,7 @@ test('a file of payments', async (t) => {
     assert.deepEqual([after.spent(), after.spent().microDollars], [log.spent(), 4_000n])
   })
 
-  await t.test('has every payment that a killed process had begun to sign', { timeout: 30_000 }, async (t) => {
+  await t.test('has every payment that a killed process signed', { timeout: 30_000 }, async (t) => {
     const path = file(t)
     const module = new URL('../store/FilePayments.js', import.meta.url).href
     const program = `
@@ -140,13 +140,13 @@ test('a file of payments', async (t) => {
         process.stdout.write(index + '\\n')
       }`
     const child = spawn(process.execPath, ['--input-type=module', '-e', program, path])
-    let told = ''
+    let output = ''
     child.stdout.setEncoding('utf8').on('data', (text: string) => {
-      told += text
-      if (told.split('\n').length > 50) child.kill('SIGKILL')
+      output += text
+      if (output.split('\n').length > 50) child.kill('SIGKILL')
     })
     await once(child, 'close')
-    const last = told.slice(0, told.lastIndexOf('\n')).split('\n').at(-1)!
+    const last = output.slice(0, output.lastIndexOf('\n')).split('\n').at(-1)!
     const kept = new FilePayments(path, { maxPayments: 1_000 })
     assert.ok(kept.get(last) !== undefined, `${last} is gone`)
     assert.ok(kept.spent().microDollars >= BigInt(last) * 20n)

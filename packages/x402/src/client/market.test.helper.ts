@@ -1,4 +1,4 @@
-/** A devnet with somebody who can pay, somebody who can be paid, and somebody who pays the fees. */
+/** A devnet with a funded buyer, a seller that is opted in, and a fee payer. */
 import { randomBytes } from 'node:crypto'
 import type { TestContext } from 'node:test'
 import { Address, Ed25519 } from '@latchkey/algorand'

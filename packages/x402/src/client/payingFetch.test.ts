@@ -15,10 +15,10 @@ import { LostResponseError, PaymentRequestError, payingFetch, receiptOf } from '
 const timeout = 30_000
 const repeatMs = 1
 
-type Answers = (request: Request, transactionId: string | undefined) => Response | Promise<Response>
+type Respond = (request: Request, transactionId: string | undefined) => Response | Promise<Response>
 
-/** A seller of few words; every payment that is shown is told by its id. */
-function shop(answer: Answers): { fetch: typeof fetch; shown: (string | undefined)[]; bodies: string[] } {
+/** A fake seller that records the ids of the payments it gets. */
+function shop(respond: Respond): { fetch: typeof fetch; shown: (string | undefined)[]; bodies: string[] } {
   const shown: (string | undefined)[] = []
   const bodies: string[] = []
   return {
@@ -31,7 +31,7 @@ function shop(answer: Answers): { fetch: typeof fetch; shown: (string | undefine
       shown.push(payment?.transactionId)
       bodies.push(await request.clone().text())
       request.signal.throwIfAborted()
-      return answer(request, payment?.transactionId)
+      return respond(request, payment?.transactionId)
     },
   }
 }
@@ -55,14 +55,14 @@ async function settle({ chain, sponsor }: Market, request: Request): Promise<voi
 }
 
 test('a request', async (t) => {
-  await t.test('that costs nothing is passed on, and its answer returned', { timeout }, async (t) => {
+  await t.test('to a free resource is passed on', { timeout }, async (t) => {
     const market = await openMarket(t)
     const { fetch, shown } = shop(() => new Response('free'))
-    const answer = await payingFetch(buyerOf(market), { fetch })(url)
-    assert.deepEqual([await answer.text(), shown, receiptOf(answer)], ['free', [undefined], undefined])
+    const received = await payingFetch(buyerOf(market), { fetch })(url)
+    assert.deepEqual([await received.text(), shown, receiptOf(received)], ['free', [undefined], undefined])
   })
 
-  await t.test('is paid for, and sent again with method, headers and body as they were', { timeout }, async (t) => {
+  await t.test('is paid, and repeated with the same method, headers and body', { timeout }, async (t) => {
     const market = await openMarket(t)
     const buyer = buyerOf(market)
     const seen: unknown[] = []
@@ -82,7 +82,7 @@ test('a request', async (t) => {
       },
     })
     const headers = { 'x-mine': '1', 'content-type': 'text/x-wish' }
-    const answer = await pay(url, { method: 'PUT', headers, body, duplex: 'half' } as RequestInit)
+    const received = await pay(url, { method: 'PUT', headers, body, duplex: 'half' } as RequestInit)
     const once = ['PUT', '1', 'text/x-wish', url]
     assert.deepEqual(
       [seen, bodies],
@@ -92,21 +92,21 @@ test('a request', async (t) => {
       ],
     )
     const [payment] = buyer.payments.all()
-    assert.deepEqual([await answer.text(), receiptOf(answer)?.transaction], ['sunny', payment!.transactionId])
+    assert.deepEqual([await received.text(), receiptOf(received)?.transaction], ['sunny', payment!.transactionId])
     assert.deepEqual([told, payment!.state], [[payment!.transactionId, true], 'settled'])
   })
 
-  await t.test('is given as a Request too', { timeout }, async (t) => {
+  await t.test('may be a Request', { timeout }, async (t) => {
     const market = await openMarket(t)
     const { fetch, bodies } = shop((_, transaction) =>
       transaction === undefined ? asks(market) : receipt({ transaction }),
     )
     const pay = payingFetch(buyerOf(market), { fetch })
-    const answer = await pay(new Request(url, { method: 'POST', body: new URLSearchParams({ city: 'Bergen' }) }))
-    assert.deepEqual([answer.status, bodies], [200, ['city=Bergen', 'city=Bergen']])
+    const received = await pay(new Request(url, { method: 'POST', body: new URLSearchParams({ city: 'Bergen' }) }))
+    assert.deepEqual([received.status, bodies], [200, ['city=Bergen', 'city=Bergen']])
   })
 
-  await t.test('with a body that is too long is not sent at all', { timeout }, async (t) => {
+  await t.test('with a body above the limit is not sent', { timeout }, async (t) => {
     const market = await openMarket(t)
     const { fetch, shown } = shop(() => asks(market))
     const pay = payingFetch(buyerOf(market), { fetch, maxBodyBytes: 10 })
@@ -114,39 +114,39 @@ test('a request', async (t) => {
     assert.deepEqual(shown, [])
   })
 
-  await t.test('that carries a payment already is passed on once', { timeout }, async (t) => {
+  await t.test('that carries a payment is sent once', { timeout }, async (t) => {
     const market = await openMarket(t)
     const buyer = buyerOf(market)
     const { header, payment } = await buyer.pay(market.required)
     const { fetch, shown } = shop(() => asks(market))
-    const answer = await payingFetch(buyer, { fetch })(url, { headers: { [Headers.paymentSignature]: header } })
-    assert.deepEqual([answer.status, shown, buyer.payments.all().length], [402, [payment.transactionId], 1])
+    const received = await payingFetch(buyer, { fetch })(url, { headers: { [Headers.paymentSignature]: header } })
+    assert.deepEqual([received.status, shown, buyer.payments.all().length], [402, [payment.transactionId], 1])
   })
 
-  await t.test('is not paid for if the caller does not want to', { timeout }, async (t) => {
+  await t.test('is not paid if the caller declines', { timeout }, async (t) => {
     const market = await openMarket(t)
     const buyer = buyerOf(market)
     const { fetch } = shop(() => asks(market))
-    const answer = await payingFetch(buyer, { fetch, onPaymentRequired: () => false })(url)
-    assert.deepEqual([answer.status, await answer.text(), buyer.payments.all()], [402, '{}', []])
+    const received = await payingFetch(buyer, { fetch, onPaymentRequired: () => false })(url)
+    assert.deepEqual([received.status, await received.text(), buyer.payments.all()], [402, '{}', []])
   })
 })
 
 test('a 402', async (t) => {
-  await t.test('that is not understood is returned as it is', { timeout }, async (t) => {
+  await t.test('that cannot be read is returned', { timeout }, async (t) => {
     const market = await openMarket(t)
     const buyer = buyerOf(market)
     const first = JSON.stringify({ x402Version: 1, accepts: [{ scheme: 'exact', network: 'base' }] })
     for (const header of [undefined, 'garbage', '%%%', 'e30=', 'x'.repeat(100_000)]) {
       const headers = header === undefined ? {} : { [Headers.paymentRequired]: header }
       const { fetch } = shop(() => new Response(first, { status: 402, headers }))
-      const answer = await payingFetch(buyer, { fetch })(url)
-      assert.deepEqual([answer.status, await answer.text()], [402, first])
+      const received = await payingFetch(buyer, { fetch })(url)
+      assert.deepEqual([received.status, await received.text()], [402, first])
     }
     assert.deepEqual(buyer.payments.all(), [])
   })
 
-  await t.test('that asks too much is an error, with nothing signed', { timeout }, async (t) => {
+  await t.test('above the limit is an error, with nothing signed', { timeout }, async (t) => {
     const market = await openMarket(t)
     const buyer = buyerOf(market)
     const required = requiring({ ...market.requirement, amount: '1000001' })
@@ -155,7 +155,7 @@ test('a 402', async (t) => {
     assert.deepEqual([shown, buyer.payments.all()], [[undefined], []])
   })
 
-  await t.test('that follows a payment is returned, whatever it asks, and not paid', { timeout }, async (t) => {
+  await t.test('after a payment is returned and not paid', { timeout }, async (t) => {
     const market = await openMarket(t)
     const buyer = buyerOf(market)
     let amount = 10_000
@@ -163,16 +163,19 @@ test('a 402', async (t) => {
       const required = requiring({ ...market.requirement, amount: String(amount++) })
       return asks({ ...market, required })
     })
-    const answer = await payingFetch(buyer, { fetch })(url)
+    const received = await payingFetch(buyer, { fetch })(url)
     const [payment] = buyer.payments.all()
-    assert.deepEqual([answer.status, shown, receiptOf(answer)], [402, [undefined, payment!.transactionId], undefined])
+    assert.deepEqual(
+      [received.status, shown, receiptOf(received)],
+      [402, [undefined, payment!.transactionId], undefined],
+    )
     // The seller has it, and may yet settle it.
     assert.deepEqual([buyer.payments.all().length, payment!.state], [1, 'open'])
   })
 })
 
-test('an answer that does not come', async (t) => {
-  await t.test('is asked for again with the same payment', { timeout }, async (t) => {
+test('a lost response', async (t) => {
+  await t.test('is requested again with the same payment', { timeout }, async (t) => {
     const market = await openMarket(t)
     const buyer = buyerOf(market)
     const { fetch, shown } = shop((_, transaction) => {
@@ -180,16 +183,16 @@ test('an answer that does not come', async (t) => {
       if (shown.length < 4) throw new TypeError('fetch failed')
       return receipt({ transaction })
     })
-    const answer = await payingFetch(buyer, { fetch, repeatMs })(url)
+    const received = await payingFetch(buyer, { fetch, repeatMs })(url)
     const [payment] = buyer.payments.all()
     assert.deepEqual(
-      [answer.status, new Set(shown.slice(1)), shown.length],
+      [received.status, new Set(shown.slice(1)), shown.length],
       [200, new Set([payment!.transactionId]), 4],
     )
     assert.equal(buyer.payments.all().length, 1)
   })
 
-  await t.test('is not asked for again where that could do the work twice', { timeout }, async (t) => {
+  await t.test('is not requested again with a method that is not idempotent', { timeout }, async (t) => {
     const market = await openMarket(t)
     const { fetch, shown } = shop((_, transaction) => {
       if (transaction === undefined) return asks(market)
@@ -207,7 +210,7 @@ test('an answer that does not come', async (t) => {
     assert.deepEqual([shown.length, told], [2, [undefined]])
   })
 
-  await t.test('is told with the payment, once it has been asked for often enough', { timeout }, async (t) => {
+  await t.test('is an error with the payment after the last attempt', { timeout }, async (t) => {
     const market = await openMarket(t)
     const { fetch, shown } = shop((_, transaction) => {
       if (transaction === undefined) return asks(market)
@@ -217,7 +220,7 @@ test('an answer that does not come', async (t) => {
     assert.deepEqual([shown.length, new Set(shown).size], [6, 2])
   })
 
-  await t.test('to a payment that was settled is told so, not taken for a refusal', { timeout }, async (t) => {
+  await t.test('of a settled payment is an error that says so', { timeout }, async (t) => {
     const market = await openMarket(t)
     const buyer = buyerOf(market)
     const { fetch, shown } = shop(async (request, transaction) => {
@@ -235,7 +238,7 @@ test('an answer that does not come', async (t) => {
     assert.equal(buyer.payments.get(shown[1]!)?.state, 'settled')
   })
 
-  await t.test('because the seller gave up on a payment that was settled is told so too', { timeout }, async (t) => {
+  await t.test('of a settled payment that the seller gave up on is an error that says so', { timeout }, async (t) => {
     const market = await openMarket(t)
     const failed = { success: false, errorReason: 'unexpected_settle_error' }
     for (const isSettled of [true, false]) {
@@ -255,7 +258,7 @@ test('an answer that does not come', async (t) => {
     }
   })
 
-  await t.test('because the ledger has not decided is asked for with the same payment', { timeout }, async (t) => {
+  await t.test('is requested with the same payment while the settlement is pending', { timeout }, async (t) => {
     const market = await openMarket(t)
     const pending = { success: false, errorReason: 'settlement_pending' }
     for (const shows of [2, 9]) {
@@ -276,7 +279,7 @@ test('an answer that does not come', async (t) => {
 test('a 503', async (t) => {
   const later = (): Response => new Response('{}', { status: 503, headers: { 'Retry-After': '5' } })
 
-  await t.test('for later is asked again with the same payment, until it is served', { timeout }, async (t) => {
+  await t.test('with Retry-After is repeated with the same payment until it is served', { timeout }, async (t) => {
     const market = await openMarket(t)
     const { fetch, shown } = shop((_, transaction) => {
       if (transaction === undefined) return asks(market)
@@ -287,28 +290,28 @@ test('a 503', async (t) => {
     assert.deepEqual([shown.length, buyer.payments.all().length], [4, 1])
   })
 
-  await t.test('that stays is returned in the end', { timeout }, async (t) => {
+  await t.test('that persists is returned', { timeout }, async (t) => {
     const market = await openMarket(t)
     const { fetch, shown } = shop((_, transaction) => (transaction === undefined ? asks(market) : later()))
     assert.equal((await payingFetch(buyerOf(market), { fetch, repeatMs })(url)).status, 503)
     assert.equal(shown.length, 6)
   })
 
-  await t.test("of the seller's own, or to a POST, is returned at once", { timeout }, async (t) => {
+  await t.test('without Retry-After, or to a POST, is returned at once', { timeout }, async (t) => {
     const market = await openMarket(t)
-    for (const [answer, method] of [
+    for (const [received, method] of [
       [() => new Response('closed', { status: 503 }), 'GET'],
       [later, 'POST'],
     ] as const) {
-      const { fetch, shown } = shop((_, transaction) => (transaction === undefined ? asks(market) : answer()))
+      const { fetch, shown } = shop((_, transaction) => (transaction === undefined ? asks(market) : received()))
       assert.equal((await payingFetch(buyerOf(market), { fetch, repeatMs })(url, { method })).status, 503)
       assert.equal(shown.length, 2)
     }
   })
 })
 
-test('a request that is called off', async (t) => {
-  await t.test('before it is paid for is not', { timeout }, async (t) => {
+test('an aborted request', async (t) => {
+  await t.test('is not paid if it is aborted before', { timeout }, async (t) => {
     const market = await openMarket(t)
     const buyer = buyerOf(market)
     const controller = new AbortController()
@@ -322,7 +325,7 @@ test('a request that is called off', async (t) => {
 
   for (const when of ['while it is answered', 'while it waits to be asked again']) {
     const method = when === 'while it is answered' ? 'POST' : 'GET'
-    await t.test(`${when} leaves its payment to be looked up`, { timeout }, async (t) => {
+    await t.test(`${when} leaves its payment open`, { timeout }, async (t) => {
       const market = await openMarket(t)
       const buyer = buyerOf(market)
       const controller = new AbortController()
@@ -360,7 +363,7 @@ test('redirects', async (t) => {
 
   const header = (market: Market) => ({ [Headers.paymentRequired]: Headers.encode(market.required) })
 
-  await t.test('to another origin are followed, but nothing is paid there', { timeout }, async (t) => {
+  await t.test('to another origin are followed, but not paid', { timeout }, async (t) => {
     const market = await openMarket(t)
     const buyer = buyerOf(market)
     const dear = await listen(t, (_, response) => void response.writeHead(402, header(market)).end())
@@ -373,7 +376,7 @@ test('redirects', async (t) => {
     assert.deepEqual(buyer.payments.all(), [])
   })
 
-  await t.test('do not take a payment along', { timeout }, async (t) => {
+  await t.test('do not carry the payment', { timeout }, async (t) => {
     const market = await openMarket(t)
     const buyer = buyerOf(market)
     const seen: unknown[] = []
@@ -385,33 +388,29 @@ test('redirects', async (t) => {
       const isPaid = headers['payment-signature'] !== undefined
       response.writeHead(isPaid ? 307 : 402, isPaid ? { location: thief } : header(market)).end()
     })
-    const answer = await payingFetch(buyer)(shop)
-    assert.deepEqual([answer.status, answer.headers.get('location'), seen], [307, thief, []])
+    const received = await payingFetch(buyer)(shop)
+    assert.deepEqual([received.status, received.headers.get('location'), seen], [307, thief, []])
     const again = { headers: { [Headers.paymentSignature]: (await buyer.pay(market.required)).header } }
     assert.deepEqual([(await payingFetch(buyer)(shop, again)).status, seen], [307, []])
   })
 
-  await t.test(
-    'within an origin are paid where they lead, if it is clear what is asked there',
-    { timeout },
-    async (t) => {
-      const market = await openMarket(t)
-      const buyer = buyerOf(market)
-      const seen: unknown[] = []
-      const shop = await listen(t, ({ url: path, headers, method }, response) => {
-        seen.push([method, path, headers['payment-signature'] !== undefined])
-        if (path === '/old') response.writeHead(303, { location: '/new' }).end()
-        else if (headers['payment-signature'] === undefined) response.writeHead(402, header(market)).end()
-        else response.end('sunny')
-      })
-      assert.equal(await (await payingFetch(buyer)(`${shop}/old`)).text(), 'sunny')
-      assert.deepEqual(seen, [
-        ['GET', '/old', false],
-        ['GET', '/new', false],
-        ['GET', '/new', true],
-      ])
-      await assert.rejects(payingFetch(buyer)(`${shop}/old`, { method: 'POST', body: 'x' }), PaymentRequestError)
-      assert.equal(buyer.payments.all().length, 1)
-    },
-  )
+  await t.test('within an origin are paid at their target, if method and body are known', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const buyer = buyerOf(market)
+    const seen: unknown[] = []
+    const shop = await listen(t, ({ url: path, headers, method }, response) => {
+      seen.push([method, path, headers['payment-signature'] !== undefined])
+      if (path === '/old') response.writeHead(303, { location: '/new' }).end()
+      else if (headers['payment-signature'] === undefined) response.writeHead(402, header(market)).end()
+      else response.end('sunny')
+    })
+    assert.equal(await (await payingFetch(buyer)(`${shop}/old`)).text(), 'sunny')
+    assert.deepEqual(seen, [
+      ['GET', '/old', false],
+      ['GET', '/new', false],
+      ['GET', '/new', true],
+    ])
+    await assert.rejects(payingFetch(buyer)(`${shop}/old`, { method: 'POST', body: 'x' }), PaymentRequestError)
+    assert.equal(buyer.payments.all().length, 1)
+  })
 })

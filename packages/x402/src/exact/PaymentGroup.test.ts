@@ -16,7 +16,7 @@ function codeOf(payload: unknown): GroupErrorCode | undefined {
 
 const textOf = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
 
-test('a payment is read with who signed it and what it is called', () => {
+test('reads a payment with its signers and its id', () => {
   const { payload, id } = sponsored()
   const { members, payment, paymentIndex, transactionId } = read(payload.payload)
   assert.deepEqual([paymentIndex, transactionId, payment.sender], [1, id, buyer.address])
@@ -27,7 +27,7 @@ test('a payment is read with who signed it and what it is called', () => {
   assert.deepEqual(toPayload([sign(payment.txn)], 0).paymentGroup, [textOf(payment.bytes)])
 })
 
-test('what it is not is told by kind', () => {
+test('invalid payloads have a code each', () => {
   const [text] = alone().payload.payload['paymentGroup'] as [string]
   for (const payload of [
     undefined,
@@ -51,18 +51,18 @@ test('what it is not is told by kind', () => {
   }
 })
 
-test('lengths are looked at before anything is decoded', () => {
+test('lengths are checked before anything is decoded', () => {
   const long = 'A'.repeat(maxMemberBytes * 2)
   assert.throws(() => read({ paymentGroup: ['*', long], paymentIndex: 0 }), /transaction 1 is too long/)
 })
 
-test('a signature of zeros is none', () => {
+test('a signature of zeros counts as unsigned', () => {
   const txn = transfer()
   const payload = { paymentGroup: [textOf(Submission.encode({ txn, sig: new Uint8Array(64) }))], paymentIndex: 0 }
   assert.equal(read(payload).payment.isSigned, false)
 })
 
-test('a group is complete with exactly its members, in their order', () => {
+test('a group is complete with exactly its transactions, in order', () => {
   const [fee, payment] = Group.assign([feePayment(), transfer()]) as [Tx, Tx]
   const [first, second] = [textOf(Submission.transactionBytes(fee)), textOf(sign(payment))]
   const isWhole = (paymentGroup: string[]): boolean => isComplete(read({ paymentGroup, paymentIndex: 0 }))

@@ -18,7 +18,7 @@ function order(change: Partial<PaymentOrder> = {}, parameters: Partial<PaymentOr
   return { chain, parameters: { ...plain, ...parameters }, ...people, ...money, ...change }
 }
 
-test('where somebody else pays the fees, its payment of nothing comes first', () => {
+test('the transaction of the fee payer comes first', () => {
   const { transactions, paymentIndex, feeMicroAlgos, transactionId } = buildPayment(order())
   const [fee, payment] = transactions as [Transaction.Transaction, Transaction.Transaction]
   assert.deepEqual(
@@ -34,19 +34,19 @@ test('where somebody else pays the fees, its payment of nothing comes first', ()
   assert.ok(Group.isComplete(transactions))
 })
 
-test('a buyer on its own pays the fee, also in Algos', () => {
+test('without a fee payer the buyer pays the fee, also for ALGOs', () => {
   const { transactions, paymentIndex, feeMicroAlgos } = buildPayment(order({ feePayer: undefined, assetId: 0n }))
   const [payment] = transactions as [Transaction.Transaction]
   assert.deepEqual([transactions.length, paymentIndex, feeMicroAlgos], [1, 0, 1000n])
   assert.deepEqual([payment.type, payment.amt, payment.grp], ['pay', 1000n, undefined])
 })
 
-test('it is valid for as long as the seller may take, and hardly longer', () => {
+test('the validity follows maxTimeoutSeconds', () => {
   const rounds = (maxTimeoutSeconds: number): bigint => buildPayment(order({ maxTimeoutSeconds })).lastValid - 100n
   assert.deepEqual([60, 300, 100_000].map(rounds), [27n, 123n, 1000n])
 })
 
-test('on a network of one’s own, where rounds come as they like, it is valid for as long as can be', async () => {
+test('on a local network the validity is the longest possible', async () => {
   const local = await Chain.open({
     network: 'testnet',
     genesisHash: Buffer.alloc(32, 1).toString('base64'),
@@ -55,19 +55,19 @@ test('on a network of one’s own, where rounds come as they like, it is valid f
   assert.equal(buildPayment(order({ chain: local })).lastValid, 1100n)
 })
 
-test('fees by the byte are paid up to the limit, and not beyond', () => {
+test('fees per byte are paid up to the limit', () => {
   const { transactions } = buildPayment(order({}, { feePerByte: 10n }))
   assert.ok(transactions[0]!.fee! > 4_000n && transactions[0]!.fee! < 8_000n)
   assert.throws(() => buildPayment(order({}, { feePerByte: 5_000n })), FeeError)
   assert.throws(() => buildPayment(order({ maxFeeMicroAlgos: 1_999n })), FeeError)
 })
 
-test('no two payments are the same, however alike', () => {
+test('two payments of the same amount differ', () => {
   const ids = Array.from({ length: 50 }, () => buildPayment(order()).transactionId)
   assert.equal(new Set(ids).size, 50)
 })
 
-test('the very first round is no special case', () => {
+test('works in round 0', () => {
   const [fee] = buildPayment(order({}, { lastRound: 0n })).transactions
   assert.equal(fee!.fv, undefined)
 })

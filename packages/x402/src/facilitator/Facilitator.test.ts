@@ -23,11 +23,11 @@ import { openChain, setUp } from './setup.test.helper.js'
 
 const dead = (message: string, at = 0) => ok({ 'txn-groups': [{ 'failure-message': message, 'failed-at': [at] }] })
 
-test('a facilitator serves a network', () => {
+test('needs at least one chain', () => {
   assert.throws(() => new Facilitator({ chains: [] }), { code: 'invalid_option' })
 })
 
-test('what is supported names one payer of fees, the same each time', async (t) => {
+test('supported names one fee payer, always the same', async (t) => {
   const { facilitator, chain } = await setUp(t)
   const supported = facilitator.supported()
   const extra = { feePayer: sponsor.address }
@@ -38,7 +38,7 @@ test('what is supported names one payer of fees, the same each time', async (t) 
   assert.equal(plain.supported().kinds[0]!.extra, undefined)
 })
 
-test('verifying tells the payer, asks once and sends nothing', async (t) => {
+test('verify returns the payer, simulates once and submits nothing', async (t) => {
   const { facilitator, node } = await setUp(t)
   const { payload, requirements } = sponsored()
   for (let time = 0; time < 3; time++) {
@@ -47,7 +47,7 @@ test('verifying tells the payer, asks once and sends nothing', async (t) => {
   assert.deepEqual(node.requests, ['POST simulate'])
 })
 
-test('what is simulated lacks our signature, and what is sent is the same with it', async (t) => {
+test('the simulated group lacks the fee signature, and the submitted group has it', async (t) => {
   const { facilitator, node } = await setUp(t)
   const { payload, requirements, id } = sponsored()
   assert.equal((await facilitator.verify(payload, requirements)).isValid, true)
@@ -60,7 +60,7 @@ test('what is simulated lacks our signature, and what is sent is the same with i
   assert.ok(node.simulated[0]!.includes(Buffer.from(Submission.encode(payment!))))
 })
 
-test('a fee account that was rekeyed is simulated and signed by the key it answers to', async (t) => {
+test('a rekeyed fee account is simulated and signed with its authorizer', async (t) => {
   const feePayer = Signer.fromSeed(stranger.seed, { sender: sponsor.address })
   const { facilitator, node } = await setUp(t, { feePayer })
   const { payload, requirements } = sponsored()
@@ -70,7 +70,7 @@ test('a fee account that was rekeyed is simulated and signed by the key it answe
   assert.equal(Address.encode(fee!.sgnr!), stranger.address)
 })
 
-test('the network of an answer is the one that was asked with, also in its older form', async (t) => {
+test('the response has the network id of the request, also in its older form', async (t) => {
   const { facilitator } = await setUp(t)
   const older = 'algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI='
   const made = sponsored()
@@ -79,7 +79,7 @@ test('the network of an answer is the one that was asked with, also in its older
   assert.equal((await facilitator.settle(made.payload, made.requirements)).network, network)
 })
 
-test('junk is answered with a code, by both questions', async (t) => {
+test('verify and settle answer junk with a code', async (t) => {
   const { facilitator, node, errors } = await setUp(t)
   for (const junk of [undefined, null, 5, 'x', [], {}, { x402Version: 2, accepted: null, payload: null }]) {
     const verified = await facilitator.verify(junk as never, junk as never)
@@ -92,7 +92,7 @@ test('junk is answered with a code, by both questions', async (t) => {
   assert.deepEqual([node.requests, errors], [[], []])
 })
 
-test('a payment signed by the wrong key cannot profit from one that was verified', async (t) => {
+test('another signature of a verified payment is verified again', async (t) => {
   const { facilitator, node } = await setUp(t)
   const [fee, payment] = Group.assign([feePayment(), transfer()]) as [Tx, Tx]
   const bare = Submission.transactionBytes(fee)
@@ -105,7 +105,7 @@ test('a payment signed by the wrong key cannot profit from one that was verified
   assert.equal((await facilitator.settle(right.payload, right.requirements)).success, true)
 })
 
-test('a fee account without Algos is our fault, and never told as the buyer’s', async (t) => {
+test('an empty fee account is not reported as the fault of the buyer', async (t) => {
   const { facilitator, node } = await setUp(t)
   node.on('POST simulate', () => dead('overspend'))
   node.on('GET account', () => ok({ amount: 101_000, 'min-balance': 100_000 }))
@@ -118,7 +118,7 @@ test('a fee account without Algos is our fault, and never told as the buyer’s'
   assert.match((await facilitator.health())!, /the fee account .* has 0.001 ALGO to spend on fees/)
 })
 
-test('what is the buyer’s is told as the buyer’s, also where our transaction comes first', async (t) => {
+test('missing funds of the buyer are reported as such, also behind the fee transaction', async (t) => {
   const { facilitator, node } = await setUp(t)
   const explained = async (message: string, made = sponsored()) => {
     node.on('POST simulate', () => dead(message))
@@ -137,7 +137,7 @@ test('what is the buyer’s is told as the buyer’s, also where our transaction
   assert.match((await explained('underflow'))[1]!, /has 0.000001 USDC and needs 0.001: send it 0.000999 more/)
 })
 
-test('a payment that somebody else put into the ledger is not taken for one of ours', async (t) => {
+test('a payment that is on the ledger already is a duplicate', async (t) => {
   const { facilitator, node } = await setUp(t)
   node.on('POST simulate', () => dead('transaction already in ledger: X'))
   node.on('GET pending', () => ok({ 'pool-error': '', 'confirmed-round': 99 }))
@@ -146,7 +146,7 @@ test('a payment that somebody else put into the ledger is not taken for one of o
   assert.deepEqual([settled.success, settled.errorReason], [false, 'duplicate_settlement'])
 })
 
-test('when no node answers it is told as ours, without the address of a node', async (t) => {
+test('no node: the facilitator reports itself, without the address of a node', async (t) => {
   const { facilitator, node, errors } = await setUp(t)
   node.on('POST simulate', () => 'drop')
   node.on('GET params', () => 'drop')
@@ -160,13 +160,13 @@ test('when no node answers it is told as ours, without the address of a node', a
   assert.ok(errors.length >= 3)
 })
 
-test('how things are is asked of the node once a second, whoever asks', async (t) => {
+test('health queries the node once per second', async (t) => {
   const { facilitator, node } = await setUp(t)
   assert.deepEqual(await Promise.all([facilitator.health(), facilitator.health()]), [undefined, undefined])
   assert.equal(node.count('GET account'), 1)
 })
 
-test('a node of another network is told by /health', async (t) => {
+test('health reports a node of another network', async (t) => {
   const node = new FakeNode()
   node.on('GET params', () =>
     ok({
@@ -181,7 +181,7 @@ test('a node of another network is told by /health', async (t) => {
   assert.match((await facilitator.health())!, /the node belongs to algorand:AQEB/)
 })
 
-test('a key that cannot sign is our fault; nothing is written or sent', async (t) => {
+test('a signer that fails is an unexpected error; nothing is recorded or submitted', async (t) => {
   const broken = { address: sponsor.address, sign: () => Promise.reject(new Error('the password is hunter2')) }
   const { facilitator, node, errors } = await setUp(t, { feePayer: broken })
   const { payload, requirements } = sponsored()
@@ -192,13 +192,13 @@ test('a key that cannot sign is our fault; nothing is written or sent', async (t
   assert.equal(node.submitted.length, 0)
 })
 
-test('fees count once for a payment, however many ask at once; and not if nobody paid', async (t) => {
+test('fees count once per payment, and not if none was paid', async (t) => {
   const { facilitator, node } = await setUp(t, { policy: { feeMicroAlgosPerDay: 4_000n } })
   const first = sponsored()
-  const answers = await Promise.all(
+  const results = await Promise.all(
     Array.from({ length: 5 }, () => facilitator.settle(first.payload, first.requirements)),
   )
-  assert.ok(answers.every(({ success }) => success))
+  assert.ok(results.every(({ success }) => success))
   assert.equal(node.submitted.length, 1)
   node.on('POST submit', () => refused('overspend'))
   const failing = sponsored()
@@ -211,20 +211,20 @@ test('fees count once for a payment, however many ask at once; and not if nobody
   assert.equal((await facilitator.settle(second.payload, second.requirements)).success, true)
   const third = sponsored()
   assert.equal((await facilitator.settle(third.payload, third.requirements)).errorReason, 'facilitator_policy_refused')
-  assert.equal((await facilitator.settle(first.payload, first.requirements)).success, true, 'asked again')
+  assert.equal((await facilitator.settle(first.payload, first.requirements)).success, true, 'a second call')
   const own = alone()
   assert.equal((await facilitator.settle(own.payload, own.requirements)).success, true, 'own fee')
 })
 
-test('many payments at once cannot pass the budget together', async (t) => {
+test('concurrent payments cannot exceed the fee budget', async (t) => {
   const { facilitator, node } = await setUp(t, { policy: { feeMicroAlgosPerDay: 4_000n } })
   const many = Array.from({ length: 6 }, () => sponsored())
-  const answers = await Promise.all(many.map((one) => facilitator.settle(one.payload, one.requirements)))
-  assert.equal(answers.filter(({ success }) => success).length, 2)
+  const results = await Promise.all(many.map((one) => facilitator.settle(one.payload, one.requirements)))
+  assert.equal(results.filter(({ success }) => success).length, 2)
   assert.equal(node.submitted.length, 2)
 })
 
-test('an operator’s callback that throws does no harm', async (t) => {
+test('an onError that throws does no harm', async (t) => {
   const { facilitator, node } = await setUp(t, {
     onError: () => {
       throw new Error('no')

@@ -19,13 +19,13 @@ function isRefused(work: () => void): boolean {
   }
 }
 
-test('everything is allowed until something is set', () => {
+test('everything is allowed by default', () => {
   const policy = new Policy()
   assert.equal(policy.isAuthorized({}), true)
   for (let time = 0; time < 1_000; time++) policy.check({}, requirements, fee(10_000n))
 })
 
-test('only sellers and assets that are named are served', () => {
+test('serves only the listed sellers and assets', () => {
   const policy = new Policy({ payTo: [seller.address], assets: [requirements.asset] })
   assert.equal(
     isRefused(() => policy.check({}, requirements, fee(0n))),
@@ -41,7 +41,7 @@ test('only sellers and assets that are named are served', () => {
   )
 })
 
-test('a caller needs one of the keys, whole', () => {
+test('a caller needs one of the keys', () => {
   const policy = new Policy({ apiKeys: ['first', 'second'] })
   const known = ['first', 'second', 'firs', 'firstt', '', undefined].map((apiKey) => policy.isAuthorized({ apiKey }))
   assert.deepEqual(known, [true, true, false, false, false, false])
@@ -51,7 +51,7 @@ test('a caller needs one of the keys, whole', () => {
   )
 })
 
-test('requests are counted by the minute, for each seller', () => {
+test('requests are counted per minute and seller', () => {
   let now = 0
   const policy = new Policy({ requestsPerMinute: 2 }, () => now)
   const ask = (whom = requirements): boolean => isRefused(() => policy.check({}, whom, fee(0n)))
@@ -60,7 +60,7 @@ test('requests are counted by the minute, for each seller', () => {
   assert.equal(ask(), false)
 })
 
-test('fees are counted by the day, for each seller; who pays its own is not held up', () => {
+test('fees are counted per day and seller; buyers who pay their own are not limited', () => {
   let now = 0
   const policy = new Policy({ feeMicroAlgosPerDay: 5_000n }, () => now)
   policy.spend(requirements, 2_000n)
@@ -93,7 +93,7 @@ test('fees are counted by the day, for each seller; who pays its own is not held
   )
 })
 
-test('fees for everybody together have a limit of their own', () => {
+test('fees of all sellers together have a limit', () => {
   let now = 1_000_000_000_000
   const policy = new Policy({ totalFeeMicroAlgosPerDay: 5_000n }, () => now)
   policy.spend(requirements, 3_000n)

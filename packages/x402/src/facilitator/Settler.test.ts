@@ -35,7 +35,7 @@ async function until(holds: () => boolean): Promise<void> {
   assert.ok(holds())
 }
 
-test('it is written down before it is sent, and the answer is the same for ever', async (t) => {
+test('is recorded before it is submitted, and the result stays the same', async (t) => {
   const store = new MemorySettlements()
   const { facilitator, node } = await setUp(t, { store })
   const { payload, requirements, id } = sponsored()
@@ -47,14 +47,14 @@ test('it is written down before it is sent, and the answer is the same for ever'
   const first = await facilitator.settle(payload, requirements)
   assert.deepEqual([before, store.get(id)?.state, store.get(id)?.round], ['pending', 'settled', 101n])
   assert.deepEqual([first.success, first.transaction, first.payer], [true, id, buyer.address])
-  const askedBefore = node.requests.length
+  const requestsBefore = node.requests.length
   for (let time = 0; time < 3; time++) assert.deepEqual(await facilitator.settle(payload, requirements), first)
   // But it is not valid for another request.
   assert.equal((await facilitator.verify(payload, requirements)).invalidReason, 'duplicate_settlement')
-  assert.equal(node.requests.length, askedBefore, 'and nobody is asked again')
+  assert.equal(node.requests.length, requestsBefore, 'without another request')
 })
 
-test('a refusal of what nobody can have taken is final, and stays', async (t) => {
+test('a rejection is final if no node can have accepted the group', async (t) => {
   const { facilitator, node } = await setUp(t)
   node.on('POST submit', () => refused('TransactionPool.Remember: overspend'))
   const { payload, requirements, id } = sponsored()
@@ -67,13 +67,13 @@ test('a refusal of what nobody can have taken is final, and stays', async (t) =>
 })
 
 for (const [what, answer] of [
-  ['an answer that is lost', 'drop'],
+  ['a lost response', 'drop'],
   ['5xx', { status: 503, body: {} }],
 ] as const) {
   test(`after ${what}, "already in ledger" is looked up and is a success`, async (t) => {
     const { facilitator, node } = await setUp(t)
-    const answers = [answer, refused(inLedger)]
-    node.on('POST submit', () => answers.shift()!)
+    const results = [answer, refused(inLedger)]
+    node.on('POST submit', () => results.shift()!)
     node.on('GET pending', () => (node.count('POST submit') > 1 ? confirmed : missing))
     const { payload, requirements, id } = sponsored()
     const settled = await facilitator.settle(payload, requirements)
@@ -81,7 +81,7 @@ for (const [what, answer] of [
   })
 }
 
-test('"already in ledger" that cannot be looked up yet is pending, with the id', async (t) => {
+test('"already in ledger" is pending, with the id, until it can be looked up', async (t) => {
   const { facilitator, node } = await setUp(t, { settleTimeoutMs: 50 })
   node.on('POST submit', () => refused(inLedger))
   const { payload, requirements, id } = sponsored()
@@ -96,17 +96,17 @@ for (const reason of [
   'fee 1000 below threshold 2000',
   'pool have reached capacity',
 ]) {
-  test(`a node that says "${reason}" is asked again`, async (t) => {
+  test(`a node that says "${reason}" gets the group again`, async (t) => {
     const { facilitator, node } = await setUp(t)
-    const answers = [refused(reason), refused(reason)]
-    node.on('POST submit', () => answers.shift() ?? ok({}))
+    const results = [refused(reason), refused(reason)]
+    node.on('POST submit', () => results.shift() ?? ok({}))
     const { payload, requirements } = sponsored()
     assert.equal((await facilitator.settle(payload, requirements)).success, true)
     assert.equal(node.count('POST submit'), 3)
   })
 }
 
-test('nodes that do not answer leave it pending, with the id; later asks find out', async (t) => {
+test('is pending, with the id, while no node responds', async (t) => {
   const { facilitator, node } = await setUp(t, { settleTimeoutMs: 50 })
   node.on('POST submit', () => 'drop')
   node.on('GET pending', () => 'drop')
@@ -117,7 +117,7 @@ test('nodes that do not answer leave it pending, with the id; later asks find ou
   assert.equal((await facilitator.settle(payload, requirements)).success, true)
 })
 
-test('the second node is sent to where the first does not answer', async (t) => {
+test('the second node gets the group where the first does not respond', async (t) => {
   const [bad, good] = [new FakeNode(), new FakeNode()]
   bad.on('POST submit', () => 'refuse')
   const { facilitator } = await setUp(t, { chains: [await openChain(bad, good)] })
@@ -126,7 +126,7 @@ test('the second node is sent to where the first does not answer', async (t) => 
   assert.equal(good.submitted.length, 1)
 })
 
-test('a refusal is not the last word while another node may have taken it', async (t) => {
+test('a rejection is not final if another node may have accepted the group', async (t) => {
   const [lost, strict] = [new FakeNode(), new FakeNode()]
   lost.on('POST submit', () => 'drop')
   strict.on('POST submit', () => refused('TransactionPool.Remember: overspend'))
@@ -136,7 +136,7 @@ test('a refusal is not the last word while another node may have taken it', asyn
   assert.equal((await facilitator.settle(payload, requirements)).success, true)
 })
 
-test('what waits for a block is waited for, and not sent again', async (t) => {
+test('a pending group is not submitted again', async (t) => {
   const { facilitator, node } = await setUp(t)
   node.confirmedRound = undefined
   const { payload, requirements } = sponsored()
@@ -147,7 +147,7 @@ test('what waits for a block is waited for, and not sent again', async (t) => {
   assert.equal(node.count('POST submit'), 1)
 })
 
-test('what a pool dropped is sent again', async (t) => {
+test('a dropped group is submitted again', async (t) => {
   const { facilitator, node } = await setUp(t)
   node.on('GET pending', () => (node.count('POST submit') > 1 ? confirmed : ok({ 'pool-error': 'evicted' })))
   const { payload, requirements } = sponsored()
@@ -155,7 +155,7 @@ test('what a pool dropped is sent again', async (t) => {
   assert.equal(node.count('POST submit'), 2)
 })
 
-test('what expired without being found has failed; not a round before', async (t) => {
+test('fails after its last valid round, not before', async (t) => {
   const { facilitator, node } = await setUp(t, { settleTimeoutMs: 60 })
   node.on('POST submit', () =>
     node.count('POST submit') > 1 ? refused('txn dead: round 203 outside of 100--200') : 'drop',
@@ -170,7 +170,7 @@ test('what expired without being found has failed; not a round before', async (t
   assert.match(end.errorMessage!, /expired/)
 })
 
-test('what expired is known to have failed also where no node takes submissions any more', async (t) => {
+test('fails after its last valid round also if nodes reject submissions', async (t) => {
   const { facilitator, node } = await setUp(t)
   node.on('POST submit', () => ({ status: 500, body: {} }))
   node.on('GET pending', () => missing)
@@ -179,7 +179,7 @@ test('what expired is known to have failed also where no node takes submissions 
   assert.match((await facilitator.settle(payload, requirements)).errorMessage!, /expired/)
 })
 
-test('what was confirmed longer ago than nodes remember is found in its block', async (t) => {
+test('an old confirmation is found in its block', async (t) => {
   const store = new MemorySettlements()
   store.claim(written('OLD'))
   const { facilitator, node } = await setUp(t, { store })
@@ -192,7 +192,7 @@ test('what was confirmed longer ago than nodes remember is found in its block', 
   assert.equal(store.get('OLD')!.round, 120n)
 })
 
-test('what is in none of its blocks has failed; while one cannot be had, nothing is decided', async (t) => {
+test('fails if no block has it; undecided while a block is missing', async (t) => {
   for (const [blocks, state] of [
     [11, 'failed'],
     [10, 'pending'],
@@ -211,7 +211,7 @@ test('what is in none of its blocks has failed; while one cannot be had, nothing
   }
 })
 
-test('what a process left unsent is sent by the next, byte for byte', async (t) => {
+test('the next process submits the same bytes', async (t) => {
   const store = new MemorySettlements()
   store.claim(written('LEFT', { group: [Uint8Array.of(7), Uint8Array.of(8, 9)] }))
   const { facilitator, node } = await setUp(t, { store })
@@ -221,7 +221,7 @@ test('what a process left unsent is sent by the next, byte for byte', async (t) 
   assert.deepEqual(node.requests.slice(0, 2), ['GET pending', 'POST submit'], 'and looked for first')
 })
 
-test('many who ask at once, by both spellings, cause one submission', async (t) => {
+test('concurrent calls, in both encodings, cause one submission', async (t) => {
   const { facilitator, node } = await setUp(t)
   const { payload, requirements } = alone()
   const [text] = payload.payload['paymentGroup'] as [string]
@@ -231,18 +231,18 @@ test('many who ask at once, by both spellings, cause one submission', async (t) 
   assert.deepEqual([node.count('POST simulate'), node.count('POST submit')], [1, 1])
 })
 
-test('two facilitators on one store send the same bytes and answer the same', async (t) => {
+test('two facilitators on one store submit the same bytes and return the same result', async (t) => {
   const store = new MemorySettlements()
   const one = await setUp(t, { store })
   const two = await setUp(t, { store })
   two.node.on('GET pending', () => confirmed)
   const { payload, requirements } = sponsored()
-  const answers = await Promise.all([one, two].map(({ facilitator }) => facilitator.settle(payload, requirements)))
-  assert.deepEqual(answers[0], answers[1])
-  assert.equal(answers[0]!.success, true)
+  const results = await Promise.all([one, two].map(({ facilitator }) => facilitator.settle(payload, requirements)))
+  assert.deepEqual(results[0], results[1])
+  assert.equal(results[0]!.success, true)
 })
 
-test('what another process ended is answered from the store', async (t) => {
+test('a settlement of another process is returned from the store', async (t) => {
   const store = new MemorySettlements()
   const { facilitator, node } = await setUp(t, { store })
   node.confirmedRound = undefined
@@ -253,7 +253,7 @@ test('what another process ended is answered from the store', async (t) => {
   assert.equal((await settling).success, true)
 })
 
-test('a store that fails before it is written: nothing is sent', async (t) => {
+test('nothing is submitted if the store fails', async (t) => {
   const store = new MemorySettlements()
   const { facilitator, node, errors } = await setUp(t, {
     store: Object.assign(Object.create(store) as MemorySettlements, {
@@ -270,7 +270,7 @@ test('a store that fails before it is written: nothing is sent', async (t) => {
   assert.deepEqual([node.submitted.length, errors.length], [0, 1])
 })
 
-test('a store that fails after it was sent: pending until it can be written', async (t) => {
+test('is pending while the store cannot record the result', async (t) => {
   class Failing extends MemorySettlements {
     isBroken = true
     override finish(...args: Parameters<MemorySettlements['finish']>): void {
@@ -287,7 +287,7 @@ test('a store that fails after it was sent: pending until it can be written', as
   assert.equal(node.count('POST submit'), 1)
 })
 
-test('stopping answers those who wait, leaves the rest written down, and sends nothing more', async (t) => {
+test('stop ends waiting calls, keeps pending settlements and submits nothing more', async (t) => {
   const store = new MemorySettlements()
   let closed = 0
   store.close = () => void closed++
@@ -304,7 +304,7 @@ test('stopping answers those who wait, leaves the rest written down, and sends n
   assert.equal(node.submitted.length, 1)
 })
 
-test('what ended long ago is forgotten when a facilitator starts', async (t) => {
+test('old settlements are deleted at the start', async (t) => {
   const store = new MemorySettlements()
   store.claim(written('OLD', { createdMs: Date.now() - 10_000 }))
   store.finish('OLD', { state: 'settled', round: 1n })

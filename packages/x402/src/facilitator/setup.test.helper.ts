@@ -1,4 +1,4 @@
-/** A facilitator on a node made of answers. */
+/** A facilitator on a fake node. */
 import type { TestContext } from 'node:test'
 import { FakeNode } from '../../../algod/dist/FakeNode.test.helper.js'
 import { Chain } from '../chain/Chain.js'

@@ -70,7 +70,7 @@ function groupOf(members: readonly [Tx, typeof buyer?][], paymentIndex: number):
   return make(bytes, paymentIndex, txns[paymentIndex]!)
 }
 
-test('a sponsored payment is valid, and what was found out about it is told', () => {
+test('a sponsored payment is valid, and its facts are returned', () => {
   const made = sponsored()
   const { group, ...facts } = judge(made)
   assert.equal(group.transactionId, made.id)
@@ -79,7 +79,7 @@ test('a sponsored payment is valid, and what was found out about it is told', ()
   assert.deepEqual([facts.firstValid, facts.lastValid], [100n, 200n])
 })
 
-test('a buyer who pays its own fee is valid, and so is the Algo', () => {
+test('a payment with its own fee is valid, and so is one in ALGO', () => {
   assert.equal(codeOf(alone()), 'valid')
   const algos = { type: 'pay', aamt: undefined, xaid: undefined, arcv: undefined, amt: 1000n, rcv: keyOf(2).publicKey }
   assert.equal(codeOf(requiring(alone(algos), { asset: '0' })), 'valid')
@@ -148,7 +148,7 @@ const refusals: readonly [string, string, () => Pick<Made, 'payload' | 'requirem
   ['of the Algo for an asset', 'invalid_exact_avm_not_asset_transfer', () => alone({ type: 'pay' })],
   ['an amount below', 'invalid_exact_avm_amount_mismatch', () => alone({ aamt: 999n })],
   ['an amount above', 'invalid_exact_avm_amount_mismatch', () => alone({ aamt: 1001n })],
-  ['to somebody else', 'invalid_exact_avm_receiver_mismatch', () => alone({ arcv: stranger.publicKey })],
+  ['to another account', 'invalid_exact_avm_receiver_mismatch', () => alone({ arcv: stranger.publicKey })],
   ['another asset', 'invalid_exact_avm_asset_mismatch', () => alone({ xaid: 5n })],
   ['nothing required', 'invalid_payment_requirements', () => requiring(alone({ aamt: 0n }), { amount: '0' })],
   ['no amount required', 'invalid_payment_requirements', () => requiring(alone({ aamt: 0n }), { amount: '' })],
@@ -167,7 +167,7 @@ const refusals: readonly [string, string, () => Pick<Made, 'payload' | 'requirem
     },
   ],
   [
-    'a signature by somebody else',
+    'a signature of another key',
     'invalid_exact_avm_invalid_signature',
     () => {
       const txn = transfer()
@@ -212,7 +212,7 @@ const refusals: readonly [string, string, () => Pick<Made, 'payload' | 'requirem
     () => sponsored({}, { type: 'axfer', rcv: undefined, arcv: sponsor.publicKey }),
   ],
   ['fees with an amount', 'invalid_exact_avm_invalid_fee_payer', () => sponsored({}, { amt: 1n })],
-  ['fees to somebody else', 'invalid_exact_avm_invalid_fee_payer', () => sponsored({}, { rcv: stranger.publicKey })],
+  ['fees to another account', 'invalid_exact_avm_invalid_fee_payer', () => sponsored({}, { rcv: stranger.publicKey })],
   ['fees that close', 'invalid_exact_avm_invalid_fee_payer', () => sponsored({}, { close: stranger.publicKey })],
   ['fees that rekey', 'invalid_exact_avm_invalid_fee_payer', () => sponsored({}, { rekey: stranger.publicKey })],
   ['fees with a lease', 'invalid_exact_avm_invalid_fee_payer', () => sponsored({}, { lx: zero.map(() => 1) })],
@@ -242,13 +242,13 @@ for (const [what, code, makeIt] of refusals) {
   test(`${what}: ${code}`, () => assert.equal(codeOf(makeIt()), code))
 }
 
-test('a version that is wrong is told before a network that is, as in the public scheme', () => {
+test('a wrong version is reported before a wrong network, as in the public scheme', () => {
   const { payload } = alone()
   const requirements = requirementsFor({ network: 'algorand:x' })
   assert.equal(codeOf({ payload: { ...payload, x402Version: 1 }, requirements }), 'invalid_exact_avm_invalid_version')
 })
 
-test('fees up to the limit are paid', () => {
+test('fees up to the limit are accepted', () => {
   assert.equal(judge(sponsored({}, { fee: 10_000n })).feeMicroAlgos, 10_000n)
 })
 
@@ -257,7 +257,7 @@ test('both forms of the network id are the same network', () => {
   assert.equal(codeOf(requiring(alone(), { network: older })), 'valid')
 })
 
-test('a rekeyed payer signs with the key it answers to', () => {
+test('a rekeyed payer signs with its authorizer', () => {
   const txn = transfer()
   assert.equal(codeOf(make([sign(txn, stranger)], 0, txn)), 'valid')
 })
@@ -272,7 +272,7 @@ test('a multisig payer needs enough signatures, and its own members', () => {
   assert.equal(codeOf(make([signMultisig(foreign, keys, keys)], 0, foreign)), 'invalid_exact_avm_invalid_signature')
 })
 
-test('every spelling of a payment is the same payment, in the same bytes', () => {
+test('every encoding of a payment gives the same canonical bytes', () => {
   const txn = transfer({ fee: 1000n })
   const bytes = sign(txn)
   const text = Buffer.from(bytes).toString('base64')
@@ -289,7 +289,7 @@ test('every spelling of a payment is the same payment, in the same bytes', () =>
   }
 })
 
-test('whatever a payload is, it is valid or refused with a code', () => {
+test('any payload is valid or refused with a code', () => {
   const known = new Set<string>([...Object.keys(paymentErrors), 'valid'])
   const good = sponsored()
   const member = fc.oneof(

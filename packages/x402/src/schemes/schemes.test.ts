@@ -9,7 +9,7 @@ import { AlgorandClientScheme, AlgorandFacilitatorScheme, AlgorandServerScheme }
 
 const timeout = 30_000
 
-test('a server has prices in dollars of any network, and nothing for nothing', { timeout }, async (t) => {
+test('a server resolves prices in dollars on any network, and refuses zero', { timeout }, async (t) => {
   const { chain } = await openMarket(t)
   const server = new AlgorandServerScheme({ chains: chain })
   const network = chain.caip2 as Network
@@ -26,7 +26,7 @@ test('a server has prices in dollars of any network, and nothing for nothing', {
   await assert.rejects(server.parsePrice('$1', 'algorand:other'), { message: 'no chain was passed for algorand:other' })
 })
 
-test('a server names whom the facilitator says pays the fees', { timeout }, async (t) => {
+test('a server passes on the fee payer of the facilitator', { timeout }, async (t) => {
   const { chain, requirement } = await openMarket(t)
   const server = new AlgorandServerScheme({ chains: chain })
   const kind = { x402Version: 2, scheme: 'exact', network: chain.caip2 as Network }
@@ -36,7 +36,7 @@ test('a server names whom the facilitator says pays the fees', { timeout }, asyn
   assert.deepEqual(named.extra, { mine: 1, feePayer: 'X' })
 })
 
-test('a client passes over networks and assets that nobody knows', { timeout }, async (t) => {
+test('a client skips unknown networks and assets', { timeout }, async (t) => {
   const { chain, signer, requirement } = await openMarket(t)
   const scheme = new AlgorandClientScheme({ signer, chains: chain })
   const client = new x402Client().register('algorand:*', scheme)
@@ -47,7 +47,7 @@ test('a client passes over networks and assets that nobody knows', { timeout }, 
   assert.equal(scheme.buyer.payments.all().length, 1)
 })
 
-test('a client pays by version 2 alone, and holds to its own limits', { timeout }, async (t) => {
+test('a client pays version 2 only, within its own limits', { timeout }, async (t) => {
   const { chain, signer, requirement } = await openMarket(t)
   const scheme = new AlgorandClientScheme({ signer, chains: chain, maxTotal: '$0.01' })
   await assert.rejects(scheme.createPaymentPayload(1, requirement), { code: 'unsupported_version' })
@@ -55,7 +55,7 @@ test('a client pays by version 2 alone, and holds to its own limits', { timeout 
   await assert.rejects(scheme.createPaymentPayload(2, requirement), { name: 'PaymentRefusedError' })
 })
 
-test('a facilitator is listed with its network and who pays the fees', { timeout }, async (t) => {
+test('a facilitator is listed with its network and fee payer', { timeout }, async (t) => {
   const { chain, sponsor } = await openMarket(t)
   const scheme = new AlgorandFacilitatorScheme({ chains: [chain], feePayer: sponsor })
   const { kinds, signers } = new x402Facilitator().register(chain.caip2 as Network, scheme).getSupported()

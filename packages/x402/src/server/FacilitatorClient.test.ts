@@ -21,7 +21,7 @@ const isProtocolError = (error: Error): boolean =>
 const isUnavailable = (error: Error): boolean =>
   error instanceof FacilitatorError && error.code === 'facilitator_unavailable'
 
-test('asks by the protocol, with the key', async (t) => {
+test('sends requests of the protocol, with the key', async (t) => {
   const seen: unknown[] = []
   const client = await facilitator(t, async (request, response) => {
     let body = ''
@@ -41,7 +41,7 @@ test('asks by the protocol, with the key', async (t) => {
   ])
 })
 
-test('a business failure is an answer, whatever its status', async (t) => {
+test('a refusal with an error status is a result', async (t) => {
   const client = await facilitator(
     t,
     (_, response) => void response.writeHead(400).end('{"isValid":false,"invalidReason":"no"}'),
@@ -49,7 +49,7 @@ test('a business failure is an answer, whatever its status', async (t) => {
   assert.equal((await client.verify({} as never, {} as never)).invalidReason, 'no')
 })
 
-test('silence and nonsense are told apart', async (t) => {
+test('unavailability and protocol errors have different codes', async (t) => {
   const cases: [RequestListener, (error: Error) => boolean][] = [
     [(_, response) => void response.end('<html>'), isProtocolError],
     [(_, response) => void response.end('[]'), isProtocolError],
@@ -67,7 +67,7 @@ test('silence and nonsense are told apart', async (t) => {
   }
 })
 
-test('an endless answer is not read to its end', async (t) => {
+test('an endless response is not read to its end', async (t) => {
   let sent = 0
   const client = await facilitator(
     t,
@@ -84,7 +84,7 @@ test('an endless answer is not read to its end', async (t) => {
   assert.ok(sent < 10 * 1024 * 1024)
 })
 
-test('an address that is none fails at once', () => {
+test('an invalid address is an error at once', () => {
   for (const url of ['', 'facilitator', 'ftp://x', 'http://user:key@x', 'http://x?key=1']) {
     assert.throws(() => httpFacilitator({ url }), FacilitatorError, url)
   }

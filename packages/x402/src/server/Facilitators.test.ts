@@ -22,7 +22,7 @@ function named(name: string, payer: string, changes: Partial<FacilitatorClient> 
   })
 }
 
-test('the first that serves a network is named, and the next one while it is down', async () => {
+test('the first facilitator of a network is preferred, and the next one while it is down', async () => {
   let isDown = true
   const first = named('first', feePayer, {
     verify: async () => {
@@ -35,13 +35,13 @@ test('the first that serves a network is named, and the next one while it is dow
   assert.equal(all.kindFor(chain)?.feePayer, feePayer)
   await assert.rejects(all.verify({} as never, requirement(feePayer)), FacilitatorError)
   assert.equal(all.kindFor(chain)?.feePayer, second)
-  // What was made with the first one paying is still the first one's; and it is forgiven once it answers.
+  // A payment with the first fee payer is still settled by the first one, which is preferred again once it responds.
   isDown = false
   assert.equal((await all.verify({} as never, requirement(feePayer))).payer, 'first')
   assert.equal(all.kindFor(chain)?.feePayer, feePayer)
 })
 
-test('anybody may settle what nobody pays the fees of', async () => {
+test('a payment without a fee payer is settled by any facilitator', async () => {
   const silent = async () => {
     throw new FacilitatorError('facilitator_unavailable', 'silent')
   }
@@ -50,14 +50,14 @@ test('anybody may settle what nobody pays the fees of', async () => {
   assert.equal((await all.verify({} as never, requirement())).payer, 'second')
 })
 
-test('a trouble of the facilitator`s own is not the buyer`s', async () => {
+test('a failure of the facilitator itself is not reported to the buyer', async () => {
   const troubled = async () => ({ isValid: false, invalidReason: 'facilitator_node_unavailable' })
   const all = new Facilitators([named('first', feePayer, { verify: troubled }), named('second', second)])
   await all.refresh()
   assert.equal((await all.verify({} as never, requirement())).payer, 'second')
 })
 
-test('a network that nobody serves has no kind, and a payment that nobody can settle no answer', async () => {
+test('an unserved network has no kind, and its payments are an error', async () => {
   const all = new Facilitators([named('first', feePayer)])
   assert.equal(all.kindFor(chain), undefined)
   await all.refresh()
@@ -65,7 +65,7 @@ test('a network that nobody serves has no kind, and a payment that nobody can se
   assert.throws(() => new Facilitators([]), { code: 'invalid_option' })
 })
 
-test('nonsense in /supported is passed over', async () => {
+test('invalid kinds in /supported are skipped', async () => {
   const kinds = [
     null,
     7,
@@ -85,7 +85,7 @@ test('nonsense in /supported is passed over', async () => {
   assert.equal(all.isFeePayer('nobody'), false)
 })
 
-test('an address that was named once stays good: buyers were told of it', async (t) => {
+test('a fee payer stays accepted after it changes', async (t) => {
   const names = [feePayer, second]
   const supported = () => ({
     kinds: [{ x402Version: 2, scheme: 'exact', network: network as never, extra: { feePayer: names.shift()! } }],
@@ -101,14 +101,14 @@ test('an address that was named once stays good: buyers were told of it', async 
   assert.equal(all.isFeePayer(feePayer), true)
 })
 
-test('nobody waits for one that is silent while another serves; those who must, wait together', async () => {
-  let asked = 0
-  let answer = (): void => {}
+test('requests do not wait for a silent facilitator while another serves; others share one wait', async () => {
+  let requests = 0
+  let respond = (): void => {}
   const slow = named('slow', second, {
     supported: () => {
-      asked++
+      requests++
       return new Promise((resolve) => {
-        answer = () => resolve({ kinds: [], extensions: [], signers: {} })
+        respond = () => resolve({ kinds: [], extensions: [], signers: {} })
       })
     },
   })
@@ -116,7 +116,7 @@ test('nobody waits for one that is silent while another serves; those who must, 
   const started = both.ready([chain])
   await both.ready([chain])
   assert.equal(both.kindFor(chain)?.feePayer, feePayer)
-  assert.equal(asked, 1)
-  answer()
+  assert.equal(requests, 1)
+  respond()
   await started
 })

@@ -15,7 +15,7 @@ import {
   stubGate,
 } from './stubs.test.helper.js'
 
-function answered(decision: Decision): Response {
+function responseOf(decision: Decision): Response {
   assert.equal(decision.type, 'response')
   return (decision as { response: Response }).response
 }
@@ -26,10 +26,10 @@ function admitted(decision: Decision): Admission {
 }
 
 async function priced(world: Awaited<ReturnType<typeof stubGate>>, path = '/a'): Promise<PaymentRequired> {
-  return requiredIn(answered(await world.gate.decide(ask(path))))
+  return requiredIn(responseOf(await world.gate.decide(ask(path))))
 }
 
-test('asks for what the route costs, in a header and in the body, never to be cached', async () => {
+test('responds with 402 and the price, in a header and in the body, uncacheable', async () => {
   const { gate } = await stubGate({
     routes: {
       'GET /a': {
@@ -39,7 +39,7 @@ test('asks for what the route costs, in a header and in the body, never to be ca
       },
     },
   })
-  const response = answered(await gate.decide(ask('/a?x=1')))
+  const response = responseOf(await gate.decide(ask('/a?x=1')))
   assert.equal(response.status, 402)
   assert.equal(response.headers.get('Cache-Control'), 'no-store')
   const required = requiredIn(response)
@@ -58,20 +58,20 @@ test('asks for what the route costs, in a header and in the body, never to be ca
   assert.equal(((await response.json()) as { error: string }).error, 'Payment required')
 })
 
-test('lets what is not in the table pass', async () => {
+test('other routes are free', async () => {
   const { gate } = await stubGate()
   assert.equal((await gate.decide(ask('/b'))).type, 'free')
   assert.equal((await gate.decide(ask('/a', undefined, { method: 'POST' }))).type, 'free')
 })
 
-test('refuses a path that is one route in one reading and another in another', async () => {
+test('refuses a path that matches two routes', async () => {
   const { gate } = await stubGate({
     routes: { 'GET /cheap/*': { accepts: price }, 'GET /dear': { accepts: { ...price, price: '$5' } } },
   })
-  assert.equal(answered(await gate.decide(ask('/dear'), ['/cheap/../dear'])).status, 400)
+  assert.equal(responseOf(await gate.decide(ask('/dear'), ['/cheap/../dear'])).status, 400)
 })
 
-test('settles after the handler, and then takes the payment no more', async () => {
+test('settles after the handler, and then refuses the payment', async () => {
   const world = await stubGate()
   const { header, transactionId } = paymentFor(await priced(world), world.chain)
   const admission = admitted(await world.gate.decide(ask('/a', header)))
@@ -79,19 +79,19 @@ test('settles after the handler, and then takes the payment no more', async () =
   const result = await admission.settle()
   assert.ok('headers' in result)
   assert.equal(world.ledger.transactions.get(transactionId)?.type, 'confirmed')
-  assert.equal(answered(await world.gate.decide(ask('/a', header))).status, 402)
+  assert.equal(responseOf(await world.gate.decide(ask('/a', header))).status, 402)
 })
 
-test('takes a payment again whose handler failed, and not while it is being served', async () => {
+test('accepts a payment again after its handler failed, and not while it is served', async () => {
   const world = await stubGate()
   const { header } = paymentFor(await priced(world), world.chain)
   const admission = admitted(await world.gate.decide(ask('/a', header)))
-  assert.equal(answered(await world.gate.decide(ask('/a', header))).status, 402)
+  assert.equal(responseOf(await world.gate.decide(ask('/a', header))).status, 402)
   await admission.cancel()
   admitted(await world.gate.decide(ask('/a', header)))
 })
 
-test('keeps no claim on what was refused, so that nobody can fill the store', async () => {
+test('keeps no claim on refused payments', async () => {
   const claims = new MemoryClaims()
   const ledger = newLedger()
   const failing = stubFacilitator(ledger, {
@@ -102,13 +102,13 @@ test('keeps no claim on what was refused, so that nobody can fill the store', as
     ledger,
   )
   const { header } = paymentFor(await priced(world), world.chain)
-  const response = answered(await world.gate.decide(ask('/a', header)))
+  const response = responseOf(await world.gate.decide(ask('/a', header)))
   assert.equal(response.status, 402)
   assert.ok(response.headers.has('PAYMENT-REQUIRED') && response.headers.has('PAYMENT-RESPONSE'))
   assert.equal(claims.size, 0)
 })
 
-test('a payment whose settlement is pending is served later, though a facilitator would call it used', async () => {
+test('serves a pending payment later, although a facilitator would call it used', async () => {
   const ledger = newLedger()
   let isValid = true
   const forgetful = stubFacilitator(ledger, {
@@ -128,34 +128,34 @@ test('a payment whose settlement is pending is served later, though a facilitato
   await admitted(await world.gate.decide(ask('/a', header))).cancel()
   const served = await admitted(await world.gate.decide(ask('/a', header))).settle()
   assert.ok('headers' in served)
-  assert.equal(answered(await world.gate.decide(ask('/a', header))).status, 402)
+  assert.equal(responseOf(await world.gate.decide(ask('/a', header))).status, 402)
 })
 
-test('refuses what is in the ledger already and was never shown here', async () => {
+test('refuses a payment that was settled elsewhere', async () => {
   const world = await stubGate()
   const { header, transactionId } = paymentFor(await priced(world), world.chain)
   for (const state of [{ type: 'confirmed', round: 1_000n }, { type: 'pending' }] as const) {
     world.ledger.transactions.set(transactionId, state)
-    assert.equal(requiredIn(answered(await world.gate.decide(ask('/a', header)))).error, 'payment_already_used')
+    assert.equal(requiredIn(responseOf(await world.gate.decide(ask('/a', header)))).error, 'payment_already_used')
   }
 })
 
-test('refuses what has expired, whatever a facilitator says', async () => {
+test('refuses an expired payment that a facilitator accepts', async () => {
   const world = await stubGate()
   const { header } = paymentFor(await priced(world), world.chain, { round: 100n })
-  assert.match(requiredIn(answered(await world.gate.decide(ask('/a', header)))).error!, /validity/)
+  assert.match(requiredIn(responseOf(await world.gate.decide(ask('/a', header)))).error!, /validity/)
 })
 
-test('answers 503 while no node answers, and serves nothing', async () => {
+test('responds with 503 while no node responds', async () => {
   const world = await stubGate()
   const { header } = paymentFor(await priced(world), world.chain)
   world.ledger.isDown = true
-  const response = answered(await world.gate.decide(ask('/a', header)))
+  const response = responseOf(await world.gate.decide(ask('/a', header)))
   assert.equal(response.status, 503)
   assert.equal(response.headers.get('Retry-After'), '5')
 })
 
-test('does not settle for a handler that took longer than the payment is good for', async (t) => {
+test('does not settle for a handler that took too long', async (t) => {
   const world = await stubGate()
   const { header } = paymentFor(await priced(world), world.chain)
   const admission = admitted(await world.gate.decide(ask('/a', header)))
@@ -166,7 +166,7 @@ test('does not settle for a handler that took longer than the payment is good fo
   assert.equal(world.ledger.transactions.size, 0)
 })
 
-test('shortens what a facilitator says: headers are short', async () => {
+test('truncates texts of a facilitator', async () => {
   const ledger = newLedger()
   const long = 'x'.repeat(100_000)
   const talkative = stubFacilitator(ledger, {
@@ -174,11 +174,11 @@ test('shortens what a facilitator says: headers are short', async () => {
   })
   const world = await stubGate({ facilitators: talkative }, ledger)
   const { header } = paymentFor(await priced(world), world.chain)
-  const response = answered(await world.gate.decide(ask('/a', header)))
+  const response = responseOf(await world.gate.decide(ask('/a', header)))
   assert.ok(response.headers.get('PAYMENT-REQUIRED')!.length < 4_000)
 })
 
-test('opens with a warning where a facilitator or a node is silent, and not with a price that is none', async () => {
+test('opens with a warning without a facilitator or node, and not with an invalid price', async () => {
   const ledger = newLedger()
   const silent = stubFacilitator(ledger, {
     supported: async () => {
@@ -189,7 +189,7 @@ test('opens with a warning where a facilitator or a node is silent, and not with
   const onWarning = (text: string): void => void warnings.push(text)
   const { gate } = await stubGate({ facilitators: silent, onWarning }, ledger)
   assert.match(warnings[0]!, /no facilitator serves .* responds with 503/)
-  assert.equal(answered(await gate.decide(ask('/a'))).status, 503)
+  assert.equal(responseOf(await gate.decide(ask('/a'))).status, 503)
   const down = { ...newLedger(), isDown: true }
   await stubGate({ onWarning }, down)
   assert.match(warnings[1]!, /whether it can be paid for is not known/)
@@ -199,9 +199,9 @@ test('opens with a warning where a facilitator or a node is silent, and not with
   await assert.rejects(stubGate({ routes: stranger }), /not opted in/)
 })
 
-test('takes an origin that is one, and nothing else', async () => {
+test('accepts only a valid origin', async () => {
   const { gate } = await stubGate({ origin: 'https://shop.example/' })
-  const required = requiredIn(answered(await gate.decide(new Request('http://10.0.0.1:3000/a'))))
+  const required = requiredIn(responseOf(await gate.decide(new Request('http://10.0.0.1:3000/a'))))
   assert.equal(required.resource.url, 'https://shop.example/a')
   for (const origin of ['shop.example', 'https://shop.example/path', 'ftp://shop.example', 'https://x/?a']) {
     await assert.rejects(stubGate({ origin }), /origin is like/, origin)

@@ -5,7 +5,7 @@ import type { Decision } from './Gate.js'
 import type { PaywallOptions } from './Paywall.js'
 import { ask, newLedger, paymentFor, price, requiredIn, stubFacilitator, stubGate } from './stubs.test.helper.js'
 
-/** What Chromium says when somebody opens an address. */
+/** The headers of Chromium for a navigation. */
 const browser = {
   Accept: 'text/html,application/xhtml+xml,application/xml;q=0.9,image/avif,image/webp,*/*;q=0.8',
   'Sec-Fetch-Mode': 'navigate',
@@ -13,7 +13,7 @@ const browser = {
   'User-Agent': 'Mozilla/5.0',
 }
 
-function answered(decision: Decision): Response {
+function responseOf(decision: Decision): Response {
   assert.equal(decision.type, 'response')
   return (decision as { response: Response }).response
 }
@@ -21,11 +21,11 @@ function answered(decision: Decision): Response {
 type World = Awaited<ReturnType<typeof stubGate>>
 
 const get = async ({ gate }: World, path: string, headers: { [name: string]: string } = {}, method = 'GET') =>
-  answered(await gate.decide(ask(path, undefined, { headers, method })))
+  responseOf(await gate.decide(ask(path, undefined, { headers, method })))
 
 const typeOf = (response: Response): string => response.headers.get('Content-Type')!
 
-test('a browser that opens a paid route gets a page, with 402 and the same header as ever', async () => {
+test('a browser gets a page with 402 and the same header as programs', async () => {
   const world = await stubGate({ routes: { 'GET /a': { accepts: price, description: 'a thing' } } })
   const page = await get(world, '/a?x=1', browser)
   const program = await get(world, '/a?x=1')
@@ -72,21 +72,21 @@ for (const [who, headers] of Object.entries(programs)) {
   })
 }
 
-test('who shows a payment gets JSON or what it paid for, whatever else it says', async () => {
+test('a request with a payment never gets the page', async () => {
   const world = await stubGate()
   const { header } = paymentFor(requiredIn(await get(world, '/a')), world.chain)
-  const bad = answered(await world.gate.decide(ask('/a', 'e30=', { headers: browser })))
+  const bad = responseOf(await world.gate.decide(ask('/a', 'e30=', { headers: browser })))
   assert.deepEqual([bad.status, typeOf(bad)], [402, 'application/json'])
   assert.equal((await world.gate.decide(ask('/a', header, { headers: browser }))).type, 'paid')
 })
 
-test('HEAD is told the same, and a POST never gets a page', async () => {
+test('HEAD gets the page, POST does not', async () => {
   const world = await stubGate({ routes: { '/a': { accepts: price } } })
   assert.equal(typeOf(await get(world, '/a', browser, 'HEAD')), 'text/html; charset=utf-8')
   assert.equal(typeOf(await get(world, '/a', browser, 'POST')), 'application/json')
 })
 
-test('shows every way to pay, in dollars where it is in dollars', async () => {
+test('shows every offer, in dollars where it is priced in dollars', async () => {
   const asset = { network: 'testnet', payTo: price.payTo, price: { asset: '0', amount: '2500000' } }
   const world = await stubGate({ routes: { 'GET /a': { accepts: [{ ...price, price: '$1.5' }, asset] } } })
   const html = await (await get(world, '/a', browser)).text()
@@ -95,7 +95,7 @@ test('shows every way to pay, in dollars where it is in dollars', async () => {
   }
 })
 
-test('hostile descriptions and addresses stay text', async () => {
+test('descriptions and addresses are escaped', async () => {
   const description = '</script><script>alert(1)</script><img src=x onerror=alert(2)>'
   const world = await stubGate({ routes: { 'GET /a': { accepts: price, description } } })
   const html = await (await get(world, '/a?q=</script><script>alert(3)</script>&"onload=x', browser)).text()
@@ -103,37 +103,37 @@ test('hostile descriptions and addresses stay text', async () => {
   assert.ok(!/<img|<[^>]*onload/.test(html))
 })
 
-test('`false` leaves everything as it is for programs', async () => {
+test('`false` turns the page off', async () => {
   const world = await stubGate({ paywall: false })
   assert.equal(typeOf(await get(world, '/a', browser)), 'application/json')
   assert.equal((await get(world, '/a?x402-page=params')).status, 402)
 })
 
-test('a page of one’s own, as text or as an answer, is a 402 with the header and is never kept', async () => {
-  let told = ''
+test('a custom page, as HTML or Response, is an uncacheable 402 with the header', async () => {
+  let seen = ''
   const text = await stubGate({
     paywall: ({ request, required }) => {
-      told = `${request.url} ${required.accepts[0]!.amount}`
+      seen = `${request.url} ${required.accepts[0]!.amount}`
       return '<h1>mine</h1>'
     },
   })
   const first = await get(text, '/a', browser)
-  assert.equal(told, 'http://shop.example/a 10000')
+  assert.equal(seen, 'http://shop.example/a 10000')
   assert.deepEqual(
     [first.status, typeOf(first), await first.text()],
     [402, 'text/html; charset=utf-8', '<h1>mine</h1>'],
   )
   const headers = { 'Content-Type': 'text/html', 'X-Own': '1', 'Cache-Control': 'public' }
-  const answer = await stubGate({ paywall: async () => new Response('mine', { status: 200, headers }) })
-  const second = await get(answer, '/a', browser)
+  const custom = await stubGate({ paywall: async () => new Response('mine', { status: 200, headers }) })
+  const second = await get(custom, '/a', browser)
   assert.deepEqual([second.status, second.headers.get('X-Own')], [402, '1'])
   assert.equal(second.headers.get('Cache-Control'), 'no-store')
   assert.equal(requiredIn(second).accepts.length, 1)
-  assert.equal(typeOf(await get(answer, '/a')), 'application/json')
-  assert.equal((await get(answer, '/a?x402-page=params')).status, 200)
+  assert.equal(typeOf(await get(custom, '/a')), 'application/json')
+  assert.equal((await get(custom, '/a?x402-page=params')).status, 200)
 })
 
-test('a page of one’s own that fails opens nothing', async () => {
+test('a custom page that fails opens nothing', async () => {
   const thrown = await stubGate({
     paywall: () => {
       throw new Error('broken')
@@ -144,7 +144,7 @@ test('a page of one’s own that fails opens nothing', async () => {
   assert.equal((await get(none, '/a', browser)).status, 500)
 })
 
-test('wears the seller’s brand, and refuses at the start what cannot be worn', async () => {
+test('applies the brand options, and refuses invalid ones at the start', async () => {
   const world = await stubGate({ paywall: { name: 'Weather Inc', colour: '#0a7' } })
   const html = await (await get(world, '/a', browser)).text()
   assert.match(html, /Weather Inc/)
@@ -156,7 +156,7 @@ test('wears the seller’s brand, and refuses at the start what cannot be worn',
 const scriptOf = async (world: World): Promise<string> =>
   /src="(\?x402-page=[^"]+)"/.exec(await (await get(world, '/a', browser)).text())![1]!
 
-test('the page’s files come from the paid address, to be kept for ever, packed for who unpacks', async () => {
+test('files of the page are served at the paid address, cacheable and compressed', async () => {
   const world = await stubGate()
   const path = `/a${await scriptOf(world)}`
   const plain = await get(world, path)
@@ -175,7 +175,7 @@ test('the page’s files come from the paid address, to be kept for ever, packed
   }
 })
 
-test('there are no other files, and whatever is asked for opens nothing', async () => {
+test('other file names are 404 and open nothing', async () => {
   let prices = 0
   const counted = { ...price, price: () => `$0.0${++prices}` }
   const world = await stubGate({ routes: { 'GET /a': { accepts: price }, 'GET /b': { accepts: counted } } })
@@ -189,7 +189,7 @@ test('there are no other files, and whatever is asked for opens nothing', async 
   assert.equal(prices, 0)
 })
 
-test('with a payment it is still no more than the page’s file, and the payment is not used', async () => {
+test('a file request with a payment does not use the payment', async () => {
   const world = await stubGate()
   const { header } = paymentFor(requiredIn(await get(world, '/a')), world.chain)
   for (const path of [`/a${await scriptOf(world)}`, '/a?x402-page=params', '/a?x402-page=none', '/a?y=1&x402-page=']) {
@@ -199,14 +199,14 @@ test('with a payment it is still no more than the page’s file, and the payment
   assert.equal((await world.gate.decide(ask('/a', header))).type, 'paid')
 })
 
-test('free routes keep the query for themselves, and other methods cost what they cost', async () => {
+test('free routes and other methods ignore the query', async () => {
   const world = await stubGate({ routes: { '/a': { accepts: price } } })
   assert.equal((await world.gate.decide(ask('/free?x402-page=params'))).type, 'free')
   assert.equal((await get(world, '/a?x402-page=params', {}, 'POST')).status, 402)
   assert.equal((await get(world, '/a?x402-page=params', {}, 'HEAD')).status, 200)
 })
 
-test('tells what a payment is made from, by the seller’s own node, and no more often than that is asked', async () => {
+test('serves transaction parameters from the node, cached', async () => {
   const world = await stubGate()
   const response = await get(world, '/a?x402-page=params')
   assert.equal(response.headers.get('Cache-Control'), 'no-store')
@@ -227,14 +227,14 @@ test('tells what a payment is made from, by the seller’s own node, and no more
   assert.equal(again.networks[0]!.lastRound, 1_000)
 })
 
-test('without a node it says so, and to come back', async () => {
+test('parameters are 503 with Retry-After without a node', async () => {
   const world = await stubGate()
   world.ledger.isDown = true
   const response = await get(world, '/a?x402-page=params')
   assert.deepEqual([response.status, response.headers.get('Retry-After')], [503, '5'])
 })
 
-test('the page and its files keep to the origins that were allowed', async () => {
+test('the page and its files follow the CORS option', async () => {
   const world = await stubGate({ cors: ['https://shop.example'] })
   const page = await get(world, '/a', { ...browser, Origin: 'https://shop.example' })
   assert.equal(page.headers.get('Vary'), 'Accept, Origin')
@@ -243,7 +243,7 @@ test('the page and its files keep to the origins that were allowed', async () =>
   assert.equal(file.headers.get('Vary'), 'Accept-Encoding, Origin')
 })
 
-test('answers 503 in JSON where nobody can settle, to people too', async () => {
+test('responds with 503 in JSON to people without a facilitator', async () => {
   const ledger = newLedger()
   const facilitators = stubFacilitator(ledger, { supported: async () => Promise.reject(new Error('down')) })
   const world = await stubGate({ facilitators }, ledger)

@@ -32,7 +32,7 @@ function paying(accepted: PaymentRequirements): PaymentPayload {
   return { x402Version: 2, accepted: JSON.parse(JSON.stringify(accepted)), payload: {} } as never
 }
 
-test('builds what is asked from dollars, from amounts, and from functions', async () => {
+test('builds requirements from dollars, base units and functions', async () => {
   const given = await requirements()
   const extra = { feePayer, name: 'x' }
   const accept: Accept = { ...price, extra: { name: 'x' }, maxTimeoutSeconds: 60 }
@@ -56,9 +56,9 @@ test('builds what is asked from dollars, from amounts, and from functions', asyn
   assert.match(String(dynamic.extra['quote']), /^\d+\.[\w-]{43}$/)
 })
 
-test('a dollar price is paid in the asset that extra names, with that asset`s own decimals', async () => {
+test('a price in dollars is paid in extra.asset, with its decimals', async () => {
   const given = await requirements()
-  // The Algo has six decimals as the dollar has; what is told to the buyer is the asset, and no longer the wish.
+  // ALGO has six decimals, as the dollar; extra.asset itself is not sent to the buyer.
   const built = (await given.build({ ...price, price: '1.5', extra: { asset: 0 } }, request, ''))!
   assert.deepEqual([built.asset, built.amount, built.extra], ['0', '1500000', { feePayer }])
   await assert.rejects(
@@ -67,7 +67,7 @@ test('a dollar price is paid in the asset that extra names, with that asset`s ow
   )
 })
 
-test('refuses what no facilitator or buyer could make sense of', async () => {
+test('refuses invalid routes', async () => {
   const given = await requirements()
   const bad: [object, RegExp][] = [
     [{ ...price, price: '$0' }, /is zero/],
@@ -85,14 +85,14 @@ test('refuses what no facilitator or buyer could make sense of', async () => {
   await assert.rejects(requirements('short'), /fewer than 16 characters/)
 })
 
-test('finds what a payment was made for by everything that matters', async () => {
+test('matches a payment by all terms', async () => {
   const given = await requirements()
-  const asked = [(await given.build({ ...price, extra: { a: { x: 1, y: 2 } } }, request, ''))!]
-  const find = (change: object) => given.find(paying({ ...asked[0]!, ...change }), asked, '')
-  assert.deepEqual(find({}), asked[0])
-  assert.deepEqual(find({ extra: { ...asked[0]!.extra, a: { y: 2, x: 1 }, more: true } }), asked[0])
+  const current = [(await given.build({ ...price, extra: { a: { x: 1, y: 2 } } }, request, ''))!]
+  const find = (change: object) => given.find(paying({ ...current[0]!, ...change }), current, '')
+  assert.deepEqual(find({}), current[0])
+  assert.deepEqual(find({ extra: { ...current[0]!.extra, a: { y: 2, x: 1 }, more: true } }), current[0])
   const older = { network: `algorand:${Network.testnet.genesisHash}` }
-  assert.deepEqual(find(older), asked[0])
+  assert.deepEqual(find(older), current[0])
   const others = [
     { scheme: 'upto' },
     { network: Network.mainnet.caip2 },
@@ -101,23 +101,23 @@ test('finds what a payment was made for by everything that matters', async () =>
     { payTo: address() },
     { maxTimeoutSeconds: 1 },
     { extra: {} },
-    { extra: { ...asked[0]!.extra, a: 1 } },
-    { extra: { ...asked[0]!.extra, paymentFlow: 'upfront' } },
-    { extra: { ...asked[0]!.extra, feePayer: address() } },
+    { extra: { ...current[0]!.extra, a: 1 } },
+    { extra: { ...current[0]!.extra, paymentFlow: 'upfront' } },
+    { extra: { ...current[0]!.extra, feePayer: address() } },
     { extra: undefined },
   ]
   for (const other of others) assert.equal(find(other), undefined, JSON.stringify(other))
 })
 
-test('asks in the form of the network`s id that the facilitator uses', async () => {
+test('uses the form of the network id that the facilitator uses', async () => {
   const older = `algorand:${Network.testnet.genesisHash}`
   const given = await requirements(undefined, older)
-  const asked = [(await given.build(price, request, ''))!]
-  assert.equal(asked[0]!.network, older)
-  assert.ok(given.find(paying({ ...asked[0]!, network: network as never }), asked, ''))
+  const current = [(await given.build(price, request, ''))!]
+  assert.equal(current[0]!.network, older)
+  assert.ok(given.find(paying({ ...current[0]!, network: network as never }), current, ''))
 })
 
-test('a quote is good for what it was made for, as long as it says, and for who knows the secret', async (t) => {
+test('a quote is valid for its request, until it expires, with the same secret', async (t) => {
   const secret = 'a secret that is long enough'
   const [given, replica, stranger] = [await requirements(secret), await requirements(secret), await requirements()]
   const quoted = (await given.build({ ...price, price: () => '$0.01' }, request, 'GET /a'))!

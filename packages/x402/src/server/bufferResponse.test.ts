@@ -32,8 +32,8 @@ function admission(log: Log, replacement?: Response): Admission {
 
 type Options = BufferOptions & { replacement?: Response; before?: (response: ServerResponse) => void }
 
-/** What a peer gets of a handler whose answer is held back. */
-async function answer(
+/** What a client receives of a buffered response. */
+async function received(
   t: TestContext,
   handler: (response: ServerResponse) => void,
   { replacement, before, ...options }: Options = {},
@@ -61,8 +61,8 @@ async function answer(
   }
 }
 
-test('everything that a handler sends arrives after the settlement, as it sent it', async (t) => {
-  const got = await answer(t, (response) => {
+test('the response is sent unchanged after the settlement', async (t) => {
+  const got = await received(t, (response) => {
     response.writeHead(201, 'Made', [
       'Set-Cookie',
       'a=1',
@@ -83,9 +83,9 @@ test('everything that a handler sends arrives after the settlement, as it sent i
   assert.equal(got.headers['payment-response'], 'receipt')
 })
 
-test('a replacement takes everything off that the handler set, and keeps what was there before', async (t) => {
+test('a replacement drops what the handler set, and keeps earlier headers', async (t) => {
   const replacement = new Response('no', { status: 402, headers: { 'X-Gate': 'x' } })
-  const got = await answer(
+  const got = await received(
     t,
     (response) => {
       response.writeHead(200, 'Secret', [
@@ -102,10 +102,10 @@ test('a replacement takes everything off that the handler set, and keeps what wa
   assert.deepEqual([got.headers['x-gate'], got.headers['x-before']], ['x', 'kept'])
 })
 
-test('an error is not charged, and says nothing of a receipt', async (t) => {
-  const got = await answer(t, (response) => {
+test('an error response is not charged and has no receipt', async (t) => {
+  const got = await received(t, (response) => {
     response.statusCode = 500
-    response.setHeader('PAYMENT-RESPONSE', 'of somebody else')
+    response.setHeader('PAYMENT-RESPONSE', 'of another')
     response.end('sorry')
   })
   assert.deepEqual([got.status, got.body, got.log], [500, 'sorry', ['cancel']])
@@ -113,8 +113,8 @@ test('an error is not charged, and says nothing of a receipt', async (t) => {
   assert.equal(got.headers['access-control-allow-origin'], '*')
 })
 
-test('a handler that fails half way is not charged, and the half is not given away', async (t) => {
-  const got = await answer(t, (response) => {
+test('a handler that fails midway is not charged, and its part is not sent', async (t) => {
+  const got = await received(t, (response) => {
     response.write('half of the goods')
     assert.equal(response.headersSent, true)
     response.statusCode = 500
@@ -125,8 +125,8 @@ test('a handler that fails half way is not charged, and the half is not given aw
   assert.deepEqual(got.log, ['cancel'])
 })
 
-test('an answer that is too long ends at the limit, whatever is written after', async (t) => {
-  const got = await answer(
+test('a response above the limit fails', async (t) => {
+  const got = await received(
     t,
     (response) => {
       assert.equal(response.write('1234'), true)
@@ -140,7 +140,7 @@ test('an answer that is too long ends at the limit, whatever is written after', 
   assert.match(got.body, /more than 8 bytes/)
 })
 
-test('whoever goes first is not charged', async (t) => {
+test('a client that disconnects is not charged', async (t) => {
   const log: Log = []
   const isHeld = new Promise<ServerResponse>((resolve) => {
     const server = createServer((_, response) => {
@@ -160,7 +160,7 @@ test('whoever goes first is not charged', async (t) => {
   assert.deepEqual(log, ['cancel'])
 })
 
-test('what streams has the receipt too, whatever the handler sets', async (t) => {
+test('a streamed response has the receipt', async (t) => {
   const server = createServer((_, response) => {
     addHeadersOnSend(response, [
       ['PAYMENT-RESPONSE', 'receipt'],
@@ -178,7 +178,7 @@ test('what streams has the receipt too, whatever the handler sets', async (t) =>
   )
 })
 
-test('headers that are lists are joined, and caches told apart', () => {
+test('list headers are joined, and Cache-Control becomes private', () => {
   assert.equal(mergeHeader('Cache-Control', 'Public, s-maxage=9, max-age=1', 'private'), 'private, max-age=1')
   assert.equal(mergeHeader('cache-control', 'no-store', 'private'), 'private, no-store')
   assert.equal(mergeHeader('Vary', 'Accept, origin', 'Origin'), 'Accept, origin')

@@ -5,11 +5,11 @@ import { seller } from './stubs.test.helper.js'
 
 const good = { AVM_ADDRESS: ` ${seller} `, FACILITATOR_URL: 'http://localhost:4022' }
 
-test('reads who is paid and who settles', () => {
+test('reads the payee and the facilitator', () => {
   assert.deepEqual(sellerSettings(good), { payTo: seller, facilitatorUrl: 'http://localhost:4022' })
 })
 
-test('says what is missing, all of it, or wrong', () => {
+test('names every missing or invalid setting', () => {
   const cases: [object, RegExp][] = [
     [{}, /AVM_ADDRESS .* and FACILITATOR_URL .* must be set/],
     [{ ...good, FACILITATOR_URL: ' ' }, /^FACILITATOR_URL .* must be set/],

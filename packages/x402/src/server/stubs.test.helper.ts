@@ -24,33 +24,33 @@ const payer = address()
 
 export type Ledger = { round: bigint; transactions: Map<string, TransactionState>; isDown: boolean }
 
-/** TestNet by name, and by answers that the ledger decides. */
+/** TestNet by its id, on a fake node. */
 export async function stubChain(ledger: Ledger): Promise<Chain> {
-  const answer = (status: number, value: object): Response => new Response(JSON.stringify(value), { status })
+  const respond = (status: number, value: object): Response => new Response(JSON.stringify(value), { status })
   return Chain.open({
     network: 'testnet',
     nodes: 'http://node.invalid',
     fetch: (async (input: string | URL | Request) => {
       if (ledger.isDown) throw new TypeError('no node')
       const { pathname } = new URL(input instanceof Request ? input.url : input)
-      if (pathname.endsWith('/params')) return answer(200, parametersAt(ledger.round))
+      if (pathname.endsWith('/params')) return respond(200, parametersAt(ledger.round))
       if (pathname.startsWith('/v2/accounts/')) {
         const [, assetId] = /\/assets\/(\d+)$/.exec(pathname) ?? []
-        if (!pathname.includes(seller)) return answer(404, { message: 'no such holding' })
-        return answer(200, {
+        if (!pathname.includes(seller)) return respond(404, { message: 'no such holding' })
+        return respond(200, {
           round: 1,
           'asset-holding': { amount: 0, 'asset-id': Number(assetId), 'is-frozen': false },
         })
       }
       const found = ledger.transactions.get(pathname.split('/').at(-1)!)
       if (pathname.startsWith('/v2/transactions/pending/') && found !== undefined) {
-        return answer(200, {
+        return respond(200, {
           'pool-error': '',
           'confirmed-round': found.type === 'confirmed' ? Number(found.round) : 0,
           txn: {},
         })
       }
-      return answer(404, { message: 'not found' })
+      return respond(404, { message: 'not found' })
     }) as typeof fetch,
   })
 }
@@ -110,13 +110,13 @@ export function requiredIn(response: Response): PaymentRequired {
   return Headers.decodeRequired(response.headers.get('PAYMENT-REQUIRED')!)
 }
 
-/** A payment for the first thing that is asked, as a stub takes it: nobody has signed it. */
+/** An unsigned payment for the first offer, as the stub facilitator accepts it. */
 export function paymentFor(
   required: PaymentRequired,
   chain: Chain,
   { accepted = required.accepts[0]!, round = 1_000n }: { accepted?: PaymentRequirements; round?: bigint } = {},
 ): { header: string; payload: PaymentPayload; transactionId: string } {
-  const [asked] = required.accepts
+  const [offer] = required.accepts
   const { genesisId, genesisHash } = Network.testnet
   const { transactions, paymentIndex, transactionId } = buildPayment({
     chain,
@@ -128,11 +128,11 @@ export function paymentFor(
       feePerByte: 0n,
     } as never,
     payer,
-    payTo: asked!.payTo,
-    assetId: BigInt(asked!.asset),
-    amount: BigInt(asked!.amount),
+    payTo: offer!.payTo,
+    assetId: BigInt(offer!.asset),
+    amount: BigInt(offer!.amount),
     feePayer,
-    maxTimeoutSeconds: asked!.maxTimeoutSeconds,
+    maxTimeoutSeconds: offer!.maxTimeoutSeconds,
     maxFeeMicroAlgos: 10_000n,
   })
   const group = PaymentGroup.toPayload(transactions.map(PaymentGroup.bareBytes), paymentIndex)

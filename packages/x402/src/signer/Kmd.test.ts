@@ -49,7 +49,7 @@ function payment(sender: string): Transaction.Transaction {
   return { type: 'pay', snd: Address.decode(sender), rcv: new Uint8Array(32).fill(2), amt: 1n, fee: 1_000n, lv: 9n, gh }
 }
 
-test('a key in the daemon signs, unlocked when it is first needed', { timeout }, async (t) => {
+test('signs with a key in the daemon, unlocked on first use', { timeout }, async (t) => {
   const { dataDir, address } = await startDaemon(t)
   let asked = 0
   const ask = () => {
@@ -63,13 +63,13 @@ test('a key in the daemon signs, unlocked when it is first needed', { timeout },
   assert.ok(asked >= 1)
 })
 
-test('a password that is a text serves for every signature', { timeout }, async (t) => {
+test('a password string is used for every signature', { timeout }, async (t) => {
   const { dataDir, address } = await startDaemon(t)
   const signer = fromKmd({ kmd: { dataDir }, wallet, password, address })
   for (let round = 0; round < 3; round++) await Signer.signTransaction(signer, payment(address))
 })
 
-test('a daemon that was restarted, on another port, is found again', { timeout }, async (t) => {
+test('finds a restarted daemon on another port', { timeout }, async (t) => {
   const { dataDir, address, restart } = await startDaemon(t)
   const signer = fromKmd({ kmd: { dataDir }, wallet, password: () => password, address })
   for (let round = 0; round < 3; round++) {
@@ -79,7 +79,7 @@ test('a daemon that was restarted, on another port, is found again', { timeout }
   await Signer.signTransaction(signer, payment(address))
 })
 
-test('a handle that has expired meanwhile is opened anew', { timeout }, async (t) => {
+test('unlocks again after the handle expired', { timeout }, async (t) => {
   const { dataDir, address } = await startDaemon(t, 1)
   const signer = fromKmd({ kmd: { dataDir }, wallet, password: () => password, address })
   await Signer.signTransaction(signer, payment(address))
@@ -87,7 +87,7 @@ test('a handle that has expired meanwhile is opened anew', { timeout }, async (t
   await Signer.signTransaction(signer, payment(address))
 })
 
-test('a daemon that is not there yet may be there the next time', { timeout }, async (t) => {
+test('retries after the daemon was not running', { timeout }, async (t) => {
   const { dataDir, address, stop, restart } = await startDaemon(t)
   await stop()
   const signer = fromKmd({ kmd: { dataDir }, wallet, password: () => password, address })
@@ -96,7 +96,7 @@ test('a daemon that is not there yet may be there the next time', { timeout }, a
   await Signer.signTransaction(signer, payment(address))
 })
 
-test('a wrong password is asked for again the next time', { timeout }, async (t) => {
+test('requests the password again after a wrong one', { timeout }, async (t) => {
   const { dataDir, address } = await startDaemon(t)
   const passwords = ['wrong']
   const signer = fromKmd({ kmd: { dataDir }, wallet, password: () => passwords.pop() ?? password, address })
@@ -104,7 +104,7 @@ test('a wrong password is asked for again the next time', { timeout }, async (t)
   await Signer.signTransaction(signer, payment(address))
 })
 
-test('a key that is not in the wallet signs nothing; one that an account was rekeyed to does', {
+test('fails for a key that is not in the wallet; signs for a rekeyed account', {
   timeout,
 }, async (t) => {
   const { dataDir, address } = await startDaemon(t)

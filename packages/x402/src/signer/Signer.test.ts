@@ -35,14 +35,14 @@ test('a key signs', async (t) => {
     })
   }
 
-  await t.test('for an account that was rekeyed to it', async () => {
+  await t.test('for a rekeyed account', async () => {
     const signer = Signer.fromSeed(seed, { sender: Address.encode(other) })
     assert.equal(signer.sender, Address.encode(other))
     await check(signer, payment(other))
   })
 })
 
-test('what is no key is refused', () => {
+test('invalid keys are refused', () => {
   const mixed = Buffer.concat([seed, other]).toString('base64')
   assert.throws(() => Signer.fromSecretKey(mixed), { message: /does not belong to the seed/ })
   for (const text of ['', 'x', Buffer.from(seed).toString('base64'), `${mixed}AAAA`, mixed.replace(/^./, '-')]) {
@@ -51,37 +51,37 @@ test('what is no key is refused', () => {
   assert.throws(() => Signer.fromMnemonic('abandon '.repeat(25).trim()), Mnemonic.MnemonicError)
 })
 
-test('whatever signs is not trusted', async (t) => {
+test('refuses a signer that returns', async (t) => {
   const honest = Signer.fromSeed(seed)
   const sign = (own: Partial<Signer.Signer>) => Signer.signTransaction({ ...honest, ...own }, payment())
 
-  await t.test('with another transaction', async () => {
+  await t.test('another transaction', async () => {
     const more = Transaction.encode({ ...payment(), amt: 1_000_000n })
     await assert.rejects(sign({ sign: () => honest.sign(more) }), { message: /another transaction/ })
   })
 
-  await t.test('with a signature that does not hold', async () => {
+  await t.test('an invalid signature', async () => {
     const txn = payment()
     const broken = SignedTransaction.encode({ sig: new Uint8Array(64).fill(7), txn })
     await assert.rejects(sign({ sign: () => broken }), { message: /invalid signature/ })
     await assert.rejects(sign({ sign: () => SignedTransaction.encode({ txn }) }), { message: /invalid signature/ })
   })
 
-  await t.test('with the key of somebody else', async () => {
+  await t.test('a signature of another key', async () => {
     const stranger = Signer.fromSeed(new Uint8Array(randomBytes(32)))
     await assert.rejects(sign({ sign: stranger.sign }), {
       message: new RegExp(`as ${stranger.address}, not as ${address}`),
     })
   })
 
-  await t.test('with anything but a signed transaction', async () => {
+  await t.test('something else than a signed transaction', async () => {
     for (const bytes of [new Uint8Array(0), Uint8Array.of(0x80), Transaction.encode(payment()), new Uint8Array(99)]) {
       await assert.rejects(sign({ sign: () => bytes }), Signer.SignerError)
     }
   })
 })
 
-test('a multisig account can be what signs, if enough of its members do', async () => {
+test('a multisig account signs with enough members', async () => {
   const multisig = { version: 1, threshold: 2, publicKeys: [publicKey, other] }
   const account = Multisig.address(multisig)
   const txn = payment(account)

@@ -75,7 +75,7 @@ for (const [name, open] of Object.entries(stores)) {
   })
 }
 
-test('SqliteClaims: of two processes at once, one has each payment', async (t) => {
+test('SqliteClaims: two processes never claim the same payment', async (t) => {
   const path = file(t)
   new SqliteClaims(path).close()
   const script = fileURLToPath(new URL('./claims-process.test.helper.js', import.meta.url))

@@ -72,7 +72,7 @@ for (const kind of ['memory', 'file']) {
   })
 }
 
-test('memory: no more are kept than fit, and those that ended go first', () => {
+test('memory: evicts settlements that ended first', () => {
   const store = new MemorySettlements()
   store.claim({ ...one, transactionId: 'PENDING' })
   for (let count = 0; count < 100_001; count++) {

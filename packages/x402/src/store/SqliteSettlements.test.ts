@@ -33,7 +33,7 @@ async function firstLine({ stdout }: ChildProcess): Promise<string> {
   return text.trim()
 }
 
-test('two processes on one file: every payment is claimed by one of them', async (t) => {
+test('two processes on one file never claim the same payment', async (t) => {
   const path = join(directoryFor(t), 'settlements.db')
   const claimers = [1, 2].map(() => startClaimer(t, path, 200, 'exit'))
   const [mine, theirs] = await Promise.all(claimers.map(async (one) => JSON.parse(await firstLine(one)) as string[]))
@@ -41,7 +41,7 @@ test('two processes on one file: every payment is claimed by one of them', async
   assert.deepEqual([all.length, new Set(all).size], [200, 200])
 })
 
-test('what was claimed is there after the process was killed', async (t) => {
+test('claims survive a killed process', async (t) => {
   const path = join(directoryFor(t), 'settlements.db')
   const child = startClaimer(t, path, 5, 'stay')
   assert.equal((JSON.parse(await firstLine(child)) as string[]).length, 5)
@@ -54,7 +54,7 @@ test('what was claimed is there after the process was killed', async (t) => {
   assert.deepEqual(pending[0]!.group, [Uint8Array.of(1, 2, 3)])
 })
 
-test('nobody else may read the files, also if they could before', (t) => {
+test('files are private, also if they were not before', (t) => {
   const directory = directoryFor(t)
   const path = join(directory, 'settlements.db')
   writeFileSync(path, '', { mode: 0o644 })
@@ -64,14 +64,14 @@ test('nobody else may read the files, also if they could before', (t) => {
   for (const name of readdirSync(directory)) assert.equal(statSync(join(directory, name)).mode & 0o777, 0o600, name)
 })
 
-test('an answer waits for the disk', (t) => {
+test('a claim resolves after it is on the disk', (t) => {
   const database = Sqlite.open(join(directoryFor(t), 'x.db'))
   t.after(() => database.close())
   const pragma = (name: string) => Object.values(database.prepare(`PRAGMA ${name}`).get() as object)[0]
   assert.deepEqual(['journal_mode', 'synchronous', 'busy_timeout'].map(pragma), ['wal', 2, 10_000])
 })
 
-test('a file of a later version is left alone', (t) => {
+test('a file of a later version is refused unchanged', (t) => {
   const path = join(directoryFor(t), 'settlements.db')
   new SqliteSettlements(path).close()
   new SqliteSettlements(path).close()

@@ -37,7 +37,7 @@ function tryAll(header: string): void {
   }
 }
 
-test('whatever a header holds, it is read or refused with a HeaderError', async (t) => {
+test('any header is read, or refused with a HeaderError', async (t) => {
   await t.test('any text', () => {
     fc.assert(fc.property(fc.string({ unit: 'binary', maxLength: 400 }), tryAll), { numRuns: cases })
   })
@@ -49,7 +49,7 @@ test('whatever a header holds, it is read or refused with a HeaderError', async 
     )
   })
 
-  await t.test('messages of the protocol with anything in the place of a member', () => {
+  await t.test('messages of the protocol with one member replaced', () => {
     const whole: unknown[] = [required, payment, { success: true, transaction: 'T', network: requirement.network }]
     const path = fc.array(fc.nat({ max: 9 }), { minLength: 1, maxLength: 4 })
     fc.assert(
@@ -73,7 +73,7 @@ test('whatever a header holds, it is read or refused with a HeaderError', async 
     )
   })
 
-  await t.test('nesting that would take the stack to write again', () => {
+  await t.test('deep nesting', () => {
     const deep = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
     for (const depth of [Headers.maxDepth, 20_000]) {
       const text = JSON.stringify(required).replace('"Y"', deep(depth))
@@ -85,19 +85,19 @@ test('whatever a header holds, it is read or refused with a HeaderError', async 
     assert.deepEqual(Headers.decodeRequired(encodeAny(brackets)), brackets)
   })
 
-  await t.test('members that would become what an object inherits', () => {
+  await t.test('members called __proto__', () => {
     const inherits = '{"__proto__":{"paymentGroup":[],"paymentIndex":0}}'
     const text = JSON.stringify({ ...payment, payload: 'P' }).replace('"P"', inherits)
     const header = Buffer.from(text).toString('base64')
     for (const decode of decoders) assert.throws(() => decode(header), Headers.HeaderError)
   })
 
-  await t.test('more than there is room for', () => {
+  await t.test('more than the limit', () => {
     const header = encodeAny({ ...required, error: 'x'.repeat(Headers.maxHeaderBytes) })
     for (const decode of decoders) assert.throws(() => decode(header), Headers.HeaderError)
   })
 
-  await t.test('the URL-safe alphabet, which the protocol does not have', () => {
+  await t.test('the URL-safe alphabet', () => {
     const receipt = { success: true, transaction: '?>?>?>', network: 'a:b' }
     const header = encodeAny(receipt)
     assert.match(header, /[+/]/)
@@ -107,7 +107,7 @@ test('whatever a header holds, it is read or refused with a HeaderError', async 
   })
 })
 
-test('what is written is read again', async (t) => {
+test('encoded values are decoded', async (t) => {
   const text = fc.string({ minLength: 1, unit: 'grapheme', maxLength: 30 })
   const extra = fc
     .dictionary(text, fc.jsonValue({ maxDepth: 3 }), { maxKeys: 4, noNullPrototype: true })
@@ -161,7 +161,7 @@ test('what is written is read again', async (t) => {
 })
 
 test('requirements', async (t) => {
-  await t.test('members that nobody knows are kept, since the seller may compare them', () => {
+  await t.test('keep unknown members', () => {
     const odd = {
       ...required,
       accepts: [{ ...requirement, outputSchema: { a: 1 } }],
@@ -170,7 +170,7 @@ test('requirements', async (t) => {
     assert.deepEqual(Headers.decodeRequired(encodeAny(odd)), odd)
   })
 
-  await t.test('one that is not understood does not spoil the others', () => {
+  await t.test('an invalid one does not affect the others', () => {
     const others = [null, 7, {}, { ...requirement, network: 'base' }, { ...requirement, amount: 7 }, [requirement]]
     const { accepts } = Headers.decodeRequired(encodeAny({ ...required, accepts: [...others, requirement] }))
     assert.deepEqual(accepts, [requirement])
@@ -186,7 +186,7 @@ test('requirements', async (t) => {
 })
 
 test('receipts', async (t) => {
-  await t.test('of the earlier variant have a status and a transactionId', () => {
+  await t.test('of the older form are read', () => {
     const read = (value: object) => Headers.decodeReceipt(encodeAny(value))
     assert.deepEqual(
       [read({ transactionId: 'T', status: 'settled' }).success, read({ status: 'failed' }).success],
@@ -195,7 +195,7 @@ test('receipts', async (t) => {
     assert.equal(read({ transactionId: 'T', status: 'settled' }).transaction, 'T')
   })
 
-  await t.test('that do not say success are of none', () => {
+  await t.test('without success are failures', () => {
     for (const value of [{}, { success: 'true' }, { success: 1 }, { success: false, status: 'ok' }]) {
       assert.equal(Headers.decodeReceipt(encodeAny(value)).success, false)
     }

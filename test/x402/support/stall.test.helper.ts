@@ -4,8 +4,8 @@ import { Server } from '@latchkey/http'
 import { createFacilitatorHandler, type Facilitator } from '@latchkey/x402/facilitator'
 import { paymentGate } from '@latchkey/x402/node'
 import type { GateOptions } from '@latchkey/x402/server'
-import type { Market } from './market.js'
-import { listen } from './shops.js'
+import type { Market } from './market.test.helper.js'
+import { listen } from './shops.test.helper.js'
 
 type Scope = { after: (work: () => unknown) => void }
 

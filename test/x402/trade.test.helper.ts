@@ -1,4 +1,4 @@
-/** A devnet in the guise of TestNet, which is all that the published packages know, with everybody a payment takes. */
+/** A devnet with the id of TestNet, which the published packages know, and the accounts of a payment. */
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -44,7 +44,7 @@ export function keyOf({ sk }: algosdk.Account): string {
 
 type Traders = Pick<Trade, 'algod' | 'buyer' | 'seller' | 'sponsor'>
 
-/** What everybody has: Algos and dollars, in millionths. */
+/** The balances of all accounts: ALGOs and dollars, in millionths. */
 export async function possessions({ algod, buyer, seller, sponsor }: Traders, assetId = dollar) {
   const one = async ({ addr }: algosdk.Account): Promise<[bigint, bigint | undefined]> => {
     const { amount, assets } = await algod.accountInformation(addr).do()
