@@ -16,7 +16,7 @@ test('what is no request is answered with a message in JSON', async (t) => {
 test('or in the form that the server was given', async (t) => {
   const errorResponse = (status: number, message: string) => ({
     status,
-    headers: ['X-Refused', 'yes'],
+    headers: ['X-Custom', 'yes'],
     body: Buffer.from(`${status} ${message}`),
   })
   const { dial } = await serve(t, echo, { errorResponse, limits: { headersMs: 50 } })
@@ -32,6 +32,6 @@ test('or in the form that the server was given', async (t) => {
     const [[answered, body]] = answers(peer.received()) as [[number, string]]
     assert.equal(answered, status)
     assert.match(body, message)
-    assert.match(peer.received(), /\r\nX-Refused: yes\r\n[\s\S]*\r\nConnection: close\r\n/)
+    assert.match(peer.received(), /\r\nX-Custom: yes\r\n[\s\S]*\r\nConnection: close\r\n/)
   }
 })
