@@ -55,14 +55,14 @@ export async function possessions({ algod, buyer, seller, sponsor }: Traders, as
 
 /** As facilitators offer themselves to sellers. */
 export function facilitatorApi(facilitator: x402Facilitator): RequestListener {
-  type Asked = { paymentPayload: PaymentPayload; paymentRequirements: PaymentRequirements }
+  type PaymentBody = { paymentPayload: PaymentPayload; paymentRequirements: PaymentRequirements }
   return async (request, response) => {
-    const asked = request.method === 'POST' ? ((await json(request)) as Asked) : undefined
+    const body = request.method === 'POST' ? ((await json(request)) as PaymentBody) : undefined
     const judge = request.url === '/verify' ? 'verify' : 'settle'
     const answer =
-      asked === undefined
+      body === undefined
         ? facilitator.getSupported()
-        : await facilitator[judge](asked.paymentPayload, asked.paymentRequirements)
+        : await facilitator[judge](body.paymentPayload, body.paymentRequirements)
     response.setHeader('content-type', 'application/json').end(JSON.stringify(answer))
   }
 }

@@ -150,7 +150,7 @@ test('S12 changing prices: the quoted price is taken, by other replicas too, and
     await openStall(t, market, { routes, quoteSecret }),
     await openStall(t, market, { routes, quoteSecret }),
   ]
-  const stranger = await openStall(t, market, { routes, quoteSecret: 'the secret of nobody else' })
+  const stranger = await openStall(t, market, { routes, quoteSecret: 'the secret of another seller' })
   const headers = [await market.payment(await fetch(`${one.url}/a`)), await market.payment(await fetch(`${one.url}/a`))]
   const forged = await market.payment(await fetch(`${one.url}/a`), ({ accepted }) => {
     accepted['amount'] = '1'
@@ -186,7 +186,7 @@ test('S14 bad configuration: it is an error of the call, and ends no process', a
   const notOptedIn = newAddress()
   const bad: [object, RegExp][] = [
     [{ ...accepts, network: 'mainnet' }, /no chain was passed for the network mainnet/],
-    [{ ...accepts, payTo: 'nobody' }, /payTo is not an Algorand address/],
+    [{ ...accepts, payTo: 'invalid' }, /payTo is not an Algorand address/],
     [{ ...accepts, payTo: notOptedIn }, /not opted in to asset 31566704/],
     [{ ...accepts, price: 'cheap' }, /is no price/],
     [{ ...accepts, price: { asset: '999999', amount: '1' } }, /asset 999999/],

@@ -73,16 +73,16 @@ test('invalid kinds in /supported are skipped', async () => {
     {},
     { scheme: 'exact', x402Version: 2, network: 7 },
     { scheme: 'exact', x402Version: 1, network },
-    { scheme: 'exact', x402Version: 2, network, extra: { feePayer: 'nobody' } },
+    { scheme: 'exact', x402Version: 2, network, extra: { feePayer: 'invalid' } },
   ]
-  const signers = { 'algorand:*': [null, 'nobody', second], x: 'y' }
+  const signers = { 'algorand:*': [null, 'invalid', second], x: 'y' }
   const all = new Facilitators([
     named('odd', feePayer, { supported: () => ({ kinds, signers, extensions: [] }) as never }),
   ])
   await all.refresh()
   assert.deepEqual(all.kindFor(chain), { network, feePayer: undefined })
   assert.equal(all.isFeePayer(second), true)
-  assert.equal(all.isFeePayer('nobody'), false)
+  assert.equal(all.isFeePayer('invalid'), false)
 })
 
 test('a fee payer stays accepted after it changes', async (t) => {

@@ -75,7 +75,7 @@ test('refuses invalid routes', async () => {
     [{ ...price, price: { asset: 'x', amount: '1' } }, /not the id of an asset/],
     [{ ...price, price: { asset: '1', amount: '1.5' } }, /not a positive number/],
     [{ ...price, price: { asset: '1', amount: '1', extra: { quote: 'x' } } }, /set by the gate/],
-    [{ ...price, payTo: () => 'nobody' }, /payTo is not an Algorand address/],
+    [{ ...price, payTo: () => 'invalid' }, /payTo is not an Algorand address/],
     [{ ...price, network: 'mainnet' }, /no chain/],
     [{ ...price, maxTimeoutSeconds: 1.5 }, /maxTimeoutSeconds/],
   ]

@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { applyGate } from './applyGate.js'
 import { type BufferOptions, send } from './bufferResponse.js'
 import type { Gate } from './Gate.js'
-import { applyGate } from './node.js'
 
 export type { BufferOptions } from './bufferResponse.js'
 

@@ -1,7 +1,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { applyGate } from './applyGate.js'
 import type { BufferOptions } from './bufferResponse.js'
 import type { Gate } from './Gate.js'
-import { applyGate } from './node.js'
 import { mergeHeader } from './responses.js'
 
 export type { BufferOptions } from './bufferResponse.js'
