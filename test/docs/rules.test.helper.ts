@@ -22,6 +22,7 @@ export const pictures: readonly (readonly [page: string, words: string])[] = [
   ['packages/kmd/README.md', 'socket ── @latchkey/http'],
   ['packages/kmd/README.md', 'latchkey console ── API token'],
   ['packages/pages/README.md', 'console/  preact ─►'],
+  ['packages/system/README.md', 'take(path) ──►'],
   ['packages/x402/README.md', 'buyer ───'],
 ]
 
@@ -41,6 +42,7 @@ export const codeRewrites: readonly (readonly [string | RegExp, string])[] = [
   [/\.listen\(40[0-9]{2}/g, '.listen(0'],
   [/port: 40[0-9]{2}/g, 'port: 0'],
   [/(Payments|Settlements|Claims)\('([\w.-]+)'\)/g, "$1(fileIn('$2'))"],
+  [/(take|replaceSync)\('([\w.-]+)'/g, "$1(fileIn('$2')"],
   [/stateFile: '([\w.-]+)'/g, "stateFile: fileIn('$1')"],
 ]
 
@@ -53,7 +55,7 @@ export const longRunning: readonly { readonly command: RegExp; readonly ready: R
   { command: /^(?!.*--help).*\blatchkey devnet\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
   { command: /^(?!.*--help).*\blatchkey kmd\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
   { command: /^(?!.*--help).*\blatchkey facilitator\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
-  { command: /^node seller\.js$/, ready: /Selling at http/ },
+  { command: /^node seller\.js$/, ready: /Listening at http/ },
   { command: /\bdist\/seller\.js\b/, ready: /Facilitator: / },
 ]
 
@@ -65,9 +67,12 @@ export const placeholders: readonly (readonly [RegExp, (account: DevAccount) => 
 
 /** What is not run, and why. That what it names exists is looked at all the same. */
 export const notRun: readonly (readonly [RegExp, string])[] = [
-  [/^npm (test|run bench|run docs|run pack|run build|run format)\b/, 'it is what runs this test, or takes minutes'],
+  [/^npm (test|run (bench|build|coverage|docs|format|pack|test))\b/, 'it is what runs this test, or takes minutes'],
   [/^node scripts\/build/, 'it was done before the tests began'],
-  [/^(sudo )?(systemctl|systemd-run|journalctl|podman|docker|install|useradd)\b/, 'it changes the machine'],
+  [
+    /^(sudo )?(systemctl|systemd-run|journalctl|podman|docker|install|useradd)\b|^npm install --global/,
+    'it changes the machine',
+  ],
   [/^(npx )?latchkey dev -- npm test$/, 'it is what runs this test'],
 ]
 
