@@ -55,7 +55,7 @@ export class Shell {
   readonly #accounts: readonly DevAccount[]
   /** From the port on the page to the one that is used. */
   readonly #ports: Map<number, number>
-  /** What stays up, by the rule that says so: nobody runs two of a kind on one port. */
+  /** What stays up, by the rule that says so: two of a kind cannot share a port. */
   readonly #up = new Map<RegExp, () => Promise<void>>()
 
   private constructor(scope: Scope, place: Place, accounts: readonly DevAccount[], ports: Map<number, number>) {

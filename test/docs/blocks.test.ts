@@ -3,8 +3,8 @@
  * the tables in `rules.test.helper.ts` and `Provided.test.helper.ts` for what pages may use.
  */
 import assert from 'node:assert/strict'
-import { after, describe, type TestContext, test } from 'node:test'
-import { atEnd, type Scope, suiteScope } from '../process/support.js'
+import { after, type TestContext, test } from 'node:test'
+import { atEnd, type Scope } from '../process/support.js'
 import { type Block, blocksOf, nameOf, pages } from './Blocks.test.helper.js'
 import { type Compiled, compile, type Declared, removeCompiled } from './Code.test.helper.js'
 import { checkEnvironment, checkJson, checkNotRun, checkProxy } from './Files.test.helper.js'
@@ -21,7 +21,7 @@ const isCode = ({ language }: Block): boolean => language === 'ts' || language =
 const compiled = compile(blocks.filter(isCode))
 after(removeCompiled)
 
-/** Somebody who works through a page from top to bottom. */
+/** Works through a page from top to bottom. */
 class Reader {
   readonly #scope: Scope
   readonly #world: World
@@ -109,10 +109,9 @@ class Reader {
 for (const page of written) {
   const own = blocks.filter((block) => block.page === page)
   if (own.length === 0) continue
-  describe(page, () => {
-    const scope = suiteScope()
-    const reader = new Reader(scope)
-    for (const block of own) test(nameOf(block), { timeout }, (t) => reader.read(t, block))
+  test(page, async (t) => {
+    const reader = new Reader(t)
+    for (const block of own) await t.test(nameOf(block), { timeout }, (inner) => reader.read(inner, block))
   })
 }
 

@@ -56,7 +56,7 @@ test('systemd has nothing against the units, where it is installed', () => {
     { encoding: 'utf8' },
   )
   if ((error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT') return
-  // Where Node lies elsewhere, it says so; that is for whoever installs the unit.
+  // Where Node lies elsewhere, it says so; that is for the person who installs the unit.
   const faults = stderr.split('\n').filter((line) => line.includes('latchkey-') && !/is not executable/.test(line))
   assert.deepEqual(faults, [], `status ${status}`)
 })
@@ -88,7 +88,7 @@ test('the credentials that the facilitator gets are enough to sign by, and no wa
   kmd.close()
 })
 
-test('the container file copies what is there, and runs as nobody in particular', () => {
+test('the container file copies what is there, and runs as a user without rights', () => {
   const text = read('deploy/Containerfile')
   for (const [, line] of text.matchAll(/^COPY (?!--from)(.*)$/gm)) {
     for (const path of line!.split(' ').slice(0, -1)) assert.ok(existsSync(join(root, path)), path)

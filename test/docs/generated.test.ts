@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { existsSync, readdirSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { describe, test } from 'node:test'
+import { test } from 'node:test'
 import { pathToFileURL } from 'node:url'
 import { errors } from '@latchkey/kmd'
 import { Chain, createFacilitatorHandler, Facilitator } from '@latchkey/x402/facilitator'
@@ -99,9 +99,9 @@ const others = ['api', 'start'].flatMap((folder) =>
     .map((name) => `docs/${folder}/${name}`),
 )
 
-describe('links', () => {
+test('links lead to pages and headings that exist', async (t) => {
   for (const page of ['SECURITY.md', 'CONTRIBUTING.md', 'CHANGELOG.md', ...pages(), ...others]) {
-    test(page, () => {
+    await t.test(page, () => {
       const text = textOf(page).replaceAll(/^```.*?^```$/gms, '')
       for (const [, link] of text.matchAll(/(?<!!)\[[^\]]*\]\(([^)\s]+)\)/g)) {
         if (/^https?:/.test(link!)) continue
