@@ -61,7 +61,7 @@ test('W19 careless buyer: it pays what was asked, where it was asked, and no mor
   const good = requirementsOf(market)
   const wrong = await Chain.open({ network: 'testnet', nodes: market.devnet.url })
   const onTestnet = requirementsOf(market, { network: wrong.caip2, asset: '10458941' })
-  await assert.rejects(buyerOf(market, [wrong]).pay(asking(onTestnet)), /the node is of/)
+  await assert.rejects(buyerOf(market, [wrong]).pay(asking(onTestnet)), /the node belongs to/)
 
   market.proxy.instead = (what) => {
     if (what !== 'params') return undefined
