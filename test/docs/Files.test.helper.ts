@@ -55,7 +55,7 @@ export function checkProxy({ text }: Block): void {
 
 /** What is not run may still be misspelt. */
 export function checkNotRun(command: string): void {
-  const [, script] = /^npm (?:run )?([\w:]+)/.exec(command) ?? []
+  const [, script] = /^npm (?!install)(?:run )?([\w:]+)/.exec(command) ?? []
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: object }
   if (script !== undefined) assert.ok(script in scripts, `package.json has no script ${script}`)
   for (const [path] of command.matchAll(/\bdeploy\/[\w./-]+/g)) {

@@ -38,7 +38,7 @@ const providers = {
   // The key daemon: a wallet with a key that has Algos and dollars.
   dataDir: async ({ daemon, block, scope }: World) => {
     // Who starts a daemon needs a directory in which none runs.
-    if (block.includes('Daemon.start(')) return dataDirectory(scope)
+    if (/Daemon\.start\(|DaemonApp\.open\(/.test(block)) return dataDirectory(scope)
     return (await daemon()).dataDir
   },
   address: async ({ daemon }: World) => (await daemon()).address,
