@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { startDevnet } from '../devnet/start.test.helper.js'
 import { startDaemon } from '../support/daemon.js'
@@ -47,16 +47,17 @@ export async function pay({ daemon, node, mnemonic, receiver }) {
 }
 
 /** The codes of failures. */
-export async function fail({ daemon, node }) {
+export async function fail({ daemon, node, silent }) {
   const code = (promise) => promise.then(() => 'no failure', (error) => error.code ?? String(error))
   const kmd = await Kmd.connect(daemon)
   const { id } = await kmd.wallets.create({ name: 'failing ' + Bytes.toHex(Bytes.random(4)), password: 'right' })
   const gone = await Kmd.connect({ address: '127.0.0.1:1', token: daemon.token })
+  const stuck = await Kmd.connect({ address: silent, token: daemon.token })
   return {
     password: await code(kmd.unlock({ id, password: 'wrong' })),
     token: await code((await Kmd.connect({ ...daemon, token: 'b'.repeat(64) })).wallets.list()),
     daemon: await code(gone.wallets.list()),
-    timeout: await code(kmd.wallets.list({ timeoutMs: 0.001 })),
+    timeout: await code(stuck.wallets.list({ timeoutMs: 50 })),
     dataDirectory: await code(Kmd.connect({ dataDir: '/tmp' })),
     node: await code(new Algod({ nodes: [{ url: 'http://127.0.0.1:1' }] }).lastRound()),
     notANode: await code(new Algod({ nodes: [{ url: node.url + '/elsewhere' }] }).lastRound()),
@@ -107,6 +108,20 @@ async function servePage(t: TestContext): Promise<string> {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
+/** The address of a server that accepts connections and never responds. */
+async function listenSilently(t: TestContext): Promise<string> {
+  const sockets = new Set<Socket>()
+  const server = createTcpServer((socket) => {
+    sockets.add(socket.on('error', () => undefined))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  return `127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
 async function setUp(t: TestContext, origins: readonly string[]) {
   const [devnet, daemon] = await Promise.all([
     startDevnet(t),
@@ -117,6 +132,7 @@ async function setUp(t: TestContext, origins: readonly string[]) {
   return {
     daemon: { address: daemon.address, token: daemon.token },
     node: { url: devnet.url, token: devnet.token },
+    silent: await listenSilently(t),
     mnemonic: sender!.mnemonic,
     receiver: receiver!.address,
   }

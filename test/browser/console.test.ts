@@ -104,7 +104,8 @@ test('creates a multisig account, whose members sign one after the other', async
   await page.getByRole('button', { name: 'Create multisig' }).click()
   const dialog = page.getByRole('dialog')
   const members = dialog.getByLabel('Member addresses, one per line')
-  await members.fill(`${first}\n${second!.slice(0, -1)}${second!.endsWith('A') ? 'B' : 'A'}`)
+  // The first character: the last one carries two bits of padding, so that most letters there are not base32 at all.
+  await members.fill(`${first}\n${second!.startsWith('A') ? 'B' : 'A'}${second!.slice(1)}`)
   await dialog.getByRole('button', { name: 'Create', exact: true }).click()
   await dialog.getByText('Line 2: The checksum of the address does not match').waitFor()
   await members.fill([first, second, outsider].join('\n'))
