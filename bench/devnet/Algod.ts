@@ -3,7 +3,7 @@ import { Address, Ed25519, Mnemonic, Submission, Transaction } from '@latchkey/a
 
 export type Payer = { publicKey: Uint8Array; secretKey: Uint8Array }
 
-/** Payers that sign in turn, so that nobody's memory of one account is measured. */
+/** Payers that sign in turn, so that a cache of one account does not decide the result. */
 const payerCount = 100
 const payerMicroAlgos = 10_000_000_000n
 const windowRounds = 1_000n

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { Devnet } from '@latchkey/devnet'
 import { Daemon, type Wire } from '@latchkey/kmd'
 import algosdk from 'algosdk'
-import { fastConfig, makeDataDir, removeDataDir } from '../support/daemon.js'
+import { fastConfig, makeDataDir, removeDataDir } from '../support/daemon.test.helper.js'
 import { type Browser, type Locator, launch, type Page, timeoutMs } from './chromium.test.helper.js'
 
 export type Scope = { after: (work: () => unknown) => void }

@@ -16,7 +16,7 @@ import {
 } from '@algorandfoundation/algokit-utils'
 import { KmdClient } from '@algorandfoundation/algokit-utils/kmd-client'
 import { Devnet, type DevnetOptions } from '@latchkey/devnet'
-import { startDaemon } from '../support/daemon.js'
+import { startDaemon } from '../support/daemon.test.helper.js'
 import { pause, startDevnet } from './start.test.helper.js'
 
 const timeout = 300_000

@@ -1,7 +1,7 @@
 /** The fenced blocks of the pages that people read. */
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { root } from '../support/daemon.js'
+import { root } from '../support/daemon.test.helper.js'
 
 export type Block = {
   /** The page, as a path from the root. */

@@ -4,9 +4,9 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Daemon } from '@latchkey/kmd'
-import { type Scope, temporaryDirectory } from '../process/support.js'
-import { root } from '../support/daemon.js'
-import { latchkeyCommand } from '../support/devnet.js'
+import { type Scope, temporaryDirectory } from '../process/commands.test.helper.js'
+import { root } from '../support/daemon.test.helper.js'
+import { latchkeyCommand } from '../support/devnet.test.helper.js'
 import type { Block } from './Blocks.test.helper.js'
 
 /** What the Go daemon has, and what is ours. */

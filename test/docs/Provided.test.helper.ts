@@ -17,7 +17,7 @@ import { paymentGate as nodeGate } from '@latchkey/x402/node'
 import { Gate } from '@latchkey/x402/server'
 import * as algosdk from 'algosdk'
 import { Hono } from 'hono'
-import { atEnd, dataDirectory, type Scope, temporaryDirectory } from '../process/support.js'
+import { atEnd, dataDirectory, type Scope, temporaryDirectory } from '../process/commands.test.helper.js'
 
 const dollar = 31566704n
 const walletName = 'spending'

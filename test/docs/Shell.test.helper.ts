@@ -7,8 +7,8 @@ import { mkdirSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { delimiter, dirname, join } from 'node:path'
 import { type DevAccount, Devnet } from '@latchkey/devnet'
-import { atEnd, type Scope, temporaryDirectory, until } from '../process/support.js'
-import { fastConfig, root } from '../support/daemon.js'
+import { atEnd, type Scope, temporaryDirectory, until } from '../process/commands.test.helper.js'
+import { fastConfig, root } from '../support/daemon.test.helper.js'
 import { commandRewrites, knownPorts, longRunning, notRun, placeholders } from './rules.test.helper.js'
 
 const commandTimeoutMs = 60_000

@@ -4,7 +4,7 @@
  */
 import assert from 'node:assert/strict'
 import { after, type TestContext, test } from 'node:test'
-import { atEnd, type Scope } from '../process/support.js'
+import { atEnd, type Scope } from '../process/commands.test.helper.js'
 import { type Block, blocksOf, nameOf, pages } from './Blocks.test.helper.js'
 import { type Compiled, compile, type Declared, removeCompiled } from './Code.test.helper.js'
 import { checkEnvironment, checkJson, checkNotRun, checkProxy } from './Files.test.helper.js'

@@ -6,8 +6,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { Kmd } from '@latchkey/kmd-client'
 import { fromKmd, Signer } from '@latchkey/x402/facilitator'
-import { start, temporaryDirectory } from '../process/support.js'
-import { root } from '../support/daemon.js'
+import { start, temporaryDirectory } from '../process/commands.test.helper.js'
+import { root } from '../support/daemon.test.helper.js'
 import { checkFlags, checkVariable } from './Files.test.helper.js'
 
 const units = { kmd: 'deploy/latchkey-kmd.service', facilitator: 'deploy/latchkey-facilitator.service' }

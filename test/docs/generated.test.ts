@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 import { errors } from '@latchkey/kmd'
 import { Chain, createFacilitatorHandler, Facilitator } from '@latchkey/x402/facilitator'
 import { startDevnet } from '../devnet/start.test.helper.js'
-import { root } from '../support/daemon.js'
+import { root } from '../support/daemon.test.helper.js'
 import { pages, textOf } from './Blocks.test.helper.js'
 
 type Registry = { readonly [code: string]: { readonly message: string; readonly hint: string } }

@@ -3,7 +3,7 @@
  * does with it for its users: finding, by the name of a wallet, the account that pays on a local network.
  */
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { after, before, suite, test } from 'node:test'
 import { Address } from '@algorandfoundation/algokit-utils'
 import type { AlgodClient } from '@algorandfoundation/algokit-utils/algod-client'
 import { KmdClient } from '@algorandfoundation/algokit-utils/kmd-client'
@@ -17,16 +17,16 @@ import {
 } from '@algorandfoundation/algokit-utils/transact'
 import { ClientManager } from '@algorandfoundation/algokit-utils/types/client-manager'
 import { KmdAccountManager } from '@algorandfoundation/algokit-utils/types/kmd-account-manager'
-import { startDaemon, type TestDaemon } from '../support/daemon.js'
-import { derived, masterKey } from '../support/golden.js'
+import { startDaemon, type TestDaemon } from '../support/daemon.test.helper.js'
+import { derived, masterKey } from '../support/golden.test.helper.js'
 import {
   assertMultisigned,
   assertSigned,
   isSignature,
   multisigProgramMessage,
   programMessage,
-} from '../support/signatures.js'
-import { decodeMultisig, payment, program } from '../support/tour.js'
+} from '../support/signatures.test.helper.js'
+import { decodeMultisig, payment, program } from '../support/tour.test.helper.js'
 
 const methods = Object.getOwnPropertyNames(Object.getPrototypeOf(KmdClient.prototype)).filter(
   (name) => !name.startsWith('_') && name !== 'constructor' && name !== 'mimeTypeFor',
@@ -56,7 +56,7 @@ async function openWallet(masterDerivationKey?: Uint8Array): Promise<{ id: strin
 
 type Handle = { walletHandleToken: string }
 
-describe('wallets', () => {
+suite('wallets', () => {
   test('a daemon without wallets lists none', async () => {
     assert.deepEqual((await kmd.listWallets()).wallets, [])
   })
@@ -94,7 +94,7 @@ describe('wallets', () => {
   })
 })
 
-describe('keys', () => {
+suite('keys', () => {
   test('an empty wallet lists none', async () => {
     const { handle } = await openWallet()
     assert.deepEqual((await kmd.listKeysInWallet(handle)).addresses, [])
@@ -125,7 +125,7 @@ describe('keys', () => {
   })
 })
 
-describe('signing', () => {
+suite('signing', () => {
   test('a transaction, by its sender and by another key', async () => {
     const { handle } = await openWallet(masterKey)
     await kmd.generateKey(handle)
@@ -150,7 +150,7 @@ describe('signing', () => {
   })
 })
 
-describe('multisig', () => {
+suite('multisig', () => {
   const metadata = { version: 1, threshold: 2, addrs: derived.slice(0, 3) }
   const publicKeys = metadata.addrs.map((member) => toAddress(member).publicKey)
 
@@ -209,7 +209,7 @@ describe('multisig', () => {
   })
 })
 
-describe('failures', () => {
+suite('failures', () => {
   test('a wrong password', async () => {
     const { id, handle } = await openWallet()
     const message = 'error decrypting. wrong password?'
@@ -228,7 +228,7 @@ test('every method of the client was used', () => {
   assert.deepEqual([...called].sort(), [...methods].sort())
 })
 
-describe('accounts by the name of a wallet', () => {
+suite('accounts by the name of a wallet', () => {
   const walletName = 'unencrypted-default-wallet'
   let manager: KmdAccountManager
 

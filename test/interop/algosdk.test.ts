@@ -1,11 +1,11 @@
 /** The JavaScript SDK's own kmd client, as published, through every method it has. algosdk also checks the results. */
 import assert from 'node:assert/strict'
-import { after, before, describe, test } from 'node:test'
+import { after, before, suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
-import { startDaemon, type TestDaemon } from '../support/daemon.js'
-import { derived, masterKey } from '../support/golden.js'
-import { assertMultisigned, assertSigned } from '../support/signatures.js'
-import { decodeMultisig, payment } from '../support/tour.js'
+import { startDaemon, type TestDaemon } from '../support/daemon.test.helper.js'
+import { derived, masterKey } from '../support/golden.test.helper.js'
+import { assertMultisigned, assertSigned } from '../support/signatures.test.helper.js'
+import { decodeMultisig, payment } from '../support/tour.test.helper.js'
 
 const helpers = ['constructor', 'get', 'delete', 'post']
 const methods = Object.getOwnPropertyNames(algosdk.Kmd.prototype).filter((name) => !helpers.includes(name))
@@ -31,7 +31,7 @@ async function openWallet(mdk?: Uint8Array): Promise<{ id: string; handle: strin
   return { id: wallet.id, handle: wallet_handle_token, name }
 }
 
-describe('wallets', () => {
+suite('wallets', () => {
   test('a daemon without wallets', async () => {
     // The SDK hands the body on as it is: users look for `wallets` in it.
     assert.deepEqual(await kmd.listWallets(), {})
@@ -76,7 +76,7 @@ describe('wallets', () => {
   })
 })
 
-describe('keys', () => {
+suite('keys', () => {
   test('an empty wallet', async () => {
     const { handle } = await openWallet()
     assert.equal((await kmd.listKeys(handle)).addresses, undefined)
@@ -116,7 +116,7 @@ describe('keys', () => {
   })
 })
 
-describe('signing', () => {
+suite('signing', () => {
   test('every type of transaction comes out as algosdk signs it', async () => {
     const { handle } = await openWallet()
     const account = algosdk.generateAccount()
@@ -154,7 +154,7 @@ describe('signing', () => {
   })
 })
 
-describe('multisig', () => {
+suite('multisig', () => {
   test('import, list, export, delete', async () => {
     const { handle } = await openWallet()
     const metadata = { version: 1, threshold: 2, addrs: derived.slice(0, 3) }
@@ -197,7 +197,7 @@ describe('multisig', () => {
   })
 })
 
-describe('what users meet when it fails', () => {
+suite('what users meet when it fails', () => {
   const wrong = 'error decrypting. wrong password?'
 
   test('a wrong password', async () => {

@@ -8,7 +8,7 @@ import * as AlgoKit from '@latchkey/kmd-client/algokit'
 import { multisigTransactionSigner, transactionSigner } from '@latchkey/kmd-client/algosdk'
 import * as algosdk from 'algosdk'
 import { accountOf, clientOf, startDevnet } from '../devnet/start.test.helper.js'
-import { startDaemon } from '../support/daemon.js'
+import { startDaemon } from '../support/daemon.test.helper.js'
 
 const silent = { error() {}, warn() {}, info() {}, verbose() {}, debug() {} }
 Config.configure({ logger: silent })

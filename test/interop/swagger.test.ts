@@ -7,9 +7,9 @@ import { after, before, suite, test } from 'node:test'
 import SwaggerParser from '@apidevtools/swagger-parser'
 import { Address, Transaction } from '@latchkey/algorand'
 import { Devnet } from '@latchkey/devnet'
-import { type Answer, type Json, startDaemon, type TestDaemon } from '../support/daemon.js'
-import { operations } from '../support/operations.js'
-import { type Step, takeTour } from '../support/tour.js'
+import { type Answer, type Json, startDaemon, type TestDaemon } from '../support/daemon.test.helper.js'
+import { operations } from '../support/operations.test.helper.js'
+import { type Step, takeTour } from '../support/tour.test.helper.js'
 
 type Described = { id: string; method: string; path: string; json: Json }
 

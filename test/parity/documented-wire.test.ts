@@ -3,17 +3,24 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as algosdk from 'algosdk'
-import { type Answer, type Json, startDaemon, type TestDaemon } from '../support/daemon.js'
-import { derived, masterKey } from '../support/golden.js'
-import { assertDocumentedResponse, operation, operations } from '../support/operations.js'
+import { type Answer, type Json, startDaemon, type TestDaemon } from '../support/daemon.test.helper.js'
+import { derived, masterKey } from '../support/golden.test.helper.js'
+import { assertDocumentedResponse, operation, operations } from '../support/operations.test.helper.js'
 import {
   assertMultisigned,
   assertSigned,
   isSignature,
   multisigProgramMessage,
   programMessage,
-} from '../support/signatures.js'
-import { type ByteForm, decodeMultisig, program, type Spelling, type Tour, takeTour } from '../support/tour.js'
+} from '../support/signatures.test.helper.js'
+import {
+  type ByteForm,
+  decodeMultisig,
+  program,
+  type Spelling,
+  type Tour,
+  takeTour,
+} from '../support/tour.test.helper.js'
 
 const args = ['--wire', 'documented']
 

@@ -5,8 +5,8 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Answer, startDaemon, type TestDaemon } from '../support/daemon.js'
-import { readGolden } from '../support/golden.js'
+import { type Answer, startDaemon, type TestDaemon } from '../support/daemon.test.helper.js'
+import { readGolden } from '../support/golden.test.helper.js'
 
 type Case = {
   name: string

@@ -1,9 +1,9 @@
 /** Requests are read in both forms on both wires: the form of a request changes nothing in its answer. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { startDaemon } from '../support/daemon.js'
-import { operation } from '../support/operations.js'
-import { type ByteForm, type Spelling, takeTour } from '../support/tour.js'
+import { startDaemon } from '../support/daemon.test.helper.js'
+import { operation } from '../support/operations.test.helper.js'
+import { type ByteForm, type Spelling, takeTour } from '../support/tour.test.helper.js'
 
 for (const wire of ['reference', 'documented'] as const) {
   test(`${wire} wire`, async (t) => {

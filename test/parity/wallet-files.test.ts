@@ -9,10 +9,10 @@ import { copyFileSync, mkdirSync, readdirSync, readFileSync } from 'node:fs'
 import { basename, join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
-import { makeDataDir, removeDataDir, startDaemon, type TestDaemon } from '../support/daemon.js'
-import { derived, goldenDir, masterKey, readGolden } from '../support/golden.js'
-import * as Msgpack from '../support/msgpack.js'
-import { openBlob, passwordKey, readWalletFile, type WalletFile } from '../support/walletFile.js'
+import { makeDataDir, removeDataDir, startDaemon, type TestDaemon } from '../support/daemon.test.helper.js'
+import { derived, goldenDir, masterKey, readGolden } from '../support/golden.test.helper.js'
+import * as Msgpack from '../support/msgpack.test.helper.js'
+import { openBlob, passwordKey, readWalletFile, type WalletFile } from '../support/walletFile.test.helper.js'
 
 type Key = { address: string; private_key_b64: string }
 

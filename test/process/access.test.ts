@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, renameSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { before, suite, test } from 'node:test'
-import { dial, exchange, isReachable, type Kmd, start, statusOf, suiteScope } from './support.js'
+import { dial, exchange, isReachable, type Kmd, start, statusOf, suiteScope } from './commands.test.helper.js'
 
 const outside = Object.values(networkInterfaces())
   .flatMap((addresses) => addresses ?? [])

@@ -4,8 +4,8 @@ import { execFile } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import { latchkeyCommand } from '../support/devnet.js'
-import { suiteScope, temporaryDirectory } from './support.js'
+import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { suiteScope, temporaryDirectory } from './commands.test.helper.js'
 
 type Outcome = { code: number | null; stdout: string; stderr: string }
 

@@ -4,7 +4,7 @@ import { copyFileSync, readdirSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import { Address, Ed25519, KeyDerivation } from '@latchkey/algorand'
 import { DatabaseSync } from '@photostructure/sqlite'
-import { type Answer, type Kmd, slowDrivers, start, timed, until } from './support.js'
+import { type Answer, type Kmd, slowDrivers, start, timed, until } from './commands.test.helper.js'
 
 const times = <T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, index) => work(index)))

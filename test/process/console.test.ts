@@ -5,7 +5,7 @@ import { Address, Transaction } from '@latchkey/algorand'
 import { Devnet } from '@latchkey/devnet'
 import { Token } from '@latchkey/kmd'
 import { Kmd as Client } from '@latchkey/kmd-client'
-import { type Answer, atEnd, exchange, type Json, type Kmd, start, statusOf, until } from './support.js'
+import { type Answer, atEnd, exchange, type Json, type Kmd, start, statusOf, until } from './commands.test.helper.js'
 
 type Console = { kmd: Kmd; session: string; call: (method: string, path: string, body?: unknown) => Promise<Answer> }
 

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { Address, Ed25519, KeyDerivation } from '@latchkey/algorand'
 import { DatabaseSync } from '@photostructure/sqlite'
-import { dataDirectory, type Kmd, sleep, start } from './support.js'
+import { dataDirectory, type Kmd, sleep, start } from './commands.test.helper.js'
 
 const rounds = Number(process.env['LATCHKEY_CRASH_ROUNDS'] ?? 40)
 /** Two data directories, killed side by side. */

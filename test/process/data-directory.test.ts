@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import { dataDirectory, type Kmd, start, temporaryDirectory } from './support.js'
+import { dataDirectory, type Kmd, start, temporaryDirectory } from './commands.test.helper.js'
 
 const modeOf = (path: string): string => (statSync(path).mode & 0o777).toString(8)
 const concurrency = 2

@@ -7,8 +7,8 @@ import { suite, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Buyer, Chain, payingFetch, Signer } from '@latchkey/x402/client'
 import algosdk from 'algosdk'
-import { latchkeyCommand } from '../support/devnet.js'
-import { atEnd, temporaryDirectory, until } from './support.js'
+import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { atEnd, temporaryDirectory, until } from './commands.test.helper.js'
 
 type Facts = {
   devnet: { url: string; accounts: { address: string; mnemonic: string }[] }

@@ -7,8 +7,15 @@ import { copyFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Devnet } from '@latchkey/devnet'
-import { type DevnetFacts, get, type RunningDevnet, signPayment, startDevnet, submit } from '../support/devnet.js'
-import { sleep, temporaryDirectory } from './support.js'
+import {
+  type DevnetFacts,
+  get,
+  type RunningDevnet,
+  signPayment,
+  startDevnet,
+  submit,
+} from '../support/devnet.test.helper.js'
+import { sleep, temporaryDirectory } from './commands.test.helper.js'
 
 const rounds = Number(process.env['LATCHKEY_CRASH_ROUNDS'] ?? 20)
 const connections = 8

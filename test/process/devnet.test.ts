@@ -6,8 +6,15 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { type DevnetFacts, get, latchkeyCommand, signPayment, startDevnet, submit } from '../support/devnet.js'
-import { temporaryDirectory, until } from './support.js'
+import {
+  type DevnetFacts,
+  get,
+  latchkeyCommand,
+  signPayment,
+  startDevnet,
+  submit,
+} from '../support/devnet.test.helper.js'
+import { temporaryDirectory, until } from './commands.test.helper.js'
 
 type Outcome = { code: number | null; stdout: string; stderr: string }
 

@@ -7,8 +7,8 @@ import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { Network } from '@latchkey/algorand'
 import { Devnet } from '@latchkey/devnet'
-import { latchkeyCommand } from '../support/devnet.js'
-import { atEnd, temporaryDirectory, until } from './support.js'
+import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { atEnd, temporaryDirectory, until } from './commands.test.helper.js'
 
 type Environment = { [name: string]: string }
 type Outcome = { code: number | null; stdout: string; stderr: string }

@@ -6,8 +6,8 @@ import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { Daemon, StartError } from '@latchkey/kmd'
-import { fastConfig } from '../support/daemon.js'
-import { atEnd, configure, dataDirectory, run, start, temporaryDirectory, until } from './support.js'
+import { fastConfig } from '../support/daemon.test.helper.js'
+import { atEnd, configure, dataDirectory, run, start, temporaryDirectory, until } from './commands.test.helper.js'
 
 const usageLine = /^Usage:\n {2}kmd /m
 

@@ -1,7 +1,18 @@
 /** HTTP as others may speak it, in order and out of order. */
 import assert from 'node:assert/strict'
 import { before, suite, test } from 'node:test'
-import { dial, exchange, type Kmd, sleep, start, statusesOf, statusOf, suiteScope, timed, until } from './support.js'
+import {
+  dial,
+  exchange,
+  type Kmd,
+  sleep,
+  start,
+  statusesOf,
+  statusOf,
+  suiteScope,
+  timed,
+  until,
+} from './commands.test.helper.js'
 
 const concurrency = 2
 

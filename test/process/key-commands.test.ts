@@ -4,9 +4,9 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
-import { startDevnet } from '../support/devnet.js'
-import { latchkey, type Outcome, type RunOptions } from '../support/latchkey.js'
-import { type Kmd, start, suiteScope, temporaryDirectory } from './support.js'
+import { startDevnet } from '../support/devnet.test.helper.js'
+import { latchkey, type Outcome, type RunOptions } from '../support/latchkey.test.helper.js'
+import { type Kmd, start, suiteScope, temporaryDirectory } from './commands.test.helper.js'
 
 suite('latchkey key', { timeout: 600_000 }, () => {
   const scope = suiteScope()

@@ -4,7 +4,7 @@ import { existsSync, readdirSync, renameSync, statSync } from 'node:fs'
 import { basename } from 'node:path'
 import { suite, test } from 'node:test'
 import { version } from '@latchkey/kmd'
-import { type Kmd, start } from './support.js'
+import { type Kmd, start } from './commands.test.helper.js'
 
 const wrongPassword = 'error decrypting. wrong password?'
 const prefix = '/latchkey/v1'

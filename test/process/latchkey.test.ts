@@ -6,8 +6,8 @@ import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writ
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
-import { fastConfig, kmdCommand } from '../support/daemon.js'
-import { atEnd, until } from './support.js'
+import { fastConfig, kmdCommand } from '../support/daemon.test.helper.js'
+import { atEnd, until } from './commands.test.helper.js'
 
 const command = join(dirname(kmdCommand), 'latchkey')
 

@@ -4,8 +4,8 @@ import { spawn } from 'node:child_process'
 import { existsSync, mkdirSync, openSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { client, kmdCommand } from '../support/daemon.js'
-import { atEnd, configure, dataDirectory, sleep, temporaryDirectory } from './support.js'
+import { client, kmdCommand } from '../support/daemon.test.helper.js'
+import { atEnd, configure, dataDirectory, sleep, temporaryDirectory } from './commands.test.helper.js'
 
 const pollMs = 100
 /** The launcher has no limit; a test has one. */

@@ -16,7 +16,7 @@ import {
   suiteScope,
   timed,
   until,
-} from './support.js'
+} from './commands.test.helper.js'
 
 const concurrency = 2
 

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
 import { suite, test } from 'node:test'
-import { atEnd, dataDirectory, isReachable, start } from './support.js'
+import { atEnd, dataDirectory, isReachable, start } from './commands.test.helper.js'
 
 const usualPort = 7833
 

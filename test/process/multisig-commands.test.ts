@@ -2,10 +2,10 @@
 import assert from 'node:assert/strict'
 import { before, suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
-import { latchkeyCommand } from '../support/devnet.js'
-import { latchkey, type Outcome } from '../support/latchkey.js'
-import { openTerminal } from '../support/terminal.js'
-import { type Kmd, start, suiteScope } from './support.js'
+import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { latchkey, type Outcome } from '../support/latchkey.test.helper.js'
+import { openTerminal } from '../support/terminal.test.helper.js'
+import { type Kmd, start, suiteScope } from './commands.test.helper.js'
 
 suite('latchkey multisig', { timeout: 600_000 }, () => {
   const scope = suiteScope()

@@ -7,8 +7,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, suite, test } from 'node:test'
-import { latchkeyCommand } from '../support/devnet.js'
-import { suiteScope, temporaryDirectory, until } from './support.js'
+import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { suiteScope, temporaryDirectory, until } from './commands.test.helper.js'
 
 type Outcome = { code: number | null; stdout: string; stderr: string }
 type Facts = {

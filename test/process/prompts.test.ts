@@ -3,9 +3,9 @@ import assert from 'node:assert/strict'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import { latchkeyCommand } from '../support/devnet.js'
-import { openTerminal } from '../support/terminal.js'
-import { type Kmd, type Scope, start, suiteScope, temporaryDirectory } from './support.js'
+import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { openTerminal } from '../support/terminal.test.helper.js'
+import { type Kmd, type Scope, start, suiteScope, temporaryDirectory } from './commands.test.helper.js'
 
 suite('prompts on a terminal', { timeout: 600_000 }, () => {
   const scope = suiteScope()

@@ -6,9 +6,9 @@ import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
-import { type DevnetFacts, get, latchkeyCommand, startDevnet, submit } from '../support/devnet.js'
-import { assertSigned, isSignature } from '../support/signatures.js'
-import { type Kmd, start, suiteScope, temporaryDirectory } from './support.js'
+import { type DevnetFacts, get, latchkeyCommand, startDevnet, submit } from '../support/devnet.test.helper.js'
+import { assertSigned, isSignature } from '../support/signatures.test.helper.js'
+import { type Kmd, start, suiteScope, temporaryDirectory } from './commands.test.helper.js'
 
 type Outcome = { code: number | null; stdout: Buffer; stderr: string }
 type Secret = { address: string; secretKey: Uint8Array }

@@ -5,8 +5,19 @@ import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import { kmdCommand } from '../support/daemon.js'
-import { atEnd, dataDirectory, dial, type Kmd, sleep, slowDrivers, start, statusOf, timed, until } from './support.js'
+import { kmdCommand } from '../support/daemon.test.helper.js'
+import {
+  atEnd,
+  dataDirectory,
+  dial,
+  type Kmd,
+  sleep,
+  slowDrivers,
+  start,
+  statusOf,
+  timed,
+  until,
+} from './commands.test.helper.js'
 
 /** Long before the ten seconds after which requests are cut off. */
 const promptMs = 3_000

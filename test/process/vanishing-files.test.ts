@@ -15,7 +15,7 @@ import {
 import { suite, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { DatabaseSync } from '@photostructure/sqlite'
-import { atEnd, type Kmd, sleep, start, timed } from './support.js'
+import { atEnd, type Kmd, sleep, start, timed } from './commands.test.helper.js'
 
 /** One of these tests waits five seconds for a lock; the others need not wait for it. */
 const concurrency = 4
@@ -256,7 +256,7 @@ suite('vanishing files', { concurrency }, () => {
 
 /** Has another process hold the database; what is returned makes it let go. */
 async function hold(t: TestContext, path: string): Promise<() => Promise<void>> {
-  const script = fileURLToPath(new URL('./holdDatabase.js', import.meta.url))
+  const script = fileURLToPath(new URL('./holdDatabase.test.helper.js', import.meta.url))
   const child = spawn(process.execPath, [script, path], { stdio: ['pipe', 'pipe', 'inherit'] })
   atEnd(t, () => child.kill('SIGKILL'))
   const ended = once(child, 'close')

@@ -4,8 +4,8 @@ import { existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSy
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import * as algosdk from 'algosdk'
-import { latchkey, type Outcome, type RunOptions, shell } from '../support/latchkey.js'
-import { start, suiteScope, temporaryDirectory } from './support.js'
+import { latchkey, type Outcome, type RunOptions, shell } from '../support/latchkey.test.helper.js'
+import { start, suiteScope, temporaryDirectory } from './commands.test.helper.js'
 
 const groups = {
   wallet: ['new', 'list', 'backup', 'recover', 'rename', 'password', 'delete'],

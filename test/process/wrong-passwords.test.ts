@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
-import { type Answer, type Kmd, sleep, start, timed, until } from './support.js'
+import { type Answer, type Kmd, sleep, start, timed, until } from './commands.test.helper.js'
 
 const wrongPassword = 'error decrypting. wrong password?'
 /** Waits are a quarter of a second and its doubles; whatever is not waited for is far quicker than the first. */

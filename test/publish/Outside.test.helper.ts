@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import type { Place } from '../docs/Shell.test.helper.js'
-import { root } from '../support/daemon.js'
+import { root } from '../support/daemon.test.helper.js'
 import type { Tarball } from './Tarballs.test.helper.js'
 
 /** Where a page says `npm install NAME`, this version: the one that all other tests run with. */

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after } from 'node:test'
 import { pathToFileURL } from 'node:url'
-import { root } from '../support/daemon.js'
+import { root } from '../support/daemon.test.helper.js'
 
 export type Tarball = {
   readonly name: string

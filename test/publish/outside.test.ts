@@ -9,7 +9,7 @@ import { test } from 'node:test'
 import { type Block, blocksOf, nameOf } from '../docs/Blocks.test.helper.js'
 import { isPrinted, normal } from '../docs/Output.test.helper.js'
 import { commandsIn, Shell } from '../docs/Shell.test.helper.js'
-import { root } from '../support/daemon.js'
+import { root } from '../support/daemon.test.helper.js'
 import { isRegistryReachable, outside } from './Outside.test.helper.js'
 import { packAll } from './Tarballs.test.helper.js'
 

@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { publint } from 'publint'
 import { formatMessage } from 'publint/utils'
-import { root } from '../support/daemon.js'
+import { root } from '../support/daemon.test.helper.js'
 import { packAll, type Tarball } from './Tarballs.test.helper.js'
 
 const run = promisify(execFile)
@@ -78,9 +78,9 @@ for (const tarball of tarballs) {
       )
     })
 
-    await t.test('has types that resolve as its code does', { skip: manifest.exports === undefined }, () =>
-      typesResolve(tarball),
-    )
+    // The package of the commands exports nothing.
+    if (manifest.exports === undefined) return
+    await t.test('has types that resolve as its code does', () => typesResolve(tarball))
   })
 }
 

@@ -36,6 +36,12 @@ test('helpers of tests end with .test.helper.ts', () => {
     helpers.filter((file) => !file.endsWith('.test.helper.ts')),
     [],
   )
+  // A program that runs on any algod, and not only under the test runner.
+  const isProgram = (file: string): boolean => file === 'test/devnet/scenario.ts'
+  assert.deepEqual(
+    files.filter((file) => file.startsWith('test/') && !isTest(file) && !isProgram(file)),
+    [],
+  )
   // What imports the test runner is a test or a helper of one.
   const using = files.filter((file) => /from 'node:test'/.test(read(file)) && file.startsWith('packages/'))
   assert.deepEqual(

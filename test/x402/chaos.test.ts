@@ -15,8 +15,8 @@ import { Buyer, Chain, decodeReceipt, LostResponseError, payingFetch, Signer } f
 import { paymentGate } from '@latchkey/x402/node'
 import { Gate, httpFacilitator } from '@latchkey/x402/server'
 import { DatabaseSync } from '@photostructure/sqlite'
-import { sleep, temporaryDirectory, until } from '../process/support.js'
-import { get, latchkeyCommand } from '../support/devnet.js'
+import { sleep, temporaryDirectory, until } from '../process/commands.test.helper.js'
+import { get, latchkeyCommand } from '../support/devnet.test.helper.js'
 
 const wanted = Number(process.env['LATCHKEY_CHAOS_PAYMENTS'] ?? 100)
 const kills = Math.floor(wanted / 10)

@@ -9,8 +9,8 @@ import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { Mnemonic } from '@latchkey/algorand'
 import { Kmd } from '@latchkey/kmd-client'
-import { makeDataDir, removeDataDir, root, startDaemon, type TestDaemon } from '../support/daemon.js'
-import { get, latchkeyCommand, type RunningDevnet, startDevnet } from '../support/devnet.js'
+import { makeDataDir, removeDataDir, root, startDaemon, type TestDaemon } from '../support/daemon.test.helper.js'
+import { get, latchkeyCommand, type RunningDevnet, startDevnet } from '../support/devnet.test.helper.js'
 
 const timeout = 60_000
 const dollar = 31566704

@@ -7,10 +7,12 @@ export type AlgodErrorOptions = {
   mayHaveArrived?: boolean | undefined
   /** The HTTP status of the response, if there was one. */
   status?: number | undefined
+  /** @default the hint of the code in the registry */
+  hint?: string | undefined
   cause?: unknown
 }
 
-/** A failed request to the nodes. The message says which node, why, and what to do. It never has a token in it. */
+/** A failed request to the nodes. The message says which node and why, the hint what to do. Neither has a token in it. */
 export class AlgodError extends LatchkeyError<AlgodErrorCode> {
   override name = 'AlgodError'
   /** Whether the node may have received and carried out the request. False only where that is certain. */
@@ -19,7 +21,7 @@ export class AlgodError extends LatchkeyError<AlgodErrorCode> {
   readonly status: number | undefined
 
   constructor(code: AlgodErrorCode, message: string, options: AlgodErrorOptions = {}) {
-    super(code, message, { hint: errors[code].hint, cause: options.cause })
+    super(code, message, { hint: options.hint ?? errors[code].hint, cause: options.cause })
     this.mayHaveArrived = options.mayHaveArrived ?? true
     this.status = options.status
   }

@@ -64,7 +64,7 @@ export class NodePool {
   /** The result of the first node whose response `read` accepts. `onFailure` is called for every node before it. */
   async request<T>(request: PoolRequest, read: Read<T>, onFailure?: (error: AlgodError) => void): Promise<T> {
     if (this.#waiting >= this.#options.maxWaiting) {
-      const message = 'too many requests wait for the node; try again later'
+      const message = 'too many requests wait for the node'
       throw new AlgodError('too_many_waiting', message, { mayHaveArrived: false })
     }
     this.#waiting++
@@ -117,7 +117,7 @@ function checkStatus({ name }: Node, status: number, text: string): NodeResponse
   const response = new NodeResponse(name, status, text)
   if (status === 200 || status === 404 || (status === 400 && response.reason() !== undefined)) return response
   if (status === 401 || status === 403) {
-    const message = `the node at ${name} refuses the token (status ${status}); set the one in its algod.token`
+    const message = `the node at ${name} refuses the token (status ${status})`
     throw new AlgodError('refused_token', message, { status, mayHaveArrived: false })
   }
   // Browsers hide the status of a redirect behind 0.
@@ -131,16 +131,15 @@ function checkStatus({ name }: Node, status: number, text: string): NodeResponse
 }
 
 function explain(error: TransportError, { name }: Node, timeoutMs: number): AlgodError {
-  const advice = 'check that it runs and that this is its address'
   const { code, systemCode, cause } = error
   if (code === 'timeout') {
-    return new AlgodError('timeout', `the node at ${name} did not answer within ${timeoutMs} ms; ${advice}`, { cause })
+    return new AlgodError('timeout', `the node at ${name} did not answer within ${timeoutMs} ms`, { cause })
   }
   if (code === 'too_large') {
-    return new AlgodError('too_large', `the node at ${name} sends a response that is too long; ${advice}`, { cause })
+    return new AlgodError('too_large', `the node at ${name} sends a response that is too long`, { cause })
   }
   const detail = systemCode === undefined ? '' : ` (${systemCode})`
-  const message = `the node at ${name} cannot be reached${detail}; ${advice}`
+  const message = `the node at ${name} cannot be reached${detail}`
   return new AlgodError('unreachable', message, { cause, mayHaveArrived: !error.isRefused })
 }
 

@@ -129,5 +129,5 @@ export class Members {
 }
 
 function notANode(node: string): AlgodError {
-  return new AlgodError('not_a_node', `what answers at ${node} is not an Algorand node; check the address`)
+  return new AlgodError('not_a_node', `what answers at ${node} is not an Algorand node`)
 }

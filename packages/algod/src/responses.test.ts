@@ -189,7 +189,7 @@ const notNodes: { [what: string]: Reply } = {
 for (const [what, reply] of Object.entries(notNodes)) {
   test(`${what} is not a response of a node`, async (t) => {
     const { node, url } = await listen(t, { '/v2/transactions/params': reply })
-    const message = `what answers at ${url} is not an Algorand node; check the address`
+    const message = `what answers at ${url} is not an Algorand node`
     await assert.rejects(node().parameters(), { name: 'AlgodError', code: 'not_a_node', message })
   })
 }
@@ -222,7 +222,7 @@ test('a failure has the text of the node, and a refused token its own code', asy
   status(401, '{"message":"Invalid API Token"}')
   await assert.rejects(node({ token: 'wrong' }).parameters(), (error: AlgodError) => {
     assert.equal(error.code, 'refused_token')
-    assert.match(error.message, /refuses the token \(status 401\); set the one in its algod\.token$/)
+    assert.match(error.message, /refuses the token \(status 401\)$/)
     assert.doesNotMatch(error.message, /wrong/)
     return true
   })
@@ -244,7 +244,7 @@ for (const [name, transport] of Object.entries(transports)) {
       replies['/v2/transactions/params'] = stall
       await assert.rejects(node({ timeoutMs: 50 }).parameters(), {
         code: 'timeout',
-        message: /did not answer within 50 ms; check that it runs/,
+        message: /did not answer within 50 ms$/,
       })
     }
   })
@@ -278,7 +278,7 @@ for (const [name, transport] of Object.entries(transports)) {
     const algod = node()
     await algod.parameters()
     await close()
-    const message = `the node at ${url} cannot be reached (ECONNREFUSED); check that it runs and that this is its address`
+    const message = `the node at ${url} cannot be reached (ECONNREFUSED)`
     await assert.rejects(algod.parameters(), { code: 'unreachable', message })
     await open(port)
     assert.equal((await algod.parameters()).lastRound, 1n)

@@ -135,19 +135,20 @@ export class Connection {
     const detail = error.systemCode === undefined ? '' : ` (${error.systemCode})`
     if (code === 'refused') {
       const place = dataDir === undefined ? 'check the address' : `check kmd.net in ${dataDir}`
-      const message = `no daemon answers at ${address}${detail}; start it, or ${place}`
-      return new KmdClientError('daemon_not_running', message, options)
+      const hint = `start it, or ${place}; nothing was sent`
+      return new KmdClientError('daemon_not_running', `no daemon answers at ${address}${detail}`, { ...options, hint })
     }
+    const hint = nextStep(operation)
     if (code === 'timeout') {
-      const message = `${address} did not answer ${operation} within ${timeoutMs} ms; ${nextStep(operation)}`
-      return new KmdClientError('timeout', message, options)
+      const message = `${address} did not answer ${operation} within ${timeoutMs} ms`
+      return new KmdClientError('timeout', message, { ...options, hint })
     }
     if (code === 'too_large') {
-      const message = `the response to ${operation} is longer than ${maxResponseBytes} bytes; raise maxResponseBytes if that is right`
+      const message = `the response to ${operation} is longer than ${maxResponseBytes} bytes`
       return new KmdClientError('response_too_large', message, options)
     }
-    const message = `the connection to ${address} broke before ${operation} was answered${detail}; ${nextStep(operation)}`
-    return new KmdClientError('connection_lost', message, options)
+    const message = `the connection to ${address} broke before ${operation} was answered${detail}`
+    return new KmdClientError('connection_lost', message, { ...options, hint })
   }
 }
 
@@ -187,7 +188,7 @@ function readResponse(operation: Operation, { status, members, errorCode, retryA
     const missing = `this daemon does not have ${operation}: it is an operation of Latchkey that the Go daemon does not have`
     throw new KmdClientError('operation_not_supported', missing, details)
   }
-  const invalid = `the response to ${operation} (status ${status}) is not a daemon's; is a kmd listening at the address?`
+  const invalid = `the response to ${operation} (status ${status}) is not a daemon's`
   throw new KmdClientError('invalid_response', invalid, details)
 }
 

@@ -6,6 +6,8 @@ export type KmdClientErrorOptions = {
   operation: string
   status?: number | undefined
   retryAfterSeconds?: number | undefined
+  /** @default the hint of the code in the registry */
+  hint?: string | undefined
   cause?: unknown
 }
 
@@ -49,7 +51,7 @@ export class KmdClientError extends LatchkeyError<KmdClientErrorCode> {
   readonly retryAfterSeconds: number | undefined
 
   constructor(code: KmdClientErrorCode, message: string, options: KmdClientErrorOptions) {
-    super(code, message, { hint: errors[code].hint, cause: options.cause })
+    super(code, message, { hint: options.hint ?? errors[code].hint, cause: options.cause })
     this.operation = options.operation
     this.status = options.status
     this.retryAfterSeconds = options.retryAfterSeconds

@@ -73,7 +73,7 @@ export class ResponseBody {
 
   /** The message does not quote the value: it may be a key. */
   #fail(name: string): never {
-    const message = `the response to ${this.#operation} has no usable "${name}"; is a kmd listening at the address?`
+    const message = `the response to ${this.#operation} has no usable "${name}"`
     throw new KmdClientError('invalid_response', message, { operation: this.#operation, status: 200 })
   }
 }

@@ -123,7 +123,7 @@ export async function find(
     throw new KmdClientError('wallet_name_not_found', `there is no wallet named ${quoted}`, { operation })
   }
   if (another !== undefined) {
-    const message = `several wallets are named ${quoted}; select one with { id }`
+    const message = `several wallets are named ${quoted}`
     throw new KmdClientError('wallet_name_ambiguous', message, { operation })
   }
   return found.id

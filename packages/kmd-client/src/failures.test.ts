@@ -123,10 +123,7 @@ for (const transport of transports) {
         const opened = await unlocked(reply(200, JSON.stringify(body)))
         const error = await failure(opened.generateKey())
         assert.equal(error.code, 'invalid_response')
-        assert.equal(
-          error.message,
-          'the response to GenerateKey has no usable "address"; is a kmd listening at the address?',
-        )
+        assert.equal(error.message, 'the response to GenerateKey has no usable "address"')
       })
     }
 
@@ -173,21 +170,15 @@ for (const transport of transports) {
     await t.test('a call without a response times out', async () => {
       respond = () => {}
       const kmd = await connect({ timeoutMs: 300 })
-      const startedAt = performance.now()
       const error = await failure(kmd.wallets.list())
       assert.equal(error.code, 'timeout')
       const start = `${server.address} did not answer`
-      assert.equal(
-        error.message,
-        `${start} ListWallets within 300 ms; repeat the call, and check whether the daemon runs`,
-      )
-      assert.ok(performance.now() - startedAt < 5_000)
+      assert.equal(error.message, `${start} ListWallets within 300 ms`)
+      assert.equal(error.hint, 'repeat the call, and check whether the daemon runs')
       // Of the call, instead of the client's.
       const longer = await failure(kmd.wallets.create({ name: 'w', password: 'p', timeoutMs: 310 }))
-      assert.equal(
-        longer.message,
-        `${start} CreateWallet within 310 ms; it may have been done all the same: look before you repeat it`,
-      )
+      assert.equal(longer.message, `${start} CreateWallet within 310 ms`)
+      assert.equal(longer.hint, 'it may have been done all the same: look before you repeat it')
       assert.equal(requests, 2)
     })
 
@@ -237,10 +228,7 @@ for (const transport of transports) {
       }
       const error = await failure((await connect()).wallets.list())
       assert.equal(error.code, 'response_too_large')
-      assert.equal(
-        error.message,
-        'the response to ListWallets is longer than 67108864 bytes; raise maxResponseBytes if that is right',
-      )
+      assert.equal(error.message, 'the response to ListWallets is longer than 67108864 bytes')
       assert.ok(written < 100 * 1024 * 1024)
       respond = reply(200, `{"wallets":[]${' '.repeat(100)}}`)
       assert.deepEqual(await (await connect({ maxResponseBytes: 114 })).wallets.list(), [])
@@ -275,10 +263,9 @@ for (const transport of transports) {
       assert.equal(used.size, 2)
     })
 
-    await t.test(
-      'what must not be done twice has a connection of its own',
-      { skip: transport.name === 'fetch' },
-      async () => {
+    // `fetch` chooses its connections itself.
+    if (transport.name !== 'fetch') {
+      await t.test('what must not be done twice has a connection of its own', async () => {
         const sockets = new Set<Socket>()
         const opened = await unlocked(({ socket }, outgoing) => {
           sockets.add(socket)
@@ -287,8 +274,8 @@ for (const transport of transports) {
         await opened.generateKey()
         await opened.generateKey()
         assert.equal(sockets.size, 2)
-      },
-    )
+      })
+    }
 
     await t.test(
       'a broken connection is reported, and an operation that must not be done twice is not repeated',
@@ -303,9 +290,9 @@ for (const transport of transports) {
         const detail = transport.name === 'fetch' ? 'UND_ERR_SOCKET' : 'ECONNRESET'
         assert.equal(
           error.message,
-          `the connection to ${server.address} broke before GenerateKey was answered (${detail}); ` +
-            'it may have been done all the same: look before you repeat it',
+          `the connection to ${server.address} broke before GenerateKey was answered (${detail})`,
         )
+        assert.equal(error.hint, 'it may have been done all the same: look before you repeat it')
         assert.equal(calls, 1)
       },
     )
@@ -353,10 +340,7 @@ for (const transport of transports) {
       respond = reply(200, JSON.stringify({ wallets: [wallet, { ...wallet, id: '2' }] }))
       const kmd = await connect()
       assert.equal((await failure(kmd.unlock({ name: 'x' }))).message, 'there is no wallet named "x"')
-      assert.equal(
-        (await failure(kmd.unlock({ name: 'w' }))).message,
-        'several wallets are named "w"; select one with { id }',
-      )
+      assert.equal((await failure(kmd.unlock({ name: 'w' }))).message, 'several wallets are named "w"')
     })
   })
 }

@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { Address } from '@latchkey/algorand'
 import { Kmd } from '@latchkey/kmd-client'
 import { createFacilitatorHandler, Facilitator, fromKmd, Signer } from '@latchkey/x402/facilitator'
-import { startDaemon } from '../../support/daemon.js'
+import { startDaemon } from '../../support/daemon.test.helper.js'
 import {
   feePaymentOf,
   groupOf,

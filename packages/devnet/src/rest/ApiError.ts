@@ -1,17 +1,19 @@
+import { LatchkeyError } from '@latchkey/algorand'
 import type { RawResponse } from '@latchkey/http'
 import { json } from './HttpResponse.js'
 
-/** A request that gets an error response. `hint` is for people and tools; clients match on the message. */
-export class ApiError extends Error {
+/**
+ * A request that gets an error response: it never leaves the package. `hint` is for people and tools; clients match on
+ * the message.
+ */
+export class ApiError extends LatchkeyError<'request_rejected'> {
   override name = 'ApiError'
   readonly status: number
-  readonly hint: string | undefined
   readonly #headers: readonly string[]
 
   constructor(status: number, message: string, hint?: string, headers: readonly string[] = []) {
-    super(message)
+    super('request_rejected', message, { hint })
     this.status = status
-    this.hint = hint
     this.#headers = headers
   }
 

@@ -1,5 +1,6 @@
 /** The node itself: health, versions, genesis, status, supply, and the clock. */
 
+import * as Prometheus from '@latchkey/system/prometheus'
 import { DevnetError } from '../DevnetError.js'
 import type { DevnetNode } from '../DevnetNode.js'
 import * as Consensus from '../ledger/Consensus.js'
@@ -125,14 +126,12 @@ function setOffset({ node, path }: RouteContext) {
 }
 
 function metrics({ ledger }: DevnetNode): string {
-  const lines: [string, string, string, bigint | number][] = [
+  const metrics: [string, 'counter' | 'gauge', string, bigint | number][] = [
     ['algod_ledger_round', 'gauge', 'the last round', ledger.last.round],
     ['algod_ledger_transactions_total', 'counter', 'transactions confirmed', ledger.confirmedCount],
     ['algod_tx_pool_count', 'gauge', 'transactions that wait for a block', ledger.pendingTransactions().length],
     ['latchkey_devnet_accounts', 'gauge', 'accounts in the ledger', ledger.state.allAccounts().size],
     ['process_resident_memory_bytes', 'gauge', 'memory in use', process.memoryUsage.rss()],
   ]
-  return lines
-    .map(([name, type, help, value]) => `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n${name} ${value}\n`)
-    .join('')
+  return Prometheus.write(metrics.map(([name, type, help, value]) => ({ name, type, help, samples: [{ value }] })))
 }

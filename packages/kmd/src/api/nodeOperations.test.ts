@@ -59,7 +59,7 @@ test('GetNode reports that no node is set, and why one is not reachable', async 
   const unset = (await none.request('GET', '/latchkey/v1/node')).json
   assert.deepEqual(unset, { error: false, message: noNode, is_set: false, is_reachable: false, ...blank })
   const app = createApp(t, { wire: 'documented', node: down })
-  const message = 'the node at http://n cannot be reached'
+  const message = 'the node at http://n cannot be reached. Check that the node runs and that this is its address.'
   const unreachable = (await app.request('GET', '/latchkey/v1/node')).json
   assert.deepEqual(unreachable, { error: false, message, is_set: true, is_reachable: false, ...blank })
   const reference = createApp(t, { node: down })
@@ -89,7 +89,7 @@ test('FindTransactions returns states in the order of the request', async (t) =>
 })
 
 test('without a node that answers there are no accounts and no transactions, and nothing to log', async (t) => {
-  const message = 'the node at http://n cannot be reached'
+  const message = 'the node at http://n cannot be reached. Check that the node runs and that this is its address.'
   for (const [app, expected] of [
     [createApp(t), noNode],
     [createApp(t, { node: down }), message],

@@ -74,7 +74,7 @@ export const nodeOperations = [
         const found = { genesis_id: genesisId, genesis_hash: genesisHash, network, last_round: Number(lastRound) }
         return { is_set: true, is_reachable: true, ...found, message: '' }
       } catch (error) {
-        if (error instanceof AlgodError) return { ...noNode, is_set: true, message: error.message }
+        if (error instanceof AlgodError) return { ...noNode, is_set: true, message: explain(error) }
         throw error
       }
     },
@@ -131,9 +131,14 @@ async function withNode<T>(node: NodeClient | undefined, work: (algod: NodeClien
   try {
     return await work(node)
   } catch (error) {
-    if (error instanceof AlgodError) throw new KmdError('node_failed', { message: error.message, cause: error })
+    if (error instanceof AlgodError) throw new KmdError('node_failed', { message: explain(error), cause: error })
     throw error
   }
+}
+
+/** Why, and what to do: the wire has one text for both. */
+function explain({ message, hint }: AlgodError): string {
+  return hint === undefined ? message : `${message}. ${hint}`
 }
 
 /** Fails if the node fails for an asset: a wrong number of decimals would be a wrong amount. */

@@ -1,8 +1,8 @@
 /** One call of every operation, each with every field its table has, in an order in which all of them succeed. */
 import * as algosdk from 'algosdk'
-import type { Answer, Json, TestDaemon } from './daemon.js'
-import { masterKey } from './golden.js'
-import { assertDocumentedRequest, operation, operations } from './operations.js'
+import type { Answer, Json, TestDaemon } from './daemon.test.helper.js'
+import { masterKey } from './golden.test.helper.js'
+import { assertDocumentedRequest, operation, operations } from './operations.test.helper.js'
 
 /** How bytes are written in requests. */
 export type ByteForm = 'integers' | 'base64'

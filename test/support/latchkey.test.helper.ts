@@ -2,7 +2,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { Writable } from 'node:stream'
-import { latchkeyCommand } from './devnet.js'
+import { latchkeyCommand } from './devnet.test.helper.js'
 
 export type Outcome = { code: number | null; stdout: string; stderr: string }
 

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { scryptSync } from 'node:crypto'
 import { DatabaseSync } from '@photostructure/sqlite'
 import nacl from 'tweetnacl'
-import * as Msgpack from './msgpack.js'
+import * as Msgpack from './msgpack.test.helper.js'
 
 type Row = { [column: string]: unknown }
 

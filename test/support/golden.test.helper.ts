@@ -1,7 +1,7 @@
 /** Recordings of the Go daemon, read from the source directory. */
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { root } from './daemon.js'
+import { root } from './daemon.test.helper.js'
 
 export const goldenDir = join(root, 'test', 'golden')
 

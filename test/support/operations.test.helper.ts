@@ -1,6 +1,6 @@
 /** The documented API, copied from its tables: the 23 operations, their fields and types. */
 import assert from 'node:assert/strict'
-import type { Json } from './daemon.js'
+import type { Json } from './daemon.test.helper.js'
 
 type Named = keyof typeof objects
 type Scalar = 'string' | 'boolean' | 'uint8' | 'uint32' | 'int64' | 'string(byte)' | 'TxType'

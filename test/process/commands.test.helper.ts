@@ -14,7 +14,7 @@ import {
   kmdCommand,
   startDaemon,
   type TestDaemon,
-} from '../support/daemon.js'
+} from '../support/daemon.test.helper.js'
 
 export type { Answer, Json }
 

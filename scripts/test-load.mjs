@@ -1,0 +1,30 @@
+// `npm run test:load`: the whole suite, three times in a row, beside four busy loops. A test that asserts a speed or
+// races against a clock fails here first. `-- --times 1 --loops 8 PATH` narrows it down.
+import { spawn, spawnSync } from 'node:child_process'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { root } from './setup.mjs'
+
+const { values, positionals } = parseArgs({
+  options: { times: { type: 'string', default: '3' }, loops: { type: 'string', default: '4' } },
+  allowPositionals: true,
+})
+
+const loops = Array.from({ length: Number(values.loops) }, () =>
+  spawn(process.execPath, ['-e', 'for (;;);'], { stdio: 'ignore' }),
+)
+const stop = () => {
+  for (const loop of loops) loop.kill('SIGKILL')
+}
+process.on('exit', stop)
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => process.exit(130))
+
+for (let run = 1; run <= Number(values.times); run++) {
+  console.error(`\nlatchkey: run ${run} of ${values.times} beside ${loops.length} busy loops`)
+  const startedAt = Date.now()
+  const { status } = spawnSync(process.execPath, [join(root, 'scripts', 'test.mjs'), ...positionals], {
+    stdio: 'inherit',
+  })
+  console.error(`latchkey: run ${run} ended with ${status} after ${Math.round((Date.now() - startedAt) / 1000)} s`)
+  if (status !== 0) process.exit(status ?? 1)
+}
