@@ -1,22 +1,27 @@
-/** Checks of who may use a server: the Host header, the origin of a web page, the token. */
+/** Access checks of a server: the Host header, the origin of a web page, the token. */
 import { timingSafeEqual } from 'node:crypto'
 import { isIP } from 'node:net'
 
 /**
- * The name in a Host header, without its port. A page that has its own name resolve to 127.0.0.1 reaches a server
- * past the browser's rules, but it cannot change the Host header: so only names that mean this machine are served.
+ * Returns the name in a Host header in lower case, without port and brackets. In DNS rebinding a page resolves its own
+ * name to 127.0.0.1, but it cannot change the Host header: so only names of this machine are served.
  */
 export function hostName(host: string): string {
   const name = host.replace(/:[0-9]*$/, '').toLowerCase()
   return /^\[[^\]]*\]$/.test(name) ? name.slice(1, -1) : name
 }
 
+/** Whether a host name without port always resolves to the loopback interface. */
 export function isLoopback(name: string): boolean {
   if (name === 'localhost' || name.endsWith('.localhost')) return true
   if (isIP(name) === 4) return name.startsWith('127.')
   return name === '::1' || name === '0:0:0:0:0:0:0:1'
 }
 
+/**
+ * Whether a Host header names this machine: a loopback name, one of the names in `also`, or the address that the
+ * connection arrived at.
+ */
 export function isHostAllowed(
   host: string | undefined,
   also: ReadonlySet<string>,
@@ -25,19 +30,23 @@ export function isHostAllowed(
   if (host === undefined) return false
   const name = hostName(host)
   if (isLoopback(name) || also.has(name)) return true
-  // The number of the interface that the connection arrived by cannot be forged through DNS.
+  // DNS rebinding cannot forge the address of the interface.
   return name === localAddress?.()?.replace(/^::ffff:/, '')
 }
 
+/** The settings of {@link corsHeaders}. */
 export type CorsSettings = {
+  /** Origins whose pages may use the server. `*` allows all. */
   allowedOrigins: readonly string[]
+  /** Grants the preflights of Private Network Access. */
   allowPrivateNetwork: boolean
-  /** Lists as they are sent: names and commas. */
+  /** A comma-separated list of header names. */
   allowedHeaders: string
+  /** A comma-separated list of methods. */
   allowedMethods: string
 }
 
-/** Header names and values in turn: the origin is echoed, never a literal star. */
+/** Returns the CORS headers of a response, names and values in turn. It echoes the origin and never sends `*`. */
 export function corsHeaders(
   settings: CorsSettings,
   request: { method: string; origin: string | undefined; privateNetwork: string | undefined },
@@ -60,7 +69,7 @@ export function corsHeaders(
   return headers
 }
 
-/** Comparing takes the same time wherever a guess differs. Its length may show; the token's is no secret. */
+/** Compares tokens in constant time. A comparison reveals the length of the token, which is not secret. */
 export class TokenCheck {
   #token: Buffer
 
@@ -68,10 +77,12 @@ export class TokenCheck {
     this.#token = Buffer.from(token, 'latin1')
   }
 
+  /** Replaces the token. */
   replace(token: string): void {
     this.#token = Buffer.from(token, 'latin1')
   }
 
+  /** Whether the token of a request is the current one. */
   matches(presented: string | undefined): boolean {
     if (presented?.length !== this.#token.length) return false
     return timingSafeEqual(Buffer.from(presented, 'latin1'), this.#token)

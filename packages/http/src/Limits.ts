@@ -1,15 +1,22 @@
 /** Limits on what peers send and how long they take. */
 export type Limits = {
+  /** Largest request body. */
   bodyBytes: number
+  /** Largest request line with headers. */
   headerBytes: number
+  /** Time for the headers to arrive. */
   headersMs: number
+  /** Time for the whole request to arrive. */
   requestMs: number
+  /** Time between requests, and without progress of a response stream. */
   idleMs: number
+  /** Connections open at the same time. */
   connections: number
-  /** How long requests under way may take after `stop()`. */
+  /** Time for requests under way to finish after `stop()`. */
   stopMs: number
 }
 
+/** The limits of a server without limits of its own. */
 export const defaultLimits: Limits = {
   bodyBytes: 1024 * 1024,
   headerBytes: 16 * 1024,

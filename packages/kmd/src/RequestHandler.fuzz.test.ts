@@ -3,7 +3,7 @@ import { type TestContext, test } from 'node:test'
 import { Address, Ed25519, Multisig, Program, SignedTransaction, Transaction } from '@latchkey/algorand'
 import fc from 'fast-check'
 import { operations } from './api/Operations.js'
-import { type Answer, createApp, fuzzRuns, quietNode, type TestApp } from './testing/TestApp.test.helper.js'
+import { createApp, fuzzRuns, quietNode, type TestApp, type TestResponse } from './testing/TestApp.test.helper.js'
 import type { Field, Kind } from './wire/JsonBody.js'
 
 const numRuns = fuzzRuns(5_000)
@@ -158,7 +158,7 @@ const anyRequest = anyOperation.chain((operation) => {
 })
 
 /** Every signature that comes back is a right one, over the canonical form of what was sent. */
-function verifySignatures(id: string, sent: Record<string, unknown>, answer: Answer, world: World): boolean {
+function verifySignatures(id: string, sent: Record<string, unknown>, answer: TestResponse, world: World): boolean {
   if (id === 'SignTransaction') {
     const canonical = Transaction.canonicalize(bytesOf(sent['transaction'] as string)).bytes
     const { txn, sig, sgnr } = SignedTransaction.decode(bytesOf(answer.json.signed_transaction))
@@ -184,7 +184,7 @@ function verifySignatures(id: string, sent: Record<string, unknown>, answer: Ans
   return true
 }
 
-function verifyOwnSlot(answer: Answer, message: Uint8Array, { key }: World): void {
+function verifyOwnSlot(answer: TestResponse, message: Uint8Array, { key }: World): void {
   const { subsig } = Multisig.decode(bytesOf(answer.json.multisig))
   const own = subsig.find(({ pk }) => Buffer.from(pk).equals(key))
   assert.ok(Ed25519.verify(own!.s!, message, key))

@@ -1,4 +1,4 @@
 import { createRequire } from 'node:module'
 
-/** Of the package, as in package.json. */
+/** The version of this package. */
 export const version: string = (createRequire(import.meta.url)('../package.json') as { version: string }).version

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { Address, Ed25519, Multisig, Program, SignedTransaction, Transaction } from '@latchkey/algorand'
-import { type Answer, createApp, type TestApp } from '../testing/TestApp.test.helper.js'
+import { createApp, type TestApp, type TestResponse } from '../testing/TestApp.test.helper.js'
 
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
 const bytesOf = (text: string): Buffer => Buffer.from(text, 'base64')
@@ -19,9 +19,9 @@ const partial = (signatures?: { [slot: number]: string }) => ({ v: 1, thr: 2, su
 
 type Setup = {
   app: TestApp
-  post: (path: string, body: object) => Promise<Answer>
-  sign: (body?: object) => Promise<Answer>
-  signProgram: (body?: object) => Promise<Answer>
+  post: (path: string, body: object) => Promise<TestResponse>
+  sign: (body?: object) => Promise<TestResponse>
+  signProgram: (body?: object) => Promise<TestResponse>
 }
 
 async function start(t: TestContext, { imported = true } = {}): Promise<Setup> {
@@ -40,11 +40,11 @@ async function start(t: TestContext, { imported = true } = {}): Promise<Setup> {
   return { app, post, sign, signProgram }
 }
 
-const fails = (answer: Answer, message: string): void =>
+const fails = (answer: TestResponse, message: string): void =>
   assert.deepEqual([answer.status, answer.json.message], [400, message])
 
 /** Which slots are signed, after every signature was verified. */
-function signedSlots(answer: Answer, message: Uint8Array, unverified: number[] = []): number[] {
+function signedSlots(answer: TestResponse, message: Uint8Array, unverified: number[] = []): number[] {
   assert.equal(answer.status, 200, answer.text)
   const { v, thr, subsig } = Multisig.decode(bytesOf(answer.json.multisig))
   assert.deepEqual([v, thr, subsig.map(({ pk }) => base64(pk))], [1, 2, preimage.publicKeys.map(base64)])
@@ -167,7 +167,7 @@ test('the documented names mean the same', async (t) => {
 
 test('under the documented names, a partial without members begins with the stored preimage, if it agrees', async (t) => {
   const { sign } = await start(t)
-  const begin = (version: number, threshold: number): Promise<Answer> =>
+  const begin = (version: number, threshold: number): Promise<TestResponse> =>
     sign({ partial_multisig: { Version: version, Threshold: threshold, Subsigs: [] } })
   assert.deepEqual(signedSlots(await begin(1, 2), message), [0, 2])
   assert.deepEqual(signedSlots(await begin(1, 0), message), [0, 2])
@@ -215,7 +215,7 @@ test('a transaction is signed over its canonical form, whatever spelling was sen
     Buffer.from('84a474797065a3706179a366656500a3616d7405a3736e64c420', 'hex'),
     mine.publicKey,
   ])
-  const sign = (transaction: Uint8Array, more = {}): Promise<Answer> =>
+  const sign = (transaction: Uint8Array, more = {}): Promise<TestResponse> =>
     post('/v1/transaction/sign', { transaction: base64(transaction), wallet_password: 'secret', ...more })
   const straight = await sign(canonical)
   assert.equal((await sign(spelled)).json.signed_transaction, straight.json.signed_transaction)

@@ -1,8 +1,9 @@
-/** Sessions of the console: a token in the place of the API token, for a page that is open. In memory only. */
+/** Sessions of the console: an open page uses a session token instead of the API token. In memory only. */
+import { BoundedMap } from '@latchkey/algorand'
 import * as Bearer from './Bearer.js'
 
 export type SessionsOptions = {
-  /** Milliseconds of a clock that only goes forward. */
+  /** A monotonic clock, in milliseconds. @default performance.now */
   now?: () => number
 }
 
@@ -18,17 +19,15 @@ export const limit = 16
 
 export class Sessions {
   readonly #now: () => number
-  /** The one that was used longest ago first. */
-  readonly #sessions = new Map<string, Session>()
+  /** Evicts the least recently used. */
+  readonly #sessions = new BoundedMap<string, Session>(limit)
 
   constructor({ now = () => performance.now() }: SessionsOptions = {}) {
     this.#now = now
   }
 
-  /** The token of a new session. One too many ends the session that was used longest ago. */
+  /** Returns the token of a new session. Beyond the limit it ends the least recently used session. */
   open(): string {
-    const [unused] = this.#sessions.keys()
-    if (this.#sessions.size >= limit) this.#sessions.delete(unused!)
     const token = Bearer.make()
     const fingerprint = Bearer.fingerprint(token)!
     const now = this.#now()
@@ -36,16 +35,17 @@ export class Sessions {
     return token
   }
 
-  /** The live session of a token. Asking for it is using it. */
+  /** Returns the live session of a token and counts as a use of it. */
   use(token: string | undefined): Session | undefined {
     const fingerprint = Bearer.fingerprint(token)
-    const session = fingerprint === undefined ? undefined : this.#sessions.get(fingerprint)
+    const session = fingerprint === undefined ? undefined : this.#sessions.touch(fingerprint)
     if (session === undefined) return undefined
-    this.#sessions.delete(session.fingerprint)
     const now = this.#now()
-    if (now >= session.usedAtMs + idleMs || now >= session.beganAtMs + longestMs) return undefined
+    if (now >= session.usedAtMs + idleMs || now >= session.beganAtMs + longestMs) {
+      this.close(session)
+      return undefined
+    }
     session.usedAtMs = now
-    this.#sessions.set(session.fingerprint, session)
     return session
   }
 

@@ -1,8 +1,9 @@
 /** Tickets in links to the console. Each opens one session, once, and by default within a minute. */
+import { BoundedMap } from '@latchkey/algorand'
 import * as Bearer from './Bearer.js'
 
 export type TicketsOptions = {
-  /** Milliseconds of a clock that only goes forward. */
+  /** A monotonic clock, in milliseconds. @default performance.now */
   now?: () => number
 }
 
@@ -11,23 +12,21 @@ export const limit = 8
 
 export class Tickets {
   readonly #now: () => number
-  /** When each ends, by its fingerprint, the oldest first. */
-  readonly #expiresAtMs = new Map<string, number>()
+  /** By fingerprint. Evicts the oldest: a person waits for the latest ticket. */
+  readonly #expiresAtMs = new BoundedMap<string, number>(limit)
 
   constructor({ now = () => performance.now() }: TicketsOptions = {}) {
     this.#now = now
   }
 
-  /** One too many replaces the oldest: the latest request is the one that a person waits for. */
+  /** Creates a ticket. Beyond the limit it replaces the oldest. */
   create(lifetimeMs: number = defaultLifetimeMs): string {
-    const [oldest] = this.#expiresAtMs.keys()
-    if (this.#expiresAtMs.size >= limit) this.#expiresAtMs.delete(oldest!)
     const ticket = Bearer.make()
     this.#expiresAtMs.set(Bearer.fingerprint(ticket)!, this.#now() + lifetimeMs)
     return ticket
   }
 
-  /** Whether the ticket is good. It is good no more afterwards. */
+  /** Whether the ticket is valid. It is invalid afterwards. */
   redeem(ticket: string): boolean {
     const fingerprint = Bearer.fingerprint(ticket)
     const expiresAtMs = fingerprint === undefined ? undefined : this.#expiresAtMs.get(fingerprint)

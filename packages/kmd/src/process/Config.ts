@@ -1,27 +1,39 @@
 /**
  * kmd_config.json, read by the rules of the Go daemon: names in any case, unknown names ignored, null for the default,
- * anything of the wrong type refused. `wire`, `allowed_hosts` and `algod` are ours; the Go daemon passes over them.
+ * wrong types rejected. `wire`, `allowed_hosts` and `algod` are additions, which the Go daemon ignores.
  */
 import { isAbsolute, join } from 'node:path'
 import { Json, Suggestion } from '@latchkey/algorand'
 import { StartError } from '../errors.js'
 import { type Wire, wires } from '../wire/Wire.js'
 
+/** The settings of kmd_config.json. */
 export type Config = {
+  /** An absolute path, or blank for `sqlite_wallets` in the data directory. */
   walletsDir: string
+  /** Allows scrypt parameters below the minimum of the Go daemon. */
   allowUnsafeScrypt: boolean
+  /** The cost of new passwords. */
   scrypt: { n: number; r: number; p: number }
+  /** Accepted for compatibility; there is no Ledger driver. */
   disableLedger: boolean
+  /** The lifetime of a wallet handle. */
   sessionLifetimeSecs: number
+  /** `host:port`, or blank for port 7833 of the loopback interface, or another port if that is in use. */
   address: string
+  /** Origins of web pages that may use the API. */
   allowedOrigins: readonly string[]
+  /** Grants the preflights of Private Network Access. */
   allowHeaderPna: boolean
+  /** The form of responses; undefined for the default of the command. */
   wire: Wire | undefined
+  /** `Host` names that are served in addition to those of this machine. */
   allowedHosts: readonly string[]
-  /** The Algorand node to ask, if there is one. */
+  /** The Algorand node for balances and confirmations. */
   algod: { url: string; token: string } | undefined
 }
 
+/** The settings of an empty kmd_config.json. */
 export const defaults: Config = {
   walletsDir: '',
   allowUnsafeScrypt: false,
@@ -36,7 +48,7 @@ export const defaults: Config = {
   algod: undefined,
 }
 
-/** What the example file holds: every setting of the reference, in its order. */
+/** Returns the content of kmd_config.json.example: every setting of the Go daemon, in its order. */
 export function example(): string {
   const settings = {
     drivers: {
@@ -55,6 +67,11 @@ export function example(): string {
   return `${JSON.stringify(settings, null, '\t')}\n`
 }
 
+/**
+ * Parses the text of kmd_config.json.
+ *
+ * @throws {@link StartError} `invalid_config` if it is not JSON or a setting has the wrong type.
+ */
 export function parse(text: string): Config {
   let json: unknown
   try {
@@ -104,7 +121,7 @@ const settings: { readonly [section: string]: readonly string[] } = {
   algod: ['url', 'token'],
 }
 
-/** Warnings about names that are no settings. They are ignored, as by the Go daemon, but may be misspelt. */
+/** Returns a warning for each unknown name. Unknown names are ignored, as by the Go daemon, but may be misspelt. */
 export function unknownSettings(text: string): string[] {
   return findUnknown(JSON.parse(text), '')
 }
@@ -121,7 +138,11 @@ function findUnknown(json: unknown, section: string): string[] {
   })
 }
 
-/** The checks that the reference makes before it starts. */
+/**
+ * Makes the checks of the Go daemon: the minimum cost of scrypt, and an absolute `wallets_dir`.
+ *
+ * @throws {@link StartError} `invalid_config`.
+ */
 export function validate(config: Config): void {
   const { n, r, p } = config.scrypt
   if (!config.allowUnsafeScrypt) {
@@ -134,6 +155,7 @@ export function validate(config: Config): void {
   }
 }
 
+/** Returns the directory of the wallet files. */
 export function walletsDirectory(config: Config, dataDir: string): string {
   return config.walletsDir === '' ? join(dataDir, 'sqlite_wallets') : config.walletsDir
 }
@@ -151,7 +173,7 @@ function readAlgod(section: Section): Config['algod'] {
   return url === '' ? undefined : { url, token }
 }
 
-/** An object of the file, whose members are found in any case. */
+/** An object of the file, whose member names are case-insensitive. */
 class Section {
   readonly #members = new Map<string, unknown>()
   readonly #path: string

@@ -1,4 +1,4 @@
-/** The daemon as a process: a data directory and a server on it, the files that launchers look for, an orderly end. */
+/** The daemon as a process: a data directory, a server, the files that launchers read, an orderly stop. */
 import { type Limits, type RawResponse, Server } from '@latchkey/http'
 import type { Wire } from '../wire/Wire.js'
 import { Closers } from './Closers.js'
@@ -35,9 +35,9 @@ export class Daemon {
   readonly tokenFile: string
   /** The form of responses. */
   readonly wire: Wire
-  /** Settings that open the daemon wider than they may seem to, and settings that are not known. */
+  /** Warnings about settings that expose the daemon to other machines or pages, and about unknown settings. */
   readonly warnings: readonly string[]
-  /** Resolves when the daemon has stopped, for whatever reason. */
+  /** Resolves when the daemon has stopped: by `stop`, or after `idleSecs`. */
   readonly stopped: Promise<void>
   readonly #app: DaemonApp
   readonly #stop: () => Promise<void>
@@ -55,7 +55,7 @@ export class Daemon {
   /**
    * Opens the data directory and starts to listen. Changes nothing else in the process: no signal handlers, no flags.
    *
-   * @throws {@link StartError}
+   * @throws {@link StartError} with a code for each reason.
    */
   static async start({ idleSecs = 0, limits, ...options }: DaemonOptions): Promise<Daemon> {
     const idle = new IdleTimer(idleSecs)
@@ -64,7 +64,7 @@ export class Daemon {
   }
 
   /**
-   * A link that opens the console in a browser on this machine, once.
+   * Returns a link that opens the console in a browser on this machine, once.
    *
    * @param options `lifetimeMs`: how long the link works; a minute by default.
    */
@@ -72,7 +72,7 @@ export class Daemon {
     return `http://${ListenAddress.reachable(this.address)}${this.#app.consolePath(options)}`
   }
 
-  /** Ends requests, handles and files, in that order. */
+  /** Stops the server, ends handles and closes files, in that order. */
   stop(): Promise<void> {
     return this.#stop()
   }

@@ -32,7 +32,10 @@ export type DaemonAppOptions = {
    * @default 'documented'
    */
   wire?: Wire
-  /** The form of responses, whatever kmd_config.json says. */
+  /**
+   * The form of responses, whatever kmd_config.json says.
+   * @default `wire` in kmd_config.json
+   */
   forceWire?: Wire | undefined
   /**
    * The Algorand node for balances and transactions.
@@ -79,9 +82,11 @@ export class DaemonApp {
   readonly tokenFile: string
   /** The form of responses. */
   readonly wire: Wire
-  /** Settings that open the daemon wider than they may seem to, and settings that are not known. */
+  /** Warnings about settings that expose the daemon to other machines or pages, and about unknown settings. */
   readonly warnings: readonly string[]
+  /** The settings of kmd_config.json, or the defaults. */
   readonly config: Config.Config
+  /** kmd.log. */
   readonly log: Log
   readonly #parts: Parts
 
@@ -97,10 +102,10 @@ export class DaemonApp {
   }
 
   /**
-   * Opens a data directory. The order of the steps is the Go daemon's; a second instance fails at the lock and changes
+   * Opens a data directory. The order of the steps is the Go daemon's: a second instance fails at the lock and changes
    * nothing of the first.
    *
-   * @throws {@link StartError}
+   * @throws {@link StartError} with a code for each reason.
    */
   static async open(options: DaemonAppOptions): Promise<DaemonApp> {
     const log = openLog(options.dataDir)
@@ -111,12 +116,16 @@ export class DaemonApp {
     }
   }
 
-  /** Path and fragment of a link that opens the console once. */
+  /**
+   * Returns path and fragment of a link that opens the console once.
+   *
+   * @param options `lifetimeMs`: how long the link works; a minute by default.
+   */
   consolePath({ lifetimeMs }: { lifetimeMs?: number | undefined } = {}): string {
     return linkPath(this.#parts.tickets.create(lifetimeMs))
   }
 
-  /** Rejects requests that wait for their turn to try a password, so that a server can stop. */
+  /** Rejects requests that wait after wrong passwords, so that a server can stop. */
   stopWaiting(): Promise<void> {
     return this.#parts.stopWaiting.close()
   }
@@ -134,7 +143,7 @@ export class DaemonApp {
   }
 }
 
-/** Writes why the daemon cannot start to its log, and closes that. */
+/** Logs why the daemon cannot start, and closes the log. */
 export function logStartError(log: Log, error: unknown): StartError {
   const message = error instanceof Error ? error.message : String(error)
   log.write('error', `couldn't start kmd: ${message}`)
@@ -185,7 +194,7 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
     stopWaiting.add(() => throttle.close())
     const replaceToken = (newToken: string): void => {
       token.replace(newToken)
-      // They were opened with the old one.
+      // The old token opened them.
       sessions.clear()
       tickets.clear()
     }

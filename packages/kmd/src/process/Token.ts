@@ -1,25 +1,36 @@
 /** The API token: the first line of kmd.token, 64 to 256 bytes. */
-import { type FSWatcher, readFileSync, renameSync, statSync, watch, writeFileSync } from 'node:fs'
+import { type FSWatcher, readFileSync, statSync, watch } from 'node:fs'
 import { join } from 'node:path'
+import * as AtomicFile from '@latchkey/system/atomic-file'
 import { StartError } from '../errors.js'
 import * as Secret from '../wallet/Secret.js'
 import type { Log } from './Log.js'
 
+/** The name of the token file in a data directory. */
 export const fileName = 'kmd.token'
 
 const shortest = 64
 const longest = 256
 
+/** Returns the path of the token file in a data directory. */
 export function path(dataDir: string): string {
   return join(dataDir, fileName)
 }
 
-/** The stored token, or a new one where there is none: a missing, unreadable or blank file. */
+/**
+ * Returns the stored token, or stores a new one if the file is missing, unreadable or blank.
+ *
+ * @throws {@link StartError} `invalid_token_file` if the stored token is too short or too long.
+ */
 export function readOrCreate(dataDir: string): string {
   return read(dataDir) ?? write(dataDir, generate())
 }
 
-/** The stored token; undefined where there is none. */
+/**
+ * Returns the stored token, or undefined if the file is missing, unreadable or blank.
+ *
+ * @throws {@link StartError} `invalid_token_file` if the stored token is too short or too long.
+ */
 export function read(dataDir: string): string | undefined {
   let text: string
   try {
@@ -34,18 +45,15 @@ export function read(dataDir: string): string | undefined {
   return line
 }
 
-/** Replaces the token. A daemon that runs takes the new one and refuses the old. */
+/** Replaces the token and returns the new one. A running daemon accepts the new one and rejects the old. */
 export function rotate(dataDir: string): string {
   return write(dataDir, generate())
 }
 
-/**
- * Hands over every new token as soon as the file has one; a file that is gone or damaged changes nothing. Returns what
- * ends it.
- */
+/** Calls `take` with each new token in the file. A missing or damaged file changes nothing. Returns a stop function. */
 export function follow(dataDir: string, options: { take: (token: string) => void; log: Log }): () => void {
   let known = identity(dataDir)
-  const look = (): void => {
+  const check = (): void => {
     const current = identity(dataDir)
     if (current === known) return
     known = current
@@ -58,16 +66,16 @@ export function follow(dataDir: string, options: { take: (token: string) => void
       options.log.write('error', `kmd.token was changed but not taken over: ${(error as Error).message}`)
     }
   }
-  // Notices are not to be had on every file system, so look now and then as well.
-  const timer = setInterval(look, lookEveryMs).unref()
-  const watcher = watchQuietly(dataDir, (file) => file === fileName && look())
+  // Not every file system reports changes, so poll as well.
+  const timer = setInterval(check, pollIntervalMs).unref()
+  const watcher = watchQuietly(dataDir, (file) => file === fileName && check())
   return () => {
     clearInterval(timer)
     watcher?.close()
   }
 }
 
-const lookEveryMs = 1_000
+const pollIntervalMs = 1_000
 
 function watchQuietly(directory: string, onChange: (file: string | null) => void): FSWatcher | undefined {
   try {
@@ -78,7 +86,7 @@ function watchQuietly(directory: string, onChange: (file: string | null) => void
   }
 }
 
-/** Tells a file from the one that was there before. */
+/** Differs from one version of the file to the next. */
 function identity(dataDir: string): string {
   const status = statSync(path(dataDir), { throwIfNoEntry: false, bigint: true })
   return status === undefined ? '' : `${status.ino}:${status.mtimeNs}:${status.size}`
@@ -88,11 +96,8 @@ function generate(): string {
   return Secret.randomBytes(32).toString('hex')
 }
 
-/** Through a second file, so that a reader never sees half a token; readable by its owner only. */
 function write(dataDir: string, token: string): string {
-  const temporary = `${path(dataDir)}.new`
-  writeFileSync(temporary, token, { mode: 0o600 })
-  renameSync(temporary, path(dataDir))
+  AtomicFile.replaceSync(path(dataDir), token)
   return token
 }
 

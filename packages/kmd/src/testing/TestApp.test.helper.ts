@@ -58,7 +58,7 @@ export const quietNode: NodeClient = {
   transaction: async () => ({ type: 'unknown' }),
 }
 
-export type Answer = {
+export type TestResponse = {
   status: number
   headers: Map<string, string>
   text: string
@@ -79,9 +79,9 @@ export type TestApp = {
   failures: string[]
   /** Moves the clock of handles, throttle, tickets and sessions. */
   advance: (ms: number) => void
-  request: (method: string, target: string, options?: RequestOptions) => Promise<Answer>
+  request: (method: string, target: string, options?: RequestOptions) => Promise<TestResponse>
   /** By the method that most operations have, and with the right token. */
-  post: (path: string, body: unknown) => Promise<Answer>
+  post: (path: string, body: unknown) => Promise<TestResponse>
   /** A new wallet and an open handle for it. */
   unlocked: (name?: string, password?: string) => Promise<{ id: string; handle: string }>
 }

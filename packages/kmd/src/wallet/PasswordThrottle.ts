@@ -1,21 +1,22 @@
 /**
- * What a wrong password costs. The first few are free, because people mistype; after that each one doubles the wait
- * before the next password is looked at. Counted per wallet, kept in a file so that a restart wipes nothing out, and
- * the same for a wallet's handle as for unlocking it.
+ * Delays after wrong passwords. The first few are free, because people mistype; after that each one doubles the wait
+ * before the next check. Failures are counted per wallet, in a file so that they survive a restart, and count the same
+ * for unlocking and for operations with a handle.
  *
- * Two counts, because one is easily defeated. `streak` is ended by a right password. `level` is not, and sinks by one
- * a minute: otherwise an honest program that signs would end the streak of an attacker who guesses.
+ * There are two counts. A correct password resets `streak`. It does not reset `level`, which decreases by one a minute:
+ * otherwise a program that signs with the correct password would reset the streak of an attacker.
  */
-import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
+import * as AtomicFile from '@latchkey/system/atomic-file'
 import { KmdError } from '../errors.js'
 
 export type ThrottleOptions = {
-  /** Where counts are kept; in memory only when left out. */
+  /** The file of the counts. @default none: counts are in memory only */
   file?: string
-  /** The time of day: the counts outlive the process. */
+  /** Wall-clock time in milliseconds, because the counts outlive the process. @default Date.now */
   now?: () => number
   sleep?: (ms: number) => Promise<void>
-  /** Told when the counts could not be kept. */
+  /** Called when the counts could not be saved. */
   onSaveFailure?: (error: unknown) => void
 }
 
@@ -27,7 +28,7 @@ const freeLevel = 30
 const levelStepMs = 60_000
 const firstWaitMs = 250
 const longestWaitMs = 300_000
-/** Up to here an answer is held back; beyond it the caller is told to come again. */
+/** A response is delayed up to this; a longer wait is 429 with Retry-After. */
 const longestHoldMs = 10_000
 const mostWaiting = 32
 const mostAtOnce = 16
@@ -59,19 +60,19 @@ export class PasswordThrottle {
     this.#close()
   }
 
-  /** Whether a password for this wallet may be looked at right now, without queueing: the usual case. */
+  /** Whether a password for this wallet may be checked right now, without queueing: the usual case. */
   isOpen(wallet: string): boolean {
     const count = this.#wallets.get(wallet)
     return count === undefined || (count.running === 0 && count.waiting === 0 && this.#waitMs(count) === 0)
   }
 
-  /** For a check that is done at once, after `isOpen`. */
+  /** Counts a check that ran synchronously after `isOpen`. */
   record(wallet: string, isRight: boolean): void {
     if (isRight) this.#succeed(wallet)
     else this.#fail(wallet)
   }
 
-  /** Runs a check, when it may run. It fails with `wrong_password` when the password was wrong. */
+  /** Runs a check once it may run. A check that fails with `wrong_password` counts as a wrong password. */
   async attempt<T>(wallet: string, check: () => T | Promise<T>): Promise<T> {
     const state = this.#enter(wallet)
     const mustQueue = this.#waitMs(state) > 0 || state.running >= mostAtOnce || state.streak >= freeStreak
@@ -173,24 +174,22 @@ export class PasswordThrottle {
         Object.assign(this.#enter(wallet), { streak, level, lastFailureMs: Math.min(lastFailureMs!, this.#now()) })
       }
     } catch (error) {
-      // A file that is not there is the usual case. A damaged one must not prevent unlocking.
+      // A missing file is the usual case. A damaged one must not prevent unlocking.
       if ((error as NodeJS.ErrnoException).code === 'EACCES') throw error
     }
   }
 
   #save(): void {
     if (this.#file === undefined) return
-    const kept: Record<string, Count> = {}
+    const counts: Record<string, Count> = {}
     for (const [wallet, state] of this.#wallets) {
       const { streak, level, lastFailureMs } = state
-      if (streak > 0 || this.#level(state) > 0) kept[wallet] = { streak, level, lastFailureMs }
+      if (streak > 0 || this.#level(state) > 0) counts[wallet] = { streak, level, lastFailureMs }
     }
-    const temporary = `${this.#file}.new`
     try {
-      writeFileSync(temporary, JSON.stringify(kept), { mode: 0o600 })
-      renameSync(temporary, this.#file)
+      AtomicFile.replaceSync(this.#file, JSON.stringify(counts))
     } catch (error) {
-      // A full disk must not prevent unlocking. The counts in memory go on; a restart would forget them.
+      // A full disk must not prevent unlocking. The counts in memory remain; a restart loses them.
       this.#onSaveFailure?.(error)
     }
   }

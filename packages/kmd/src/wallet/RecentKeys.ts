@@ -1,7 +1,7 @@
 /**
  * The keys that a handle signed with last, decrypted, in protected memory: a program that signs a thousand times with
- * one key has it read and decrypted once. They are worth as much to a thief as the master key that lies beside them,
- * and go when the handle does, or when the wallet file changes.
+ * one key has it read and decrypted once. They are as sensitive as the master key of the handle, and are wiped with it,
+ * or when the wallet file changes.
  */
 import { Ed25519 } from '@latchkey/algorand'
 import * as Secret from './Secret.js'
@@ -38,7 +38,7 @@ export class RecentKeys {
     for (const segment of this.#segments.splice(0)) Secret.free(segment)
   }
 
-  /** The next one that was never used, or else that of the oldest key. */
+  /** The next unused slot, or that of the oldest key. */
   #freeSlot(): Buffer {
     const used = this.#keys.size
     const [oldest] = this.#keys

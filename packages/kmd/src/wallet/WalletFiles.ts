@@ -1,39 +1,35 @@
-/** The open wallet databases, by path. Opening costs a hundred times a query, so the ones in use stay open. */
+/** The open wallet databases, by path. Opening costs as much as a hundred queries, so databases in use stay open. */
+import { BoundedMap } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 import { WalletFile } from './WalletFile.js'
 
 export class WalletFiles {
-  /** In order of use: a Map remembers insertion, and every use inserts again. */
-  readonly #open = new Map<string, WalletFile>()
-  readonly #limit: number
+  /** Closes the least recently used. */
+  readonly #open: BoundedMap<string, WalletFile>
 
-  constructor(options: { limit?: number } = {}) {
-    this.#limit = options.limit ?? 128
+  constructor({ limit = 128 }: { limit?: number } = {}) {
+    this.#open = new BoundedMap(limit, (file) => file.close())
   }
 
   /**
-   * The database at `path` as it is now. A file that was replaced is opened again; one that vanished is an error for
-   * as long as it is gone, and is not created again as the reference does.
+   * Returns the database at `path` as it is now. A replaced file is opened again. A missing file is an error and is not
+   * created again, unlike in the reference.
    */
   get(path: string): WalletFile {
     const known = this.#open.get(path)
     if (known !== undefined) {
       if (known.isCurrent()) {
-        if (this.#open.size > 1) {
-          this.#open.delete(path)
-          this.#open.set(path, known)
-        }
+        if (this.#open.size > 1) this.#open.touch(path)
         return known
       }
       this.close(path)
     }
     const file = new WalletFile(path)
     this.#open.set(path, file)
-    this.#evict()
     return file
   }
 
-  /** As `get`, for a handle: whatever lies at the path must still be the wallet that was unlocked. */
+  /** As `get`, for a handle: the file at the path must still be the wallet that was unlocked. */
   getWallet(path: string, id: Uint8Array): WalletFile {
     const file = this.get(path)
     if (!file.holds(id)) {
@@ -49,10 +45,5 @@ export class WalletFiles {
 
   closeAll(): void {
     for (const path of [...this.#open.keys()]) this.close(path)
-  }
-
-  #evict(): void {
-    const [oldest] = this.#open.keys()
-    if (this.#open.size > this.#limit && oldest !== undefined) this.close(oldest)
   }
 }

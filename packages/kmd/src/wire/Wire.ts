@@ -1,16 +1,18 @@
 /**
- * The two forms of an answer. `reference` is what the Go daemon sends, byte for byte: sorted members, two spaces,
- * base64, nothing that is empty. `documented` is what its documentation says: integers for bytes, `error` and
- * `message` always there.
+ * The two forms of a response. `reference` is what the Go daemon sends, byte for byte: sorted members, two spaces,
+ * base64, no empty members. `documented` is what its documentation says: integers for bytes, `error` and `message` always
+ * present.
  */
 import type { KmdError } from '../errors.js'
 import * as Utf8 from './Utf8.js'
 
+/** The form of responses: as the Go daemon documents them, or as it sends them. */
 export type Wire = 'documented' | 'reference'
 
+/** Every {@link Wire}. */
 export const wires: readonly Wire[] = ['documented', 'reference']
 
-/** What a member of an answer holds. `key` bytes are integers on the documented wire, `base64` bytes never are. */
+/** The type of a member of a response. `key` bytes are integers on the documented wire, `base64` bytes never are. */
 export type Shape =
   | { type: 'string' }
   | { type: 'text' }
@@ -39,13 +41,13 @@ export type OutputOf<S extends Shape> = S extends { type: 'string' }
 
 export type MembersOf<M extends readonly Member[]> = { [E in M[number] as E['name']]: OutputOf<E['shape']> }
 
-/** The body of a successful answer. */
+/** Writes the body of a successful response. */
 export function write<const M extends readonly Member[]>(wire: Wire, members: M, output: MembersOf<M>): string {
   const values = output as Record<string, unknown>
   return wire === 'reference' ? writeReference(members, values) : writeDocumented(members, values)
 }
 
-/** The body of a failure. */
+/** Writes the body of an error response. */
 export function writeError(wire: Wire, error: KmdError): string {
   const message = quoteText(error.message)
   return wire === 'reference'
@@ -54,7 +56,7 @@ export function writeError(wire: Wire, error: KmdError): string {
 }
 
 function writeDocumented(members: readonly Member[], values: Record<string, unknown>): string {
-  // Where an answer has a message to give, the envelope's own makes room.
+  // A `message` member replaces that of the envelope.
   let text = members.some(isMessage) ? '{"error":false' : '{"error":false,"message":""'
   for (const member of members) text += `,"${member.name}":${compact(member.shape, values[member.name])}`
   return `${text}}`
@@ -77,7 +79,7 @@ function compact(shape: Shape, value: unknown): string {
   }
 }
 
-/** Only the outermost object leaves out what is empty. */
+/** Only the outermost object omits empty members. */
 function writeReference(members: readonly Member[], values: Record<string, unknown>): string {
   const present = members.filter((member) => !isEmpty(values[member.name]))
   return pretty(present, values, '')
@@ -132,7 +134,7 @@ function scalar(shape: { type: 'string' | 'text' | 'bool' | 'uint' | 'base64' },
   }
 }
 
-/** JSON's escapes as the Go daemon writes them: also the two line separators, and a mark for bytes that are no text. */
+/** Escapes as the Go daemon does: also the two line separators, and U+FFFD for bytes that are not UTF-8. */
 function quoteText(text: string): string {
   const quoted = text
     .split(Utf8.invalid)
