@@ -1,6 +1,6 @@
 /**
- * The benchmark of HTTP 402: how many payments a facilitator verifies, and verifies and settles, in a second, ours beside
- * the published one on the same devnet and in turn; and how many whole paid requests there are in a second.
+ * The benchmark of HTTP 402: how many payments per second a facilitator verifies, and verifies and settles, ours and
+ * the published one on the same devnet in turn; and how many complete paid requests per second.
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { availableParallelism, loadavg, tmpdir } from 'node:os'
@@ -15,10 +15,10 @@ const help = `Usage:
   npm run bench:x402 -- [--quick]
 
 Starts a devnet in a process of its own and, in this one, our facilitator (with its records in SQLite) and the published
-@x402/avm's, and gives both the same kind of payments in turn, so many at a time:
+@x402/avm's, and sends both the same kind of payments in turn, 16 concurrently:
   verify_per_s             payments verified
   verify_and_settle_per_s  payments verified, settled and confirmed, as for one paid request
-  paid_requests_per_s      whole requests with ours: 402, payment, verify, handler, settle, 200; with their p50 and p99
+  paid_requests_per_s      complete requests with ours: 402, payment, verify, handler, settle, 200; with their p50 and p99
 Each is the median over rounds. Prints one line of JSON, with the ratios of ours to the published one.
 `
 
@@ -40,14 +40,14 @@ async function measure(judge: Judge, market: Market, count: number, samples: Sam
   const { requirements } = market
   const verified = await market.payments(count)
   const verify = await inTurn(count, async (index) => {
-    const answer = await judge.verify(verified[index]!, requirements)
-    if (!answer.isValid) throw new Error(`${judge.name}: ${answer.invalidReason} ${answer.invalidMessage}`)
+    const verdict = await judge.verify(verified[index]!, requirements)
+    if (!verdict.isValid) throw new Error(`${judge.name}: ${verdict.invalidReason} ${verdict.invalidMessage}`)
   })
   const settled = await market.payments(count)
   const settle = await inTurn(count, async (index) => {
-    const answer = await judge.verify(settled[index]!, requirements)
+    const verdict = await judge.verify(settled[index]!, requirements)
     const done = await judge.settle(settled[index]!, requirements)
-    if (!answer.isValid || !done.success) throw new Error(`${judge.name}: ${done.errorReason} ${done.errorMessage}`)
+    if (!verdict.isValid || !done.success) throw new Error(`${judge.name}: ${done.errorReason} ${done.errorMessage}`)
   })
   push(samples, 'verify_per_s', verify)
   push(samples, 'verify_and_settle_per_s', settle)

@@ -13,7 +13,7 @@ export type Judge = {
   readonly settle: (payload: PaymentPayload, requirements: PaymentRequirements) => Promise<SettleResponse>
 }
 
-/** The published packages know no network but the public ones; so the devnet goes by the name of TestNet. */
+/** The published packages support only public networks, so the devnet uses the id of TestNet. */
 const network = 'algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe'
 const dollar = '10458941'
 export const priceMicroDollars = 1_000
@@ -42,7 +42,7 @@ export class Market {
       maxTimeoutSeconds: 300,
       extra: { feePayer: sponsor!.address },
     }
-    // With its records on the disk, as the command keeps them.
+    // On disk, as in the command.
     const store = new SqliteSettlements(storeFile)
     this.facilitator = new Facilitator({ chains: [chain], feePayer: Signer.fromSecretKey(sponsor!.secretKey), store })
     this.ours = {

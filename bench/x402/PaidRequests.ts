@@ -1,4 +1,4 @@
-/** Whole paid requests: a seller over HTTP, a facilitator over HTTP, and buyers who pay for every request. */
+/** Complete paid requests: a seller over HTTP, a facilitator over HTTP, and buyers who pay for every request. */
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -32,9 +32,9 @@ export async function paidRequests(market: Market, count: number, concurrency: n
     const pay = payingFetch(new Buyer({ signer: Signer.fromSecretKey(market.buyerKey), chains: chain }))
     while (left-- > 0) {
       const startedAt = performance.now()
-      const answer = await pay(url)
-      await answer.text()
-      if (answer.status !== 200) throw new Error(`a paid request was answered with status ${answer.status}`)
+      const response = await pay(url)
+      await response.text()
+      if (response.status !== 200) throw new Error(`a paid request got the status ${response.status}`)
       latenciesMs.push(performance.now() - startedAt)
     }
   }

@@ -8,7 +8,7 @@
  *
  * `source` imports packages by name, as the source of `bundle` does. Its exported functions are called with `call`;
  * arguments and results travel as JSON. If it has a default export, a fetch handler or an object with `fetch` (a Hono
- * app, say), requests to `worker.url` reach it. The worker may connect to this machine, and has no modules of Node.
+ * app, for example), requests to `worker.url` reach it. The worker may connect to this machine, and has no modules of Node.
  */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'

@@ -1,4 +1,4 @@
-/** Buyer and seller bundled for browsers and edge runtimes, paying on a real devnet through a real facilitator. */
+/** Buyer, seller and facilitator bundled for browsers and edge runtimes, paying on a real devnet. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer } from 'node:http'
@@ -7,6 +7,7 @@ import { type TestContext, test } from 'node:test'
 import { Server } from '@latchkey/http'
 import { createFacilitatorHandler } from '@latchkey/x402/facilitator'
 import { paymentGate } from '@latchkey/x402/node'
+import type { GateOptions } from '@latchkey/x402/server'
 import { dollar, type Market, openMarket } from '../x402/support/market.test.helper.js'
 import { bundle, call } from './bundle.test.helper.js'
 import { launch } from './chromium.test.helper.js'
@@ -80,6 +81,22 @@ export async function serve(url, init) {
 }
 `
 
+/** The facilitator of a worker. Its records are in memory: the stores on disk need Node. */
+const facilitatorSource = (settings: object): string => `
+import { Chain, createFacilitatorHandler, Facilitator, Signer } from '@latchkey/x402/facilitator'
+
+const settings = ${JSON.stringify(settings)}
+
+async function open() {
+  const chain = await Chain.open({ network: 'local', nodes: settings.node, dollarAssetId: BigInt(settings.dollarAssetId) })
+  const feePayer = Signer.fromMnemonic(settings.feePayer)
+  return createFacilitatorHandler({ facilitator: new Facilitator({ chains: [chain], feePayer }) })
+}
+
+let handler
+export default { fetch: async (request) => (await (handler ??= open()))(request) }
+`
+
 async function openFacilitator(t: TestContext, market: Market): Promise<string> {
   const server = new Server({ fetch: createFacilitatorHandler({ facilitator: market.facilitator }) })
   const { port } = await server.listen('127.0.0.1', 0)
@@ -88,9 +105,9 @@ async function openFacilitator(t: TestContext, market: Market): Promise<string> 
 }
 
 /** A seller on Node that pages of every origin may pay. */
-async function openSeller(t: TestContext, market: Market): Promise<string> {
+async function openSeller(t: TestContext, market: Market, options: Partial<GateOptions> = {}): Promise<string> {
   const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
-  const gate = await market.gate({ routes: { 'GET /weather': { accepts } }, cors: true })
+  const gate = await market.gate({ routes: { 'GET /weather': { accepts } }, cors: true, ...options })
   const server = createServer(paymentGate(gate, (_, response) => response.end('{"weather":"sunny"}')))
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -108,8 +125,8 @@ const settingsOf = ({ devnet, seller }: Market) => ({
   payTo: seller,
 })
 
-test('buyer and seller bundle for browsers and edge runtimes without a module of Node', async (t) => {
-  for (const source of [buyerSource, sellerSource({})]) {
+test('buyer, seller and facilitator bundle for browsers and edge runtimes without a module of Node', async (t) => {
+  for (const source of [buyerSource, sellerSource({}), facilitatorSource({})]) {
     for (const conditions of [undefined, ['workerd', 'worker', 'browser']]) {
       const { nodeImports, code } = await bundle(t, { source, ...(conditions && { conditions }) })
       assert.deepEqual(nodeImports, [])
@@ -165,4 +182,14 @@ test('in workerd the gate of Hono sells; people get JSON there', { skip: edgeSki
   assert.equal(await market.dollars(), 10_000n)
   const [warning] = (await (await fetch(`${url}/free`)).json()) as string[]
   assert.match(warning!, /people get JSON/)
+})
+
+test('in workerd the facilitator settles the payments of a seller', { skip: edgeSkipReason }, async (t) => {
+  const market = await openMarket(t)
+  const feePayer = market.devnet.accounts[3]!.mnemonic
+  const { url } = await startWorker(t, { source: facilitatorSource({ ...settingsOf(market), feePayer }) })
+  const seller = await openSeller(t, market, { facilitators: url })
+  const response = await market.payingFetch(`${seller}/weather`)
+  assert.deepEqual([response.status, await response.text()], [200, '{"weather":"sunny"}'])
+  assert.equal(await market.dollars(), 10_000n)
 })

@@ -16,7 +16,7 @@ for (const { name, prefix, open } of adapters) {
     const shop = await open(gate, stock)
     after(() => shop.close())
     const at = (path: string): string => `${shop.url}${prefix}${path}`
-    // By the letter: `fetch` says of itself that it is no page.
+    // A raw request, since `fetch` sends headers that identify it as a program.
     const page = (path: string, method = 'GET') =>
       rawRequest(shop.url, `${prefix}${path}`, { method, headers: browser })
     const files = async (): Promise<string[]> =>

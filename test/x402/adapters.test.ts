@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { receiptOf } from '@latchkey/x402/client'
-import { altered, asks, headerJson, openMarket } from './support/market.test.helper.js'
+import { altered, headerJson, openMarket, requiredOf } from './support/market.test.helper.js'
 import { rawRequest } from './support/rawRequest.test.helper.js'
 import { adapters, largeBytes, routesFor, Stock } from './support/shops.test.helper.js'
 
@@ -37,7 +37,7 @@ for (const { name, prefix, open } of adapters) {
       const body = (await response.json()) as { [name: string]: unknown }
       assert.equal(response.status, 402)
       assert.equal(response.headers.get('cache-control'), 'no-store')
-      const { accepts } = await asks(response)
+      const { accepts } = await requiredOf(response)
       assert.equal(accepts[0]!['amount'], '10000')
       assert.deepEqual(body['accepts'], accepts)
       assert.match(String(body['message']), /PAYMENT-SIGNATURE/)
@@ -132,9 +132,9 @@ for (const { name, prefix, open } of adapters) {
     })
 
     await t.test('passes the body of a POST to the handler', async () => {
-      const init = { method: 'POST', body: 'a question', headers: { 'Content-Type': 'text/plain' } }
+      const init = { method: 'POST', body: 'a text', headers: { 'Content-Type': 'text/plain' } }
       const { response, text, charged } = await buy('/echo', init)
-      assert.deepEqual([response.status, text, charged], [200, 'a question', cent])
+      assert.deepEqual([response.status, text, charged], [200, 'a text', cent])
     })
 
     await t.test('streams a response that is settled upfront', async () => {

@@ -1,7 +1,7 @@
 /**
- * Payments while the facilitator is killed again and again, and the node loses its answers: in the end the ledger, the
+ * Payments while the facilitator is killed again and again, and responses of the node are lost: in the end the ledger, the
  * seller's and the buyers' books agree to the unit, no request was paid twice, and no payment was served twice.
- * LATCHKEY_CHAOS_PAYMENTS says how many; there is a kill for every ten of them.
+ * LATCHKEY_CHAOS_PAYMENTS sets how many; there is a kill for every ten of them.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -42,7 +42,7 @@ test(`${wanted} payments and ${kills} kills`, { timeout: 120_000 + wanted * 2_00
   const { killed, dropped } = await trouble
   await market.startFacilitator()
   await until('nothing pending', () => settlements(market, 'pending') === 0)
-  // What was signed and never sent can never be sent after this.
+  // Payments that were signed and never sent expire.
   devnet.mine(1_100)
 
   const states = await Promise.all(buyers.map((buyer) => finalStates(buyer)))
@@ -54,7 +54,7 @@ test(`${wanted} payments and ${kills} kills`, { timeout: 120_000 + wanted * 2_00
     assert.equal(before[index + 1]! - after[index + 1]!, price * BigInt(paid), `the balance of buyer ${index}`)
     assert.ok(
       own.every(({ state }) => state !== 'open'),
-      'the fate of every payment is known',
+      'the outcome of every payment is known',
     )
   }
   assert.equal(settlements(market, 'settled'), settled.length, "the facilitator's book")
@@ -64,9 +64,9 @@ test(`${wanted} payments and ${kills} kills`, { timeout: 120_000 + wanted * 2_00
     assert.ok(settledIds.has(transactionId), `${transactionId} was served and not paid`)
   assert.equal(served.length + market.lost.size, settledIds.size, 'what was paid was served, or is known to be lost')
   assert.equal(killed, kills)
-  assert.ok(dropped > 0, 'the node lost answers')
-  const troubles = `${market.lost.size} answers lost, ${killed} kills, ${dropped} answers of the node dropped`
-  t.diagnostic(`${settledIds.size} settled, ${served.length} served, ${troubles}`)
+  assert.ok(dropped > 0, 'responses of the node were lost')
+  const summary = `${market.lost.size} responses lost, ${killed} kills, ${dropped} responses of the node dropped`
+  t.diagnostic(`${settledIds.size} settled, ${served.length} served, ${summary}`)
 })
 
 type Market = {
@@ -78,7 +78,7 @@ type Market = {
   url: string
   /** Transaction ids in the receipts that the seller sent. */
   served: string[]
-  /** Payments that were taken and whose answer no buyer got. */
+  /** Settled payments whose response did not reach the buyer. */
   lost: Set<string>
   storeFile: string
   startFacilitator: () => Promise<void>
@@ -129,13 +129,13 @@ async function open(t: TestContext): Promise<Market> {
   }
 }
 
-/** Until it is served, or its payment was taken and the answer lost: then it is not paid again. */
+/** Retries until it is served, or its payment is settled and the response lost: then it is not paid again. */
 async function buyOnce(buyer: Buyer, { url, lost }: Market): Promise<void> {
   for (;;) {
     try {
-      const answer = await payingFetch(buyer)(url)
-      await answer.arrayBuffer()
-      if (answer.status === 200) return
+      const response = await payingFetch(buyer)(url)
+      await response.arrayBuffer()
+      if (response.status === 200) return
     } catch (error) {
       if (!(error instanceof LostResponseError)) throw error
       if (await wasTaken(buyer, error.transactionId)) {
@@ -147,7 +147,7 @@ async function buyOnce(buyer: Buyer, { url, lost }: Market): Promise<void> {
   }
 }
 
-/** The ledger decides; a payment that may still come is waited for, as long as it is likely to. */
+/** Decides by the ledger, and waits for a payment that may still be confirmed. */
 async function wasTaken(buyer: Buyer, transactionId: string): Promise<boolean> {
   for (let look = 0; look < 100; look++) {
     if ((await buyer.lookUp(transactionId)) === 'settled') return true
@@ -165,7 +165,7 @@ async function finalStates(buyer: Buyer): Promise<{ transactionId: string; state
 }
 
 /**
- * Kills all along the way, at moments that differ from run to run; before every other one, an answer of the node that
+ * Kills all along the way, at moments that differ from run to run; before every other one, an response of the node that
  * never comes.
  */
 async function makeTrouble(market: Market, bought: () => number): Promise<{ killed: number; dropped: number }> {

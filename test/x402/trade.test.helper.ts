@@ -59,11 +59,11 @@ export function facilitatorApi(facilitator: x402Facilitator): RequestListener {
   return async (request, response) => {
     const body = request.method === 'POST' ? ((await json(request)) as PaymentBody) : undefined
     const judge = request.url === '/verify' ? 'verify' : 'settle'
-    const answer =
+    const result =
       body === undefined
         ? facilitator.getSupported()
         : await facilitator[judge](body.paymentPayload, body.paymentRequirements)
-    response.setHeader('content-type', 'application/json').end(JSON.stringify(answer))
+    response.setHeader('content-type', 'application/json').end(JSON.stringify(result))
   }
 }
 
@@ -71,8 +71,8 @@ export function facilitatorApi(facilitator: x402Facilitator): RequestListener {
 export function asListener(app: { fetch: (request: Request) => Response | Promise<Response> }): RequestListener {
   return async (request, response) => {
     const headers = Object.entries(request.headers).map(([name, value]): [string, string] => [name, String(value)])
-    const answer = await app.fetch(new Request(`http://${request.headers.host}${request.url}`, { headers }))
-    response.writeHead(answer.status, Object.fromEntries(answer.headers)).end(await answer.text())
+    const result = await app.fetch(new Request(`http://${request.headers.host}${request.url}`, { headers }))
+    response.writeHead(result.status, Object.fromEntries(result.headers)).end(await result.text())
   }
 }
 

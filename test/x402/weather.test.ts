@@ -96,8 +96,8 @@ test('weather for a cent', { timeout }, async (t) => {
 
   async function fund(account: string, amount: number): Promise<void> {
     const body = JSON.stringify({ address: account, assetId: dollar, amount })
-    const answer = await fetch(`${devnet.facts.url}/devnet/fund`, { method: 'POST', body })
-    assert.equal(answer.status, 200, await answer.text())
+    const response = await fetch(`${devnet.facts.url}/devnet/fund`, { method: 'POST', body })
+    assert.equal(response.status, 200, await response.text())
   }
 
   async function dollarsOf(account: string): Promise<number> {
@@ -113,9 +113,9 @@ test('weather for a cent', { timeout }, async (t) => {
   }
 
   await t.test('responds with 402 and the offers in a header without a payment', async () => {
-    const answer = await fetch(`${shopUrl}/weather`)
-    assert.equal(answer.status, 402)
-    const { accepts } = JSON.parse(Buffer.from(answer.headers.get('payment-required')!, 'base64').toString())
+    const response = await fetch(`${shopUrl}/weather`)
+    assert.equal(response.status, 402)
+    const { accepts } = JSON.parse(Buffer.from(response.headers.get('payment-required')!, 'base64').toString())
     assert.deepEqual([accepts[0].amount, accepts[0].payTo, accepts[0].scheme], [String(cent), payTo, 'exact'])
   })
 
@@ -140,7 +140,7 @@ test('weather for a cent', { timeout }, async (t) => {
     })
   }
 
-  await t.test('a buyer without funds is told what is missing, and nothing is paid', async () => {
+  await t.test('a buyer without funds reports what is missing, and nothing is paid', async () => {
     const words = Mnemonic.encode(new Uint8Array(32).fill(9))
     const { output, code } = await buy({ AVM_MNEMONIC: words })
     assert.equal(code, 1)
@@ -150,7 +150,7 @@ test('weather for a cent', { timeout }, async (t) => {
     assert.match((await buy({ AVM_MNEMONIC: words })).output, /has 0.009999 USDC and needs 0.01: send it 0.000001 more/)
   })
 
-  await t.test('a buyer without a key is told which setting it takes', async () => {
+  await t.test('a buyer without a key names the missing setting', async () => {
     const { output, code } = await buy({})
     assert.deepEqual(
       [code, output.trim()],
@@ -158,7 +158,7 @@ test('weather for a cent', { timeout }, async (t) => {
     )
   })
 
-  await t.test('a buyer says when no payment was settled, with the status', async () => {
+  await t.test('a buyer reports the status if no payment was settled', async () => {
     const { output, code } = await buy({ ...wallet, ENDPOINT_PATH: '/nothing' })
     assert.equal(code, 1)
     assert.match(output, /^No payment settled \(response status: 404\)$/m)
@@ -172,7 +172,7 @@ test('weather for a cent', { timeout }, async (t) => {
 
   const settings = { AVM_ADDRESS: 'the address that is paid', FACILITATOR_URL: 'the address of the facilitator' }
   for (const [missing, meaning] of Object.entries(settings)) {
-    await t.test(`a seller without ${missing} does not start, and says so`, async () => {
+    await t.test(`a seller without ${missing} does not start, and names the setting`, async () => {
       const others: Environment = { AVM_ADDRESS: payTo, FACILITATOR_URL: 'http://127.0.0.1:1', PORT: '0' }
       for (const value of [undefined, '', ' ']) {
         const { [missing]: _, ...rest } = others

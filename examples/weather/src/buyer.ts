@@ -5,7 +5,7 @@ import { openChain } from './network.js'
 
 const { RESOURCE_SERVER_URL: server = 'http://localhost:4021', ENDPOINT_PATH: path = '/weather' } = process.env
 
-/** The words in AVM_MNEMONIC; or a key that stays in the key daemon: KMD_DATA_DIR, KMD_WALLET, KMD_KEY, KMD_PASSWORD_FILE. */
+/** The mnemonic in AVM_MNEMONIC, or a key in the key daemon: KMD_DATA_DIR, KMD_WALLET, KMD_KEY, KMD_PASSWORD_FILE. */
 function openSigner(): Signer.Signer {
   const { AVM_MNEMONIC: words = '', KMD_DATA_DIR: dataDir, KMD_WALLET: wallet } = process.env
   const address = process.env['KMD_KEY'] ?? process.env['AVM_ADDRESS']

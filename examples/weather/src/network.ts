@@ -1,4 +1,4 @@
-/** The network that seller and buyer meet on: TestNet, unless AVM_NETWORK, ALGOD_URL and USDC_ASSET_ID say otherwise. */
+/** The network of seller and buyer: TestNet by default; AVM_NETWORK, ALGOD_URL and USDC_ASSET_ID select another. */
 import { Chain } from '@latchkey/x402/client'
 
 export function openChain(): Promise<Chain> {

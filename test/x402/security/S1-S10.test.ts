@@ -4,7 +4,7 @@ import { after, test } from 'node:test'
 import { paymentGate } from '@latchkey/x402/express'
 import { GateError } from '@latchkey/x402/server'
 import express from 'express'
-import { altered, asks, headerJson, openMarket, type Payload } from '../support/market.test.helper.js'
+import { altered, headerJson, openMarket, type Payload, requiredOf } from '../support/market.test.helper.js'
 import { rawRequest } from '../support/rawRequest.test.helper.js'
 import { listen } from '../support/shops.test.helper.js'
 import { cents, openStall, show } from '../support/stall.test.helper.js'
@@ -12,8 +12,8 @@ import { cents, openStall, show } from '../support/stall.test.helper.js'
 const market = await openMarket({ after })
 const cent = 10_000n
 
-// Published: the signature for one route opens every route with the same price. Ours: it opens one request, anywhere.
-test('S1 payment not bound to the resource: one payment opens one request, on one route', async (t) => {
+// Published: the signature for one route opens every route with the same price. Ours: it opens one request in total.
+test('S1 a payment is accepted for one request, on one route', async (t) => {
   const { url, runs } = await openStall(t, market, { routes: cents(market, 'GET /a', 'GET /b') })
   const honest = await market.payment(await fetch(`${url}/a`))
   assert.equal((await show(`${url}/b`, honest)).status, 402)
@@ -22,12 +22,12 @@ test('S1 payment not bound to the resource: one payment opens one request, on on
   })
   assert.equal((await show(`${url}/b`, unbound)).status, 200)
   for (const path of ['/a', '/b'])
-    assert.equal((await asks(await show(`${url}${path}`, unbound))).error, 'payment_already_used')
+    assert.equal((await requiredOf(await show(`${url}${path}`, unbound))).error, 'payment_already_used')
   assert.equal(runs(), 1)
 })
 
-// Published: a quote or payment is compared by value only. Ours: what was quoted for one resource is good for that one.
-test('S1 payment not bound to the resource: the quote of a cheap route buys no dear one', async (t) => {
+// Published: a quote or payment is compared by value only. Ours: a quote is valid for one resource.
+test('S1 the quote of a cheaper route is rejected on another route', async (t) => {
   const { caip2: network } = market.chain
   const priced = (price: (request: Request) => string) => ({ accepts: { network, price, payTo: market.seller } })
   const { url } = await openStall(t, market, {
@@ -49,19 +49,19 @@ test('S1 payment not bound to the resource: the quote of a cheap route buys no d
   assert.equal((await show(`${url}/cheap`, cheap)).status, 200)
 })
 
-// Published: sellers with one account take each other's payments. Ours: what was settled elsewhere opens nothing.
-test('S1 payment not bound to the resource: a payment that another server had settled opens nothing', async (t) => {
+// Published: sellers with one account accept each other's payments. Ours: a payment settled elsewhere is rejected.
+test('S1 a payment settled by another server is rejected', async (t) => {
   const routes = cents(market, 'GET /a')
   const [one, other] = [await openStall(t, market, { routes }), await openStall(t, market, { routes })]
   const header = await market.payment(await fetch(`${one.url}/a`))
   assert.equal((await show(`${one.url}/a`, header)).status, 200)
   const refused = await show(`${other.url}/a`, header)
-  assert.equal((await asks(refused)).error, 'payment_already_used')
+  assert.equal((await requiredOf(refused)).error, 'payment_already_used')
   assert.equal(other.runs(), 0)
 })
 
-// Published: three at once all got 200. Ours: the payment is claimed before the handler runs.
-test('S2 replay: of ten requests at once with one payment, one is served', async (t) => {
+// Published: three concurrent requests all got 200. Ours: the payment is claimed before the handler runs.
+test('S2 one of ten concurrent requests with the same payment is served', async (t) => {
   const { url, runs } = await openStall(t, market, { routes: cents(market, 'GET /a') })
   const header = await market.payment(await fetch(`${url}/a`))
   const before = await market.dollars()
@@ -77,7 +77,7 @@ test('S2 replay: of ten requests at once with one payment, one is served', async
 })
 
 // Published: a payment is accepted again once its record is gone. Ours: an expired payment is refused without a record.
-test('S2 replay: a payment that was served long ago is not good again when its claim is forgotten', async (t) => {
+test('S2 an old payment is rejected after its claim is removed', async (t) => {
   const { url, runs } = await openStall(t, market, { routes: cents(market, 'GET /a') })
   const header = await market.payment(await fetch(`${url}/a`))
   assert.equal((await show(`${url}/a`, header)).status, 200)
@@ -85,12 +85,12 @@ test('S2 replay: a payment that was served long ago is not good again when its c
   await new Promise((resolve) => setTimeout(resolve, 1_100))
   const other = await market.payment(await fetch(`${url}/a`))
   assert.equal((await show(`${url}/a`, other)).status, 200)
-  assert.match((await asks(await show(`${url}/a`, header))).error, /validity|already_used/)
+  assert.match((await requiredOf(await show(`${url}/a`, header))).error, /validity|already_used/)
   assert.equal(runs(), 2)
 })
 
-// Published: HEAD does not match a GET key and runs the handler unpaid. Ours: HEAD is what GET is.
-test('S3 HEAD: a GET route is not run by HEAD unpaid', async (t) => {
+// Published: HEAD does not match a GET key and runs the handler unpaid. Ours: HEAD costs what GET costs.
+test('S3 HEAD, OPTIONS and unknown methods do not run a GET handler unpaid', async (t) => {
   const { url, runs } = await openStall(t, market, { routes: cents(market, 'GET /a') })
   for (const method of ['HEAD', 'OPTIONS', 'PURGE']) {
     const { status } = await rawRequest(url, '/a', { method })
@@ -99,8 +99,8 @@ test('S3 HEAD: a GET route is not run by HEAD unpaid', async (t) => {
   assert.equal(runs(), 0)
 })
 
-// Published: mounted under a prefix the middleware sees a shortened path and lets all pass. Ours: it sees all of it.
-test('S4 mounted under a prefix: keys with the whole path and keys from the mount both protect', async (t) => {
+// Published: mounted under a prefix the middleware sees a shortened path and requires no payment. Ours: it sees the full path.
+test('S4 under a prefix, keys with the full path and keys relative to the mount both require payment', async (t) => {
   for (const key of ['GET /api/a', 'GET /a']) {
     const app = express()
     app.use('/api', paymentGate(await market.gate({ routes: cents(market, key) })))
@@ -121,35 +121,35 @@ test('S4 mounted under a prefix: keys with the whole path and keys from the moun
   assert.equal((await fetch(`${url}/pretty`)).status, 402)
 })
 
-// Published: a guard that throws is warned about and passed. Ours: whatever throws in the gate, nothing is served.
-test('S5 exceptions: a price, a payee or a store that throws leaves the route closed', async (t) => {
+// Published: an exception in a guard is logged and the request passes. Ours: after any exception, nothing is served.
+test('S5 a price, a payee or a store that throws results in 500, and the handler does not run', async (t) => {
   const broken = (): never => {
     throw new Error('out of order')
   }
   const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
-  const told: unknown[] = []
+  const reported: unknown[] = []
   const { url, runs } = await openStall(t, market, {
     routes: {
       'GET /price': { accepts: { ...accepts, price: broken } },
       'GET /payee': { accepts: { ...accepts, payTo: broken } },
     },
-    onError: (error) => told.push(error),
+    onError: (error) => reported.push(error),
   })
   for (const path of ['/price', '/payee']) {
     const response = await fetch(`${url}${path}`)
     assert.equal(response.status, 500)
     assert.ok(!(await response.text()).includes('out of order'))
   }
-  assert.equal(told.length, 2)
+  assert.equal(reported.length, 2)
   const claims = { claim: broken, finish: broken, close: () => {} }
   const stall = await openStall(t, market, { routes: cents(market, 'GET /a'), claims })
-  const answer = await show(`${stall.url}/a`, await market.payment(await fetch(`${stall.url}/a`)))
-  assert.equal(answer.status, 500)
+  const response = await show(`${stall.url}/a`, await market.payment(await fetch(`${stall.url}/a`)))
+  assert.equal(response.status, 500)
   assert.equal(runs() + stall.runs(), 0)
 })
 
-// Published: Express sends the handler's headers with the 402. Ours: everything the handler set is taken off.
-test('S6 settlement failure: neither header, cookie, hint, trailer nor body of the handler leaves', async (t) => {
+// Published: Express sends the handler's headers with the 402. Ours: everything the handler set is removed.
+test('S6 a failed settlement sends no header, cookie, hint, trailer or body of the handler', async (t) => {
   const facilitators = altered(market.local, {
     settle: async (_, { network }) => ({ success: false, errorReason: 'no', transaction: '', network }),
   })
@@ -178,7 +178,7 @@ test('S6 settlement failure: neither header, cookie, hint, trailer nor body of t
 })
 
 // Published: buffered without a limit, and forever if the client disconnects. Ours: a limit, and streaming if upfront.
-test('S7 unbounded answers: an endless answer ends at the limit, and is not charged', async (t) => {
+test('S7 an endless response ends at the limit and is not charged', async (t) => {
   const { url } = await openStall(t, market, { routes: cents(market, 'GET /a') }, (_, response) => {
     const chunk = Buffer.alloc(1024 * 1024)
     const timer = setInterval(() => response.write(chunk), 1)
@@ -190,8 +190,8 @@ test('S7 unbounded answers: an endless answer ends at the limit, and is not char
   assert.equal(await market.dollars(), before)
 })
 
-// Published: an empty transaction id, so that the client pays again. Ours: the id, 503, and the same payment is served.
-test('S8 lost settlement: the id is told, nothing is paid twice, the payment shown again is served once', async (t) => {
+// Published: an empty transaction id, so that the client pays again. Ours: the id, 503, and the same payment is accepted.
+test('S8 a lost settlement returns 503 with the transaction id, and a retry with the same payment is served once', async (t) => {
   let isLost = true
   const facilitators = altered(market.local, {
     settle: async (payload, requirements) => {
@@ -215,15 +215,15 @@ test('S8 lost settlement: the id is told, nothing is paid twice, the payment sho
 })
 
 // Published: a price below the smallest unit becomes 0 and is served. Ours: it is an error at the start.
-test('S9 prices that come to nothing: they fail at the start', async () => {
+test('S9 a price of zero, or below the smallest unit, is an error at the start', async () => {
   for (const price of ['$0.0000001', '$0', 0, { asset: '31566704', amount: '0' }]) {
     const accepts = { network: market.chain.caip2, price, payTo: market.seller }
     await assert.rejects(market.gate({ routes: { 'GET /a': { accepts } } }), GateError, JSON.stringify(price))
   }
 })
 
-// Published: version 1 is matched by scheme and network only. Ours: there is one version.
-test('S10 version 1 in the header: it is refused before anything is compared', async (t) => {
+// Published: version 1 is matched by scheme and network only. Ours: only version 2 is accepted.
+test('S10 a payment of version 1 is rejected', async (t) => {
   const { url, runs } = await openStall(t, market, { routes: cents(market, 'GET /a') })
   const old = await market.payment(await fetch(`${url}/a`), (payload) => {
     payload['x402Version'] = 1
@@ -231,7 +231,7 @@ test('S10 version 1 in the header: it is refused before anything is compared', a
     payload['network'] = market.chain.caip2
     payload.accepted['amount'] = '1'
   })
-  assert.equal((await asks(await show(`${url}/a`, old))).error, 'invalid_payload')
+  assert.equal((await requiredOf(await show(`${url}/a`, old))).error, 'invalid_payload')
   assert.equal((await fetch(`${url}/a`, { headers: { 'X-PAYMENT': old } })).status, 402)
   assert.equal(runs(), 0)
 })

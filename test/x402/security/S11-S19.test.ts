@@ -4,15 +4,15 @@ import { after, test } from 'node:test'
 import { Signer } from '@latchkey/x402/client'
 import { Facilitator } from '@latchkey/x402/facilitator'
 import { GateError, httpFacilitator, localFacilitator } from '@latchkey/x402/server'
-import { altered, asks, headerJson, newAddress, openMarket } from '../support/market.test.helper.js'
+import { altered, headerJson, newAddress, openMarket, requiredOf } from '../support/market.test.helper.js'
 import { rawRequest } from '../support/rawRequest.test.helper.js'
 import { cents, openServer, openStall, serveFacilitator, show } from '../support/stall.test.helper.js'
 
 const market = await openMarket({ after })
 const cent = 10_000n
 
-// Published: one facilitator, chosen at the start. Ours: another one is named when it fails, and it again when it is back.
-test('S11 no failover: when a facilitator fails, the next request is settled by another', async (t) => {
+// Published: one facilitator, chosen at the start. Ours: a failed one is replaced by the next.
+test('S11 after a facilitator fails, the next request is settled by another', async (t) => {
   const second = new Facilitator({
     chains: [market.chain],
     feePayer: Signer.fromMnemonic(market.devnet.accounts[3]!.mnemonic),
@@ -21,9 +21,9 @@ test('S11 no failover: when a facilitator fails, the next request is settled by 
   t.after(() => second.stop())
   let isDown = false
   const first = altered(market.local, {
-    verify: async (...question) => {
+    verify: async (...args) => {
       if (isDown) throw new Error('down')
-      return market.local.verify(...question)
+      return market.local.verify(...args)
     },
   })
   const { url } = await openStall(t, market, {
@@ -32,67 +32,71 @@ test('S11 no failover: when a facilitator fails, the next request is settled by 
   })
   assert.equal((await market.payingFetch(`${url}/a`)).status, 200)
   isDown = true
-  // Only the first can settle what was made with it paying the fee.
+  // Only the first can settle a payment whose fee it pays.
   assert.equal((await show(`${url}/a`, await market.payment(await fetch(`${url}/a`)))).status, 503)
   assert.equal((await market.payingFetch(`${url}/a`)).status, 200)
-  const { extra } = (await asks(await fetch(`${url}/a`))).accepts[0] as { extra: { feePayer: string } }
+  const { extra } = (await requiredOf(await fetch(`${url}/a`))).accepts[0] as { extra: { feePayer: string } }
   assert.equal(extra.feePayer, market.devnet.accounts[3]!.address)
 })
 
-// Published: a facilitator's word is the ledger's. Ours: of one that is not trusted, the ledger is asked.
-test('S11 a facilitator that lies, hangs, rambles or redirects: nothing is served, 502 or 503 says which', async (t) => {
+// Published: every facilitator is trusted. Ours: the result of an untrusted one is checked in the ledger.
+test('S11 a facilitator that lies, hangs or redirects results in 502 or 503, and nothing is served', async (t) => {
   const real = market.facilitator.supported()
-  type Answers = { [path: string]: (send: (status: number, body: string, headers?: object) => void) => void }
+  type Responders = { [path: string]: (send: (status: number, body: string, headers?: object) => void) => void }
   const ok = (send: (status: number, body: string) => void): void => send(200, '{"isValid":true,"payer":"x"}')
-  const hostile: { [name: string]: { status: number; answers: Answers } } = {
+  const hostile: { [name: string]: { status: number; responders: Responders } } = {
     'says it is settled': {
       status: 502,
-      answers: {
+      responders: {
         '/verify': ok,
         '/settle': (send) => send(200, '{"success":true,"transaction":"AAAA","network":"eip155:1"}'),
       },
     },
-    'sends garbage': { status: 502, answers: { '/verify': (send) => send(200, '<html>') } },
-    'sends an array': { status: 502, answers: { '/verify': (send) => send(200, '[]') } },
-    'says neither yes nor no': { status: 502, answers: { '/verify': (send) => send(200, '{"isValid":"true"}') } },
+    'sends garbage': { status: 502, responders: { '/verify': (send) => send(200, '<html>') } },
+    'sends an array': { status: 502, responders: { '/verify': (send) => send(200, '[]') } },
+    'says neither yes nor no': { status: 502, responders: { '/verify': (send) => send(200, '{"isValid":"true"}') } },
     'sends too much': {
       status: 502,
-      answers: { '/verify': (send) => send(200, `{"isValid":true,"x":"${'x'.repeat(300_000)}"}`) },
+      responders: { '/verify': (send) => send(200, `{"isValid":true,"x":"${'x'.repeat(300_000)}"}`) },
     },
     redirects: {
       status: 502,
-      answers: { '/verify': (send) => send(307, '', { Location: '/elsewhere' }), '/elsewhere': ok },
+      responders: { '/verify': (send) => send(307, '', { Location: '/elsewhere' }), '/elsewhere': ok },
     },
-    fails: { status: 503, answers: { '/verify': (send) => send(500, 'oh') } },
-    hangs: { status: 503, answers: { '/verify': () => {} } },
-    'hangs when it settles': { status: 503, answers: { '/verify': ok, '/settle': () => {} } },
-    'rambles when it settles': { status: 502, answers: { '/verify': ok, '/settle': (send) => send(200, 'settled!') } },
+    fails: { status: 503, responders: { '/verify': (send) => send(500, 'oh') } },
+    hangs: { status: 503, responders: { '/verify': () => {} } },
+    'hangs when it settles': { status: 503, responders: { '/verify': ok, '/settle': () => {} } },
+    'sends garbage when it settles': {
+      status: 502,
+      responders: { '/verify': ok, '/settle': (send) => send(200, 'settled!') },
+    },
     'has a fault of its own': {
       status: 503,
-      answers: {
+      responders: {
         '/verify': (send) => send(200, '{"isValid":false,"invalidReason":"facilitator_fee_account_unfunded"}'),
       },
     },
   }
   const before = await market.dollars()
   await Promise.all(
-    Object.entries(hostile).map(async ([name, { status, answers }]) => {
+    Object.entries(hostile).map(async ([name, { status, responders }]) => {
       const { url } = await openServer(t, (request, response) => {
         if (request.url === '/supported') response.end(JSON.stringify(real))
-        else answers[request.url!]?.((code, body, headers = {}) => response.writeHead(code, headers as never).end(body))
+        else
+          responders[request.url!]?.((code, body, headers = {}) => response.writeHead(code, headers as never).end(body))
       })
       const facilitators = httpFacilitator({ url, timeoutMs: 500 })
       const stall = await openStall(t, market, { routes: cents(market, 'GET /a'), facilitators })
-      const answer = await show(`${stall.url}/a`, await market.payment(await fetch(`${stall.url}/a`)))
-      assert.equal(answer.status, status, name)
-      assert.ok(!(await answer.text()).includes('goods'), name)
+      const response = await show(`${stall.url}/a`, await market.payment(await fetch(`${stall.url}/a`)))
+      assert.equal(response.status, status, name)
+      assert.ok(!(await response.text()).includes('goods'), name)
     }),
   )
   assert.equal(await market.dollars(), before)
 })
 
-// Published: a lie about the payment itself goes through. Ours: amount, payee, asset and network are read here too.
-test('S11 a facilitator that calls everything valid: a payment of something else opens nothing', async (t) => {
+// Published: the facilitator's verdict is accepted. Ours: the gate checks amount, payee, asset and network too.
+test('S11 a payment of another amount or to another payee is rejected even if the facilitator calls it valid', async (t) => {
   const yes = altered(market.local, {
     verify: async () => ({ isValid: true }),
     settle: async (_, { network }) => ({ success: true, transaction: 'X', network }),
@@ -111,7 +115,7 @@ test('S11 a facilitator that calls everything valid: a payment of something else
   })
   const {
     accepts: [wanted],
-  } = await asks(await fetch(`${url}/a`))
+  } = await requiredOf(await fetch(`${url}/a`))
   for (const path of ['/less', '/theirs']) {
     const header = await market.payment(await fetch(`${url}${path}`), (payload) => {
       delete payload.resource
@@ -122,8 +126,8 @@ test('S11 a facilitator that calls everything valid: a payment of something else
   assert.equal(runs(), 0)
 })
 
-// Published: a confirmation that was not waited for is a failure, with the money gone. Ours: the ledger is asked.
-test('S11 a facilitator that calls a settled payment failed: the ledger knows better', async (t) => {
+// Published: a confirmation timeout is a failure although the money moved. Ours: the ledger is checked.
+test('S11 a settled payment is served even if the facilitator reports a failure', async (t) => {
   const doubtful = altered(market.local, {
     isTrusted: false,
     settle: async (payload, requirements) => {
@@ -139,8 +143,8 @@ test('S11 a facilitator that calls a settled payment failed: the ledger knows be
   assert.equal((await market.dollars()) - before, cent)
 })
 
-// Published: a price that changed is a mismatch. Ours: what was quoted is good for a while, on every replica.
-test('S12 changing prices: the quoted price is taken, by other replicas too, and no other', async (t) => {
+// Published: a changed price is a mismatch. Ours: a quote stays valid until the time limit, on every replica.
+test('S12 a quoted price is accepted after the price changes, also by other replicas; forged quotes are rejected', async (t) => {
   let price = '$0.01'
   const routes = {
     'GET /a': { accepts: { network: market.chain.caip2, price: () => price, payTo: market.seller } },
@@ -164,8 +168,8 @@ test('S12 changing prices: the quoted price is taken, by other replicas too, and
   assert.equal((await market.dollars()) - before, 2n * cent)
 })
 
-// Published: the Host header is the resource's address. Ours: `origin` is, and a host that is none is refused.
-test('S13 Host header: it names nothing if the seller says its origin, and never moves the path', async (t) => {
+// Published: the Host header determines the resource's URL. Ours: `origin` does, and an invalid host is rejected.
+test('S13 the option `origin` replaces the Host header, and an invalid Host is rejected', async (t) => {
   const routes = cents(market, 'GET /a')
   const { url } = await openStall(t, market, { routes, origin: 'https://shop.example' })
   const { head } = await rawRequest(url, '/a?x=1', { host: 'evil.example' })
@@ -179,8 +183,8 @@ test('S13 Host header: it names nothing if the seller says its origin, and never
   assert.equal(open.runs(), 0)
 })
 
-// Published: process.exit(1) in a library. Ours: an error that the program can catch, which says what is wrong.
-test('S14 bad configuration: it is an error of the call, and ends no process', async (t) => {
+// Published: process.exit(1) in a library. Ours: an error that the program can catch.
+test('S14 an invalid configuration rejects `Gate.open` and does not end the process', async (t) => {
   t.mock.method(process, 'exit', () => assert.fail('the process was ended'))
   const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
   const notOptedIn = newAddress()
@@ -203,8 +207,8 @@ test('S14 bad configuration: it is an error of the call, and ends no process', a
   await assert.rejects(market.gate({ routes: cents(market, 'GET weather') }), /start with a slash/)
 })
 
-// Published: the Next proxy settles before the handler. Ours: there is no such form; nothing moves until it has answered.
-test('S15 charged before the work: when the handler runs, nothing has been taken', async (t) => {
+// Published: the Next proxy settles before the handler. Ours: nothing is settled until the handler has responded.
+test('S15 nothing is charged before the handler responds', async (t) => {
   const before = await market.dollars()
   let during: bigint | undefined
   const { url } = await openStall(t, market, { routes: cents(market, 'GET /a') }, async (_, response) => {
@@ -216,8 +220,8 @@ test('S15 charged before the work: when the handler runs, nothing has been taken
   assert.equal((await market.dollars()) - before, cent)
 })
 
-// Published: a hook that throws after the settlement makes it an error. Ours: no hook stands between ledger and answer.
-test('S16 hooks after the settlement: a logger that throws does not undo a settlement', async (t) => {
+// Published: a hook that throws after the settlement makes it an error. Ours: no hook runs between both.
+test('S16 an `onError` that throws does not undo a settlement', async (t) => {
   const broken = (): never => {
     throw new Error('the logger is broken')
   }
@@ -236,8 +240,8 @@ test('S16 hooks after the settlement: a logger that throws does not undo a settl
   assert.equal((await market.payingFetch(`${url}/a`)).status, 200)
 })
 
-// Published: a header of the handler's, or of whom it asked, changes the amount. Ours: nothing of the answer does.
-test('S17 Settlement-Overrides: a header of the handler changes no price', async (t) => {
+// Published: a header of the handler, or of its upstream, changes the amount. Ours: nothing in the response does.
+test('S17 headers of the handler do not change the amount', async (t) => {
   const { url } = await openStall(t, market, { routes: cents(market, 'GET /a') }, (_, response) => {
     response.setHeader('Settlement-Overrides', '{"amount":"1"}')
     response.setHeader('PAYMENT-RESPONSE', 'e30=')
@@ -249,8 +253,8 @@ test('S17 Settlement-Overrides: a header of the handler changes no price', async
   assert.equal((await market.dollars()) - before, cent)
 })
 
-// Published: two networks registered are all networks of the family. Ours: a network is served if it was named.
-test('S18 patterns of networks: a network that was not named is not served, in either form of its id', async (t) => {
+// Published: two registered networks match the whole family. Ours: only configured networks are accepted.
+test('S18 only configured networks are accepted, in both forms of their ids', async (t) => {
   const { url } = await openStall(t, market, { routes: cents(market, 'GET /a') })
   const full = `algorand:${market.devnet.genesisHash}`
   const header = await market.payment(await fetch(`${url}/a`), ({ accepted }) => {
@@ -260,7 +264,7 @@ test('S18 patterns of networks: a network that was not named is not served, in e
   const foreign = await market.payment(await fetch(`${url}/a`), ({ accepted }) => {
     accepted['network'] = 'algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe'
   })
-  assert.equal((await asks(await show(`${url}/a`, foreign))).error, 'No matching payment requirements')
+  assert.equal((await requiredOf(await show(`${url}/a`, foreign))).error, 'No matching payment requirements')
   const legacy = altered(market.local, {
     supported: () => {
       const { kinds, ...rest } = market.facilitator.supported()
@@ -268,19 +272,19 @@ test('S18 patterns of networks: a network that was not named is not served, in e
     },
   })
   const old = await openStall(t, market, { routes: cents(market, 'GET /a'), facilitators: legacy })
-  assert.equal((await asks(await fetch(`${old.url}/a`))).accepts[0]!['network'], full)
+  assert.equal((await requiredOf(await fetch(`${old.url}/a`))).accepts[0]!['network'], full)
   assert.equal((await market.payingFetch(`${old.url}/a`)).status, 200)
 })
 
-// Published: data is put into a script without escaping. Ours: there is no page; browsers are answered in JSON.
-test('S19 paywall pages: what a seller or a buyer writes is never part of a page', async (t) => {
+// Published: data is put into a script without escaping. Ours: data is escaped, and a policy allows no inline script.
+test('S19 texts of sellers and buyers are escaped in the payment page', async (t) => {
   const description = '</script><script>alert(1)</script>'
   const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
   const { url } = await openStall(t, market, { routes: { 'GET /a': { accepts, description } } })
   const headers = { Accept: 'text/html', 'User-Agent': 'Mozilla/5.0' }
   const program = await fetch(`${url}/a?<script>`, { headers })
   assert.deepEqual([program.status, program.headers.get('content-type')], [402, 'application/json'])
-  // `fetch` says that it is no page; so by the letter, with all that a browser says when a person opens an address.
+  // A raw request, since `fetch` sends headers that identify it as a program.
   const { status, head, body } = await rawRequest(url, '/a?<script>', { headers })
   assert.equal(status, 402)
   assert.match(head, /content-security-policy: default-src 'none'; script-src 'self';/i)
@@ -288,8 +292,8 @@ test('S19 paywall pages: what a seller or a buyer writes is never part of a page
   assert.ok(!body.includes('<script>'))
 })
 
-// The command's own facilitator, over HTTP: the word of a stranger, and right.
-test('S11 an honest facilitator over HTTP: what the ledger has is served', async (t) => {
+// The same facilitator as the command runs, over HTTP and not trusted.
+test('S11 a payment settled by an untrusted facilitator over HTTP is served', async (t) => {
   const { url: facilitators } = await serveFacilitator(t, market.facilitator)
   const { url } = await openStall(t, market, { routes: cents(market, 'GET /a'), facilitators })
   const before = await market.dollars()

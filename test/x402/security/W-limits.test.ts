@@ -1,4 +1,4 @@
-/** What strangers send and what they are told. */
+/** Limits of input from callers, and what their error responses reveal. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Server } from '@latchkey/http'
@@ -15,9 +15,9 @@ import {
 
 const timeout = 60_000
 
-// Published: "Unexpected error: ..." with the inner text; half an index and an empty amount get through to it. Ours: a
-// code for everything, and what went wrong inside is told to the operator only.
-test('W20 inner texts: strangers are told codes, never what happened inside', { timeout }, async (t) => {
+// Published: "Unexpected error: ..." with the internal text; a fractional index and an empty amount cause it. Ours: a
+// code for every error, and details go to the operator only.
+test('W20 callers get error codes, and internal details go to `onError` only', { timeout }, async (t) => {
   const market = await openMarket(t)
   const { payload } = sponsored(market)
   const { paymentGroup } = payload.payload as { paymentGroup: string[] }
@@ -40,18 +40,18 @@ test('W20 inner texts: strangers are told codes, never what happened inside', { 
     throw new Error('SQLITE_FULL: /home/operator/facilitator.db')
   }
   const feePayer = Signer.fromSeed(market.sponsor.seed)
-  const told: unknown[] = []
-  const failing = new Facilitator({ chains: [market.chain], feePayer, store, onError: (error) => told.push(error) })
+  const reported: unknown[] = []
+  const failing = new Facilitator({ chains: [market.chain], feePayer, store, onError: (error) => reported.push(error) })
   t.after(() => failing.stop())
   const failed = await failing.settle(fresh, requirements)
   assert.equal(failed.errorReason, 'unexpected_settle_error')
   assert.doesNotMatch(JSON.stringify([unanswered, failed]), /secret|operator|SQLITE|127\.0\.0\.1/)
-  assert.match(String(told[0]), /SQLITE_FULL/)
-  assert.equal(market.proxy.count('submit'), 0, 'what cannot be written down is not sent')
+  assert.match(String(reported[0]), /SQLITE_FULL/)
+  assert.equal(market.proxy.count('submit'), 0, 'a payment that cannot be recorded is not sent')
 })
 
 // Published: sixteen texts of any length are decoded, some three times, before anything is checked. Ours: lengths first.
-test('W21 heaps of bytes: too much is refused before it is decoded', { timeout }, async (t) => {
+test('W21 oversized input is rejected before it is decoded', { timeout }, async (t) => {
   const market = await openMarket(t)
   const heap = made(market, Array(16).fill('A'.repeat(4 * 1024 * 1024)), 0, transferOf(market))
   assert.equal(await verify(market, heap), 'invalid_exact_avm_invalid_transaction')
@@ -65,6 +65,6 @@ test('W21 heaps of bytes: too much is refused before it is decoded', { timeout }
   const { port } = await server.listen('127.0.0.1', 0)
   t.after(() => server.stop())
   const body = JSON.stringify({ paymentPayload: heap.payload, paymentRequirements: heap.requirements })
-  const answer = await fetch(`http://127.0.0.1:${port}/settle`, { method: 'POST', body }).catch(() => undefined)
-  assert.ok(answer === undefined || answer.status === 413)
+  const response = await fetch(`http://127.0.0.1:${port}/settle`, { method: 'POST', body }).catch(() => undefined)
+  assert.ok(response === undefined || response.status === 413)
 })

@@ -1,4 +1,4 @@
-/** What a payment may be: made for this network, valid for a bounded time, doing nothing but paying, in any spelling. */
+/** Which payments are accepted: for this network, valid for a bounded time, without other effects, in any encoding. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address, Ed25519, Group, Multisig, Submission, Transaction } from '@latchkey/algorand'
@@ -22,8 +22,8 @@ import {
 
 const timeout = 60_000
 
-// Published: however long, and from whenever on. Ours: no longer than is set, and from now on.
-test('W9 validity without bounds: long and future payments are refused', { timeout }, async (t) => {
+// Published: any length and any start. Ours: valid now, and for at most the configured number of rounds.
+test('W9 payments that are valid for too long, or not yet, are rejected', { timeout }, async (t) => {
   const market = await openMarket(t, { facilitator: { maxValidityRounds: 300n } })
   market.devnet.mine(10)
   const refused = 'invalid_exact_avm_payload_validity'
@@ -35,8 +35,8 @@ test('W9 validity without bounds: long and future payments are refused', { timeo
   assert.equal(await settle(market, window(10n, 310n)), 'settled')
 })
 
-// Published: neither the genesis nor the group id is looked at. Ours: both, before any node is asked.
-test('W10 for another network: genesis and group are those of the payment', { timeout }, async (t) => {
+// Published: neither genesis nor group id is checked. Ours: both are, before a request to the node.
+test('W10 a wrong genesis hash or group id is rejected without a request to the node', { timeout }, async (t) => {
   const market = await openMarket(t)
   const gh = new Uint8Array(32).fill(1)
   assert.equal(await verify(market, sponsored(market, { gh }, { gh })), 'invalid_exact_avm_network_mismatch')
@@ -51,8 +51,8 @@ test('W10 for another network: genesis and group are those of the payment', { ti
 })
 
 // Published: rekeying, closing and clawing back pass on the payer's side, a lease and any note on the sponsor's. Ours:
-// a payment pays, a fee is a fee.
-test('W11 more than a payment: nothing else is done by either side', { timeout }, async (t) => {
+// both are rejected.
+test('W11 a payment or fee that also rekeys, closes or claws back is rejected', { timeout }, async (t) => {
   const market = await openMarket(t)
   const { publicKey } = newAccount()
   const of = (what: string): string => `invalid_exact_avm_payload_${what}_detected`
@@ -73,8 +73,8 @@ test('W11 more than a payment: nothing else is done by either side', { timeout }
   assert.equal(market.proxy.count(), 0)
 })
 
-// Published: a rekeyed payer is refused, multisig is left to the simulation. Ours: both pay, and are checked here.
-test('W12 honest payers: rekeyed and multisig accounts can pay, with their signatures only', { timeout }, async (t) => {
+// Published: a rekeyed payer is rejected, multisig is left to the simulation. Ours: both are accepted and checked.
+test('W12 rekeyed and multisig accounts pay, with their own signatures only', { timeout }, async (t) => {
   const market = await openMarket(t)
   const { devnet, buyer } = market
   const [key, impostor] = [newAccount(), newAccount()]
@@ -102,13 +102,13 @@ test('W12 honest payers: rekeyed and multisig accounts can pay, with their signa
   assert.equal((await possessions(market)).seller, 2n * price)
 })
 
-/** The same bytes in a map that is announced at greater length, which readers of msgpack take too. */
+/** The same map with a longer msgpack header, which decoders accept too. */
 function atLength(signed: Uint8Array): Uint8Array {
   return Buffer.concat([Buffer.of(0xde, 0, signed[0]! & 0x0f), signed.subarray(1)])
 }
 
 // Published: the simulated bytes are re-encoded, the submitted ones are not. Ours: both are the canonical form.
-test('W13 simulated is not sent: the bytes that were tested are those that are sent', { timeout }, async (t) => {
+test('W13 the submitted bytes are those that were simulated', { timeout }, async (t) => {
   const market = await openMarket(t)
   const [fee, txn] = Group.assign([feePaymentOf(market), transferOf(market)]) as [Tx, Tx]
   const signed = sign(txn, market.buyer)
@@ -123,7 +123,7 @@ test('W13 simulated is not sent: the bytes that were tested are those that are s
 })
 
 // Published: verifying sends the whole signed group to a public node, which could submit it. Ours: without our signature.
-test('W14 network attacker: what verify sends to a node cannot be submitted', { timeout }, async (t) => {
+test('W14 a network attacker cannot submit what verify sends to a node', { timeout }, async (t) => {
   const market = await openMarket(t)
   const before = await possessions(market)
   const payment = sponsored(market)
@@ -132,20 +132,20 @@ test('W14 network attacker: what verify sends to a node cannot be submitted', { 
   const group = body.subarray(body.indexOf(Buffer.from('txns')) + 5)
   const [fee, transfer] = Submission.decodeAll(group, 2) as [Submission.Submitted, Submission.Submitted]
   assert.deepEqual([fee.sig, transfer.sig !== undefined], [undefined, true])
-  const answer = await submit(market, Submission.encode(fee), Submission.encode(transfer))
-  assert.equal(answer.status, 400)
+  const response = await submit(market, Submission.encode(fee), Submission.encode(transfer))
+  assert.equal(response.status, 400)
   assert.deepEqual(await possessions(market), before)
 })
 
-// Published: base64 is read leniently, so that caches by the text are passed by. Ours: by the transaction's id.
-test('W17 many spellings: all of them are one payment', { timeout }, async (t) => {
+// Published: base64 is read leniently, so that caches keyed by the text miss. Ours: keyed by the transaction id.
+test('W17 different encodings of one payment are settled once', { timeout }, async (t) => {
   const market = await openMarket(t)
   const [fee, txn] = Group.assign([feePaymentOf(market), transferOf(market)]) as [Tx, Tx]
   const bare = Submission.transactionBytes(fee)
   const signed = sign(txn, market.buyer)
   const text = Buffer.from(signed).toString('base64')
   const spellings = [text, text.replaceAll('=', ''), Buffer.from(atLength(signed)).toString('base64')]
-  const asks = spellings.map((spelling) => settle(market, made(market, [bare, spelling], 1, txn)))
-  assert.deepEqual(await Promise.all(asks), ['settled', 'settled', 'settled'])
+  const settlements = spellings.map((spelling) => settle(market, made(market, [bare, spelling], 1, txn)))
+  assert.deepEqual(await Promise.all(settlements), ['settled', 'settled', 'settled'])
   assert.deepEqual([market.proxy.count('submit'), (await possessions(market)).seller], [1, price])
 })

@@ -1,4 +1,4 @@
-/** A payment that was sent: what became of it is found out, told truly, and told the same to all who ask. */
+/** The result of a submitted payment is determined, reported correctly, and the same for all callers. */
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -21,9 +21,9 @@ import {
 
 const timeout = 60_000
 
-// Published: both of two settlements at once pass verification, and what comes of it is up to the nodes. Ours: claimed
+// Published: two concurrent settlements both pass verification, and the nodes decide the rest. Ours: claimed
 // by id before it is sent, in a store that replicas share; every caller gets the result of the one submission.
-test('W4 settled twice: many who ask at once, of two replicas, pay once', { timeout }, async (t) => {
+test('W4 concurrent settlements of one payment on two replicas move the money once', { timeout }, async (t) => {
   const market = await openMarket(t)
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-security-'))
   t.after(() => rmSync(directory, { recursive: true }))
@@ -35,8 +35,9 @@ test('W4 settled twice: many who ask at once, of two replicas, pay once', { time
   t.after(() => Promise.all(replicas.map((one) => one.stop())))
   const before = await possessions(market)
   const { payload, requirements, id } = sponsored(market)
-  const asks = Array.from({ length: 20 }, (_, index) => replicas[index % 2]!.settle(payload, requirements))
-  for (const { success, transaction } of await Promise.all(asks)) assert.deepEqual([success, transaction], [true, id])
+  const settlements = Array.from({ length: 20 }, (_, index) => replicas[index % 2]!.settle(payload, requirements))
+  for (const { success, transaction } of await Promise.all(settlements))
+    assert.deepEqual([success, transaction], [true, id])
   const after = { sponsor: before.sponsor - 2_000n, seller: before.seller + price }
   assert.deepEqual(await possessions(market), after)
   assert.ok(market.proxy.count('submit') <= 2, 'at most once by each replica, of the same bytes')
@@ -45,7 +46,7 @@ test('W4 settled twice: many who ask at once, of two replicas, pay once', { time
 })
 
 // Published: a confirmation that takes long is a final failure, though the money may move. Ours: pending, with the id.
-test('W5 slow ledger: what is not confirmed yet is pending, and asking again finds out', { timeout }, async (t) => {
+test('W5 an unconfirmed payment is pending, and a repeated request returns its result', { timeout }, async (t) => {
   const market = await openMarket(t, { facilitator: { settleTimeoutMs: 100 } })
   market.devnet.addFault({ type: 'hold', ms: 60_000, count: 1 })
   const { payload, requirements, id } = sponsored(market)
@@ -59,7 +60,7 @@ test('W5 slow ledger: what is not confirmed yet is pending, and asking again fin
 })
 
 // Published: sent again after 5xx, "already in ledger" is a failure while the payment stands. Ours: it is looked up.
-test('W6 answer lost: a payment that was taken is settled, whatever the node said', { timeout }, async (t) => {
+test('W6 a payment in the ledger is settled even if the response of the node is lost', { timeout }, async (t) => {
   const market = await openMarket(t)
   let isFirst = true
   market.proxy.instead = (what) => {
@@ -76,7 +77,7 @@ test('W6 answer lost: a payment that was taken is settled, whatever the node sai
 })
 
 // Published: a lookup that finds nothing is repeated without a pause, ten times in 60 ms. Ours: with growing pauses.
-test('W7 lookup in vain: a node that does not know a payment yet is not stormed, nor believed', {
+test('W7 lookups of an unknown payment are repeated with growing pauses', {
   timeout,
 }, async (t) => {
   const market = await openMarket(t, { facilitator: { pollMs: 50 } })
@@ -88,9 +89,11 @@ test('W7 lookup in vain: a node that does not know a payment yet is not stormed,
 })
 
 // Published: the goods are made between verifying and settling, and the money can go in between. Ours: the same in the
-// order that the protocol has by default; what a program would decide is refused, the loss is told at once, and sellers
-// of what is dear settle first (`upfront`).
-test('W15 money gone after verifying: it is a failure, for good, and nothing else is spent', { timeout }, async (t) => {
+// order that the protocol has by default; logic signatures are rejected, the failure is reported at once, and sellers
+// of expensive goods can settle first (`upfront`).
+test('W15 a payment without funds after verification fails permanently and costs the sponsor nothing', {
+  timeout,
+}, async (t) => {
   const market = await openMarket(t)
   const { buyer, devnet } = market
   const before = await possessions(market)
@@ -106,7 +109,7 @@ test('W15 money gone after verifying: it is a failure, for good, and nothing els
   assert.equal((await submit(market, sign(away, buyer))).status, 200)
   assert.equal(await settle(market, payment), 'invalid_exact_avm_settlement_failed')
   devnet.fund(buyer.address, { microDollars: 1_000_000n })
-  assert.equal(await settle(market, payment), 'invalid_exact_avm_settlement_failed', 'the same, however often')
+  assert.equal(await settle(market, payment), 'invalid_exact_avm_settlement_failed', 'the same result each time')
   assert.equal((await possessions(market)).sponsor, before.sponsor)
 
   const txn = transferOf(market)
@@ -122,7 +125,7 @@ test('W15 money gone after verifying: it is a failure, for good, and nothing els
 
 // Published: two simulations, two signatures and at least three more calls for each paid request. Ours: what was
 // verified is not simulated again.
-test('W22 calls for each payment: one simulation, one submission, one lookup', { timeout }, async (t) => {
+test('W22 a payment takes one simulation, one submission and one lookup', { timeout }, async (t) => {
   const market = await openMarket(t)
   const payment = sponsored(market)
   assert.equal(await verify(market, payment), 'valid')
@@ -133,5 +136,5 @@ test('W22 calls for each payment: one simulation, one submission, one lookup', {
   )
   await settle(market, payment)
   await verify(market, payment)
-  assert.equal(market.proxy.count(), 3, 'and none for asking again')
+  assert.equal(market.proxy.count(), 3, 'none for repeated requests')
 })

@@ -1,4 +1,4 @@
-/** The account that pays fees for buyers: who may spend from it, how much, and on what. */
+/** The account that pays fees for buyers: who may use it, for what, and up to which amount. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address } from '@latchkey/algorand'
@@ -22,8 +22,8 @@ import {
 
 const timeout = 60_000
 
-// Published: the limit holds for each fee payment alone, so that fifteen of them burn 1.2 Algos. Ours: one fee payment.
-test('W1 sponsor fee drain: a payment costs the sponsor one bounded fee', { timeout }, async (t) => {
+// Published: the limit holds for each fee payment alone, so that fifteen of them cost 1.2 Algos. Ours: one fee payment.
+test('W1 a payment costs the sponsor one bounded fee', { timeout }, async (t) => {
   const market = await openMarket(t)
   const before = await possessions(market)
   const fees = Array.from({ length: 15 }, () => ({ txn: feePaymentOf(market, { fee: 80_000n }) }))
@@ -35,8 +35,8 @@ test('W1 sponsor fee drain: a payment costs the sponsor one bounded fee', { time
   assert.equal((await possessions(market)).sponsor, before.sponsor - 10_000n)
 })
 
-// Published: whatever others signed rides along, up to fourteen transactions. Ours: the payment, our fee, nothing else.
-test('W2 stowaways: nothing but the payment rides on the sponsored fee', { timeout }, async (t) => {
+// Published: up to fourteen other signed transactions are accepted. Ours: the payment and our fee only.
+test('W2 a group with other transactions than payment and fee is rejected', { timeout }, async (t) => {
   const market = await openMarket(t)
   const stranger = newAccount()
   market.devnet.fund(stranger.address, { microAlgos: 1_000_000n })
@@ -53,8 +53,8 @@ test('W2 stowaways: nothing but the payment rides on the sponsored fee', { timeo
   assert.equal(market.proxy.count(), 0)
 })
 
-// Published: requirements are trusted, from every caller. Ours: sellers, assets, keys, rate and fees a day can be set.
-test('W3 free ride: the sponsor pays for whom it says, up to what it says', { timeout }, async (t) => {
+// Published: requirements are trusted, from every caller. Ours: sellers, assets, keys, rate and daily fees can be limited.
+test('W3 the policy limits payees, API keys, requests per minute and fees per day', { timeout }, async (t) => {
   const market = await openMarket(t)
   const { chain, seller, sponsor } = market
   const policy = { payTo: [seller.address], assets: ['31566704'], apiKeys: ['key'], feeMicroAlgosPerDay: 2_000n }
@@ -91,8 +91,8 @@ test('W3 free ride: the sponsor pays for whom it says, up to what it says', { ti
   assert.match(invalidMessage!, /more than 4 requests per minute/)
 })
 
-// Published: an empty sponsor is told as the payer's failed simulation. Ours: it has a code of its own, and /health.
-test('W16 empty sponsor: told as the facilitator’s, to buyers and to the operator', { timeout }, async (t) => {
+// Published: an empty sponsor is reported as the payer's failed simulation. Ours: it has its own code, and /health.
+test('W16 an empty fee account has its own error code and makes /health respond with 503', { timeout }, async (t) => {
   const market = await openMarket(t, { sponsorMicroAlgos: 101_000n })
   assert.equal(await verify(market, sponsored(market)), 'facilitator_fee_account_unfunded')
   assert.equal(await settle(market, sponsored(market)), 'facilitator_fee_account_unfunded')
@@ -102,11 +102,11 @@ test('W16 empty sponsor: told as the facilitator’s, to buyers and to the opera
   assert.match(await response.text(), new RegExp(`the fee account ${market.sponsor.address} has 0.001 ALGO`))
   const own = groupOf(market, [{ txn: transferOf(market, { fee: 1_000n }), by: market.buyer }], 0)
   market.devnet.fund(market.buyer.address, { microAlgos: 1_000n })
-  assert.equal(await settle(market, own), 'settled', 'who pays its own fee is not concerned')
+  assert.equal(await settle(market, own), 'settled', 'a buyer that pays its own fee is not affected')
 })
 
 // Published: a random one of several addresses each time, which servers then do not recognise. Ours: always the same.
-test('W18 changing sponsor: the address that pays fees is the same, each time and after a restart', {
+test('W18 the fee payer stays the same, also after a restart', {
   timeout,
 }, async (t) => {
   const market = await openMarket(t)
@@ -117,7 +117,7 @@ test('W18 changing sponsor: the address that pays fees is the same, each time an
 })
 
 // Published: one hot key, in the environment. Ours: the key can stay in the key daemon, and the account be rekeyed to it.
-test('W23 hot key: the sponsor’s key stays in the key daemon', { timeout }, async (t) => {
+test('W23 the fee payer’s key can stay in the key daemon', { timeout }, async (t) => {
   const daemon = await startDaemon()
   t.after(() => daemon.stop())
   const connect = { address: daemon.address, token: daemon.token }
@@ -136,6 +136,6 @@ test('W23 hot key: the sponsor’s key stays in the key daemon', { timeout }, as
   assert.equal(
     await settle(market, sponsored(market)),
     'invalid_exact_avm_simulation_failed',
-    'the old key is worth nothing',
+    'the old key no longer signs',
   )
 })

@@ -39,9 +39,9 @@ export async function openMarket(scope: Scope, options: DevnetOptions = {}) {
     payingFetch: payingFetch(buyer),
     gate: (more: Partial<GateOptions>) =>
       Gate.open({ routes: {}, facilitators: local, chains: chain, onError: () => {}, ...more }),
-    /** What an account has, in millionths of a dollar. */
+    /** The balance of an account, in millionths of a dollar. */
     dollars: async (address = seller): Promise<bigint> => (await chain.algod.holding(address, dollar))?.amount ?? 0n,
-    /** A header with a payment for what an answer asks; `edit` changes it before it is encoded. */
+    /** A header with a payment for a 402 response; `edit` changes it before it is encoded. */
     payment: async (unpaid: Response, edit: (payload: Payload) => void = () => {}): Promise<string> => {
       const { payload } = await buyer.pay(decodeRequired(unpaid.headers.get('payment-required')!))
       edit(payload as unknown as Payload)
@@ -60,7 +60,7 @@ export function newAddress(): string {
   return Address.encode(Ed25519.keyPairFromSeed(randomBytes(32)).publicKey)
 }
 
-/** A facilitator that says something else in places. */
+/** A facilitator with some methods replaced. */
 export function altered(client: FacilitatorClient, changes: Partial<FacilitatorClient>): FacilitatorClient {
   return { ...client, ...changes }
 }
@@ -69,6 +69,6 @@ export function headerJson(response: Response, name: string): { [name: string]: 
   return JSON.parse(Buffer.from(response.headers.get(name) ?? 'e30=', 'base64').toString('utf8'))
 }
 
-export async function asks(unpaid: Response): Promise<{ accepts: { [name: string]: unknown }[]; error: string }> {
+export async function requiredOf(unpaid: Response): Promise<{ accepts: { [name: string]: unknown }[]; error: string }> {
   return headerJson(unpaid, 'payment-required') as never
 }

@@ -1,4 +1,4 @@
-/** A request by the letter: no client that knows better tidies the path up. */
+/** Sends a request exactly as written: clients normalize paths. */
 import { connect } from 'node:net'
 
 export type RawAnswer = { status: number; head: string; body: string }

@@ -1,4 +1,4 @@
-/** The smallest shop: one listener behind a gate. */
+/** A minimal seller: one listener behind a gate. */
 import type { RequestListener } from 'node:http'
 import { Server } from '@latchkey/http'
 import { createFacilitatorHandler, type Facilitator } from '@latchkey/x402/facilitator'
@@ -28,7 +28,7 @@ export async function openStall(
   return { url, runs: () => runs }
 }
 
-/** A cent on every path that is named. */
+/** Routes that cost a cent each. */
 export function cents(market: Market, ...keys: string[]): GateOptions['routes'] {
   const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
   return Object.fromEntries(keys.map((key) => [key, { accepts }]))
@@ -42,7 +42,7 @@ export async function serveFacilitator(scope: Scope, facilitator: Facilitator): 
   return { url: `http://127.0.0.1:${port}` }
 }
 
-/** Anything that answers HTTP, however badly. */
+/** An HTTP server with any behaviour. */
 export async function openServer(scope: Scope, listener: RequestListener): Promise<{ url: string }> {
   const { url, close } = await listen(listener)
   scope.after(close)

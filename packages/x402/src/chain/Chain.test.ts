@@ -98,5 +98,5 @@ test('asset ids and addresses are parsed strictly', () => {
   for (const text of ['', '05', '-1', '1.0', '1e3', 'USDC', '18446744073709551616', ' 1']) {
     assert.equal(parseAssetId(text), undefined, text)
   }
-  assert.throws(() => checkAddress('nobody', 'payTo'), /payTo is not an Algorand address/)
+  assert.throws(() => checkAddress('invalid', 'payTo'), /payTo is not an Algorand address/)
 })

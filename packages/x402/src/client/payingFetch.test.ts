@@ -36,7 +36,7 @@ function shop(respond: Respond): { fetch: typeof fetch; shown: (string | undefin
   }
 }
 
-function asks({ required }: Market): Response {
+function paymentRequired({ required }: Market): Response {
   return new Response('{}', { status: 402, headers: { [Headers.paymentRequired]: Headers.encode(required) } })
 }
 
@@ -68,12 +68,12 @@ test('a request', async (t) => {
     const seen: unknown[] = []
     const { fetch, bodies } = shop((request, transaction) => {
       seen.push([request.method, request.headers.get('x-mine'), request.headers.get('content-type'), request.url])
-      return transaction === undefined ? asks(market) : receipt({ transaction })
+      return transaction === undefined ? paymentRequired(market) : receipt({ transaction })
     })
-    const told: unknown[] = []
+    const notified: unknown[] = []
     const pay = payingFetch(buyer, {
       fetch,
-      onPayment: (paid, got) => told.push(paid.payment.transactionId, got?.success),
+      onPayment: (paid, got) => notified.push(paid.payment.transactionId, got?.success),
     })
     const body = new ReadableStream({
       start: (controller) => {
@@ -93,13 +93,13 @@ test('a request', async (t) => {
     )
     const [payment] = buyer.payments.all()
     assert.deepEqual([await received.text(), receiptOf(received)?.transaction], ['sunny', payment!.transactionId])
-    assert.deepEqual([told, payment!.state], [[payment!.transactionId, true], 'settled'])
+    assert.deepEqual([notified, payment!.state], [[payment!.transactionId, true], 'settled'])
   })
 
   await t.test('may be a Request', { timeout }, async (t) => {
     const market = await openMarket(t)
     const { fetch, bodies } = shop((_, transaction) =>
-      transaction === undefined ? asks(market) : receipt({ transaction }),
+      transaction === undefined ? paymentRequired(market) : receipt({ transaction }),
     )
     const pay = payingFetch(buyerOf(market), { fetch })
     const received = await pay(new Request(url, { method: 'POST', body: new URLSearchParams({ city: 'Bergen' }) }))
@@ -108,7 +108,7 @@ test('a request', async (t) => {
 
   await t.test('with a body above the limit is not sent', { timeout }, async (t) => {
     const market = await openMarket(t)
-    const { fetch, shown } = shop(() => asks(market))
+    const { fetch, shown } = shop(() => paymentRequired(market))
     const pay = payingFetch(buyerOf(market), { fetch, maxBodyBytes: 10 })
     await assert.rejects(pay(url, { method: 'POST', body: 'x'.repeat(11) }), PaymentRequestError)
     assert.deepEqual(shown, [])
@@ -118,7 +118,7 @@ test('a request', async (t) => {
     const market = await openMarket(t)
     const buyer = buyerOf(market)
     const { header, payment } = await buyer.pay(market.required)
-    const { fetch, shown } = shop(() => asks(market))
+    const { fetch, shown } = shop(() => paymentRequired(market))
     const received = await payingFetch(buyer, { fetch })(url, { headers: { [Headers.paymentSignature]: header } })
     assert.deepEqual([received.status, shown, buyer.payments.all().length], [402, [payment.transactionId], 1])
   })
@@ -126,7 +126,7 @@ test('a request', async (t) => {
   await t.test('is not paid if the caller declines', { timeout }, async (t) => {
     const market = await openMarket(t)
     const buyer = buyerOf(market)
-    const { fetch } = shop(() => asks(market))
+    const { fetch } = shop(() => paymentRequired(market))
     const received = await payingFetch(buyer, { fetch, onPaymentRequired: () => false })(url)
     assert.deepEqual([received.status, await received.text(), buyer.payments.all()], [402, '{}', []])
   })
@@ -150,7 +150,7 @@ test('a 402', async (t) => {
     const market = await openMarket(t)
     const buyer = buyerOf(market)
     const required = requiring({ ...market.requirement, amount: '1000001' })
-    const { fetch, shown } = shop(() => asks({ ...market, required }))
+    const { fetch, shown } = shop(() => paymentRequired({ ...market, required }))
     await assert.rejects(payingFetch(buyer, { fetch })(url), PaymentRefusedError)
     assert.deepEqual([shown, buyer.payments.all()], [[undefined], []])
   })
@@ -161,7 +161,7 @@ test('a 402', async (t) => {
     let amount = 10_000
     const { fetch, shown } = shop(() => {
       const required = requiring({ ...market.requirement, amount: String(amount++) })
-      return asks({ ...market, required })
+      return paymentRequired({ ...market, required })
     })
     const received = await payingFetch(buyer, { fetch })(url)
     const [payment] = buyer.payments.all()
@@ -179,7 +179,7 @@ test('a lost response', async (t) => {
     const market = await openMarket(t)
     const buyer = buyerOf(market)
     const { fetch, shown } = shop((_, transaction) => {
-      if (transaction === undefined) return asks(market)
+      if (transaction === undefined) return paymentRequired(market)
       if (shown.length < 4) throw new TypeError('fetch failed')
       return receipt({ transaction })
     })
@@ -195,25 +195,25 @@ test('a lost response', async (t) => {
   await t.test('is not requested again with a method that is not idempotent', { timeout }, async (t) => {
     const market = await openMarket(t)
     const { fetch, shown } = shop((_, transaction) => {
-      if (transaction === undefined) return asks(market)
+      if (transaction === undefined) return paymentRequired(market)
       throw new TypeError('fetch failed')
     })
     const buyer = buyerOf(market)
-    const told: unknown[] = []
-    const pay = payingFetch(buyer, { fetch, repeatMs, onPayment: (_, got) => told.push(got) })
+    const notified: unknown[] = []
+    const pay = payingFetch(buyer, { fetch, repeatMs, onPayment: (_, got) => notified.push(got) })
     await assert.rejects(pay(url, { method: 'POST' }), (error: LostResponseError) => {
       assert.ok(error instanceof LostResponseError)
       assert.deepEqual([error.transactionId, error.state], [shown[1], 'open'])
       assert.equal(PaymentGroup.read(Headers.decodePayment(error.header).payload).transactionId, shown[1])
       return true
     })
-    assert.deepEqual([shown.length, told], [2, [undefined]])
+    assert.deepEqual([shown.length, notified], [2, [undefined]])
   })
 
   await t.test('is an error with the payment after the last attempt', { timeout }, async (t) => {
     const market = await openMarket(t)
     const { fetch, shown } = shop((_, transaction) => {
-      if (transaction === undefined) return asks(market)
+      if (transaction === undefined) return paymentRequired(market)
       throw new TypeError('fetch failed')
     })
     await assert.rejects(payingFetch(buyerOf(market), { fetch, repeatMs })(url), LostResponseError)
@@ -224,8 +224,8 @@ test('a lost response', async (t) => {
     const market = await openMarket(t)
     const buyer = buyerOf(market)
     const { fetch, shown } = shop(async (request, transaction) => {
-      if (transaction === undefined) return asks(market)
-      if (shown.length > 2) return asks(market)
+      if (transaction === undefined) return paymentRequired(market)
+      if (shown.length > 2) return paymentRequired(market)
       await settle(market, request)
       throw new TypeError('fetch failed')
     })
@@ -247,13 +247,13 @@ test('a lost response', async (t) => {
         () => receipt(failed, 402, 'refused'),
       ]) {
         const { fetch } = shop(async (request, transaction) => {
-          if (transaction === undefined) return asks(market)
+          if (transaction === undefined) return paymentRequired(market)
           if (isSettled) await settle(market, request)
           return refusal()
         })
-        const asked = payingFetch(buyerOf(market), { fetch, repeatMs })(url)
-        if (isSettled) await assert.rejects(asked, { name: 'LostResponseError', state: 'settled' })
-        else assert.equal(await (await asked).text(), await refusal().text())
+        const result = payingFetch(buyerOf(market), { fetch, repeatMs })(url)
+        if (isSettled) await assert.rejects(result, { name: 'LostResponseError', state: 'settled' })
+        else assert.equal(await (await result).text(), await refusal().text())
       }
     }
   })
@@ -263,14 +263,14 @@ test('a lost response', async (t) => {
     const pending = { success: false, errorReason: 'settlement_pending' }
     for (const shows of [2, 9]) {
       const { fetch, shown } = shop((_, transaction) => {
-        if (transaction === undefined) return asks(market)
+        if (transaction === undefined) return paymentRequired(market)
         return shown.length > shows ? receipt({ transaction }) : receipt({ ...pending, transaction }, 402, '{}')
       })
       const buyer = buyerOf(market)
-      const asked = payingFetch(buyer, { fetch, repeatMs })(url, { method: 'POST', body: 'x' })
-      if (shows === 2) assert.equal(await (await asked).text(), 'sunny')
+      const result = payingFetch(buyer, { fetch, repeatMs })(url, { method: 'POST', body: 'x' })
+      if (shows === 2) assert.equal(await (await result).text(), 'sunny')
       else
-        await assert.rejects(asked, { name: 'LostResponseError', cause: new Error('the settlement is still pending') })
+        await assert.rejects(result, { name: 'LostResponseError', cause: new Error('the settlement is still pending') })
       assert.equal(buyer.payments.all().length, 1)
     }
   })
@@ -282,7 +282,7 @@ test('a 503', async (t) => {
   await t.test('with Retry-After is repeated with the same payment until it is served', { timeout }, async (t) => {
     const market = await openMarket(t)
     const { fetch, shown } = shop((_, transaction) => {
-      if (transaction === undefined) return asks(market)
+      if (transaction === undefined) return paymentRequired(market)
       return shown.length > 3 ? receipt({ transaction }) : later()
     })
     const buyer = buyerOf(market)
@@ -292,7 +292,7 @@ test('a 503', async (t) => {
 
   await t.test('that persists is returned', { timeout }, async (t) => {
     const market = await openMarket(t)
-    const { fetch, shown } = shop((_, transaction) => (transaction === undefined ? asks(market) : later()))
+    const { fetch, shown } = shop((_, transaction) => (transaction === undefined ? paymentRequired(market) : later()))
     assert.equal((await payingFetch(buyerOf(market), { fetch, repeatMs })(url)).status, 503)
     assert.equal(shown.length, 6)
   })
@@ -303,7 +303,9 @@ test('a 503', async (t) => {
       [() => new Response('closed', { status: 503 }), 'GET'],
       [later, 'POST'],
     ] as const) {
-      const { fetch, shown } = shop((_, transaction) => (transaction === undefined ? asks(market) : received()))
+      const { fetch, shown } = shop((_, transaction) =>
+        transaction === undefined ? paymentRequired(market) : received(),
+      )
       assert.equal((await payingFetch(buyerOf(market), { fetch, repeatMs })(url, { method })).status, 503)
       assert.equal(shown.length, 2)
     }
@@ -317,34 +319,34 @@ test('an aborted request', async (t) => {
     const controller = new AbortController()
     const { fetch, shown } = shop(() => {
       controller.abort()
-      return asks(market)
+      return paymentRequired(market)
     })
     await assert.rejects(payingFetch(buyer, { fetch })(url, { signal: controller.signal }), { name: 'AbortError' })
     assert.deepEqual([shown, buyer.payments.all()], [[undefined], []])
   })
 
-  for (const when of ['while it is answered', 'while it waits to be asked again']) {
-    const method = when === 'while it is answered' ? 'POST' : 'GET'
+  for (const when of ['during the response', 'while it waits for the retry']) {
+    const method = when === 'during the response' ? 'POST' : 'GET'
     await t.test(`${when} leaves its payment open`, { timeout }, async (t) => {
       const market = await openMarket(t)
       const buyer = buyerOf(market)
       const controller = new AbortController()
       const { fetch, shown } = shop(async (request, transaction) => {
-        if (transaction === undefined) return asks(market)
+        if (transaction === undefined) return paymentRequired(market)
         await settle(market, request)
-        if (when === 'while it is answered') controller.abort()
+        if (when === 'during the response') controller.abort()
         else setTimeout(() => controller.abort(), 20)
         request.signal.throwIfAborted()
         throw new TypeError('fetch failed')
       })
-      const told: string[] = []
+      const notified: string[] = []
       const pay = payingFetch(buyer, {
         fetch,
         repeatMs: 2 * timeout,
-        onPayment: (paid) => told.push(paid.payment.transactionId),
+        onPayment: (paid) => notified.push(paid.payment.transactionId),
       })
       await assert.rejects(pay(url, { method, signal: controller.signal }), { name: 'AbortError' })
-      assert.deepEqual([shown.length, told], [2, [shown[1]]])
+      assert.deepEqual([shown.length, notified], [2, [shown[1]]])
       assert.equal(await buyer.lookUp(shown[1]!), 'settled')
     })
   }

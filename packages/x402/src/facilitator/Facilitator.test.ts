@@ -79,7 +79,7 @@ test('the response has the network id of the request, also in its older form', a
   assert.equal((await facilitator.settle(made.payload, made.requirements)).network, network)
 })
 
-test('verify and settle answer junk with a code', async (t) => {
+test('verify and settle return a code for malformed input', async (t) => {
   const { facilitator, node, errors } = await setUp(t)
   for (const junk of [undefined, null, 5, 'x', [], {}, { x402Version: 2, accepted: null, payload: null }]) {
     const verified = await facilitator.verify(junk as never, junk as never)

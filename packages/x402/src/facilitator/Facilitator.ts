@@ -316,7 +316,7 @@ export class Facilitator {
     return until !== undefined && performance.now() < until
   }
 
-  /** What a caller is told of an error. Everything else is for the operator. */
+  /** The part of an error that callers see. The rest is for the operator. */
   #reasonOf(error: unknown, unexpected: PaymentErrorCode): { code: PaymentErrorCode; message: string } {
     if (error instanceof PaymentError) return { code: error.code, message: error.message }
     this.#onError(error)

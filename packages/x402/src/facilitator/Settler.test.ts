@@ -66,13 +66,13 @@ test('a rejection is final if no node can have accepted the group', async (t) =>
   assert.equal(node.count('POST submit'), 1)
 })
 
-for (const [what, answer] of [
+for (const [what, result] of [
   ['a lost response', 'drop'],
   ['5xx', { status: 503, body: {} }],
 ] as const) {
   test(`after ${what}, "already in ledger" is looked up and is a success`, async (t) => {
     const { facilitator, node } = await setUp(t)
-    const results = [answer, refused(inLedger)]
+    const results = [result, refused(inLedger)]
     node.on('POST submit', () => results.shift()!)
     node.on('GET pending', () => (node.count('POST submit') > 1 ? confirmed : missing))
     const { payload, requirements, id } = sponsored()
@@ -227,7 +227,7 @@ test('concurrent calls, in both encodings, cause one submission', async (t) => {
   const [text] = payload.payload['paymentGroup'] as [string]
   const other = { ...payload, payload: { paymentGroup: [text.replaceAll('=', '')], paymentIndex: 0 } }
   const all = [payload, other, payload, other].map((one) => facilitator.settle(one, requirements))
-  for (const answer of await Promise.all(all)) assert.equal(answer.success, true)
+  for (const result of await Promise.all(all)) assert.equal(result.success, true)
   assert.deepEqual([node.count('POST simulate'), node.count('POST submit')], [1, 1])
 })
 

@@ -40,8 +40,10 @@ export class Settler {
   readonly #options: SettlerOptions
   readonly #tasks = new Map<string, Promise<Settlement>>()
   readonly #claiming = new Set<Promise<boolean>>()
-  readonly #stopping = new AbortController()
+  /** Each ends a wait. Not an AbortSignal: Workers do not let a request use one that another request created. */
+  readonly #wakeUps = new Set<() => void>()
   readonly #deletion: ReturnType<typeof setInterval>
+  #isStopping = false
   #stopped: Promise<void> | undefined
 
   constructor(options: SettlerOptions) {
@@ -61,7 +63,7 @@ export class Settler {
    * @throws PaymentError
    */
   async begin(settlement: Settlement): Promise<BegunSettlement> {
-    if (this.#stopping.signal.aborted) throw new PaymentError('facilitator_busy', 'the facilitator is stopping; retry')
+    if (this.#isStopping) throw new PaymentError('facilitator_busy', 'the facilitator is stopping; retry')
     if (this.#tasks.size >= maxTasks) throw new PaymentError('facilitator_busy', 'too many settlements are in progress')
     const isNew = await this.#claim(settlement)
     if (isNew) {
@@ -92,7 +94,8 @@ export class Settler {
 
   async #stop(): Promise<void> {
     clearInterval(this.#deletion)
-    this.#stopping.abort()
+    this.#isStopping = true
+    for (const wakeUp of this.#wakeUps) wakeUp()
     await Promise.allSettled(this.#claiming)
     await Promise.all(this.#tasks.values())
     await this.#options.store.close()
@@ -148,7 +151,7 @@ export class Settler {
     const chain = this.#options.chains.find(({ caip2 }) => caip2 === settlement.network)
     if (chain === undefined) return settlement
     const progress: Progress = { mayBeSent: !isNew, outcome: undefined, searchFrom: firstValid, isSearching: false }
-    for (let pollMs = this.#options.pollMs; !this.#stopping.signal.aborted; ) {
+    for (let pollMs = this.#options.pollMs; !this.#isStopping; ) {
       try {
         // Another process with the same store may have finished it.
         const stored = progress.mayBeSent ? await this.#options.store.get(transactionId) : undefined
@@ -170,15 +173,14 @@ export class Settler {
 
   #sleep(ms: number): Promise<void> {
     return new Promise((resolve) => {
-      const { signal } = this.#stopping
-      const done = (): void => {
+      if (this.#isStopping) return resolve()
+      const wakeUp = (): void => {
         clearTimeout(timer)
-        signal.removeEventListener('abort', done)
+        this.#wakeUps.delete(wakeUp)
         resolve()
       }
-      const timer = setTimeout(done, ms)
-      signal.addEventListener('abort', done)
-      if (signal.aborted) done()
+      const timer = setTimeout(wakeUp, ms)
+      this.#wakeUps.add(wakeUp)
     })
   }
 }

@@ -13,7 +13,7 @@ test('names every missing or invalid setting', () => {
   const cases: [object, RegExp][] = [
     [{}, /AVM_ADDRESS .* and FACILITATOR_URL .* must be set/],
     [{ ...good, FACILITATOR_URL: ' ' }, /^FACILITATOR_URL .* must be set/],
-    [{ ...good, AVM_ADDRESS: 'nobody' }, /AVM_ADDRESS is not an Algorand address/],
+    [{ ...good, AVM_ADDRESS: 'invalid' }, /AVM_ADDRESS is not an Algorand address/],
     [{ ...good, FACILITATOR_URL: 'localhost:4022' }, /FACILITATOR_URL is not an http address/],
   ]
   for (const [environment, expected] of cases) {

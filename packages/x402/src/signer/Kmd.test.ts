@@ -16,7 +16,7 @@ const password = 'secret'
 
 type Running = { dataDir: string; address: string; restart: () => Promise<void>; stop: () => Promise<void> }
 
-/** A daemon on any free port whose handles last as long as told, with a key in a wallet. */
+/** A daemon on a free port with the given lifetime of handles, with a key in a wallet. */
 async function startDaemon(t: TestContext, lifetimeSecs = 60): Promise<Running> {
   const dataDir = mkdtempSync(join(tmpdir(), 'latchkey-signer-'))
   const drivers = { sqlite: { scrypt: { scrypt_n: 2 }, allow_unsafe_scrypt: true }, ledger: { disable: true } }

@@ -17,7 +17,7 @@ function directoryFor(t: TestContext): string {
   return directory
 }
 
-/** A process that claims as many as it is told, and says which of them it got. */
+/** A process that claims a given number of payments, and prints those it got. */
 function startClaimer(t: TestContext, path: string, count: number, then: 'exit' | 'stay'): ChildProcess {
   const child = spawn(process.execPath, [claimer, path, String(count), then], { stdio: ['pipe', 'pipe', 'inherit'] })
   t.after(() => child.kill('SIGKILL'))

@@ -27,7 +27,7 @@ export function newAccount(): Account {
 
 export type Call = { readonly what: string; readonly body: Buffer }
 
-/** What a node is asked goes through here. `instead` gives another answer, to what reached the node or did not. */
+/** Forwards requests to a node and records them. `instead` replaces a response, with or without forwarding the request. */
 export class NodeProxy {
   readonly calls: Call[] = []
   readonly url: string
@@ -60,10 +60,10 @@ export class NodeProxy {
     this.calls.push({ what, body })
     const other = this.instead?.(what)
     if (other === undefined || other.isForwarded) {
-      const answer = await forward(target, request, body).catch(() => undefined)
-      // A node that hangs up is not spoken for.
-      if (answer === undefined) return void response.destroy()
-      const { status, text } = answer
+      const result = await forward(target, request, body).catch(() => undefined)
+      // A dropped connection is passed on.
+      if (result === undefined) return void response.destroy()
+      const { status, text } = result
       if (other === undefined) return void response.writeHead(status, { 'Content-Type': 'application/json' }).end(text)
     }
     response.writeHead(other.status).end(other.body)
@@ -81,8 +81,8 @@ function kindOf({ method, url }: IncomingMessage): string {
 async function forward(target: string, { method, url, headers }: IncomingMessage, body: Buffer) {
   const sent = httpRequest(target + url, { method, headers })
   sent.end(body)
-  const [answer] = (await once(sent, 'response')) as [IncomingMessage]
-  return { status: answer.statusCode!, text: await buffer(answer) }
+  const [result] = (await once(sent, 'response')) as [IncomingMessage]
+  return { status: result.statusCode!, text: await buffer(result) }
 }
 
 export type Market = {
@@ -160,7 +160,7 @@ export type Made = { payload: PaymentPayload; requirements: PaymentRequirements;
 
 export type Member = { txn: Tx; by?: Account }
 
-/** A group of these, each signed by whom it says or left bare; the payment is the one with this index. */
+/** A group of these transactions, each signed if it has a signer; `paymentIndex` is the payment. */
 export function groupOf(market: Market, members: readonly Member[], paymentIndex: number): Made {
   const txns = members.length === 1 ? members.map(({ txn }) => txn) : Group.assign(members.map(({ txn }) => txn))
   const bytes = txns.map((txn, index) => {
@@ -199,7 +199,7 @@ export async function settle({ facilitator }: Market, { payload, requirements }:
   return success ? 'settled' : errorReason!
 }
 
-/** What the attack would have cost, and whom it would have paid. */
+/** The balances that an attack would change. */
 export async function possessions({ devnet, sponsor, seller }: Market): Promise<{ sponsor: bigint; seller: bigint }> {
   const account = async (address: string) =>
     (await (await fetch(`${devnet.url}/v2/accounts/${address}`)).json()) as { amount: number; assets: Holding[] }
@@ -211,6 +211,6 @@ export async function possessions({ devnet, sponsor, seller }: Market): Promise<
 type Holding = { 'asset-id': number; amount: number }
 
 export async function submit({ devnet }: Market, ...members: Uint8Array[]): Promise<{ status: number; text: string }> {
-  const answer = await fetch(`${devnet.url}/v2/transactions`, { method: 'POST', body: Buffer.concat(members) })
-  return { status: answer.status, text: await answer.text() }
+  const result = await fetch(`${devnet.url}/v2/transactions`, { method: 'POST', body: Buffer.concat(members) })
+  return { status: result.status, text: await result.text() }
 }
