@@ -1,19 +1,32 @@
-/** The code of a package's README, run as it stands there. */
+/** Runs the code of the package's README, and of the page on the published packages, unchanged. */
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
-const readme = fileURLToPath(new URL('../../../packages/x402/README.md', import.meta.url))
+const root = new URL('../../../', import.meta.url)
 /** Below this directory, so that packages are found. */
 const directory = fileURLToPath(new URL(`./readme-${process.pid}/`, import.meta.url))
 
-/** The text of every block of code below a heading, such as `Selling`. */
-export function blocks(heading: string): string[] {
-  const text = readFileSync(readme, 'utf8')
-  const section = text.split(/^\*\*/m).find((part) => part.startsWith(`${heading}.**`))
-  if (section === undefined) throw new Error(`the README has no ${heading}`)
-  return [...section.matchAll(/^```js\n(.*?)^```$/gms)].map(([, block]) => block!)
+/** The block of code below a heading of the README, such as `Selling`. */
+export function readmeBlock(heading: string): string {
+  const sections = read('packages/x402/README.md').split(/^\*\*/m)
+  const [block, ...others] = blocksIn(sections.find((part) => part.startsWith(`${heading}.**`)) ?? '')
+  if (block === undefined || others.length > 0) throw new Error(`the README has no single block for ${heading}`)
+  return block
+}
+
+/** The blocks of code for programs on the published packages: buying, selling, facilitating. */
+export function publishedPackagesBlocks(): readonly string[] {
+  return blocksIn(read('docs/published-packages.md'))
+}
+
+function read(path: string): string {
+  return readFileSync(new URL(path, root), 'utf8')
+}
+
+function blocksIn(text: string): string[] {
+  return [...text.matchAll(/^```js\n(.*?)^```$/gms)].map(([, block]) => block!)
 }
 
 let count = 0

@@ -1,4 +1,4 @@
-/** Runs the code of the README: the published packages with our scheme, on a local network, and our own parts alone. */
+/** Runs the code of the README, and our scheme in the published packages, on a local network. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { rmSync } from 'node:fs'
@@ -14,7 +14,7 @@ import type { x402Facilitator } from '@x402/core/facilitator'
 import * as algosdk from 'algosdk'
 import express, { type RequestHandler } from 'express'
 import { clientOf, startDevnet } from '../devnet/start.test.helper.js'
-import { blocks, run } from './readme.test.helper.js'
+import { publishedPackagesBlocks, readmeBlock, run } from './readme.test.helper.js'
 import { asListener, facilitatorApi, listen, possessions, type Trade } from './trade.test.helper.js'
 
 const timeout = 60_000
@@ -39,16 +39,17 @@ function networkOf({ genesisHash }: Devnet): string {
   return Network.caip2(genesisHash)
 }
 
-test('every block of the README is ten lines at most', () => {
-  for (const heading of ['Buying', 'Selling', 'Facilitating', 'Published packages']) {
-    const found = blocks(heading)
-    assert.equal(found.length, heading === 'Published packages' ? 3 : 1, heading)
-    for (const block of found) assert.ok(block.split('\n').filter((line) => line !== '').length <= 10, block)
+test('every block is ten lines at most', () => {
+  const own = ['Buying', 'Selling', 'Facilitating'].map(readmeBlock)
+  const published = publishedPackagesBlocks()
+  assert.equal(published.length, 3)
+  for (const block of [...own, ...published]) {
+    assert.ok(block.split('\n').filter((line) => line !== '').length <= 10, block)
   }
 })
 
 test('our scheme in the published packages, with one import and one line', async (t) => {
-  const [fetchBlock, expressBlock, facilitatorBlock] = blocks('Published packages') as [string, string, string]
+  const [fetchBlock, expressBlock, facilitatorBlock] = publishedPackagesBlocks() as [string, string, string]
 
   await t.test('each block has exactly that', () => {
     for (const block of [fetchBlock, expressBlock, facilitatorBlock]) {
@@ -107,7 +108,7 @@ test('our scheme in the published packages, with one import and one line', async
 test('ours alone: buying, selling and facilitating', { timeout }, async (t) => {
   const local = await openLocal(t)
   const { algod, buyer, sponsor, env, words } = local
-  const [[buying], [selling], [facilitating]] = [blocks('Buying'), blocks('Selling'), blocks('Facilitating')]
+  const [buying, selling, facilitating] = ['Buying', 'Selling', 'Facilitating'].map(readmeBlock)
 
   const STORE = join(tmpdir(), `latchkey-readme-${process.pid}.db`)
   const asSponsor = { ...env, AVM_MNEMONIC: words(sponsor), STORE, PORT: '0' }
