@@ -125,7 +125,7 @@ for (const [form, spelling] of forms) {
   })
 }
 
-suite('what is empty', () => {
+suite('empty values', () => {
   let daemon: TestDaemon
 
   before(async () => {
@@ -141,7 +141,7 @@ suite('what is empty', () => {
     return json
   }
 
-  test('lists without elements are there', async () => {
+  test('empty lists are present', async () => {
     assert.deepEqual(await call('ListWallets'), { error: false, message: '', wallets: [] })
     // All fields are optional: no password is the blank one, no name is the id, no key is a random one.
     const { wallet } = await call('CreateWallet', { wallet_driver_name: 'sqlite' })
@@ -152,7 +152,7 @@ suite('what is empty', () => {
     assert.deepEqual(await call('ListMultisig', { wallet_handle_token }), empty)
   })
 
-  test('answers without fields of their own have the envelope', async () => {
+  test('responses without fields have the envelope', async () => {
     const { wallet } = await call('CreateWallet', { wallet_driver_name: 'sqlite', wallet_name: 'envelope' })
     const { wallet_handle_token } = await call('InitWalletHandleToken', { wallet_id: wallet.id })
     const secret = { wallet_handle_token, wallet_password: '', address: derived[0] }
@@ -261,7 +261,7 @@ suite('failures', () => {
   })
 })
 
-suite('the life of a handle', () => {
+suite('handle lifetime', () => {
   const call = async (daemon: TestDaemon, id: string, body: Json): Promise<Answer> => {
     const { method, path } = operation(id)
     return daemon.call(method, path, body)
@@ -288,7 +288,7 @@ suite('the life of a handle', () => {
     })
     after(() => daemon?.stop())
 
-    test('info tells what is left and does not change it; renewing sets it back', async () => {
+    test('info returns the time left and does not change it; renewing restores it', async () => {
       const handle = await open(daemon)
       const left = async (id: string): Promise<number> =>
         (await call(daemon, id, handle)).json.wallet_handle.expires_seconds
@@ -303,7 +303,7 @@ suite('the life of a handle', () => {
       assert.ok((await left('GetWalletInfo')) <= 1)
     })
 
-    test('released, it is gone for every operation', async () => {
+    test('a released handle is rejected by every operation', async () => {
       const handle = await open(daemon)
       assert.equal((await call(daemon, 'ReleaseWalletHandleToken', handle)).status, 200)
       const bound = operations.filter(({ request }) => request !== undefined && 'wallet_handle_token' in request)
@@ -314,14 +314,14 @@ suite('the life of a handle', () => {
       }
     })
 
-    test('releasing one leaves another of the same wallet', async () => {
+    test('releasing one handle keeps others of the same wallet', async () => {
       const [one, other] = [await open(daemon), await open(daemon)]
       await call(daemon, 'ReleaseWalletHandleToken', one)
       assertEnded(await call(daemon, 'GetWalletInfo', one), 'handle does not exist')
       assert.equal((await call(daemon, 'GetWalletInfo', other)).status, 200)
     })
 
-    test('a made-up one is rejected', async () => {
+    test('an unknown handle is rejected', async () => {
       const { wallet_handle_token } = await open(daemon)
       const [id, secret] = wallet_handle_token.split('.') as [string, string]
       const flipped = (secret[0] === '0' ? '1' : '0') + secret.slice(1)

@@ -1,7 +1,7 @@
 /**
  * Every request that was recorded from the Go daemon, sent in the recorded order to the `kmd` command on a fresh data
- * directory. The answer must be the recorded one: status, the headers that were noted, and the body byte for byte.
- * Where we differ on purpose, deviations.json names the case, the statuses that are right here, and the reason.
+ * directory. The response must be the recorded one: status, recorded headers, and the body byte for byte.
+ * deviations.json lists intended differences: the case, the expected statuses, and the reason.
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -17,7 +17,7 @@ type Case = {
   headers?: { [name: string]: string }
   body?: string | null
   body_base64?: string
-  /** Names for parts of the answer, which later cases use as `{{NAME}}`. */
+  /** Names for parts of the response, which later cases use as `{{NAME}}`. */
   capture?: { [name: string]: string }
   expect: { status: number; headers: { [name: string]: string }; body: string }
 }
@@ -101,7 +101,7 @@ function compare({ path, expect }: Case, answer: Answer, values: Map<string, str
   }
 }
 
-/** An answer of our own is still one that every client can read. */
+/** A response that deviates still has the envelope that every client reads. */
 function assertEnvelope({ status, headers, json }: Answer): void {
   assert.equal(headers['content-type'], 'application/json')
   if (status < 400) return

@@ -1,4 +1,4 @@
-/** Requests are read in both forms on both wires: the form of a request changes nothing in its answer. */
+/** Requests are read in both forms on both wires: the form of a request does not change its response. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { startDaemon } from '../support/daemon.test.helper.js'

@@ -12,7 +12,7 @@ const outside = Object.values(networkInterfaces())
 const concurrency = 2
 
 suite('the Host header', { concurrency }, () => {
-  test('is looked at before anything else', async (t) => {
+  test('is checked before anything else', async (t) => {
     const kmd = await start(t, { settings: { allowed_hosts: ['Vault.Example'], allowed_origins: ['*'] } })
     const status = (host: string, method = 'GET', path = '/v1/wallets') =>
       kmd.call(method, path, undefined, { headers: { Host: host, Origin: 'http://evil.example' } })
@@ -47,7 +47,7 @@ suite('the Host header', { concurrency }, () => {
     }
   })
 
-  test('that is missing, blank, or there twice, is refused', async (t) => {
+  test('that is missing, blank or repeated is rejected', async (t) => {
     const kmd = await start(t)
     const without = `GET /v1/wallets HTTP/1.1\r\nX-KMD-API-Token: ${kmd.token}\r\nConnection: close\r\n\r\n`
     assert.equal(statusOf(await exchange(t, kmd.port, without)), 403)
@@ -57,7 +57,7 @@ suite('the Host header', { concurrency }, () => {
     assert.equal(statusOf(await exchange(t, kmd.port, twice)), 400)
   })
 
-  test('with the number of the interface that was reached is served, with another is not', async (t) => {
+  test('is allowed with the address of the interface, and not with another address', async (t) => {
     const kmd = await start(t, { settings: { address: '0.0.0.0:0' } })
     const ask = async (host: string, at: string): Promise<number> => {
       const { socket, received, closed } = await dial(t, kmd.port, at)
@@ -74,14 +74,14 @@ suite('the Host header', { concurrency }, () => {
   })
 })
 
-suite('other doors', { concurrency }, () => {
+suite('the API token', { concurrency }, () => {
   const scope = suiteScope()
   let kmd: Kmd
   before(async () => {
     kmd = await start(scope)
   })
 
-  test('is not reachable by any door but its own', async (t) => {
+  test('is accepted in its own header only, and on the loopback interface', async (t) => {
     if (outside !== undefined) assert.equal(await isReachable(t, kmd.port, outside), false)
     for (const name of ['X-KMD-API-Token', 'x-kmd-api-token', 'X-Kmd-Api-Token']) {
       const answer = await kmd.call('GET', '/v1/wallets', undefined, { token: null, headers: { [name]: kmd.token } })
@@ -113,7 +113,7 @@ suite('origins', { concurrency }, () => {
   ] as const
   const permission = ['X-KMD-API-Token, Content-Type', 'GET, POST, DELETE, OPTIONS', undefined] as const
 
-  /** The four headers of an answer, in the order above. */
+  /** The four headers of a response, in the order above. */
   async function ask(kmd: Kmd, method: string, path: string, headers: { [name: string]: string }, token?: string) {
     const answer = await kmd.call(method, path, undefined, { headers, ...(token === undefined ? {} : { token }) })
     return { status: answer.status, text: answer.text, cors: corsHeaders.map((name) => answer.headers[name]) }
@@ -145,7 +145,7 @@ suite('origins', { concurrency }, () => {
     assert.deepEqual((await ask(kmd, 'GET', '/v1/wallets', {})).cors, nothing)
   })
 
-  test('a star allows all, and is never sent itself', async (t) => {
+  test('* allows all, and is never sent itself', async (t) => {
     const kmd = await start(t, { settings: { allowed_origins: ['*'] } })
     for (const origin of ['https://any.example', 'null']) {
       assert.deepEqual((await ask(kmd, 'GET', '/v1/wallets', { Origin: origin })).cors, [origin, ...permission])
@@ -160,7 +160,7 @@ suite('origins', { concurrency }, () => {
     assert.deepEqual(await ask(kmd, 'OPTIONS', '/v1/wallets', headers), { status: 200, text: '', cors: nothing })
   })
 
-  test('private network access is granted by its own setting, to preflights that ask', async (t) => {
+  test('private network access is granted by its own setting, to preflights that request it', async (t) => {
     const kmd = await start(t, { settings: { allow_header_pna: true, allowed_origins: ['https://app.example'] } })
     const granted = async (method: string, headers: { [name: string]: string }) =>
       (await ask(kmd, method, '/v1/wallets', headers)).cors[3]
@@ -222,7 +222,7 @@ suite('secrets', () => {
     const change = { wallet_id: id, wallet_password: secrets.password, new_wallet_password: secrets.changed }
     await call('POST', '/latchkey/v1/wallet/password', change)
     await call('POST', '/v1/key/list', { wallet_handle_token: handle })
-    // Failures of the daemon's own, which it does log.
+    // Internal errors, which the daemon logs.
     const fresh = await kmd.unlock(id, secrets.changed)
     const [file] = readdirSync(kmd.walletPath())
     renameSync(kmd.walletPath(file!), kmd.path('aside'))
@@ -243,11 +243,11 @@ suite('secrets', () => {
       masterKey: masterKey.json.master_derivation_key,
     }
     const stateFiles = readdirSync(kmd.dataDir).filter((name) => name.startsWith('latchkey'))
-    const told = [kmd.log(), ...stateFiles.map((name) => readFileSync(kmd.path(name), 'utf8')), ...errors].join('\n')
-    assert.match(told, /level=error/)
+    const output = [kmd.log(), ...stateFiles.map((name) => readFileSync(kmd.path(name), 'utf8')), ...errors].join('\n')
+    assert.match(output, /level=error/)
     for (const [what, secret] of Object.entries(forbidden)) {
       assert.ok(secret.length > 10)
-      assert.ok(!told.includes(secret), `${what} is told`)
+      assert.ok(!output.includes(secret), `${what} is revealed`)
     }
   })
 })

@@ -1,4 +1,4 @@
-/** Many requests at once: nothing lost, nothing twice, and too many are told so. */
+/** Concurrent requests: nothing is lost or done twice, and too many are rejected. */
 import assert from 'node:assert/strict'
 import { copyFileSync, readdirSync } from 'node:fs'
 import { suite, test } from 'node:test'
@@ -33,7 +33,7 @@ suite('concurrency', { concurrency: 2 }, () => {
     }
   })
 
-  test('a wallet is found by every request that comes after its creation was answered', async (t) => {
+  test('a created wallet is found by every later request', async (t) => {
     const kmd = await start(t)
     for (let round = 0; round < 5; round++) {
       const id = await kmd.create(`w${round}`, '')
@@ -45,7 +45,7 @@ suite('concurrency', { concurrency: 2 }, () => {
     }
   })
 
-  test('a name is taken for every request that comes after it was', async (t) => {
+  test('a taken name is rejected for every later request', async (t) => {
     const kmd = await start(t)
     for (let round = 0; round < 5; round++) {
       const body = { wallet_name: `w${round}`, wallet_driver_name: 'sqlite' }
@@ -92,7 +92,7 @@ suite('concurrency', { concurrency: 2 }, () => {
     )
   })
 
-  test('deleting, generating, importing and listing at once: what was said is what is there', async (t) => {
+  test('concurrent deletions, generations, imports and lists are consistent with their responses', async (t) => {
     const kmd = await start(t)
     const id = await kmd.create('w', '')
     const handle = await kmd.unlock(id, '')

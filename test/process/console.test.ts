@@ -1,4 +1,4 @@
-/** The console's side of a real daemon, with a devnet for the node: the way in, what it shows, and the ways out. */
+/** The console's operations on a real daemon with a devnet: links, sessions, lists, payments and logout. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { Address, Transaction } from '@latchkey/algorand'
@@ -15,7 +15,7 @@ async function devnet(t: TestContext, options: { port?: number; token?: string }
   return started
 }
 
-/** Comes in as the page does: by a link of the client, whose ticket is traded for a session. */
+/** Opens a session as the page does: with the ticket of a link. */
 async function open(t: TestContext, settings: { [name: string]: unknown }, wire = 'documented'): Promise<Console> {
   const kmd = await start(t, { settings, args: ['--wire', wire] })
   const client = await Client.connect({ dataDir: kmd.dataDir })
@@ -94,7 +94,7 @@ for (const wire of ['documented', 'reference']) {
   })
 }
 
-test('a node that goes down is missed, and found again when it is back', async (t) => {
+test('a node that goes down is reported, and used again when it is back', async (t) => {
   const first = await devnet(t)
   const { call } = await open(t, { algod: { url: first.url } })
   const body = { addresses: [first.dispenser.address] }
@@ -105,14 +105,14 @@ test('a node that goes down is missed, and found again when it is back', async (
   const missed = await call('POST', '/latchkey/v1/accounts', body)
   assert.deepEqual([missed.status, missed.json.error], [503, true])
   assert.ok(missed.json.message.startsWith(`the node at ${first.url} cannot be reached`), missed.text)
-  const told = await ok(call('GET', '/latchkey/v1/node'))
-  assert.deepEqual([told.is_set, told.is_reachable, told.message], [true, false, missed.json.message])
+  const status = await ok(call('GET', '/latchkey/v1/node'))
+  assert.deepEqual([status.is_set, status.is_reachable, status.message], [true, false, missed.json.message])
 
   await devnet(t, { port: Number(new URL(first.url).port) })
   assert.equal((await call('POST', '/latchkey/v1/accounts', body)).status, 200)
 })
 
-test('a node that wants another token is reported, and the token is not revealed', async (t) => {
+test('a node that requires another token is reported, and the token is not revealed', async (t) => {
   const node = await devnet(t, { token: 'n'.repeat(64) })
   const { kmd, call } = await open(t, { algod: { url: node.url, token: 'mistaken-token' } })
   const { message } = await ok(call('GET', '/latchkey/v1/node'))
@@ -120,7 +120,7 @@ test('a node that wants another token is reported, and the token is not revealed
   assert.doesNotMatch(message + kmd.log() + kmd.output(), /mistaken-token/)
 })
 
-test('without a node the daemon says how to name one', async (t) => {
+test('without a node the error explains how to set one', async (t) => {
   const { call } = await open(t, {})
   const { status, json } = await call('POST', '/latchkey/v1/transactions', { transaction_ids: ['A'.repeat(52)] })
   assert.equal(status, 503)
@@ -139,7 +139,7 @@ test('a new API token ends every session and every link', async (t) => {
   assert.equal((await kmd.call('POST', '/latchkey/v1/console/session', { ticket }, { token: null })).status, 401)
 })
 
-test('neither tickets nor sessions are written down', async (t) => {
+test('neither tickets nor sessions are written to disk', async (t) => {
   const { kmd, session, call } = await open(t, {})
   const { path } = await kmd.ok('POST', '/latchkey/v1/console/link', {})
   await call('POST', '/v1/key/export', {})
@@ -147,7 +147,7 @@ test('neither tickets nor sessions are written down', async (t) => {
   assert.ok(!written.includes(session) && !written.includes(path.slice(path.indexOf('#') + 1)))
 })
 
-test('the page comes over the wire whole, and only its head for HEAD', async (t) => {
+test('the page is sent in full for GET, and without body for HEAD', async (t) => {
   const kmd = await start(t)
   const page = await fetch(`http://${kmd.address}/console`)
   assert.deepEqual([page.status, page.redirected, new URL(page.url).pathname], [200, true, '/console/'])
@@ -155,7 +155,7 @@ test('the page comes over the wire whole, and only its head for HEAD', async (t)
   assert.match(html, /^<!doctype html>/i)
   const policy = page.headers.get('content-security-policy') ?? ''
   assert.match(policy, /^default-src 'none'; script-src 'self';/)
-  // Whatever the page names comes from here too, and may be kept.
+  // The files of the page are served too, and may be cached.
   const files = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, name]) => new URL(name!, page.url))
   for (const file of files.filter(({ protocol }) => protocol === 'http:')) {
     const answer = await fetch(file)

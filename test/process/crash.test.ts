@@ -1,6 +1,6 @@
 /**
- * Killed in the middle of writing, again and again: what was acknowledged is there, every file is whole, and the next
- * start needs no help. LATCHKEY_CRASH_ROUNDS says how often.
+ * Kills the daemon during writes, repeatedly: acknowledged changes are present, every file is intact, and the next start
+ * works. LATCHKEY_CRASH_ROUNDS sets the number of kills.
  */
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
@@ -147,7 +147,7 @@ async function changePassword(kmd: Kmd, wallet: Expected): Promise<void> {
   wallet.passwords = new Set([new_wallet_password])
 }
 
-/** Whatever was acknowledged is there; of what was not, all or nothing. What is found is the truth from here on. */
+/** Acknowledged changes are present; others are complete or absent. What is found is expected from here on. */
 async function verify(kmd: Kmd, wallet: Expected): Promise<void> {
   const name = (await kmd.wallets()).find(({ id }) => id === wallet.id)?.name
   assert.ok(name !== undefined && wallet.names.has(name), `name ${name}, not one of ${[...wallet.names]}`)

@@ -1,4 +1,4 @@
-/** The files of a data directory: what is written, with which modes, what is read, and what stays behind. */
+/** The files of a data directory: which are written, with which modes, which are read, and which remain. */
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -50,7 +50,7 @@ suite('files and modes', { concurrency }, () => {
     assert.notEqual(other.token, token)
   })
 
-  test('is content with a directory that others may read', async (t) => {
+  test('accepts a directory that others can read', async (t) => {
     const dataDir = temporaryDirectory(t)
     mkdirSync(join(dataDir, 'open'), { mode: 0o755 })
     writeFileSync(join(dataDir, 'open', 'kmd_config.json'), '{"address":"127.0.0.1:0"}')
@@ -58,7 +58,7 @@ suite('files and modes', { concurrency }, () => {
     assert.equal((await kmd.call('GET', '/versions')).status, 200)
   })
 
-  test('a wallet file is named after its wallet and its id, without anything a file system could mistake', async (t) => {
+  test('a wallet file is named after the safe characters of its name, and its id', async (t) => {
     const kmd = await start(t)
     const plain = await kmd.create('my_wallet-1', '')
     const odd = await kmd.create('../a b/ü', '')
@@ -104,14 +104,14 @@ suite('the example configuration', { concurrency }, () => {
     assert.equal(existsSync(kmd.path('kmd_config.json.example')), false)
   })
 
-  test('that cannot be written does not prevent the start', async (t) => {
+  test('a file that cannot be written does not prevent the start', async (t) => {
     const dataDir = dataDirectory(t, false)
     mkdirSync(join(dataDir, 'kmd_config.json.example'))
     const kmd = await start(t, { dataDir })
     assert.equal((await kmd.call('GET', '/versions')).status, 200)
   })
 
-  test('a configuration that cannot be read is none', async (t) => {
+  test('an unreadable configuration counts as absent', async (t) => {
     const dataDir = dataDirectory(t, false)
     mkdirSync(join(dataDir, 'kmd_config.json'))
     const kmd = await start(t, { dataDir })
@@ -180,13 +180,13 @@ suite('reading the configuration', { concurrency }, () => {
     assert.ok(expires_seconds > 290 && expires_seconds < 300, String(expires_seconds))
   })
 
-  test('null as a whole is the defaults', async (t) => {
+  test('null gives the defaults', async (t) => {
     const kmd = await start(t, { dataDir: dataDirectory(t, 'null') })
     assert.match(kmd.address, /^127\.0\.0\.1:/)
     assert.equal(existsSync(kmd.path('kmd_config.json.example')), false)
   })
 
-  test('wallets_dir takes the wallets elsewhere', async (t) => {
+  test('wallets_dir sets the directory of the wallets', async (t) => {
     const elsewhere = join(temporaryDirectory(t), 'wallets')
     const scrypt = { allow_unsafe_scrypt: true, scrypt: { scrypt_n: 2 } }
     const drivers = { sqlite: { ...scrypt, wallets_dir: elsewhere } }
@@ -197,7 +197,7 @@ suite('reading the configuration', { concurrency }, () => {
     assert.equal(existsSync(kmd.walletPath()), false)
   })
 
-  test('a file in the place of the wallets directory is told by the first request that needs it', async (t) => {
+  test('a file in the place of the wallets directory fails the first request that needs it', async (t) => {
     const dataDir = dataDirectory(t)
     writeFileSync(join(dataDir, 'sqlite_wallets'), '')
     const kmd = await start(t, { dataDir })
@@ -218,7 +218,7 @@ suite('reading the configuration', { concurrency }, () => {
   })
 })
 
-suite('what stays behind', { concurrency }, () => {
+suite('files after the end', { concurrency }, () => {
   test('after SIGTERM: no kmd.pid and kmd.net; lock, log, token and wallets stay', async (t) => {
     const kmd = await start(t)
     const id = await kmd.create('w', 'pw')
@@ -270,7 +270,7 @@ suite('what stays behind', { concurrency }, () => {
 })
 
 suite('a token that is replaced while the daemon runs', () => {
-  test('is taken over without a restart, a damaged one is not', async (t) => {
+  test('is accepted without a restart, unless it is damaged', async (t) => {
     const kmd = await start(t)
     const replaced = 'r'.repeat(64)
     writeFileSync(kmd.path('kmd.token'), replaced)

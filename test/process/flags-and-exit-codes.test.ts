@@ -78,7 +78,7 @@ suite('flags', { concurrency: 2 }, () => {
 })
 
 suite('exit 2: the log cannot be opened', { concurrency: 2 }, () => {
-  test('because the data directory is missing, which is not made', async (t) => {
+  test('because the data directory is missing, which is not created', async (t) => {
     const missing = join(temporaryDirectory(t), 'missing')
     const { code, stdout, stderr } = await run(t, ['-d', missing])
     assert.equal(code, 2)
@@ -154,11 +154,11 @@ suite('exit 3: the configuration', { concurrency: 2 }, () => {
     assert.equal(existsSync(join(dataDir, 'a')), false)
   })
 
-  test('a process that cannot read its configuration says so in the log alone', async (t) => {
+  test('a process that cannot read its configuration reports it in the log only', async (t) => {
     await failsToStart(t, dataDirectory(t, '{} x'), /kmd_config\.json is not JSON/)
   })
 
-  test('but scrypt below the least is taken when it is allowed, and the least itself always', async (t) => {
+  test('scrypt below the minimum is accepted if allowed, and the minimum always', async (t) => {
     const least = { scrypt: { scrypt_n: 32768, scrypt_r: 1, scrypt_p: 32 } }
     for (const drivers of [fastConfig['drivers'], { sqlite: least }]) {
       const kmd = await start(t, { settings: { drivers } })
@@ -199,7 +199,7 @@ suite('exit 3: token, address and a blank directory', { concurrency: 2 }, () => 
     assert.equal(stdout, '')
   })
 
-  test('and the lock is given back: the next start needs no help', async (t) => {
+  test('the lock is released: the next start works', async (t) => {
     const dataDir = dataDirectory(t, { address: '192.0.2.1:0' })
     assert.equal((await run(t, ['-d', dataDir])).code, 3)
     configure(dataDir, {})
@@ -212,7 +212,7 @@ suite('exit 4: the data directory is in use', { concurrency: 2 }, () => {
   const lockedReason =
     /couldn't start kmd: failed to lock kmd\.lock; is an instance of kmd already running in this data directory\?/
 
-  test('a second instance ends and touches nothing of the first', async (t) => {
+  test('a second instance exits and changes nothing of the first', async (t) => {
     const kmd = await start(t)
     await kmd.create('first', 'pw')
     const before = snapshot(kmd.dataDir)
@@ -225,7 +225,7 @@ suite('exit 4: the data directory is in use', { concurrency: 2 }, () => {
     assert.equal(existsSync(kmd.path('kmd.pid')), false)
   })
 
-  test('a lock held by flock(2) of another program counts', async (t) => {
+  test('a lock held by flock(2) of another program is respected', async (t) => {
     const dataDir = dataDirectory(t)
     const lock = join(dataDir, 'kmd.lock')
     const holder = spawn('flock', ['-x', lock, 'sh', '-c', 'echo held; read end'], {
@@ -250,7 +250,7 @@ suite('exit 4: the data directory is in use', { concurrency: 2 }, () => {
     assert.equal(tryLock(), 0)
   })
 
-  test('the lock goes with the process, however it ends', async (t) => {
+  test('the lock is released when the process ends', async (t) => {
     const kmd = await start(t)
     await kmd.stop('SIGKILL')
     await until('the lock to be free', () => spawnSync('flock', ['-n', kmd.path('kmd.lock'), 'true']).status === 0)

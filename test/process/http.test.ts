@@ -1,4 +1,4 @@
-/** HTTP as others may speak it, in order and out of order. */
+/** HTTP of other clients, valid and malformed. */
 import assert from 'node:assert/strict'
 import { before, suite, test } from 'node:test'
 import {
@@ -23,7 +23,7 @@ suite('HTTP', { concurrency }, () => {
     kmd = await start(scope)
   })
 
-  test('requests that are sent ahead are answered in their order', async (t) => {
+  test('pipelined requests are answered in order', async (t) => {
     const kmd = await start(t)
     const id = await kmd.create('w', 'pw')
     const slow = JSON.stringify({ wallet_id: id, wallet_password: 'wrong' })
@@ -46,14 +46,14 @@ suite('HTTP', { concurrency }, () => {
     assert.deepEqual(statusesOf(received()), [200, 400, 404])
   })
 
-  test('a client that ends its side is answered in full all the same', async (t) => {
+  test('a half-closed client gets its whole response', async (t) => {
     const { socket, received, closed } = await dial(t, kmd.port)
     socket.end(head(kmd, 'GET', '/v1/wallets') + head(kmd, 'GET', '/versions') + head(kmd, 'GET', '/v1/nope'))
     await closed
     assert.deepEqual(statusesOf(received()), [200, 200, 404])
   })
 
-  test('hundreds of requests sent ahead do not keep others from theirs', async (t) => {
+  test('hundreds of pipelined requests do not block other clients', async (t) => {
     const { socket, received } = await dial(t, kmd.port)
     socket.write(head(kmd, 'GET', '/v1/wallets').repeat(500))
     const { elapsedMs } = await timed(kmd.ok('GET', '/v1/wallets'))
@@ -62,7 +62,7 @@ suite('HTTP', { concurrency }, () => {
     assert.ok(statusesOf(received()).every((status) => status === 200))
   })
 
-  test('HTTP/1.0 is served and closed, or kept where it asks', async (t) => {
+  test('HTTP/1.0 is closed after the response, or kept alive on request', async (t) => {
     const old = await exchange(t, kmd.port, head(kmd, 'GET', '/v1/wallets').replace('HTTP/1.1', 'HTTP/1.0'))
     assert.equal(statusOf(old), 200)
     assert.doesNotMatch(old, /Transfer-Encoding/i)
@@ -98,13 +98,13 @@ suite('HTTP', { concurrency }, () => {
     assert.deepEqual((await kmd.walletNames()).sort(), ['bytewise', 'whole1', 'whole1000', 'whole7'])
   })
 
-  test('a request after one in chunks is found where it begins', async (t) => {
+  test('a request after a chunked one is parsed correctly', async (t) => {
     const first = `${head(kmd, 'POST', '/v1/key/list', 'Transfer-Encoding: chunked')}2\r\n{}\r\n0\r\n\r\n`
     const received = await exchange(t, kmd.port, first + head(kmd, 'GET', '/versions', 'Connection: close'))
     assert.deepEqual(statusesOf(received), [401, 200])
   })
 
-  test('Expect: 100-continue is answered when the body is wanted, and only then', async (t) => {
+  test('100 Continue is sent only when the body is read', async (t) => {
     const { socket, received, closed } = await dial(t, kmd.port)
     const body = '{"wallet_name":"e","wallet_driver_name":"sqlite"}'
     const headers = [`Content-Length: ${body.length}`, 'Expect: 100-continue', 'Connection: close']
@@ -122,7 +122,7 @@ suite('HTTP', { concurrency }, () => {
     }
   })
 
-  test('what is not HTTP is 400 in the envelope, and the daemon lives on', async (t) => {
+  test('malformed HTTP is 400 in the envelope, and the daemon keeps running', async (t) => {
     const chunked = (body: string) => head(kmd, 'POST', '/v1/wallet', 'Transfer-Encoding: chunked') + body
     const malformed: [title: string, bytes: string | Buffer][] = [
       ['no request line', 'hello\r\n\r\n'],
@@ -156,7 +156,7 @@ suite('HTTP', { concurrency }, () => {
     assert.ok(!kmd.log().includes('level=error'), kmd.log())
   })
 
-  test('the same when a malformed chunk comes later', async (t) => {
+  test('a malformed later chunk is 400 in the envelope', async (t) => {
     const { socket, received, closed } = await dial(t, kmd.port)
     socket.write(`${head(kmd, 'POST', '/v1/wallet', 'Transfer-Encoding: chunked')}1\r\n{\r\n`)
     await sleep(50)
@@ -165,7 +165,7 @@ suite('HTTP', { concurrency }, () => {
     assert.equal(statusOf(received()), 400)
   })
 
-  test('random bytes do it no harm', async (t) => {
+  test('random bytes do not stop it', async (t) => {
     let seed = 0x2545f491
     const random = () => {
       seed = (Math.imul(seed, 1664525) + 1013904223) >>> 0
@@ -184,7 +184,7 @@ suite('HTTP', { concurrency }, () => {
     assert.ok(!kmd.log().includes('level=error'), kmd.log())
   })
 
-  test('a GET with a body, also one that comes late, is served', async (t) => {
+  test('a GET with a body, also a late one, is served', async (t) => {
     assert.equal((await kmd.call('GET', '/v1/wallets', '{}')).status, 200)
     const { socket, received, closed } = await dial(t, kmd.port)
     socket.write(head(kmd, 'GET', '/v1/wallets', 'Content-Length: 2', 'Connection: close'))

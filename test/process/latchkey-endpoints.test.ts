@@ -9,7 +9,7 @@ import { type Kmd, start } from './commands.test.helper.js'
 const wrongPassword = 'error decrypting. wrong password?'
 const prefix = '/latchkey/v1'
 
-suite('beyond the Go daemon', { concurrency: 2 }, () => {
+suite('endpoints of Latchkey', { concurrency: 2 }, () => {
   test('every path needs the token', async (t) => {
     const kmd = await start(t)
     const id = await kmd.create('w', 'pw')
@@ -28,7 +28,7 @@ suite('beyond the Go daemon', { concurrency: 2 }, () => {
     await kmd.unlock(id, 'pw')
   })
 
-  test('health tells that the daemon and its directory are well', async (t) => {
+  test('health reports the state of the daemon and its directory', async (t) => {
     const kmd = await start(t)
     const health = async () => await kmd.ok('GET', `${prefix}/health`)
     const { uptime_seconds = 0, ...fresh } = await health()
@@ -69,7 +69,7 @@ suite('beyond the Go daemon', { concurrency: 2 }, () => {
     assert.ok(after.samples.size <= samples.size + 3)
   })
 
-  test('a changed password: the old one is refused, its handles end, the keys are the same', async (t) => {
+  test('changing the password rejects the old one, ends handles and keeps the keys', async (t) => {
     const kmd = await start(t)
     const [id, other] = [await kmd.create('w', 'old'), await kmd.create('other', 'old')]
     const handles = [await kmd.unlock(id, 'old'), await kmd.unlock(id, 'old')]
@@ -100,7 +100,7 @@ suite('beyond the Go daemon', { concurrency: 2 }, () => {
     assert.equal(await exportKey(again, await again.unlock(id, 'new'), address, 'new'), before)
   })
 
-  test('a password may become blank and be given again; an unknown wallet has none', async (t) => {
+  test('a password can be changed to blank and back; an unknown wallet is an error', async (t) => {
     const kmd = await start(t)
     const id = await kmd.create('w', 'pw')
     await kmd.ok('POST', `${prefix}/wallet/password`, { wallet_id: id, wallet_password: 'pw' })
@@ -111,7 +111,7 @@ suite('beyond the Go daemon', { concurrency: 2 }, () => {
     assert.deepEqual([unknown.status, unknown.json.message], [400, 'wallet not found'])
   })
 
-  test('a removed wallet asks for the password, is moved aside, and renamed back is there again', async (t) => {
+  test('removing a wallet requires its password and renames the file; renaming it back restores it', async (t) => {
     const kmd = await start(t)
     const id = await kmd.create('w', 'pw')
     const handle = await kmd.unlock(id, 'pw')

@@ -14,7 +14,7 @@ const killAfterMs = 30_000
 
 type Launch = { outcome: 'started' | 'already running'; elapsedMs: number; probes: number }
 
-test('starts it in a directory that the launcher makes, and is told when it runs already', async (t) => {
+test('starts in a directory that the launcher creates, and reports a running daemon', async (t) => {
   const dataDir = join(temporaryDirectory(t), 'kmd-v0.5')
   const first = await launch(t, dataDir, 180)
   assert.equal(first.outcome, 'started')
@@ -27,14 +27,14 @@ test('starts it in a directory that the launcher makes, and is told when it runs
   for (const name of ['kmd-out.log', 'kmd-err.log']) assert.equal(readFileSync(join(dataDir, name), 'utf8'), '')
 })
 
-test('two launchers at once: one daemon, and both find it', async (t) => {
+test('two concurrent launchers start one daemon, and both find it', async (t) => {
   const dataDir = dataDirectory(t)
   const [one, two] = await Promise.all([launch(t, dataDir, 0), launch(t, dataDir, 0)])
   assert.deepEqual([one.outcome, two.outcome].sort(), ['already running', 'started'])
   assert.equal(await stop(dataDir), 'stopped')
 })
 
-test('a daemon that was killed leaves a pid that the launcher finds dead', async (t) => {
+test('the launcher detects the stale pid of a killed daemon', async (t) => {
   const dataDir = dataDirectory(t)
   await launch(t, dataDir, 0)
   const pid = readPid(dataDir)!
@@ -50,7 +50,7 @@ test('a daemon that cannot start is reported', async (t) => {
   await assert.rejects(launch(t, dataDir, 0), /kmd exited before we could contact it \(3\)/)
 })
 
-test('is ready within a second or two, every time', async (t) => {
+test('is ready on every start', async (t) => {
   const dataDir = dataDirectory(t)
   for (let round = 0; round < 3; round++) {
     const { elapsedMs } = await launch(t, dataDir, 0)
@@ -86,7 +86,7 @@ async function launch(t: TestContext, dataDir: string, idleSecs: number): Promis
   throw new Error('the launcher would wait forever')
 }
 
-/** Made private where it is missing; refused where others may look in. */
+/** Created private if missing; rejected if others can read it. */
 function prepare(dataDir: string): void {
   if (!existsSync(dataDir)) {
     mkdirSync(dataDir, { mode: 0o700 })

@@ -1,4 +1,4 @@
-/** Everything that comes over a socket ends somewhere: sizes, times, connections. */
+/** Limits on everything that arrives by a socket: sizes, times, connections. */
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { before, suite, type TestContext, test } from 'node:test'
@@ -44,14 +44,14 @@ suite('sizes', { concurrency }, () => {
     }
   })
 
-  test('is refused by its announced length alone, before a byte of it is sent', async (t) => {
+  test('a body is rejected by its length, before a byte of it is sent', async (t) => {
     const received = await exchange(t, kmd.port, head(kmd, 'POST', '/v1/wallet', `Content-Length: ${limit + 1}`))
     assert.equal(statusOf(received), 413)
     assert.ok(received.includes(tooLarge))
     assert.match(received, /\r\nConnection: close\r\n/i)
   })
 
-  test('in chunks of unknown length, as soon as there is too much of it', async (t) => {
+  test('a chunked body is rejected as soon as it exceeds the limit', async (t) => {
     const chunk = `10000\r\n${' '.repeat(65536)}\r\n`
     const request = head(kmd, 'POST', '/v1/wallet', 'Transfer-Encoding: chunked') + chunk.repeat(17)
     const received = await exchange(t, kmd.port, request)
@@ -71,7 +71,7 @@ suite('sizes', { concurrency }, () => {
     await kmd.ok('GET', '/v1/wallets')
   })
 
-  test('headers beyond 16 KiB are 431 in the envelope, below they are fine', async (t) => {
+  test('headers above 16 KiB are 431 in the envelope', async (t) => {
     const many = (count: number) => Array.from({ length: count }, (_, i) => `X-${i}: ${'v'.repeat(90)}`).join('\r\n')
     for (const big of [`X-Big: ${'x'.repeat(17_000)}`, many(200)]) {
       const received = await exchange(t, kmd.port, head(kmd, 'GET', '/v1/wallets', big))
@@ -84,7 +84,7 @@ suite('sizes', { concurrency }, () => {
     assert.equal(statusOf(endless), 431)
   })
 
-  test('a peer that asks and asks and hardly reads does not fill the memory', async (t) => {
+  test('a peer that sends requests and hardly reads does not fill the memory', async (t) => {
     const kmd = await start(t)
     const beforehand = await residentBytes(kmd)
     const { socket, received } = await dial(t, kmd.port)
@@ -144,7 +144,7 @@ suite('times', { concurrency: 8 }, () => {
     assert.equal(statusOf(received()), 408)
   })
 
-  test('a connection over which nothing comes is closed', async (t) => {
+  test('a connection without data is closed', async (t) => {
     const { port } = await startWithLimits(t, limits)
     const { received, closed } = await dial(t, port)
     const { elapsedMs } = await timed(closed)
@@ -152,7 +152,7 @@ suite('times', { concurrency: 8 }, () => {
     assert.ok([0, 408].includes(statusOf(received())))
   })
 
-  test('an idle connection is kept for its time and closed then', async (t) => {
+  test('an idle connection is closed after its time', async (t) => {
     const { port } = await startWithLimits(t, limits)
     const { socket, received, closed } = await dial(t, port)
     socket.write('GET /versions HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -164,7 +164,7 @@ suite('times', { concurrency: 8 }, () => {
     assert.ok(elapsedMs > 200 && elapsedMs < 3_500, `closed after ${elapsedMs} ms`)
   })
 
-  test('a peer that does not read its answer is let go of in the end', async (t) => {
+  test('a peer that does not read its response is disconnected', async (t) => {
     // One connection at a time: another is only served when this one is gone.
     const { port } = await startWithLimits(t, { ...limits, connections: 1 })
     const { socket } = await dial(t, port)
@@ -178,7 +178,7 @@ suite('times', { concurrency: 8 }, () => {
     assert.ok(elapsedMs < 6_000, `after ${elapsedMs} ms`)
   })
 
-  test('no more connections than allowed are held, and one that ends makes room', async (t) => {
+  test('connections are limited, and a closed one makes room', async (t) => {
     const { port } = await startWithLimits(t, { ...limits, connections: 5, idleMs: 60_000, headersMs: 60_000 })
     const lines = await Promise.all(Array.from({ length: 5 }, () => dial(t, port)))
     for (const { socket } of lines) socket.write('GET /versions HTTP/1.1\r\nHost: localhost\r\n\r\n')
@@ -188,7 +188,7 @@ suite('times', { concurrency: 8 }, () => {
     await until('room for another', async () => statusOf(await ask(t, port)) === 200)
   })
 
-  test('a client that goes away in the middle of its request leaves no trace', async (t) => {
+  test('a client that disconnects during its request is not logged as an error', async (t) => {
     const { port, token, log } = await startWithLimits(t, {})
     for (const leave of ['destroy', 'end'] as const) {
       const { socket, received, closed } = await dial(t, port)
@@ -198,7 +198,7 @@ suite('times', { concurrency: 8 }, () => {
       await sleep(50)
       socket[leave]()
       await closed
-      // It is the client's doing: never a failure of the daemon's.
+      // Caused by the client, so not an error of the daemon.
       assert.notEqual(statusOf(received()), 500, received())
     }
     await sleep(50)

@@ -1,4 +1,4 @@
-/** Where the daemon listens, and what it says of it. */
+/** Where the daemon listens, and its warnings. */
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
 import { networkInterfaces } from 'node:os'
@@ -13,7 +13,7 @@ const outside = Object.values(networkInterfaces())
   .find(({ family, internal }) => family === 'IPv4' && !internal)?.address
 
 suite('listening', { concurrency: 2 }, () => {
-  test('without an address and with the usual port taken, on another port of the loopback', async (t) => {
+  test('without an address and with the default port in use: another port of the loopback interface', async (t) => {
     const taker = createServer()
     // If another program has it already, that is as good.
     await new Promise<void>((resolve) => {
@@ -72,7 +72,7 @@ suite('listening', { concurrency: 2 }, () => {
     assert.ok(!kmd.log().includes('level=warning'), kmd.log())
   })
 
-  test('a star among the origins is warned of', async (t) => {
+  test('* in the origins is a warning', async (t) => {
     const kmd = await start(t, { settings: { allowed_origins: ['https://example.com', '*'] } })
     assert.match(kmd.log(), /level=warning msg="allowed_origins contains \*/)
     const narrow = await start(t, { settings: { allowed_origins: ['https://example.com'] } })

@@ -1,4 +1,4 @@
-/** How the daemon ends: by signals, whatever its connections are doing, and by itself when it is idle. */
+/** How the daemon stops: by signals, whatever its connections are doing, and after the idle timeout. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -32,7 +32,7 @@ suite('signals', { concurrency: 3 }, () => {
     })
   }
 
-  test('connections that are kept alive and idle do not hold it up', async (t) => {
+  test('idle keep-alive connections do not delay it', async (t) => {
     const kmd = await start(t)
     const lines = await Promise.all(Array.from({ length: 5 }, () => dial(t, kmd.port)))
     for (const { socket } of lines) socket.write(`GET /versions HTTP/1.1\r\nHost: localhost\r\n\r\n`)
@@ -44,7 +44,7 @@ suite('signals', { concurrency: 3 }, () => {
     await Promise.all(lines.map(({ closed }) => closed))
   })
 
-  test('neither do connections over which nothing ever came', async (t) => {
+  test('connections without a request do not delay it', async (t) => {
     const kmd = await start(t)
     await dial(t, kmd.port)
     // Lets the daemon take the connection.
@@ -54,7 +54,7 @@ suite('signals', { concurrency: 3 }, () => {
     assert.ok(elapsedMs < promptMs, `took ${elapsedMs} ms`)
   })
 
-  test('a request under way is finished and answered, new ones are not taken', async (t) => {
+  test('a request under way is finished and answered, new ones are rejected', async (t) => {
     const kmd = await start(t, { settings: slowDrivers })
     const id = await kmd.create('slow', 'pw')
     const answered = kmd.tryUnlock(id, 'pw')
@@ -74,7 +74,7 @@ suite('signals', { concurrency: 3 }, () => {
     assert.equal(await kmd.exited, 0)
   })
 
-  test('an answer under way is sent to its end', async (t) => {
+  test('a response under way is sent in full', async (t) => {
     const kmd = await start(t)
     const { socket, received, closed } = await dial(t, kmd.port)
     // More than the system's buffers take, by a peer that reads late.
@@ -92,7 +92,7 @@ suite('signals', { concurrency: 3 }, () => {
     assert.equal(await kmd.exited, 0)
   })
 
-  test('a signal during the start is not lost, and ends it in order', async (t) => {
+  test('a signal during the start causes an orderly stop', async (t) => {
     for (const signals of [['SIGTERM'], ['SIGHUP', 'SIGINT']] as const) {
       const dataDir = dataDirectory(t)
       const child = spawn(kmdCommand, ['-d', dataDir], { stdio: 'ignore' })
@@ -126,7 +126,7 @@ suite('signals', { concurrency: 3 }, () => {
 })
 
 suite('idle timeout', { concurrency: 6 }, () => {
-  test('ends it after the time, in order', async (t) => {
+  test('stops the daemon after the time, orderly', async (t) => {
     const kmd = await start(t, { args: ['-t', '1'] })
     const { result, elapsedMs } = await timed(kmd.exited)
     assert.equal(result, 0)

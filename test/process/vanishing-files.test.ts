@@ -1,4 +1,4 @@
-/** Wallet files that come, go, change and are held by others while the daemon runs. */
+/** Wallet files that are added, removed, changed and locked by other programs while the daemon runs. */
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -53,7 +53,7 @@ suite('vanishing files', { concurrency }, () => {
       await kmd.unlock(id, 'pw')
     })
 
-    test('that another wallet was put in the place of is refused', async (t) => {
+    test('that was replaced by another wallet is rejected', async (t) => {
       const kmd = await start(t)
       const [one, two] = [await walletWithKey(kmd, 'one'), await walletWithKey(kmd, 'two')]
       renameSync(one.file, kmd.path('aside'))
@@ -81,7 +81,7 @@ suite('vanishing files', { concurrency }, () => {
       assert.deepEqual(await kmd.keys(handle), [address])
     })
 
-    test('that was restored from a copy without a key signs with that key no more', async (t) => {
+    test('that was restored from a copy without a key no longer signs with it', async (t) => {
       const kmd = await start(t)
       const { handle, address, file } = await walletWithKey(kmd, 'w')
       const exportKey = () =>
@@ -113,7 +113,7 @@ suite('vanishing files', { concurrency }, () => {
       const release = await hold(t, file)
       const waiting = timed(Promise.all([kmd.generate(handle), kmd.unlock(id, 'pw'), kmd.keys(handle)]))
       await sleep(700)
-      // The daemon itself does not stand still meanwhile.
+      // The daemon still serves other requests.
       assert.ok((await timed(kmd.ok('GET', '/versions'))).elapsedMs < 500)
       await release()
       const { result, elapsedMs } = await waiting
@@ -142,7 +142,7 @@ suite('vanishing files', { concurrency }, () => {
       )
       for (const { elapsedMs } of all) assert.ok(elapsedMs > 4_500 && elapsedMs < 8_000, `${elapsedMs} ms`)
       assert.ok((await others).elapsedMs < 1_500, 'another wallet had to wait too')
-      // It is not gone: it is held.
+      // It is locked, not missing.
       assert.deepEqual(await kmd.walletNames(), ['other', 'w'])
       await release()
       assert.deepEqual(await kmd.keys(handle), [address])
@@ -151,7 +151,7 @@ suite('vanishing files', { concurrency }, () => {
   })
 
   suite('the wallets directory', { concurrency: 2 }, () => {
-    test('what is copied in, renamed or removed shows in the very next listing', async (t) => {
+    test('added, renamed and removed files show in the next listing', async (t) => {
       const kmd = await start(t)
       const other = await start(t)
       const { id, address, file } = await walletWithKey(other, 'guest')
@@ -171,7 +171,7 @@ suite('vanishing files', { concurrency }, () => {
       }
     })
 
-    test('a name that another program changed in the file shows, too', async (t) => {
+    test('a name that another program changed in the file shows in the next listing', async (t) => {
       const kmd = await start(t)
       const { file, handle } = await walletWithKey(kmd, 'before')
       assert.deepEqual(await kmd.walletNames(), ['before'])
@@ -198,7 +198,7 @@ suite('vanishing files', { concurrency }, () => {
       await kmd.unlock(id, 'pw')
     })
 
-    test('what is no wallet is passed over', async (t) => {
+    test('files that are not wallets are ignored', async (t) => {
       const kmd = await start(t)
       const { id, file } = await walletWithKey(kmd, 'w')
       writeFileSync(kmd.walletPath('empty.db'), '')
@@ -227,7 +227,7 @@ suite('vanishing files', { concurrency }, () => {
       assert.equal(existsSync(kmd.walletPath('empty.db')), true)
     })
 
-    test('that is gone is 500 with the words of the system; back again, everything works', async (t) => {
+    test('that is gone is 500 with the text of the system; back again, everything works', async (t) => {
       const kmd = await start(t)
       const { id, handle, address } = await walletWithKey(kmd, 'w')
       renameSync(kmd.walletPath(), kmd.path('moved'))
@@ -254,7 +254,7 @@ suite('vanishing files', { concurrency }, () => {
   })
 })
 
-/** Has another process hold the database; what is returned makes it let go. */
+/** Has another process lock the database, and returns a function that releases it. */
 async function hold(t: TestContext, path: string): Promise<() => Promise<void>> {
   const script = fileURLToPath(new URL('./holdDatabase.test.helper.js', import.meta.url))
   const child = spawn(process.execPath, [script, path], { stdio: ['pipe', 'pipe', 'inherit'] })

@@ -1,4 +1,4 @@
-/** What guessing costs: a wait that grows with every wrong password, for the wallet that is guessed at and no other. */
+/** Wrong passwords: a wait that grows with each one, for that wallet only. */
 import assert from 'node:assert/strict'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
@@ -28,7 +28,7 @@ async function assertAtOnce(work: () => Promise<unknown>, what: string): Promise
 }
 
 suite('wrong passwords', { concurrency: 2 }, () => {
-  test('guesses at a wallet', { concurrency: true }, async (t) => {
+  test('wrong passwords for one wallet', { concurrency: true }, async (t) => {
     // One daemon for all: counts are kept by wallet, and starting others would take the time that is measured here.
     const kmd = await start(t)
 
@@ -65,11 +65,11 @@ suite('wrong passwords', { concurrency: 2 }, () => {
     )
 
     const doorwise = t.test('count on an open handle and by every door alike', async () => {
-      const id = await kmd.create('behind doors', 'pw')
+      const id = await kmd.create('behind attempts', 'pw')
       const handle = await kmd.unlock(id, 'pw')
       const address = await kmd.generate(handle)
       const key = { wallet_handle_token: handle, address, wallet_password: 'guess' }
-      const doors: (() => Promise<Answer>)[] = [
+      const attempts: (() => Promise<Answer>)[] = [
         () => kmd.call('POST', '/v1/key/export', key),
         () => kmd.call('POST', '/v1/master-key/export', { wallet_handle_token: handle, wallet_password: 'guess' }),
         () => kmd.call('POST', '/v1/wallet/rename', { wallet_id: id, wallet_password: 'guess', wallet_name: 'x' }),
@@ -77,7 +77,7 @@ suite('wrong passwords', { concurrency: 2 }, () => {
         () => kmd.call('POST', '/latchkey/v1/wallet/password', { wallet_id: id, wallet_password: 'guess' }),
       ]
       let thirdAt = 0
-      for (const [index, door] of doors.entries()) {
+      for (const [index, door] of attempts.entries()) {
         if (index === 2) thirdAt = performance.now()
         const { status, json } = await door()
         assert.deepEqual([status, json.message], [400, wrongPassword])
@@ -115,7 +115,7 @@ suite('wrong passwords', { concurrency: 2 }, () => {
     await Promise.all([doubling, doorwise, parallel])
   })
 
-  test('are remembered over a restart, in a file that tells nothing else', async (t) => {
+  test('survive a restart, in a file that reveals nothing else', async (t) => {
     const first = await start(t)
     const id = await first.create('w', 'pw')
     for (let i = 0; i < 5; i++) await guess(first, id)
@@ -131,7 +131,7 @@ suite('wrong passwords', { concurrency: 2 }, () => {
     assert.equal(JSON.parse(readFileSync(file, 'utf8'))[id].streak, 6)
   })
 
-  test('beyond ten seconds the answer is 429, with the time to wait, at once and for the right one too', async (t) => {
+  test('waits above ten seconds are 429 with Retry-After at once, also for the correct password', async (t) => {
     const first = await start(t)
     const [id, other] = [await first.create('w', 'pw'), await first.create('other', 'pw')]
     const handle = await first.unlock(id, 'pw')
@@ -148,7 +148,7 @@ suite('wrong passwords', { concurrency: 2 }, () => {
     for (const password of ['guess', 'pw']) {
       const { result, elapsedMs } = await timed(second.tryUnlock(id, password))
       assert.equal(result.status, 429)
-      assert.ok(elapsedMs < 5_000, `told after ${elapsedMs} ms`)
+      assert.ok(elapsedMs < 5_000, `answered after ${elapsedMs} ms`)
       assert.equal(
         result.json.message,
         'too many wrong passwords for this wallet; wait as Retry-After says, then try the right one',

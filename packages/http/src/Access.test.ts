@@ -17,7 +17,7 @@ test('the name in a Host header is without port and brackets, in lower case', ()
   for (const [host, name] of names) assert.equal(hostName(host), name, host)
 })
 
-test('loopback is what cannot mean another machine', () => {
+test('loopback names and addresses are recognized', () => {
   for (const name of ['localhost', 'dev.localhost', '127.0.0.1', '127.1.2.3', '::1', '0:0:0:0:0:0:0:1']) {
     assert.equal(isLoopback(name), true, name)
   }
@@ -35,7 +35,7 @@ test('loopback is what cannot mean another machine', () => {
     assert.equal(isLoopback(name), false, name)
 })
 
-test('a Host is served when it is loopback, named in the settings, or the number it came in by', () => {
+test('a Host is allowed if it is loopback, in the settings, or the address of the interface', () => {
   const also = new Set(['keys.example'])
   const local = (): string => '::ffff:10.0.0.5'
   for (const host of ['localhost:1', '127.0.0.1:7833', '[::1]:1', 'keys.example:1', 'KEYS.example', '10.0.0.5:7833']) {
@@ -69,7 +69,7 @@ const echoed = (origin: string): string[] => [
   'GET, OPTIONS',
 ]
 
-test('an origin that is listed is echoed; others get nothing', () => {
+test('a listed origin is echoed; others get no headers', () => {
   assert.deepEqual(cors(['https://other.example', page], page), echoed(page))
   for (const origin of [
     undefined,
@@ -85,14 +85,14 @@ test('an origin that is listed is echoed; others get nothing', () => {
   assert.deepEqual(cors([], page), [])
 })
 
-test('a star allows every origin, the null one too, and is never sent itself', () => {
+test('* allows every origin, null included, and is never sent itself', () => {
   assert.deepEqual(cors(['*'], page), echoed(page))
   assert.deepEqual(cors(['*'], 'null'), echoed('null'))
   assert.deepEqual(cors(['*'], ''), [])
   assert.deepEqual(cors(['https://*.example'], page), [])
 })
 
-test('private network access is granted to a preflight that asks for it, whatever its origin, if the settings do', () => {
+test('private network access is granted to preflights of any origin if the settings allow it', () => {
   const ask = (allowPrivateNetwork: boolean, method: string, privateNetwork: string | undefined): string[] =>
     corsHeaders({ ...allowed, allowedOrigins: [], allowPrivateNetwork }, { method, origin: page, privateNetwork })
   assert.deepEqual(ask(true, 'OPTIONS', 'true'), ['Access-Control-Allow-Private-Network', 'true'])
@@ -102,7 +102,7 @@ test('private network access is granted to a preflight that asks for it, whateve
   assert.deepEqual(ask(false, 'OPTIONS', 'true'), [])
 })
 
-test('only the very token matches, and only the latest', () => {
+test('only the current token matches', () => {
   const token = `${'a'.repeat(63)}\xe9`
   const check = new TokenCheck(token)
   assert.equal(check.matches(token), true)
@@ -122,7 +122,7 @@ test('only the very token matches, and only the latest', () => {
   assert.equal(check.matches('b'.repeat(70)), true)
 })
 
-test('what follows the brackets of a number is not passed over', () => {
+test('text after the brackets of an IPv6 address is part of the name', () => {
   for (const host of ['[::1].evil.example', '[::1]evil.example:80', 'evil.example[::1]']) {
     assert.equal(isHostAllowed(host, new Set(), undefined), false, host)
   }

@@ -20,7 +20,7 @@ const isTooLarge = (error: unknown): boolean => error instanceof BodyError && er
 const isMalformed = (error: unknown): boolean => error instanceof BodyError && error.code === 'body_malformed'
 const fuzzRuns = (usual: number): number => Number(process.env['LATCHKEY_FUZZ'] ?? usual)
 
-test('a body of known length ends where it was said to end', () => {
+test('a body of known length ends at its length', () => {
   assert.deepEqual(feed(ofLength(5, 5), [Buffer.from('helloGET /')]), { body: 'hello', rest: 'GET /' })
   assert.deepEqual(feed(ofLength(0, 5), [Buffer.from('GET /')]), { body: '', rest: 'GET /' })
   const reader = ofLength(5, 5)
@@ -28,11 +28,11 @@ test('a body of known length ends where it was said to end', () => {
   assert.equal(reader.done, false)
 })
 
-test('a length beyond the limit is refused before anything is read', () => {
+test('a length above the limit is rejected before anything is read', () => {
   assert.throws(() => ofLength(6, 5), isTooLarge)
 })
 
-test('the pieces of a body are wiped once they are put together', () => {
+test('the pieces of a body are wiped after they are joined', () => {
   const pieces = [Buffer.from('pass'), Buffer.from('word')]
   const reader = ofLength(8, 8)
   for (const piece of pieces) reader.push(piece)
@@ -42,13 +42,13 @@ test('the pieces of a body are wiped once they are put together', () => {
 
 const stream = '5\r\nhello\r\n00006;name="a;b"\r\n world\r\n0 \t;x\r\nTrailer: 1\r\nOther: 2\r\n\r\nGET /'
 
-test('chunks are joined; sizes in hex of any case, extensions and trailers are passed over', () => {
+test('chunks are joined; hex sizes in any case, extensions and trailers are accepted', () => {
   assert.deepEqual(chunked(stream), { body: 'hello world', rest: 'GET /' })
   assert.deepEqual(chunked(`A\r\n${'x'.repeat(10)}\r\nb\r\n${'y'.repeat(11)}\r\n0\r\n\r\n`).body.length, 21)
   assert.deepEqual(chunked('0\r\n\r\n'), { body: '', rest: '' })
 })
 
-test('a stream cut in two at any byte reads the same', () => {
+test('a stream split at any byte reads the same', () => {
   const bytes = Buffer.from(stream)
   for (let at = 0; at <= bytes.length; at++) {
     const pieces = [bytes.subarray(0, at), bytes.subarray(at)].map((piece) => Buffer.from(piece))
@@ -103,7 +103,7 @@ const anyStream = fc
     return { bytes: Buffer.concat([...parts.flat(), end]), body }
   })
 
-test('a valid stream gives the same body however it is cut', () => {
+test('a valid stream gives the same body for any split', () => {
   fc.assert(
     fc.property(anyStream, fc.array(fc.nat(), { maxLength: 12 }), ({ bytes, body }, cuts) => {
       const places = [0, ...cuts.map((cut) => cut % (bytes.length + 1)).sort((a, b) => a - b), bytes.length]
@@ -114,7 +114,7 @@ test('a valid stream gives the same body however it is cut', () => {
   )
 })
 
-test('damaged and random streams are read or refused, and nothing else', () => {
+test('damaged and random streams are either read or rejected', () => {
   const letters = fc.constantFrom(0x30, 0x31, 0x61, 0x0d, 0x0a, 0x3b, 0x20, 0xff)
   const random = fc.array(fc.oneof(letters, fc.nat({ max: 255 })), { maxLength: 60 }).map((bytes) => Buffer.from(bytes))
   const damaged = fc.tuple(anyStream, fc.nat(), fc.nat({ max: 255 })).map(([{ bytes }, at, byte]) => {

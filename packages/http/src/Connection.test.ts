@@ -5,7 +5,7 @@ import { BodyError } from './BodyReader.js'
 import type { RawHandler } from './Message.js'
 import { answers, echo, get, post, serve } from './Peer.test.helper.js'
 
-test('an answer carries length and date, and the connection stays open for the next request', async (t) => {
+test('a response has length and date, and the connection stays open', async (t) => {
   const peer = (await serve(t)).dial()
   peer.send(get('/a'))
   await peer.until('GET /a -')
@@ -14,7 +14,7 @@ test('an answer carries length and date, and the connection stays open for the n
   await peer.until('POST /b body')
 })
 
-test('requests sent ahead are answered one after the other, in order', async (t) => {
+test('pipelined requests are answered in order', async (t) => {
   let running = 0
   const slowFirst: RawHandler = async (request) => {
     assert.equal(++running, 1, 'two at once')
@@ -31,7 +31,7 @@ test('requests sent ahead are answered one after the other, in order', async (t)
   )
 })
 
-test('requests that arrive byte by byte are the same requests', async (t) => {
+test('requests that arrive byte by byte are parsed the same', async (t) => {
   const peer = (await serve(t)).dial()
   const chunked = 'POST /c HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n3;x\r\nabc\r\n2\r\nde\r\n0\r\nT: 1\r\n\r\n'
   for (const byte of get('/a') + post('/b', 'body') + chunked + get('/d', 'Connection: close')) {
@@ -45,7 +45,7 @@ test('requests that arrive byte by byte are the same requests', async (t) => {
   )
 })
 
-test('Connection: close ends the connection after the answer, and so does HTTP/1.0', async (t) => {
+test('Connection: close and HTTP/1.0 close the connection after the response', async (t) => {
   const { dial } = await serve(t)
   for (const request of [get('/a', 'Connection: close'), get('/a').replace('1.1', '1.0')]) {
     const peer = dial()
@@ -55,7 +55,7 @@ test('Connection: close ends the connection after the answer, and so does HTTP/1
   }
 })
 
-test('HTTP/1.0 may ask for the connection to be kept', async (t) => {
+test('HTTP/1.0 with Connection: keep-alive stays open', async (t) => {
   const peer = (await serve(t)).dial()
   peer.send(get('/a', 'Connection: keep-alive').replace('1.1', '1.0'))
   await peer.until('GET /a -')
@@ -64,7 +64,7 @@ test('HTTP/1.0 may ask for the connection to be kept', async (t) => {
   await peer.until('GET /b -')
 })
 
-test('HEAD gets the headers of the answer and no body', async (t) => {
+test('HEAD gets the headers of the response and no body', async (t) => {
   const peer = (await serve(t)).dial()
   peer.send(get('/a').replace('GET', 'HEAD'))
   await peer.until('\r\n\r\n')
@@ -73,7 +73,7 @@ test('HEAD gets the headers of the answer and no body', async (t) => {
   assert.match(peer.received(), /^HTTP\/1\.1 200 OK\r\n[\s\S]*Content-Length: 9\r\n\r\nHTTP\/1\.1 200 OK/)
 })
 
-test('a peer that waits for 100 Continue gets it when its body is wanted, and only then', async (t) => {
+test('100 Continue is sent only when the handler reads the body', async (t) => {
   const { dial } = await serve(t)
   const wanted = dial()
   wanted.send(post('/a', '', 'Expect: 100-continue').replace('Content-Length: 0', 'Content-Length: 4'))
@@ -86,7 +86,7 @@ test('a peer that waits for 100 Continue gets it when its body is wanted, and on
   assert.match(tooLarge.received(), /^HTTP\/1\.1 413 [\s\S]*body_too_large$/)
 })
 
-test('a peer that has said all it will say still gets its response', async (t) => {
+test('a half-closed peer gets its response', async (t) => {
   const { dial } = await serve(t, async (request) => {
     await sleep(30)
     return echo(request)
@@ -112,7 +112,7 @@ test('a body that is not read is skipped if it has arrived; otherwise the connec
   assert.deepEqual(answers(chunked.received()), [[200, 'GET /a -']])
 })
 
-test('a body beyond the limit is answered with 413, announced or in chunks, and the answer can be read', async (t) => {
+test('a body above the limit is answered with 413, by length or in chunks, and the response can be read', async (t) => {
   const { dial } = await serve(t)
   const announced = dial()
   announced.send(post('/a', 'x'.repeat(101)).slice(0, -1))
@@ -126,7 +126,7 @@ test('a body beyond the limit is answered with 413, announced or in chunks, and 
   assert.deepEqual(answers(chunked.received()), [[413, 'body_too_large']])
 })
 
-test('chunks that make no sense are answered with 400, in one piece with the head or after it', async (t) => {
+test('malformed chunks are answered with 400, with the head or after it', async (t) => {
   const { dial } = await serve(t)
   const head = 'POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n'
   const chunks = `zz\r\n${get('/never')}`
@@ -192,7 +192,7 @@ test('a connection without requests is closed after a while', async (t) => {
   assert.deepEqual(answers(peer.received()), [[200, 'GET /a -']])
 })
 
-test('stopping lets a request under way finish, closes what is idle, and takes nothing new', async (t) => {
+test('stopping lets requests under way finish, closes idle connections, and accepts no new ones', async (t) => {
   let release = (): void => {}
   const held = new Promise<void>((resolve) => {
     release = resolve
@@ -217,7 +217,7 @@ test('stopping lets a request under way finish, closes what is idle, and takes n
   assert.equal(late.received(), '')
 })
 
-test('stopping does not wait for ever', async (t) => {
+test('stopping is limited in time', async (t) => {
   const { server, dial } = await serve(t, () => new Promise(() => {}), { limits: { stopMs: 50 } })
   const peer = dial()
   peer.send(get('/a'))
@@ -227,7 +227,7 @@ test('stopping does not wait for ever', async (t) => {
   assert.equal(peer.received(), '')
 })
 
-test('a peer that goes away in the middle of its body takes its request with it', async (t) => {
+test('a request whose peer disconnects during the body is dropped', async (t) => {
   let failed = (_error: unknown): void => {}
   const failure = new Promise((resolve) => {
     failed = resolve
@@ -253,14 +253,14 @@ test('a peer that goes away in the middle of its body takes its request with it'
   assert.ok((await failure) instanceof BodyError)
 })
 
-test('letters beyond ASCII arrive whole, with their length in bytes', async (t) => {
+test('non-ASCII bodies are sent with their length in bytes', async (t) => {
   const peer = (await serve(t, async () => ({ status: 200, headers: [], body: 'grüße 😀' }))).dial()
   peer.send(get('/'))
   await peer.until('Content-Length: 12')
   await peer.until(Buffer.from('grüße 😀').toString('latin1'))
 })
 
-test('a handler that breaks, at once or later, ends its connection and nothing else', async (t) => {
+test('a handler that throws or rejects closes its own connection only', async (t) => {
   const broken: RawHandler = (request) => {
     if (request.target === '/at-once') throw new Error('broken')
     return request.target === '/later' ? Promise.reject(new Error('broken')) : echo(request)

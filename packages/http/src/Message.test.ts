@@ -30,7 +30,7 @@ for (const length of [0, 1, 256, 16 * 1024, 16 * 1024 + 1, 3_000_000]) {
   })
 }
 
-test('bytes that are part of a larger memory are sent without the rest of it', async (t) => {
+test('a view of a larger buffer is sent without the rest of it', async (t) => {
   const peer = (await serve(t, () => ({ status: 200, headers: [], body: everyByte.subarray(65, 70) }))).dial()
   peer.send(get('/', 'Connection: close'))
   await peer.ended
@@ -73,28 +73,28 @@ for (const kind of ['at once', 'later'] as const) {
   })
 }
 
-/** A handler that waits until its peer has gone, and says so; `/quick` answers at once, although it listens too. */
-function waiting(): { handle: RawHandler; begun: Promise<void>; told: string[] } {
-  const told: string[] = []
+/** A handler that waits until its peer disconnects and records it; `/quick` responds at once, with a listener too. */
+function waiting(): { handle: RawHandler; begun: Promise<void>; calls: string[] } {
+  const calls: string[] = []
   let begin = (): void => {}
   const begun = new Promise<void>((resolve) => {
     begin = resolve
   })
   const handle: RawHandler = (request: RawRequest) => {
     if (request.target === '/quick') {
-      request.onClose!(() => told.push('quick'))
+      request.onClose!(() => calls.push('quick'))
       return echo(request)
     }
     begin()
     return new Promise((resolve) => {
-      request.onClose!(() => told.push('first'))
+      request.onClose!(() => calls.push('first'))
       request.onClose!(() => {
-        told.push('second')
+        calls.push('second')
         resolve({ status: 200, headers: [], body: 'stopped waiting' })
       })
     })
   }
-  return { handle, begun, told }
+  return { handle, begun, calls }
 }
 
 const departures: { [how: string]: (peer: Peer) => unknown } = {
@@ -103,43 +103,43 @@ const departures: { [how: string]: (peer: Peer) => unknown } = {
   'ends its side': ({ socket }) => socket.end(),
 }
 for (const [how, leave] of Object.entries(departures)) {
-  test(`who waits for a peer that ${how} is told once, and earlier requests of it are not`, async (t) => {
-    const { handle, begun, told } = waiting()
+  test(`close listeners are called once when the peer ${how}, and not for earlier requests`, async (t) => {
+    const { handle, begun, calls } = waiting()
     const peer = (await serve(t, handle)).dial()
     peer.send(get('/quick') + get('/slow'))
     await begun
     leave(peer)
-    for (let waited = 0; told.length < 2 && waited < 3000; waited += 5) await sleep(5)
-    // Time for more than there should be.
+    for (let waited = 0; calls.length < 2 && waited < 3000; waited += 5) await sleep(5)
+    // Time for an unexpected second call.
     await sleep(30)
-    assert.deepEqual(told, ['first', 'second'])
+    assert.deepEqual(calls, ['first', 'second'])
     if (how === 'ends its side') assert.equal(answers(peer.received())[1]?.[1], 'stopped waiting')
   })
 }
 
-test('who goes on waiting for a peer that ended its side is not told again when the server stops', async (t) => {
-  const told: string[] = []
+test('close listeners of a half-closed connection are not called again when the server stops', async (t) => {
+  const calls: string[] = []
   const { server, dial } = await serve(
     t,
     (request) => {
-      request.onClose!(() => told.push('told'))
+      request.onClose!(() => calls.push('closed'))
       return new Promise(() => {})
     },
     { limits: { stopMs: 30 } },
   )
   dial().socket.end(get('/'))
-  for (let waited = 0; told.length === 0 && waited < 3000; waited += 5) await sleep(5)
+  for (let waited = 0; calls.length === 0 && waited < 3000; waited += 5) await sleep(5)
   await server.stop()
-  // Time for more than there should be.
+  // Time for an unexpected second call.
   await sleep(30)
-  assert.deepEqual(told, ['told'])
+  assert.deepEqual(calls, ['closed'])
 })
 
-test('who begins to listen when the peer has already ended its side is told too, after the call', async (t) => {
+test('a close listener added after the peer ended its side is called asynchronously', async (t) => {
   const order: string[] = []
   const { dial } = await serve(t, async (request) => {
     await sleep(20)
-    request.onClose!(() => order.push('told'))
+    request.onClose!(() => order.push('closed'))
     order.push('listening')
     await sleep(0)
     return { status: 200, headers: [], body: order.join(' ') }
@@ -147,14 +147,14 @@ test('who begins to listen when the peer has already ended its side is told too,
   const peer = dial()
   peer.socket.end(get('/'))
   await peer.ended
-  assert.deepEqual(answers(peer.received()), [[200, 'listening told']])
+  assert.deepEqual(answers(peer.received()), [[200, 'listening closed']])
 })
 
 test('close listeners are not called when the response itself closes the connection', async (t) => {
-  const { handle, told } = waiting()
+  const { handle, calls } = waiting()
   const { dial } = await serve(t, (request) => (request.target === '/hang-up' ? hang(request) : handle(request)))
   const hang = (request: RawRequest): typeof dropConnection => {
-    request.onClose!(() => told.push('hung up'))
+    request.onClose!(() => calls.push('hung up'))
     return dropConnection
   }
   for (const target of ['/quick', '/hang-up']) {
@@ -164,7 +164,7 @@ test('close listeners are not called when the response itself closes the connect
     peer.socket.destroy()
   }
   await sleep(30)
-  assert.deepEqual(told, [])
+  assert.deepEqual(calls, [])
 })
 
 test('a request knows both ends of its connection', async (t) => {

@@ -13,8 +13,8 @@ export type RawRequest = {
   /** The address of the peer. */
   remoteAddress?: () => string | undefined
   /**
-   * Calls `listener` once if the peer disconnects before the response. A peer that only ends its side cannot be told
-   * from one that disconnected, so it counts too; the response is still sent to it.
+   * Calls `listener` once if the peer disconnects before the response. A half-closed connection looks the same as a
+   * disconnected one, so it counts too; the response is still sent to it.
    */
   onClose?: (listener: () => void) => void
   /**

@@ -1,4 +1,4 @@
-/** A server on a port of its own, and peers that talk to it letter by letter. */
+/** A server on a free port, and peers that send raw bytes. */
 import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
@@ -77,7 +77,7 @@ export const get = (target: string, ...headers: string[]): string =>
 export const post = (target: string, body: string, ...headers: string[]): string =>
   get(target, `Content-Length: ${body.length}`, ...headers).replace('GET', 'POST') + body
 
-/** Status and body of every answer, in order. */
+/** Status and body of every response, in order. */
 export function answers(received: string): [status: number, body: string][] {
   const found: [number, string][] = []
   for (let at = 0; at < received.length; ) {

@@ -90,19 +90,19 @@ test('a body is announced by its length', () => {
   }
 })
 
-test('or comes in chunks, and nothing but chunks', () => {
+test('Transfer-Encoding is chunked and nothing else', () => {
   assert.deepEqual(post('Transfer-Encoding: Chunked').body, { type: 'chunked' })
   for (const encoding of ['gzip', 'gzip, chunked', 'chunked, chunked', 'identity', '', 'chunked;q=1', 'xchunked']) {
     refuses(/chunked is the only/, () => post(`Transfer-Encoding: ${encoding}`))
   }
 })
 
-test('refuses both at once, in either order', () => {
+test('Content-Length with Transfer-Encoding is rejected, in either order', () => {
   refuses(/exclude each other/, () => post('Transfer-Encoding: chunked', 'Content-Length: 5'))
   refuses(/exclude each other/, () => post('Content-Length: 5', 'Transfer-Encoding: chunked'))
 })
 
-test('a hundred headers are read, and not one more', () => {
+test('up to 100 headers are read', () => {
   const headers = Array.from({ length: 101 }, (_, i) => `X-${i}: ${i}`)
   assert.equal(post(...headers.slice(0, 100)).headers.size, 100)
   refuses(/more than 100/, () => post(...headers))
@@ -127,12 +127,12 @@ for (const [version, connection, keepAlive] of persistence) {
   })
 }
 
-test('waiting for 100 Continue is a matter of HTTP/1.1 only', () => {
+test('Expect: 100-continue applies to HTTP/1.1 only', () => {
   assert.equal(post('Expect: 100-Continue').expectsContinue, true)
   assert.equal(post('Expect: other').expectsContinue, false)
   assert.equal(head('POST / HTTP/1.0', 'Expect: 100-continue').expectsContinue, false)
 })
 
-test('HTTP/1.0 knows no chunks, and a body in them is refused', () => {
+test('HTTP/1.0 with a chunked body is rejected', () => {
   refuses(/HTTP\/1\.0/, () => head('POST / HTTP/1.0', 'Transfer-Encoding: chunked'))
 })

@@ -1,6 +1,6 @@
 /**
- * Request line and headers of HTTP/1.x (RFC 9112), read strictly: what two readers could understand differently is
- * refused, because that is what request smuggling lives on.
+ * Request line and headers of HTTP/1.x (RFC 9112), read strictly: input that two parsers could understand differently
+ * is rejected, because request smuggling depends on it.
  */
 export type RequestHead = {
   method: string
@@ -15,7 +15,7 @@ export type RequestHead = {
 const requestLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) ([!-~\x80-\xff]{1,8192}) HTTP\/1\.([01])$/
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/
-/** Lists in other headers may come as several lines; these mean one thing, and two of them contradict each other. */
+/** Other headers may be repeated as lists; these have a single value, so a second one is ambiguous. */
 const single = new Set([
   'host',
   'content-length',

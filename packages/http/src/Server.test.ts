@@ -4,7 +4,7 @@ import { answers, echo, serve } from './Peer.test.helper.js'
 
 const noRequest = 'hello\r\n\r\n'
 
-test('what is no request is answered with a message in JSON', async (t) => {
+test('a malformed request is answered with a message in JSON', async (t) => {
   const peer = (await serve(t)).dial()
   peer.send(noRequest)
   await peer.ended
@@ -13,7 +13,7 @@ test('what is no request is answered with a message in JSON', async (t) => {
   assert.match(peer.received(), /\r\nContent-Type: application\/json\r\n/)
 })
 
-test('or in the form that the server was given', async (t) => {
+test('a malformed request is answered in the form of errorResponse', async (t) => {
   const errorResponse = (status: number, message: string) => ({
     status,
     headers: ['X-Custom', 'yes'],

@@ -22,7 +22,7 @@ const fails = (code: Code, work: () => unknown): void => {
   assert.throws(work, (error) => error instanceof KmdError && error.code === code, code)
 }
 
-test('a handle is 16 and 64 hex digits with a dot between, and no two are alike', (t) => {
+test('a handle is 16 and 64 hex digits joined by a dot, and unique', (t) => {
   const { handles } = start(t)
   const tokens = Array.from({ length: 50 }, () => handles.open(fakeWallet()))
   for (const token of tokens) assert.match(token, /^[0-9a-f]{16}\.[0-9a-f]{64}$/)
@@ -40,7 +40,7 @@ test('a handle leads to its own wallet', (t) => {
   )
 })
 
-test('its time runs out, is told in whole seconds, and is not prolonged by use', (t) => {
+test('it expires, reports the time left in whole seconds, and is not prolonged by use', (t) => {
   const { handles, clock } = start(t)
   const token = handles.open(fakeWallet())
   assert.equal(handles.expiresSeconds(token), 60)
@@ -66,14 +66,14 @@ test('an expired handle is reported as expired once, its wallet is locked, and t
   assert.equal(handles.size, 0)
 })
 
-test('with no lifetime at all a handle is expired as soon as the clock moves', (t) => {
+test('a handle with lifetime 0 expires as soon as the clock moves', (t) => {
   const { handles, clock } = start(t, { lifetimeMs: 0 })
   const token = handles.open(fakeWallet())
   clock.now += 0.001
   fails('handle_expired', () => handles.wallet(token))
 })
 
-test('renewing gives the whole lifetime again, but not to one that has run out', (t) => {
+test('renewing restores the whole lifetime, except after expiry', (t) => {
   const { handles, clock } = start(t)
   const token = handles.open(fakeWallet())
   clock.now += 59_000
@@ -84,7 +84,7 @@ test('renewing gives the whole lifetime again, but not to one that has run out',
   fails('handle_expired', () => handles.renew(token))
 })
 
-test('releasing locks the wallet and ends the handle, also one that has run out', (t) => {
+test('releasing locks the wallet and ends the handle, also an expired one', (t) => {
   const { handles, clock } = start(t)
   const [kept, released, expired] = [fakeWallet(), fakeWallet(), fakeWallet()]
   const expiredToken = handles.open(expired)
@@ -109,7 +109,7 @@ test('all handles of one wallet can be ended', (t) => {
   handles.wallet(tokens[2]!)
 })
 
-test('a sweep ends what has run out and nothing else', (t) => {
+test('a sweep ends expired handles only', (t) => {
   const { handles, clock } = start(t)
   const [old, young] = [fakeWallet(), fakeWallet()]
   const oldToken = handles.open(old)
@@ -125,7 +125,7 @@ test('a sweep ends what has run out and nothing else', (t) => {
   handles.wallet(youngToken)
 })
 
-test('a sweep happens by itself, once a minute', (t) => {
+test('handles are swept once a minute', (t) => {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const { handles, clock } = start(t)
   const wallet = fakeWallet()
@@ -137,7 +137,7 @@ test('a sweep happens by itself, once a minute', (t) => {
   assert.equal(wallet.locks, 1)
 })
 
-test('beyond the limit a wallet is locked again and its handle refused, until old ones have run out', (t) => {
+test('above the limit a new handle is rejected and its wallet locked, until old ones expire', (t) => {
   const { handles, clock } = start(t, { limit: 2 })
   handles.open(fakeWallet())
   handles.open(fakeWallet())
@@ -150,7 +150,7 @@ test('beyond the limit a wallet is locked again and its handle refused, until ol
   assert.equal(handles.size, 1)
 })
 
-test('a known id with another secret is refused, and harms the handle in no way', (t) => {
+test('a known id with a wrong secret is rejected, and the handle stays valid', (t) => {
   const { handles } = start(t)
   const wallet = fakeWallet()
   const token = handles.open(wallet)

@@ -1,5 +1,5 @@
 /**
- * Wallet handles: what unlocking a wallet returns and every key operation asks for. They live in memory only, so a
+ * Wallet handles: unlocking a wallet returns one, and every key operation requires one. They are in memory only, so a
  * restart ends them all. Ordinary use does not prolong one; renewing does.
  */
 import { timingSafeEqual } from 'node:crypto'
@@ -9,7 +9,7 @@ import type { UnlockedWallet } from './wallet/UnlockedWallet.js'
 
 export type HandlesOptions = {
   lifetimeMs: number
-  /** Milliseconds of a clock that only goes forward. */
+  /** A monotonic clock, in milliseconds. @default performance.now */
   now?: () => number
   limit?: number
 }
@@ -38,7 +38,7 @@ export class Handles {
     return this.#handles.size
   }
 
-  /** Takes over the wallet: it is locked when its handle ends. */
+  /** Opens a handle that owns the wallet: the wallet is locked when the handle ends. */
   open(wallet: UnlockedWallet): string {
     if (this.#handles.size >= this.#limit) this.sweep()
     if (this.#handles.size >= this.#limit) {

@@ -35,7 +35,7 @@ test('a gauge is read when the text is written', () => {
   assert.match(metrics.text(), /\nopen 7\n$/)
 })
 
-test('the API counts what it serves, and never a text that a caller chose', async (t) => {
+test('requests are counted by operation, never by text of the caller', async (t) => {
   const app = createApp(t)
   await app.request('GET', '/v1/wallets')
   await app.post('/v1/wallet/info', { wallet_handle_token: 'nonsense' })

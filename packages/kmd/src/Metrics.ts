@@ -1,4 +1,4 @@
-/** Counts for Prometheus, in its text format: requests and their time by operation, and how things stand now. */
+/** Metrics in the text format of Prometheus: requests and their time by operation, and gauges. */
 import * as Prometheus from '@latchkey/system/prometheus'
 
 export type Gauge = { name: string; help: string; read: () => number }
@@ -13,7 +13,7 @@ export class Metrics {
     this.#gauges.push(gauge)
   }
 
-  /** `operation` is an operation's id and never a text of the caller's: what is counted must stay bounded. */
+  /** `operation` is the id of an operation, never text of the caller: the number of series must stay bounded. */
   observe(operation: string, status: number, seconds: number): void {
     let series = this.#series.get(operation)
     if (series === undefined) {

@@ -31,7 +31,7 @@ for (const wire of wires) {
   })
 }
 
-test('a Host that is not ours is served nothing, whatever else is right', async (t) => {
+test('an unknown Host is rejected before anything else', async (t) => {
   const app = createApp(t, { hosts: new Set(['keys.example']) })
   for (const method of ['GET', 'OPTIONS', 'HEAD']) {
     const answer = await app.request(method, '/versions', { headers: { host: 'evil.example' } })
@@ -62,7 +62,7 @@ test('unknown paths are 404 and known ones with another method 405, in the envel
   }
 })
 
-test('a query is not looked at', async (t) => {
+test('a query is ignored', async (t) => {
   const app = createApp(t)
   assert.equal((await app.request('GET', '/v1/wallets?token=x?y')).status, 200)
 })
@@ -80,7 +80,7 @@ test('OPTIONS is answered on any path, without a token, with no body', async (t)
   }
 })
 
-test('a page that is allowed can read answers and failures of operations', async (t) => {
+test('an allowed page can read responses and errors', async (t) => {
   const origin = 'https://page.example'
   const app = createApp(t, { cors: { allowedOrigins: [origin], allowPrivateNetwork: false } })
   const echoed = async (method: string, path: string, headers = {}): Promise<string | undefined> =>
@@ -112,7 +112,7 @@ test('a body is wiped when its request is answered, whether it succeeded or not'
   }
 })
 
-test('a body that cannot be read is answered for what is wrong with it, and is nothing to log', async (t) => {
+test('an unreadable body gets its own error and is not logged', async (t) => {
   const { context, metrics } = createApp(t)
   const failures: unknown[] = []
   const app = new RequestHandler({
@@ -141,7 +141,7 @@ test('a body that cannot be read is answered for what is wrong with it, and is n
   assert.deepEqual(failures, [])
 })
 
-test('a request that must wait says for how long', async (t) => {
+test('a delayed request gets Retry-After', async (t) => {
   const app = createApp(t)
   const { id } = await app.unlocked()
   const guess = (): ReturnType<typeof app.post> =>
@@ -152,7 +152,7 @@ test('a request that must wait says for how long', async (t) => {
   assert.equal(answer.headers.get('retry-after'), '16')
 })
 
-test('guesses through a handle and at the door count together', async (t) => {
+test('wrong passwords count together for handles and for unlocking', async (t) => {
   const app = createApp(t, { lifetimeMs: 1e9 })
   const { id, handle } = await app.unlocked()
   const wrongPassword = { wallet_password: 'wrong' }
@@ -184,7 +184,7 @@ test('changing the password, and deleting, end every handle of the wallet and no
   assert.equal(readdirSync(app.directory).filter((file) => file.endsWith('.db')).length, 1)
 })
 
-test('what went wrong inside is 500 for the caller, and told to the operator only', async (t) => {
+test('an internal error is 500 for the caller, with details in the log only', async (t) => {
   const app = createApp(t)
   app.wallets.list = () => Promise.reject(new Error('detail'))
   const answer = await app.request('GET', '/v1/wallets')
@@ -224,7 +224,7 @@ for (const wire of wires) {
   })
 }
 
-test('health tells how things stand', async (t) => {
+test('health reports the state of the daemon', async (t) => {
   const app = createApp(t)
   await app.unlocked()
   const { json } = await app.request('GET', '/latchkey/v1/health')

@@ -57,9 +57,9 @@ const bodyCodes: Record<BodyErrorCode, Code> = {
 const tokenHeader = 'x-kmd-api-token'
 /** The code of an error, beside its text in the body: the Go client's decoder rejects unknown members there. */
 const errorHeader = 'Latchkey-Error'
-/** Lets the script of an allowed page read why it was refused. */
+/** Lets the script of an allowed page read the error code. */
 const exposedHeaders = ['Access-Control-Expose-Headers', `${errorHeader}, Retry-After`]
-const noBody: Buffer = Buffer.alloc(0)
+const emptyBody: Buffer = Buffer.alloc(0)
 
 export class RequestHandler {
   /** The API as a web-standard handler, for any server. */
@@ -106,7 +106,7 @@ export class RequestHandler {
     cors: string[],
   ): Promise<RawResponse> {
     const startedAt = performance.now()
-    let body = noBody
+    let body = emptyBody
     let response: RawResponse
     try {
       if (operation.method !== 'GET') body = await request.body()
@@ -116,7 +116,7 @@ export class RequestHandler {
     } catch (error) {
       response = this.#errorResponse(this.#explain(operation.id, error), cors, operation)
     }
-    // Passwords, handles and keys came in it.
+    // It may hold passwords, handles and keys.
     body.fill(0)
     this.#options.metrics.observe(operation.id, response.status, (performance.now() - startedAt) / 1000)
     return response
@@ -157,7 +157,7 @@ export class RequestHandler {
     )
   }
 
-  /** The pages are loaded with the first request for one: most daemons start without ever showing any. */
+  /** The console is loaded with the first request for it: most daemons never serve it. */
   async #serveConsole(request: RawRequest, path: string): Promise<RawResponse> {
     const find = this.#options.consoleFile ?? (await import('@latchkey/pages/console')).consoleFile
     return ConsoleFiles.serve(request, path, find)

@@ -76,7 +76,7 @@ const types: [fields: object, expected: object][] = [
   ],
 ]
 for (const [fields, expected] of types) {
-  test(`a transaction of type ${(fields as { type: string }).type} is told by its own fields (${Object.keys(fields)})`, () => {
+  test(`type ${(fields as { type: string }).type} is described by its own fields (${Object.keys(fields)})`, () => {
     const signings = new SignatureLog()
     signings.add('w', Transaction.encode(fields as Transaction.Transaction), false)
     const { facts } = signings.after(0)[0]!
@@ -84,13 +84,13 @@ for (const [fields, expected] of types) {
   })
 }
 
-test('what should have been thought about is told', () => {
+test('warnings are recorded', () => {
   const signings = new SignatureLog()
   signings.add('w', payment(1n, { rekey: key(9) }), false)
   assert.match(signings.after(0)[0]!.facts.warnings.join('\n'), new RegExp(address(9)))
 })
 
-test('the last so many are kept, and numbers go on', () => {
+test('the latest records are kept, and numbering continues', () => {
   const signings = new SignatureLog({ limit: 3 })
   assert.deepEqual(numbers(signings), [])
   for (let i = 0; i < 3; i++) signings.add('w', payment(1n), false)
@@ -119,12 +119,12 @@ test('transactions that were not read take no more memory than the limit', () =>
   for (let i = 0; i < 2; i++) signings.add('w', bytes, false)
   assert.deepEqual(numbers(signings), [3, 4, 5, 6])
   signings.add('w', payment(1n, { note: new Uint8Array(1024) }), false)
-  assert.deepEqual(numbers(signings), [7], 'one that is too large for all alone is still told')
+  assert.deepEqual(numbers(signings), [7], 'a record above the limit by itself is still listed')
   signings.add('w', bytes, false)
   assert.deepEqual(numbers(signings), [7, 8])
 })
 
-test('transactions of any length lie behind each other unharmed', () => {
+test('transactions of any length are stored intact', () => {
   const signings = new SignatureLog({ limitBytes: 16 * 1024 * 1024 })
   const all = Array.from({ length: 300 }, (_, i) => payment(BigInt(i + 1), { note: new Uint8Array((i * 37) % 1024) }))
   all.push(Transaction.encode({ type: 'appl', snd: key(1), apid: 1n, apaa: [new Uint8Array(15_000)] }))

@@ -1,6 +1,6 @@
 /**
- * What was signed since the daemon started, for people to look over. Signing is what the daemon does most, so keeping
- * a transaction is a copy of its bytes; what it says and what its id is are computed when they are read.
+ * What was signed since the daemon started, for the console. Signing is the hot path of the daemon, so recording a
+ * transaction only copies its bytes; its id and description are computed when they are read.
  */
 import { Address, Description, Transaction } from '@latchkey/algorand'
 
@@ -13,12 +13,12 @@ export type SignatureRecord = {
   readonly facts: Facts
 }
 
-/** What a transaction says, as far as a list shows it. */
+/** The parts of a transaction that the list shows. */
 export type Facts = {
   readonly transactionId: string
   readonly type: string
   readonly sender: string
-  /** Blank where there is none. */
+  /** Blank if there is none. */
   readonly receiver: string
   /** In the smallest unit of the asset. */
   readonly amount: bigint
@@ -29,14 +29,14 @@ export type Facts = {
 }
 
 export type SignatureLogOptions = {
-  /** How many are kept, and how many bytes of transactions that were not read yet. */
+  /** The maximum number of records, and of bytes of transactions that were not read yet. */
   limit?: number
   limitBytes?: number
   /** Milliseconds since 1970. */
   now?: () => number
 }
 
-/** Made once for each place, and used again: an allocation for every signature would cost more than the copy. */
+/** Reused for each slot: an allocation for every signature would cost more than the copy. */
 type Entry = {
   atMs: number
   walletKey: string
@@ -51,7 +51,7 @@ export class SignatureLog {
   readonly #limit: number
   readonly #limitBytes: number
   readonly #now: () => number
-  /** A ring: the entry of a number is at the remainder of it. */
+  /** A ring buffer: record n is at n modulo its size. */
   readonly #ring: Entry[] = []
   #first = 1
   #last = 0
@@ -79,15 +79,15 @@ export class SignatureLog {
     this.#last++
   }
 
-  /** Those with higher numbers than the one given, oldest first. */
+  /** The records after the given number, oldest first. */
   after(number: number): SignatureRecord[] {
-    const kept: SignatureRecord[] = []
+    const records: SignatureRecord[] = []
     for (let n = Math.max(this.#first, number + 1); n <= this.#last; n++) {
       const entry = this.#entry(n)
       const { atMs, walletKey, isMultisig } = entry
-      kept.push({ number: n, atMs, walletKey, isMultisig, facts: this.#read(entry) })
+      records.push({ number: n, atMs, walletKey, isMultisig, facts: this.#read(entry) })
     }
-    return kept
+    return records
   }
 
   #entry(number: number): Entry {
@@ -118,7 +118,7 @@ export class SignatureLog {
     return entry.facts
   }
 
-  /** What is unusually large is let go, and the rest used again. */
+  /** Frees unusually large buffers and reuses the rest. */
   #release(entry: Entry): void {
     this.#bytes -= entry.length
     entry.length = 0

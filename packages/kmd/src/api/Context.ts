@@ -1,4 +1,4 @@
-/** What operations work on, by concern. */
+/** The state that operations work on, by concern. */
 import type { SignatureLog } from '../activity/SignatureLog.js'
 import type { Sessions } from '../console/Sessions.js'
 import type { Tickets } from '../console/Tickets.js'

@@ -195,7 +195,7 @@ for (const wire of wires) {
     assert.equal(Object.keys(documented).length + 1, 23)
   })
 
-  test(`whatever is described on the ${wire} wire is served`, async (t) => {
+  test(`every path described on the ${wire} wire is served`, async (t) => {
     const app = createApp(t, { wire })
     for (const [path, methods] of Object.entries(document.paths)) {
       for (const method of Object.keys(methods)) {
@@ -242,7 +242,7 @@ test('a partial multisig is described by the names of its wire', () => {
   assert.equal(names('reference'), 'subsig:list(object) thr:uint8 v:uint8 | pk:base64 s:base64')
 })
 
-test('only what is served without a token says so', () => {
+test('only operations without a token are described so', () => {
   for (const wire of wires) {
     const { paths } = describe(wire) as unknown as Document
     const open = Object.entries(paths).filter(([, methods]) => Object.values(methods).some(({ security }) => security))

@@ -135,7 +135,7 @@ function describeKind(kind: Kind, wire: Wire): Json {
   }
 }
 
-/** Requests may use either form on either wire; the document shows the one that answers use. */
+/** Requests may use either form on either wire; the document shows the form of responses. */
 function keyBytes(wire: Wire): Json {
   if (wire === 'reference') return { type: 'string', format: 'byte' }
   return { type: 'array', items: { type: 'integer', format: 'uint8' } }

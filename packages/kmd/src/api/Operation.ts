@@ -1,6 +1,6 @@
 /**
- * What an operation is. One list of these drives routing, the reading of bodies, the writing of answers and
- * /swagger.json, so that none of the four can say something the others do not.
+ * The type of an operation. One list of operations drives routing, request bodies, response bodies and /swagger.json,
+ * so that the four always agree.
  */
 import type { Session } from '../console/Sessions.js'
 import type { Code } from '../errors.js'
@@ -18,16 +18,16 @@ export type Operation<
   method: Method
   path: string
   about: string
-  /** Doing it twice is not the same as doing it once: clients must not repeat a request that may have arrived. */
+  /** Not idempotent: clients must not repeat a request that may have arrived. */
   once?: true
   /** Served without a token: on the reference wire, or on both. */
   open?: 'reference' | 'always'
   /** The members of the body, in the order in which an array gives them. GET operations read no body. */
   request: F
   response: M
-  /** The name of the answer in /swagger.json. */
+  /** The name of the response in /swagger.json. */
   responseName: string
-  /** What it can fail with, beside what follows from its fields (see `errorsOf`). */
+  /** Error codes in addition to those that follow from its fields (see `errorsOf`). */
   errors?: readonly Code[]
   /** The status for failures of the wallet and its file, which differs by operation; the registry's own otherwise. */
   walletFailure?: 400 | 401 | 500
@@ -60,7 +60,7 @@ export const walletFailures: ReadonlySet<Code> = new Set<Code>([
   'too_many_keys',
 ])
 
-/** Keeps the types of one operation's fields while it is written down, and forgets them in the list. */
+/** Checks an operation against the types of its fields, and erases them for the list. */
 export function define<const F extends readonly Field[], const M extends readonly Member[]>(
   operation: Operation<F, M>,
 ): Operation {

@@ -1,4 +1,4 @@
-/** In which order an operation checks its request: what is wrong with a request first is what its answer tells. */
+/** The order in which an operation checks its request: the response reports the first error. */
 import assert from 'node:assert/strict'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,7 +9,7 @@ import { sql } from '../testing/WalletFixture.test.helper.js'
 import { operations } from './Operations.js'
 
 type Body = Record<string, unknown>
-/** What makes the request wrong, and the answer to it when nothing before it is wrong. */
+/** A change that makes the request invalid, and the response if it is the first error. */
 type Fault = [change: Body, status: number, message: string]
 type Case = { valid: Body; faults: Fault[] }
 
@@ -167,7 +167,7 @@ const allOf = (faults: Fault[]): Body => Object.assign({}, ...faults.map(([chang
 const withBody = operations.filter(({ method }) => method !== 'GET')
 
 for (const { id, method, path, open } of withBody) {
-  test(`${id} tells what is wrong first`, async (t) => {
+  test(`${id} reports the first error`, async (t) => {
     const { app, cases } = await prepare(t)
     const { valid, faults } = cases[id]!
     const all: Fault[] = [[{ unknown: 1 }, 400, 'could not decode request body'], ...faults]
@@ -187,7 +187,7 @@ for (const { id, method, path, open } of withBody) {
   })
 }
 
-test('every operation has its row', async (t) => {
+test('every operation has a row', async (t) => {
   const { cases } = await prepare(t)
   assert.deepEqual(Object.keys(cases).sort(), withBody.map(({ id }) => id).sort())
 })

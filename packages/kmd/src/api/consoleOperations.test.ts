@@ -55,7 +55,7 @@ test('a ticket and a session end with their time', async (t) => {
   assert.equal(await use(), 401)
 })
 
-test('closing ends the session that asks and no other; with the API token it does nothing', async (t) => {
+test('closing ends the session of the request only; with the API token it does nothing', async (t) => {
   const app = createApp(t)
   const [one, other] = [app.sessions.open(), app.sessions.open()]
   const close = (token: string) =>
@@ -84,7 +84,7 @@ async function signer(t: TestContext, node?: NodeClient) {
   return { app, id, wallet, own, address, sign, list }
 }
 
-test('what was signed is listed, with amounts as text', async (t) => {
+test('signed transactions are listed, with amounts as text', async (t) => {
   const { app, id, address, sign, list } = await signer(t)
   assert.deepEqual((await list()).signings, [])
   const receiver = new Uint8Array(32).fill(7)
@@ -121,7 +121,7 @@ test('what was signed is listed, with amounts as text', async (t) => {
   assert.equal((await list()).signings[0].wallet_name, '')
 })
 
-test('what was not signed is not listed, and a share of a multisig is', async (t) => {
+test('failed signings are not listed, and multisig signatures are', async (t) => {
   const { app, wallet, own, list } = await signer(t)
   const preimage = { multisig_version: 1, threshold: 1, pks: [base64(own)] }
   const handle = { wallet_handle_token: wallet.wallet_handle_token }
@@ -162,7 +162,7 @@ test('assets have the names that the node gives them, each queried once', async 
   assert.deepEqual(queried, [7n, 8n])
 })
 
-test('without the word of a node assets have no name, and everything else is told', async (t) => {
+test('without a node assets have no name, and the rest is listed', async (t) => {
   const node = nodeWith(async () => {
     throw new AlgodError('unreachable', 'down')
   })

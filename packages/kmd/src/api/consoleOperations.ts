@@ -103,7 +103,7 @@ export const consoleOperations = [
   }),
 ]
 
-/** The ticket is behind the #, where browsers keep it to themselves. */
+/** The ticket is in the fragment, which browsers do not send. */
 export function linkPath(ticket: string): string {
   return `/console/#${ticket}`
 }
@@ -111,7 +111,7 @@ export function linkPath(ticket: string): string {
 const algos: AssetInfo = { decimals: 6, unitName: 'ALGO' }
 const unknownAsset: AssetInfo = { decimals: 0, unitName: undefined }
 
-/** As far as the node tells: a list of what was signed must not depend on one. */
+/** Omits assets that the node does not return: the list must not depend on a node. */
 async function knownAssets(
   node: NodeClient | undefined,
   records: readonly SignatureRecord[],
@@ -119,14 +119,14 @@ async function knownAssets(
   const assets = new Map([[0n, algos]])
   if (node === undefined) return assets
   const ids = new Set(records.map(({ facts }) => facts.assetId).filter((id) => id !== 0n))
-  const ask = async (id: bigint): Promise<void> => {
+  const fetchAsset = async (id: bigint): Promise<void> => {
     try {
       assets.set(id, (await node.asset(id)) ?? unknownAsset)
     } catch (error) {
       if (!(error instanceof AlgodError)) throw error
     }
   }
-  await Promise.all([...ids].map(ask))
+  await Promise.all([...ids].map(fetchAsset))
   return assets
 }
 

@@ -13,19 +13,19 @@ const rekey = { ...payment, type: 'axfer', rcv: undefined, amt: undefined, xaid:
 const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
 
 for (const wire of wires) {
-  test(`a transaction is told in words (${wire})`, async (t) => {
+  test(`a transaction is described in plain language (${wire})`, async (t) => {
     const app = createApp(t, { wire })
     const bytes = Transaction.encode(payment)
     const { status, json } = await app.post(path, { transaction: base64(bytes) })
     assert.equal(status, 200)
-    const [told, ...others] = json.transactions
+    const [described, ...others] = json.transactions
     assert.deepEqual(others, [])
-    assert.deepEqual(told.words.slice(0, 2), [
+    assert.deepEqual(described.words.slice(0, 2), [
       `Pays 1 ALGO to ${Address.encode(bob)}.`,
       `The sender is ${Address.encode(alice)}.`,
     ])
     assert.deepEqual(
-      { ...told, words: [] },
+      { ...described, words: [] },
       {
         transaction_id: Transaction.id(bytes),
         type: 'pay',
@@ -48,7 +48,7 @@ test('a group, signed in part, with its warnings', async (t) => {
   const group = Bytes.concat([SignedTransaction.encode({ sig, txn: first }), Transaction.encode(second)])
   const { json } = await app.post(path, { transaction: base64(group) })
   assert.deepEqual(
-    json.transactions.map((told: { is_signed: boolean }) => told.is_signed),
+    json.transactions.map((described: { is_signed: boolean }) => described.is_signed),
     [true, false],
   )
   assert.equal(json.transactions[0].transaction, base64(Transaction.encode(first)), 'without its signature')
@@ -68,7 +68,7 @@ function nodeWith(more: Partial<NodeClient>): NodeClient {
   return { parameters: async () => parametersOf(bob), accountWithHoldings: no, transaction: no, asset, ...more }
 }
 
-test('units of assets come from the node, if it is of the same network and answers', async (t) => {
+test('units of assets come from a reachable node of the same network', async (t) => {
   const transfer = { ...payment, type: 'axfer', rcv: undefined, amt: undefined, xaid: 7n, aamt: 123n, arcv: bob }
   const first = async (node: NodeClient | undefined, transaction: Transaction.Transaction): Promise<string> => {
     const { status, json } = await createApp(t, node === undefined ? {} : { node }).post(path, {
@@ -97,7 +97,7 @@ test('no wallet is needed, but the token is', async (t) => {
   assert.deepEqual([refused.status, refused.json.message], [401, 'invalid API token'])
 })
 
-test('what is no transaction, or is followed by something else, is refused', async (t) => {
+test('anything but one transaction is rejected', async (t) => {
   const app = createApp(t)
   const bytes = Transaction.encode(payment)
   const seventeen = Bytes.concat(new Array(17).fill(bytes))

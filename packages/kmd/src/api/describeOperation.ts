@@ -58,7 +58,7 @@ function read(given: Uint8Array): TransactionFile.Member[] {
   }
 }
 
-/** What assets are called on one network. The same number is another asset on another network. */
+/** The units of assets on one network. The same id is another asset on another network. */
 type Units = { genesisHash: Uint8Array; assets: ReadonlyMap<bigint, Description.Asset> }
 
 const maxAssets = 32
@@ -107,7 +107,7 @@ function describe({ transaction, bytes: canonical, isSigned }: TransactionFile.M
     sender: Address.encode(transaction.snd),
     words: lines,
     warnings,
-    // Those of them that cannot be undone.
+    // Only warnings about irreversible effects.
     final_warnings: finalWarnings,
     is_signed: isSigned,
     transaction: canonical,

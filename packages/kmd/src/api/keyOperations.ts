@@ -130,7 +130,7 @@ export const keyOperations = [
   }),
 ]
 
-/** The reference pads, cuts or repairs what is not a key; a key that is not whole must not be taken for one. */
+/** The reference pads, truncates or repairs a malformed key. Here it is rejected, since the result would be another key. */
 function seedOf(key: Buffer): Buffer {
   if (key.length !== Ed25519.seedLength && key.length !== Ed25519.secretKeyLength) {
     throw new KmdError('bad_private_key_length')

@@ -1,4 +1,4 @@
-/** What the reference cannot do, on paths of its own so that no client of the reference ever meets it. */
+/** Operations that the reference does not have, on separate paths so that its clients are not affected. */
 import { KmdError } from '../errors.js'
 import * as Secret from '../wallet/Secret.js'
 import type { Context } from './Context.js'

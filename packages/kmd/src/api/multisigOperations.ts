@@ -1,4 +1,4 @@
-/** Multisig preimages: the keys and the threshold behind a multisig address. They are no secrets. */
+/** Multisig preimages: the keys and the threshold behind a multisig address. They are not secret. */
 import { Address } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'

@@ -88,7 +88,7 @@ test('FindTransactions returns states in the order of the request', async (t) =>
   ])
 })
 
-test('without a node that answers there are no accounts and no transactions, and nothing to log', async (t) => {
+test('an unreachable node fails GetAccounts and FindTransactions, and is not logged', async (t) => {
   const message = 'the node at http://n cannot be reached. Check that the node runs and that this is its address.'
   for (const [app, expected] of [
     [createApp(t), noNode],

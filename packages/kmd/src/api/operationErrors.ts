@@ -1,4 +1,4 @@
-/** What an operation can fail with. The HTTP reference and the client follow from it. */
+/** The error codes of each operation. The HTTP reference and the client are generated from them. */
 import { apiErrors, type Code } from '../errors.js'
 import { type Operation, walletFailures } from './Operation.js'
 
@@ -41,7 +41,7 @@ const errorsByField: { readonly [field: string]: readonly Code[] } = {
   transaction: ['bad_transaction'],
 }
 
-/** Beside what requests, bodies, handles and wallet files can fail with in general. */
+/** In addition to the general errors of requests, bodies, handles and wallet files. */
 export function errorsOf({ id, request, errors = [] }: Operation): readonly Code[] {
   const byField = request
     // The password of a new wallet cannot be wrong.

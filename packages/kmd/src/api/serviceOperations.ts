@@ -1,4 +1,4 @@
-/** What the daemon says of itself. */
+/** Operations about the daemon itself. */
 import { define } from './Operation.js'
 
 export const serviceOperations = [
@@ -15,5 +15,5 @@ export const serviceOperations = [
   }),
 ]
 
-/** Its answer is the document itself and not an envelope, so it stands apart from the operations. */
+/** Separate from the operations, because the response is the document itself and not an envelope. */
 export const descriptionPath = '/swagger.json'

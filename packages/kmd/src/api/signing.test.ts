@@ -91,7 +91,7 @@ test('the signatures of others are carried over as they are', async (t) => {
   assert.deepEqual(signedSlots(nonsense, message, [1]), [0, 1, 2])
 })
 
-test('signing again changes nothing; another signature in the place of ours is refused', async (t) => {
+test('signing again changes nothing; a different signature in our slot is rejected', async (t) => {
   const { sign } = await start(t)
   const own = base64(Ed25519.sign(message, mine.secretKey))
   const first = await sign({ partial_multisig: partial() })
@@ -101,7 +101,7 @@ test('signing again changes nothing; another signature in the place of ours is r
   fails(await sign({ partial_multisig: partial({ 2: other }) }), 'Invalid duplicates')
 })
 
-test('a signature of zeros is none', async (t) => {
+test('a signature of zeros counts as absent', async (t) => {
   const { sign } = await start(t)
   const zeros = base64(new Uint8Array(64))
   assert.deepEqual(signedSlots(await sign({ partial_multisig: partial({ 0: zeros, 1: zeros }) }), message), [0, 2])
@@ -136,7 +136,7 @@ for (const [what, given, expected] of wrongPartials) {
   })
 }
 
-test('a key that is no member of the partial is refused before it is looked for', async (t) => {
+test('a key that is not a member of the partial is rejected before the wallet is searched', async (t) => {
   const { sign } = await start(t)
   const refused = 'given key is not a possible signer for this multisig'
   fails(await sign({ partial_multisig: partial(), public_key: base64(stranger.publicKey) }), refused)

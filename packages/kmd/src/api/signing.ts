@@ -1,11 +1,11 @@
-/** What the signing operations share: reading transactions, and starting or adding to a multisig signature. */
+/** Shared by the signing operations: reading transactions, and starting or adding to a multisig signature. */
 import { Ed25519, Msgpack, Multisig, Transaction } from '@latchkey/algorand'
 import { type Code, KmdError } from '../errors.js'
 import type { UnlockedWallet } from '../wallet/UnlockedWallet.js'
 import type { FieldsOf } from '../wire/JsonBody.js'
 import { bytes32, bytes64, uint8 } from './Operation.js'
 
-/** What starting or continuing a multisig signature can fail with. */
+/** Error codes of starting or continuing a multisig signature. */
 export const multisigErrors = [
   'bad_public_key_length',
   'bad_signature_length',
@@ -71,7 +71,7 @@ export function isZero(bytes: Uint8Array): boolean {
   return true
 }
 
-/** The bytes that are signed are the canonical ones, whatever spelling was sent. */
+/** The canonical encoding is signed, whatever encoding was sent. */
 export function canonicalize(transaction: Uint8Array): Transaction.Canonical {
   try {
     return Transaction.canonicalize(transaction)
@@ -101,7 +101,7 @@ export function signMultisig(request: MultisigRequest): Uint8Array {
   return translateMultisigError(() => {
     const partial = readPartial(request.partial)
     const signature = partial.starts ? startMultisig(request, partial) : continueMultisig(request, partial)
-    // No node would read it.
+    // No node would accept it.
     if (signature.subsig.length > maxMembers) throw new KmdError('multisig_too_large')
     return Multisig.encode(signature)
   })

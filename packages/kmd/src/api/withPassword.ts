@@ -4,8 +4,7 @@ import type { UnlockedWallet } from '../wallet/UnlockedWallet.js'
 import type { WalletContext } from './Context.js'
 
 /**
- * Does `work` on the wallet's file if the password is right. After wrong passwords, the check waits as long as they
- * cost.
+ * Runs `work` on the wallet's file if the password is correct. After wrong passwords the check is delayed.
  *
  * @throws {@link KmdError} `wrong_password` or `too_many_wrong_passwords`.
  */

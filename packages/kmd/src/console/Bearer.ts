@@ -1,4 +1,4 @@
-/** Bearer secrets. Only their hashes are kept, so that the time of a lookup reveals nothing. */
+/** Bearer secrets. Only their hashes are stored, so that the time of a lookup reveals nothing. */
 import { createHash } from 'node:crypto'
 import * as Secret from '../wallet/Secret.js'
 
@@ -9,7 +9,7 @@ export function make(): string {
   return Secret.randomBytes(32).toString('base64url')
 }
 
-/** What a text is known by; undefined for one that `make` cannot have made, which costs nothing then. */
+/** The hash of a bearer secret; undefined, at no cost, for a text that `make` cannot have made. */
 export function fingerprint(text: string | undefined): string | undefined {
   if (text?.length !== length) return undefined
   return createHash('sha256').update(text, 'latin1').digest('base64')

@@ -18,13 +18,13 @@ const allowed = new Set([
   ...['GetAccounts', 'GetSignings', 'FindTransactions', 'DescribeTransaction'],
 ])
 
-test('of every operation it is decided whether the console may use it', () => {
+test('every operation is either allowed to the console or not', () => {
   const decided = [...refused, ...allowed].sort()
   assert.deepEqual(operations.map(({ id }) => id).sort(), decided)
 })
 
 for (const wire of wires) {
-  test(`a session may do what it is allowed and nothing else, on the ${wire} wire`, async (t) => {
+  test(`a session can use allowed operations only, on the ${wire} wire`, async (t) => {
     const app = createApp(t, { wire })
     for (const { id, method, path } of operations) {
       // Nothing is done with any token: the body is not an object.
@@ -42,7 +42,7 @@ for (const wire of wires) {
   })
 }
 
-test('the API token may do everything, and no session may be made from one that ended', async (t) => {
+test('the API token can use every operation, and an ended session opens no other', async (t) => {
   const app = createApp(t)
   for (const { id, method, path } of operations) {
     const { status } = await app.request(method, path, { body: '"nothing"' })

@@ -1,6 +1,6 @@
-/** What a session of the console may do. A page that went wrong must not be able to lose a key, or to give one away. */
+/** Permissions of a console session. A compromised page must not be able to delete or export keys. */
 
-/** By the id of the operation; every other is allowed. A test asks of each new operation on which side it belongs. */
+/** By the id of the operation; every other is allowed. A test requires a decision for each new operation. */
 const refused: ReadonlySet<string> = new Set([
   'ExportKey',
   'ExportMasterKey',

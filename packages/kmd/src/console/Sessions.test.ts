@@ -13,7 +13,7 @@ function withClock(): { sessions: Sessions; advance: (ms: number) => void } {
   }
 }
 
-test('a session is found by its token and by nothing else', () => {
+test('a session is found by its token only', () => {
   const { sessions } = withClock()
   const token = sessions.open()
   assert.match(token, /^[A-Za-z0-9_-]{43}$/)
@@ -50,7 +50,7 @@ test('no use lets a session live longer than twelve hours', () => {
   assert.equal(sessions.use(token), undefined)
 })
 
-test('one session too many ends the one that was used longest ago', () => {
+test('above the limit the least recently used session ends', () => {
   const { sessions, advance } = withClock()
   const [first, second, ...others] = Array.from({ length: limit }, () => sessions.open())
   advance(1)

@@ -27,7 +27,7 @@ test('a ticket works once', () => {
   assert.equal(tickets.redeem(ticket), false)
 })
 
-test('a ticket works within its minute, and trying it later does not bring it back', () => {
+test('a ticket expires after a minute', () => {
   const { tickets, advance } = withClock()
   const [early, late] = [tickets.create(), tickets.create()]
   advance(lifetimeMs - 1)
@@ -38,7 +38,7 @@ test('a ticket works within its minute, and trying it later does not bring it ba
   assert.equal(tickets.redeem(late), false)
 })
 
-test('what was never a ticket is none', () => {
+test('an unknown ticket is rejected', () => {
   const { tickets } = withClock()
   const ticket = tickets.create()
   for (const other of ['', 'x', `${ticket}=`, ticket.slice(1), 'A'.repeat(43), `${ticket.slice(0, 42)}\u0100`]) {
@@ -47,7 +47,7 @@ test('what was never a ticket is none', () => {
   assert.equal(tickets.redeem(ticket), true)
 })
 
-test('of more tickets than the limit the oldest are void', () => {
+test('above the limit the oldest tickets are void', () => {
   const { tickets } = withClock()
   const made = Array.from({ length: limit + 2 }, () => tickets.create())
   assert.deepEqual(

@@ -47,7 +47,7 @@ for (const method of ['GET', 'HEAD']) {
   })
 }
 
-test('only what the build wrote is there', async (t) => {
+test('only files of the build are served', async (t) => {
   const app = createApp(t, { consoleFile })
   for (const path of ['index.htm', 'assets/', '../kmd.token', '%2e%2e/x', 'assets/main-1a2b.js/', '//', 'ASSETS/x']) {
     const { status, json } = await app.request('GET', `/console/${path}`, local)
@@ -58,7 +58,7 @@ test('only what the build wrote is there', async (t) => {
   }
 })
 
-test('other methods are refused, with those that are not', async (t) => {
+test('other methods are 405 with Allow', async (t) => {
   const app = createApp(t, { consoleFile })
   for (const method of ['POST', 'PUT', 'DELETE', 'get']) {
     for (const path of ['/console', '/console/', '/console/nope']) {
@@ -68,7 +68,7 @@ test('other methods are refused, with those that are not', async (t) => {
   }
 })
 
-test('the console is for this machine only', async (t) => {
+test('the console is served to this machine only', async (t) => {
   const app = createApp(t, { consoleFile })
   for (const localAddress of ['127.0.0.1', '127.9.9.9', '::1', '::ffff:127.0.0.1']) {
     assert.equal((await app.request('GET', '/console/', { ...local, localAddress })).status, 200, localAddress)
@@ -83,7 +83,7 @@ test('the console is for this machine only', async (t) => {
   assert.equal((await app.request('GET', '/console/', { headers: {} })).status, 403, 'by no address at all')
 })
 
-test('a Host that is not ours is refused here too', async (t) => {
+test('an unknown Host is rejected', async (t) => {
   const app = createApp(t, { consoleFile })
   for (const host of ['evil.example', 'localhost.evil.example:7833']) {
     const answer = await app.request('GET', '/console/', { ...local, headers: { host } })
@@ -93,7 +93,7 @@ test('a Host that is not ours is refused here too', async (t) => {
   assert.equal(named.status, 200)
 })
 
-test('a page that was not built is told to the operator', async (t) => {
+test('a page that was not built is reported in the log', async (t) => {
   const app = createApp(t, {
     consoleFile: () => {
       throw new Error('ENOENT: no such directory')

@@ -1,4 +1,4 @@
-/** The console's files: the same for everybody, so without a token, but for browsers on this machine only. */
+/** The console's files: public, so served without a token, but only to browsers on this machine. */
 import { Access, type RawRequest, type RawResponse } from '@latchkey/http'
 import type { PageFile } from '@latchkey/pages/console'
 import { KmdError } from '../errors.js'
@@ -10,7 +10,7 @@ export const methods: readonly string[] = ['GET', 'HEAD']
 
 const root = '/console/'
 
-/** Whether a path is the console's, be there a file of that name or not. */
+/** Whether a path belongs to the console, even if there is no such file. */
 export function isPath(path: string): boolean {
   return path === '/console' || path.startsWith(root)
 }
@@ -37,10 +37,10 @@ const always = [
   ...['Cross-Origin-Resource-Policy', 'same-origin'],
 ]
 
-/** The answer to HEAD has the body too: the connection counts its bytes and leaves them out. */
+/** The response to HEAD has the body too: the connection sends its length only. */
 export function serve(request: RawRequest, path: string, find: Find): RawResponse {
   if (!isLocal(request)) throw new KmdError('console_not_local')
-  // Not to be kept: the port may be another program's tomorrow.
+  // Revalidated each time, because another program may use the port later.
   const revalidated = ['Cache-Control', 'no-cache', ...always]
   if (!path.startsWith(root)) return { status: 308, headers: ['Location', root, ...revalidated], body: '' }
   const file = find(path.slice(root.length))
@@ -49,7 +49,7 @@ export function serve(request: RawRequest, path: string, find: Find): RawRespons
   return { status: 200, headers: ['Content-Type', file.type, ...headers], body: file.body }
 }
 
-/** Came in by the loopback interface, where only this machine is. */
+/** Whether the request arrived by the loopback interface. */
 function isLocal({ localAddress }: RawRequest): boolean {
   const address = localAddress?.()?.replace(/^::ffff:/, '')
   return address !== undefined && Access.isLoopback(address)

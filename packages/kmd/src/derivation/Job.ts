@@ -9,7 +9,7 @@ export type Derivation = Parameters.Parameters & {
   keyLength: number
 }
 
-/** A derivation that waits for workers or is with them. */
+/** A derivation that is queued or running. */
 export type Job = {
   /** Password and salt are our copies. */
   derivation: Derivation
@@ -20,7 +20,7 @@ export type Job = {
   width: number
   /** Workers it has. */
   workers: number
-  /** Absent until the first worker takes it up. */
+  /** Absent until the first worker starts on it. */
   assignment: Assignment | undefined
   startedMs: number
   lanesMixed: number
@@ -63,7 +63,7 @@ export function wantsWorker({ workers, maximumWorkers, assignment }: Job): boole
   return assignment === undefined || Atomics.load(assignment.nextLane, 0) < assignment.p
 }
 
-/** Takes on a worker. The first half of scrypt is put off until then, so that a long queue holds no blocks. */
+/** Assigns a worker. The first half of scrypt is deferred until then, so that a long queue holds no blocks. */
 export function assign(job: Job): Assignment {
   job.workers += 1
   job.assignment ??= begin(job)
@@ -86,7 +86,7 @@ export function finish(job: Job): Buffer {
   return pbkdf2(password, job.assignment!.blocks, keyLength)
 }
 
-/** Leaves its workers nothing to take. They still end the lanes they are at. */
+/** Leaves no lanes for its workers. They still finish the current ones. */
 export function abandon({ assignment }: Job): void {
   if (assignment !== undefined) Atomics.store(assignment.nextLane, 0, assignment.p)
 }
@@ -97,7 +97,7 @@ export function wipe({ derivation, assignment }: Job): void {
   assignment?.blocks.fill(0)
 }
 
-/** All of it at once and on this thread, for a derivation so small that starting a worker would take longer. */
+/** Derives on this thread, for a derivation so small that starting a worker would take longer. */
 export function deriveInline(derivation: Derivation, romix: Romix.Romix): Buffer {
   const { password, salt, n, r, keyLength } = derivation
   const blocks = pbkdf2(password, salt, Parameters.inputBytes(derivation))

@@ -8,7 +8,7 @@ export type Parameters = {
 }
 
 /**
- * Parameters come out of wallet files, so a forged file could ask for any amount of memory or time. The ceilings leave
+ * Parameters come out of wallet files, so a forged file could require any amount of memory or time. The ceilings leave
  * room for 32 times the work of a default wallet (65536, 1, 32) and refuse the rest.
  */
 const maximumLaneBytes = 256 * 1024 * 1024
@@ -24,7 +24,7 @@ const maximumKeyLength = 1024
  */
 export function check(parameters: Parameters & { keyLength: number }): void {
   const { n, r, p, keyLength } = parameters
-  // RFC 7914 also wants n < 2^(16 * r), which rules out 65536 with r = 1: the default of every kmd wallet.
+  // RFC 7914 also requires n < 2^(16 * r), which rules out 65536 with r = 1: the default of every kmd wallet.
   if (!Number.isSafeInteger(n) || n < 2 || !Number.isInteger(Math.log2(n))) {
     throw undefinedFor(`scrypt n must be a power of two above 1, not ${n}`)
   }

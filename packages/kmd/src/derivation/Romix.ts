@@ -91,7 +91,7 @@ function fromDiagonals(from: Uint32Array, to: Uint32Array): void {
   for (let i = 0; i < from.length; i++) to[(i & ~15) + diagonalOrder[i & 15]!] = from[i]!
 }
 
-/** The functions of romix.wat.mjs, which says what their arguments mean. */
+/** The functions of romix.wat.mjs, which documents their arguments. */
 type Step = (strideOrR: number, fromOrN: number, count: number) => void
 type Width = 1 | 2 | 3 | 4
 type Exports = {

@@ -94,7 +94,7 @@ suite('sharing out the work', () => {
     assert.ok(Math.min(...times) < 5, `${Math.min(...times)} ms`)
   })
 
-  test('serves first come first, however different in size', async () => {
+  test('serves in order of arrival, whatever the size', async () => {
     const finished: number[] = []
     const pool = poolOf({ workers: 1 })
     await Promise.all(
@@ -120,7 +120,7 @@ suite('sharing out the work', () => {
     assert.ok(Math.max(...lanesLeft) <= 0, `${lanesLeft}`)
   })
 
-  test('keeps the event loop turning', async () => {
+  test('does not block the event loop', async () => {
     const pool = poolOf({ workers: 2 })
     let longestMs = 0
     let lastMs = performance.now()
@@ -163,7 +163,7 @@ suite('refusals', () => {
     assert.equal(assigned.length, 0)
   })
 
-  test('refuses what exceeds the queue at once, and says when to come back', async () => {
+  test('rejects work above the queue limit at once, with the time to retry after', async () => {
     const pool = poolOf({ workers: 1, queueLimit: 2 })
     let done = 0
     const accepted = [1, 2].map(async () => {
@@ -201,7 +201,7 @@ suite('refusals', () => {
     await first
   })
 
-  test('rejects options with which nothing could ever be derived', () => {
+  test('rejects options that allow no derivation', () => {
     for (const value of [0, -1, 1.5, Number.NaN]) {
       assert.throws(() => new ScryptPool({ workers: value }), RangeError)
       assert.throws(() => new ScryptPool({ queueLimit: value }), RangeError)
@@ -333,7 +333,7 @@ suite('workers', () => {
     assert.equal(workersUsed().size, 3)
   })
 
-  test('that fail say why', async () => {
+  test('that fail report why', async () => {
     const pool = poolOf({ workers: 1 })
     await pool.derive(derivation())
     // Not an assignment: the worker throws on it, and never gets to the one behind.
@@ -430,7 +430,7 @@ function runScript(script: string): string[] {
 }
 
 suite('close', () => {
-  test('rejects what is pending, stops the workers and refuses what comes later', async () => {
+  test('rejects pending and later derivations, and stops the workers', async () => {
     const pool = poolOf({ workers: 2 })
     const pending = [1, 2, 3].map(() => pool.derive(derivation(ofDefaultWallet)))
     const refusals = pending.map((key) => assert.rejects(key, { code: 'stopping' }))
@@ -442,7 +442,7 @@ suite('close', () => {
     await assert.rejects(pool.derive(derivation({ n: 2 })), { code: 'stopping' })
   })
 
-  test('may be called twice, and without any work done', async () => {
+  test('may be called twice, and before any work', async () => {
     const pool = poolOf({})
     await pool.close()
     await pool.close()

@@ -9,7 +9,7 @@
 //
 //   a = 0 5 10 15    b = 4 9 14 3    c = 8 13 2 7    d = 12 1 6 11
 //
-// Whoever fills and reads the memory does that reordering (Romix.ts), once per lane. Word 0, which picks the next block,
+// The caller (Romix.ts) does that reordering, once per lane. Word 0, which picks the next block,
 // is the first word either way.
 //
 // Memory of one lane, in blocks of 128 * r bytes: V[0] to V[n - 1], then X, then (only if r > 1) a scratch block Y.
@@ -19,7 +19,7 @@
 //   mix(stride, n, count)       count times X = BlockMix(X xor V[Integerify(X) mod n])
 //
 // fill1 to fill4 and mix1 to mix4 serve r = 1 with that many lanes, `stride` bytes apart. fillR and mixR serve any r
-// with one lane and take r instead of the stride; the count of mixR is even. Work is asked for in portions, and not in
+// with one lane and take r instead of the stride; the count of mixR is even. Work is done in portions, and not in
 // one call, because the engine swaps its quickly compiled code for the optimised code only between calls.
 
 /** How many lanes of r = 1 can be mixed by one call. */

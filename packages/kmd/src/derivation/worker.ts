@@ -52,6 +52,6 @@ function lowerPriority(): void {
   try {
     if (getPriority(0) < niceness) setPriority(0, niceness)
   } catch {
-    // A sandbox may forbid it. Deriving at normal priority is as correct, only less polite.
+    // A sandbox may forbid it. Deriving at normal priority is as correct.
   }
 }

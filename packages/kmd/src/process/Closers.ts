@@ -1,4 +1,4 @@
-/** What was opened, closed in the opposite order: requests end before handles, handles before files, the lock last. */
+/** Closes resources in the reverse order of opening: requests before handles, handles before files, the lock last. */
 export class Closers {
   readonly #closers: (() => unknown)[] = []
 

@@ -11,7 +11,7 @@ const refuses = (reason: RegExp, work: () => unknown): void => {
   )
 }
 
-test('what is not set has its default', () => {
+test('a missing setting has its default', () => {
   for (const text of ['{}', 'null', ' {} \n', '{"drivers":null}', '{"drivers":{"sqlite":{"scrypt":null}}}']) {
     assert.deepEqual(Config.parse(text), Config.defaults, text)
   }
@@ -57,7 +57,7 @@ test('names may be in any case', () => {
   assert.equal(Config.parse('{"Drivers":{"SQLite":{"Wallets_Dir":"/w"}}}').walletsDir, '/w')
 })
 
-test('what is no JSON, or no object, is refused', () => {
+test('anything but a JSON object is rejected', () => {
   for (const text of ['', '{', '{} x', "{'a':1}", '\ufeff{}', '{"a":1,}'])
     refuses(/is not JSON/, () => Config.parse(text))
   for (const json of [5, 'x', [], true]) refuses(/must be an object/, () => parse(json))
@@ -87,9 +87,9 @@ for (const [json, path] of wrongTypes) {
   test(`refuses ${JSON.stringify(json)}`, () => refuses(path, () => parse(json)))
 }
 
-test('a blank wire is none', () => assert.equal(parse({ wire: '' }).wire, undefined))
+test('a blank wire counts as absent', () => assert.equal(parse({ wire: '' }).wire, undefined))
 
-test('a node without an address is none, and one without a token has a blank one', () => {
+test('a node without url counts as absent; without token, the token is blank', () => {
   for (const algod of [null, {}, { url: '' }, { url: null, token: 'x' }]) {
     assert.equal(parse({ algod }).algod, undefined)
   }
@@ -127,7 +127,7 @@ test('the example holds the defaults, indented by tabs, and every setting of the
   ])
 })
 
-test('names that are no settings are reported, with the setting that was probably meant', () => {
+test('unknown names are reported, with a suggestion', () => {
   const text = JSON.stringify({
     sesion_lifetime_secs: 1,
     SESSION_LIFETIME_SECS: 2,

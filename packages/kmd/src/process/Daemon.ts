@@ -99,7 +99,7 @@ async function run(
     })
     closers.add(() => app.stopWaiting())
     log.write('info', `started kmd on sock: ${address}`)
-    // Last, because launchers take the daemon for started when they see them.
+    // Last, because launchers regard the daemon as started when these files exist.
     StateFiles.write(dataDir, { address, pid: process.pid })
     const { stop, stopped } = stopOnce(async () => {
       idle.cancel()
@@ -125,7 +125,7 @@ function envelope(status: number, message: string): RawResponse {
   return { status, headers: ['Content-Type', 'application/json'], body }
 }
 
-/** Without an address, the usual port of the loopback interface, or any other when it is taken. */
+/** Without an address, the default port of the loopback interface, or any other if that is in use. */
 async function listen(server: Server, address: string): Promise<string> {
   if (address === '') {
     const host = '127.0.0.1'
@@ -134,7 +134,7 @@ async function listen(server: Server, address: string): Promise<string> {
   }
   const { host, port } = ListenAddress.parse(address)
   const bound = await server.listen(host, port).catch((error: NodeJS.ErrnoException) => {
-    // A machine without IPv6, as many containers are: everywhere is then every IPv4 interface.
+    // On a machine without IPv6, as many containers are, the wildcard is every IPv4 interface.
     if (host !== '::' || !['EAFNOSUPPORT', 'EADDRNOTAVAIL'].includes(error.code ?? '')) throw error
     return server.listen('0.0.0.0', port)
   })

@@ -77,7 +77,7 @@ test('the server of @latchkey/http hosts the API', async (t) => {
   await tryOut((path, init) => fetch(`http://127.0.0.1:${port}${path}`, init), token)
 })
 
-test('a data directory is opened once at a time', async (t) => {
+test('a second DaemonApp on a data directory is rejected', async (t) => {
   const { app, dataDir } = await open(t)
   await assert.rejects(DaemonApp.open({ dataDir }), { name: 'StartError', code: 'already_running', exitCode: 4 })
   await app.close()
@@ -85,7 +85,7 @@ test('a data directory is opened once at a time', async (t) => {
   t.mock.method(app, 'close', async () => {})
 })
 
-test('a setting that is not known is a warning', async (t) => {
+test('an unknown setting is a warning', async (t) => {
   const dataDir = temporaryDirectory(t)
   writeFileSync(join(dataDir, 'kmd_config.json'), '{"adress":"127.0.0.1:0"}')
   const app = await DaemonApp.open({ dataDir })

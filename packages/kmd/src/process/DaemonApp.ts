@@ -230,7 +230,7 @@ function openLog(dataDir: string): Log {
   }
 }
 
-/** The settings, and warnings about names that are none. */
+/** The settings, and warnings about unknown names. */
 function readConfig(dataDir: string): { config: Config.Config; unknown: readonly string[] } {
   let text: string
   try {
@@ -239,7 +239,7 @@ function readConfig(dataDir: string): { config: Config.Config; unknown: readonly
     try {
       writeFileSync(join(dataDir, 'kmd_config.json.example'), Config.example())
     } catch {
-      // It is only an example.
+      // The example is optional.
     }
     return { config: Config.defaults, unknown: [] }
   }

@@ -12,7 +12,7 @@ function isFree(directory: string): boolean {
   return spawnSync('flock', ['-x', '-n', join(directory, Lock.fileName), 'true']).status === 0
 }
 
-test('the lock is one that other programs see, for as long as it is held', (t) => {
+test('other programs see the lock while it is held', (t) => {
   const directory = temporaryDirectory(t)
   const lock = Lock.take(directory)
   assert.equal(isFree(directory), false)
@@ -20,7 +20,7 @@ test('the lock is one that other programs see, for as long as it is held', (t) =
   assert.equal(isFree(directory), true)
 })
 
-test('it is taken once, also within one process, and can be taken again', (t) => {
+test('the lock is exclusive within one process, and can be taken again after release', (t) => {
   const directory = temporaryDirectory(t)
   const lock = Lock.take(directory)
   assert.throws(() => Lock.take(directory), { code: 'already_running' })
@@ -40,7 +40,7 @@ test('a lock that another program holds is respected', async (t) => {
   Lock.release(Lock.take(directory))
 })
 
-test('the lock file is empty, and for its owner alone', (t) => {
+test('the lock file is empty and private to its owner', (t) => {
   const directory = temporaryDirectory(t)
   const lock = Lock.take(directory)
   t.after(() => Lock.release(lock))
@@ -48,6 +48,6 @@ test('the lock file is empty, and for its owner alone', (t) => {
   assert.deepEqual([size, mode & 0o777], [0, 0o600])
 })
 
-test('a directory that is not there is another kind of failure', (t) => {
+test('a missing directory is another error', (t) => {
   assert.throws(() => Lock.take(join(temporaryDirectory(t), 'missing')), { code: 'ENOENT' })
 })

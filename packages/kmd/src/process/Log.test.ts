@@ -18,7 +18,7 @@ test('an event is one line with its time, level and text, whatever the text hold
   assert.equal(lines[2], '')
 })
 
-test('what was logged before stays', (t) => {
+test('the log is appended to', (t) => {
   const directory = temporaryDirectory(t)
   for (const word of ['first', 'second']) {
     const log = new Log(directory)
@@ -28,12 +28,12 @@ test('what was logged before stays', (t) => {
   assert.match(readFileSync(join(directory, 'kmd.log'), 'utf8'), /first"\n.*second"\n$/)
 })
 
-test('others may not write it', (t) => {
+test('the log is writable by its owner only', (t) => {
   const directory = temporaryDirectory(t)
   new Log(directory).close()
   assert.equal(statSync(join(directory, 'kmd.log')).mode & 0o027, 0)
 })
 
-test('a directory that cannot be written to is an error at once', (t) => {
+test('a missing directory is an error at once', (t) => {
   assert.throws(() => new Log(join(temporaryDirectory(t), 'missing')), { code: 'ENOENT' })
 })

@@ -1,4 +1,4 @@
-/** kmd.log: one line an event, in the form of the Go daemon's. Nothing secret is ever passed to it. */
+/** kmd.log: one line per event, in the format of the Go daemon. It never gets secrets. */
 import { closeSync, openSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 

@@ -1,4 +1,4 @@
-/** kmd.net and kmd.pid: where the daemon listens and who it is. They are there only while it runs. */
+/** kmd.net and kmd.pid: the address and the process id of the daemon. They exist only while it runs. */
 import { unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
@@ -12,7 +12,7 @@ export function write(dataDir: string, { address, pid }: { address: string; pid:
   writeFileSync(join(dataDir, pidFile), String(pid), { mode: 0o640 })
 }
 
-/** Also those that a daemon that was killed left behind. */
+/** Removes them, also the stale files of a killed daemon. */
 export function remove(dataDir: string): void {
   for (const file of [pidFile, addressFile]) {
     try {

@@ -23,7 +23,7 @@ test('a new token is 64 hex digits, without a newline, in a file that only its o
   assert.equal(Token.readOrCreate(directory), token, 'and it stays')
 })
 
-test('a blank file gets a new token; reading alone makes none', (t) => {
+test('a blank file gets a new token; read() creates none', (t) => {
   for (const blank of ['', '\n', `\n${'a'.repeat(64)}`]) {
     const directory = directoryWith(t, blank)
     assert.equal(Token.read(directory), undefined)
@@ -41,7 +41,7 @@ test('the token is the first line, byte for byte', (t) => {
   assert.equal(Token.read(directoryWith(t, Buffer.alloc(64, 0xe9))), '\u00e9'.repeat(64))
 })
 
-test('64 to 256 bytes are a token; others are refused and left as they are', (t) => {
+test('a token has 64 to 256 bytes; others are rejected and left as they are', (t) => {
   assert.equal(Token.read(directoryWith(t, 'a'.repeat(256)))?.length, 256)
   const short = directoryWith(t, 'a'.repeat(63))
   assert.throws(() => Token.readOrCreate(short), /^StartError: provided APIToken too short. Must be >= 64 characters$/)
@@ -50,7 +50,7 @@ test('64 to 256 bytes are a token; others are refused and left as they are', (t)
   assert.throws(() => Token.read(long), /^StartError: provided APIToken too long. Must be <= 256 characters$/)
 })
 
-test('rotating puts another token in its place, which a follower takes over', { timeout: 10_000 }, async (t) => {
+test('rotate() replaces the token, and follow() reports it', { timeout: 10_000 }, async (t) => {
   const directory = temporaryDirectory(t)
   const first = Token.readOrCreate(directory)
   const log = new Log(directory)
@@ -67,7 +67,7 @@ test('rotating puts another token in its place, which a follower takes over', { 
   assert.deepEqual(taken, [second])
 })
 
-test('a file that is damaged or gone is not taken over', { timeout: 10_000 }, async (t) => {
+test('follow() ignores a damaged or missing file', { timeout: 10_000 }, async (t) => {
   const directory = temporaryDirectory(t)
   Token.readOrCreate(directory)
   const log = new Log(directory)

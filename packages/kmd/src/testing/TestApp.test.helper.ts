@@ -1,4 +1,4 @@
-/** The whole API in memory: wallets in a directory of their own, scrypt at its cheapest, and a clock of our own. */
+/** The API without a server: wallets in a temporary directory, the cheapest scrypt, and a fake clock. */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -62,7 +62,7 @@ export type TestResponse = {
   status: number
   headers: Map<string, string>
   text: string
-  // biome-ignore lint/suspicious/noExplicitAny: answers are read member by member, and the assertions judge them
+  // biome-ignore lint/suspicious/noExplicitAny: tests read responses member by member
   json: any
 }
 
@@ -75,12 +75,12 @@ export type TestApp = {
   sessions: Sessions
   context: Context
   metrics: Metrics
-  /** What the operator would find in the log. */
+  /** The errors that the daemon would log. */
   failures: string[]
   /** Moves the clock of handles, throttle, tickets and sessions. */
   advance: (ms: number) => void
   request: (method: string, target: string, options?: RequestOptions) => Promise<TestResponse>
-  /** By the method that most operations have, and with the right token. */
+  /** Sends a POST with the correct token. */
   post: (path: string, body: unknown) => Promise<TestResponse>
   /** A new wallet and an open handle for it. */
   unlocked: (name?: string, password?: string) => Promise<{ id: string; handle: string }>
@@ -182,7 +182,7 @@ function toBytes(body: unknown): Buffer {
   return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
 }
 
-/** How often a property is tried: `usual`, or as often as LATCHKEY_FUZZ says. */
+/** The number of runs of a property: `usual`, or LATCHKEY_FUZZ. */
 export function fuzzRuns(usual: number): number {
   return Number(process.env['LATCHKEY_FUZZ'] ?? usual)
 }

@@ -63,7 +63,7 @@ test('the inner map names what it holds, and is a secretbox with its tag first',
   assert.equal(message.toString('hex'), inner)
 })
 
-test('no two seals are alike', () => {
+test('sealing twice gives different bytes', () => {
   const nonces = Array.from({ length: 20 }, () => Blob.decode(Blob.seal('secret_key', secret, key)).nonce.join())
   assert.equal(new Set(nonces).size, 20)
 })
@@ -79,7 +79,7 @@ test('another key, and any changed byte of the box, are a wrong password', () =>
   }
 })
 
-test('a value in the place of another is noticed', () => {
+test('a value in the place of another is rejected', () => {
   const sealed = Blob.seal('max_key_idx', Uint8Array.of(3), key)
   fails('wrong_plaintext_type', () => Blob.open('secret_key', sealed, key, copy))
   fails('wrong_plaintext_type', () =>
@@ -137,7 +137,7 @@ test('members may come in any order, and bytes after the value do not matter', (
   assert.deepEqual(Blob.open('secret_key', stored, key, copy), secret)
 })
 
-test('nothing of the plaintext is left when the use of it is over', () => {
+test('the plaintext is wiped after use', () => {
   let kept = new Uint8Array()
   Blob.open('master_key', Blob.seal('master_key', secret, key), key, (plaintext) => {
     assert.deepEqual(copy(plaintext), secret)

@@ -32,7 +32,7 @@ export function seal(type: PlaintextType, plaintext: Uint8Array, key: Uint8Array
   return encode({ ...encrypt(type, plaintext, key), passwordDerived: false, salt: noSalt, scrypt: noScrypt })
 }
 
-/** Encrypts under a key that came from a password; salt and parameters are kept beside it. */
+/** Encrypts under a key derived from a password; salt and parameters are stored with it. */
 export function sealWithPasswordKey(
   type: PlaintextType,
   plaintext: Uint8Array,
@@ -44,8 +44,8 @@ export function sealWithPasswordKey(
 }
 
 /**
- * Decrypts and hands the plaintext to `use`, which must be done with it when it returns: it lies in protected memory
- * that is wiped then. A wrong key and a damaged box look alike: `wrong_password`.
+ * Decrypts and passes the plaintext to `use`. It is in protected memory that is wiped when `use` returns. A
+ * wrong key and a damaged box look alike: `wrong_password`.
  */
 export function open<T>(
   type: PlaintextType,
@@ -70,7 +70,7 @@ export function decrypt<T>(type: PlaintextType, blob: Blob, key: Uint8Array, use
   }
 }
 
-/** One for all: nothing here waits, so no two uses overlap. The longest plaintext the format knows is 108 bytes. */
+/** Shared: nothing here is asynchronous, so uses never overlap. The longest plaintext the format knows is 108 bytes. */
 const scratch = Secret.allocate(512)
 
 /** Reads the outer map without opening it: what a password needs to become the key. */

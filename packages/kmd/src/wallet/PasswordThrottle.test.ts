@@ -45,7 +45,7 @@ test('the first three wrong passwords cost nothing; after that each doubles the 
   assert.deepEqual(slept, [250, 500, 1000, 2000, 4000, 8000])
 })
 
-test('a wait of more than ten seconds is not held: the caller is told when to come again', async () => {
+test('a wait of more than ten seconds is rejected with the time to retry after', async () => {
   const { throttle, clock, slept } = start()
   await guesses(throttle, 9)
   assert.equal(await refusal(throttle.attempt('w', wrong)), 16)
@@ -68,7 +68,7 @@ test('no wait is longer than five minutes', async () => {
   assert.equal(await throttle.attempt('w', () => 'right'), 'right')
 })
 
-test('the right password is made to wait like a wrong one, and ends the streak', async () => {
+test('a correct password waits like a wrong one, and resets the streak', async () => {
   const { throttle, slept } = start()
   await guesses(throttle, 4)
   assert.equal(await throttle.attempt('w', async () => 'right'), 'right')
@@ -77,7 +77,7 @@ test('the right password is made to wait like a wrong one, and ends the streak',
   assert.deepEqual(slept, [250, 500])
 })
 
-test('guesses between right passwords are counted all the same', async () => {
+test('wrong passwords between correct ones are counted', async () => {
   const { throttle, slept } = start()
   for (let i = 0; i < 30; i++) {
     await guess(throttle)
@@ -88,7 +88,7 @@ test('guesses between right passwords are counted all the same', async () => {
   assert.deepEqual(slept.slice(1), [250, 500, 1000])
 })
 
-test('that count sinks by one a minute', async () => {
+test('the level decreases by one a minute', async () => {
   const { throttle, clock, slept } = start()
   for (let i = 0; i < 31; i++) {
     await guess(throttle)
@@ -108,7 +108,7 @@ test('each wallet has its own count', async () => {
   assert.equal(throttle.isOpen('w'), false)
 })
 
-test('a failure that is not about the password counts as nothing', async () => {
+test('other errors are not counted', async () => {
   const { throttle, slept } = start()
   for (let i = 0; i < 10; i++) {
     await assert.rejects(
@@ -121,7 +121,7 @@ test('a failure that is not about the password counts as nothing', async () => {
   assert.equal(throttle.isOpen('w'), true)
 })
 
-test('a check that is done at once is let in and counted by the same rules', async () => {
+test('synchronous checks follow the same rules', async () => {
   const { throttle, clock, slept } = start()
   for (let i = 0; i < 3; i++) {
     assert.equal(throttle.isOpen('w'), true)
@@ -135,7 +135,7 @@ test('a check that is done at once is let in and counted by the same rules', asy
   assert.deepEqual(slept, [])
 })
 
-test('once passwords cost, they are looked at one at a time, each after its own wait', async () => {
+test('delayed passwords are checked one at a time, each after its own wait', async () => {
   const { throttle, slept } = start()
   await guesses(throttle, 3)
   let running = 0
@@ -151,7 +151,7 @@ test('once passwords cost, they are looked at one at a time, each after its own 
   assert.deepEqual(slept, [250, 500, 1000, 2000])
 })
 
-test('those behind the one that makes the wait too long are told so', async () => {
+test('queued attempts are rejected once the wait becomes too long', async () => {
   const { throttle } = start()
   await guesses(throttle, 7)
   const results = await Promise.all(Array.from({ length: 4 }, () => guess(throttle)))
@@ -163,7 +163,7 @@ test('those behind the one that makes the wait too long are told so', async () =
   ])
 })
 
-test('no more than 32 wait', async () => {
+test('at most 32 attempts wait', async () => {
   const { throttle } = start()
   await guesses(throttle, 3)
   let release = (): void => {}
@@ -179,7 +179,7 @@ test('no more than 32 wait', async () => {
   assert.deepEqual(await Promise.all(waiting), new Array(32).fill('right'))
 })
 
-test('counts outlive the process, in a file of their own that only its owner reads', async (t) => {
+test('counts survive a restart, in a file readable by its owner only', async (t) => {
   const file = join(temporaryDirectory(t), 'failures.json')
   const { throttle, again, slept } = start(file)
   await guesses(throttle, 4)
@@ -190,7 +190,7 @@ test('counts outlive the process, in a file of their own that only its owner rea
   assert.deepEqual(Object.keys(JSON.parse(readFileSync(file, 'utf8'))), ['w'])
 })
 
-test('the end of a streak is kept as well', async (t) => {
+test('the reset of a streak is saved', async (t) => {
   const { throttle, again, slept } = start(join(temporaryDirectory(t), 'failures.json'))
   await guesses(throttle, 4)
   await throttle.attempt('w', () => 'right')
@@ -234,7 +234,7 @@ test('a clock that is set back locks a wallet for no longer than its wait, in th
   assert.deepEqual(slept, [500, 1000])
 })
 
-test('counts that cannot be saved go on in memory, and the failure is reported', async (t) => {
+test('counts that cannot be saved stay in memory, and the failure is reported', async (t) => {
   const failures: unknown[] = []
   const throttle = new PasswordThrottle({
     file: join(temporaryDirectory(t), 'gone', 'failures.json'),

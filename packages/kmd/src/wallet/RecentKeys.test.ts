@@ -22,7 +22,7 @@ test('a key is found by its address for as long as the file is at the same revis
   keys.free()
 })
 
-test('a file that changed, or whose revision is not certain, makes all of them forgotten, and wiped', () => {
+test('a changed or uncertain revision wipes all keys', () => {
   for (const revision of [2, undefined]) {
     const keys = new RecentKeys()
     keys.set(pairs[0]!.secretKey, 1)
@@ -34,7 +34,7 @@ test('a file that changed, or whose revision is not certain, makes all of them f
   }
 })
 
-test('nothing is kept while the revision is not certain', () => {
+test('no key is stored while the revision is uncertain', () => {
   const keys = new RecentKeys()
   keys.set(pairs[0]!.secretKey, undefined)
   assert.equal(keys.get(pairs[0]!.publicKey, 0), undefined)
@@ -60,7 +60,7 @@ test('the key that was given is copied: wiping it changes nothing', () => {
   keys.free()
 })
 
-test('after the end there is nothing, and ending twice is no fault', () => {
+test('free() removes every key, and can be called twice', () => {
   const keys = new RecentKeys()
   keys.set(pairs[0]!.secretKey, 1)
   keys.free()

@@ -1,5 +1,5 @@
 /**
- * Bytes that must not outlive their use: kept in memory of libsodium's own, which is locked against swapping where
+ * Bytes that must not outlive their use: in memory of libsodium, which is locked against swapping where
  * the system allows it, fenced by guard pages, never moved by the garbage collector, and wiped when it is freed.
  */
 import { sodium } from '@latchkey/algorand/sodium'
@@ -24,7 +24,7 @@ export function wipe(...buffers: Uint8Array[]): void {
   for (const bytes of buffers) if (bytes.length > 0) sodium.sodium_memzero(bytes)
 }
 
-/** Random bytes that are no secret by themselves: salts, nonces, identifiers. */
+/** Random bytes that are not secret by themselves: salts, nonces, identifiers. */
 export function randomBytes(length: number): Buffer {
   const bytes = Buffer.alloc(length)
   sodium.randombytes_buf(bytes)

@@ -39,7 +39,7 @@ test('keys are generated in the order of the sequence, from index one', (t) => {
   assert.deepEqual(indices(path), [1, 2])
 })
 
-test('an index whose key was imported is passed over, and the imported row stays as it is', (t) => {
+test('an index whose key was imported is skipped, and the imported row is unchanged', (t) => {
   const { wallet, path } = start(t)
   for (const index of [1n, 2n, 4n]) wallet.importKey(seed(index))
   assert.deepEqual(wallet.generateKey(), derived(3n))
@@ -79,7 +79,7 @@ test('the seed that is imported is wiped', (t) => {
   assert.deepEqual(given, Buffer.alloc(32))
 })
 
-test('a key that is not there, or no address at all, is not found', (t) => {
+test('a missing key or an invalid address is not found', (t) => {
   const { wallet } = start(t)
   for (const address of [Buffer.alloc(32), Buffer.alloc(0), Buffer.alloc(31), Buffer.alloc(33)]) {
     fails('key_not_found', () => wallet.exportKey(address))
@@ -87,7 +87,7 @@ test('a key that is not there, or no address at all, is not found', (t) => {
   }
 })
 
-test('keys that were exchanged in the file are noticed', (t) => {
+test('keys that were exchanged in the file are rejected', (t) => {
   const { wallet, path } = start(t)
   const [one, two] = [wallet.generateKey(), wallet.generateKey()]
   sql(
@@ -132,7 +132,7 @@ test('a recent key is not read again while the file stays the same, and not used
   fails('damaged_blob', () => wallet.sign(address, Buffer.alloc(1)))
 })
 
-test('a deleted key signs nothing more, however recently it did', (t) => {
+test('a deleted key no longer signs, even if used recently', (t) => {
   const { wallet, path } = start(t)
   const address = wallet.generateKey()
   age(path)
@@ -159,7 +159,7 @@ test('addresses are listed as texts; the list is kept while the file stays the s
   assert.deepEqual(wallet.addresses(), [Address.encode(first)], 'another program deleted one')
 })
 
-test('the password is the one of the unlocking', (t) => {
+test('the password is checked against that of the unlocking', (t) => {
   const { wallet } = start(t)
   assert.equal(wallet.isPassword(Buffer.from('secret')), true)
   for (const other of ['', 'Secret', 'secret ', 'secre', '\0secret']) {
@@ -170,7 +170,7 @@ test('the password is the one of the unlocking', (t) => {
 const members = [derived(1n), derived(2n), derived(1n)]
 const preimage = { version: 1, threshold: 2, publicKeys: members }
 
-test('a preimage is given back as it was imported', (t) => {
+test('a preimage is exported as it was imported', (t) => {
   const { wallet } = start(t)
   const address = wallet.importMultisig(preimage)
   assert.deepEqual(address, Multisig.address(preimage))
@@ -181,7 +181,7 @@ test('a preimage is given back as it was imported', (t) => {
   fails('multisig_not_found', () => wallet.multisig(address))
 })
 
-test('a preimage that was changed in the file is noticed', (t) => {
+test('a preimage that was changed in the file is rejected', (t) => {
   const { wallet, path } = start(t)
   const address = wallet.importMultisig(preimage)
   sql(path, 'UPDATE msig_addrs SET threshold = 1')
@@ -192,7 +192,7 @@ test('a preimage that was changed in the file is noticed', (t) => {
   fails('damaged_blob', () => wallet.multisig(address))
 })
 
-test('nothing can be done with a wallet that was locked, and locking twice is no fault', (t) => {
+test('a locked wallet cannot be used, and can be locked twice', (t) => {
   const { wallet } = start(t)
   const address = wallet.generateKey()
   wallet.sign(address, Buffer.alloc(1))

@@ -50,7 +50,7 @@ export class UnlockedWallet {
     this.#recentKeys.free()
   }
 
-  /** Against a salted hash made at unlocking: the slow derivation was paid then. */
+  /** Compares with a salted hash made at unlocking, which avoids the slow derivation. */
   isPassword(password: Uint8Array): boolean {
     this.#requireUnlocked()
     return timingSafeEqual(hashPassword(this.#salt, password), this.#passwordHash)
@@ -172,7 +172,7 @@ export class UnlockedWallet {
   }
 }
 
-/** Turning keys into addresses costs a hash each, so a list is kept for as long as the file stays as it is. */
+/** Encoding an address costs a hash, so the list is cached until the file changes. */
 class AddressList {
   #addresses: readonly string[] = []
   #revision: number | undefined
@@ -191,7 +191,7 @@ const maxKeyIndex = 2n ** 63n - 1n
 /** Two bytes of msgpack header before the 64 of the key. */
 const encodedKeyLength = 66
 
-/** Quick on purpose: it guards a comparison in memory, not a file. BLAKE2b, keyed with the salt. */
+/** Fast on purpose: it protects a comparison in memory, not a file. BLAKE2b, keyed with the salt. */
 function hashPassword(salt: Uint8Array, password: Uint8Array): Buffer {
   const hashed = Buffer.allocUnsafe(32)
   sodium.crypto_generichash(hashed, password, salt)

@@ -52,7 +52,7 @@ test('wallets are listed by the bytes of their file names, with id and name as b
   })
 })
 
-test('a wallet that appears, changes or vanishes is noticed', async (t) => {
+test('added, changed and removed wallets are noticed', async (t) => {
   const { index, at } = start(t)
   assert.deepEqual(await files(index), [])
   createFile(at('a.db'), { name: 'old' })
@@ -65,7 +65,7 @@ test('a wallet that appears, changes or vanishes is noticed', async (t) => {
   await eventually(() => files(index), [])
 })
 
-test('a change of our own shows in the very next answer', async (t) => {
+test('a change by the daemon shows in the next list', async (t) => {
   const { index, at } = start(t)
   await index.entries()
   createFile(at('a.db'))
@@ -76,7 +76,7 @@ test('a change of our own shows in the very next answer', async (t) => {
   assert.deepEqual(await files(index), [])
 })
 
-test('what is no wallet is passed over, and taken in once it has become one', async (t) => {
+test('files that are not wallets are ignored until they become wallets', async (t) => {
   const { index, at } = start(t)
   createFile(at('good.db'))
   createFile(at('other.txt'))
@@ -99,7 +99,7 @@ test('what is no wallet is passed over, and taken in once it has become one', as
   await eventually(() => files(index), ['garbage.db', 'good.db', 'link.db'])
 })
 
-test('no file is written to, or made, by looking at it', async (t) => {
+test('listing writes and creates no file', async (t) => {
   const { index, at } = start(t)
   writeFileSync(at('empty.db'), '')
   await index.entries()
@@ -123,7 +123,7 @@ test('a wallet is found by its id; two files with one id are refused', async (t)
   assert.equal((await index.entries()).length, 3, 'all of them are listed')
 })
 
-test('where nothing changed the answer is the very same list, also after a look over 500 files', async (t) => {
+test('without changes the same list is returned, also after a scan of 500 files', async (t) => {
   const { index, at } = start(t)
   createFile(at('000.db'))
   for (let i = 1; i < 500; i++) copyFileSync(at('000.db'), at(`${String(i).padStart(3, '0')}.db`))
@@ -139,7 +139,7 @@ test('where nothing changed the answer is the very same list, also after a look 
   assert.notEqual(await index.entries(), first)
 })
 
-test('many who ask at once get the same list', async (t) => {
+test('concurrent calls get the same list', async (t) => {
   const { index, at } = start(t)
   createFile(at('a.db'))
   const lists = await Promise.all(Array.from({ length: 50 }, () => index.entries()))
@@ -183,7 +183,7 @@ test('a wallet that another program holds stays listed as it was known', async (
   release()
 })
 
-test('one that was never read and is held is waited for', async (t) => {
+test('a locked wallet that was never read is waited for', async (t) => {
   const { index, at } = start(t)
   createFile(at('a.db'))
   const release = hold(at('a.db'))
@@ -192,7 +192,7 @@ test('one that was never read and is held is waited for', async (t) => {
   assert.deepEqual(await listed, ['a.db'])
 })
 
-test('one that is held for longer is left out after five seconds', async (t) => {
+test('a wallet that stays locked is omitted after five seconds', async (t) => {
   const { index, at } = start(t)
   createFile(at('a.db'), { id: 'a', name: 'a' })
   createFile(at('b.db'), { id: 'b', name: 'b' })

@@ -1,9 +1,9 @@
 /**
  * An index of the wallets directory: id and name of every wallet in it, without opening every file each time.
  *
- * The operating system's change notices name what to look at again. They are trusted for two seconds: after that, a
- * look goes over the whole directory (names, sizes and times, not contents), because notices can be lost, and are
- * not to be had on every file system.
+ * Change notifications of the operating system name the files to read again. They are trusted for two seconds: after
+ * that, the whole directory is scanned (names, sizes and times, not contents), because notifications can be lost, and
+ * not every file system has them.
  */
 import { type FSWatcher, statSync, watch } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
@@ -51,7 +51,7 @@ export class WalletDirectory {
     return this.#entries
   }
 
-  /** The one wallet with this id. Two files with one id are an accident, and signing with either would be a guess. */
+  /** The one wallet with this id. Two files with one id are an error: either could be the wrong one. */
   async find(key: string): Promise<Entry> {
     const matches = (await this.entries()).filter((entry) => entry.key === key)
     if (matches.length > 1) throw new KmdError('wallet_id_ambiguous')
@@ -62,7 +62,7 @@ export class WalletDirectory {
     return (await this.entries()).some((entry) => entry.name.equals(name))
   }
 
-  /** For changes of our own, which must show in the very next answer. */
+  /** Reports a change by the daemon, which must show in the next list. */
   touch(file: string): void {
     this.#changed.add(file)
   }
@@ -72,7 +72,7 @@ export class WalletDirectory {
     this.#reader.close()
   }
 
-  /** Without notices (some network file systems) every look goes over the whole directory. */
+  /** Without notifications (some network file systems) every list scans the whole directory. */
   #watch(): void {
     this.#watcher?.close()
     this.#watcher = undefined
@@ -89,7 +89,7 @@ export class WalletDirectory {
   }
 
   #notice(file: string | null): void {
-    // A journal beside a database tells of a change in the database.
+    // A change of a journal is a change of its database.
     const database = file?.replace(/-journal$/, '')
     if (database?.endsWith('.db')) this.#changed.add(database)
     else this.#distrust()
@@ -100,7 +100,7 @@ export class WalletDirectory {
   }
 
   async #refresh(): Promise<void> {
-    // Notices that came in before the request did are handled in this turn of the event loop; let it end.
+    // Notifications that arrived before the request are handled in this turn of the event loop; let it end.
     await new Promise((resolve) => setImmediate(resolve))
     if (this.#watcher === undefined) {
       await this.#refreshing
@@ -115,7 +115,7 @@ export class WalletDirectory {
     }
   }
 
-  /** The directory itself may go without a notice. */
+  /** The directory itself may be removed without a notification. */
   #isReplaced(): boolean {
     const status = statSync(this.#directory, { throwIfNoEntry: false })
     return status === undefined || `${status.dev}:${status.ino}` !== this.#identity
@@ -142,7 +142,7 @@ export class WalletDirectory {
     this.#lastScan = performance.now()
   }
 
-  /** Notices belong to the directory that was opened; one that was moved away and created again gives none. */
+  /** Notifications belong to the opened directory; one that was moved away and created again gives none. */
   async #watchAgainIfReplaced(): Promise<void> {
     const { dev, ino } = await stat(this.#directory)
     const identity = `${dev}:${ino}`

@@ -45,7 +45,7 @@ test('a new file has the tables of the reference, ids and names as blobs, and is
   assert.deepEqual({ ...(sql(path, 'PRAGMA journal_mode')[0] as object) }, { journal_mode: 'delete' })
 })
 
-test('a file is never made over another', (t) => {
+test('create() never overwrites a file', (t) => {
   const { path } = openFile(t)
   assert.throws(() => createFile(path), { code: 'EEXIST' })
 })
@@ -59,7 +59,7 @@ test('id and name are read as bytes, also where they were stored as text', (t) =
   assert.deepEqual(file.metadata().name, Buffer.from('new'), 'and renamed all the same')
 })
 
-test('a file of another driver, another version, or without metadata is no wallet', (t) => {
+test('a file of another driver or version, or without metadata, is not a wallet', (t) => {
   const { file, path } = openFile(t)
   sql(path, 'UPDATE metadata SET driver_version = 2')
   fails('wrong_driver_version', () => file.metadata())
@@ -168,7 +168,7 @@ test('a revision stays the same as long as the content does, and is uncertain ri
   assert.notEqual(file.revision(), first)
 })
 
-test('a change of our own is seen within the turn', (t) => {
+test('a change by the daemon is seen within the turn', (t) => {
   const { file, path } = openFile(t)
   age(path, 3600)
   file.isCurrent()
@@ -187,7 +187,7 @@ test('a file that is opened again never has an earlier revision', (t) => {
   assert.notEqual(again.revision(), file.revision())
 })
 
-test('a database that another program holds is a matter of waiting; one that is none is an error', async (t) => {
+test('a locked database is retried; a file that is no database is an error', async (t) => {
   const { file, path } = openFile(t)
   const release = hold(path)
   assert.throws(() => file.metadata(), Sqlite.isLocked)

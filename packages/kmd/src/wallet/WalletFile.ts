@@ -36,7 +36,7 @@ CREATE TABLE IF NOT EXISTS msig_addrs (
 );`
 
 const uniqueViolation = 1555
-/** How long a file system's clock may stand still: some keep whole seconds or even two, the others follow the kernel's. */
+/** The coarsest timestamps of a file system: some store seconds or even two, others follow the kernel's clock. */
 const coarseTickMs = 2_000
 const fineTickMs = 50
 /** Of all files together, so that a file opened again never looks like the one before. */
@@ -54,7 +54,7 @@ export class WalletFile {
   #revision = ++lastRevision
   #isLookedAt = false
 
-  /** Opens an existing database. It is opened by its inode: `isCurrent` tells when the path came to mean another. */
+  /** Opens an existing database. It stays at its inode: `isCurrent` is false once the path leads to another. */
   constructor(path: string) {
     const status = statSync(path, { throwIfNoEntry: false })
     if (status === undefined) throw new KmdError('database', { cause: new Error('the wallet file is gone') })
@@ -169,7 +169,7 @@ export class WalletFile {
     this.#write('UPDATE metadata SET mep_encrypted = ?', masterKey)
   }
 
-  /** In the order of the bytes: the reference answers from the primary key's index. */
+  /** In byte order, which is the order of the reference: that of the primary key's index. */
   addresses(): Uint8Array[] {
     return this.#all('SELECT address FROM keys ORDER BY address')
   }
@@ -195,7 +195,7 @@ export class WalletFile {
   }
 
   /**
-   * Adds the next key of the sequence. `next` sees the stored maximum and answers with the row to add and the new
+   * Adds the next key of the sequence. `next` gets the stored maximum and returns the row to add and the new
    * maximum, all inside one exclusive transaction: no index is given out twice or skipped, even if other programs write.
    */
   generateKey(next: (maxKeyIndex: Uint8Array) => GeneratedKey): Uint8Array {

@@ -25,7 +25,7 @@ test('a file stays open while it is in use', (t) => {
   assert.notEqual(files.get(a), files.get(b))
 })
 
-test('beyond the limit, the one that was used longest ago is closed', (t) => {
+test('above the limit the least recently used file is closed', (t) => {
   const { files, paths } = start(t, 2)
   const [a, b, c] = paths
   const openA = files.get(a)
@@ -48,7 +48,7 @@ test('a file that was replaced is opened again', (t) => {
   assert.deepEqual(files.get(a).metadata().id, ids[1])
 })
 
-test('one that vanished is an error until it is back, and is not created again', (t) => {
+test('a missing file is an error until it is back, and is not created again', (t) => {
   const { files, paths, ids } = start(t)
   const [a] = paths
   files.get(a)
@@ -71,7 +71,7 @@ test('another wallet, or none, in the place of an unlocked one is refused', (t) 
   assert.throws(() => files.getWallet(c, ids[2]))
 })
 
-test('what was closed can be opened again', (t) => {
+test('a closed file can be opened again', (t) => {
   const { files, paths } = start(t)
   const before = files.get(paths[0])
   files.closeAll()

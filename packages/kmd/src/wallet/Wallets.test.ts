@@ -39,7 +39,7 @@ test('a blank password is a password like any other', async (t) => {
   await fails('wrong_password', unlock(t, wallets, info, ' '))
 })
 
-test('a master derivation key that is given is kept; zeros and none are a random one', async (t) => {
+test('a given master derivation key is used; zeros or none give a random one', async (t) => {
   const { wallets } = openWallets(t)
   const given = Buffer.alloc(32, 7)
   const keyOf = async (name: string, key?: Buffer): Promise<Buffer> =>
@@ -50,7 +50,7 @@ test('a master derivation key that is given is kept; zeros and none are a random
   assert.notDeepEqual(b, Buffer.alloc(32))
 })
 
-test('files are named after the letters of the name that no file system minds, and the id', async (t) => {
+test('files are named after the safe characters of the name, and the id', async (t) => {
   const { wallets, directory } = openWallets(t)
   const written = ['plain-Name_1', '../../etc/passwd', 'ü\0 /', '']
   const made: WalletInfo[] = []
@@ -82,7 +82,7 @@ test('a name is taken once, by its bytes', async (t) => {
   await create(wallets, 'one ')
 })
 
-test('of many who ask for one name at once, exactly one gets it', async (t) => {
+test('of many concurrent creations with one name, exactly one succeeds', async (t) => {
   const { wallets, directory } = openWallets(t)
   const results = await Promise.allSettled(Array.from({ length: 6 }, () => create(wallets, 'wanted')))
   assert.equal(results.filter(({ status }) => status === 'fulfilled').length, 1)
@@ -97,7 +97,7 @@ test('a name is free again after what reserved it has failed', async (t) => {
   await create(wallets, 'wanted')
 })
 
-test('renaming asks for a name, a free one, and then for the password', async (t) => {
+test('renaming checks the name first, then the password', async (t) => {
   const { wallets, directory } = openWallets(t)
   const one = await create(wallets, 'one')
   await create(wallets, 'two')
@@ -149,7 +149,7 @@ test('a removed wallet is gone from the list, and back when its file is renamed 
   await unlock(t, wallets, info)
 })
 
-test('a wallet asks for the work it was made with, within a ceiling; impossible work is refused', async (t) => {
+test('a wallet is opened with its own scrypt parameters, within the ceilings', async (t) => {
   const { wallets, directory } = openWallets(t)
   const info = await create(wallets, 'one')
   const path = join(directory, readdirSync(directory)[0]!)
@@ -179,7 +179,7 @@ test('too many derivations at once are rejected, and do not count as wrong passw
   await assert.rejects(create(wallets, 'one'), { code: 'derivation_busy', retryAfterSeconds: 7 })
 })
 
-test('wrong passwords count against the wallet, for whatever it was given', async (t) => {
+test('wrong passwords count against the wallet in every operation', async (t) => {
   const { wallets, throttle } = openWallets(t)
   const info = await create(wallets, 'one')
   const key = info.id.toString()
@@ -190,7 +190,7 @@ test('wrong passwords count against the wallet, for whatever it was given', asyn
   assert.equal(throttle.isOpen(key), false)
 })
 
-test('a name that creations and renamings ask for together goes to exactly one wallet', async (t) => {
+test('of concurrent creations and renamings to one name, exactly one succeeds', async (t) => {
   const { wallets } = openWallets(t)
   const other = await create(wallets, 'other')
   const attempts = [

@@ -1,4 +1,4 @@
-/** The wallets on disk: what can be done with them from outside, with the password where one is needed. */
+/** The wallets on disk: creating, listing, unlocking, renaming and removing them. */
 import { rename as renameFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { ScryptPool } from '../derivation/index.js'
@@ -112,7 +112,7 @@ export class Wallets {
     }
   }
 
-  /** Takes a wallet out of the daemon. Its file stays beside the others, under a name that no kmd reads. */
+  /** Removes a wallet. Its file stays in the directory, under a name that no kmd reads. */
   async remove(entry: Entry, password: Buffer): Promise<string> {
     Secret.free(await this.#unwrap(entry, password))
     this.#files.close(entry.path)
@@ -175,7 +175,7 @@ export class Wallets {
   }
 }
 
-/** Name and id without anything that could mean something to a file system. */
+/** Name and id without characters that are special to a file system. */
 function fileName(name: Buffer, id: Buffer): string {
   const safeName = name.toString('latin1').replace(/[^A-Za-z0-9_-]/g, '')
   const safeId = id.toString('latin1')

@@ -15,7 +15,7 @@ test('decodes what Buffer encodes', () => {
   )
 })
 
-test('line breaks may stand anywhere', () => {
+test('line breaks are allowed anywhere', () => {
   for (const text of ['YWJj\r\nZGVm', '\nYWJjZGVm\n', 'Y\nW\rJ\nj\rZ\nG\rV\nm', 'YWJjZGVm\r\n\r\n']) {
     assert.equal(decode(text), Buffer.from('abcdef').toString('hex'))
   }
@@ -23,7 +23,7 @@ test('line breaks may stand anywhere', () => {
   assert.equal(decode('\r\n'), '')
 })
 
-test('bits beyond the last byte do not matter', () => {
+test('bits after the last byte are ignored', () => {
   assert.equal(decode('YR=='), '61')
   assert.equal(decode('YWK='), '6162')
 })
@@ -41,7 +41,7 @@ for (const [why, texts] of Object.entries(refused)) {
   })
 }
 
-test('takes a text exactly when Go would: the alphabet, padded to four', () => {
+test('accepts the same texts as Go: the alphabet, padded to four', () => {
   const text = fc.string({ unit: fc.constantFrom('A', 'b', '9', '+', '/', '=', '-', ' ', '\n'), maxLength: 12 })
   fc.assert(
     fc.property(text, (sent) => {

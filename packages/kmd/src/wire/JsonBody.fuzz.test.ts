@@ -126,7 +126,7 @@ const random = fc.record({
   bytes: fc.array(interesting, { maxLength: 60 }).map((b) => Buffer.from(b)),
 })
 
-test('damaged and random bytes are read or refused with badBody, and nothing else', () => {
+test('damaged and random bytes are either read or rejected with bad_body', () => {
   fc.assert(
     fc.property(fc.oneof(mutated, random), wire, ({ fields, bytes }, onWire) => {
       try {
@@ -143,7 +143,7 @@ test('damaged and random bytes are read or refused with badBody, and nothing els
   )
 })
 
-test('a body of the greatest size is read or refused in no time, whatever it repeats', () => {
+test('a body of the largest size is read or rejected in linear time', () => {
   const { request } = operations.find(({ id }) => id === 'SignMultisigTransaction')!
   const parts = ['[', '{"a":', '"', '\\', '\\u0041', '1', '0', ' ', '1,', '"\\ud83d', '1e', 'A', '\n']
   const starts = ['', '{"wallet_password":"', '{"transaction":[', '{"public_key":"', '{"partial_multisig":{"thr":']

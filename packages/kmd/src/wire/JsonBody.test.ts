@@ -230,7 +230,7 @@ test('an array gives the members by position, and may be short but not long', ()
   assert.throws(() => parse('["a",7,true,null]'), isRefused)
 })
 
-test('of a member that comes twice the last counts', () => {
+test('of a repeated member the last one counts', () => {
   assert.deepEqual(parse('{"count":1,"name":"a","count":2}'), { ...nothing, name: hex('a'), count: 2 })
   assert.throws(() => parse('{"count":-1,"count":2}'), isRefused)
 })
@@ -242,7 +242,7 @@ test('unknown members and names in another case are refused; an escaped name is 
   assert.deepEqual(parse('{"\\u006eame":"a"}'), { ...nothing, name: hex('a') })
 })
 
-test('what follows the first value is not looked at', () => {
+test('text after the first value is ignored', () => {
   for (const rest of ['garbage', '{', '\0', '}', ',', '\xff'])
     assert.deepEqual(parse(`{"count":1}${rest}`), { ...nothing, count: 1 })
   assert.deepEqual(parse('nullgarbage'), nothing)
@@ -265,7 +265,7 @@ test('all escapes of the reference are read, and no others', () => {
   }
 })
 
-test('hex digits that are none stand for the replacement character', () => {
+test('invalid hex digits give the replacement character', () => {
   for (const digits of ['zzzz', '12g4', '+123', ' 123', '0x12']) {
     assert.equal(value(text, `"a\\u${digits}b"`, 'documented'), hex('a\ufffdb'), digits)
   }

@@ -324,7 +324,7 @@ function readBytes(cursor: Cursor, limit: number, emptyObject: boolean): Buffer 
 }
 
 /**
- * The halves of a key are compared when it is used. The reference never does so; where its recorded answers take
+ * The halves of a key are compared when it is used. The reference never does so; where its recorded responses accept
  * integers (which none of its clients send) with any second half, only the seed is passed on.
  */
 function readPrivateKey(cursor: Cursor): Buffer {

@@ -1,4 +1,4 @@
-/** The letters of JSON, as the Go daemon tells them apart: white space, literals, numbers and strings, over bytes. */
+/** The tokens of JSON, as the Go daemon reads them: white space, literals, numbers and strings, over bytes. */
 import { KmdError } from '../errors.js'
 import type { Wire } from './Wire.js'
 

@@ -1,6 +1,6 @@
 /**
  * Texts on this wire are bytes that are usually UTF-8 and need not be. A byte that is not becomes a lone surrogate,
- * which no valid UTF-8 decodes to, so that a writer can tell it from a character.
+ * which no valid UTF-8 decodes to, so that a writer can distinguish it from a character.
  */
 export const invalid = '\ud800'
 

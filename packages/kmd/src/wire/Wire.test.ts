@@ -49,12 +49,12 @@ test('the documented wire is compact, begins with the envelope, and writes keys 
   )
 })
 
-test('the reference wire leaves out what is empty, all-zero bytes included', () => {
+test('the reference wire omits empty members, all-zero bytes included', () => {
   assert.equal(Wire.write('reference', everything, empty), '{}')
   assert.equal(Wire.write('reference', [], {}), '{}')
 })
 
-test('the documented wire leaves out nothing', () => {
+test('the documented wire omits nothing', () => {
   const zeros = new Array(32).fill(0)
   assert.deepEqual(JSON.parse(Wire.write('documented', everything, empty)), {
     error: false,
@@ -69,7 +69,7 @@ test('the documented wire leaves out nothing', () => {
   assert.equal(Wire.write('documented', [], {}), '{"error":false,"message":""}')
 })
 
-test('nested objects leave out nothing on either wire, and are sorted on the reference one', () => {
+test('nested objects omit nothing on either wire, and are sorted on the reference one', () => {
   const inner = {
     type: 'object',
     name: 'Inner',
@@ -101,7 +101,7 @@ for (const [bytes, json] of escapes) {
   })
 }
 
-test('bytes that are a view of a larger buffer are written without what lies around them', () => {
+test('a view of a larger buffer is written without the rest of it', () => {
   const view = Uint8Array.of(9, 1, 2, 3, 9).subarray(1, 4)
   assert.equal(Wire.write('reference', [{ name: 'b', shape: { type: 'base64' } }], { b: view }), '{\n  "b": "AQID"\n}')
 })
@@ -112,7 +112,7 @@ test('an error is the envelope alone, in the layout of its wire', () => {
   assert.equal(Wire.writeError('documented', error), '{"error":true,"message":"open \\"x\\": denied"}')
 })
 
-test('an answer that has a message of its own has one message', () => {
+test('a response with its own message member has one message', () => {
   const members = [{ name: 'message', shape: { type: 'string' } }] as const
   assert.equal(Wire.write('documented', members, { message: 'x' }), '{"error":false,"message":"x"}')
   assert.equal(Wire.write('documented', members, { message: '' }), '{"error":false,"message":""}')
