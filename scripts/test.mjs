@@ -40,7 +40,7 @@ async function runAll() {
   const chromium = found.some(needsBrowser) ? obtainChromium() : undefined
   const tests = chromium === undefined ? found.filter((path) => !needsBrowser(path)) : found
   // At least two: most tests wait for a process, a timer or a disk now and then.
-  const concurrency = Math.max(2, availableParallelism())
+  const concurrency = Number(process.env.LATCHKEY_TEST_CONCURRENCY ?? Math.max(2, availableParallelism()))
   const code = tests.length === 0 ? 0 : await runTests(tests, concurrency, { CHROMIUM: chromium })
   if (tests.length === found.length) return code
   // Not a failure of the code; but in CI, where the output is not read, it must not look like a success either.
