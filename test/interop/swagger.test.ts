@@ -7,7 +7,7 @@ import { after, before, suite, test } from 'node:test'
 import SwaggerParser from '@apidevtools/swagger-parser'
 import { Address, Transaction } from '@latchkey/algorand'
 import { Devnet } from '@latchkey/devnet'
-import { type Answer, type Json, startDaemon, type TestDaemon } from '../support/daemon.test.helper.js'
+import { type Json, startDaemon, type TestDaemon, type TestResponse } from '../support/daemon.test.helper.js'
 import { operations } from '../support/operations.test.helper.js'
 import { type Step, takeTour } from '../support/tour.test.helper.js'
 
@@ -158,7 +158,7 @@ test('the schema checker refuses', () => {
 /** The operations that are ours alone. */
 async function callExtras(daemon: TestDaemon): Promise<Step[]> {
   const steps: Step[] = []
-  const call = async (id: string, method: string, path: string, body?: Json): Promise<Answer> => {
+  const call = async (id: string, method: string, path: string, body?: Json): Promise<TestResponse> => {
     const answer = await daemon.call(method, path, body)
     assert.equal(answer.status, 200, answer.text)
     steps.push({ id, body, answer })

@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import * as algosdk from 'algosdk'
-import { type Answer, type Json, startDaemon, type TestDaemon } from '../support/daemon.test.helper.js'
+import { type Json, startDaemon, type TestDaemon, type TestResponse } from '../support/daemon.test.helper.js'
 import { derived, masterKey } from '../support/golden.test.helper.js'
 import { assertDocumentedResponse, operation, operations } from '../support/operations.test.helper.js'
 import {
@@ -208,7 +208,7 @@ suite('failures', () => {
   })
   after(() => daemon?.stop())
 
-  const assertFailure = (answer: Answer, status: number, message: string): void => {
+  const assertFailure = (answer: TestResponse, status: number, message: string): void => {
     assert.equal(answer.headers['content-type'], 'application/json')
     assert.deepEqual([answer.status, answer.text], [status, JSON.stringify({ error: true, message })])
   }
@@ -262,7 +262,7 @@ suite('failures', () => {
 })
 
 suite('handle lifetime', () => {
-  const call = async (daemon: TestDaemon, id: string, body: Json): Promise<Answer> => {
+  const call = async (daemon: TestDaemon, id: string, body: Json): Promise<TestResponse> => {
     const { method, path } = operation(id)
     return daemon.call(method, path, body)
   }
@@ -276,7 +276,7 @@ suite('handle lifetime', () => {
     return { wallet_handle_token: json.wallet_handle_token }
   }
 
-  const assertEnded = (answer: Answer, message: string): void => {
+  const assertEnded = (answer: TestResponse, message: string): void => {
     assert.deepEqual([answer.status, answer.json], [401, { error: true, message }])
   }
 

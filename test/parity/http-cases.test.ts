@@ -5,7 +5,7 @@
  */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { type Answer, startDaemon, type TestDaemon } from '../support/daemon.test.helper.js'
+import { startDaemon, type TestDaemon, type TestResponse } from '../support/daemon.test.helper.js'
 import { readGolden } from '../support/golden.test.helper.js'
 
 type Case = {
@@ -36,21 +36,21 @@ test('recorded HTTP cases', async (t) => {
   const used: string[] = []
   for (const recorded of cases) {
     await t.test(recorded.name, async () => {
-      const answer = await send(daemon, recorded, values)
-      capture(recorded, answer, values)
-      const mismatch = compare(recorded, answer, values)
+      const response = await send(daemon, recorded, values)
+      capture(recorded, response, values)
+      const mismatch = compare(recorded, response, values)
       if (mismatch === undefined) return
       const deviation = deviations[recorded.name]
-      if (!deviation?.status.includes(answer.status)) throw mismatch
-      assertEnvelope(answer)
-      used.push(`${recorded.name}: ${recorded.expect.status} there, ${answer.status} here, because ${deviation.why}`)
+      if (!deviation?.status.includes(response.status)) throw mismatch
+      assertEnvelope(response)
+      used.push(`${recorded.name}: ${recorded.expect.status} there, ${response.status} here, because ${deviation.why}`)
     })
   }
   t.diagnostic(`${cases.length - used.length} of ${cases.length} answers are the recorded ones to the byte`)
   for (const line of used) t.diagnostic(`differs on purpose: ${line}`)
 })
 
-function send(daemon: TestDaemon, recorded: Case, values: Map<string, string>): Promise<Answer> {
+function send(daemon: TestDaemon, recorded: Case, values: Map<string, string>): Promise<TestResponse> {
   const { method, path, headers, token, body, body_base64 } = recorded
   const bytes =
     body_base64 !== undefined
@@ -70,7 +70,7 @@ function fill(text: string, values: Map<string, string>): string {
 }
 
 /** Of a handle (a name with H in front) the two halves are captured as well. */
-function capture({ capture: wanted }: Case, { status, json }: Answer, values: Map<string, string>): void {
+function capture({ capture: wanted }: Case, { status, json }: TestResponse, values: Map<string, string>): void {
   if (wanted === undefined || status !== 200) return
   for (const [name, path] of Object.entries(wanted)) {
     let value = json
@@ -84,15 +84,15 @@ function capture({ capture: wanted }: Case, { status, json }: Answer, values: Ma
   }
 }
 
-function compare({ path, expect }: Case, answer: Answer, values: Map<string, string>): Error | undefined {
+function compare({ path, expect }: Case, response: TestResponse, values: Map<string, string>): Error | undefined {
   const headers = Object.fromEntries(
-    Object.keys(expect.headers).map((name) => [name, answer.headers[name.toLowerCase()]]),
+    Object.keys(expect.headers).map((name) => [name, response.headers[name.toLowerCase()]]),
   )
   // The description's text is our own and was not recorded.
-  const body = path === '/swagger.json' ? '' : answer.text
+  const body = path === '/swagger.json' ? '' : response.text
   try {
     assert.deepEqual(
-      { status: answer.status, headers, body },
+      { status: response.status, headers, body },
       { status: expect.status, headers: expect.headers, body: fill(expect.body, values) },
     )
     return undefined
@@ -102,7 +102,7 @@ function compare({ path, expect }: Case, answer: Answer, values: Map<string, str
 }
 
 /** A response that deviates still has the envelope that every client reads. */
-function assertEnvelope({ status, headers, json }: Answer): void {
+function assertEnvelope({ status, headers, json }: TestResponse): void {
   assert.equal(headers['content-type'], 'application/json')
   if (status < 400) return
   assert.deepEqual(Object.keys(json), ['error', 'message'])

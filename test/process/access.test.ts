@@ -31,10 +31,10 @@ suite('the Host header', { concurrency }, () => {
     }
     const foreign = ['evil.example', 'evil.example:80', 'localhost.evil.example', '127.0.0.1.evil.example', '128.0.0.1']
     for (const host of [...foreign, '[::2]', '[::1].evil.example', '192.0.2.1', 'notlocalhost', '127.evil']) {
-      const answer = await status(host)
-      assert.equal(answer.status, 403, `${host} is not served`)
-      assert.equal(answer.json.error, true)
-      assert.equal(answer.headers['access-control-allow-origin'], undefined)
+      const response = await status(host)
+      assert.equal(response.status, 403, `${host} is not served`)
+      assert.equal(response.json.error, true)
+      assert.equal(response.headers['access-control-allow-origin'], undefined)
     }
     for (const [method, path] of [
       ['GET', '/versions'],
@@ -84,8 +84,8 @@ suite('the API token', { concurrency }, () => {
   test('is accepted in its own header only, and on the loopback interface', async (t) => {
     if (outside !== undefined) assert.equal(await isReachable(t, kmd.port, outside), false)
     for (const name of ['X-KMD-API-Token', 'x-kmd-api-token', 'X-Kmd-Api-Token']) {
-      const answer = await kmd.call('GET', '/v1/wallets', undefined, { token: null, headers: { [name]: kmd.token } })
-      assert.equal(answer.status, 200, name)
+      const response = await kmd.call('GET', '/v1/wallets', undefined, { token: null, headers: { [name]: kmd.token } })
+      assert.equal(response.status, 200, name)
     }
     const elsewhere = [
       { headers: { Authorization: `Bearer ${kmd.token}` } },
@@ -94,12 +94,12 @@ suite('the API token', { concurrency }, () => {
       {},
     ]
     for (const options of elsewhere) {
-      const answer = await kmd.call('GET', `/v1/wallets?X-KMD-API-Token=${kmd.token}`, undefined, {
+      const response = await kmd.call('GET', `/v1/wallets?X-KMD-API-Token=${kmd.token}`, undefined, {
         ...options,
         token: null,
       })
-      assert.equal(answer.status, 401)
-      assert.equal(answer.json.message, 'invalid API token')
+      assert.equal(response.status, 401)
+      assert.equal(response.json.message, 'invalid API token')
     }
   })
 })
@@ -115,8 +115,8 @@ suite('origins', { concurrency }, () => {
 
   /** The four headers of a response, in the order above. */
   async function ask(kmd: Kmd, method: string, path: string, headers: { [name: string]: string }, token?: string) {
-    const answer = await kmd.call(method, path, undefined, { headers, ...(token === undefined ? {} : { token }) })
-    return { status: answer.status, text: answer.text, cors: corsHeaders.map((name) => answer.headers[name]) }
+    const response = await kmd.call(method, path, undefined, { headers, ...(token === undefined ? {} : { token }) })
+    return { status: response.status, text: response.text, cors: corsHeaders.map((name) => response.headers[name]) }
   }
   const nothing = [undefined, undefined, undefined, undefined]
 
@@ -178,9 +178,9 @@ suite('secrets', () => {
     const kmd = await start(t)
     const errors: string[] = []
     const call = async (method: string, path: string, body: unknown, options = {}) => {
-      const answer = await kmd.call(method, path, body, options)
-      if (answer.status !== 200) errors.push(answer.text)
-      return answer
+      const response = await kmd.call(method, path, body, options)
+      if (response.status !== 200) errors.push(response.text)
+      return response
     }
     const secrets = { password: 'correct horse 9041', wrong: 'wrong battery 7713', changed: 'new staple 5520' }
     const seed = Buffer.alloc(32, 0x5a)

@@ -7,16 +7,16 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, type TestContext } from 'node:test'
 import {
-  type Answer,
   type CallOptions,
   fastConfig,
   type Json,
   kmdCommand,
   startDaemon,
   type TestDaemon,
+  type TestResponse,
 } from '../support/daemon.test.helper.js'
 
-export type { Answer, Json }
+export type { Json, TestResponse }
 
 /** Long enough for an overloaded machine: reaching it means that what the test waits for does not happen. */
 const timeoutMs = 60_000
@@ -157,7 +157,7 @@ export class Kmd {
     return (await this.ok('POST', '/v1/wallet', body)).wallet.id
   }
 
-  tryUnlock(walletId: string, password: string): Promise<Answer> {
+  tryUnlock(walletId: string, password: string): Promise<TestResponse> {
     return this.call('POST', '/v1/wallet/init', { wallet_id: walletId, wallet_password: password })
   }
 

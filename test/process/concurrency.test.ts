@@ -4,7 +4,7 @@ import { copyFileSync, readdirSync } from 'node:fs'
 import { suite, test } from 'node:test'
 import { Address, Ed25519, KeyDerivation } from '@latchkey/algorand'
 import { DatabaseSync } from '@photostructure/sqlite'
-import { type Answer, type Kmd, slowDrivers, start, timed, until } from './commands.test.helper.js'
+import { type Kmd, slowDrivers, start, type TestResponse, timed, until } from './commands.test.helper.js'
 
 const times = <T>(count: number, work: (index: number) => Promise<T>): Promise<T[]> =>
   Promise.all(Array.from({ length: count }, (_, index) => work(index)))
@@ -37,9 +37,9 @@ suite('concurrency', { concurrency: 2 }, () => {
     const kmd = await start(t)
     for (let round = 0; round < 5; round++) {
       const id = await kmd.create(`w${round}`, '')
-      const answers = await times(10, () => kmd.tryUnlock(id, ''))
+      const responses = await times(10, () => kmd.tryUnlock(id, ''))
       assert.deepEqual(
-        answers.map(({ status }) => status),
+        responses.map(({ status }) => status),
         Array(10).fill(200),
       )
     }
@@ -50,9 +50,9 @@ suite('concurrency', { concurrency: 2 }, () => {
     for (let round = 0; round < 5; round++) {
       const body = { wallet_name: `w${round}`, wallet_driver_name: 'sqlite' }
       await kmd.ok('POST', '/v1/wallet', body)
-      const answers = await times(10, () => kmd.call('POST', '/v1/wallet', body))
+      const responses = await times(10, () => kmd.call('POST', '/v1/wallet', body))
       assert.deepEqual(
-        answers.map(({ status }) => status),
+        responses.map(({ status }) => status),
         Array(10).fill(400),
       )
     }
@@ -62,8 +62,8 @@ suite('concurrency', { concurrency: 2 }, () => {
   test('of many creations with one name, exactly one succeeds', async (t) => {
     const kmd = await start(t)
     const body = { wallet_name: 'only', wallet_driver_name: 'sqlite', wallet_password: '' }
-    const answers = await times(20, () => kmd.call('POST', '/v1/wallet', body))
-    assertOneSucceeded(answers)
+    const responses = await times(20, () => kmd.call('POST', '/v1/wallet', body))
+    assertOneSucceeded(responses)
     assert.deepEqual(await kmd.walletNames(), ['only'])
     assert.equal(readdirSync(kmd.walletPath()).length, 1)
   })
@@ -72,10 +72,10 @@ suite('concurrency', { concurrency: 2 }, () => {
     const kmd = await start(t)
     const ids = await times(8, (index) => kmd.create(`w${index}`, ''))
     await kmd.wallets()
-    const answers = await Promise.all(
+    const responses = await Promise.all(
       ids.map((wallet_id) => kmd.call('POST', '/v1/wallet/rename', { wallet_id, wallet_name: 'wanted' })),
     )
-    assertOneSucceeded(answers)
+    assertOneSucceeded(responses)
     assert.equal((await kmd.walletNames()).filter((name) => name === 'wanted').length, 1)
   })
 
@@ -118,10 +118,10 @@ suite('concurrency', { concurrency: 2 }, () => {
     const kmd = await start(t)
     const handle = await kmd.unlock(await kmd.create('w', ''), '')
     const private_key = Buffer.alloc(32, 9).toString('base64')
-    const answers = await times(10, () =>
+    const responses = await times(10, () =>
       kmd.call('POST', '/v1/key/import', { wallet_handle_token: handle, private_key }),
     )
-    const messages = answers.filter(({ status }) => status !== 200).map(({ status, json }) => [status, json.message])
+    const messages = responses.filter(({ status }) => status !== 200).map(({ status, json }) => [status, json.message])
     assert.deepEqual(messages, Array(9).fill([400, 'key already exists in wallet']))
     assert.equal((await kmd.keys(handle)).length, 1)
   })
@@ -135,8 +135,8 @@ suite('concurrency', { concurrency: 2 }, () => {
     await kmd.ok('POST', '/latchkey/v1/wallet/password', change)
     const handles = (await unlocking).filter(({ status }) => status === 200)
     for (const { json } of handles) {
-      const answer = await kmd.call('POST', '/v1/key/list', { wallet_handle_token: json.wallet_handle_token })
-      assert.equal(answer.status, 401)
+      const response = await kmd.call('POST', '/v1/key/list', { wallet_handle_token: json.wallet_handle_token })
+      assert.equal(response.status, 401)
     }
     await kmd.unlock(id, 'new')
   })
@@ -144,17 +144,17 @@ suite('concurrency', { concurrency: 2 }, () => {
   test('more derivations than the queue holds: 503 with the time to wait, and others are served meanwhile', async (t) => {
     const kmd = await start(t, { settings: slowDrivers })
     const ids = await multiply(kmd, await kmd.create('slow', 'pw'), 10)
-    const answers: Answer[] = []
+    const responses: TestResponse[] = []
     // Sixteen at once for one wallet is another limit, so they are spread.
     const all = Promise.all(
       Array.from({ length: 150 }, (_, index) =>
         kmd.tryUnlock(ids[index % ids.length]!, 'pw').then(
-          (answer) => answers.push(answer),
+          (response) => responses.push(response),
           () => undefined,
         ),
       ),
     )
-    const busy = () => answers.filter(({ status }) => status === 503)
+    const busy = () => responses.filter(({ status }) => status === 503)
     await until('the queue to be full', () => busy().length >= 10)
     for (const { json, headers } of busy()) {
       assert.equal(json.message, 'too many wallets are being unlocked at once; try again as Retry-After says')
@@ -181,9 +181,9 @@ async function multiply(kmd: Kmd, id: string, count: number): Promise<string[]> 
   return ids
 }
 
-function assertOneSucceeded(answers: Answer[]): void {
-  assert.equal(answers.filter(({ status }) => status === 200).length, 1)
-  for (const { status, json } of answers) {
+function assertOneSucceeded(responses: TestResponse[]): void {
+  assert.equal(responses.filter(({ status }) => status === 200).length, 1)
+  for (const { status, json } of responses) {
     if (status !== 200) assert.deepEqual([status, json.message], [400, 'wallet with same name already exists'])
   }
 }

@@ -5,9 +5,22 @@ import { Address, Transaction } from '@latchkey/algorand'
 import { Devnet } from '@latchkey/devnet'
 import { Token } from '@latchkey/kmd'
 import { Kmd as Client } from '@latchkey/kmd-client'
-import { type Answer, atEnd, exchange, type Json, type Kmd, start, statusOf, until } from './commands.test.helper.js'
+import {
+  atEnd,
+  exchange,
+  type Json,
+  type Kmd,
+  start,
+  statusOf,
+  type TestResponse,
+  until,
+} from './commands.test.helper.js'
 
-type Console = { kmd: Kmd; session: string; call: (method: string, path: string, body?: unknown) => Promise<Answer> }
+type Console = {
+  kmd: Kmd
+  session: string
+  call: (method: string, path: string, body?: unknown) => Promise<TestResponse>
+}
 
 async function devnet(t: TestContext, options: { port?: number; token?: string } = {}): Promise<Devnet> {
   const started = await Devnet.start({ port: 0, ...options })
@@ -31,8 +44,8 @@ async function open(t: TestContext, settings: { [name: string]: unknown }, wire 
   return { kmd, session, call: (method, path, body) => kmd.call(method, path, body, { token: session }) }
 }
 
-async function ok(answer: Promise<Answer>): Promise<Json> {
-  const { status, json, text } = await answer
+async function ok(response: Promise<TestResponse>): Promise<Json> {
+  const { status, json, text } = await response
   assert.equal(status, 200, text)
   return json
 }
@@ -158,10 +171,10 @@ test('the page is sent in full for GET, and without body for HEAD', async (t) =>
   // The files of the page are served too, and may be cached.
   const files = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, name]) => new URL(name!, page.url))
   for (const file of files.filter(({ protocol }) => protocol === 'http:')) {
-    const answer = await fetch(file)
-    assert.equal(answer.status, 200, file.href)
-    assert.match(answer.headers.get('cache-control')!, /immutable/)
-    assert.ok((await answer.arrayBuffer()).byteLength > 0)
+    const response = await fetch(file)
+    assert.equal(response.status, 200, file.href)
+    assert.match(response.headers.get('cache-control')!, /immutable/)
+    assert.ok((await response.arrayBuffer()).byteLength > 0)
   }
   const head = `HEAD /console/ HTTP/1.1\r\nHost: ${kmd.address}\r\nConnection: close\r\n\r\n`
   const received = await exchange(t, kmd.port, head)

@@ -102,10 +102,10 @@ async function probe(dataDir: string): Promise<boolean> {
   if (!token || !address) return false
   assert.ok(token.length >= 64 && token.length <= 256, 'half a token was there to read')
   assert.match(address, /^127\.0\.0\.1:[0-9]+$/, 'half an address was there to read')
-  const answer = await client(address, token)('GET', '/versions', '{}').catch(() => undefined)
-  if (answer === undefined) return false
-  assert.equal(answer.status, 200)
-  assert.deepEqual(answer.json, { versions: ['v1'] })
+  const response = await client(address, token)('GET', '/versions', '{}').catch(() => undefined)
+  if (response === undefined) return false
+  assert.equal(response.status, 200)
+  assert.deepEqual(response.json, { versions: ['v1'] })
   return true
 }
 

@@ -57,8 +57,8 @@ suite('listening', { concurrency: 2 }, () => {
       }
       // What existing clients make of it: Go takes the wildcard for this machine.
       for (const host of [kmd.address, `0.0.0.0:${kmd.port}`]) {
-        const answer = await kmd.call('GET', '/versions', undefined, { headers: { Host: host } })
-        assert.equal(answer.status, 200, host)
+        const response = await kmd.call('GET', '/versions', undefined, { headers: { Host: host } })
+        assert.equal(response.status, 200, host)
       }
       const warning = /level=warning msg="address .* can be reached from other machines, without encryption"/
       assert.match(kmd.log(), warning)

@@ -85,9 +85,11 @@ suite('signals', { concurrency: 3 }, () => {
     await sleep(100)
     socket.resume()
     await closed
-    const answers = received().split(/(?=HTTP\/1\.1 200 OK\r\n)/)
-    assert.ok(answers.length > 1, 'nothing came')
-    const [first, last] = [answers[0]!, answers.at(-1)!].map((answer) => answer.slice(answer.indexOf('\r\n\r\n')))
+    const responses = received().split(/(?=HTTP\/1\.1 200 OK\r\n)/)
+    assert.ok(responses.length > 1, 'nothing came')
+    const [first, last] = [responses[0]!, responses.at(-1)!].map((response) =>
+      response.slice(response.indexOf('\r\n\r\n')),
+    )
     assert.equal(last!.length, first!.length, 'the last answer is cut off')
     assert.equal(await kmd.exited, 0)
   })

@@ -41,8 +41,8 @@ suite('vanishing files', { concurrency }, () => {
         ['POST', '/v1/key/export', key, 400],
         ['DELETE', '/v1/key', key, 400],
       ] as const) {
-        const answer = await kmd.call(method, path, body)
-        assert.deepEqual([answer.status, answer.json.message], [status, 'database error'], `${method} ${path}`)
+        const response = await kmd.call(method, path, body)
+        assert.deepEqual([response.status, response.json.message], [status, 'database error'], `${method} ${path}`)
       }
       assert.equal((await kmd.tryUnlock(id, 'pw')).json.message, 'wallet not found')
       assert.deepEqual(readdirSync(kmd.walletPath()), [])
@@ -58,8 +58,8 @@ suite('vanishing files', { concurrency }, () => {
       const [one, two] = [await walletWithKey(kmd, 'one'), await walletWithKey(kmd, 'two')]
       renameSync(one.file, kmd.path('aside'))
       copyFileSync(two.file, one.file)
-      const answer = await kmd.call('POST', '/v1/key/list', { wallet_handle_token: one.handle })
-      assert.deepEqual([answer.status, answer.json.message], [500, 'database error'])
+      const response = await kmd.call('POST', '/v1/key/list', { wallet_handle_token: one.handle })
+      assert.deepEqual([response.status, response.json.message], [500, 'database error'])
       const generated = await kmd.call('POST', '/v1/key', { wallet_handle_token: one.handle })
       assert.equal(generated.status, 500)
       assert.deepEqual(await kmd.keys(two.handle), [two.address])
@@ -73,8 +73,8 @@ suite('vanishing files', { concurrency }, () => {
       renameSync(file, kmd.path('aside'))
       for (const content of ['', 'this is not a database '.repeat(1000)]) {
         writeFileSync(file, content)
-        const answer = await kmd.call('POST', '/v1/key/list', { wallet_handle_token: handle })
-        assert.deepEqual([answer.status, answer.json.message], [500, 'database error'])
+        const response = await kmd.call('POST', '/v1/key/list', { wallet_handle_token: handle })
+        assert.deepEqual([response.status, response.json.message], [500, 'database error'])
         rmSync(file)
       }
       renameSync(kmd.path('aside'), file)
@@ -235,8 +235,8 @@ suite('vanishing files', { concurrency }, () => {
       const list = await kmd.call('GET', '/v1/wallets')
       assert.deepEqual([list.status, list.json.message], [500, message])
       const create = { wallet_name: 'x', wallet_driver_name: 'sqlite' }
-      for (const answer of [await kmd.call('POST', '/v1/wallet', create), await kmd.tryUnlock(id, 'pw')]) {
-        assert.deepEqual([answer.status, answer.json.message], [400, message])
+      for (const response of [await kmd.call('POST', '/v1/wallet', create), await kmd.tryUnlock(id, 'pw')]) {
+        assert.deepEqual([response.status, response.json.message], [400, message])
       }
       assert.equal(existsSync(kmd.walletPath()), false)
       mkdirSync(kmd.walletPath(), { mode: 0o700 })

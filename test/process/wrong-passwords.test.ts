@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { suite, test } from 'node:test'
-import { type Answer, type Kmd, sleep, start, timed, until } from './commands.test.helper.js'
+import { type Kmd, sleep, start, type TestResponse, timed, until } from './commands.test.helper.js'
 
 const wrongPassword = 'error decrypting. wrong password?'
 /** Waits are a quarter of a second and its doubles; whatever is not waited for is far quicker than the first. */
@@ -69,7 +69,7 @@ suite('wrong passwords', { concurrency: 2 }, () => {
       const handle = await kmd.unlock(id, 'pw')
       const address = await kmd.generate(handle)
       const key = { wallet_handle_token: handle, address, wallet_password: 'guess' }
-      const attempts: (() => Promise<Answer>)[] = [
+      const attempts: (() => Promise<TestResponse>)[] = [
         () => kmd.call('POST', '/v1/key/export', key),
         () => kmd.call('POST', '/v1/master-key/export', { wallet_handle_token: handle, wallet_password: 'guess' }),
         () => kmd.call('POST', '/v1/wallet/rename', { wallet_id: id, wallet_password: 'guess', wallet_name: 'x' }),
@@ -94,20 +94,20 @@ suite('wrong passwords', { concurrency: 2 }, () => {
     const parallel = t.test('many at once do not get more guesses than one after the other', async () => {
       const id = await kmd.create('stormed', 'pw')
       await kmd.wallets()
-      const answers: Answer[] = []
+      const responses: TestResponse[] = []
       for (let i = 0; i < 100; i++) {
         // Those that wait their turn do so longer than this test; they end with the daemon.
         kmd.tryUnlock(id, 'guess').then(
-          (answer) => answers.push(answer),
+          (response) => responses.push(response),
           () => undefined,
         )
       }
-      await until('guesses to be sent away', () => answers.filter(({ status }) => status === 429).length >= 50)
+      await until('guesses to be sent away', () => responses.filter(({ status }) => status === 429).length >= 50)
       await sleep(1_000)
       // Three for free, those that were let in beside them, and one for each wait that has passed.
-      const looked = answers.filter(({ status }) => status === 401).length
+      const looked = responses.filter(({ status }) => status === 401).length
       assert.ok(looked >= 3 && looked <= 16 + 4, `${looked} guesses were looked at`)
-      for (const { status, headers } of answers) {
+      for (const { status, headers } of responses) {
         if (status === 429) assert.ok(Number(headers['retry-after']) >= 1)
       }
     })

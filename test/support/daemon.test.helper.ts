@@ -53,7 +53,7 @@ export type CallOptions = {
 /** Untyped on purpose: a test checks the body, and a type would claim what is to be checked. */
 export type Json = ReturnType<typeof JSON.parse>
 
-export type Answer = {
+export type TestResponse = {
   status: number
   headers: http.IncomingHttpHeaders
   body: Buffer
@@ -75,7 +75,7 @@ export type TestDaemon = {
   /** What the process has written to stdout and stderr. */
   output: () => string
   /** A string or Buffer is sent as it is, anything else as JSON. */
-  call: (method: string, path: string, body?: unknown, options?: CallOptions) => Promise<Answer>
+  call: (method: string, path: string, body?: unknown, options?: CallOptions) => Promise<TestResponse>
   /** Sends SIGTERM, waits for the exit, cleans up, and returns the exit code. */
   stop: () => Promise<number | NodeJS.Signals>
   /** Sends SIGKILL, waits for the exit, and cleans up. */
@@ -163,12 +163,12 @@ export function client(address: string, token: string): TestDaemon['call'] {
     const sentToken = options.token === undefined ? token : options.token
     if (sentToken !== null) headers['X-KMD-API-Token'] = sentToken
     if (bytes !== undefined) headers['Content-Length'] = bytes.length
-    return new Promise<Answer>((resolve, reject) => {
+    return new Promise<TestResponse>((resolve, reject) => {
       const request = http.request({ host, port, method, path, headers, agent: false }, (response) => {
         const parts: Buffer[] = []
         response.on('data', (part: Buffer) => parts.push(part))
         response.on('error', reject)
-        response.on('end', () => resolve(toAnswer(response, Buffer.concat(parts))))
+        response.on('end', () => resolve(toTestResponse(response, Buffer.concat(parts))))
       })
       request.setTimeout(options.timeoutMs ?? 60_000, () =>
         request.destroy(new Error(`${method} ${path}: no answer in time`)),
@@ -184,7 +184,7 @@ function toBytes(body: unknown): Buffer {
   return Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
 }
 
-function toAnswer(response: http.IncomingMessage, body: Buffer): Answer {
+function toTestResponse(response: http.IncomingMessage, body: Buffer): TestResponse {
   const text = body.toString()
   let json: Json
   try {

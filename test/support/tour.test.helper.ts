@@ -1,6 +1,6 @@
 /** One call of every operation, each with every field its table has, in an order in which all of them succeed. */
 import * as algosdk from 'algosdk'
-import type { Answer, Json, TestDaemon } from './daemon.test.helper.js'
+import type { Json, TestDaemon, TestResponse } from './daemon.test.helper.js'
 import { masterKey } from './golden.test.helper.js'
 import { assertDocumentedRequest, operation, operations } from './operations.test.helper.js'
 
@@ -10,7 +10,7 @@ export type ByteForm = 'integers' | 'base64'
 /** `documented` spells the members of partial_multisig out, `reference` uses the short names of the Go daemon. */
 export type Spelling = 'documented' | 'reference'
 
-export type Step = { id: string; body: Json; answer: Answer }
+export type Step = { id: string; body: Json; answer: TestResponse }
 
 export type Tour = {
   steps: Step[]

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { BodyError } from './BodyReader.js'
 import type { RawHandler } from './Message.js'
-import { answers, echo, get, post, serve } from './Peer.test.helper.js'
+import { echo, get, post, responses, serve } from './Peer.test.helper.js'
 
 test('a response has length and date, and the connection stays open', async (t) => {
   const peer = (await serve(t)).dial()
@@ -26,7 +26,7 @@ test('pipelined requests are answered in order', async (t) => {
   peer.send(get('/1') + post('/2', 'two') + get('/3') + post('/4', ''))
   await peer.until('POST /4')
   assert.deepEqual(
-    answers(peer.received()).map(([, body]) => body),
+    responses(peer.received()).map(([, body]) => body),
     ['GET /1 -', 'POST /2 two', 'GET /3 -', 'POST /4 '],
   )
 })
@@ -40,7 +40,7 @@ test('requests that arrive byte by byte are parsed the same', async (t) => {
   }
   await peer.ended
   assert.deepEqual(
-    answers(peer.received()).map(([, body]) => body),
+    responses(peer.received()).map(([, body]) => body),
     ['GET /a -', 'POST /b body', 'POST /c abcde', 'GET /d -'],
   )
 })
@@ -109,7 +109,7 @@ test('a body that is not read is skipped if it has arrived; otherwise the connec
   const chunked = dial()
   chunked.send(`${get('/a', 'Transfer-Encoding: chunked')}0\r\n\r\n${get('/never')}`)
   await chunked.ended
-  assert.deepEqual(answers(chunked.received()), [[200, 'GET /a -']])
+  assert.deepEqual(responses(chunked.received()), [[200, 'GET /a -']])
 })
 
 test('a body above the limit is answered with 413, by length or in chunks, and the response can be read', async (t) => {
@@ -117,13 +117,13 @@ test('a body above the limit is answered with 413, by length or in chunks, and t
   const announced = dial()
   announced.send(post('/a', 'x'.repeat(101)).slice(0, -1))
   await announced.ended
-  assert.deepEqual(answers(announced.received()), [[413, 'body_too_large']])
+  assert.deepEqual(responses(announced.received()), [[413, 'body_too_large']])
   const chunked = dial()
   chunked.send('POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n')
   await sleep(20)
   chunked.send(`ffff\r\n${'x'.repeat(10_000)}`)
   await chunked.ended
-  assert.deepEqual(answers(chunked.received()), [[413, 'body_too_large']])
+  assert.deepEqual(responses(chunked.received()), [[413, 'body_too_large']])
 })
 
 test('malformed chunks are answered with 400, with the head or after it', async (t) => {
@@ -136,8 +136,8 @@ test('malformed chunks are answered with 400, with the head or after it', async 
   await sleep(20)
   apart.send(chunks)
   await Promise.all([together.ended, apart.ended])
-  assert.deepEqual(answers(together.received()), [[400, 'body_malformed']])
-  assert.deepEqual(answers(apart.received()), [[400, 'body_malformed']])
+  assert.deepEqual(responses(together.received()), [[400, 'body_malformed']])
+  assert.deepEqual(responses(apart.received()), [[400, 'body_malformed']])
 })
 
 const malformed: { [why: string]: string } = {
@@ -151,7 +151,7 @@ for (const [why, sent] of Object.entries(malformed)) {
     const peer = (await serve(t)).dial()
     peer.send(sent + get('/never'))
     await peer.ended
-    const [[status, body], ...more] = answers(peer.received()) as [[number, string]]
+    const [[status, body], ...more] = responses(peer.received()) as [[number, string]]
     assert.equal(status, 400)
     assert.match(JSON.parse(body).message, /not an HTTP request that can be served/)
     assert.deepEqual(more, [])
@@ -164,7 +164,7 @@ test('headers beyond the limit are answered with 431, complete or not', async (t
     const peer = dial()
     peer.send(sent)
     await peer.ended
-    assert.equal(answers(peer.received())[0]?.[0], 431)
+    assert.equal(responses(peer.received())[0]?.[0], 431)
   }
 })
 
@@ -174,7 +174,7 @@ test('headers that do not arrive in time are answered with 408', async (t) => {
   slow.send('GET /a HTTP/1.1\r\n')
   const silent = dial()
   await Promise.all([slow.ended, silent.ended])
-  assert.equal(answers(slow.received())[0]?.[0], 408)
+  assert.equal(responses(slow.received())[0]?.[0], 408)
   assert.equal(silent.received(), '')
 })
 
@@ -182,14 +182,14 @@ test('a body that does not arrive in time is answered with 408', async (t) => {
   const peer = (await serve(t, echo, { limits: { requestMs: 50 } })).dial()
   peer.send('POST /a HTTP/1.1\r\nContent-Length: 10\r\n\r\nhalf')
   await peer.ended
-  assert.deepEqual(answers(peer.received()), [[408, 'body_timeout']])
+  assert.deepEqual(responses(peer.received()), [[408, 'body_timeout']])
 })
 
 test('a connection without requests is closed after a while', async (t) => {
   const peer = (await serve(t, echo, { limits: { idleMs: 50 } })).dial()
   peer.send(get('/a'))
   await peer.ended
-  assert.deepEqual(answers(peer.received()), [[200, 'GET /a -']])
+  assert.deepEqual(responses(peer.received()), [[200, 'GET /a -']])
 })
 
 test('stopping lets requests under way finish, closes idle connections, and accepts no new ones', async (t) => {
@@ -210,7 +210,7 @@ test('stopping lets requests under way finish, closes idle connections, and acce
   await idle.ended
   release()
   await Promise.all([busy.ended, stopped])
-  assert.deepEqual(answers(busy.received()), [[200, 'GET /held -']])
+  assert.deepEqual(responses(busy.received()), [[200, 'GET /held -']])
   assert.match(busy.received(), /Connection: close/)
   const late = dial()
   await late.ended

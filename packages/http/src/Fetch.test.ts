@@ -6,7 +6,7 @@ import { Hono } from 'hono'
 import { BodyError, Server, type ServerOptions, toFetch } from './index.js'
 import { dropConnection, type FetchHandler, type RawHandler } from './Message.js'
 import { toNodeListener } from './nodeListener.js'
-import { answers, get, post, serveFetch } from './Peer.test.helper.js'
+import { get, post, responses, serveFetch } from './Peer.test.helper.js'
 
 async function listen(t: TestContext, options: ServerOptions): Promise<string> {
   const server = new Server(options)
@@ -119,7 +119,7 @@ for (const [target, host, url] of targets) {
     const peer = (await serveFetch(t, (request) => new Response(request.url))).dial()
     peer.send(get(target, `Host: ${host}`, 'Connection: close'))
     await peer.ended
-    assert.deepEqual(answers(peer.received()), [[200, url]])
+    assert.deepEqual(responses(peer.received()), [[200, url]])
     assert.equal(new URL(url).href, url)
   })
 }
@@ -129,7 +129,7 @@ for (const request of [get('*'), get('/', 'Host: a b'), get('/', 'Host: a/b'), g
     const peer = (await serveFetch(t, () => new Response('never'))).dial()
     peer.send(request)
     await peer.until('\r\n\r\n')
-    assert.equal(answers(peer.received())[0]?.[0], 400)
+    assert.equal(responses(peer.received())[0]?.[0], 400)
   })
 }
 
@@ -146,7 +146,7 @@ test('several cookies are sent and received one by one', async (t) => {
   peer.send(get('/', 'Cookie: a=1', 'Cookie: b=2', 'Connection: close'))
   await peer.ended
   assert.match(peer.received(), /set-cookie: a=1\r\nset-cookie: b=2\r\n/)
-  assert.deepEqual(answers(peer.received()), [[200, 'a=1; b=2']])
+  assert.deepEqual(responses(peer.received()), [[200, 'a=1; b=2']])
 })
 
 test('HEAD gets no body, and the length only where the handler gives it', async (t) => {
@@ -322,7 +322,7 @@ test('a handler that throws is answered with 500 and reported; the connection st
   const peer = (await serveFetch(t, handler, { onError: (error) => errors.push(error) })).dial()
   peer.send(get('/broken') + get('/fine'))
   await peer.until('\r\n\r\nfine')
-  assert.deepEqual(answers(peer.received()), [
+  assert.deepEqual(responses(peer.received()), [
     [500, '{"message":"internal server error"}\n'],
     [200, 'fine'],
   ])
@@ -343,7 +343,7 @@ test('a body beyond the limit is answered with 413 where the handler does not do
   const peer = dial()
   peer.send(post('/', 'x'.repeat(101)))
   await peer.until('bytes"}')
-  assert.deepEqual(answers(peer.received()), [[413, '{"message":"the request body is larger than 100 bytes"}\n']])
+  assert.deepEqual(responses(peer.received()), [[413, '{"message":"the request body is larger than 100 bytes"}\n']])
   assert.deepEqual(codes, ['body_too_large'])
 })
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { dropConnection, type RawHandler, type RawRequest } from './Message.js'
-import { answers, echo, get, type Peer, post, serve } from './Peer.test.helper.js'
+import { echo, get, type Peer, post, responses, serve } from './Peer.test.helper.js'
 
 const everyByte = Uint8Array.from({ length: 256 }, (_, i) => i)
 
@@ -17,7 +17,7 @@ for (const length of [0, 1, 256, 16 * 1024, 16 * 1024 + 1, 3_000_000]) {
     peer.send(get('/a') + get('/b') + get('/end'))
     await peer.until('GET /end -')
     const expected = Buffer.from(body).toString('latin1')
-    const received = answers(peer.received())
+    const received = responses(peer.received())
     assert.deepEqual(
       received.map(([status, text]) => [status, text === expected || text]),
       [
@@ -34,7 +34,7 @@ test('a view of a larger buffer is sent without the rest of it', async (t) => {
   const peer = (await serve(t, () => ({ status: 200, headers: [], body: everyByte.subarray(65, 70) }))).dial()
   peer.send(get('/', 'Connection: close'))
   await peer.ended
-  assert.deepEqual(answers(peer.received()), [[200, 'ABCDE']])
+  assert.deepEqual(responses(peer.received()), [[200, 'ABCDE']])
 })
 
 for (const body of ['grüße', everyByte, new Uint8Array(20_000)]) {
@@ -113,7 +113,7 @@ for (const [how, leave] of Object.entries(departures)) {
     // Time for an unexpected second call.
     await sleep(30)
     assert.deepEqual(calls, ['first', 'second'])
-    if (how === 'ends its side') assert.equal(answers(peer.received())[1]?.[1], 'stopped waiting')
+    if (how === 'ends its side') assert.equal(responses(peer.received())[1]?.[1], 'stopped waiting')
   })
 }
 
@@ -147,7 +147,7 @@ test('a close listener added after the peer ended its side is called asynchronou
   const peer = dial()
   peer.socket.end(get('/'))
   await peer.ended
-  assert.deepEqual(answers(peer.received()), [[200, 'listening closed']])
+  assert.deepEqual(responses(peer.received()), [[200, 'listening closed']])
 })
 
 test('close listeners are not called when the response itself closes the connection', async (t) => {
@@ -176,5 +176,5 @@ test('a request knows both ends of its connection', async (t) => {
   const peer = dial()
   peer.send(get('/', 'Connection: close'))
   await peer.ended
-  assert.deepEqual(answers(peer.received()), [[200, '127.0.0.1 127.0.0.1']])
+  assert.deepEqual(responses(peer.received()), [[200, '127.0.0.1 127.0.0.1']])
 })

@@ -78,7 +78,7 @@ export const post = (target: string, body: string, ...headers: string[]): string
   get(target, `Content-Length: ${body.length}`, ...headers).replace('GET', 'POST') + body
 
 /** Status and body of every response, in order. */
-export function answers(received: string): [status: number, body: string][] {
+export function responses(received: string): [status: number, body: string][] {
   const found: [number, string][] = []
   for (let at = 0; at < received.length; ) {
     const end = received.indexOf('\r\n\r\n', at)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { answers, echo, serve } from './Peer.test.helper.js'
+import { echo, responses, serve } from './Peer.test.helper.js'
 
 const noRequest = 'hello\r\n\r\n'
 
@@ -9,7 +9,7 @@ test('a malformed request is answered with a message in JSON', async (t) => {
   peer.send(noRequest)
   await peer.ended
   const message = 'this is not an HTTP request that can be served: the request line is not HTTP/1.1'
-  assert.deepEqual(answers(peer.received()), [[400, `${JSON.stringify({ message })}\n`]])
+  assert.deepEqual(responses(peer.received()), [[400, `${JSON.stringify({ message })}\n`]])
   assert.match(peer.received(), /\r\nContent-Type: application\/json\r\n/)
 })
 
@@ -29,7 +29,7 @@ test('a malformed request is answered in the form of errorResponse', async (t) =
     const peer = dial()
     peer.send(sent)
     await peer.ended
-    const [[answered, body]] = answers(peer.received()) as [[number, string]]
+    const [[answered, body]] = responses(peer.received()) as [[number, string]]
     assert.equal(answered, status)
     assert.match(body, message)
     assert.match(peer.received(), /\r\nX-Custom: yes\r\n[\s\S]*\r\nConnection: close\r\n/)

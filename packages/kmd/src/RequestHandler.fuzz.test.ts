@@ -158,23 +158,23 @@ const anyRequest = anyOperation.chain((operation) => {
 })
 
 /** Every signature that comes back is a right one, over the canonical form of what was sent. */
-function verifySignatures(id: string, sent: Record<string, unknown>, answer: TestResponse, world: World): boolean {
+function verifySignatures(id: string, sent: Record<string, unknown>, response: TestResponse, world: World): boolean {
   if (id === 'SignTransaction') {
     const canonical = Transaction.canonicalize(bytesOf(sent['transaction'] as string)).bytes
-    const { txn, sig, sgnr } = SignedTransaction.decode(bytesOf(answer.json.signed_transaction))
+    const { txn, sig, sgnr } = SignedTransaction.decode(bytesOf(response.json.signed_transaction))
     assert.deepEqual(Buffer.from(Transaction.encode(txn)), Buffer.from(canonical))
     assert.ok(Ed25519.verify(sig!, Transaction.bytesToSign(canonical), sgnr ?? txn.snd))
   } else if (id === 'SignProgram') {
     const key = Address.decode(sent['address'] as string)
-    assert.ok(Ed25519.verify(bytesOf(answer.json.sig), Program.bytesToSign(bytesOf(sent['data'] as string)), key))
+    assert.ok(Ed25519.verify(bytesOf(response.json.sig), Program.bytesToSign(bytesOf(sent['data'] as string)), key))
   } else if (id === 'SignMultisigTransaction') {
     const canonical = Transaction.canonicalize(bytesOf(sent['transaction'] as string)).bytes
-    verifyOwnSlot(answer, Transaction.bytesToSign(canonical), world)
+    verifyOwnSlot(response, Transaction.bytesToSign(canonical), world)
   } else if (id === 'SignMultisigProgram') {
     const data = bytesOf(sent['data'] as string)
     const isLegacy = sent['use_legacy_msig'] === true
     verifyOwnSlot(
-      answer,
+      response,
       isLegacy ? Program.bytesToSign(data) : Program.multisigBytesToSign(world.account, data),
       world,
     )
@@ -184,8 +184,8 @@ function verifySignatures(id: string, sent: Record<string, unknown>, answer: Tes
   return true
 }
 
-function verifyOwnSlot(answer: TestResponse, message: Uint8Array, { key }: World): void {
-  const { subsig } = Multisig.decode(bytesOf(answer.json.multisig))
+function verifyOwnSlot(response: TestResponse, message: Uint8Array, { key }: World): void {
+  const { subsig } = Multisig.decode(bytesOf(response.json.multisig))
   const own = subsig.find(({ pk }) => Buffer.from(pk).equals(key))
   assert.ok(Ed25519.verify(own!.s!, message, key))
 }
@@ -204,12 +204,12 @@ for (const wire of ['reference', 'documented'] as const) {
         const sent: Record<string, unknown> = {}
         for (const [name, value] of Object.entries(members)) sent[name] = value(world)
         const body = mutate(Buffer.from(JSON.stringify(sent)), damage)
-        const answer = await app.request(operation.method, operation.path, { body })
-        assert.ok(answer.status < 500, `${answer.status} ${answer.text} ${app.failures.at(-1)}`)
-        assert.equal(answer.json.error === true, answer.status !== 200)
+        const response = await app.request(operation.method, operation.path, { body })
+        assert.ok(response.status < 500, `${response.status} ${response.text} ${app.failures.at(-1)}`)
+        assert.equal(response.json.error === true, response.status !== 200)
         if (spoiling.has(operation.id)) world = await populate(app)
         const isPlain = damage.length === 0 && [sent['transaction'], sent['data']].some(isText)
-        if (answer.status === 200 && isPlain && verifySignatures(operation.id, sent, answer, world)) verified++
+        if (response.status === 200 && isPlain && verifySignatures(operation.id, sent, response, world)) verified++
       }),
       { numRuns: Math.ceil(numRuns / 2) },
     )

@@ -18,8 +18,8 @@ for (const wire of wires) {
       ['GET', '/latchkey/v1/health'],
       ['GET', '/latchkey/v1/metrics'],
     ] as const) {
-      const answer = await app.request(method, path, { headers: wrong, body: 'not even JSON' })
-      assert.deepEqual([answer.status, answer.json], [401, { error: true, message: 'invalid API token' }])
+      const response = await app.request(method, path, { headers: wrong, body: 'not even JSON' })
+      assert.deepEqual([response.status, response.json], [401, { error: true, message: 'invalid API token' }])
     }
     const expected = wire === 'reference' ? 200 : 401
     for (const path of ['/versions', '/swagger.json']) {
@@ -34,9 +34,9 @@ for (const wire of wires) {
 test('an unknown Host is rejected before anything else', async (t) => {
   const app = createApp(t, { hosts: new Set(['keys.example']) })
   for (const method of ['GET', 'OPTIONS', 'HEAD']) {
-    const answer = await app.request(method, '/versions', { headers: { host: 'evil.example' } })
-    assert.equal(answer.status, 403)
-    assert.equal(answer.headers.get('access-control-allow-origin'), undefined)
+    const response = await app.request(method, '/versions', { headers: { host: 'evil.example' } })
+    assert.equal(response.status, 403)
+    assert.equal(response.headers.get('access-control-allow-origin'), undefined)
   }
   assert.equal((await app.request('GET', '/versions', { headers: { host: 'keys.example:7833' } })).status, 200)
 })
@@ -44,8 +44,8 @@ test('an unknown Host is rejected before anything else', async (t) => {
 test('unknown paths are 404 and known ones with another method 405, in the envelope and without a token', async (t) => {
   const app = createApp(t)
   for (const path of ['/', '/v1', '/v1/nope', '/v1/wallets/', '//v1/wallets', '/V1/wallets', '/v1/%77allets', '*']) {
-    const answer = await app.request('GET', path, { headers: wrong })
-    assert.deepEqual([answer.status, answer.json.error], [404, true], path)
+    const response = await app.request('GET', path, { headers: wrong })
+    assert.deepEqual([response.status, response.json.error], [404, true], path)
   }
   const allowed: [method: string, path: string, allow: string][] = [
     ['POST', '/v1/wallets', 'GET, OPTIONS'],
@@ -57,8 +57,8 @@ test('unknown paths are 404 and known ones with another method 405, in the envel
     ['get', '/v1/wallets', 'GET, OPTIONS'],
   ]
   for (const [method, path, allow] of allowed) {
-    const answer = await app.request(method, path, { headers: wrong })
-    assert.deepEqual([answer.status, answer.headers.get('allow')], [405, allow], `${method} ${path}`)
+    const response = await app.request(method, path, { headers: wrong })
+    assert.deepEqual([response.status, response.headers.get('allow')], [405, allow], `${method} ${path}`)
   }
 })
 
@@ -72,11 +72,11 @@ test('OPTIONS is answered on any path, without a token, with no body', async (t)
   const app = createApp(t, { cors: { allowedOrigins: [origin], allowPrivateNetwork: true } })
   for (const path of ['/v1/wallets', '/nope', '*']) {
     const headers = { ...wrong, origin, 'access-control-request-private-network': 'true' }
-    const answer = await app.request('OPTIONS', path, { headers })
-    assert.deepEqual([answer.status, answer.text], [200, ''])
-    assert.equal(answer.headers.get('access-control-allow-origin'), origin)
-    assert.equal(answer.headers.get('access-control-allow-private-network'), 'true')
-    assert.equal(answer.headers.get('content-type'), undefined)
+    const response = await app.request('OPTIONS', path, { headers })
+    assert.deepEqual([response.status, response.text], [200, ''])
+    assert.equal(response.headers.get('access-control-allow-origin'), origin)
+    assert.equal(response.headers.get('access-control-allow-private-network'), 'true')
+    assert.equal(response.headers.get('content-type'), undefined)
   }
 })
 
@@ -123,19 +123,19 @@ test('an unreadable body gets its own error and is not logged', async (t) => {
   })
   const headers: { [name: string]: string } = { host: 'localhost', 'x-kmd-api-token': token }
   const request = { method: 'POST', target: '/v1/wallet', header: (name: string) => headers[name] }
-  const answers: [BodyError['code'], status: number, message: string][] = [
+  const responses: [BodyError['code'], status: number, message: string][] = [
     ['body_too_large', 413, 'request body too large, must be <= 1048576 bytes'],
     ['body_malformed', 400, 'could not decode request body'],
     ['body_timeout', 408, 'the request body did not arrive in time'],
   ]
-  for (const [reason, status, message] of answers) {
+  for (const [reason, status, message] of responses) {
     const error = new BodyError(reason, 'not for the peer')
     const atOnce = (): never => {
       throw error
     }
     for (const body of [atOnce, () => Promise.reject(error)]) {
-      const answer = await app.handle({ ...request, body })
-      assert.deepEqual([answer.status, JSON.parse(String(answer.body))], [status, { error: true, message }])
+      const response = await app.handle({ ...request, body })
+      assert.deepEqual([response.status, JSON.parse(String(response.body))], [status, { error: true, message }])
     }
   }
   assert.deepEqual(failures, [])
@@ -147,9 +147,9 @@ test('a delayed request gets Retry-After', async (t) => {
   const guess = (): ReturnType<typeof app.post> =>
     app.post('/v1/wallet/init', { wallet_id: id, wallet_password: 'wrong' })
   for (let i = 0; i < 9; i++) assert.equal((await guess()).status, 401)
-  const answer = await guess()
-  assert.equal(answer.status, 429)
-  assert.equal(answer.headers.get('retry-after'), '16')
+  const response = await guess()
+  assert.equal(response.status, 429)
+  assert.equal(response.headers.get('retry-after'), '16')
 })
 
 test('wrong passwords count together for handles and for unlocking', async (t) => {
@@ -187,8 +187,8 @@ test('changing the password, and deleting, end every handle of the wallet and no
 test('an internal error is 500 for the caller, with details in the log only', async (t) => {
   const app = createApp(t)
   app.wallets.list = () => Promise.reject(new Error('detail'))
-  const answer = await app.request('GET', '/v1/wallets')
-  assert.deepEqual([answer.status, answer.json.message], [500, 'internal error; kmd.log has the details'])
+  const response = await app.request('GET', '/v1/wallets')
+  assert.deepEqual([response.status, response.json.message], [500, 'internal error; kmd.log has the details'])
   assert.deepEqual(app.failures, ['ListWallets: Error: detail'])
 })
 

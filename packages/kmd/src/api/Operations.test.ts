@@ -174,15 +174,15 @@ for (const { id, method, path, open } of withBody) {
     for (const [index, [, status, message]] of all.entries()) {
       // This fault and every later one at once; a member that several would change has the value of the first.
       const body = { ...valid, ...allOf(all.slice(index)) }
-      const answer = await app.request(method, path, { body })
-      assert.deepEqual([answer.status, answer.json], [status, { error: true, message }])
+      const response = await app.request(method, path, { body })
+      assert.deepEqual([response.status, response.json], [status, { error: true, message }])
     }
     const everyFault = { ...valid, ...allOf(all) }
     const refused = await app.request(method, path, { body: everyFault, headers: { 'x-kmd-api-token': 'wrong' } })
     const [, ...refusal] = open === undefined ? [{}, 401, 'invalid API token'] : all[0]!
     assert.deepEqual([refused.status, refused.json.message], refusal)
-    const answer = await app.request(method, path, { body: valid })
-    assert.deepEqual([answer.status, answer.json.error], [200, undefined], answer.text)
+    const response = await app.request(method, path, { body: valid })
+    assert.deepEqual([response.status, response.json.error], [200, undefined], response.text)
     assert.deepEqual(app.failures, [])
   })
 }
@@ -209,8 +209,8 @@ const withoutFile = [
 
 async function failsAll(app: TestApp, ids: string[], cases: { [operation: string]: Case }, message: string) {
   for (const { id, method, path } of withBody.filter((operation) => ids.includes(operation.id))) {
-    const answer = await app.request(method, path, { body: cases[id]!.valid })
-    assert.deepEqual([id, answer.status, answer.json], [id, statuses[id] ?? 400, { error: true, message }])
+    const response = await app.request(method, path, { body: cases[id]!.valid })
+    assert.deepEqual([id, response.status, response.json], [id, statuses[id] ?? 400, { error: true, message }])
   }
 }
 

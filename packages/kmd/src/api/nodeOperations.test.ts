@@ -33,8 +33,8 @@ const down: NodeClient = { parameters: fail, accountWithHoldings: fail, asset: f
 
 test('GetNode returns the network of the node', async (t) => {
   const app = createApp(t, { wire: 'documented', node })
-  const answer = await app.request('GET', '/latchkey/v1/node')
-  assert.deepEqual(answer.json, {
+  const response = await app.request('GET', '/latchkey/v1/node')
+  assert.deepEqual(response.json, {
     ...{
       error: false,
       message: '',
@@ -45,7 +45,7 @@ test('GetNode returns the network of the node', async (t) => {
     },
     ...{ network: 'local', last_round: 12 },
   })
-  assert.equal(answer.text.match(/"message"/g)?.length, 1)
+  assert.equal(response.text.match(/"message"/g)?.length, 1)
   for (const { name, genesisHash: hash, genesisId } of Network.known) {
     const parameters = async () => parametersOf(Buffer.from(hash, 'base64'), { genesisId })
     const known = createApp(t, { node: { ...node, parameters } })

@@ -40,13 +40,13 @@ async function start(t: TestContext, { imported = true } = {}): Promise<Setup> {
   return { app, post, sign, signProgram }
 }
 
-const fails = (answer: TestResponse, message: string): void =>
-  assert.deepEqual([answer.status, answer.json.message], [400, message])
+const fails = (response: TestResponse, message: string): void =>
+  assert.deepEqual([response.status, response.json.message], [400, message])
 
 /** Which slots are signed, after every signature was verified. */
-function signedSlots(answer: TestResponse, message: Uint8Array, unverified: number[] = []): number[] {
-  assert.equal(answer.status, 200, answer.text)
-  const { v, thr, subsig } = Multisig.decode(bytesOf(answer.json.multisig))
+function signedSlots(response: TestResponse, message: Uint8Array, unverified: number[] = []): number[] {
+  assert.equal(response.status, 200, response.text)
+  const { v, thr, subsig } = Multisig.decode(bytesOf(response.json.multisig))
   assert.deepEqual([v, thr, subsig.map(({ pk }) => base64(pk))], [1, 2, preimage.publicKeys.map(base64)])
   return subsig.flatMap(({ pk, s }, slot) => {
     if (s === undefined) return []
@@ -84,9 +84,9 @@ test('with a partial the preimage need not be stored', async (t) => {
 test('the signatures of others are carried over as they are', async (t) => {
   const { sign } = await start(t)
   const foreign = base64(Ed25519.sign(message, theirs.secretKey))
-  const answer = await sign({ partial_multisig: partial({ 1: foreign }) })
-  assert.deepEqual(signedSlots(answer, message), [0, 1, 2])
-  assert.equal(Multisig.verify(Multisig.decode(bytesOf(answer.json.multisig)), message), true)
+  const response = await sign({ partial_multisig: partial({ 1: foreign }) })
+  assert.deepEqual(signedSlots(response, message), [0, 1, 2])
+  assert.equal(Multisig.verify(Multisig.decode(bytesOf(response.json.multisig)), message), true)
   const nonsense = await sign({ partial_multisig: partial({ 1: base64(new Uint8Array(64).fill(1)) }) })
   assert.deepEqual(signedSlots(nonsense, message, [1]), [0, 1, 2])
 })
@@ -152,8 +152,8 @@ test('an account that was rekeyed to the multisig is signed for when the signer 
   fails(await sign(rekeyed), elsewhere)
   fails(await sign({ ...rekeyed, signer: base64(stranger.publicKey) }), elsewhere)
   fails(await sign({ ...rekeyed, signer: 'AAAA' }), 'signer must be 32 bytes, or absent')
-  const answer = await sign({ ...rekeyed, signer: base64(account) })
-  assert.deepEqual(signedSlots(answer, Transaction.bytesToSign(transaction)), [0, 2])
+  const response = await sign({ ...rekeyed, signer: base64(account) })
+  assert.deepEqual(signedSlots(response, Transaction.bytesToSign(transaction)), [0, 2])
 })
 
 const documentedMembers = preimage.publicKeys.map((key) => ({ Key: [...key], Sig: [] }))

@@ -86,8 +86,8 @@ test('the console is served to this machine only', async (t) => {
 test('an unknown Host is rejected', async (t) => {
   const app = createApp(t, { consoleFile })
   for (const host of ['evil.example', 'localhost.evil.example:7833']) {
-    const answer = await app.request('GET', '/console/', { ...local, headers: { host } })
-    assert.deepEqual([answer.status, answer.headers.has('content-security-policy')], [403, false])
+    const response = await app.request('GET', '/console/', { ...local, headers: { host } })
+    assert.deepEqual([response.status, response.headers.has('content-security-policy')], [403, false])
   }
   const named = await app.request('GET', '/console/', { ...local, headers: { host: 'localhost:7833' } })
   assert.equal(named.status, 200)

@@ -46,9 +46,9 @@ test('the node option overrides that of the settings', async (t) => {
   const messageWith = async (node?: { url: string }): Promise<string> => {
     const daemon = await Daemon.start({ dataDir, wire: 'reference', node })
     const headers = { 'x-kmd-api-token': readFileSync(daemon.tokenFile, 'utf8') }
-    const answer = await fetch(`http://${daemon.address}/latchkey/v1/node`, { headers })
+    const response = await fetch(`http://${daemon.address}/latchkey/v1/node`, { headers })
     await daemon.stop()
-    return ((await answer.json()) as { message: string }).message
+    return ((await response.json()) as { message: string }).message
   }
   assert.match(await messageWith(), /^the node at http:\/\/127\.0\.0\.1:1\/file cannot be reached/)
   assert.match(await messageWith({ url: 'http://127.0.0.1:1/option' }), /^the node at http:\/\/127\.0\.0\.1:1\/option/)
