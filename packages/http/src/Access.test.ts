@@ -93,13 +93,13 @@ test('* allows every origin, null included, and is never sent itself', () => {
 })
 
 test('private network access is granted to preflights of any origin if the settings allow it', () => {
-  const ask = (allowPrivateNetwork: boolean, method: string, privateNetwork: string | undefined): string[] =>
+  const headersOf = (allowPrivateNetwork: boolean, method: string, privateNetwork: string | undefined): string[] =>
     corsHeaders({ ...allowed, allowedOrigins: [], allowPrivateNetwork }, { method, origin: page, privateNetwork })
-  assert.deepEqual(ask(true, 'OPTIONS', 'true'), ['Access-Control-Allow-Private-Network', 'true'])
-  assert.deepEqual(ask(true, 'OPTIONS', 'True'), [])
-  assert.deepEqual(ask(true, 'OPTIONS', undefined), [])
-  assert.deepEqual(ask(true, 'GET', 'true'), [])
-  assert.deepEqual(ask(false, 'OPTIONS', 'true'), [])
+  assert.deepEqual(headersOf(true, 'OPTIONS', 'true'), ['Access-Control-Allow-Private-Network', 'true'])
+  assert.deepEqual(headersOf(true, 'OPTIONS', 'True'), [])
+  assert.deepEqual(headersOf(true, 'OPTIONS', undefined), [])
+  assert.deepEqual(headersOf(true, 'GET', 'true'), [])
+  assert.deepEqual(headersOf(false, 'OPTIONS', 'true'), [])
 })
 
 test('only the current token matches', () => {

@@ -63,7 +63,7 @@ const malformed: { [why: string]: string } = {
   'a size with 0x': '0x5\r\nhello\r\n',
   'a size with a space before it': ' 5\r\nhello\r\n',
   'a size of more than eight digits': '000000005\r\nhello\r\n',
-  'a chunk longer than it says': '4\r\nhello\r\n0\r\n\r\n',
+  'a chunk longer than its size': '4\r\nhello\r\n0\r\n\r\n',
   'a chunk ended by a line feed alone': '5\r\nhello\n0\r\n\r\n',
   'a size line ended by a line feed alone': '5\nhello\r\n0\r\n\r\n',
   'an extension with a line feed in it': '5;a\nb\r\nhello\r\n',
@@ -72,7 +72,7 @@ const malformed: { [why: string]: string } = {
   'trailers without end': `0\r\n${`T: ${'a'.repeat(200)}\r\n`.repeat(30)}\r\n`,
 }
 for (const [why, sent] of Object.entries(malformed)) {
-  test(`refuses ${why}`, () => assert.throws(() => chunked(sent), isMalformed))
+  test(`rejects ${why}`, () => assert.throws(() => chunked(sent), isMalformed))
 }
 
 test('chunks are counted against the limit as they arrive', () => {

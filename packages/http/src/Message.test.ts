@@ -6,7 +6,7 @@ import { echo, get, type Peer, post, responses, serve } from './Peer.test.helper
 
 const everyByte = Uint8Array.from({ length: 256 }, (_, i) => i)
 
-/** The sizes where an answer changes from one piece to two, and ones that no socket takes at once. */
+/** Sizes around the change from one write to two, and above the buffers of a socket. */
 for (const length of [0, 1, 256, 16 * 1024, 16 * 1024 + 1, 3_000_000]) {
   test(`a body of ${length} bytes arrives as it is, and the connection stays open`, async (t) => {
     const body = Uint8Array.from({ length }, (_, i) => i * 7)
@@ -57,7 +57,7 @@ test('a 204 has neither length nor body, whatever it was given', async (t) => {
 })
 
 for (const kind of ['at once', 'later'] as const) {
-  test(`hanging up ${kind} closes the connection without an answer, and no other`, async (t) => {
+  test(`dropConnection ${kind} closes its own connection without a response`, async (t) => {
     const { dial } = await serve(t, (request) => {
       if (request.target !== '/fault') return echo(request)
       return kind === 'at once' ? dropConnection : sleep(10).then(() => dropConnection)

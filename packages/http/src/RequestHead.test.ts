@@ -4,7 +4,7 @@ import * as RequestHead from './RequestHead.js'
 
 const head = (...lines: string[]): RequestHead.RequestHead => RequestHead.parse(lines.join('\r\n'))
 const post = (...headers: string[]): RequestHead.RequestHead => head('POST /v1/key HTTP/1.1', ...headers)
-const refuses = (reason: RegExp, parse: () => unknown): void => {
+const rejects = (reason: RegExp, parse: () => unknown): void => {
   assert.throws(parse, (error) => error instanceof RequestHead.MalformedError && reason.test(error.message))
 }
 
@@ -49,8 +49,8 @@ const requestLines = [
   `GET /${'a'.repeat(8192)} HTTP/1.1`,
 ]
 for (const line of requestLines) {
-  test(`refuses the request line ${JSON.stringify(line).slice(0, 40)}`, () => {
-    refuses(/request line/, () => head(line, 'Host: localhost'))
+  test(`rejects the request line ${JSON.stringify(line).slice(0, 40)}`, () => {
+    rejects(/request line/, () => head(line, 'Host: localhost'))
   })
 }
 
@@ -72,13 +72,13 @@ const badHeaders: { [why: string]: string } = {
   'a name beyond ASCII': 'X\xe9: z',
 }
 for (const [why, header] of Object.entries(badHeaders)) {
-  test(`refuses ${why}`, () => refuses(/a header is malformed/, () => post('X-First: 1', header)))
+  test(`rejects ${why}`, () => rejects(/a header is malformed/, () => post('X-First: 1', header)))
 }
 
 const tokens = ['Authorization', 'X-KMD-API-Token', 'X-Algo-API-Token']
 for (const name of ['Host', 'Content-Length', 'Transfer-Encoding', ...tokens]) {
-  test(`refuses a second ${name}, even with the same value`, () => {
-    refuses(/more than one/, () => post(`${name}: 5`, `${name.toLowerCase()}: 5`))
+  test(`rejects a second ${name}, even with the same value`, () => {
+    rejects(/more than one/, () => post(`${name}: 5`, `${name.toLowerCase()}: 5`))
   })
 }
 
@@ -86,26 +86,26 @@ test('a body is announced by its length', () => {
   assert.deepEqual(post('Content-Length: 0').body, { type: 'length', bytes: 0 })
   assert.deepEqual(post('Content-Length: 0012').body, { type: 'length', bytes: 12 })
   for (const length of ['', '-1', '+1', '1.0', '0x10', '1e3', '1 1', '1, 1', '1;', 'ten', '9'.repeat(16)]) {
-    refuses(/content-length is not a number/, () => post(`Content-Length: ${length}`))
+    rejects(/content-length is not a number/, () => post(`Content-Length: ${length}`))
   }
 })
 
 test('Transfer-Encoding is chunked and nothing else', () => {
   assert.deepEqual(post('Transfer-Encoding: Chunked').body, { type: 'chunked' })
   for (const encoding of ['gzip', 'gzip, chunked', 'chunked, chunked', 'identity', '', 'chunked;q=1', 'xchunked']) {
-    refuses(/chunked is the only/, () => post(`Transfer-Encoding: ${encoding}`))
+    rejects(/chunked is the only/, () => post(`Transfer-Encoding: ${encoding}`))
   }
 })
 
 test('Content-Length with Transfer-Encoding is rejected, in either order', () => {
-  refuses(/exclude each other/, () => post('Transfer-Encoding: chunked', 'Content-Length: 5'))
-  refuses(/exclude each other/, () => post('Content-Length: 5', 'Transfer-Encoding: chunked'))
+  rejects(/exclude each other/, () => post('Transfer-Encoding: chunked', 'Content-Length: 5'))
+  rejects(/exclude each other/, () => post('Content-Length: 5', 'Transfer-Encoding: chunked'))
 })
 
 test('up to 100 headers are read', () => {
   const headers = Array.from({ length: 101 }, (_, i) => `X-${i}: ${i}`)
   assert.equal(post(...headers.slice(0, 100)).headers.size, 100)
-  refuses(/more than 100/, () => post(...headers))
+  rejects(/more than 100/, () => post(...headers))
 })
 
 const persistence: [version: string, connection: string | undefined, keepAlive: boolean][] = [
@@ -134,5 +134,5 @@ test('Expect: 100-continue applies to HTTP/1.1 only', () => {
 })
 
 test('HTTP/1.0 with a chunked body is rejected', () => {
-  refuses(/HTTP\/1\.0/, () => head('POST / HTTP/1.0', 'Transfer-Encoding: chunked'))
+  rejects(/HTTP\/1\.0/, () => head('POST / HTTP/1.0', 'Transfer-Encoding: chunked'))
 })

@@ -20,12 +20,12 @@ test('a malformed request is answered in the form of errorResponse', async (t) =
     body: Buffer.from(`${status} ${message}`),
   })
   const { dial } = await serve(t, echo, { errorResponse, limits: { headersMs: 50 } })
-  const refused: [sent: string, status: number, message: RegExp][] = [
+  const rejected: [sent: string, status: number, message: RegExp][] = [
     [noRequest, 400, /^400 this is not an HTTP request/],
     ['GET / HTTP/1.1\r\n', 408, /^408 the request did not arrive in time$/],
     [`GET / HTTP/1.1\r\nX: ${'x'.repeat(1000)}\r\n\r\n`, 431, /^431 request headers too large/],
   ]
-  for (const [sent, status, message] of refused) {
+  for (const [sent, status, message] of rejected) {
     const peer = dial()
     peer.send(sent)
     await peer.ended

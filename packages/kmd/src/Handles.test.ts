@@ -141,9 +141,9 @@ test('above the limit a new handle is rejected and its wallet locked, until old 
   const { handles, clock } = start(t, { limit: 2 })
   handles.open(fakeWallet())
   handles.open(fakeWallet())
-  const refused = fakeWallet()
-  fails('too_many_handles', () => handles.open(refused))
-  assert.equal(refused.locks, 1)
+  const rejected = fakeWallet()
+  fails('too_many_handles', () => handles.open(rejected))
+  assert.equal(rejected.locks, 1)
   assert.equal(handles.size, 2)
   clock.now += 60_001
   handles.wallet(handles.open(fakeWallet()))

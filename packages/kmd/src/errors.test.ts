@@ -15,7 +15,7 @@ test('no code is in both parts of the registry', () => {
   assert.equal(Object.keys(errors).length, Object.keys(apiErrors).length + Object.keys(startErrors).length)
 })
 
-test('a KmdError carries what the registry says of its code', () => {
+test('a KmdError has the registry entry of its code', () => {
   for (const [code, { status, message, hint }] of Object.entries(apiErrors)) {
     const error = new KmdError(code as Code)
     assert.ok(error instanceof LatchkeyError)
@@ -28,7 +28,7 @@ test('a KmdError carries what the registry says of its code', () => {
   }
 })
 
-test('a KmdError takes a text of its own, the time to retry after, and a cause', () => {
+test('a KmdError accepts a message, the time to retry after, and a cause', () => {
   const cause = new Error('disk')
   const error = new KmdError('database', { message: 'open x: denied', retryAfterSeconds: 3, cause })
   assert.deepEqual(
@@ -37,7 +37,7 @@ test('a KmdError takes a text of its own, the time to retry after, and a cause',
   )
 })
 
-test('a StartError carries what the registry says of its code, and an exit code', () => {
+test('a StartError has the registry entry of its code, and an exit code', () => {
   const codes = { log_not_writable: 2, already_running: 4 } as { [code: string]: number }
   for (const [code, { message, hint }] of Object.entries(startErrors)) {
     const error = new StartError(code as StartErrorCode)

@@ -178,9 +178,9 @@ for (const { id, method, path, open } of withBody) {
       assert.deepEqual([response.status, response.json], [status, { error: true, message }])
     }
     const everyFault = { ...valid, ...allOf(all) }
-    const refused = await app.request(method, path, { body: everyFault, headers: { 'x-kmd-api-token': 'wrong' } })
-    const [, ...refusal] = open === undefined ? [{}, 401, 'invalid API token'] : all[0]!
-    assert.deepEqual([refused.status, refused.json.message], refusal)
+    const rejected = await app.request(method, path, { body: everyFault, headers: { 'x-kmd-api-token': 'wrong' } })
+    const [, ...rejection] = open === undefined ? [{}, 401, 'invalid API token'] : all[0]!
+    assert.deepEqual([rejected.status, rejected.json.message], rejection)
     const response = await app.request(method, path, { body: valid })
     assert.deepEqual([response.status, response.json.error], [200, undefined], response.text)
     assert.deepEqual(app.failures, [])

@@ -93,8 +93,8 @@ test('units of assets come from a reachable node of the same network', async (t)
 test('no wallet is needed, but the token is', async (t) => {
   const app = createApp(t)
   const transaction = base64(Transaction.encode(payment))
-  const refused = await app.request('POST', path, { body: { transaction }, headers: { 'x-kmd-api-token': 'wrong' } })
-  assert.deepEqual([refused.status, refused.json.message], [401, 'invalid API token'])
+  const rejected = await app.request('POST', path, { body: { transaction }, headers: { 'x-kmd-api-token': 'wrong' } })
+  assert.deepEqual([rejected.status, rejected.json.message], [401, 'invalid API token'])
 })
 
 test('anything but one transaction is rejected', async (t) => {

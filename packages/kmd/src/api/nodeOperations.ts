@@ -1,4 +1,4 @@
-/** Queries to the Algorand node for the page of the console, which has no connection to it of its own. */
+/** Queries to the Algorand node for the console, which connects to the daemon only. */
 import { AlgodError, type AssetInfo } from '@latchkey/algod'
 import { Bytes, Network } from '@latchkey/algorand'
 import { apiErrors, KmdError } from '../errors.js'

@@ -129,7 +129,7 @@ const wrongPartials: [what: string, partial: object, message: string][] = [
   ],
 ]
 for (const [what, given, expected] of wrongPartials) {
-  test(`a partial with ${what} is refused`, async (t) => {
+  test(`a partial with ${what} is rejected`, async (t) => {
     const { sign, signProgram } = await start(t)
     fails(await sign({ partial_multisig: given }), expected)
     fails(await signProgram({ partial_multisig: given }), expected)
@@ -138,14 +138,14 @@ for (const [what, given, expected] of wrongPartials) {
 
 test('a key that is not a member of the partial is rejected before the wallet is searched', async (t) => {
   const { sign } = await start(t)
-  const refused = 'given key is not a possible signer for this multisig'
-  fails(await sign({ partial_multisig: partial(), public_key: base64(stranger.publicKey) }), refused)
-  fails(await sign({ partial_multisig: partial(), public_key: base64(second.publicKey) }), refused)
+  const rejected = 'given key is not a possible signer for this multisig'
+  fails(await sign({ partial_multisig: partial(), public_key: base64(stranger.publicKey) }), rejected)
+  fails(await sign({ partial_multisig: partial(), public_key: base64(second.publicKey) }), rejected)
   const member = { partial_multisig: partial(), public_key: base64(theirs.publicKey) }
   fails(await sign(member), 'key does not exist in this wallet')
 })
 
-test('an account that was rekeyed to the multisig is signed for when the signer says so', async (t) => {
+test('an account that was rekeyed to the multisig is signed for if the request names the signer', async (t) => {
   const { sign } = await start(t)
   const transaction = payment(second.publicKey)
   const rekeyed = { transaction: base64(transaction), partial_multisig: partial() }
@@ -188,7 +188,7 @@ test('a program is signed for its multisig, or in the old way with use_legacy_ms
   assert.deepEqual(signedSlots(await signProgram(both), legacy), [0, 2])
 })
 
-test('a program of another address than that of the partial is refused', async (t) => {
+test('a program of another address than that of the partial is rejected', async (t) => {
   const { signProgram } = await start(t)
   const address = Address.encode(second.publicKey)
   fails(await signProgram({ address }), multisigMissing)

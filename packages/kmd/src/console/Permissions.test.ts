@@ -5,7 +5,7 @@ import { createApp } from '../testing/TestApp.test.helper.js'
 import { wires } from '../wire/Wire.js'
 
 /** Keys and passwords stay where they are, and a session makes no other session. */
-const refused = new Set([
+const forbidden = new Set([
   ...['ExportKey', 'ExportMasterKey', 'DeleteKey', 'DeleteMultisig', 'DeleteWallet', 'ChangeWalletPassword'],
   ...['CreateConsoleLink'],
 ])
@@ -19,7 +19,7 @@ const allowed = new Set([
 ])
 
 test('every operation is either allowed to the console or not', () => {
-  const decided = [...refused, ...allowed].sort()
+  const decided = [...forbidden, ...allowed].sort()
   assert.deepEqual(operations.map(({ id }) => id).sort(), decided)
 })
 
@@ -30,7 +30,7 @@ for (const wire of wires) {
       // Nothing is done with any token: the body is not an object.
       const headers = { 'x-kmd-api-token': app.sessions.open() }
       const { status, json } = await app.request(method, path, { headers, body: '"nothing"' })
-      if (refused.has(id)) {
+      if (forbidden.has(id)) {
         const message = 'the console may not do this; use the command line'
         assert.deepEqual([id, status, json], [id, 403, { error: true, message }])
       } else assert.ok(status === 200 || status === 400, `${id}: ${status}`)

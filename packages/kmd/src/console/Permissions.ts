@@ -1,7 +1,7 @@
 /** Permissions of a console session. A compromised page must not be able to delete or export keys. */
 
 /** By the id of the operation; every other is allowed. A test requires a decision for each new operation. */
-const refused: ReadonlySet<string> = new Set([
+const forbidden: ReadonlySet<string> = new Set([
   'ExportKey',
   'ExportMasterKey',
   'DeleteKey',
@@ -12,5 +12,5 @@ const refused: ReadonlySet<string> = new Set([
 ])
 
 export function mayUse(operationId: string): boolean {
-  return !refused.has(operationId)
+  return !forbidden.has(operationId)
 }

@@ -25,7 +25,7 @@ suite('parameters', () => {
     { n: '16' as unknown as number },
   ]
   for (const change of undefinedFor) {
-    test(`refuses ${describeChange(change)}, for which scrypt is not defined`, () => {
+    test(`rejects ${describeChange(change)}, for which scrypt is not defined`, () => {
       assert.throws(() => Parameters.check({ ...ofDefaultWallet, ...change }), { code: 'bad_scrypt_parameters' })
     })
   }
@@ -39,7 +39,7 @@ suite('parameters', () => {
     [{ keyLength: 1025 }, /bytes of key/],
   ]
   for (const [change, message] of tooCostly) {
-    test(`refuses ${describeChange(change)} as above a ceiling`, () => {
+    test(`rejects ${describeChange(change)} as above a ceiling`, () => {
       assert.throws(
         () => Parameters.check({ ...ofDefaultWallet, ...change }),
         (error: KmdError) => error.code === 'scrypt_ceiling' && message.test(String(error.cause)),

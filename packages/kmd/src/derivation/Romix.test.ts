@@ -24,7 +24,7 @@ suite('ROMix', () => {
     )
   })
 
-  // Node's scrypt refuses n = 65536 with r = 1, so the size that matters most needs another witness.
+  // Node's scrypt rejects n = 65536 with r = 1, so the most common size needs another reference.
   test('agrees with a plain implementation on n = 65536, r = 1, with 1 to 4 lanes at a time', () => {
     const input = randomBytes(4 * 128)
     const expected = plainRomixOfLanes(input, 65536)

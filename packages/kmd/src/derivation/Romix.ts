@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 
-/** scrypt's ROMix, in memory of its own. */
+/** scrypt's ROMix, in its own WebAssembly memory. */
 export type Romix = {
   /** Mixes every lane of `blocks`, each 128 * r bytes, in place and `width` at a time. More at a time take more memory. */
   mix: (options: { blocks: Uint8Array; n: number; r: number; width: number }) => void

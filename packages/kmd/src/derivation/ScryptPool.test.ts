@@ -48,7 +48,7 @@ function derivation(change: Partial<Derivation> = {}): Derivation {
 }
 
 const hex = async (key: Promise<Buffer>) => (await key).toString('hex')
-/** The same by Node, which refuses only what a default wallet asks for. */
+/** The same by Node, which rejects only what a default wallet asks for. */
 function node({ password, salt, n, r, p, keyLength }: Derivation): string {
   return scryptSync(password, salt, keyLength, { N: n, r, p, maxmem: 2 ** 28 }).toString('hex')
 }
@@ -156,7 +156,7 @@ function niceness(): Map<number, number> {
 }
 
 suite('refusals', () => {
-  test('refuses impossible and excessive parameters before any work', async () => {
+  test('rejects impossible and excessive parameters before any work', async () => {
     const pool = poolOf({ workers: 1 })
     await assert.rejects(pool.derive(derivation({ n: 3 })), { code: 'bad_scrypt_parameters' })
     await assert.rejects(pool.derive(derivation({ n: 2 ** 22 })), { code: 'scrypt_ceiling' })

@@ -32,7 +32,7 @@ const initialPace = { work: 2 ** 21, ms: 500 }
 const resourceLimits = { maxOldGenerationSizeMb: 16, maxYoungGenerationSizeMb: 1 }
 
 /**
- * scrypt on worker threads, first come first served. Node's own scrypt refuses the parameters of a default wallet, and a
+ * scrypt on worker threads, first come first served. Node's own scrypt rejects the parameters of a default wallet, and a
  * library's would use one core: here the p lanes of one derivation are spread over all workers.
  */
 export class ScryptPool {

@@ -4,7 +4,7 @@ import { StartError } from '../errors.js'
 import * as Config from './Config.js'
 
 const parse = (json: unknown): Config.Config => Config.parse(JSON.stringify(json))
-const refuses = (reason: RegExp, work: () => unknown): void => {
+const rejects = (reason: RegExp, work: () => unknown): void => {
   assert.throws(
     work,
     (error) => error instanceof StartError && error.code === 'invalid_config' && reason.test(error.message),
@@ -59,9 +59,9 @@ test('names may be in any case', () => {
 
 test('anything but a JSON object is rejected', () => {
   for (const text of ['', '{', '{} x', "{'a':1}", '\ufeff{}', '{"a":1,}'])
-    refuses(/is not JSON/, () => Config.parse(text))
-  for (const json of [5, 'x', [], true]) refuses(/must be an object/, () => parse(json))
-  refuses(/^drivers\.sqlite must be an object/, () => parse({ drivers: { sqlite: [] } }))
+    rejects(/is not JSON/, () => Config.parse(text))
+  for (const json of [5, 'x', [], true]) rejects(/must be an object/, () => parse(json))
+  rejects(/^drivers\.sqlite must be an object/, () => parse({ drivers: { sqlite: [] } }))
 })
 
 const wrongTypes: [json: unknown, path: RegExp][] = [
@@ -84,7 +84,7 @@ const wrongTypes: [json: unknown, path: RegExp][] = [
   [{ algod: { url: '', token: 1 } }, /^algod\.token must be a text/],
 ]
 for (const [json, path] of wrongTypes) {
-  test(`refuses ${JSON.stringify(json)}`, () => refuses(path, () => parse(json)))
+  test(`rejects ${JSON.stringify(json)}`, () => rejects(path, () => parse(json)))
 }
 
 test('a blank wire counts as absent', () => assert.equal(parse({ wire: '' }).wire, undefined))
@@ -96,21 +96,21 @@ test('a node without url counts as absent; without token, the token is blank', (
   assert.deepEqual(parse({ algod: { URL: 'http://n' } }).algod, { url: 'http://n', token: '' })
 })
 
-test('weak scrypt parameters are refused unless they are allowed', () => {
+test('weak scrypt parameters are rejected unless they are allowed', () => {
   const config = (scrypt: object, allow = false): Config.Config =>
     parse({ drivers: { sqlite: { scrypt, allow_unsafe_scrypt: allow } } })
   Config.validate(Config.defaults)
   Config.validate(config({ scrypt_n: 32768 }))
-  refuses(/^slow scrypt N must be at least 32768$/, () => Config.validate(config({ scrypt_n: 32767 })))
-  refuses(/^slow scrypt R must be at least 1$/, () => Config.validate(config({ scrypt_r: 0 })))
-  refuses(/^slow scrypt P must be at least 32$/, () => Config.validate(config({ scrypt_p: 31 })))
+  rejects(/^slow scrypt N must be at least 32768$/, () => Config.validate(config({ scrypt_n: 32767 })))
+  rejects(/^slow scrypt R must be at least 1$/, () => Config.validate(config({ scrypt_r: 0 })))
+  rejects(/^slow scrypt P must be at least 32$/, () => Config.validate(config({ scrypt_p: 31 })))
   Config.validate(config({ scrypt_n: 2, scrypt_r: 0, scrypt_p: -1 }, true))
 })
 
 test('the wallets directory lies in the data directory, or at an absolute path', () => {
   assert.equal(Config.walletsDirectory(Config.defaults, '/data'), '/data/sqlite_wallets')
   assert.equal(Config.walletsDirectory({ ...Config.defaults, walletsDir: '/w' }, '/data'), '/w')
-  refuses(/^sqlite wallets path must be absolute path$/, () =>
+  rejects(/^sqlite wallets path must be absolute path$/, () =>
     Config.validate({ ...Config.defaults, walletsDir: 'relative' }),
   )
 })

@@ -35,9 +35,9 @@ async function tryOut(fetch: (path: string, init?: RequestInit) => Promise<Respo
     listed.wallets.map(({ name }) => name),
     ['w'],
   )
-  const refused = await fetch('/v1/wallets')
+  const rejected = await fetch('/v1/wallets')
   assert.deepEqual(
-    [refused.status, refused.headers.get('latchkey-error'), ((await refused.json()) as { message: string }).message],
+    [rejected.status, rejected.headers.get('latchkey-error'), ((await rejected.json()) as { message: string }).message],
     [401, 'invalid_token', 'invalid API token'],
   )
   const tooLarge = await fetch('/v1/wallet', { method: 'POST', headers, body: ' '.repeat(1024 * 1024 + 1) })

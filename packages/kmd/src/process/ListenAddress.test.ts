@@ -35,7 +35,7 @@ const faults: [written: string, fault: RegExp][] = [
   ['http://localhost:80', /bad host or port$/],
 ]
 for (const [written, fault] of faults) {
-  test(`${JSON.stringify(written)} is refused`, () => {
+  test(`${JSON.stringify(written)} is rejected`, () => {
     assert.throws(
       () => ListenAddress.parse(written),
       (error) =>

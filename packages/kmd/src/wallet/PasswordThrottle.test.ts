@@ -27,9 +27,9 @@ const guess = (throttle: PasswordThrottle, wallet = 'w'): Promise<string> =>
 const guesses = async (throttle: PasswordThrottle, count: number): Promise<void> => {
   for (let i = 0; i < count; i++) await guess(throttle)
 }
-const refusal = async (work: Promise<unknown>): Promise<number | undefined> => {
+const rejection = async (work: Promise<unknown>): Promise<number | undefined> => {
   const error = await work.then(
-    () => assert.fail('was not refused'),
+    () => assert.fail('was not rejected'),
     (reason: KmdError) => reason,
   )
   assert.equal(error.code, 'too_many_wrong_passwords')
@@ -48,12 +48,12 @@ test('the first three wrong passwords cost nothing; after that each doubles the 
 test('a wait of more than ten seconds is rejected with the time to retry after', async () => {
   const { throttle, clock, slept } = start()
   await guesses(throttle, 9)
-  assert.equal(await refusal(throttle.attempt('w', wrong)), 16)
+  assert.equal(await rejection(throttle.attempt('w', wrong)), 16)
   slept.length = 0
   clock.now += 6_500
   assert.equal(await guess(throttle), 'wrong_password')
   assert.deepEqual(slept, [9_500], 'held for the rest')
-  assert.equal(await refusal(throttle.attempt('w', wrong)), 32)
+  assert.equal(await rejection(throttle.attempt('w', wrong)), 32)
 })
 
 test('no wait is longer than five minutes', async () => {
@@ -63,7 +63,7 @@ test('no wait is longer than five minutes', async () => {
     clock.now += 300_000
   }
   await guess(throttle)
-  assert.equal(await refusal(throttle.attempt('w', wrong)), 300)
+  assert.equal(await rejection(throttle.attempt('w', wrong)), 300)
   clock.now += 300_000
   assert.equal(await throttle.attempt('w', () => 'right'), 'right')
 })
@@ -173,7 +173,7 @@ test('at most 32 attempts wait', async () => {
   const first = throttle.attempt('w', () => held)
   await new Promise(setImmediate)
   const waiting = Array.from({ length: 32 }, () => throttle.attempt('w', () => 'right'))
-  assert.equal(await refusal(throttle.attempt('w', () => 'right')), 1)
+  assert.equal(await rejection(throttle.attempt('w', () => 'right')), 1)
   release()
   await first
   assert.deepEqual(await Promise.all(waiting), new Array(32).fill('right'))

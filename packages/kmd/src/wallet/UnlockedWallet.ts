@@ -70,7 +70,7 @@ export class UnlockedWallet {
     return this.#addresses.get(this.#file(), (file) => file.addresses())
   }
 
-  /** The next key of the sequence. An index whose key was imported already is passed over, as the reference does. */
+  /** The next key of the sequence. An index whose key was imported is skipped, as by the reference. */
   generateKey(): Uint8Array {
     const file = this.#file()
     return file.generateKey((stored) => {

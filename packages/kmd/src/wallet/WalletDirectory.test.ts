@@ -108,7 +108,7 @@ test('listing writes and creates no file', async (t) => {
   assert.throws(() => copyFileSync(at('missing.db'), at('x')), { code: 'ENOENT' })
 })
 
-test('a wallet is found by its id; two files with one id are refused', async (t) => {
+test('a wallet is found by its id; two files with one id are rejected', async (t) => {
   const { index, at } = start(t)
   createFile(at('a.db'), { id: 'one' })
   createFile(at('b.db'), { id: 'two' })

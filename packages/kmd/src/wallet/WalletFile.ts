@@ -258,7 +258,7 @@ export class WalletFile {
       .map((row: { address: unknown }) => checkAddress(row.address))
   }
 
-  /** One change, in a transaction of its own. What follows in this turn must see it. */
+  /** Makes one change in one transaction. Later reads in this turn must see it. */
   #write(sql: string, ...parameters: (Uint8Array | number)[]): void {
     this.#noteChange()
     this.#statement(sql).run(...parameters)

@@ -59,7 +59,7 @@ test('a missing file is an error until it is back, and is not created again', (t
   assert.deepEqual(files.getWallet(a, ids[0]).metadata().id, ids[0])
 })
 
-test('another wallet, or none, in the place of an unlocked one is refused', (t) => {
+test('another wallet, or none, in the place of an unlocked one is rejected', (t) => {
   const { files, paths, ids } = start(t)
   const [a, b, c] = paths
   files.getWallet(a, ids[0])

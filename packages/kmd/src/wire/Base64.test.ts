@@ -28,15 +28,15 @@ test('bits after the last byte are ignored', () => {
   assert.equal(decode('YWK='), '6162')
 })
 
-const refused: { [why: string]: string[] } = {
+const rejected: { [why: string]: string[] } = {
   'the URL-safe alphabet': ['-_-_', 'ab-d', 'ab_d'],
   'missing padding': ['YQ', 'YWI', 'YWJjZ'],
   'too much padding': ['YQ===', 'Y===', '====', '=', 'YWJj====', 'YWJjY==='],
   'padding in the middle': ['YQ==YQ==', 'Y=Q=', '=YQ=', 'YQ=a'],
   'other characters': ['YW J', ' YWJj', 'YWJj ', 'YW\tj', 'YW.j', 'YW\0j', 'YW\xffj', 'YW,j', 'YWJj\v\v\v\v'],
 }
-for (const [why, texts] of Object.entries(refused)) {
-  test(`refuses ${why}`, () => {
+for (const [why, texts] of Object.entries(rejected)) {
+  test(`rejects ${why}`, () => {
     for (const text of texts) assert.equal(decode(text), undefined, JSON.stringify(text))
   })
 }

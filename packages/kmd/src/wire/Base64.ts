@@ -1,6 +1,6 @@
 /**
  * Standard base64 with padding, as the reference reads it: line breaks inside are skipped, anything else that is not
- * of the alphabet is refused. `Buffer.from(text, 'base64')` takes URL-safe, unpadded and damaged text, so it is only
+ * of the alphabet is rejected. `Buffer.from(text, 'base64')` takes URL-safe, unpadded and damaged text, so it is only
  * used after the check.
  */
 const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/'

@@ -5,7 +5,7 @@ import { type Field, type Kind, maxDepth, read } from './JsonBody.js'
 import { type Wire, wires } from './Wire.js'
 
 const field = (kind: Kind, name = 'x'): Field => ({ name, kind, about: '' })
-const isRefused = (error: unknown): boolean => error instanceof KmdError && error.code === 'bad_body'
+const isRejected = (error: unknown): boolean => error instanceof KmdError && error.code === 'bad_body'
 
 /** The value of the one member `x`, with bytes as hex so that rows read easily. */
 function value(kind: Kind, json: string | Buffer, wire: Wire): unknown {
@@ -33,7 +33,7 @@ const partial = {
 } as const satisfies Kind
 const noPartial = { v: 0, subsig: [], Version: 0 }
 
-type Row = { kind: Kind; accepted: [json: string, value: unknown][]; refused: string[] }
+type Row = { kind: Kind; accepted: [json: string, value: unknown][]; rejected: string[] }
 
 const rows: { [name: string]: Row } = {
   'a text': {
@@ -48,7 +48,7 @@ const rows: { [name: string]: Row } = {
       ['false', hex('false')],
       ['"é😀"', hex('é😀')],
     ],
-    refused: ['{}', '[]', '["a"]', 'nul', 'truE', 'abc', "'abc'", '', '"abc', 'undefined', 'NaN'],
+    rejected: ['{}', '[]', '["a"]', 'nul', 'truE', 'abc', "'abc'", '', '"abc', 'undefined', 'NaN'],
   },
   'an identifier': {
     kind: { type: 'ascii' },
@@ -58,7 +58,7 @@ const rows: { [name: string]: Row } = {
       ['null', ''],
       ['"é"', '\u00c3\u00a9'],
     ],
-    refused: ['{}', '[]'],
+    rejected: ['{}', '[]'],
   },
   'a boolean': {
     kind: { type: 'bool' },
@@ -67,7 +67,7 @@ const rows: { [name: string]: Row } = {
       ['false', false],
       ['null', false],
     ],
-    refused: ['"true"', '""', '0', '1', '[]', '{}', 'True', 'tru', 'truefalse'],
+    rejected: ['"true"', '""', '0', '1', '[]', '{}', 'True', 'tru', 'truefalse'],
   },
   'a small integer': {
     kind: { type: 'uint8' },
@@ -85,7 +85,7 @@ const rows: { [name: string]: Row } = {
       ['""', 0],
       ['null', 0],
     ],
-    refused: [
+    rejected: [
       ...[
         '-0',
         '-1',
@@ -135,7 +135,7 @@ const rows: { [name: string]: Row } = {
       ['""', ''],
       ['null', ''],
     ],
-    refused: [
+    rejected: [
       '"AQL_"',
       '"AQ"',
       '"A Q="',
@@ -165,7 +165,7 @@ const rows: { [name: string]: Row } = {
       ['null', ''],
       ['""', ''],
     ],
-    refused: ['[1,2,3,4,5]', '{"a":1}', '"AQIDBA"', '"AQIDB-=="', '5', 'true', '[1.5]'],
+    rejected: ['[1,2,3,4,5]', '{"a":1}', '"AQIDBA"', '"AQIDB-=="', '5', 'true', '[1.5]'],
   },
   'a list of keys': {
     kind: { type: 'list', of: fixed },
@@ -175,7 +175,7 @@ const rows: { [name: string]: Row } = {
       ['{}', []],
       ['["AQIDBA==",[1,2,3,4],null,{}]', ['01020304', '01020304', '', '']],
     ],
-    refused: [
+    rejected: [
       '{"a":[]}',
       '""',
       '"AQIDBA=="',
@@ -194,17 +194,17 @@ const rows: { [name: string]: Row } = {
       ['[1,[[1,2,3,4]]]', { ...noPartial, v: 1, subsig: ['01020304'] }],
       ['{"Version":1}', { ...noPartial, Version: 1 }],
     ],
-    refused: ['""', '"e30="', '5', 'true', '{"V":1}', '[1,[],1]', '{"v":1,}', '{v:1}', '{"v"}', '{"v" 1}', '{1:1}'],
+    rejected: ['""', '"e30="', '5', 'true', '{"V":1}', '[1,[],1]', '{"v":1,}', '{v:1}', '{"v"}', '{"v" 1}', '{1:1}'],
   },
 }
 
 for (const wire of wires) {
-  for (const [name, { kind, accepted, refused }] of Object.entries(rows)) {
+  for (const [name, { kind, accepted, rejected }] of Object.entries(rows)) {
     test(`what ${name} takes on the ${wire} wire`, () => {
       for (const [json, expected] of accepted) assert.deepEqual(value(kind, json, wire), expected, json)
     })
-    test(`what ${name} refuses on the ${wire} wire`, () => {
-      for (const json of refused) assert.throws(() => value(kind, json, wire), isRefused, json)
+    test(`what ${name} rejects on the ${wire} wire`, () => {
+      for (const json of rejected) assert.throws(() => value(kind, json, wire), isRejected, json)
     })
   }
 }
@@ -227,17 +227,17 @@ test('an array gives the members by position, and may be short but not long', ()
   assert.deepEqual(parse('["a",7,true]'), { name: hex('a'), count: 7, flag: true })
   assert.deepEqual(parse('["a"]'), { ...nothing, name: hex('a') })
   assert.deepEqual(parse('[]'), nothing)
-  assert.throws(() => parse('["a",7,true,null]'), isRefused)
+  assert.throws(() => parse('["a",7,true,null]'), isRejected)
 })
 
 test('of a repeated member the last one counts', () => {
   assert.deepEqual(parse('{"count":1,"name":"a","count":2}'), { ...nothing, name: hex('a'), count: 2 })
-  assert.throws(() => parse('{"count":-1,"count":2}'), isRefused)
+  assert.throws(() => parse('{"count":-1,"count":2}'), isRejected)
 })
 
-test('unknown members and names in another case are refused; an escaped name is the same name', () => {
+test('unknown members and names in another case are rejected; an escaped name is the same name', () => {
   for (const name of ['nam', 'names', 'Name', 'NAME', '', ' name', '__proto__', 'constructor', 'toString']) {
-    assert.throws(() => parse(`{"${name}":"a"}`), isRefused, name)
+    assert.throws(() => parse(`{"${name}":"a"}`), isRejected, name)
   }
   assert.deepEqual(parse('{"\\u006eame":"a"}'), { ...nothing, name: hex('a') })
 })
@@ -248,9 +248,9 @@ test('text after the first value is ignored', () => {
   assert.deepEqual(parse('nullgarbage'), nothing)
 })
 
-test('an empty body, a byte order mark and a bare scalar are refused', () => {
+test('an empty body, a byte order mark and a bare scalar are rejected', () => {
   for (const body of ['', ' ', '\ufeff{}', '"{}"', '1', 'true', '\0{}', '//\n{}', '/**/{}', '\u00a0{}', '\v{}']) {
-    assert.throws(() => parse(body), isRefused, JSON.stringify(body))
+    assert.throws(() => parse(body), isRejected, JSON.stringify(body))
   }
 })
 
@@ -261,7 +261,7 @@ test('all escapes of the reference are read, and no others', () => {
   assert.equal(value(text, '"\\"\\\\\\/\\\'\\b\\f\\n\\r\\t"', 'reference'), hex('"\\/\'\b\f\n\r\t'))
   assert.equal(value(text, '"\\u0041\\u00e9\\u20aC\\u0000"', 'reference'), hex('Aé€\0'))
   for (const sent of ['\\a', '\\v', '\\0', '\\x41', '\\U0041', '\\ ', '\\\n', '\\u', '\\u1', '\\u123']) {
-    assert.throws(() => value(text, `"${sent}"`, 'reference'), isRefused, sent)
+    assert.throws(() => value(text, `"${sent}"`, 'reference'), isRejected, sent)
   }
 })
 
@@ -307,16 +307,16 @@ test('a private key in integers passes on its seed alone on the reference wire',
   assert.equal(value(key, integers, 'reference'), whole.slice(0, 64))
   const base64 = Buffer.from(whole, 'hex').toString('base64')
   for (const wire of wires) assert.equal(value(key, `"${base64}"`, wire), whole)
-  assert.throws(() => value(key, JSON.stringify(new Array(65).fill(1)), 'documented'), isRefused)
+  assert.throws(() => value(key, JSON.stringify(new Array(65).fill(1)), 'documented'), isRejected)
 })
 
-test('a value that nests too deeply is refused, whatever its fields say', () => {
+test('a value that nests too deeply is rejected, whatever its fields', () => {
   let kind: Kind = { type: 'uint8' }
   for (let depth = 0; depth < maxDepth + 1; depth++) kind = { type: 'list', of: kind }
   const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
   assert.ok(value(kind, nested(maxDepth - 1), 'reference'))
-  assert.throws(() => value(kind, nested(maxDepth), 'reference'), isRefused)
-  assert.throws(() => value({ type: 'list', of: { type: 'uint8' } }, nested(100_000), 'reference'), isRefused)
+  assert.throws(() => value(kind, nested(maxDepth), 'reference'), isRejected)
+  assert.throws(() => value({ type: 'list', of: { type: 'uint8' } }, nested(100_000), 'reference'), isRejected)
 })
 
 test('a text without escapes is a view of the body, so that wiping the body wipes a password', () => {
@@ -326,7 +326,7 @@ test('a text without escapes is a view of the body, so that wiping the body wipe
   assert.deepEqual(password, Buffer.alloc(6))
 })
 
-test('a body cut off at any byte is refused, and never read past its end', () => {
+test('a body cut off at any byte is rejected, and never read past its end', () => {
   const everything = Object.entries(rows).map(([, { kind }], i) => field(kind, `m${i}`))
   const body = Buffer.from(
     '{"m0":"a\\u00e9\\n","m1":12,"m2":true,"m3":"1","m4":"AQL/","m5":[1,2,3],"m6":[[1],{},"AQ=="],"m7":{"v":1}}',
@@ -334,7 +334,7 @@ test('a body cut off at any byte is refused, and never read past its end', () =>
   assert.ok(read(body, everything, 'reference'))
   for (let length = 0; length < body.length; length++) {
     // A view, with the rest of the body behind it: a reader that leaves its view would succeed.
-    assert.throws(() => read(body.subarray(0, length), everything, 'reference'), isRefused, `cut at ${length}`)
+    assert.throws(() => read(body.subarray(0, length), everything, 'reference'), isRejected, `cut at ${length}`)
   }
 })
 

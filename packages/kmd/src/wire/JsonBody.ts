@@ -1,6 +1,6 @@
 /**
  * Reads a request body into the fields of one operation, as the Go daemon does: one pass over the bytes, every
- * member checked against the operation's own fields. What is not a field is refused, so nesting and size of the
+ * member checked against the operation's own fields. What is not a field is rejected, so nesting and size of the
  * result are bounded by the fields, whatever is sent.
  *
  * The tolerances are the reference's, not ours: positional arrays, numbers for texts, quoted small integers, raw
@@ -70,7 +70,7 @@ export type FieldsOf<F extends readonly Field[]> = { [E in F[number] as E['name'
 type Value = Buffer | string | boolean | number | Value[] | Fields
 type Fields = { [name: string]: Value }
 
-/** Nothing in the API nests deeper than five; a value that does cannot fit any field and is refused as it is read. */
+/** Nothing in the API nests deeper than five; a value that does cannot fit any field and is rejected as it is read. */
 export const maxDepth = 32
 
 export function read<const F extends readonly Field[]>(body: Buffer, fields: F, wire: Wire): FieldsOf<F> {
@@ -302,7 +302,7 @@ function parseUint8(letters: string): number {
   return value <= 255 ? value : refuse()
 }
 
-/** Base64 or integers. A fixed array may be `{}` for zeros; integers beyond its length are refused, as they are there. */
+/** Base64 or integers. A fixed array may be `{}` for zeros; integers beyond its length are rejected, as they are there. */
 function readBytes(cursor: Cursor, limit: number, emptyObject: boolean): Buffer {
   const first = peek(cursor)
   if (first === quote) return Base64.decode(readString(cursor)) ?? refuse()
