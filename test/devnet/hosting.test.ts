@@ -122,9 +122,11 @@ async function statusFor(url: string, host: string): Promise<number | undefined>
 
 test('cheats are closed to remote addresses', async (t) => {
   const devnet = await create(t)
-  const mine = (info?: { remoteAddress: string }) =>
-    devnet.fetch(new Request('http://localhost/devnet/mine', { method: 'POST' }), info)
-  assert.equal((await mine()).status, 200)
+  const mine = (info?: object) => devnet.fetch(new Request('http://localhost/devnet/mine', { method: 'POST' }), info)
+  // A host that does not say who asks, or in a form of its own.
+  assert.equal((await mine()).status, 403)
+  assert.equal((await mine({ incoming: {}, outgoing: {} })).status, 403)
+  assert.equal((await mine({ remoteAddress: '127.0.0.1' })).status, 200)
   assert.equal((await mine({ remoteAddress: '::ffff:127.0.0.1' })).status, 200)
   assert.equal((await mine({ remoteAddress: '192.0.2.7' })).status, 403)
   const elsewhere = new Request('http://192.0.2.1/devnet/mine', { method: 'POST' })

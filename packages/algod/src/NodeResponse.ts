@@ -8,17 +8,17 @@ const maxReasonLength = 500
 export class NodeResponse {
   readonly status: number
   readonly #node: string
-  readonly #text: string
+  readonly #value: unknown
 
   constructor(node: string, status: number, text: string) {
     this.#node = node
     this.status = status
-    this.#text = text
+    this.#value = parse(text)
   }
 
   /** Why the node rejected the request, in its own words; undefined if the response is not in the form of a node's. */
   reason(): string | undefined {
-    const value = this.#parse()
+    const value = this.#value
     const message = Json.isObject(value) ? value['message'] : undefined
     return typeof message === 'string' ? message.slice(0, maxReasonLength) : undefined
   }
@@ -30,7 +30,7 @@ export class NodeResponse {
       throw new AlgodError('rejected', message, { status: 400 })
     }
     if (this.status !== 200) throw this.unexpected()
-    const value = this.#parse()
+    const value = this.#value
     if (!Json.isObject(value)) throw notANode(this.#node)
     return new Members(this.#node, value)
   }
@@ -45,14 +45,14 @@ export class NodeResponse {
   notFound(path: string): AlgodError {
     return new AlgodError('not_found', `the node at ${this.#node} has no ${path}`, { status: 404 })
   }
+}
 
-  #parse(): unknown {
-    try {
-      return Json.parse(this.#text)
-    } catch {
-      // The text is not quoted: it may be any page.
-      return undefined
-    }
+/** Undefined for what is not JSON. The text is not quoted in errors: it may be any page. */
+function parse(text: string): unknown {
+  try {
+    return Json.parse(text)
+  } catch {
+    return undefined
   }
 }
 

@@ -59,3 +59,15 @@ test('isObject is false for arrays and null', () => {
   assert.ok(Json.isObject({}))
   for (const wrong of [[], null, 'x', 1, undefined]) assert.ok(!Json.isObject(wrong))
 })
+
+test('an integer of millions of digits is a number that no reader accepts, and is not converted', () => {
+  const value = Json.parse(`{"round":${'9'.repeat(1_000_000)}}`) as { round: unknown }
+  assert.equal(typeof value.round, 'number')
+  assert.equal(Json.uint64(value.round), undefined)
+})
+
+test('a member called __proto__ is a member like any other', () => {
+  const value = Json.parse('{"__proto__":18446744073709551615,"a":{"__proto__":{"b":18446744073709551615}}}') as object
+  assert.equal(Object.getPrototypeOf(value), Object.prototype)
+  assert.deepEqual(Object.entries(value)[0], ['__proto__', 18446744073709551615n])
+})

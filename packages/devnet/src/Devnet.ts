@@ -106,9 +106,9 @@ type Parts = {
  */
 export class DevnetHandler {
   /**
-   * Responds to a request, as a server's handler. Cheats are served if `info.remoteAddress` is a loopback address or
-   * unknown, the host is a loopback name, and the origin is absent or one: a server that other machines can reach has to
-   * pass `info`. `Response.error()` asks the server to close the connection, for the fault `drop`.
+   * Responds to a request, as a server's handler. Cheats are served only if `info.remoteAddress` is a loopback address,
+   * the host is a loopback name, and the origin is absent or one: a server that does not pass `info` serves none.
+   * `Response.error()` asks the server to close the connection, for the fault `drop`.
    */
   readonly fetch: FetchHandler
   /** The token that clients must send, if there is one. */

@@ -117,13 +117,14 @@ function tokenOf(request: RawRequest): string | undefined {
 
 /**
  * Cheats are closed to other machines and to web pages of other origins in a browser on this machine: a page cannot
- * suppress its Origin header, and cannot choose the Host header.
+ * suppress its Origin header, and cannot choose the Host header. Where the address of the peer is not known, as in a host
+ * that passes no `ConnectionInfo`, they are closed too.
  */
 function checkCheat(request: RawRequest): void {
   const remote = request.remoteAddress?.()?.replace(/^::ffff:/, '')
   const host = request.header('host')
   const origin = request.header('origin')
-  const isLocal = remote === undefined || Access.isLoopback(remote)
+  const isLocal = typeof remote === 'string' && Access.isLoopback(remote)
   if (!isLocal || host === undefined || !Access.isLoopback(Access.hostName(host)) || !isLoopbackOrigin(origin)) {
     throw new ApiError(
       403,

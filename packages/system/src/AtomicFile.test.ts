@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
+import fs, { mkdirSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { type FileHandle, open } from 'node:fs/promises'
+import { syncBuiltinESMExports } from 'node:module'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import * as AtomicFile from './AtomicFile.js'
@@ -96,4 +97,25 @@ test('replaceSync does not take over the mode of a file that a crash left', (t) 
   writeFileSync(`${path}.new`, 'left over', { mode: 0o666 })
   AtomicFile.replaceSync(path, 'new')
   assert.deepEqual([readFileSync(path, 'utf8'), statSync(path).mode & 0o777], ['new', 0o600])
+})
+
+test('replaceSync succeeds where directories cannot be synced, and reports a disk that fails', (t) => {
+  const directory = temporaryDirectory(t)
+  const path = join(directory, 'token')
+  const { fsyncSync } = fs
+  let code = 'EINVAL'
+  t.mock.method(fs, 'fsyncSync', (descriptor: number) => {
+    if (fs.fstatSync(descriptor).isDirectory()) throw Object.assign(new Error(code), { code })
+    fsyncSync(descriptor)
+  })
+  syncBuiltinESMExports()
+  t.after(() => {
+    t.mock.restoreAll()
+    syncBuiltinESMExports()
+  })
+  AtomicFile.replaceSync(path, 'one')
+  assert.equal(readFileSync(path, 'utf8'), 'one')
+  code = 'EIO'
+  assert.throws(() => AtomicFile.replaceSync(path, 'two'), { code: 'EIO' })
+  assert.deepEqual(readdirSync(directory), ['token'])
 })

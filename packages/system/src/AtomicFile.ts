@@ -42,13 +42,16 @@ export async function replace({ path, temporaryPath, parts }: Replacement): Prom
   return handle
 }
 
-/** Flushes the names in the file's directory to the disk. */
+/** Flushes the names in the file's directory to the disk, where the file system can do that. */
 export async function syncDirectory(path: string): Promise<void> {
-  const directory = await open(dirname(path), 'r')
+  let directory: FileHandle | undefined
   try {
+    directory = await open(dirname(path), 'r')
     await directory.sync()
+  } catch (error) {
+    ignoreUnsupported(error)
   } finally {
-    await directory.close()
+    await directory?.close()
   }
 }
 
@@ -72,7 +75,8 @@ export async function writeAt(handle: FileHandle, bytes: Uint8Array, position: n
  *
  * @default mode 0o600
  * @default temporaryPath `path` with `.new` appended
- * @throws the error of the file system. The old file is unchanged then, and the temporary file removed.
+ * @throws the error of the file system. The old file is unchanged then, and the temporary file removed. Only an error of
+ *   the disk while the directory is synced comes after the replacement.
  */
 export function replaceSync(
   path: string,
@@ -98,15 +102,24 @@ export function replaceSync(
   syncDirectoryNow(path)
 }
 
-/** A rename is durable once its directory is synced. Windows cannot open a directory, and does not need it. */
+/** A rename is durable once its directory is synced. */
 function syncDirectoryNow(path: string): void {
-  if (process.platform === 'win32') return
-  const descriptor = openSync(dirname(path), 'r')
+  let descriptor: number | undefined
   try {
+    descriptor = openSync(dirname(path), 'r')
     fsyncSync(descriptor)
+  } catch (error) {
+    ignoreUnsupported(error)
   } finally {
-    closeSync(descriptor)
+    if (descriptor !== undefined) closeSync(descriptor)
   }
+}
+
+/** Errors of systems on which a directory cannot be opened or synced. */
+const unsupported = new Set(['EINVAL', 'ENOTSUP', 'EOPNOTSUPP', 'EACCES', 'EPERM', 'EISDIR'])
+
+function ignoreUnsupported(error: unknown): void {
+  if (!unsupported.has((error as NodeJS.ErrnoException).code ?? '')) throw error
 }
 
 /** The file was not written. */

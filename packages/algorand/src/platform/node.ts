@@ -17,9 +17,12 @@ export const encodeHex: Platform['encodeHex'] = (bytes) => buffer(bytes).toStrin
 export const markAsUntransferable: Platform['markAsUntransferable'] = (memory) => mark(memory)
 
 export const decodeBase64: Platform['decodeBase64'] = (text) => {
-  const bytes = Buffer.from(text, 'base64')
+  const pooled = Buffer.from(text, 'base64')
   // Node skips foreign characters and ignores bits past the last byte; encoding again shows both.
-  return bytes.toString('base64') === text ? new Uint8Array(bytes) : undefined
+  const bytes = pooled.toString('base64') === text ? new Uint8Array(pooled) : undefined
+  // The text may have been a key, and the pool outlives the caller's copy.
+  pooled.fill(0)
+  return bytes
 }
 
 function buffer(bytes: Uint8Array): Buffer {

@@ -77,3 +77,11 @@ test('both platforms give the same results for all bytes and many lengths', () =
 test('both platforms offer the same functions', () => {
   assert.deepEqual(Object.keys(web).sort(), Object.keys(node).sort())
 })
+
+test('node leaves nothing of what it decoded in the pool of Buffers', () => {
+  const secret = new Uint8Array(32).map((_, index) => 200 - index)
+  const text = node.encodeBase64(secret)
+  const pool = Buffer.from(Buffer.from('x').buffer)
+  node.decodeBase64(text)
+  assert.equal(pool.includes(Buffer.from(secret.buffer)), false)
+})

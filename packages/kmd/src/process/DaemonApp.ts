@@ -44,7 +44,12 @@ export type DaemonAppOptions = {
   node?: { url: string; token?: string | undefined } | undefined
   /** Called for every `/v1` request with a valid token. */
   onActivity?: () => void
-  /** Called when a key derivation thread has started. Starting a thread resets flags that the process gave V8. */
+  /**
+   * Called when a key derivation thread has started. Starting a thread resets flags that the process gave V8.
+   *
+   * A program that hosts the daemon on Node below 24 also calls `collectWith` of `@latchkey/system/sqlite`, as the
+   * commands do: until a collection, the files of closed wallets stay open.
+   */
   onWorkerStart?: () => void
 }
 
