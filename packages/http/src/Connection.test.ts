@@ -276,3 +276,39 @@ test('a handler that throws or rejects closes its own connection only', async (t
   next.send('GET /fine HTTP/1.1\r\nHost: x\r\n\r\n')
   await next.until('GET /fine -')
 })
+
+for (const isArrived of [true, false]) {
+  test(`a body ${isArrived ? '' : 'that has not arrived '}cannot be read after the response`, async (t) => {
+    let readLate = (): unknown => undefined
+    const { dial } = await serve(t, (request) => {
+      if (request.target === '/next') {
+        assert.throws(readLate, BodyError)
+        return echo(request)
+      }
+      readLate = request.body
+      return { status: 200, headers: [], body: 'early' }
+    })
+    const peer = dial()
+    const sent = post('/early', 'AAAA')
+    peer.send(isArrived ? sent : sent.slice(0, -4))
+    await peer.until('early')
+    if (isArrived) {
+      peer.send(post('/next', 'BBBB'))
+      await peer.until('POST /next BBBB')
+    } else {
+      assert.throws(readLate, BodyError)
+      await peer.ended
+    }
+  })
+}
+
+test('a body can be read once', async (t) => {
+  const { dial } = await serve(t, async (request) => {
+    const response = await echo(request)
+    assert.throws(request.body, TypeError)
+    return response
+  })
+  const peer = dial()
+  peer.send(post('/a', 'AAAA') + post('/b', 'BBBB'))
+  await peer.until('POST /b BBBB')
+})

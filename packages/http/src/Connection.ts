@@ -24,6 +24,12 @@ export type ConnectionOptions = {
 }
 
 const nothing = Buffer.alloc(0)
+type PendingBody = {
+  reader: BodyReader
+  deadline: number
+  resolve: (body: Buffer) => void
+  reject: (error: unknown) => void
+}
 type Phase = 'idle' | 'head' | 'handling' | 'body' | 'streaming' | 'ending'
 
 export class Connection {
@@ -33,7 +39,7 @@ export class Connection {
   #input: Buffer = nothing
   #lastHead: RequestHead.RequestHead | undefined
   #lastHeadText = ''
-  #body: { reader: BodyReader; resolve: (body: Buffer) => void; reject: (error: unknown) => void } | undefined
+  #body: PendingBody | undefined
   #deadline: number
   #peerEnded = false
   #closeListeners: (() => void)[] | undefined
@@ -54,9 +60,10 @@ export class Connection {
 
   /** Called every now and then: ends what takes too long. */
   checkTime(now: number): void {
+    // Its own deadline: a stream that makes progress must not extend the time for the body.
+    if (this.#body !== undefined && now >= this.#body.deadline) this.#failBody(new BodyError('body_timeout'))
     if (now < this.#deadline) return
     if (this.#phase === 'head') this.#refuse(408, 'the request did not arrive in time')
-    else if (this.#phase === 'body') this.#failBody(new BodyError('body_timeout'))
     // Whether a peer that ended its side still reads shows only in writing.
     else if (this.#phase === 'streaming' && this.#peerEnded) this.#socket.destroy()
     else if (this.#phase !== 'handling' && this.#phase !== 'streaming') this.#socket.destroy()
@@ -81,7 +88,7 @@ export class Connection {
     // After the last answer, what the peer still sends is taken off the wire and dropped, so that it can read the answer.
     if (this.#phase === 'ending') return
     this.#input = this.#input.length === 0 ? chunk : Buffer.concat([this.#input, chunk])
-    if (this.#phase === 'body') this.#readBody()
+    if (this.#body !== undefined) this.#readBody()
     else if (this.#phase === 'handling' || this.#phase === 'streaming') this.#pauseIfAhead()
     else this.#readHead()
   }
@@ -133,6 +140,8 @@ export class Connection {
     this.#phase = 'handling'
     let reader: BodyReader | undefined
     let isWhole = false
+    let isOver = false
+    let isTaken = false
     const request: RawRequest = {
       method: head.method,
       target: head.target,
@@ -142,6 +151,10 @@ export class Connection {
       remoteAddress: this.#remoteAddress,
       onClose: this.#onClose,
       body: () => {
+        // What is in the input by then belongs to the next request.
+        if (isOver) throw new BodyError('body_malformed', 'the request is over')
+        if (isTaken) throw new TypeError('the request body has already been read')
+        isTaken = true
         const whole = this.#wholeBody(head)
         isWhole = whole !== undefined
         if (whole !== undefined) return whole
@@ -150,11 +163,15 @@ export class Connection {
       },
     }
     const respond = (response: HostResponse): void => {
+      isOver = true
       if (response === dropConnection || this.#socket.destroyed) this.#drop(response)
       else this.#respond(response, head, isWhole || (reader === undefined ? this.#skipBody(head) : reader.done))
     }
     // An error of the handler is not for the peer. It must neither leave the peer waiting nor end the process.
-    const fail = (error: unknown): void => this.#fail(error)
+    const fail = (error: unknown): void => {
+      isOver = true
+      this.#fail(error)
+    }
     try {
       const response = this.#options.handle(request)
       if (response instanceof Promise) response.then(respond).catch(fail)
@@ -187,9 +204,10 @@ export class Connection {
     if (reader.done) return reader.take()
     this.#phase = 'body'
     this.#socket.resume()
-    this.#deadline = performance.now() + this.#options.limits.requestMs
+    const deadline = performance.now() + this.#options.limits.requestMs
+    this.#deadline = deadline
     return new Promise((resolve, reject) => {
-      this.#body = { reader, resolve, reject }
+      this.#body = { reader, deadline, resolve, reject }
       if (this.#peerEnded) this.#end()
     })
   }
@@ -204,12 +222,13 @@ export class Connection {
     }
     if (!body.reader.done) return
     this.#body = undefined
-    this.#phase = 'handling'
+    if (this.#phase === 'body') this.#phase = 'handling'
     body.resolve(body.reader.take())
   }
 
   #failBody(error: unknown): void {
-    this.#phase = 'handling'
+    // The response may be under way already.
+    if (this.#phase === 'body') this.#phase = 'handling'
     this.#body?.reject(error)
     this.#body = undefined
   }
@@ -252,7 +271,9 @@ export class Connection {
     onProgress()
     await ResponseWriter.writeStream(this.#socket, head, source, { isChunked, onProgress })
     this.#socket.off('close', cancel)
-    this.#closeListeners = undefined
+    // Destroyed, but 'close' is still to come: it calls the other listeners.
+    if (this.#socket.destroyed) cancel()
+    else this.#closeListeners = undefined
   }
 
   #drop(response: HostResponse): void {
@@ -309,7 +330,7 @@ export class Connection {
   /** The peer sends no more; it may still be waiting for its answer. */
   #end(): void {
     this.#peerEnded = true
-    if (this.#phase === 'body') this.#failBody(brokenOff())
+    if (this.#body !== undefined) this.#failBody(brokenOff())
     const hasMore = this.#phase === 'idle' && this.#input.length > 0
     const isResponding = this.#phase === 'handling' || this.#phase === 'streaming'
     if (!isResponding && !hasMore) this.#socket.end()

@@ -94,25 +94,38 @@ export type FetchHost = {
 }
 
 /** The form in which a connection calls a fetch handler. An error that the handler throws becomes a response. */
-export function fromFetch(fetch: FetchHandler, { errorResponse, onError }: FetchHost): HostHandler {
+export function fromFetch(fetch: FetchHandler, host: FetchHost): HostHandler {
   const rawHandler = rawHandlers.get(fetch)
   if (rawHandler !== undefined) return rawHandler
-  return async (raw) => {
-    let request: Request
-    try {
-      request = toRequest(raw)
-    } catch (error) {
-      return errorResponse(400, `this is not an HTTP request that can be served: ${(error as Error).message}`)
-    }
-    try {
-      return await fromResponse(await fetch(request, infoOf(raw)), raw.method === 'HEAD')
-    } catch (error) {
-      if (error instanceof BodyError) return errorResponse(error.status, error.message)
-      // Usually thrown by what waited on `request.signal`.
-      if ((error as Error | undefined)?.name !== 'AbortError') onError(error)
-      return errorResponse(500, 'internal server error')
-    }
+  return (raw) => callFetch(fetch, () => toRequest(raw), infoOf(raw), host)
+}
+
+/** Calls a fetch handler for any host. */
+export async function callFetch(
+  fetch: FetchHandler,
+  toRequest: () => Request,
+  info: ConnectionInfo,
+  { errorResponse, onError }: FetchHost,
+): Promise<HostResponse> {
+  let request: Request
+  try {
+    request = toRequest()
+  } catch (error) {
+    return errorResponse(400, `this is not an HTTP request that can be served: ${(error as Error).message}`)
   }
+  try {
+    return await fromResponse(await fetch(request, info), request.method === 'HEAD')
+  } catch (error) {
+    if (error instanceof BodyError) return errorResponse(error.status, error.message)
+    // Usually thrown by what waited on `request.signal`.
+    if ((error as Error | undefined)?.name !== 'AbortError') onError(error)
+    return errorResponse(500, 'internal server error')
+  }
+}
+
+/** The default of `errorResponse`. */
+export function jsonError(status: number, message: string): RawResponse {
+  return { status, headers: ['Content-Type', 'application/json'], body: `${JSON.stringify({ message })}\n` }
 }
 
 /** Looked up when read: most handlers never do. */
@@ -134,46 +147,61 @@ async function fromResponse(response: Response, isHead: boolean): Promise<HostRe
   if (response.type === 'error') return dropConnection
   const { status } = response
   const headers: string[] = []
+  // RFC 9110, section 8.6: a 204 has no length.
+  const hasLength = isHead && status !== 204
   // Gives every set-cookie on its own.
   for (const [name, value] of response.headers) {
-    if (!framingHeaders.has(name) && (isHead || name !== 'content-length')) headers.push(name, value)
+    if (!framingHeaders.has(name) && (hasLength || name !== 'content-length')) headers.push(name, value)
   }
   if (isHead) {
-    void response.body?.cancel()
+    // Fails if the stream is locked, or if its source does.
+    response.body?.cancel().catch(() => {})
     return { status, headers, body: undefined }
   }
   if (response.body === null) return { status, headers, body: '' }
   return { status, headers, body: await readOrStream(response.body) }
 }
 
-/** Enough for a stream whose bytes are all there to say so. */
+/** Enough for a stream whose bytes are all there to give them, and to close. */
 const closingTicks = 8
 
 /** The body as a whole if its bytes are there already, as they are of texts and byte arrays. */
 async function readOrStream(stream: ReadableStream<Uint8Array>): Promise<Uint8Array | string | BodySource> {
   const reader = stream.getReader()
-  const first = await reader.read()
-  if (first.done) return ''
-  let end: boolean | undefined
+  const first = reader.read()
+  // Not for longer: the head of a stream is sent before its first piece.
+  const start = (await settled(first)) ?? (await Promise.race([first, nextTurn()]))
+  if (start === undefined) return toSource(reader, [first])
+  if (start.done) return ''
   const second = reader.read()
-  second.then(
-    ({ done }) => {
-      end = done
-    },
-    () => {
-      end = false
-    },
-  )
-  for (let i = 0; i < closingTicks && end === undefined; i++) await undefined
-  return end === true ? first.value : toSource(reader, first.value, second)
+  const end = await settled(second).catch(() => undefined)
+  return end?.done === true ? start.value : toSource(reader, [first, second])
 }
 
-function toSource(
-  reader: ReadableStreamDefaultReader<Uint8Array>,
-  first: Uint8Array,
-  second: ReturnType<typeof reader.read>,
-): BodySource {
-  const ahead = [Promise.resolve({ done: false, value: first } as const), second]
+type Read = Awaited<ReturnType<ReadableStreamDefaultReader<Uint8Array>['read']>>
+
+/** The result of a read if it is there within a few ticks. */
+async function settled(read: Promise<Read>): Promise<Read | undefined> {
+  let result: Read | undefined
+  let isFailed = false
+  read.then(
+    (value) => {
+      result = value
+    },
+    () => {
+      isFailed = true
+    },
+  )
+  for (let i = 0; i < closingTicks && result === undefined && !isFailed; i++) await undefined
+  return isFailed ? read : result
+}
+
+function nextTurn(): Promise<undefined> {
+  return new Promise((resolve) => setImmediate(resolve, undefined))
+}
+
+/** `ahead` are the reads that have begun. */
+function toSource(reader: ReadableStreamDefaultReader<Uint8Array>, ahead: Promise<Read>[]): BodySource {
   return {
     next: async () => {
       const { value } = await (ahead.shift() ?? reader.read())

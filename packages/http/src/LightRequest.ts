@@ -9,7 +9,7 @@ const forbiddenMethods = new Set(['CONNECT', 'TRACE', 'TRACK'])
 /** Targets and hosts that URL parsing leaves as they are: no dot segments, no other spelling of a number. */
 const plainTarget = /^(?:\/(?![./]|%2e)|[\w!$&()*+,;=:@~?.-]|%(?!2e))*$/i
 const plainHost =
-  /^(?:(?:[a-z0-9-]+\.)*(?!xn--)[a-z][a-z0-9-]*|127\.0\.0\.1)(?::(?!80$)[1-9][0-9]{0,3}|:[1-5][0-9]{4})?$/
+  /^(?:(?:(?!xn--)[a-z0-9-]+\.)*(?!xn--)[a-z][a-z0-9-]*|127\.0\.0\.1)(?::(?!80$)[1-9][0-9]{0,3}|:[1-5][0-9]{4})?$/
 const decoder = new TextDecoder()
 
 /**
@@ -26,13 +26,16 @@ const canBeLight = stateSymbols.some(({ description }) => description === 'state
  */
 export function toRequest(raw: RawRequest): Request {
   if (forbiddenMethods.has(raw.method)) throw new TypeError(`the method ${raw.method} is not supported`)
-  const url = urlOf(raw)
+  const url = urlOf(raw.target, raw.header('host'))
   return canBeLight ? (new LightRequest(raw, url) as unknown as Request) : toRealRequest(raw, url, signalOf(raw))
 }
 
-function urlOf(raw: RawRequest): string {
-  const { target } = raw
-  const host = raw.header('host') ?? 'localhost'
+/**
+ * The URL of a request target (RFC 9112, section 3.2).
+ *
+ * @throws TypeError if there is none.
+ */
+export function urlOf(target: string, host = 'localhost'): string {
   if (target.startsWith('/') && plainTarget.test(target) && plainHost.test(host)) return `http://${host}${target}`
   if (/^https?:\/\//i.test(target)) return new URL(target).href
   if (!target.startsWith('/')) throw new TypeError('the request target is not a path')
@@ -68,12 +71,19 @@ function toStream(raw: RawRequest): ReadableStream<Uint8Array> {
     {
       async pull(controller) {
         const bytes = await raw.body()
-        if (bytes.length > 0) controller.enqueue(new Uint8Array(bytes))
+        if (bytes.length > 0) controller.enqueue(takeCopy(bytes))
         controller.close()
       },
     },
     { highWaterMark: 0 },
   )
+}
+
+/** Bytes as received may hold a password, and only the host can wipe them. */
+function takeCopy(received: Uint8Array): Uint8Array<ArrayBuffer> {
+  const copy = Uint8Array.from(received)
+  received.fill(0)
+  return copy
 }
 
 class LightRequest {
@@ -124,7 +134,10 @@ class LightRequest {
   }
 
   async text(): Promise<string> {
-    return decoder.decode(await this.#read())
+    const received = await this.#read()
+    const text = decoder.decode(received)
+    received.fill(0)
+    return text
   }
 
   async json(): Promise<unknown> {
@@ -132,11 +145,11 @@ class LightRequest {
   }
 
   async arrayBuffer(): Promise<ArrayBuffer> {
-    return Uint8Array.from(await this.#read()).buffer
+    return takeCopy(await this.#read()).buffer
   }
 
   async bytes(): Promise<Uint8Array> {
-    return Uint8Array.from(await this.#read())
+    return takeCopy(await this.#read())
   }
 
   blob(): Promise<Blob> {
@@ -163,7 +176,7 @@ class LightRequest {
     if (this.#real !== undefined) return this.#real
     if (this.#isRead) {
       this.#real = new Request(this.url, { method: this.method, headers: this.headers, signal: this.signal, body: '' })
-      void this.#real.text()
+      this.#real.text().catch(() => {})
     } else this.#real = toRealRequest(this.#raw, this.url, this.signal)
     return this.#real
   }

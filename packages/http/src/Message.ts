@@ -18,9 +18,10 @@ export type RawRequest = {
    */
   onClose?: (listener: () => void) => void
   /**
-   * Reads the body. May be called once.
+   * Reads the body. May be called once, before the response is returned.
    *
-   * @throws {@link BodyError} if the body is too large, malformed or too slow.
+   * @throws {@link BodyError} if the body is too large, malformed or too slow, or if the request is over.
+   * @throws TypeError if the body has already been read.
    */
   body: () => Buffer | Promise<Buffer>
 }

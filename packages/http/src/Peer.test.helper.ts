@@ -1,9 +1,12 @@
 /** A server on a free port, and peers that send raw bytes. */
 import assert from 'node:assert/strict'
-import { connect, type Socket } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { BodyError } from './BodyReader.js'
+import { Connection } from './Connection.js'
+import { fromFetch } from './Fetch.js'
+import { defaultLimits } from './Limits.js'
 import type { FetchHandler, RawHandler } from './Message.js'
 import { Server, type ServerOptions } from './Server.js'
 
@@ -37,7 +40,28 @@ async function start(
   const server = new Server({ onError: () => {}, ...options, ...handler, limits: { ...low, ...limits } })
   const { port } = await server.listen('127.0.0.1', 0)
   t.after(() => server.stop())
-  return { server, dial: () => dial(t, port) }
+  return { server, url: `http://127.0.0.1:${port}`, dial: () => dial(t, port) }
+}
+
+/** Connections whose sockets, and the buffers these receive, can be seen. */
+export async function serveSockets(t: TestContext, fetch: FetchHandler) {
+  const sockets: Socket[] = []
+  const received: Buffer[] = []
+  const errorResponse = (status: number, body: string) => ({ status, headers: [], body })
+  const handle = fromFetch(fetch, { errorResponse, onError: () => {} })
+  const net = createServer({ allowHalfOpen: true }, (socket) => {
+    sockets.push(socket)
+    socket.on('data', (chunk) => received.push(chunk))
+    const isStopping = (): boolean => false
+    new Connection({ socket, limits: defaultLimits, handle, errorResponse, onError: () => {}, isStopping })
+  })
+  await new Promise<void>((resolve) => net.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    net.close()
+    for (const socket of sockets) socket.destroy()
+  })
+  const { port } = net.address() as AddressInfo
+  return { sockets, received, dial: () => dial(t, port) }
 }
 
 export type Peer = {
@@ -48,7 +72,7 @@ export type Peer = {
   ended: Promise<void>
 }
 
-function dial(t: TestContext, port: number): Peer {
+export function dial(t: TestContext, port: number): Peer {
   const socket = connect({ port, host: '127.0.0.1', allowHalfOpen: true })
   let received = ''
   socket.on('data', (chunk) => {
@@ -83,7 +107,7 @@ export function responses(received: string): [status: number, body: string][] {
   for (let at = 0; at < received.length; ) {
     const end = received.indexOf('\r\n\r\n', at)
     const head = received.slice(at, end)
-    const length = Number(/Content-Length: (\d+)/.exec(head)?.[1] ?? 0)
+    const length = Number(/Content-Length: (\d+)/i.exec(head)?.[1] ?? 0)
     found.push([Number(head.slice(9, 12)), received.slice(end + 4, end + 4 + length)])
     at = end + 4 + length
   }

@@ -1,5 +1,6 @@
 /** Responses as bytes on a socket. */
 import type { Socket } from 'node:net'
+import type { Writable } from 'node:stream'
 import type { BodySource } from './Message.js'
 
 const reasons: { [status: number]: string } = {
@@ -105,7 +106,8 @@ function writePiece(socket: Socket, piece: Uint8Array, isChunked: boolean): void
   socket.uncork()
 }
 
-function drained(socket: Socket): Promise<void> {
+/** Waits until more can be written, or the stream is closed. */
+export function drained(socket: Pick<Writable, 'on' | 'off'>): Promise<void> {
   return new Promise((resolve) => {
     const done = (): void => {
       socket.off('drain', done)

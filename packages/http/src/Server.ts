@@ -4,7 +4,7 @@
  */
 import { type AddressInfo, createServer, type Server as NetServer } from 'node:net'
 import { Connection } from './Connection.js'
-import { fromFetch } from './Fetch.js'
+import { fromFetch, jsonError } from './Fetch.js'
 import { defaultLimits, type Limits } from './Limits.js'
 import type { FetchHandler, RawHandler, RawResponse } from './Message.js'
 
@@ -86,8 +86,4 @@ export class Server {
     const now = performance.now()
     for (const connection of this.#connections) connection.checkTime(now)
   }
-}
-
-function jsonError(status: number, message: string): RawResponse {
-  return { status, headers: ['Content-Type', 'application/json'], body: `${JSON.stringify({ message })}\n` }
 }

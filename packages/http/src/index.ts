@@ -17,5 +17,5 @@ export {
   type RawRequest,
   type RawResponse,
 } from './Message.js'
-export { toNodeListener } from './nodeListener.js'
+export { type NodeListenerOptions, toNodeListener } from './nodeListener.js'
 export { Server, type ServerOptions } from './Server.js'

@@ -1,11 +1,23 @@
 /** Hosts a fetch handler with `node:http` or Express. */
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { Readable } from 'node:stream'
-import { pipeline } from 'node:stream/promises'
-import type { FetchHandler } from './Message.js'
+import { BodyError } from './BodyReader.js'
+import { callFetch, type FetchHost, jsonError } from './Fetch.js'
+import { urlOf } from './LightRequest.js'
+import { type BodySource, dropConnection, type FetchHandler } from './Message.js'
+import { drained } from './ResponseWriter.js'
+
+/** Options of {@link toNodeListener}. */
+export type NodeListenerOptions = {
+  /**
+   * Called with what the handler or the body of its response throws. A handler that throws is answered with 500.
+   * @default `console.error`
+   */
+  onError?: (error: unknown) => void
+}
 
 /**
- * A request listener for `node:http`, which is also an Express handler.
+ * A request listener for `node:http`, which is also an Express handler. The rest of a request body that the handler
+ * does not read is discarded after the response.
  *
  * @example
  * ```ts
@@ -13,33 +25,119 @@ import type { FetchHandler } from './Message.js'
  * express().use(toNodeListener(fetch)).listen(8080)
  * ```
  */
-export function toNodeListener(fetch: FetchHandler): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
+export function toNodeListener(
+  fetch: FetchHandler,
+  { onError = console.error }: NodeListenerOptions = {},
+): (incoming: IncomingMessage, outgoing: ServerResponse) => void {
+  const host = { errorResponse: jsonError, onError }
   return (incoming, outgoing) => {
-    respond(fetch, incoming, outgoing).catch((error: unknown) => outgoing.destroy(error as Error))
+    respond(fetch, incoming, outgoing, host).catch((error: unknown) => {
+      // A body that fails because its peer disconnected is no error.
+      if (!outgoing.destroyed) onError(error)
+      outgoing.destroy()
+    })
   }
 }
 
-async function respond(fetch: FetchHandler, incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
+async function respond(
+  fetch: FetchHandler,
+  incoming: IncomingMessage,
+  outgoing: ServerResponse,
+  host: FetchHost,
+): Promise<void> {
   const { localAddress, remoteAddress } = incoming.socket
-  const response = await fetch(toRequest(incoming, outgoing), { localAddress, remoteAddress })
-  if (response.type === 'error') {
+  const info = { localAddress, remoteAddress }
+  const response = await callFetch(fetch, () => toRequest(incoming, outgoing), info, host)
+  if (response === dropConnection) {
     outgoing.destroy()
     return
   }
-  outgoing.statusCode = response.status
-  for (const [name, value] of response.headers) outgoing.appendHeader(name, value)
-  if (response.body === null) outgoing.end()
-  else await pipeline(Readable.fromWeb(response.body as import('node:stream/web').ReadableStream), outgoing)
+  const { status, headers, body } = response
+  const source = typeof body === 'object' && 'next' in body ? body : undefined
+  if (outgoing.destroyed) {
+    source?.cancel()
+    return
+  }
+  outgoing.statusCode = status
+  for (let i = 0; i < headers.length; i += 2) outgoing.appendHeader(headers[i]!, headers[i + 1]!)
+  if (source !== undefined) await sendStream(source, outgoing)
+  else if (body === undefined) outgoing.end()
+  else outgoing.end(body)
+}
+
+async function sendStream(source: BodySource, outgoing: ServerResponse): Promise<void> {
+  outgoing.once('close', () => source.cancel())
+  outgoing.flushHeaders()
+  for (;;) {
+    const piece = await source.next()
+    if (outgoing.destroyed) return
+    if (piece === undefined) break
+    if (!outgoing.write(piece)) await drained(outgoing)
+    if (outgoing.destroyed) return
+  }
+  outgoing.end()
 }
 
 function toRequest(incoming: IncomingMessage, outgoing: ServerResponse): Request {
   const controller = new AbortController()
-  outgoing.once('close', () => controller.abort())
+  outgoing.once('close', () => {
+    if (!outgoing.writableFinished) controller.abort()
+  })
   const { method = 'GET', rawHeaders } = incoming
   const headers = new Headers()
   for (let i = 0; i < rawHeaders.length; i += 2) headers.append(rawHeaders[i]!, rawHeaders[i + 1]!)
-  const url = new URL(`http://${headers.get('host') ?? 'localhost'}${incoming.url}`)
+  const url = urlOf(incoming.url ?? '/', headers.get('host') ?? undefined)
   const init: RequestInit = { method, headers, signal: controller.signal }
   if (method === 'GET' || method === 'HEAD') return new Request(url, init)
-  return new Request(url, { ...init, body: Readable.toWeb(incoming), duplex: 'half' } as RequestInit)
+  return new Request(url, { ...init, body: toStream(incoming, outgoing), duplex: 'half' } as RequestInit)
+}
+
+/**
+ * The body, not touched before it is read: `node:http` itself discards one that nothing listens to. `Readable.toWeb`
+ * begins at once, and then holds up the connection for as long as nothing reads its stream.
+ */
+function toStream(incoming: IncomingMessage, outgoing: ServerResponse): ReadableStream<Uint8Array> {
+  let isListening = false
+  let isOver = false
+  const listen = (controller: ReadableStreamDefaultController<Uint8Array>): void => {
+    isListening = true
+    const end = (finish: () => void): void => {
+      if (!isOver) finish()
+      isOver = true
+    }
+    incoming.on('data', (chunk: Buffer) => {
+      if (isOver) return
+      incoming.pause()
+      controller.enqueue(chunk)
+    })
+    incoming.once('end', () => end(() => controller.close()))
+    incoming.once('error', (error) => end(() => controller.error(error)))
+    incoming.once('close', () => end(() => controller.error(requestOver())))
+    outgoing.once('close', () => {
+      end(() => controller.error(requestOver()))
+      incoming.resume()
+    })
+  }
+  return new ReadableStream<Uint8Array>(
+    {
+      pull(controller) {
+        // Another listener has read it, such as a body parser of Express.
+        if (!isListening && incoming.readableEnded && !outgoing.closed) controller.close()
+        else if (incoming.destroyed || outgoing.closed) controller.error(requestOver())
+        else {
+          if (!isListening) listen(controller)
+          incoming.resume()
+        }
+      },
+      cancel() {
+        isOver = true
+        if (isListening) incoming.resume()
+      },
+    },
+    { highWaterMark: 0 },
+  )
+}
+
+function requestOver(): BodyError {
+  return new BodyError('body_malformed', 'the request is over')
 }
