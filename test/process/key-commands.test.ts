@@ -51,6 +51,15 @@ suite('latchkey key', { timeout: 600_000 }, () => {
     failed(await run('key list -w empty'), 0, /There is no key in empty yet; latchkey key new generates one/)
   })
 
+  test('suggests the network that a misspelt one is near to', async () => {
+    await kmd.create('misspelt', 'pw')
+    const address = (await run('key new -w misspelt')).stdout
+    const { code, stdout, stderr } = await run('key list -w misspelt --network mainnet2')
+    assert.deepEqual([code, stdout], [3, address])
+    const message = 'the balances cannot be read: unknown network mainnet2; did you mean mainnet?'
+    assert.equal(stderr, `latchkey key list: ${message}\n`)
+  })
+
   test('shows balances in ALGO and dollars from the given node', async (t) => {
     const { facts } = await startDevnet(t)
     const [account] = facts.accounts

@@ -76,6 +76,7 @@ suite('latchkey', { concurrency: 2 }, () => {
       [['devent'], /did you mean devnet\?/],
       [['walet', 'new'], /unknown command "walet"; did you mean wallet\?/],
       [['help', 'nope'], /no help for "nope"; latchkey --help lists the commands/],
+      [['help', 'wlalet'], /no help for "wlalet"; did you mean wallet\?/],
       [['help', 'exit-code'], /did you mean exit-codes\?/],
       [['help', 'wallet', 'nwe'], /did you mean wallet new\?/],
       [['completions', 'bsah'], /SHELL takes bash or zsh or fish; did you mean bash\?/],

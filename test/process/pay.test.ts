@@ -118,13 +118,46 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
     assert.match(silent.stderr, /give --yes to pay/)
     const dear = await run([facts.seller.url, '-y', '--max', '$0.005', ...options()], words())
     assert.equal(dear.code, 3)
-    assert.match(dear.stderr, /above the limit of \$0\.005 for one payment/)
+    assert.match(
+      dear.stderr,
+      /\nlatchkey pay: not paid: \$0\.01 is above the limit of \$0\.005 for one payment; raise it with --max\n$/,
+    )
+    const otherAsset = await run([facts.seller.url, '-y', ...options(), '--dollar', '5'], words())
+    assert.equal(otherAsset.code, 3)
+    const refusal = 'not paid: the price is in asset 31566704, which is not the dollar of the network'
+    assert.equal(otherAsset.stderr, `latchkey pay: ${refusal}; give its id with --dollar if it is\n`)
     const unfunded = {
       AVM_PRIVATE_KEY: 'AQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQEBAQGKiOPddAnxlf1S2y08ul1yymcJvx2UEhvzdIgBtA9vXA==',
     }
     const poor = await run([facts.seller.url, '-y', ...options()], unfunded)
     assert.equal(poor.code, 3)
-    assert.match(poor.stderr, /not opted in to asset 31566704/)
+    assert.match(poor.stderr, /not opted in to asset 31566704; opt in, then buy or receive some\n$/)
+  })
+
+  test('names the next step where the daemon does not sign', async () => {
+    const { kmd, buyer, seller } = facts
+    const withKey = (dataDir: string, wallet: string): string[] => [
+      seller.url,
+      '-y',
+      ...options(),
+      '-d',
+      dataDir,
+      '-w',
+      wallet,
+      '--key',
+      buyer.address,
+      '--no-password',
+    ]
+    const unknown = await run(withKey(kmd.dataDir, 'nothere'), {})
+    assert.equal(unknown.code, 3)
+    assert.match(
+      unknown.stderr,
+      /\nlatchkey pay: there is no wallet named "nothere"; latchkey wallet list shows them\n$/,
+    )
+    const none = join(directory, 'none')
+    const stopped = await run(withKey(none, kmd.wallet), {})
+    assert.equal(stopped.code, 5)
+    assert.ok(stopped.stderr.endsWith(`\nlatchkey pay: no key daemon runs in ${none}; latchkey kmd starts one\n`))
   })
 
   test('replaces control characters in the description of the seller', async (t) => {

@@ -49,7 +49,7 @@ export async function withDaemon<T>(given: Given, work: (kmd: Kmd) => Promise<T>
     kmd = await Kmd.connect({ dataDir })
     return await work(kmd)
   } catch (error) {
-    throw error instanceof KmdClientError ? commandError(error, dataDir) : error
+    throw explainDaemonError(error, dataDir)
   } finally {
     kmd?.close()
   }
@@ -153,7 +153,9 @@ const explanations: { readonly [Code in KmdClientErrorCode]?: Explanation } = {
   ],
 }
 
-function commandError(cause: KmdClientError, dataDir: string): CommandError {
+/** An error of the daemon's client as the one of the command; any other as it is. */
+export function explainDaemonError(cause: unknown, dataDir: string): unknown {
+  if (!(cause instanceof KmdClientError)) return cause
   const [code, message, hint] = explain(cause, dataDir)
   return new CommandError(code, message, { hint, cause })
 }
@@ -167,6 +169,10 @@ function explain({ code, message, retryAfterSeconds }: KmdClientError, dataDir: 
   }
   if (code === 'too_many_wrong_passwords') {
     return [code, 'too many wrong passwords for this wallet', `wait ${wait}, then give the right one`]
+  }
+  if (code === 'wallet_name_not_found') return ['wallet_not_found', message, 'latchkey wallet list shows them']
+  if (code === 'wallet_name_ambiguous') {
+    return ['wallet_ambiguous', message, 'give the id that latchkey wallet list shows']
   }
   // Its text says what to do.
   if (clientExits[code] === 'unreachable') return ['daemon_unreachable', message]

@@ -5,6 +5,15 @@ export function printable(text: string): string {
   return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?')
 }
 
+/** A value as JSON in which every character is printable: the others are escaped, so that it stays the same value. */
+export function printableJson(value: unknown): string {
+  return JSON.stringify(value).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (character) =>
+    [...Array(character.length).keys()]
+      .map((index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`)
+      .join(''),
+  )
+}
+
 /** A name inside a sentence, in quotes unless it is plain. */
 export function quoted(name: string): string {
   return /^[\w.-]+$/.test(name) ? name : JSON.stringify(printable(name))

@@ -2,6 +2,7 @@
 import { Daemon, exitCodes, StartError } from '@latchkey/kmd'
 import { limitDaemonMemory } from './daemonMemory.js'
 import * as GoFlags from './GoFlags.js'
+import { printMessage } from './messages.js'
 import { startUnderSignals } from './signals.js'
 
 const usage = `Usage:
@@ -51,7 +52,7 @@ export async function main(args: readonly string[]): Promise<number> {
     return exitCodes.ok
   } catch (error) {
     if (!(error instanceof StartError)) throw error
-    if (error.exitCode === exitCodes.log) process.stderr.write(`${error.message}\n`)
+    if (error.exitCode === exitCodes.log) printMessage(error.message)
     return error.exitCode
   }
 }

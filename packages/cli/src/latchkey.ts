@@ -7,6 +7,7 @@ import { CommandError, UsageError } from './errors.js'
 import { type ExitCode, exitCodes } from './exitCodes.js'
 import { help, table } from './help.js'
 import { helpTopics } from './helpTopics.js'
+import { describe, printMessage, withHint } from './messages.js'
 import { parseCall, splitRest } from './parseCall.js'
 import { registry } from './registry.js'
 import { version } from './version.js'
@@ -38,24 +39,12 @@ function wantsHelp(command: Command, args: readonly string[]): boolean {
 }
 
 function fail(name: string, error: unknown): number {
-  const text = error instanceof UsageError ? join(describe(error), `see latchkey ${name} --help`) : describe(error)
-  if (text !== '') process.stderr.write(`latchkey ${name}: ${text}\n`)
+  const text = error instanceof UsageError ? withHint(describe(error), `see latchkey ${name} --help`) : describe(error)
+  if (text !== '') printMessage(`latchkey ${name}: ${text}`)
   return exitCodes[exitOf(error)]
 }
 
-/** What happened and what to do, in one line. */
-function describe(error: unknown): string {
-  const { message } = error as Error
-  return error instanceof LatchkeyError ? join(message, error.hint) : message
-}
-
-function join(text: string, hint: string | undefined): string {
-  if (hint === undefined || hint === '') return text
-  if (/[.?!]$/.test(text)) return `${text} ${hint}`
-  return /^[A-Z]/.test(hint) ? `${text}. ${hint}` : `${text}; ${hint}`
-}
-
-/** An error of the daemon's client comes here as it is from a payment that is signed by the daemon. */
+/** An error of the daemon's client comes here as it is where a command calls the daemon other than by `withDaemon`. */
 function exitOf(error: unknown): ExitCode {
   if (error instanceof CommandError) return error.exit
   if (!(error instanceof LatchkeyError) || error.name !== 'KmdClientError') return 'failed'
@@ -72,15 +61,18 @@ function isGroup([first, second]: readonly string[]): boolean {
   return groupOf(first!).length > 0 && (second === undefined || second === '--help' || second === '-h')
 }
 
+/** The names of all commands and groups. */
+function commandNames(): Set<string> {
+  return new Set(registry.flatMap(({ name }) => [name, name.split(' ')[0]!]))
+}
+
 function unknownCommand([first, second]: readonly string[]): number {
   const isInGroup = groupOf(first!).length > 0
   const given = isInGroup ? `${first} ${second}` : first!
-  const suggestion = Suggestion.didYouMean(given, [
-    ...new Set(registry.flatMap(({ name }) => [name, name.split(' ')[0]!])),
-  ])
+  const suggestion = Suggestion.didYouMean(given, commandNames())
   const list = `latchkey ${isInGroup ? `${first} ` : ''}--help lists the commands`
-  const text = join(join(`unknown command ${JSON.stringify(given)}`, suggestion), list)
-  process.stderr.write(`latchkey: ${text}\n`)
+  const text = withHint(withHint(`unknown command ${JSON.stringify(given)}`, suggestion), list)
+  printMessage(`latchkey: ${text}`)
   return exitCodes.usage
 }
 
@@ -96,9 +88,12 @@ async function printHelp(words: readonly string[]): Promise<number> {
 
 function unknownTopic(words: readonly string[]): number {
   const given = words.join(' ')
-  const suggestion = Suggestion.didYouMean(given, [...Object.keys(helpTopics), ...registry.map(({ name }) => name)])
-  const text = join(join(`no help for ${JSON.stringify(given)}`, suggestion), 'latchkey --help lists the commands')
-  process.stderr.write(`latchkey: ${text}\n`)
+  const suggestion = Suggestion.didYouMean(given, [...Object.keys(helpTopics), ...commandNames()])
+  const text = withHint(
+    withHint(`no help for ${JSON.stringify(given)}`, suggestion),
+    'latchkey --help lists the commands',
+  )
+  printMessage(`latchkey: ${text}`)
   return exitCodes.usage
 }
 

@@ -6,6 +6,7 @@
 import { type Option, readNumber } from './Command.js'
 import { CommandError, UsageError } from './errors.js'
 import { type LineReader, openDescriptor, openFile } from './LineReader.js'
+import { printWarning } from './messages.js'
 import { askHidden, confirm, hasTerminal, printNotice } from './prompt.js'
 
 export const passwordOptions = {
@@ -116,7 +117,7 @@ async function read(
   if (isFileSet(environment)) return readFile(file)
   if (hasTerminal()) return prompt()
   if (plain !== undefined) {
-    process.stderr.write('warning: the password is from KMD_PASSWORD, which other programs can read\n')
+    printWarning('the password is from KMD_PASSWORD, which other programs can read')
     return Buffer.from(plain)
   }
   const name = `${prefix.replace('-', ' ')}password`

@@ -2,6 +2,7 @@
 import { closeSync, existsSync, fchmodSync, fsyncSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import type { Option } from './Command.js'
 import { CommandError, UsageError } from './errors.js'
+import { printMessage } from './messages.js'
 import { confirm, hasTerminal, requireConfirmation } from './prompt.js'
 
 export const revealOptions = {
@@ -46,19 +47,19 @@ export type Secret = {
   readonly member: string
   /** The other members in JSON, which are not secret. */
   readonly facts: { readonly [name: string]: unknown }
-  /** Printed on stderr before the secret. */
-  readonly warning: string
+  /** Lines that are printed on stderr before the secret. */
+  readonly warning: readonly string[]
 }
 
 export async function revealSecret(given: Given, obtain: () => Promise<Secret>, question: string): Promise<void> {
   checkCanReveal(given)
   if (given.out === undefined) await requireConfirmation(given.yes, () => confirm(question))
   const { secret, member, facts, warning } = await obtain()
-  process.stderr.write(warning)
+  for (const line of warning) printMessage(line)
   if (given.out !== undefined) {
     writeNewFile(given.out, `${secret}\n`)
     if (given.json) process.stdout.write(`${JSON.stringify({ ...facts, file: given.out })}\n`)
-    else process.stderr.write(`Written to ${given.out}.\n`)
+    else printMessage(`Written to ${given.out}.`)
   } else process.stdout.write(given.json ? `${JSON.stringify({ ...facts, [member]: secret })}\n` : `${secret}\n`)
 }
 

@@ -1,8 +1,10 @@
 /** The key that signs, as commands are given it: never as an argument. */
+import { Address } from '@latchkey/algorand'
 import { fromKmd, Signer } from '@latchkey/x402/client'
 import type { Option } from './Command.js'
-import { dataDirectory, walletOptions } from './daemon.js'
-import { UsageError } from './errors.js'
+import { dataDirectory, explainDaemonError, walletOptions } from './daemon.js'
+import { CommandError, UsageError } from './errors.js'
+import { quoted } from './format.js'
 import { password } from './password.js'
 
 type Environment = { readonly [name: string]: string | undefined }
@@ -38,6 +40,21 @@ export function signerFrom(given: SignerValues, environment: Environment): Signe
   }
   const address = given.key ?? (environment['KMD_KEY'] || environment['AVM_ADDRESS']) ?? ''
   if (address === '') throw new UsageError(`--wallet needs --key: the address of the key in ${wallet}`)
+  if (!Address.isValid(address)) {
+    throw new CommandError('key_not_found', `${quoted(address)} is not an Algorand address`, {
+      hint: 'give --key (or KMD_KEY) an address that latchkey key list shows',
+    })
+  }
   const dataDir = dataDirectory(given['data-dir'])
-  return fromKmd({ kmd: { dataDir }, wallet, address, password: password(given, wallet, environment) })
+  const signer = fromKmd({ kmd: { dataDir }, wallet, address, password: password(given, wallet, environment) })
+  return {
+    ...signer,
+    sign: async (transaction) => {
+      try {
+        return await signer.sign(transaction)
+      } catch (error) {
+        throw explainDaemonError(error, dataDir)
+      }
+    },
+  }
 }

@@ -3,6 +3,7 @@ import { spawn } from 'node:child_process'
 import { command, jsonOption } from '../Command.js'
 import { daemonOptions, withDaemon } from '../daemon.js'
 import { exitCodes } from '../exitCodes.js'
+import { printWarning } from '../messages.js'
 
 export const consoleCommand = command({
   description: `Prints a link to the daemon's web console, which shows wallets, keys, balances and payments and signs transactions. The link works \
@@ -28,6 +29,6 @@ once and expires after a minute; the session it opens ends when the page is clos
 function openInBrowser(url: string): void {
   const opener = process.platform === 'darwin' ? 'open' : 'xdg-open'
   const child = spawn(opener, [url], { stdio: 'ignore', detached: true })
-  child.on('error', () => process.stderr.write(`warning: ${opener} could not be started; open the link by hand\n`))
+  child.on('error', () => printWarning(`${opener} could not be started; open the link by hand`))
   child.unref()
 }

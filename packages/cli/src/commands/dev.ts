@@ -8,6 +8,7 @@ import * as ProcessGroup from '../dev/ProcessGroup.js'
 import { environmentOf, environmentPath, exportLines, Stack, token, walletName } from '../dev/Stack.js'
 import { CommandError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
+import { printError } from '../messages.js'
 import { startUnderSignals } from '../signals.js'
 import { version } from '../version.js'
 
@@ -25,7 +26,7 @@ Ports are those of LocalNet (4001, 4002) and of the x402 examples (4021, 4022) i
   run: async ({ options, rest = [] }) => {
     const isQuiet = options.json === true || rest.length > 0
     const print = (text: string): void => void (isQuiet || process.stdout.write(`${text}\n`))
-    const onError = (error: unknown): void => void process.stderr.write(`latchkey dev: ${(error as Error).message}\n`)
+    const onError = (error: unknown): void => printError('dev', error)
     print(`Latchkey ${version}: starting a chain, the key daemon, a facilitator and a seller`)
     const cleanup = startCleanupProcess()
     let program: ChildProcess | undefined

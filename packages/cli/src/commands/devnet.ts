@@ -5,6 +5,7 @@ import { command, jsonOption, readNumber } from '../Command.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { shellWord } from '../format.js'
+import { printMessage, printWarning } from '../messages.js'
 import { startUnderSignals } from '../signals.js'
 
 export const devnetCommand = command({
@@ -58,20 +59,25 @@ public keys; nothing on it has any value.`,
         accounts: readNumber('--accounts', options.accounts, 0, 100),
         stateFile: options.state,
         historyBlocks: readNumber('--history', options.history, 1, 10_000_000),
-        onLine: options.verbose ? (line) => process.stderr.write(`${line}\n`) : undefined,
-        onError: (error) => process.stderr.write(`latchkey devnet: ${(error as Error).stack ?? error}\n`),
+        onLine: options.verbose ? printMessage : undefined,
+        onError: printStack,
       }),
     ).catch((error: unknown) => explain(error, options.port))
     if (options.load !== undefined) await loadDump(devnet, options.load)
     process.stdout.write(options.json ? `${JSON.stringify(facts(devnet, blocks))}\n` : block(devnet, blocks))
     if (options.host !== undefined && !/^(127\.|localhost$|::1$)/.test(options.host)) {
-      process.stderr.write(`warning: ${devnet.url} can be reached from other machines, and its keys are public\n`)
+      printWarning(`${devnet.url} can be reached from other machines, and its keys are public`)
     }
     await devnet.stopped
     if (options.dump !== undefined) await devnet.dumpTo(options.dump)
     return exitCodes.ok
   },
 })
+
+/** Each line with the name of the command: the message of the error can have line breaks. */
+function printStack(error: unknown): void {
+  for (const line of `${(error as Error).stack ?? error}`.split('\n')) printMessage(`latchkey devnet: ${line}`)
+}
 
 function explain(cause: unknown, port: string | undefined): never {
   if (!(cause instanceof DevnetError) || cause.code !== 'address_in_use') throw cause

@@ -7,6 +7,7 @@ import type { Finding } from '../doctor/Finding.js'
 import { checkMachine } from '../doctor/machine.js'
 import { checkDaemon, checkFacilitator, checkNode, checkPayer } from '../doctor/services.js'
 import { exitCodes } from '../exitCodes.js'
+import { printable } from '../format.js'
 import { withProgress } from '../progress.js'
 
 export const doctorCommand = command({
@@ -38,5 +39,5 @@ the paying account if --node, FACILITATOR_URL or KMD_KEY name them. Each line sa
 })
 
 function lineOf({ state, text, cure }: Finding): string {
-  return `${state.padEnd(9)}${text}\n${cure === undefined ? '' : `${' '.repeat(9)}cure: ${cure}\n`}`
+  return `${state.padEnd(9)}${printable(text)}\n${cure === undefined ? '' : `${' '.repeat(9)}cure: ${printable(cure)}\n`}`
 }

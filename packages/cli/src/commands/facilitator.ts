@@ -10,6 +10,7 @@ import { command, jsonOption, readInteger, readNumber } from '../Command.js'
 import { chainOptions, networkOf, openChain } from '../chain.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
+import { printError, printWarning } from '../messages.js'
 import { startUnderSignals } from '../signals.js'
 import { signerFrom, signerNotes, signerOptions } from '../signer.js'
 import { version } from '../version.js'
@@ -70,8 +71,7 @@ commas; ALGOD_TOKEN is the token of the nodes.`,
     const feePayer = signerFrom(options, process.env)
     const chain = await openChain(options, process.env)
     const store = new SqliteSettlements(options.store ?? defaultStore())
-    const onError = (error: unknown): void =>
-      void process.stderr.write(`latchkey facilitator: ${(error as Error).message}\n`)
+    const onError = (error: unknown): void => printError('facilitator', error)
     const facilitator = new Facilitator({ chains: [chain], feePayer, store, policy, onError })
     const server = new Server({
       fetch: createFacilitatorHandler({ facilitator, onError }),
@@ -92,7 +92,7 @@ commas; ALGOD_TOKEN is the token of the nodes.`,
     }
     process.stdout.write(options.json ? `${JSON.stringify({ ...facts, pid: process.pid })}\n` : block(facts))
     const fault = await facilitator.health()
-    if (fault !== undefined) process.stderr.write(`warning: ${fault}\n`)
+    if (fault !== undefined) printWarning(fault)
     await running.stopped
     return exitCodes.ok
   },

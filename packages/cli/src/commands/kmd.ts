@@ -7,6 +7,7 @@ import { limitDaemonMemory } from '../daemonMemory.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { shellWord } from '../format.js'
+import { printWarning } from '../messages.js'
 import { startUnderSignals } from '../signals.js'
 
 export const kmdCommand = command({
@@ -47,7 +48,7 @@ export const kmdCommand = command({
     const start = () => Daemon.start({ dataDir, idleSecs, forceWire, wire: 'documented', node, onWorkerStart })
     const daemon = await startUnderSignals(start).catch((error: unknown) => explain(error, dataDir))
     process.stdout.write(options.json ? `${JSON.stringify(facts(daemon, dataDir))}\n` : block(daemon, dataDir))
-    for (const warning of daemon.warnings) process.stderr.write(`warning: ${warning}\n`)
+    for (const warning of daemon.warnings) printWarning(warning)
     await daemon.stopped
     return exitCodes.ok
   },
@@ -91,7 +92,7 @@ function createDirectory(dataDir: string): void {
     return
   }
   if ((statSync(dataDir).mode & 0o077) !== 0) {
-    process.stderr.write(`warning: ${dataDir} can be read by others; chmod 700 it\n`)
+    printWarning(`${dataDir} can be read by others; chmod 700 it`)
   }
 }
 

@@ -3,13 +3,22 @@ import { mkdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { Amount } from '@latchkey/algorand'
-import { Buyer, LostResponseError, type Offer, payingFetch, receiptOf } from '@latchkey/x402/client'
+import {
+  Buyer,
+  LostResponseError,
+  type Offer,
+  PaymentRefusedError,
+  payingFetch,
+  receiptOf,
+} from '@latchkey/x402/client'
 import { FilePayments } from '@latchkey/x402/file'
 import { command, type Values } from '../Command.js'
 import { chainOptions, openChain } from '../chain.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
-import { printable } from '../format.js'
+import { printableJson } from '../format.js'
+import { printMessage } from '../messages.js'
+import { paymentRefused } from '../paymentRefused.js'
 import { confirm, hasTerminal } from '../prompt.js'
 import { signerFrom, signerNotes, signerOptions } from '../signer.js'
 
@@ -58,10 +67,7 @@ stdout, everything else on stderr.`,
     const pay = payingFetch(buyer, {
       onPaymentRequired: async (required) => {
         const { offers, reasons } = await buyer.offers(required)
-        if (offers.length === 0) {
-          const messages = reasons.map(({ message }) => message).join('; ')
-          throw new CommandError('payment_impossible', `none of the offers can be paid: ${messages}`)
-        }
+        if (offers.length === 0) throw paymentRefused(reasons)
         isDeclined = !(await confirmPayment(offers[0]!, required.resource.description ?? '', options.yes ?? false))
         return !isDeclined
       },
@@ -108,8 +114,8 @@ async function confirmPayment(
   const text = Amount.format(amount, asset.decimals)
   const price =
     microDollars === undefined ? `${text} ${asset.name}` : `$${text} (${asset.name}, asset ${asset.assetId})`
-  const subject = description === '' ? 'The request' : printable(description.slice(0, maxDescriptionLength))
-  process.stderr.write(`${subject} costs ${printable(price)}, to ${requirement.payTo} on ${chain.caip2}.\n`)
+  const subject = description === '' ? 'The request' : description.slice(0, maxDescriptionLength)
+  printMessage(`${subject} costs ${price}, to ${requirement.payTo} on ${chain.caip2}.`)
   if (isConfirmed) return true
   if (!hasTerminal()) {
     throw new UsageError('there is no terminal to ask for confirmation', {
@@ -121,12 +127,13 @@ async function confirmPayment(
 }
 
 function printReceipt(isJson: boolean, { status }: Response, receipt: ReturnType<typeof receiptOf>): void {
-  if (isJson) process.stderr.write(`${JSON.stringify({ status, receipt: receipt ?? null })}\n`)
-  else if (receipt?.success) process.stderr.write(`Paid: transaction ${receipt.transaction} on ${receipt.network}.\n`)
-  else process.stderr.write(`No payment was settled (response status: ${status}).\n`)
+  if (isJson) printMessage(printableJson({ status, receipt: receipt ?? null }))
+  else if (receipt?.success) printMessage(`Paid: transaction ${receipt.transaction} on ${receipt.network}.`)
+  else printMessage(`No payment was settled (response status: ${status}).`)
 }
 
 function explain(error: unknown): never {
+  if (error instanceof PaymentRefusedError) throw paymentRefused(error.reasons, error)
   if (!(error instanceof LostResponseError)) throw error
   throw new CommandError('response_lost', error.message, {
     hint: 'look the transaction up before you pay again',

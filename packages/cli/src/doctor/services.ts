@@ -3,6 +3,7 @@ import { Amount } from '@latchkey/algorand'
 import { Kmd, KmdClientError } from '@latchkey/kmd-client'
 import type { Chain } from '@latchkey/x402/client'
 import { clientExits } from '../clientExits.js'
+import { explained } from '../explained.js'
 import { shortened } from '../format.js'
 import { type Finding, fault, ok, warning } from './Finding.js'
 
@@ -42,7 +43,7 @@ export async function checkNode(open: () => Promise<Chain>): Promise<{ finding: 
   } catch (error) {
     return {
       finding: fault(
-        `no node answers: ${(error as Error).message}`,
+        `no node answers: ${explained(error).message}`,
         'give one with --node, and its network with --network; latchkey devnet runs one here',
       ),
     }

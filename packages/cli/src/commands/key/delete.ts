@@ -3,6 +3,7 @@ import { command, jsonOption } from '../../Command.js'
 import { type Unlocked, walletOptions, withWallet } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { quoted } from '../../format.js'
+import { printMessage } from '../../messages.js'
 import { checkCanConfirm, confirmByWord, requireConfirmation } from '../../prompt.js'
 import { derivationIndexes } from '../wallet/derivationIndexes.js'
 import { checkAddress, checkKey } from './checkKey.js'
@@ -27,14 +28,14 @@ that was generated in the wallet; an imported key is lost, unless you have its m
       const { wallet } = unlocked
       await checkKey(wallet, address!)
       const index = await derivationIndexOf(unlocked, address!)
-      process.stderr.write(`${consequence(wallet.name, index)}\n`)
+      printMessage(`${consequence(wallet.name, index)}`)
       await requireConfirmation(options.yes, () =>
         confirmByWord(`Delete ${address}?`, address!.slice(-confirmationLength)),
       )
       await wallet.deleteKey(address!)
       const result = { wallet: { id: wallet.id, name: wallet.name }, address, place: index ?? null }
       if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
-      else process.stderr.write(`Deleted ${address}.\n`)
+      else printMessage(`Deleted ${address}.`)
       return exitCodes.ok
     })
   },

@@ -47,7 +47,7 @@ async function exportKey({ wallet }: Unlocked, address: string, format: Format):
       secret: isMnemonic ? Mnemonic.encode(key.subarray(0, Ed25519.seedLength)) : bytes.toString('base64'),
       member: isMnemonic ? 'words' : 'secretKey',
       facts: { wallet: { id: wallet.id, name: wallet.name }, address },
-      warning: `The key of ${address}. Store it in a safe place; latchkey key import imports it again.\n`,
+      warning: [`The key of ${address}. Store it in a safe place; latchkey key import imports it again.`],
     }
   } finally {
     key.fill(0)

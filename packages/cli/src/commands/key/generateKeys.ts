@@ -1,4 +1,5 @@
 import type { Wallet } from '@latchkey/kmd-client'
+import { printMessage } from '../../messages.js'
 
 export const maxKeys = 10_000
 
@@ -18,9 +19,7 @@ export async function generateKeys(
     return addresses
   } catch (error) {
     if (addresses.length > 0) {
-      process.stderr.write(
-        `${addresses.length} of ${count} keys were generated; latchkey key new generates the others.\n`,
-      )
+      printMessage(`${addresses.length} of ${count} keys were generated; latchkey key new generates the others.`)
     }
     throw error
   }

@@ -6,6 +6,7 @@ import { CommandError, UsageError } from '../../errors.js'
 import { exitCodes } from '../../exitCodes.js'
 import { quoted } from '../../format.js'
 import { type LineReader, openFile } from '../../LineReader.js'
+import { printMessage } from '../../messages.js'
 import { isMnemonicGiven, mnemonicOptions, readMnemonic } from '../../mnemonic.js'
 
 export const keyImportCommand = command({
@@ -43,9 +44,7 @@ export const keyImportCommand = command({
           process.stdout.write(`${JSON.stringify({ wallet: { id: wallet.id, name: wallet.name }, address })}\n`)
         } else {
           process.stdout.write(`${address}\n`)
-          process.stderr.write(
-            `The backup of ${quoted(wallet.name)} does not restore imported keys: keep its mnemonic.\n`,
-          )
+          printMessage(`The backup of ${quoted(wallet.name)} does not restore imported keys: keep its mnemonic.`)
         }
         return exitCodes.ok
       } finally {

@@ -4,7 +4,9 @@ import { chainOptions } from '../../chain.js'
 import { walletOptions, withWallet } from '../../daemon.js'
 import { CommandError } from '../../errors.js'
 import { exitCodes } from '../../exitCodes.js'
+import { explained } from '../../explained.js'
 import { columns, quoted } from '../../format.js'
+import { printMessage } from '../../messages.js'
 import { withProgress } from '../../progress.js'
 import { type Balance, balances } from './balances.js'
 
@@ -27,15 +29,16 @@ export const keyListCommand = command({
     withWallet(options, async ({ wallet }) => {
       const addresses = await wallet.keys()
       let failure: CommandError | undefined
-      const held = await withProgress('Reading balances', balances(options, addresses)).catch((cause: Error) => {
-        failure = new CommandError('balances_unavailable', `the balances cannot be read: ${cause.message}`, { cause })
+      const held = await withProgress('Reading balances', balances(options, addresses)).catch((cause: unknown) => {
+        const { message, hint } = explained(cause)
+        failure = new CommandError('balances_unavailable', `the balances cannot be read: ${message}`, { hint, cause })
         return undefined
       })
       const keys = addresses.map((address, index) => ({ address, ...held?.[index] }))
       if (options.json) {
         process.stdout.write(`${JSON.stringify({ wallet: { id: wallet.id, name: wallet.name }, keys })}\n`)
       } else if (keys.length > 0) process.stdout.write(columns(keys.map(row)))
-      else process.stderr.write(`There is no key in ${quoted(wallet.name)} yet; latchkey key new generates one.\n`)
+      else printMessage(`There is no key in ${quoted(wallet.name)} yet; latchkey key new generates one.`)
       // After the addresses, which are known.
       if (failure !== undefined) throw failure
       return exitCodes.ok

@@ -3,6 +3,7 @@ import { command, jsonOption } from '../../Command.js'
 import { walletOptions, withWallet } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { columns, quoted } from '../../format.js'
+import { printMessage } from '../../messages.js'
 import { type MultisigAccount, readAccount } from './MultisigAccount.js'
 
 export const multisigListCommand = command({
@@ -20,10 +21,7 @@ export const multisigListCommand = command({
         const result = { wallet: { id: wallet.id, name: wallet.name }, multisigs: accounts }
         process.stdout.write(`${JSON.stringify(result)}\n`)
       } else if (accounts.length > 0) process.stdout.write(columns(accounts.map(row)))
-      else
-        process.stderr.write(
-          `There is no multisig account in ${quoted(wallet.name)}; latchkey multisig new creates one.\n`,
-        )
+      else printMessage(`There is no multisig account in ${quoted(wallet.name)}; latchkey multisig new creates one.`)
       return exitCodes.ok
     }),
 })

@@ -5,6 +5,7 @@ import { walletOptions, withWallet } from '../../daemon.js'
 import { CommandError, UsageError } from '../../errors.js'
 import { exitCodes } from '../../exitCodes.js'
 import { quoted } from '../../format.js'
+import { printWarning } from '../../messages.js'
 import { checkAddress } from '../key/checkKey.js'
 
 const maxMembers = 255
@@ -36,7 +37,7 @@ the members, their order and the threshold.`,
       if (address !== own)
         throw new CommandError('daemon_misbehaved', `the daemon returned another address for it: ${address}`)
       if (new Set(members).size < members.length) {
-        process.stderr.write('warning: a member is listed more than once, and counts as often\n')
+        printWarning('a member is listed more than once, and counts as often')
       }
       const result = { wallet: { id: wallet.id, name: wallet.name }, address, version: 1, threshold, members }
       process.stdout.write(options.json ? `${JSON.stringify(result)}\n` : `${address}\n`)

@@ -3,6 +3,7 @@ import { command, jsonOption } from '../../Command.js'
 import { walletOptions, withWallet } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { columns } from '../../format.js'
+import { printMessage } from '../../messages.js'
 import { checkAddress } from '../key/checkKey.js'
 import { createCommand, findAccount, type MultisigAccount } from './MultisigAccount.js'
 
@@ -18,7 +19,7 @@ export const multisigShowCommand = command({
     return withWallet(options, async ({ wallet }) => {
       const account = await findAccount(wallet, address!)
       process.stdout.write(options.json ? `${JSON.stringify(account)}\n` : text(account))
-      if (!options.json) process.stderr.write(`To create it again: ${createCommand(account)}\n`)
+      if (!options.json) printMessage(`To create it again: ${createCommand(account)}`)
       return exitCodes.ok
     })
   },

@@ -1,6 +1,7 @@
 /** Describes what is about to be signed and asks for confirmation. On stderr: stdout is for what is signed. */
 import { Description, Transaction, type TransactionFile } from '@latchkey/algorand'
 import { CommandError, UsageError } from '../../errors.js'
+import { printMessage } from '../../messages.js'
 import { confirm, confirmByWord, hasTerminal } from '../../prompt.js'
 
 export type Confirmation = { readonly yes?: boolean | undefined; readonly 'allow-warnings'?: boolean | undefined }
@@ -23,7 +24,7 @@ export function titleOf(index: number, count: number): string {
 }
 
 export function printLines(...lines: string[]): void {
-  process.stderr.write(`${lines.join('\n')}\n`)
+  for (const line of lines) printMessage(line)
 }
 
 /** Called before the password prompt, which would be in vain without a way to confirm. */

@@ -6,6 +6,7 @@ import { daemonOptions, type Unlocked, withWallet } from '../../daemon.js'
 import { CommandError, UsageError } from '../../errors.js'
 import { exitCodes } from '../../exitCodes.js'
 import { quoted, shellWord } from '../../format.js'
+import { printMessage } from '../../messages.js'
 import { isMnemonicGiven, mnemonicOptions, readMnemonic } from '../../mnemonic.js'
 import { passwordOptions } from '../../password.js'
 import { checkCanReveal, revealOptions, revealSecret, type Secret } from '../../revealSecret.js'
@@ -63,7 +64,7 @@ function check(options: CheckOptions): Promise<number> {
           `the words are a valid mnemonic, but not that of ${quoted(wallet.name)}`,
         )
       }
-      if (!options.json) process.stderr.write(`These are the words of ${quoted(wallet.name)}.\n`)
+      if (!options.json) printMessage(`These are the words of ${quoted(wallet.name)}.`)
       return exitCodes.ok
     } finally {
       given.fill(0)
@@ -90,7 +91,7 @@ async function backup({ wallet }: Unlocked): Promise<Secret> {
   }
 }
 
-function contents(name: string, keys: number, imported: readonly string[], multisigs: readonly string[]): string {
+function contents(name: string, keys: number, imported: readonly string[], multisigs: readonly string[]): string[] {
   const word = shellWord(name)
   const lines = [
     `Store these words in a safe place. They restore the keys of ${quoted(name)}:`,
@@ -107,5 +108,5 @@ function contents(name: string, keys: number, imported: readonly string[], multi
     )
     lines.push(...multisigs.map((address) => `  ${address}`))
   }
-  return `${lines.join('\n')}\n\n`
+  return [...lines, '']
 }

@@ -3,6 +3,7 @@ import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, findWallet, withDaemon, withPassword } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { printable, quoted, shellWord } from '../../format.js'
+import { printMessage } from '../../messages.js'
 import { passwordOptions } from '../../password.js'
 import { withProgress } from '../../progress.js'
 import { checkCanConfirm, confirmByWord, requireConfirmation } from '../../prompt.js'
@@ -31,9 +32,8 @@ export const walletDeleteCommand = command({
         if (options.json) process.stdout.write(`${JSON.stringify({ wallet: { id, name }, movedTo, undo })}\n`)
         else {
           process.stdout.write(`${movedTo}\n`)
-          process.stderr.write(
-            `Removed wallet ${quoted(name)} from the daemon; its file was renamed. To undo this:\n  ${undo}\n`,
-          )
+          printMessage(`Removed wallet ${quoted(name)} from the daemon; its file was renamed. To undo this:`)
+          printMessage(`  ${undo}`)
         }
         return exitCodes.ok
       })

@@ -3,6 +3,7 @@ import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, withDaemon } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { quoted, shellWord } from '../../format.js'
+import { printMessage } from '../../messages.js'
 import { newPassword, passwordOptions } from '../../password.js'
 import { withProgress } from '../../progress.js'
 import { checkName } from './checkName.js'
@@ -25,8 +26,8 @@ export const walletNewCommand = command({
         else {
           process.stdout.write(`${wallet.id}\n`)
           const word = shellWord(name!)
-          process.stderr.write(
-            `Created wallet ${quoted(name!)}. First key: latchkey key new -w ${word}. Backup: latchkey wallet backup ${word}.\n`,
+          printMessage(
+            `Created wallet ${quoted(name!)}. First key: latchkey key new -w ${word}. Backup: latchkey wallet backup ${word}.`,
           )
         }
         return exitCodes.ok

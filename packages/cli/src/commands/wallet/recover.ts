@@ -4,6 +4,7 @@ import { command, jsonOption, readNumber } from '../../Command.js'
 import { daemonOptions, withDaemon } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { quoted, shellWord } from '../../format.js'
+import { printMessage } from '../../messages.js'
 import { mnemonicOptions, readMnemonic } from '../../mnemonic.js'
 import { newPassword, passwordOptions } from '../../password.js'
 import { withProgress } from '../../progress.js'
@@ -43,7 +44,7 @@ single key looks the same and belongs there too.`,
         password = await newPassword(options)
         const creating = kmd.wallets.create({ name: name!, password, masterDerivationKey })
         const info = await withProgress(`Creating ${quoted(name!)}`, creating)
-        if (!options.json) process.stderr.write(`Created wallet ${quoted(name!)}.\n`)
+        if (!options.json) printMessage(`Created wallet ${quoted(name!)}.`)
         const addresses = await restoreKeys(kmd, info, password, count, options.json ?? false)
         if (options.json) process.stdout.write(`${JSON.stringify({ wallet: info, addresses })}\n`)
         else printNextStep(name!)
@@ -73,5 +74,5 @@ async function restoreKeys(
 }
 
 function printNextStep(name: string): void {
-  process.stderr.write(`If it had more keys, latchkey key new -w ${shellWord(name)} restores the next ones.\n`)
+  printMessage(`If it had more keys, latchkey key new -w ${shellWord(name)} restores the next ones.`)
 }

@@ -1,0 +1,89 @@
+/**
+ * Errors of the packages in the words of the command line: their own hints are for programmers. Only types are imported
+ * from the packages, as loading them takes time; the name of an error stands for its class.
+ */
+import type { AlgodErrorCode } from '@latchkey/algod'
+import { LatchkeyError } from '@latchkey/algorand'
+import type { StateFileError } from '@latchkey/devnet'
+import type { ChainError, PaymentLogError, PriceError, Signer } from '@latchkey/x402/client'
+import { CommandError } from './errors.js'
+
+type Words = {
+  readonly hint?: string
+  /** Instead of the message of the error, where that one is for programmers. */
+  readonly message?: string
+}
+type Table<Code extends string> = { readonly [C in Code]?: Words }
+
+const anotherNode = 'try again, or give another node with --node'
+const priceForm = "give a price like '$0.05'"
+
+const nodeErrors: Table<AlgodErrorCode> = {
+  unreachable: { hint: 'check the connection, or give another node with --node' },
+  timeout: { hint: anotherNode },
+  too_large: { hint: 'give another node with --node' },
+  refused_token: { hint: 'set ALGOD_TOKEN to the token in its algod.token' },
+  redirected: { hint: 'give the address that it redirects to with --node, if you trust it' },
+  unexpected_status: { hint: anotherNode },
+  not_found: { hint: 'give a node that keeps older blocks with --node' },
+  not_a_node: { hint: 'correct --node or ALGOD_URL' },
+  too_many_waiting: { hint: 'try again in a moment' },
+  invalid_options: { hint: 'correct --node, or ALGOD_URL and ALGOD_TOKEN in the environment' },
+}
+
+const networkErrors: Table<ChainError['code']> = {
+  unknown_network: { hint: 'give --network testnet, mainnet, betanet, local or a CAIP-2 id' },
+  wrong_network: { hint: 'correct --network or --node' },
+  missing_node: { message: 'the network has no public node', hint: 'give one with --node' },
+  unknown_asset: { hint: 'correct --dollar or --network' },
+  missing_dollar_asset: { message: 'the network has no known dollar asset', hint: 'give its id with --dollar' },
+  unsupported_network: { hint: 'give it with --network' },
+}
+
+const limitErrors: Table<PriceError['code']> = {
+  invalid_price: { hint: 'correct --max' },
+  price_too_precise: { message: '--max has more than 6 decimals', hint: priceForm },
+  zero_price: { message: '--max is zero', hint: priceForm },
+  wrong_currency: { message: '--max is not in dollars', hint: priceForm },
+}
+
+const keyErrors: Table<Signer.SignerError['code']> = {
+  invalid_secret_key: { hint: 'correct AVM_PRIVATE_KEY' },
+  invalid_signer_address: { message: 'the key has no valid address', hint: 'correct --key or KMD_KEY' },
+  invalid_signature: { hint: 'check that --key is the key of the account' },
+}
+
+const logErrors: Table<PaymentLogError['code']> = {
+  invalid_payment_log: { hint: 'give another file with --log, or restore this one' },
+}
+
+const stateErrors: Table<StateFileError['code']> = {
+  state_file_locked: { hint: 'stop the other devnet, or give another file with --state' },
+  state_file_unavailable: { hint: 'check that its directory exists and can be written' },
+  state_file_unrecognized: { hint: 'give another file with --state' },
+  state_file_version: { hint: 'use the version that wrote it, or give another file with --state' },
+  state_file_network: { hint: 'give the same number of --accounts, or another file with --state' },
+  state_file_damaged: { hint: 'restore a copy, or truncate the file where the message points to' },
+  state_file_write_failed: {
+    hint: 'free disk space or repair the disk, and start again: what was acknowledged is in the file',
+  },
+}
+
+const tables: { readonly [name: string]: Table<string> } = {
+  AlgodError: nodeErrors,
+  ChainError: networkErrors,
+  PriceError: limitErrors,
+  SignerError: keyErrors,
+  MnemonicError: { invalid_mnemonic: { hint: 'correct AVM_MNEMONIC' } },
+  PaymentLogError: logErrors,
+  StateFileError: stateErrors,
+  StoreError: { store_too_new: { hint: 'give another file with --store' } },
+}
+
+/** An error as the command line explains it; one without an explanation has its message alone. */
+export function explained(error: unknown): { readonly message: string; readonly hint?: string | undefined } {
+  if (error instanceof CommandError) return error
+  if (!(error instanceof LatchkeyError)) return { message: (error as Error).message }
+  const { message = error.message, hint } = tables[error.name]?.[error.code] ?? {}
+  return { message, hint }
+}
