@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as Endpoint from './Endpoint.js'
+import { Kmd } from './Kmd.js'
 
 const token = 't'.repeat(64)
 
@@ -40,6 +41,19 @@ test('Endpoint.parse', async (t) => {
       assert.throws(() => Endpoint.parse(address, token), { name: 'KmdClientError', code: 'invalid_argument' })
     })
   }
+
+  await t.test('refuses options that are not set', async () => {
+    const bad: [object | undefined, RegExp][] = [
+      [undefined, /^neither dataDir nor address is set/],
+      [{}, /^neither dataDir nor address is set/],
+      [{ dataDir: undefined }, /^neither dataDir nor address is set/],
+      [{ dataDir: '' }, /^neither dataDir nor address is set/],
+      [{ address: 'localhost:1' }, /^the API token is blank/],
+    ]
+    for (const [options, message] of bad) {
+      await assert.rejects(Kmd.connect(options as never), { name: 'KmdClientError', code: 'invalid_argument', message })
+    }
+  })
 
   await t.test('refuses a token that cannot be sent, without showing it', () => {
     for (const bad of ['', 'secret\r', 'secret\n', 'secret\u0100', ' secret']) {

@@ -1,6 +1,7 @@
 /** A typed client for the key daemon, Latchkey's or the Go daemon, on either wire. */
 import { type CallOptions, Connection, read } from './Connection.js'
 import * as Endpoint from './Endpoint.js'
+import { KmdClientError } from './KmdClientError.js'
 import type { Password } from './Password.js'
 import { Session } from './Session.js'
 import type { Fetch } from './transport/fetch.js'
@@ -123,9 +124,16 @@ export class Kmd {
    * `invalid_argument`
    */
   static async connect(options: ConnectOptions): Promise<Kmd> {
-    const { dataDir, timeoutMs = defaultTimeoutMs, maxResponseBytes = defaultMaxResponseBytes, fetch } = options
+    // Programs read these from the environment, so they may be undefined or blank.
+    const dataDir = options?.dataDir || undefined
+    if (dataDir === undefined && !options?.address) {
+      const message = 'neither dataDir nor address is set'
+      const hint = 'Pass the data directory of the daemon; check that its environment variable is set.'
+      throw new KmdClientError('invalid_argument', message, { operation: 'connect', hint })
+    }
+    const { timeoutMs = defaultTimeoutMs, maxResponseBytes = defaultMaxResponseBytes, fetch } = options
     const endpoint =
-      options.dataDir === undefined ? Endpoint.parse(options.address, options.token) : await read(options.dataDir)
+      dataDir === undefined ? Endpoint.parse(options.address ?? '', options.token ?? '') : await read(dataDir)
     return new Kmd(new Connection({ endpoint, dataDir, timeoutMs, maxResponseBytes, fetch }))
   }
 

@@ -1,3 +1,4 @@
+/// <reference lib="esnext.disposable" preserve="true" />
 /** An unlocked wallet and the operations on its keys. */
 import { Address, Bytes, Multisig } from '@latchkey/algorand'
 import type { CallOptions } from './Connection.js'

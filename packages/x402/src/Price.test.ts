@@ -25,7 +25,7 @@ for (const price of [Number.NaN, Number.POSITIVE_INFINITY, -0.01, 1e21]) {
 
 for (const price of ['0', '$0.00', 0, '0.0 USDC']) {
   test(`${JSON.stringify(price)} is refused: nothing is for sale for nothing`, () =>
-    assert.throws(() => baseUnits(price, 6), /leave the route free/))
+    assert.throws(() => baseUnits(price, 6), /is zero$/))
 }
 
 test('a price with too many decimals is an error', () => {

@@ -26,7 +26,7 @@ const money = /^\$? *([0-9]{1,20})(?:\.([0-9]{1,40}))?(?: +([A-Za-z][A-Za-z0-9]{
 export function parse(price: Money): ParsedMoney {
   const text = typeof price === 'number' ? numberText(price) : price.trim()
   const match = money.exec(text)
-  if (match === null) throw new PriceError('invalid_price', `${JSON.stringify(price)} is not a price like "$0.01"`)
+  if (match === null) throw new PriceError('invalid_price', `${JSON.stringify(price)} is not a price`)
   const ticker = match[3]?.toUpperCase()
   return { whole: match[1]!, fraction: match[2] ?? '', ticker: ticker === 'USD' ? undefined : ticker }
 }
@@ -50,7 +50,7 @@ export function baseUnits(price: Money, decimals: number): bigint {
     const message = `${JSON.stringify(price)} has more decimals than the ${decimals} of the asset it is paid in`
     throw new PriceError('price_too_precise', message)
   }
-  if (units === 0n) throw new PriceError('zero_price', `${JSON.stringify(price)} is zero; leave the route free instead`)
+  if (units === 0n) throw new PriceError('zero_price', `${JSON.stringify(price)} is zero`)
   return units
 }
 

@@ -4,20 +4,22 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { LatchkeyError } from '@latchkey/algorand'
-import { ChainError } from './chain/Chain.js'
+import { Chain, ChainError, checkAddress } from './chain/Chain.js'
+import { Buyer } from './client/Buyer.js'
 import { PaymentRefusedError, refusalReasons } from './client/PaymentRefusedError.js'
 import { PaymentLogError } from './client/Payments.js'
 import { PaymentRequestError } from './client/payingFetch.js'
 import { errors, OptionsError, X402Error } from './errors.js'
 import { FeeError } from './exact/buildPayment.js'
 import { GroupError } from './exact/PaymentGroup.js'
+import { Facilitator } from './facilitator/Facilitator.js'
 import { PaymentError, paymentErrors } from './facilitator/PaymentError.js'
-import { PriceError } from './Price.js'
-import { FacilitatorError } from './server/FacilitatorClient.js'
+import * as Price from './Price.js'
+import { FacilitatorError, httpFacilitator } from './server/FacilitatorClient.js'
 import { GateError } from './server/Gate.js'
-import { RouteError } from './server/RouteTable.js'
-import { SettingsError } from './server/sellerSettings.js'
-import { SignerError } from './signer/Signer.js'
+import { RouteError, RouteTable } from './server/RouteTable.js'
+import { SettingsError, sellerSettings } from './server/sellerSettings.js'
+import { fromSecretKey, SignerError } from './signer/Signer.js'
 import { StoreError } from './store/SqliteSettlements.js'
 import { HeaderError } from './wire/Headers.js'
 
@@ -42,7 +44,7 @@ test('every class carries a registered code, a name and a hint', () => {
     new OptionsError('x'),
     new FeeError(2n, 1n),
     new GroupError('invalid_payment_index', 'x'),
-    new PriceError('zero_price', 'x'),
+    new Price.PriceError('zero_price', 'x'),
     new FacilitatorError('facilitator_unavailable', 'x'),
     new GateError('invalid_gate_option', 'x'),
     new RouteError('GET /', 'x'),
@@ -58,6 +60,38 @@ test('every class carries a registered code, a name and a hint', () => {
   }
   const refused = new PaymentError('settlement_pending', 'x')
   assert.deepEqual([refused.name, refused.hint], ['PaymentError', paymentErrors.settlement_pending.hint])
+})
+
+test('messages say what happened, and hints what to do', async () => {
+  const address = 'A'.repeat(10)
+  const causes: (() => unknown)[] = [
+    () => Price.baseUnits('$0', 6),
+    () => Price.baseUnits('cheap', 6),
+    () => Price.baseUnits('$0.0000001', 6),
+    () => checkAddress(undefined, 'payTo'),
+    () => checkAddress(address, 'payTo'),
+    () => Chain.open({ network: `algorand:${'A'.repeat(32)}` }),
+    () => Chain.open({ network: 'testnet', genesisHash: 'x' }),
+    () => Chain.open({ network: 'localnet' }),
+    () => fromSecretKey('x'),
+    () => new Buyer({ signer: {} as never, chains: [] }),
+    () => new Facilitator({ chains: [] }),
+    () => new RouteTable({ 'GET weather here': 1 }),
+    () => new RouteTable({ 'GET /a-:id': 1 }),
+    () => httpFacilitator({ url: 'facilitator' }),
+    () => httpFacilitator({ url: 'https://key@facilitator' }),
+    () => sellerSettings({}),
+  ]
+  for (const cause of causes) {
+    await assert.rejects(
+      async () => cause(),
+      ({ message, hint = '' }: LatchkeyError) => {
+        assert.ok(hint !== '' && !message.toLowerCase().includes(hint.toLowerCase().replace(/\.$/, '')), message)
+        assert.doesNotMatch(message, /; |\b(pass|use|leave|send|write|must)\b/i)
+        return true
+      },
+    )
+  }
 })
 
 test('every registered code is used', () => {

@@ -32,8 +32,8 @@ export const errors = {
     hint: 'Pass a chain for it in `chains`.',
   },
   invalid_address: {
-    message: 'The text is not an Algorand address.',
-    hint: 'An address has 58 characters; check that it was copied whole.',
+    message: 'An address is not set, or is not an Algorand address.',
+    hint: 'An address has 58 characters; check that it was copied whole, and that its environment variable is set.',
   },
   invalid_price: {
     message: 'The price cannot be read.',
@@ -169,7 +169,7 @@ export class X402Error<Code extends ErrorCode = ErrorCode> extends LatchkeyError
 export class OptionsError extends X402Error<'invalid_option'> {
   override name = 'OptionsError'
 
-  constructor(message: string) {
-    super('invalid_option', message)
+  constructor(message: string, hint?: string) {
+    super('invalid_option', message, { hint })
   }
 }

@@ -36,7 +36,13 @@ test('a node of another network than the id is refused, and misspelt networks ge
   await assert.rejects(open('nonsense'), { code: 'unknown_network' })
   await assert.rejects(open('tesnet'), { code: 'unknown_network', hint: 'did you mean testnet?' })
   await assert.rejects(open('locall'), { code: 'unknown_network', hint: 'did you mean local?' })
-  await assert.rejects(Chain.open({ network: unknown }), /pass the address of one/)
+  await assert.rejects(Chain.open({ network: unknown }), /has no public node/)
+  for (const name of ['localnet', 'Local', 'devnet', 'lcoal']) {
+    await assert.rejects(open(name), { code: 'unknown_network', hint: 'did you mean local?' }, name)
+  }
+  for (const network of [undefined, ''] as string[]) {
+    await assert.rejects(Chain.open({ network }), { code: 'unknown_network', message: 'network is not set' })
+  }
 })
 
 test('parameters of a node of another network are refused', async () => {
@@ -89,7 +95,7 @@ test('a price in another currency than the asset is refused', async () => {
 test('reports a network without a dollar asset, and an unknown asset', async () => {
   const node = new FakeNode()
   node.on('GET asset', () => missing)
-  await assert.rejects((await open('local', node)).resolvePrice('$1'), /pass dollarAssetId/)
+  await assert.rejects((await open('local', node)).resolvePrice('$1'), /has no known USDC$/)
   await assert.rejects((await open('testnet', node)).resolvePrice('$1', 5n), /no asset 5/)
 })
 

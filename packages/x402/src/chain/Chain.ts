@@ -2,7 +2,7 @@
 
 import { Algod, type AlgodOptions, type NodeAddress, type SuggestedParameters } from '@latchkey/algod'
 import { Address, Amount, BoundedMap, Bytes, Network, Suggestion } from '@latchkey/algorand'
-import { X402Error } from '../errors.js'
+import { OptionsError, X402Error } from '../errors.js'
 import * as Price from '../Price.js'
 import { decodeBase64 } from '../wire/base64.js'
 
@@ -163,7 +163,7 @@ export class Chain {
    */
   async resolvePrice(price: Price.Money, assetId = this.dollarAssetId): Promise<{ assetId: bigint; amount: bigint }> {
     if (assetId === undefined) {
-      throw new ChainError('missing_dollar_asset', `${this.caip2} has no known USDC; pass dollarAssetId`)
+      throw new ChainError('missing_dollar_asset', `${this.caip2} has no known USDC`)
     }
     const { decimals, name } = await this.asset(assetId)
     const { ticker } = Price.parse(price)
@@ -181,18 +181,59 @@ export function parseAssetId(text: string): bigint | undefined {
   return /^(0|[1-9][0-9]{0,19})$/.test(text) && BigInt(text) < 2n ** 64n ? BigInt(text) : undefined
 }
 
-/** @throws {@link ChainError} */
-export function checkAddress(address: string, name: string): void {
-  if (Address.isValid(address)) return
-  throw new ChainError('invalid_address', `${name} is not an Algorand address: ${address.slice(0, 80)}`)
+/**
+ * Programs read addresses from the environment, so it may be anything.
+ *
+ * @throws {@link ChainError}
+ */
+export function checkAddress(address: unknown, name: string): asserts address is string {
+  if (isAddress(address)) return
+  const problem = isUnset(address) ? 'is not set' : `is not an Algorand address: ${String(address).slice(0, 80)}`
+  throw new ChainError('invalid_address', `${name} ${problem}`)
+}
+
+/** Whether a value of any type is an address. */
+export function isAddress(value: unknown): value is string {
+  return typeof value === 'string' && Address.isValid(value)
+}
+
+/** Undefined, or blank as an environment variable may be. */
+export function isUnset(value: unknown): boolean {
+  return value === undefined || value === null || value === ''
+}
+
+/**
+ * The chains of an option that takes one or several.
+ *
+ * @throws OptionsError if there is none, or something else
+ */
+export function chainList(chains: Chain | readonly Chain[]): readonly Chain[] {
+  const list = (Array.isArray(chains) ? chains : [chains]) as readonly (Chain | undefined)[]
+  const hint = 'Pass what `await Chain.open(...)` returns.'
+  if (list.length === 0) throw new OptionsError('chains is empty', hint)
+  if (list.some(isUnset)) throw new OptionsError('chains is not set', hint)
+  if (list.some((one) => typeof one?.matches !== 'function')) {
+    throw new OptionsError('chains has something else than chains', hint)
+  }
+  return list as readonly Chain[]
+}
+
+/** What people call a local network. */
+const localNames = ['local', 'localnet', 'localhost', 'devnet']
+
+/** Whether the text is, or nearly is, a name of a local network. */
+export function isLocalName(text: string): boolean {
+  const names = [...localNames, ...Network.known.map(({ name }) => name)]
+  return localNames.includes(Suggestion.closest(text.slice(0, 80).toLowerCase(), names) ?? '')
 }
 
 function parseNetwork(network: string): Network.Parsed {
+  if (isUnset(network)) throw new ChainError('unknown_network', 'network is not set')
   try {
     return Network.resolve(network)
   } catch (error) {
     if (!(error instanceof Network.NetworkError)) throw error
-    const hint = Suggestion.didYouMean(network.slice(0, 80), ['local']) ?? error.hint
+    const hint = isLocalName(network) ? 'did you mean local?' : error.hint
     throw new ChainError('unknown_network', error.message, { hint, cause: error })
   }
 }
@@ -203,12 +244,12 @@ function nodesOf({ nodes, network }: ChainOptions, known: Network.Network | unde
   if (addresses.length > 0) return addresses
   if (known !== undefined) return [{ url: publicNodes[known.name]! }]
   if (network === 'local') return [{ url: defaultLocalNode }]
-  throw new ChainError('missing_node', `${network} has no public node; pass the address of one`)
+  throw new ChainError('missing_node', `${network} has no public node`)
 }
 
 function readGenesisHash(text: string): Uint8Array {
   const bytes = decodeBase64(text)
-  if (bytes?.length !== 32) throw new ChainError('invalid_genesis_hash', 'a genesis hash is 32 bytes in base64')
+  if (bytes?.length !== 32) throw new ChainError('invalid_genesis_hash', 'genesisHash is not 32 bytes in base64')
   return bytes
 }
 

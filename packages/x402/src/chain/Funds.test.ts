@@ -25,12 +25,17 @@ test('reports what a payer lacks, and how much', async () => {
   node.on('GET holding', () => ok({ 'asset-holding': { amount: 250_000, 'is-frozen': false } }))
   assert.deepEqual(await payerProblem(chain, payment), {
     code: 'insufficient_asset',
-    message: 'PAYER has 0.25 USDC and needs 1.5: send it 1.25 more',
+    message: 'PAYER has 0.25 USDC and needs 1.5',
+    hint: 'send it 1.25 USDC',
     asked: 1_500_000n,
     left: 250_000n,
   })
   node.on('GET holding', () => ok({ 'asset-holding': { amount: 2_000_000, 'is-frozen': true } }))
-  assert.deepEqual(await payerProblem(chain, payment), { code: 'asset_frozen', message: 'the USDC of PAYER is frozen' })
+  assert.deepEqual(await payerProblem(chain, payment), {
+    code: 'asset_frozen',
+    message: 'the USDC of PAYER is frozen',
+    hint: 'pay from another account',
+  })
   node.on('GET holding', () => missing)
   assert.match(
     (await payerProblem(chain, payment))!.message,
@@ -41,12 +46,10 @@ test('reports what a payer lacks, and how much', async () => {
 test('reports missing ALGOs beyond the minimum balance', async () => {
   const { node, chain } = await setUp()
   node.on('GET account', () => ok({ amount: 200_400, 'min-balance': 200_000 }))
-  const { code, message, asked, left } = (await payerProblem(chain, payment))!
+  const { code, message, hint, asked, left } = (await payerProblem(chain, payment))!
   assert.deepEqual([code, asked, left], ['insufficient_algos', 1_000n, 400n])
-  assert.equal(
-    message,
-    'PAYER is short of 0.0006 ALGO for this, keeping its minimum balance of 0.2 ALGO: send it that much',
-  )
+  assert.equal(message, 'PAYER is short of 0.0006 ALGO for this, keeping its minimum balance of 0.2 ALGO')
+  assert.equal(hint, 'send it 0.0006 ALGO')
   assert.equal(await payerProblem(chain, { ...payment, feeMicroAlgos: 0n }), undefined)
   node.on('GET account', () => ok({ amount: 100, 'min-balance': 200_000 }))
   const inAlgos = { ...payment, assetId: 0n, amount: 5_000n }
@@ -58,7 +61,8 @@ test('reports how a receiver opts in', async () => {
   node.on('GET holding', () => missing)
   const problem = await receiverProblem(chain, 'SELLER', usdc)
   assert.equal(problem!.code, 'receiver_not_opted_in')
-  assert.match(problem!.message, /SELLER cannot be paid in USDC: .*send 0 of asset 10458941 from SELLER to itself/)
+  assert.match(problem!.message, /^SELLER cannot be paid in USDC: it is not opted in to asset 10458941$/)
+  assert.match(problem!.hint, /^opt in: send 0 of asset 10458941 from SELLER to itself/)
 })
 
 test('reports a fee account that runs low', async () => {

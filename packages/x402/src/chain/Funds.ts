@@ -11,12 +11,19 @@ export type FundsProblem = {
     | 'asset_frozen'
     | 'insufficient_asset'
     | 'insufficient_algos'
-  /** For people: what is missing, and how to fix it. */
+  /** What is missing. */
   readonly message: string
+  /** How to fix it. */
+  readonly hint: string
   /** How much is needed, in base units. */
   readonly asked?: bigint
   /** How much of it is there, in base units. */
   readonly left?: bigint
+}
+
+/** The problem in one text, where there is no place for a hint. */
+export function describe({ message, hint }: FundsProblem): string {
+  return `${message}; ${hint}`
 }
 
 /** Enough for about a hundred groups; the operator is warned below it. */
@@ -39,9 +46,11 @@ export async function receiverProblem(
   if (assetId === algoAssetId) return undefined
   if ((await chain.algod.holding(address, assetId)) !== undefined) return undefined
   const { name } = await chain.asset(assetId)
-  const fix = `it has to opt in: send 0 of asset ${assetId} from ${address} to itself, with 0.1 ALGO to spare`
-  const message = `${address} cannot be paid in ${name}: it is not opted in to asset ${assetId}; ${fix}`
-  return { code: 'receiver_not_opted_in', message }
+  return {
+    code: 'receiver_not_opted_in',
+    message: `${address} cannot be paid in ${name}: it is not opted in to asset ${assetId}`,
+    hint: `opt in: send 0 of asset ${assetId} from ${address} to itself, with 0.1 ALGO to spare`,
+  }
 }
 
 /** What a payer needs. */
@@ -61,7 +70,8 @@ export async function payerProblem(chain: Chain, cost: PaymentCost): Promise<Fun
   const why = `keeping its minimum balance of ${Amount.formatAlgos(minBalance)}`
   return {
     code: 'insufficient_algos',
-    message: `${payer} is short of ${short} for this, ${why}: send it that much`,
+    message: `${payer} is short of ${short} for this, ${why}`,
+    hint: `send it ${short}`,
     asked,
     left,
   }
@@ -74,16 +84,19 @@ async function holdingProblem(
   const { name, decimals } = await chain.asset(assetId)
   const holding = await chain.algod.holding(payer, assetId)
   if (holding === undefined) {
-    const message = `${payer} holds no ${name}: it is not opted in to asset ${assetId}; opt in, then buy or receive some`
-    return { code: 'payer_not_opted_in', message }
+    const message = `${payer} holds no ${name}: it is not opted in to asset ${assetId}`
+    return { code: 'payer_not_opted_in', message, hint: 'opt in, then buy or receive some' }
   }
-  if (holding.isFrozen) return { code: 'asset_frozen', message: `the ${name} of ${payer} is frozen` }
+  if (holding.isFrozen) {
+    return { code: 'asset_frozen', message: `the ${name} of ${payer} is frozen`, hint: 'pay from another account' }
+  }
   if (holding.amount >= amount) return undefined
   const [has, needs] = [Amount.format(holding.amount, decimals), Amount.format(amount, decimals)]
   const short = Amount.format(amount - holding.amount, decimals)
   return {
     code: 'insufficient_asset',
-    message: `${payer} has ${has} ${name} and needs ${needs}: send it ${short} more`,
+    message: `${payer} has ${has} ${name} and needs ${needs}`,
+    hint: `send it ${short} ${name}`,
     asked: amount,
     left: holding.amount,
   }

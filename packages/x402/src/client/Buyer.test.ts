@@ -248,7 +248,7 @@ test('missing funds are reported before anything is signed', async (t) => {
       return {
         signer,
         change: {},
-        says: new RegExp(`${signer.address} has 0.009 USDC and needs 0.01: send it 0.001 more`),
+        says: new RegExp(`${signer.address} has 0.009 USDC and needs 0.01; send it 0.001 USDC`),
       }
     },
     'the buyer has nothing for the fee': ({ signer }) => {
@@ -417,6 +417,15 @@ test('a payment that is not signed', async (t) => {
   })
 
   await t.test('because the signer has no address', () => {
-    assert.throws(() => new Buyer({ signer: { address: 'x', sign: (bytes) => bytes }, chains: [] }), Signer.SignerError)
+    for (const signer of [undefined, {}, { address: 'x' }, { address: undefined }, { sender: 'x' }]) {
+      assert.throws(() => new Buyer({ signer: signer as never, chains: [] }), { code: 'invalid_signer_address' })
+    }
+  })
+
+  await t.test('because there is no chain', () => {
+    const signer = Signer.fromSeed(new Uint8Array(32))
+    for (const chains of [undefined, [], [undefined]]) {
+      assert.throws(() => new Buyer({ signer, chains: chains as never }), { code: 'invalid_option' })
+    }
   })
 })

@@ -2,7 +2,7 @@
 
 import { AlgodError } from '@latchkey/algod'
 import { Address } from '@latchkey/algorand'
-import { type AssetInfo, type Chain, ChainError, parseAssetId } from '../chain/Chain.js'
+import { type AssetInfo, type Chain, ChainError, chainList, parseAssetId } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
 import { type BuiltPayment, buildPayment, FeeError } from '../exact/buildPayment.js'
 import * as PaymentGroup from '../exact/PaymentGroup.js'
@@ -88,15 +88,13 @@ export class Buyer {
 
   /**
    * @throws SignerError for a signer without an address
+   * @throws OptionsError without a chain
    * @throws PriceError for a limit that cannot be read
    */
   constructor({ signer, chains, maxFeeMicroAlgos, payments = new MemoryPayments(), ...limits }: BuyerOptions) {
-    this.address = signer.sender ?? signer.address
-    if (!Address.isValid(this.address)) {
-      throw new Signer.SignerError('invalid_signer_address', 'the signer has no valid address')
-    }
+    this.address = Signer.checkSender(signer)
     this.#signer = signer
-    this.#chains = Array.isArray(chains) ? chains : [chains as Chain]
+    this.#chains = chainList(chains)
     this.#limits = new Limits(limits)
     this.#maxFeeMicroAlgos = maxFeeMicroAlgos ?? defaultMaxFeeMicroAlgos
     this.payments = payments
@@ -299,7 +297,9 @@ function isReason<T extends object>(result: T | RefusalReason): result is Refusa
   return 'code' in result
 }
 
-function reasonOfFunds({ code, message, asked, left }: Funds.FundsProblem): RefusalReason {
+function reasonOfFunds(problem: Funds.FundsProblem): RefusalReason {
+  const { code, asked, left } = problem
+  const message = Funds.describe(problem)
   if (asked === undefined || left === undefined) return { code, message }
   const unit = code === 'insufficient_algos' ? 'micro_algos' : 'base_units'
   return { code, message, asked: `${asked}`, left: `${left}`, unit }

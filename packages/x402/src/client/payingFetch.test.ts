@@ -111,6 +111,18 @@ test('a request', async (t) => {
     const { fetch, shown } = shop(() => paymentRequired(market))
     const pay = payingFetch(buyerOf(market), { fetch, maxBodyBytes: 10 })
     await assert.rejects(pay(url, { method: 'POST', body: 'x'.repeat(11) }), PaymentRequestError)
+    let isCancelled = false
+    const endless = new ReadableStream<Uint8Array>({
+      pull: (controller) => controller.enqueue(new Uint8Array(4)),
+      cancel: () => {
+        isCancelled = true
+        throw new Error('it cannot be cancelled')
+      },
+    })
+    await assert.rejects(pay(url, { method: 'POST', body: endless, duplex: 'half' } as RequestInit), {
+      code: 'body_too_large',
+    })
+    assert.equal(isCancelled, true)
     assert.deepEqual(shown, [])
   })
 

@@ -128,6 +128,7 @@ async function readBody(request: Request, maxBodyBytes: number): Promise<Uint8Ar
   for (let read = await reader.read(); !read.done; read = await reader.read()) {
     bytes += read.value.length
     if (bytes > maxBodyBytes) {
+      void reader.cancel().catch(() => {})
       throw new PaymentRequestError('body_too_large', `the body has more than ${maxBodyBytes} bytes`)
     }
     chunks.push(read.value)

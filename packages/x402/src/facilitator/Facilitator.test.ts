@@ -24,7 +24,17 @@ import { openChain, setUp } from './setup.test.helper.js'
 const dead = (message: string, at = 0) => ok({ 'txn-groups': [{ 'failure-message': message, 'failed-at': [at] }] })
 
 test('needs at least one chain', () => {
-  assert.throws(() => new Facilitator({ chains: [] }), { code: 'invalid_option' })
+  for (const chains of [[], undefined, [undefined]]) {
+    assert.throws(() => new Facilitator({ chains: chains as never }), { code: 'invalid_option' })
+  }
+})
+
+test('a fee payer without an address is an error', async (t) => {
+  const { chain } = await setUp(t)
+  for (const change of [{ address: undefined }, { address: 'x' }, { sender: 'x' }]) {
+    const feePayer = { ...sponsor, ...change } as never
+    assert.throws(() => new Facilitator({ chains: [chain], feePayer }), { code: 'invalid_option' })
+  }
 })
 
 test('supported names one fee payer, always the same', async (t) => {
@@ -134,7 +144,7 @@ test('missing funds of the buyer are reported as such, also behind the fee trans
   const fees = 'txgroup had 1000 in fees, which is less than the minimum 2 * 1000'
   assert.deepEqual(await explained(fees), ['invalid_exact_avm_simulation_failed', fees])
   node.on('GET holding', () => ok({ 'asset-holding': { amount: 1, 'is-frozen': false } }))
-  assert.match((await explained('underflow'))[1]!, /has 0.000001 USDC and needs 0.001: send it 0.000999 more/)
+  assert.match((await explained('underflow'))[1]!, /has 0.000001 USDC and needs 0.001; send it 0.000999 USDC/)
 })
 
 test('a payment that is on the ledger already is a duplicate', async (t) => {

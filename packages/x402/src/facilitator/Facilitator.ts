@@ -1,9 +1,9 @@
 /** Verifies payments and settles them on the ledger, for sellers. */
 import { AlgodError } from '@latchkey/algod'
 import { Address, BoundedMap, Bytes, Hash, Submission } from '@latchkey/algorand'
-import { type Chain, ChainError } from '../chain/Chain.js'
+import { type Chain, ChainError, chainList, isAddress } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
-import { OptionsError } from '../errors.js'
+import { errors, OptionsError } from '../errors.js'
 import * as Signer from '../signer/Signer.js'
 import { MemorySettlements, type Settlement, type SettlementStore } from '../store/Settlements.js'
 import type {
@@ -119,8 +119,8 @@ export class Facilitator {
 
   /** @throws OptionsError without a chain, or for a fee payer without an address */
   constructor(options: FacilitatorOptions) {
-    const { chains, feePayer, store = new MemorySettlements(), policy } = options
-    if (chains.length === 0) throw new OptionsError('chains is empty: a facilitator serves at least one network')
+    const { feePayer, store = new MemorySettlements(), policy } = options
+    const chains = chainList(options.chains)
     this.#chains = chains
     this.#feePayer = feePayer
     this.#feePayers = new Set(feePayer === undefined ? [] : [payerAddress(feePayer)])
@@ -353,6 +353,6 @@ function silenced(onError: ((error: unknown) => void) | undefined): (error: unkn
 }
 
 function payerAddress({ address, sender = address }: Signer.Signer): string {
-  if (!Address.isValid(sender)) throw new OptionsError('feePayer has no valid address')
-  return sender
+  if (isAddress(address) && isAddress(sender)) return sender
+  throw new OptionsError('feePayer has no valid address', errors.invalid_signer_address.hint)
 }

@@ -35,8 +35,9 @@ const bodyOf = (made = sponsored()) => ({
   paymentRequirements: made.requirements,
 })
 
-function streamed(body: ReadableStream<Uint8Array>): Request {
-  return new Request('http://facilitator.example/settle', { method: 'POST', body, duplex: 'half' } as RequestInit)
+function streamed(body: ReadableStream<Uint8Array>, headers: Record<string, string> = {}): Request {
+  const init = { method: 'POST', headers, body, duplex: 'half' } as RequestInit
+  return new Request('http://facilitator.example/settle', init)
 }
 
 test('verify and settle respond with 200, also where they refuse', async (t) => {
@@ -142,12 +143,25 @@ test('a body larger than the limit is 413, announced or not', async (t) => {
   })
   assert.equal((await handler(streamed(endless))).status, 413)
   assert.equal(isCancelled, true)
+  let sent = 0
+  const longer = new ReadableStream<Uint8Array>({
+    pull: (controller) => (sent++ < 1_000 ? controller.enqueue(new Uint8Array(4_000)) : controller.close()),
+  })
+  assert.equal((await handler(streamed(longer, { 'content-length': '5' }))).status, 413, 'more than it announced')
+  assert.ok(sent < 10, `${sent} chunks were read`)
   assert.equal((await send('POST', '/verify', bodyOf())).status, 200)
 })
 
-test('a body that does not arrive in time is 408', async (t) => {
+test('a body that does not arrive in time is 408, and is not read further', async (t) => {
   const { handler } = await open(t, { handler: { bodyTimeoutMs: 20 } })
-  assert.equal((await handler(streamed(new ReadableStream()))).status, 408)
+  for (const headers of [{}, { 'content-length': '5' }]) {
+    let isCancelled = false
+    const cancel = (): void => {
+      isCancelled = true
+    }
+    assert.equal((await handler(streamed(new ReadableStream({ cancel }), headers))).status, 408)
+    assert.equal(isCancelled, true)
+  }
 })
 
 test('a body that fails is 400, or the status of the host that refused it', async (t) => {

@@ -2,6 +2,7 @@
 import { Bytes, Json } from '@latchkey/algorand'
 import * as Prometheus from '@latchkey/system/prometheus'
 import { parsePaymentPayload, parsePaymentRequirements } from '@x402/core/schemas'
+import { OptionsError } from '../errors.js'
 import type { PaymentPayload, PaymentRequirements } from '../wire/types.js'
 import type { Facilitator } from './Facilitator.js'
 import type { Caller } from './Policy.js'
@@ -38,12 +39,14 @@ type Route = { readonly method: 'GET' | 'POST'; readonly handle: (request: Reque
 /**
  * The HTTP API of a facilitator: POST /verify, POST /settle, GET /supported, GET /health and GET /metrics.
  *
+ * @throws OptionsError without a facilitator
  * @example
  * const handler = createFacilitatorHandler({ facilitator })
  * const app = new Hono().all('*', (context) => handler(context.req.raw))
  */
 export function createFacilitatorHandler(options: FacilitatorHandlerOptions): (request: Request) => Promise<Response> {
   const { facilitator, onError = () => {} } = options
+  if (facilitator === undefined) throw new OptionsError('facilitator is not set', 'Pass a `Facilitator`.')
   const limits = {
     maxBodyBytes: options.maxBodyBytes ?? defaultMaxBodyBytes,
     bodyTimeoutMs: options.bodyTimeoutMs ?? defaultBodyTimeoutMs,
@@ -94,19 +97,25 @@ function metrics(facilitator: Facilitator): Response {
 
 type BodyLimits = { readonly maxBodyBytes: number; readonly bodyTimeoutMs: number }
 
-/** The text of the body, or the response that refuses it. */
+/**
+ * The text of the body, or the response that refuses it. Whatever length is announced, no more than the limit is read:
+ * not every host enforces the length.
+ */
 async function readText(request: Request, { maxBodyBytes, bodyTimeoutMs }: BodyLimits): Promise<string | Response> {
   const tooLarge = (): Response => json(413, { error: `the body is larger than ${maxBodyBytes} bytes` })
-  const length = request.headers.get('Content-Length')
-  if (length !== null && Number(length) > maxBodyBytes) return tooLarge()
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const timeout = new Promise<Response>((resolve) => {
-    timer = setTimeout(() => resolve(json(408, { error: 'the body did not arrive in time' })), bodyTimeoutMs)
-  })
+  if (Number(request.headers.get('Content-Length') ?? 0) > maxBodyBytes) return tooLarge()
+  if (request.body === null) return ''
+  const reader = request.body.getReader()
+  let isLate = false
+  // A read that waits ends when the reader is cancelled.
+  const timer = setTimeout(() => {
+    isLate = true
+    cancel(reader)
+  }, bodyTimeoutMs)
   try {
-    // With a length, which the host enforces, the body is read in one piece: that is what most requests have.
-    const reading = length === null ? readStream(request, maxBodyBytes) : request.text()
-    return (await Promise.race([reading, timeout])) ?? tooLarge()
+    const text = await readAll(reader, maxBodyBytes)
+    if (isLate) return json(408, { error: 'the body did not arrive in time' })
+    return text ?? tooLarge()
   } catch (error) {
     // A host that enforces its own limits throws an error with a status.
     const { status } = error as { status?: unknown }
@@ -117,21 +126,25 @@ async function readText(request: Request, { maxBodyBytes, bodyTimeoutMs }: BodyL
   }
 }
 
+type Reader = ReadableStreamDefaultReader<Uint8Array>
+
 /** Undefined if the body is larger than the limit; the rest is not read then. */
-async function readStream({ body }: Request, maxBodyBytes: number): Promise<string | undefined> {
-  if (body === null) return ''
-  const reader = body.getReader()
+async function readAll(reader: Reader, maxBodyBytes: number): Promise<string | undefined> {
   const chunks: Uint8Array[] = []
   let bytes = 0
   for (let read = await reader.read(); !read.done; read = await reader.read()) {
     bytes += read.value.length
     if (bytes > maxBodyBytes) {
-      void reader.cancel().catch(() => {})
+      cancel(reader)
       return undefined
     }
     chunks.push(read.value)
   }
   return new TextDecoder().decode(Bytes.concat(chunks))
+}
+
+function cancel(reader: Reader): void {
+  void reader.cancel().catch(() => {})
 }
 
 type PaymentBody = { paymentPayload: PaymentPayload; paymentRequirements: PaymentRequirements }

@@ -41,5 +41,6 @@ async function fundsMessage(payment: VerifiedPayment): Promise<string | undefine
   const { chain, group, payer, payTo, assetId, amount } = payment
   const feeMicroAlgos = group.payment.txn.fee ?? 0n
   const problem = await Funds.payerProblem(chain, { payer, assetId, amount, feeMicroAlgos })
-  return (problem ?? (await Funds.receiverProblem(chain, payTo, assetId)))?.message
+  const found = problem ?? (await Funds.receiverProblem(chain, payTo, assetId))
+  return found && Funds.describe(found)
 }

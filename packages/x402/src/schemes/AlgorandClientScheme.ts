@@ -5,7 +5,7 @@ import type {
   SchemeClientHooks,
   SchemeNetworkClient,
 } from '@x402/core/types'
-import type { Chain } from '../chain/Chain.js'
+import { type Chain, chainList } from '../chain/Chain.js'
 import { Buyer, type BuyerOptions } from '../client/Buyer.js'
 import * as PaymentGroup from '../exact/PaymentGroup.js'
 import { HeaderError } from '../wire/Headers.js'
@@ -24,7 +24,7 @@ export class AlgorandClientScheme implements SchemeNetworkClient {
 
   constructor(options: BuyerOptions) {
     this.buyer = new Buyer(options)
-    this.#chains = Array.isArray(options.chains) ? options.chains : [options.chains as Chain]
+    this.#chains = chainList(options.chains)
   }
 
   /**

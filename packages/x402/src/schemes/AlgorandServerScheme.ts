@@ -7,7 +7,7 @@ import type {
   SchemeNetworkServer,
   SupportedKind,
 } from '@x402/core/types'
-import { type Chain, ChainError, parseAssetId } from '../chain/Chain.js'
+import { type Chain, ChainError, chainList, parseAssetId } from '../chain/Chain.js'
 import { PriceError } from '../Price.js'
 
 /** Options of an {@link AlgorandServerScheme}. */
@@ -30,8 +30,9 @@ export class AlgorandServerScheme implements SchemeNetworkServer {
   }
   readonly #chains: readonly Chain[]
 
+  /** @throws OptionsError without a chain */
   constructor({ chains }: AlgorandServerSchemeOptions) {
-    this.#chains = Array.isArray(chains) ? chains : [chains as Chain]
+    this.#chains = chainList(chains)
   }
 
   /**

@@ -119,11 +119,13 @@ export function httpFacilitator(options: HttpFacilitatorOptions): FacilitatorCli
 function baseUrl(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol)) {
-    throw new FacilitatorError('invalid_option', `${text} is not the http address of a facilitator`)
+    throw new FacilitatorError('invalid_option', `${text} is not the http address of a facilitator`, {
+      hint: 'Pass a URL like "https://facilitator.example".',
+    })
   }
   if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
-    const message = `the address of the facilitator at ${url.host} has more than a path; pass keys as apiKey`
-    throw new FacilitatorError('invalid_option', message)
+    const message = `the address of the facilitator at ${url.host} has more than a path`
+    throw new FacilitatorError('invalid_option', message, { hint: 'Pass keys as `apiKey`.' })
   }
   return text.trim().replace(/\/+$/, '')
 }

@@ -33,7 +33,7 @@ export class Facilitators {
   readonly #onError: (error: unknown) => void
 
   constructor(clients: readonly FacilitatorClient[], onError: (error: unknown) => void = () => {}) {
-    if (clients.length === 0) throw new OptionsError('facilitators is empty: a seller needs at least one')
+    if (clients.length === 0) throw new OptionsError('facilitators is empty', 'Pass the URL of a facilitator.')
     this.#onError = onError
     this.#all = clients.map((client) => ({
       client,

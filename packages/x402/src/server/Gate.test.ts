@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
+import { LatchkeyError } from '@latchkey/algorand'
 import { MemoryClaims } from '../store/Claims.js'
 import type { PaymentRequired } from '../wire/types.js'
 import type { Admission, Decision } from './Gate.js'
@@ -204,7 +205,53 @@ test('accepts only a valid origin', async () => {
   const required = requiredIn(responseOf(await gate.decide(new Request('http://10.0.0.1:3000/a'))))
   assert.equal(required.resource.url, 'https://shop.example/a')
   for (const origin of ['shop.example', 'https://shop.example/path', 'ftp://shop.example', 'https://x/?a']) {
-    await assert.rejects(stubGate({ origin }), /origin is like/, origin)
+    await assert.rejects(stubGate({ origin }), /origin cannot be/, origin)
   }
   assert.ok(seller)
+})
+
+test('options that are not set are errors with a code and a hint when it opens', async () => {
+  const accepting = (change: object) => ({ routes: { 'GET /a': { accepts: { ...price, ...change } } } })
+  const bad: [object, string, RegExp][] = [
+    [accepting({ payTo: undefined }), 'invalid_gate_option', /GET \/a: payTo is not set/],
+    [accepting({ payTo: '' }), 'invalid_gate_option', /GET \/a: payTo is not set/],
+    [accepting({ payTo: 5 }), 'invalid_gate_option', /GET \/a: payTo is not an Algorand address/],
+    [accepting({ price: undefined }), 'invalid_gate_option', /GET \/a: undefined is not a price/],
+    [accepting({ network: undefined }), 'invalid_gate_option', /GET \/a: network is not set/],
+    [{ routes: { 'GET /a': undefined } }, 'invalid_gate_option', /GET \/a: accepts is not set/],
+    [{ routes: { 'GET /a': { accepts: [price, undefined] } } }, 'invalid_gate_option', /GET \/a: accepts is not set/],
+    [{ routes: undefined }, 'invalid_route', /routes is not set/],
+    [{ facilitators: undefined }, 'invalid_option', /facilitators is not set/],
+    [{ facilitators: [undefined] }, 'invalid_option', /facilitators is not set/],
+    [{ facilitators: [] }, 'invalid_option', /facilitators is empty/],
+    [{ facilitators: {} }, 'invalid_option', /facilitators/],
+    [{ chains: undefined }, 'invalid_option', /chains is not set/],
+    [{ chains: [] }, 'invalid_option', /chains is empty/],
+    [{ chains: Promise.resolve() }, 'invalid_option', /chains/],
+  ]
+  for (const [options, code, message] of bad) {
+    await assert.rejects(stubGate(options as object), (error: LatchkeyError) => {
+      assert.ok(error instanceof LatchkeyError, String(error))
+      assert.deepEqual([error.code, (error.hint ?? '') !== ''], [code, true])
+      assert.match(error.message, message)
+      return true
+    })
+  }
+})
+
+test('the hint for a local network names the id of its chain', async () => {
+  for (const network of ['local', 'localnet']) {
+    const routes = { 'GET /a': { accepts: { ...price, network } } }
+    await assert.rejects(stubGate({ routes }), (error: LatchkeyError) => /chain\.caip2/.test(error.hint ?? ''))
+  }
+})
+
+test('the hint says how the receiver opts in, and the message does not', async () => {
+  const payTo = address()
+  const routes = { 'GET /a': { accepts: { ...price, payTo } } }
+  await assert.rejects(stubGate({ routes }), {
+    code: 'receiver_not_opted_in',
+    message: `GET /a: ${payTo} cannot be paid in USDC: it is not opted in to asset 10458941`,
+    hint: `Opt in: send 0 of asset 10458941 from ${payTo} to itself, with 0.1 ALGO to spare.`,
+  })
 })

@@ -1,10 +1,9 @@
 /** The check in front of a route: from a request to a decision. Each web framework has an adapter that applies it. */
 import { AlgodError } from '@latchkey/algod'
 import { Bytes, LatchkeyError } from '@latchkey/algorand'
-import type { Chain } from '../chain/Chain.js'
-import { parseAssetId } from '../chain/Chain.js'
+import { type Chain, chainList, isUnset, parseAssetId } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
-import { X402Error } from '../errors.js'
+import { OptionsError, X402Error } from '../errors.js'
 import { type ClaimResult, type ClaimStore, MemoryClaims } from '../store/Claims.js'
 import * as Headers from '../wire/Headers.js'
 import type { PaymentPayload, PaymentRequired, PaymentRequirements, SettleResponse } from '../wire/types.js'
@@ -14,7 +13,7 @@ import type { GateOptions, Route } from './GateOptions.js'
 import * as LedgerPayment from './LedgerPayment.js'
 import { Paywall } from './Paywall.js'
 import { type Accept, Requirements } from './Requirements.js'
-import { RouteTable } from './RouteTable.js'
+import { RouteError, RouteTable } from './RouteTable.js'
 import * as responses from './responses.js'
 import {
   maxCodeLength,
@@ -85,15 +84,11 @@ export class Gate {
   private constructor(options: GateOptions) {
     this.#options = { ...options, origin: originOf(options.origin) }
     this.#onError = options.onError ?? warn
+    if (options.routes === undefined) throw new RouteError('', 'routes is not set')
     const routes = Object.entries(options.routes).map(([key, route]) => [key, { key, route }] as const)
     this.#routes = new RouteTable(Object.fromEntries(routes))
-    const given = Array.isArray(options.facilitators) ? options.facilitators : [options.facilitators]
-    const clients = given.map((one: string | FacilitatorClient) =>
-      typeof one === 'string' ? httpFacilitator({ url: one }) : one,
-    )
-    this.#facilitators = new Facilitators(clients, this.#onError)
-    const chains = Array.isArray(options.chains) ? options.chains : [options.chains as Chain]
-    this.#requirements = new Requirements(chains, this.#facilitators, options.quoteSecret)
+    this.#facilitators = new Facilitators(facilitatorClients(options.facilitators), this.#onError)
+    this.#requirements = new Requirements(chainList(options.chains), this.#facilitators, options.quoteSecret)
     this.#claims = options.claims ?? new MemoryClaims()
     this.#paywall = new Paywall(options.paywall, options.onWarning)
   }
@@ -111,7 +106,7 @@ export class Gate {
     const gate = new Gate(options)
     await gate.#facilitators.refresh()
     for (const [key, route] of Object.entries(options.routes)) {
-      for (const accept of acceptsOf(route)) await gate.#check(key, accept)
+      for (const accept of acceptsOf(route, key)) await gate.#check(key, accept)
     }
     return gate
   }
@@ -133,7 +128,9 @@ export class Gate {
       const { asset } = await this.#requirements.amount(accept.price, accept)
       if (typeof accept.payTo === 'function') return
       const problem = await Funds.receiverProblem(chain, accept.payTo, parseAssetId(asset)!)
-      if (problem !== undefined) throw new GateError('receiver_not_opted_in', problem.message)
+      if (problem !== undefined) {
+        throw new GateError('receiver_not_opted_in', problem.message, { hint: sentence(problem.hint) })
+      }
     } catch (error) {
       if (!(error instanceof AlgodError)) throw routeError(key, error as Error)
       onWarning(`${key}: whether it can be paid for is not known: ${error.message}`)
@@ -163,7 +160,7 @@ export class Gate {
   }
 
   async #decidePaid(request: Request, key: string, route: Route): Promise<Decision> {
-    const accepts = acceptsOf(route).map((accept) => ({ accept, chain: this.#requirements.chainOf(accept) }))
+    const accepts = acceptsOf(route, key).map((accept) => ({ accept, chain: this.#requirements.chainOf(accept) }))
     const asset = await this.#paywall.assetResponse(request, accepts)
     if (asset !== undefined) return this.#respond(request, asset)
     await this.#facilitators.ready(accepts.map(({ chain }) => chain))
@@ -287,20 +284,33 @@ export class Gate {
   }
 }
 
-function acceptsOf({ accepts }: Route): readonly Accept[] {
+function facilitatorClients(facilitators: GateOptions['facilitators']): FacilitatorClient[] {
+  const list = (Array.isArray(facilitators) ? facilitators : [facilitators]) as (string | FacilitatorClient)[]
+  const hint = 'Pass the URL of a facilitator; check that its environment variable is set.'
+  if (list.some(isUnset)) throw new OptionsError('facilitators is not set', hint)
+  const clients = list.map((one) => (typeof one === 'string' ? httpFacilitator({ url: one }) : one))
+  if (clients.every(({ supported }) => typeof supported === 'function')) return clients
+  throw new OptionsError('facilitators has something else than URLs and clients', 'Pass a URL, or `localFacilitator`.')
+}
+
+function acceptsOf(route: Route | undefined, key: string): readonly Accept[] {
+  const accepts = route?.accepts
   const list = (Array.isArray(accepts) ? accepts : [accepts]) as readonly Accept[]
-  if (list.length === 0 || list[0] === undefined) {
-    throw new GateError('invalid_gate_option', 'accepts is empty: a route accepts at least one payment')
-  }
-  return list
+  if (list.length > 0 && !list.some(isUnset)) return list
+  const message = `${key}: accepts is ${list.length === 0 ? 'empty' : 'not set'}`
+  throw new GateError('invalid_gate_option', message, { hint: 'Pass at least one `{ network, price, payTo }`.' })
+}
+
+function sentence(hint: string): string {
+  return `${hint[0]!.toUpperCase()}${hint.slice(1)}.`
 }
 
 function originOf(origin: string | undefined): string | undefined {
   if (origin === undefined) return undefined
   const url = URL.canParse(origin) ? new URL(origin) : undefined
   if (url === undefined || !/^https?:$/.test(url.protocol) || !/^\/?$/.test(url.pathname + url.search + url.hash)) {
-    const message = `origin is like "https://example.com", not ${JSON.stringify(origin)}`
-    throw new GateError('invalid_gate_option', message)
+    const message = `origin cannot be ${JSON.stringify(origin)}`
+    throw new GateError('invalid_gate_option', message, { hint: 'Write it like "https://example.com".' })
   }
   return url.origin
 }

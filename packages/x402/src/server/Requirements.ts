@@ -1,6 +1,6 @@
 /** The payment requirements of a route: prices resolved to base units, and payments matched to requirements. */
 import { Bytes, Hash, Json, Network } from '@latchkey/algorand'
-import { type Chain, ChainError, checkAddress, parseAssetId } from '../chain/Chain.js'
+import { type Chain, ChainError, checkAddress, isLocalName, isUnset, parseAssetId } from '../chain/Chain.js'
 import { OptionsError } from '../errors.js'
 import type { AssetAmount, Money, Price } from '../Price.js'
 import { PriceError } from '../Price.js'
@@ -46,6 +46,8 @@ const maxTimeoutSecondsAllowed = 2_400
 const minSecretLength = 16
 /** Members of `extra` that only the gate sets. */
 const reservedExtra = ['feePayer', 'paymentFlow', 'quote']
+const reservedHint = 'Remove it from `extra`.'
+const chainIdHint = 'Write `network: chain.caip2`, with one of the chains in `chains`.'
 
 /** The part of a requirement that does not depend on the facilitator. */
 export type Terms = { readonly payTo: string } & AssetAmount
@@ -58,7 +60,7 @@ export class Requirements {
   /** Replicas share the secret, so that each accepts the quotes of the others. */
   constructor(chains: readonly Chain[], facilitators: Facilitators, secret: string | undefined) {
     if (secret !== undefined && secret.length < minSecretLength) {
-      throw new OptionsError(`quoteSecret has fewer than ${minSecretLength} characters; use a random one`)
+      throw new OptionsError(`quoteSecret has fewer than ${minSecretLength} characters`, 'Generate a random one.')
     }
     this.#chains = chains
     this.#facilitators = facilitators
@@ -66,6 +68,7 @@ export class Requirements {
   }
 
   chainOf({ network }: Pick<Accept, 'network'>): Chain {
+    if (isUnset(network)) throw new ChainError('unsupported_network', 'network is not set', { hint: chainIdHint })
     const id = networkId(String(network))
     const chain = this.#chains.find((one) => one.matches(id))
     if (chain === undefined) {
@@ -78,20 +81,21 @@ export class Requirements {
   /** Throws for what is wrong whatever the request is. */
   check(accept: Accept): void {
     const { scheme = 'exact', paymentFlow = 'authorization', extra = {} } = accept
-    if (scheme !== 'exact') throw new OptionsError(`scheme is "exact", not ${JSON.stringify(scheme)}`)
+    if (scheme !== 'exact') throw new OptionsError(`scheme cannot be ${JSON.stringify(scheme)}`, 'Use "exact".')
     if (paymentFlow !== 'authorization' && paymentFlow !== 'upfront') {
-      throw new OptionsError(`paymentFlow is "authorization" or "upfront", not ${JSON.stringify(paymentFlow)}`)
+      const message = `paymentFlow cannot be ${JSON.stringify(paymentFlow)}`
+      throw new OptionsError(message, 'Use "authorization" or "upfront".')
     }
     const reserved = reservedExtra.find((name) => name in extra)
-    if (reserved !== undefined) throw new OptionsError(`extra.${reserved} is set by the gate`)
+    if (reserved !== undefined) throw new OptionsError(`extra.${reserved} is set by the gate`, reservedHint)
     timeoutOf(accept)
     this.chainOf(accept)
-    if (typeof accept.payTo === 'string') checkAddress(accept.payTo, 'payTo')
+    if (typeof accept.payTo !== 'function') checkAddress(accept.payTo, 'payTo')
   }
 
   async terms(accept: Accept, request: Request): Promise<Terms> {
     const [price, payTo] = await Promise.all([resolve(accept.price, request), resolve(accept.payTo, request)])
-    checkAddress(String(payTo), 'payTo')
+    checkAddress(payTo, 'payTo')
     return { payTo, ...(await this.amount(price, accept)) }
   }
 
@@ -102,7 +106,9 @@ export class Requirements {
     }
     const named = accept.extra?.asset === undefined ? undefined : parseAssetId(String(accept.extra.asset))
     if (accept.extra?.asset !== undefined && named === undefined) {
-      throw new PriceError('invalid_price', 'extra.asset is not an asset id')
+      throw new PriceError('invalid_price', 'extra.asset is not an asset id', {
+        hint: 'Pass the id of the asset, such as 31566704.',
+      })
     }
     const { assetId, amount } = await this.chainOf(accept).resolvePrice(price as Money, named)
     return { asset: assetId.toString(), amount: amount.toString() }
@@ -210,8 +216,9 @@ function networkId(network: string): string {
   return Network.known.find(({ name }) => name === network)?.caip2 ?? network
 }
 
-/** The suggestion for a misspelt network, if there is one. */
+/** The suggestion for a misspelt network, if there is one. A local network has no name of its own. */
 function networkHint(network: string): string | undefined {
+  if (isLocalName(network)) return chainIdHint
   try {
     Network.resolve(network)
     return undefined
@@ -223,7 +230,8 @@ function networkHint(network: string): string | undefined {
 
 function timeoutOf({ maxTimeoutSeconds = defaultTimeoutSeconds }: Accept): number {
   if (!Number.isInteger(maxTimeoutSeconds) || maxTimeoutSeconds < 1 || maxTimeoutSeconds > maxTimeoutSecondsAllowed) {
-    throw new OptionsError(`maxTimeoutSeconds is an integer from 1 to ${maxTimeoutSecondsAllowed}`)
+    const hint = `Pass an integer from 1 to ${maxTimeoutSecondsAllowed}.`
+    throw new OptionsError(`maxTimeoutSeconds cannot be ${maxTimeoutSeconds}`, hint)
   }
   return maxTimeoutSeconds
 }
@@ -235,7 +243,9 @@ function checkAmount({ asset, amount, extra }: AssetAmount): AssetAmount {
   if (!/^[1-9][0-9]{0,19}$/.test(String(amount)))
     throw new PriceError('invalid_price', `${amount} is not a positive number of base units`)
   const reserved = reservedExtra.find((name) => name in (extra ?? {}))
-  if (reserved !== undefined) throw new PriceError('invalid_price', `extra.${reserved} is set by the gate`)
+  if (reserved !== undefined) {
+    throw new PriceError('invalid_price', `extra.${reserved} is set by the gate`, { hint: reservedHint })
+  }
   return { asset: String(asset), amount: String(amount), extra }
 }
 

@@ -65,7 +65,7 @@ export class RouteTable<T> {
 
 function compile<T>(key: RouteKey, value: T): Compiled<T> {
   const [, verb, path] = /^(?:([A-Za-z]+) +)?(\S+)$/.exec(key.trim()) ?? []
-  if (path === undefined) throw new RouteError(key, 'is not like "GET /weather"')
+  if (path === undefined) throw new RouteError(key, 'is not a path, nor a method and a path')
   const method = verb === undefined ? undefined : methods.find((one) => one === verb.toUpperCase())
   if (verb !== undefined && method === undefined)
     throw new RouteError(key, `names the method ${verb}, which is not one of ${methods.join(', ')}`)
@@ -76,7 +76,7 @@ function compile<T>(key: RouteKey, value: T): Compiled<T> {
   // Patterns of other routers would be matched literally here, and protect nothing.
   const unknown = path.split('/').find((segment) => !isParameter(segment) && /[:[\](){}]/.test(segment))
   if (unknown !== undefined) {
-    throw new RouteError(key, `has ${JSON.stringify(unknown)}; a parameter is a whole segment, like :name or [name]`)
+    throw new RouteError(key, `has ${JSON.stringify(unknown)}, which is not a whole segment like :name or [name]`)
   }
   return { key, method, pattern: patternOf(path), value }
 }

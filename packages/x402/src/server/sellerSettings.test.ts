@@ -11,8 +11,8 @@ test('reads the payee and the facilitator', () => {
 
 test('names every missing or invalid setting', () => {
   const cases: [object, RegExp][] = [
-    [{}, /AVM_ADDRESS .* and FACILITATOR_URL .* must be set/],
-    [{ ...good, FACILITATOR_URL: ' ' }, /^FACILITATOR_URL .* must be set/],
+    [{}, /^not set in the environment: AVM_ADDRESS .* and FACILITATOR_URL /],
+    [{ ...good, FACILITATOR_URL: ' ' }, /^not set in the environment: FACILITATOR_URL /],
     [{ ...good, AVM_ADDRESS: 'invalid' }, /AVM_ADDRESS is not an Algorand address/],
     [{ ...good, FACILITATOR_URL: 'localhost:4022' }, /FACILITATOR_URL is not an http address/],
   ]

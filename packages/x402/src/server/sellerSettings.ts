@@ -22,7 +22,7 @@ export function sellerSettings(
   const missing = Object.entries(required).filter(([name]) => (environment[name] ?? '').trim() === '')
   if (missing.length > 0) {
     const list = missing.map(([name, meaning]) => `${name} (${meaning})`).join(' and ')
-    throw new SettingsError('missing_setting', `${list} must be set in the environment`)
+    throw new SettingsError('missing_setting', `not set in the environment: ${list}`)
   }
   const payTo = environment['AVM_ADDRESS']!.trim()
   const facilitatorUrl = environment['FACILITATOR_URL']!.trim()

@@ -114,3 +114,23 @@ test('fails for a key that is not in the wallet; signs for a rekeyed account', {
   const rekeyed = fromKmd({ kmd: { dataDir }, wallet, password: () => password, address, sender: stranger })
   await Signer.signTransaction(rekeyed, payment(stranger))
 })
+
+test('options that are not set are errors at once', () => {
+  const options = {
+    kmd: { dataDir: '/x' },
+    wallet: 'w',
+    password: '',
+    address: Signer.fromSeed(new Uint8Array(32)).address,
+  }
+  fromKmd(options)
+  const bad: [object, string][] = [
+    [{ address: undefined }, 'invalid_signer_address'],
+    [{ address: 'invalid' }, 'invalid_signer_address'],
+    [{ sender: 'invalid' }, 'invalid_signer_address'],
+    [{ wallet: undefined }, 'invalid_option'],
+    [{ password: undefined }, 'invalid_option'],
+    [{ kmd: undefined }, 'invalid_option'],
+    [{ kmd: { dataDir: undefined } }, 'invalid_option'],
+  ]
+  for (const [change, code] of bad) assert.throws(() => fromKmd({ ...options, ...change } as never), { code })
+})

@@ -1,5 +1,7 @@
 import { type ConnectOptions, Kmd, type Password, type Wallet } from '@latchkey/kmd-client'
-import type { Signer } from './Signer.js'
+import { isUnset } from '../chain/Chain.js'
+import { OptionsError } from '../errors.js'
+import { checkSender, type Signer } from './Signer.js'
 
 /** Options of {@link fromKmd}. */
 export type KmdSignerOptions = {
@@ -22,8 +24,13 @@ export type KmdSignerOptions = {
 /**
  * A signer whose key stays in the key daemon. The wallet is unlocked when a signature is first needed; the client renews
  * its handle, and unlocks again if the daemon was restarted. Signing throws KmdClientError where the daemon refuses.
+ *
+ * @throws SignerError for an address that is not set or not valid
+ * @throws OptionsError for another option that is not set
  */
-export function fromKmd({ kmd, wallet, password, address, sender }: KmdSignerOptions): Signer {
+export function fromKmd(options: KmdSignerOptions): Signer {
+  checkOptions(options)
+  const { kmd, wallet, password, address, sender } = options
   let opening: Promise<Wallet> | undefined
   const open = async (): Promise<Wallet> => {
     const daemon = await Kmd.connect(kmd)
@@ -45,4 +52,17 @@ export function fromKmd({ kmd, wallet, password, address, sender }: KmdSignerOpt
     sign: async (transaction) =>
       (await opened()).signTransaction(transaction, sender === undefined ? {} : { publicKey: address }),
   }
+}
+
+/** Here rather than at the first signature: they are often read from the environment. */
+function checkOptions(options: KmdSignerOptions): void {
+  const { kmd, wallet, password } = options
+  if (isUnset(kmd?.dataDir) && isUnset(kmd?.address)) {
+    throw new OptionsError('kmd has neither dataDir nor address', 'Pass the data directory of the key daemon.')
+  }
+  if (isUnset(wallet)) throw new OptionsError('wallet is not set', 'Pass the name of a wallet.')
+  if (password === undefined) {
+    throw new OptionsError('password is not set', 'Pass the password of the wallet; blank if it has none.')
+  }
+  checkSender(options)
 }

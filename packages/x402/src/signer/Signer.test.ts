@@ -48,6 +48,8 @@ test('invalid keys are refused', () => {
   for (const text of ['', 'x', Buffer.from(seed).toString('base64'), `${mixed}AAAA`, mixed.replace(/^./, '-')]) {
     assert.throws(() => Signer.fromSecretKey(text), Signer.SignerError)
   }
+  assert.throws(() => Signer.fromSecretKey(undefined as never), { code: 'invalid_secret_key' })
+  assert.throws(() => Signer.fromMnemonic(undefined as never), Mnemonic.MnemonicError)
   assert.throws(() => Signer.fromMnemonic('abandon '.repeat(25).trim()), Mnemonic.MnemonicError)
 })
 

@@ -1,5 +1,6 @@
 /** Signers: anything that signs transactions for an address. Keys stay where they are. */
 import { Address, Bytes, Ed25519, Mnemonic, Multisig, SignedTransaction, Transaction } from '@latchkey/algorand'
+import { isAddress } from '../chain/Chain.js'
 import { X402Error } from '../errors.js'
 
 /** Signs transactions for an address. */
@@ -32,7 +33,8 @@ export type KeyOptions = {
  * @throws MnemonicError of `@latchkey/algorand` for words that are not a mnemonic
  */
 export function fromMnemonic(mnemonic: string, options: KeyOptions = {}): Signer {
-  const seed = Mnemonic.decode(mnemonic)
+  // An environment variable that is not set is no mnemonic.
+  const seed = Mnemonic.decode(mnemonic ?? '')
   try {
     return fromSeed(seed, options)
   } finally {
@@ -46,11 +48,8 @@ export function fromMnemonic(mnemonic: string, options: KeyOptions = {}): Signer
  * @throws {@link SignerError}
  */
 export function fromSecretKey(base64: string, options: KeyOptions = {}): Signer {
-  const text = base64.trim()
-  const bytes = Bytes.fromBase64(text)
-  if (bytes?.length !== 64) {
-    throw new SignerError('invalid_secret_key', 'a secret key is 64 bytes in base64: the seed, then the public key')
-  }
+  const bytes = Bytes.fromBase64((base64 ?? '').trim())
+  if (bytes?.length !== 64) throw new SignerError('invalid_secret_key', 'the secret key is not 64 bytes in base64')
   try {
     const signer = fromSeed(bytes.subarray(0, 32), options)
     if (Bytes.equal(Address.decode(signer.address), bytes.subarray(32))) return signer
@@ -72,6 +71,18 @@ export function fromSeed(seed: Uint8Array, { sender }: KeyOptions = {}): Signer 
       return SignedTransaction.attach(canonical.bytes, canonical.sender, signature, publicKey)
     },
   }
+}
+
+/**
+ * The account that pays by a signer.
+ *
+ * @throws {@link SignerError}
+ */
+export function checkSender(signer: Pick<Signer, 'address' | 'sender'> | undefined): string {
+  const { address, sender = address } = signer ?? {}
+  if (isAddress(address) && isAddress(sender)) return sender
+  const name = isAddress(address) ? 'sender' : 'address'
+  throw new SignerError('invalid_signer_address', `the ${name} of the signer is not set, or is not an Algorand address`)
 }
 
 /**

@@ -1,7 +1,8 @@
 /** Opens the databases of the stores. */
+import { chmodSync, closeSync, openSync } from 'node:fs'
 import * as Sqlite from '@latchkey/system/sqlite'
 
-export type { Database } from '@latchkey/system/sqlite'
+export { type Database, SqliteError } from '@latchkey/system/sqlite'
 
 export function open(path: string): Sqlite.Database {
   const database = Sqlite.open(path)
@@ -9,4 +10,13 @@ export function open(path: string): Sqlite.Database {
   // The timeout comes first, because setting the journal mode takes the lock.
   database.exec('PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;')
   return database
+}
+
+/** Opens a file that its owner alone can read: SQLite itself would create it readable by all. */
+export function openPrivate(path: string): Sqlite.Database {
+  // Throws where SQLite is missing, before there is a file.
+  Sqlite.open(':memory:').close()
+  closeSync(openSync(path, 'a', 0o600))
+  chmodSync(path, 0o600)
+  return open(path)
 }

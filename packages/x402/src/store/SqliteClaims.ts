@@ -22,7 +22,10 @@ export class SqliteClaims implements ClaimStore {
   readonly #statements
   #count = 0
 
-  /** @param path the database file, created if it is missing */
+  /**
+   * @param path the database file, created if it is missing
+   * @throws {@link Sqlite.SqliteError} `sqlite_missing`
+   */
   constructor(path: string) {
     this.#database = Sqlite.open(path)
     this.#database.exec(schema)

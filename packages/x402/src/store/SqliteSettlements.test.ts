@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -69,6 +69,29 @@ test('a claim resolves after it is on the disk', (t) => {
   t.after(() => database.close())
   const pragma = (name: string) => Object.values(database.prepare(`PRAGMA ${name}`).get() as object)[0]
   assert.deepEqual(['journal_mode', 'synchronous', 'busy_timeout'].map(pragma), ['wal', 2, 10_000])
+})
+
+test('no file is created where SQLite is missing', (t) => {
+  const directory = directoryFor(t)
+  const entry = new URL('../sqlite.js', import.meta.url).href
+  const script = `
+    import Module from 'node:module'
+    const load = Module._load
+    Module._load = (name, ...rest) => {
+      if (!/sqlite/.test(name)) return load(name, ...rest)
+      throw Object.assign(new Error(name), { code: 'MODULE_NOT_FOUND' })
+    }
+    const { SqliteClaims, SqliteError, SqliteSettlements } = await import(${JSON.stringify(entry)})
+    for (const Store of [SqliteClaims, SqliteSettlements]) {
+      try {
+        new Store(${JSON.stringify(join(directory, 'x.db'))})
+      } catch (error) {
+        console.log(error instanceof SqliteError, error.code)
+      }
+    }`
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', script], { encoding: 'utf8' })
+  assert.equal(stdout, 'true sqlite_missing\ntrue sqlite_missing\n', stderr)
+  assert.deepEqual(readdirSync(directory), [])
 })
 
 test('a file of a later version is refused unchanged', (t) => {

@@ -1,4 +1,3 @@
-import { chmodSync, closeSync, openSync } from 'node:fs'
 import { X402Error } from '../errors.js'
 import type { Settlement, SettlementOutcome, SettlementState, SettlementStore } from './Settlements.js'
 import * as Sqlite from './Sqlite.js'
@@ -38,13 +37,11 @@ export class SqliteSettlements implements SettlementStore {
 
   /**
    * @param path the database file, created if it is missing, readable by its owner alone
-   * @throws {@link StoreError}
+   * @throws {@link StoreError} for a file of a later version
+   * @throws {@link Sqlite.SqliteError} `sqlite_missing`; no file is created then
    */
   constructor(path: string) {
-    // Payers and amounts are private: SQLite itself would create the file readable by all.
-    closeSync(openSync(path, 'a', 0o600))
-    chmodSync(path, 0o600)
-    this.#database = Sqlite.open(path)
+    this.#database = Sqlite.openPrivate(path)
     prepareSchema(this.#database, path)
     const prepare = (sql: string) => this.#database.prepare(sql)
     this.#statements = {
@@ -138,7 +135,7 @@ function prepareSchema(database: Sqlite.Database, path: string): void {
   const { user_version: found } = database.prepare('PRAGMA user_version').get() as { user_version: number }
   if (found > schemaVersion) {
     database.close()
-    throw new StoreError('store_too_new', `${path} was written by a later version of this program; use that version`)
+    throw new StoreError('store_too_new', `${path} was written by a later version of this program`)
   }
   database.exec(`BEGIN IMMEDIATE; ${schema} PRAGMA user_version = ${schemaVersion}; COMMIT;`)
 }
