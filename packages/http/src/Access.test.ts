@@ -25,6 +25,8 @@ test('loopback names and addresses are recognized', () => {
     '',
     'localhost.evil.example',
     'notlocalhost',
+    'x/devnet?a.localhost',
+    '.localhost',
     '127.0.0.1.evil.example',
     '127.evil',
     '128.0.0.1',

@@ -13,7 +13,7 @@ export function hostName(host: string): string {
 
 /** Whether a host name without port always resolves to the loopback interface. */
 export function isLoopback(name: string): boolean {
-  if (name === 'localhost' || name.endsWith('.localhost')) return true
+  if (/^(?:[a-z0-9-]+\.)*localhost$/.test(name)) return true
   if (isIP(name) === 4) return name.startsWith('127.')
   return name === '::1' || name === '0:0:0:0:0:0:0:1'
 }

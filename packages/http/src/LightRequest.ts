@@ -30,13 +30,21 @@ export function toRequest(raw: RawRequest): Request {
   return canBeLight ? (new LightRequest(raw, url) as unknown as Request) : toRealRequest(raw, url, signalOf(raw))
 }
 
+/** What URL parsing would resolve or turn into a slash. */
+const ambiguousPath = /\\|(?:^|\/)(?:\.|%2e){1,2}(?:\/|$)/i
+
 /**
  * The URL of a request target (RFC 9112, section 3.2).
  *
+ * A path with dot segments or backslashes has none: a proxy that does not resolve them would see another path than the
+ * handler, and let through what it is told to hide.
+ *
  * @throws TypeError if there is none.
  */
-export function urlOf(target: string, host = 'localhost'): string {
+export function urlOf(target: string, hostHeader = ''): string {
+  const host = hostHeader === '' ? 'localhost' : hostHeader
   if (target.startsWith('/') && plainTarget.test(target) && plainHost.test(host)) return `http://${host}${target}`
+  if (ambiguousPath.test(target.split('?', 1)[0]!)) throw new TypeError('the path has dot segments or backslashes')
   if (/^https?:\/\//i.test(target)) return new URL(target).href
   if (!target.startsWith('/')) throw new TypeError('the request target is not a path')
   if (!/^[^/?#@\\]*$/.test(host)) throw new TypeError('the Host header is not a host')
