@@ -3,7 +3,11 @@ import test from 'node:test'
 import { LatchkeyError } from '@latchkey/algorand'
 import { MemoryClaims } from '../store/Claims.js'
 import type { PaymentRequired } from '../wire/types.js'
+import * as express from './express.js'
+import * as fastify from './fastify.js'
 import type { Admission, Decision } from './Gate.js'
+import * as hono from './hono.js'
+import * as node from './node.js'
 import {
   address,
   ask,
@@ -254,4 +258,15 @@ test('the hint says how the receiver opts in, and the message does not', async (
     message: `GET /a: ${payTo} cannot be paid in USDC: it is not opted in to asset 10458941`,
     hint: `Opt in: send 0 of asset 10458941 from ${payTo} to itself, with 0.1 ALGO to spare.`,
   })
+})
+
+test('adapters refuse something else than a gate', async () => {
+  const { gate } = await stubGate()
+  for (const bad of [undefined, Promise.resolve(gate)] as never[]) {
+    for (const adapt of [() => express.paymentGate(bad), () => hono.paymentGate(bad)]) {
+      assert.throws(adapt, { code: 'invalid_option' })
+    }
+    assert.throws(() => node.paymentGate(bad, () => {}), { code: 'invalid_option' })
+    assert.throws(() => fastify.paymentGate({} as never, bad), { code: 'invalid_option' })
+  }
 })

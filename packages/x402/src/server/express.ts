@@ -1,6 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { applyGate } from './applyGate.js'
 import { type BufferOptions, send } from './bufferResponse.js'
+import { checkGate } from './checkGate.js'
 import type { Gate } from './Gate.js'
 
 export type { BufferOptions } from './bufferResponse.js'
@@ -17,10 +18,12 @@ export type ExpressMiddleware = (
 /**
  * The gate as a middleware of Express, 4 or 5. Routes are whole paths, also where it is mounted under a prefix.
  *
+ * @throws OptionsError for something else than a gate
  * @example
  * app.use(paymentGate(gate))
  */
 export function paymentGate(gate: Gate, options: BufferOptions = {}): ExpressMiddleware {
+  checkGate(gate)
   const pass = async (request: ExpressRequest, response: ServerResponse): Promise<boolean> => {
     const { url = '/', baseUrl = '', originalUrl = url } = request
     // As the router has it now, as it was sent, and relative to where the gate is mounted.

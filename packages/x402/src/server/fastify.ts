@@ -1,6 +1,7 @@
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { applyGate } from './applyGate.js'
 import type { BufferOptions } from './bufferResponse.js'
+import { checkGate } from './checkGate.js'
 import type { Gate } from './Gate.js'
 import { mergeHeader } from './responses.js'
 
@@ -29,11 +30,13 @@ export type FastifyApp = {
 /**
  * The gate as a hook of Fastify, on the app or on one of its plugins. Call it before the routes are added.
  *
+ * @throws OptionsError for something else than a gate
  * @example
  * paymentGate(app, gate)
  * app.get('/weather', () => ({ weather: 'sunny' }))
  */
 export function paymentGate(app: FastifyApp, gate: Gate, options: BufferOptions = {}): void {
+  checkGate(gate)
   app.addHook('onRequest', async (request, reply) => {
     const { url = '/' } = request.raw
     const paths = [...new Set([url, request.originalUrl ?? url])]

@@ -1,6 +1,8 @@
 /** The gate as a middleware of Hono, wherever Hono runs. */
+
 import { Bytes } from '@latchkey/algorand'
 import { paymentResponse } from '../wire/Headers.js'
+import { checkGate } from './checkGate.js'
 import type { Admission, Gate } from './Gate.js'
 import { type HeaderList, json, mergeHeader } from './responses.js'
 
@@ -24,10 +26,12 @@ const defaultMaxBytes = 10 * 1024 * 1024
 /**
  * The gate as a middleware of Hono. Routes are paths as the app sees them that uses the gate.
  *
+ * @throws OptionsError for something else than a gate
  * @example
  * const app = new Hono().use(paymentGate(gate)).get('/weather', (context) => context.json({ weather: 'sunny' }))
  */
 export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGateOptions = {}): HonoMiddleware {
+  checkGate(gate)
   return async (context, next) => {
     const { raw, path } = context.req
     const { method, headers, signal, url } = raw
