@@ -1,5 +1,5 @@
 /** Parses flags as the Go daemon's library does (`-t 60`, `-t=60`, `-t60`, `--name value`, `--name=value`), with its error texts. */
-import { LatchkeyError } from '@latchkey/algorand'
+import { LatchkeyError } from '@latchkey/algorand/error'
 import { type Wire, wires } from '@latchkey/kmd'
 import { errors } from './errors.js'
 

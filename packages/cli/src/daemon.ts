@@ -1,7 +1,7 @@
 /** Finds the key daemon for a command, unlocks the wallet, and turns the daemon's errors into those of the command. */
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { Suggestion } from '@latchkey/algorand'
+import * as Suggestion from '@latchkey/algorand/suggestion'
 import { Kmd, KmdClientError, type KmdClientErrorCode, type Wallet, type WalletInfo } from '@latchkey/kmd-client'
 import type { Option } from './Command.js'
 import { clientExits } from './clientExits.js'

@@ -1,5 +1,5 @@
 /** Every error of the commands: a stable code, what it means, what to do, and the exit code it leads to. */
-import { type ErrorEntry, LatchkeyError, type LatchkeyErrorOptions } from '@latchkey/algorand'
+import { type ErrorEntry, LatchkeyError, type LatchkeyErrorOptions } from '@latchkey/algorand/error'
 import type { ExitCode } from './exitCodes.js'
 
 type CommandErrorEntry = ErrorEntry & { readonly exit: ExitCode }

@@ -3,7 +3,7 @@
  * from the packages, as loading them takes time; the name of an error stands for its class.
  */
 import type { AlgodErrorCode } from '@latchkey/algod'
-import { LatchkeyError } from '@latchkey/algorand'
+import { LatchkeyError } from '@latchkey/algorand/error'
 import type { StateFileError } from '@latchkey/devnet'
 import type { ChainError, PaymentLogError, PriceError, Signer } from '@latchkey/x402/client'
 import { CommandError } from './errors.js'

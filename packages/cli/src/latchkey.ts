@@ -1,5 +1,6 @@
 /** The command `latchkey`: finds the subcommand, runs it, and turns an error into a message and an exit code. */
-import { LatchkeyError, Suggestion } from '@latchkey/algorand'
+import { LatchkeyError } from '@latchkey/algorand/error'
+import * as Suggestion from '@latchkey/algorand/suggestion'
 import type { KmdClientErrorCode } from '@latchkey/kmd-client'
 import type { Command, CommandEntry } from './Command.js'
 import { clientExits } from './clientExits.js'

@@ -1,6 +1,6 @@
 /** Parses the arguments of a command by its definition. */
 import { parseArgs } from 'node:util'
-import { Suggestion } from '@latchkey/algorand'
+import * as Suggestion from '@latchkey/algorand/suggestion'
 import type { Call, Command, CommandEntry, Option, Options, Values } from './Command.js'
 import { UsageError } from './errors.js'
 

@@ -16,8 +16,14 @@ const decoder = new TextDecoder()
  * Node's own `Request` keeps its state in properties under these symbols. Where it does (Node 20 and 22), a light
  * request passes every check of `new Request(request)` and `fetch(request)`; elsewhere a real one is used.
  */
-const stateSymbols = Object.getOwnPropertySymbols(new Request('http://localhost'))
-const canBeLight = stateSymbols.some(({ description }) => description === 'state')
+let canBeLight: boolean | undefined
+
+/** With the first request, because loading Node's `Request` takes 30 ms, which a daemon would need more to start. */
+function prepare(): boolean {
+  const symbols = Object.getOwnPropertySymbols(new Request('http://localhost'))
+  LightRequest.inherit(symbols)
+  return symbols.some(({ description }) => description === 'state')
+}
 
 /**
  * The request for a fetch handler.
@@ -27,6 +33,7 @@ const canBeLight = stateSymbols.some(({ description }) => description === 'state
 export function toRequest(raw: RawRequest): Request {
   if (forbiddenMethods.has(raw.method)) throw new TypeError(`the method ${raw.method} is not supported`)
   const url = urlOf(raw.target, raw.header('host'))
+  canBeLight ??= prepare()
   return canBeLight ? (new LightRequest(raw, url) as unknown as Request) : toRealRequest(raw, url, signalOf(raw))
 }
 
@@ -102,7 +109,7 @@ class LightRequest {
   #real: Request | undefined
   #isRead = false
 
-  static {
+  static inherit(stateSymbols: readonly symbol[]): void {
     Object.setPrototypeOf(LightRequest.prototype, Request.prototype)
     for (const symbol of stateSymbols) {
       Object.defineProperty(LightRequest.prototype, symbol, {
