@@ -52,7 +52,7 @@ suite('messages of the commands', { concurrency: 2, timeout: 600_000 }, () => {
     const { facts } = await startDevnet({ after: (work) => atEnd(t, work) })
     const node = ['--network', 'local', '--node', facts.url]
     const cases: [string[], { [name: string]: string }, number, string][] = [
-      [['pay', url, ...node, '--max', 'foo'], own, 3, '"foo" is not a price like "$0.01"; correct --max'],
+      [['pay', url, ...node, '--max', 'foo'], own, 3, '"foo" is not a price; write --max like "$0.01"'],
       [['pay', url, ...node, '--max', '0'], own, 3, "--max is zero; give a price like '$0.05'"],
       [['pay', url, ...node, '--max', '5 ALGO'], own, 3, "--max is not in dollars; give a price like '$0.05'"],
       [['pay', url, '--network', caip2], own, 3, 'the network has no public node; give one with --node'],

@@ -27,7 +27,7 @@ test('explains errors of nodes, networks, prices and keys with the options that 
   assert.match(describe(new AlgodError('timeout', 'text')), /^text; .*--node$/)
   assert.match(describe(new ChainError('missing_node', 'pass `nodes`')), /^the network has no public node; .*--node$/)
   assert.match(describe(new ChainError('missing_dollar_asset', 'pass dollarAssetId')), /--dollar$/)
-  assert.match(describe(new PriceError('invalid_price', 'text')), /^text; correct --max$/)
+  assert.match(describe(new PriceError('invalid_price', 'text')), /^text; write --max like "\$0\.01"$/)
   assert.match(describe(new SignerError('invalid_secret_key', 'text')), /^text; correct AVM_PRIVATE_KEY$/)
 })
 

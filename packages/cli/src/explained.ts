@@ -41,7 +41,7 @@ const networkErrors: Table<ChainError['code']> = {
 }
 
 const limitErrors: Table<PriceError['code']> = {
-  invalid_price: { hint: 'correct --max' },
+  invalid_price: { hint: 'write --max like "$0.01"' },
   price_too_precise: { message: '--max has more than 6 decimals', hint: priceForm },
   zero_price: { message: '--max is zero', hint: priceForm },
   wrong_currency: { message: '--max is not in dollars', hint: priceForm },

@@ -57,6 +57,8 @@ const bodyCodes: Record<BodyErrorCode, Code> = {
 const tokenHeader = 'x-kmd-api-token'
 /** The code of an error, beside its text in the body: the Go client's decoder rejects unknown members there. */
 const errorHeader = 'Latchkey-Error'
+type Admitted = { operation: Operation; session: Session | undefined }
+
 /** Lets the script of an allowed page read the error code. */
 const exposedHeaders = ['Access-Control-Expose-Headers', `${errorHeader}, Retry-After`]
 const emptyBody: Buffer = Buffer.alloc(0)
@@ -78,34 +80,10 @@ export class RequestHandler {
 
   /** The same handler in the private form of `@latchkey/http`, which costs less. */
   async handle(request: RawRequest): Promise<RawResponse> {
-    const { wire, hosts, onActivity } = this.#options
-    const path = pathOf(request.target)
-    if (!Access.isHostAllowed(request.header('host'), hosts, request.localAddress)) {
-      return this.#errorResponse(new KmdError('forbidden_host'), [])
-    }
     const cors = this.#cors(request)
-    if (request.method === 'OPTIONS') return { status: 200, headers: cors, body: '' }
-    const operation = Operations.find(request.method, path)
-    if (operation === undefined) {
-      return this.#document(request, path, cors) ?? this.#consoleFile(request, path) ?? this.#unmatched(path)
-    }
-    let session: Session | undefined
-    if (!isOpen(operation, wire) && !this.#hasToken(request)) {
-      session = this.#session(request)
-      if (session === undefined) return this.#errorResponse(new KmdError('invalid_token'), cors)
-      if (!Permissions.mayUse(operation.id)) return this.#errorResponse(new KmdError('console_refused'), cors)
-    }
-    if (path.startsWith('/v1/')) onActivity?.()
-    // Awaited here: to return the promise itself takes three turns of the queue instead of one.
-    return await this.#run(operation, request, session, cors)
-  }
-
-  async #run(
-    operation: Operation,
-    request: RawRequest,
-    session: Session | undefined,
-    cors: string[],
-  ): Promise<RawResponse> {
+    const admitted = this.#admit(request, cors)
+    if (!('operation' in admitted)) return await admitted.response
+    const { operation, session } = admitted
     const startedAt = performance.now()
     let body = emptyBody
     let response: RawResponse
@@ -121,6 +99,32 @@ export class RequestHandler {
     body.fill(0)
     this.#options.metrics.observe(operation.id, response.status, (performance.now() - startedAt) / 1000)
     return response
+  }
+
+  /** The operation that the request may use, or the response that it gets instead. */
+  #admit(request: RawRequest, cors: string[]): Admitted | { response: RawResponse | Promise<RawResponse> } {
+    const { wire, hosts, onActivity } = this.#options
+    const path = pathOf(request.target)
+    if (!Access.isHostAllowed(request.header('host'), hosts, request.localAddress)) {
+      return { response: this.#errorResponse(new KmdError('forbidden_host'), []) }
+    }
+    if (request.method === 'OPTIONS') return { response: { status: 200, headers: cors, body: '' } }
+    const operation = Operations.find(request.method, path)
+    if (operation === undefined) {
+      return {
+        response: this.#document(request, path, cors) ?? this.#consoleFile(request, path) ?? this.#unmatched(path),
+      }
+    }
+    let session: Session | undefined
+    if (!isOpen(operation, wire) && !this.#hasToken(request)) {
+      session = this.#session(request)
+      if (session === undefined) return { response: this.#errorResponse(new KmdError('invalid_token'), cors) }
+      if (!Permissions.mayUse(operation.id)) {
+        return { response: this.#errorResponse(new KmdError('console_refused'), cors) }
+      }
+    }
+    if (path.startsWith('/v1/')) onActivity?.()
+    return { operation, session }
   }
 
   #perform(operation: Operation, body: Buffer, session: Session | undefined): Output | Promise<Output> {
