@@ -88,8 +88,11 @@ export class RequestHandler {
     let body = emptyBody
     let response: RawResponse
     try {
-      if (operation.method !== 'GET') body = await request.body()
-      const output = await this.#perform(operation, body, session)
+      // What is here already is not awaited: at the rate of signatures each turn of the queue shows.
+      const arriving = operation.method === 'GET' ? emptyBody : request.body()
+      body = arriving instanceof Promise ? await arriving : arriving
+      const result = this.#perform(operation, body, session)
+      const output = result instanceof Promise ? await result : result
       const headers = ['Content-Type', 'application/json', ...cors]
       response = { status: 200, headers, body: this.#write(operation, output) }
     } catch (error) {
