@@ -1,6 +1,7 @@
 /** Buyer, seller and facilitator, each ours or the published one, unmodified, in all eight combinations. */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
+import { Network } from '@latchkey/algorand'
 import { Server } from '@latchkey/http'
 import { Buyer, decodeReceipt, payingFetch, Signer } from '@latchkey/x402/client'
 import { paymentGate } from '@latchkey/x402/express'
@@ -109,7 +110,8 @@ async function trade(t: TestContext, buys: Buys, sells: Sells, facilitates: Faci
   const paid = await buys(market)(url)
   assert.deepEqual([paid.status, await paid.json()], [200, report])
   const receipt = decodeReceipt(paid.headers.get('payment-response')!)
-  assert.deepEqual([receipt.success, receipt.payer, receipt.network], [true, String(buyer.addr), network])
+  assert.deepEqual([receipt.success, receipt.payer], [true, String(buyer.addr)])
+  assert.ok(Network.matches(receipt.network!, network), receipt.network)
   const { confirmedRound, txn } = await algod.pendingTransactionInformation(receipt.transaction).do()
   assert.ok(confirmedRound! > 0n)
   assert.deepEqual([txn.txn.assetTransfer?.amount, txn.txn.fee], [cent, 0n])

@@ -10,12 +10,24 @@ test('the ids of public networks follow from their genesis hashes', () => {
   }
 })
 
+test('the full id has the whole hash, and names the same network', () => {
+  assert.equal(Network.fullCaip2(Network.mainnet.genesisHash), 'algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73ktiC1qzkkit8=')
+  for (const { genesisHash, caip2 } of Network.known) {
+    const full = Network.fullCaip2(genesisHash)
+    assert.equal(full, `algorand:${genesisHash}`)
+    assert.equal(Network.fullCaip2(new Uint8Array(Buffer.from(genesisHash, 'base64'))), full)
+    assert.equal(Network.parse(full).caip2, caip2)
+  }
+  assert.throws(() => Network.fullCaip2('algorand'), { code: 'invalid_genesis_hash' })
+})
+
 test('reads both forms of an id, and they match', () => {
   for (const network of Network.known) {
     const url = network.genesisHash.replaceAll('+', '-').replaceAll('/', '_')
     const forms = [network.caip2, `algorand:${network.genesisHash}`, `algorand:${url}`, `algorand:${url.slice(0, -1)}`]
     for (const form of forms) {
       assert.deepEqual(Network.parse(form), { caip2: network.caip2, network })
+      assert.equal(Network.normalize(form), network.caip2)
       assert.ok(Network.matches(form, network.caip2))
       assert.ok(Network.matches(network.caip2, form))
     }

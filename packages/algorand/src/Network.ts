@@ -56,11 +56,20 @@ export const known: readonly Network[] = [mainnet, testnet, betanet]
  * @throws NetworkError with the code `invalid_genesis_hash`.
  */
 export function caip2(genesisHash: Uint8Array | string): string {
-  const bytes = typeof genesisHash === 'string' ? fromBase64(genesisHash) : genesisHash
-  if (bytes?.length !== hashLength) {
-    throw new NetworkError('invalid_genesis_hash', `a genesis hash has ${hashLength} bytes`)
-  }
-  return namespace + Bytes.toBase64Url(bytes).slice(0, referenceLength)
+  return namespace + Bytes.toBase64Url(hashBytes(genesisHash)).slice(0, referenceLength)
+}
+
+/**
+ * The older id, with the whole genesis hash in standard base64. It is not valid CAIP-2, and the only one that some
+ * published packages know.
+ *
+ * @throws NetworkError with the code `invalid_genesis_hash`.
+ *
+ * @example
+ * Network.fullCaip2(Network.testnet.genesisHash) // 'algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI='
+ */
+export function fullCaip2(genesisHash: Uint8Array | string): string {
+  return namespace + Bytes.toBase64(hashBytes(genesisHash))
 }
 
 /** What {@link parse} reads from an id. */
@@ -77,12 +86,18 @@ export type Parsed = {
  * @throws NetworkError with the code `unknown_network`; its hint suggests the network that was probably meant.
  */
 export function parse(id: string): Parsed {
-  const reference = id.startsWith(namespace) ? id.slice(namespace.length) : ''
-  let canonical: string
-  if (/^[A-Za-z0-9_-]{32}$/.test(reference)) canonical = id
-  else if (fromBase64(reference) !== undefined) canonical = caip2(reference)
-  else throw new NetworkError('unknown_network', 'not a CAIP-2 id of an Algorand network', suggestion(id))
+  const canonical = normalize(id)
+  if (canonical === undefined) {
+    throw new NetworkError('unknown_network', 'not a CAIP-2 id of an Algorand network', suggestion(id))
+  }
   return { caip2: canonical, network: known.find((network) => network.caip2 === canonical) }
+}
+
+/** The canonical id of a network, whichever form is given; undefined for anything that is no such id. */
+export function normalize(id: string): string | undefined {
+  const reference = id.startsWith(namespace) ? id.slice(namespace.length) : ''
+  if (/^[A-Za-z0-9_-]{32}$/.test(reference)) return id
+  return fromBase64(reference) === undefined ? undefined : caip2(reference)
 }
 
 /**
@@ -103,12 +118,8 @@ export function resolve(nameOrId: string): Parsed {
 
 /** Whether two ids, each in either form, name the same network. Anything that is no such id matches nothing. */
 export function matches(a: string, b: string): boolean {
-  try {
-    return parse(a).caip2 === parse(b).caip2
-  } catch (error) {
-    if (error instanceof NetworkError) return false
-    throw error
-  }
+  const canonical = normalize(a)
+  return canonical !== undefined && canonical === normalize(b)
 }
 
 /** A longer text names no network, and comparing it takes time. */
@@ -118,6 +129,12 @@ function suggestion(text: string): string | undefined {
   if (text.length > maxSuggestedLength) return undefined
   const ids = known.flatMap(({ name, caip2: id, genesisId }) => [name, id, genesisId])
   return Suggestion.didYouMean(text.toLowerCase(), ids) ?? Suggestion.didYouMean(text, ids)
+}
+
+function hashBytes(genesisHash: Uint8Array | string): Uint8Array {
+  const bytes = typeof genesisHash === 'string' ? fromBase64(genesisHash) : genesisHash
+  if (bytes?.length === hashLength) return bytes
+  throw new NetworkError('invalid_genesis_hash', `a genesis hash has ${hashLength} bytes`)
 }
 
 /** The 32 bytes; undefined if the text is anything but one whole hash in base64. */

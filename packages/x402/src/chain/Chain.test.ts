@@ -17,6 +17,7 @@ test('opens a public network by its name and by both forms of its id, without a 
     const chain = await open(network, node)
     assert.deepEqual([chain.caip2, chain.dollarAssetId], [canonical, 10458941n])
     assert.deepEqual([chain.matches(canonical), chain.matches(older)], [true, true])
+    assert.deepEqual(chain.ids, [older, canonical])
     assert.equal(chain.matches('algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k'), false)
     assert.equal(chain.matches('eip155:1'), false)
   }
@@ -27,6 +28,7 @@ test('a local network takes its id from the node', async () => {
   const chain = await open('local')
   assert.deepEqual([chain.caip2, Buffer.from(chain.genesisHash).toString('base64')], [canonical, genesisHash])
   assert.equal(chain.dollarAssetId, undefined)
+  assert.deepEqual(chain.ids, [older, canonical])
   assert.equal((await open('local', new FakeNode(), { dollarAssetId: 5n })).dollarAssetId, 5n)
 })
 

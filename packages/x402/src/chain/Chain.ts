@@ -62,6 +62,11 @@ const maxAssets = 1_000
 export class Chain {
   /** The canonical CAIP-2 id. */
   readonly caip2: string
+  /**
+   * The ids by which others know the network: the older one with the whole genesis hash, then the canonical one. Some
+   * published buyers read the first offer only, and know only the older id.
+   */
+  readonly ids: readonly string[]
   /** The client of the network's nodes. */
   readonly algod: Algod
   readonly genesisHash: Uint8Array
@@ -73,6 +78,7 @@ export class Chain {
 
   private constructor(caip2: string, algod: Algod, genesisHash: Uint8Array, dollarAssetId: bigint | undefined) {
     this.caip2 = caip2
+    this.ids = idsOf(caip2, genesisHash)
     this.algod = algod
     this.genesisHash = genesisHash
     this.dollarAssetId = dollarAssetId
@@ -174,6 +180,12 @@ export class Chain {
     }
     return { assetId, amount: Price.baseUnits(price, decimals) }
   }
+}
+
+/** Both ids; the canonical one alone if the network goes by another's and the whole hash of that is not known. */
+function idsOf(caip2: string, genesisHash: Uint8Array): readonly string[] {
+  const full = Network.fullCaip2(Network.parse(caip2).network?.genesisHash ?? genesisHash)
+  return Network.matches(full, caip2) ? [full, caip2] : [caip2]
 }
 
 /** The id of an asset as requirements write it; undefined if it is none. */

@@ -52,6 +52,32 @@ test('a payment', async (t) => {
     assert.equal(buyer.payments.get(transactionId)?.state, 'settled')
   })
 
+  await t.test(
+    'A15 one price with both ids of its network is one offer, and is paid by the first',
+    { timeout },
+    async (t) => {
+      const { chain, signer, requirement } = await openMarket(t)
+      const both = (one: PaymentRequirements) =>
+        chain.ids.map((id) => ({ ...one, network: id as PaymentRequirements['network'] }))
+      const buyer = new Buyer({ signer, chains: chain })
+      const required = requiring(...both(requirement))
+      const { offers, reasons } = await buyer.offers(required)
+      assert.deepEqual([offers.map((offer) => offer.requirement), reasons], [[required.accepts[0]], []])
+      const { payload, payment } = await buyer.pay(required)
+      assert.deepEqual([payload.accepted.network, payment.network], [chain.ids[0], chain.caip2])
+      // 64 prices are read, and each is there twice.
+      const prices = Array.from({ length: 64 }, (_, index) =>
+        both({ ...requirement, amount: String(index + 1) }),
+      ).flat()
+      const many = await buyer.offers(requiring(...prices))
+      assert.deepEqual([many.offers.length, many.reasons], [64, []])
+      const other = { ...requirement, extra: {} }
+      assert.equal((await buyer.offers(requiring(requirement, other))).offers.length, 2, 'with and without a fee payer')
+      const foreign = requiring(...['eip155:1', 'eip155:1'].map((id) => ({ ...requirement, network: id as never })))
+      assert.equal((await buyer.offers(foreign)).reasons.length, 1)
+    },
+  )
+
   await t.test('echoes unknown extensions and members', { timeout }, async (t) => {
     const { chain, signer, required, requirement } = await openMarket(t)
     const odd = { ...requirement, outputSchema: { type: 'object' } } as PaymentRequirements

@@ -1,7 +1,7 @@
 /** Pays offers of sellers: within limits, on the networks it was given, and never without recording the payment first. */
 
 import { AlgodError } from '@latchkey/algod'
-import { Address } from '@latchkey/algorand'
+import { Address, Network } from '@latchkey/algorand'
 import { type AssetInfo, type Chain, ChainError, chainList, parseAssetId } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
 import { type BuiltPayment, buildPayment, FeeError } from '../exact/buildPayment.js'
@@ -106,11 +106,12 @@ export class Buyer {
    * others are left out. Limits and funds are checked by {@link Buyer.pay}.
    */
   async offers({ accepts }: PaymentRequired): Promise<{ offers: Offer[]; reasons: RefusalReason[] }> {
-    const results = await Promise.all(accepts.slice(0, maxOffers).map((requirement) => this.#readOffer(requirement)))
+    const prices = withoutSpellings(accepts)
+    const results = await Promise.all(prices.slice(0, maxOffers).map((requirement) => this.#readOffer(requirement)))
     const reasons = results.filter(isReason)
     const offers = results.filter((result): result is Offer => !isReason(result))
     offers.sort((a, b) => compare(this.#preference(a), this.#preference(b)))
-    if (accepts.length > maxOffers) {
+    if (prices.length > maxOffers) {
       reasons.push({ code: 'too_many_offers', message: `only the first ${maxOffers} offers are read` })
     }
     return { offers, reasons }
@@ -291,6 +292,17 @@ function paymentOf({ requirement, chain, microDollars }: Offer, built: BuiltPaym
     signedMs: Date.now(),
     state: 'open',
   }
+}
+
+/** Sellers send a price once for each id of its network. It is one offer, in the spelling that comes first. */
+function withoutSpellings(accepts: readonly PaymentRequirements[]): PaymentRequirements[] {
+  const seen = new Map<string, PaymentRequirements>()
+  for (const requirement of accepts) {
+    const { network } = requirement
+    const key = JSON.stringify({ ...requirement, network: Network.normalize(network) ?? network })
+    if (!seen.has(key)) seen.set(key, requirement)
+  }
+  return [...seen.values()]
 }
 
 function isReason<T extends object>(result: T | RefusalReason): result is RefusalReason {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Address, Group, Submission } from '@latchkey/algorand'
+import { Address, Bytes, Group, Submission } from '@latchkey/algorand'
 import { FakeNode, ok, refused } from '../../../algod/dist/FakeNode.test.helper.js'
 import {
   alone,
@@ -41,7 +41,12 @@ test('supported names one fee payer, always the same', async (t) => {
   const { facilitator, chain } = await setUp(t)
   const supported = facilitator.supported()
   const extra = { feePayer: sponsor.address }
-  assert.deepEqual(supported.kinds, [{ x402Version: 2, scheme: 'exact', network: chain.caip2, extra }])
+  assert.deepEqual(
+    supported.kinds,
+    [`algorand:${Bytes.toBase64(chain.genesisHash)}`, chain.caip2].map((network) => {
+      return { x402Version: 2, scheme: 'exact', network, extra }
+    }),
+  )
   assert.deepEqual(supported.signers, { 'algorand:*': [sponsor.address] })
   assert.deepEqual(facilitator.supported(), supported)
   const { facilitator: plain } = await setUp(t, { feePayer: undefined })

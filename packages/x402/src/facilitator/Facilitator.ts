@@ -146,12 +146,9 @@ export class Facilitator {
   supported(): SupportedResponse {
     const [feePayer] = this.#feePayers
     const extra = feePayer === undefined ? {} : { extra: { feePayer } }
-    const kinds = this.#chains.map(({ caip2 }) => ({
-      x402Version: 2,
-      scheme: 'exact',
-      network: caip2 as `${string}:${string}`,
-      ...extra,
-    }))
+    // By both ids: published sellers look up the one that they know, and compare the strings.
+    const ids = this.#chains.flatMap((chain) => chain.ids) as `${string}:${string}`[]
+    const kinds = ids.map((network) => ({ x402Version: 2, scheme: 'exact', network, ...extra }))
     return { kinds, extensions: [], signers: { 'algorand:*': [...this.#feePayers] } }
   }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import type { PaymentRequirements } from '../wire/types.js'
+import { Network } from '@latchkey/algorand'
+import type { PaymentPayload, PaymentRequirements } from '../wire/types.js'
 import { type FacilitatorClient, FacilitatorError } from './FacilitatorClient.js'
 import { Facilitators } from './Facilitators.js'
 import { address, feePayer, network, newLedger, stubChain, stubFacilitator } from './stubs.test.helper.js'
@@ -55,6 +56,44 @@ test('a failure of the facilitator itself is not reported to the buyer', async (
   const all = new Facilitators([named('first', feePayer, { verify: troubled }), named('second', second)])
   await all.refresh()
   assert.equal((await all.verify({} as never, requirement())).payer, 'second')
+})
+
+test('A15 a facilitator gets the network by the id that it lists, in the requirements and in the payment', async () => {
+  const older = Network.fullCaip2(Network.testnet.genesisHash)
+  const listing = async (ids: string[], buyerId: string) => {
+    const seen: string[] = []
+    const see = (payload: PaymentPayload, { network: id }: PaymentRequirements) =>
+      seen.push(String(payload.accepted.network), id)
+    const client = named('one', feePayer, {
+      verify: async (payload, requirements) => {
+        see(payload, requirements)
+        return { isValid: true, payer: second }
+      },
+      settle: async (payload, requirements) => {
+        see(payload, requirements)
+        return { success: true, transaction: 'x', network: requirements.network }
+      },
+      supported: () => ({
+        kinds: ids.map((id) => ({ x402Version: 2, scheme: 'exact', network: id as never, extra: { feePayer } })),
+        extensions: [],
+        signers: {},
+      }),
+    })
+    const all = new Facilitators([client])
+    await all.refresh()
+    const required = { ...requirement(feePayer), network: buyerId as never }
+    const payload = { x402Version: 2, accepted: required, payload: {} }
+    await all.verify(payload as never, required)
+    await all.settle(payload as never, required)
+    assert.deepEqual([payload.accepted.network, required.network], [buyerId, buyerId], 'a copy is sent')
+    return [...new Set(seen)]
+  }
+  for (const buyerId of [older, network]) {
+    assert.deepEqual(await listing([older], buyerId), [older])
+    assert.deepEqual(await listing([network], buyerId), [network])
+    assert.deepEqual(await listing([older, network], buyerId), [buyerId])
+    assert.deepEqual(await listing(['eip155:1', network], buyerId), [network])
+  }
 })
 
 test('an unserved network has no kind, and its payments are an error', async () => {

@@ -3,7 +3,7 @@
  * by that one, so the choice is made when the requirement is built, and again for payments that any of them can settle.
  * One that fails is not preferred for a while.
  */
-import { Address, Json } from '@latchkey/algorand'
+import { Address, Json, Network } from '@latchkey/algorand'
 import type { Chain } from '../chain/Chain.js'
 import { OptionsError } from '../errors.js'
 import type { PaymentPayload, PaymentRequirements, SettleResponse, VerifyResponse } from '../wire/types.js'
@@ -100,8 +100,8 @@ export class Facilitators {
   }
 
   async verify(payload: PaymentPayload, requirements: PaymentRequirements): Promise<VerifyResponse> {
-    const { response } = await this.#callFirst(requirements, async (client) => {
-      const verified = await client.verify(payload, requirements)
+    const { response } = await this.#callFirst(requirements, async ({ client, kinds }) => {
+      const verified = await client.verify(...inListedId(payload, requirements, kinds))
       if (!verified.isValid) checkOwnFailure(client, verified.invalidReason, verified.invalidMessage)
       return verified
     })
@@ -110,8 +110,8 @@ export class Facilitators {
 
   /** A payment settles once on the ledger, so asking a second facilitator is as safe as asking the first one again. */
   settle(payload: PaymentPayload, requirements: PaymentRequirements): Promise<Result<SettleResponse>> {
-    return this.#callFirst(requirements, async (client) => {
-      const settled = await client.settle(payload, requirements)
+    return this.#callFirst(requirements, async ({ client, kinds }) => {
+      const settled = await client.settle(...inListedId(payload, requirements, kinds))
       if (!settled.success) checkOwnFailure(client, settled.errorReason, settled.errorMessage)
       return settled
     })
@@ -120,7 +120,7 @@ export class Facilitators {
   /** The result of the first facilitator that can settle the payment and does not fail. */
   async #callFirst<T>(
     requirements: PaymentRequirements,
-    call: (client: FacilitatorClient) => Promise<T>,
+    call: (state: FacilitatorState) => Promise<T>,
   ): Promise<Result<T>> {
     const feePayer = requirements.extra['feePayer']
     const candidates = this.#preferred().filter(
@@ -129,7 +129,7 @@ export class Facilitators {
     let last = new FacilitatorError('facilitator_unavailable', 'no facilitator can settle this payment')
     for (const state of candidates) {
       try {
-        const response = await call(state.client)
+        const response = await call(state)
         state.downUntilMs = 0
         return { response, isTrusted: state.client.isTrusted === true }
       } catch (error) {
@@ -157,6 +157,24 @@ export class Facilitators {
 }
 
 type Result<T> = { readonly response: T; readonly isTrusted: boolean }
+
+/**
+ * A payment with the id of its network that the facilitator lists: published ones know only one, and compare the strings.
+ * Nothing that is signed contains it.
+ */
+function inListedId(
+  payload: PaymentPayload,
+  requirements: PaymentRequirements,
+  kinds: readonly Kind[],
+): [PaymentPayload, PaymentRequirements] {
+  const { network } = requirements
+  const listed = kinds.filter((kind) => Network.matches(kind.network, network)).map((kind) => kind.network)
+  const id = (listed.includes(network) ? network : (listed[0] ?? network)) as PaymentRequirements['network']
+  return [
+    { ...payload, accepted: { ...payload.accepted, network: id } },
+    { ...requirements, network: id },
+  ]
+}
 
 /** A failure of the facilitator itself is not the buyer's: another one may settle, or the same one later. */
 function checkOwnFailure({ name }: FacilitatorClient, reason: unknown, message: unknown): void {

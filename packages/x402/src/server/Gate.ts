@@ -170,7 +170,7 @@ export class Gate {
     if (current.length === 0) {
       throw new FacilitatorError('facilitator_unavailable', 'no facilitator serves the networks of the route')
     }
-    const required = this.#required(request, route, current)
+    const required = this.#required(request, route, this.#requirements.inBothIds(current))
     const refuse = (error: string, message?: string): Decision =>
       this.#respond(request, responses.paymentRequired({ ...required, error }, message))
     if (this.#paywall.isFor(request)) {

@@ -95,6 +95,15 @@ test('shows every offer, in dollars where it is priced in dollars', async () => 
   }
 })
 
+test('A15 the page has every price once', async () => {
+  const world = await stubGate()
+  const response = await get(world, '/a', browser)
+  assert.equal(requiredIn(response).accepts.length, 2)
+  const html = await response.text()
+  assert.equal(html.match(/0\.01 USDC on Algorand TestNet/g)?.length, 1)
+  assert.equal(html.match(/&quot;payTo&quot;|"payTo"/g)?.length, 2, 'in the requirements, and in the offers')
+})
+
 test('descriptions and addresses are escaped', async () => {
   const description = '</script><script>alert(1)</script><img src=x onerror=alert(2)>'
   const world = await stubGate({ routes: { 'GET /a': { accepts: price, description } } })
@@ -113,7 +122,7 @@ test('a custom page, as HTML or Response, is an uncacheable 402 with the header'
   let seen = ''
   const text = await stubGate({
     paywall: ({ request, required }) => {
-      seen = `${request.url} ${required.accepts[0]!.amount}`
+      seen = `${request.url} ${required.accepts.map(({ amount }) => amount)}`
       return '<h1>mine</h1>'
     },
   })
@@ -128,7 +137,7 @@ test('a custom page, as HTML or Response, is an uncacheable 402 with the header'
   const second = await get(custom, '/a', browser)
   assert.deepEqual([second.status, second.headers.get('X-Own')], [402, '1'])
   assert.equal(second.headers.get('Cache-Control'), 'no-store')
-  assert.equal(requiredIn(second).accepts.length, 1)
+  assert.equal(requiredIn(second).accepts.length, 2, 'one price, with both ids of its network')
   assert.equal(typeOf(await get(custom, '/a')), 'application/json')
   assert.equal((await get(custom, '/a?x402-page=params')).status, 200)
 })

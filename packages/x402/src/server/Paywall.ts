@@ -75,10 +75,12 @@ export class Paywall {
   }
 
   async page(request: Request, required: PaymentRequired, offers: readonly RouteOffer[]): Promise<Response> {
+    // A person gets every price once. Programs that read the header get it with each id of its network.
+    const shown = { ...required, accepts: offers.map(({ requirement }) => requirement) }
     const response =
       typeof this.#options === 'function'
-        ? await customPage(this.#options, request, required)
-        : render(this.#options ?? {}, required, await Promise.all(offers.map(offerOf)))
+        ? await customPage(this.#options, request, shown)
+        : render(this.#options ?? {}, shown, await Promise.all(offers.map(offerOf)))
     response.headers.set(Headers.paymentRequired, Headers.encode(required))
     response.headers.append('Vary', 'Accept')
     response.headers.set('X-Content-Type-Options', 'nosniff')

@@ -92,7 +92,7 @@ test('matches a payment by all terms', async () => {
   assert.deepEqual(find({}), current[0])
   assert.deepEqual(find({ extra: { ...current[0]!.extra, a: { y: 2, x: 1 }, more: true } }), current[0])
   const older = { network: `algorand:${Network.testnet.genesisHash}` }
-  assert.deepEqual(find(older), current[0])
+  assert.deepEqual(find(older), { ...current[0], ...older }, 'with the id of the buyer')
   const others = [
     { scheme: 'upto' },
     { network: Network.mainnet.caip2 },
@@ -109,12 +109,30 @@ test('matches a payment by all terms', async () => {
   for (const other of others) assert.equal(find(other), undefined, JSON.stringify(other))
 })
 
-test('uses the form of the network id that the facilitator uses', async () => {
+test('A15 offers both ids of the network, the older one first, whichever the facilitator lists', async () => {
   const older = `algorand:${Network.testnet.genesisHash}`
-  const given = await requirements(undefined, older)
-  const current = [(await given.build(price, request, ''))!]
-  assert.equal(current[0]!.network, older)
-  assert.ok(given.find(paying({ ...current[0]!, network: network as never }), current, ''))
+  for (const listed of [older, network]) {
+    const given = await requirements(undefined, listed)
+    for (const dynamic of [price, { ...price, price: () => '$0.01' }]) {
+      const current = [(await given.build(dynamic, request, ''))!]
+      const offered = given.inBothIds(current)
+      assert.deepEqual(
+        offered,
+        [older, network].map((id) => ({ ...current[0], network: id })),
+      )
+      for (const one of offered) assert.equal(given.find(paying(one), current, '')?.network, one.network)
+    }
+  }
+})
+
+test('A15 a quote holds for both ids of its network', async () => {
+  const given = await requirements()
+  const quoted = (await given.build({ ...price, price: () => '$0.01' }, request, 'GET /a'))!
+  for (const one of given.inBothIds([quoted])) {
+    assert.equal(given.find(paying(one), [], 'GET /a')?.network, one.network)
+  }
+  const other = { ...quoted, network: Network.mainnet.caip2 as never }
+  assert.equal(given.find(paying(other), [], 'GET /a'), undefined)
 })
 
 test('a quote is valid for its request, until it expires, with the same secret', async (t) => {

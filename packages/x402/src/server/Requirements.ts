@@ -119,14 +119,14 @@ export class Requirements {
    * request that the price may depend on.
    */
   async build(accept: Accept, request: Request, binding: string): Promise<PaymentRequirements | undefined> {
-    const kind = this.#facilitators.kindFor(this.chainOf(accept))
+    const chain = this.chainOf(accept)
+    const kind = this.#facilitators.kindFor(chain)
     if (kind === undefined) return undefined
     const { payTo, asset, amount, extra: ownExtra } = await this.terms(accept, request)
     const { asset: _, ...extra } = accept.extra ?? {}
     const requirement: PaymentRequirements = {
       scheme: 'exact',
-      // As the facilitator names it: older buyers and facilitators compare the strings.
-      network: kind.network as PaymentRequirements['network'],
+      network: chain.caip2 as PaymentRequirements['network'],
       amount,
       asset,
       payTo,
@@ -142,7 +142,17 @@ export class Requirements {
     return isDynamic ? this.#quoted(requirement, binding) : requirement
   }
 
-  /** The requirement that a payment was made for: one of the current ones, or one that was quoted for the same request. */
+  /**
+   * The requirements as buyers get them: each with both ids of its network, whichever the facilitator lists. Published
+   * buyers compare the strings.
+   */
+  inBothIds(requirements: readonly PaymentRequirements[]): PaymentRequirements[] {
+    return requirements.flatMap((requirement) =>
+      this.chainOf(requirement).ids.map((id) => ({ ...requirement, network: id as PaymentRequirements['network'] })),
+    )
+  }
+
+  /** The requirement that a payment was made for, with the network id of the buyer: one of the current ones, or one that was quoted for the same request. */
   find(
     { accepted }: PaymentPayload,
     current: readonly PaymentRequirements[],
@@ -150,9 +160,10 @@ export class Requirements {
   ): PaymentRequirements | undefined {
     const same = current.find((requirement) => this.#matches(accepted, requirement))
     if (same === undefined) return this.#isQuoted(accepted, binding) ? accepted : undefined
+    const { network } = accepted
     // Only the fee payer that the payment names can settle it.
     const feePayer = accepted.extra?.['feePayer']
-    return feePayer === undefined ? same : { ...same, extra: { ...same.extra, feePayer } }
+    return { ...same, network, extra: feePayer === undefined ? same.extra : { ...same.extra, feePayer } }
   }
 
   /** All terms are the same. The fee payer may be any that was ever named. */
