@@ -1,4 +1,5 @@
 /** Edits one line from key presses. A terminal in raw mode passes them on uninterpreted. */
+import { printable } from './format.js'
 
 const maxCharacters = 4_096
 
@@ -56,7 +57,8 @@ export class LineEditor {
     else if (this.#characters.length >= maxCharacters) this.#isTooLong = true
     else {
       this.#characters.push(character)
-      this.#show(character)
+      // What is pasted can come from others.
+      this.#show(printable(character))
     }
   }
 
@@ -86,7 +88,7 @@ export class LineEditor {
 
   #erase(count: number): void {
     const erased = this.#characters.splice(Math.max(0, this.#characters.length - count))
-    this.#show('\b \b'.repeat(erased.reduce((columns, character) => columns + widthOf(character), 0)))
+    this.#show('\b \b'.repeat(erased.reduce((columns, character) => columns + widthOf(printable(character)), 0)))
   }
 }
 

@@ -1,7 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync } from 'node:fs'
 import { test } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { AlgodError, errors as algodErrors } from '@latchkey/algod'
 import { errors as clientErrors, KmdClientError } from '@latchkey/kmd-client'
 import { ChainError, PriceError, refusalReasons, SignerError } from '@latchkey/x402/client'
@@ -54,15 +52,4 @@ network; raise it with --max, or give its id with --dollar if it is',
   )
   assert.match(describe(paymentRefused(Array(12).fill(dear))), /and 2 more reasons/)
   assert.equal(describe(paymentRefused([])), 'not paid: the seller offers no way to pay')
-})
-
-test('only messages.ts writes to stderr, besides the progress line and the flags of kmd', () => {
-  const source = fileURLToPath(new URL('../src/', import.meta.url))
-  const writers = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(
-    (path) =>
-      path.endsWith('.ts') &&
-      !path.endsWith('.test.ts') &&
-      /stderr\.write|console\.(error|warn|log)\(/.test(readFileSync(`${source}${path}`, 'utf8')),
-  )
-  assert.deepEqual(writers.sort(), ['kmd.ts', 'messages.ts', 'progress.ts'])
 })

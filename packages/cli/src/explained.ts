@@ -83,7 +83,7 @@ const tables: { readonly [name: string]: Table<string> } = {
 /** An error as the command line explains it; one without an explanation has its message alone. */
 export function explained(error: unknown): { readonly message: string; readonly hint?: string | undefined } {
   if (error instanceof CommandError) return error
-  if (!(error instanceof LatchkeyError)) return { message: (error as Error).message }
+  if (!(error instanceof LatchkeyError)) return { message: error instanceof Error ? error.message : String(error) }
   const { message = error.message, hint } = tables[error.name]?.[error.code] ?? {}
   return { message, hint }
 }

@@ -1,10 +1,17 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { test } from 'node:test'
-import { columns, printable, printableJson, quoted, shellWord } from './format.js'
+import { columns, printable, printableJson, printableLines, quoted, shellWord } from './format.js'
 
 test('replaces characters that move the cursor, end the line or change its direction', () => {
   assert.equal(printable('a\u001b[2Jb\nc\u009bd\u202ee\u2028f\ud800'), 'a?[2Jb?c?d?e?f?')
-  assert.equal(printable('Größe 鍵 🔑'), 'Größe 鍵 🔑')
+  assert.equal(printable('Größe 鍵 🔑 ☕\ufe0f'), 'Größe 鍵 🔑 ☕\ufe0f')
+  assert.equal(printable('savings\u200b\u3164\u00ad'), 'savings???')
+})
+
+test('keeps the line breaks of several lines, and nothing else', () => {
+  assert.equal(printableLines('a\r\nb\tc\u001b'), 'a?\nb?c?')
+  assert.equal(printableLines('b\tc\u001b', '\t'), 'b\tc?')
 })
 
 test('escapes in JSON what is not printable, without a change of the value', () => {
@@ -24,6 +31,14 @@ test('quotes a word for a shell', () => {
   assert.equal(shellWord('/var/lib/kmd-v0.5'), '/var/lib/kmd-v0.5')
   assert.equal(shellWord("it's $HOME"), `'it'\\''s $HOME'`)
   assert.equal(shellWord('-rf'), '-rf')
+})
+
+test('quotes a word that a terminal would obey so that the shell gets the same word and the terminal none of it', () => {
+  for (const word of ["a\u001b]52;c;QQ==\u0007'\\7", 'b\u009b2J\u202e7\n', '\u{e0041}1']) {
+    const written = shellWord(word)
+    assert.equal(written, printable(written))
+    assert.equal(execFileSync('bash', ['-c', `printf %s ${written}`], { encoding: 'utf8' }), word)
+  }
 })
 
 test('pads every column but the last', () => {

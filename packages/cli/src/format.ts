@@ -1,13 +1,27 @@
-/** Text for the terminal. Names may come from others: they must not move the cursor or span several lines. */
+/** Text for the terminal. Parts of it come from others: they must not move the cursor or span several lines. */
 
-/** Replaces control characters and line separators. */
+/**
+ * Characters that a terminal obeys or does not show: control characters (C0, C1, escape), marks that reorder text or have
+ * no width, line separators, lone surrogates, blank letters. Variation selectors choose the form of the character
+ * before them and stay.
+ */
+const unsafe = String.raw`(?!\p{VS})[\p{C}\p{Zl}\p{Zp}\p{DI}]`
+const unsafeCharacter = new RegExp(unsafe, 'u')
+const unsafeCharacters = new RegExp(unsafe, 'gu')
+
+/** The text with a question mark for each character that a terminal obeys or does not show: one line. */
 export function printable(text: string): string {
-  return text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?')
+  return text.replace(unsafeCharacters, '?')
+}
+
+/** The same for several lines. */
+export function printableLines(text: string, alsoAllowed = ''): string {
+  return text.replace(unsafeCharacters, (found) => (found === '\n' || alsoAllowed.includes(found) ? found : '?'))
 }
 
 /** A value as JSON in which every character is printable: the others are escaped, so that it stays the same value. */
 export function printableJson(value: unknown): string {
-  return JSON.stringify(value).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, (character) =>
+  return JSON.stringify(value).replace(unsafeCharacters, (character) =>
     [...Array(character.length).keys()]
       .map((index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`)
       .join(''),
@@ -19,10 +33,19 @@ export function quoted(name: string): string {
   return /^[\w.-]+$/.test(name) ? name : JSON.stringify(printable(name))
 }
 
-/** Quotes a text as one word of a POSIX shell. */
+/**
+ * Quotes a text as one word of a shell, to be copied from the screen. With characters that must not get there it is
+ * written in the form with escapes, which bash, zsh, ksh and fish's `bash -c` read; POSIX has it since 2024.
+ */
 export function shellWord(text: string): string {
-  return /^[\w/.:+-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+  if (/^[\w/.:+-]+$/.test(text)) return text
+  if (!unsafeCharacter.test(text)) return `'${text.replaceAll("'", `'\\''`)}'`
+  const escaped = text.replace(/[\\']/g, '\\$&').replace(unsafeCharacters, octalBytes)
+  return `$'${escaped}'`
 }
+
+const octalBytes = (text: string): string =>
+  [...Buffer.from(text)].map((byte) => `\\${byte.toString(8).padStart(3, '0')}`).join('')
 
 /** Aligns rows in columns that are two spaces apart. */
 export function columns(rows: readonly (readonly string[])[]): string {

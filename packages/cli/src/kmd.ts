@@ -2,7 +2,7 @@
 import { Daemon, exitCodes, StartError } from '@latchkey/kmd'
 import { limitDaemonMemory } from './daemonMemory.js'
 import * as GoFlags from './GoFlags.js'
-import { printMessage } from './messages.js'
+import { printLine, printMessage, printResult, reportCrashes } from './messages.js'
 import { startUnderSignals } from './signals.js'
 
 const usage = `Usage:
@@ -23,6 +23,7 @@ const flags = {
 } as const satisfies GoFlags.Definitions
 
 export async function main(args: readonly string[]): Promise<number> {
+  reportCrashes('kmd', 1)
   let values: GoFlags.Values<typeof flags>
   try {
     values = GoFlags.parse(args, flags)
@@ -30,12 +31,13 @@ export async function main(args: readonly string[]): Promise<number> {
       throw new GoFlags.FlagError('required flag(s) "data-dir" not set')
   } catch (error) {
     if (!(error instanceof GoFlags.FlagError)) throw error
-    process.stderr.write(`Error: ${error.message}\n${usage}\n`)
-    process.stdout.write(`${error.message}\n`)
+    printMessage(`Error: ${error.message}`)
+    for (const line of usage.split('\n')) printMessage(line)
+    printLine(error.message)
     return exitCodes.usage
   }
   if (values.help) {
-    process.stdout.write(`Key Management Daemon (kmd)\n\n${usage}`)
+    printResult(`Key Management Daemon (kmd)\n\n${usage}`)
     return exitCodes.ok
   }
   try {

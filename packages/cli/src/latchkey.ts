@@ -8,13 +8,14 @@ import { CommandError, UsageError } from './errors.js'
 import { type ExitCode, exitCodes } from './exitCodes.js'
 import { help, table } from './help.js'
 import { helpTopics } from './helpTopics.js'
-import { describe, printMessage, withHint } from './messages.js'
+import { describe, printMessage, printResult, reportCrashes, withHint } from './messages.js'
 import { parseCall, splitRest } from './parseCall.js'
 import { registry } from './registry.js'
 import { version } from './version.js'
 
 export async function main(args: readonly string[]): Promise<number> {
   exitWhenReaderCloses()
+  reportCrashes('latchkey', exitCodes.failed)
   const [first, ...others] = args
   if (first === '--version' || first === '-v') return print(`${version}\n`)
   if (first === undefined || first === '--help' || first === '-h') return print(overview())
@@ -120,7 +121,7 @@ function groupOverview(name: string): string {
 }
 
 function print(text: string): number {
-  process.stdout.write(text)
+  printResult(text)
   return exitCodes.ok
 }
 

@@ -1,9 +1,10 @@
 /**
- * The only place that writes messages to stderr. Parts of a message can be from outside, such as the text of a node, so
- * each message is one line without control characters.
+ * The only place that writes to stdout and stderr. Parts of what is written come from others: the text of a node, a
+ * receipt of a seller, the name of a wallet. None of it may move the cursor, set the clipboard, reorder the line or add
+ * lines of its own. Prompts, which go to the terminal itself, are written by prompt.ts.
  */
 import { explained } from './explained.js'
-import { printable } from './format.js'
+import { printable, printableJson, printableLines } from './format.js'
 
 /** Writes a line to stderr. */
 export function printMessage(text: string): void {
@@ -17,6 +18,75 @@ export function printWarning(text: string): void {
 /** Reports an error of a command that continues, such as a server. */
 export function printError(command: string, error: unknown): void {
   printMessage(`latchkey ${command}: ${describe(error)}`)
+}
+
+/** Shows a text on stderr without ending its line, and returns what clears it. */
+export function printProgress(text: string): () => void {
+  const shown = `${printable(text)}...`
+  process.stderr.write(shown)
+  return () => void process.stderr.write(`\r${' '.repeat(shown.length)}\r`)
+}
+
+/** Writes a line to stdout. */
+export function printLine(text: string): void {
+  process.stdout.write(`${printable(text)}\n`)
+}
+
+/** Writes lines to stdout. A value from others that is part of them must be one line: see `printable`. */
+export function printResult(text: string): void {
+  process.stdout.write(printableLines(text))
+}
+
+/** Writes a value as one line of JSON to stdout. */
+export function printJson(value: unknown): void {
+  process.stdout.write(`${printableJson(value)}\n`)
+}
+
+/** Writes bytes to stdout as they are; called only if that is not a terminal. */
+export function printBytes(bytes: Uint8Array): Promise<void> {
+  return new Promise((resolve) => process.stdout.write(bytes, () => resolve()))
+}
+
+export type ContentPrinter = {
+  /** Resolves when stdout takes more. */
+  readonly write: (bytes: Uint8Array) => Promise<void>
+  readonly end: () => Promise<void>
+}
+
+/**
+ * Writes content of others to stdout, piece by piece: its bytes to a file or a pipe, printable text to a terminal, on
+ * which the prompt of the shell then starts on a line of its own.
+ */
+export function contentPrinter(): ContentPrinter {
+  const isTerminal = process.stdout.isTTY === true
+  const decoder = new TextDecoder()
+  let rest = ''
+  let last = '\n'
+  const show = (decoded: string, isEnd: boolean): Promise<void> => {
+    const text = rest + decoded
+    // A carriage return at the end of a piece may be the first half of a line break.
+    rest = !isEnd && text.endsWith('\r') ? '\r' : ''
+    const shown = printableLines(text.slice(0, text.length - rest.length).replaceAll('\r\n', '\n'), '\t')
+    last = shown.at(-1) ?? last
+    return shown === '' ? Promise.resolve() : printBytes(Buffer.from(shown))
+  }
+  return {
+    write: (bytes) => (isTerminal ? show(decoder.decode(bytes, { stream: true }), false) : printBytes(bytes)),
+    end: async () => {
+      if (!isTerminal) return
+      await show(decoder.decode(), true)
+      if (last !== '\n') await printBytes(Buffer.from('\n'))
+    },
+  }
+}
+
+/** Ends the process on an error that nothing caught, with its stack. Node would print the message as it is. */
+export function reportCrashes(command: string, exitCode: number): void {
+  process.once('uncaughtException', (error: unknown) => {
+    const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
+    for (const line of stack.split('\n')) printMessage(`${command}: ${line}`)
+    process.exit(exitCode)
+  })
 }
 
 /** What happened and what to do, in one line. */

@@ -6,6 +6,7 @@ import { openSync, writeSync } from 'node:fs'
 import { StringDecoder } from 'node:string_decoder'
 import { ReadStream } from 'node:tty'
 import { CommandError, UsageError } from './errors.js'
+import { printable } from './format.js'
 import { LineEditor } from './LineEditor.js'
 
 type Terminal = { fd: number; input: ReadStream }
@@ -21,7 +22,7 @@ export function hasTerminal(): boolean {
 /** Prints to the terminal, wherever stderr goes. */
 export function printNotice(text: string): void {
   const found = terminal()
-  if (found !== undefined) show(found.fd, `${text}\n`)
+  if (found !== undefined) show(found.fd, `${printable(text)}\n`)
 }
 
 /** Reads a line with echo. */
@@ -105,7 +106,7 @@ async function readLine(prompt: string, isEchoed: boolean): Promise<string> {
   const decoder = new StringDecoder('utf8')
   // First the mode, then the prompt: input that comes at once is not echoed.
   input.setRawMode(true)
-  show(fd, prompt)
+  show(fd, printable(prompt))
   return new Promise((resolve, reject) => {
     const end = (rest: string): void => {
       typedAhead = rest

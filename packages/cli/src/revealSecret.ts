@@ -2,7 +2,7 @@
 import { closeSync, existsSync, fchmodSync, fsyncSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import type { Option } from './Command.js'
 import { CommandError, UsageError } from './errors.js'
-import { printMessage } from './messages.js'
+import { printJson, printLine, printMessage } from './messages.js'
 import { confirm, hasTerminal, requireConfirmation } from './prompt.js'
 
 export const revealOptions = {
@@ -58,9 +58,10 @@ export async function revealSecret(given: Given, obtain: () => Promise<Secret>, 
   for (const line of warning) printMessage(line)
   if (given.out !== undefined) {
     writeNewFile(given.out, `${secret}\n`)
-    if (given.json) process.stdout.write(`${JSON.stringify({ ...facts, file: given.out })}\n`)
+    if (given.json) printJson({ ...facts, file: given.out })
     else printMessage(`Written to ${given.out}.`)
-  } else process.stdout.write(given.json ? `${JSON.stringify({ ...facts, [member]: secret })}\n` : `${secret}\n`)
+  } else if (given.json) printJson({ ...facts, [member]: secret })
+  else printLine(secret)
 }
 
 /** Creates the file, never replaces one: what it holds may be the only copy of another secret. */

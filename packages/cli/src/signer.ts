@@ -39,14 +39,14 @@ export function signerFrom(given: SignerValues, environment: Environment): Signe
     return undefined
   }
   const address = given.key ?? (environment['KMD_KEY'] || environment['AVM_ADDRESS']) ?? ''
-  if (address === '') throw new UsageError(`--wallet needs --key: the address of the key in ${wallet}`)
+  if (address === '') throw new UsageError(`--wallet needs --key: the address of the key in ${quoted(wallet)}`)
   if (!Address.isValid(address)) {
     throw new CommandError('key_not_found', `${quoted(address)} is not an Algorand address`, {
       hint: 'give --key (or KMD_KEY) an address that latchkey key list shows',
     })
   }
   const dataDir = dataDirectory(given['data-dir'])
-  const signer = fromKmd({ kmd: { dataDir }, wallet, address, password: password(given, wallet, environment) })
+  const signer = fromKmd({ kmd: { dataDir }, wallet, address, password: password(given, quoted(wallet), environment) })
   return {
     ...signer,
     sign: async (transaction) => {

@@ -3,6 +3,7 @@ import { command } from '../Command.js'
 import * as Completions from '../Completions.js'
 import { exitCodes } from '../exitCodes.js'
 import { helpTopics } from '../helpTopics.js'
+import { printResult } from '../messages.js'
 
 export const completionsCommand = command({
   description: 'Prints a script with which a shell completes the commands and options of latchkey.',
@@ -23,7 +24,7 @@ export const completionsCommand = command({
       summary,
       options: {},
     }))
-    process.stdout.write(script([...completed, ...topics]))
+    printResult(script([...completed, ...topics]))
     return exitCodes.ok
   },
 })

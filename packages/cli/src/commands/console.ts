@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process'
 import { command, jsonOption } from '../Command.js'
 import { daemonOptions, withDaemon } from '../daemon.js'
 import { exitCodes } from '../exitCodes.js'
-import { printWarning } from '../messages.js'
+import { printJson, printLine, printWarning } from '../messages.js'
 
 export const consoleCommand = command({
   description: `Prints a link to the daemon's web console, which shows wallets, keys, balances and payments and signs transactions. The link works \
@@ -19,7 +19,8 @@ once and expires after a minute; the session it opens ends when the page is clos
   run: ({ options }) =>
     withDaemon(options, async (kmd) => {
       const { url, expiresSeconds } = await kmd.consoleLink()
-      process.stdout.write(`${options.json ? JSON.stringify({ url, expiresSeconds }) : url}\n`)
+      if (options.json) printJson({ url, expiresSeconds })
+      else printLine(url)
       if (options.open) openInBrowser(url)
       return exitCodes.ok
     }),

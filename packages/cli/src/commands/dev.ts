@@ -8,7 +8,7 @@ import * as ProcessGroup from '../dev/ProcessGroup.js'
 import { environmentOf, environmentPath, exportLines, Stack, token, walletName } from '../dev/Stack.js'
 import { CommandError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
-import { printError } from '../messages.js'
+import { printError, printJson, printResult } from '../messages.js'
 import { startUnderSignals } from '../signals.js'
 import { version } from '../version.js'
 
@@ -25,7 +25,7 @@ Ports are those of LocalNet (4001, 4002) and of the x402 examples (4021, 4022) i
   examples: ['latchkey dev', 'latchkey dev -- npm test'],
   run: async ({ options, rest = [] }) => {
     const isQuiet = options.json === true || rest.length > 0
-    const print = (text: string): void => void (isQuiet || process.stdout.write(`${text}\n`))
+    const print = (text: string): void => void (isQuiet || printResult(`${text}\n`))
     const onError = (error: unknown): void => printError('dev', error)
     print(`Latchkey ${version}: starting a chain, the key daemon, a facilitator and a seller`)
     const cleanup = startCleanupProcess()
@@ -51,7 +51,8 @@ Ports are those of LocalNet (4001, 4002) and of the x402 examples (4021, 4022) i
       }
       print('')
       await printDemo(stack, (text) => print(`  ${text}`))
-      process.stdout.write(options.json ? `${JSON.stringify(factsOf(stack))}\n` : block(stack))
+      if (options.json) printJson(factsOf(stack))
+      else printResult(block(stack))
       await stack.stopped
       return exitCodes.ok
     } finally {

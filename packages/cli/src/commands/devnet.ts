@@ -5,7 +5,7 @@ import { command, jsonOption, readNumber } from '../Command.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { shellWord } from '../format.js'
-import { printMessage, printWarning } from '../messages.js'
+import { printJson, printMessage, printResult, printWarning } from '../messages.js'
 import { startUnderSignals } from '../signals.js'
 
 export const devnetCommand = command({
@@ -64,7 +64,8 @@ public keys; nothing on it has any value.`,
       }),
     ).catch((error: unknown) => explain(error, options.port))
     if (options.load !== undefined) await loadDump(devnet, options.load)
-    process.stdout.write(options.json ? `${JSON.stringify(facts(devnet, blocks))}\n` : block(devnet, blocks))
+    if (options.json) printJson(facts(devnet, blocks))
+    else printResult(block(devnet, blocks))
     if (options.host !== undefined && !/^(127\.|localhost$|::1$)/.test(options.host)) {
       printWarning(`${devnet.url} can be reached from other machines, and its keys are public`)
     }

@@ -8,6 +8,7 @@ import { checkMachine } from '../doctor/machine.js'
 import { checkDaemon, checkFacilitator, checkNode, checkPayer } from '../doctor/services.js'
 import { exitCodes } from '../exitCodes.js'
 import { printable } from '../format.js'
+import { printJson, printResult } from '../messages.js'
 import { withProgress } from '../progress.js'
 
 export const doctorCommand = command({
@@ -33,7 +34,8 @@ the paying account if --node, FACILITATOR_URL or KMD_KEY name them. Each line sa
       if (facilitator !== '') findings.push(await checkFacilitator(facilitator))
     }
     await withProgress('Checking the daemon and the network', checkServices())
-    process.stdout.write(options.json ? `${JSON.stringify({ findings })}\n` : findings.map(lineOf).join(''))
+    if (options.json) printJson({ findings })
+    else printResult(findings.map(lineOf).join(''))
     return findings.some(({ state }) => state === 'fault') ? exitCodes.failed : exitCodes.ok
   },
 })

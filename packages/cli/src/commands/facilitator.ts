@@ -10,7 +10,7 @@ import { command, jsonOption, readInteger, readNumber } from '../Command.js'
 import { chainOptions, networkOf, openChain } from '../chain.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
-import { printError, printWarning } from '../messages.js'
+import { printError, printJson, printResult, printWarning } from '../messages.js'
 import { startUnderSignals } from '../signals.js'
 import { signerFrom, signerNotes, signerOptions } from '../signer.js'
 import { version } from '../version.js'
@@ -90,7 +90,8 @@ commas; ALGOD_TOKEN is the token of the nodes.`,
       feePayer: account ?? null,
       resumed: running.resumed,
     }
-    process.stdout.write(options.json ? `${JSON.stringify({ ...facts, pid: process.pid })}\n` : block(facts))
+    if (options.json) printJson({ ...facts, pid: process.pid })
+    else printResult(block(facts))
     const fault = await facilitator.health()
     if (fault !== undefined) printWarning(fault)
     await running.stopped

@@ -7,7 +7,7 @@ import { limitDaemonMemory } from '../daemonMemory.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { shellWord } from '../format.js'
-import { printWarning } from '../messages.js'
+import { printJson, printResult, printWarning } from '../messages.js'
 import { startUnderSignals } from '../signals.js'
 
 export const kmdCommand = command({
@@ -47,7 +47,8 @@ export const kmdCommand = command({
     const onWorkerStart = limitDaemonMemory()
     const start = () => Daemon.start({ dataDir, idleSecs, forceWire, wire: 'documented', node, onWorkerStart })
     const daemon = await startUnderSignals(start).catch((error: unknown) => explain(error, dataDir))
-    process.stdout.write(options.json ? `${JSON.stringify(facts(daemon, dataDir))}\n` : block(daemon, dataDir))
+    if (options.json) printJson(facts(daemon, dataDir))
+    else printResult(block(daemon, dataDir))
     for (const warning of daemon.warnings) printWarning(warning)
     await daemon.stopped
     return exitCodes.ok

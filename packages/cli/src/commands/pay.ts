@@ -17,7 +17,7 @@ import { chainOptions, openChain } from '../chain.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { printableJson } from '../format.js'
-import { printMessage } from '../messages.js'
+import { contentPrinter, printMessage } from '../messages.js'
 import { paymentRefused } from '../paymentRefused.js'
 import { confirm, hasTerminal } from '../prompt.js'
 import { signerFrom, signerNotes, signerOptions } from '../signer.js'
@@ -76,10 +76,9 @@ stdout, everything else on stderr.`,
     if (isDeclined) throw new CommandError('declined', 'nothing was paid')
     const receipt = receiptOf(response)
     printReceipt(options.json ?? false, response, receipt)
-    const body = Buffer.from(await response.arrayBuffer())
-    process.stdout.write(body)
-    // The shell's prompt starts on a line of its own.
-    if (process.stdout.isTTY && body.length > 0 && body.at(-1) !== 0x0a) process.stdout.write('\n')
+    const content = contentPrinter()
+    await content.write(new Uint8Array(await response.arrayBuffer()))
+    await content.end()
     return response.ok ? exitCodes.ok : exitCodes.failed
   },
 })

@@ -4,6 +4,8 @@ import { command, type Values } from '../Command.js'
 import { type Unlocked, walletOptions, withWallet } from '../daemon.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
+import { quoted } from '../format.js'
+import { printJson, printLine } from '../messages.js'
 import { checkCanConfirmSigning, confirmSigning, printDescriptions, printLines, titleOf } from './sign/confirmation.js'
 import { readAll, readTransactions } from './sign/input.js'
 import { toFile, toStdout } from './sign/output.js'
@@ -93,7 +95,7 @@ async function carryOut(
 ): Promise<(Plan.Signed | undefined)[]> {
   const own = steps.filter(({ sign }) => sign !== undefined)
   if (own.length === 0) {
-    throw new CommandError('nothing_to_sign', `the wallet ${wallet} has nothing to sign here`, {
+    throw new CommandError('nothing_to_sign', `the wallet ${quoted(wallet)} has nothing to sign here`, {
       hint: 'if an account is rekeyed or a multisig, name the key with --key, or the multisig with --multisig and --member',
     })
   }
@@ -126,7 +128,7 @@ async function write(
       missingSignatures: signed[index]?.missing ?? null,
     }))
     const result = { transactions, out: options.out ?? null, bytes: Buffer.from(bytes).toString('base64') }
-    process.stdout.write(`${JSON.stringify(result)}\n`)
+    printJson(result)
   } else if (options.out === undefined) await toStdout(bytes)
   else printLines(`Signed: ${options.out}`)
 }
@@ -141,8 +143,8 @@ async function signProgram(options: Options, programFile: string, file: string |
   const signature = await withWallet(options, (unlocked) => SignProgram.sign(unlocked, program, key, options))
   const text = Buffer.from(signature).toString('base64')
   if (options.out !== undefined) toFile(options.out, Buffer.from(`${text}\n`))
-  if (options.json) process.stdout.write(`${JSON.stringify({ key, signature: text, out: options.out ?? null })}\n`)
-  else if (options.out === undefined) process.stdout.write(`${text}\n`)
+  if (options.json) printJson({ key, signature: text, out: options.out ?? null })
+  else if (options.out === undefined) printLine(text)
   else printLines(`Signed: ${options.out}`)
   return exitCodes.ok
 }

@@ -15,10 +15,18 @@ export class Log {
 
   write(level: Level, message: string): void {
     const time = new Date().toISOString().replace(/\.(\d{3})Z$/, '.$1000 +0000')
-    writeSync(this.#descriptor, `time="${time}" level=${level} msg=${JSON.stringify(message)}\n`)
+    writeSync(this.#descriptor, `time="${time}" level=${level} msg=${quoted(message)}\n`)
   }
 
   close(): void {
     closeSync(this.#descriptor)
   }
+}
+
+/** JSON escapes line breaks and ESC, but not the other characters that a terminal obeys: the log is read with `cat`. */
+function quoted(text: string): string {
+  return JSON.stringify(text).replace(
+    /[\p{C}\p{Zl}\p{Zp}]/gu,
+    (character) => `\\u${character.codePointAt(0)!.toString(16).padStart(4, '0')}`,
+  )
 }

@@ -3,7 +3,7 @@ import { command, jsonOption } from '../../Command.js'
 import { type Unlocked, walletOptions, withWallet } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { quoted } from '../../format.js'
-import { printMessage } from '../../messages.js'
+import { printJson, printMessage } from '../../messages.js'
 import { checkCanConfirm, confirmByWord, requireConfirmation } from '../../prompt.js'
 import { derivationIndexes } from '../wallet/derivationIndexes.js'
 import { checkAddress, checkKey } from './checkKey.js'
@@ -34,7 +34,7 @@ that was generated in the wallet; an imported key is lost, unless you have its m
       )
       await wallet.deleteKey(address!)
       const result = { wallet: { id: wallet.id, name: wallet.name }, address, place: index ?? null }
-      if (options.json) process.stdout.write(`${JSON.stringify(result)}\n`)
+      if (options.json) printJson(result)
       else printMessage(`Deleted ${address}.`)
       return exitCodes.ok
     })

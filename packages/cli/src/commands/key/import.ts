@@ -6,7 +6,7 @@ import { CommandError, UsageError } from '../../errors.js'
 import { exitCodes } from '../../exitCodes.js'
 import { quoted } from '../../format.js'
 import { type LineReader, openFile } from '../../LineReader.js'
-import { printMessage } from '../../messages.js'
+import { printJson, printLine, printMessage } from '../../messages.js'
 import { isMnemonicGiven, mnemonicOptions, readMnemonic } from '../../mnemonic.js'
 
 export const keyImportCommand = command({
@@ -41,9 +41,9 @@ export const keyImportCommand = command({
         }
         const address = await wallet.importKey(key)
         if (options.json) {
-          process.stdout.write(`${JSON.stringify({ wallet: { id: wallet.id, name: wallet.name }, address })}\n`)
+          printJson({ wallet: { id: wallet.id, name: wallet.name }, address })
         } else {
-          process.stdout.write(`${address}\n`)
+          printLine(address)
           printMessage(`The backup of ${quoted(wallet.name)} does not restore imported keys: keep its mnemonic.`)
         }
         return exitCodes.ok

@@ -6,7 +6,7 @@ import { CommandError } from '../../errors.js'
 import { exitCodes } from '../../exitCodes.js'
 import { explained } from '../../explained.js'
 import { columns, quoted } from '../../format.js'
-import { printMessage } from '../../messages.js'
+import { printJson, printMessage, printResult } from '../../messages.js'
 import { withProgress } from '../../progress.js'
 import { type Balance, balances } from './balances.js'
 
@@ -36,8 +36,8 @@ export const keyListCommand = command({
       })
       const keys = addresses.map((address, index) => ({ address, ...held?.[index] }))
       if (options.json) {
-        process.stdout.write(`${JSON.stringify({ wallet: { id: wallet.id, name: wallet.name }, keys })}\n`)
-      } else if (keys.length > 0) process.stdout.write(columns(keys.map(row)))
+        printJson({ wallet: { id: wallet.id, name: wallet.name }, keys })
+      } else if (keys.length > 0) printResult(columns(keys.map(row)))
       else printMessage(`There is no key in ${quoted(wallet.name)} yet; latchkey key new generates one.`)
       // After the addresses, which are known.
       if (failure !== undefined) throw failure

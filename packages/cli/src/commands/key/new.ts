@@ -2,6 +2,7 @@
 import { command, jsonOption, readNumber } from '../../Command.js'
 import { walletOptions, withWallet } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
+import { printJson, printLine } from '../../messages.js'
 import { generateKeys, maxKeys } from './generateKeys.js'
 
 export const keyNewCommand = command({
@@ -17,10 +18,9 @@ export const keyNewCommand = command({
   run: ({ options }) => {
     const count = readNumber('--count', options.count, 1, maxKeys) ?? 1
     return withWallet(options, async ({ wallet }) => {
-      const print = (address: string) => process.stdout.write(`${address}\n`)
-      const addresses = await generateKeys(wallet, count, options.json ? undefined : print)
+      const addresses = await generateKeys(wallet, count, options.json ? undefined : printLine)
       if (options.json) {
-        process.stdout.write(`${JSON.stringify({ wallet: { id: wallet.id, name: wallet.name }, addresses })}\n`)
+        printJson({ wallet: { id: wallet.id, name: wallet.name }, addresses })
       }
       return exitCodes.ok
     })

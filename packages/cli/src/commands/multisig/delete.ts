@@ -3,7 +3,7 @@ import { command, jsonOption } from '../../Command.js'
 import { walletOptions, withWallet } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { quoted } from '../../format.js'
-import { printMessage } from '../../messages.js'
+import { printJson, printMessage } from '../../messages.js'
 import { checkCanConfirm, confirm, requireConfirmation } from '../../prompt.js'
 import { checkAddress } from '../key/checkKey.js'
 import { createCommand, findAccount } from './MultisigAccount.js'
@@ -27,7 +27,7 @@ export const multisigDeleteCommand = command({
       await requireConfirmation(options.yes, () => confirm(`Delete ${address} from ${quoted(wallet.name)}?`))
       await wallet.deleteMultisig(address!)
       const again = createCommand(account)
-      if (options.json) process.stdout.write(`${JSON.stringify({ ...account, again })}\n`)
+      if (options.json) printJson({ ...account, again })
       else printMessage(`Deleted ${address}. To create it again: ${again}`)
       return exitCodes.ok
     })

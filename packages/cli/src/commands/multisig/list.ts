@@ -3,7 +3,7 @@ import { command, jsonOption } from '../../Command.js'
 import { walletOptions, withWallet } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { columns, quoted } from '../../format.js'
-import { printMessage } from '../../messages.js'
+import { printJson, printMessage, printResult } from '../../messages.js'
 import { type MultisigAccount, readAccount } from './MultisigAccount.js'
 
 export const multisigListCommand = command({
@@ -19,8 +19,8 @@ export const multisigListCommand = command({
       for (const address of await wallet.multisigs()) accounts.push(await readAccount(wallet, address, own))
       if (options.json) {
         const result = { wallet: { id: wallet.id, name: wallet.name }, multisigs: accounts }
-        process.stdout.write(`${JSON.stringify(result)}\n`)
-      } else if (accounts.length > 0) process.stdout.write(columns(accounts.map(row)))
+        printJson(result)
+      } else if (accounts.length > 0) printResult(columns(accounts.map(row)))
       else printMessage(`There is no multisig account in ${quoted(wallet.name)}; latchkey multisig new creates one.`)
       return exitCodes.ok
     }),

@@ -5,7 +5,7 @@ import { walletOptions, withWallet } from '../../daemon.js'
 import { CommandError, UsageError } from '../../errors.js'
 import { exitCodes } from '../../exitCodes.js'
 import { quoted } from '../../format.js'
-import { printWarning } from '../../messages.js'
+import { printJson, printLine, printWarning } from '../../messages.js'
 import { checkAddress } from '../key/checkKey.js'
 
 const maxMembers = 255
@@ -40,7 +40,8 @@ the members, their order and the threshold.`,
         printWarning('a member is listed more than once, and counts as often')
       }
       const result = { wallet: { id: wallet.id, name: wallet.name }, address, version: 1, threshold, members }
-      process.stdout.write(options.json ? `${JSON.stringify(result)}\n` : `${address}\n`)
+      if (options.json) printJson(result)
+      else printLine(address)
       return exitCodes.ok
     })
   },

@@ -3,7 +3,7 @@ import { command, jsonOption } from '../../Command.js'
 import { walletOptions, withWallet } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { columns } from '../../format.js'
-import { printMessage } from '../../messages.js'
+import { printJson, printMessage, printResult } from '../../messages.js'
 import { checkAddress } from '../key/checkKey.js'
 import { createCommand, findAccount, type MultisigAccount } from './MultisigAccount.js'
 
@@ -18,7 +18,8 @@ export const multisigShowCommand = command({
     checkAddress(address!)
     return withWallet(options, async ({ wallet }) => {
       const account = await findAccount(wallet, address!)
-      process.stdout.write(options.json ? `${JSON.stringify(account)}\n` : text(account))
+      if (options.json) printJson(account)
+      else printResult(text(account))
       if (!options.json) printMessage(`To create it again: ${createCommand(account)}`)
       return exitCodes.ok
     })

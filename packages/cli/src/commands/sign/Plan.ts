@@ -2,6 +2,7 @@
 import { Address, Bytes, Ed25519, Multisig, SignedTransaction, Transaction, TransactionFile } from '@latchkey/algorand'
 import type { Wallet } from '@latchkey/kmd-client'
 import { CommandError, UsageError } from '../../errors.js'
+import { quoted } from '../../format.js'
 
 export type Given = {
   readonly key?: string | undefined
@@ -45,7 +46,10 @@ export async function create(
   const keys = new Set(await wallet.keys())
   const wanted = given.key ?? given.member
   if (wanted !== undefined && !keys.has(wanted)) {
-    throw new CommandError('key_not_found', `the wallet ${wallet.name} has no key ${wanted}; nothing was signed`)
+    throw new CommandError(
+      'key_not_found',
+      `the wallet ${quoted(wallet.name)} has no key ${wanted}; nothing was signed`,
+    )
   }
   if (given.multisig !== undefined) return byMultisig(members, wallet, given.multisig, given.member!)
   if (given.key !== undefined) return byKey(members, wallet, given.key)
@@ -103,7 +107,7 @@ function signedAlready(member: TransactionFile.Member): Step {
 }
 
 function foreign(member: TransactionFile.Member, { name }: Wallet): Step {
-  return { member, text: `stays unsigned: ${name} has no key for its sender`, sign: undefined }
+  return { member, text: `stays unsigned: ${quoted(name)} has no key for its sender`, sign: undefined }
 }
 
 function signedBy(member: TransactionFile.Member, wallet: Wallet, key: string): Step {

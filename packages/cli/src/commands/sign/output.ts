@@ -2,6 +2,7 @@
 import { lstatSync, writeFileSync } from 'node:fs'
 import * as AtomicFile from '@latchkey/system/atomic-file'
 import { CommandError } from '../../errors.js'
+import { printBytes, printLine } from '../../messages.js'
 
 export function toFile(file: string, bytes: Uint8Array): void {
   try {
@@ -15,8 +16,8 @@ export function toFile(file: string, bytes: Uint8Array): void {
 
 /** Raw for programs, base64 for a terminal. */
 export async function toStdout(bytes: Uint8Array): Promise<void> {
-  const output = process.stdout.isTTY ? `${Buffer.from(bytes).toString('base64')}\n` : bytes
-  await new Promise<void>((resolve) => process.stdout.write(output, () => resolve()))
+  if (process.stdout.isTTY) printLine(Buffer.from(bytes).toString('base64'))
+  else await printBytes(bytes)
 }
 
 /** Devices and named pipes are written to, not replaced. */

@@ -7,6 +7,7 @@ import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, dataDirectory } from '../../daemon.js'
 import { CommandError } from '../../errors.js'
 import { exitCodes } from '../../exitCodes.js'
+import { printJson, printLine } from '../../messages.js'
 
 export const tokenRotateCommand = command({
   description:
@@ -28,10 +29,10 @@ export const tokenRotateCommand = command({
       const message = `the new token is in ${tokenFile}, but the daemon at ${address} does not accept it`
       throw new CommandError('token_refused', message, { hint: 'restart the daemon' })
     }
-    if (options.json) process.stdout.write(`${JSON.stringify({ tokenFile, daemon })}\n`)
+    if (options.json) printJson({ tokenFile, daemon })
     else {
       const state = daemon === 'running' ? `The daemon at ${address} uses it.` : 'No daemon runs there now.'
-      process.stdout.write(`New API token in ${tokenFile}. ${state}\n`)
+      printLine(`New API token in ${tokenFile}. ${state}`)
     }
     return exitCodes.ok
   },

@@ -6,7 +6,7 @@ import { daemonOptions, type Unlocked, withWallet } from '../../daemon.js'
 import { CommandError, UsageError } from '../../errors.js'
 import { exitCodes } from '../../exitCodes.js'
 import { quoted, shellWord } from '../../format.js'
-import { printMessage } from '../../messages.js'
+import { printJson, printMessage } from '../../messages.js'
 import { isMnemonicGiven, mnemonicOptions, readMnemonic } from '../../mnemonic.js'
 import { passwordOptions } from '../../password.js'
 import { checkCanReveal, revealOptions, revealSecret, type Secret } from '../../revealSecret.js'
@@ -57,7 +57,7 @@ function check(options: CheckOptions): Promise<number> {
     const own = await wallet.masterDerivationKey()
     try {
       const isRight = timingSafeEqual(given, own)
-      if (options.json) process.stdout.write(`${JSON.stringify({ wallet: info(wallet), isRight })}\n`)
+      if (options.json) printJson({ wallet: info(wallet), isRight })
       if (!isRight) {
         throw new CommandError(
           'mnemonic_mismatch',

@@ -3,7 +3,7 @@ import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, findWallet, withDaemon, withPassword } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { printable, quoted, shellWord } from '../../format.js'
-import { printMessage } from '../../messages.js'
+import { printJson, printLine, printMessage } from '../../messages.js'
 import { passwordOptions } from '../../password.js'
 import { withProgress } from '../../progress.js'
 import { checkCanConfirm, confirmByWord, requireConfirmation } from '../../prompt.js'
@@ -29,9 +29,9 @@ export const walletDeleteCommand = command({
       return withPassword(options, name, async (password) => {
         const { movedTo } = await withProgress(`Deleting ${quoted(name)}`, kmd.wallets.delete({ id, password }))
         const undo = `mv ${shellWord(movedTo)} ${shellWord(originalPath(movedTo))}`
-        if (options.json) process.stdout.write(`${JSON.stringify({ wallet: { id, name }, movedTo, undo })}\n`)
+        if (options.json) printJson({ wallet: { id, name }, movedTo, undo })
         else {
-          process.stdout.write(`${movedTo}\n`)
+          printLine(movedTo)
           printMessage(`Removed wallet ${quoted(name)} from the daemon; its file was renamed. To undo this:`)
           printMessage(`  ${undo}`)
         }

@@ -3,7 +3,7 @@ import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, withDaemon } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { columns } from '../../format.js'
-import { printMessage } from '../../messages.js'
+import { printJson, printMessage, printResult } from '../../messages.js'
 
 export const walletListCommand = command({
   description: 'Lists the wallets: one line each with name and id. With --json, all that the daemon returns for them.',
@@ -13,10 +13,10 @@ export const walletListCommand = command({
   run: ({ options }) =>
     withDaemon(options, async (kmd) => {
       const wallets = await kmd.wallets.list()
-      if (options.json) process.stdout.write(`${JSON.stringify({ wallets })}\n`)
+      if (options.json) printJson({ wallets })
       else if (wallets.length === 0) {
         printMessage('There is no wallet yet; latchkey wallet new NAME creates one.')
-      } else process.stdout.write(columns(wallets.map(({ name, id }) => [name, id])))
+      } else printResult(columns(wallets.map(({ name, id }) => [name, id])))
       return exitCodes.ok
     }),
 })

@@ -3,7 +3,7 @@ import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, withDaemon } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { quoted, shellWord } from '../../format.js'
-import { printMessage } from '../../messages.js'
+import { printJson, printLine, printMessage } from '../../messages.js'
 import { newPassword, passwordOptions } from '../../password.js'
 import { withProgress } from '../../progress.js'
 import { checkName } from './checkName.js'
@@ -22,9 +22,9 @@ export const walletNewCommand = command({
       const password = await newPassword(options)
       try {
         const wallet = await withProgress(`Creating ${quoted(name!)}`, kmd.wallets.create({ name: name!, password }))
-        if (options.json) process.stdout.write(`${JSON.stringify({ wallet })}\n`)
+        if (options.json) printJson({ wallet })
         else {
-          process.stdout.write(`${wallet.id}\n`)
+          printLine(wallet.id)
           const word = shellWord(name!)
           printMessage(
             `Created wallet ${quoted(name!)}. First key: latchkey key new -w ${word}. Backup: latchkey wallet backup ${word}.`,

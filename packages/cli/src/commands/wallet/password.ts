@@ -3,7 +3,7 @@ import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, withWallet } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { quoted } from '../../format.js'
-import { printMessage } from '../../messages.js'
+import { printJson, printMessage } from '../../messages.js'
 import { changedPassword, newPasswordOptions, passwordOptions } from '../../password.js'
 import { withProgress } from '../../progress.js'
 
@@ -27,7 +27,7 @@ export const walletPasswordCommand = command({
       } finally {
         newPassword.fill(0)
       }
-      if (options.json) process.stdout.write(`${JSON.stringify({ wallet: { id, name } })}\n`)
+      if (options.json) printJson({ wallet: { id, name } })
       else printMessage(`Changed the password of wallet ${quoted(name)}.`)
       return exitCodes.ok
     }),

@@ -4,7 +4,7 @@ import { command, jsonOption, readNumber } from '../../Command.js'
 import { daemonOptions, withDaemon } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { quoted, shellWord } from '../../format.js'
-import { printMessage } from '../../messages.js'
+import { printJson, printLine, printMessage } from '../../messages.js'
 import { mnemonicOptions, readMnemonic } from '../../mnemonic.js'
 import { newPassword, passwordOptions } from '../../password.js'
 import { withProgress } from '../../progress.js'
@@ -46,7 +46,7 @@ single key looks the same and belongs there too.`,
         const info = await withProgress(`Creating ${quoted(name!)}`, creating)
         if (!options.json) printMessage(`Created wallet ${quoted(name!)}.`)
         const addresses = await restoreKeys(kmd, info, password, count, options.json ?? false)
-        if (options.json) process.stdout.write(`${JSON.stringify({ wallet: info, addresses })}\n`)
+        if (options.json) printJson({ wallet: info, addresses })
         else printNextStep(name!)
         return exitCodes.ok
       } finally {
@@ -67,7 +67,7 @@ async function restoreKeys(
   if (count === 0) return []
   const wallet: Wallet = await withProgress(`Unlocking ${quoted(name)}`, kmd.unlock({ id, password: () => password }))
   try {
-    return await generateKeys(wallet, count, isJson ? undefined : (address) => process.stdout.write(`${address}\n`))
+    return await generateKeys(wallet, count, isJson ? undefined : printLine)
   } finally {
     await wallet.release().catch(() => {})
   }

@@ -3,7 +3,7 @@ import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, findWallet, withDaemon, withPassword } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { quoted } from '../../format.js'
-import { printMessage } from '../../messages.js'
+import { printJson, printMessage } from '../../messages.js'
 import { passwordOptions } from '../../password.js'
 import { withProgress } from '../../progress.js'
 import { checkName } from './checkName.js'
@@ -24,7 +24,7 @@ export const walletRenameCommand = command({
       return withPassword(options, oldName, async (password) => {
         const renaming = kmd.wallets.rename({ id, password, newName: newName! })
         const wallet = await withProgress(`Renaming ${quoted(oldName)}`, renaming)
-        if (options.json) process.stdout.write(`${JSON.stringify({ wallet, oldName })}\n`)
+        if (options.json) printJson({ wallet, oldName })
         else printMessage(`Renamed wallet ${quoted(oldName)} to ${quoted(newName!)}.`)
         return exitCodes.ok
       })
