@@ -77,7 +77,10 @@ const tables: { readonly [name: string]: Table<string> } = {
   MnemonicError: { invalid_mnemonic: { hint: 'correct AVM_MNEMONIC' } },
   PaymentLogError: logErrors,
   StateFileError: stateErrors,
-  StoreError: { store_too_new: { hint: 'give another file with --store' } },
+  StoreError: {
+    store_too_new: { hint: 'give another file with --store' },
+    store_failed: { hint: 'check the file, its directory and the free space; or give another file with --store' },
+  },
 }
 
 /** An error as the command line explains it; one without an explanation has its message alone. */

@@ -20,7 +20,7 @@ import { GateError } from './server/Gate.js'
 import { RouteError, RouteTable } from './server/RouteTable.js'
 import { SettingsError, sellerSettings } from './server/sellerSettings.js'
 import { fromSecretKey, SignerError } from './signer/Signer.js'
-import { StoreError } from './store/SqliteSettlements.js'
+import { StoreError } from './store/StoreError.js'
 import { HeaderError } from './wire/Headers.js'
 
 const source = fileURLToPath(new URL('../src/', import.meta.url))

@@ -147,6 +147,10 @@ export const errors = {
     message: 'An option has a value that cannot be used.',
     hint: 'Read the message: it names the option.',
   },
+  store_failed: {
+    message: 'The file of a store cannot be read or written.',
+    hint: 'Read the message: it names the file, and what is wrong with it.',
+  },
   store_too_new: {
     message: 'The store was written by a later version of this program.',
     hint: 'Use that version, or another file.',

@@ -2,4 +2,5 @@
 export { type ErrorCode, errors, X402Error } from './errors.js'
 export { SqliteError } from './store/Sqlite.js'
 export { SqliteClaims } from './store/SqliteClaims.js'
-export { SqliteSettlements, StoreError } from './store/SqliteSettlements.js'
+export { SqliteSettlements } from './store/SqliteSettlements.js'
+export { StoreError } from './store/StoreError.js'

@@ -99,6 +99,10 @@ export const paymentErrors = {
     message: 'The payment would claw back the assets of another account.',
     hint: 'Do not sign such a transaction.',
   },
+  invalid_exact_avm_payload_lease_detected: {
+    message: 'A transaction of the payment has a lease: of all payments with one lease, the ledger takes one.',
+    hint: 'Leave lx out; the note makes payments distinct.',
+  },
   invalid_exact_avm_payload_unexpected_transaction: {
     message: 'The group has more than the payment and the fee transaction.',
     hint: 'Send those two alone.',
@@ -110,6 +114,15 @@ export const paymentErrors = {
   duplicate_settlement: {
     message: 'The payment is on the ledger already.',
     hint: 'Every payment opens one request; make a new one.',
+  },
+  payment_already_claimed: {
+    message: 'The payment belongs to another resource or gate, which presented it first.',
+    hint: 'Every payment opens one resource; make a new one.',
+  },
+  payer_balance_reserved: {
+    message:
+      'The payer has enough for this payment alone, and not for those beside it that are verified and not settled.',
+    hint: 'Wait until they are settled or their time has passed; or add to the account.',
   },
   settlement_pending: {
     message: 'The payment was submitted and is not confirmed yet; its id is in transaction.',

@@ -29,6 +29,7 @@ const one: Settlement = {
   firstValid: 2n ** 60n,
   lastValid: 2n ** 60n + 5n,
   feeMicroAlgos: 2_000n,
+  claimant: 'gate-and-resource',
   createdMs: 1_000,
 }
 
@@ -83,3 +84,30 @@ test('memory: evicts settlements that ended first', () => {
   assert.equal(store.get('0'), undefined)
   assert.equal(store.get('100000')?.state, 'settled')
 })
+
+for (const kind of ['memory', 'file']) {
+  test(`${kind}: paid fees are summed by seller and part of the day, those of settled payments only`, async (t) => {
+    const store = open(t, kind)
+    const claim = async (transactionId: string, change: Partial<Settlement>, state?: 'settled' | 'failed') => {
+      await store.claim({ ...one, transactionId, ...change })
+      if (state !== undefined) await store.finish(transactionId, { state })
+    }
+    await claim('A', { createdMs: 1_000 }, 'settled')
+    await claim('B', { createdMs: 1_999 }, 'settled')
+    await claim('C', { createdMs: 2_000 }, 'settled')
+    await claim('D', { createdMs: 2_500, payTo: 'OTHER', feeMicroAlgos: 7n }, 'settled')
+    await claim('E', { createdMs: 2_500, payTo: 'NONE', feeMicroAlgos: 0n }, 'settled')
+    await claim('F', { createdMs: 999 }, 'settled')
+    await claim('G', { createdMs: 2_000 }, 'failed')
+    await claim('H', { createdMs: 2_000 })
+    const fees = [...(await store.paidFees!(1_000, 1_000))]
+    assert.deepEqual(
+      fees.sort((a, b) => (a.payTo + a.fromMs < b.payTo + b.fromMs ? -1 : 1)),
+      [
+        { payTo: 'OTHER', fromMs: 2_000, feeMicroAlgos: 7n },
+        { payTo: 'SELLER', fromMs: 1_000, feeMicroAlgos: 4_000n },
+        { payTo: 'SELLER', fromMs: 2_000, feeMicroAlgos: 2_000n },
+      ],
+    )
+  })
+}

@@ -26,6 +26,11 @@ export type Settlement = {
   readonly lastValid: bigint
   /** The fee that the facilitator pays. */
   readonly feeMicroAlgos: bigint
+  /**
+   * The gate and resource that it was settled for; empty if the caller named none. Undefined in records of versions that
+   * did not keep it: those belong to every claimant.
+   */
+  readonly claimant?: string | undefined
   /** The round in which it was confirmed. */
   readonly round?: bigint | undefined
   readonly errorReason?: string | undefined
@@ -36,6 +41,14 @@ export type Settlement = {
 /** How a settlement ends. */
 export type SettlementOutcome = Pick<Settlement, 'round' | 'errorReason' | 'errorMessage'> & {
   readonly state: 'settled' | 'failed'
+}
+
+/** Fees that were paid for a seller in a part of a day. */
+export type PaidFees = {
+  readonly payTo: string
+  /** The first millisecond of the part: a multiple of `partMs`. */
+  readonly fromMs: number
+  readonly feeMicroAlgos: bigint
 }
 
 /**
@@ -51,6 +64,11 @@ export type SettlementStore = {
   readonly finish: (transactionId: string, outcome: SettlementOutcome) => Promise<void> | void
   /** All pending settlements, the oldest one first. */
   readonly pending: () => Promise<readonly Settlement[]> | readonly Settlement[]
+  /**
+   * The fees of settled payments that were created since then, summed by seller and by parts of `partMs`: budgets of a day
+   * continue after a restart. A store without it counts them from the start of the process.
+   */
+  readonly paidFees?: (sinceMs: number, partMs: number) => Promise<readonly PaidFees[]> | readonly PaidFees[]
   /** Deletes settlements that are older and not pending. */
   readonly forgetBefore: (createdMs: number) => Promise<void> | void
   /** Releases the resources of the store. */
@@ -85,6 +103,18 @@ export class MemorySettlements implements SettlementStore {
 
   pending(): Settlement[] {
     return [...this.#settlements.values()].filter(({ state }) => state === 'pending')
+  }
+
+  paidFees(sinceMs: number, partMs: number): PaidFees[] {
+    const fees = new Map<string, PaidFees>()
+    for (const { state, createdMs, payTo, feeMicroAlgos } of this.#settlements.values()) {
+      if (state !== 'settled' || createdMs < sinceMs || feeMicroAlgos === 0n) continue
+      const fromMs = createdMs - (createdMs % partMs)
+      const key = `${fromMs} ${payTo}`
+      const before = fees.get(key)?.feeMicroAlgos ?? 0n
+      fees.set(key, { payTo, fromMs, feeMicroAlgos: before + feeMicroAlgos })
+    }
+    return [...fees.values()]
   }
 
   forgetBefore(createdMs: number): void {

@@ -1,22 +1,37 @@
 /** Opens the databases of the stores. */
 import { chmodSync, closeSync, openSync } from 'node:fs'
 import * as Sqlite from '@latchkey/system/sqlite'
+import { naming } from './StoreError.js'
 
 export { type Database, SqliteError } from '@latchkey/system/sqlite'
 
+/** @throws StoreError that names the file */
 export function open(path: string): Sqlite.Database {
-  const database = Sqlite.open(path)
-  // Synced before a response, so that a crash loses nothing that was recorded. Other processes may use the file.
-  // The timeout comes first, because setting the journal mode takes the lock.
-  database.exec('PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;')
-  return database
+  return naming(path, () => {
+    const database = Sqlite.open(path)
+    try {
+      // Synced before a response, so that a crash loses nothing that was recorded. Other processes may use the file.
+      // The timeout comes first, because setting the journal mode takes the lock.
+      database.exec('PRAGMA busy_timeout = 10000; PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;')
+    } catch (error) {
+      database.close()
+      throw error
+    }
+    return database
+  })
 }
 
-/** Opens a file that its owner alone can read: SQLite itself would create it readable by all. */
+/**
+ * Opens a file that its owner alone can read: SQLite itself would create it readable by all.
+ *
+ * @throws StoreError that names the file
+ */
 export function openPrivate(path: string): Sqlite.Database {
   // Throws where SQLite is missing, before there is a file.
   Sqlite.open(':memory:').close()
-  closeSync(openSync(path, 'a', 0o600))
-  chmodSync(path, 0o600)
+  naming(path, () => {
+    closeSync(openSync(path, 'a', 0o600))
+    chmodSync(path, 0o600)
+  })
   return open(path)
 }

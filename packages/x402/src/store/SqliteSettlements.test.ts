@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -99,7 +99,61 @@ test('a file of a later version is refused unchanged', (t) => {
   new SqliteSettlements(path).close()
   new SqliteSettlements(path).close()
   const database = Sqlite.open(path)
-  database.exec('PRAGMA user_version = 2')
+  database.exec('PRAGMA user_version = 3')
   database.close()
   assert.throws(() => new SqliteSettlements(path), /later version/)
+})
+
+/** The table as version 1 of the file had it. */
+const versionOne = `
+  CREATE TABLE settlements (transaction_id TEXT PRIMARY KEY,
+    state TEXT NOT NULL CHECK (state IN ('pending', 'settled', 'failed')), network TEXT NOT NULL, payer TEXT NOT NULL,
+    pay_to TEXT NOT NULL, asset TEXT NOT NULL, amount TEXT NOT NULL, members TEXT NOT NULL, first_valid TEXT NOT NULL,
+    last_valid TEXT NOT NULL, fee_micro_algos TEXT NOT NULL, round TEXT, error_reason TEXT, error_message TEXT,
+    created_ms INTEGER NOT NULL) STRICT;
+  CREATE INDEX pending_settlements ON settlements (created_ms) WHERE state = 'pending';
+  INSERT INTO settlements VALUES ('OLD', 'pending', 'n', 'P', 'S', '1', '2', '["AQ=="]', '1', '2', '2000', NULL, NULL, NULL, 5);
+  PRAGMA user_version = 1;`
+
+test('a file of the first version is brought up to date, and its settlements have no claimant', async (t) => {
+  const path = join(directoryFor(t), 'settlements.db')
+  const database = Sqlite.open(path)
+  database.exec(versionOne)
+  database.close()
+  for (let time = 0; time < 2; time++) {
+    const store = new SqliteSettlements(path)
+    const old = store.get('OLD')!
+    assert.deepEqual([old.claimant, old.createdMs, old.feeMicroAlgos], [undefined, 5, 2_000n])
+    if (time === 0) await store.claim({ ...old, transactionId: 'NEW', claimant: 'gate' })
+    assert.equal(store.get('NEW')!.claimant, 'gate')
+    store.close()
+  }
+})
+
+test('errors name the file, what is wrong with it and what to do', async (t) => {
+  const directory = directoryFor(t)
+  const path = join(directory, 'settlements.db')
+  const failed = (text: string) => ({ code: 'store_failed', message: `the store ${path}: ${text}`, hint: /./ })
+  writeFileSync(path, 'this is a text of more than a hundred bytes. '.repeat(10))
+  assert.throws(() => new SqliteSettlements(path), failed('it is not a database'))
+  rmSync(path)
+  const missing = join(directory, 'missing', 'x.db')
+  assert.throws(() => new SqliteSettlements(missing), { code: 'store_failed', message: new RegExp(missing) })
+  const store = new SqliteSettlements(path)
+  t.after(() => store.close())
+  const texts = { network: 'n', payer: 'P', payTo: 'S', asset: '1', amount: '1' }
+  const rounds = { firstValid: 1n, lastValid: 2n, feeMicroAlgos: 0n, createdMs: 1 }
+  const breaker = Sqlite.open(path)
+  breaker.exec(`CREATE TRIGGER full BEFORE INSERT ON settlements BEGIN SELECT RAISE(ABORT, 'disk is full'); END`)
+  breaker.close()
+  const claim = store.claim({ transactionId: 'T', state: 'pending', group: [], ...texts, ...rounds })
+  await assert.rejects(claim, { code: 'store_failed', message: new RegExp(path) })
+  assert.equal(store.get('T'), undefined)
+})
+
+test('a file that may not be read is named', { skip: process.getuid?.() === 0 && 'root reads every file' }, (t) => {
+  const path = join(directoryFor(t), 'settlements.db')
+  new SqliteSettlements(path).close()
+  chmodSync(path, 0o000)
+  assert.throws(() => new SqliteSettlements(path), { code: 'store_failed', message: new RegExp(path) })
 })

@@ -1,6 +1,6 @@
-import { X402Error } from '../errors.js'
-import type { Settlement, SettlementOutcome, SettlementState, SettlementStore } from './Settlements.js'
+import type { PaidFees, Settlement, SettlementOutcome, SettlementState, SettlementStore } from './Settlements.js'
 import * as Sqlite from './Sqlite.js'
+import { named, naming, StoreError } from './StoreError.js'
 
 const schema = `
   CREATE TABLE IF NOT EXISTS settlements (
@@ -22,14 +22,20 @@ const schema = `
   ) STRICT;
   CREATE INDEX IF NOT EXISTS pending_settlements ON settlements (created_ms) WHERE state = 'pending';
 `
+/** What each version added to the one before it. Version 1 is the schema above. */
+const migrations: { readonly [version: number]: string } = {
+  2: `ALTER TABLE settlements ADD COLUMN claimant TEXT;
+      CREATE INDEX paid_settlements ON settlements (created_ms) WHERE state = 'settled';`,
+}
 
 /** The version of the tables, recorded in the file. A file of a later version is refused. */
-const schemaVersion = 1
+const schemaVersion = 2
 
 type Row = { [column: string]: string | number | null }
 
 /** Settlements in a file, shared by the processes of one machine. */
 export class SqliteSettlements implements SettlementStore {
+  readonly #path: string
   readonly #database: Sqlite.Database
   readonly #statements
   /** Changes of one turn of the event loop are committed together: the sync to disk is what costs. */
@@ -37,16 +43,18 @@ export class SqliteSettlements implements SettlementStore {
 
   /**
    * @param path the database file, created if it is missing, readable by its owner alone
-   * @throws {@link StoreError} for a file of a later version
+   * @throws {@link StoreError} that names the file: `store_too_new` for one of a later version, `store_failed` for one that
+   * cannot be used; methods throw the latter too
    * @throws {@link Sqlite.SqliteError} `sqlite_missing`; no file is created then
    */
   constructor(path: string) {
+    this.#path = path
     this.#database = Sqlite.openPrivate(path)
     prepareSchema(this.#database, path)
     const prepare = (sql: string) => this.#database.prepare(sql)
     this.#statements = {
       claim: prepare(
-        `INSERT INTO settlements VALUES (?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, ?)
+        `INSERT INTO settlements VALUES (?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, ?, ?)
          ON CONFLICT (transaction_id) DO NOTHING`,
       ),
       get: prepare('SELECT * FROM settlements WHERE transaction_id = ?'),
@@ -55,6 +63,10 @@ export class SqliteSettlements implements SettlementStore {
          WHERE transaction_id = ?5 AND (state = 'pending' OR (state = 'failed' AND ?1 = 'settled'))`,
       ),
       pending: prepare("SELECT * FROM settlements WHERE state = 'pending' ORDER BY created_ms"),
+      paid: prepare(
+        `SELECT pay_to, created_ms - created_ms % ?2 AS from_ms, sum(CAST(fee_micro_algos AS INTEGER)) AS fees
+         FROM settlements WHERE state = 'settled' AND created_ms >= ?1 GROUP BY 1, 2`,
+      ),
       forget: prepare("DELETE FROM settlements WHERE state <> 'pending' AND created_ms < ?"),
     }
   }
@@ -77,12 +89,13 @@ export class SqliteSettlements implements SettlementStore {
       one.lastValid.toString(),
       one.feeMicroAlgos.toString(),
       one.createdMs,
+      one.claimant ?? null,
     )
     return Number(changes)
   }
 
   get(transactionId: string): Settlement | undefined {
-    const row = this.#statements.get.get(transactionId) as Row | undefined
+    const row = this.#read(() => this.#statements.get.get(transactionId) as Row | undefined)
     return row && settlementOf(row)
   }
 
@@ -93,16 +106,31 @@ export class SqliteSettlements implements SettlementStore {
   }
 
   pending(): Settlement[] {
-    return (this.#statements.pending.all() as Row[]).map(settlementOf)
+    return this.#read(() => this.#statements.pending.all() as Row[]).map(settlementOf)
+  }
+
+  paidFees(sinceMs: number, partMs: number): PaidFees[] {
+    const rows = this.#read(() => this.#statements.paid.all(sinceMs, partMs) as Row[])
+    return rows
+      .map((row) => ({
+        payTo: row['pay_to'] as string,
+        fromMs: Number(row['from_ms']),
+        feeMicroAlgos: BigInt(row['fees'] as number),
+      }))
+      .filter(({ feeMicroAlgos }) => feeMicroAlgos > 0n)
   }
 
   forgetBefore(createdMs: number): void {
-    this.#statements.forget.run(createdMs)
+    this.#read(() => this.#statements.forget.run(createdMs))
   }
 
   close(): void {
     this.#commit()
     this.#database.close()
+  }
+
+  #read<T>(work: () => T): T {
+    return naming(this.#path, work)
   }
 
   #change(make: () => number): Promise<number> {
@@ -124,20 +152,32 @@ export class SqliteSettlements implements SettlementStore {
       for (const [index, { resolve }] of batch.entries()) resolve(counts[index]!)
     } catch (error) {
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
-      for (const { reject } of batch) reject(error)
+      for (const { reject } of batch) reject(named(this.#path, error))
     }
   }
 }
 
 type Change = { make: () => number; resolve: (count: number) => void; reject: (error: unknown) => void }
 
+/** Under the lock of the file: of two processes that open it at once, one brings it up to date. */
 function prepareSchema(database: Sqlite.Database, path: string): void {
-  const { user_version: found } = database.prepare('PRAGMA user_version').get() as { user_version: number }
-  if (found > schemaVersion) {
+  try {
+    naming(path, () => {
+      database.exec('BEGIN IMMEDIATE')
+      const { user_version: found } = database.prepare('PRAGMA user_version').get() as { user_version: number }
+      if (found > schemaVersion) {
+        throw new StoreError('store_too_new', `${path} was written by a later version of this program`)
+      }
+      if (found === 0) database.exec(schema)
+      for (let version = Math.max(found, 1) + 1; version <= schemaVersion; version++) {
+        database.exec(migrations[version]!)
+      }
+      database.exec(`PRAGMA user_version = ${schemaVersion}; COMMIT;`)
+    })
+  } catch (error) {
     database.close()
-    throw new StoreError('store_too_new', `${path} was written by a later version of this program`)
+    throw error
   }
-  database.exec(`BEGIN IMMEDIATE; ${schema} PRAGMA user_version = ${schemaVersion}; COMMIT;`)
 }
 
 function settlementOf(row: Row): Settlement {
@@ -157,11 +197,7 @@ function settlementOf(row: Row): Settlement {
     round: row['round'] === null ? undefined : BigInt(text('round')),
     errorReason: (row['error_reason'] as string | null) ?? undefined,
     errorMessage: (row['error_message'] as string | null) ?? undefined,
+    claimant: (row['claimant'] as string | null) ?? undefined,
     createdMs: Number(row['created_ms']),
   }
-}
-
-/** A store that cannot be used. */
-export class StoreError extends X402Error<'store_too_new'> {
-  override name = 'StoreError'
 }
