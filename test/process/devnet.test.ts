@@ -73,6 +73,22 @@ test('latchkey devnet prints a block whose commands work', async (t) => {
   assert.deepEqual(await exited, [0, null])
 })
 
+test('A15 latchkey devnet --genesis-hash reports the hash, and warns that what is signed can be valid elsewhere', async (t) => {
+  const hash = 'SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI='
+  const given = await startDevnet(t, ['--genesis-hash', hash])
+  assert.deepEqual([given.facts.genesisHash, given.facts.genesisId], [hash, 'testnet-v1.0'])
+  await until('the warnings', () => given.stderr().includes('never sign'))
+  assert.match(given.stderr(), /warning: .*what is signed for it can be valid on testnet too\n/)
+  assert.match(given.stderr(), /warning: never sign here with a key that holds anything on testnet\n/)
+  const named = await startDevnet(t, ['--genesis-id', 'testnet-v1.0'])
+  assert.equal(named.facts.genesisId, 'testnet-v1.0')
+  assert.notEqual(named.facts.genesisHash, hash)
+  assert.equal(named.stderr(), '', 'its hash is its own')
+  const { code, stderr } = await run('--port', '0', '--genesis-hash', 'testnet')
+  assert.notEqual(code, 0)
+  assert.match(stderr, /genesisHash is not 32 bytes in base64/)
+})
+
 test('latchkey devnet has the same accounts and network on every start', async (t) => {
   const [one, two] = await Promise.all([startDevnet(t), startDevnet(t, ['--accounts', '5'])])
   assert.deepEqual(one.facts.accounts, two.facts.accounts)

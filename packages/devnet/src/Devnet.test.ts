@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { Address } from '@latchkey/algorand'
+import { Address, Network } from '@latchkey/algorand'
 import { Devnet, type DevnetOptions } from './Devnet.js'
 import { personOf, sign, TestNode } from './testing/TestNode.test.helper.js'
 
@@ -41,6 +41,34 @@ test('starts on a free port, serves, and stops', async (t) => {
   await devnet.stop()
   await devnet.stopped
   await assert.rejects(fetch(`${devnet.url}/health`))
+})
+
+test('A15 takes a given genesis hash, which the state file and dumps keep', async (t) => {
+  const { genesisHash, genesisId } = Network.testnet
+  const stateFile = join(temporaryDirectory(t), 'ledger.log')
+  const devnet = await start(t, { genesisHash, stateFile })
+  assert.deepEqual([devnet.genesisHash, devnet.genesisId], [genesisHash, genesisId])
+  const params = (await (await fetch(`${devnet.url}/v2/transactions/params`)).json()) as { [name: string]: unknown }
+  assert.deepEqual([params['genesis-hash'], params['genesis-id']], [genesisHash, genesisId])
+  assert.equal((await pay(devnet, 200_000n)).status, 400, 'signed for the hash of the devnet itself')
+  const gh = new Uint8Array(Buffer.from(genesisHash, 'base64'))
+  const txn = signer.pay(signer.funded(0), personOf(9), 200_000n, { fv: 0n, lv: 1000n, gh, gen: genesisId })
+  const body = Buffer.from(sign(txn, signer.funded(0)))
+  assert.equal((await fetch(`${devnet.url}/v2/transactions`, { method: 'POST', body })).status, 200)
+  const dump = devnet.dump()
+  await devnet.stop()
+
+  const again = await start(t, { genesisHash, stateFile })
+  assert.equal((await account(again, personOf(9).address)).amount, 200_000)
+  await again.stop()
+  await assert.rejects(start(t, { stateFile }), { code: 'state_file_network' })
+  await assert.rejects(start(t, { genesisHash, stateFile, accounts: 2 }), { code: 'state_file_network' })
+
+  const loaded = await start(t, { genesisHash })
+  loaded.load(dump)
+  assert.equal((await account(loaded, personOf(9).address)).amount, 200_000)
+  const own = await start(t)
+  assert.throws(() => own.load(dump), { code: 'dump_network' })
 })
 
 test('funds accounts with Algos and dollars, and opts them in', async (t) => {

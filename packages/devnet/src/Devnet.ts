@@ -30,6 +30,17 @@ export type DevnetHandlerOptions = {
    */
   accounts?: number | undefined
   /**
+   * The genesis hash that it reports, in base64, for clients that know a public network only by its hash. What is signed
+   * for a devnet with the hash of a public network can be valid on that network: sign with keys that are worthless there.
+   * @default the hash of its own genesis
+   */
+  genesisHash?: string | undefined
+  /**
+   * The genesis id that it reports, such as `testnet-v1.0`.
+   * @default that of the public network whose hash is given; otherwise `dockernet-v1`
+   */
+  genesisId?: string | undefined
+  /**
    * A file in which all acknowledged changes survive the process; created if it is missing.
    * @default none: the state ends with the process
    */
@@ -342,7 +353,8 @@ export async function createDevnetHandler(options: DevnetHandlerOptions = {}): P
 async function open(options: DevnetHandlerOptions): Promise<Parts> {
   const { token, blocks = 'instant', onLine, onError } = options
   checkBlockMode(blocks)
-  const genesis = Genesis.make({ accountCount: options.accounts ?? defaultAccounts })
+  const { accounts: accountCount = defaultAccounts, genesisHash, genesisId } = options
+  const genesis = Genesis.make({ accountCount, genesisHash, genesisId })
   const { ledger, stateFile } = await openLedger(genesis, options)
   const node = new DevnetNode({ ledger, blocks, onLine })
   const synced = stateFile && (() => (stateFile.isSynced ? undefined : stateFile.synced()))

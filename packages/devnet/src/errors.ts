@@ -72,7 +72,7 @@ export const errors = {
   },
   state_file_network: {
     message: 'the state file belongs to a devnet with another genesis',
-    hint: 'start with the same number of accounts, or with another path',
+    hint: 'start with the same number of accounts and the same genesis hash, or with another path',
   },
   state_file_damaged: {
     message: 'the state file is damaged before its end',
@@ -100,7 +100,7 @@ export const errors = {
   },
   dump_network: {
     message: 'the dump belongs to a devnet with another genesis',
-    hint: 'start with the same number of accounts',
+    hint: 'start with the same number of accounts and the same genesis hash',
   },
   dump_too_large: {
     message: 'the dump is larger than a string can be',

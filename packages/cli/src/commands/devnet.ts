@@ -31,6 +31,17 @@ public keys; nothing on it has any value.`,
       placeholder: 'N',
       description: 'number of funded accounts besides the dispenser (5)',
     },
+    'genesis-hash': {
+      type: 'string',
+      placeholder: 'HASH',
+      description: `report HASH (base64) instead of its own genesis hash, for clients that know only a public network. \
+What is signed then can be valid on that network`,
+    },
+    'genesis-id': {
+      type: 'string',
+      placeholder: 'ID',
+      description: 'report ID instead of dockernet-v1 or the id of the network whose hash is given',
+    },
     state: {
       type: 'string',
       placeholder: 'FILE',
@@ -57,12 +68,15 @@ public keys; nothing on it has any value.`,
         token: options.token,
         blocks,
         accounts: readNumber('--accounts', options.accounts, 0, 100),
+        genesisHash: options['genesis-hash'],
+        genesisId: options['genesis-id'],
         stateFile: options.state,
         historyBlocks: readNumber('--history', options.history, 1, 10_000_000),
         onLine: options.verbose ? printMessage : undefined,
         onError: printStack,
       }),
     ).catch((error: unknown) => explain(error, options.port))
+    if (options['genesis-hash'] !== undefined) warnOfGivenHash(devnet)
     if (options.load !== undefined) await loadDump(devnet, options.load)
     if (options.json) printJson(facts(devnet, blocks))
     else printResult(block(devnet, blocks))
@@ -86,6 +100,14 @@ function explain(cause: unknown, port: string | undefined): never {
     hint: 'give another with --port, or 0 for a free one',
     cause,
   })
+}
+
+/** Before anything else is printed: everything that is signed for a devnet is worthless elsewhere, except for this one. */
+function warnOfGivenHash({ genesisHash }: Devnet): void {
+  const name =
+    Network.known.find((network) => network.genesisHash === genesisHash)?.name ?? 'the network with this hash'
+  printWarning(`this devnet has a given genesis hash: what is signed for it can be valid on ${name} too`)
+  printWarning(`never sign here with a key that holds anything on ${name}`)
 }
 
 async function loadDump(devnet: Devnet, path: string): Promise<void> {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { test } from 'node:test'
+import { Network } from '@latchkey/algorand'
 import algosdk from 'algosdk'
 import { TestNode } from '../testing/TestNode.test.helper.js'
 import * as Genesis from './Genesis.js'
@@ -38,6 +39,47 @@ for (const accountCount of [0, 1, 5, 100]) {
     assert.equal(hashOf(parse(json)), Buffer.from(MapKey.bytes(chain.genesisHash)).toString('base64'))
   })
 }
+
+test('takes a given hash, with the id of the public network that has it', () => {
+  const { testnet } = Network
+  const { chain, json } = Genesis.make({ accountCount: 1, genesisHash: testnet.genesisHash })
+  assert.equal(Buffer.from(MapKey.bytes(chain.genesisHash)).toString('base64'), testnet.genesisHash)
+  assert.equal(chain.genesisId, testnet.genesisId)
+  assert.deepEqual([parse(json)['network'], parse(json)['id']], ['testnet', 'v1.0'])
+  const other = Genesis.make({ accountCount: 1, genesisHash: Buffer.alloc(32, 7).toString('base64') })
+  assert.equal(other.chain.genesisId, 'dockernet-v1')
+})
+
+test('a given id is part of the genesis, whose hash stays its own', () => {
+  const { chain, json } = Genesis.make({ accountCount: 1, genesisId: 'testnet-v1.0' })
+  assert.equal(chain.genesisId, 'testnet-v1.0')
+  assert.equal(hashOf(parse(json)), Buffer.from(MapKey.bytes(chain.genesisHash)).toString('base64'))
+})
+
+test('the fingerprint is the hash, or differs for all that differs', () => {
+  const plain = Genesis.make({ accountCount: 1 })
+  assert.equal(plain.fingerprint, plain.chain.genesisHash)
+  const [hash, other] = [Network.testnet.genesisHash, Network.mainnet.genesisHash]
+  const all = [
+    plain,
+    Genesis.make({ accountCount: 2 }),
+    Genesis.make({ accountCount: 1, genesisHash: hash }),
+    Genesis.make({ accountCount: 2, genesisHash: hash }),
+    Genesis.make({ accountCount: 1, genesisHash: hash, genesisId: 'other-v1' }),
+    Genesis.make({ accountCount: 1, genesisHash: other, genesisId: Network.testnet.genesisId }),
+  ]
+  assert.equal(new Set(all.map(({ fingerprint }) => fingerprint)).size, all.length)
+})
+
+test('refuses what is no hash or no id', () => {
+  const hash = Network.testnet.genesisHash
+  for (const genesisHash of ['', 'testnet', hash.slice(0, -1), `${hash} `, hash.replace('/', '_'), `${hash}AAAA`]) {
+    assert.throws(() => Genesis.make({ accountCount: 0, genesisHash }), { code: 'invalid_option' }, genesisHash)
+  }
+  for (const genesisId of ['', 'testnet', 'a-', '-b', 'A-v1', 'a-b-c', 'a-\n', `${'a'.repeat(33)}-v1`]) {
+    assert.throws(() => Genesis.make({ accountCount: 0, genesisId }), { code: 'invalid_option' }, genesisId)
+  }
+})
 
 test('all Algos are allocated, and every account is distinct', () => {
   const document = parse(Genesis.make({ accountCount: 5 }).json)

@@ -1,5 +1,5 @@
 /** The genesis: initial balances, and the document whose hash identifies the network. */
-import { Address, Ed25519, Hash, Mnemonic, Msgpack, Network } from '@latchkey/algorand'
+import { Address, Bytes, Ed25519, Hash, Mnemonic, Msgpack, Network } from '@latchkey/algorand'
 import { DevnetError } from '../DevnetError.js'
 import type { Asset } from './Account.js'
 import * as Consensus from './Consensus.js'
@@ -26,6 +26,8 @@ type Allocation = {
 
 export type Genesis = {
   readonly chain: Chain
+  /** Differs for two geneses that differ in anything, also if both were given the same hash. */
+  readonly fingerprint: MapKey.MapKey
   readonly dispenser: DevAccount
   readonly accounts: readonly DevAccount[]
   readonly allocations: readonly Allocation[]
@@ -36,8 +38,8 @@ export type Genesis = {
   readonly json: string
 }
 
-const network = 'dockernet'
-const schema = 'v1'
+const defaultId = 'dockernet-v1'
+const hashLength = 32
 const feeSink = 'A7NMWS3NT3IUDMLVO26ULGXGIIOUQ3ND2TXSER6EBGRZNOBOUIQXHIBGDE'
 const rewardsPool = '7777777777777777777777777777777777777777777777777774MSJUVU'
 const supplyMicroAlgos = 10_000_000_000n * 1_000_000n
@@ -51,7 +53,15 @@ const accountDollars = 1_000_000n * 10n ** BigInt(dollarDecimals)
 
 export const maxAccounts = 100
 
-export function make({ accountCount }: { accountCount: number }): Genesis {
+export type GenesisOptions = {
+  accountCount: number
+  /** Standard base64, instead of the hash of the document. */
+  genesisHash?: string | undefined
+  /** A network and a version, with a hyphen between them. */
+  genesisId?: string | undefined
+}
+
+export function make({ accountCount, genesisHash: given, genesisId = idFor(given) }: GenesisOptions): Genesis {
   if (!Number.isInteger(accountCount) || accountCount < 0 || accountCount > maxAccounts) {
     throw new DevnetError('invalid_option', `accounts is not a whole number within 0 and ${maxAccounts}`)
   }
@@ -70,16 +80,40 @@ export function make({ accountCount }: { accountCount: number }): Genesis {
       status: 0 as const,
     })),
   ]
+  const name = parseId(genesisId)
+  const document = encode(allocations, name)
+  const hash = given === undefined ? Hash.hash(Hash.domains.genesis, document) : parseHash(given)
   const chain: Chain = {
-    genesisId: `${network}-${schema}`,
-    genesisHash: MapKey.of(Hash.hash(Hash.domains.genesis, encode(allocations))),
+    genesisId,
+    genesisHash: MapKey.of(hash),
     feeSink: MapKey.fromAddress(feeSink),
     rewardsPool: MapKey.fromAddress(rewardsPool),
   }
   const dollar = dollarOf(MapKey.fromAddress(dispenser.address))
   const assets = new Map(dollarIds.map((assetId) => [assetId, dollar]))
-  const json = toJson(allocations)
-  return { chain, dispenser, accounts, allocations, assets, assetAmount: accountDollars, json }
+  const json = toJson(allocations, name)
+  const fingerprint =
+    given === undefined ? chain.genesisHash : MapKey.of(Hash.hash(Hash.domains.genesis, Bytes.concat([document, hash])))
+  return { chain, fingerprint, dispenser, accounts, allocations, assets, assetAmount: accountDollars, json }
+}
+
+/** Clients that know a network by its hash expect its id too. */
+function idFor(genesisHash: string | undefined): string {
+  return Network.known.find((one) => one.genesisHash === genesisHash)?.genesisId ?? defaultId
+}
+
+function parseHash(text: string): Uint8Array {
+  const bytes = Buffer.from(text, 'base64')
+  if (bytes.length === hashLength && bytes.toString('base64') === text) return new Uint8Array(bytes)
+  throw new DevnetError('invalid_option', `genesisHash is not ${hashLength} bytes in base64`)
+}
+
+type Name = { readonly network: string; readonly version: string }
+
+function parseId(genesisId: string): Name {
+  const [, network, version] = /^([a-z0-9]{1,32})-([A-Za-z0-9.]{1,32})$/.exec(genesisId) ?? []
+  if (network !== undefined && version !== undefined) return { network, version }
+  throw new DevnetError('invalid_option', `genesisId is not a network and a version, such as ${defaultId}`)
 }
 
 function devAccount(name: string): DevAccount {
@@ -111,7 +145,7 @@ function dollarOf(issuer: MapKey.MapKey): Asset {
 }
 
 /** Unlike elsewhere, empty parts of an allocation are written. */
-function encode(allocations: readonly Allocation[]): Uint8Array {
+function encode(allocations: readonly Allocation[], { network, version }: Name): Uint8Array {
   const writer = new Msgpack.Writer().mapHeader(7).str('alloc').arrayHeader(allocations.length)
   for (const { address, comment, microAlgos, status } of allocations) {
     writer.mapHeader(3).str('addr').str(address).str('comment').str(comment)
@@ -119,11 +153,11 @@ function encode(allocations: readonly Allocation[]): Uint8Array {
     writer.str('algo').uint(microAlgos)
     if (status !== 0) writer.str('onl').uint(status)
   }
-  writer.str('devmode').bool(true).str('fees').str(feeSink).str('id').str(schema).str('network').str(network)
+  writer.str('devmode').bool(true).str('fees').str(feeSink).str('id').str(version).str('network').str(network)
   return writer.str('proto').str(Consensus.version).str('rwd').str(rewardsPool).bytes()
 }
 
-function toJson(allocations: readonly Allocation[]): string {
+function toJson(allocations: readonly Allocation[], { network, version }: Name): string {
   const alloc = allocations.map(({ address, comment, microAlgos, status }) => ({
     addr: address,
     comment,
@@ -134,7 +168,7 @@ function toJson(allocations: readonly Allocation[]): string {
     alloc,
     devmode: true,
     fees: feeSink,
-    id: schema,
+    id: version,
     network,
     proto: Consensus.version,
     rwd: rewardsPool,

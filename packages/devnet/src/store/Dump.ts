@@ -78,7 +78,7 @@ export function read(text: string, genesis: Genesis): Snapshot {
     const expected = base64(MapKey.bytes(genesisHash))
     throw new DumpError(
       'dump_network',
-      `document.genesisHash is not ${expected}: the dump is of a devnet with another number of accounts`,
+      `document.genesisHash is not ${expected}: the dump is of a devnet with another number of accounts, or another genesis hash was given`,
       { member: 'document.genesisHash' },
     )
   }

@@ -7,7 +7,6 @@ import * as AtomicFile from '@latchkey/system/atomic-file'
 import * as Lock from '@latchkey/system/lock'
 import type { Genesis } from '../ledger/Genesis.js'
 import type { LedgerChange } from '../ledger/LedgerChange.js'
-import type { MapKey } from '../ledger/MapKey.js'
 import type { Snapshot } from '../ledger/Snapshot.js'
 import { StateFileError } from './StateFileError.js'
 import * as ChangeRecord from './state-file/ChangeRecord.js'
@@ -30,7 +29,7 @@ type Compaction = { readonly type: 'compaction'; readonly snapshot: Snapshot; en
 type Job = Batch | Compaction
 type Opened = {
   path: string
-  genesisHash: MapKey
+  genesis: Genesis
   lock: number
   handle: FileHandle
   scanned: ScanResult
@@ -43,7 +42,7 @@ export class StateFile {
   /** Bytes of an unfinished record that were truncated when the file was opened. */
   readonly truncatedBytes: number
   readonly #path: string
-  readonly #genesisHash: MapKey
+  readonly #genesis: Genesis
   readonly #lock: number
   #handle: FileHandle
   #size: number
@@ -55,9 +54,9 @@ export class StateFile {
   #failure: StateFileError | undefined
   #closing: Promise<void> | undefined
 
-  private constructor({ path, genesisHash, lock, handle, scanned, truncatedBytes }: Opened) {
+  private constructor({ path, genesis, lock, handle, scanned, truncatedBytes }: Opened) {
     this.#path = path
-    this.#genesisHash = genesisHash
+    this.#genesis = genesis
     this.#lock = lock
     this.#handle = handle
     this.#size = scanned.end
@@ -67,18 +66,17 @@ export class StateFile {
 
   /** Replays the whole file except for an unfinished record at its end. On an error the file stays as it is. */
   static async open({ path, genesis, replay }: StateFileOptions): Promise<StateFile> {
-    const { genesisHash } = genesis.chain
     const lock = takeLock(path)
     let handle: FileHandle | undefined
     try {
-      handle = await openFile(path, genesisHash)
+      handle = await openFile(path, genesis)
       const scanned = await scan({ handle, path, genesis, replay })
       const truncatedBytes = (await handle.stat()).size - scanned.end
       if (truncatedBytes > 0) {
         await handle.truncate(scanned.end)
         await handle.sync()
       }
-      return new StateFile({ path, genesisHash, lock, handle, scanned, truncatedBytes })
+      return new StateFile({ path, genesis, lock, handle, scanned, truncatedBytes })
     } catch (error) {
       await handle?.close()
       Lock.release(lock)
@@ -104,7 +102,7 @@ export class StateFile {
       const message = `${this.#path}: the disk is too slow, ${this.#outstandingBytes} bytes wait to be written`
       throw new StateFileError('state_file_too_slow', message)
     }
-    const record = ChangeRecord.encode(change, this.#genesisHash)
+    const record = ChangeRecord.encode(change, this.#genesis.chain.genesisHash)
     const last = this.#jobs.at(-1)
     if (last?.type === 'batch') {
       last.records.push(record)
@@ -204,8 +202,8 @@ export class StateFile {
   }
 
   async #replace({ snapshot }: Compaction): Promise<void> {
-    const record = ChangeRecord.encode({ type: 'restore', snapshot }, this.#genesisHash)
-    const parts = [FileHeader.encode(this.#genesisHash), record]
+    const record = ChangeRecord.encode({ type: 'restore', snapshot }, this.#genesis.chain.genesisHash)
+    const parts = [FileHeader.encode(this.#genesis.fingerprint), record]
     const before = this.#handle
     this.#handle = await AtomicFile.replace({ path: this.#path, temporaryPath: temporary(this.#path), parts })
     this.#size = FileHeader.length + record.length
@@ -248,13 +246,13 @@ function unavailable(path: string, cause: unknown): StateFileError {
   return new StateFileError('state_file_unavailable', message, { ...(hint !== undefined && { hint }), cause })
 }
 
-async function openFile(path: string, genesisHash: MapKey): Promise<FileHandle> {
+async function openFile(path: string, { fingerprint }: Genesis): Promise<FileHandle> {
   try {
     return await open(path, 'r+')
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   }
-  const parts = [FileHeader.encode(genesisHash)]
+  const parts = [FileHeader.encode(fingerprint)]
   const handle = await AtomicFile.replace({ path, temporaryPath: temporary(path), parts })
   await AtomicFile.syncDirectory(path)
   return handle

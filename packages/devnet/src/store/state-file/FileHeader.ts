@@ -1,4 +1,4 @@
-/** The header of a state file: magic bytes, version and genesis hash. */
+/** The header of a state file: magic bytes, version and the fingerprint of the genesis, which is its hash if none was given. */
 import { crc32 } from 'node:zlib'
 import { Hash } from '@latchkey/algorand'
 import * as MapKey from '../../ledger/MapKey.js'
@@ -11,17 +11,17 @@ const crcAt = hashAt + 32
 
 export const length = crcAt + 4
 
-export function encode(genesisHash: MapKey.MapKey): Buffer {
+export function encode(fingerprint: MapKey.MapKey): Buffer {
   const bytes = Buffer.alloc(length)
   magic.copy(bytes)
   bytes.writeUInt32BE(version, magic.length)
-  bytes.set(MapKey.bytes(genesisHash), hashAt)
+  bytes.set(MapKey.bytes(fingerprint), hashAt)
   bytes.writeUInt32BE(crc32(bytes.subarray(0, crcAt)), crcAt)
   return bytes
 }
 
 /** Throws a StateFileError if the file at `path`, which begins with these bytes, is not usable. */
-export function check(bytes: Buffer, genesisHash: MapKey.MapKey, path: string): void {
+export function check(bytes: Buffer, fingerprint: MapKey.MapKey, path: string): void {
   // Never incomplete: the file gets its name only when its header is on the disk.
   if (bytes.length < length || !bytes.subarray(0, magic.length).equals(magic)) {
     throw new StateFileError('state_file_unrecognized', `${path} is not the state file of a devnet`)
@@ -37,7 +37,7 @@ export function check(bytes: Buffer, genesisHash: MapKey.MapKey, path: string): 
     })
   }
   const itsHash = bytes.subarray(hashAt, crcAt)
-  if (MapKey.of(itsHash) === genesisHash) return
-  const [its, ours] = [Hash.toText(itsHash), Hash.toText(MapKey.bytes(genesisHash))]
-  throw new StateFileError('state_file_network', `${path} has the genesis hash ${its}; this devnet has ${ours}`)
+  if (MapKey.of(itsHash) === fingerprint) return
+  const [its, ours] = [Hash.toText(itsHash), Hash.toText(MapKey.bytes(fingerprint))]
+  throw new StateFileError('state_file_network', `${path} belongs to the genesis ${its}; this devnet has ${ours}`)
 }

@@ -21,7 +21,7 @@ export async function scan({ handle, path, genesis, replay }: ScanOptions): Prom
   const window = new FileWindow(handle, size)
   const headerBytes = Math.min(FileHeader.length, size)
   await window.load(0, headerBytes)
-  FileHeader.check(window.view(0, headerBytes), genesis.chain.genesisHash, path)
+  FileHeader.check(window.view(0, headerBytes), genesis.fingerprint, path)
   let offset = FileHeader.length
   let compactedEnd = offset
   while (offset < size) {
