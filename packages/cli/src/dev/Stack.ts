@@ -1,6 +1,6 @@
 /** Everything that a paid request needs, in this process: chain, key daemon, facilitator and seller. */
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer, type Server as HttpServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { createServer, type Server as HttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -9,12 +9,12 @@ import { Server } from '@latchkey/http'
 import { Daemon } from '@latchkey/kmd'
 import { Kmd } from '@latchkey/kmd-client'
 import { Chain, createFacilitatorHandler, Facilitator, Signer } from '@latchkey/x402/facilitator'
-import { paymentGate } from '@latchkey/x402/node'
-import { Gate } from '@latchkey/x402/server'
 import { SqliteSettlements } from '@latchkey/x402/sqlite'
 import { limitDaemonMemory } from '../daemonMemory.js'
 import { shellWord } from '../format.js'
 import { freePort } from './freePort.js'
+import { onlyLocalHosts } from './localAccess.js'
+import { createSeller } from './seller.js'
 
 /** The first two are AlgoKit's for LocalNet, the others those of the x402 examples. */
 const ports = { devnet: 4001, kmd: 4002, facilitator: 4022, seller: 4021 }
@@ -22,9 +22,6 @@ export const token = 'a'.repeat(64)
 export const walletName = 'unencrypted-default-wallet'
 export const dollarAssetId = 31566704n
 export const dollarDecimals = 6
-/** The path of the seller that returns the environment of the stack, for the shell of another terminal. */
-export const environmentPath = '/env'
-export const price = '$0.01'
 const buyerMicroDollars = 5_000_000n
 const buyerMicroAlgos = 10_000_000n
 
@@ -180,7 +177,7 @@ async function startFacilitator(context: StartContext, devnet: Devnet, chain: Ch
   const feePayer = Signer.fromMnemonic(devnet.accounts[0]!.mnemonic)
   const facilitator = new Facilitator({ chains: [chain], feePayer, store, onError })
   closers.push(() => facilitator.stop())
-  const server = new Server({ fetch: createFacilitatorHandler({ facilitator, onError }) })
+  const server = new Server({ fetch: onlyLocalHosts(createFacilitatorHandler({ facilitator, onError })) })
   const { port } = await server.listen('127.0.0.1', await portFor(ports.facilitator))
   closers.push(() => server.stop())
   return `http://127.0.0.1:${port}`
@@ -198,27 +195,9 @@ async function listenForSeller({ closers, portFor }: StartContext): Promise<List
 
 async function startSeller({ onError }: StartContext, { server }: Listener, parts: Parts): Promise<void> {
   const { chain, seller: payTo, facilitatorUrl: facilitators, kmdUrl } = parts
-  const accepts = { network: chain.caip2, price, payTo }
-  const routes = { 'GET /weather': { accepts, description: 'The weather, now', mimeType: 'application/json' } }
   const paywall = { kmd: { url: kmdUrl, token, wallet: walletName } }
-  const gate = await Gate.open({ routes, facilitators, chains: chain, cors: true, paywall, onError })
-  server.on(
-    'request',
-    paymentGate(gate, (request, response) => respond(request, response, parts)),
-  )
-}
-
-function respond({ url }: IncomingMessage, response: ServerResponse, parts: Parts): void {
-  const path = url?.split('?')[0]
-  const send = (status: number, type: string, body: string): void => {
-    response.writeHead(status, { 'Content-Type': type })
-    response.end(body)
-  }
-  if (path === '/weather') {
-    const report = { weather: 'sunny', temperature: 70, timestamp: new Date().toISOString() }
-    send(200, 'application/json', JSON.stringify({ report }))
-  } else if (path === environmentPath) send(200, 'text/plain; charset=utf-8', exportLines(environmentOf(parts)))
-  else send(404, 'application/json', JSON.stringify({ error: `there are only /weather and ${environmentPath}` }))
+  const exports = (): string => exportLines(environmentOf(parts))
+  server.on('request', await createSeller({ chain, payTo, facilitators, paywall, exports, onError }))
 }
 
 /** The environment variables with which programs use the stack. */

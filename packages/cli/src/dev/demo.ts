@@ -2,7 +2,8 @@
 import { Amount } from '@latchkey/algorand'
 import { Buyer, fromKmd, payingFetch, receiptOf } from '@latchkey/x402/client'
 import { shortened } from '../format.js'
-import { dollarAssetId, dollarDecimals, price, type Stack, walletName } from './Stack.js'
+import { dollarAssetId, dollarDecimals, type Stack, walletName } from './Stack.js'
+import { price } from './seller.js'
 
 export async function printDemo(stack: Stack, line: (text: string) => void): Promise<void> {
   const { chain, sellerUrl, buyer, seller } = stack

@@ -1,0 +1,55 @@
+/** The seller of the stack: a weather report for a cent, and the environment for other terminals. */
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { paymentGate } from '@latchkey/x402/node'
+import { Gate, type GateOptions } from '@latchkey/x402/server'
+import { hostRefusal, isLocalHost, isLocalOrigin } from './localAccess.js'
+
+/** The path that returns the environment of the stack, for the shell of another terminal. */
+export const environmentPath = '/env'
+export const price = '$0.01'
+
+export type SellerOptions = Pick<GateOptions, 'facilitators' | 'paywall' | 'onError'> & {
+  readonly chain: NonNullable<GateOptions['chains']> & { readonly caip2: string }
+  readonly payTo: string
+  /** The environment, as export statements. */
+  readonly exports: () => string
+}
+
+export async function createSeller({ chain, payTo, exports, ...options }: SellerOptions): Promise<RequestListener> {
+  const accepts = { network: chain.caip2, price, payTo }
+  const routes = { 'GET /weather': { accepts, description: 'The weather, now', mimeType: 'application/json' } }
+  const gate = await Gate.open({ ...options, routes, chains: chain, cors: true })
+  const gated = paymentGate(gate, (request, response) => send(response, answer(request, exports)))
+  return (request, response) => {
+    if (isLocalHost(request.headers.host)) void gated(request, response)
+    else send(response, refusal(403, hostRefusal))
+  }
+}
+
+type Answer = { status: number; headers: { [name: string]: string }; body: string }
+
+function answer({ method, url, headers }: IncomingMessage, exports: () => string): Answer {
+  const path = url?.split('?')[0]
+  if (path !== '/weather' && path !== environmentPath) {
+    return refusal(404, `there are only /weather and ${environmentPath}`)
+  }
+  if (method !== 'GET' && method !== 'HEAD') return refusal(405, 'this can only be read', { Allow: 'GET, HEAD' })
+  if (path === '/weather') {
+    const report = { weather: 'sunny', temperature: 70, timestamp: new Date().toISOString() }
+    return { status: 200, headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ report }) }
+  }
+  // It has the token of the daemon and the words of the dispenser.
+  if (!isLocalOrigin(headers.origin, headers['sec-fetch-site']?.toString())) {
+    return refusal(403, 'no web page of another origin may read this')
+  }
+  const text = { 'Content-Type': 'text/plain; charset=utf-8', 'Cache-Control': 'no-store' }
+  return { status: 200, headers: text, body: exports() }
+}
+
+function refusal(status: number, error: string, headers: { [name: string]: string } = {}): Answer {
+  return { status, headers: { 'Content-Type': 'application/json', ...headers }, body: JSON.stringify({ error }) }
+}
+
+function send(response: ServerResponse, { status, headers, body }: Answer): void {
+  response.writeHead(status, { 'X-Content-Type-Options': 'nosniff', ...headers }).end(body)
+}
