@@ -39,15 +39,42 @@ export function networkOf(given: ChainValues, environment: Environment): string 
   })
 }
 
-export function openChain(given: ChainValues, environment: Environment): Promise<Chain> {
+export type OpenOptions = {
+  /** For commands that only read: takes a node for the network that it belongs to. @default false */
+  readonly isReadOnly?: boolean | undefined
+}
+
+/**
+ * Opens the network and, for a local one, asks its node which one it is.
+ *
+ * @throws UsageError if a local network turns out to be MainNet: real money takes an explicit word
+ */
+export async function openChain(
+  given: ChainValues,
+  environment: Environment,
+  { isReadOnly = false }: OpenOptions = {},
+): Promise<Chain> {
   const { ALGOD_TOKEN: token, ALGOD_URL: url = '', USDC_ASSET_ID: asset = '' } = environment
   // A node and an asset in the environment belong to the network there, not to another one given by --network.
   const isOwn = given.network === undefined || given.network === environment['AVM_NETWORK']
   const node = given.node ?? (isOwn && url !== '' ? [url] : undefined)
   const dollar = given.dollar ?? (isOwn && asset !== '' ? asset : undefined)
-  return Chain.open({
-    network: networkOf(given, environment),
+  const network = networkOf(given, environment)
+  const chain = await Chain.open({
+    network,
     nodes: node?.map((one) => ({ url: one, token })),
     dollarAssetId: readInteger('--dollar', dollar),
   })
+  if (!isReadOnly && network === 'local' && isMainnet(chain.caip2)) {
+    throw new UsageError('the node belongs to mainnet, where money is real, and not to a local network', {
+      code: 'invalid_value',
+      hint: 'give --network mainnet if that is intended, or another node with --node',
+    })
+  }
+  return chain
+}
+
+/** Whether a name or a CAIP-2 id, in either form, is that of MainNet. */
+export function isMainnet(network: string): boolean {
+  return network === Network.mainnet.name || Network.matches(network, Network.mainnet.caip2)
 }

@@ -25,7 +25,7 @@ the paying account if --node, FACILITATOR_URL or KMD_KEY name them. Each line sa
       findings.push(await checkDaemon(dataDir))
       const isNodeNamed = options.node !== undefined || options.network !== undefined || environment['ALGOD_URL']
       if (isNodeNamed) {
-        const { finding, chain } = await checkNode(() => openChain(options, environment))
+        const { finding, chain } = await checkNode(() => openChain(options, environment, { isReadOnly: true }))
         findings.push(finding)
         const payer = environment['KMD_KEY'] || environment['AVM_ADDRESS']
         if (chain !== undefined && payer) findings.push(...(await checkPayer(chain, payer)))

@@ -18,6 +18,7 @@ export async function balances(given: ChainValues, addresses: readonly string[])
   const chain = await openChain(
     isByNode ? { ...given, network: 'local', node: given.node ?? [url] } : given,
     process.env,
+    { isReadOnly: true },
   )
   const dollar = chain.dollarAssetId ?? Network.parse(chain.caip2).network?.usdcAssetId
   const found: Balance[] = []
