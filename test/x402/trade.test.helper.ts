@@ -5,9 +5,8 @@ import type { AddressInfo } from 'node:net'
 import { json } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
 import type { Devnet } from '@latchkey/devnet'
+import type { PublishedFacilitator } from '@latchkey/published'
 import { Chain } from '@latchkey/x402/client'
-import type { x402Facilitator } from '@x402/core/facilitator'
-import type { PaymentPayload, PaymentRequirements } from '@x402/core/types'
 import * as algosdk from 'algosdk'
 import { clientOf, startDevnet } from '../devnet/start.test.helper.js'
 
@@ -28,8 +27,9 @@ export type Trade = {
   sponsor: algosdk.Account
 }
 
-export async function openTrade(t: TestContext): Promise<Trade> {
-  const devnet = await startDevnet(t)
+/** By default the devnet only goes by the name of TestNet; with its genesis hash, clients take it for TestNet. */
+export async function openTrade(t: TestContext, { genesisHash }: { genesisHash?: string } = {}): Promise<Trade> {
+  const devnet = await startDevnet(t, { genesisHash })
   const chain = await Chain.open({ network: 'testnet', nodes: devnet.url, genesisHash: devnet.genesisHash })
   const [buyer, seller, sponsor] = [algosdk.generateAccount(), algosdk.generateAccount(), algosdk.generateAccount()]
   devnet.fund(String(buyer.addr), { microDollars: 1_000_000n })
@@ -54,8 +54,8 @@ export async function possessions({ algod, buyer, seller, sponsor }: Traders, as
 }
 
 /** As facilitators offer themselves to sellers. */
-export function facilitatorApi(facilitator: x402Facilitator): RequestListener {
-  type PaymentBody = { paymentPayload: PaymentPayload; paymentRequirements: PaymentRequirements }
+export function facilitatorApi(facilitator: PublishedFacilitator): RequestListener {
+  type PaymentBody = { paymentPayload: never; paymentRequirements: never }
   return async (request, response) => {
     const body = request.method === 'POST' ? ((await json(request)) as PaymentBody) : undefined
     const judge = request.url === '/verify' ? 'verify' : 'settle'

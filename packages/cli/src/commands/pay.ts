@@ -2,7 +2,7 @@
 import { mkdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { Amount } from '@latchkey/algorand'
+import { Amount, Network } from '@latchkey/algorand'
 import {
   Buyer,
   LostResponseError,
@@ -127,8 +127,14 @@ async function confirmPayment(
 
 function printReceipt(isJson: boolean, { status }: Response, receipt: ReturnType<typeof receiptOf>): void {
   if (isJson) printMessage(printableJson({ status, receipt: receipt ?? null }))
-  else if (receipt?.success) printMessage(`Paid: transaction ${receipt.transaction} on ${receipt.network}.`)
+  else if (receipt?.success)
+    printMessage(`Paid: transaction ${receipt.transaction} on ${canonicalId(receipt.network)}.`)
   else printMessage(`No payment was settled (response status: ${status}).`)
+}
+
+/** As the price was shown: the seller may write the id of the network in another way. */
+function canonicalId(network = ''): string {
+  return Network.normalize(network) ?? network
 }
 
 function explain(error: unknown): never {

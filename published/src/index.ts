@@ -1,0 +1,12 @@
+export { avmFamily, avmVersions } from './avmFamily.js'
+export {
+  type Buys,
+  type Family,
+  familyOf,
+  type Modules,
+  type PublishedFacilitator,
+  report,
+  type Sells,
+  type Setting,
+} from './Family.js'
+export { newest, newestVersions } from './newest.js'
