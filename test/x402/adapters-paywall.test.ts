@@ -49,7 +49,7 @@ for (const { name, prefix, open } of adapters) {
       for (const query of names) {
         const response = await fetch(at(`/weather${query}`))
         assert.equal(response.status, 200)
-        assert.match(response.headers.get('cache-control')!, /^public, max-age=31536000, immutable$/)
+        assert.match(response.headers.get('cache-control')!, /^private, max-age=31536000, immutable$/)
         assert.equal(response.headers.get('content-encoding'), 'gzip')
         assert.ok((await response.text()).length > 1_000)
         const head = await fetch(at(`/weather${query}`), { method: 'HEAD' })

@@ -36,6 +36,8 @@ export type RouteOffer = { readonly accept: Accept; readonly requirement: Paymen
 /** The query by which the page requests what it needs. */
 const query = 'x402-page'
 const yearSeconds = 31_536_000
+/** The headers that some shared caches obey before `Cache-Control` (RFC 9213, and the one it follows). */
+const noSharedCache = { 'CDN-Cache-Control': 'no-store', 'Surrogate-Control': 'no-store' }
 
 export class Paywall {
   readonly #options: PaywallOptions | CustomPaywall | undefined
@@ -121,8 +123,10 @@ function fileResponse(name: string, request: Request): Response | undefined {
   return new Response(new Uint8Array(isGzip ? file.gzip() : file.body), {
     headers: {
       'Content-Type': file.type,
-      // Its name changes with its content, and it is the same for everyone.
-      'Cache-Control': file.isImmutable ? `public, max-age=${yearSeconds}, immutable` : 'no-store',
+      // Its name changes with its content. But a shared cache may leave the query out of its key, and would then serve
+      // the file as the paid response, or the other way round: only the browser may store it.
+      'Cache-Control': file.isImmutable ? `private, max-age=${yearSeconds}, immutable` : 'no-store',
+      ...noSharedCache,
       'X-Content-Type-Options': 'nosniff',
       Vary: 'Accept-Encoding',
       ...(isGzip ? { 'Content-Encoding': 'gzip' } : {}),
@@ -220,11 +224,17 @@ function render(options: PaywallOptions, required: PaymentRequired, offers: read
   })
 }
 
+const isCacheHeader = (name: string): boolean =>
+  /cache-control$|^surrogate-|^expires$|^(etag|last-modified)$/i.test(name)
+
 async function customPage(paywall: CustomPaywall, request: Request, required: PaymentRequired): Promise<Response> {
   const page = await paywall({ request, required })
   if (typeof page === 'string') {
     return new Response(page, { status: 402, headers: { 'Content-Type': 'text/html; charset=utf-8' } })
   }
   if (!(page instanceof Response)) throw new PaywallError('invalid_paywall_page')
-  return new Response(page.body, { status: 402, headers: page.headers })
+  const response = new Response(page.body, { status: 402, headers: page.headers })
+  // Made for everyone, perhaps, and yet at the address of the paid response.
+  for (const name of [...response.headers.keys()].filter(isCacheHeader)) response.headers.delete(name)
+  return response
 }
