@@ -69,9 +69,12 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
     assert.deepEqual(Object.keys(JSON.parse(stdout)), ['report'])
     assert.match(
       stderr,
-      /^The weather, now costs \$0\.01 \(USDC, asset 31566704\), to [A-Z2-7]{58} on algorand:\S+\.\n/,
+      /^The seller describes it as "The weather, now"\.\nThe request costs \$0\.01 \(USDC, asset 31566704\), to [A-Z2-7]{58} on algorand:\S+\.\n/,
     )
-    const [, transaction] = /\nPaid: transaction ([A-Z2-7]{52}) on /.exec(stderr)!
+    const [, transaction] =
+      /\nPaid \$0\.01 \(USDC, asset 31566704\) to [A-Z2-7]{58} on algorand:\S+: transaction ([A-Z2-7]{52})\.\n/.exec(
+        stderr,
+      )!
     const pending = await fetch(`${facts.devnet.url}/v2/transactions/pending/${transaction}`)
     assert.equal(pending.status, 200)
     assert.ok(readFileSync(log, 'utf8').includes(transaction!))
@@ -82,14 +85,15 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
     const keyOptions = ['-d', kmd.dataDir, '--wallet', kmd.wallet, '--key', buyer.address, '--no-password']
     const { code, stderr } = await run([seller.url, '-y', '--json', ...keyOptions, ...options()], {})
     assert.equal(code, 0, stderr)
-    const { status, receipt } = JSON.parse(stderr.trim().split('\n').at(-1)!)
-    assert.deepEqual([status, receipt.success, receipt.payer], [200, true, buyer.address])
+    const { status, state, payment, receipt } = JSON.parse(stderr.trim().split('\n').at(-1)!)
+    assert.deepEqual([status, state, receipt.success, receipt.payer], [200, 'settled', true, buyer.address])
+    assert.deepEqual([payment.transaction, payment.amount], [receipt.transaction, '10000'])
   })
 
   test('needs only the URL with the environment that dev prints', async () => {
     const { code, stderr } = await run([facts.seller.url, '-y', '--log', log], facts.environment)
     assert.equal(code, 0, stderr)
-    assert.match(stderr, /Paid: transaction/)
+    assert.match(stderr, /\nPaid \$0\.01 /)
   })
 
   test('asks for confirmation, and anything but yes is no', async () => {
@@ -109,7 +113,7 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
     assert.match(no.stdout, /nothing was paid/)
     const yes = await inTerminal('y')
     assert.equal(yes.code, 0, yes.stdout)
-    assert.match(yes.stdout, /Paid: transaction/)
+    assert.match(yes.stdout, /\nPaid \$0\.01 /)
   })
 
   test('pays nothing without confirmation, above the limit, or without funds', async () => {
@@ -120,7 +124,7 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
     assert.equal(dear.code, 3)
     assert.match(
       dear.stderr,
-      /\nlatchkey pay: not paid: \$0\.01 is above the limit of \$0\.005 for one payment; raise it with --max\n$/,
+      /^latchkey pay: not paid: \$0\.01 is above the limit of \$0\.005 for one payment; raise it with --max\n$/,
     )
     const otherAsset = await run([facts.seller.url, '-y', ...options(), '--dollar', '5'], words())
     assert.equal(otherAsset.code, 3)
@@ -173,13 +177,13 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
     const { port } = server.address() as AddressInfo
     const { code, stderr } = await run([`http://127.0.0.1:${port}/weather`, ...options()], words())
     assert.equal(code, 2)
-    assert.match(stderr, /^Free\?\[2J\? money costs \$0\.01 /)
+    assert.match(stderr, /^The seller describes it as "Free\\u001b\[2J\? money"\.\nThe request costs \$0\.01 /)
   })
 
   test('prints a response that costs nothing', async () => {
     const { code, stdout, stderr } = await run([`${facts.devnet.url}/health`, ...options()], words())
     assert.deepEqual([code, stdout], [0, 'null\n'])
-    assert.match(stderr, /No payment was settled \(response status: 200\)/)
+    assert.match(stderr, /Nothing was paid \(response status: 200\)/)
     const missing = await run([`${facts.devnet.url}/nothing`, ...options()], words())
     assert.equal(missing.code, 3)
   })

@@ -158,7 +158,17 @@ export const errors = {
   response_lost: {
     exit: 'failed',
     message: 'a payment was sent and the response did not arrive',
-    hint: 'look the transaction up before paying again',
+    hint: 'run the same command again: it sends the same payment',
+  },
+  response_timeout: {
+    exit: 'failed',
+    message: 'the server sent nothing for as long as --timeout allows; nothing was paid',
+    hint: 'try again, or raise --timeout',
+  },
+  response_incomplete: {
+    exit: 'failed',
+    message: 'the response is longer than --max-bytes allows, and was cut off there',
+    hint: 'raise --max-bytes',
   },
   port_in_use: { exit: 'failed', message: 'the port is in use', hint: 'give another with --port, or 0 for a free one' },
   program_not_started: {

@@ -55,6 +55,8 @@ const keyErrors: Table<Signer.SignerError['code']> = {
 
 const logErrors: Table<PaymentLogError['code']> = {
   invalid_payment_log: { hint: 'give another file with --log, or restore this one' },
+  payment_log_locked: { hint: 'try again, or end the process that uses it' },
+  payment_log_unwritable: { hint: 'free disk space, check its permissions, or give another file with --log' },
 }
 
 const stateErrors: Table<StateFileError['code']> = {

@@ -22,6 +22,7 @@ const words: { readonly [Code in RefusalCode]: Words } = {
     hint: 'give its id with --dollar if it is',
   },
   invalid_offer: {},
+  offer_changed: { hint: 'run it again to see the price' },
   too_many_offers: {},
   above_payment_limit: { hint: 'raise it with --max' },
   above_total_limit: {},

@@ -115,6 +115,14 @@ export const errors = {
     message: 'The file is not a payment log.',
     hint: 'Use another path, or restore the file: limits over all payments depend on it.',
   },
+  payment_log_locked: {
+    message: 'Another process uses the payment log and does not release it.',
+    hint: 'Retry, or end the other process. Nothing was signed.',
+  },
+  payment_log_unwritable: {
+    message: 'The payment log cannot be written.',
+    hint: 'Free disk space, or check the permissions of the file. Nothing is signed that is not recorded.',
+  },
   invalid_route: {
     message: 'No request could match the route, or it is written in a form that the gate does not know.',
     hint: 'Write routes like "GET /weather", "/reports/:id" or "/files/*", special ones before general ones.',

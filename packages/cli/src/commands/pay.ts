@@ -1,30 +1,24 @@
-/** `latchkey pay URL`: shows the price, pays within limits, and prints the response. */
+/** `latchkey pay URL`: shows the price, pays exactly that within limits, and prints the response as it arrives. */
 import { mkdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { Amount, Network } from '@latchkey/algorand'
-import {
-  Buyer,
-  LostResponseError,
-  type Offer,
-  PaymentRefusedError,
-  payingFetch,
-  receiptOf,
-} from '@latchkey/x402/client'
+import { Buyer, LostResponseError, PaymentRefusedError, payingFetch, type SignedPayment } from '@latchkey/x402/client'
 import { FilePayments } from '@latchkey/x402/file'
-import { command, type Values } from '../Command.js'
+import { command, readNumber, type Values } from '../Command.js'
 import { chainOptions, openChain } from '../chain.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
-import { printableJson } from '../format.js'
-import { contentPrinter, printMessage } from '../messages.js'
+import { printMessage } from '../messages.js'
 import { paymentRefused } from '../paymentRefused.js'
-import { confirm, hasTerminal } from '../prompt.js'
 import { signerFrom, signerNotes, signerOptions } from '../signer.js'
+import { openBodySink, receiveBody } from './pay/body.js'
+import { confirmPayment, describeRepeat } from './pay/consent.js'
+import { IdleLimit } from './pay/IdleLimit.js'
+import { report, type Sent } from './pay/report.js'
 
 const payOptions = {
   yes: { type: 'boolean', short: 'y', description: 'pay without confirmation' },
-  max: { type: 'string', placeholder: 'PRICE', description: 'the most to pay for the request ($1)' },
+  max: { type: 'string', placeholder: 'PRICE', description: 'the most to pay for the request, in dollars ($1)' },
   method: { type: 'string', short: 'X', placeholder: 'METHOD', description: 'request method (GET; POST with --data)' },
   header: {
     type: 'string',
@@ -34,6 +28,23 @@ const payOptions = {
     description: 'request header, "Name: value"; repeat it for more',
   },
   data: { type: 'string', placeholder: 'TEXT', description: 'request body' },
+  'new-payment': {
+    type: 'boolean',
+    description: 'make a new payment although an earlier one for the same request may still be settled or answered',
+  },
+  output: {
+    type: 'string',
+    short: 'o',
+    placeholder: 'FILE',
+    completes: 'file',
+    description: 'new file for the body, instead of stdout',
+  },
+  timeout: {
+    type: 'string',
+    placeholder: 'SECONDS',
+    description: 'how long the server may send nothing (120)',
+  },
+  'max-bytes': { type: 'string', placeholder: 'BYTES', description: 'the longest body to receive (no limit)' },
   ...chainOptions,
   log: {
     type: 'string',
@@ -42,15 +53,22 @@ const payOptions = {
     description: 'file that records every payment (~/.latchkey/payments.jsonl)',
   },
   ...signerOptions,
-  json: { type: 'boolean', description: 'print the receipt as one line of JSON, on stderr' },
+  json: { type: 'boolean', description: 'print the result of the payment as one line of JSON, on stderr' },
 } as const
 
+const defaultTimeoutSeconds = 120
+const maxTimeoutSeconds = 24 * 60 * 60
+
 export const payCommand = command({
-  description: `Sends a request and, if the response is 402 Payment Required, shows the price, pays it and prints the response: the body on \
-stdout, everything else on stderr.`,
+  description: `Sends a request and, if the response is 402 Payment Required, shows the price, pays exactly that and prints the response: the \
+body on stdout, everything else on stderr. Whether the payment is settled is looked up on the ledger. A payment that got no answer is sent \
+again by the same command, instead of a new one.`,
   positionals: [{ name: 'URL' }],
   options: payOptions,
-  notes: signerNotes,
+  notes: `${signerNotes}
+
+With --json the last line on stderr has "state": settled, not_settled, not_known_yet, or null if nothing was sent; "receipt" is what the \
+seller says.`,
   examples: [
     "latchkey pay https://example.com/weather --wallet spending --key ADDRESS --max '$0.05'",
     'latchkey pay http://127.0.0.1:4021/weather --yes > weather.json',
@@ -58,32 +76,78 @@ stdout, everything else on stderr.`,
   exits: ['declined', 'unreachable', 'password', 'interrupted'],
   run: async ({ options, args: [url] }) => {
     const request = requestOf(url!, options)
+    const timeoutSeconds = readNumber('--timeout', options.timeout, 1, maxTimeoutSeconds) ?? defaultTimeoutSeconds
+    const maxBytes = readNumber('--max-bytes', options['max-bytes'], 1, Number.MAX_SAFE_INTEGER)
     const signer = signerFrom(options, process.env)
     if (signer === undefined) throw new UsageError('no key to pay with', { hint: 'give --wallet and --key' })
     const chain = await openChain(options, process.env)
     const payments = new FilePayments(options.log ?? defaultLog())
     const buyer = new Buyer({ signer, chains: chain, payments, maxPerPayment: options.max ?? '$1' })
-    let isDeclined = false
-    const pay = payingFetch(buyer, {
-      onPaymentRequired: async (required) => {
-        const { offers, reasons } = await buyer.offers(required)
-        if (offers.length === 0) throw paymentRefused(reasons)
-        isDeclined = !(await confirmPayment(offers[0]!, required.resource.description ?? '', options.yes ?? false))
-        return !isDeclined
-      },
-    })
-    const response = await pay(request).catch(explain)
-    if (isDeclined) throw new CommandError('declined', 'nothing was paid')
-    const receipt = receiptOf(response)
-    printReceipt(options.json ?? false, response, receipt)
-    const content = contentPrinter()
-    await content.write(new Uint8Array(await response.arrayBuffer()))
-    await content.end()
-    return response.ok ? exitCodes.ok : exitCodes.failed
+    const sink = openBodySink(options.output)
+    const limit = new IdleLimit(timeoutSeconds)
+    try {
+      const isComplete = await buy(request, { options, buyer, chain, sink, limit, maxBytes })
+      if (!isComplete) await sink.discard()
+      return isComplete ? exitCodes.ok : exitCodes.failed
+    } catch (error) {
+      await sink.discard()
+      throw error
+    } finally {
+      limit.stop()
+    }
   },
 })
 
 type Options = Values<typeof payOptions>
+type Purchase = {
+  readonly options: Options
+  readonly buyer: Buyer
+  readonly chain: Sent['chain']
+  readonly sink: ReturnType<typeof openBodySink>
+  readonly limit: IdleLimit
+  readonly maxBytes: number | undefined
+}
+
+/** Whether the response is a success, and there as a whole. */
+async function buy(request: Request, { options, buyer, chain, sink, limit, maxBytes }: Purchase): Promise<boolean> {
+  const isJson = options.json ?? false
+  let isDeclined = false
+  let paid: SignedPayment | undefined
+  const pay = payingFetch(buyer, {
+    resume: options['new-payment'] !== true,
+    fetch: (input, init) => {
+      limit.restart()
+      return fetch(input, init)
+    },
+    onPaymentRequired: async ({ resource }, _url, [offer]) => {
+      limit.stop()
+      isDeclined = !(await confirmPayment(offer!, resource.description ?? '', options.yes ?? false))
+      limit.restart()
+      // Exactly what was shown, or nothing.
+      return isDeclined ? false : offer!
+    },
+    onRepeat: (payment) => printMessage(describeRepeat(payment)),
+    onPayment: (payment) => {
+      paid = payment
+    },
+  })
+  const sent = (): Sent => ({ buyer, chain, payment: paid?.payment })
+  try {
+    const response = await pay(new Request(request, { signal: limit.signal }))
+    if (isDeclined) throw new CommandError('declined', 'nothing was paid')
+    limit.stop()
+    const before = await report(sent(), response, { isJson, isFinal: false })
+    await receiveBody(response, { sink, limit, maxBytes })
+    await report(sent(), response, { isJson, isFinal: true, before })
+    return response.ok
+  } catch (error) {
+    limit.stop()
+    if (paid === undefined) throw explain(error, limit)
+    const state = await report(sent(), undefined, { isJson, isFinal: true })
+    const isLost = error instanceof LostResponseError
+    throw explain(isLost ? new LostResponseError(paid, state!, error.cause, error.status) : error, limit)
+  }
+}
 
 function requestOf(url: string, { method, header = [], data }: Options): Request {
   if (!URL.canParse(url) || !/^https?:$/.test(new URL(url).protocol)) {
@@ -101,49 +165,15 @@ function requestOf(url: string, { method, header = [], data }: Options): Request
   return new Request(url, { method: method ?? (data === undefined ? 'GET' : 'POST'), headers, ...body })
 }
 
-/** The description comes from the server. */
-const maxDescriptionLength = 200
+const again = 'run it again: the same payment is sent, not a new one; --new-payment makes a new one'
 
-/** Asks on a terminal; without one, --yes has to be given. */
-async function confirmPayment(
-  { requirement, asset, amount, chain, microDollars }: Offer,
-  description: string,
-  isConfirmed: boolean,
-): Promise<boolean> {
-  const text = Amount.format(amount, asset.decimals)
-  const price =
-    microDollars === undefined ? `${text} ${asset.name}` : `$${text} (${asset.name}, asset ${asset.assetId})`
-  const subject = description === '' ? 'The request' : description.slice(0, maxDescriptionLength)
-  printMessage(`${subject} costs ${price}, to ${requirement.payTo} on ${chain.caip2}.`)
-  if (isConfirmed) return true
-  if (!hasTerminal()) {
-    throw new UsageError('there is no terminal to ask for confirmation', {
-      code: 'confirmation_required',
-      hint: 'give --yes to pay',
-    })
-  }
-  return confirm('Pay?')
-}
-
-function printReceipt(isJson: boolean, { status }: Response, receipt: ReturnType<typeof receiptOf>): void {
-  if (isJson) printMessage(printableJson({ status, receipt: receipt ?? null }))
-  else if (receipt?.success)
-    printMessage(`Paid: transaction ${receipt.transaction} on ${canonicalId(receipt.network)}.`)
-  else printMessage(`No payment was settled (response status: ${status}).`)
-}
-
-/** As the price was shown: the seller may write the id of the network in another way. */
-function canonicalId(network = ''): string {
-  return Network.normalize(network) ?? network
-}
-
-function explain(error: unknown): never {
-  if (error instanceof PaymentRefusedError) throw paymentRefused(error.reasons, error)
-  if (!(error instanceof LostResponseError)) throw error
-  throw new CommandError('response_lost', error.message, {
-    hint: 'look the transaction up before you pay again',
-    cause: error,
-  })
+function explain(error: unknown, { interruption }: IdleLimit): unknown {
+  if (error instanceof PaymentRefusedError) return paymentRefused(error.reasons, error)
+  if (!(error instanceof LostResponseError)) return interruption ?? error
+  // Why the caller gave up, if it did.
+  const why = interruption === undefined || interruption.message === '' ? '' : ` (${interruption.message})`
+  const code = interruption?.code === 'interrupted' ? 'interrupted' : 'response_lost'
+  return new CommandError(code, `${error.message}${why}`, { hint: again, cause: error })
 }
 
 function defaultLog(): string {

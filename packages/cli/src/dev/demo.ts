@@ -11,11 +11,9 @@ export async function printDemo(stack: Stack, line: (text: string) => void): Pro
   const before = await balances(stack)
   const signer = fromKmd({ kmd: { dataDir: stack.kmdDataDir }, wallet: walletName, password: '', address: buyer })
   const pay = payingFetch(new Buyer({ signer, chains: chain }), {
-    onPaymentRequired: (required) => {
-      line(
-        `the seller responds with 402 Payment Required: ${price}, ${required.accepts[0]!.amount} of asset ${dollarAssetId}`,
-      )
-      return true
+    onPaymentRequired: (_required, _url, [offer]) => {
+      line(`the seller responds with 402 Payment Required: ${price}, ${offer!.amount} of asset ${dollarAssetId}`)
+      return offer!
     },
     onPayment: ({ payment }) =>
       line(

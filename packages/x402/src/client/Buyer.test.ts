@@ -395,22 +395,6 @@ test('the state of a payment', async (t) => {
     assert.equal(buyer.payments.get(transactionId)?.state, 'open')
     await assert.rejects(buyer.lookUp('unknown'), PaymentLogError)
   })
-
-  await t.test('is taken from a receipt of that payment only', { timeout }, async (t) => {
-    const { chain, signer, required } = await openMarket(t)
-    const buyer = new Buyer({ signer, chains: chain })
-    const { transactionId } = (await buyer.pay(required)).payment
-    const receipt = (members: object) => Headers.decodeReceipt(Buffer.from(JSON.stringify(members)).toString('base64'))
-    for (const other of [
-      { success: true, transaction: 'other' },
-      { success: false, transaction: transactionId },
-    ]) {
-      buyer.receive(transactionId, receipt(other))
-      assert.equal(buyer.payments.get(transactionId)?.state, 'open')
-    }
-    buyer.receive(transactionId, receipt({ transactionId, status: 'settled' }))
-    assert.equal(buyer.payments.get(transactionId)?.state, 'settled')
-  })
 })
 
 test('a payment that is not signed', async (t) => {

@@ -1,18 +1,18 @@
 /** Pays offers of sellers: within limits, on the networks it was given, and never without recording the payment first. */
-
-import { AlgodError } from '@latchkey/algod'
-import { Address, Network } from '@latchkey/algorand'
-import { type AssetInfo, type Chain, ChainError, chainList, parseAssetId } from '../chain/Chain.js'
+import { Bytes, Hash } from '@latchkey/algorand'
+import { type Chain, chainList } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
-import { type BuiltPayment, buildPayment, FeeError } from '../exact/buildPayment.js'
+import { type BuiltPayment, buildPayment } from '../exact/buildPayment.js'
 import * as PaymentGroup from '../exact/PaymentGroup.js'
 import * as Signer from '../signer/Signer.js'
 import * as Headers from '../wire/Headers.js'
-import type { PaymentPayload, PaymentRequired, PaymentRequirements } from '../wire/types.js'
+import type { PaymentPayload, PaymentRequired } from '../wire/types.js'
 import { findPaymentState } from './findPaymentState.js'
 import { type LimitOptions, Limits } from './Limits.js'
-import { PaymentRefusedError, type RefusalCode, type RefusalReason } from './PaymentRefusedError.js'
-import { MemoryPayments, type Payment, type PaymentLog, PaymentLogError, type PaymentState } from './Payments.js'
+import { MemoryPayments } from './MemoryPayments.js'
+import * as Offers from './Offer.js'
+import { isReason, orReason, PaymentRefusedError, type RefusalReason, reasonOfFunds } from './PaymentRefusedError.js'
+import { type Payment, type PaymentLog, PaymentLogError, type PaymentState } from './Payments.js'
 
 /** Options of a {@link Buyer}. */
 export type BuyerOptions = LimitOptions & {
@@ -34,35 +34,43 @@ export type BuyerOptions = LimitOptions & {
   payments?: PaymentLog | undefined
 }
 
-/** A payment requirement that the buyer understands, with what was looked up about it. */
-export type Offer = {
-  readonly requirement: PaymentRequirements
-  readonly chain: Chain
-  readonly asset: AssetInfo
-  /** In base units. */
-  readonly amount: bigint
-  /** The account that pays the fees, if it is not the buyer. */
-  readonly feePayer: string | undefined
-  /** The price in millionths of a dollar, if it is in dollars. */
-  readonly microDollars: bigint | undefined
-}
+type Offer = Offers.Offer
 
 /** A payment that is recorded and signed. */
 export type SignedPayment = {
   readonly payment: Payment
   readonly payload: PaymentPayload
-  /** The value of the header PAYMENT-SIGNATURE. */
+  /** The value of the header PAYMENT-SIGNATURE when it is sent the first time. */
   readonly header: string
+  /** The value of the header PAYMENT-SIGNATURE when it is sent again; it proves that the same buyer sends it. */
+  readonly repeatHeader: string
+}
+
+/** The request that a payment is for. */
+export type PaidRequest = {
+  readonly method: string
+  readonly url: string
+  readonly body?: Uint8Array | undefined
 }
 
 /** Options of {@link Buyer.pay}. */
 export type PayOptions = {
+  /**
+   * The offer to pay, one of those that {@link Buyer.offers} returned for the same 402: this one or none is paid.
+   *
+   * @default the first one that can be paid
+   */
+  offer?: Offer | undefined
+  /** The request that is paid for. It is recorded, and the payment is found by it when no answer came. */
+  request?: PaidRequest | undefined
   /** Cancels the payment until it is signed. */
   signal?: AbortSignal | undefined
 }
 
+/** Offers, and why others are left out. */
+export type OfferList = { offers: Offer[]; reasons: RefusalReason[] }
+
 const defaultMaxFeeMicroAlgos = 10_000n
-const maxTimeoutSecondsAccepted = 24 * 60 * 60
 /** Sellers send one or two offers; the rest is not read. */
 const maxOffers = 64
 /** How many open payments are looked up when a limit is reached. */
@@ -103,47 +111,70 @@ export class Buyer {
   /**
    * The offers that the buyer understands, the best one first: by the order of networks, then of assets with the dollar
    * before all others, then by price, then those that are charged only once they are served. `reasons` says why the
-   * others are left out. Limits and funds are checked by {@link Buyer.pay}.
+   * others are left out. Limits and funds are checked by {@link Buyer.payableOffers} and {@link Buyer.pay}.
    */
-  async offers({ accepts }: PaymentRequired): Promise<{ offers: Offer[]; reasons: RefusalReason[] }> {
-    const prices = withoutSpellings(accepts)
-    const results = await Promise.all(prices.slice(0, maxOffers).map((requirement) => this.#readOffer(requirement)))
+  async offers(required: PaymentRequired): Promise<OfferList> {
+    const prices = Offers.withoutSpellings(required)
+    const reader = this.#reader()
+    const results = await Promise.all(prices.slice(0, maxOffers).map((price) => Offers.read(price, reader)))
     const reasons = results.filter(isReason)
     const offers = results.filter((result): result is Offer => !isReason(result))
-    offers.sort((a, b) => compare(this.#preference(a), this.#preference(b)))
     if (prices.length > maxOffers) {
       reasons.push({ code: 'too_many_offers', message: `only the first ${maxOffers} offers are read` })
     }
-    return { offers, reasons }
+    return { offers: Offers.sort(offers, reader), reasons }
+  }
+
+  /** Those of {@link Buyer.offers} that are within the limits and that the account can pay now. */
+  async payableOffers(required: PaymentRequired): Promise<OfferList> {
+    const { offers, reasons } = await this.offers(required)
+    const results = await Promise.all(offers.map(async (offer) => ({ offer, built: await this.#prepare(offer) })))
+    const payable = results.flatMap(({ offer, built }) => (isReason(built) ? [] : [offer]))
+    const problems = results.flatMap(({ offer, built }) => (isReason(built) ? [reasonFor(offer, built)] : []))
+    return { offers: payable, reasons: [...reasons, ...problems] }
   }
 
   /**
-   * Chooses an offer, checks it, records the payment and signs it.
+   * Chooses an offer, checks it, records the payment and signs it. With `offer`, pays that one or none.
    *
    * @throws PaymentRefusedError if none of the offers may or can be paid; nothing is signed then
    * @throws SignerError if the signer returns no valid signature
+   * @throws PaymentLogError if the payment cannot be recorded; nothing is signed then
    */
-  async pay(required: PaymentRequired, { signal }: PayOptions = {}): Promise<SignedPayment> {
-    const { offers, reasons } = await this.offers(required)
+  async pay(required: PaymentRequired, { offer: chosen, request, signal }: PayOptions = {}): Promise<SignedPayment> {
+    const { offers, reasons } = await (chosen === undefined ? this.offers(required) : this.#pinned(required, chosen))
     for (const offer of offers) {
       const built = await this.#prepare(offer)
       signal?.throwIfAborted()
-      // Nothing is awaited between this check of the limit and the record of the payment, which counts from then on.
-      const reason = isReason(built) ? built : this.#totalProblem(offer)
-      if (reason === undefined) return this.#sign(offer, built as BuiltPayment, required, signal)
-      const { network, asset } = offer.requirement
-      reasons.push({ ...reason, network, asset })
+      const reason = isReason(built) ? built : this.#reserve(offer, built, required, request)
+      if (!isReason(reason)) return this.#sign(offer, built as BuiltPayment, reason, required, signal)
+      reasons.push(reasonFor(offer, reason))
     }
     throw new PaymentRefusedError(reasons)
   }
 
-  /** Records that a seller reports a payment as settled. That a payment is not settled only the ledger can say. */
-  receive(transactionId: string, receipt: Headers.Receipt | undefined): void {
-    if (receipt?.success && receipt.transaction === transactionId) this.payments.update(transactionId, 'settled')
+  /**
+   * A payment for the same request that was sent before and has no answer: to be sent again instead of a new one, with
+   * its `repeatHeader`. One that can no longer be settled is not returned. `buyer.payments.finish` ends the wait for its
+   * answer.
+   */
+  async resume(request: PaidRequest): Promise<SignedPayment | undefined> {
+    const requestId = this.#requestId(request)
+    for (;;) {
+      const found = this.payments.resume(requestId)
+      if (found === undefined) return undefined
+      const { payment, header } = found
+      const isMine = this.#chains.some(({ caip2 }) => caip2 === payment.network)
+      // If no node responds, it may still be settled: another payment could be a second charge.
+      const state = isMine ? await this.lookUp(payment.transactionId).catch(() => 'open' as const) : 'open'
+      if (state !== 'expired') {
+        return { payment, payload: Headers.decodePayment(header), header, repeatHeader: header }
+      }
+    }
   }
 
   /**
-   * Looks up the state of a payment on the ledger, and records it.
+   * Looks up the state of a payment on the ledger, and records it. What a seller reports does not count.
    *
    * @throws PaymentLogError if the payment is not in the log
    * @throws AlgodError if no node responds
@@ -161,48 +192,17 @@ export class Buyer {
     return state
   }
 
-  async #readOffer(requirement: PaymentRequirements): Promise<Offer | RefusalReason> {
-    const { scheme, network, asset, amount, payTo, maxTimeoutSeconds, extra } = requirement
-    const refuse = (code: RefusalCode, message: string): RefusalReason => ({ code, message, network, asset })
-    if (scheme !== 'exact') return refuse('unsupported_scheme', `the scheme ${quote(scheme)} is not supported`)
-    const chain = this.#chains.find((one) => one.matches(network))
-    if (chain === undefined) return refuse('unsupported_network', `${quote(network)} is not a network that is paid on`)
-    const assetId = parseAssetId(asset)
-    if (assetId === undefined) return refuse('invalid_offer', `${quote(asset)} is not the id of an asset`)
-    // Before a node is queried about it: a seller does not choose what the buyer requests of its node.
-    if (this.#limits.rank(assetId, chain) === undefined) {
-      const message = `payments in asset ${assetId} are not allowed; add it to \`assets\` with a limit`
-      return refuse('asset_not_allowed', message)
-    }
-    const units = /^[1-9][0-9]{0,19}$/.test(amount) ? BigInt(amount) : 0n
-    if (units === 0n || units >= 2n ** 64n) return refuse('invalid_offer', `${quote(amount)} is not an amount`)
-    if (!Address.isValid(payTo)) return refuse('invalid_offer', `payTo is not an address: ${quote(payTo)}`)
-    if (!(maxTimeoutSeconds > 0 && maxTimeoutSeconds <= maxTimeoutSecondsAccepted)) {
-      return refuse('invalid_offer', 'maxTimeoutSeconds is out of range')
-    }
-    const flow = extra?.['paymentFlow'] ?? 'authorization'
-    if (flow !== 'authorization' && flow !== 'upfront') {
-      return refuse('unsupported_payment_flow', 'the payment flow is not supported')
-    }
-    const offer = await orReason(async () => {
-      const info = await chain.asset(assetId)
-      const microDollars = this.#limits.microDollars(units, info, chain)
-      const feePayer = this.#feePayerOf(extra?.['feePayer'])
-      return { requirement, chain, asset: info, amount: units, feePayer, microDollars }
-    })
-    return isReason(offer) ? { ...offer, network, asset } : offer
+  #reader(): Offers.OfferReader {
+    return { address: this.address, chains: this.#chains, limits: this.#limits }
   }
 
-  #preference({ requirement, chain, asset, amount }: Offer): bigint[] {
-    const isUpfront = requirement.extra?.['paymentFlow'] === 'upfront'
-    const rank = this.#limits.rank(asset.assetId, chain)!
-    return [BigInt(this.#chains.indexOf(chain)), BigInt(rank), amount, isUpfront ? 1n : 0n]
-  }
-
-  /** The buyer itself, named as the fee payer, pays the fees as if none were named. */
-  #feePayerOf(feePayer: unknown): string | undefined {
-    const isOther = typeof feePayer === 'string' && Address.isValid(feePayer) && feePayer !== this.address
-    return isOther ? feePayer : undefined
+  /** The one offer that was chosen, read again from this 402: neither seller nor caller can change it in between. */
+  async #pinned(required: PaymentRequired, chosen: Offer): Promise<OfferList> {
+    const { offers } = await this.offers(required)
+    const offer = offers.find((one) => Offers.isSame(one, chosen))
+    if (offer !== undefined) return { offers: [offer], reasons: [] }
+    const message = 'the chosen offer is not one of the offers, or has changed since it was shown'
+    return { offers: [], reasons: [reasonFor(chosen, { code: 'offer_changed', message })] }
   }
 
   /** The transactions, ready to be signed; or why they cannot be. */
@@ -244,45 +244,78 @@ export class Buyer {
     await Promise.all(old.slice(0, maxReviewed).map(({ transactionId }) => this.lookUp(transactionId)))
   }
 
-  async #sign(
+  /** Checks the total limit and records the payment in one step, which other processes with the same log respect. */
+  #reserve(
     offer: Offer,
     built: BuiltPayment,
     required: PaymentRequired,
+    request: PaidRequest | undefined,
+  ): Payment | RefusalReason {
+    const requestId = request === undefined ? undefined : this.#requestId(request)
+    const payment = paymentOf(offer, built, required, { url: request?.url ?? '', requestId })
+    return this.payments.exclusive(() => {
+      const problem = this.#totalProblem(offer)
+      if (problem === undefined) this.payments.add(payment)
+      return problem ?? payment
+    })
+  }
+
+  async #sign(
+    { requirement }: Offer,
+    built: BuiltPayment,
+    payment: Payment,
+    required: PaymentRequired,
     signal?: AbortSignal,
   ): Promise<SignedPayment> {
-    const { requirement } = offer
+    const { transactionId } = payment
     const transfer = built.transactions[built.paymentIndex]!
-    const payment = paymentOf(offer, built, required.resource.url)
     const members = built.transactions.map((txn) => PaymentGroup.bareBytes(txn))
-    this.payments.add(payment)
     try {
       members[built.paymentIndex] = await Signer.signTransaction(this.#signer, transfer)
       signal?.throwIfAborted()
+      const { resource, extensions } = required
+      const payload: PaymentPayload = {
+        x402Version: 2,
+        resource,
+        accepted: requirement,
+        payload: PaymentGroup.toPayload(members, built.paymentIndex),
+        // Extensions of the seller are echoed unchanged, as the protocol says.
+        ...(extensions === undefined ? {} : { extensions }),
+      }
+      const header = Headers.encode(payload)
+      if (payment.requestId !== undefined) this.payments.keep(transactionId, header)
+      return { payment, payload, header, repeatHeader: header }
     } catch (error) {
       // Nothing that was signed leaves this process, so it can never be settled.
-      this.payments.update(payment.transactionId, 'expired')
+      this.payments.update(transactionId, 'expired')
       throw error
     }
-    const { resource, extensions } = required
-    const payload: PaymentPayload = {
-      x402Version: 2,
-      resource,
-      accepted: requirement,
-      payload: PaymentGroup.toPayload(members, built.paymentIndex),
-      // Extensions of the seller are echoed unchanged, as the protocol says.
-      ...(extensions === undefined ? {} : { extensions }),
-    }
-    return { payment, payload, header: Headers.encode(payload) }
+  }
+
+  /** Payments of different accounts for the same request are not the same. */
+  #requestId({ method, url, body }: PaidRequest): string {
+    const target = new URL(url)
+    target.hash = ''
+    const digest = body === undefined ? '' : Bytes.toBase64Url(Hash.sha256(body))
+    const parts = JSON.stringify([this.address, method.toUpperCase(), target.href, digest])
+    return Bytes.toBase64Url(Hash.sha256(Bytes.fromUtf8(parts)))
   }
 }
 
-function paymentOf({ requirement, chain, microDollars }: Offer, built: BuiltPayment, url: string): Payment {
+function paymentOf(
+  { requirement, chain, microDollars }: Offer,
+  built: BuiltPayment,
+  required: PaymentRequired,
+  { url, requestId }: { url: string; requestId: string | undefined },
+): Payment {
   const { transactionId, transactions, paymentIndex, lastValid } = built
   const { payTo, asset, amount } = requirement
   return {
     transactionId,
     network: chain.caip2,
     url: url.slice(0, maxUrlLength),
+    claimedResource: required.resource.url.slice(0, maxUrlLength),
+    ...(requestId === undefined ? {} : { requestId }),
     payTo,
     asset,
     amount,
@@ -294,56 +327,6 @@ function paymentOf({ requirement, chain, microDollars }: Offer, built: BuiltPaym
   }
 }
 
-/** Sellers send a price once for each id of its network. It is one offer, in the spelling that comes first. */
-function withoutSpellings(accepts: readonly PaymentRequirements[]): PaymentRequirements[] {
-  const seen = new Map<string, PaymentRequirements>()
-  for (const requirement of accepts) {
-    const { network } = requirement
-    const key = JSON.stringify({ ...requirement, network: Network.normalize(network) ?? network })
-    if (!seen.has(key)) seen.set(key, requirement)
-  }
-  return [...seen.values()]
-}
-
-function isReason<T extends object>(result: T | RefusalReason): result is RefusalReason {
-  return 'code' in result
-}
-
-function reasonOfFunds(problem: Funds.FundsProblem): RefusalReason {
-  const { code, asked, left } = problem
-  const message = Funds.describe(problem)
-  if (asked === undefined || left === undefined) return { code, message }
-  const unit = code === 'insufficient_algos' ? 'micro_algos' : 'base_units'
-  return { code, message, asked: `${asked}`, left: `${left}`, unit }
-}
-
-/** What is wrong with a node, an asset or a fee is a reason to try the next offer. */
-async function orReason<T>(work: () => Promise<T>): Promise<T | RefusalReason> {
-  try {
-    return await work()
-  } catch (error) {
-    const reason = reasonOfError(error)
-    if (reason === undefined) throw error
-    return reason
-  }
-}
-
-function reasonOfError(error: unknown): RefusalReason | undefined {
-  if (error instanceof AlgodError) return { code: 'node_unavailable', message: error.message }
-  if (error instanceof FeeError) {
-    const { code, message, feeMicroAlgos, maxFeeMicroAlgos } = error
-    return { code, message, asked: `${feeMicroAlgos}`, limit: `${maxFeeMicroAlgos}`, unit: 'micro_algos' }
-  }
-  if (!(error instanceof ChainError)) return undefined
-  return { code: error.code === 'wrong_network' ? 'wrong_network' : 'unknown_asset', message: error.message }
-}
-
-function compare(a: readonly bigint[], b: readonly bigint[]): number {
-  for (const [index, value] of a.entries()) if (value !== b[index]) return value < b[index]! ? -1 : 1
-  return 0
-}
-
-/** Text from outside: bounded, and without control characters that a terminal would obey. */
-function quote(text: string): string {
-  return JSON.stringify(text.slice(0, 60)).replace(/[\x7f-\x9f]/g, '?')
+function reasonFor({ requirement: { network, asset } }: Offer, reason: RefusalReason): RefusalReason {
+  return { ...reason, network, asset }
 }

@@ -1,6 +1,10 @@
 /** Why an offer is not paid, for programs and for people. */
+import { AlgodError } from '@latchkey/algod'
 import type { ErrorRegistry } from '@latchkey/algorand'
+import { ChainError } from '../chain/Chain.js'
+import * as Funds from '../chain/Funds.js'
 import { X402Error } from '../errors.js'
+import { FeeError } from '../exact/buildPayment.js'
 
 /** Every code of a {@link RefusalReason}, with its meaning and what to do about it. */
 export const refusalReasons = {
@@ -23,6 +27,10 @@ export const refusalReasons = {
   invalid_offer: {
     message: 'The offer has an asset, amount, address or time limit that makes no sense.',
     hint: 'The seller has to correct its route.',
+  },
+  offer_changed: {
+    message: 'The offer that was chosen is not one of the seller’s offers, or has changed since it was shown.',
+    hint: 'Choose one of what `buyer.offers(required)` returns, and pass the same `required`.',
   },
   too_many_offers: {
     message: 'The seller sent more offers than are read.',
@@ -110,4 +118,37 @@ export class PaymentRefusedError extends X402Error<'payment_refused'> {
     super('payment_refused', `not paid: ${[...messages, ...(more > 0 ? [`and ${more} more reasons`] : [])].join('; ')}`)
     this.reasons = reasons
   }
+}
+
+export function isReason<T extends object>(result: T | RefusalReason): result is RefusalReason {
+  return 'code' in result
+}
+
+export function reasonOfFunds(problem: Funds.FundsProblem): RefusalReason {
+  const { code, asked, left } = problem
+  const message = Funds.describe(problem)
+  if (asked === undefined || left === undefined) return { code, message }
+  const unit = code === 'insufficient_algos' ? 'micro_algos' : 'base_units'
+  return { code, message, asked: `${asked}`, left: `${left}`, unit }
+}
+
+/** What is wrong with a node, an asset or a fee is a reason not to pay an offer. */
+export async function orReason<T>(work: () => Promise<T>): Promise<T | RefusalReason> {
+  try {
+    return await work()
+  } catch (error) {
+    const reason = reasonOfError(error)
+    if (reason === undefined) throw error
+    return reason
+  }
+}
+
+function reasonOfError(error: unknown): RefusalReason | undefined {
+  if (error instanceof AlgodError) return { code: 'node_unavailable', message: error.message }
+  if (error instanceof FeeError) {
+    const { code, message, feeMicroAlgos, maxFeeMicroAlgos } = error
+    return { code, message, asked: `${feeMicroAlgos}`, limit: `${maxFeeMicroAlgos}`, unit: 'micro_algos' }
+  }
+  if (!(error instanceof ChainError)) return undefined
+  return { code: error.code === 'wrong_network' ? 'wrong_network' : 'unknown_asset', message: error.message }
 }

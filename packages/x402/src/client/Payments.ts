@@ -1,5 +1,4 @@
 /** The payment log of a buyer: every payment it signed, so that limits hold and no payment is made twice. */
-import { BoundedMap } from '@latchkey/algorand'
 import { X402Error } from '../errors.js'
 
 /**
@@ -13,8 +12,12 @@ export type Payment = {
   readonly transactionId: string
   /** The canonical CAIP-2 id. */
   readonly network: string
-  /** The resource that is paid for. */
+  /** The URL that the buyer requested; empty where the caller of `Buyer.pay` did not say. */
   readonly url: string
+  /** The resource as the seller named it: a claim, which nothing confirms. */
+  readonly claimedResource?: string | undefined
+  /** Identifies the request that is paid for: payer, method, URL and body. */
+  readonly requestId?: string | undefined
   readonly payTo: string
   /** The id of the asset; `0` is the ALGO. */
   readonly asset: string
@@ -38,12 +41,19 @@ export type Spent = {
   readonly assets: ReadonlyMap<string, bigint>
 }
 
+/** A payment that was sent, with what sends it again. */
+export type UnansweredPayment = {
+  readonly payment: Payment
+  /** The value of the header PAYMENT-SIGNATURE that sends the payment again; it may have the buyer's secret. */
+  readonly header: string
+}
+
 /**
  * A payment log. `MemoryPayments` and `FilePayments` (`@latchkey/x402/file`) are two; another one implements this type.
  * Methods are synchronous, so that the check of a limit and the record of a payment are one step.
  */
 export type PaymentLog = {
-  /** Records a payment, durably, before it is signed. */
+  /** Records a payment, durably, before it is signed. The caller waits for its answer until it calls `finish`. */
   readonly add: (payment: Payment) => void
   /** Records the state of an open payment. Settled and expired payments keep their state. */
   readonly update: (transactionId: string, state: PaymentState) => void
@@ -53,69 +63,17 @@ export type PaymentLog = {
   readonly all: () => readonly Payment[]
   /** Includes every `add` and `update` at once: two payments at the same time cannot both be the last within a limit. */
   readonly spent: () => Spent
-}
-
-/** Options of {@link MemoryPayments}. */
-export type MemoryPaymentsOptions = {
+  /** Runs `work` while no other process can change the log, after what others recorded was read. */
+  readonly exclusive: <T>(work: () => T) => T
+  /** Records the header that sends a payment again, durably, before it is sent the first time. */
+  readonly keep: (transactionId: string, header: string) => void
   /**
-   * How many payments are kept one by one; older ones are only counted.
-   *
-   * @default 10_000
+   * The oldest payment for a request that was sent, has no answer, may still be settled or answered, and that no caller,
+   * in this process or another, waits for. From then on the caller waits for it.
    */
-  maxPayments?: number | undefined
-  /**
-   * What was spent before.
-   *
-   * @default nothing
-   */
-  spent?: Spent | undefined
-}
-
-export const defaultMaxPayments = 10_000
-
-/** A payment log in memory: limits over all payments hold as long as the process runs. */
-export class MemoryPayments implements PaymentLog {
-  /** A payment that is evicted stays counted, whatever its state: a limit is never exceeded for it. */
-  readonly #payments: BoundedMap<string, Payment>
-  readonly #assets: Map<string, bigint>
-  #microDollars: bigint
-
-  constructor({ maxPayments = defaultMaxPayments, spent }: MemoryPaymentsOptions = {}) {
-    this.#payments = new BoundedMap(maxPayments)
-    this.#microDollars = spent?.microDollars ?? 0n
-    this.#assets = new Map(spent?.assets)
-  }
-
-  add(payment: Payment): void {
-    this.#payments.set(payment.transactionId, payment)
-    if (payment.state !== 'expired') this.#count(payment, 1n)
-  }
-
-  update(transactionId: string, state: PaymentState): void {
-    const payment = this.#payments.get(transactionId)
-    // Only an open payment changes: what the ledger has decided is final.
-    if (payment?.state !== 'open' || state === 'open') return
-    this.#payments.set(transactionId, { ...payment, state })
-    if (state === 'expired') this.#count(payment, -1n)
-  }
-
-  get(transactionId: string): Payment | undefined {
-    return this.#payments.get(transactionId)
-  }
-
-  all(): Payment[] {
-    return [...this.#payments.values()]
-  }
-
-  spent(): Spent {
-    return { microDollars: this.#microDollars, assets: this.#assets }
-  }
-
-  #count(payment: Payment, sign: 1n | -1n): void {
-    const key = assetKey(payment.network, payment.asset)
-    this.#assets.set(key, (this.#assets.get(key) ?? 0n) + sign * BigInt(payment.amount))
-    this.#microDollars += sign * BigInt(payment.microDollars ?? 0)
-  }
+  readonly resume: (requestId: string) => UnansweredPayment | undefined
+  /** Ends the wait for an answer. A payment that is answered is not sent again, and its header is forgotten. */
+  readonly finish: (transactionId: string, outcome: 'answered' | 'unanswered') => void
 }
 
 /** An asset id means another asset on another network. */
@@ -123,7 +81,9 @@ export function assetKey(network: string, asset: string): string {
   return `${network} ${asset}`
 }
 
-/** A payment that is not in the log, or a log that cannot be read. */
-export class PaymentLogError extends X402Error<'unknown_payment' | 'invalid_payment_log'> {
+type PaymentLogErrorCode = 'unknown_payment' | 'invalid_payment_log' | 'payment_log_locked' | 'payment_log_unwritable'
+
+/** A payment that is not in the log, or a log that cannot be read or written. */
+export class PaymentLogError extends X402Error<PaymentLogErrorCode> {
   override name = 'PaymentLogError'
 }

@@ -9,6 +9,8 @@ const settledRounds = 2n
 /** The state of a payment on the ledger; `expired` only where it is certain. Throws an AlgodError if no node responds. */
 export async function findPaymentState({ transactionId, ...payment }: Payment, algod: Algod): Promise<PaymentState> {
   const [firstValid, lastValid] = [BigInt(payment.firstValid), BigInt(payment.lastValid)]
+  // Most payments are looked up when they are settled.
+  if ((await algod.transaction(transactionId)).type === 'confirmed') return 'settled'
   // The round is requested first: a transaction that is confirmed after it is still found.
   const round = await algod.lastRound()
   const found = await algod.transaction(transactionId)

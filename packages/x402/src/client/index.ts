@@ -19,22 +19,26 @@ export {
   type Receipt,
 } from '../wire/Headers.js'
 export type { PaymentPayload, PaymentRequired, PaymentRequirements } from '../wire/types.js'
-export { Buyer, type BuyerOptions, type Offer, type PayOptions, type SignedPayment } from './Buyer.js'
+export {
+  Buyer,
+  type BuyerOptions,
+  type OfferList,
+  type PaidRequest,
+  type PayOptions,
+  type SignedPayment,
+} from './Buyer.js'
 export type { AssetLimit, LimitOptions } from './Limits.js'
+export { LostResponseError } from './LostResponseError.js'
+export { MemoryPayments, type MemoryPaymentsOptions } from './MemoryPayments.js'
+export type { Offer } from './Offer.js'
 export { PaymentRefusedError, type RefusalCode, type RefusalReason, refusalReasons } from './PaymentRefusedError.js'
 export {
-  MemoryPayments,
-  type MemoryPaymentsOptions,
   type Payment,
   type PaymentLog,
   PaymentLogError,
   type PaymentState,
   type Spent,
+  type UnansweredPayment,
 } from './Payments.js'
-export {
-  LostResponseError,
-  type PayingFetchOptions,
-  PaymentRequestError,
-  payingFetch,
-  receiptOf,
-} from './payingFetch.js'
+export { type PayingFetchOptions, PaymentRequestError, payingFetch } from './payingFetch.js'
+export { type PaymentResult, paymentOf, receiptOf } from './sendPayment.js'

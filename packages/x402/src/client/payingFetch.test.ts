@@ -8,9 +8,11 @@ import * as Signer from '../signer/Signer.js'
 import * as Headers from '../wire/Headers.js'
 import type { SettleResponse } from '../wire/types.js'
 import { Buyer } from './Buyer.js'
+import { LostResponseError } from './LostResponseError.js'
 import { type Market, openMarket, requiring, url } from './market.test.helper.js'
 import { PaymentRefusedError } from './PaymentRefusedError.js'
-import { LostResponseError, PaymentRequestError, payingFetch, receiptOf } from './payingFetch.js'
+import { PaymentRequestError, payingFetch } from './payingFetch.js'
+import { paymentOf, receiptOf } from './sendPayment.js'
 
 const timeout = 30_000
 const repeatMs = 1
@@ -93,7 +95,10 @@ test('a request', async (t) => {
     )
     const [payment] = buyer.payments.all()
     assert.deepEqual([await received.text(), receiptOf(received)?.transaction], ['sunny', payment!.transactionId])
-    assert.deepEqual([notified, payment!.state], [[payment!.transactionId, true], 'settled'])
+    // The seller says that it is settled, and the ledger does not have it.
+    assert.deepEqual([notified, payment!.state], [[payment!.transactionId, true], 'open'])
+    assert.deepEqual([payment!.url, payment!.claimedResource], [url, market.required.resource.url])
+    assert.equal(paymentOf(received)?.state, 'open')
   })
 
   await t.test('may be a Request', { timeout }, async (t) => {
@@ -244,7 +249,7 @@ test('a lost response', async (t) => {
     await assert.rejects(payingFetch(buyer, { fetch, repeatMs })(url), (error: LostResponseError) => {
       assert.ok(error instanceof LostResponseError)
       assert.deepEqual([error.state, error.transactionId], ['settled', shown[1]])
-      assert.match(error.message, /is settled, and no response arrived/)
+      assert.match(error.message, /is settled, and the seller responded with status 402/)
       return true
     })
     assert.equal(buyer.payments.get(shown[1]!)?.state, 'settled')
@@ -357,7 +362,11 @@ test('an aborted request', async (t) => {
         repeatMs: 2 * timeout,
         onPayment: (paid) => notified.push(paid.payment.transactionId),
       })
-      await assert.rejects(pay(url, { method, signal: controller.signal }), { name: 'AbortError' })
+      await assert.rejects(pay(url, { method, signal: controller.signal }), (error: LostResponseError) => {
+        assert.ok(error instanceof LostResponseError)
+        assert.deepEqual([error.transactionId, (error.cause as Error).name], [shown[1], 'AbortError'])
+        return true
+      })
       assert.deepEqual([shown.length, notified], [2, [shown[1]]])
       assert.equal(await buyer.lookUp(shown[1]!), 'settled')
     })

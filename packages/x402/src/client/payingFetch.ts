@@ -3,8 +3,11 @@ import { Bytes } from '@latchkey/algorand'
 import { X402Error } from '../errors.js'
 import * as Headers from '../wire/Headers.js'
 import type { PaymentRequired } from '../wire/types.js'
-import type { Buyer, SignedPayment } from './Buyer.js'
-import type { PaymentState } from './Payments.js'
+import type { Buyer, PaidRequest, SignedPayment } from './Buyer.js'
+import type { Offer } from './Offer.js'
+import { PaymentRefusedError } from './PaymentRefusedError.js'
+import type { Payment, PaymentState } from './Payments.js'
+import { type Delivery, receiptOf, sendPayment } from './sendPayment.js'
 
 /** Options of {@link payingFetch}. */
 export type PayingFetchOptions = {
@@ -14,10 +17,27 @@ export type PayingFetchOptions = {
    * @default globalThis.fetch
    */
   fetch?: typeof fetch | undefined
-  /** Called before anything is signed; `false` returns the 402 as it is. */
-  onPaymentRequired?: ((required: PaymentRequired, url: string) => boolean | Promise<boolean>) | undefined
-  /** Called with every payment that was sent, and with its receipt if one arrived. */
-  onPayment?: ((payment: SignedPayment, receipt: Headers.Receipt | undefined) => void) | undefined
+  /**
+   * Called before anything is signed, with the offers that can be paid now, the one that would be paid first. `true`
+   * pays the first one, an offer pays that one: exactly it, or nothing and a `PaymentRefusedError`. Anything else
+   * returns the 402 as it is.
+   *
+   * @default pays the first offer that can be paid
+   */
+  onPaymentRequired?:
+    | ((required: PaymentRequired, url: string, offers: readonly Offer[]) => boolean | Offer | Promise<boolean | Offer>)
+    | undefined
+  /** Called instead of `onPaymentRequired` with a payment that was made for the same request before and is sent again. */
+  onRepeat?: ((payment: Payment) => void) | undefined
+  /** Called with every payment that was sent, its receipt if one arrived, and its state on the ledger. */
+  onPayment?: ((payment: SignedPayment, receipt: Headers.Receipt | undefined, state: PaymentState) => void) | undefined
+  /**
+   * Whether a payment for the same request (method, URL and body) that got no answer is sent again, instead of a new
+   * one, as long as it may be settled or answered. `false` makes a new payment, which may be a second charge.
+   *
+   * @default true
+   */
+  resume?: boolean | undefined
   /**
    * The largest body, which is kept to be sent a second time.
    *
@@ -34,8 +54,6 @@ export type PayingFetchOptions = {
 
 const defaultMaxBodyBytes = 10 * 1024 * 1024
 const defaultRepeatMs = 500
-/** How often the same payment is sent, where its response was lost or it is not settled yet. */
-const maxAttempts = 5
 
 /**
  * Wraps `fetch`: a request that is answered with 402 is paid and repeated, at most once. A 402 that is not understood, or
@@ -44,60 +62,77 @@ const maxAttempts = 5
  * @returns a `fetch` that throws, besides what the wrapped one throws:
  * - `PaymentRefusedError` if none of the offers may or can be paid; nothing is signed then
  * - {@link PaymentRequestError} for a redirect to another origin that asks for a payment, or a body that is too large
- * - {@link LostResponseError} if the payment was sent and no response arrived
+ * - `LostResponseError` if the payment was sent and no response arrived, also because the request was aborted; the body
+ *   of a response that breaks off throws it too
  * - `SignerError` if the signer returns no valid signature
+ * - `PaymentLogError` if the payment cannot be recorded; nothing is signed then
  * @example
  * const pay = payingFetch(buyer)
  * const response = await pay('https://example.com/weather')
  * console.log(await response.json(), receiptOf(response))
  */
 export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typeof fetch {
-  const { fetch: baseFetch = fetch, onPaymentRequired, onPayment, maxBodyBytes = defaultMaxBodyBytes } = options
+  const { fetch: baseFetch = fetch, maxBodyBytes = defaultMaxBodyBytes, repeatMs = defaultRepeatMs } = options
   return async (input, init) => {
     const request = new Request(input, init)
     // It carries a payment already, which is for this address and not for one that it redirects to.
     if (request.headers.has(Headers.paymentSignature)) return baseFetch(new Request(request, { redirect: 'manual' }))
-    const send = sender(baseFetch, request, await readBody(request, maxBodyBytes))
+    const body = await readBody(request, maxBodyBytes)
+    const send = sender(baseFetch, request, body)
     const first = await send(request)
     const required = first.status === 402 ? requiredOf(first) : undefined
     if (required === undefined) return first
     const target = targetOf(request, first)
-    if ((await onPaymentRequired?.(required, target.url)) === false) return first
-    await first.body?.cancel()
-    const paid = await buyer.pay(required, { signal: request.signal })
-    let response: Response | undefined
-    try {
+    const { method, url, signal } = request
+    const payment = await paymentFor(buyer, required, { method, url, body }, target.url, signal, options)
+    if (payment === undefined) return first
+    await first.body?.cancel().catch(() => {})
+    const sendOnce = (header: string): Promise<Response> => {
       const headers = new globalThis.Headers(request.headers)
-      headers.set(Headers.paymentSignature, paid.header)
+      headers.set(Headers.paymentSignature, header)
       // A payment does not follow a redirect.
-      const sendOnce = (): Promise<Response> => send(target, { headers, redirect: 'manual' })
-      response = await sendPayment(paid, buyer, request, sendOnce, options.repeatMs ?? defaultRepeatMs)
-      return response
-    } finally {
-      onPayment?.(paid, response === undefined ? undefined : receiptOf(response))
+      return send(target, { headers, redirect: 'manual' })
     }
+    const onSent = (paid: SignedPayment, response: Response | undefined, state: PaymentState): void =>
+      options.onPayment?.(paid, response === undefined ? undefined : receiptOf(response), state)
+    return sendPayment({ ...payment, buyer, method, signal, sendOnce, repeatMs, onSent })
   }
 }
 
-/** The receipt in a response: what was settled for it. Undefined if nothing was. */
-export function receiptOf(response: Response): Headers.Receipt | undefined {
-  const header = response.headers.get(Headers.paymentResponse) ?? response.headers.get('X-PAYMENT-RESPONSE')
-  return header === null ? undefined : orUndefined(() => Headers.decodeReceipt(header))
+/** The payment to send: one that got no answer before, or a new one; undefined if the caller declines. */
+async function paymentFor(
+  buyer: Buyer,
+  required: PaymentRequired,
+  request: PaidRequest,
+  target: string,
+  signal: AbortSignal,
+  { onPaymentRequired, onRepeat, resume = true }: PayingFetchOptions,
+): Promise<Pick<Delivery, 'paid' | 'isRepeat'> | undefined> {
+  const open = resume ? await buyer.resume(request) : undefined
+  if (open !== undefined) {
+    try {
+      signal.throwIfAborted()
+      onRepeat?.(open.payment)
+    } catch (error) {
+      buyer.payments.finish(open.payment.transactionId, 'unanswered')
+      throw error
+    }
+    return { paid: open, isRepeat: true }
+  }
+  if (onPaymentRequired === undefined) return { paid: await buyer.pay(required, { request, signal }), isRepeat: false }
+  const { offers, reasons } = await buyer.payableOffers(required)
+  const [best] = offers
+  if (best === undefined) throw new PaymentRefusedError(reasons)
+  const decision = await onPaymentRequired(required, target, offers)
+  const offer = decision === true ? best : decision
+  // Only consent is consent, not a callback that forgot to return something.
+  if (typeof offer !== 'object' || offer === null) return undefined
+  return { paid: await buyer.pay(required, { offer, request, signal }), isRepeat: false }
 }
 
 function requiredOf(response: Response): PaymentRequired | undefined {
   const header = response.headers.get(Headers.paymentRequired)
-  return header === null ? undefined : orUndefined(() => Headers.decodeRequired(header))
-}
-
-/** A header that cannot be read counts as missing. */
-function orUndefined<T>(decode: () => T): T | undefined {
-  try {
-    return decode()
-  } catch (error) {
-    if (error instanceof Headers.HeaderError) return undefined
-    throw error
-  }
+  return header === null ? undefined : Headers.orUndefined(() => Headers.decodeRequired(header))
 }
 
 type Send = (target: Request, changes?: RequestInit) => Promise<Response>
@@ -136,100 +171,7 @@ async function readBody(request: Request, maxBodyBytes: number): Promise<Uint8Ar
   return new Uint8Array(Bytes.concat(chunks))
 }
 
-/**
- * Sends the payment, and sends the same one again where its response was lost or the ledger has not decided: a seller
- * takes a payment once. Never makes a second payment.
- */
-async function sendPayment(
-  paid: SignedPayment,
-  buyer: Buyer,
-  { method, signal }: Request,
-  sendOnce: () => Promise<Response>,
-  repeatMs: number,
-): Promise<Response> {
-  const { transactionId } = paid.payment
-  // RFC 9110, 9.2.2: a request that is not idempotent is not repeated automatically.
-  const mayRepeat = !['POST', 'PATCH', 'CONNECT'].includes(method)
-  let cause: unknown
-  for (let attempt = 0; attempt < maxAttempts; attempt++) {
-    if (attempt > 0) await pause(repeatMs * attempt, signal)
-    let response: Response
-    try {
-      response = await sendOnce()
-    } catch (error) {
-      if (signal.aborted) throw error
-      cause = error
-      if (!mayRepeat) break
-      continue
-    }
-    const receipt = receiptOf(response)
-    buyer.receive(transactionId, receipt)
-    if (receipt?.success === false && receipt.errorReason === 'settlement_pending') {
-      cause = new Error('the settlement is still pending')
-      await response.body?.cancel()
-      continue
-    }
-    // The seller could not check the payment now; it may in a moment, and a second payment would fare no better.
-    const isForLater = response.status === 503 && receipt === undefined && response.headers.has('Retry-After')
-    if (isForLater && mayRepeat && attempt < maxAttempts - 1) {
-      await response.body?.cancel()
-      continue
-    }
-    // Sellers and their proxies give up on payments that are settled all the same, so a failure is checked.
-    const isDoubtful = cause !== undefined || receipt?.success === false || response.status >= 500
-    if (receipt?.success || !isDoubtful || (await stateOf(buyer, transactionId)) !== 'settled') return response
-    cause ??= new Error(`the seller responded with status ${response.status}`)
-    await response.body?.cancel()
-    break
-  }
-  throw new LostResponseError(paid, await stateOf(buyer, transactionId), cause)
-}
-
-/** As far as the ledger can be queried. */
-async function stateOf(buyer: Buyer, transactionId: string): Promise<PaymentState> {
-  try {
-    return await buyer.lookUp(transactionId)
-  } catch {
-    return 'open'
-  }
-}
-
-function pause(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const timer = setTimeout(end, ms)
-    signal.addEventListener('abort', end)
-    function end(): void {
-      clearTimeout(timer)
-      signal.removeEventListener('abort', end)
-      if (signal.aborted) reject(signal.reason)
-      else resolve()
-    }
-    if (signal.aborted) end()
-  })
-}
-
 /** A request that cannot be paid for, by its redirect or its body. Nothing was signed. */
 export class PaymentRequestError extends X402Error<'payment_redirected' | 'body_too_large'> {
   override name = 'PaymentRequestError'
-}
-
-/**
- * A payment was sent, and its response did not arrive. `buyer.lookUp(transactionId)` returns its state since; the same
- * request with `header` as its PAYMENT-SIGNATURE sends the same payment again.
- */
-export class LostResponseError extends X402Error<'response_lost'> {
-  override name = 'LostResponseError'
-  readonly transactionId: string
-  /** The value of the header PAYMENT-SIGNATURE that was sent. */
-  readonly header: string
-  /** The state of the payment when the error was thrown. */
-  readonly state: PaymentState
-
-  constructor({ payment, header }: SignedPayment, state: PaymentState, cause: unknown) {
-    const states = { settled: 'is settled', open: 'was sent', expired: 'was sent and has expired unsettled' }
-    super('response_lost', `the payment ${payment.transactionId} ${states[state]}, and no response arrived`, { cause })
-    this.transactionId = payment.transactionId
-    this.header = header
-    this.state = state
-  }
 }

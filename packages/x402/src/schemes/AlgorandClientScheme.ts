@@ -44,10 +44,10 @@ export class AlgorandClientScheme implements SchemeNetworkClient {
   }
 
   readonly schemeHooks: SchemeClientHooks = {
-    onPaymentResponse: async ({ paymentPayload, settleResponse }) => {
-      if (settleResponse?.success !== true) return
+    onPaymentResponse: async ({ paymentPayload }) => {
       const { transactionId } = PaymentGroup.read(paymentPayload.payload)
-      if (settleResponse.transaction === transactionId) this.buyer.payments.update(transactionId, 'settled')
+      // The ledger decides, not the seller's receipt. If no node responds, it is looked up when a limit is reached.
+      await this.buyer.lookUp(transactionId).catch(() => undefined)
     },
   }
 

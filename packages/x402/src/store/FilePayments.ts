@@ -1,16 +1,18 @@
 /** A payment log in a file: one line of JSON for each change, synced before the payment is signed. */
-import { appendFileSync, readFileSync } from 'node:fs'
-import { Json } from '@latchkey/algorand'
-import * as AtomicFile from '@latchkey/system/atomic-file'
+import * as Lock from '@latchkey/system/lock'
+import { defaultMaxPayments } from '../client/MemoryPayments.js'
 import {
-  defaultMaxPayments,
-  MemoryPayments,
   type Payment,
   type PaymentLog,
   PaymentLogError,
   type PaymentState,
   type Spent,
+  type UnansweredPayment,
 } from '../client/Payments.js'
+import { type Change, PaymentTable } from '../client/PaymentTable.js'
+import { LineFile } from './LineFile.js'
+import * as PaymentLine from './PaymentLine.js'
+import * as ProcessName from './ProcessName.js'
 
 /** Options of {@link FilePayments}. */
 export type FilePaymentsOptions = {
@@ -20,122 +22,169 @@ export type FilePaymentsOptions = {
    * @default 10_000
    */
   maxPayments?: number | undefined
+  /**
+   * How long to wait while another process writes to the log, which takes it milliseconds.
+   *
+   * @default 10_000
+   */
+  lockMs?: number | undefined
 }
 
-/** The first line of a rewritten file: what the payments amount to that are no longer in it. */
-type Before = { before: { microDollars: string; assets: { [key: string]: string } } }
-type Change = { transactionId: string; state: PaymentState }
+const defaultLockMs = 10_000
+const lockPollMs = 10
 
 /**
- * A payment log in a file, so that limits over all payments hold across restarts. For one process at a time: payments of
- * another process would not count.
+ * A payment log in a file, so that limits over all payments hold across restarts, and over all processes that use the
+ * file: each change is made under a lock (`<path>.lock`), after what others recorded was read. The file is private: it has
+ * what sends an unanswered payment again.
  *
  * @example
  * const buyer = new Buyer({ signer, chains: chain, maxTotal: '$5', payments: new FilePayments('payments.jsonl') })
  */
 export class FilePayments implements PaymentLog {
+  readonly #file: LineFile
   readonly #path: string
   readonly #maxPayments: number
-  #memory: MemoryPayments
+  readonly #lockMs: number
+  #table: PaymentTable
   #lines = 0
+  #depth = 0
 
   /** @throws PaymentLogError if the file is not a payment log */
-  constructor(path: string, { maxPayments = defaultMaxPayments }: FilePaymentsOptions = {}) {
+  constructor(path: string, { maxPayments = defaultMaxPayments, lockMs = defaultLockMs }: FilePaymentsOptions = {}) {
     this.#path = path
     this.#maxPayments = maxPayments
-    this.#memory = new MemoryPayments({ maxPayments })
-    const text = readIfExists(path)
-    // A crash can cut off the last line: its payment was not signed yet, or its state is looked up again.
-    const whole = text.slice(0, text.lastIndexOf('\n') + 1)
-    for (const line of whole.split('\n').slice(0, -1)) this.#read(line)
-    if (whole.length < text.length) this.#rewrite()
-    this.#shorten()
+    this.#lockMs = lockMs
+    this.#table = new PaymentTable(maxPayments)
+    this.#file = new LineFile(path)
+    this.#refresh()
   }
 
   add(payment: Payment): void {
-    this.#write(payment)
-    this.#memory.add(payment)
-    this.#shorten()
+    const unanswered = { owner: ProcessName.own() }
+    this.exclusive(() => {
+      this.#append({ ...payment, ...unanswered })
+      this.#table.add(payment, unanswered)
+      // A payment takes four lines; a file twice as long as its payments need is rewritten, which is rare and quick.
+      if (this.#lines > 8 * this.#maxPayments) this.#rewrite()
+    })
   }
 
   update(transactionId: string, state: PaymentState): void {
-    if (this.#memory.get(transactionId)?.state === state) return
-    this.#write({ transactionId, state } satisfies Change)
-    this.#memory.update(transactionId, state)
+    if (this.#table.get(transactionId)?.state !== state) this.#change({ transactionId, state })
   }
 
   get(transactionId: string): Payment | undefined {
-    return this.#memory.get(transactionId)
+    this.#refresh()
+    return this.#table.get(transactionId)
   }
 
   all(): Payment[] {
-    return this.#memory.all()
+    this.#refresh()
+    return this.#table.all()
   }
 
   spent(): Spent {
-    return this.#memory.spent()
+    this.#refresh()
+    return this.#table.spent()
   }
 
-  #read(line: string): void {
+  /** @throws PaymentLogError with the code `payment_log_locked` if another process does not release the log */
+  exclusive<T>(work: () => T): T {
+    if (this.#depth > 0) return work()
+    const lock = this.#lock()
+    this.#depth++
+    try {
+      this.#file.repair()
+      this.#refresh()
+      return work()
+    } finally {
+      this.#depth--
+      Lock.release(lock)
+    }
+  }
+
+  keep(transactionId: string, header: string): void {
+    this.#change({ transactionId, header })
+  }
+
+  resume(requestId: string): UnansweredPayment | undefined {
+    return this.exclusive(() => {
+      const found = this.#table.find(requestId, ProcessName.isRunning)
+      if (found !== undefined) {
+        this.#change({ transactionId: found.payment.transactionId, owner: ProcessName.own() })
+      }
+      return found
+    })
+  }
+
+  finish(transactionId: string, outcome: 'answered' | 'unanswered'): void {
+    if (this.#table.get(transactionId)?.requestId === undefined) return
+    this.#change({ transactionId, owner: null, header: outcome === 'answered' ? null : undefined })
+  }
+
+  #change(change: Change): void {
+    this.exclusive(() => {
+      if (this.#table.get(change.transactionId) === undefined) return
+      this.#append(change)
+      this.#table.change(change)
+    })
+  }
+
+  #lock(): number {
+    const endMs = performance.now() + this.#lockMs
+    for (;;) {
+      try {
+        return Lock.take(`${this.#path}.lock`)
+      } catch (error) {
+        const isHeld = error instanceof Lock.LockError && error.code === 'locked'
+        if (!isHeld) throw error
+        if (performance.now() > endMs) {
+          const message = `${this.#path} is locked by another process`
+          throw new PaymentLogError('payment_log_locked', message, { cause: error })
+        }
+      }
+      // Changes of the log are synchronous, so the wait is too.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lockPollMs)
+    }
+  }
+
+  /** Reads what other processes have recorded. */
+  #refresh(): void {
+    const { lines, isNew } = this.#file.read()
+    if (isNew) {
+      this.#table = new PaymentTable(this.#maxPayments)
+      this.#lines = 0
+    }
+    for (const line of lines) this.#take(line)
+  }
+
+  #take(text: string): void {
     this.#lines++
-    const value = parse(line)
-    if (value === undefined) {
+    const line = PaymentLine.parse(text)
+    if (line === undefined) {
+      // The next attempt reads it from the start, and fails as well.
+      this.#file.forget()
       throw new PaymentLogError('invalid_payment_log', `line ${this.#lines} of ${this.#path} is not a payment`)
     }
-    if ('before' in value) this.#memory = new MemoryPayments({ maxPayments: this.#maxPayments, spent: spentOf(value) })
-    else if ('payTo' in value) this.#memory.add(value)
-    else this.#memory.update(value.transactionId, value.state)
+    if (line.type === 'before') this.#table = new PaymentTable(this.#maxPayments, line.spent)
+    else if (line.type === 'payment') this.#table.add(line.payment, line.unanswered)
+    else this.#table.change(line.change)
   }
 
-  #write(line: Payment | Change): void {
-    appendFileSync(this.#path, `${JSON.stringify(line)}\n`, { mode: 0o600, flush: true })
+  #append(line: object): void {
+    try {
+      this.#file.append(`${JSON.stringify(line)}\n`)
+    } catch (error) {
+      const message = `${this.#path} cannot be written: ${(error as Error).message}`
+      throw new PaymentLogError('payment_log_unwritable', message, { cause: error })
+    }
     this.#lines++
-  }
-
-  /** A payment takes two lines; a file twice as long as its payments need is rewritten, which is rare and quick. */
-  #shorten(): void {
-    if (this.#lines > 4 * this.#maxPayments) this.#rewrite()
   }
 
   #rewrite(): void {
-    const payments = this.#memory.all()
-    const lines: object[] = [beforeOf(this.#memory.spent(), payments), ...payments]
-    AtomicFile.replaceSync(this.#path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+    const lines = PaymentLine.linesOf(this.#table)
+    this.#file.replace(lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
     this.#lines = lines.length
-  }
-}
-
-function parse(line: string): Payment | Change | Before | undefined {
-  try {
-    const value: unknown = JSON.parse(line)
-    const isKnown = Json.isObject(value) && ('before' in value || 'transactionId' in value)
-    return isKnown ? (value as unknown as Payment | Change | Before) : undefined
-  } catch {
-    return undefined
-  }
-}
-
-function spentOf({ before: { microDollars, assets } }: Before): Spent {
-  const counted = Object.entries(assets).map(([key, amount]): [string, bigint] => [key, BigInt(amount)])
-  return { microDollars: BigInt(microDollars), assets: new Map(counted) }
-}
-
-/** Everything that was spent, except by the payments that stay in the file. */
-function beforeOf(all: Spent, payments: readonly Payment[]): Before {
-  const kept = new MemoryPayments({ maxPayments: payments.length })
-  for (const payment of payments) kept.add(payment)
-  const { microDollars, assets } = kept.spent()
-  const rest = [...all.assets].map(([key, amount]) => [key, (amount - (assets.get(key) ?? 0n)).toString()])
-  return {
-    before: { microDollars: (all.microDollars - microDollars).toString(), assets: Object.fromEntries(rest) },
-  }
-}
-
-function readIfExists(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (error) {
-    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return ''
-    throw error
   }
 }

@@ -97,6 +97,16 @@ export function decodeReceipt(header: string): Receipt {
   }
 }
 
+/** A header that cannot be read counts as missing. */
+export function orUndefined<T>(decode: () => T): T | undefined {
+  try {
+    return decode()
+  } catch (error) {
+    if (error instanceof HeaderError) return undefined
+    throw error
+  }
+}
+
 function decodeJson(header: string): unknown {
   if (header.length > maxHeaderBytes)
     throw new HeaderError('invalid_header', `the header is longer than ${maxHeaderBytes} bytes`)

@@ -1,0 +1,86 @@
+/** Where the body of a response goes: to stdout or a new file, piece by piece. */
+import { closeSync, openSync, rmSync, write } from 'node:fs'
+import { promisify } from 'node:util'
+import { CommandError } from '../../errors.js'
+import { quoted } from '../../format.js'
+import { contentPrinter } from '../../messages.js'
+import type { IdleLimit } from './IdleLimit.js'
+
+export type BodySink = {
+  /** Resolves when more can be written. */
+  readonly write: (bytes: Uint8Array) => Promise<void>
+  readonly end: () => Promise<void>
+  /** Removes a file that is not complete. */
+  readonly discard: () => Promise<void>
+}
+
+/**
+ * Opened before anything is paid: what cannot be written is not bought.
+ *
+ * @throws CommandError if the file exists, or cannot be written
+ */
+export function openBodySink(file: string | undefined): BodySink {
+  if (file === undefined) return { ...contentPrinter(), discard: async () => {} }
+  let descriptor: number | undefined = create(file)
+  const close = (): void => {
+    if (descriptor !== undefined) closeSync(descriptor)
+    descriptor = undefined
+  }
+  return {
+    write: async (bytes) => {
+      for (let done = 0; done < bytes.length; ) {
+        done += (await writeFile(descriptor!, bytes, done)).bytesWritten
+      }
+    },
+    end: async () => close(),
+    discard: async () => {
+      if (descriptor === undefined) return
+      close()
+      rmSync(file, { force: true })
+    },
+  }
+}
+
+const writeFile = promisify(write)
+
+function create(file: string): number {
+  try {
+    return openSync(file, 'wx')
+  } catch (error) {
+    const { code, message } = error as NodeJS.ErrnoException
+    if (code === 'EEXIST')
+      throw new CommandError('file_exists', `${quoted(file)} exists`, { hint: 'name another file' })
+    throw new CommandError('file_unwritable', `${quoted(file)} cannot be written: ${message}`, { cause: error })
+  }
+}
+
+export type ReceiveOptions = {
+  readonly sink: BodySink
+  readonly limit: IdleLimit
+  readonly maxBytes: number | undefined
+}
+
+/**
+ * Passes the body on as it arrives.
+ *
+ * @throws CommandError if it is longer than `maxBytes`
+ * @throws what the body throws if it breaks off
+ */
+export async function receiveBody(response: Response, { sink, limit, maxBytes }: ReceiveOptions): Promise<void> {
+  let received = 0
+  limit.restart()
+  for await (const piece of response.body ?? []) {
+    // Writing takes as long as the reader of stdout takes.
+    limit.stop()
+    const room = maxBytes === undefined ? piece.length : maxBytes - received
+    await sink.write(piece.subarray(0, room))
+    received += piece.length
+    if (piece.length > room) {
+      const message = `the response is longer than ${maxBytes} bytes, and was cut off there`
+      throw new CommandError('response_incomplete', message, { hint: 'raise --max-bytes' })
+    }
+    limit.restart()
+  }
+  limit.stop()
+  await sink.end()
+}

@@ -1,0 +1,41 @@
+/** What is shown before a payment, and the question. */
+import type { Offer, Payment } from '@latchkey/x402/client'
+import { UsageError } from '../../errors.js'
+import { printMessage } from '../../messages.js'
+import { confirm, hasTerminal, printNotice } from '../../prompt.js'
+import { describeAmount } from './report.js'
+
+/** The description comes from the server. */
+const maxDescriptionLength = 200
+
+/** Asks on a terminal; without one, --yes has to be given. */
+export async function confirmPayment(
+  { requirement, asset, amount, chain, microDollars }: Offer,
+  description: string,
+  isConfirmed: boolean,
+): Promise<boolean> {
+  const price = describeAmount(amount, asset, microDollars !== undefined)
+  const lines = [`The request costs ${price}, to ${requirement.payTo} on ${chain.caip2}.`]
+  // On a line of its own, in quotes and before the price: words of the seller must not pass for it.
+  if (description !== '') {
+    lines.unshift(`The seller describes it as ${JSON.stringify(description.slice(0, maxDescriptionLength))}.`)
+  }
+  for (const line of lines) printMessage(line)
+  if (isConfirmed) return true
+  if (!hasTerminal()) {
+    throw new UsageError('there is no terminal to ask for confirmation', {
+      code: 'confirmation_required',
+      hint: 'give --yes to pay',
+    })
+  }
+  // The question is asked on the terminal, so the price must be there too.
+  if (!process.stderr.isTTY) for (const line of lines) printNotice(line)
+  return confirm('Pay?')
+}
+
+/** Nothing more is paid, so nothing is asked. */
+export function describeRepeat({ transactionId, signedMs, state }: Payment): string {
+  const time = new Date(signedMs).toISOString()
+  const known = state === 'settled' ? 'is settled' : 'may still be settled'
+  return `A payment of ${time} for the same request got no answer and ${known}: transaction ${transactionId} is sent again, and no new one.`
+}

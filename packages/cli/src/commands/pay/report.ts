@@ -1,0 +1,88 @@
+/** What became of a payment, by the ledger: settled, not settled, or not known yet. Never by the seller's word alone. */
+import { Amount } from '@latchkey/algorand'
+import {
+  type AssetInfo,
+  type Buyer,
+  type Chain,
+  type Payment,
+  type PaymentState,
+  receiptOf,
+} from '@latchkey/x402/client'
+import { printableJson } from '../../format.js'
+import { printMessage } from '../../messages.js'
+
+/** A payment that was sent; undefined if none was. */
+export type Sent = { readonly buyer: Buyer; readonly chain: Chain; readonly payment: Payment | undefined }
+
+export type ReportOptions = {
+  readonly isJson: boolean
+  /** Whether nothing is reported after it: JSON is printed then, and only then. */
+  readonly isFinal: boolean
+  /** What was reported before, which is not repeated. */
+  readonly before?: PaymentState | undefined
+}
+
+/** How long to wait for a ledger that has not decided. */
+const waitMs = 5_000
+const pollMs = 250
+
+const states = { settled: 'settled', expired: 'not_settled', open: 'not_known_yet' } as const
+
+/** Looks the payment up and prints what became of it. Without a response, that is for the error that follows to say. */
+export async function report(
+  { buyer, chain, payment }: Sent,
+  response: Response | undefined,
+  { isJson, isFinal, before }: ReportOptions,
+): Promise<PaymentState | undefined> {
+  const status = response?.status
+  if (payment === undefined) {
+    if (isJson && isFinal) printMessage(printableJson({ status, state: null, payment: null, receipt: null }))
+    else if (!isJson && !isFinal) printMessage(`Nothing was paid (response status: ${status}).`)
+    return undefined
+  }
+  // The first report does not wait: the response is there.
+  const state = await stateOf(buyer, payment, isFinal ? waitMs : 0)
+  if (isJson && isFinal) {
+    const { transactionId: transaction, amount, asset, payTo, network } = payment
+    const receipt = (response === undefined ? undefined : receiptOf(response)) ?? null
+    const paid = { transaction, amount, asset, payTo, network }
+    printMessage(printableJson({ status: status ?? null, state: states[state], payment: paid, receipt }))
+  } else if (!isJson && response !== undefined && state !== before) {
+    printMessage(await describeState(chain, payment, state, response))
+  }
+  return state
+}
+
+async function stateOf(buyer: Buyer, { transactionId }: Payment, timeMs: number): Promise<PaymentState> {
+  const endMs = performance.now() + timeMs
+  for (;;) {
+    // A node that does not respond leaves it unknown.
+    const state = await buyer.lookUp(transactionId).catch((): PaymentState => 'open')
+    if (state !== 'open' || performance.now() + pollMs > endMs) return state
+    await new Promise((resolve) => setTimeout(resolve, pollMs))
+  }
+}
+
+async function describeState(
+  chain: Chain,
+  payment: Payment,
+  state: PaymentState,
+  { status }: Response,
+): Promise<string> {
+  const { transactionId, payTo, network, lastValid } = payment
+  const asset = await chain.asset(BigInt(payment.asset)).catch(() => undefined)
+  const amount = describeAmount(BigInt(payment.amount), asset, payment.microDollars !== undefined)
+  const what = `${amount} to ${payTo} on ${network}`
+  const response = status < 400 ? '' : ` The response has status ${status}.`
+  if (state === 'settled') return `Paid ${what}: transaction ${transactionId}.${response}`
+  if (state === 'expired') return `Not paid: ${what}: transaction ${transactionId} can no longer be settled.${response}`
+  const until = `it can be until round ${lastValid}`
+  return `Not known yet whether ${what} is paid: transaction ${transactionId} is not on the ledger, ${until}.${response}`
+}
+
+/** An amount with the name of its asset, which any asset can have, and the id, which only one has. */
+export function describeAmount(amount: bigint, asset: AssetInfo | undefined, isDollar: boolean): string {
+  if (asset === undefined) return `${amount} base units`
+  const { assetId, decimals, name } = asset
+  return `${isDollar ? '$' : ''}${Amount.format(amount, decimals)} (${name}, asset ${assetId})`
+}

@@ -1,0 +1,119 @@
+/** A payment requirement that the buyer understands, and how offers are told apart and ordered. */
+import { Address, Network } from '@latchkey/algorand'
+import { type AssetInfo, type Chain, parseAssetId } from '../chain/Chain.js'
+import type { PaymentRequired, PaymentRequirements } from '../wire/types.js'
+import type { Limits } from './Limits.js'
+import { orReason, type RefusalCode, type RefusalReason } from './PaymentRefusedError.js'
+
+/** A payment requirement that the buyer understands, with what was looked up about it. */
+export type Offer = {
+  readonly requirement: PaymentRequirements
+  readonly chain: Chain
+  readonly asset: AssetInfo
+  /** In base units. */
+  readonly amount: bigint
+  /** The account that pays the fees, if it is not the buyer. */
+  readonly feePayer: string | undefined
+  /** The price in millionths of a dollar, if it is in dollars. */
+  readonly microDollars: bigint | undefined
+}
+
+/** Whose money it is, where it may be spent, and on what. */
+export type OfferReader = {
+  readonly address: string
+  readonly chains: readonly Chain[]
+  readonly limits: Limits
+}
+
+const maxTimeoutSecondsAccepted = 24 * 60 * 60
+
+/** Reads a requirement and looks up its asset; or says why it is none that the buyer pays. */
+export async function read(
+  requirement: PaymentRequirements,
+  { address, chains, limits }: OfferReader,
+): Promise<Offer | RefusalReason> {
+  const { scheme, network, asset, amount, payTo, maxTimeoutSeconds, extra } = requirement
+  const refuse = (code: RefusalCode, message: string): RefusalReason => ({ code, message, network, asset })
+  if (scheme !== 'exact') return refuse('unsupported_scheme', `the scheme ${quote(scheme)} is not supported`)
+  const chain = chains.find((one) => one.matches(network))
+  if (chain === undefined) return refuse('unsupported_network', `${quote(network)} is not a network that is paid on`)
+  const assetId = parseAssetId(asset)
+  if (assetId === undefined) return refuse('invalid_offer', `${quote(asset)} is not the id of an asset`)
+  // Before a node is queried about it: a seller does not choose what the buyer requests of its node.
+  if (limits.rank(assetId, chain) === undefined) {
+    const message = `payments in asset ${assetId} are not allowed; add it to \`assets\` with a limit`
+    return refuse('asset_not_allowed', message)
+  }
+  const units = /^[1-9][0-9]{0,19}$/.test(amount) ? BigInt(amount) : 0n
+  if (units === 0n || units >= 2n ** 64n) return refuse('invalid_offer', `${quote(amount)} is not an amount`)
+  if (!Address.isValid(payTo)) return refuse('invalid_offer', `payTo is not an address: ${quote(payTo)}`)
+  if (!(maxTimeoutSeconds > 0 && maxTimeoutSeconds <= maxTimeoutSecondsAccepted)) {
+    return refuse('invalid_offer', 'maxTimeoutSeconds is out of range')
+  }
+  const flow = extra?.['paymentFlow'] ?? 'authorization'
+  if (flow !== 'authorization' && flow !== 'upfront') {
+    return refuse('unsupported_payment_flow', 'the payment flow is not supported')
+  }
+  const offer = await orReason(async () => {
+    const info = await chain.asset(assetId)
+    const microDollars = limits.microDollars(units, info, chain)
+    return {
+      requirement,
+      chain,
+      asset: info,
+      amount: units,
+      feePayer: feePayerOf(extra?.['feePayer'], address),
+      microDollars,
+    }
+  })
+  return 'code' in offer ? { ...offer, network, asset } : offer
+}
+
+/** Whether consent to one offer is consent to the other: nothing that a person sees, or that is sent, differs. */
+export function isSame(a: Offer, b: Offer): boolean {
+  return (
+    a.amount === b.amount &&
+    a.chain === b.chain &&
+    a.asset.assetId === b.asset.assetId &&
+    a.asset.decimals === b.asset.decimals &&
+    a.feePayer === b.feePayer &&
+    JSON.stringify(a.requirement) === JSON.stringify(b.requirement)
+  )
+}
+
+/** The offers in the order of preference. */
+export function sort(offers: readonly Offer[], { chains, limits }: OfferReader): Offer[] {
+  const preference = ({ requirement, chain, asset, amount }: Offer): bigint[] => {
+    const isUpfront = requirement.extra?.['paymentFlow'] === 'upfront'
+    const rank = limits.rank(asset.assetId, chain)!
+    return [BigInt(chains.indexOf(chain)), BigInt(rank), amount, isUpfront ? 1n : 0n]
+  }
+  return [...offers].sort((a, b) => compare(preference(a), preference(b)))
+}
+
+/** Sellers send a price once for each id of its network. It is one offer, in the spelling that comes first. */
+export function withoutSpellings({ accepts }: PaymentRequired): PaymentRequirements[] {
+  const seen = new Map<string, PaymentRequirements>()
+  for (const requirement of accepts) {
+    const { network } = requirement
+    const key = JSON.stringify({ ...requirement, network: Network.normalize(network) ?? network })
+    if (!seen.has(key)) seen.set(key, requirement)
+  }
+  return [...seen.values()]
+}
+
+/** The buyer itself, named as the fee payer, pays the fees as if none were named. */
+function feePayerOf(feePayer: unknown, address: string): string | undefined {
+  const isOther = typeof feePayer === 'string' && Address.isValid(feePayer) && feePayer !== address
+  return isOther ? feePayer : undefined
+}
+
+function compare(a: readonly bigint[], b: readonly bigint[]): number {
+  for (const [index, value] of a.entries()) if (value !== b[index]) return value < b[index]! ? -1 : 1
+  return 0
+}
+
+/** Text from outside: bounded, and without control characters that a terminal would obey. */
+function quote(text: string): string {
+  return JSON.stringify(text.slice(0, 60)).replace(/[\x7f-\x9f]/g, '?')
+}

@@ -1,0 +1,150 @@
+/**
+ * A file of lines that several processes append to, each under a lock of the caller. A line is in the file as a whole or
+ * not at all: what a crash or a full disk left of one is cut off before the next is written.
+ */
+import {
+  chmodSync,
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import * as AtomicFile from '@latchkey/system/atomic-file'
+
+const newline = 0x0a
+const ownerOnly = 0o600
+
+export class LineFile {
+  readonly #path: string
+  /** Which file was read, and how many bytes of it: up to the end of a line. */
+  #inode: bigint | undefined
+  #offset = 0
+
+  constructor(path: string) {
+    this.#path = path
+    this.#makePrivate()
+  }
+
+  /** The whole lines since the last call; `isNew` if the file is another one by now, and they are all of its lines. */
+  read(): { lines: string[]; isNew: boolean } {
+    const descriptor = this.#open(constants.O_RDONLY)
+    // One that was removed stays in the memory of those who read it.
+    if (descriptor === undefined) return { lines: [], isNew: false }
+    try {
+      const { ino, size } = fstatSync(descriptor, { bigint: true })
+      const isNew = ino !== this.#inode || Number(size) < this.#offset
+      if (isNew) this.#offset = 0
+      this.#inode = ino
+      const bytes = readFrom(descriptor, this.#offset)
+      const end = bytes.lastIndexOf(newline) + 1
+      this.#offset += end
+      return {
+        lines:
+          end === 0
+            ? []
+            : bytes
+                .subarray(0, end - 1)
+                .toString('utf8')
+                .split('\n'),
+        isNew,
+      }
+    } finally {
+      closeSync(descriptor)
+    }
+  }
+
+  /** Everything is read again with the next call of `read`. */
+  forget(): void {
+    this.#inode = undefined
+    this.#offset = 0
+  }
+
+  /** Cuts off what is left of a line that was not written as a whole. */
+  repair(): void {
+    const descriptor = this.#open(constants.O_RDWR)
+    if (descriptor === undefined) return
+    try {
+      const { size } = fstatSync(descriptor)
+      const end = endOfLines(descriptor, size)
+      if (end < size) ftruncateSync(descriptor, end)
+    } finally {
+      closeSync(descriptor)
+    }
+  }
+
+  /** Appends a line, and returns once it is on the disk. After an error nothing of it is in the file. */
+  append(line: string): void {
+    const descriptor = openSync(this.#path, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND, ownerOnly)
+    try {
+      const { size, ino } = fstatSync(descriptor, { bigint: true })
+      const bytes = Buffer.from(line)
+      try {
+        for (let done = 0; done < bytes.length; ) done += writeSync(descriptor, bytes, done)
+        fsyncSync(descriptor)
+      } catch (error) {
+        ftruncateSync(descriptor, Number(size))
+        throw error
+      }
+      // Written by this process: not to be read again.
+      this.#inode = ino
+      this.#offset = Number(size) + bytes.length
+    } finally {
+      closeSync(descriptor)
+    }
+  }
+
+  /** Replaces the file in one step. */
+  replace(content: string): void {
+    AtomicFile.replaceSync(this.#path, content)
+    const { ino, size } = statSync(this.#path, { bigint: true })
+    this.#inode = ino
+    this.#offset = Number(size)
+  }
+
+  #open(flags: number): number | undefined {
+    try {
+      return openSync(this.#path, flags)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+      throw error
+    }
+  }
+
+  /** A file of an earlier version, or one that was copied, can be readable for others. */
+  #makePrivate(): void {
+    const descriptor = this.#open(constants.O_RDONLY)
+    if (descriptor === undefined) return
+    const { mode, uid } = fstatSync(descriptor)
+    closeSync(descriptor)
+    if ((mode & 0o077) !== 0 && uid === process.getuid?.()) chmodSync(this.#path, ownerOnly)
+  }
+}
+
+function readFrom(descriptor: number, start: number): Buffer {
+  const chunks: Buffer[] = []
+  for (let position = start; ; ) {
+    const chunk = Buffer.alloc(64 * 1024)
+    const count = readSync(descriptor, chunk, 0, chunk.length, position)
+    if (count === 0) return Buffer.concat(chunks)
+    chunks.push(chunk.subarray(0, count))
+    position += count
+  }
+}
+
+/** The position after the last line break. */
+function endOfLines(descriptor: number, size: number): number {
+  const chunk = Buffer.alloc(64 * 1024)
+  for (let end = size; end > 0; ) {
+    const start = Math.max(0, end - chunk.length)
+    const count = readSync(descriptor, chunk, 0, end - start, start)
+    const last = chunk.subarray(0, count).lastIndexOf(newline)
+    if (last >= 0) return start + last + 1
+    end = start
+  }
+  return 0
+}
