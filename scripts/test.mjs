@@ -3,6 +3,7 @@
 import { availableParallelism } from 'node:os'
 import { join, sep } from 'node:path'
 import { obtainChromium } from './chromium.mjs'
+import { takePythonProblem } from './python.mjs'
 import { runNode } from './run.mjs'
 import { root, setUp } from './setup.mjs'
 import { testFiles } from './tests.mjs'
@@ -41,7 +42,10 @@ async function runAll() {
   const tests = chromium === undefined ? found.filter((path) => !needsBrowser(path)) : found
   // At least two: most tests wait for a process, a timer or a disk now and then.
   const concurrency = Number(process.env.LATCHKEY_TEST_CONCURRENCY ?? Math.max(2, availableParallelism()))
+  takePythonProblem()
   const code = tests.length === 0 ? 0 : await runTests(tests, concurrency, { CHROMIUM: chromium })
+  const pythonProblem = takePythonProblem()
+  if (pythonProblem !== undefined) console.error(`\nNOT RUN: the interop tests with Python, because ${pythonProblem}`)
   if (tests.length === found.length) return code
   // Not a failure of the code; but in CI, where the output is not read, it must not look like a success either.
   console.error(`\nNOT RUN, for want of a browser: ${found.filter(needsBrowser).join(', ')}`)

@@ -12,7 +12,7 @@ import { Gate } from '@latchkey/x402/server'
 import express from 'express'
 import { asListener, cent, facilitatorApi, keyOf, listen, possessions, price, type Trade } from './trade.test.helper.js'
 
-const timeout = 60_000
+const timeout = 120_000
 
 /** The address of a facilitator, and of a seller. */
 export type Facilitates = (t: TestContext, trade: Trade) => Promise<string>
@@ -86,25 +86,34 @@ export function partiesOf({ buyers, sellers, facilitator }: Family, network: str
   }
 }
 
-/** One payment of each combination, every one on a devnet of its own. */
+export type TradeOptions = {
+  /** A devnet of its own for every payment. */
+  open: (t: TestContext) => Promise<Trade>
+  /** Whether their seller's receipt names the first transaction of the group, as their facilitator does. */
+  namesFirst?: boolean
+}
+
+/** One payment of each combination. */
 export async function tradeInAllCombinations(
   t: TestContext,
   theirs: Parties,
-  open: (t: TestContext) => Promise<Trade>,
+  { open, namesFirst = false }: TradeOptions,
 ): Promise<void> {
   for (const [bought, buys] of Object.entries({ ...ours.buyers, ...theirs.buyers })) {
     for (const [sold, sells] of Object.entries({ ...ours.sellers, ...theirs.sellers })) {
       for (const [settled, facilitates] of Object.entries({ ...ours.facilitators, ...theirs.facilitators })) {
         const name = `${bought}, ${sold}, ${settled}`
-        await t.test(name, { timeout }, async (t) => tradeOnce(t, await open(t), { buys, sells, facilitates }))
+        const isFirst = namesFirst && sold !== 'ours' && settled !== 'ours'
+        const trades = { buys, sells, facilitates, isFirst }
+        await t.test(name, { timeout }, async (t) => tradeOnce(t, await open(t), trades))
       }
     }
   }
 }
 
-type Trades = { buys: Buys; sells: Sells; facilitates: Facilitates }
+type Trades = { buys: Buys; sells: Sells; facilitates: Facilitates; isFirst: boolean }
 
-async function tradeOnce(t: TestContext, market: Trade, { buys, sells, facilitates }: Trades): Promise<void> {
+async function tradeOnce(t: TestContext, market: Trade, { buys, sells, facilitates, isFirst }: Trades): Promise<void> {
   const { algod, buyer, sponsor, chain } = market
   const url = `${await sells(t, market, await facilitates(t, market))}/weather`
   const before = await possessions(market)
@@ -122,7 +131,8 @@ async function tradeOnce(t: TestContext, market: Trade, { buys, sells, facilitat
   assert.ok(Network.matches(receipt.network!, chain.caip2), receipt.network)
   const { confirmedRound, txn } = await algod.pendingTransactionInformation(receipt.transaction).do()
   assert.ok(confirmedRound! > 0n)
-  assert.deepEqual([txn.txn.assetTransfer?.amount, txn.txn.fee], [cent, 0n])
+  if (isFirst) assert.deepEqual([String(txn.txn.sender), txn.txn.fee], [String(sponsor.addr), 2_000n])
+  else assert.deepEqual([txn.txn.assetTransfer?.amount, txn.txn.fee], [cent, 0n])
   const after = await possessions(market)
   assert.deepEqual(after.buyer, [before.buyer[0], before.buyer[1]! - cent], 'a cent, and no fee')
   assert.deepEqual(after.seller, [before.seller[0], cent])

@@ -34,18 +34,22 @@ const current = familyOf({
   toFacilitatorAvmSigner,
 } as unknown as Modules)
 
-test('buyer, seller, facilitator', (t) => tradeInAllCombinations(t, partiesOf(current, caip2), (t) => openTrade(t)))
+test('buyer, seller, facilitator', (t) => tradeInAllCombinations(t, partiesOf(current, caip2), { open: openTrade }))
 
 test('A15 the newest published packages: buyer, seller, facilitator', async (t) => {
   const { '@x402/avm': avm, ...others } = newestVersions
   assert.equal(avm, '2.26.0')
   for (const [name, version] of Object.entries(others)) assert.equal(version, '2.27.0', name)
-  await tradeInAllCombinations(t, partiesOf(newest, caip2), (t) => openTrade(t, { genesisHash }))
+  await tradeInAllCombinations(t, partiesOf(newest, caip2), {
+    open: (t) => openTrade(t, { genesisHash }),
+  })
 })
 
 test('A15 the @x402-avm packages, which know only the full network id: buyer, seller, facilitator', async (t) => {
   // They write to the console.
   t.mock.method(console, 'log', () => {})
   for (const [name, version] of Object.entries(avmVersions)) assert.equal(version, '2.6.1', name)
-  await tradeInAllCombinations(t, partiesOf(avmFamily, full), (t) => openTrade(t, { genesisHash }))
+  await tradeInAllCombinations(t, partiesOf(avmFamily, full), {
+    open: (t) => openTrade(t, { genesisHash }),
+  })
 })

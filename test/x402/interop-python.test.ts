@@ -1,0 +1,101 @@
+/**
+ * PyPI `x402-avm`, unmodified, in each role and in all combinations with ours. Left out, with the reason, where there is no
+ * Python or its packages cannot be installed: `npm test` says so at its end.
+ */
+import assert from 'node:assert/strict'
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createInterface } from 'node:readline'
+import { type TestContext, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { Network } from '@latchkey/algorand'
+import {
+  type Buys,
+  type PaidResponse,
+  type Parties,
+  type Sells,
+  tradeInAllCombinations,
+} from './interop.test.helper.js'
+import { keyOf, openTrade, price } from './trade.test.helper.js'
+
+const version = '2.0.2'
+const startMs = 60_000
+
+type Obtained = { python: string; problem?: undefined } | { problem: string }
+const script = new URL('../../../scripts/python.mjs', import.meta.url)
+const { obtainPython } = (await import(script.href)) as { obtainPython: () => Obtained }
+const obtained = obtainPython()
+
+function programPath(name: string): string {
+  return fileURLToPath(new URL(`../../x402/python/${name}.py`, import.meta.url))
+}
+
+type Environment = { [name: string]: string }
+
+/** Nothing of the caller's environment but what finding programs takes: a proxy would not reach the loopback interface. */
+function environmentOf(more: Environment): Environment {
+  return { PATH: process.env['PATH'] ?? '', PYTHONDONTWRITEBYTECODE: '1', ...more }
+}
+
+/** Starts a server, and returns its address once it listens. */
+async function serve(t: TestContext, python: string, name: string, environment: Environment): Promise<string> {
+  const child = spawn(python, [programPath(name)], { env: environmentOf(environment) })
+  const closed = once(child, 'close')
+  t.after(async () => {
+    child.kill('SIGKILL')
+    await closed
+  })
+  return `http://127.0.0.1:${await firstLine(child, name)}`
+}
+
+async function firstLine({ stdout, stderr }: ChildProcess, name: string): Promise<string> {
+  let errors = ''
+  stderr!.setEncoding('utf8').on('data', (text: string) => {
+    errors = (errors + text).slice(-2_000)
+  })
+  const signal = AbortSignal.timeout(startMs)
+  const lines = createInterface({ input: stdout! })
+  const line = await Promise.race([once(lines, 'line', { signal }), once(lines, 'close', { signal })])
+  assert.equal(line.length, 1, `${name} did not start: ${errors}`)
+  return String(line[0])
+}
+
+function parties(python: string, buyerProgram: string, sellerProgram: string): Parties {
+  const buys: Buys = async ({ devnet, buyer }, url) => {
+    const env = environmentOf({ ALGOD_TESTNET_URL: devnet.url, AVM_PRIVATE_KEY: keyOf(buyer) })
+    const { stdout } = await promisify(execFile)(python, [programPath(buyerProgram), url], { env, timeout: startMs })
+    return JSON.parse(stdout) as PaidResponse
+  }
+  const sells: Sells = (t, { seller }, facilitatorUrl) => {
+    const environment = { AVM_ADDRESS: String(seller.addr), FACILITATOR_URL: facilitatorUrl, PRICE: price }
+    return serve(t, python, sellerProgram, environment)
+  }
+  return {
+    buyers: { theirs: buys },
+    sellers: { theirs: sells },
+    facilitators: {
+      theirs: (t, { devnet, sponsor }) =>
+        serve(t, python, 'facilitator', { ALGOD_TESTNET_URL: devnet.url, AVM_PRIVATE_KEY: keyOf(sponsor) }),
+    },
+  }
+}
+
+const skip = obtained.problem === undefined ? false : obtained.problem
+const python = obtained.problem === undefined ? obtained.python : ''
+const { genesisHash } = Network.testnet
+const options = { open: (t: TestContext) => openTrade(t, { genesisHash }), namesFirst: true }
+
+test('the pinned version is installed', { skip }, async () => {
+  const installed = 'import importlib.metadata as m; print(m.version("x402-avm"))'
+  const { stdout } = await promisify(execFile)(python, ['-c', installed], { env: environmentOf({}) })
+  assert.equal(stdout.trim(), version)
+})
+
+test(`A15 PyPI x402-avm ${version} with httpx and FastAPI: buyer, seller, facilitator`, { skip }, (t) =>
+  tradeInAllCombinations(t, parties(python, 'buyer_httpx', 'seller_fastapi'), options),
+)
+
+test(`A15 PyPI x402-avm ${version} with requests and Flask: buyer, seller, facilitator`, { skip }, (t) =>
+  tradeInAllCombinations(t, parties(python, 'buyer_requests', 'seller_flask'), options),
+)

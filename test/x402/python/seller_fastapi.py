@@ -1,0 +1,28 @@
+"""Sells GET /weather with FastAPI."""
+
+import os
+
+from fastapi import FastAPI
+from listening import serve
+from x402 import x402ResourceServer
+from x402.http import FacilitatorConfig, HTTPFacilitatorClient, PaymentOption, RouteConfig
+from x402.http.middleware.fastapi import PaymentMiddlewareASGI
+from x402.mechanisms.avm import ALGORAND_TESTNET_CAIP2
+from x402.mechanisms.avm.exact import ExactAvmServerScheme
+
+server = x402ResourceServer(HTTPFacilitatorClient(FacilitatorConfig(url=os.environ["FACILITATOR_URL"])))
+server.register(ALGORAND_TESTNET_CAIP2, ExactAvmServerScheme())
+option = PaymentOption(
+    scheme="exact", network=ALGORAND_TESTNET_CAIP2, pay_to=os.environ["AVM_ADDRESS"], price=os.environ["PRICE"]
+)
+
+app = FastAPI()
+app.add_middleware(PaymentMiddlewareASGI, routes={"GET /weather": RouteConfig(accepts=[option])}, server=server)
+
+
+@app.get("/weather")
+async def weather():
+    return {"report": {"weather": "sunny", "temperature": 70}}
+
+
+serve(app)
