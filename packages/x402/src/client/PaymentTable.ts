@@ -60,6 +60,10 @@ export class PaymentTable {
     }
   }
 
+  get count(): number {
+    return this.#payments.size
+  }
+
   get(transactionId: string): Payment | undefined {
     return this.#payments.get(transactionId)
   }

@@ -32,6 +32,7 @@ export type FilePaymentsOptions = {
 
 const defaultLockMs = 10_000
 const lockPollMs = 10
+const maxSpareLines = 1_000
 
 /**
  * A payment log in a file, so that limits over all payments hold across restarts, and over all processes that use the
@@ -46,6 +47,8 @@ export class FilePayments implements PaymentLog {
   readonly #path: string
   readonly #maxPayments: number
   readonly #lockMs: number
+  /** A payment takes about four lines: a file much longer than its payments need is rewritten, which is rare and quick. */
+  readonly #spareLines: number
   #table: PaymentTable
   #lines = 0
   #depth = 0
@@ -55,6 +58,7 @@ export class FilePayments implements PaymentLog {
     this.#path = path
     this.#maxPayments = maxPayments
     this.#lockMs = lockMs
+    this.#spareLines = Math.min(maxSpareLines, 4 * maxPayments)
     this.#table = new PaymentTable(maxPayments)
     this.#file = new LineFile(path)
     this.#refresh()
@@ -65,8 +69,7 @@ export class FilePayments implements PaymentLog {
     this.exclusive(() => {
       this.#append({ ...payment, ...unanswered })
       this.#table.add(payment, unanswered)
-      // A payment takes four lines; a file twice as long as its payments need is rewritten, which is rare and quick.
-      if (this.#lines > 8 * this.#maxPayments) this.#rewrite()
+      if (this.#lines > 2 * this.#table.count + this.#spareLines) this.#rewrite()
     })
   }
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { parsePaymentRequired } from '@x402/core/schemas'
 import * as fc from 'fast-check'
 import * as Headers from './Headers.js'
 import type { PaymentPayload, PaymentRequired, PaymentRequirements, SettleResponse } from './types.js'
@@ -158,6 +159,67 @@ test('encoded values are decoded', async (t) => {
       { numRuns: cases / 4 },
     )
   })
+})
+
+/** The first implementation, which parses everything again for each offer: what it accepts is what is accepted. */
+function slowlyDecoded(value: unknown): unknown {
+  const { accepts, ...rest } = (typeof value === 'object' && value !== null ? value : {}) as { [name: string]: unknown }
+  const valid = (Array.isArray(accepts) ? accepts : []).filter((requirement) => {
+    const parsed = parsePaymentRequired({ ...rest, accepts: [requirement] })
+    return parsed.success && parsed.data.x402Version === 2
+  })
+  return valid.length === 0 ? undefined : { ...rest, accepts: valid }
+}
+
+test('requirements are the ones that parsing each of them by itself finds', () => {
+  const odd = fc.oneof(
+    fc.constantFrom(null, undefined, 0, -1, 1.5, 1e300, '', 'x', 'a:b', '::', [], {}, { a: 1 }, true),
+    fc.jsonValue({ maxDepth: 1 }),
+  )
+  const changed = <T extends object>(value: T): fc.Arbitrary<unknown> =>
+    fc.oneof(
+      { weight: 2, arbitrary: fc.constant(value) },
+      {
+        weight: 4,
+        arbitrary: fc
+          .tuple(fc.constantFrom(...Object.keys(value)), odd)
+          .map(([name, other]) => ({ ...value, [name]: other })),
+      },
+      { weight: 1, arbitrary: odd },
+    )
+  const whole = { error: 'e', resource: required.resource, extensions: { a: { info: {} } }, x402Version: 2 }
+  const surroundings = changed(whole) as fc.Arbitrary<object>
+  fc.assert(
+    fc.property(surroundings, fc.array(changed(requirement), { maxLength: 6 }), (around, accepts) => {
+      // As JSON has it.
+      const value = JSON.parse(JSON.stringify({ ...around, accepts }))
+      assert.deepEqual(
+        Headers.orUndefined(() => Headers.decodeRequired(encodeAny(value))),
+        slowlyDecoded(value),
+      )
+    }),
+    { numRuns: cases },
+  )
+})
+
+test('M requirements are parsed once, however many are no offers', () => {
+  const extensions = Object.fromEntries(Array.from({ length: 2_500 }, (_, index) => [`e${index}`, 0]))
+  const header = encodeAny({ ...required, extensions, accepts: [...new Array(10_000).fill(0), requirement] })
+  assert.ok(header.length < Headers.maxHeaderBytes)
+  let reads = 0
+  const parse = JSON.parse
+  // Counts how often an extension is read, which does not depend on the speed of the machine.
+  JSON.parse = (text: string, reviver?: (key: string, value: unknown) => unknown): unknown => {
+    const value = parse(text, reviver)
+    Object.defineProperty(value.extensions, 'e0', { enumerable: true, get: () => reads++ })
+    return value
+  }
+  try {
+    assert.equal(Headers.decodeRequired(header).accepts.length, 1)
+  } finally {
+    JSON.parse = parse
+  }
+  assert.ok(reads < 10, `${reads} times`)
 })
 
 test('requirements', async (t) => {

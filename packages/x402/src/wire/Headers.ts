@@ -1,6 +1,6 @@
 /** The three headers of the protocol: JSON in base64, bounded and checked against the protocol's schemas. */
 import { Bytes, Json } from '@latchkey/algorand'
-import { parsePaymentPayload, parsePaymentRequired } from '@x402/core/schemas'
+import { PaymentRequirementsV2Schema, parsePaymentPayload, parsePaymentRequired } from '@x402/core/schemas'
 import { X402Error } from '../errors.js'
 import { decodeBase64 } from './base64.js'
 import type { PaymentPayload, PaymentRequired, SettleResponse } from './types.js'
@@ -48,14 +48,22 @@ export function decodePayment(header: string): PaymentPayload {
 export function decodeRequired(header: string): PaymentRequired {
   const value = decodeJson(header)
   const { accepts, ...rest } = Json.isObject(value) ? value : {}
-  const isValid = (requirement: unknown): boolean => {
-    const parsed = parsePaymentRequired({ ...rest, accepts: [requirement] })
-    return parsed.success && parsed.data.x402Version === 2
-  }
-  const valid = Array.isArray(accepts) ? accepts.filter(isValid) : []
+  // Once, with an offer that matches: what surrounds the offers is the same for each of them.
+  const parsed = parsePaymentRequired({ ...rest, accepts: [anyRequirement] })
+  const isReadable = parsed.success && parsed.data.x402Version === 2 && Array.isArray(accepts)
+  const valid = isReadable ? (accepts as unknown[]).filter(isRequirement) : []
   if (valid.length === 0)
     throw new HeaderError('invalid_header', 'no offer matches the schema of version 2 of the protocol')
   return { ...rest, accepts: valid } as PaymentRequired
+}
+
+const anyRequirement = { scheme: 'exact', network: 'a:b', amount: '1', asset: '1', payTo: 'a', maxTimeoutSeconds: 1 }
+
+/** The schema takes long to say why something is no offer, and a header has room for thousands. */
+function isRequirement(value: unknown): boolean {
+  if (!Json.isObject(value)) return false
+  const isTyped = Object.entries(anyRequirement).every(([name, one]) => typeof value[name] === typeof one)
+  return isTyped && PaymentRequirementsV2Schema.safeParse(value).success
 }
 
 /** The result of a settlement, as the seller reports it to the buyer. */
