@@ -1,6 +1,6 @@
 /** Stores in SQLite, shared by the processes of one machine. Needs `@photostructure/sqlite` on Node below 24. */
 export { type ErrorCode, errors, X402Error } from './errors.js'
 export { SqliteError } from './store/Sqlite.js'
-export { SqliteClaims } from './store/SqliteClaims.js'
+export { SqliteClaims, type SqliteClaimsOptions } from './store/SqliteClaims.js'
 export { SqliteSettlements } from './store/SqliteSettlements.js'
 export { StoreError } from './store/StoreError.js'

@@ -72,3 +72,27 @@ export function headerJson(response: Response, name: string): { [name: string]: 
 export async function requiredOf(unpaid: Response): Promise<{ accepts: { [name: string]: unknown }[]; error: string }> {
   return headerJson(unpaid, 'payment-required') as never
 }
+
+const waitMs = 20
+const limitMs = 60_000
+
+/** Waits for a condition. */
+export async function until(isMet: () => boolean | Promise<boolean>): Promise<void> {
+  const endMs = performance.now() + limitMs
+  while (!(await isMet())) {
+    if (performance.now() > endMs) throw new Error('the condition was not met in time')
+    await new Promise((resolve) => setTimeout(resolve, waitMs))
+  }
+}
+
+/** Sends the same payment again for as long as the seller asks to wait. */
+export async function repeated(url: string, header: string, init: RequestInit = {}): Promise<Response> {
+  const headers = { ...(init.headers as { [name: string]: string }), 'PAYMENT-SIGNATURE': header }
+  const endMs = performance.now() + limitMs
+  for (;;) {
+    const response = await fetch(url, { ...init, headers })
+    if (response.status !== 503 || performance.now() > endMs) return response
+    await response.arrayBuffer()
+    await new Promise((resolve) => setTimeout(resolve, waitMs))
+  }
+}

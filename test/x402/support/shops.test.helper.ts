@@ -101,7 +101,8 @@ async function sendNode(response: ServerResponse, { status = 200, headers = {}, 
     return
   }
   for await (const piece of body) {
-    if (!response.write(piece)) await Promise.race([once(response, 'drain'), once(response, 'close')])
+    if (response.write(piece)) continue
+    await Promise.race([once(response, 'drain'), once(response, 'close')])
     if (response.closed) return
   }
   response.end()

@@ -9,6 +9,17 @@ import type {
   VerifyResponse,
 } from '../wire/types.js'
 
+/** What a gate tells a facilitator besides the payment. */
+export type FacilitatorCallOptions = {
+  /**
+   * Identifies the gate and the resource that claim the payment: a facilitator that binds payments refuses it to others
+   * with `payment_already_claimed`. 1 to 128 letters, digits, `-` and `_`.
+   *
+   * @default none
+   */
+  readonly claimant?: string | undefined
+}
+
 /** A facilitator that a gate can use. */
 export type FacilitatorClient = {
   /** For messages: the address, or what it is. */
@@ -20,9 +31,17 @@ export type FacilitatorClient = {
    */
   readonly isTrusted?: boolean | undefined
   /** Whether a payment would be settled. */
-  readonly verify: (payload: PaymentPayload, requirements: PaymentRequirements) => Promise<VerifyResponse>
+  readonly verify: (
+    payload: PaymentPayload,
+    requirements: PaymentRequirements,
+    options?: FacilitatorCallOptions,
+  ) => Promise<VerifyResponse>
   /** Settles a payment. */
-  readonly settle: (payload: PaymentPayload, requirements: PaymentRequirements) => Promise<SettleResponse>
+  readonly settle: (
+    payload: PaymentPayload,
+    requirements: PaymentRequirements,
+    options?: FacilitatorCallOptions,
+  ) => Promise<SettleResponse>
   /** The networks and fee payers that it serves. */
   readonly supported: () => Promise<SupportedResponse> | SupportedResponse
 }
@@ -90,21 +109,28 @@ export function httpFacilitator(options: HttpFacilitatorOptions): FacilitatorCli
       throw new FacilitatorError('facilitator_unavailable', `${url}${path}: ${reason}`, { cause: error })
     }
   }
-  const pay = (path: string, paymentPayload: PaymentPayload, paymentRequirements: PaymentRequirements) =>
-    call(path, { x402Version: 2, paymentPayload, paymentRequirements }, timeoutMs)
+  const pay = (
+    path: string,
+    paymentPayload: PaymentPayload,
+    paymentRequirements: PaymentRequirements,
+    { claimant }: FacilitatorCallOptions = {},
+  ) => {
+    const binding = claimant === undefined ? {} : { claimant }
+    return call(path, { x402Version: 2, paymentPayload, paymentRequirements, ...binding }, timeoutMs)
+  }
   const expect = (isMet: boolean, what: string): void => {
     if (!isMet) throw new FacilitatorError('facilitator_protocol_error', `${url}/${what}`)
   }
   return {
     name: url,
     isTrusted,
-    verify: async (payload, requirements) => {
-      const response = await pay('/verify', payload, requirements)
+    verify: async (payload, requirements, callOptions) => {
+      const response = await pay('/verify', payload, requirements, callOptions)
       expect(typeof response['isValid'] === 'boolean', 'verify responded without isValid')
       return response as unknown as VerifyResponse
     },
-    settle: async (payload, requirements) => {
-      const response = await pay('/settle', payload, requirements)
+    settle: async (payload, requirements, callOptions) => {
+      const response = await pay('/settle', payload, requirements, callOptions)
       expect(typeof response['success'] === 'boolean', 'settle responded without success')
       return response as unknown as SettleResponse
     },

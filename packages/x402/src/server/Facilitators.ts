@@ -7,7 +7,7 @@ import { Address, Json, Network } from '@latchkey/algorand'
 import type { Chain } from '../chain/Chain.js'
 import { OptionsError } from '../errors.js'
 import type { PaymentPayload, PaymentRequirements, SettleResponse, VerifyResponse } from '../wire/types.js'
-import { type FacilitatorClient, FacilitatorError } from './FacilitatorClient.js'
+import { type FacilitatorCallOptions, type FacilitatorClient, FacilitatorError } from './FacilitatorClient.js'
 
 type FacilitatorState = {
   readonly client: FacilitatorClient
@@ -99,9 +99,13 @@ export class Facilitators {
     return typeof address === 'string' && this.#all.some(({ feePayers }) => feePayers.has(address))
   }
 
-  async verify(payload: PaymentPayload, requirements: PaymentRequirements): Promise<VerifyResponse> {
+  async verify(
+    payload: PaymentPayload,
+    requirements: PaymentRequirements,
+    options?: FacilitatorCallOptions,
+  ): Promise<VerifyResponse> {
     const { response } = await this.#callFirst(requirements, async ({ client, kinds }) => {
-      const verified = await client.verify(...inListedId(payload, requirements, kinds))
+      const verified = await client.verify(...inListedId(payload, requirements, kinds), options)
       if (!verified.isValid) checkOwnFailure(client, verified.invalidReason, verified.invalidMessage)
       return verified
     })
@@ -109,9 +113,13 @@ export class Facilitators {
   }
 
   /** A payment settles once on the ledger, so asking a second facilitator is as safe as asking the first one again. */
-  settle(payload: PaymentPayload, requirements: PaymentRequirements): Promise<Result<SettleResponse>> {
+  settle(
+    payload: PaymentPayload,
+    requirements: PaymentRequirements,
+    options?: FacilitatorCallOptions,
+  ): Promise<Result<SettleResponse>> {
     return this.#callFirst(requirements, async ({ client, kinds }) => {
-      const settled = await client.settle(...inListedId(payload, requirements, kinds))
+      const settled = await client.settle(...inListedId(payload, requirements, kinds), options)
       if (!settled.success) checkOwnFailure(client, settled.errorReason, settled.errorMessage)
       return settled
     })

@@ -20,6 +20,8 @@ import {
   stubGate,
 } from './stubs.test.helper.js'
 
+const answer = { status: 200, headers: [], body: new Uint8Array(Buffer.from('goods')) }
+
 function responseOf(decision: Decision): Response {
   assert.equal(decision.type, 'response')
   return (decision as { response: Response }).response
@@ -83,7 +85,7 @@ test('settles after the handler, and then refuses the payment', async () => {
   const { header, transactionId } = paymentFor(await priced(world), world.chain)
   const admission = admitted(await world.gate.decide(ask('/a', header)))
   assert.equal(world.ledger.transactions.size, 0)
-  const result = await admission.settle()
+  const result = await admission.settle(answer)
   assert.ok('headers' in result)
   assert.equal(world.ledger.transactions.get(transactionId)?.type, 'confirmed')
   assert.equal(responseOf(await world.gate.decide(ask('/a', header))).status, 402)
@@ -93,7 +95,9 @@ test('accepts a payment again after its handler failed, and not while it is serv
   const world = await stubGate()
   const { header } = paymentFor(await priced(world), world.chain)
   const admission = admitted(await world.gate.decide(ask('/a', header)))
-  assert.equal(responseOf(await world.gate.decide(ask('/a', header))).status, 402)
+  const busy = responseOf(await world.gate.decide(ask('/a', header)))
+  assert.deepEqual([busy.status, busy.headers.get('Retry-After')], [503, '5'])
+  assert.equal(((await busy.json()) as { error: string }).error, 'settlement_pending')
   await admission.cancel()
   admitted(await world.gate.decide(ask('/a', header)))
 })
@@ -127,14 +131,12 @@ test('serves a pending payment later, although a facilitator would call it used'
   })
   const world = await stubGate({ facilitators: forgetful }, ledger)
   const { header, transactionId } = paymentFor(await priced(world), world.chain)
-  const lost = await admitted(await world.gate.decide(ask('/a', header))).settle()
+  const lost = await admitted(await world.gate.decide(ask('/a', header))).settle(answer)
   assert.ok('response' in lost && lost.response.status === 503)
   ledger.transactions.set(transactionId, { type: 'confirmed', round: 1_001n })
   isValid = false
-  // The handler may fail in between; the payment stays good.
-  await admitted(await world.gate.decide(ask('/a', header))).cancel()
-  const served = await admitted(await world.gate.decide(ask('/a', header))).settle()
-  assert.ok('headers' in served)
+  const served = responseOf(await world.gate.decide(ask('/a', header)))
+  assert.deepEqual([served.status, await served.text()], [200, 'goods'])
   assert.equal(responseOf(await world.gate.decide(ask('/a', header))).status, 402)
 })
 
@@ -168,7 +170,7 @@ test('does not settle for a handler that took too long', async (t) => {
   const admission = admitted(await world.gate.decide(ask('/a', header)))
   const later = performance.now() + 400_000
   t.mock.method(performance, 'now', () => later)
-  const result = await admission.settle()
+  const result = await admission.settle(answer)
   assert.ok('response' in result && result.response.status === 504)
   assert.equal(world.ledger.transactions.size, 0)
 })

@@ -1,12 +1,16 @@
 /** The check in front of a route: from a request to a decision. Each web framework has an adapter that applies it. */
 import { AlgodError } from '@latchkey/algod'
-import { Bytes, LatchkeyError } from '@latchkey/algorand'
-import { type Chain, chainList, isUnset, parseAssetId } from '../chain/Chain.js'
+import { LatchkeyError } from '@latchkey/algorand'
+import { chainList, isUnset, parseAssetId } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
 import { OptionsError, X402Error } from '../errors.js'
-import { type ClaimResult, type ClaimStore, MemoryClaims } from '../store/Claims.js'
+import { type ClaimStore, MemoryClaims } from '../store/Claims.js'
 import * as Headers from '../wire/Headers.js'
-import type { PaymentPayload, PaymentRequired, PaymentRequirements, SettleResponse } from '../wire/types.js'
+import * as PaymentSecret from '../wire/PaymentSecret.js'
+import type { PaymentPayload, PaymentRequired, PaymentRequirements } from '../wire/types.js'
+import type { Decision } from './Admission.js'
+import { Admissions } from './Admissions.js'
+import { bindingOf, claimantOf, proofOf } from './Binding.js'
 import { type FacilitatorClient, FacilitatorError, httpFacilitator } from './FacilitatorClient.js'
 import { Facilitators } from './Facilitators.js'
 import type { GateOptions, Route } from './GateOptions.js'
@@ -15,54 +19,10 @@ import { Paywall } from './Paywall.js'
 import { type Accept, Requirements } from './Requirements.js'
 import { RouteError, RouteTable } from './RouteTable.js'
 import * as responses from './responses.js'
-import {
-  maxCodeLength,
-  maxMessageLength,
-  type SettlementResult,
-  settled,
-  settlePayment,
-  truncate,
-} from './settlePayment.js'
 import { warn } from './warn.js'
 
-/** What to do with a request. */
-export type Decision =
-  /** Not a paid route. */
-  | { readonly type: 'free' }
-  /** The gate responds; the handler does not run. */
-  | { readonly type: 'response'; readonly response: Response }
-  /** The handler runs, and then the payment is settled. */
-  | { readonly type: 'paid'; readonly admission: Admission }
+export type { Admission, Decision } from './Admission.js'
 
-/** A request with a valid payment, and what must be done before its response is sent. */
-export type Admission = {
-  /** The account that pays. */
-  readonly payer: string
-  readonly transactionId: string
-  /** The receipt, if the payment was settled before the handler runs: then the response need not be buffered. */
-  readonly settled: SettleResponse | undefined
-  /** To be added to whatever is sent, charged or not. */
-  readonly headers: responses.HeaderList
-  /** Call it when the handler succeeded: send its response with these headers, or `response` instead. */
-  readonly settle: () => Promise<{ headers: responses.HeaderList } | { response: Response }>
-  /** Call it when the handler failed: nothing is charged, and the payment may be sent again. */
-  readonly cancel: () => Promise<void>
-}
-
-type PaidRequest = {
-  readonly request: Request
-  readonly chain: Chain
-  readonly payload: PaymentPayload
-  readonly requirement: PaymentRequirements
-  readonly required: PaymentRequired
-  readonly payment: LedgerPayment.LedgerPayment
-}
-
-/** How long a handler may take beyond `maxTimeoutSeconds`, and then the facilitators. */
-const graceMs = 60_000
-const settleMs = 240_000
-/** How long a claim is kept after its payment has expired. */
-const keepClaimRounds = 1_000n
 const defaultVaryBy = ['Authorization', 'Cookie']
 
 /**
@@ -78,6 +38,7 @@ export class Gate {
   readonly #facilitators: Facilitators
   readonly #requirements: Requirements
   readonly #claims: ClaimStore
+  readonly #admissions: Admissions
   readonly #paywall: Paywall
   readonly #onError: (error: unknown) => void
 
@@ -90,6 +51,14 @@ export class Gate {
     this.#facilitators = new Facilitators(facilitatorClients(options.facilitators), this.#onError)
     this.#requirements = new Requirements(chainList(options.chains), this.#facilitators, options.quoteSecret)
     this.#claims = options.claims ?? new MemoryClaims()
+    this.#admissions = new Admissions({
+      facilitators: this.#facilitators,
+      claims: this.#claims,
+      cors: options.cors ?? false,
+      finish: (request, response) => this.#finish(request, response),
+      onError: this.#onError,
+      onClaimedElsewhere: (transactionId) => this.#warnOfClaim(transactionId),
+    })
     this.#paywall = new Paywall(options.paywall, options.onWarning)
   }
 
@@ -142,8 +111,13 @@ export class Gate {
    *
    * @param paths the path that the router uses, then every other form in which a framework may match it; by default the
    * path of the URL
+   * @param clientAddress the IP address of the client, if it is known: a buyer without a secret is known by it
    */
-  async decide(request: Request, paths: readonly string[] = [pathOf(request.url)]): Promise<Decision> {
+  async decide(
+    request: Request,
+    paths: readonly string[] = [pathOf(request.url)],
+    clientAddress?: string,
+  ): Promise<Decision> {
     const match = paths.map((path) => this.#routes.match(request.method, path)).find((found) => found !== undefined)
     if (match === undefined) return { type: 'free' }
     if (match.type === 'ambiguous') {
@@ -151,7 +125,7 @@ export class Gate {
     }
     if (request.method === 'OPTIONS') return this.#respond(request, responses.preflight())
     try {
-      return await this.#decidePaid(request, match.value.key, match.value.route)
+      return await this.#decidePaid(request, match.value, clientAddress)
     } catch (error) {
       // Nothing is served after an error.
       this.#onError(error)
@@ -159,13 +133,19 @@ export class Gate {
     }
   }
 
-  async #decidePaid(request: Request, key: string, route: Route): Promise<Decision> {
+  async #decidePaid(
+    request: Request,
+    { key, route }: { key: string; route: Route },
+    clientAddress: string | undefined,
+  ): Promise<Decision> {
     const accepts = acceptsOf(route, key).map((accept) => ({ accept, chain: this.#requirements.chainOf(accept) }))
     const asset = await this.#paywall.assetResponse(request, accepts)
     if (asset !== undefined) return this.#respond(request, asset)
     await this.#facilitators.ready(accepts.map(({ chain }) => chain))
-    const binding = bindingOf(request, key, route)
-    const built = await Promise.all(accepts.map(({ accept }) => this.#requirements.build(accept, request, binding)))
+    const binding = quoteBindingOf(request, key, route)
+    const built = await Promise.all(
+      accepts.map(({ accept }) => this.#requirements.build(accept, request, binding, route)),
+    )
     const current = built.filter((one) => one !== undefined)
     if (current.length === 0) {
       throw new FacilitatorError('facilitator_unavailable', 'no facilitator serves the networks of the route')
@@ -191,71 +171,36 @@ export class Gate {
     const chain = this.#requirements.chainOf(requirement)
     const payment = LedgerPayment.parse(payload, requirement, chain)
     if (typeof payment === 'string') return refuse('invalid_payload', payment)
-    return this.#admit({ request, chain, payload, requirement, required, payment }, refuse)
-  }
-
-  async #admit(paid: PaidRequest, refuse: (error: string, message?: string) => Decision): Promise<Decision> {
-    const { request, chain, payload, requirement, payment } = paid
+    const proof = PaymentSecret.read(payload)
+    if (typeof proof === 'string') return refuse('invalid_payload', proof)
+    const isUpgrade = request.headers.has('Upgrade')
     const isUpfront = requirement.extra['paymentFlow'] === 'upfront'
-    const status = await LedgerPayment.lookUp(chain, payment)
-    if (status.state === 'expired') return refuse('invalid_exact_avm_payload_validity', 'the payment has expired')
-    if (status.state === 'unsubmitted' && !isUpfront) {
-      const { isValid, invalidReason, invalidMessage } = await this.#facilitators.verify(payload, requirement)
-      if (!isValid) {
-        const code = truncate(invalidReason, maxCodeLength) ?? 'invalid'
-        return refuse(code, truncate(invalidMessage, maxMessageLength))
-      }
-    }
-    // A client that has disconnected is not charged.
-    if (request.signal.aborted) return refuse('Payment required')
-    const owner = Bytes.toHex(Bytes.random(16))
-    const leaseMs = requirement.maxTimeoutSeconds * 1000 + graceMs + settleMs
-    const forgetRound = payment.lastValid + keepClaimRounds
-    const lease = { owner, nowMs: Date.now(), leaseMs, network: chain.caip2, round: status.round, forgetRound }
-    const claimed = await this.#claims.claim(payment.transactionId, lease)
-    if (claimed === 'taken') return refuse('payment_already_used', 'this payment opened a request already')
-    if (claimed === 'new' && status.state !== 'unsubmitted') {
-      // It was settled for another server, or for one that has lost its claims.
-      await this.#claims.finish(payment.transactionId, owner, 'forgotten')
-      return refuse('payment_already_used', 'this payment was settled before it was sent here')
-    }
-    const admission = this.#admission(paid, owner, claimed, status.state === 'settled')
-    if (!isUpfront) return { type: 'paid', admission }
-    const result = await admission.settle()
-    if ('response' in result) return { type: 'response', response: result.response }
-    return { type: 'paid', admission: { ...admission, settled: receiptIn(result.headers), settle: async () => result } }
+    return this.#admissions.admit({
+      request,
+      chain,
+      payload: PaymentSecret.strip(payload),
+      requirement,
+      required,
+      payment,
+      binding: bindingOf(request, proof, clientAddress),
+      proof: proofOf(proof),
+      claimant: claimantOf(this.#claims.id, request),
+      // An upgrade is an answer of its own.
+      isSettledFirst: isUpfront || isUpgrade,
+      isStreamed: isUpgrade || accepts.some(({ accept }) => accept.paymentFlow === 'upfront'),
+      refuse,
+    })
   }
 
-  #admission(paid: PaidRequest, owner: string, claimed: ClaimResult, isSettled: boolean): Admission {
-    const { request, requirement, required, payment } = paid
-    const { transactionId, payer } = payment
-    const endMs = performance.now() + requirement.maxTimeoutSeconds * 1000 + graceMs
-    const cors = responses.corsHeaders(request, this.#options.cors ?? false)
-    const instead = (response: Response) => ({ response: this.#finish(request, response) })
-    // A payment that was sent before may be on the ledger, now or later, so its claim is kept.
-    const cancel = async (): Promise<void> =>
-      this.#claims.finish(transactionId, owner, claimed === 'again' ? 'open' : 'forgotten')
-    const settle: Admission['settle'] = async () => {
-      if (performance.now() > endMs) {
-        // Another request may get the claim soon, and the payment can expire at any moment.
-        await cancel()
-        const error = 'the handler took longer than the payment is valid; nothing was charged'
-        return instead(responses.json(504, { error }))
-      }
-      const result = isSettled ? settled(paid) : await this.#settle(paid)
-      // Before anything is sent: a payment is never used for two responses.
-      const end = { settled: 'served', pending: 'open', failed: 'forgotten' } as const
-      await this.#claims.finish(transactionId, owner, end[result.state])
-      const { receipt } = result
-      if (result.state === 'failed') return instead(responses.notSettled(receipt, required))
-      if (result.state === 'pending') return instead(responses.pending(receipt, result.status))
-      return { headers: [[Headers.paymentResponse, Headers.encode(receipt)], ['Cache-Control', 'private'], ...cors] }
-    }
-    return { payer, transactionId, settled: undefined, headers: cors, settle, cancel }
+  #warnOfClaim(transactionId: string): void {
+    this.#warn(
+      `payment ${transactionId} belongs to another server or resource; replicas have to share their claims, with the option \`claims\``,
+    )
   }
 
-  #settle(paid: PaidRequest): Promise<SettlementResult> {
-    return settlePayment({ ...paid, facilitators: this.#facilitators, onError: this.#onError })
+  #warn(text: string): void {
+    const { onWarning = warn } = this.#options
+    onWarning(text)
   }
 
   #required(
@@ -265,7 +210,12 @@ export class Gate {
   ): PaymentRequired {
     const { pathname, search, origin } = new URL(request.url)
     const url = `${this.#options.origin ?? origin}${pathname}${search}`
-    return { x402Version: 2, resource: { url, description, mimeType }, accepts }
+    return {
+      x402Version: 2,
+      resource: { url, description, mimeType },
+      accepts,
+      extensions: PaymentSecret.declaration(),
+    }
   }
 
   #respond(request: Request, response: Response): Decision {
@@ -321,7 +271,7 @@ function pathOf(url: string): string {
 }
 
 /** Everything of a request that a price may depend on. */
-function bindingOf(request: Request, key: string, { varyBy = defaultVaryBy }: Route): string {
+function quoteBindingOf(request: Request, key: string, { varyBy = defaultVaryBy }: Route): string {
   const { pathname, search } = new URL(request.url)
   const method = request.method === 'HEAD' ? 'GET' : request.method
   return JSON.stringify([key, method, pathname, search, varyBy.map((name) => request.headers.get(name))])
@@ -342,11 +292,6 @@ function isForThis({ resource }: PaymentPayload, required: PaymentRequired): boo
   if (!URL.canParse(resource.url)) return false
   const [paid, current] = [new URL(resource.url), new URL(required.resource.url)]
   return paid.pathname === current.pathname && paid.search === current.search
-}
-
-function receiptIn(headers: responses.HeaderList): SettleResponse {
-  const [, value] = headers.find(([name]) => name === Headers.paymentResponse)!
-  return JSON.parse(new TextDecoder().decode(Bytes.fromBase64(value)!)) as SettleResponse
 }
 
 function errorResponse(error: unknown): Response {

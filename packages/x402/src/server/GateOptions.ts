@@ -1,5 +1,6 @@
 import type { PaywallOptions } from '@latchkey/pages/paywall'
 import type { Chain } from '../chain/Chain.js'
+import type { Price } from '../Price.js'
 import type { ClaimStore } from '../store/Claims.js'
 import type { FacilitatorClient } from './FacilitatorClient.js'
 import type { CustomPaywall } from './Paywall.js'
@@ -28,6 +29,13 @@ export type Route = {
    * @default ['Authorization', 'Cookie']
    */
   readonly varyBy?: readonly string[] | undefined
+  /**
+   * A price above which the payment is settled before the handler runs, so that nobody has more work done than it can pay
+   * for. A price in another asset counts as above.
+   *
+   * @default none
+   */
+  readonly settleFirstAbove?: Price | undefined
 }
 
 /** Options of `Gate.open`. */

@@ -6,6 +6,8 @@ import type { AssetAmount, Money, Price } from '../Price.js'
 import { PriceError } from '../Price.js'
 import type { PaymentPayload, PaymentRequirements } from '../wire/types.js'
 import type { Facilitators } from './Facilitators.js'
+import type { Route } from './GateOptions.js'
+import { isSafe } from './isSafe.js'
 
 /** A value, or a function that chooses it for each request. */
 export type Dynamic<T> = T | ((request: Request) => T | Promise<T>)
@@ -33,9 +35,10 @@ export type Accept = {
    */
   readonly extra?: { readonly asset?: string | number | bigint; readonly [name: string]: unknown } | undefined
   /**
-   * `upfront` settles before the handler runs, so that it may stream; the buyer is charged even if the handler fails.
+   * `authorization` settles after the handler has succeeded. `upfront` settles before it runs, and sends its response as it
+   * is made; the buyer is charged even if it fails, and may then send the payment again.
    *
-   * @default 'authorization'
+   * @default 'authorization' for GET and HEAD; other methods settle before the handler runs, and hold its response
    */
   readonly paymentFlow?: 'authorization' | 'upfront' | undefined
 }
@@ -118,11 +121,18 @@ export class Requirements {
    * The requirement for one request; undefined if no facilitator serves its network now. `binding` holds everything of the
    * request that the price may depend on.
    */
-  async build(accept: Accept, request: Request, binding: string): Promise<PaymentRequirements | undefined> {
+  async build(
+    accept: Accept,
+    request: Request,
+    binding: string,
+    route: Pick<Route, 'settleFirstAbove'> = {},
+  ): Promise<PaymentRequirements | undefined> {
     const chain = this.chainOf(accept)
     const kind = this.#facilitators.kindFor(chain)
     if (kind === undefined) return undefined
-    const { payTo, asset, amount, extra: ownExtra } = await this.terms(accept, request)
+    const terms = await this.terms(accept, request)
+    const { payTo, asset, amount, extra: ownExtra } = terms
+    const isSettledFirst = await this.#isSettledFirst(accept, route, request, terms)
     const { asset: _, ...extra } = accept.extra ?? {}
     const requirement: PaymentRequirements = {
       scheme: 'exact',
@@ -135,11 +145,26 @@ export class Requirements {
         ...extra,
         ...ownExtra,
         ...(kind.feePayer === undefined ? {} : { feePayer: kind.feePayer }),
-        ...(accept.paymentFlow === 'upfront' ? { paymentFlow: 'upfront' } : {}),
+        ...(isSettledFirst ? { paymentFlow: 'upfront' } : {}),
       },
     }
     const isDynamic = typeof accept.price === 'function' || typeof accept.payTo === 'function'
     return isDynamic ? this.#quoted(requirement, binding) : requirement
+  }
+
+  /** What a handler did for an unsafe method cannot be undone, so that it is paid for first. */
+  async #isSettledFirst(
+    accept: Accept,
+    { settleFirstAbove }: Pick<Route, 'settleFirstAbove'>,
+    request: Request,
+    { asset, amount }: Terms,
+  ): Promise<boolean> {
+    if (accept.paymentFlow === 'upfront') return true
+    if (settleFirstAbove !== undefined) {
+      const limit = await this.amount(settleFirstAbove, accept)
+      if (limit.asset !== asset || BigInt(amount) > BigInt(limit.amount)) return true
+    }
+    return accept.paymentFlow === undefined && !isSafe(request)
   }
 
   /**

@@ -1,8 +1,15 @@
 /** Applies a gate to a request of `node:http`: what the adapters for Node, Express and Fastify share. */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import { addHeadersOnSend, type BufferedResponse, type BufferOptions, bufferResponse } from './bufferResponse.js'
+import {
+  addHeadersOnSend,
+  type BufferedResponse,
+  type BufferOptions,
+  bufferResponse,
+  onUndelivered,
+} from './bufferResponse.js'
 import type { Gate } from './Gate.js'
 import { json } from './responses.js'
+import { warn } from './warn.js'
 import { webRequest } from './webRequest.js'
 
 export type GatedRequest = {
@@ -20,7 +27,7 @@ export type GateResult =
   /** The handler runs; its response is buffered if `buffered` is set. */
   | { readonly type: 'next'; readonly buffered: BufferedResponse | undefined }
   /** To be sent instead of the handler's. */
-  | { readonly type: 'response'; readonly response: Response }
+  | { readonly type: 'response'; readonly response: Response; readonly undelivered?: (() => Promise<void>) | undefined }
   /** The client has disconnected. */
   | { readonly type: 'closed' }
 
@@ -37,19 +44,25 @@ export async function applyGate(gated: GatedRequest): Promise<GateResult> {
       if (!(error instanceof TypeError)) throw error
       return { type: 'response', response: json(400, { error: 'the request has no valid URL' }) }
     }
-    const decision = await gate.decide(web, paths.map(pathOf))
+    const decision = await gate.decide(web, paths.map(pathOf), request.socket.remoteAddress)
     if (decision.type === 'free') return { type: 'next', buffered: undefined }
-    if (decision.type === 'response') return closed.signal.aborted ? { type: 'closed' } : decision
+    const { onError = warn } = options
+    if (decision.type === 'response') {
+      if (decision.undelivered !== undefined) onUndelivered(response, decision.undelivered, onError)
+      return closed.signal.aborted ? { type: 'closed' } : decision
+    }
     const { admission } = decision
-    if (admission.settled === undefined) {
-      if (!closed.signal.aborted) {
-        return { type: 'next', buffered: bufferResponse(response, admission, options, outerHeaders) }
-      }
+    // The handler has not begun.
+    if (closed.signal.aborted) {
       await admission.cancel()
       return { type: 'closed' }
     }
-    const result = await admission.settle()
-    if ('headers' in result) addHeadersOnSend(response, result.headers)
+    if (!admission.isStreamed) {
+      return { type: 'next', buffered: bufferResponse(response, admission, options, outerHeaders) }
+    }
+    addHeadersOnSend(response, admission.headers, (status) => {
+      if (status >= 400) admission.cancel().catch(onError)
+    })
     return { type: 'next', buffered: undefined }
   } finally {
     response.off('close', onClose)

@@ -14,6 +14,7 @@ function admission(log: Log, replacement?: Response): Admission {
     payer: 'payer',
     transactionId: 'id',
     settled: undefined,
+    isStreamed: false,
     headers: [['Access-Control-Allow-Origin', '*']],
     settle: async () => {
       log.push('settle')
@@ -27,6 +28,8 @@ function admission(log: Log, replacement?: Response): Admission {
         : { response: replacement }
     },
     cancel: async () => void log.push('cancel'),
+    disconnected: async () => void log.push('disconnected'),
+    undelivered: async () => void log.push('undelivered'),
   }
 }
 
@@ -140,7 +143,7 @@ test('a response above the limit fails', async (t) => {
   assert.match(got.body, /more than 8 bytes/)
 })
 
-test('a client that disconnects is not charged', async (t) => {
+test('the answer is settled and held although the client has disconnected', async (t) => {
   const log: Log = []
   const isHeld = new Promise<ServerResponse>((resolve) => {
     const server = createServer((_, response) => {
@@ -157,7 +160,8 @@ test('a client that disconnects is not charged', async (t) => {
   const response = await isHeld
   await once(response, 'close')
   response.end('too late')
-  assert.deepEqual(log, ['cancel'])
+  for (let turn = 0; turn < 1_000 && log.length < 3; turn++) await new Promise(setImmediate)
+  assert.deepEqual(log, ['disconnected', 'settle', 'undelivered'])
 })
 
 test('a streamed response has the receipt', async (t) => {

@@ -3,9 +3,10 @@
  * Fastify use as well. If it is not settled, nothing of the handler's response is sent, not even a header.
  */
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { HeldAnswer } from '../store/HeldAnswer.js'
 import { paymentResponse } from '../wire/Headers.js'
-import type { Admission } from './Gate.js'
-import { type HeaderList, json, mergeHeader } from './responses.js'
+import type { Admission } from './Admission.js'
+import { type HeaderList, json, mergeHeader, sharedCacheHeaders } from './responses.js'
 import { warn } from './warn.js'
 
 /** Options of the adapters on `node:http`. */
@@ -71,6 +72,11 @@ export function bufferResponse(
     for (const trailer of trailers) own.addTrailers(trailer)
     own.end(Buffer.concat(chunks))
   }
+  const answer = (): HeldAnswer => ({
+    status: sentStatus!,
+    headers: headerList(response),
+    body: Buffer.concat(chunks),
+  })
   const replace = async (replacement: Response): Promise<void> => {
     restore()
     for (const name of response.getHeaderNames()) response.removeHeader(name)
@@ -96,8 +102,10 @@ export function bufferResponse(
   }
   const finish = async (): Promise<void> => {
     if (sentStatus! < 400) {
-      const result = await admission.settle()
-      await ('response' in result ? replace(result.response) : deliver(result.headers))
+      const result = await admission.settle(answer())
+      if ('response' in result) return replace(result.response)
+      onUndelivered(response, admission.undelivered, onError)
+      deliver(result.headers)
       return
     }
     await admission.cancel()
@@ -138,19 +146,26 @@ export function bufferResponse(
       return response
     },
   })
-  // A client that disconnects before the handler has responded is not charged.
-  response.once('close', () => conclude(() => admission.cancel()))
+  // The handler may have done its work, so that its success is settled, and its answer held for the same buyer.
+  response.once('close', () => {
+    if (!isDone) admission.disconnected().catch(onError)
+  })
   return { fail: () => failWith('the handler failed') }
 }
 
 /** Adds headers to a response that streams: last, so that the handler cannot remove them. */
-export function addHeadersOnSend(response: ServerResponse, headers: HeaderList): void {
+export function addHeadersOnSend(
+  response: ServerResponse,
+  headers: HeaderList,
+  onStatus: (status: number) => void = () => {},
+): void {
   const writeHead = response.writeHead.bind(response)
   response.writeHead = ((status: number, ...rest: unknown[]) => {
     response.statusCode = status
     setHead(response, rest)
     addHeaders(response, headers)
     response.writeHead = writeHead
+    onStatus(status)
     return writeHead(status)
   }) as ServerResponse['writeHead']
 }
@@ -171,15 +186,50 @@ function tooLong(maxBytes: number): string {
   return `a response of more than ${maxBytes} bytes cannot be buffered; use paymentFlow: upfront`
 }
 
-function failure({ headers }: Admission, why: string): Response {
-  const response = json(500, { error: `${why}; nothing was charged` })
+/** Calls `undelivered` if the connection closes before all of a response was sent. Call it before the response ends. */
+export function onUndelivered(
+  response: ServerResponse,
+  undelivered: () => Promise<void>,
+  onError: (error: unknown) => void,
+): void {
+  // `writableFinished` is also true where the socket was gone before the end.
+  let isSent = false
+  const check = (): void => {
+    if (!isSent) undelivered().catch(onError)
+  }
+  if (response.closed || response.destroyed) {
+    check()
+    return
+  }
+  response.once('finish', () => {
+    isSent = true
+  })
+  response.once('close', check)
+}
+
+function headerList(response: ServerResponse): [string, string][] {
+  return Object.entries(response.getHeaders()).flatMap(([name, value]) => {
+    if (value === undefined) return []
+    return (Array.isArray(value) ? value : [String(value)]).map((one): [string, string] => [name, one])
+  })
+}
+
+function failure({ headers, settled }: Admission, why: string): Response {
+  const charge = settled === undefined ? 'nothing was charged' : 'send the same payment again, it is not charged twice'
+  const response = json(500, { error: `${why}; ${charge}` })
   for (const [name, value] of headers) response.headers.set(name, value)
   return response
 }
 
 function addHeaders(response: ServerResponse, headers: HeaderList): void {
-  for (const [name, value] of headers) {
+  const all = [...sharedCacheHeaders(response.getHeaderNames(), headers), ...headers]
+  for (const [name, value] of all) {
     const before = response.getHeader(name)
+    if (name === 'set-cookie') {
+      const cookies = before === undefined ? [] : [before].flat().map(String)
+      response.setHeader(name, [...new Set([...cookies, value])])
+      continue
+    }
     // `no-store` of the gate replaces any other value.
     const isMerged = value !== 'no-store' && before !== undefined
     response.setHeader(name, isMerged ? mergeHeader(name, String(before), value) : value)

@@ -2,9 +2,10 @@
 
 import { Bytes } from '@latchkey/algorand'
 import { paymentResponse } from '../wire/Headers.js'
+import type { Admission } from './Admission.js'
 import { checkGate } from './checkGate.js'
-import type { Admission, Gate } from './Gate.js'
-import { type HeaderList, json, mergeHeader } from './responses.js'
+import type { Gate } from './Gate.js'
+import { addTo, type HeaderList, json } from './responses.js'
 
 /** A context of Hono, as far as the gate uses it. */
 export type HonoContext = { req: { raw: Request; path: string }; res: Response; error?: Error | undefined }
@@ -47,24 +48,24 @@ export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGate
     try {
       await next()
     } catch (error) {
-      if (admission.settled === undefined) await admission.cancel()
+      await admission.cancel()
       throw error
     }
     const isFailure = context.error !== undefined || context.res.status >= 400
-    const response =
-      admission.settled === undefined && isFailure
-        ? await unpaidResponse(admission, context.res)
-        : await paidResponse(admission, context.res, { maxBytes, outerHeaders, signal })
+    const response = isFailure
+      ? await failedResponse(admission, context.res)
+      : await paidResponse(admission, context.res, { maxBytes, outerHeaders, signal })
     replace(context, response)
     return undefined
   }
 }
 
-async function unpaidResponse(admission: Admission, response: Response): Promise<Response> {
+async function failedResponse(admission: Admission, response: Response): Promise<Response> {
   await admission.cancel()
-  const unpaid = withHeaders(response.body, response, admission.headers)
-  unpaid.headers.delete(paymentResponse)
-  return unpaid
+  const { body, status, statusText, headers } = response
+  const own = new Headers(headers)
+  own.delete(paymentResponse)
+  return withHeaders(body, new Response(body, { status, statusText, headers: own }), admission.headers)
 }
 
 type BufferLimits = { maxBytes: number; outerHeaders: Headers; signal: AbortSignal }
@@ -81,62 +82,69 @@ async function paidResponse(
     }
     return replacement
   }
-  // A response that is settled already may stream; others are read to their end first, since they may fail until then.
-  let body: Body = response.body
-  if (admission.settled === undefined) {
-    const whole = await readBody(response, maxBytes, signal)
-    if (typeof whole === 'string') {
-      await admission.cancel()
-      const failure = json(500, { error: whole })
-      return withOuterHeaders(withHeaders(failure.body, failure, admission.headers))
-    }
-    body = whole
+  if (admission.isStreamed) return withHeaders(response.body, response, admission.headers)
+  // Others are read to their end first, since they may fail until then.
+  const body = await readBody(admission, response, maxBytes, signal)
+  if (typeof body === 'string') {
+    await admission.cancel()
+    const charge =
+      admission.settled === undefined ? 'nothing was charged' : 'send the same payment again, it is not charged twice'
+    const failure = json(500, { error: `${body}; ${charge}` })
+    return withOuterHeaders(withHeaders(failure.body, failure, admission.headers))
   }
-  const result = await admission.settle()
-  return 'response' in result ? withOuterHeaders(result.response) : withHeaders(body, response, result.headers)
+  const { status, headers } = response
+  const result = await admission.settle({ status, headers: [...headers], body: body ?? new Uint8Array() })
+  if ('response' in result) return withOuterHeaders(result.response)
+  // Whether all of it arrives cannot be seen here.
+  if (signal.aborted) await admission.undelivered()
+  return withHeaders(body, response, result.headers)
 }
 
 type Body = ReadableStream | Uint8Array<ArrayBuffer> | null
 
 function withHeaders(body: Body, response: Response, headers: HeaderList): Response {
   const changed = new Response(body, response)
-  for (const [name, value] of headers) {
-    changed.headers.set(name, mergeHeader(name, changed.headers.get(name) ?? undefined, value))
-  }
+  addTo(changed.headers, headers)
   return changed
 }
 
-const disconnected = 'the client has disconnected; nothing was charged'
-
-/** The body; or why there is none: it is too long, it failed, or the client has disconnected. */
+/** The body; or why there is none: it is too long, it failed, or its time is up and the client has disconnected. */
 async function readBody(
+  admission: Admission,
   response: Response,
   maxBytes: number,
   signal: AbortSignal,
 ): Promise<Uint8Array<ArrayBuffer> | null | string> {
-  if (signal.aborted) return disconnected
   if (response.body === null) return null
   const reader = response.body.getReader()
   const stop = (): void => void reader.cancel().catch(() => {})
-  signal.addEventListener('abort', stop)
+  let isStopped = false
+  // The handler may have done its work, so that its success is settled although the client has disconnected.
+  const onAbort = async (): Promise<void> => {
+    await admission.disconnected()
+    isStopped = true
+    stop()
+  }
+  if (signal.aborted) void onAbort()
+  else signal.addEventListener('abort', onAbort)
   const chunks: Uint8Array[] = []
   let bytes = 0
   try {
     for (;;) {
       const { done, value } = await reader.read()
-      if (signal.aborted) return disconnected
+      if (isStopped) return 'the client has disconnected'
       if (done) return new Uint8Array(Bytes.concat(chunks))
       bytes += value.length
       if (bytes > maxBytes) {
         stop()
-        return `a response of more than ${maxBytes} bytes cannot be buffered; use paymentFlow: upfront; nothing was charged`
+        return `a response of more than ${maxBytes} bytes cannot be buffered; use paymentFlow: upfront`
       }
       chunks.push(value)
     }
   } catch {
-    return 'the response failed before its end; nothing was charged'
+    return 'the response failed before its end'
   } finally {
-    signal.removeEventListener('abort', stop)
+    signal.removeEventListener('abort', onAbort)
   }
 }
 

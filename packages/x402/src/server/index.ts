@@ -10,8 +10,12 @@ export {
   type ClaimLease,
   type ClaimResult,
   type ClaimStore,
+  decideClaim,
   MemoryClaims,
+  type MemoryClaimsOptions,
+  type StoredClaim,
 } from '../store/Claims.js'
+export type { HeldAnswer } from '../store/HeldAnswer.js'
 export type {
   PaymentPayload,
   PaymentRequired,
@@ -20,13 +24,15 @@ export type {
   SupportedResponse,
   VerifyResponse,
 } from '../wire/types.js'
+export type { Admission, Decision } from './Admission.js'
 export {
+  type FacilitatorCallOptions,
   type FacilitatorClient,
   FacilitatorError,
   type HttpFacilitatorOptions,
   httpFacilitator,
 } from './FacilitatorClient.js'
-export { type Admission, type Decision, Gate, GateError } from './Gate.js'
+export { Gate, GateError } from './Gate.js'
 export type { GateOptions, Route } from './GateOptions.js'
 export { localFacilitator } from './localFacilitator.js'
 export type { CustomPaywall, PaywallOptions, PaywallWallet } from './Paywall.js'

@@ -1,4 +1,5 @@
 /** The responses of the gate itself, and the headers that it adds to those of handlers. */
+import type { HeldAnswer } from '../store/HeldAnswer.js'
 import * as Headers from '../wire/Headers.js'
 import type { PaymentRequired, SettleResponse } from '../wire/types.js'
 
@@ -50,6 +51,54 @@ export function json(status: number, value: object): Response {
   })
 }
 
+/** What is added to a response that was paid for: the receipt, and that it is for its buyer only. */
+export function paidHeaders(receipt: SettleResponse): HeaderList {
+  return [
+    [Headers.paymentResponse, Headers.encode(receipt)],
+    ['Cache-Control', 'private'],
+  ]
+}
+
+/** Headers of one connection or one delivery, which are made again with the next. */
+const ofDelivery =
+  /^(connection|keep-alive|proxy-.*|te|trailer|transfer-encoding|upgrade|content-length|date|payment-response)$/i
+
+/** The headers of an answer that are held with it. */
+export function heldHeaders(headers: HeaderList): HeaderList {
+  return headers.filter(([name]) => !ofDelivery.test(name))
+}
+
+/** An answer that was held, with the headers of its payment. */
+export function held({ status, headers, body }: HeldAnswer, paid: HeaderList): Response {
+  const isEmpty = body.length === 0 || [204, 205, 304].includes(status)
+  const response = new Response(isEmpty ? null : (body as Uint8Array<ArrayBuffer>), { status })
+  for (const [name, value] of headers) response.headers.append(name, value)
+  addTo(response.headers, paid)
+  return response
+}
+
+/** Adds the headers of the gate to those of a web response. */
+export function addTo(target: globalThis.Headers, headers: HeaderList): void {
+  for (const [name, value] of [...sharedCacheHeaders([...target.keys()], headers), ...headers]) {
+    target.set(name, mergeHeader(name, target.get(name) ?? undefined, value))
+  }
+}
+
+/** Headers that shared caches obey in place of Cache-Control, with the value by which they store nothing. */
+const sharedCache: readonly (readonly [RegExp, string])[] = [
+  [/^([a-z0-9-]+-)?cdn-cache-control$/i, 'no-store'],
+  [/^(surrogate|edge|x-litespeed-cache|akamai-cache)-control$/i, 'no-store'],
+  [/^(x-accel-expires|expires)$/i, '0'],
+]
+
+/** What replaces such headers of a handler, if `headers` make the response private. */
+export function sharedCacheHeaders(names: readonly string[], headers: HeaderList): HeaderList {
+  if (!headers.some(([name, value]) => name === 'Cache-Control' && value === 'private')) return []
+  return names.flatMap((name) =>
+    sharedCache.flatMap(([pattern, value]) => (pattern.test(name) ? [[name, value] as const] : [])),
+  )
+}
+
 /** What a browser needs in order to pay: it may send the one header and read the other two. */
 export function corsHeaders(request: Request, cors: boolean | readonly string[]): HeaderList {
   const origin = request.headers.get('Origin')
@@ -90,9 +139,9 @@ export function mergeHeader(name: string, before: string | undefined, value: str
 
 /** A shared cache must not hand a paid response to other clients. */
 function makePrivate(cacheControl: string): string {
-  const kept = cacheControl
-    .split(',')
+  const kept = (cacheControl.match(/(?:[^,"]|"[^"]*"?)+/g) ?? [])
     .map((one) => one.trim())
-    .filter((one) => one !== '' && !/^(public|private|s-maxage\s*=.*)$/i.test(one))
+    // With a list of fields, `private` is about those alone.
+    .filter((one) => one !== '' && !/^(public|private|s-maxage)(\s*=.*)?$/is.test(one))
   return ['private', ...kept].join(', ')
 }

@@ -12,28 +12,38 @@ export type SettlePaymentOptions = {
   readonly payload: PaymentPayload
   readonly requirement: PaymentRequirements
   readonly payment: LedgerPayment.LedgerPayment
+  /** Identifies this gate and the resource to the facilitator. */
+  readonly claimant: string
+  /** Whether the ledger has the payment already: then the facilitator only says whose it is. */
+  readonly isOnLedger: boolean
   readonly onError: (error: unknown) => void
 }
 
 export type SettlementResult =
   | { readonly state: 'settled'; readonly receipt: SettleResponse }
   /** It will not be settled. */
-  | { readonly state: 'failed'; readonly receipt: SettleResponse }
+  | { readonly state: 'failed'; readonly receipt: SettleResponse; readonly isClaimedElsewhere: boolean }
   /** Not decided yet; the buyer may send the same payment again. */
   | { readonly state: 'pending'; readonly receipt: SettleResponse; readonly status: 502 | 503 }
 
+/** What a facilitator says about a payment that another gate, or another resource, has claimed. */
+export const alreadyClaimed = 'payment_already_claimed'
 export const maxCodeLength = 100
 export const maxMessageLength = 500
 
 export async function settlePayment(options: SettlePaymentOptions): Promise<SettlementResult> {
-  const { facilitators, payload, requirement, onError } = options
+  const { facilitators, payload, requirement, claimant, isOnLedger, onError } = options
   try {
-    const { response, isTrusted } = await facilitators.settle(payload, requirement)
+    const { response, isTrusted } = await facilitators.settle(payload, requirement, { claimant })
+    // The ledger has such a payment, too, so that it must not be asked.
+    if (!response.success && response.errorReason === alreadyClaimed) return claimedElsewhere(options)
+    if (isOnLedger) return settled(options)
     if (isTrusted) return resultOf(options, response)
     return await (response.success ? checkSuccess(options) : checkFailure(options, response))
   } catch (error) {
     // It may be settled although the response was lost; only the id is known then.
     onError(error)
+    if (isOnLedger) return settled(options)
     const isProtocolError = error instanceof FacilitatorError && error.code === 'facilitator_protocol_error'
     return pending(options, isProtocolError ? 502 : 503, 'the facilitator does not respond')
   }
@@ -90,11 +100,24 @@ function failed(
     network: requirement.network,
     payer: payment.payer,
   }
-  return { state: 'failed', receipt }
+  return { state: 'failed', receipt, isClaimedElsewhere: false }
 }
 
-function pending({ payment, requirement }: SettlePaymentOptions, status: 502 | 503, why: string): SettlementResult {
-  const receipt: SettleResponse = {
+function claimedElsewhere(options: SettlePaymentOptions): SettlementResult {
+  const reason = { errorReason: 'payment_already_used', errorMessage: 'another server has this payment' }
+  const result = failed(options, reason as SettleResponse)
+  return { ...result, isClaimedElsewhere: true } as SettlementResult
+}
+
+function pending(options: SettlePaymentOptions, status: 502 | 503, why: string): SettlementResult {
+  return { state: 'pending', receipt: pendingReceipt(options, why), status }
+}
+
+export function pendingReceipt(
+  { payment, requirement }: Pick<SettlePaymentOptions, 'payment' | 'requirement'>,
+  why: string,
+): SettleResponse {
+  return {
     success: false,
     errorReason: 'settlement_pending',
     errorMessage: `${why}; send the same payment again, it is not charged twice`,
@@ -102,7 +125,6 @@ function pending({ payment, requirement }: SettlePaymentOptions, status: 502 | 5
     network: requirement.network,
     payer: payment.payer,
   }
-  return { state: 'pending', receipt, status }
 }
 
 /** A text of a facilitator, short enough for a header; undefined if there is none. */

@@ -6,10 +6,11 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { type ClaimLease, type ClaimStore, MemoryClaims } from './Claims.js'
+import { type ClaimLease, type ClaimResult, type ClaimStore, MemoryClaims } from './Claims.js'
 import { SqliteClaims } from './SqliteClaims.js'
 
-const lease: ClaimLease = { owner: 'a', nowMs: 0, leaseMs: 100, network: 'n', round: 10n, forgetRound: 20n }
+const bound = { binding: 'b', proof: 'none' } as const
+const lease: ClaimLease = { owner: 'a', ...bound, nowMs: 0, leaseMs: 100, network: 'n', round: 10n, forgetRound: 20n }
 
 function file(t: TestContext): string {
   const directory = mkdtempSync(join(tmpdir(), 'claims-'))
@@ -26,42 +27,47 @@ const stores: { [name: string]: (t: TestContext) => ClaimStore } = {
   },
 }
 
+/** The type of the result. */
+function claim(store: ClaimStore, transactionId: string, on: ClaimLease): string {
+  return (store.claim(transactionId, on) as ClaimResult).type
+}
+
 for (const [name, open] of Object.entries(stores)) {
   test(`${name}: a payment is claimed once`, (t) => {
     const store = open(t)
-    assert.equal(store.claim('x', lease), 'new')
-    assert.equal(store.claim('x', { ...lease, owner: 'b' }), 'taken')
-    store.finish('x', 'a', 'served')
-    assert.equal(store.claim('x', { ...lease, owner: 'b', nowMs: 1_000_000 }), 'taken')
-    assert.equal(store.claim('y', lease), 'new')
+    assert.equal(claim(store, 'x', lease), 'new')
+    assert.equal(claim(store, 'x', { ...lease, owner: 'b' }), 'busy')
+    store.finish('x', 'a', 'served', 0)
+    assert.equal(claim(store, 'x', { ...lease, owner: 'b', nowMs: 1_000_000 }), 'taken')
+    assert.equal(claim(store, 'y', lease), 'new')
   })
 
   test(`${name}: what is open is claimed again, and what was forgotten is new`, (t) => {
     const store = open(t)
     store.claim('x', lease)
-    store.finish('x', 'a', 'open')
-    assert.equal(store.claim('x', { ...lease, owner: 'b' }), 'again')
-    store.finish('x', 'b', 'forgotten')
-    assert.equal(store.claim('x', { ...lease, owner: 'c' }), 'new')
+    store.finish('x', 'a', 'open', 0)
+    assert.equal(claim(store, 'x', { ...lease, owner: 'b' }), 'again')
+    store.finish('x', 'b', 'forgotten', 0)
+    assert.equal(claim(store, 'x', { ...lease, owner: 'c' }), 'new')
   })
 
   test(`${name}: what a process left is taken over, and that process has no say any more`, (t) => {
     const store = open(t)
     store.claim('x', lease)
-    assert.equal(store.claim('x', { ...lease, owner: 'b', nowMs: 100 }), 'taken')
-    assert.equal(store.claim('x', { ...lease, owner: 'b', nowMs: 101 }), 'again')
-    for (const end of ['open', 'forgotten', 'served'] as const) store.finish('x', 'a', end)
-    assert.equal(store.claim('x', { ...lease, owner: 'c', nowMs: 102 }), 'taken')
-    store.finish('x', 'b', 'open')
-    assert.equal(store.claim('x', { ...lease, owner: 'c', nowMs: 103 }), 'again')
+    assert.equal(claim(store, 'x', { ...lease, owner: 'b', nowMs: 100 }), 'busy')
+    assert.equal(claim(store, 'x', { ...lease, owner: 'b', nowMs: 101 }), 'again')
+    for (const end of ['open', 'forgotten', 'served'] as const) store.finish('x', 'a', end, 0)
+    assert.equal(claim(store, 'x', { ...lease, owner: 'c', nowMs: 102 }), 'busy')
+    store.finish('x', 'b', 'open', 0)
+    assert.equal(claim(store, 'x', { ...lease, owner: 'c', nowMs: 103 }), 'again')
   })
 
   test(`${name}: a claim outlives the clock, not the rounds`, (t) => {
     const store = open(t)
     store.claim('x', lease)
-    store.finish('x', 'a', 'served')
+    store.finish('x', 'a', 'served', 0)
     const much = { ...lease, owner: 'b', nowMs: 10 ** 12 }
-    assert.equal(store.claim('x', { ...much, round: 20n }), 'taken')
+    assert.equal(claim(store, 'x', { ...much, round: 20n }), 'taken')
     // Cleaning is done now and then; and other networks have other rounds.
     const others = (round: bigint, network: string): void => {
       for (let index = 0; index < 1_000; index++) {
@@ -69,9 +75,9 @@ for (const [name, open] of Object.entries(stores)) {
       }
     }
     others(999n, 'other')
-    assert.equal(store.claim('x', { ...much, round: 20n }), 'taken')
+    assert.equal(claim(store, 'x', { ...much, round: 20n }), 'taken')
     others(21n, 'n')
-    assert.equal(store.claim('x', { ...much, round: 21n }), 'new')
+    assert.equal(claim(store, 'x', { ...much, round: 21n }), 'new')
   })
 }
 
@@ -91,9 +97,9 @@ test('SqliteClaims: a claim survives the process', (t) => {
   const path = file(t)
   const first = new SqliteClaims(path)
   first.claim('x', lease)
-  first.finish('x', 'a', 'served')
+  first.finish('x', 'a', 'served', 0)
   first.close()
   const second = new SqliteClaims(path)
   t.after(() => second.close())
-  assert.equal(second.claim('x', { ...lease, owner: 'b' }), 'taken')
+  assert.equal(claim(second, 'x', { ...lease, owner: 'b' }), 'taken')
 })

@@ -1,29 +1,45 @@
-/** The claims of a seller: which payments opened a request already. Each payment opens one. */
+/** The claims of a seller: which payments opened a request already, and the answers that their buyers have not got yet. */
+import { Bytes } from '@latchkey/algorand'
+import type { HeldAnswer } from './HeldAnswer.js'
+import { MemoryAnswers } from './MemoryAnswers.js'
 
-/** The result of a claim. */
+/** The result of a claim. With `new`, `again` and `held` the payment is claimed, and {@link ClaimStore.finish} ends it. */
 export type ClaimResult =
   /** The payment is seen for the first time. */
-  | 'new'
-  /** It was seen before and no response was sent for it: the ledger had not decided, or the process ended. */
-  | 'again'
-  /** A request is being served for it, or was served. */
-  | 'taken'
+  | { readonly type: 'new' }
+  /** Its handler did not succeed yet, and may run: the ledger had not decided, it failed, or the process ended. */
+  | { readonly type: 'again' }
+  /** Its handler succeeded and must not run again. There is no answer if it was too large to be held. */
+  | { readonly type: 'held'; readonly answer: HeldAnswer | undefined }
+  /** The same buyer's earlier request is being served now. */
+  | { readonly type: 'busy' }
+  /** It was used up, or belongs to another buyer or resource. */
+  | { readonly type: 'taken' }
 
 /**
- * How serving ends: `served` uses the payment up, `open` lets the buyer send it again, `forgotten` is as if it had never
- * been sent.
+ * How serving ends: `served` uses the payment up, `open` lets the same buyer send it again, `forgotten` is as if it had
+ * never been sent.
  */
 export type ClaimEnd = 'served' | 'open' | 'forgotten'
 
 /**
  * A store of claims, shared by all replicas of a seller. `MemoryClaims` and `SqliteClaims` (`@latchkey/x402/sqlite`) are
- * two; a store on another database implements this type.
+ * two; a store on another database implements this type, with {@link decideClaim} for the decision.
  */
 export type ClaimStore = {
-  /** Claims a payment for one request, atomically: of concurrent calls exactly one does not get `taken`. */
+  /** Identifies the claims: stores that share them have the same, others never. */
+  readonly id: string
+  /** Whether a payment was claimed, and not forgotten. */
+  readonly has: (transactionId: string) => Promise<boolean> | boolean
+  /** Claims a payment for one request, atomically: of concurrent calls at most one claims it. */
   readonly claim: (transactionId: string, lease: ClaimLease) => Promise<ClaimResult> | ClaimResult
-  /** Ends the claim, if `owner` still holds it. */
-  readonly finish: (transactionId: string, owner: string, end: ClaimEnd) => Promise<void> | void
+  /**
+   * Records that the handler succeeded, if `owner` still holds the claim, and keeps its answer. One that has no room is
+   * not kept; answers that were served make room first.
+   */
+  readonly hold: (transactionId: string, owner: string, answer: HeldAnswer) => Promise<void> | void
+  /** Ends the claim, if `owner` was the last to claim it: `open` also after `served`, for an answer that did not arrive. */
+  readonly finish: (transactionId: string, owner: string, end: ClaimEnd, nowMs: number) => Promise<void> | void
   /** Releases the resources of the store. */
   readonly close: () => Promise<void> | void
 }
@@ -32,6 +48,13 @@ export type ClaimStore = {
 export type ClaimLease = {
   /** A unique id of the request that is served. */
   readonly owner: string
+  /** What the payment is bound to by its first claim: a digest of the resource, and of the buyer. */
+  readonly binding: string
+  /**
+   * `secret`: the buyer has shown the secret that the binding names. `hash`: it has not, as with the first request of a
+   * payment; such a claim repeats none. `none`: it has no secret.
+   */
+  readonly proof: 'none' | 'hash' | 'secret'
   /** The current time, in milliseconds since 1970. */
   readonly nowMs: number
   /** No request takes longer than this: an older claim was left by a process that ended. */
@@ -44,31 +67,101 @@ export type ClaimLease = {
   readonly forgetRound: bigint
 }
 
-type Claim = { owner: string; state: 'serving' | 'open' | 'served'; untilMs: number; forgetRound: bigint }
+/** A claim, as a store keeps it. */
+export type StoredClaim = {
+  readonly state: 'serving' | 'open' | 'served'
+  /** Empty for a claim of an older version, which is bound by its next one. */
+  readonly binding: string
+  readonly untilMs: number
+  /** Whether the handler succeeded. */
+  readonly isDone: boolean
+  readonly hasAnswer: boolean
+}
+
+/** How long an answer is kept after it was served, for a buyer whose connection broke. */
+export const keepServedMs = 5 * 60_000
+
+/** What a claim finds, given what is stored. */
+export function decideClaim(known: StoredClaim | undefined, lease: ClaimLease): ClaimResult['type'] {
+  if (known === undefined) return 'new'
+  const isBound = known.binding !== ''
+  if (isBound && (known.binding !== lease.binding || lease.proof === 'hash')) return 'taken'
+  if (known.state === 'serving' && known.untilMs >= lease.nowMs) return 'busy'
+  // A buyer without a secret cannot be told from one who has read the payment from the ledger since.
+  if (known.state === 'served') return isBound && known.hasAnswer && lease.proof === 'secret' ? 'held' : 'taken'
+  return known.isDone ? 'held' : 'again'
+}
+
+type Claim = {
+  owner: string
+  binding: string
+  state: StoredClaim['state']
+  untilMs: number
+  forgetRound: bigint
+  isDone: boolean
+}
+
+/** Options of {@link MemoryClaims}. */
+export type MemoryClaimsOptions = {
+  /**
+   * How many bytes of answers are held.
+   *
+   * @default 64 MiB
+   */
+  maxHeldBytes?: number | undefined
+}
 
 /** Claims in memory, for a seller of one process. */
 export class MemoryClaims implements ClaimStore {
+  readonly id = Bytes.toHex(Bytes.random(16))
   /** By network: each has its own rounds. */
   readonly #networks = new Map<string, Map<string, Claim>>()
+  readonly #answers: MemoryAnswers
 
-  claim(transactionId: string, { owner, nowMs, leaseMs, network, round, forgetRound }: ClaimLease): ClaimResult {
-    const claims = this.#networks.get(network) ?? new Map<string, Claim>()
-    this.#networks.set(network, claims)
-    forget(claims, round)
-    const known = claims.get(transactionId)
-    const isAbandoned = known?.state === 'serving' && known.untilMs < nowMs
-    if (known !== undefined && known.state !== 'open' && !isAbandoned) return 'taken'
-    claims.delete(transactionId)
-    claims.set(transactionId, { owner, state: 'serving', untilMs: nowMs + leaseMs, forgetRound })
-    return known === undefined ? 'new' : 'again'
+  constructor({ maxHeldBytes }: MemoryClaimsOptions = {}) {
+    this.#answers = new MemoryAnswers(maxHeldBytes)
   }
 
-  finish(transactionId: string, owner: string, end: ClaimEnd): void {
+  has(transactionId: string): boolean {
+    return this.#find(transactionId) !== undefined
+  }
+
+  claim(transactionId: string, lease: ClaimLease): ClaimResult {
+    const { owner, binding, nowMs, leaseMs, network, round, forgetRound } = lease
+    const claims = this.#networks.get(network) ?? new Map<string, Claim>()
+    this.#networks.set(network, claims)
+    this.#answers.expire(nowMs)
+    this.#forget(claims, round)
+    const known = claims.get(transactionId)
+    const answer = this.#answers.get(transactionId)
+    const type = decideClaim(known && { ...known, hasAnswer: answer !== undefined }, lease)
+    if (type === 'busy' || type === 'taken') return { type }
+    this.#answers.keep(transactionId)
+    claims.delete(transactionId)
+    const isDone = known?.isDone ?? false
+    claims.set(transactionId, { owner, binding, state: 'serving', untilMs: nowMs + leaseMs, forgetRound, isDone })
+    return type === 'held' ? { type, answer } : { type }
+  }
+
+  hold(transactionId: string, owner: string, answer: HeldAnswer): void {
+    const known = this.#find(transactionId)
+    if (known?.owner !== owner) return
+    known.isDone = true
+    this.#answers.add(transactionId, answer)
+  }
+
+  finish(transactionId: string, owner: string, end: ClaimEnd, nowMs: number): void {
     for (const claims of this.#networks.values()) {
       const known = claims.get(transactionId)
       if (known?.owner !== owner) continue
-      if (end === 'forgotten') claims.delete(transactionId)
-      else known.state = end
+      if (end === 'forgotten') {
+        claims.delete(transactionId)
+        this.#answers.delete(transactionId)
+        continue
+      }
+      known.state = end
+      if (end === 'served') this.#answers.expireAt(transactionId, nowMs + keepServedMs)
+      else this.#answers.keep(transactionId)
     }
   }
 
@@ -78,12 +171,21 @@ export class MemoryClaims implements ClaimStore {
   get size(): number {
     return [...this.#networks.values()].reduce((sum, { size }) => sum + size, 0)
   }
-}
 
-/** The oldest claims come first, so the loop ends with the first that is still needed. */
-function forget(claims: Map<string, Claim>, round: bigint): void {
-  for (const [transactionId, { forgetRound }] of claims) {
-    if (forgetRound >= round) return
-    claims.delete(transactionId)
+  #find(transactionId: string): Claim | undefined {
+    for (const claims of this.#networks.values()) {
+      const known = claims.get(transactionId)
+      if (known !== undefined) return known
+    }
+    return undefined
+  }
+
+  /** The oldest claims come first, so the loop ends with the first that is still needed. */
+  #forget(claims: Map<string, Claim>, round: bigint): void {
+    for (const [transactionId, { forgetRound }] of claims) {
+      if (forgetRound >= round) return
+      claims.delete(transactionId)
+      this.#answers.delete(transactionId)
+    }
   }
 }

@@ -1,7 +1,18 @@
-import type { ClaimEnd, ClaimLease, ClaimResult, ClaimStore } from './Claims.js'
+import { Bytes } from '@latchkey/algorand'
+import {
+  type ClaimEnd,
+  type ClaimLease,
+  type ClaimResult,
+  type ClaimStore,
+  decideClaim,
+  keepServedMs,
+  type StoredClaim,
+} from './Claims.js'
+import { bytesOf, type HeldAnswer } from './HeldAnswer.js'
 import * as Sqlite from './Sqlite.js'
 
-const schema = `
+/** Version 1, from before answers were held. */
+const firstSchema = `
   CREATE TABLE IF NOT EXISTS claims (
     transaction_id TEXT PRIMARY KEY,
     owner TEXT NOT NULL,
@@ -13,51 +24,210 @@ const schema = `
   ) STRICT;
   CREATE INDEX IF NOT EXISTS claims_by_round ON claims (network, forget_round);
 `
+const secondSchema = `
+  ALTER TABLE claims ADD COLUMN binding TEXT NOT NULL DEFAULT '';
+  ALTER TABLE claims ADD COLUMN is_done INTEGER NOT NULL DEFAULT 0;
+  CREATE TABLE store (id TEXT NOT NULL) STRICT;
+  CREATE TABLE answers (
+    transaction_id TEXT PRIMARY KEY REFERENCES claims ON DELETE CASCADE,
+    status INTEGER NOT NULL,
+    headers TEXT NOT NULL,
+    body BLOB NOT NULL,
+    bytes INTEGER NOT NULL,
+    -- When it is deleted; null until it was served.
+    delete_ms INTEGER
+  ) STRICT;
+  CREATE INDEX answers_by_time ON answers (delete_ms, bytes);
+`
+const version = 2
 /** How many claims are made between two deletions of old ones. */
 const cleanEvery = 1_000
+const defaultMaxHeldBytes = 256 * 1024 * 1024
+
+/** Options of {@link SqliteClaims}. */
+export type SqliteClaimsOptions = {
+  /**
+   * How many bytes of answers are held.
+   *
+   * @default 256 MiB
+   */
+  maxHeldBytes?: number | undefined
+}
 
 /** Claims in a file, shared by the processes of one machine. */
 export class SqliteClaims implements ClaimStore {
+  readonly id: string
   readonly #database: Sqlite.Database
   readonly #statements
+  readonly #maxHeldBytes: number
   #count = 0
+  #timer: ReturnType<typeof setTimeout> | undefined
 
   /**
-   * @param path the database file, created if it is missing
+   * @param path the database file, created if it is missing; its owner alone can read it
    * @throws {@link Sqlite.SqliteError} `sqlite_missing`
    */
-  constructor(path: string) {
-    this.#database = Sqlite.open(path)
-    this.#database.exec(schema)
-    const prepare = (sql: string) => this.#database.prepare(sql)
-    this.#statements = {
-      // One statement, so that exactly one of several processes succeeds.
-      claim: prepare(
-        `INSERT INTO claims VALUES (?1, ?2, 'serving', ?4, ?5, ?6, 1)
-         ON CONFLICT (transaction_id)
-         DO UPDATE SET owner = ?2, state = 'serving', until_ms = ?4, times = times + 1
-         WHERE state = 'open' OR (state = 'serving' AND until_ms < ?3)
-         RETURNING times`,
-      ),
-      end: prepare("UPDATE claims SET state = ?1 WHERE transaction_id = ?2 AND owner = ?3 AND state = 'serving'"),
-      drop: prepare("DELETE FROM claims WHERE transaction_id = ? AND owner = ? AND state = 'serving'"),
-      forget: prepare('DELETE FROM claims WHERE network = ? AND forget_round < ?'),
-    }
+  constructor(path: string, { maxHeldBytes = defaultMaxHeldBytes }: SqliteClaimsOptions = {}) {
+    this.#maxHeldBytes = maxHeldBytes
+    this.#database = Sqlite.openPrivate(path)
+    this.#database.exec('PRAGMA foreign_keys = ON')
+    this.#migrate()
+    this.id = (this.#database.prepare('SELECT id FROM store').get() as { id: string }).id
+    this.#statements = prepareAll(this.#database)
   }
 
-  claim(transactionId: string, { owner, nowMs, leaseMs, network, round, forgetRound }: ClaimLease): ClaimResult {
-    if (this.#count++ % cleanEvery === 0) this.#statements.forget.run(network, round)
-    const row = this.#statements.claim.get(transactionId, owner, nowMs, nowMs + leaseMs, network, forgetRound)
-    if (row === undefined) return 'taken'
-    return Number((row as { times: number | bigint }).times) === 1 ? 'new' : 'again'
+  has(transactionId: string): boolean {
+    return this.#statements.has.get(transactionId) !== undefined
   }
 
-  finish(transactionId: string, owner: string, end: ClaimEnd): void {
-    if (end === 'forgotten') this.#statements.drop.run(transactionId, owner)
-    else this.#statements.end.run(end, transactionId, owner)
+  claim(transactionId: string, lease: ClaimLease): ClaimResult {
+    return this.#inTransaction(() => {
+      const { owner, binding, nowMs, leaseMs, network, round, forgetRound } = lease
+      this.#statements.expire.run(nowMs)
+      if (this.#count++ % cleanEvery === 0) this.#statements.forget.run(network, round)
+      const known = this.#read(transactionId)
+      const type = decideClaim(known, lease)
+      if (type === 'busy' || type === 'taken') return { type }
+      this.#statements.claim.run(transactionId, owner, nowMs + leaseMs, network, forgetRound, binding)
+      this.#statements.keep.run(null, transactionId)
+      return type === 'held' ? { type, answer: this.#answer(transactionId) } : { type }
+    })
+  }
+
+  hold(transactionId: string, owner: string, answer: HeldAnswer): void {
+    this.#inTransaction(() => {
+      if (this.#statements.done.run(transactionId, owner).changes === 0) return
+      const bytes = bytesOf(answer)
+      if (!this.#makeRoom(bytes)) return
+      const { status, headers, body } = answer
+      this.#statements.hold.run(transactionId, status, JSON.stringify(headers), body, bytes)
+    })
+  }
+
+  finish(transactionId: string, owner: string, end: ClaimEnd, nowMs: number): void {
+    this.#inTransaction(() => {
+      if (end === 'forgotten') {
+        this.#statements.drop.run(transactionId, owner)
+        return
+      }
+      if (this.#statements.end.run(end, transactionId, owner).changes === 0) return
+      const { changes } = this.#statements.keep.run(end === 'served' ? nowMs + keepServedMs : null, transactionId)
+      if (changes !== 0 && end === 'served') this.#expireLater()
+    })
   }
 
   close(): void {
+    clearTimeout(this.#timer)
     this.#database.close()
+  }
+
+  #read(transactionId: string): StoredClaim | undefined {
+    const row = this.#statements.read.get(transactionId) as Row | undefined
+    if (row === undefined) return undefined
+    const { state, binding } = row
+    return {
+      state,
+      binding,
+      untilMs: Number(row.until_ms),
+      isDone: Number(row.is_done) === 1,
+      hasAnswer: Number(row.has_answer) === 1,
+    }
+  }
+
+  #answer(transactionId: string): HeldAnswer | undefined {
+    const row = this.#statements.answer.get(transactionId) as AnswerRow | undefined
+    if (row === undefined) return undefined
+    const body = new Uint8Array(row.body)
+    return { status: Number(row.status), headers: JSON.parse(row.headers) as HeldAnswer['headers'], body }
+  }
+
+  /** Deletes served answers, the oldest first, until there is room. */
+  #makeRoom(bytes: number): boolean {
+    for (;;) {
+      const { sum } = this.#statements.sum.get() as { sum: number | bigint }
+      if (Number(sum) + bytes <= this.#maxHeldBytes) return true
+      if (this.#statements.evict.run().changes === 0) return false
+    }
+  }
+
+  /** A seller without further requests deletes them, too. */
+  #expireLater(): void {
+    if (this.#timer !== undefined) return
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      try {
+        this.#statements.expire.run(Date.now())
+      } catch {
+        // The next claim deletes them.
+      }
+    }, keepServedMs + 1_000)
+    this.#timer.unref?.()
+  }
+
+  #migrate(): void {
+    this.#inTransaction(() => {
+      const { user_version: found } = this.#database.prepare('PRAGMA user_version').get() as { user_version: number }
+      if (Number(found) >= version) return
+      this.#database.exec(firstSchema)
+      this.#database.exec(secondSchema)
+      this.#database.prepare('INSERT INTO store VALUES (?)').run(Bytes.toHex(Bytes.random(16)))
+      this.#database.exec(`PRAGMA user_version = ${version}`)
+    })
+  }
+
+  /** Takes the lock for writing first, so that of several processes one decides at a time. */
+  #inTransaction<T>(work: () => T): T {
+    this.#database.exec('BEGIN IMMEDIATE')
+    try {
+      const result = work()
+      this.#database.exec('COMMIT')
+      return result
+    } catch (error) {
+      try {
+        this.#database.exec('ROLLBACK')
+      } catch {
+        // SQLite has rolled back already, as on a full disk.
+      }
+      throw error
+    }
+  }
+}
+
+type Row = {
+  state: StoredClaim['state']
+  binding: string
+  until_ms: number | bigint
+  is_done: number | bigint
+  has_answer: number | bigint
+}
+type AnswerRow = { status: number | bigint; headers: string; body: Uint8Array }
+
+function prepareAll(database: Sqlite.Database) {
+  const prepare = (sql: string) => database.prepare(sql)
+  return {
+    has: prepare('SELECT 1 FROM claims WHERE transaction_id = ?'),
+    read: prepare(
+      `SELECT state, binding, until_ms, is_done, a.transaction_id IS NOT NULL AS has_answer
+       FROM claims c LEFT JOIN answers a USING (transaction_id) WHERE c.transaction_id = ?`,
+    ),
+    claim: prepare(
+      `INSERT INTO claims (transaction_id, owner, state, until_ms, network, forget_round, times, binding)
+       VALUES (?1, ?2, 'serving', ?3, ?4, ?5, 1, ?6)
+       ON CONFLICT (transaction_id)
+       DO UPDATE SET owner = ?2, state = 'serving', until_ms = ?3, times = times + 1, binding = ?6`,
+    ),
+    done: prepare('UPDATE claims SET is_done = 1 WHERE transaction_id = ? AND owner = ?'),
+    end: prepare('UPDATE claims SET state = ? WHERE transaction_id = ? AND owner = ?'),
+    drop: prepare('DELETE FROM claims WHERE transaction_id = ? AND owner = ?'),
+    forget: prepare('DELETE FROM claims WHERE network = ? AND forget_round < ?'),
+    answer: prepare('SELECT status, headers, body FROM answers WHERE transaction_id = ?'),
+    hold: prepare('INSERT OR REPLACE INTO answers VALUES (?, ?, ?, ?, ?, NULL)'),
+    keep: prepare('UPDATE answers SET delete_ms = ? WHERE transaction_id = ?'),
+    expire: prepare('DELETE FROM answers WHERE delete_ms <= ?'),
+    evict: prepare(
+      `DELETE FROM answers WHERE transaction_id =
+         (SELECT transaction_id FROM answers WHERE delete_ms IS NOT NULL ORDER BY delete_ms LIMIT 1)`,
+    ),
+    sum: prepare('SELECT COALESCE(SUM(bytes), 0) AS sum FROM answers'),
   }
 }

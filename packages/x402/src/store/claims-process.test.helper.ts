@@ -5,14 +5,23 @@ import { SqliteClaims } from './SqliteClaims.js'
 
 const [, , path, owner] = process.argv
 const store = new SqliteClaims(path!)
-const lease = { owner: owner!, nowMs: Date.now(), leaseMs: 60_000, network: 'n', round: 1n, forgetRound: 1_000n }
+const bound = { binding: 'b', proof: 'none' } as const
+const lease = {
+  owner: owner!,
+  ...bound,
+  nowMs: Date.now(),
+  leaseMs: 60_000,
+  network: 'n',
+  round: 1n,
+  forgetRound: 1_000n,
+}
 process.send!('ready')
 await once(process, 'message')
 let count = 0
 for (let index = 0; index < 300; index++) {
   // In other orders, so that both are ahead somewhere.
   const id = owner === 'a' ? index : 299 - index
-  if (store.claim(`payment-${id}`, lease) === 'new') count++
+  if (store.claim(`payment-${id}`, lease).type === 'new') count++
   // Nor may one be done before the other has begun.
   if (index % 10 === 0) await setTimeout(5)
 }

@@ -1,0 +1,278 @@
+/** From a payment to an admission: claims it, has it settled, and holds the handler's answer until its buyer has it. */
+import { Bytes } from '@latchkey/algorand'
+import type { Chain } from '../chain/Chain.js'
+import type { ClaimEnd, ClaimLease, ClaimResult, ClaimStore } from '../store/Claims.js'
+import type { HeldAnswer } from '../store/HeldAnswer.js'
+import type { PaymentPayload, PaymentRequired, PaymentRequirements, SettleResponse } from '../wire/types.js'
+import type { Admission, Decision } from './Admission.js'
+import type { Facilitators } from './Facilitators.js'
+import { isSafe } from './isSafe.js'
+import * as LedgerPayment from './LedgerPayment.js'
+import * as responses from './responses.js'
+import {
+  alreadyClaimed,
+  maxCodeLength,
+  maxMessageLength,
+  pendingReceipt,
+  type SettlementResult,
+  settlePayment,
+  truncate,
+} from './settlePayment.js'
+import { Unfinished } from './Unfinished.js'
+
+/** A request with a payment that matches its route. */
+export type PaidRequest = {
+  readonly request: Request
+  readonly chain: Chain
+  /** As facilitators get it. */
+  readonly payload: PaymentPayload
+  readonly requirement: PaymentRequirements
+  readonly required: PaymentRequired
+  readonly payment: LedgerPayment.LedgerPayment
+  readonly binding: string
+  readonly proof: ClaimLease['proof']
+  readonly claimant: string
+  /** Settled before the handler runs. */
+  readonly isSettledFirst: boolean
+  readonly isStreamed: boolean
+  readonly refuse: (error: string, message?: string) => Decision
+}
+
+export type AdmissionsOptions = {
+  readonly facilitators: Facilitators
+  readonly claims: ClaimStore
+  readonly cors: boolean | readonly string[]
+  /** Completes a response of the gate. */
+  readonly finish: (request: Request, response: Response) => Response
+  readonly onError: (error: unknown) => void
+  /** Called when a facilitator says that another gate has a payment. */
+  readonly onClaimedElsewhere: (transactionId: string) => void
+}
+
+type Claim = {
+  readonly owner: string
+  readonly result: ClaimResult
+  /** Whether the ledger has the payment already. */
+  readonly isOnLedger: boolean
+  readonly startMs: number
+}
+
+/** How long a handler may take beyond `maxTimeoutSeconds`, and then the facilitators. */
+const graceMs = 60_000
+const settleMs = 240_000
+/** How long a claim is kept after its payment has expired. */
+const keepClaimRounds = 1_000n
+
+export class Admissions {
+  readonly #options: AdmissionsOptions
+  readonly #claims: ClaimStore
+  readonly #unfinished: Unfinished
+
+  constructor(options: AdmissionsOptions) {
+    this.#options = options
+    this.#claims = options.claims
+    this.#unfinished = new Unfinished(options.claims, options.onError)
+  }
+
+  async admit(paid: PaidRequest): Promise<Decision> {
+    const { request, chain, payment, refuse, isSettledFirst } = paid
+    const { transactionId } = payment
+    const { state, round } = await LedgerPayment.lookUp(chain, payment)
+    if (state === 'expired') return refuse('invalid_exact_avm_payload_validity', 'the payment has expired')
+    // A payment that was claimed here was verified before, and would be refused as used by now.
+    const isKnown = await this.#claims.has(transactionId)
+    const isVerified = state === 'unsubmitted' && !isSettledFirst
+    const refusal = isVerified && !isKnown ? await this.#verify(paid) : undefined
+    if (refusal !== undefined) return refusal
+    // A client that has disconnected is not charged.
+    if (request.signal.aborted) return refuse('Payment required')
+    const claim = await this.#claim(paid, round, state === 'settled')
+    const { owner, result } = claim
+    if (result.type === 'taken') return refuse('payment_already_used', 'this payment opened a request already')
+    if (result.type === 'busy') return this.#respond(request, responses.pending(busyReceipt(paid), 503))
+    if (result.type === 'new' && (isKnown || state !== 'unsubmitted')) {
+      await this.#end(transactionId, owner, 'forgotten')
+      // It was forgotten since it was looked up; or settled for another server, or for one that has lost its claims.
+      if (isKnown) return this.#respond(request, responses.unavailable(503))
+      return refuse('payment_already_used', 'this payment was settled before it was sent here')
+    }
+    if (result.type === 'held' && (result.answer !== undefined || !isSafe(request))) {
+      return this.#redeliver(paid, claim, result.answer ?? lostAnswer(transactionId))
+    }
+    if (isVerified && isKnown) {
+      const invalid = await this.#verify(paid)
+      if (invalid !== undefined) {
+        await this.#end(transactionId, owner, 'open')
+        return invalid
+      }
+    }
+    if (isSettledFirst) return this.#settleFirst(paid, claim)
+    return { type: 'paid', admission: this.#admission(paid, claim, undefined) }
+  }
+
+  async #claim(paid: PaidRequest, round: bigint, isOnLedger: boolean): Promise<Claim> {
+    const { chain, requirement, payment, binding, proof } = paid
+    const owner = Bytes.toHex(Bytes.random(16))
+    const leaseMs = handlerMs(requirement) + settleMs
+    const forgetRound = payment.lastValid + keepClaimRounds
+    const lease = { owner, binding, proof, nowMs: Date.now(), leaseMs, network: chain.caip2, round, forgetRound }
+    const startMs = performance.now()
+    return { owner, result: await this.#claims.claim(payment.transactionId, lease), isOnLedger, startMs }
+  }
+
+  async #verify({ payload, requirement, claimant, payment, refuse }: PaidRequest): Promise<Decision | undefined> {
+    const { facilitators, onClaimedElsewhere } = this.#options
+    const { isValid, invalidReason, invalidMessage } = await facilitators.verify(payload, requirement, { claimant })
+    if (isValid) return undefined
+    const code = truncate(invalidReason, maxCodeLength) ?? 'invalid'
+    if (code !== alreadyClaimed) return refuse(code, truncate(invalidMessage, maxMessageLength))
+    onClaimedElsewhere(payment.transactionId)
+    return refuse('payment_already_used', 'another server has this payment')
+  }
+
+  async #settle(paid: PaidRequest, { isOnLedger }: Claim): Promise<SettlementResult> {
+    const { facilitators, onError, onClaimedElsewhere } = this.#options
+    const result = await settlePayment({ ...paid, isOnLedger, facilitators, onError })
+    if (result.state === 'failed' && result.isClaimedElsewhere) onClaimedElsewhere(paid.payment.transactionId)
+    return result
+  }
+
+  async #settleFirst(paid: PaidRequest, claim: Claim): Promise<Decision> {
+    const { transactionId } = paid.payment
+    const result = await this.#settle(paid, claim)
+    if (result.state !== 'settled') {
+      return this.#respond(paid.request, await this.#notSettled(paid, claim, result))
+    }
+    if (performance.now() > claim.startMs + settleMs) {
+      // Another request may get the claim before the handler ends.
+      await this.#end(transactionId, claim.owner, 'open')
+      return this.#respond(paid.request, responses.pending(busyReceipt(paid), 503))
+    }
+    // What is streamed cannot be held.
+    if (paid.isStreamed) await this.#end(transactionId, claim.owner, 'served')
+    return { type: 'paid', admission: this.#admission(paid, claim, result.receipt) }
+  }
+
+  /** The answer of an earlier request, once its payment is settled. */
+  async #redeliver(paid: PaidRequest, claim: Claim, answer: HeldAnswer): Promise<Decision> {
+    const { request, payment } = paid
+    const result = await this.#settle(paid, claim)
+    if (result.state !== 'settled') return this.#respond(request, await this.#notSettled(paid, claim, result))
+    await this.#end(payment.transactionId, claim.owner, 'served')
+    const response = responses.held(answer, this.#paidHeaders(request, result.receipt))
+    return { type: 'response', response, undelivered: () => this.#end(payment.transactionId, claim.owner, 'open') }
+  }
+
+  async #notSettled(paid: PaidRequest, { owner }: Claim, result: SettlementResult): Promise<Response> {
+    const { transactionId } = paid.payment
+    await this.#end(transactionId, owner, result.state === 'pending' ? 'open' : 'forgotten')
+    if (result.state === 'pending') return responses.pending(result.receipt, result.status)
+    return responses.notSettled(result.receipt, paid.required)
+  }
+
+  #admission(paid: PaidRequest, claim: Claim, receipt: SettleResponse | undefined): Admission {
+    const { request, requirement, payment, isStreamed } = paid
+    const { transactionId, payer } = payment
+    const handlerEndMs = performance.now() + handlerMs(requirement)
+    const cors = responses.corsHeaders(request, this.#options.cors)
+    const end = (how: ClaimEnd): Promise<void> => this.#end(transactionId, claim.owner, how)
+    const instead = (response: Response) => ({ response: this.#options.finish(request, response) })
+    let isOver = false
+    let onOver = (): void => {}
+    const over = (): boolean => {
+      const wasOver = isOver
+      isOver = true
+      onOver()
+      return wasOver
+    }
+    const cancel = async (): Promise<void> => {
+      // A payment that was sent before may be on the ledger, now or later, so its claim is kept.
+      if (!over()) await end(receipt !== undefined || claim.result.type !== 'new' ? 'open' : 'forgotten')
+    }
+    const settle: Admission['settle'] = async (answer) => {
+      if (receipt === undefined && performance.now() > handlerEndMs) await cancel()
+      if (over()) return instead(responses.json(504, { error: receipt === undefined ? tooLate : tooLateSettled }))
+      if (receipt !== undefined) {
+        await this.#hold(paid, claim, answer).catch(this.#options.onError)
+        await end('served')
+        return { headers: this.#paidHeaders(request, receipt) }
+      }
+      try {
+        await this.#hold(paid, claim, answer)
+      } catch (error) {
+        // Nothing is charged for an answer that would be lost with the connection.
+        this.#options.onError(error)
+        await end(claim.result.type === 'new' ? 'forgotten' : 'open')
+        return instead(responses.unavailable(503))
+      }
+      const result = await this.#settle(paid, claim)
+      if (result.state !== 'settled') return instead(await this.#notSettled(paid, claim, result))
+      await end('served')
+      return { headers: this.#paidHeaders(request, result.receipt) }
+    }
+    const disconnected = async (): Promise<void> => {
+      if (isOver || isStreamed) return
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, Math.max(0, handlerEndMs - performance.now()))
+        timer.unref?.()
+        onOver = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+      if (isOver) return
+      if (isSafe(request)) return cancel()
+      over()
+      // What it did cannot be undone, and must not be done again.
+      await this.#hold(paid, claim, lostAnswer(transactionId)).catch(this.#options.onError)
+      await end('open')
+    }
+    const headers = receipt === undefined ? cors : this.#paidHeaders(request, receipt)
+    const undelivered = (): Promise<void> => end('open')
+    return {
+      payer,
+      transactionId,
+      settled: receipt,
+      isStreamed: isStreamed && receipt !== undefined,
+      headers,
+      settle,
+      cancel,
+      disconnected,
+      undelivered,
+    }
+  }
+
+  async #hold({ payment }: PaidRequest, { owner }: Claim, answer: HeldAnswer): Promise<void> {
+    await this.#claims.hold(payment.transactionId, owner, { ...answer, headers: responses.heldHeaders(answer.headers) })
+  }
+
+  /** Never throws: after a settlement the answer must get out, whatever the store does. */
+  #end(transactionId: string, owner: string, end: ClaimEnd): Promise<void> {
+    return this.#unfinished.finish(transactionId, owner, end)
+  }
+
+  #paidHeaders(request: Request, receipt: SettleResponse): responses.HeaderList {
+    return [...responses.paidHeaders(receipt), ...responses.corsHeaders(request, this.#options.cors)]
+  }
+
+  #respond(request: Request, response: Response): Decision {
+    return { type: 'response', response: this.#options.finish(request, response) }
+  }
+}
+
+const tooLate = 'the handler took longer than the payment is valid; nothing was charged'
+const tooLateSettled = 'the handler took too long; the payment is settled'
+
+function handlerMs({ maxTimeoutSeconds }: PaymentRequirements): number {
+  return maxTimeoutSeconds * 1000 + graceMs
+}
+
+function busyReceipt({ payment, requirement }: PaidRequest): SettleResponse {
+  return pendingReceipt({ payment, requirement }, 'an earlier request with this payment is being served')
+}
+
+function lostAnswer(transaction: string): HeldAnswer {
+  const message = 'the request was carried out and its response was lost; it is not carried out again'
+  const body = Bytes.fromUtf8(`${JSON.stringify({ error: 'response_lost', message, transaction })}\n`)
+  return { status: 500, headers: [['Content-Type', 'application/json']], body }
+}

@@ -1,0 +1,35 @@
+/** What a claim is bound to: a resource, and a buyer. */
+import { Bytes, Hash } from '@latchkey/algorand'
+import type { ClaimLease } from '../store/Claims.js'
+import * as Headers from '../wire/Headers.js'
+import type { Proof } from '../wire/PaymentSecret.js'
+
+/**
+ * A digest of the resource and of the buyer: the hash of its secret; for a buyer without one, everything of the request
+ * that an observer of the ledger does not know.
+ */
+export function bindingOf(request: Request, { hash }: Proof, clientAddress: string | undefined): string {
+  const { headers } = request
+  const shown = [Headers.paymentSignature, 'Authorization', 'Cookie'].map((name) => headers.get(name))
+  return digest([resourceOf(request), hash === undefined ? [...shown, clientAddress ?? null] : hash])
+}
+
+/** What a facilitator binds a payment to: the claims of a seller, and the resource. */
+export function claimantOf(storeId: string, request: Request): string {
+  return digest([storeId, resourceOf(request)])
+}
+
+export function proofOf({ hash, isProven }: Proof): ClaimLease['proof'] {
+  if (hash === undefined) return 'none'
+  return isProven ? 'secret' : 'hash'
+}
+
+/** Without the host: a server has several names, and replicas behind a proxy have others. */
+function resourceOf({ method, url }: Request): string {
+  const { pathname, search } = new URL(url)
+  return `${method} ${pathname}${search}`
+}
+
+function digest(value: unknown): string {
+  return Bytes.toBase64Url(Hash.sha256(Bytes.fromUtf8(JSON.stringify(value))))
+}

@@ -1,0 +1,102 @@
+/**
+ * The extension `payment-secret`: a payment carries the hash of a secret that only its buyer has, and each repeat of it
+ * carries the secret. A payment can be read from the ledger as soon as it is sent there, so that the payment alone does not
+ * show who paid.
+ */
+import { Bytes, Hash, Json } from '@latchkey/algorand'
+import type { PaymentPayload } from './types.js'
+
+/** Its key in `extensions`. */
+export const key = 'payment-secret'
+const algorithm = 'sha-256'
+const secretBytes = 32
+/** The base64url of 32 bytes. */
+const digits = '^[A-Za-z0-9_-]{43}$'
+const isText = new RegExp(digits)
+
+/** What a payment shows about its buyer. */
+export type Proof = {
+  /** The hash of the buyer's secret in base64url; undefined for a buyer without one. */
+  readonly hash: string | undefined
+  /** Whether the secret is there as well. */
+  readonly isProven: boolean
+}
+
+/** What a seller adds to `extensions` of a PaymentRequired. */
+export function declaration(): { readonly [key]: object } {
+  const text = { type: 'string', pattern: digits }
+  const schema = {
+    type: 'object',
+    properties: { algorithm: { const: algorithm }, hash: text, secret: text },
+    required: ['algorithm'],
+  }
+  return { [key]: { info: { algorithm }, schema } }
+}
+
+/** Whether a seller declared the extension, in a form that is known here. */
+export function isDeclared(extensions: unknown): boolean {
+  const extension = Json.isObject(extensions) ? extensions[key] : undefined
+  const info = Json.isObject(extension) ? extension['info'] : undefined
+  return Json.isObject(info) && info['algorithm'] === algorithm
+}
+
+/** A new secret, and the hash that a payment carries. */
+export function create(): { readonly secret: Uint8Array; readonly hash: string } {
+  const secret = Bytes.random(secretBytes)
+  return { secret, hash: hashOf(secret) }
+}
+
+/** The hash of a secret, in base64url. */
+export function hashOf(secret: Uint8Array): string {
+  return Bytes.toBase64Url(Hash.sha256(secret))
+}
+
+/** The payment with the hash of a secret; unchanged if the seller did not declare the extension. */
+export function add(payload: PaymentPayload, hash: string): PaymentPayload {
+  return isDeclared(payload.extensions) ? withInfo(payload, { hash }) : payload
+}
+
+/** The payment as it is repeated: with the secret and its hash; unchanged if the seller did not declare the extension. */
+export function reveal(payload: PaymentPayload, secret: Uint8Array): PaymentPayload {
+  if (!isDeclared(payload.extensions)) return payload
+  return withInfo(payload, { hash: hashOf(secret), secret: Bytes.toBase64Url(secret) })
+}
+
+/** What a payment shows about its buyer, or why it is malformed. */
+export function read({ extensions }: PaymentPayload): Proof | string {
+  const extension = (extensions as Json.Members | null | undefined)?.[key]
+  if (extension === undefined) return { hash: undefined, isProven: false }
+  const info = Json.isObject(extension) ? extension['info'] : undefined
+  if (!Json.isObject(info)) return `extensions.${key} has no info`
+  const { hash, secret } = info
+  if (hash === undefined && secret === undefined) return { hash: undefined, isProven: false }
+  // Another algorithm is not a reason to serve the payment without its secret.
+  if (info['algorithm'] !== algorithm) return `the algorithm of extensions.${key} is not ${algorithm}`
+  const expected = bytesOf(hash)
+  if (expected === undefined) return `the hash of extensions.${key} is not the base64url of 32 bytes`
+  if (secret === undefined) return { hash: hash as string, isProven: false }
+  const shown = bytesOf(secret)
+  if (shown === undefined) return `the secret of extensions.${key} is not the base64url of 32 bytes`
+  if (!Bytes.equalConstantTime(Hash.sha256(shown), expected)) return `the secret of extensions.${key} has another hash`
+  return { hash: hash as string, isProven: true }
+}
+
+/** The payment without the secret, for a facilitator. */
+export function strip(payload: PaymentPayload): PaymentPayload {
+  const extension = (payload.extensions as Json.Members | null | undefined)?.[key]
+  const info = Json.isObject(extension) ? extension['info'] : undefined
+  if (!Json.isObject(info) || !('secret' in info)) return payload
+  const { secret: _, ...rest } = info
+  return { ...payload, extensions: { ...payload.extensions, [key]: { ...(extension as object), info: rest } } }
+}
+
+function withInfo(payload: PaymentPayload, members: object): PaymentPayload {
+  const extension = payload.extensions![key] as { info: object }
+  const info = { ...extension.info, ...members }
+  return { ...payload, extensions: { ...payload.extensions, [key]: { ...extension, info } } }
+}
+
+function bytesOf(text: unknown): Uint8Array | undefined {
+  const bytes = typeof text === 'string' && isText.test(text) ? Bytes.fromBase64Url(text) : undefined
+  return bytes?.length === secretBytes ? bytes : undefined
+}
