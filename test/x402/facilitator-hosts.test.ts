@@ -47,7 +47,8 @@ for (const [name, host] of Object.entries(hosts)) {
       supported.kinds.map(({ network }) => network),
       market.chain.ids,
     )
-    const post = (body: string) => fetch(`${url}/verify`, { method: 'POST', body })
+    const headers = { 'content-type': 'application/json' }
+    const post = (body: string) => fetch(`${url}/verify`, { method: 'POST', headers, body })
     assert.equal((await post('x'.repeat(10_001))).status, 413)
     assert.equal((await post('{}')).status, 400)
     assert.equal((await fetch(`${url}/verify`)).headers.get('Allow'), 'POST')

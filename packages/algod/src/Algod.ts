@@ -93,6 +93,28 @@ export type SimulationFailure = {
   readonly failedAt: number | undefined
 }
 
+/** Options of {@link Algod.submit}. */
+export type SubmitOptions = {
+  /**
+   * Whether every node gets the group, also after one has accepted it: for a group that a node accepted and does not know
+   * any more.
+   *
+   * @default false
+   */
+  toAll?: boolean | undefined
+}
+
+/** Options of {@link Algod.transaction}. */
+export type LookupOptions = {
+  /**
+   * Whether further nodes are asked while the transaction is only pending, as they are where it is unknown: a node can hold
+   * a transaction without passing it on.
+   *
+   * @default false
+   */
+  untilConfirmed?: boolean | undefined
+}
+
 /**
  * The result of a submission. `isAmbiguous` is true if an earlier node may have accepted the group without an answer
  * reaching the client: then a refusal does not mean that the group is not in the ledger.
@@ -213,11 +235,12 @@ export class Algod {
   }
 
   /**
-   * Sends a signed group to the nodes, one after the other, until one accepts or refuses it. Does not throw: a group
-   * that no node answers for is `unanswered`.
+   * Sends a signed group to the nodes, one after the other, until one accepts or refuses it; or to all of them. Does not
+   * throw: a group that no node answers for is `unanswered`. Of several results, an acceptance counts.
    */
-  async submit(group: readonly Uint8Array[]): Promise<SubmitResult> {
+  async submit(group: readonly Uint8Array[], { toAll = false }: SubmitOptions = {}): Promise<SubmitResult> {
     let isAmbiguous = false
+    let result: SubmitResult | undefined
     const request: PoolRequest = {
       method: 'POST',
       path: '/v2/transactions',
@@ -226,34 +249,59 @@ export class Algod {
       // A repeat that finds the first one accepted would look like a refusal.
       once: true,
     }
+    const read = (response: NodeResponse): boolean => {
+      const one = readSubmission(response, isAmbiguous)
+      if (result?.type !== 'accepted') result = one
+      return !toAll
+    }
     const onFailure = (error: AlgodError): void => {
       // The node may have accepted the group: its response can be lost on the way.
       isAmbiguous ||= error.mayHaveArrived
     }
     try {
-      return await this.#pool.request(request, (response) => readSubmission(response, isAmbiguous), onFailure)
+      await this.#pool.each(request, read, onFailure)
+      return result!
     } catch (error) {
       if (!(error instanceof AlgodError)) throw error
       return { type: 'unanswered', reason: error.message, isAmbiguous }
     }
   }
 
-  /** Returns the state of a transaction. */
-  transaction(transactionId: string): Promise<TransactionState> {
-    return this.#get(`/v2/transactions/pending/${transactionId}`, readTransaction)
+  /** Returns the state of a transaction: of a node that knows it, if there is one. */
+  async transaction(transactionId: string, { untilConfirmed = false }: LookupOptions = {}): Promise<TransactionState> {
+    let best: TransactionState = { type: 'unknown' }
+    const path = `/v2/transactions/pending/${transactionId}`
+    await this.#pool.each({ method: 'GET', path }, (response) => {
+      const state = readTransaction(response)
+      if (certainty[state.type] > certainty[best.type]) best = state
+      return certainty[state.type] >= (untilConfirmed ? certainty.confirmed : certainty.pending)
+    })
+    return best
   }
 
   /**
-   * Whether the block of a round has the transaction. Nodes that no longer have the block are passed over.
+   * The ids of the transactions of a block. Nodes that no longer have the block are passed over.
    *
    * @throws AlgodError `not_found` if no node has the block
    */
-  isInBlock(transactionId: string, round: bigint): Promise<boolean> {
+  blockTransactionIds(round: bigint): Promise<readonly string[]> {
     const path = `/v2/blocks/${round}/txids`
     return this.#get(path, (response) => {
       if (response.status === 404) throw response.notFound(path)
-      return response.members().list('blockTxids').includes(transactionId)
+      return response
+        .members()
+        .list('blockTxids')
+        .filter((id) => typeof id === 'string')
     })
+  }
+
+  /**
+   * Whether the block of a round has the transaction.
+   *
+   * @throws AlgodError `not_found` if no node has the block
+   */
+  async isInBlock(transactionId: string, round: bigint): Promise<boolean> {
+    return (await this.blockTransactionIds(round)).includes(transactionId)
   }
 
   /** Closes idle connections, which otherwise time out by themselves. */
@@ -330,6 +378,9 @@ function readTransaction(response: NodeResponse): TransactionState {
   const reason = members.optionalText('pool-error') ?? ''
   return reason === '' ? { type: 'pending' } : { type: 'dropped', reason }
 }
+
+/** Of what nodes say about a transaction, the most certain counts. */
+const certainty = { unknown: 0, dropped: 1, pending: 2, confirmed: 3 } as const
 
 const maxReasonLength = 500
 

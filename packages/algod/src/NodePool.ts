@@ -62,14 +62,28 @@ export class NodePool {
   }
 
   /** The result of the first node whose response `read` accepts. `onFailure` is called for every node before it. */
-  async request<T>(request: PoolRequest, read: Read<T>, onFailure?: (error: AlgodError) => void): Promise<T> {
+  request<T>(request: PoolRequest, read: Read<T>, onFailure?: (error: AlgodError) => void): Promise<T> {
+    return this.#counted(() => this.#inTurn(request, read, onFailure))
+  }
+
+  /**
+   * Asks one node after the other until `read` returns true for a response. Nodes that failed lately are left out once
+   * another has responded. `onFailure` is called for every node that fails.
+   *
+   * @throws AlgodError if none responds
+   */
+  each(request: PoolRequest, read: Read<boolean>, onFailure?: (error: AlgodError) => void): Promise<void> {
+    return this.#counted(() => this.#ofEach(request, read, onFailure))
+  }
+
+  async #counted<T>(work: () => Promise<T>): Promise<T> {
     if (this.#waiting >= this.#options.maxWaiting) {
       const message = 'too many requests wait for the node'
       throw new AlgodError('too_many_waiting', message, { mayHaveArrived: false })
     }
     this.#waiting++
     try {
-      return await this.#inTurn(request, read, onFailure)
+      return await work()
     } finally {
       this.#waiting--
     }
@@ -78,18 +92,40 @@ export class NodePool {
   async #inTurn<T>(request: PoolRequest, read: Read<T>, onFailure?: (error: AlgodError) => void): Promise<T> {
     let lastError: AlgodError | undefined
     for (const node of this.#inOrder()) {
-      try {
-        const result = read(await this.#exchange(node, request))
-        node.restsUntil = 0
-        return result
-      } catch (error) {
-        if (!(error instanceof AlgodError)) throw error
-        if (isFaultOfNode(error)) node.restsUntil = performance.now() + restMs
-        onFailure?.(error)
-        lastError = error
-      }
+      const result = await this.#ask(node, request, read)
+      if (!(result instanceof AlgodError)) return result
+      onFailure?.(result)
+      lastError = result
     }
     throw lastError!
+  }
+
+  async #ofEach(request: PoolRequest, read: Read<boolean>, onFailure?: (error: AlgodError) => void): Promise<void> {
+    let lastError: AlgodError | undefined
+    let hasResponse = false
+    for (const node of this.#inOrder()) {
+      if (hasResponse && node.restsUntil > performance.now()) continue
+      const result = await this.#ask(node, request, read)
+      if (result === true) return
+      hasResponse ||= result === false
+      if (!(result instanceof AlgodError)) continue
+      onFailure?.(result)
+      lastError = result
+    }
+    if (!hasResponse) throw lastError!
+  }
+
+  /** The result, or the error of a node that failed. */
+  async #ask<T>(node: Node, request: PoolRequest, read: Read<T>): Promise<T | AlgodError> {
+    try {
+      const result = read(await this.#exchange(node, request))
+      node.restsUntil = 0
+      return result
+    } catch (error) {
+      if (!(error instanceof AlgodError)) throw error
+      if (isFaultOfNode(error)) node.restsUntil = performance.now() + restMs
+      return error
+    }
   }
 
   /** Nodes that did not fail lately first. */

@@ -65,6 +65,9 @@ test('W21 oversized input is rejected before it is decoded', { timeout }, async 
   const { port } = await server.listen('127.0.0.1', 0)
   t.after(() => server.stop())
   const body = JSON.stringify({ paymentPayload: heap.payload, paymentRequirements: heap.requirements })
-  const response = await fetch(`http://127.0.0.1:${port}/settle`, { method: 'POST', body }).catch(() => undefined)
+  const headers = { 'content-type': 'application/json' }
+  const response = await fetch(`http://127.0.0.1:${port}/settle`, { method: 'POST', headers, body }).catch(
+    () => undefined,
+  )
   assert.ok(response === undefined || response.status === 413)
 })

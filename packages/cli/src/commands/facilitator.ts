@@ -16,6 +16,8 @@ import { signerFrom, signerNotes, signerOptions } from '../signer.js'
 import { version } from '../version.js'
 
 const defaultPort = 4022
+/** As the handler's own limit. */
+const maxBodyBytes = 128 * 1024
 
 export const facilitatorCommand = command({
   description: `Runs an x402 facilitator until Ctrl-C or SIGTERM: POST /verify, POST /settle, GET /supported, /health and /metrics. Every settlement \
@@ -42,7 +44,26 @@ is recorded before it is sent, and resumed after a restart.`,
       placeholder: 'ID',
       description: 'settle only in this asset; repeat it for more',
     },
-    rate: { type: 'string', placeholder: 'N', description: 'requests per minute and seller' },
+    rate: {
+      type: 'string',
+      placeholder: 'N',
+      description: 'settled payments per minute and seller, of which one payer can have half',
+    },
+    'caller-rate': {
+      type: 'string',
+      placeholder: 'N',
+      description: 'requests per minute of one caller, by API key or address',
+    },
+    'client-ip-header': {
+      type: 'string',
+      placeholder: 'NAME',
+      description: 'header in which a proxy names the address of the caller',
+    },
+    'min-amount': {
+      type: 'string',
+      placeholder: 'UNITS',
+      description: 'pay the fee only for payments of at least so many base units',
+    },
     'fee-budget': { type: 'string', placeholder: 'MICRO', description: 'microAlgos of fees per day and seller' },
     'total-fee-budget': { type: 'string', placeholder: 'MICRO', description: 'microAlgos of fees per day in total' },
     'api-keys-file': {
@@ -73,9 +94,10 @@ commas; ALGOD_TOKEN is the token of the nodes.`,
     const store = new SqliteSettlements(options.store ?? defaultStore())
     const onError = (error: unknown): void => printError('facilitator', error)
     const facilitator = new Facilitator({ chains: [chain], feePayer, store, policy, onError })
+    const clientAddress = addressFrom(options['client-ip-header'])
     const server = new Server({
-      fetch: createFacilitatorHandler({ facilitator, onError }),
-      limits: { bodyBytes: 1024 * 1024 },
+      fetch: createFacilitatorHandler({ facilitator, onError, clientAddress }),
+      limits: { bodyBytes: maxBodyBytes },
     })
     const running = await startUnderSignals(async () => {
       const resumed = await facilitator.resume()
@@ -129,6 +151,8 @@ type Options = {
   'pay-to'?: string[] | undefined
   asset?: string[] | undefined
   rate?: string | undefined
+  'caller-rate'?: string | undefined
+  'min-amount'?: string | undefined
   'fee-budget'?: string | undefined
   'total-fee-budget'?: string | undefined
   'api-keys-file'?: string | undefined
@@ -141,9 +165,23 @@ function readPolicy(options: Options): PolicyOptions {
     assets: options.asset,
     apiKeys: keys.length === 0 ? undefined : keys,
     requestsPerMinute: readNumber('--rate', options.rate, 0, 1_000_000_000),
+    callerRequestsPerMinute: readNumber('--caller-rate', options['caller-rate'], 0, 1_000_000_000),
+    minSponsoredAmount: readInteger('--min-amount', options['min-amount']),
     feeMicroAlgosPerDay: readInteger('--fee-budget', options['fee-budget']),
     totalFeeMicroAlgosPerDay: readInteger('--total-fee-budget', options['total-fee-budget']),
   }
+}
+
+type ClientAddress = (request: Request) => string | undefined
+
+/**
+ * The last element: proxies append the address that connected to them, and what is before it is what the client claims.
+ * Without a header, the address of the connection counts.
+ */
+function addressFrom(header: string | undefined): ClientAddress | undefined {
+  if (header === undefined) return undefined
+  if (!/^[A-Za-z0-9-]+$/.test(header)) throw new UsageError('--client-ip-header is not the name of a header')
+  return ({ headers }) => headers.get(header)?.split(',').at(-1)?.trim()
 }
 
 /** From the file, one per line, or from the environment, separated by commas. An empty file is an error. */

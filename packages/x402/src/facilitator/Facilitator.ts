@@ -1,6 +1,6 @@
 /** Verifies payments and settles them on the ledger, for sellers. */
 import { AlgodError } from '@latchkey/algod'
-import { Address, BoundedMap, Bytes, Hash, Submission } from '@latchkey/algorand'
+import { Address, Bytes, Hash, Submission } from '@latchkey/algorand'
 import { type Chain, ChainError, chainList, isAddress } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
 import { errors, OptionsError } from '../errors.js'
@@ -13,83 +13,16 @@ import type {
   SupportedResponse,
   VerifyResponse,
 } from '../wire/types.js'
+import { checkSponsoredFee } from './checkSponsoredFee.js'
+import { type FacilitatorLimits, type FacilitatorOptions, limitsOf } from './FacilitatorOptions.js'
 import { Metrics } from './Metrics.js'
 import { PaymentError, type PaymentErrorCode } from './PaymentError.js'
-import { type Caller, Policy, type PolicyOptions } from './Policy.js'
+import { type Caller, Policy } from './Policy.js'
+import { checkClaimant, Reservations } from './Reservations.js'
 import { Settler } from './Settler.js'
 import { simulationError } from './simulationError.js'
 import { type VerifiedPayment, verifyPayment } from './verifyPayment.js'
 
-/** Options of a {@link Facilitator}. */
-export type FacilitatorOptions = {
-  /** One for each network that is served. */
-  chains: readonly Chain[]
-  /**
-   * The account that pays the fees of buyers.
-   *
-   * @default buyers pay their own fees
-   */
-  feePayer?: Signer.Signer | undefined
-  /**
-   * Where settlements are recorded, shared by all replicas.
-   *
-   * @default new MemorySettlements()
-   */
-  store?: SettlementStore | undefined
-  /**
-   * For whom it works, and how much it spends.
-   *
-   * @default no restriction
-   */
-  policy?: PolicyOptions | undefined
-  /**
-   * The highest fee that is paid for each transaction of a group.
-   *
-   * @default 5_000n
-   */
-  maxFeeMicroAlgosPerTransaction?: bigint | undefined
-  /**
-   * The longest validity of a payment.
-   *
-   * @default 1_000n
-   */
-  maxValidityRounds?: bigint | undefined
-  /**
-   * How long `settle` waits for the ledger; after that its result is `settlement_pending`.
-   *
-   * @default 30_000
-   */
-  settleTimeoutMs?: number | undefined
-  /**
-   * The first wait between two lookups of a settlement.
-   *
-   * @default 250
-   */
-  pollMs?: number | undefined
-  /**
-   * How long settlements are kept after they ended.
-   *
-   * @default 7 days
-   */
-  keepMs?: number | undefined
-  /**
-   * Called with errors that are not the buyer's fault.
-   *
-   * @default they are ignored
-   */
-  onError?: ((error: unknown) => void) | undefined
-}
-
-const defaults = {
-  maxFeeMicroAlgosPerTransaction: 5_000n,
-  maxValidityRounds: 1_000n,
-  settleTimeoutMs: 30_000,
-  pollMs: 250,
-  keepMs: 7 * 24 * 60 * 60 * 1000,
-}
-/** A payment that was verified is not simulated again for this long. */
-const verifiedMs = 30_000
-const maxVerified = 10_000
 /** A health check this recent is reused: anyone may request one, and it costs requests to a node. */
 const healthMs = 1_000
 
@@ -109,11 +42,12 @@ export class Facilitator {
   readonly #chains: readonly Chain[]
   readonly #feePayer: Signer.Signer | undefined
   readonly #feePayers: ReadonlySet<string>
-  readonly #options: typeof defaults
+  readonly #options: FacilitatorLimits
+  readonly #store: SettlementStore
+  readonly #reservations = new Reservations()
   readonly #settler: Settler
   readonly #onError: (error: unknown) => void
-  /** When a verification expires, by payment. */
-  readonly #verified = new BoundedMap<string, number>(maxVerified)
+  /** By payment and claimant. */
   readonly #starting = new Map<string, Promise<Settlement>>()
   #health: { checkedMs: number; problem: Promise<string | undefined> } | undefined
 
@@ -124,22 +58,20 @@ export class Facilitator {
     this.#chains = chains
     this.#feePayer = feePayer
     this.#feePayers = new Set(feePayer === undefined ? [] : [payerAddress(feePayer)])
-    this.#options = {
-      maxFeeMicroAlgosPerTransaction: options.maxFeeMicroAlgosPerTransaction ?? defaults.maxFeeMicroAlgosPerTransaction,
-      maxValidityRounds: options.maxValidityRounds ?? defaults.maxValidityRounds,
-      settleTimeoutMs: options.settleTimeoutMs ?? defaults.settleTimeoutMs,
-      pollMs: options.pollMs ?? defaults.pollMs,
-      keepMs: options.keepMs ?? defaults.keepMs,
-    }
+    this.#options = limitsOf(options)
+    this.#store = store
     const onError = silenced(options.onError)
     this.#onError = onError
     this.policy = new Policy(policy)
-    this.#settler = new Settler({ store, chains, onError, metrics: this.metrics, ...this.#options })
+    const onEnd = (settlement: Settlement): void => this.#end(settlement)
+    this.#settler = new Settler({ store, chains, onError, onEnd, metrics: this.metrics, ...this.#options })
   }
 
   /** Continues settlements that were pending when an earlier process ended. Call it once, before serving. */
-  resume(): Promise<number> {
-    return this.#settler.resume()
+  async resume(): Promise<number> {
+    await this.policy.restore(this.#store)
+    for (const settlement of await this.#store.pending()) this.#reservations.restore(settlement)
+    return (await this.#settler.resume()).length
   }
 
   /** What it serves: the response of GET /supported. */
@@ -159,13 +91,13 @@ export class Facilitator {
     caller: Caller = {},
   ): Promise<VerifyResponse> {
     try {
+      this.#admitCaller(caller)
       const payment = this.#verifyPayment(payload, requirements)
+      await this.policy.restore(this.#store)
       this.policy.check(caller, requirements, payment)
-      // Settling a payment again gets the same result. Verifying must not: a seller that keeps no claims would serve a
-      // payment that was copied from the ledger.
       const known = await this.#settler.find(payment.group.transactionId)
-      if (known?.state === 'settled') throw new PaymentError('duplicate_settlement', 'this payment is settled already')
-      await this.#simulate(payment)
+      if (known === undefined) await this.#hold(payment, requirements, caller)
+      else checkKnown(known, caller)
       this.metrics.count('verify', 'valid')
       return { isValid: true, payer: payment.payer }
     } catch (error) {
@@ -187,6 +119,7 @@ export class Facilitator {
       const payment = this.#verifyPayment(payload, requirements)
       transaction = payment.group.transactionId
       const known = await this.#settler.find(transaction)
+      if (known !== undefined) checkClaimant(known.claimant, claimantOf(caller))
       const result = await (known === undefined
         ? this.#startOnce(payment, requirements, caller)
         : this.#settler.wait(known))
@@ -235,17 +168,29 @@ export class Facilitator {
     return verifyPayment(payload, requirements, { chains: this.#chains, feePayers: this.#feePayers, ...this.#options })
   }
 
-  /** Throws a PaymentError if the ledger would reject the payment. */
-  async #simulate(payment: VerifiedPayment): Promise<void> {
-    // A payment that was submitted is not simulated: the ledger would call it a duplicate.
-    const known = await this.#settler.find(payment.group.transactionId)
-    if (known?.state === 'failed')
-      throw new PaymentError('invalid_exact_avm_settlement_failed', known.errorMessage ?? 'it was rejected before')
+  /** A caller that sends too much is refused before anything is read or looked up for it. */
+  #admitCaller(caller: Caller): void {
+    if (this.policy.admitCaller(caller)) return
+    throw new PaymentError('facilitator_policy_refused', 'too many requests in this minute')
+  }
+
+  /**
+   * Holds a payment that the ledger would accept for its claimant, and what it costs of the payer's balance.
+   *
+   * @throws PaymentError
+   */
+  async #hold(payment: VerifiedPayment, requirements: PaymentRequirements, caller: Caller): Promise<void> {
+    const claimant = claimantOf(caller)
     const key = keyOf(payment)
-    if (known !== undefined || this.#wasVerified(key)) return
+    if (this.#reservations.isVerified(payment.group.transactionId, key, claimant)) return
+    this.#settler.checkRoom(payment)
+    await checkSponsoredFee(payment)
+    const startedMs = performance.now()
     const failure = await payment.chain.algod.simulate(this.#unsignedGroup(payment))
     if (failure !== undefined) throw await simulationError(failure, payment)
-    this.#verified.set(key, performance.now() + verifiedMs)
+    const { maxTimeoutSeconds } = requirements
+    const holdMs = Number.isFinite(maxTimeoutSeconds) ? maxTimeoutSeconds * 1000 : 0
+    await this.#reservations.hold(payment, { claimant, key, startedMs, holdMs })
   }
 
   /** Without the signature of the fee payer: a network attacker who reads the simulation could submit the payment. */
@@ -259,34 +204,50 @@ export class Facilitator {
     })
   }
 
-  /** Concurrent calls with the same bytes share one settlement. Other signatures of the same payment do not. */
+  /** Concurrent calls with the same bytes share one settlement. Other signatures and other claimants do not. */
   async #startOnce(payment: VerifiedPayment, requirements: PaymentRequirements, caller: Caller): Promise<Settlement> {
-    this.policy.check(caller, requirements, payment)
-    const key = keyOf(payment)
+    const key = `${keyOf(payment)} ${claimantOf(caller)}`
     let starting = this.#starting.get(key)
     if (starting === undefined) {
-      starting = this.#start(payment, requirements).finally(() => this.#starting.delete(key))
+      starting = this.#start(payment, requirements, caller).finally(() => this.#starting.delete(key))
       this.#starting.set(key, starting)
     }
     return starting
   }
 
   /** Signs the fee transaction and records the group: what is submitted is what was recorded. */
-  async #start(payment: VerifiedPayment, requirements: PaymentRequirements): Promise<Settlement> {
-    await this.#simulate(payment)
-    const release = this.policy.spend(requirements, payment.feeMicroAlgos)
+  async #start(payment: VerifiedPayment, requirements: PaymentRequirements, caller: Caller): Promise<Settlement> {
+    const { transactionId } = payment.group
+    await this.policy.restore(this.#store)
+    // One that was verified has passed the limits, and the work for it may be done.
+    if (!this.#reservations.isVerified(transactionId, keyOf(payment), claimantOf(caller))) {
+      this.#admitCaller(caller)
+      this.policy.check(caller, requirements, payment)
+      await this.#hold(payment, requirements, caller)
+      this.policy.check(caller, requirements, payment)
+    }
+    const release = this.policy.spend(transactionId, requirements, payment)
+    this.#reservations.startSettling(transactionId)
     try {
-      const { settlement, isNew } = await this.#settler.begin(await this.#settlementOf(payment))
-      // Another call reserved the fee, or it was not spent.
-      if (!isNew || settlement.state === 'failed') release()
+      const { settlement, isNew } = await this.#settler.begin(await this.#settlementOf(payment, claimantOf(caller)))
+      if (isNew) return settlement
+      // Another call or another process has recorded it, and its fee with it.
+      release()
+      checkClaimant(settlement.claimant, claimantOf(caller))
       return settlement
     } catch (error) {
       release()
+      this.#reservations.stopSettling(transactionId)
       throw error
     }
   }
 
-  async #settlementOf(payment: VerifiedPayment): Promise<Settlement> {
+  #end({ transactionId, state }: Settlement): void {
+    this.policy.end(transactionId, state)
+    this.#reservations.end(transactionId, state === 'settled')
+  }
+
+  async #settlementOf(payment: VerifiedPayment, claimant: string): Promise<Settlement> {
     const { chain, group, feeIndex, payer, payTo, amount, assetId, firstValid, lastValid, feeMicroAlgos } = payment
     const members = group.members.map(({ bytes }) => bytes)
     if (feeIndex !== undefined) {
@@ -304,13 +265,9 @@ export class Facilitator {
       firstValid,
       lastValid,
       feeMicroAlgos,
+      claimant,
       createdMs: Date.now(),
     }
-  }
-
-  #wasVerified(key: string): boolean {
-    const until = this.#verified.get(key)
-    return until !== undefined && performance.now() < until
   }
 
   /** The part of an error that callers see. The rest is for the operator. */
@@ -331,6 +288,24 @@ function responseOf(settlement: Settlement, network: PaymentRequirements['networ
   }
   const message = 'the payment was submitted and is not confirmed yet; send it again, it is not charged twice'
   return { success: false, transaction, network, payer, errorReason: 'settlement_pending', errorMessage: message }
+}
+
+/** None is a claimant too: a payment that was presented without one is not taken by one that names itself. */
+function claimantOf({ claimant = '' }: Caller): string {
+  return claimant
+}
+
+/**
+ * A settlement in progress is as good as a verified payment. One that ended is not: a seller that keeps no claims would serve
+ * a payment that was copied from the ledger.
+ *
+ * @throws PaymentError
+ */
+function checkKnown(known: Settlement, caller: Caller): void {
+  checkClaimant(known.claimant, claimantOf(caller))
+  if (known.state === 'settled') throw new PaymentError('duplicate_settlement', 'this payment is settled already')
+  if (known.state === 'pending') return
+  throw new PaymentError('invalid_exact_avm_settlement_failed', known.errorMessage ?? 'it was rejected before')
 }
 
 /** Over signatures too: a result for one signature of a payment does not apply to another. */

@@ -100,7 +100,7 @@ export const paymentErrors = {
     hint: 'Do not sign such a transaction.',
   },
   invalid_exact_avm_payload_lease_detected: {
-    message: 'A transaction of the payment has a lease: of all payments with one lease, the ledger takes one.',
+    message: 'The payment has a lease: of all payments with one lease, the ledger takes one.',
     hint: 'Leave lx out; the note makes payments distinct.',
   },
   invalid_exact_avm_payload_unexpected_transaction: {

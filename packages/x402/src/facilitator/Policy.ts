@@ -1,7 +1,10 @@
 /** For which sellers and callers a facilitator works, and how much it spends on fees. */
-import { BoundedMap, Bytes } from '@latchkey/algorand'
+import { Bytes } from '@latchkey/algorand'
+import type { Settlement, SettlementStore } from '../store/Settlements.js'
 import type { PaymentRequirements } from '../wire/types.js'
+import { FeeBudget, partMs } from './FeeBudget.js'
 import { PaymentError } from './PaymentError.js'
+import { RateCounter } from './RateCounter.js'
 
 /** For whom a facilitator works, and how much it spends. Every option is off by default. */
 export type PolicyOptions = {
@@ -18,17 +21,38 @@ export type PolicyOptions = {
    */
   assets?: readonly string[] | undefined
   /**
+   * The smallest payment whose fee is paid for the buyer, in base units of its asset: without a limit a stranger can spend a
+   * seller's fees on payments of one unit.
+   *
+   * @default 1n
+   */
+  minSponsoredAmount?: bigint | undefined
+  /**
    * Keys of which callers must send one, as `Authorization: Bearer ...` or `X-API-Key`.
    *
    * @default no key is needed
    */
   apiKeys?: readonly string[] | undefined
   /**
-   * Requests per minute for each `payTo`.
+   * Payments per minute for each `payTo`. Counted when a payment that was verified is submitted: what does not verify uses up
+   * nothing of a seller's share.
    *
    * @default no limit
    */
   requestsPerMinute?: number | undefined
+  /**
+   * Payments per minute for each payer, counted like those of a `payTo`.
+   *
+   * @default half of `requestsPerMinute`, so that one payer cannot use up a seller's share
+   */
+  payerRequestsPerMinute?: number | undefined
+  /**
+   * Requests per minute for each caller, whatever is in them: by API key, otherwise by network address. Callers without
+   * either are not limited.
+   *
+   * @default no limit
+   */
+  callerRequestsPerMinute?: number | undefined
   /**
    * Fees per day for each `payTo`, in microAlgos.
    *
@@ -47,26 +71,44 @@ export type PolicyOptions = {
 export type Caller = {
   /** The API key that it sent. */
   readonly apiKey?: string | undefined
+  /** Its network address; of IPv6 the first half counts, because a client has all of the second. */
+  readonly address?: string | undefined
+  /**
+   * The gate and resource that the payment is for. The first claimant of a payment keeps it; others get
+   * `payment_already_claimed`.
+   *
+   * @default none, which is a claimant too
+   */
+  readonly claimant?: string | undefined
 }
 
-const minuteMs = 60_000
-const dayMs = 24 * 60 * minuteMs
-const maxTracked = 10_000
+/** What a policy needs to know about a payment. */
+export type PolicyPayment = { readonly payer: string; readonly feeMicroAlgos: bigint; readonly amount: bigint }
 
-type Window = { since: number; requests: number; feeSince: number; feeMicroAlgos: bigint }
+const minuteMs = 60_000
+const maxTracked = 10_000
 
 export class Policy {
   readonly #options: PolicyOptions
   readonly #keys: readonly Uint8Array[]
-  /** By payTo; the one that was used least recently is evicted. */
-  readonly #windows = new BoundedMap<string, Window>(maxTracked)
-  readonly #nowMs: () => number
-  #total = { sinceMs: 0, feeMicroAlgos: 0n }
+  readonly #callers: RateCounter
+  readonly #payers: RateCounter
+  readonly #sellers: RateCounter
+  readonly #payerLimit: number | undefined
+  readonly #fees: FeeBudget
+  #restored: Promise<void> | undefined
 
   constructor(options: PolicyOptions = {}, nowMs: () => number = Date.now) {
     this.#options = options
     this.#keys = (options.apiKeys ?? []).map((key) => new Uint8Array(Bytes.fromUtf8(key)))
-    this.#nowMs = nowMs
+    const { requestsPerMinute } = options
+    this.#payerLimit =
+      options.payerRequestsPerMinute ?? (requestsPerMinute === undefined ? undefined : Math.ceil(requestsPerMinute / 2))
+    const counter = (): RateCounter => new RateCounter({ maxKeys: maxTracked, periodMs: minuteMs, nowMs })
+    this.#callers = counter()
+    this.#payers = counter()
+    this.#sellers = counter()
+    this.#fees = new FeeBudget({ each: options.feeMicroAlgosPerDay, all: options.totalFeeMicroAlgosPerDay }, nowMs)
   }
 
   /** Compares in constant time. */
@@ -76,61 +118,93 @@ export class Policy {
     return this.#keys.map((key) => Bytes.equalConstantTime(key, given)).some(Boolean)
   }
 
-  /** @throws PaymentError */
-  check(caller: Caller, { payTo, asset }: PaymentRequirements, { feeMicroAlgos }: { feeMicroAlgos: bigint }): void {
-    const { payTo: sellers, assets, requestsPerMinute } = this.#options
-    if (!this.isAuthorized(caller)) refuse('an API key is required')
-    if (sellers !== undefined && !sellers.includes(payTo)) refuse(`payments to ${payTo} are not settled here`)
-    if (assets !== undefined && !assets.includes(asset)) refuse(`payments in asset ${asset} are not settled here`)
-    const window = this.#windowOf(payTo)
-    if (requestsPerMinute !== undefined && ++window.requests > requestsPerMinute) {
-      refuse(`more than ${requestsPerMinute} requests per minute for ${payTo}`)
-    }
-    this.#checkBudget(payTo, feeMicroAlgos)
+  /** Whether a caller has more requests in this minute, and counts this one. Costs nothing, so it comes before all else. */
+  admitCaller(caller: Caller): boolean {
+    const limit = this.#options.callerRequestsPerMinute
+    const name = limit === undefined ? undefined : this.#callerName(caller)
+    return name === undefined || this.#callers.add(name) <= limit!
   }
 
   /**
-   * Reserves fees before they are spent, so that concurrent settlements cannot exceed a limit together. Returns a function
-   * that releases what was not spent.
+   * Counts nothing but the payment's limits: whether it is served is known after it was verified.
    *
    * @throws PaymentError
    */
-  spend({ payTo }: PaymentRequirements, feeMicroAlgos: bigint): () => void {
-    const window = this.#checkBudget(payTo, feeMicroAlgos)
-    const total = this.#total
-    window.feeMicroAlgos += feeMicroAlgos
-    total.feeMicroAlgos += feeMicroAlgos
+  check(caller: Caller, { payTo, asset }: PaymentRequirements, payment: PolicyPayment): void {
+    const { payTo: sellers, assets, requestsPerMinute, minSponsoredAmount = 1n } = this.#options
+    const { payer, feeMicroAlgos, amount } = payment
+    if (!this.isAuthorized(caller)) refuse('an API key is required')
+    if (sellers !== undefined && !sellers.includes(payTo)) refuse(`payments to ${payTo} are not settled here`)
+    if (assets !== undefined && !assets.includes(asset)) refuse(`payments in asset ${asset} are not settled here`)
+    if (feeMicroAlgos > 0n && amount < minSponsoredAmount) {
+      refuse(`fees are paid for payments of ${minSponsoredAmount} base units or more; buyers can pay their own`)
+    }
+    if (this.#payerLimit !== undefined && this.#payers.get(payer) >= this.#payerLimit) {
+      refuse(`more than ${this.#payerLimit} payments per minute from ${payer}`)
+    }
+    if (requestsPerMinute !== undefined && this.#sellers.get(payTo) >= requestsPerMinute) {
+      refuse(`more than ${requestsPerMinute} payments per minute for ${payTo}`)
+    }
+    this.#fees.check(payTo, feeMicroAlgos)
+  }
+
+  /**
+   * Counts a payment that was verified and is about to be submitted, and reserves its fee. Returns a function that releases a
+   * fee that was not spent.
+   *
+   * @throws PaymentError
+   */
+  spend(
+    transactionId: string,
+    { payTo }: PaymentRequirements,
+    { payer, feeMicroAlgos }: Pick<PolicyPayment, 'payer' | 'feeMicroAlgos'>,
+  ): () => void {
+    const isReserved = this.#fees.reserve(transactionId, payTo, feeMicroAlgos)
+    if (this.#payerLimit !== undefined) this.#payers.add(payer)
+    if (this.#options.requestsPerMinute !== undefined) this.#sellers.add(payTo)
     return () => {
-      window.feeMicroAlgos -= feeMicroAlgos
-      total.feeMicroAlgos -= feeMicroAlgos
+      if (isReserved) this.#fees.release(transactionId)
     }
   }
 
-  #checkBudget(payTo: string, feeMicroAlgos: bigint): Window {
-    const { feeMicroAlgosPerDay: each, totalFeeMicroAlgosPerDay: all } = this.#options
-    const window = this.#windowOf(payTo)
-    const now = this.#nowMs()
-    if (now - this.#total.sinceMs >= dayMs) this.#total = { sinceMs: now, feeMicroAlgos: 0n }
-    if (feeMicroAlgos === 0n) return window
-    if (each !== undefined && window.feeMicroAlgos + feeMicroAlgos > each) {
-      refuse(`the fees paid today for ${payTo} have reached their limit; buyers can pay their own`)
-    }
-    if (all !== undefined && this.#total.feeMicroAlgos + feeMicroAlgos > all) {
-      refuse('the fees paid today have reached their limit; buyers can pay their own')
-    }
-    return window
+  /** Gives back the fee of a settlement that failed; the fee of one that is settled is spent. */
+  end(transactionId: string, state: Settlement['state']): void {
+    if (state === 'failed') this.#fees.release(transactionId)
+    else if (state === 'settled') this.#fees.keep(transactionId)
   }
 
-  #windowOf(payTo: string): Window {
-    const now = this.#nowMs()
-    const window = this.#windows.get(payTo) ?? { since: now, requests: 0, feeSince: now, feeMicroAlgos: 0n }
-    if (now - window.since >= minuteMs) Object.assign(window, { since: now, requests: 0 })
-    if (now - window.feeSince >= dayMs) Object.assign(window, { feeSince: now, feeMicroAlgos: 0n })
-    // Deleted first, so that it becomes the newest.
-    this.#windows.delete(payTo)
-    this.#windows.set(payTo, window)
-    return window
+  /** Counts the fees of the last day that the store knows. Further calls wait for the first one. */
+  restore(store: SettlementStore): Promise<void> | undefined {
+    if (!this.#fees.isLimited) return undefined
+    this.#restored ??= this.#restore(store).catch((error) => {
+      this.#restored = undefined
+      throw error
+    })
+    return this.#restored
   }
+
+  async #restore(store: SettlementStore): Promise<void> {
+    const { oldestMs } = this.#fees
+    const paid = (await store.paidFees?.(oldestMs - (oldestMs % partMs), partMs)) ?? []
+    this.#fees.restore(paid, await store.pending())
+  }
+
+  /** Undefined if nothing tells it from others. */
+  #callerName({ apiKey, address }: Caller): string | undefined {
+    if (this.#keys.length > 0) return `key ${apiKey}`
+    return address === undefined ? undefined : `address ${networkOf(address)}`
+  }
+}
+
+/** Of IPv6 the network of 64 bits: a client can use every address of its own. */
+function networkOf(address: string): string {
+  const mapped = /^::ffff:([0-9.]+)$/i.exec(address)?.[1]
+  if (mapped !== undefined || !address.includes(':')) return mapped ?? address
+  const [before = '', after] = address.split('::', 2)
+  const head = before === '' ? [] : before.split(':')
+  const tail = after === undefined || after === '' ? [] : after.split(':')
+  const zeros = after === undefined ? [] : Array<string>(Math.max(0, 8 - head.length - tail.length)).fill('0')
+  return [...head, ...zeros, ...tail].slice(0, 4).join(':').toLowerCase()
 }
 
 function refuse(message: string): never {

@@ -2,11 +2,15 @@
  * Submits recorded settlements and finds out how they end. Every settlement has one task in this process, however many
  * callers wait for it; a result is final only if the ledger, or the last valid round, has decided.
  */
-import { type Algod, AlgodError } from '@latchkey/algod'
+import { AlgodError } from '@latchkey/algod'
 import type { Chain } from '../chain/Chain.js'
-import type { Settlement, SettlementOutcome, SettlementStore } from '../store/Settlements.js'
+import type { Settlement, SettlementStore } from '../store/Settlements.js'
+import { BlockSearch } from './BlockSearch.js'
 import type { Metrics } from './Metrics.js'
 import { PaymentError } from './PaymentError.js'
+import { RoundClock } from './RoundClock.js'
+import { type Network, type Progress, progressOf, searchBlocks, step } from './settlementStep.js'
+import { Turns } from './Turns.js'
 
 export type SettlerOptions = {
   store: SettlementStore
@@ -15,7 +19,11 @@ export type SettlerOptions = {
   settleTimeoutMs: number
   pollMs: number
   keepMs: number
+  maxPendingPerPayer: number
+  maxPendingPerPayTo: number
   onError: (error: unknown) => void
+  /** Called once with every settlement that ends, also with one of an earlier process. */
+  onEnd: (settlement: Settlement) => void
 }
 
 /** The longest wait between two lookups of a payment. */
@@ -25,10 +33,10 @@ const searchPollMs = 60_000
 const deleteEveryMs = 60 * 60 * 1000
 /** Each takes memory and a lookup now and then. */
 const maxTasks = 10_000
-/** A node this many rounds past a transaction's last valid round has seen it if it was ever confirmed. */
-const settledRounds = 2n
-/** How many rounds back nodes find a transaction by its id; for older ones the blocks are searched. */
-const lookupRounds = 1_000n
+/** After this long a settlement runs in the background: no caller waits for it any more. */
+const foregroundMs = 30_000
+/** How many settlements are looked up at the same time, after their first submission: many that stay pending slow no other. */
+const maxLookups = 8
 
 export type BegunSettlement = {
   readonly settlement: Settlement
@@ -38,7 +46,11 @@ export type BegunSettlement = {
 
 export class Settler {
   readonly #options: SettlerOptions
+  readonly #networks: ReadonlyMap<string, Network>
   readonly #tasks = new Map<string, Promise<Settlement>>()
+  readonly #turns = new Turns(maxLookups)
+  /** The settlements that have not ended, by payer and by payTo. */
+  readonly #pending = { payer: new Map<string, number>(), payTo: new Map<string, number>() }
   readonly #claiming = new Set<Promise<boolean>>()
   /** Each ends a wait. Not an AbortSignal: Workers do not let a request use one that another request created. */
   readonly #wakeUps = new Set<() => void>()
@@ -48,6 +60,12 @@ export class Settler {
 
   constructor(options: SettlerOptions) {
     this.#options = options
+    this.#networks = new Map(
+      options.chains.map(({ caip2, algod }) => [
+        caip2,
+        { algod, clock: new RoundClock(algod, options.pollMs), blocks: new BlockSearch(algod) },
+      ]),
+    )
     this.#deletion = setInterval(() => void this.#deleteOld(), deleteEveryMs)
     // Timers of Node keep the process running; those of browsers are numbers.
     if (typeof this.#deletion === 'object') this.#deletion.unref()
@@ -58,16 +76,40 @@ export class Settler {
   }
 
   /**
+   * Whether another settlement of the payer and for the seller may start.
+   *
+   * @throws PaymentError
+   */
+  checkRoom({ payer, payTo }: Pick<Settlement, 'payer' | 'payTo'>): void {
+    const { maxPendingPerPayer, maxPendingPerPayTo } = this.#options
+    if (this.#isStopping) throw busy('the facilitator is stopping; retry')
+    if (this.#tasks.size >= maxTasks) throw busy('too many settlements are in progress')
+    if ((this.#pending.payer.get(payer) ?? 0) >= maxPendingPerPayer) {
+      throw busy(`${payer} has ${maxPendingPerPayer} payments that are not confirmed yet; retry when they are`)
+    }
+    if ((this.#pending.payTo.get(payTo) ?? 0) >= maxPendingPerPayTo) {
+      throw busy(`${payTo} has ${maxPendingPerPayTo} payments that are not confirmed yet; retry when they are`)
+    }
+  }
+
+  /**
    * Records a settlement and submits it; or waits for the one that another call recorded.
    *
    * @throws PaymentError
    */
   async begin(settlement: Settlement): Promise<BegunSettlement> {
-    if (this.#isStopping) throw new PaymentError('facilitator_busy', 'the facilitator is stopping; retry')
-    if (this.#tasks.size >= maxTasks) throw new PaymentError('facilitator_busy', 'too many settlements are in progress')
-    const isNew = await this.#claim(settlement)
+    this.checkRoom(settlement)
+    // Counted from here: those that are recorded at the same time see each other.
+    this.#count(settlement, 1)
+    let isNew = false
+    try {
+      isNew = await this.#claim(settlement)
+    } finally {
+      if (!isNew) this.#count(settlement, -1)
+    }
     if (isNew) {
-      return { settlement: await this.#waitFor(this.#runTask(settlement, { isNew: true }), settlement), isNew }
+      const task = this.#runTask(settlement, { isNew: true, isCounted: true })
+      return { settlement: await this.#waitFor(task, settlement), isNew }
     }
     const known = await this.#options.store.get(settlement.transactionId)
     return { settlement: await this.wait(known ?? settlement), isNew }
@@ -76,14 +118,15 @@ export class Settler {
   /** How the settlement ended, or its state when the time limit is reached. */
   async wait(settlement: Settlement): Promise<Settlement> {
     if (settlement.state !== 'pending') return settlement
-    return this.#waitFor(this.#runTask(settlement, { isNew: false }), settlement)
+    return this.#waitFor(this.#runTask(settlement, {}), settlement)
   }
 
-  async resume(): Promise<number> {
+  /** Continues with what an earlier process left, in the background. */
+  async resume(): Promise<readonly Settlement[]> {
     await this.#deleteOld()
     const pending = await this.#options.store.pending()
-    for (const settlement of pending) void this.#runTask(settlement, { isNew: false })
-    return pending.length
+    for (const settlement of pending) void this.#runTask(settlement, { isInBackground: true })
+    return pending
   }
 
   /** Pending settlements stay recorded, for the next process. */
@@ -131,12 +174,25 @@ export class Settler {
     }
   }
 
+  #count({ payer, payTo }: Settlement, change: 1 | -1): void {
+    for (const [counts, key] of [
+      [this.#pending.payer, payer],
+      [this.#pending.payTo, payTo],
+    ] as const) {
+      const count = (counts.get(key) ?? 0) + change
+      if (count > 0) counts.set(key, count)
+      else counts.delete(key)
+    }
+  }
+
   /** Never rejects: errors are reported, and the lookup is repeated. */
-  #runTask(settlement: Settlement, { isNew }: { isNew: boolean }): Promise<Settlement> {
+  #runTask(settlement: Settlement, { isCounted = false, ...how }: TaskOptions): Promise<Settlement> {
     const { transactionId } = settlement
     let task = this.#tasks.get(transactionId)
     if (task === undefined) {
-      task = this.#settle(settlement, isNew).finally(() => {
+      if (!isCounted) this.#count(settlement, 1)
+      task = this.#settle(settlement, how).finally(() => {
+        this.#count(settlement, -1)
         this.#tasks.delete(transactionId)
         this.#options.metrics.gauge('pending', '', this.#tasks.size)
       })
@@ -146,28 +202,43 @@ export class Settler {
     return task
   }
 
-  async #settle(settlement: Settlement, isNew: boolean): Promise<Settlement> {
-    const { transactionId, firstValid } = settlement
-    const chain = this.#options.chains.find(({ caip2 }) => caip2 === settlement.network)
-    if (chain === undefined) return settlement
-    const progress: Progress = { mayBeSent: !isNew, outcome: undefined, searchFrom: firstValid, isSearching: false }
+  async #settle(settlement: Settlement, { isNew = false, isInBackground = false }: TaskOptions): Promise<Settlement> {
+    const network = this.#networks.get(settlement.network)
+    if (network === undefined) return settlement
+    const startedMs = performance.now()
+    const progress = progressOf(settlement, { isNew })
     for (let pollMs = this.#options.pollMs; !this.#isStopping; ) {
       try {
-        // Another process with the same store may have finished it.
-        const stored = progress.mayBeSent ? await this.#options.store.get(transactionId) : undefined
-        if (stored !== undefined && stored.state !== 'pending') return stored
-        await step(settlement, chain.algod, progress)
+        const isUrgent = !isInBackground && performance.now() - startedMs < foregroundMs
+        const work = (): Promise<Settlement | undefined> => this.#takeStep(settlement, network, progress)
+        const end = await (progress.mayBeSent ? this.#turns.run(isUrgent, work) : work())
+        if (end !== undefined) return end
+        if (progress.search !== undefined) await searchBlocks(settlement, network, progress)
         if (progress.outcome !== undefined) {
-          await this.#options.store.finish(transactionId, progress.outcome)
-          return { ...settlement, ...progress.outcome }
+          await this.#options.store.finish(settlement.transactionId, progress.outcome)
+          return this.#ended({ ...settlement, ...progress.outcome })
         }
       } catch (error) {
         // That a node does not respond is reported by /health.
         if (!(error instanceof AlgodError)) this.#options.onError(error)
       }
-      await this.#sleep(progress.isSearching ? searchPollMs : pollMs)
+      await this.#sleep(progress.search === undefined ? pollMs : searchPollMs)
       pollMs = Math.min(pollMs * 1.5, maxPollMs)
     }
+    return settlement
+  }
+
+  /** The settlement if another process has ended it. */
+  async #takeStep(settlement: Settlement, network: Network, progress: Progress): Promise<Settlement | undefined> {
+    if (this.#isStopping || progress.outcome !== undefined) return undefined
+    const stored = progress.mayBeSent ? await this.#options.store.get(settlement.transactionId) : undefined
+    if (stored !== undefined && stored.state !== 'pending') return this.#ended(stored)
+    await step(settlement, network, progress)
+    return undefined
+  }
+
+  #ended(settlement: Settlement): Settlement {
+    this.#options.onEnd(settlement)
     return settlement
   }
 
@@ -185,60 +256,15 @@ export class Settler {
   }
 }
 
-type Progress = {
-  /** Whether a node can have accepted it: then only the ledger decides that it is not confirmed. */
-  mayBeSent: boolean
-  outcome: SettlementOutcome | undefined
-  /** The first block that was not searched. */
-  searchFrom: bigint
-  /** Whether blocks are searched. */
-  isSearching: boolean
+type TaskOptions = {
+  /** Whether no node can have seen it. */
+  readonly isNew?: boolean
+  /** Whether no caller waits for it. */
+  readonly isInBackground?: boolean
+  /** Whether it is among the pending ones of its payer already. */
+  readonly isCounted?: boolean
 }
 
-/** One lookup, and one submission if it is not found. */
-async function step(settlement: Settlement, algod: Algod, progress: Progress): Promise<void> {
-  const { transactionId, group } = settlement
-  if (progress.mayBeSent && (await isFound(transactionId, algod, progress))) return
-  const wasSent = progress.mayBeSent
-  // Before it is submitted: the process can end in between.
-  progress.mayBeSent = true
-  const sent = await algod.submit(group)
-  if (sent.type === 'refused' && !wasSent && !sent.isAmbiguous && sent.code === 'other') {
-    // No node can have accepted it before, and this one rejected it. Any other code may be temporary: the group is on the
-    // ledger already, or the node is behind, full, expensive or of another network for now.
-    progress.outcome = failed(sent.reason)
-    return
-  }
-  if (await isFound(transactionId, algod, progress)) return
-  if (sent.type !== 'accepted') await decideByTime(settlement, algod, progress)
-}
-
-/** In a block, or waiting for one. */
-async function isFound(transactionId: string, algod: Algod, progress: Progress): Promise<boolean> {
-  const state = await algod.transaction(transactionId)
-  if (state.type === 'confirmed') progress.outcome = { state: 'settled', round: state.round }
-  return state.type === 'confirmed' || state.type === 'pending'
-}
-
-/** It was not found: after its last valid round it is either in a block too old for a lookup by id, or in none. */
-async function decideByTime({ transactionId, firstValid, lastValid }: Settlement, algod: Algod, progress: Progress) {
-  const round = await algod.lastRound()
-  if (round <= lastValid + settledRounds) return
-  if (round - firstValid >= lookupRounds) {
-    progress.isSearching = true
-    for (; progress.searchFrom <= lastValid; progress.searchFrom++) {
-      // Round 0 has no transactions, and some nodes do not serve it.
-      if (progress.searchFrom === 0n || !(await algod.isInBlock(transactionId, progress.searchFrom))) continue
-      progress.outcome = { state: 'settled', round: progress.searchFrom }
-      return
-    }
-  } else if (await isFound(transactionId, algod, progress)) {
-    // Looked up again after the round was read: it may have been confirmed in between.
-    return
-  }
-  progress.outcome = failed('it expired before it was confirmed')
-}
-
-function failed(reason: string): SettlementOutcome {
-  return { state: 'failed', errorReason: 'invalid_exact_avm_settlement_failed', errorMessage: reason }
+function busy(message: string): PaymentError {
+  return new PaymentError('facilitator_busy', message)
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { buyer, sponsored } from '../exact/payments.test.helper.js'
-import type { FacilitatorOptions } from './Facilitator.js'
+import type { FacilitatorOptions } from './FacilitatorOptions.js'
 import { createFacilitatorHandler, type FacilitatorHandlerOptions } from './handler.js'
 import { setUp } from './setup.test.helper.js'
 
@@ -17,7 +17,8 @@ async function open(t: TestContext, options: Options = {}) {
   })
   const send = async (method: string, path: string, body?: unknown, headers: { [name: string]: string } = {}) => {
     const text = body === undefined ? {} : { body: typeof body === 'string' ? body : JSON.stringify(body) }
-    const response = await handler(new Request(`http://facilitator.example${path}`, { method, headers, ...text }))
+    const all = { 'content-type': 'application/json', ...headers }
+    const response = await handler(new Request(`http://facilitator.example${path}`, { method, headers: all, ...text }))
     const sent = await response.text()
     return {
       response,
@@ -36,7 +37,8 @@ const bodyOf = (made = sponsored()) => ({
 })
 
 function streamed(body: ReadableStream<Uint8Array>, headers: Record<string, string> = {}): Request {
-  const init = { method: 'POST', headers, body, duplex: 'half' } as RequestInit
+  const all = { 'content-type': 'application/json', ...headers }
+  const init = { method: 'POST', headers: all, body, duplex: 'half' } as RequestInit
   return new Request('http://facilitator.example/settle', init)
 }
 

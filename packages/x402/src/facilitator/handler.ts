@@ -1,19 +1,21 @@
 /** The facilitator over HTTP: a handler from a web `Request` to a `Response`, for any server. */
-import { Bytes, Json } from '@latchkey/algorand'
+import { Json } from '@latchkey/algorand'
 import * as Prometheus from '@latchkey/system/prometheus'
 import { parsePaymentPayload, parsePaymentRequirements } from '@x402/core/schemas'
 import { OptionsError } from '../errors.js'
 import type { PaymentPayload, PaymentRequirements } from '../wire/types.js'
 import type { Facilitator } from './Facilitator.js'
-import type { Caller } from './Policy.js'
+import { json } from './jsonResponse.js'
+import { parseJson, readText } from './readBody.js'
 
 /** Options of {@link createFacilitatorHandler}. */
 export type FacilitatorHandlerOptions = {
   facilitator: Facilitator
   /**
-   * The largest body of a request.
+   * The largest body of a request. A payment is two transactions, of which a multisig with all its members can have 43 KiB in
+   * base64; its requirement is in the body twice.
    *
-   * @default 1 MiB
+   * @default 128 KiB
    */
   maxBodyBytes?: number | undefined
   /**
@@ -23,6 +25,13 @@ export type FacilitatorHandlerOptions = {
    */
   bodyTimeoutMs?: number | undefined
   /**
+   * The network address of the client, by which `callerRequestsPerMinute` counts; undefined if it is not known. Behind a proxy
+   * it is in a header that the proxy sets and no client can.
+   *
+   * @default the address of the connection, if the server passes it and it is not this machine's own, as that of a proxy is
+   */
+  clientAddress?: ((request: Request, connection: Connection) => string | undefined) | undefined
+  /**
    * Called with errors that are not the caller's fault.
    *
    * @default they are ignored
@@ -30,11 +39,19 @@ export type FacilitatorHandlerOptions = {
   onError?: ((error: unknown) => void) | undefined
 }
 
-const defaultMaxBodyBytes = 1024 * 1024
+const defaultMaxBodyBytes = 128 * 1024
 const defaultBodyTimeoutMs = 30_000
-const jsonHeaders = { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' }
 
-type Route = { readonly method: 'GET' | 'POST'; readonly handle: (request: Request) => Promise<Response> | Response }
+/** What a server knows about the connection of a request. */
+export type Connection = { readonly remoteAddress?: string | undefined }
+
+/** A handler of requests, for any server. Without a connection, callers are not told apart by address. */
+export type FacilitatorHandler = (request: Request, connection?: Connection) => Promise<Response>
+
+type Route = {
+  readonly method: 'GET' | 'POST'
+  readonly handle: (request: Request, connection: Connection) => Promise<Response> | Response
+}
 
 /**
  * The HTTP API of a facilitator: POST /verify, POST /settle, GET /supported, GET /health and GET /metrics.
@@ -44,33 +61,35 @@ type Route = { readonly method: 'GET' | 'POST'; readonly handle: (request: Reque
  * const handler = createFacilitatorHandler({ facilitator })
  * const app = new Hono().all('*', (context) => handler(context.req.raw))
  */
-export function createFacilitatorHandler(options: FacilitatorHandlerOptions): (request: Request) => Promise<Response> {
-  const { facilitator, onError = () => {} } = options
+export function createFacilitatorHandler(options: FacilitatorHandlerOptions): FacilitatorHandler {
+  const { facilitator, onError = () => {}, clientAddress = connectionAddress } = options
   if (facilitator === undefined) throw new OptionsError('facilitator is not set', 'Pass a `Facilitator`.')
   const limits = {
     maxBodyBytes: options.maxBodyBytes ?? defaultMaxBodyBytes,
     bodyTimeoutMs: options.bodyTimeoutMs ?? defaultBodyTimeoutMs,
   }
-  const judge = async (request: Request, operation: 'verify' | 'settle'): Promise<Response> => {
-    const caller = callerOf(request)
+  const judge = async (request: Request, connection: Connection, operation: 'verify' | 'settle'): Promise<Response> => {
+    const caller = { apiKey: apiKeyOf(request), address: clientAddress(request, connection) }
     // Before the body is read: a caller without a key gets no memory.
     if (!facilitator.policy.isAuthorized(caller)) return json(401, { error: 'an API key is required' })
+    const refusal = refuseBrowser(request) ?? refuseOtherType(request)
+    if (refusal !== undefined) return refusal
     const text = await readText(request, limits)
     if (typeof text !== 'string') return text
     const body = parseBody(text)
     if (typeof body === 'string') return json(400, { error: body })
-    const { paymentPayload, paymentRequirements } = body
-    return json(200, await facilitator[operation](paymentPayload, paymentRequirements, caller))
+    const { paymentPayload, paymentRequirements, claimant } = body
+    return json(200, await facilitator[operation](paymentPayload, paymentRequirements, { ...caller, claimant }))
   }
   const routes = new Map<string, Route>([
-    ['/verify', { method: 'POST', handle: (request) => judge(request, 'verify') }],
-    ['/settle', { method: 'POST', handle: (request) => judge(request, 'settle') }],
+    ['/verify', { method: 'POST', handle: (request, connection) => judge(request, connection, 'verify') }],
+    ['/settle', { method: 'POST', handle: (request, connection) => judge(request, connection, 'settle') }],
     ['/supported', { method: 'GET', handle: () => json(200, facilitator.supported()) }],
     ['/health', { method: 'GET', handle: () => health(facilitator) }],
     ['/metrics', { method: 'GET', handle: () => metrics(facilitator) }],
   ])
 
-  return async (request) => {
+  return async (request, connection = {}) => {
     const { pathname } = new URL(request.url)
     const route = routes.get(pathname.length > 1 && pathname.endsWith('/') ? pathname.slice(0, -1) : pathname)
     if (route === undefined) return json(404, { error: `not found; there are ${[...routes.keys()].join(', ')}` })
@@ -78,7 +97,7 @@ export function createFacilitatorHandler(options: FacilitatorHandlerOptions): (r
       return json(405, { error: `use ${route.method}` }, { Allow: route.method })
     }
     try {
-      return await route.handle(request)
+      return await route.handle(request, connection)
     } catch (error) {
       onError(error)
       return json(500, { error: 'the facilitator failed' })
@@ -95,71 +114,29 @@ function metrics(facilitator: Facilitator): Response {
   return new Response(facilitator.metrics.text(), { headers: { 'Content-Type': Prometheus.contentType } })
 }
 
-type BodyLimits = { readonly maxBodyBytes: number; readonly bodyTimeoutMs: number }
-
-/**
- * The text of the body, or the response that refuses it. Whatever length is announced, no more than the limit is read:
- * not every host enforces the length.
- */
-async function readText(request: Request, { maxBodyBytes, bodyTimeoutMs }: BodyLimits): Promise<string | Response> {
-  const tooLarge = (): Response => json(413, { error: `the body is larger than ${maxBodyBytes} bytes` })
-  if (Number(request.headers.get('Content-Length') ?? 0) > maxBodyBytes) return tooLarge()
-  if (request.body === null) return ''
-  const reader = request.body.getReader()
-  let isLate = false
-  // A read that waits ends when the reader is cancelled.
-  const timer = setTimeout(() => {
-    isLate = true
-    cancel(reader)
-  }, bodyTimeoutMs)
-  try {
-    const text = await readAll(reader, maxBodyBytes)
-    if (isLate) return json(408, { error: 'the body did not arrive in time' })
-    return text ?? tooLarge()
-  } catch (error) {
-    // A host that enforces its own limits throws an error with a status.
-    const { status } = error as { status?: unknown }
-    const isOfHost = status === 408 || status === 413
-    return json(isOfHost ? status : 400, { error: 'the body could not be read' })
-  } finally {
-    clearTimeout(timer)
-  }
+type PaymentBody = {
+  readonly paymentPayload: PaymentPayload
+  readonly paymentRequirements: PaymentRequirements
+  readonly claimant: string | undefined
 }
 
-type Reader = ReadableStreamDefaultReader<Uint8Array>
-
-/** Undefined if the body is larger than the limit; the rest is not read then. */
-async function readAll(reader: Reader, maxBodyBytes: number): Promise<string | undefined> {
-  const chunks: Uint8Array[] = []
-  let bytes = 0
-  for (let read = await reader.read(); !read.done; read = await reader.read()) {
-    bytes += read.value.length
-    if (bytes > maxBodyBytes) {
-      cancel(reader)
-      return undefined
-    }
-    chunks.push(read.value)
-  }
-  return new TextDecoder().decode(Bytes.concat(chunks))
-}
-
-function cancel(reader: Reader): void {
-  void reader.cancel().catch(() => {})
-}
-
-type PaymentBody = { paymentPayload: PaymentPayload; paymentRequirements: PaymentRequirements }
+/** A hash of the gate and the resource, as gates send it. */
+const claimantPattern = /^[A-Za-z0-9_-]{1,128}$/
 
 /** The body, or what is wrong with it. */
 function parseBody(text: string): PaymentBody | string {
   const value = parseJson(text)
   if (value === undefined) return 'the body is not JSON'
-  const { paymentPayload, paymentRequirements } = Json.isObject(value) ? value : {}
+  const { paymentPayload, paymentRequirements, claimant } = Json.isObject(value) ? value : {}
   if (paymentPayload === undefined || paymentRequirements === undefined) {
     return 'Missing paymentPayload or paymentRequirements'
   }
+  if (claimant !== undefined && (typeof claimant !== 'string' || !claimantPattern.test(claimant))) {
+    return 'claimant is not a text of at most 128 letters, digits, - and _'
+  }
   // The form of other versions is not known; the facilitator refuses them by its code.
   if (Json.isObject(paymentPayload) && paymentPayload['x402Version'] !== 2 && Json.isObject(paymentRequirements)) {
-    return { paymentPayload, paymentRequirements } as unknown as PaymentBody
+    return { paymentPayload, paymentRequirements, claimant } as unknown as PaymentBody
   }
   const payload = parsePaymentPayload(paymentPayload)
   const requirements = parsePaymentRequirements(paymentRequirements)
@@ -167,28 +144,37 @@ function parseBody(text: string): PaymentBody | string {
   return {
     paymentPayload: payload.data as PaymentPayload,
     paymentRequirements: requirements.data as PaymentRequirements,
+    claimant,
   }
 }
 
-/** Undefined for what is not JSON, and for an object with a member `__proto__`: a copy of it would have that prototype. */
-function parseJson(text: string): unknown {
-  try {
-    let hasPrototype = false
-    const value: unknown = JSON.parse(text, (name, member: unknown) => {
-      hasPrototype ||= name === '__proto__'
-      return member
-    })
-    return hasPrototype ? undefined : value
-  } catch {
-    return undefined
-  }
+/**
+ * A page of another site can send a form or a text without asking, with the address and the network of its visitor: to a
+ * facilitator on the visitor's own machine too. Sellers are servers and send neither header.
+ */
+function refuseBrowser({ headers, url }: Request): Response | undefined {
+  const site = headers.get('Sec-Fetch-Site')
+  const origin = headers.get('Origin')
+  const isOwnSite = site === null || site === 'same-origin' || site === 'none'
+  const isOwnOrigin = origin === null || (URL.canParse(origin) && new URL(origin).host === new URL(url).host)
+  if (isOwnSite && isOwnOrigin) return undefined
+  return json(403, { error: 'pages of other sites may not use this facilitator' })
 }
 
-function callerOf({ headers }: Request): Caller {
-  const bearer = /^Bearer (.+)$/i.exec(headers.get('Authorization') ?? '')?.[1]
-  return { apiKey: headers.get('X-API-Key') ?? bearer }
+/** Everything but JSON is what browsers send across sites without a preflight. */
+function refuseOtherType({ headers }: Request): Response | undefined {
+  const type = (headers.get('Content-Type') ?? '').split(';', 1)[0]!.trim().toLowerCase()
+  if (type === 'application/json') return undefined
+  return json(415, { error: 'the body has to be application/json' }, { Accept: 'application/json' })
 }
 
-function json(status: number, value: unknown, headers: { readonly [name: string]: string } = {}): Response {
-  return new Response(JSON.stringify(value), { status, headers: { ...jsonHeaders, ...headers } })
+function apiKeyOf({ headers }: Request): string | undefined {
+  return headers.get('X-API-Key') ?? /^Bearer (.+)$/i.exec(headers.get('Authorization') ?? '')?.[1]
+}
+
+/** A proxy on the same machine connects for all of its clients: its address tells none of them apart. */
+function connectionAddress(_request: Request, { remoteAddress }: Connection): string | undefined {
+  return typeof remoteAddress !== 'string' || /^(127\.|::1$|::ffff:127\.)/i.test(remoteAddress)
+    ? undefined
+    : remoteAddress
 }

@@ -10,6 +10,7 @@ export * as Signer from '../signer/Signer.js'
 export { SignerError } from '../signer/Signer.js'
 export {
   MemorySettlements,
+  type PaidFees,
   type Settlement,
   type SettlementOutcome,
   type SettlementState,
@@ -22,7 +23,13 @@ export type {
   SupportedResponse,
   VerifyResponse,
 } from '../wire/types.js'
-export { Facilitator, type FacilitatorOptions } from './Facilitator.js'
-export { createFacilitatorHandler, type FacilitatorHandlerOptions } from './handler.js'
+export { Facilitator } from './Facilitator.js'
+export type { FacilitatorOptions } from './FacilitatorOptions.js'
+export {
+  type Connection,
+  createFacilitatorHandler,
+  type FacilitatorHandler,
+  type FacilitatorHandlerOptions,
+} from './handler.js'
 export { type PaymentErrorCode, paymentErrors } from './PaymentError.js'
 export type { Caller, PolicyOptions } from './Policy.js'

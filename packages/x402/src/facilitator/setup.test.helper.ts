@@ -4,7 +4,8 @@ import { FakeNode } from '../../../algod/dist/FakeNode.test.helper.js'
 import { Chain } from '../chain/Chain.js'
 import { sponsor } from '../exact/payments.test.helper.js'
 import * as Signer from '../signer/Signer.js'
-import { Facilitator, type FacilitatorOptions } from './Facilitator.js'
+import { Facilitator } from './Facilitator.js'
+import type { FacilitatorOptions } from './FacilitatorOptions.js'
 
 export type Setup = { node: FakeNode; chain: Chain; facilitator: Facilitator; errors: unknown[] }
 

@@ -150,6 +150,8 @@ function checkTransfer(txn: Transaction.Transaction, requirements: PaymentRequir
     'invalid_exact_avm_payload_clawback_detected',
     'the payment would claw back the assets of another account',
   )
+  // Of payments with one lease each passes verification, and the ledger takes one: the others would stay pending.
+  expect(txn.lx === undefined, 'invalid_exact_avm_payload_lease_detected', 'the payment has a lease')
   return { amount, assetId }
 }
 

@@ -5,7 +5,8 @@ import type {
   SettleResponse,
   VerifyResponse,
 } from '@x402/core/types'
-import { Facilitator, type FacilitatorOptions } from '../facilitator/Facilitator.js'
+import { Facilitator } from '../facilitator/Facilitator.js'
+import type { FacilitatorOptions } from '../facilitator/FacilitatorOptions.js'
 
 /**
  * The scheme for facilitators of `@x402/core`.

@@ -25,13 +25,17 @@ export function newAccount(): Account {
   return { address: Address.encode(publicKey), publicKey, secretKey, seed }
 }
 
+export type Instead = { status: number; body: string; isForwarded: boolean }
+
 export type Call = { readonly what: string; readonly body: Buffer }
 
 /** Forwards requests to a node and records them. `instead` replaces a response, with or without forwarding the request. */
 export class NodeProxy {
   readonly calls: Call[] = []
   readonly url: string
-  instead: ((what: string) => { status: number; body: string; isForwarded: boolean } | undefined) | undefined
+  instead: ((what: string) => Instead | undefined) | undefined
+  /** By the path and the body too. */
+  insteadOf: ((what: string, path: string, body: Buffer) => Instead | undefined) | undefined
 
   private constructor(url: string) {
     this.url = url
@@ -58,7 +62,7 @@ export class NodeProxy {
     const body = await buffer(request)
     const what = kindOf(request)
     this.calls.push({ what, body })
-    const other = this.instead?.(what)
+    const other = this.instead?.(what) ?? this.insteadOf?.(what, request.url!, body)
     if (other === undefined || other.isForwarded) {
       const result = await forward(target, request, body).catch(() => undefined)
       // A dropped connection is passed on.

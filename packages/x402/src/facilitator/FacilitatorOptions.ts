@@ -1,0 +1,95 @@
+/** The options of a facilitator, with their defaults. */
+import type { Chain } from '../chain/Chain.js'
+import type * as Signer from '../signer/Signer.js'
+import type { SettlementStore } from '../store/Settlements.js'
+import type { PolicyOptions } from './Policy.js'
+
+/** Options of a `Facilitator`. */
+export type FacilitatorOptions = {
+  /** One for each network that is served. */
+  chains: readonly Chain[]
+  /**
+   * The account that pays the fees of buyers.
+   *
+   * @default buyers pay their own fees
+   */
+  feePayer?: Signer.Signer | undefined
+  /**
+   * Where settlements are recorded, shared by all replicas.
+   *
+   * @default new MemorySettlements()
+   */
+  store?: SettlementStore | undefined
+  /**
+   * For whom it works, and how much it spends.
+   *
+   * @default no restriction
+   */
+  policy?: PolicyOptions | undefined
+  /**
+   * The highest fee that is paid for each transaction of a group, however busy the network is. Below it, what the network
+   * asks for is paid and no more.
+   *
+   * @default 5_000n
+   */
+  maxFeeMicroAlgosPerTransaction?: bigint | undefined
+  /**
+   * The longest validity of a payment.
+   *
+   * @default 1_000n
+   */
+  maxValidityRounds?: bigint | undefined
+  /**
+   * How long `settle` waits for the ledger; after that its result is `settlement_pending`.
+   *
+   * @default 30_000
+   */
+  settleTimeoutMs?: number | undefined
+  /**
+   * The first wait between two lookups of a settlement.
+   *
+   * @default 250
+   */
+  pollMs?: number | undefined
+  /**
+   * How long settlements are kept after they ended.
+   *
+   * @default 7 days
+   */
+  keepMs?: number | undefined
+  /**
+   * Settlements of one payer that are not confirmed at the same time; further ones get `facilitator_busy`.
+   *
+   * @default 256
+   */
+  maxPendingPerPayer?: number | undefined
+  /**
+   * Settlements for one `payTo` that are not confirmed at the same time; further ones get `facilitator_busy`.
+   *
+   * @default 4_096
+   */
+  maxPendingPerPayTo?: number | undefined
+  /**
+   * Called with errors that are not the buyer's fault.
+   *
+   * @default they are ignored
+   */
+  onError?: ((error: unknown) => void) | undefined
+}
+
+const defaults = {
+  maxFeeMicroAlgosPerTransaction: 5_000n,
+  maxValidityRounds: 1_000n,
+  settleTimeoutMs: 30_000,
+  pollMs: 250,
+  keepMs: 7 * 24 * 60 * 60 * 1000,
+  maxPendingPerPayer: 256,
+  maxPendingPerPayTo: 4_096,
+}
+
+export type FacilitatorLimits = typeof defaults
+
+export function limitsOf(options: FacilitatorOptions): FacilitatorLimits {
+  const given = Object.keys(defaults).map((name) => [name, options[name as keyof FacilitatorLimits]])
+  return { ...defaults, ...Object.fromEntries(given.filter(([, value]) => value !== undefined)) }
+}

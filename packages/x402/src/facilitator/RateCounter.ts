@@ -1,0 +1,51 @@
+/**
+ * How often each key occurred in this minute. Bounded, and by eviction no key is forgotten to its advantage: when the map is
+ * full, the keys that occurred least are removed, and every key that is new after that starts with their count (the method
+ * of Misra and Gries: a count may be too high, by at most the number of all occurrences divided by the limit, never too low).
+ */
+export class RateCounter {
+  readonly #counts = new Map<string, number>()
+  readonly #maxKeys: number
+  readonly #periodMs: number
+  readonly #nowMs: () => number
+  #sinceMs: number
+  /** What a key that is not in the map may have had. */
+  #floor = 0
+
+  constructor({ maxKeys, periodMs, nowMs }: { maxKeys: number; periodMs: number; nowMs: () => number }) {
+    this.#maxKeys = maxKeys
+    this.#periodMs = periodMs
+    this.#nowMs = nowMs
+    this.#sinceMs = nowMs()
+  }
+
+  /** How often it occurred so far. */
+  get(key: string): number {
+    this.#renew()
+    return this.#counts.get(key) ?? this.#floor
+  }
+
+  /** Counts it, and returns how often it occurred including this time. */
+  add(key: string): number {
+    const count = this.get(key) + 1
+    if (this.#counts.size >= this.#maxKeys && !this.#counts.has(key)) this.#evictLowest()
+    this.#counts.set(key, count)
+    return count
+  }
+
+  #renew(): void {
+    const now = this.#nowMs()
+    // A clock that was set back starts a new period too.
+    if (now >= this.#sinceMs && now - this.#sinceMs < this.#periodMs) return
+    this.#sinceMs = now
+    this.#floor = 0
+    this.#counts.clear()
+  }
+
+  #evictLowest(): void {
+    let lowest = Number.POSITIVE_INFINITY
+    for (const count of this.#counts.values()) lowest = Math.min(lowest, count)
+    this.#floor = Math.max(this.#floor, lowest)
+    for (const [key, count] of this.#counts) if (count <= lowest) this.#counts.delete(key)
+  }
+}

@@ -1,0 +1,33 @@
+import type { Algod } from '@latchkey/algod'
+
+/** The last round of a network. */
+export class RoundClock {
+  readonly #algod: Algod
+  readonly #maxAgeMs: number
+  #request: { startedMs: number; round: Promise<bigint> } | undefined
+  /** The round that a node reported last; undefined before the first response. */
+  seen: bigint | undefined
+
+  /** @param maxAgeMs a round this old is used again: all settlements that wait share one request */
+  constructor(algod: Algod, maxAgeMs: number) {
+    this.#algod = algod
+    this.#maxAgeMs = maxAgeMs
+  }
+
+  /** The round of a moment ago: never ahead of the ledger. */
+  async lastRound(): Promise<bigint> {
+    const now = performance.now()
+    if (this.#request === undefined || now - this.#request.startedMs > this.#maxAgeMs) {
+      this.#request = { startedMs: now, round: this.#algod.lastRound() }
+    }
+    const request = this.#request
+    try {
+      const round = await request.round
+      this.seen = round
+      return round
+    } catch (error) {
+      if (this.#request === request) this.#request = undefined
+      throw error
+    }
+  }
+}

@@ -1,0 +1,134 @@
+/** What a payer has verified and not settled counts against its balance. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import {
+  groupOf,
+  type Made,
+  type Market,
+  newAccount,
+  openMarket,
+  possessions,
+  price,
+  requirementsOf,
+  settle,
+  sign,
+  sponsored,
+  submit,
+  transferOf,
+  verify,
+} from './support/facilitator.test.helper.js'
+
+const timeout = 60_000
+
+/** A buyer with so many dollars. */
+function buyerWith(market: Market, microDollars: bigint): Market {
+  const buyer = newAccount()
+  market.devnet.fund(buyer.address, { microDollars })
+  return { ...market, buyer }
+}
+
+async function verifyAll(market: Market, payments: readonly Made[]): Promise<{ [result: string]: number }> {
+  const counts: { [result: string]: number } = {}
+  for (const result of await Promise.all(payments.map((one) => verify(market, one)))) {
+    counts[result] = (counts[result] ?? 0) + 1
+  }
+  return counts
+}
+
+test('A16 of 20 payments at once with money for one, one verifies', { timeout }, async (t) => {
+  const market = buyerWith(await openMarket(t), price)
+  const payments = Array.from({ length: 20 }, () => sponsored(market))
+  assert.deepEqual(await verifyAll(market, payments), { valid: 1, payer_balance_reserved: 19 })
+})
+
+test('A16 of 20 payments at once with money for seven, seven verify and settle', { timeout }, async (t) => {
+  const market = buyerWith(await openMarket(t), 7n * price)
+  const payments = Array.from({ length: 20 }, () => sponsored(market))
+  const results = await Promise.all(payments.map((one) => verify(market, one)))
+  const valid = payments.filter((_, index) => results[index] === 'valid')
+  assert.equal(valid.length, 7)
+  for (const one of valid) assert.equal(await settle(market, one), 'settled')
+  assert.equal((await possessions(market)).seller, 7n * price)
+})
+
+test('A16 settling without verifying counts too', { timeout }, async (t) => {
+  const market = buyerWith(await openMarket(t), 2n * price)
+  const [held, second, third] = [sponsored(market), sponsored(market), sponsored(market)]
+  assert.equal(await verify(market, held), 'valid')
+  const results = await Promise.all([settle(market, second), settle(market, third)])
+  assert.deepEqual(results.sort(), ['payer_balance_reserved', 'settled'])
+  assert.equal(await settle(market, held), 'settled')
+})
+
+test('A16 the same payment verifies again, and what was settled is free again', { timeout }, async (t) => {
+  const market = buyerWith(await openMarket(t), price)
+  const payment = sponsored(market)
+  for (let time = 0; time < 5; time++) assert.equal(await verify(market, payment), 'valid')
+  const all = await Promise.all(Array.from({ length: 5 }, () => verify(market, payment)))
+  assert.deepEqual(new Set(all), new Set(['valid']))
+  assert.equal(await verify(market, sponsored(market)), 'payer_balance_reserved')
+  assert.equal(await settle(market, payment), 'settled')
+  market.devnet.fund(market.buyer.address, { microDollars: price })
+  assert.equal(await settle(market, sponsored(market)), 'settled', 'the reservation ended')
+})
+
+test('A16 a payment that fails frees what it reserved', { timeout }, async (t) => {
+  const market = buyerWith(await openMarket(t), price)
+  const { buyer, devnet, seller } = market
+  const payment = sponsored(market)
+  assert.equal(await verify(market, payment), 'valid')
+  devnet.fund(buyer.address, { microAlgos: 10_000n })
+  const away = transferOf(market, { aamt: 0n, fee: 1_000n, arcv: buyer.publicKey, aclose: seller.publicKey })
+  assert.equal((await submit(market, sign(away, buyer))).status, 200)
+  assert.equal(await settle(market, payment), 'invalid_exact_avm_settlement_failed')
+  devnet.fund(buyer.address, { microDollars: price })
+  assert.equal(await verify(market, sponsored(market)), 'valid')
+})
+
+test('A16 the fees and amounts that a buyer pays in Algos count together', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const buyer = newAccount()
+  // 0.1 Algo is the minimum balance.
+  market.devnet.fund(buyer.address, { microAlgos: 100_000n + 5_000n })
+  const mine = { ...market, buyer }
+  const ofAlgos = {
+    type: 'pay',
+    amt: price,
+    rcv: market.seller.publicKey,
+    aamt: undefined,
+    xaid: undefined,
+    arcv: undefined,
+  } as const
+  const payment = (): Made => {
+    const txn = transferOf(mine, { ...ofAlgos, fee: 1_000n })
+    const made = groupOf(mine, [{ txn, by: buyer }], 0)
+    const requirements = requirementsOf(mine, { asset: '0' })
+    return { ...made, requirements, payload: { ...made.payload, accepted: requirements } as Made['payload'] }
+  }
+  market.devnet.fund(market.seller.address, { microAlgos: 1_000_000n })
+  const payments = Array.from({ length: 6 }, payment)
+  assert.deepEqual(await verifyAll(mine, payments), { valid: 2, payer_balance_reserved: 4 })
+})
+
+test('A16 a payment in the name of another account reserves nothing of it', { timeout }, async (t) => {
+  const market = buyerWith(await openMarket(t), price)
+  const attacker = newAccount()
+  const forged = Array.from({ length: 20 }, () => {
+    const txns = [sponsored(market)]
+    const txn = transferOf(market)
+    return { ...txns[0]!, ...groupOf(market, [{ txn, by: attacker }], 0) }
+  })
+  const [, result] = await Promise.all([verifyAll(market, forged), verify(market, sponsored(market))])
+  assert.equal(result, 'valid')
+})
+
+test('A16 payments that settle at the same time do not lock each other out', { timeout }, async (t) => {
+  const market = buyerWith(await openMarket(t), 20n * price)
+  const payAll = Array.from({ length: 20 }, async () => {
+    const payment = sponsored(market)
+    const verified = await verify(market, payment)
+    return verified === 'valid' ? settle(market, payment) : verified
+  })
+  assert.deepEqual(new Set(await Promise.all(payAll)), new Set(['settled']))
+  assert.equal((await possessions(market)).seller, 20n * price)
+})
