@@ -14,6 +14,7 @@ import { bindingOf, claimantOf, proofOf } from './Binding.js'
 import { type FacilitatorClient, FacilitatorError, httpFacilitator } from './FacilitatorClient.js'
 import { Facilitators } from './Facilitators.js'
 import type { GateOptions, Route } from './GateOptions.js'
+import { isReplica, memoryClaimsWarning } from './isReplica.js'
 import * as LedgerPayment from './LedgerPayment.js'
 import { Paywall } from './Paywall.js'
 import { type Accept, Requirements } from './Requirements.js'
@@ -73,9 +74,10 @@ export class Gate {
    */
   static async open(options: GateOptions): Promise<Gate> {
     const gate = new Gate(options)
+    if (gate.#claims instanceof MemoryClaims && isReplica()) gate.#warn(memoryClaimsWarning)
     await gate.#facilitators.refresh()
     for (const [key, route] of Object.entries(options.routes)) {
-      for (const accept of acceptsOf(route, key)) await gate.#check(key, accept)
+      for (const accept of acceptsOf(route, key)) await gate.#check(key, route, accept)
     }
     return gate
   }
@@ -85,7 +87,7 @@ export class Gate {
     return (this.#options.cors ?? false) !== false
   }
 
-  async #check(key: string, accept: Accept): Promise<void> {
+  async #check(key: string, { settleFirstAbove }: Route, accept: Accept): Promise<void> {
     const { onWarning = () => {} } = this.#options
     try {
       this.#requirements.check(accept)
@@ -93,6 +95,7 @@ export class Gate {
       if (this.#facilitators.kindFor(chain) === undefined) {
         onWarning(`no facilitator serves ${chain.caip2} now; ${key} responds with 503 until one does`)
       }
+      if (settleFirstAbove !== undefined) await this.#requirements.amount(settleFirstAbove, accept)
       if (typeof accept.price === 'function') return
       const { asset } = await this.#requirements.amount(accept.price, accept)
       if (typeof accept.payTo === 'function') return
@@ -166,7 +169,8 @@ export class Gate {
     const payload = readPayment(header)
     if (typeof payload === 'string') return refuse('invalid_payload', payload)
     if (!isForThis(payload, required)) return refuse('invalid_payload', 'the payment is for another resource')
-    const requirement = this.#requirements.find(payload, current, binding)
+    const found = this.#requirements.find(payload, current, binding)
+    const requirement = found ?? (await this.#claimedRequirement(payload))
     if (requirement === undefined) return refuse('No matching payment requirements')
     const chain = this.#requirements.chainOf(requirement)
     const payment = LedgerPayment.parse(payload, requirement, chain)
@@ -186,10 +190,19 @@ export class Gate {
       proof: proofOf(proof),
       claimant: claimantOf(this.#claims.id, request),
       // An upgrade is an answer of its own.
-      isSettledFirst: isUpfront || isUpgrade,
+      isSettledFirst: isUpfront || isUpgrade || found === undefined,
       isStreamed: isUpgrade || accepts.some(({ accept }) => accept.paymentFlow === 'upfront'),
       refuse,
     })
+  }
+
+  /** What a payment was made for that was claimed here, and whose price has changed since. */
+  async #claimedRequirement(payload: PaymentPayload): Promise<PaymentRequirements | undefined> {
+    const accepted = this.#requirements.claimed(payload)
+    if (accepted === undefined) return undefined
+    const payment = LedgerPayment.parse(payload, accepted, this.#requirements.chainOf(accepted))
+    // The transaction has the amount and the payee that it was claimed with.
+    return typeof payment !== 'string' && (await this.#claims.has(payment.transactionId)) ? accepted : undefined
   }
 
   #warnOfClaim(transactionId: string): void {

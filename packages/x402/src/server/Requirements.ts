@@ -191,6 +191,13 @@ export class Requirements {
     return { ...same, network, extra: feePayer === undefined ? same.extra : { ...same.extra, feePayer } }
   }
 
+  /** What a payment says that it was made for, bounded; undefined if no chain was passed for its network. */
+  claimed({ accepted }: PaymentPayload): PaymentRequirements | undefined {
+    if (!this.#chains.some((chain) => chain.matches(accepted.network))) return undefined
+    const maxTimeoutSeconds = Math.min(accepted.maxTimeoutSeconds, maxTimeoutSecondsAllowed)
+    return { ...accepted, maxTimeoutSeconds }
+  }
+
   /** All terms are the same. The fee payer may be any that was ever named. */
   #matches(accepted: PaymentRequirements, current: PaymentRequirements): boolean {
     const isSame =

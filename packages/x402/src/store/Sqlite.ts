@@ -1,5 +1,5 @@
 /** Opens the databases of the stores. */
-import { chmodSync, closeSync, openSync } from 'node:fs'
+import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
 import * as Sqlite from '@latchkey/system/sqlite'
 import { naming } from './StoreError.js'
 
@@ -31,7 +31,8 @@ export function openPrivate(path: string): Sqlite.Database {
   Sqlite.open(':memory:').close()
   naming(path, () => {
     closeSync(openSync(path, 'a', 0o600))
-    chmodSync(path, 0o600)
+    // Those that a process left; SQLite creates them with the mode of the file.
+    for (const file of [path, `${path}-wal`, `${path}-shm`]) if (existsSync(file)) chmodSync(file, 0o600)
   })
   return open(path)
 }

@@ -10,6 +10,7 @@ import {
 } from './Claims.js'
 import { bytesOf, type HeldAnswer } from './HeldAnswer.js'
 import * as Sqlite from './Sqlite.js'
+import { naming, StoreError } from './StoreError.js'
 
 /** Version 1, from before answers were held. */
 const firstSchema = `
@@ -57,6 +58,7 @@ export type SqliteClaimsOptions = {
 /** Claims in a file, shared by the processes of one machine. */
 export class SqliteClaims implements ClaimStore {
   readonly id: string
+  readonly #path: string
   readonly #database: Sqlite.Database
   readonly #statements
   readonly #maxHeldBytes: number
@@ -64,10 +66,13 @@ export class SqliteClaims implements ClaimStore {
   #timer: ReturnType<typeof setTimeout> | undefined
 
   /**
-   * @param path the database file, created if it is missing; its owner alone can read it
-   * @throws {@link Sqlite.SqliteError} `sqlite_missing`
+   * @param path the database file, created if it is missing, readable by its owner alone
+   * @throws {@link StoreError} that names the file: `store_too_new` for one of a later version, `store_failed` for one that
+   * cannot be used; methods throw the latter too
+   * @throws {@link Sqlite.SqliteError} `sqlite_missing`; no file is created then
    */
   constructor(path: string, { maxHeldBytes = defaultMaxHeldBytes }: SqliteClaimsOptions = {}) {
+    this.#path = path
     this.#maxHeldBytes = maxHeldBytes
     this.#database = Sqlite.openPrivate(path)
     this.#database.exec('PRAGMA foreign_keys = ON')
@@ -77,7 +82,7 @@ export class SqliteClaims implements ClaimStore {
   }
 
   has(transactionId: string): boolean {
-    return this.#statements.has.get(transactionId) !== undefined
+    return naming(this.#path, () => this.#statements.has.get(transactionId) !== undefined)
   }
 
   claim(transactionId: string, lease: ClaimLease): ClaimResult {
@@ -167,7 +172,10 @@ export class SqliteClaims implements ClaimStore {
   #migrate(): void {
     this.#inTransaction(() => {
       const { user_version: found } = this.#database.prepare('PRAGMA user_version').get() as { user_version: number }
-      if (Number(found) >= version) return
+      if (Number(found) > version) {
+        throw new StoreError('store_too_new', `${this.#path} was written by a later version of this program`)
+      }
+      if (Number(found) === version) return
       this.#database.exec(firstSchema)
       this.#database.exec(secondSchema)
       this.#database.prepare('INSERT INTO store VALUES (?)').run(Bytes.toHex(Bytes.random(16)))
@@ -177,19 +185,21 @@ export class SqliteClaims implements ClaimStore {
 
   /** Takes the lock for writing first, so that of several processes one decides at a time. */
   #inTransaction<T>(work: () => T): T {
-    this.#database.exec('BEGIN IMMEDIATE')
-    try {
-      const result = work()
-      this.#database.exec('COMMIT')
-      return result
-    } catch (error) {
+    return naming(this.#path, () => {
+      this.#database.exec('BEGIN IMMEDIATE')
       try {
-        this.#database.exec('ROLLBACK')
-      } catch {
-        // SQLite has rolled back already, as on a full disk.
+        const result = work()
+        this.#database.exec('COMMIT')
+        return result
+      } catch (error) {
+        try {
+          this.#database.exec('ROLLBACK')
+        } catch {
+          // SQLite has rolled back already, as on a full disk.
+        }
+        throw error
       }
-      throw error
-    }
+    })
   }
 }
 
