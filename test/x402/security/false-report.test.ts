@@ -1,0 +1,148 @@
+/** What a buyer says about its money is what the ledger says, and not what a seller says. */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { Submission, Transaction } from '@latchkey/algorand'
+import {
+  LostResponseError,
+  type PaymentPayload,
+  type PaymentState,
+  payingFetch,
+  paymentOf,
+} from '@latchkey/x402/client'
+import { type Market, openMarket } from '../support/market.test.helper.js'
+import { askFor, encoded, openSeller, openShopper, priceOf, type Seller, take } from './support/sellers.test.helper.js'
+
+const timeout = 120_000
+const otherId = 'A'.repeat(52)
+
+type Answer = { status: number; receipt?: (transaction: string) => object }
+
+const reported = (transaction: string): object => ({ success: true, transaction, network: 'algorand:x' })
+
+/** What a seller can say after it has a payment, whether it took the money or not. */
+const answers: { [name: string]: Answer } = {
+  '402 without a receipt': { status: 402 },
+  '403 without a receipt': { status: 403 },
+  '500 without a receipt': { status: 500 },
+  '200 without a receipt': { status: 200 },
+  '200 with the receipt of another payment': { status: 200, receipt: () => reported(otherId) },
+  '200 with a receipt that says settled': { status: 200, receipt: reported },
+  '402 with a receipt that says settled': { status: 402, receipt: reported },
+  '200 with a receipt that says failed': {
+    status: 200,
+    receipt: (transaction) => ({ ...reported(transaction), success: false, errorReason: 'insufficient_funds' }),
+  },
+}
+
+/** `isTaken`: whether it settles the payment. */
+function openLiar(t: TestContext, market: Market, { status, receipt }: Answer, isTaken: boolean) {
+  return openSeller(t, async (payment, response) => {
+    if (payment === undefined) return askFor(response, [priceOf(market)])
+    const transaction = isTaken ? await take(market, payment) : idOf(payment)
+    const headers = receipt === undefined ? {} : { 'PAYMENT-RESPONSE': encoded(receipt(transaction)) }
+    response.writeHead(status, headers).end(status === 200 ? 'goods' : 'no')
+  })
+}
+
+function idOf({ payload }: PaymentPayload): string {
+  const { paymentGroup, paymentIndex } = payload as { paymentGroup: string[]; paymentIndex: number }
+  const { signed } = Submission.decodeFirst(Buffer.from(paymentGroup[paymentIndex]!, 'base64'))
+  return Transaction.id(Submission.transactionBytes(signed.txn))
+}
+
+test('A6 whatever the seller answers, the ledger decides', { timeout: 3 * timeout, concurrency: 4 }, async (t) => {
+  const cases = [true, false].flatMap((isTaken) =>
+    Object.entries(answers).map(([name, answer]) => {
+      const how = isTaken ? 'the money is taken' : 'nothing is taken'
+      return t.test(`A6 ${how}, and the seller answers ${name}`, { timeout }, (t) => check(t, answer, isTaken))
+    }),
+  )
+  await Promise.all(cases)
+})
+
+async function check(t: TestContext, answer: Answer, isTaken: boolean): Promise<void> {
+  const market = await openMarket(t)
+  const seller = await openLiar(t, market, answer, isTaken)
+  const { buyer } = market
+  const expected: PaymentState = isTaken ? 'settled' : 'open'
+  let state: PaymentState | undefined
+  try {
+    const response = await payingFetch(buyer)(seller.url)
+    assert.equal(response.status, answer.status)
+    state = paymentOf(response)?.state
+  } catch (error) {
+    assert.ok(error instanceof LostResponseError, String(error))
+    assert.ok(answer.status >= 400, 'what was served is returned')
+    state = error.state
+    assert.match(error.message, new RegExp(`is settled, and the seller responded with status ${answer.status}`))
+  }
+  const [payment] = buyer.payments.all()
+  assert.deepEqual([state, payment!.state], [expected, expected])
+  assert.equal(await buyer.lookUp(payment!.transactionId), expected)
+
+  const { code, stderr } = await openShopper(t, market).run(seller.url, '--yes')
+  assert.equal(code, answer.status < 400 ? 0 : 3, stderr)
+  const isSaid = /\nPaid \$0\.01 |is settled, and the seller responded/.test(stderr)
+  assert.equal(isSaid, isTaken, stderr)
+  assert.ok(!/Nothing was paid|Not paid|No payment/.test(stderr), stderr)
+  assert.equal(/Not known yet whether \$0\.01 /.test(stderr), !isTaken, stderr)
+}
+
+test('A6 --json has the state by the ledger beside the word of the seller', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  for (const isTaken of [true, false]) {
+    const claim = await openLiar(t, market, answers['200 with a receipt that says settled']!, isTaken)
+    const { code, stdout, stderr } = await openShopper(t, market).run(claim.url, '--yes', '--json')
+    assert.deepEqual([code, stdout], [0, 'goods'], stderr)
+    const { status, state, payment, receipt } = JSON.parse(stderr.trim().split('\n').at(-1)!)
+    assert.deepEqual([status, state, receipt.success], [200, isTaken ? 'settled' : 'not_known_yet', true])
+    assert.deepEqual([payment.payTo, payment.amount, payment.asset], [market.seller, '10000', '31566704'])
+  }
+  const free = await openSeller(t, (_, response) => void response.end('free'))
+  const { stderr } = await openShopper(t, market).run(free.url, '--json')
+  assert.deepEqual(JSON.parse(stderr), { status: 200, state: null, payment: null, receipt: null })
+})
+
+test('A6 a payment that can no longer be settled is reported as not settled', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const seller = await openSeller(t, (payment, response) => {
+    if (payment === undefined) return askFor(response, [priceOf(market)])
+    market.devnet.mine(1_010)
+    response.writeHead(403).end('no')
+  })
+  const { code, stderr } = await openShopper(t, market).run(seller.url, '--yes')
+  assert.equal(code, 3)
+  assert.match(stderr, /\nNot paid: \$0\.01 .* can no longer be settled\. The response has status 403\.\n/)
+  const { stderr: json } = await openShopper(t, market).run(seller.url, '--yes', '--json')
+  assert.equal(JSON.parse(json.trim().split('\n').at(-1)!).state, 'not_settled')
+  const [payment] = market.buyer.payments.all()
+  assert.equal(payment, undefined)
+})
+
+test('A6 without a node it is not known yet', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const seller: Seller = await openSeller(t, async (payment, response) => {
+    if (payment === undefined) return askFor(response, [priceOf(market)])
+    const transaction = await take(market, payment)
+    await market.devnet.stop()
+    response.writeHead(200, { 'PAYMENT-RESPONSE': encoded(reported(transaction)) }).end('goods')
+  })
+  const { code, stdout, stderr } = await openShopper(t, market).run(seller.url, '--yes')
+  assert.deepEqual([code, stdout], [0, 'goods'], stderr)
+  assert.match(stderr, /\nNot known yet whether /)
+  assert.ok(!stderr.includes('\nPaid'))
+})
+
+test('A6 a settlement that comes late is reported when the body has arrived', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const seller: Seller = await openSeller(t, async (payment, response) => {
+    if (payment === undefined) return askFor(response, [priceOf(market)])
+    response.writeHead(200).write('go')
+    await new Promise((resolve) => setTimeout(resolve, 500))
+    await take(market, payment)
+    response.end('ods')
+  })
+  const { code, stdout, stderr } = await openShopper(t, market).run(seller.url, '--yes')
+  assert.deepEqual([code, stdout], [0, 'goods'], stderr)
+  assert.match(stderr, /\nNot known yet whether \$0\.01 [^\n]*\nPaid \$0\.01 [^\n]*\n$/)
+})

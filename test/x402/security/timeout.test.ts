@@ -1,0 +1,261 @@
+/** A request that is given up after its payment was sent: the payment is named, and the next try sends the same one. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { type Buyer, decodePayment, LostResponseError, payingFetch } from '@latchkey/x402/client'
+import { FilePayments } from '@latchkey/x402/file'
+import { temporaryDirectory, until } from '../../process/commands.test.helper.js'
+import { latchkeyCommand } from '../../support/devnet.test.helper.js'
+import { dollar, type Market, openMarket } from '../support/market.test.helper.js'
+import { askFor, encoded, openSeller, openShopper, priceOf, type Seller, take } from './support/sellers.test.helper.js'
+
+const timeout = 120_000
+const price = 10_000n
+
+function serve(response: ServerResponse, transaction: string, network: string): void {
+  const receipt = encoded({ success: true, transaction, network })
+  response.writeHead(200, { 'PAYMENT-RESPONSE': receipt }).end('goods')
+}
+
+/** Takes the money, and answers only from the third paid request on. */
+async function openSlow(t: TestContext, market: Market, silent = 2): Promise<Seller> {
+  const seller: Seller = await openSeller(t, async (payment, response) => {
+    if (payment === undefined) return askFor(response, [priceOf(market)])
+    const transaction = await take(market, payment)
+    if (seller.payments.length > silent) serve(response, transaction, market.chain.caip2)
+  })
+  return seller
+}
+
+async function lostOf(promise: Promise<unknown>): Promise<LostResponseError> {
+  let caught: unknown
+  await promise.catch((error: unknown) => {
+    caught = error
+  })
+  assert.ok(caught instanceof LostResponseError, `${caught}`)
+  return caught
+}
+
+/** Aborts once the seller has the payment. */
+function giveUpWhenPaid(seller: Seller, count: number): AbortSignal {
+  const controller = new AbortController()
+  void until(`payment ${count}`, () => seller.payments.length === count).then(() => {
+    controller.abort(new DOMException('too slow', 'TimeoutError'))
+  })
+  return controller.signal
+}
+
+test('A5 three tries with a time limit are one charge', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const seller = await openSlow(t, market)
+  const buyer = market.newBuyer()
+  const pay = payingFetch(buyer)
+  for (const count of [1, 2]) {
+    const lost = await lostOf(pay(seller.url, { signal: giveUpWhenPaid(seller, count) }))
+    const [payment] = buyer.payments.all()
+    assert.equal((lost.cause as Error).name, 'TimeoutError')
+    assert.equal(lost.transactionId, payment!.transactionId)
+    assert.deepEqual(decodePayment(lost.header).payload, seller.payments[0]!.payload)
+    assert.match(lost.message, /was sent, and no response arrived; whether it is settled is not known yet/)
+  }
+  const response = await pay(seller.url)
+  assert.equal(await response.text(), 'goods')
+  assert.deepEqual([seller.payments.length, seller.ids.size, buyer.payments.all().length], [3, 1, 1])
+  assert.equal(await market.dollars(), price)
+  // It is answered, so the next request is a new purchase.
+  assert.equal(await (await pay(seller.url)).text(), 'goods')
+  assert.deepEqual([seller.ids.size, await market.dollars()], [2, 2n * price])
+})
+
+test('A5 AbortSignal.timeout during the settlement throws the payment', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const seller = await openSlow(t, market, Number.POSITIVE_INFINITY)
+  const lost = await lostOf(payingFetch(market.newBuyer())(seller.url, { signal: AbortSignal.timeout(3_000) }))
+  assert.deepEqual([(lost.cause as Error).name, lost.header.length > 0], ['TimeoutError', true])
+})
+
+test('A5 before anything is signed the reason stays as it is', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const controller = new AbortController()
+  const seller = await openSeller(t, () => controller.abort(new DOMException('too slow', 'TimeoutError')))
+  const buyer = market.newBuyer()
+  await assert.rejects(payingFetch(buyer)(seller.url, { signal: controller.signal }), { name: 'TimeoutError' })
+  assert.deepEqual(buyer.payments.all(), [])
+})
+
+test('A5 a body that stalls or breaks off is asked for again with the same payment', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  for (const how of ['stalls', 'breaks off']) {
+    const seller: Seller = await openSeller(t, async (payment, response) => {
+      if (payment === undefined) return askFor(response, [priceOf(market)])
+      const transaction = await take(market, payment)
+      if (seller.payments.length > 1) return serve(response, transaction, market.chain.caip2)
+      response.writeHead(200, { 'Content-Length': '1000' }).write('go')
+      if (how === 'breaks off') setTimeout(() => response.destroy(), 50)
+    })
+    const before = await market.dollars()
+    const buyer = market.newBuyer()
+    const controller = new AbortController()
+    const response = await payingFetch(buyer)(seller.url, { signal: controller.signal })
+    assert.equal(response.status, 200)
+    if (how === 'stalls') controller.abort(new DOMException('too slow', 'TimeoutError'))
+    const lost = await lostOf(response.text())
+    assert.equal(lost.transactionId, buyer.payments.all()[0]!.transactionId)
+    assert.equal(lost.state, 'settled')
+    assert.equal(await (await payingFetch(buyer)(seller.url)).text(), 'goods')
+    assert.deepEqual([seller.ids.size, (await market.dollars()) - before], [1, price])
+  }
+})
+
+test('A5 another request, or another account, is another payment', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const seller = await openSlow(t, market, Number.POSITIVE_INFINITY)
+  const buyer = market.newBuyer()
+  const sent: [Buyer, string, RequestInit][] = [
+    [buyer, '', {}],
+    [buyer, '?a=1', {}],
+    [buyer, '', { method: 'PUT', body: 'one' }],
+    [buyer, '', { method: 'PUT', body: 'two' }],
+    [market.newBuyer({ payments: buyer.payments }, 1), '', {}],
+  ]
+  for (const [index, [payer, query, init]] of sent.entries()) {
+    const signal = giveUpWhenPaid(seller, index + 1)
+    await lostOf(payingFetch(payer)(seller.url + query, { ...init, signal }))
+  }
+  assert.equal(seller.ids.size, sent.length)
+  // The same requests again, with a fragment that is not sent: no new payments.
+  for (const [index, [payer, query, init]] of sent.entries()) {
+    const signal = giveUpWhenPaid(seller, sent.length + index + 1)
+    await lostOf(payingFetch(payer)(`${seller.url}${query}#part`, { ...init, signal }))
+  }
+  assert.equal(seller.ids.size, sent.length)
+})
+
+test('A5 requests at the same time do not share a payment', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const seller = await openSlow(t, market, 0)
+  const pay = payingFetch(market.newBuyer())
+  const texts = await Promise.all(Array.from({ length: 5 }, async () => (await pay(seller.url)).text()))
+  assert.deepEqual([new Set(texts), seller.ids.size], [new Set(['goods']), 5])
+})
+
+test('A5 a new payment is made when the ledger can no longer take the old one, or on demand', {
+  timeout,
+}, async (t) => {
+  const market = await openMarket(t)
+  const prices = [priceOf(market)]
+  const seller: Seller = await openSeller(t, (payment, response) => {
+    if (payment === undefined) askFor(response, prices)
+  })
+  const buyer = market.newBuyer()
+  const tryOnce = (options = {}): Promise<LostResponseError> =>
+    lostOf(payingFetch(buyer, options)(seller.url, { signal: giveUpWhenPaid(seller, seller.payments.length + 1) }))
+  await tryOnce()
+  // Another price does not make the payment impossible that the seller has.
+  prices[0] = priceOf(market, { amount: '20000' })
+  await tryOnce()
+  assert.equal(seller.ids.size, 1)
+  await tryOnce({ resume: false })
+  assert.equal(seller.ids.size, 2)
+  market.devnet.mine(1_100)
+  await tryOnce()
+  assert.equal(seller.ids.size, 3)
+  const states = buyer.payments.all().map(({ state, amount }) => [state, amount])
+  assert.deepEqual(states.at(-1), ['open', '20000'])
+  assert.ok(states.slice(0, 2).some(([state]) => state === 'expired'))
+})
+
+test('A5 a settled payment that is refused is not followed by another', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const seller: Seller = await openSeller(t, async (payment, response) => {
+    if (payment === undefined) return askFor(response, [priceOf(market)])
+    await take(market, payment)
+    if (seller.payments.length > 1) askFor(response, [priceOf(market)], { error: 'payment_already_used' })
+  })
+  const buyer = market.newBuyer()
+  await lostOf(payingFetch(buyer)(seller.url, { signal: giveUpWhenPaid(seller, 1) }))
+  for (let tries = 0; tries < 3; tries++) {
+    const lost = await lostOf(payingFetch(buyer)(seller.url))
+    assert.deepEqual([lost.state, lost.status], ['settled', 402])
+  }
+  assert.deepEqual([seller.ids.size, await market.dollars()], [1, price])
+})
+
+test('A5 latchkey pay sends an open payment again', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const seller = await openSlow(t, market)
+  const shopper = openShopper(t, market)
+  for (let tries = 0; tries < 2; tries++) {
+    const { code, stdout, stderr } = await shopper.run(seller.url, '--yes', '--timeout', '2', '--json')
+    assert.deepEqual([code, stdout], [3, ''], stderr)
+    const [json, message] = stderr.trim().split('\n').slice(-2)
+    const { state, payment } = JSON.parse(json!)
+    assert.equal(state, 'settled')
+    assert.match(message!, new RegExp(`the payment ${payment.transaction} is settled, and no response arrived`))
+    assert.match(message!, /sent nothing for 2 s.*the same payment is sent, not a new one/)
+  }
+  const last = await shopper.run(seller.url, '--yes')
+  assert.deepEqual([last.code, last.stdout], [0, 'goods'], last.stderr)
+  assert.match(last.stderr, /for the same request got no answer and is settled: transaction \S+ is sent again/)
+  assert.ok(!last.stderr.includes('The request costs'))
+  assert.deepEqual([seller.ids.size, await market.dollars()], [1, price])
+  const forced = await shopper.run(seller.url, '--yes', '--new-payment')
+  assert.deepEqual([forced.code, seller.ids.size], [0, 2])
+})
+
+test('A5 the payment of a process that was killed is sent again by the next', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const seller = await openSlow(t, market, 1)
+  const log = join(temporaryDirectory(t), 'payments.jsonl')
+  const network = ['--network', 'local', '--node', market.devnet.url, '--dollar', `${dollar}`, '--log', log]
+  const env = { PATH: process.env['PATH'], AVM_MNEMONIC: market.devnet.accounts[0]!.mnemonic }
+  const child = spawn(process.execPath, [latchkeyCommand, 'pay', seller.url, '--yes', ...network], { env })
+  t.after(() => child.kill('SIGKILL'))
+  await until('payment', () => seller.payments.length === 1)
+  child.kill('SIGKILL')
+  await once(child, 'close')
+  const buyer = market.newBuyer({ payments: new FilePayments(log) })
+  assert.equal(await (await payingFetch(buyer)(seller.url)).text(), 'goods')
+  assert.deepEqual([seller.ids.size, await market.dollars()], [1, price])
+})
+
+test('A5 Ctrl-C names the payment', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const seller = await openSlow(t, market, 1)
+  const terminal = openShopper(t, market).atTerminal(seller.url, '--yes')
+  await until('payment', () => seller.payments.length === 1)
+  terminal.type('\x03')
+  const { code } = await terminal.ended
+  assert.equal(code, 130, terminal.screen())
+  assert.match(terminal.screen(), /the payment [A-Z2-7]{52} is settled, and no response arrived/)
+})
+
+test('M one signal for many requests at the same time gives no warning', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const seller = await openSlow(t, market, 40)
+  const warnings: string[] = []
+  const onWarning = ({ name, message }: Error): void => void warnings.push(`${name} ${message}`)
+  process.on('warning', onWarning)
+  t.after(() => process.off('warning', onWarning))
+  const { signal } = new AbortController()
+  const pay = payingFetch(market.newBuyer(), {
+    repeatMs: 10,
+    // Loses the answer of every first attempt, so that all of them wait at the same time.
+    fetch: async (input, init) => {
+      const request = new Request(input, init)
+      if (request.headers.has('PAYMENT-SIGNATURE') && !lost.has(request.headers.get('PAYMENT-SIGNATURE')!)) {
+        lost.add(request.headers.get('PAYMENT-SIGNATURE')!)
+        throw new TypeError('fetch failed')
+      }
+      return fetch(request)
+    },
+  })
+  const lost = new Set<string>()
+  const requests = Array.from({ length: 40 }, () => pay(seller.url, { signal }).catch(() => {}))
+  await until('payments', () => seller.payments.length >= 30)
+  assert.deepEqual(warnings, [])
+  void requests
+})
