@@ -6,6 +6,7 @@ import { type BuiltPayment, buildPayment } from '../exact/buildPayment.js'
 import * as PaymentGroup from '../exact/PaymentGroup.js'
 import * as Signer from '../signer/Signer.js'
 import * as Headers from '../wire/Headers.js'
+import * as PaymentSecret from '../wire/PaymentSecret.js'
 import type { PaymentPayload, PaymentRequired } from '../wire/types.js'
 import { findPaymentState } from './findPaymentState.js'
 import { type LimitOptions, Limits } from './Limits.js'
@@ -274,17 +275,19 @@ export class Buyer {
       members[built.paymentIndex] = await Signer.signTransaction(this.#signer, transfer)
       signal?.throwIfAborted()
       const { resource, extensions } = required
-      const payload: PaymentPayload = {
+      const plain: PaymentPayload = {
         x402Version: 2,
         resource,
         accepted: requirement,
         payload: PaymentGroup.toPayload(members, built.paymentIndex),
-        // Extensions of the seller are echoed unchanged, as the protocol says.
+        // Extensions of the seller are echoed unchanged, as the protocol says, except for what this buyer adds.
         ...(extensions === undefined ? {} : { extensions }),
       }
-      const header = Headers.encode(payload)
-      if (payment.requestId !== undefined) this.payments.keep(transactionId, header)
-      return { payment, payload, header, repeatHeader: header }
+      const { secret, hash } = PaymentSecret.create()
+      const payload = PaymentSecret.add(plain, hash)
+      const repeatHeader = Headers.encode(PaymentSecret.reveal(plain, secret))
+      if (payment.requestId !== undefined) this.payments.keep(transactionId, repeatHeader)
+      return { payment, payload, header: Headers.encode(payload), repeatHeader }
     } catch (error) {
       // Nothing that was signed leaves this process, so it can never be settled.
       this.payments.update(transactionId, 'expired')

@@ -1,5 +1,6 @@
 /** Sends a payment until it is answered, and asks the ledger, not the seller, what became of it. */
 import * as Headers from '../wire/Headers.js'
+import * as PaymentSecret from '../wire/PaymentSecret.js'
 import type { Buyer, SignedPayment } from './Buyer.js'
 import { LostResponseError } from './LostResponseError.js'
 import type { PaymentState } from './Payments.js'
@@ -142,9 +143,12 @@ async function decide(
   throw new LostResponseError(paid, state, why, response.status)
 }
 
-/** RFC 9110, 9.2.2: a request that is not idempotent is not repeated automatically. */
-function isRepeatable({ method }: Delivery): boolean {
-  return !['POST', 'PATCH', 'CONNECT'].includes(method)
+/**
+ * RFC 9110, 9.2.2: a request that is not idempotent is not repeated automatically, unless it is known that it has no
+ * second effect. A seller that takes the buyer's secret serves one payment once, and repeats its answer.
+ */
+function isRepeatable({ method, paid }: Delivery): boolean {
+  return !['POST', 'PATCH', 'CONNECT'].includes(method) || PaymentSecret.isDeclared(paid.payload.extensions)
 }
 
 /** As far as the ledger can be queried in time. */
