@@ -1,12 +1,12 @@
-// The Python of the interop tests: a virtual environment with the pinned packages, made once below node_modules/.cache.
+// The Python of the interop tests: virtual environments with pinned packages, made once below node_modules/.cache.
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
 import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
-const requirements = join(root, 'test', 'x402', 'python', 'requirements.txt')
+const programs = join(root, 'test', 'x402', 'python')
 const cache = join(root, 'node_modules', '.cache', 'latchkey-python')
 const problemFile = join(cache, 'problem.txt')
 const installMs = 120_000
@@ -19,15 +19,18 @@ export function takePythonProblem() {
   return problem
 }
 
-/** `{ python }`, the path of the interpreter; or `{ problem }`, why there is none. */
-export function obtainPython() {
+/**
+ * `{ python }`, the path of an interpreter with the packages of a requirements file of the tests; or `{ problem }`, why
+ * there is none.
+ */
+export function obtainPython(requirementsName) {
   mkdirSync(cache, { recursive: true })
-  const found = findOrInstall()
+  const found = findOrInstall(join(programs, requirementsName))
   if (found.problem !== undefined) writeFileSync(problemFile, found.problem)
   return found
 }
 
-function findOrInstall() {
+function findOrInstall(requirements) {
   const key = createHash('sha256').update(readFileSync(requirements)).digest('hex').slice(0, 16)
   const directory = join(cache, key)
   const python = join(directory, 'bin', 'python')
@@ -37,7 +40,7 @@ function findOrInstall() {
   // Complete or not there: it gets its name at the end. Only its scripts name their directory, and none is used.
   const temporary = `${directory}-${process.pid}`
   try {
-    const problem = install(temporary)
+    const problem = install(temporary, requirements)
     if (problem !== undefined) return { problem }
     renameSync(temporary, directory)
   } catch (error) {
@@ -49,14 +52,14 @@ function findOrInstall() {
   return { python }
 }
 
-function install(directory) {
+function install(directory, requirements) {
   const made = run('python3', ['-m', 'venv', directory], 60_000)
   if (made !== undefined) return `a virtual environment could not be made: ${made}`
   // Wheels only: nothing of a package runs when it is installed.
   const pip = ['-m', 'pip', '--disable-pip-version-check', '--no-input', 'install', '--quiet', '--no-deps']
   const options = ['--only-binary', ':all:', '--retries', '1', '--timeout', '15', '-r', requirements]
   const installed = run(join(directory, 'bin', 'python'), [...pip, ...options], installMs)
-  return installed === undefined ? undefined : `pip could not install x402-avm: ${installed}`
+  return installed === undefined ? undefined : `pip could not install ${basename(requirements)}: ${installed}`
 }
 
 /** Undefined if the command succeeds; otherwise the last line that it wrote. */

@@ -1,6 +1,7 @@
 /**
- * PyPI `x402-avm`, unmodified, in each role and in all combinations with ours. Left out, with the reason, where there is no
- * Python or its packages cannot be installed: `npm test` says so at its end.
+ * PyPI `x402-avm`, unmodified, in each role and in all combinations with ours; and the official `x402` with the scheme of
+ * examples/python. Left out, with the reason, where there is no Python or its packages cannot be installed: `npm test` says
+ * so at its end.
  */
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
@@ -19,13 +20,12 @@ import {
 } from './interop.test.helper.js'
 import { keyOf, openTrade, price } from './trade.test.helper.js'
 
-const version = '2.0.2'
 const startMs = 60_000
 
 type Obtained = { python: string; problem?: undefined } | { problem: string }
 const script = new URL('../../../scripts/python.mjs', import.meta.url)
-const { obtainPython } = (await import(script.href)) as { obtainPython: () => Obtained }
-const obtained = obtainPython()
+const { obtainPython } = (await import(script.href)) as { obtainPython: (requirements: string) => Obtained }
+const examples = fileURLToPath(new URL('../../../examples/python', import.meta.url))
 
 function programPath(name: string): string {
   return fileURLToPath(new URL(`../../x402/python/${name}.py`, import.meta.url))
@@ -61,41 +61,57 @@ async function firstLine({ stdout, stderr }: ChildProcess, name: string): Promis
   return String(line[0])
 }
 
-function parties(python: string, buyerProgram: string, sellerProgram: string): Parties {
+type Packages = { python: string; schemes: string; buyer: string; seller: string }
+
+function parties({ python, schemes, buyer: buyerProgram, seller: sellerProgram }: Packages): Parties {
+  const common = { SCHEMES: schemes, EXAMPLES: examples }
   const buys: Buys = async ({ devnet, buyer }, url) => {
-    const env = environmentOf({ ALGOD_TESTNET_URL: devnet.url, AVM_PRIVATE_KEY: keyOf(buyer) })
+    const env = environmentOf({ ...common, ALGOD_TESTNET_URL: devnet.url, AVM_PRIVATE_KEY: keyOf(buyer) })
     const { stdout } = await promisify(execFile)(python, [programPath(buyerProgram), url], { env, timeout: startMs })
     return JSON.parse(stdout) as PaidResponse
   }
   const sells: Sells = (t, { seller }, facilitatorUrl) => {
-    const environment = { AVM_ADDRESS: String(seller.addr), FACILITATOR_URL: facilitatorUrl, PRICE: price }
-    return serve(t, python, sellerProgram, environment)
+    const given = { AVM_ADDRESS: String(seller.addr), FACILITATOR_URL: facilitatorUrl, PRICE: price }
+    return serve(t, python, sellerProgram, { ...common, ...given })
   }
+  return { buyers: { theirs: buys }, sellers: { theirs: sells }, facilitators: {} }
+}
+
+function facilitatorWith(python: string): Parties['facilitators'] {
   return {
-    buyers: { theirs: buys },
-    sellers: { theirs: sells },
-    facilitators: {
-      theirs: (t, { devnet, sponsor }) =>
-        serve(t, python, 'facilitator', { ALGOD_TESTNET_URL: devnet.url, AVM_PRIVATE_KEY: keyOf(sponsor) }),
-    },
+    theirs: (t, { devnet, sponsor }) =>
+      serve(t, python, 'facilitator', { ALGOD_TESTNET_URL: devnet.url, AVM_PRIVATE_KEY: keyOf(sponsor) }),
   }
 }
 
-const skip = obtained.problem === undefined ? false : obtained.problem
-const python = obtained.problem === undefined ? obtained.python : ''
 const { genesisHash } = Network.testnet
 const options = { open: (t: TestContext) => openTrade(t, { genesisHash }), namesFirst: true }
 
-test('the pinned version is installed', { skip }, async () => {
-  const installed = 'import importlib.metadata as m; print(m.version("x402-avm"))'
-  const { stdout } = await promisify(execFile)(python, ['-c', installed], { env: environmentOf({}) })
-  assert.equal(stdout.trim(), version)
-})
+const published = [
+  { name: 'x402-avm', version: '2.0.2', requirements: 'requirements-avm.txt', schemes: 'schemes_avm' },
+  { name: 'x402', version: '2.25.0', requirements: 'requirements-official.txt', schemes: 'schemes_official' },
+]
+const frameworks = [
+  { frameworks: 'httpx and FastAPI', buyer: 'buyer_httpx', seller: 'seller_fastapi' },
+  { frameworks: 'requests and Flask', buyer: 'buyer_requests', seller: 'seller_flask' },
+]
 
-test(`A15 PyPI x402-avm ${version} with httpx and FastAPI: buyer, seller, facilitator`, { skip }, (t) =>
-  tradeInAllCombinations(t, parties(python, 'buyer_httpx', 'seller_fastapi'), options),
-)
+for (const { name, version, requirements, schemes } of published) {
+  const { python = '', problem } = { python: undefined, ...obtainPython(requirements) }
+  const skip = problem ?? false
 
-test(`A15 PyPI x402-avm ${version} with requests and Flask: buyer, seller, facilitator`, { skip }, (t) =>
-  tradeInAllCombinations(t, parties(python, 'buyer_requests', 'seller_flask'), options),
-)
+  test(`PyPI ${name} ${version} is installed`, { skip }, async () => {
+    const installed = `import importlib.metadata as m; print(m.version("${name}"))`
+    const { stdout } = await promisify(execFile)(python, ['-c', installed], { env: environmentOf({}) })
+    assert.equal(stdout.trim(), version)
+  })
+
+  for (const { frameworks: used, buyer, seller } of frameworks) {
+    test(`A15 PyPI ${name} ${version} with ${used}: buyer, seller, facilitator`, { skip }, (t) => {
+      const theirs = parties({ python, schemes, buyer, seller })
+      // The official package has no scheme for Algorand; the example adds one for buyers and sellers.
+      const facilitators = name === 'x402' ? {} : facilitatorWith(python)
+      return tradeInAllCombinations(t, { ...theirs, facilitators }, options)
+    })
+  }
+}

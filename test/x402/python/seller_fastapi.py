@@ -1,5 +1,6 @@
 """Sells GET /weather with FastAPI."""
 
+import importlib
 import os
 
 from fastapi import FastAPI
@@ -7,13 +8,13 @@ from listening import serve
 from x402 import x402ResourceServer
 from x402.http import FacilitatorConfig, HTTPFacilitatorClient, PaymentOption, RouteConfig
 from x402.http.middleware.fastapi import PaymentMiddlewareASGI
-from x402.mechanisms.avm import ALGORAND_TESTNET_CAIP2
-from x402.mechanisms.avm.exact import ExactAvmServerScheme
+
+schemes = importlib.import_module(os.environ["SCHEMES"])
 
 server = x402ResourceServer(HTTPFacilitatorClient(FacilitatorConfig(url=os.environ["FACILITATOR_URL"])))
-server.register(ALGORAND_TESTNET_CAIP2, ExactAvmServerScheme())
+server.register(schemes.network, schemes.server_scheme())
 option = PaymentOption(
-    scheme="exact", network=ALGORAND_TESTNET_CAIP2, pay_to=os.environ["AVM_ADDRESS"], price=os.environ["PRICE"]
+    scheme="exact", network=schemes.network, pay_to=os.environ["AVM_ADDRESS"], price=os.environ["PRICE"]
 )
 
 app = FastAPI()

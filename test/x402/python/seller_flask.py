@@ -1,5 +1,6 @@
 """Sells GET /weather with Flask."""
 
+import importlib
 import os
 
 from flask import Flask, jsonify
@@ -7,13 +8,13 @@ from werkzeug.serving import make_server
 from x402 import x402ResourceServerSync
 from x402.http import FacilitatorConfig, HTTPFacilitatorClientSync, PaymentOption, RouteConfig
 from x402.http.middleware.flask import PaymentMiddleware
-from x402.mechanisms.avm import ALGORAND_TESTNET_CAIP2
-from x402.mechanisms.avm.exact import ExactAvmServerScheme
+
+schemes = importlib.import_module(os.environ["SCHEMES"])
 
 server = x402ResourceServerSync(HTTPFacilitatorClientSync(FacilitatorConfig(url=os.environ["FACILITATOR_URL"])))
-server.register(ALGORAND_TESTNET_CAIP2, ExactAvmServerScheme())
+server.register(schemes.network, schemes.server_scheme())
 option = PaymentOption(
-    scheme="exact", network=ALGORAND_TESTNET_CAIP2, pay_to=os.environ["AVM_ADDRESS"], price=os.environ["PRICE"]
+    scheme="exact", network=schemes.network, pay_to=os.environ["AVM_ADDRESS"], price=os.environ["PRICE"]
 )
 
 app = Flask(__name__)
