@@ -11,12 +11,16 @@ import {
   fastConfig,
   type Json,
   kmdCommand,
+  root,
   startDaemon,
   type TestDaemon,
   type TestResponse,
 } from '../support/daemon.test.helper.js'
 
 export type { Json, TestResponse }
+
+/** The script of the command `kmd`. */
+export const kmdScript = join(root, 'packages', 'cli', 'bin', 'kmd.js')
 
 /** Long enough for an overloaded machine: reaching it means that what the test waits for does not happen. */
 const timeoutMs = 60_000

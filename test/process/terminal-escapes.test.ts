@@ -1,0 +1,330 @@
+/**
+ * Every command, run in a terminal with strangers who lie: what they say is shown, and nothing of it is obeyed. A command
+ * that is not in the table fails the test.
+ */
+import assert from 'node:assert/strict'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { before, suite, type TestContext, test } from 'node:test'
+import { Address, Ed25519, Multisig, Transaction } from '@latchkey/algorand'
+import { type DevnetFacts, latchkeyCommand, signPayment, startDevnet, submit } from '../support/devnet.test.helper.js'
+import { openTerminal } from '../support/terminal.test.helper.js'
+import { type Kmd, kmdScript, start, suiteScope, temporaryDirectory } from './commands.test.helper.js'
+import {
+  hostile,
+  hostileName,
+  hostileSeller,
+  lyingDaemon,
+  lyingNode,
+  marker,
+  refusingServer,
+  sellerPaths,
+  unsafeIn,
+} from './hostile.test.helper.js'
+
+type Registry = readonly { readonly name: string }[]
+const registryUrl = new URL('../../../packages/cli/dist/registry.js', import.meta.url).href
+const { registry } = (await import(registryUrl)) as { registry: Registry }
+
+type Run = {
+  args: readonly string[]
+  env?: { [name: string]: string }
+  typed?: string
+  /** For a command that stays up: what it prints when it is ready, and what is done before it is stopped. */
+  ready?: string
+  meanwhile?: (screen: string) => Promise<unknown>
+}
+
+/** A wallet of the honest daemon with a hostile name, for one run. */
+type Fixture = { name: string; key: string; multisig: string; dataDir: string; isLying: boolean }
+
+/** Long enough for an overloaded machine: a command that takes longer waits for something that does not come. */
+const runTimeoutMs = 60_000
+
+const seed = (fill: number): Uint8Array => new Uint8Array(32).fill(fill)
+const strangers = [7, 8].map((fill) => Ed25519.keyPairFromSeed(seed(fill)).publicKey)
+
+suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
+  const scope = suiteScope()
+  const directory = temporaryDirectory(scope)
+  const file = (name: string, content: string | Uint8Array): string => {
+    const path = join(directory, name)
+    writeFileSync(path, content, { mode: 0o600 })
+    return path
+  }
+  let kmd: Kmd
+  let devnet: DevnetFacts
+  let node: string
+  let refusing: string
+  let seller: string
+  let liars: { shown: string; all: string; errors: string }
+
+  before(async () => {
+    kmd = await start(scope)
+    ;({ facts: devnet } = await startDevnet(scope))
+    node = await lyingNode(scope, devnet.url)
+    refusing = await refusingServer(scope, 500)
+    const sale = { network: devnet.network, asset: '31566704', payTo: devnet.accounts[1]!.address }
+    seller = await hostileSeller(scope, sale)
+    liars = {
+      shown: await lyingDaemon(scope, kmd, 'shown'),
+      all: await lyingDaemon(scope, kmd, 'all'),
+      errors: await lyingDaemon(scope, kmd, 'errors'),
+    }
+  })
+
+  let count = 0
+
+  async function fixture(dataDir: string): Promise<Fixture> {
+    const name = `${count++}${hostileName}`
+    const handle = await kmd.unlock(await kmd.create(name, ''), '')
+    const key = await kmd.generate(handle)
+    const publicKeys = [Address.decode(key), ...strangers]
+    const pks = publicKeys.map((one) => Buffer.from(one).toString('base64'))
+    const body = { wallet_handle_token: handle, multisig_version: 1, threshold: 2, pks }
+    await kmd.ok('POST', '/v1/multisig/import', body)
+    const multisig = Address.encode(Multisig.address({ version: 1, threshold: 2, publicKeys }))
+    return { name, key, multisig, dataDir, isLying: dataDir !== kmd.dataDir }
+  }
+
+  /** The commands that use the daemon: each with an honest one that has hostile names, and with lying ones. */
+  const withDaemon =
+    (argsOf: (fixture: Fixture) => readonly string[]) =>
+    async (name: string): Promise<Run[]> => {
+      const runs: Run[] = []
+      for (const [dataDir, more] of [
+        [kmd.dataDir, []],
+        [kmd.dataDir, ['--json']],
+        [liars.shown, []],
+        [liars.shown, ['--json']],
+        [liars.all, []],
+        [liars.errors, []],
+      ] as const) {
+        const own = await fixture(dataDir)
+        runs.push({ args: [...name.split(' '), ...argsOf(own), '-d', dataDir, ...more], typed: '\r\r\r\r' })
+      }
+      return runs
+    }
+
+  const wallet = ({ name, isLying }: Fixture): string[] => ['-w', isLying ? name + hostile : name, '--no-password']
+  const named = ({ name, isLying }: Fixture): string => (isLying ? name + hostile : name)
+  const chain = (): string[] => ['--network', 'local', '--node', node, '--dollar', '31566704']
+
+  function transactionOf(key: string): string {
+    const snd = Address.decode(key)
+    const text = new Uint8Array(Buffer.from(hostile))
+    const apar = { t: 10n, un: hostileName.slice(0, 8), an: hostileName.slice(0, 20), au: hostile.slice(0, 60) }
+    const common = { snd, fee: 1_000n, fv: 1n, lv: 900n, gh: seed(1), gen: hostile.slice(0, 30), note: text }
+    return file(`${count++}.txn`, Transaction.encode({ type: 'acfg', ...common, apar } as Transaction.Transaction))
+  }
+
+  const table: { [command: string]: (name: string) => Promise<Run[]> } = {
+    dev: async () => [
+      { args: ['dev', '--any-port', '--', hostile] },
+      { args: ['dev', '--any-port', '--', 'true'], env: { TMPDIR: hostileDirectory() } },
+    ],
+    kmd: async () => {
+      const dataDir = join(hostileDirectory(), 'kmd-v0.5')
+      const broken = join(hostileDirectory(), 'kmd-v0.5')
+      mkdirSync(broken, { mode: 0o700 })
+      writeFileSync(join(broken, 'kmd_config.json'), `{"${hostile}": "${hostile}"`)
+      return [
+        { args: ['kmd', '-d', dataDir], ready: 'Try it:' },
+        { args: ['kmd', '-d', dataDir, '--json'], ready: '"pid":' },
+        { args: ['kmd', '-d', broken] },
+        { args: ['kmd', '-d', dataDir, '--node', hostile] },
+      ]
+    },
+    devnet: async () => {
+      const pay = async (screen: string): Promise<void> => {
+        const [, url] = /Address +(\S+)/.exec(screen)!
+        const { mnemonic, address } = devnet.accounts[0]!
+        const payment = { from: mnemonic, to: address, microAlgos: 1n, round: 0n, note: hostile }
+        await submit(url!, signPayment(devnet, payment))
+        await submit(url!, signPayment(devnet, { ...payment, round: 9_999n, note: hostile })).catch(() => {})
+        await fetch(`${url}/v2/${encodeURIComponent(hostile)}`, { method: 'POST', body: hostile })
+      }
+      return [
+        { args: ['devnet', '-p', '0', '--verbose'], ready: 'Try it:', meanwhile: pay },
+        { args: ['devnet', '-p', '0', '--token', hostile], ready: 'Try it:' },
+        { args: ['devnet', '-p', '0', '--token', hostile, '--json'], ready: '"pid":' },
+        { args: ['devnet', '-p', '0', '--load', file('dump', hostile)] },
+        { args: ['devnet', '-p', '0', '--state', file('state', hostile)] },
+        { args: ['devnet', '-p', '0', '--host', hostile] },
+      ]
+    },
+    facilitator: async () => {
+      const env = { AVM_MNEMONIC: devnet.accounts[0]!.mnemonic }
+      const base = ['facilitator', '--port', '0', '--store']
+      return [
+        { args: [...base, join(directory, 'f1.db'), ...chain()], env, ready: 'Try it:' },
+        { args: [...base, join(directory, 'f2.db'), '--network', 'local', '--node', refusing], env },
+        { args: [...base, file('f3.db', hostile), ...chain()], env },
+        { args: [...base, join(directory, 'f4.db'), '--api-keys-file', `/nonexistent/${hostile}`, ...chain()], env },
+        { args: [...base, join(directory, 'f5.db'), '--pay-to', hostile, ...chain()], env, ready: 'Try it:' },
+        { args: [...base, join(directory, 'f6.db'), ...chain(), '-w', hostile, '--key', hostile], env },
+      ]
+    },
+    pay: async () => {
+      const env = { AVM_MNEMONIC: devnet.accounts[2]!.mnemonic }
+      const runs = sellerPaths.flatMap((path, index) =>
+        [[], ['--json']].map((more) => {
+          const log = ['--log', join(directory, `pay${index}${more.length}.jsonl`)]
+          return { args: ['pay', `${seller}${path}`, '--yes', ...log, ...chain(), ...more], env }
+        }),
+      )
+      const log = file('broken.jsonl', `${hostile}\n{"${hostile}":1}\n`)
+      return [
+        ...runs,
+        { args: ['pay', `${seller}/paid`, ...chain(), '--log', join(directory, 'declined.jsonl')], env, typed: 'n\r' },
+        { args: ['pay', `${seller}/paid`, '--yes', ...chain(), '--log', log], env },
+        { args: ['pay', `${seller}/paid`, '--yes', '--network', 'local', '--node', refusing], env },
+        { args: ['pay', hostile, '--yes', ...chain()], env },
+        { args: ['pay', `${seller}/paid`, '-H', hostile, ...chain()], env },
+        {
+          args: ['pay', `${seller}/paid`, '-w', hostile, '--key', devnet.accounts[2]!.address, ...chain()],
+          typed: '\r',
+        },
+      ]
+    },
+    'wallet new': withDaemon(() => [`${count++}${hostileName}`, '--no-password']),
+    'wallet list': withDaemon(() => []),
+    'wallet backup': withDaemon((own) => [named(own), '--no-password', '--yes']),
+    'wallet recover': withDaemon(() => {
+      const words = `${'abandon '.repeat(24)}invest`
+      return [`${count++}${hostileName}`, '--no-password', '--mnemonic-file', file('words', `${words}\n`)]
+    }),
+    'wallet rename': withDaemon((own) => [named(own), `${count++}${hostileName}`, '--no-password']),
+    'wallet password': withDaemon((own) => [named(own), '--no-password', '--no-new-password']),
+    'wallet delete': withDaemon((own) => [named(own), '--no-password']),
+    'key new': withDaemon(wallet),
+    'key list': withDaemon((own) => [...wallet(own), ...chain()]),
+    'key import': withDaemon((own) => {
+      const key = Ed25519.keyPairFromSeed(seed(count++ + 20)).secretKey
+      return [...wallet(own), '--secret-key-file', file(`${count}.key`, Buffer.from(key).toString('base64'))]
+    }),
+    'key export': withDaemon((own) => [...wallet(own), own.key, '--yes']),
+    'key delete': withDaemon((own) => [...wallet(own), own.key, '--yes']),
+    'multisig new': withDaemon((own) => [...wallet(own), '-t', '1', own.key, ...strangers.map(Address.encode)]),
+    'multisig list': withDaemon(wallet),
+    'multisig show': withDaemon((own) => [...wallet(own), own.multisig]),
+    'multisig delete': withDaemon((own) => [...wallet(own), own.multisig]),
+    sign: async (name) => {
+      const runs = await withDaemon((own) => [...wallet(own), transactionOf(own.key), '--yes', '--allow-warnings'])(
+        name,
+      )
+      const own = await fixture(kmd.dataDir)
+      const others = [
+        [transactionOf(Address.encode(strangers[0]!)), '--yes'],
+        [transactionOf(own.key), '--key', Address.encode(strangers[0]!), '--yes'],
+        [file(hostileName, hostile)],
+        [`/nonexistent/${hostile}`],
+      ]
+      return [...runs, ...others.map((args) => ({ args: ['sign', ...wallet(own), '-d', kmd.dataDir, ...args] }))]
+    },
+    console: withDaemon(() => []),
+    'token rotate': async () => {
+      const dataDir = await fakeDirectory()
+      return [[], ['--json']].map((more) => ({ args: ['token', 'rotate', '-d', dataDir, ...more] }))
+    },
+    doctor: async () => {
+      const env = {
+        FACILITATOR_URL: `${refusing}/${hostile}`,
+        KMD_KEY: devnet.accounts[2]!.address,
+        AVM_MNEMONIC: hostile,
+      }
+      const directories = [liars.shown, liars.all, liars.errors, await fakeDirectory(), `/nonexistent/${hostile}`]
+      return directories.flatMap((dataDir) =>
+        [[...chain(), '--json'], ['--network', 'local', '--node', refusing], chain()].map((more) => ({
+          args: ['doctor', '-d', dataDir, ...more],
+          env,
+        })),
+      )
+    },
+    completions: async () => [
+      { args: ['completions', 'bash'] },
+      { args: ['completions', 'zsh'] },
+      { args: ['completions', 'fish'] },
+      { args: ['completions', hostile] },
+    ],
+  }
+
+  /** Nothing of a stranger is in what they print. */
+  const withoutStrangers = ['completions']
+
+  function hostileDirectory(): string {
+    const path = join(directory, `${count++}${hostileName.replaceAll('/', '')}`)
+    mkdirSync(path, { mode: 0o700 })
+    return path
+  }
+
+  /** Every file of a data directory was written by somebody else. */
+  async function fakeDirectory(): Promise<string> {
+    const dataDir = join(hostileDirectory(), 'kmd-v0.5')
+    mkdirSync(dataDir, { mode: 0o700 })
+    const { host } = new URL(await refusingServer(scope, 401))
+    writeFileSync(join(dataDir, 'kmd.net'), `${host}/${hostile}`)
+    writeFileSync(join(dataDir, 'kmd.token'), hostile)
+    writeFileSync(join(dataDir, 'kmd_config.json'), JSON.stringify({ address: hostile, [hostile]: hostile }))
+    return dataDir
+  }
+
+  async function runIn(t: TestContext, program: string, run: Run): Promise<string> {
+    const env = { PATH: process.env['PATH'] ?? '', HOME: directory, TERM: 'xterm', ...run.env }
+    const terminal = openTerminal(t, [process.execPath, program, ...run.args], { env })
+    if (run.typed !== undefined) terminal.type(run.typed)
+    if (run.ready !== undefined) {
+      await terminal.sees(run.ready)
+      await run.meanwhile?.(terminal.screen())
+      process.kill(await terminal.pid(), 'SIGTERM')
+    }
+    const giveUp = setTimeout(async () => process.kill(await terminal.pid(), 'SIGKILL'), runTimeoutMs)
+    const { code } = await terminal.ended
+    clearTimeout(giveUp)
+    assert.notEqual(code, 128 + 9, `it did not end: ${run.args.join(' ')}`)
+    const screen = terminal.screen()
+    assert.deepEqual(unsafeIn(screen), [], run.args.join(' ').slice(0, 300))
+    return screen
+  }
+
+  for (const { name } of registry) {
+    test(`A13 ${name} shows what strangers say, and the terminal obeys none of it`, async (t) => {
+      const runs = await table[name]?.(name)
+      assert.ok(runs !== undefined, `add ${name} to the table of this test, with everything strange that it can show`)
+      runs.push({ args: [...name.split(' '), `--${hostile}`] })
+      if (!withoutStrangers.includes(name))
+        runs.push({ args: [...name.split(' '), '--json', hostile, hostile, hostile] })
+      let isShown = false
+      const queue = [...runs.entries()]
+      for (const [index, run] of queue) {
+        const screen = await runIn(t, latchkeyCommand, run)
+        isShown ||= index < runs.length - 2 && screen.includes(marker)
+      }
+      assert.equal(isShown, !withoutStrangers.includes(name), 'the hostile text did not come so far')
+    })
+  }
+
+  test('A13 the table has no other commands', () => {
+    assert.deepEqual(Object.keys(table).sort(), registry.map(({ name }) => name).sort())
+  })
+
+  test('A13 latchkey and kmd themselves', async (t) => {
+    for (const args of [[hostile], ['help', hostile], ['wallet', hostile], [`--${hostile}`]]) {
+      await runIn(t, latchkeyCommand, { args })
+    }
+    for (const args of [[`--${hostile}`], ['-d', `/nonexistent/${hostile}`], ['-t', hostile], [`-${hostile}`], []]) {
+      await runIn(t, kmdScript, { args })
+    }
+  })
+
+  test('A13 kmd.log has a line for each event and nothing that a terminal obeys', async (t) => {
+    const dataDir = join(hostileDirectory(), 'kmd-v0.5')
+    mkdirSync(dataDir, { mode: 0o700 })
+    writeFileSync(join(dataDir, 'kmd_config.json'), JSON.stringify({ address: hostile }))
+    await runIn(t, kmdScript, { args: ['-d', dataDir] })
+    const log = readFileSync(join(dataDir, 'kmd.log'), 'utf8')
+    assert.match(log, new RegExp(marker))
+    assert.deepEqual(unsafeIn(log), [])
+    for (const line of log.trimEnd().split('\n')) assert.match(line, /^time="[^"]+" level=\w+ msg=".*"$/)
+  })
+})
