@@ -4,7 +4,7 @@ import { type BlockMode, type DevAccount, Devnet, DevnetError, defaultPort, vers
 import { command, jsonOption, readNumber } from '../Command.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
-import { shellWord } from '../format.js'
+import { printable, shellWord } from '../format.js'
 import { printJson, printMessage, printResult, printWarning } from '../messages.js'
 import { startUnderSignals } from '../signals.js'
 
@@ -158,12 +158,12 @@ function block(devnet: Devnet, mode: BlockMode): string {
     devnet,
     mode,
   )
-  const header = token === null ? '' : ` -H "X-Algo-API-Token: ${token}"`
+  const header = token === null ? '' : ` -H ${shellWord(`X-Algo-API-Token: ${token}`)}`
   const lines = Object.entries(environment).map(([name, value]) => `  export ${name}=${shellWord(value)}`)
   return `Latchkey devnet ${version}, an Algorand ledger for development
 
   Address   ${url}
-  Token     ${token ?? 'none needed'}
+  Token     ${printable(token ?? 'none needed')}
   Genesis   ${genesisId}, ${genesisHash}
   Network   ${network}
   Dollars   assets ${dollarAssetIds.join(' and ')}, 6 decimals

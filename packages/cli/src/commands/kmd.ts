@@ -6,7 +6,7 @@ import { daemonOptions, dataDirectory } from '../daemon.js'
 import { limitDaemonMemory } from '../daemonMemory.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
-import { shellWord } from '../format.js'
+import { printable, shellWord } from '../format.js'
 import { printJson, printResult, printWarning } from '../messages.js'
 import { startUnderSignals } from '../signals.js'
 
@@ -74,8 +74,8 @@ function block(daemon: Daemon, dataDir: string): string {
   return `Latchkey key daemon ${version}
 
   Address     ${address}
-  Token file  ${tokenFile}
-  Directory   ${dataDir}
+  Token file  ${printable(tokenFile)}
+  Directory   ${printable(dataDir)}
   Wire        ${wire} (${other})
 
 Try it:
