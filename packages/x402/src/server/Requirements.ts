@@ -6,7 +6,6 @@ import type { AssetAmount, Money, Price } from '../Price.js'
 import { PriceError } from '../Price.js'
 import type { PaymentPayload, PaymentRequirements } from '../wire/types.js'
 import type { Facilitators } from './Facilitators.js'
-import type { Route } from './GateOptions.js'
 import { isSafe } from './isSafe.js'
 
 /** A value, or a function that chooses it for each request. */
@@ -51,6 +50,9 @@ const minSecretLength = 16
 const reservedExtra = ['feePayer', 'paymentFlow', 'quote']
 const reservedHint = 'Remove it from `extra`.'
 const chainIdHint = 'Write `network: chain.caip2`, with one of the chains in `chains`.'
+
+/** The options of a route that a requirement depends on. */
+export type SettleFirstOptions = { readonly settleFirstAbove?: Price | undefined }
 
 /** The part of a requirement that does not depend on the facilitator. */
 export type Terms = { readonly payTo: string } & AssetAmount
@@ -125,7 +127,7 @@ export class Requirements {
     accept: Accept,
     request: Request,
     binding: string,
-    route: Pick<Route, 'settleFirstAbove'> = {},
+    route: SettleFirstOptions = {},
   ): Promise<PaymentRequirements | undefined> {
     const chain = this.chainOf(accept)
     const kind = this.#facilitators.kindFor(chain)
@@ -155,7 +157,7 @@ export class Requirements {
   /** What a handler did for an unsafe method cannot be undone, so that it is paid for first. */
   async #isSettledFirst(
     accept: Accept,
-    { settleFirstAbove }: Pick<Route, 'settleFirstAbove'>,
+    { settleFirstAbove }: SettleFirstOptions,
     request: Request,
     { asset, amount }: Terms,
   ): Promise<boolean> {
