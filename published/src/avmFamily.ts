@@ -43,6 +43,8 @@ function pay(coreClient: x402Client): typeof fetch {
       await response.json(),
     )
     const paymentPayload = await client.createPaymentPayload(paymentRequired)
-    return fetch(input, { ...init, headers: client.encodePaymentSignatureHeader(paymentPayload) })
+    const headers = new Headers(init?.headers)
+    for (const header of Object.entries(client.encodePaymentSignatureHeader(paymentPayload))) headers.set(...header)
+    return fetch(input, { ...init, headers })
   }
 }

@@ -64,25 +64,29 @@ async function paidBy(pay: typeof fetch, url: string): Promise<PaidResponse> {
   return { status: response.status, body: await response.text(), receipt: response.headers.get('payment-response') }
 }
 
+export function settingOf({ devnet, seller, buyer, sponsor }: Trade, network: string): Setting {
+  const keys = { buyerKey: keyOf(buyer), sponsorKey: keyOf(sponsor) }
+  return { network, algodUrl: devnet.url, price, sellerAddress: String(seller.addr), ...keys }
+}
+
 /** Published packages, configured with one of the ids of the network. */
 export function partiesOf({ buyers, sellers, facilitator }: Family, network: string): Parties {
-  const settingOf = ({ devnet, seller, buyer, sponsor }: Trade): Setting => {
-    const keys = { buyerKey: keyOf(buyer), sponsorKey: keyOf(sponsor) }
-    return { network, algodUrl: devnet.url, price, sellerAddress: String(seller.addr), ...keys }
-  }
   const listenerOf = (app: ReturnType<(typeof sellers)[string]>): RequestListener =>
     'fetch' in app ? asListener(app) : app
   return {
     buyers: Object.fromEntries(
-      Object.entries(buyers).map(([name, buys]) => [name, (trade, url) => paidBy(buys(settingOf(trade)), url)]),
+      Object.entries(buyers).map(([name, buys]) => [
+        name,
+        (trade, url) => paidBy(buys(settingOf(trade, network)), url),
+      ]),
     ),
     sellers: Object.fromEntries(
       Object.entries(sellers).map(([name, sells]) => [
         name,
-        (t, trade, url) => listen(t, listenerOf(sells(settingOf(trade), url))),
+        (t, trade, url) => listen(t, listenerOf(sells(settingOf(trade, network), url))),
       ]),
     ),
-    facilitators: { theirs: (t, trade) => listen(t, facilitatorApi(facilitator(settingOf(trade)))) },
+    facilitators: { theirs: (t, trade) => listen(t, facilitatorApi(facilitator(settingOf(trade, network)))) },
   }
 }
 
