@@ -167,8 +167,8 @@ export const errors = {
   },
   response_incomplete: {
     exit: 'failed',
-    message: 'the response is longer than --max-bytes allows, and was cut off there',
-    hint: 'raise --max-bytes',
+    message: 'the response broke off, or was cut off because it is longer than --max-bytes allows',
+    hint: 'run it again, or raise --max-bytes',
   },
   port_in_use: { exit: 'failed', message: 'the port is in use', hint: 'give another with --port, or 0 for a free one' },
   program_not_started: {

@@ -7,9 +7,11 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { type Buyer, decodePayment, LostResponseError, payingFetch } from '@latchkey/x402/client'
 import { FilePayments } from '@latchkey/x402/file'
+import { paymentGate } from '@latchkey/x402/node'
 import { temporaryDirectory, until } from '../../process/commands.test.helper.js'
 import { latchkeyCommand } from '../../support/devnet.test.helper.js'
-import { dollar, type Market, openMarket } from '../support/market.test.helper.js'
+import { altered, dollar, type Market, openMarket } from '../support/market.test.helper.js'
+import { listen } from '../support/shops.test.helper.js'
 import { askFor, encoded, openSeller, openShopper, priceOf, type Seller, take } from './support/sellers.test.helper.js'
 
 const timeout = 120_000
@@ -183,6 +185,46 @@ test('A5 a settled payment that is refused is not followed by another', { timeou
   }
   assert.deepEqual([seller.ids.size, await market.dollars()], [1, price])
 })
+
+for (const method of ['GET', 'POST']) {
+  test(`A5 A8 ${method}: a gate serves the answer to the same buyer, once made and once charged`, {
+    timeout,
+  }, async (t) => {
+    const market = await openMarket(t)
+    let [orders, settlements] = [0, 0]
+    let goOn = (): void => {}
+    const isSlow = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    const settle: typeof market.local.settle = async (...args) => {
+      settlements++
+      await isSlow
+      return market.local.settle(...args)
+    }
+    const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
+    const routes = { [`${method} /order`]: { accepts } }
+    const gate = await market.gate({ routes, facilitators: altered(market.local, { settle }) })
+    const shop = await listen(paymentGate(gate, (_, response) => void response.end(`order ${++orders}`)))
+    t.after(() => shop.close())
+    const buyer = market.newBuyer()
+    const pay = payingFetch(buyer, { repeatMs: 50 })
+    const url = `${shop.url}/order`
+    const controller = new AbortController()
+    void until('settlement', () => settlements > 0).then(() => controller.abort(new Error('enough')))
+    const lost = await lostOf(pay(url, { method, signal: controller.signal }))
+    goOn()
+    await until('settled', async () => (await market.dollars()) === price)
+    // Who read the payment from the ledger has not the secret.
+    const declared = { 'payment-secret': { info: { algorithm: 'sha-256' } } }
+    const thief = { ...decodePayment(lost.header), extensions: declared }
+    const stolen = await fetch(url, { method, headers: { 'PAYMENT-SIGNATURE': encoded(thief) } })
+    assert.equal(stolen.status, 402, await stolen.text())
+    const response = await pay(url, { method })
+    assert.deepEqual([response.status, await response.text()], [200, 'order 1'])
+    assert.deepEqual([orders, buyer.payments.all().length, await market.dollars()], [1, 1, price])
+    assert.equal(await (await pay(url, { method })).text(), 'order 2')
+  })
+}
 
 test('A5 latchkey pay sends an open payment again', { timeout }, async (t) => {
   const market = await openMarket(t)

@@ -133,7 +133,7 @@ async function buy(request: Request, { options, buyer, chain, sink, limit, maxBy
   })
   const sent = (): Sent => ({ buyer, chain, payment: paid?.payment })
   try {
-    const response = await pay(new Request(request, { signal: limit.signal }))
+    const response = await pay(request, { signal: limit.signal })
     if (isDeclined) throw new CommandError('declined', 'nothing was paid')
     limit.stop()
     const before = await report(sent(), response, { isJson, isFinal: false })

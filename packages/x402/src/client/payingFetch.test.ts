@@ -3,6 +3,8 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import * as PaymentGroup from '../exact/PaymentGroup.js'
 import * as Signer from '../signer/Signer.js'
 import * as Headers from '../wire/Headers.js'
@@ -435,6 +437,39 @@ test('an aborted request', async (t) => {
       assert.deepEqual([shown.length, notified], [2, [shown[1]]])
       assert.equal(await buyer.lookUp(shown[1]!), 'settled')
     })
+  }
+})
+
+test('a time limit ends the request after a collection of garbage, too', { timeout }, async (t) => {
+  setFlagsFromString('--expose-gc')
+  const collect = runInNewContext('gc') as () => void
+  const market = await openMarket(t)
+  for (const when of ['the 402', 'the response', 'the body']) {
+    for (const isRequest of [false, true]) {
+      const controller = new AbortController()
+      const giveUp = (): void => {
+        for (let count = 0; count < 3; count++) collect()
+        controller.abort(new Error('enough'))
+      }
+      const server = createServer(({ headers }, response) => {
+        const isPaid = headers['payment-signature'] !== undefined
+        if (!isPaid && when !== 'the 402') {
+          response.writeHead(402, { [Headers.paymentRequired]: Headers.encode(market.required) }).end()
+          return
+        }
+        if (when === 'the body') response.writeHead(200).write('half')
+        setTimeout(giveUp, 100)
+      }).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      t.after(() => server.close().closeAllConnections())
+      const target = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
+      const pay = payingFetch(buyerOf(market))
+      const { signal } = controller
+      const body = async (): Promise<string> =>
+        (await (isRequest ? pay(new Request(target, { signal })) : pay(target, { signal }))).text()
+      const expected = when === 'the 402' ? { message: 'enough' } : { name: 'LostResponseError' }
+      await assert.rejects(body(), expected, `${when} ${isRequest}`)
+    }
   }
 })
 

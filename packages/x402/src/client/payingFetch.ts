@@ -78,7 +78,7 @@ export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typ
     // It carries a payment already, which is for this address and not for one that it redirects to.
     if (request.headers.has(Headers.paymentSignature)) return baseFetch(new Request(request, { redirect: 'manual' }))
     const body = await readBody(request, maxBodyBytes)
-    const send = sender(baseFetch, request, body)
+    const send = sender(baseFetch, request, body, init?.signal ?? (input instanceof Request ? input.signal : undefined))
     const first = await send(request)
     const required = first.status === 402 ? requiredOf(first) : undefined
     if (required === undefined) return first
@@ -95,7 +95,7 @@ export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typ
     }
     const onSent = (paid: SignedPayment, response: Response | undefined, state: PaymentState): void =>
       options.onPayment?.(paid, response === undefined ? undefined : receiptOf(response), state)
-    return sendPayment({ ...payment, buyer, method, signal, sendOnce, repeatMs, onSent })
+    return sendPayment({ ...payment, buyer, method, signal, sendOnce, repeatMs, onSent, requests: [input, request] })
   }
 }
 
@@ -138,9 +138,16 @@ function requiredOf(response: Response): PaymentRequired | undefined {
 type Send = (target: Request, changes?: RequestInit) => Promise<Response>
 
 /** Sends the request as often as needed: a body can be read only once, so a copy goes with each request. */
-function sender(baseFetch: typeof fetch, request: Request, body: Uint8Array<ArrayBuffer> | undefined): Send {
+function sender(
+  baseFetch: typeof fetch,
+  request: Request,
+  body: Uint8Array<ArrayBuffer> | undefined,
+  signal: AbortSignal | undefined,
+): Send {
+  // Node's requests pass an abort on by weak references: the signal of a request that is collected does nothing.
+  const init = signal === undefined ? undefined : { signal }
   return (target, changes = {}) =>
-    baseFetch(new Request(target, { ...changes, ...(body === undefined || target !== request ? {} : { body }) }))
+    baseFetch(new Request(target, { ...changes, ...(body === undefined || target !== request ? {} : { body }) }), init)
 }
 
 /** Where the payment is sent. A server can redirect the request, but not have it paid at another origin. */

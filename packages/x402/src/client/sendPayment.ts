@@ -15,6 +15,8 @@ export type Delivery = {
   readonly signal: AbortSignal
   readonly sendOnce: (header: string) => Promise<Response>
   readonly repeatMs: number
+  /** Referenced as long as the response is read: the signal of a request that is collected no longer aborts anything. */
+  readonly requests: readonly unknown[]
   readonly onSent: (paid: SignedPayment, response: Response | undefined, state: PaymentState) => void
 }
 

@@ -1,6 +1,7 @@
 /** Where the body of a response goes: to stdout or a new file, piece by piece. */
 import { closeSync, openSync, rmSync, write } from 'node:fs'
 import { promisify } from 'node:util'
+import { LostResponseError } from '@latchkey/x402/client'
 import { CommandError } from '../../errors.js'
 import { quoted } from '../../format.js'
 import { contentPrinter } from '../../messages.js'
@@ -63,24 +64,34 @@ export type ReceiveOptions = {
 /**
  * Passes the body on as it arrives.
  *
- * @throws CommandError if it is longer than `maxBytes`
- * @throws what the body throws if it breaks off
+ * @throws CommandError if it is longer than `maxBytes` or breaks off
+ * @throws LostResponseError if it was paid for and breaks off
  */
 export async function receiveBody(response: Response, { sink, limit, maxBytes }: ReceiveOptions): Promise<void> {
+  const reader = response.body?.getReader()
   let received = 0
-  limit.restart()
-  for await (const piece of response.body ?? []) {
+  for (;;) {
+    limit.restart()
+    const piece = await reader?.read().catch((error: unknown) => {
+      throw limit.interruption !== undefined || error instanceof LostResponseError ? error : brokenOff(received, error)
+    })
     // Writing takes as long as the reader of stdout takes.
     limit.stop()
-    const room = maxBytes === undefined ? piece.length : maxBytes - received
-    await sink.write(piece.subarray(0, room))
-    received += piece.length
-    if (piece.length > room) {
+    if (piece?.value === undefined) break
+    const room = maxBytes === undefined ? piece.value.length : maxBytes - received
+    await sink.write(piece.value.subarray(0, room))
+    received += piece.value.length
+    if (piece.value.length > room) {
       const message = `the response is longer than ${maxBytes} bytes, and was cut off there`
       throw new CommandError('response_incomplete', message, { hint: 'raise --max-bytes' })
     }
-    limit.restart()
   }
-  limit.stop()
   await sink.end()
+}
+
+function brokenOff(received: number, cause: unknown): CommandError {
+  return new CommandError('response_incomplete', `the response broke off after ${received} bytes`, {
+    hint: 'run it again',
+    cause,
+  })
 }
