@@ -121,10 +121,10 @@ async function buy(request: Request, { options, buyer, chain, sink, limit, maxBy
     },
     onPaymentRequired: async ({ resource }, _url, [offer]) => {
       limit.stop()
-      isDeclined = !(await confirmPayment(offer!, resource.description ?? '', options.yes ?? false))
+      isDeclined = !(await confirmPayment(offer, resource.description ?? '', options.yes ?? false))
       limit.restart()
       // Exactly what was shown, or nothing.
-      return isDeclined ? false : offer!
+      return isDeclined ? false : offer
     },
     onRepeat: (payment) => printMessage(describeRepeat(payment)),
     onPayment: (payment) => {

@@ -12,8 +12,8 @@ export async function printDemo(stack: Stack, line: (text: string) => void): Pro
   const signer = fromKmd({ kmd: { dataDir: stack.kmdDataDir }, wallet: walletName, password: '', address: buyer })
   const pay = payingFetch(new Buyer({ signer, chains: chain }), {
     onPaymentRequired: (_required, _url, [offer]) => {
-      line(`the seller responds with 402 Payment Required: ${price}, ${offer!.amount} of asset ${dollarAssetId}`)
-      return offer!
+      line(`the seller responds with 402 Payment Required: ${price}, ${offer.amount} of asset ${dollarAssetId}`)
+      return offer
     },
     onPayment: ({ payment }) =>
       line(

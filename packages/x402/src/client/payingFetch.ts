@@ -25,7 +25,11 @@ export type PayingFetchOptions = {
    * @default pays the first offer that can be paid
    */
   onPaymentRequired?:
-    | ((required: PaymentRequired, url: string, offers: readonly Offer[]) => boolean | Offer | Promise<boolean | Offer>)
+    | ((
+        required: PaymentRequired,
+        url: string,
+        offers: readonly [Offer, ...Offer[]],
+      ) => boolean | Offer | Promise<boolean | Offer>)
     | undefined
   /** Called instead of `onPaymentRequired` with a payment that was made for the same request before and is sent again. */
   onRepeat?: ((payment: Payment) => void) | undefined
@@ -121,9 +125,9 @@ async function paymentFor(
   }
   if (onPaymentRequired === undefined) return { paid: await buyer.pay(required, { request, signal }), isRepeat: false }
   const { offers, reasons } = await buyer.payableOffers(required)
-  const [best] = offers
+  const [best, ...others] = offers
   if (best === undefined) throw new PaymentRefusedError(reasons)
-  const decision = await onPaymentRequired(required, target, offers)
+  const decision = await onPaymentRequired(required, target, [best, ...others])
   const offer = decision === true ? best : decision
   // Only consent is consent, not a callback that forgot to return something.
   if (typeof offer !== 'object' || offer === null) return undefined
