@@ -8,10 +8,10 @@ import { HTTPFacilitatorClient } from '@x402/core/server'
 import { paymentMiddleware as expressMiddleware, x402ResourceServer } from '@x402/express'
 import { wrapFetchWithPayment, x402Client } from '@x402/fetch'
 import { paymentMiddleware as honoMiddleware } from '@x402/hono'
-import { familyOf } from './Family.js'
+import { familyOf, type Modules } from './Family.js'
 import { versionOf } from './versionOf.js'
 
-export const newest = familyOf({
+export const newestModules: Modules = {
   x402Client,
   ClientScheme,
   toClientAvmSigner,
@@ -24,7 +24,9 @@ export const newest = familyOf({
   x402Facilitator,
   FacilitatorScheme,
   toFacilitatorAvmSigner,
-})
+}
+
+export const newest = familyOf(newestModules)
 
 /** The versions that are installed, also of what the packages themselves import. */
 export const newestVersions = {

@@ -87,6 +87,9 @@ test('A15 latchkey devnet --genesis-hash reports the hash, and warns that what i
   const { code, stderr } = await run('--port', '0', '--genesis-hash', 'testnet')
   assert.notEqual(code, 0)
   assert.match(stderr, /genesisHash is not 32 bytes in base64/)
+  const dev = spawn(process.execPath, [latchkeyCommand, 'dev', '--genesis-hash', hash], { stdio: 'ignore' })
+  t.after(() => dev.kill('SIGKILL'))
+  assert.deepEqual(await once(dev, 'close'), [2, null], 'latchkey dev has no such option')
 })
 
 test('latchkey devnet has the same accounts and network on every start', async (t) => {

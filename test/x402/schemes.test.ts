@@ -9,17 +9,26 @@ import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Network } from '@latchkey/algorand'
 import type { Devnet } from '@latchkey/devnet'
-import type { AlgorandClientScheme } from '@latchkey/x402/schemes'
+import { newestModules } from '@latchkey/published'
+import { decodeReceipt } from '@latchkey/x402/client'
+import {
+  AlgorandClientScheme,
+  AlgorandFacilitatorScheme,
+  AlgorandServerScheme,
+  Chain,
+  Signer,
+} from '@latchkey/x402/schemes'
 import type { x402Facilitator } from '@x402/core/facilitator'
 import * as algosdk from 'algosdk'
 import express, { type RequestHandler } from 'express'
 import { clientOf, startDevnet } from '../devnet/start.test.helper.js'
 import { publishedPackagesBlocks, readmeBlock, run } from './readme.test.helper.js'
-import { asListener, facilitatorApi, listen, possessions, type Trade } from './trade.test.helper.js'
+import { asListener, facilitatorApi, keyOf, listen, possessions, type Trade } from './trade.test.helper.js'
 
 const timeout = 60_000
 const dollar = 31566704n
 const cent = 10_000n
+type NetworkId = `${string}:${string}`
 
 type Local = Omit<Trade, 'chain'> & { env: { [name: string]: string }; words: (account: algosdk.Account) => string }
 
@@ -103,6 +112,31 @@ test('our scheme in the published packages, with one import and one line', async
       [['settled', '10000']],
     )
   })
+})
+
+test('A15 our schemes in the newest published packages, with both ids of the network', { timeout }, async (t) => {
+  const local = await openLocal(t)
+  const { devnet, buyer, seller, sponsor } = local
+  const chain = await Chain.open({ network: 'local', nodes: devnet.url, dollarAssetId: dollar })
+  const { x402Facilitator, x402ResourceServer, HTTPFacilitatorClient, expressMiddleware, x402Client, pay } =
+    newestModules
+  const scheme = new AlgorandFacilitatorScheme({ chains: [chain], feePayer: Signer.fromSecretKey(keyOf(sponsor)) })
+  const facilitator = new x402Facilitator().register([...chain.ids] as NetworkId[], scheme)
+  const url = await listen(t, facilitatorApi(facilitator))
+  for (const network of chain.ids as readonly NetworkId[]) {
+    const server = new x402ResourceServer(new HTTPFacilitatorClient({ url }))
+    server.register('algorand:*', new AlgorandServerScheme({ chains: chain }))
+    const accepts = { scheme: 'exact', network, price: '$0.01', payTo: String(seller.addr) }
+    const app = express().use(expressMiddleware({ 'GET /weather': { accepts } }, server))
+    app.get('/weather', (_, response) => void response.json({ weather: 'sunny' }))
+    const signer = Signer.fromSecretKey(keyOf(buyer))
+    const client = new x402Client().register('algorand:*', new AlgorandClientScheme({ signer, chains: chain }))
+    const before = await possessions(local, dollar)
+    const paid = await pay(client)(`${await listen(t, app)}/weather`)
+    assert.deepEqual([paid.status, await paid.json()], [200, { weather: 'sunny' }])
+    assert.equal(decodeReceipt(paid.headers.get('payment-response')!).network, network)
+    assert.equal((await possessions(local, dollar)).buyer[1], before.buyer[1]! - cent)
+  }
 })
 
 test('ours alone: buying, selling and facilitating', { timeout }, async (t) => {
