@@ -216,10 +216,10 @@ test('waits with the same payment while the settlement is pending', async () => 
   let waits = 2
   const { local } = environment.market
   const facilitators = altered(local, {
-    settle: async (payload, requirements) =>
+    settle: async (payload, requirements, ...rest) =>
       waits-- > 0
         ? { success: false, errorReason: 'settlement_pending', transaction: 'x', network: requirements.network }
-        : local.settle(payload, requirements),
+        : local.settle(payload, requirements, ...rest),
   })
   await environment.sell(weather, { facilitators })
   const before = await received(environment)

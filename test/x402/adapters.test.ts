@@ -15,9 +15,9 @@ for (const { name, prefix, open } of adapters) {
     const routes = routesFor(prefix, market.chain.caip2, market.seller)
     let settles: 'settle' | 'fail' = 'settle'
     const facilitators = altered(market.local, {
-      settle: async (payload, requirements) =>
+      settle: async (payload, requirements, ...rest) =>
         settles === 'settle'
-          ? market.local.settle(payload, requirements)
+          ? market.local.settle(payload, requirements, ...rest)
           : { success: false, errorReason: 'insufficient_funds', transaction: '', network: requirements.network },
     })
     const gate = await market.gate({ routes, facilitators, cors: ['https://shop.example'] })

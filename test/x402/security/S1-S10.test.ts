@@ -199,8 +199,8 @@ test('S7 an endless response ends at the limit and is not charged', async (t) =>
 test('S8 a lost settlement returns 503 with the transaction id, and a retry with the same payment is served once', async (t) => {
   let isLost = true
   const facilitators = altered(market.local, {
-    settle: async (payload, requirements) => {
-      const settled = await market.local.settle(payload, requirements)
+    settle: async (payload, requirements, ...rest) => {
+      const settled = await market.local.settle(payload, requirements, ...rest)
       if (isLost) throw new Error('the connection broke')
       return settled
     },

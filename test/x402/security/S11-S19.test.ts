@@ -130,8 +130,8 @@ test('S11 a payment of another amount or to another payee is rejected even if th
 test('S11 a settled payment is served even if the facilitator reports a failure', async (t) => {
   const doubtful = altered(market.local, {
     isTrusted: false,
-    settle: async (payload, requirements) => {
-      await market.local.settle(payload, requirements)
+    settle: async (payload, requirements, ...rest) => {
+      await market.local.settle(payload, requirements, ...rest)
       const errorReason = 'invalid_exact_avm_confirmation_failed'
       return { success: false, errorReason, transaction: '', network: requirements.network }
     },

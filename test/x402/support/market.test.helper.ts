@@ -41,11 +41,12 @@ export async function openMarket(scope: Scope, options: DevnetOptions = {}) {
       Gate.open({ routes: {}, facilitators: local, chains: chain, onError: () => {}, ...more }),
     /** The balance of an account, in millionths of a dollar. */
     dollars: async (address = seller): Promise<bigint> => (await chain.algod.holding(address, dollar))?.amount ?? 0n,
-    /** A header with a payment for a 402 response; `edit` changes it before it is encoded. */
+    /** A header with a payment for a 402 response, of a buyer without a secret; `edit` changes it before it is encoded. */
     payment: async (unpaid: Response, edit: (payload: Payload) => void = () => {}): Promise<string> => {
       const { payload } = await buyer.pay(decodeRequired(unpaid.headers.get('payment-required')!))
-      edit(payload as unknown as Payload)
-      return Buffer.from(JSON.stringify(payload)).toString('base64')
+      const plain = { ...payload, extensions: withoutSecret(payload.extensions) }
+      edit(plain as unknown as Payload)
+      return Buffer.from(JSON.stringify(plain)).toString('base64')
     },
   }
 }
@@ -54,6 +55,13 @@ export type Payload = { [name: string]: unknown } & {
   resource?: { url: string }
   accepted: { [name: string]: unknown } & { extra: { [name: string]: unknown } }
   payload: { paymentGroup: string[]; paymentIndex: number }
+}
+
+/** As an older buyer echoes the extension, so that the same header can be sent again. */
+function withoutSecret(extensions: { [name: string]: unknown } = {}): { [name: string]: unknown } {
+  const { info, ...rest } = (extensions['payment-secret'] ?? {}) as { info?: { hash?: string } }
+  const { hash: _, ...declared } = info ?? {}
+  return { ...extensions, 'payment-secret': { info: declared, ...rest } }
 }
 
 export function newAddress(): string {

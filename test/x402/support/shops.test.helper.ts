@@ -19,7 +19,7 @@ export const largeBytes = 1024 * 1024
 /** What a handler sends; the frameworks only carry it. */
 export type Goods = {
   status?: number
-  headers?: { [name: string]: string }
+  headers?: { [name: string]: string | string[] }
   body?: string | Buffer | AsyncGenerator<string | Buffer>
 }
 
@@ -27,17 +27,23 @@ export class Stock {
   readonly runs: string[] = []
   /** The second half of the stream waits for this. */
   goOn: () => void = () => {}
+  /** Responses to `wait` end after this. */
+  release: () => void = () => {}
+  readonly #released = new Promise<void>((resolve) => {
+    this.release = resolve
+  })
 
   get(name: string, body = ''): Goods {
     this.runs.push(name)
     if (name === 'throw') throw new Error('the handler is broken')
     const goods: { [name: string]: () => Goods } = {
       weather: () => ({
-        headers: { 'Content-Type': 'application/json', 'Set-Cookie': 'session=1', ETag: '"1"' },
+        headers: { 'Content-Type': 'application/json', 'Set-Cookie': ['session=1', 'theme=dark'], ETag: '"1"' },
         body: '{"weather":"sunny"}',
       }),
       cached: () => ({ headers: { 'Cache-Control': 'public, max-age=60, s-maxage=600' }, body: 'cached' }),
-      echo: () => ({ headers: { 'Content-Type': 'text/plain' }, body }),
+      shared: () => ({ headers: sharedCacheHeaders, body: 'for one buyer' }),
+      echo: () => ({ headers: { 'Content-Type': 'text/plain' }, body: body === 'wait' ? this.#afterRelease() : body }),
       error: () => ({ status: 503, headers: { 'PAYMENT-RESPONSE': 'e30=' }, body: 'out of order' }),
       missing: () => ({ status: 404, body: 'no such thing' }),
       large: () => ({ body: Buffer.alloc(largeBytes, 'x') }),
@@ -62,6 +68,11 @@ export class Stock {
     yield 'second'
   }
 
+  async *#afterRelease(): AsyncGenerator<string> {
+    await this.#released
+    yield 'done'
+  }
+
   async *#afterWait(): AsyncGenerator<string> {
     await sleep(300)
     yield 'late'
@@ -76,7 +87,20 @@ async function* endless(): AsyncGenerator<Buffer> {
   }
 }
 
-const names = ['weather', 'cached', 'error', 'throw', 'missing', 'large', 'endless', 'slow', 'stream', 'free']
+/** What tells shared caches to store a response, in place of Cache-Control. */
+export const sharedCacheHeaders = {
+  'CDN-Cache-Control': 'public, max-age=600',
+  'Cloudflare-CDN-Cache-Control': 'max-age=600',
+  'Vercel-CDN-Cache-Control': 'max-age=600',
+  'Netlify-CDN-Cache-Control': 'public, s-maxage=600',
+  'Surrogate-Control': 'max-age=600',
+  'Edge-Control': 'cache-maxage=600s',
+  'X-Accel-Expires': '600',
+  Expires: 'Fri, 31 Dec 2100 23:59:59 GMT',
+  'Cache-Control': 'private="Set-Cookie, X-Own", max-age=600',
+}
+
+const names = ['weather', 'cached', 'shared', 'error', 'throw', 'missing', 'large', 'endless', 'slow', 'stream', 'free']
 
 export type Shop = { url: string; close: () => Promise<void> }
 export type Adapter = { name: string; prefix: string; open: (gate: Gate, stock: Stock) => Promise<Shop> }
@@ -248,7 +272,7 @@ async function openHono(gate: Gate, stock: Stock): Promise<Shop> {
 
 function webResponse({ status = 200, headers = {}, body = '' }: Goods): Response {
   if (typeof body === 'string' || Buffer.isBuffer(body))
-    return new Response(new Uint8Array(Buffer.from(body)), { status, headers })
+    return new Response(new Uint8Array(Buffer.from(body)), { status, headers: webHeaders(headers) })
   const iterator = body
   const stream = new ReadableStream({
     async pull(controller) {
@@ -258,7 +282,12 @@ function webResponse({ status = 200, headers = {}, body = '' }: Goods): Response
     },
     cancel: () => void iterator.return(undefined),
   })
-  return new Response(stream, { status, headers })
+  return new Response(stream, { status, headers: webHeaders(headers) })
+}
+
+function webHeaders(headers: NonNullable<Goods['headers']>): Headers {
+  const pairs = Object.entries(headers).flatMap(([name, value]) => [value].flat().map((one) => [name, one]))
+  return new Headers(pairs as [string, string][])
 }
 
 export const adapters: readonly Adapter[] = [

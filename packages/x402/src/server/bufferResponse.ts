@@ -192,7 +192,8 @@ export function onUndelivered(
   undelivered: () => Promise<void>,
   onError: (error: unknown) => void,
 ): void {
-  // `writableFinished` is also true where the socket was gone before the end.
+  // `finish` comes, and `writableFinished` is true, also where the socket was gone before the end.
+  const { socket } = response
   let isSent = false
   const check = (): void => {
     if (!isSent) undelivered().catch(onError)
@@ -202,7 +203,7 @@ export function onUndelivered(
     return
   }
   response.once('finish', () => {
-    isSent = true
+    isSent = socket?.destroyed === false
   })
   response.once('close', check)
 }

@@ -8,7 +8,12 @@ import type { Gate } from './Gate.js'
 import { addTo, type HeaderList, json } from './responses.js'
 
 /** A context of Hono, as far as the gate uses it. */
-export type HonoContext = { req: { raw: Request; path: string }; res: Response; error?: Error | undefined }
+export type HonoContext = {
+  req: { raw: Request; path: string }
+  env?: unknown
+  res: Response
+  error?: Error | undefined
+}
 /** A middleware of Hono. */
 export type HonoMiddleware = (context: HonoContext, next: () => Promise<void>) => Promise<Response | undefined>
 
@@ -36,7 +41,8 @@ export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGate
   return async (context, next) => {
     const { raw, path } = context.req
     const { method, headers, signal, url } = raw
-    const decision = await gate.decide(new Request(url, { method, headers, signal }), [path, pathOf(url)])
+    const request = new Request(url, { method, headers, signal })
+    const decision = await gate.decide(request, [path, pathOf(url)], addressOf(context))
     if (decision.type === 'free') {
       await next()
       return undefined
@@ -152,6 +158,12 @@ async function readBody(
 function replace(context: HonoContext, response: Response): void {
   context.res = undefined as unknown as Response
   context.res = response
+}
+
+/** Known where Hono runs in `@hono/node-server`. */
+function addressOf({ env }: HonoContext): string | undefined {
+  const { incoming } = (env ?? {}) as { incoming?: { socket?: { remoteAddress?: string } } }
+  return incoming?.socket?.remoteAddress
 }
 
 function pathOf(url: string): string {

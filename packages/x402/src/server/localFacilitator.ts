@@ -12,8 +12,8 @@ export function localFacilitator(facilitator: Facilitator): FacilitatorClient {
   return {
     name: 'in this process',
     isTrusted: true,
-    verify: (payload, requirements) => facilitator.verify(payload, requirements),
-    settle: (payload, requirements) => facilitator.settle(payload, requirements),
+    verify: (payload, requirements, options) => facilitator.verify(payload, requirements, options),
+    settle: (payload, requirements, options) => facilitator.settle(payload, requirements, options),
     supported: () => facilitator.supported(),
   }
 }

@@ -70,11 +70,11 @@ export function heldHeaders(headers: HeaderList): HeaderList {
 
 /** An answer that was held, with the headers of its payment. */
 export function held({ status, headers, body }: HeldAnswer, paid: HeaderList): Response {
+  const own = new globalThis.Headers(headers as [string, string][])
+  addTo(own, paid)
+  // Before it is made: where `Response` is replaced, headers that are set later are lost or joined.
   const isEmpty = body.length === 0 || [204, 205, 304].includes(status)
-  const response = new Response(isEmpty ? null : (body as Uint8Array<ArrayBuffer>), { status })
-  for (const [name, value] of headers) response.headers.append(name, value)
-  addTo(response.headers, paid)
-  return response
+  return new Response(isEmpty ? null : (body as Uint8Array<ArrayBuffer>), { status, headers: own })
 }
 
 /** Adds the headers of the gate to those of a web response. */
