@@ -171,8 +171,9 @@ export class Admissions {
   }
 
   #admission(paid: PaidRequest, claim: Claim, receipt: SettleResponse | undefined): Admission {
-    const { request, requirement, payment, isStreamed } = paid
+    const { request, requirement, payment } = paid
     const { transactionId, payer } = payment
+    const isStreamed = paid.isStreamed && receipt !== undefined
     const handlerEndMs = performance.now() + handlerMs(requirement)
     const cors = responses.corsHeaders(request, this.#options.cors)
     const end = (how: ClaimEnd): Promise<void> => this.#end(transactionId, claim.owner, how)
@@ -233,7 +234,7 @@ export class Admissions {
       payer,
       transactionId,
       settled: receipt,
-      isStreamed: isStreamed && receipt !== undefined,
+      isStreamed,
       headers,
       settle,
       cancel,

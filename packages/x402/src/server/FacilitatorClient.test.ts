@@ -41,6 +41,20 @@ test('sends requests of the protocol, with the key', async (t) => {
   ])
 })
 
+test('names the claimant where there is one', async (t) => {
+  const seen: unknown[] = []
+  const client = await facilitator(t, async (request, response) => {
+    let body = ''
+    for await (const chunk of request.setEncoding('utf8')) body += chunk
+    seen.push((JSON.parse(body) as { claimant?: unknown }).claimant)
+    response.end('{"isValid":true,"success":true}')
+  })
+  await client.verify({} as never, {} as never, { claimant: 'a' })
+  await client.settle({} as never, {} as never, { claimant: 'b' })
+  await client.settle({} as never, {} as never, {})
+  assert.deepEqual(seen, ['a', 'b', undefined])
+})
+
 test('a refusal with an error status is a result', async (t) => {
   const client = await facilitator(
     t,

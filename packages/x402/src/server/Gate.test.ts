@@ -1,11 +1,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { LatchkeyError, Network } from '@latchkey/algorand'
-import { MemoryClaims } from '../store/Claims.js'
-import type { PaymentRequired } from '../wire/types.js'
 import * as express from './express.js'
 import * as fastify from './fastify.js'
-import type { Admission, Decision } from './Gate.js'
 import * as hono from './hono.js'
 import * as node from './node.js'
 import {
@@ -14,27 +11,13 @@ import {
   newLedger,
   paymentFor,
   price,
+  priced,
   requiredIn,
+  responseOf,
   seller,
   stubFacilitator,
   stubGate,
 } from './stubs.test.helper.js'
-
-const answer = { status: 200, headers: [], body: new Uint8Array(Buffer.from('goods')) }
-
-function responseOf(decision: Decision): Response {
-  assert.equal(decision.type, 'response')
-  return (decision as { response: Response }).response
-}
-
-function admitted(decision: Decision): Admission {
-  assert.equal(decision.type, 'paid')
-  return (decision as { admission: Admission }).admission
-}
-
-async function priced(world: Awaited<ReturnType<typeof stubGate>>, path = '/a'): Promise<PaymentRequired> {
-  return requiredIn(responseOf(await world.gate.decide(ask(path))))
-}
 
 test('responds with 402 and the price, in a header and in the body, uncacheable', async () => {
   const { gate } = await stubGate({
@@ -80,75 +63,6 @@ test('refuses a path that matches two routes', async () => {
   assert.equal(responseOf(await gate.decide(ask('/dear'), ['/cheap/../dear'])).status, 400)
 })
 
-test('settles after the handler, and then refuses the payment', async () => {
-  const world = await stubGate()
-  const { header, transactionId } = paymentFor(await priced(world), world.chain)
-  const admission = admitted(await world.gate.decide(ask('/a', header)))
-  assert.equal(world.ledger.transactions.size, 0)
-  const result = await admission.settle(answer)
-  assert.ok('headers' in result)
-  assert.equal(world.ledger.transactions.get(transactionId)?.type, 'confirmed')
-  assert.equal(responseOf(await world.gate.decide(ask('/a', header))).status, 402)
-})
-
-test('accepts a payment again after its handler failed, and not while it is served', async () => {
-  const world = await stubGate()
-  const { header } = paymentFor(await priced(world), world.chain)
-  const admission = admitted(await world.gate.decide(ask('/a', header)))
-  const busy = responseOf(await world.gate.decide(ask('/a', header)))
-  assert.deepEqual([busy.status, busy.headers.get('Retry-After')], [503, '5'])
-  assert.equal(((await busy.json()) as { error: string }).error, 'settlement_pending')
-  await admission.cancel()
-  admitted(await world.gate.decide(ask('/a', header)))
-})
-
-test('keeps no claim on refused payments', async () => {
-  const claims = new MemoryClaims()
-  const ledger = newLedger()
-  const failing = stubFacilitator(ledger, {
-    settle: async (_, { network }) => ({ success: false, errorReason: 'bad', transaction: '', network }),
-  })
-  const world = await stubGate(
-    { claims, facilitators: failing, routes: { 'GET /a': { accepts: { ...price, paymentFlow: 'upfront' } } } },
-    ledger,
-  )
-  const { header } = paymentFor(await priced(world), world.chain)
-  const response = responseOf(await world.gate.decide(ask('/a', header)))
-  assert.equal(response.status, 402)
-  assert.ok(response.headers.has('PAYMENT-REQUIRED') && response.headers.has('PAYMENT-RESPONSE'))
-  assert.equal(claims.size, 0)
-})
-
-test('serves a pending payment later, although a facilitator would call it used', async () => {
-  const ledger = newLedger()
-  let isValid = true
-  const forgetful = stubFacilitator(ledger, {
-    isTrusted: false,
-    verify: async () => ({ isValid, invalidReason: 'already in ledger' }),
-    settle: async () => {
-      throw new Error('lost')
-    },
-  })
-  const world = await stubGate({ facilitators: forgetful }, ledger)
-  const { header, transactionId } = paymentFor(await priced(world), world.chain)
-  const lost = await admitted(await world.gate.decide(ask('/a', header))).settle(answer)
-  assert.ok('response' in lost && lost.response.status === 503)
-  ledger.transactions.set(transactionId, { type: 'confirmed', round: 1_001n })
-  isValid = false
-  const served = responseOf(await world.gate.decide(ask('/a', header)))
-  assert.deepEqual([served.status, await served.text()], [200, 'goods'])
-  assert.equal(responseOf(await world.gate.decide(ask('/a', header))).status, 402)
-})
-
-test('refuses a payment that was settled elsewhere', async () => {
-  const world = await stubGate()
-  const { header, transactionId } = paymentFor(await priced(world), world.chain)
-  for (const state of [{ type: 'confirmed', round: 1_000n }, { type: 'pending' }] as const) {
-    world.ledger.transactions.set(transactionId, state)
-    assert.equal(requiredIn(responseOf(await world.gate.decide(ask('/a', header)))).error, 'payment_already_used')
-  }
-})
-
 test('refuses an expired payment that a facilitator accepts', async () => {
   const world = await stubGate()
   const { header } = paymentFor(await priced(world), world.chain, { round: 100n })
@@ -164,15 +78,15 @@ test('responds with 503 while no node responds', async () => {
   assert.equal(response.headers.get('Retry-After'), '5')
 })
 
-test('does not settle for a handler that took too long', async (t) => {
-  const world = await stubGate()
-  const { header } = paymentFor(await priced(world), world.chain)
-  const admission = admitted(await world.gate.decide(ask('/a', header)))
-  const later = performance.now() + 400_000
-  t.mock.method(performance, 'now', () => later)
-  const result = await admission.settle(answer)
-  assert.ok('response' in result && result.response.status === 504)
-  assert.equal(world.ledger.transactions.size, 0)
+test('warns where replicas keep their claims in memory', async (t) => {
+  const warnings: string[] = []
+  const onWarning = (text: string): void => void warnings.push(text)
+  await stubGate({ onWarning })
+  assert.deepEqual(warnings, [])
+  process.env['NODE_APP_INSTANCE'] = '1'
+  t.after(() => delete process.env['NODE_APP_INSTANCE'])
+  await stubGate({ onWarning })
+  assert.match(warnings.join(), /one payment could open a request in each/)
 })
 
 test('truncates texts of a facilitator', async () => {

@@ -24,6 +24,7 @@ import { warn } from './warn.js'
 
 export type { Admission, Decision } from './Admission.js'
 
+const warnEveryMs = 60_000
 const defaultVaryBy = ['Authorization', 'Cookie']
 
 /**
@@ -42,6 +43,7 @@ export class Gate {
   readonly #admissions: Admissions
   readonly #paywall: Paywall
   readonly #onError: (error: unknown) => void
+  #warnedMs = Number.NEGATIVE_INFINITY
 
   private constructor(options: GateOptions) {
     this.#options = { ...options, origin: originOf(options.origin) }
@@ -205,7 +207,10 @@ export class Gate {
     return typeof payment !== 'string' && (await this.#claims.has(payment.transactionId)) ? accepted : undefined
   }
 
+  /** Now and then: anybody can cause it with payments of its own. */
   #warnOfClaim(transactionId: string): void {
+    if (performance.now() < this.#warnedMs + warnEveryMs) return
+    this.#warnedMs = performance.now()
     this.#warn(
       `payment ${transactionId} belongs to another server or resource; replicas have to share their claims, with the option \`claims\``,
     )

@@ -1,4 +1,5 @@
 /** A chain, a facilitator and payments, without a network. */
+import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import type { TransactionState } from '@latchkey/algod'
 import { Address, Ed25519, Network } from '@latchkey/algorand'
@@ -7,6 +8,7 @@ import { buildPayment } from '../exact/buildPayment.js'
 import * as PaymentGroup from '../exact/PaymentGroup.js'
 import * as Headers from '../wire/Headers.js'
 import type { PaymentPayload, PaymentRequired, PaymentRequirements } from '../wire/types.js'
+import type { Admission, Decision } from './Admission.js'
 import type { FacilitatorClient } from './FacilitatorClient.js'
 import { Gate } from './Gate.js'
 import type { GateOptions } from './GateOptions.js'
@@ -138,4 +140,21 @@ export function paymentFor(
   const group = PaymentGroup.toPayload(transactions.map(PaymentGroup.bareBytes), paymentIndex)
   const payload = { x402Version: 2, resource: required.resource, accepted, payload: group } as unknown as PaymentPayload
   return { header: Headers.encode(payload), payload, transactionId }
+}
+
+/** What a handler responded with. */
+export const answer = { status: 200, headers: [], body: new Uint8Array(Buffer.from('goods')) }
+
+export function responseOf(decision: Decision): Response {
+  assert.equal(decision.type, 'response')
+  return (decision as { response: Response }).response
+}
+
+export function admitted(decision: Decision): Admission {
+  assert.equal(decision.type, 'paid')
+  return (decision as { admission: Admission }).admission
+}
+
+export async function priced(world: Awaited<ReturnType<typeof stubGate>>, path = '/a'): Promise<PaymentRequired> {
+  return requiredIn(responseOf(await world.gate.decide(ask(path))))
 }

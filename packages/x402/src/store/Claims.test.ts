@@ -1,12 +1,21 @@
 import assert from 'node:assert/strict'
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import test, { type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { type ClaimLease, type ClaimResult, type ClaimStore, MemoryClaims } from './Claims.js'
+import {
+  type ClaimEnd,
+  type ClaimLease,
+  type ClaimResult,
+  type ClaimStore,
+  keepServedMs,
+  MemoryClaims,
+} from './Claims.js'
+import type { HeldAnswer } from './HeldAnswer.js'
+import * as Sqlite from './Sqlite.js'
 import { SqliteClaims } from './SqliteClaims.js'
 
 const bound = { binding: 'b', proof: 'none' } as const
@@ -80,6 +89,154 @@ for (const [name, open] of Object.entries(stores)) {
     assert.equal(claim(store, 'x', { ...much, round: 21n }), 'new')
   })
 }
+
+const answer: HeldAnswer = {
+  status: 201,
+  headers: [
+    ['set-cookie', 'a=1'],
+    ['set-cookie', 'b=2'],
+  ],
+  body: new Uint8Array([0, 255, 10]),
+}
+const secret = { ...lease, proof: 'secret' } as const
+
+for (const [name, open] of Object.entries(stores)) {
+  test(`${name}: another binding, or a hash without its secret, changes nothing`, (t) => {
+    const store = open(t)
+    store.claim('x', { ...lease, proof: 'hash' })
+    const strangers: ClaimLease[] = [
+      { ...lease, owner: 'c', binding: 'other', proof: 'none' },
+      { ...lease, owner: 'c', binding: 'other', proof: 'secret' },
+      { ...lease, owner: 'c', proof: 'hash' },
+    ]
+    const areTaken = (): void => {
+      for (const stranger of strangers) assert.equal(claim(store, 'x', { ...stranger, nowMs: 1_000 }), 'taken')
+    }
+    areTaken()
+    assert.equal(claim(store, 'x', { ...secret, owner: 'b' }), 'busy')
+    store.hold('x', 'c', answer)
+    store.finish('x', 'c', 'forgotten', 0)
+    store.hold('x', 'a', answer)
+    store.finish('x', 'a', 'open', 0)
+    areTaken()
+    assert.deepEqual(store.claim('x', { ...secret, owner: 'b' }), { type: 'held', answer })
+    store.finish('x', 'b', 'served', 0)
+    areTaken()
+  })
+
+  test(`${name}: an answer is held until it was served, and then for its proven buyer only`, (t) => {
+    const store = open(t)
+    assert.equal(store.has('x'), false)
+    store.claim('x', lease)
+    assert.equal(store.has('x'), true)
+    store.hold('x', 'a', answer)
+    // The process ended before the settlement.
+    assert.deepEqual(store.claim('x', { ...lease, owner: 'b', nowMs: 101 }), { type: 'held', answer })
+    store.finish('x', 'b', 'served', 1_000)
+    assert.equal(claim(store, 'x', { ...lease, owner: 'c', nowMs: 1_001 }), 'taken')
+    // It did not arrive.
+    store.finish('x', 'b', 'open', 1_000)
+    assert.deepEqual(store.claim('x', { ...lease, owner: 'd', nowMs: 1_002 }), { type: 'held', answer })
+    store.finish('x', 'd', 'served', 1_000)
+    assert.deepEqual(store.claim('x', { ...secret, owner: 'e', nowMs: 1_003 }), { type: 'held', answer })
+    store.finish('x', 'e', 'served', 1_000)
+    const late = 1_000 + keepServedMs
+    assert.equal(claim(store, 'x', { ...secret, owner: 'f', nowMs: late }), 'taken')
+  })
+
+  test(`${name}: a forgotten claim leaves no answer`, (t) => {
+    const store = open(t)
+    store.claim('x', lease)
+    store.hold('x', 'a', answer)
+    store.finish('x', 'a', 'forgotten', 0)
+    assert.equal(store.has('x'), false)
+    assert.equal(claim(store, 'x', { ...lease, owner: 'b' }), 'new')
+    store.finish('x', 'b', 'open', 0)
+    assert.equal(claim(store, 'x', { ...lease, owner: 'c' }), 'again')
+  })
+}
+
+const bounded: { [name: string]: (t: TestContext) => ClaimStore } = {
+  MemoryClaims: () => new MemoryClaims({ maxHeldBytes: 100 }),
+  SqliteClaims: (t) => {
+    const store = new SqliteClaims(file(t), { maxHeldBytes: 100 })
+    t.after(() => store.close())
+    return store
+  },
+}
+
+for (const [name, open] of Object.entries(bounded)) {
+  test(`${name}: answers are bounded in sum, served ones make room, and what has none is known to be done`, (t) => {
+    const store = open(t)
+    const of40 = { status: 200, headers: [], body: new Uint8Array(40) }
+    const serve = (id: string, end: ClaimEnd, held: HeldAnswer = of40): void => {
+      store.claim(id, { ...secret, owner: id })
+      store.hold(id, id, held)
+      store.finish(id, id, end, 0)
+    }
+    const isHeld = (id: string): boolean => {
+      const found = store.claim(id, { ...secret, owner: id }) as ClaimResult
+      store.finish(id, id, 'open', 0)
+      return found.type === 'held' && found.answer !== undefined
+    }
+    serve('served', 'served')
+    serve('first', 'open')
+    serve('second', 'open')
+    assert.equal(claim(store, 'served', { ...secret, owner: 'x' }), 'taken')
+    serve('third', 'open')
+    assert.deepEqual(['first', 'second', 'third'].map(isHeld), [true, true, false])
+    assert.deepEqual(store.claim('third', { ...secret, owner: 'x' }), { type: 'held', answer: undefined })
+    serve('large', 'open', { ...of40, body: new Uint8Array(101) })
+    assert.equal(isHeld('large'), false)
+    store.finish('first', 'first', 'forgotten', 0)
+    serve('fourth', 'open')
+    assert.equal(isHeld('fourth'), true)
+  })
+}
+
+test('stores that share claims have one id, others never', (t) => {
+  const path = file(t)
+  const [first, second] = [new SqliteClaims(path), new SqliteClaims(path)]
+  t.after(() => [first, second].map((one) => one.close()))
+  assert.equal(first.id, second.id)
+  assert.equal(new Set([first.id, new MemoryClaims().id, new MemoryClaims().id]).size, 3)
+  first.claim('x', lease)
+  first.hold('x', 'a', answer)
+  first.finish('x', 'a', 'open', 0)
+  assert.deepEqual(second.claim('x', { ...lease, owner: 'b' }), { type: 'held', answer })
+})
+
+test('SqliteClaims: a file of the first version is read, and its open claims are bound by the next one', (t) => {
+  const path = file(t)
+  const old = Sqlite.open(path)
+  old.exec(`
+    CREATE TABLE claims (
+      transaction_id TEXT PRIMARY KEY, owner TEXT NOT NULL,
+      state TEXT NOT NULL CHECK (state IN ('serving', 'open', 'served')),
+      until_ms INTEGER NOT NULL, network TEXT NOT NULL, forget_round INTEGER NOT NULL, times INTEGER NOT NULL
+    ) STRICT;
+    CREATE INDEX claims_by_round ON claims (network, forget_round);
+    INSERT INTO claims VALUES ('served', 'o', 'served', 0, 'n', 20, 1), ('open', 'o', 'open', 0, 'n', 20, 1);`)
+  old.close()
+  const store = new SqliteClaims(path)
+  t.after(() => store.close())
+  assert.equal(claim(store, 'served', secret), 'taken')
+  assert.equal(claim(store, 'open', lease), 'again')
+  store.finish('open', 'a', 'open', 0)
+  assert.equal(claim(store, 'open', { ...lease, binding: 'other' }), 'taken')
+  assert.equal(claim(store, 'open', lease), 'again')
+})
+
+test('SqliteClaims: a file of a later version, and what is no database, are errors that name the file', (t) => {
+  const path = file(t)
+  const later = Sqlite.open(path)
+  later.exec('PRAGMA user_version = 99')
+  later.close()
+  assert.throws(() => new SqliteClaims(path), { code: 'store_too_new', message: new RegExp(path) })
+  const other = `${path}.txt`
+  writeFileSync(other, 'no database'.repeat(1_000))
+  assert.throws(() => new SqliteClaims(other), { code: 'store_failed', message: new RegExp(other) })
+})
 
 test('SqliteClaims: two processes never claim the same payment', async (t) => {
   const path = file(t)

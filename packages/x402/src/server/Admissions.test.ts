@@ -1,0 +1,215 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { MemoryClaims } from '../store/Claims.js'
+import * as Headers from '../wire/Headers.js'
+import * as PaymentSecret from '../wire/PaymentSecret.js'
+import {
+  admitted,
+  answer,
+  ask,
+  newLedger,
+  paymentFor,
+  price,
+  priced,
+  requiredIn,
+  responseOf,
+  stubFacilitator,
+  stubGate,
+} from './stubs.test.helper.js'
+
+test('settles after the handler, and then refuses the payment', async () => {
+  const world = await stubGate()
+  const { header, transactionId } = paymentFor(await priced(world), world.chain)
+  const admission = admitted(await world.gate.decide(ask('/a', header)))
+  assert.equal(world.ledger.transactions.size, 0)
+  const result = await admission.settle(answer)
+  assert.ok('headers' in result)
+  assert.equal(world.ledger.transactions.get(transactionId)?.type, 'confirmed')
+  assert.equal(responseOf(await world.gate.decide(ask('/a', header))).status, 402)
+})
+
+test('accepts a payment again after its handler failed, and not while it is served', async () => {
+  const world = await stubGate()
+  const { header } = paymentFor(await priced(world), world.chain)
+  const admission = admitted(await world.gate.decide(ask('/a', header)))
+  const busy = responseOf(await world.gate.decide(ask('/a', header)))
+  assert.deepEqual([busy.status, busy.headers.get('Retry-After')], [503, '5'])
+  assert.equal(((await busy.json()) as { error: string }).error, 'settlement_pending')
+  await admission.cancel()
+  admitted(await world.gate.decide(ask('/a', header)))
+})
+
+test('keeps no claim on refused payments', async () => {
+  const claims = new MemoryClaims()
+  const ledger = newLedger()
+  const failing = stubFacilitator(ledger, {
+    settle: async (_, { network }) => ({ success: false, errorReason: 'bad', transaction: '', network }),
+  })
+  const world = await stubGate(
+    { claims, facilitators: failing, routes: { 'GET /a': { accepts: { ...price, paymentFlow: 'upfront' } } } },
+    ledger,
+  )
+  const { header } = paymentFor(await priced(world), world.chain)
+  const response = responseOf(await world.gate.decide(ask('/a', header)))
+  assert.equal(response.status, 402)
+  assert.ok(response.headers.has('PAYMENT-REQUIRED') && response.headers.has('PAYMENT-RESPONSE'))
+  assert.equal(claims.size, 0)
+})
+
+test('serves a pending payment later, although a facilitator would call it used', async () => {
+  const ledger = newLedger()
+  let isValid = true
+  const forgetful = stubFacilitator(ledger, {
+    isTrusted: false,
+    verify: async () => ({ isValid, invalidReason: 'already in ledger' }),
+    settle: async () => {
+      throw new Error('lost')
+    },
+  })
+  const world = await stubGate({ facilitators: forgetful }, ledger)
+  const { header, transactionId } = paymentFor(await priced(world), world.chain)
+  const lost = await admitted(await world.gate.decide(ask('/a', header))).settle(answer)
+  assert.ok('response' in lost && lost.response.status === 503)
+  ledger.transactions.set(transactionId, { type: 'confirmed', round: 1_001n })
+  isValid = false
+  const served = responseOf(await world.gate.decide(ask('/a', header)))
+  assert.deepEqual([served.status, await served.text()], [200, 'goods'])
+  assert.equal(responseOf(await world.gate.decide(ask('/a', header))).status, 402)
+})
+
+test('refuses a payment that was settled elsewhere', async () => {
+  const world = await stubGate()
+  const { header, transactionId } = paymentFor(await priced(world), world.chain)
+  for (const state of [{ type: 'confirmed', round: 1_000n }, { type: 'pending' }] as const) {
+    world.ledger.transactions.set(transactionId, state)
+    assert.equal(requiredIn(responseOf(await world.gate.decide(ask('/a', header)))).error, 'payment_already_used')
+  }
+})
+
+test('does not settle for a handler that took too long', async (t) => {
+  const world = await stubGate()
+  const { header } = paymentFor(await priced(world), world.chain)
+  const admission = admitted(await world.gate.decide(ask('/a', header)))
+  const later = performance.now() + 400_000
+  t.mock.method(performance, 'now', () => later)
+  const result = await admission.settle(answer)
+  assert.ok('response' in result && result.response.status === 504)
+  assert.equal(world.ledger.transactions.size, 0)
+})
+
+test('a handler that never ends after the client has left is cancelled when its time is up', async (t) => {
+  const world = await stubGate()
+  const { header } = paymentFor(await priced(world), world.chain)
+  const admission = admitted(await world.gate.decide(ask('/a', header)))
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const over = admission.disconnected()
+  t.mock.timers.tick(300_000)
+  assert.equal(responseOf(await world.gate.decide(ask('/a', header))).status, 503)
+  t.mock.timers.tick(60_001)
+  await over
+  const late = await admission.settle(answer)
+  assert.ok('response' in late && late.response.status === 504)
+  assert.equal(world.ledger.transactions.size, 0)
+  admitted(await world.gate.decide(ask('/a', header)))
+})
+
+test('an unsafe one is used up, and the next request is told that its response was lost', async (t) => {
+  const world = await stubGate({ routes: { 'POST /a': { accepts: price } } })
+  const post = (header?: string): Request => ask('/a', header, { method: 'POST' })
+  const required = requiredIn(responseOf(await world.gate.decide(post())))
+  assert.equal(required.accepts[0]!.extra['paymentFlow'], 'upfront')
+  const { header, transactionId } = paymentFor(required, world.chain)
+  const admission = admitted(await world.gate.decide(post(header)))
+  assert.equal(admission.settled?.transaction, transactionId)
+  assert.equal(admission.isStreamed, false)
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const over = admission.disconnected()
+  t.mock.timers.tick(360_001)
+  await over
+  const lost = responseOf(await world.gate.decide(post(header)))
+  assert.equal(lost.status, 500)
+  assert.equal(((await lost.json()) as { error: string }).error, 'response_lost')
+  assert.ok(lost.headers.has('PAYMENT-RESPONSE'))
+})
+
+test('disconnecting ends with the handler', async () => {
+  const world = await stubGate()
+  const { header } = paymentFor(await priced(world), world.chain)
+  const admission = admitted(await world.gate.decide(ask('/a', header)))
+  const over = admission.disconnected()
+  await admission.settle(answer)
+  await over
+  await admission.undelivered()
+  const held = responseOf(await world.gate.decide(ask('/a', header)))
+  assert.deepEqual([held.status, await held.text()], [200, 'goods'])
+})
+
+test('methods that change something settle first, unless the seller says otherwise', async () => {
+  const routes = {
+    '/a': { accepts: price },
+    '/b': { accepts: { ...price, paymentFlow: 'authorization' } },
+    '/c': { accepts: { ...price, paymentFlow: 'upfront' } },
+    '/d': { accepts: price, settleFirstAbove: '$0.01' },
+    '/e': { accepts: { ...price, paymentFlow: 'authorization' }, settleFirstAbove: '$0.0099' },
+  } as const
+  const world = await stubGate({ routes })
+  const flowOf = async (method: string, path: string): Promise<string> => {
+    const response = responseOf(await world.gate.decide(ask(path, undefined, { method })))
+    const { header } = paymentFor(requiredIn(response), world.chain)
+    const { settled, isStreamed } = admitted(await world.gate.decide(ask(path, header, { method })))
+    return `${settled === undefined ? 'after' : 'first'}${isStreamed ? ' streamed' : ''}`
+  }
+  const flows = ['GET /a', 'HEAD /a', 'POST /a', 'DELETE /a', 'PUT /b', 'GET /c', 'POST /c', 'GET /d', 'GET /e']
+  const found = await Promise.all(flows.map((one) => flowOf(...(one.split(' ') as [string, string]))))
+  const expected = ['after', 'after', 'first', 'first', 'after', 'first streamed', 'first streamed', 'after', 'first']
+  assert.deepEqual(found, expected)
+  const bad = { 'GET /a': { accepts: price, settleFirstAbove: 'much' } } as const
+  await assert.rejects(stubGate({ routes: bad }), /GET \/a: /)
+})
+
+test('a payment that was claimed is good for its resource although the price has changed', async () => {
+  const ledger = newLedger()
+  let isLost = true
+  const facilitators = stubFacilitator(ledger, {
+    settle: async (payload, requirements) => {
+      const settled = await stubFacilitator(ledger).settle(payload, requirements)
+      if (isLost) throw new Error('lost')
+      return settled
+    },
+  })
+  const claims = new MemoryClaims()
+  const before = await stubGate({ claims, facilitators }, ledger)
+  const { header } = paymentFor(await priced(before), before.chain)
+  await admitted(await before.gate.decide(ask('/a', header))).settle(answer)
+  isLost = false
+  const routes = { 'GET /a': { accepts: { ...price, price: '$0.02' } } } as const
+  const dearer = await stubGate({ claims, facilitators, routes }, ledger)
+  const other = paymentFor(await priced(before), before.chain)
+  const refused = requiredIn(responseOf(await dearer.gate.decide(ask('/a', other.header))))
+  assert.equal(refused.error, 'No matching payment requirements')
+  const held = responseOf(await dearer.gate.decide(ask('/a', header)))
+  assert.deepEqual([held.status, await held.text()], [200, 'goods'])
+})
+
+test('a malformed secret is refused, and a secret reaches no facilitator', async () => {
+  const ledger = newLedger()
+  const seen: unknown[] = []
+  const facilitators = stubFacilitator(ledger, {
+    verify: async (payload, _, options) => {
+      seen.push(payload.extensions, options?.claimant)
+      return { isValid: true }
+    },
+  })
+  const world = await stubGate({ facilitators }, ledger)
+  const required = await priced(world)
+  const { payload } = paymentFor(required, world.chain)
+  const { secret, hash } = PaymentSecret.create()
+  const declared = { ...payload, extensions: required.extensions! }
+  const bad = PaymentSecret.add(declared, 'x')
+  const refused = requiredIn(responseOf(await world.gate.decide(ask('/a', Headers.encode(bad)))))
+  assert.equal(refused.error, 'invalid_payload')
+  const shown = PaymentSecret.reveal(declared, secret)
+  admitted(await world.gate.decide(ask('/a', Headers.encode(shown))))
+  assert.deepEqual(seen[0], PaymentSecret.add(declared, hash).extensions)
+  assert.match(String(seen[1]), /^[A-Za-z0-9_-]{43}$/)
+})
