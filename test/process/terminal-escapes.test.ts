@@ -180,6 +180,8 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
         { args: ['pay', `${seller}/paid`, '--yes', ...chain(), '--log', log], env },
         { args: ['pay', `${seller}/paid`, '--yes', '--network', 'local', '--node', refusing], env },
         { args: ['pay', hostile, '--yes', ...chain()], env },
+        { args: ['pay', `${seller}/free`, '--output', `/nonexistent/${hostile}`, ...chain()], env },
+        { args: ['pay', `${seller}/free`, '--output', file('exists', ''), ...chain()], env },
         { args: ['pay', `${seller}/paid`, '-H', hostile, ...chain()], env },
         {
           args: ['pay', `${seller}/paid`, '-w', hostile, '--key', devnet.accounts[2]!.address, ...chain()],

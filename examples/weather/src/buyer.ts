@@ -1,6 +1,6 @@
 /** Buys a weather report: `AVM_MNEMONIC="25 words" node dist/buyer.js` */
 import { readFile } from 'node:fs/promises'
-import { Buyer, fromKmd, payingFetch, receiptOf, Signer } from '@latchkey/x402/client'
+import { Buyer, fromKmd, type PaymentResult, payingFetch, paymentOf, Signer } from '@latchkey/x402/client'
 import { openChain } from './network.js'
 
 const { RESOURCE_SERVER_URL: server = 'http://localhost:4021', ENDPOINT_PATH: path = '/weather' } = process.env
@@ -21,21 +21,32 @@ async function readPassword(): Promise<string> {
   return file === undefined ? '' : (await readFile(file, 'utf8')).replace(/\r?\n$/, '')
 }
 
+/** A seller's text must not control the terminal. */
+const printable = (text: string): string => text.replace(/(?!\n)\p{C}/gu, '?')
+
+/** By the ledger: the receipt in the response is only the seller's word. */
+function report({ payment, state }: PaymentResult): void {
+  const { transactionId: transaction, network } = payment.payment
+  if (state === 'settled') console.log('Payment response:', { success: true, transaction, network })
+  else
+    console.log(`Payment ${transaction}: ${state === 'open' ? 'not known yet whether it is settled' : 'not settled'}`)
+}
+
 async function buy(): Promise<void> {
   const buyer = new Buyer({ signer: openSigner(), chains: await openChain(), maxPerPayment: '$0.10' })
   console.log(`AVM signer: ${buyer.address}`)
   console.log(`Making request to: ${server}${path}`)
   const response = await payingFetch(buyer)(server + path)
-  console.log('Response body:', await response.text())
-  const receipt = receiptOf(response)
-  if (receipt?.success) console.log('Payment response:', receipt)
-  else console.log(`No payment settled (response status: ${response.status})`)
+  console.log('Response body:', printable(await response.text()))
+  const paid = paymentOf(response)
+  if (paid === undefined) console.log(`No payment settled (response status: ${response.status})`)
+  else report(paid)
   process.exitCode = response.ok ? 0 : 1
 }
 
 try {
   await buy()
 } catch (error) {
-  console.error(`❌ ${(error as Error).message}`)
+  console.error(`❌ ${printable((error as Error).message)}`)
   process.exitCode = 1
 }

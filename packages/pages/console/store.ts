@@ -154,8 +154,9 @@ export class Store {
     )
   }
 
+  /** Programs choose names: one must not reorder the text around it, or look like another by what cannot be seen. */
   displayName(wallet: Wallet): string {
-    return wallet.name === '' ? wallet.id : wallet.name
+    return wallet.name === '' ? wallet.id : wallet.name.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd')
   }
 
   #close(id: string): void {
