@@ -17,7 +17,7 @@ const market = await openMarket({ after })
 const cent = 10_000n
 
 /** Reports the first `times` settlements as undecided, although the ledger has them. */
-function slowly(times: number): FacilitatorClient {
+function undecidedAtFirst(times: number): FacilitatorClient {
   let left = times
   return altered(market.local, {
     settle: async (payload, requirements, ...rest) => {
@@ -76,7 +76,7 @@ for (const { name, prefix, open } of adapters) {
   })
 
   test(`A9 ${name}: a slow confirmation places one order`, { timeout }, async (t) => {
-    const { stock, at } = await shopFor(t, slowly(3))
+    const { stock, at } = await shopFor(t, undecidedAtFirst(3))
     const header = await priceOf(at('/echo'), { method: 'POST' })
     const before = await market.dollars()
     const answer = await repeated(at('/echo'), header, textInit(header, 'an order'))
@@ -88,7 +88,7 @@ for (const { name, prefix, open } of adapters) {
   test(`A9 ${name}: while the ledger has not decided the answer of a GET is held, with its headers`, {
     timeout,
   }, async (t) => {
-    const { stock, at } = await shopFor(t, slowly(3))
+    const { stock, at } = await shopFor(t, undecidedAtFirst(3))
     const header = await priceOf(at('/weather'))
     const answer = await repeated(at('/weather'), header)
     assert.deepEqual([answer.status, await answer.text()], [200, '{"weather":"sunny"}'])
@@ -153,7 +153,7 @@ test('A9 a seller that was restarted serves the answer that its claims hold', { 
   const path = join(directory, 'claims.db')
   const routes = cents(market, 'GET /a')
   const first = new SqliteClaims(path)
-  const stall = await openStall(t, market, { routes, facilitators: slowly(1), claims: first })
+  const stall = await openStall(t, market, { routes, facilitators: undecidedAtFirst(1), claims: first })
   const header = await market.payment(await fetch(`${stall.url}/a`))
   assert.equal((await show(`${stall.url}/a`, header)).status, 503)
   first.close()

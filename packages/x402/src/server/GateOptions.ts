@@ -30,7 +30,7 @@ export type Route = {
    */
   readonly varyBy?: readonly string[] | undefined
   /**
-   * A price above which the payment is settled before the handler runs, so that nobody has more work done than it can pay
+   * A price above which the payment is settled before the handler runs, so that no account has more work done than it can pay
    * for. A price in another asset counts as above.
    *
    * @default none
