@@ -26,7 +26,7 @@ const printable = (text: string): string => text.replace(/(?!\n)\p{C}/gu, '?')
 
 /** By the ledger: the receipt in the response is only the seller's word. */
 function report({ payment, state }: PaymentResult): void {
-  const { transactionId: transaction, network } = payment.payment
+  const { transactionId: transaction, network } = payment
   if (state === 'settled') console.log('Payment response:', { success: true, transaction, network })
   else
     console.log(`Payment ${transaction}: ${state === 'open' ? 'not known yet whether it is settled' : 'not settled'}`)

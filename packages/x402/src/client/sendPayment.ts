@@ -3,7 +3,7 @@ import * as Headers from '../wire/Headers.js'
 import * as PaymentSecret from '../wire/PaymentSecret.js'
 import type { Buyer, SignedPayment } from './Buyer.js'
 import { LostResponseError } from './LostResponseError.js'
-import type { PaymentState } from './Payments.js'
+import type { Payment, PaymentState } from './Payments.js'
 import { watchBody } from './watchBody.js'
 
 export type Delivery = {
@@ -35,7 +35,7 @@ const paidResponses = new WeakMap<Response, PaymentResult>()
 
 /** The payment that was sent for a response. */
 export type PaymentResult = {
-  readonly payment: SignedPayment
+  readonly payment: Payment
   /** On the ledger, when the response arrived; `open` is not known yet. `buyer.lookUp` asks again. */
   readonly state: PaymentState
 }
@@ -65,7 +65,7 @@ export async function sendPayment(delivery: Delivery): Promise<Response> {
   const isAnswer = response.status < 400
   finish(delivery, isAnswer ? 'answered' : 'unanswered')
   const result = isAnswer ? watchBody(response, (error) => bodyLost(delivery, state, error)) : response
-  paidResponses.set(result, { payment: paid, state })
+  paidResponses.set(result, { payment: paid.payment, state })
   onSent(paid, result, state)
   return result
 }
