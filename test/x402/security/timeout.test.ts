@@ -121,6 +121,10 @@ test('A5 another request, or another account, is another payment', { timeout }, 
     [buyer, '?a=1', {}],
     [buyer, '', { method: 'PUT', body: 'one' }],
     [buyer, '', { method: 'PUT', body: 'two' }],
+    // The answer to one customer of a program is not for another, nor one part of a file for another.
+    [buyer, '', { headers: { Authorization: 'Bearer alice' } }],
+    [buyer, '', { headers: { Authorization: 'Bearer bob' } }],
+    [buyer, '', { headers: { Range: 'bytes=0-99' } }],
     [market.newBuyer({ payments: buyer.payments }, 1), '', {}],
   ]
   for (const [index, [payer, query, init]] of sent.entries()) {
@@ -128,10 +132,11 @@ test('A5 another request, or another account, is another payment', { timeout }, 
     await lostOf(payingFetch(payer)(seller.url + query, { ...init, signal }))
   }
   assert.equal(seller.ids.size, sent.length)
-  // The same requests again, with a fragment that is not sent: no new payments.
+  // The same requests again, with a fragment that is not sent and another trace: no new payments.
   for (const [index, [payer, query, init]] of sent.entries()) {
     const signal = giveUpWhenPaid(seller, sent.length + index + 1)
-    await lostOf(payingFetch(payer)(`${seller.url}${query}#part`, { ...init, signal }))
+    const headers = { ...init.headers, traceparent: `00-${index}` }
+    await lostOf(payingFetch(payer)(`${seller.url}${query}#part`, { ...init, headers, signal }))
   }
   assert.equal(seller.ids.size, sent.length)
 })
@@ -168,6 +173,23 @@ test('A5 a new payment is made when the ledger can no longer take the old one, o
   const states = buyer.payments.all().map(({ state, amount }) => [state, amount])
   assert.deepEqual(states.at(-1), ['open', '20000'])
   assert.ok(states.slice(0, 2).some(([state]) => state === 'expired'))
+})
+
+test('A5 an open payment above a limit that was lowered since is not sent again', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const seller: Seller = await openSeller(t, (payment, response) => {
+    if (payment === undefined) askFor(response, [priceOf(market)])
+  })
+  const buyer = market.newBuyer()
+  await lostOf(payingFetch(buyer)(seller.url, { signal: giveUpWhenPaid(seller, 1) }))
+  const lower = market.newBuyer({ payments: buyer.payments, maxPerPayment: '$0.005' })
+  await assert.rejects(
+    payingFetch(lower)(seller.url),
+    /may still be settled, and \$0\.01 is above the limit of \$0\.005/,
+  )
+  assert.deepEqual([seller.payments.length, buyer.payments.all().length], [1, 1])
+  await lostOf(payingFetch(buyer)(seller.url, { signal: giveUpWhenPaid(seller, 2) }))
+  assert.equal(seller.ids.size, 1)
 })
 
 test('A5 a settled payment that is refused is not followed by another', { timeout }, async (t) => {
@@ -241,7 +263,10 @@ test('A5 latchkey pay sends an open payment again', { timeout }, async (t) => {
   }
   const last = await shopper.run(seller.url, '--yes')
   assert.deepEqual([last.code, last.stdout], [0, 'goods'], last.stderr)
-  assert.match(last.stderr, /for the same request got no answer and is settled: transaction \S+ is sent again/)
+  assert.match(
+    last.stderr,
+    /The payment of \$0\.01 to \S+ of \S+ for the same request got no answer and is settled: transaction \S+ is sent again/,
+  )
   assert.ok(!last.stderr.includes('The request costs'))
   assert.deepEqual([seller.ids.size, await market.dollars()], [1, price])
   const forced = await shopper.run(seller.url, '--yes', '--new-payment')

@@ -1,5 +1,4 @@
 /** Pays offers of sellers: within limits, on the networks it was given, and never without recording the payment first. */
-import { Bytes, Hash } from '@latchkey/algorand'
 import { type Chain, chainList } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
 import { type BuiltPayment, buildPayment } from '../exact/buildPayment.js'
@@ -12,6 +11,7 @@ import { findPaymentState } from './findPaymentState.js'
 import { type LimitOptions, Limits } from './Limits.js'
 import { MemoryPayments } from './MemoryPayments.js'
 import * as Offers from './Offer.js'
+import * as PaidRequest from './PaidRequest.js'
 import { isReason, orReason, PaymentRefusedError, type RefusalReason, reasonOfFunds } from './PaymentRefusedError.js'
 import { type Payment, type PaymentLog, PaymentLogError, type PaymentState } from './Payments.js'
 
@@ -47,13 +47,6 @@ export type SignedPayment = {
   readonly repeatHeader: string
 }
 
-/** The request that a payment is for. */
-export type PaidRequest = {
-  readonly method: string
-  readonly url: string
-  readonly body?: Uint8Array | undefined
-}
-
 /** Options of {@link Buyer.pay}. */
 export type PayOptions = {
   /**
@@ -63,7 +56,7 @@ export type PayOptions = {
    */
   offer?: Offer | undefined
   /** The request that is paid for. It is recorded, and the payment is found by it when no answer came. */
-  request?: PaidRequest | undefined
+  request?: PaidRequest.PaidRequest | undefined
   /** Cancels the payment until it is signed. */
   signal?: AbortSignal | undefined
 }
@@ -158,19 +151,25 @@ export class Buyer {
    * A payment for the same request that was sent before and has no answer: to be sent again instead of a new one, with
    * its `repeatHeader`. One that can no longer be settled is not returned. `buyer.payments.finish` ends the wait for its
    * answer.
+   *
+   * @throws PaymentRefusedError if it may still be settled, and is above a limit that was lowered since
    */
-  async resume(request: PaidRequest): Promise<SignedPayment | undefined> {
-    const requestId = this.#requestId(request)
+  async resume(request: PaidRequest.PaidRequest): Promise<SignedPayment | undefined> {
+    const requestId = PaidRequest.idOf(request, this.address)
+    const networks = this.#chains.map(({ caip2 }) => caip2)
     for (;;) {
-      const found = this.payments.resume(requestId)
+      const found = this.payments.resume(requestId, networks)
       if (found === undefined) return undefined
       const { payment, header } = found
-      const isMine = this.#chains.some(({ caip2 }) => caip2 === payment.network)
       // If no node responds, it may still be settled: another payment could be a second charge.
-      const state = isMine ? await this.lookUp(payment.transactionId).catch(() => 'open' as const) : 'open'
-      if (state !== 'expired') {
-        return { payment, payload: Headers.decodePayment(header), header, repeatHeader: header }
+      const state = await this.lookUp(payment.transactionId).catch(() => 'open' as const)
+      if (state === 'expired') continue
+      const problem = state === 'open' ? await this.#limitProblem(payment) : undefined
+      if (problem === undefined) {
+        return { payment: { ...payment, state }, payload: Headers.decodePayment(header), header, repeatHeader: header }
       }
+      this.payments.finish(payment.transactionId, 'unanswered')
+      throw new PaymentRefusedError([problem])
     }
   }
 
@@ -230,6 +229,17 @@ export class Buyer {
     })
   }
 
+  /** Why a payment that was signed before may not be sent any more, or undefined. */
+  async #limitProblem({ network, asset, amount, transactionId }: Payment): Promise<RefusalReason | undefined> {
+    const chain = this.#chains.find(({ caip2 }) => caip2 === network)!
+    const problem = await orReason(async () => {
+      return this.#limits.paymentProblem(BigInt(amount), await chain.asset(BigInt(asset)), chain) ?? undefined
+    })
+    if (problem?.code !== 'above_payment_limit') return undefined
+    const message = `the payment ${transactionId} of an earlier try may still be settled, and ${problem.message}`
+    return { ...problem, message, network, asset }
+  }
+
   #totalProblem({ amount, asset, chain }: Offer): RefusalReason | undefined {
     return this.#limits.totalProblem(amount, asset, chain, this.payments.spent())
   }
@@ -250,9 +260,9 @@ export class Buyer {
     offer: Offer,
     built: BuiltPayment,
     required: PaymentRequired,
-    request: PaidRequest | undefined,
+    request: PaidRequest.PaidRequest | undefined,
   ): Payment | RefusalReason {
-    const requestId = request === undefined ? undefined : this.#requestId(request)
+    const requestId = request === undefined ? undefined : PaidRequest.idOf(request, this.address)
     const payment = paymentOf(offer, built, required, { url: request?.url ?? '', requestId })
     return this.payments.exclusive(() => {
       const problem = this.#totalProblem(offer)
@@ -293,15 +303,6 @@ export class Buyer {
       this.payments.update(transactionId, 'expired')
       throw error
     }
-  }
-
-  /** Payments of different accounts for the same request are not the same. */
-  #requestId({ method, url, body }: PaidRequest): string {
-    const target = new URL(url)
-    target.hash = ''
-    const digest = body === undefined ? '' : Bytes.toBase64Url(Hash.sha256(body))
-    const parts = JSON.stringify([this.address, method.toUpperCase(), target.href, digest])
-    return Bytes.toBase64Url(Hash.sha256(Bytes.fromUtf8(parts)))
   }
 }
 

@@ -57,8 +57,8 @@ export class MemoryPayments implements PaymentLog {
     this.#table.change({ transactionId, header })
   }
 
-  resume(requestId: string): UnansweredPayment | undefined {
-    const found = this.#table.find(requestId, () => true)
+  resume(requestId: string, networks: readonly string[]): UnansweredPayment | undefined {
+    const found = this.#table.find(requestId, networks, () => true)
     if (found !== undefined) this.#table.change({ transactionId: found.payment.transactionId, owner })
     return found
   }

@@ -81,10 +81,15 @@ export class PaymentTable {
   }
 
   /** The oldest payment for a request that can be sent again and that no process waits for. */
-  find(requestId: string, isAwaited: (owner: string) => boolean): UnansweredPayment | undefined {
+  find(
+    requestId: string,
+    networks: readonly string[],
+    isAwaited: (owner: string) => boolean,
+  ): UnansweredPayment | undefined {
     for (const [transactionId, { header, owner }] of this.#unanswered.entries()) {
       const payment = this.#payments.get(transactionId)
       if (payment?.requestId !== requestId || header === undefined || !isOpenToAnswer(payment)) continue
+      if (!networks.includes(payment.network)) continue
       if (owner === undefined || !isAwaited(owner)) return { payment, header }
     }
     return undefined

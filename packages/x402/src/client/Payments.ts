@@ -16,7 +16,7 @@ export type Payment = {
   readonly url: string
   /** The resource as the seller named it: a claim, which nothing confirms. */
   readonly claimedResource?: string | undefined
-  /** Identifies the request that is paid for: payer, method, URL and body. */
+  /** Identifies the request that is paid for: payer, method, URL, headers and body. */
   readonly requestId?: string | undefined
   readonly payTo: string
   /** The id of the asset; `0` is the ALGO. */
@@ -68,10 +68,10 @@ export type PaymentLog = {
   /** Records the header that sends a payment again, durably, before it is sent the first time. */
   readonly keep: (transactionId: string, header: string) => void
   /**
-   * The oldest payment for a request that was sent, has no answer, may still be settled or answered, and that no caller,
-   * in this process or another, waits for. From then on the caller waits for it.
+   * The oldest payment for a request, on one of the networks, that was sent, has no answer, may still be settled or
+   * answered, and that no caller, in this process or another, waits for. From then on the caller waits for it.
    */
-  readonly resume: (requestId: string) => UnansweredPayment | undefined
+  readonly resume: (requestId: string, networks: readonly string[]) => UnansweredPayment | undefined
   /** Ends the wait for an answer. A payment that is answered is not sent again, and its header is forgotten. */
   readonly finish: (transactionId: string, outcome: 'answered' | 'unanswered') => void
 }

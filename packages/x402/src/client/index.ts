@@ -23,7 +23,6 @@ export {
   Buyer,
   type BuyerOptions,
   type OfferList,
-  type PaidRequest,
   type PayOptions,
   type SignedPayment,
 } from './Buyer.js'
@@ -31,6 +30,7 @@ export type { AssetLimit, LimitOptions } from './Limits.js'
 export { LostResponseError } from './LostResponseError.js'
 export { MemoryPayments, type MemoryPaymentsOptions } from './MemoryPayments.js'
 export type { Offer } from './Offer.js'
+export type { PaidRequest } from './PaidRequest.js'
 export { PaymentRefusedError, type RefusalCode, type RefusalReason, refusalReasons } from './PaymentRefusedError.js'
 export {
   type Payment,

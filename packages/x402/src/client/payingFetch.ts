@@ -3,8 +3,10 @@ import { Bytes } from '@latchkey/algorand'
 import { X402Error } from '../errors.js'
 import * as Headers from '../wire/Headers.js'
 import type { PaymentRequired } from '../wire/types.js'
-import type { Buyer, PaidRequest, SignedPayment } from './Buyer.js'
+import type { Buyer, SignedPayment } from './Buyer.js'
+import { LostResponseError } from './LostResponseError.js'
 import type { Offer } from './Offer.js'
+import type { PaidRequest } from './PaidRequest.js'
 import { PaymentRefusedError } from './PaymentRefusedError.js'
 import type { Payment, PaymentState } from './Payments.js'
 import { type Delivery, receiptOf, sendPayment } from './sendPayment.js'
@@ -36,8 +38,8 @@ export type PayingFetchOptions = {
   /** Called with every payment that was sent, its receipt if one arrived, and its state on the ledger. */
   onPayment?: ((payment: SignedPayment, receipt: Headers.Receipt | undefined, state: PaymentState) => void) | undefined
   /**
-   * Whether a payment for the same request (method, URL and body) that got no answer is sent again, instead of a new
-   * one, as long as it may be settled or answered. `false` makes a new payment, which may be a second charge.
+   * Whether a payment for the same request (method, URL, headers and body) that got no answer is sent again, instead of
+   * a new one, as long as it may be settled or answered. `false` makes a new payment, which may be a second charge.
    *
    * @default true
    */
@@ -87,8 +89,8 @@ export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typ
     const required = first.status === 402 ? requiredOf(first) : undefined
     if (required === undefined) return first
     const target = targetOf(request, first)
-    const { method, url, signal } = request
-    const payment = await paymentFor(buyer, required, { method, url, body }, target.url, signal, options)
+    const { method, url, headers, signal } = request
+    const payment = await paymentFor(buyer, required, { method, url, headers, body }, target.url, signal, options)
     if (payment === undefined) return first
     await first.body?.cancel().catch(() => {})
     const sendOnce = (header: string): Promise<Response> => {
@@ -114,11 +116,12 @@ async function paymentFor(
 ): Promise<Pick<Delivery, 'paid' | 'isRepeat'> | undefined> {
   const open = resume ? await buyer.resume(request) : undefined
   if (open !== undefined) {
+    const { transactionId, state } = open.payment
     try {
-      signal.throwIfAborted()
+      if (signal.aborted) throw new LostResponseError(open, state, signal.reason)
       onRepeat?.(open.payment)
     } catch (error) {
-      buyer.payments.finish(open.payment.transactionId, 'unanswered')
+      buyer.payments.finish(transactionId, 'unanswered')
       throw error
     }
     return { paid: open, isRepeat: true }

@@ -52,6 +52,8 @@ async function outputOf(child: ChildProcessWithoutNullStreams): Promise<string> 
   return output
 }
 
+const networks = ['algorand:local']
+
 const ids = (log: FilePayments): string[] => log.all().map(({ transactionId }) => transactionId)
 
 test('a payment log in a file', async (t) => {
@@ -180,18 +182,19 @@ test('a payment without an answer', async (t) => {
     const path = newFile(t)
     const [one, other] = [new FilePayments(path), new FilePayments(path)]
     one.add(payment('A'))
-    assert.equal(other.resume('R'), undefined, 'it is not signed yet')
+    assert.equal(other.resume('R', networks), undefined, 'it is not signed yet')
     one.keep('A', 'header')
-    assert.equal(other.resume('R'), undefined, 'an answer is waited for')
+    assert.equal(other.resume('R', networks), undefined, 'an answer is waited for')
     one.finish('A', 'unanswered')
-    assert.equal(other.resume('other'), undefined)
-    assert.deepEqual(other.resume('R'), { payment: one.get('A'), header: 'header' })
-    assert.equal(one.resume('R'), undefined, 'the other waits for it')
+    assert.equal(other.resume('other', networks), undefined)
+    assert.equal(other.resume('R', ['algorand:other']), undefined)
+    assert.deepEqual(other.resume('R', networks), { payment: one.get('A'), header: 'header' })
+    assert.equal(one.resume('R', networks), undefined, 'the other waits for it')
     other.update('A', 'settled')
     other.finish('A', 'unanswered')
-    assert.equal(one.resume('R')?.payment.state, 'settled')
+    assert.equal(one.resume('R', networks)?.payment.state, 'settled')
     one.finish('A', 'answered')
-    assert.equal(other.resume('R'), undefined)
+    assert.equal(other.resume('R', networks), undefined)
     assert.ok(!JSON.stringify(one.all()).includes('header'), 'what sends it again is not listed')
   })
 
@@ -210,8 +213,8 @@ test('a payment without an answer', async (t) => {
     log.update('A', 'expired')
     log.update('B', 'settled')
     // May still be settled, however old it is: only the ledger can say.
-    assert.equal(log.resume('R')?.payment.transactionId, 'C')
-    assert.equal(log.resume('R'), undefined)
+    assert.equal(log.resume('R', networks)?.payment.transactionId, 'C')
+    assert.equal(log.resume('R', networks), undefined)
   })
 
   await t.test('of a process that was killed is found by the next', { timeout }, async (t) => {
@@ -226,9 +229,9 @@ test('a payment without an answer', async (t) => {
     )
     await once(child.stdout, 'data')
     const log = new FilePayments(path)
-    assert.equal(log.resume('R'), undefined, 'the process waits for an answer')
+    assert.equal(log.resume('R', networks), undefined, 'the process waits for an answer')
     child.kill('SIGKILL')
     await once(child, 'close')
-    assert.equal(log.resume('R')?.header, 'header')
+    assert.equal(log.resume('R', networks)?.header, 'header')
   })
 })

@@ -111,9 +111,13 @@ export class FilePayments implements PaymentLog {
     this.#change({ transactionId, header })
   }
 
-  resume(requestId: string): UnansweredPayment | undefined {
+  resume(requestId: string, networks: readonly string[]): UnansweredPayment | undefined {
+    const find = (): UnansweredPayment | undefined => this.#table.find(requestId, networks, ProcessName.isRunning)
+    this.#refresh()
+    // Most requests have none, and need no lock.
+    if (find() === undefined) return undefined
     return this.exclusive(() => {
-      const found = this.#table.find(requestId, ProcessName.isRunning)
+      const found = find()
       if (found !== undefined) {
         this.#change({ transactionId: found.payment.transactionId, owner: ProcessName.own() })
       }

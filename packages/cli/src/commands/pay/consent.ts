@@ -1,4 +1,5 @@
 /** What is shown before a payment, and the question. */
+import { Amount } from '@latchkey/algorand'
 import type { Offer, Payment } from '@latchkey/x402/client'
 import { UsageError } from '../../errors.js'
 import { printMessage } from '../../messages.js'
@@ -33,9 +34,19 @@ export async function confirmPayment(
   return confirm('Pay?')
 }
 
-/** Nothing more is paid, so nothing is asked. */
-export function describeRepeat({ transactionId, signedMs, state }: Payment): string {
+/** Nothing more is paid than was agreed to then, so nothing is asked. */
+export function describeRepeat({
+  transactionId,
+  signedMs,
+  state,
+  amount,
+  asset,
+  payTo,
+  microDollars,
+}: Payment): string {
   const time = new Date(signedMs).toISOString()
+  const price =
+    microDollars === undefined ? `${amount} of asset ${asset}` : `$${Amount.format(BigInt(microDollars), 6)}`
   const known = state === 'settled' ? 'is settled' : 'may still be settled'
-  return `A payment of ${time} for the same request got no answer and ${known}: transaction ${transactionId} is sent again, and no new one.`
+  return `The payment of ${price} to ${payTo} of ${time} for the same request got no answer and ${known}: transaction ${transactionId} is sent again, and no new one.`
 }

@@ -1,0 +1,42 @@
+/** The request that a payment is for, and what makes two requests the same. */
+import { Bytes, Hash } from '@latchkey/algorand'
+
+/** The request that a payment is for. */
+export type PaidRequest = {
+  readonly method: string
+  readonly url: string
+  readonly headers?: Iterable<readonly [string, string]> | undefined
+  readonly body?: Uint8Array | undefined
+}
+
+/** Headers that differ with each try, and do not change the answer. */
+const volatile = new Set([
+  'accept-encoding',
+  'baggage',
+  'connection',
+  'content-length',
+  'date',
+  'sentry-trace',
+  'traceparent',
+  'tracestate',
+  'user-agent',
+  'x-amzn-trace-id',
+  'x-correlation-id',
+  'x-request-id',
+])
+
+/**
+ * Identifies a request: payer, method, URL, headers and body. The answer to a payment belongs to one request: with other
+ * credentials, or another range, it would be another person's, or another part.
+ */
+export function idOf({ method, url, headers = [], body }: PaidRequest, payer: string): string {
+  const target = new URL(url)
+  target.hash = ''
+  const lines = [...headers]
+    .map(([name, value]) => [name.toLowerCase(), value])
+    .filter(([name]) => !volatile.has(name!))
+    .sort(([a], [b]) => (a! < b! ? -1 : a! > b! ? 1 : 0))
+  const digest = body === undefined ? '' : Bytes.toBase64Url(Hash.sha256(body))
+  const parts = JSON.stringify([payer, method.toUpperCase(), target.href, lines, digest])
+  return Bytes.toBase64Url(Hash.sha256(Bytes.fromUtf8(parts)))
+}
