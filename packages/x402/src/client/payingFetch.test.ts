@@ -3,61 +3,17 @@ import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import * as PaymentGroup from '../exact/PaymentGroup.js'
-import * as Signer from '../signer/Signer.js'
 import * as Headers from '../wire/Headers.js'
-import * as PaymentSecret from '../wire/PaymentSecret.js'
-import type { SettleResponse } from '../wire/types.js'
-import { Buyer } from './Buyer.js'
 import { LostResponseError } from './LostResponseError.js'
 import { type Market, openMarket, requiring, url } from './market.test.helper.js'
 import { PaymentRefusedError } from './PaymentRefusedError.js'
 import { PaymentRequestError, payingFetch } from './payingFetch.js'
 import { paymentOf, receiptOf } from './sendPayment.js'
+import { buyerOf, paymentRequired, receipt, settle, shop } from './shop.test.helper.js'
 
 const timeout = 30_000
 const repeatMs = 1
-
-type Respond = (request: Request, transactionId: string | undefined) => Response | Promise<Response>
-
-/** A fake seller that records the ids of the payments it gets. */
-function shop(respond: Respond): { fetch: typeof fetch; shown: (string | undefined)[]; bodies: string[] } {
-  const shown: (string | undefined)[] = []
-  const bodies: string[] = []
-  return {
-    shown,
-    bodies,
-    fetch: async (input, init) => {
-      const request = new Request(input, init)
-      const header = request.headers.get(Headers.paymentSignature)
-      const payment = header === null ? undefined : PaymentGroup.read(Headers.decodePayment(header).payload)
-      shown.push(payment?.transactionId)
-      bodies.push(await request.clone().text())
-      request.signal.throwIfAborted()
-      return respond(request, payment?.transactionId)
-    },
-  }
-}
-
-function paymentRequired({ required }: Market): Response {
-  return new Response('{}', { status: 402, headers: { [Headers.paymentRequired]: Headers.encode(required) } })
-}
-
-function receipt(members: Partial<SettleResponse>, status = 200, body = 'sunny'): Response {
-  const value = { success: true, transaction: '', network: 'algorand:x', ...members } as SettleResponse
-  return new Response(body, { status, headers: { [Headers.paymentResponse]: Headers.encode(value) } })
-}
-
-const buyerOf = ({ signer, chain }: Market): Buyer => new Buyer({ signer, chains: chain })
-
-/** Signs the fee and sends the group, as a facilitator would. */
-async function settle({ chain, sponsor }: Market, request: Request): Promise<void> {
-  const { members } = PaymentGroup.read(Headers.decodePayment(request.headers.get(Headers.paymentSignature)!).payload)
-  const signed = members.map(({ bytes, isSigned, txn }) => (isSigned ? bytes : Signer.signTransaction(sponsor, txn)))
-  assert.deepEqual(await chain.algod.submit(await Promise.all(signed)), { type: 'accepted' })
-}
 
 test('a request', async (t) => {
   await t.test('to a free resource is passed on', { timeout }, async (t) => {
@@ -296,70 +252,6 @@ test('a lost response', async (t) => {
   })
 })
 
-test('A8 the secret of the buyer', async (t) => {
-  const declaring = (market: Market): Market => ({
-    ...market,
-    required: { ...market.required, extensions: { ...PaymentSecret.declaration(), other: { info: { a: 1 } } } },
-  })
-  const proofOf = (header: string): unknown => PaymentSecret.read(Headers.decodePayment(header))
-
-  await t.test('is kept back the first time, and proves each repeat, also of a POST', { timeout }, async (t) => {
-    const market = declaring(await openMarket(t))
-    for (const method of ['GET', 'POST']) {
-      const headers: string[] = []
-      const { fetch } = shop((request, transaction) => {
-        if (transaction === undefined) return paymentRequired(market)
-        headers.push(request.headers.get(Headers.paymentSignature)!)
-        if (headers.length === 1) throw new TypeError('fetch failed')
-        if (headers.length === 2) return new Response('{}', { status: 503, headers: { 'Retry-After': '5' } })
-        return receipt({ transaction })
-      })
-      const buyer = buyerOf(market)
-      assert.equal((await payingFetch(buyer, { fetch, repeatMs })(url, { method })).status, 200)
-      assert.deepEqual([headers.length, buyer.payments.all().length], [3, 1])
-      const [first, ...repeats] = headers.map(proofOf) as PaymentSecret.Proof[]
-      assert.equal(first!.isProven, false)
-      assert.match(first!.hash!, /^[\w-]{43}$/)
-      for (const repeat of repeats) assert.deepEqual(repeat, { hash: first!.hash, isProven: true })
-      // What the seller declared is echoed.
-      const { extensions } = Headers.decodePayment(headers[0]!)
-      assert.deepEqual(extensions!['other'], { info: { a: 1 } })
-    }
-  })
-
-  await t.test('is in the header that can be repeated, and another one for each payment', { timeout }, async (t) => {
-    const market = declaring(await openMarket(t))
-    const hashes = new Set<string | undefined>()
-    for (let index = 0; index < 3; index++) {
-      const { fetch } = shop((_, transaction) => {
-        if (transaction === undefined) return paymentRequired(market)
-        throw new TypeError('fetch failed')
-      })
-      const buyer = buyerOf(market)
-      await assert.rejects(payingFetch(buyer, { fetch, repeatMs })(url), (error: LostResponseError) => {
-        const proof = PaymentSecret.read(Headers.decodePayment(error.header)) as PaymentSecret.Proof
-        assert.equal(proof.isProven, true)
-        hashes.add(proof.hash)
-        return true
-      })
-    }
-    assert.equal(hashes.size, 3)
-  })
-
-  await t.test('is not sent to a seller that does not know of it', { timeout }, async (t) => {
-    const market = await openMarket(t)
-    const headers: string[] = []
-    const { fetch } = shop((request, transaction) => {
-      if (transaction === undefined) return paymentRequired(market)
-      headers.push(request.headers.get(Headers.paymentSignature)!)
-      throw new TypeError('fetch failed')
-    })
-    await assert.rejects(payingFetch(buyerOf(market), { fetch, repeatMs })(url), LostResponseError)
-    assert.equal(new Set(headers).size, 1)
-    assert.equal(Headers.decodePayment(headers[0]!).extensions, undefined)
-  })
-})
-
 test('a 503', async (t) => {
   const later = (): Response => new Response('{}', { status: 503, headers: { 'Retry-After': '5' } })
 
@@ -437,39 +329,6 @@ test('an aborted request', async (t) => {
       assert.deepEqual([shown.length, notified], [2, [shown[1]]])
       assert.equal(await buyer.lookUp(shown[1]!), 'settled')
     })
-  }
-})
-
-test('a time limit ends the request after a collection of garbage, too', { timeout }, async (t) => {
-  setFlagsFromString('--expose-gc')
-  const collect = runInNewContext('gc') as () => void
-  const market = await openMarket(t)
-  for (const when of ['the 402', 'the response', 'the body']) {
-    for (const isRequest of [false, true]) {
-      const controller = new AbortController()
-      const giveUp = (): void => {
-        for (let count = 0; count < 3; count++) collect()
-        controller.abort(new Error('enough'))
-      }
-      const server = createServer(({ headers }, response) => {
-        const isPaid = headers['payment-signature'] !== undefined
-        if (!isPaid && when !== 'the 402') {
-          response.writeHead(402, { [Headers.paymentRequired]: Headers.encode(market.required) }).end()
-          return
-        }
-        if (when === 'the body') response.writeHead(200).write('half')
-        setTimeout(giveUp, 100)
-      }).listen(0, '127.0.0.1')
-      await once(server, 'listening')
-      t.after(() => server.close().closeAllConnections())
-      const target = `http://127.0.0.1:${(server.address() as AddressInfo).port}/`
-      const pay = payingFetch(buyerOf(market))
-      const { signal } = controller
-      const body = async (): Promise<string> =>
-        (await (isRequest ? pay(new Request(target, { signal })) : pay(target, { signal }))).text()
-      const expected = when === 'the 402' ? { message: 'enough' } : { name: 'LostResponseError' }
-      await assert.rejects(body(), expected, `${when} ${isRequest}`)
-    }
   }
 })
 
