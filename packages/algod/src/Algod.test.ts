@@ -139,6 +139,51 @@ test('a transaction is confirmed, pending, dropped or unknown', async () => {
   }
 })
 
+test('a transaction that one node does not know is asked of the next; the most certain answer counts', async () => {
+  const nodes = [new FakeNode(), new FakeNode(), new FakeNode()]
+  const [first, second, third] = nodes as [FakeNode, FakeNode, FakeNode]
+  const algod = algodOf(...nodes)
+  const answers = (...bodies: (object | undefined)[]): void => {
+    for (const [index, body] of bodies.entries()) {
+      nodes[index]!.on('GET pending', () => (body === undefined ? missing : ok(body)))
+    }
+  }
+  const [pending, dropped, confirmed] = [{ 'pool-error': '' }, { 'pool-error': 'overspend' }, { 'confirmed-round': 7 }]
+  answers(undefined, dropped, confirmed)
+  assert.deepEqual(await algod.transaction(id), { type: 'confirmed', round: 7n })
+  answers(undefined, dropped, undefined)
+  assert.equal((await algod.transaction(id)).type, 'dropped')
+  answers(pending, confirmed, undefined)
+  assert.equal((await algod.transaction(id)).type, 'pending')
+  assert.equal((await algod.transaction(id, { untilConfirmed: true })).type, 'confirmed')
+  assert.equal(third.count('GET pending'), 2, 'not asked after the answer')
+  second.on('GET pending', () => 'drop')
+  answers(undefined)
+  assert.equal((await algod.transaction(id)).type, 'unknown', 'one that says so is enough')
+  const before = second.count('GET pending')
+  assert.equal((await algod.transaction(id)).type, 'unknown')
+  assert.equal(second.count('GET pending'), before, 'one that failed lately is left out')
+  for (const node of nodes) node.on('GET pending', () => 'drop')
+  await assert.rejects(algod.transaction(id), { code: 'unreachable' })
+  assert.ok(first.count('GET pending') > 0)
+})
+
+test('a group goes to every node if told, and an acceptance counts', async () => {
+  const [first, second, third] = [new FakeNode(), new FakeNode(), new FakeNode()]
+  second.on('POST submit', () => refused('overspend'))
+  third.on('POST submit', () => 'drop')
+  const algod = algodOf(first, second, third)
+  assert.deepEqual(await algod.submit(group), { type: 'accepted' })
+  assert.deepEqual([second.count('POST submit'), third.count('POST submit')], [0, 0])
+  assert.deepEqual(await algod.submit(group, { toAll: true }), { type: 'accepted' })
+  assert.deepEqual(
+    [first, second, third].map((node) => node.count('POST submit')),
+    [2, 1, 1],
+  )
+  first.on('POST submit', () => refused('overspend'))
+  assert.equal((await algod.submit(group, { toAll: true })).type, 'refused')
+})
+
 test('a simulation returns why and where the group fails, also if the node rejects the request', async () => {
   const node = new FakeNode()
   const algod = algodOf(node)

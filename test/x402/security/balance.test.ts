@@ -132,3 +132,9 @@ test('A16 payments that settle at the same time do not lock each other out', { t
   assert.deepEqual(new Set(await Promise.all(payAll)), new Set(['settled']))
   assert.equal((await possessions(market)).seller, 20n * price)
 })
+
+test('A16 payments at once do not verify beyond what the fee account can pay', { timeout }, async (t) => {
+  const market = await openMarket(t, { sponsorMicroAlgos: 100_000n + 3n * 2_000n })
+  const payments = Array.from({ length: 10 }, () => sponsored(market))
+  assert.deepEqual(await verifyAll(market, payments), { valid: 3, facilitator_fee_account_unfunded: 7 })
+})

@@ -1,6 +1,7 @@
 /** What arrives at the facilitator over HTTP. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Server } from '@latchkey/http'
 import { createFacilitatorHandler } from '@latchkey/x402/facilitator'
 import { type Made, openMarket, possessions, sponsored } from './support/facilitator.test.helper.js'
 
@@ -86,4 +87,25 @@ test('M a body of many members is parsed about as fast as JSON.parse does', { ti
   const response = await handler(new Request('http://f.example/verify', { method: 'POST', headers: json, body }))
   // Not measured, because a machine can be busy: a reviver is what made it slow.
   assert.deepEqual([response.status, revivers], [400, 0])
+})
+
+test('M forty settlements that are pending at once cause no warning of the process', { timeout }, async (t) => {
+  const market = await openMarket(t, { facilitator: { settleTimeoutMs: 200 } })
+  const warnings: Error[] = []
+  const onWarning = (warning: Error): void => void warnings.push(warning)
+  process.on('warning', onWarning)
+  t.after(() => process.off('warning', onWarning))
+  const server = new Server({ fetch: createFacilitatorHandler({ facilitator: market.facilitator }) })
+  t.after(() => server.stop())
+  const { port } = await server.listen('127.0.0.1', 0)
+  market.devnet.addFault({ type: 'hold', ms: 600_000, count: 100 })
+  const bodies = Array.from({ length: 40 }, () => bodyOf(sponsored(market)))
+  for (let time = 0; time < 2; time++) {
+    const answers = bodies.map(async (body) => {
+      const response = await fetch(`http://127.0.0.1:${port}/settle`, { method: 'POST', headers: json, body })
+      return ((await response.json()) as { errorReason: string }).errorReason
+    })
+    assert.deepEqual(new Set(await Promise.all(answers)), new Set(['settlement_pending']))
+  }
+  assert.deepEqual(warnings, [])
 })

@@ -23,6 +23,8 @@ import { Settler } from './Settler.js'
 import { simulationError } from './simulationError.js'
 import { type VerifiedPayment, verifyPayment } from './verifyPayment.js'
 
+/** Rounds of public networks take about 3 seconds. */
+const maxRoundMs = 5_000
 /** A health check this recent is reused: anyone may request one, and it costs requests to a node. */
 const healthMs = 1_000
 
@@ -188,9 +190,7 @@ export class Facilitator {
     const startedMs = performance.now()
     const failure = await payment.chain.algod.simulate(this.#unsignedGroup(payment))
     if (failure !== undefined) throw await simulationError(failure, payment)
-    const { maxTimeoutSeconds } = requirements
-    const holdMs = Number.isFinite(maxTimeoutSeconds) ? maxTimeoutSeconds * 1000 : 0
-    await this.#reservations.hold(payment, { claimant, key, startedMs, holdMs })
+    await this.#reservations.hold(payment, { claimant, key, startedMs, holdMs: holdMsOf(payment, requirements) })
   }
 
   /** Without the signature of the fee payer: a network attacker who reads the simulation could submit the payment. */
@@ -306,6 +306,12 @@ function checkKnown(known: Settlement, caller: Caller): void {
   if (known.state === 'settled') throw new PaymentError('duplicate_settlement', 'this payment is settled already')
   if (known.state === 'pending') return
   throw new PaymentError('invalid_exact_avm_settlement_failed', known.errorMessage ?? 'it was rejected before')
+}
+
+/** The time that the seller has, and no longer than the payment can be valid: most buyers make shorter ones. */
+function holdMsOf({ firstValid, lastValid }: VerifiedPayment, { maxTimeoutSeconds }: PaymentRequirements): number {
+  const validMs = Number(lastValid - firstValid + 1n) * maxRoundMs
+  return Number.isFinite(maxTimeoutSeconds) ? Math.min(maxTimeoutSeconds * 1000, validMs) : validMs
 }
 
 /** Over signatures too: a result for one signature of a payment does not apply to another. */

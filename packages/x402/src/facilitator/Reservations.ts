@@ -3,6 +3,8 @@
  * money for one payment does not have twenty verified; and belongs to the claimant that presented it first.
  */
 import { algoAssetId, type Chain } from '../chain/Chain.js'
+import type { Settlement } from '../store/Settlements.js'
+import { FeeAccount } from './FeeAccount.js'
 import { PaymentError } from './PaymentError.js'
 import type { VerifiedPayment } from './verifyPayment.js'
 
@@ -13,6 +15,9 @@ export type Reservation = {
   readonly transactionId: string
   readonly account: Account
   readonly costs: Costs
+  /** What the facilitator pays for it. */
+  readonly feeMicroAlgos: bigint
+  readonly feeAccount: FeeAccount
   /** The gate and resource that it is for; undefined if that is not known. */
   readonly claimant: string | undefined
   /** The bytes that were simulated, and until when that counts. */
@@ -64,6 +69,8 @@ const maxPerAccount = 1_000
 export class Reservations {
   readonly #byId = new Map<string, Reservation>()
   readonly #accounts = new Map<string, Account>()
+  /** By network. */
+  readonly #feeAccounts = new Map<string, FeeAccount>()
   readonly #nowMs: () => number
   #sweptMs = 0
 
@@ -112,23 +119,20 @@ export class Reservations {
       // The other call found too little; so would this one, unless something changed since.
       return this.hold(payment, { claimant, key, startedMs, holdMs })
     }
-    const account = this.#accountOf(payment.chain.caip2, payment.payer)
+    const { chain, payer, feeMicroAlgos } = payment
+    const account = this.#accountOf(chain.caip2, payer)
     const ahead = [...account.reservations]
-    if (ahead.length >= maxPerAccount) throw reserved(payment.payer)
-    const one = this.#add({
-      transactionId,
-      account,
-      costs: costsOf(payment),
-      claimant,
-      verified,
-      state: 'checking',
-      untilMs,
-    })
+    if (ahead.length >= maxPerAccount) throw reserved(payer)
+    const feeAccount = this.#feeAccountOf(chain.caip2)
+    const feesAhead = feeAccount.reserve(feeMicroAlgos)
+    const of = { transactionId, account, feeAccount, feeMicroAlgos, claimant }
+    const one = this.#add({ ...of, costs: costsOf(payment), verified, state: 'checking', untilMs })
     try {
       const isOutdated = account.settledMs >= startedMs
       if (ahead.length > 0 || isOutdated) await this.#checkBalance(payment, one, { ahead, isOutdated })
+      if (feeMicroAlgos > 0n) await feeAccount.check(feeMicroAlgos, feesAhead, () => feeBalance(payment))
     } catch (error) {
-      this.#end(one)
+      this.#end(one, false)
       throw error
     }
     one.state = 'held'
@@ -148,21 +152,16 @@ export class Reservations {
   }
 
   /** A settlement of an earlier process. */
-  restore(one: {
-    readonly transactionId: string
-    readonly network: string
-    readonly payer: string
-    readonly asset: string
-    readonly amount: string
-    readonly claimant?: string | undefined
-  }): void {
-    const { transactionId, claimant } = one
+  restore({ transactionId, network, payer, asset, amount, feeMicroAlgos, claimant }: Settlement): void {
     if (this.#byId.has(transactionId)) return
-    const account = this.#accountOf(one.network, one.payer)
-    const costs = new Map([[BigInt(one.asset), BigInt(one.amount)]])
+    const account = this.#accountOf(network, payer)
+    const feeAccount = this.#feeAccountOf(network)
+    feeAccount.reserve(feeMicroAlgos)
+    const costs = new Map([[BigInt(asset), BigInt(amount)]])
     const verified = { key: '', untilMs: 0 }
     const untilMs = Number.POSITIVE_INFINITY
-    this.#add({ transactionId, account, costs, claimant, verified, state: 'settling', untilMs })
+    const of = { transactionId, account, feeAccount, feeMicroAlgos, claimant }
+    this.#add({ ...of, costs, verified, state: 'settling', untilMs })
   }
 
   /** The settlement ended. */
@@ -170,7 +169,7 @@ export class Reservations {
     const one = this.#byId.get(transactionId)
     if (one === undefined) return
     if (isSettled) one.account.settledMs = this.#nowMs()
-    this.#end(one)
+    this.#end(one, isSettled)
   }
 
   /** In the order of arrival: those ahead count as if they held, so that of two at once never both find enough for one. */
@@ -236,7 +235,7 @@ export class Reservations {
   #find(transactionId: string): Reservation | undefined {
     const one = this.#byId.get(transactionId)
     if (one === undefined || one.state !== 'held' || this.#nowMs() < one.untilMs) return one
-    this.#end(one)
+    this.#end(one, false)
     return undefined
   }
 
@@ -256,6 +255,12 @@ export class Reservations {
     return account
   }
 
+  #feeAccountOf(network: string): FeeAccount {
+    const account = this.#feeAccounts.get(network) ?? new FeeAccount(this.#nowMs)
+    this.#feeAccounts.set(network, account)
+    return account
+  }
+
   #add(one: Reservation): Reservation {
     if (this.#byId.size >= maxReservations) this.#evict()
     this.#byId.set(one.transactionId, one)
@@ -263,8 +268,9 @@ export class Reservations {
     return one
   }
 
-  #end(one: Reservation): void {
+  #end(one: Reservation, isSpent: boolean): void {
     one.state = 'ended'
+    one.feeAccount.release(one.feeMicroAlgos, isSpent)
     this.#byId.delete(one.transactionId)
     one.account.reservations.delete(one)
     this.#wake(one.account)
@@ -277,13 +283,13 @@ export class Reservations {
       if (account.reservations.size > (fullest?.reservations.size ?? 0)) fullest = account
     }
     const oldest = [...(fullest?.reservations ?? [])].find(({ state }) => state === 'held')
-    if (oldest !== undefined) this.#end(oldest)
+    if (oldest !== undefined) this.#end(oldest, false)
   }
 
   #sweep(now: number): void {
     if (now - this.#sweptMs < sweepMs) return
     this.#sweptMs = now
-    for (const one of this.#byId.values()) if (one.state === 'held' && now >= one.untilMs) this.#end(one)
+    for (const one of this.#byId.values()) if (one.state === 'held' && now >= one.untilMs) this.#end(one, false)
     for (const [key, { reservations, settledMs }] of this.#accounts) {
       // Kept for a while after a settlement: a simulation that started before it may still be under way.
       if (reservations.size === 0 && now - settledMs > sweepMs) this.#accounts.delete(key)
@@ -320,6 +326,11 @@ async function spendable(chain: Chain, payer: string, assetId: bigint): Promise<
   if (assetId !== algoAssetId) return (await chain.algod.holding(payer, assetId))?.amount ?? 0n
   const { microAlgos, minBalance } = await chain.algod.account(payer)
   return microAlgos > minBalance ? microAlgos - minBalance : 0n
+}
+
+/** Of the account that pays the fee. */
+function feeBalance({ chain, group, feeIndex }: VerifiedPayment): Promise<bigint> {
+  return spendable(chain, group.members[feeIndex!]!.sender, algoAssetId)
 }
 
 function reserved(payer: string): PaymentError {

@@ -147,6 +147,37 @@ test('a pending group is not submitted again', async (t) => {
   assert.equal(node.count('POST submit'), 1)
 })
 
+test('a group that stays pending on one node goes to the others', async (t) => {
+  const [keeps, passes] = [new FakeNode(), new FakeNode()]
+  keeps.confirmedRound = undefined
+  passes.on('GET pending', () => (passes.submitted.length > 0 ? confirmed : missing))
+  const { facilitator } = await setUp(t, { chains: [await openChain(keeps, passes)], settleTimeoutMs: 30_000 })
+  const { payload, requirements } = sponsored()
+  const settling = facilitator.settle(payload, requirements)
+  await until(() => keeps.count('GET pending') > 2)
+  assert.equal(passes.submitted.length, 0)
+  const now = performance.now.bind(performance)
+  t.mock.method(performance, 'now', () => now() + 21_000)
+  assert.equal((await settling).success, true)
+  assert.equal(passes.submitted.length, 1)
+})
+
+test('lookups by id while it is valid leave no block to search', async (t) => {
+  const { facilitator, node } = await setUp(t, { settleTimeoutMs: 20 })
+  node.on('POST submit', () => ok({}))
+  node.on('GET pending', () => missing)
+  const { payload, requirements } = sponsored({ fv: 100n, lv: 1_100n }, { fv: 100n, lv: 1_100n })
+  const state = async () => (await facilitator.settle(payload, requirements)).errorReason
+  assert.equal(await state(), 'settlement_pending')
+  node.round = 600n
+  const before = node.count('GET pending')
+  await until(() => node.count('GET pending') > before + 4)
+  node.round = 1_103n
+  node.on('POST submit', () => refused('txn dead: round 1103 outside of 100--1100'))
+  while ((await state()) === 'settlement_pending') await sleep(5)
+  assert.deepEqual([await state(), node.count('GET block')], ['invalid_exact_avm_settlement_failed', 0])
+})
+
 test('a dropped group is submitted again', async (t) => {
   const { facilitator, node } = await setUp(t)
   node.on('GET pending', () => (node.count('POST submit') > 1 ? confirmed : ok({ 'pool-error': 'evicted' })))

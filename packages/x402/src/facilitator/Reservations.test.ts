@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { FakeNode, ok } from '../../../algod/dist/FakeNode.test.helper.js'
+import { type Made, sponsor, sponsored } from '../exact/payments.test.helper.js'
+import { Reservations } from './Reservations.js'
+import { openChain } from './setup.test.helper.js'
+import { type VerifiedPayment, verifyPayment } from './verifyPayment.js'
+
+async function open(balance: number) {
+  const node = new FakeNode()
+  const chain = await openChain(node)
+  let now = 1_000
+  let left = balance
+  node.on('GET holding', () => ok({ 'asset-holding': { amount: left, 'is-frozen': false } }))
+  const reservations = new Reservations(() => now)
+  const limits = { maxFeeMicroAlgosPerTransaction: 5_000n, maxValidityRounds: 1_000n }
+  const options = { chains: [chain], feePayers: new Set([sponsor.address]), ...limits }
+  const payment = ({ payload, requirements }: Made = sponsored()): VerifiedPayment =>
+    verifyPayment(payload, requirements, options)
+  const hold = (one: VerifiedPayment, change: { claimant?: string; startedMs?: number; holdMs?: number } = {}) =>
+    reservations.hold(one, { claimant: '', key: 'k', startedMs: now, holdMs: 60_000, ...change }).then(
+      () => 'held',
+      (error: { code: string }) => error.code,
+    )
+  const idOf = ({ group }: VerifiedPayment): string => group.transactionId
+  const pass = (ms: number): void => {
+    now += ms
+  }
+  const spend = (amount: number): void => {
+    left -= amount
+  }
+  return { node, reservations, payment, hold, idOf, pass, spend }
+}
+
+test('the first payment of an account asks for no balance, further ones do', async () => {
+  const { node, payment, hold } = await open(1_000)
+  assert.equal(await hold(payment()), 'held')
+  assert.deepEqual(node.requests, [])
+  assert.equal(await hold(payment()), 'payer_balance_reserved')
+  assert.deepEqual(node.requests, ['GET holding'])
+})
+
+test('a balance is used again for a second, unless a payment was settled', async () => {
+  const { node, reservations, payment, hold, idOf, pass, spend } = await open(10_000)
+  const first = payment()
+  assert.equal(await hold(first), 'held')
+  for (let time = 0; time < 3; time++) assert.equal(await hold(payment()), 'held')
+  assert.equal(node.count('GET holding'), 1)
+  pass(1)
+  reservations.startSettling(idOf(first))
+  spend(1_000)
+  reservations.end(idOf(first), true)
+  pass(1)
+  assert.equal(await hold(payment()), 'held')
+  assert.equal(node.count('GET holding'), 2)
+})
+
+test('a simulation from before a settlement does not count', async () => {
+  const { reservations, payment, hold, idOf, pass, spend } = await open(1_000)
+  const first = payment()
+  assert.equal(await hold(first), 'held')
+  const startedMs = 1_000
+  pass(10)
+  spend(1_000)
+  reservations.end(idOf(first), true)
+  pass(10)
+  assert.equal(await hold(payment(), { startedMs }), 'payer_balance_reserved')
+})
+
+test('a payment waits for those that settle, and counts them once', async () => {
+  const { reservations, payment, hold, idOf, spend } = await open(2_000)
+  const [first, second] = [payment(), payment()]
+  assert.equal(await hold(first), 'held')
+  reservations.startSettling(idOf(first))
+  // In the ledger, and not known to be: the balance and the reservation both lack it.
+  spend(1_000)
+  const waiting = hold(second)
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  reservations.end(idOf(first), true)
+  assert.equal(await waiting, 'held')
+})
+
+test('of concurrent payments those that come first are held, whatever the order of the responses', async () => {
+  const { node, payment, hold } = await open(3_000)
+  const answer = ok({ 'asset-holding': { amount: 3_000, 'is-frozen': false } })
+  let count = 0
+  node.on('GET holding', async () => {
+    await new Promise((resolve) => setTimeout(resolve, 30 - 5 * Math.min(5, count++)))
+    return answer
+  })
+  const results = await Promise.all(Array.from({ length: 6 }, () => hold(payment())))
+  assert.deepEqual(results, ['held', 'held', 'held', ...Array<string>(3).fill('payer_balance_reserved')])
+})
+
+test('a payment that is too large does not keep a later one from what is left', async () => {
+  const { payment, hold } = await open(2_000)
+  const large = () => {
+    const made = sponsored({ aamt: 1_900n })
+    return payment({ ...made, requirements: { ...made.requirements, amount: '1900' } })
+  }
+  const results = await Promise.all([hold(payment()), hold(large()), hold(payment())])
+  assert.deepEqual(results, ['held', 'payer_balance_reserved', 'held'])
+})
+
+test('a reservation ends with its time, except while it settles', async () => {
+  const { reservations, payment, hold, idOf, pass } = await open(1_000)
+  const [first, second] = [payment(), payment()]
+  assert.equal(await hold(first, { holdMs: 60_000 }), 'held')
+  pass(59_999)
+  assert.equal(await hold(second), 'payer_balance_reserved')
+  pass(1)
+  assert.equal(await hold(second, { holdMs: 1e12 }), 'held')
+  reservations.startSettling(idOf(second))
+  pass(10 * 60_000)
+  assert.equal(reservations.isVerified(idOf(second), 'k', ''), false)
+  reservations.stopSettling(idOf(second))
+  assert.equal(await hold(payment()), 'held', 'ten minutes at most')
+})
+
+test('the same payment is held once, for its first claimant', async () => {
+  const { node, reservations, payment, hold, idOf } = await open(1_000)
+  const one = payment()
+  const both = await Promise.all([hold(one, { claimant: 'a' }), hold(one, { claimant: 'a' })])
+  assert.deepEqual([both, reservations.size, node.requests.length], [['held', 'held'], 1, 0])
+  assert.equal(await hold(one, { claimant: 'b' }), 'payment_already_claimed')
+  assert.throws(() => reservations.isVerified(idOf(one), 'k', 'b'), { code: 'payment_already_claimed' })
+  assert.equal(reservations.isVerified(idOf(one), 'k', 'a'), true)
+  assert.equal(reservations.isVerified(idOf(one), 'another signature', 'a'), false)
+})
+
+test('a node that does not respond holds nothing', async () => {
+  const { node, reservations, payment, hold } = await open(9_000)
+  assert.equal(await hold(payment()), 'held')
+  node.on('GET holding', () => 'drop')
+  assert.equal(await hold(payment()), 'unreachable')
+  assert.equal(reservations.size, 1)
+  node.on('GET holding', () => ok({ 'asset-holding': { amount: 9_000, 'is-frozen': false } }))
+  assert.equal(await hold(payment()), 'held', 'the failed lookup is not used again')
+})
+
+test('fees of open payments count together against the fee account', async () => {
+  const { node, reservations, payment, hold, idOf, pass } = await open(1_000_000)
+  node.on('GET account', () => ok({ amount: 106_000, 'min-balance': 100_000 }))
+  const all = Array.from({ length: 5 }, () => payment())
+  const results = await Promise.all(all.map((one) => hold(one)))
+  const unfunded = 'facilitator_fee_account_unfunded'
+  assert.deepEqual(results, ['held', 'held', 'held', unfunded, unfunded])
+  reservations.end(idOf(all[0]!), false)
+  assert.equal(await hold(payment()), 'held', 'a failure gives it back')
+  reservations.end(idOf(all[1]!), true)
+  assert.equal(await hold(payment()), unfunded, 'what was spent is missing, also before the next lookup')
+  assert.equal(node.count('GET account'), 1)
+  pass(3_000)
+  node.on('GET account', () => ok({ amount: 200_000, 'min-balance': 100_000 }))
+  assert.equal(await hold(payment()), 'held')
+})
+
+test('settlements of an earlier process count', async () => {
+  const { reservations, payment, hold, idOf } = await open(1_000)
+  const { payer, chain, assetId, amount } = payment()
+  const rounds = { firstValid: 1n, lastValid: 2n, feeMicroAlgos: 2_000n, createdMs: 1 }
+  const texts = { network: chain.caip2, payer, payTo: 'S', asset: `${assetId}`, amount: `${amount}` }
+  reservations.restore({ transactionId: 'OLD', state: 'pending', group: [], ...rounds, ...texts })
+  const next = payment()
+  const waiting = hold(next)
+  reservations.end('OLD', false)
+  assert.equal(await waiting, 'held')
+  assert.equal(reservations.isVerified(idOf(next), 'k', ''), true)
+})
