@@ -260,7 +260,7 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
     return path
   }
 
-  /** Every file of a data directory was written by somebody else. */
+  /** Every file of a data directory was written by others. */
   async function fakeDirectory(): Promise<string> {
     const dataDir = join(hostileDirectory(), 'kmd-v0.5')
     mkdirSync(dataDir, { mode: 0o700 })

@@ -79,3 +79,13 @@ test('gives the same result however the input is chunked', () => {
     }),
   )
 })
+
+test('echoes what a terminal would obey as a question mark, and keeps it in the line', () => {
+  let echo = ''
+  const line = new LineEditor((text) => {
+    echo += text
+  })
+  const pasted = 'a\u202eb\u200b\u{e0041}'
+  assert.equal(line.type(`${pasted}x\u007f\r`)?.text, pasted)
+  assert.equal(echo, 'a?b??x\b \b')
+})

@@ -93,7 +93,7 @@ test('A14 the seller of latchkey dev serves nothing unpaid', { timeout }, async 
   assert.ok((await attack(new URL(seller.url).origin)) > 300)
 })
 
-/** Nothing is given away, and a buyer who pays gets it: a seller that serves nobody would pass otherwise. */
+/** Nothing is given away, and a buyer who pays gets it: a seller that serves nothing at all would pass otherwise. */
 async function checkSeller(url: string, world: World): Promise<void> {
   assert.ok((await attack(url)) > 300)
   const { url: nodes, genesisHash, accounts } = await world.devnet()
