@@ -51,6 +51,23 @@ test('a payment without a fee payer is settled by any facilitator', async () => 
   assert.equal((await all.verify({} as never, requirement())).payer, 'second')
 })
 
+test('a payment without a fee payer is not sent to a facilitator of another network', async () => {
+  const foreign = named('foreign', second, {
+    verify: async () => ({ isValid: false, invalidReason: 'unsupported_network' }),
+    supported: () => ({
+      kinds: [{ x402Version: 2, scheme: 'exact', network: Network.mainnet.caip2 as never }],
+      extensions: [],
+      signers: {},
+    }),
+  })
+  const all = new Facilitators([foreign, named('second', feePayer)])
+  await all.refresh()
+  assert.equal((await all.verify({} as never, requirement())).payer, 'second')
+  const alone = new Facilitators([foreign])
+  await alone.refresh()
+  await assert.rejects(alone.verify({} as never, requirement()), /no facilitator can settle/)
+})
+
 test('a failure of the facilitator itself is not reported to the buyer', async () => {
   const troubled = async () => ({ isValid: false, invalidReason: 'facilitator_node_unavailable' })
   const all = new Facilitators([named('first', feePayer, { verify: troubled }), named('second', second)])

@@ -131,8 +131,11 @@ export class Facilitators {
     call: (state: FacilitatorState) => Promise<T>,
   ): Promise<Result<T>> {
     const feePayer = requirements.extra['feePayer']
-    const candidates = this.#preferred().filter(
-      ({ feePayers }) => feePayer === undefined || feePayers.has(String(feePayer)),
+    const candidates = this.#preferred().filter(({ feePayers, kinds }) =>
+      // Without a fee payer, any of the network: one of another network would refuse a payment that is good.
+      feePayer === undefined
+        ? kinds.some(({ network }) => Network.matches(network, requirements.network))
+        : feePayers.has(String(feePayer)),
     )
     let last = new FacilitatorError('facilitator_unavailable', 'no facilitator can settle this payment')
     for (const state of candidates) {
