@@ -159,15 +159,16 @@ On \`http://127.0.0.1:4022\` by default. Requests and responses are those of x40
 
 | | path | body | answer |
 |---|---|---|---|
-| \`POST\` | \`/verify\` | \`x402Version\` (2), \`paymentPayload\`, \`paymentRequirements\` | \`isValid\`, \`payer\`; or \`invalidReason\`, \`invalidMessage\` |
+| \`POST\` | \`/verify\` | \`x402Version\` (2), \`paymentPayload\`, \`paymentRequirements\`; \`claimant\` if a gate names itself and the resource: at most 128 letters, digits, \`-\` and \`_\` | \`isValid\`, \`payer\`; or \`invalidReason\`, \`invalidMessage\` |
 | \`POST\` | \`/settle\` | the same | \`success\`, \`transaction\`, \`network\`, \`payer\`, \`amount\`; or \`errorReason\`, \`errorMessage\` |
 | \`GET\` | \`/supported\` | | \`kinds\` (scheme, network, who pays fees), \`extensions\`, \`signers\` |
 | \`GET\` | \`/health\` | | 200 \`{"status":"ok"}\`; or 503 with \`status\` \`unhealthy\` and a \`reason\` |
 | \`GET\` | \`/metrics\` | | the text format of Prometheus |
 
 A payment that is refused is a response with status 200; the codes are in [payment-errors.md](payment-errors.md). Other
-failures are \`{"error": "..."}\`: 400 for a body that is not of the form of the protocol, 401 without a key, 404 and 405 for
-what is not in this table, 408 for a body that comes too slowly, 413 for more than 1 MiB, 500 for a fault of the program.
+failures are \`{"error": "..."}\`: 400 for a body that is not of the form of the protocol, 401 without a key, 403 for a page of
+another site, 404 and 405 for what is not in this table, 408 for a body that comes too slowly, 413 for more than 128 KiB, 415
+for a body that is not \`application/json\`, 500 for a fault of the program.
 `
 
 function devnet() {
