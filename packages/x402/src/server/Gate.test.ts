@@ -53,14 +53,21 @@ test('responds with 402 and the price, in a header and in the body, uncacheable'
 test('other routes are free', async () => {
   const { gate } = await stubGate()
   assert.equal((await gate.decide(ask('/b'))).type, 'free')
-  assert.equal((await gate.decide(ask('/a', undefined, { method: 'POST' }))).type, 'free')
+})
+
+test('refuses other methods of a paid path, unless the route leaves them free', async () => {
+  const { gate } = await stubGate()
+  const refused = responseOf(await gate.decide(ask('/a', undefined, { method: 'POST' })))
+  assert.deepEqual([refused.status, refused.headers.get('allow')], [405, 'GET, HEAD, OPTIONS'])
+  const open = await stubGate({ routes: { 'GET /a': { accepts: price, otherMethods: 'free' } } })
+  assert.equal((await open.gate.decide(ask('/a', undefined, { method: 'POST' }))).type, 'free')
 })
 
 test('refuses a path that matches two routes', async () => {
   const { gate } = await stubGate({
     routes: { 'GET /cheap/*': { accepts: price }, 'GET /dear': { accepts: { ...price, price: '$5' } } },
   })
-  assert.equal(responseOf(await gate.decide(ask('/dear'), ['/cheap/../dear'])).status, 400)
+  assert.equal(responseOf(await gate.decide(ask('/dear'), { path: '/cheap/../dear' })).status, 400)
 })
 
 test('refuses an expired payment that a facilitator accepts', async () => {

@@ -16,10 +16,12 @@ import { Facilitators } from './Facilitators.js'
 import type { GateOptions, Route } from './GateOptions.js'
 import { isReplica, memoryClaimsWarning } from './isReplica.js'
 import * as LedgerPayment from './LedgerPayment.js'
+import { type PaidRoute, PaidRoutes, type RequestPath } from './PaidRoutes.js'
 import { Paywall } from './Paywall.js'
 import { type Accept, Requirements } from './Requirements.js'
-import { RouteError, RouteTable } from './RouteTable.js'
+import { RouteError } from './RouteTable.js'
 import * as responses from './responses.js'
+import { isUpgradeRequest } from './upgrade.js'
 import { warn } from './warn.js'
 
 export type { Admission, Decision } from './Admission.js'
@@ -35,7 +37,7 @@ const defaultVaryBy = ['Authorization', 'Cookie']
  * const gate = await Gate.open({ routes: { 'GET /weather': { accepts } }, chains: chain, facilitators: url })
  */
 export class Gate {
-  readonly #routes: RouteTable<{ key: string; route: Route }>
+  readonly #routes: PaidRoutes
   readonly #options: GateOptions
   readonly #facilitators: Facilitators
   readonly #requirements: Requirements
@@ -49,8 +51,7 @@ export class Gate {
     this.#options = { ...options, origin: originOf(options.origin) }
     this.#onError = options.onError ?? warn
     if (options.routes === undefined) throw new RouteError('', 'routes is not set')
-    const routes = Object.entries(options.routes).map(([key, route]) => [key, { key, route }] as const)
-    this.#routes = new RouteTable(Object.fromEntries(routes))
+    this.#routes = new PaidRoutes(options.routes, options.basePath)
     this.#facilitators = new Facilitators(facilitatorClients(options.facilitators), this.#onError)
     this.#requirements = new Requirements(chainList(options.chains), this.#facilitators, options.quoteSecret)
     this.#claims = options.claims ?? new MemoryClaims()
@@ -89,6 +90,11 @@ export class Gate {
     return (this.#options.cors ?? false) !== false
   }
 
+  /** Whether a request to a route of a framework, like `/items/:id`, may have to be paid for. */
+  mayMatch(url: string, depth = 0): boolean {
+    return this.#routes.mayMatch(url, depth)
+  }
+
   async #check(key: string, { settleFirstAbove }: Route, accept: Accept): Promise<void> {
     const { onWarning = () => {} } = this.#options
     try {
@@ -114,23 +120,23 @@ export class Gate {
   /**
    * Decides on a request. Never throws for what a request contains: errors of nodes and facilitators are responses.
    *
-   * @param paths the path that the router uses, then every other form in which a framework may match it; by default the
-   * path of the URL
+   * @param path the whole path, and what an adapter knows of it; by default the path of the URL
    * @param clientAddress the IP address of the client, if it is known: a buyer without a secret is known by it
    */
   async decide(
     request: Request,
-    paths: readonly string[] = [pathOf(request.url)],
+    path: RequestPath = { path: pathOf(request.url) },
     clientAddress?: string,
   ): Promise<Decision> {
-    const match = paths.map((path) => this.#routes.match(request.method, path)).find((found) => found !== undefined)
-    if (match === undefined) return { type: 'free' }
-    if (match.type === 'ambiguous') {
-      return this.#respond(request, responses.json(400, { error: 'the path can be read in more than one way' }))
+    const found = this.#routes.find(request, path)
+    if (found.type === 'free') return found
+    if (found.type === 'options') return this.#respond(request, responses.preflight())
+    if (found.type === 'refused') {
+      if (found.error !== undefined) this.#onError(found.error)
+      return this.#respond(request, found.response)
     }
-    if (request.method === 'OPTIONS') return this.#respond(request, responses.preflight())
     try {
-      return await this.#decidePaid(request, match.value, clientAddress)
+      return await this.#decidePaid(request, found.value, clientAddress)
     } catch (error) {
       // Nothing is served after an error.
       this.#onError(error)
@@ -138,11 +144,7 @@ export class Gate {
     }
   }
 
-  async #decidePaid(
-    request: Request,
-    { key, route }: { key: string; route: Route },
-    clientAddress: string | undefined,
-  ): Promise<Decision> {
+  async #decidePaid(request: Request, { key, route }: PaidRoute, clientAddress: string | undefined): Promise<Decision> {
     const accepts = acceptsOf(route, key).map((accept) => ({ accept, chain: this.#requirements.chainOf(accept) }))
     const asset = await this.#paywall.assetResponse(request, accepts)
     if (asset !== undefined) return this.#respond(request, asset)
@@ -179,7 +181,7 @@ export class Gate {
     if (typeof payment === 'string') return refuse('invalid_payload', payment)
     const proof = PaymentSecret.read(payload)
     if (typeof proof === 'string') return refuse('invalid_payload', proof)
-    const isUpgrade = request.headers.has('Upgrade')
+    const isUpgrade = isUpgradeRequest(request)
     const isUpfront = requirement.extra['paymentFlow'] === 'upfront'
     return this.#admissions.admit({
       request,
@@ -227,7 +229,7 @@ export class Gate {
     accepts: PaymentRequirements[],
   ): PaymentRequired {
     const { pathname, search, origin } = new URL(request.url)
-    const url = `${this.#options.origin ?? origin}${pathname}${search}`
+    const url = `${this.#options.origin ?? origin}${this.#routes.publicPath(pathname)}${search}`
     return {
       x402Version: 2,
       resource: { url, description, mimeType },
@@ -241,14 +243,11 @@ export class Gate {
   }
 
   #finish(request: Request, response: Response): Response {
-    // Only the files of the page may be cached, and they say so.
-    if (response.status !== 200 || !response.headers.has('Cache-Control')) {
-      response.headers.set('Cache-Control', 'no-store')
-    }
-    for (const [name, value] of responses.corsHeaders(request, this.#options.cors ?? false)) {
-      response.headers.set(name, responses.mergeHeader(name, response.headers.get(name) ?? undefined, value))
-    }
-    return response
+    return responses.changed(response, (headers) => {
+      // Only the files of the page may be cached, and they say so.
+      if (response.status !== 200 || !headers.has('Cache-Control')) headers.set('Cache-Control', 'no-store')
+      responses.addTo(headers, responses.corsHeaders(request, this.#options.cors ?? false))
+    })
   }
 }
 

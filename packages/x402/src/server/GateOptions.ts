@@ -30,6 +30,13 @@ export type Route = {
    */
   readonly varyBy?: readonly string[] | undefined
   /**
+   * What becomes of requests to the path with a method that no key names: `refuse` responds with 405, `free` passes them to
+   * the handler unpaid.
+   *
+   * @default 'refuse'
+   */
+  readonly otherMethods?: 'refuse' | 'free' | undefined
+  /**
    * A price above which the payment is settled before the handler runs, so that no account has more work done than it can pay
    * for. A price in another asset counts as above.
    *
@@ -40,8 +47,18 @@ export type Route = {
 
 /** Options of `Gate.open`. */
 export type GateOptions = {
-  /** By method and path: `GET /weather`, `/reports/:id`, `/files/*`. */
+  /**
+   * By method and path: `GET /weather`, `/reports/:id`, `/files/*`. A path is the whole one that clients send, or relative to
+   * where the gate is mounted.
+   */
   routes: { readonly [key: string]: Route }
+  /**
+   * The prefix that is removed from paths before the gate sees them, like `/api`: by a proxy, or by a framework that does
+   * not tell. `/` says that there is none.
+   *
+   * @default what the adapter knows; where it cannot, requests that may be for a paid route are refused with 500
+   */
+  basePath?: string | undefined
   /** Addresses or clients; the first that serves a network is preferred. */
   facilitators: string | FacilitatorClient | readonly (string | FacilitatorClient)[]
   /** The networks to be paid on. */

@@ -233,7 +233,9 @@ async function customPage(paywall: CustomPaywall, request: Request, required: Pa
     return new Response(page, { status: 402, headers: { 'Content-Type': 'text/html; charset=utf-8' } })
   }
   if (!(page instanceof Response)) throw new PaywallError('invalid_paywall_page')
-  const response = new Response(page.body, { status: 402, headers: page.headers })
+  // Headers first: where `Response` is replaced, reading the body may forget some.
+  const headers = new globalThis.Headers(page.headers)
+  const response = new Response(page.body, { status: 402, headers })
   // Made for everyone, perhaps, and yet at the address of the paid response.
   for (const name of [...response.headers.keys()].filter(isCacheHeader)) response.headers.delete(name)
   return response

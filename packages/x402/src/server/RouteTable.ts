@@ -4,6 +4,7 @@
  * cheap one.
  */
 import { X402Error } from '../errors.js'
+import { readingsOf, trimSlashes } from './pathReadings.js'
 
 export type RouteKey = string
 
@@ -13,7 +14,10 @@ type Method = (typeof methods)[number]
 type Compiled<T> = {
   readonly key: RouteKey
   readonly method: Method | undefined
+  readonly path: string
   readonly pattern: RegExp
+  /** What is left of the path where a prefix of it was removed. */
+  readonly suffixes: readonly RegExp[]
   readonly value: T
 }
 
@@ -21,6 +25,8 @@ export type Match<T> =
   | { readonly type: 'route'; readonly key: RouteKey; readonly value: T }
   /** Two readings are different routes, or there are too many readings: what would be served is not known. */
   | { readonly type: 'ambiguous' }
+  /** The path is paid for with other methods. */
+  | { readonly type: 'method'; readonly allowed: readonly string[]; readonly values: readonly T[] }
 
 export class RouteTable<T> {
   readonly #routes: readonly Compiled<T>[]
@@ -39,28 +45,73 @@ export class RouteTable<T> {
     this.#routes = compiled
   }
 
-  /** The first route for a reading of the path; `undefined` if there is none for any. */
-  match(method: string, path: string): Match<T> | undefined {
-    // HEAD runs the handler of GET. A method that is not known could run any handler.
-    const verb = method.toUpperCase() === 'HEAD' ? 'GET' : method.toUpperCase()
-    const isKnown = (methods as readonly string[]).includes(verb)
-    const candidates = this.#routes.filter(({ method: own }) => own === undefined || own === verb || !isKnown)
-    if (candidates.length === 0) return undefined
+  /**
+   * The first route for a reading of a path; `undefined` if there is none for any.
+   *
+   * @param depth how many segments of the path are before the place where the gate is mounted: keys are matched with the
+   * whole path, and with the path without those segments
+   */
+  match(method: string, path: string, depth = 0): Match<T> | undefined {
     const readings = readingsOf(path)
     if (readings === undefined) return { type: 'ambiguous' }
+    const verb = verbOf(method)
     const found = new Set<Compiled<T>>()
+    const others = new Set<Compiled<T>>()
     for (const reading of readings) {
-      const route = candidates.find(({ pattern }) => pattern.test(reading))
+      const forms = formsOf(reading, depth)
+      const ofPath = this.#routes.filter(({ pattern }) => forms.some((form) => pattern.test(form)))
+      const route = ofPath.find((one) => one.method === undefined || one.method === verb)
       if (route !== undefined) found.add(route)
+      else for (const other of ofPath) others.add(other)
     }
     const [route] = found
-    if (route === undefined) return undefined
-    return found.size === 1 ? { type: 'route', key: route.key, value: route.value } : { type: 'ambiguous' }
+    if (found.size > 1) return { type: 'ambiguous' }
+    if (route !== undefined) return { type: 'route', key: route.key, value: route.value }
+    return others.size === 0 ? undefined : otherMethods([...others])
   }
 
-  keys(): RouteKey[] {
-    return this.#routes.map(({ key }) => key)
+  /** The key that would match if a prefix had not been removed from the path. */
+  keyWithPrefix(method: string, path: string): RouteKey | undefined {
+    const verb = verbOf(method)
+    const candidates = this.#routes.filter(({ method: own }) => own === undefined || own === verb)
+    for (const reading of readingsOf(path) ?? []) {
+      const route = candidates.find(({ suffixes }) => suffixes.some((suffix) => suffix.test(reading)))
+      if (route !== undefined) return route.key
+    }
+    return undefined
   }
+
+  /**
+   * Whether a request to a route of a framework, like `/items/:id`, may match a key: also a longer one, since the path may be
+   * another before the framework has it.
+   */
+  mayMatch(url: string, depth = 0): boolean {
+    const forms = formsOf(url, depth).map(segmentsOf)
+    const paths = this.#routes.flatMap(({ path }) => [path, ...suffixesOf(path)]).map(segmentsOf)
+    return paths.some((path) => forms.some((form) => overlap(path, form)))
+  }
+}
+
+/** The path, and without its first segments. */
+function formsOf(path: string, depth: number): string[] {
+  const forms = [path]
+  for (let rest = path; forms.length <= depth && rest !== '/'; ) {
+    rest = rest.replace(/^\/+[^/]*/, '') || '/'
+    forms.push(rest)
+  }
+  return forms
+}
+
+/** HEAD runs the handler of GET. */
+function verbOf(method: string): string {
+  const verb = method.toUpperCase()
+  return verb === 'HEAD' ? 'GET' : verb
+}
+
+function otherMethods<T>(routes: readonly Compiled<T>[]): Match<T> {
+  const used = methods.filter((method) => routes.some((one) => one.method === method))
+  const allowed = used.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+  return { type: 'method', allowed: [...allowed, 'OPTIONS'], values: routes.map(({ value }) => value) }
 }
 
 function compile<T>(key: RouteKey, value: T): Compiled<T> {
@@ -78,7 +129,7 @@ function compile<T>(key: RouteKey, value: T): Compiled<T> {
   if (unknown !== undefined) {
     throw new RouteError(key, `has ${JSON.stringify(unknown)}, which is not a whole segment like :name or [name]`)
   }
-  return { key, method, pattern: patternOf(path), value }
+  return { key, method, path, pattern: patternOf(path), suffixes: suffixesOf(path).map(patternOf), value }
 }
 
 function isParameter(segment: string): boolean {
@@ -95,6 +146,29 @@ function patternOf(path: string): RegExp {
   return new RegExp(`^${source.replace(/\/\.\*$/, '(?:/.*)?')}$`, 'isu')
 }
 
+/** The path without its first segments, as long as those are plain: frameworks remove no other prefixes. */
+function suffixesOf(path: string): string[] {
+  const segments = trimSlashes(path).split('/').slice(1)
+  const end = segments.findIndex((segment) => isParameter(segment) || segment.includes('*'))
+  const plain = end === -1 ? segments : segments.slice(0, end)
+  return plain.filter((segment) => segment !== '').map((_, index) => `/${segments.slice(index + 1).join('/')}`)
+}
+
+function segmentsOf(path: string): string[] {
+  return path.split('/').filter((segment) => segment !== '')
+}
+
+/** Whether some path matches both patterns. */
+function overlap(key: readonly string[], route: readonly string[]): boolean {
+  const [first, ...keyRest] = key
+  const [other, ...routeRest] = route
+  if (/^\*\w*$/.test(first ?? '') || other?.includes('*')) return true
+  if (first === undefined) return route.every((segment) => segment.endsWith('?'))
+  if (other === undefined) return false
+  const isOpen = isParameter(first) || first.includes('*') || /[:(]/.test(other)
+  return (isOpen || first.toLowerCase() === other.toLowerCase()) && overlap(keyRest, routeRest)
+}
+
 /** Some routers write `*name` for `*`. */
 function wildcards(segment: string): string {
   return /^\*\w*$/.test(segment) ? '.*' : segment.split('*').map(escapeText).join('.*')
@@ -107,100 +181,11 @@ function escapeText(text: string): string {
 /** Whether every request of the later route matches the earlier one, tried with segments that no route names. */
 function covers<T>(earlier: Compiled<T>, later: Compiled<T>): boolean {
   if (earlier.method !== undefined && earlier.method !== later.method) return false
-  const path = later.key.trim().replace(/^[A-Za-z]+ +/, '')
-  const sample = path
+  const sample = later.path
     .split('/')
     .map((segment) => (isParameter(segment) ? '\u{1}' : segment.replace(/^\*\w*$|\*/g, '\u{1}/\u{2}')))
     .join('/')
   return earlier.pattern.test(trimSlashes(sample))
-}
-
-const maxDecodings = 3
-/** No honest path is beyond these limits, and reading it would take long. */
-const maxUnusualLength = 2_048
-const maxTexts = 64
-/** Replaces an escaped slash where it does not end a segment. */
-const innerSlash = '\u{2215}'
-
-/** A path as it was sent, and as programs may read it; undefined if there are too many readings. */
-function readingsOf(target: string): Iterable<string> | undefined {
-  const path = target.replace(/\?.*$/s, '')
-  if (/^[\w/.~-]*$/.test(path) && !/\/\/|(^|\/)\.{1,2}(\/|$)/.test(path)) return [trimSlashes(path)]
-  if (path.length > maxUnusualLength) return undefined
-  const readings = new Set<string>()
-  // Two slashes at the start begin a host where the path is read as a URL.
-  let texts = new Set([path, path.replace(/^[/\\]{2,}[^/\\]*/, '')].flatMap(endings))
-  for (let round = 0; round <= maxDecodings; round++) {
-    // Some programs resolve dots before they decode, some afterwards, some never.
-    texts = new Set([...texts].flatMap(resolutions))
-    if (texts.size > maxTexts) return undefined
-    for (const text of texts) for (const spelling of spellings(text)) addNormal(readings, spelling)
-    const decoded = new Set([...texts].flatMap((text) => [decode(text, '/'), decode(text, innerSlash)]))
-    if ([...decoded].every((text) => texts.has(text))) break
-    texts = decoded
-  }
-  return readings
-}
-
-/** Programs disagree on where a path ends, and on parameters of its segments. */
-function endings(text: string): string[] {
-  return [text, text.replace(/[?#].*$/s, ''), text.replace(/;.*$/s, ''), text.replace(/;[^/]*/g, '')]
-}
-
-function spellings(text: string): string[] {
-  return endings(text).flatMap((one) => [one, one.replaceAll('\\', '/'), one.toLowerCase()])
-}
-
-/** In a URL two dots remove an empty segment too: `/files//../a` is `/files/a`. */
-function resolutions(text: string): string[] {
-  return [text, withoutDots(text), asUrlPath(text.replaceAll('\\', '/'))]
-}
-
-function addNormal(readings: Set<string>, text: string): void {
-  for (const one of [text, asUrlPath(text)]) {
-    readings.add(trimSlashes(one))
-    readings.add(trimSlashes(one.replace(/\/+/g, '/')))
-  }
-  readings.add(withoutDots(text))
-}
-
-function trimSlashes(path: string): string {
-  return path.replace(/\/+$/, '') || '/'
-}
-
-/** Each run of escapes on its own: an invalid one does not keep the others from being decoded. */
-function decode(text: string, slash: string): string {
-  return text.replace(/(?:%[0-9a-fA-F]{2})+/g, (escapes) => {
-    try {
-      return decodeURIComponent(escapes).replaceAll('/', slash)
-    } catch {
-      const bytes = escapes
-        .slice(1)
-        .split('%')
-        .map((digits) => Number.parseInt(digits, 16))
-      return String.fromCharCode(...bytes).replaceAll('/', slash)
-    }
-  })
-}
-
-function withoutDots(path: string): string {
-  const kept: string[] = []
-  for (const segment of path.split('/')) {
-    if (segment === '..') kept.pop()
-    else if (segment !== '' && segment !== '.') kept.push(segment)
-  }
-  return `/${kept.join('/')}`
-}
-
-/** As the URL standard resolves a path: an escaped dot is a dot, and nothing else is decoded. */
-function asUrlPath(path: string): string {
-  const kept: string[] = []
-  for (const segment of path.replace(/^\//, '').split('/')) {
-    const dots = segment.replace(/%2e/gi, '.')
-    if (dots === '..') kept.pop()
-    else if (dots !== '.') kept.push(segment)
-  }
-  return `/${kept.join('/')}`
 }
 
 /** A route that no request can match, or that is written in an unknown form. */

@@ -1,5 +1,5 @@
-/** Applies a gate to a request of `node:http`: what the adapters for Node, Express and Fastify share. */
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+/** Applies a gate to a request of `node:http` or `node:http2`: what the adapters for Node, Express and Fastify share. */
+import type { OutgoingHttpHeaders } from 'node:http'
 import {
   addHeadersOnSend,
   type BufferedResponse,
@@ -8,43 +8,43 @@ import {
   onUndelivered,
 } from './bufferResponse.js'
 import type { Gate } from './Gate.js'
+import { depthOf, type RequestPath } from './PaidRoutes.js'
+import type { NodeRequest, NodeResponse } from './ResponseCapture.js'
 import { json } from './responses.js'
 import { warn } from './warn.js'
 import { webRequest } from './webRequest.js'
 
 export type GatedRequest = {
   gate: Gate
-  request: IncomingMessage
-  response: ServerResponse
-  /** The path that the router uses, then every other form of it. */
-  paths: readonly string[]
+  request: NodeRequest
+  response: NodeResponse
+  path: RequestPath
   options: BufferOptions
   /** Headers that are not on the response yet, and are sent whatever the handler does. */
   outerHeaders?: OutgoingHttpHeaders | undefined
+  /** Whether a WebSocket is open already: then the status of the response says nothing of what it was used for. */
+  isOpen?: boolean | undefined
 }
 
 export type GateResult =
   /** The handler runs; its response is buffered if `buffered` is set. */
   | { readonly type: 'next'; readonly buffered: BufferedResponse | undefined }
   /** To be sent instead of the handler's. */
-  | { readonly type: 'response'; readonly response: Response; readonly undelivered?: (() => Promise<void>) | undefined }
+  | { readonly type: 'response'; readonly response: Response }
   /** The client has disconnected. */
   | { readonly type: 'closed' }
 
 export async function applyGate(gated: GatedRequest): Promise<GateResult> {
-  const { gate, request, response, paths, options, outerHeaders } = gated
+  const { gate, request, response, path, options, outerHeaders, isOpen = false } = gated
   const closed = new AbortController()
   const onClose = (): void => closed.abort()
   response.once('close', onClose)
   try {
-    let web: Request
-    try {
-      web = webRequest(request, paths[0]!, closed.signal)
-    } catch (error) {
-      if (!(error instanceof TypeError)) throw error
+    const web = urlRequest(request, path.path, closed.signal)
+    if (web === undefined) {
       return { type: 'response', response: json(400, { error: 'the request has no valid URL' }) }
     }
-    const decision = await gate.decide(web, paths.map(pathOf), request.socket.remoteAddress)
+    const decision = await gate.decide(web, path, request.socket?.remoteAddress)
     if (decision.type === 'free') return { type: 'next', buffered: undefined }
     const { onError = warn } = options
     if (decision.type === 'response') {
@@ -58,10 +58,10 @@ export async function applyGate(gated: GatedRequest): Promise<GateResult> {
       return { type: 'closed' }
     }
     if (!admission.isStreamed) {
-      return { type: 'next', buffered: bufferResponse(response, admission, options, outerHeaders) }
+      return { type: 'next', buffered: bufferResponse(request, response, admission, options, outerHeaders) }
     }
     addHeadersOnSend(response, admission.headers, (status) => {
-      if (status >= 400) admission.cancel().catch(onError)
+      if (status >= 400 && !isOpen) admission.cancel().catch(onError)
     })
     return { type: 'next', buffered: undefined }
   } finally {
@@ -69,7 +69,25 @@ export async function applyGate(gated: GatedRequest): Promise<GateResult> {
   }
 }
 
+/** What Express, and programs like it, note on a request that they pass to a part of them. */
+type MountedRequest = { readonly url?: string | undefined; readonly baseUrl?: string; readonly originalUrl?: string }
+
+/** The path of a request, also where a program has removed a prefix from its URL, or has changed it. */
+export function mountedPath({ url = '/', baseUrl = '', originalUrl = url }: MountedRequest): RequestPath {
+  // As the router has it now, and as it was sent.
+  return { path: pathOf(`${baseUrl}${url}`), depth: depthOf(baseUrl), sent: pathOf(originalUrl) }
+}
+
 /** The path of a target, which may be a whole URL. */
-function pathOf(target: string): string {
+export function pathOf(target: string): string {
   return target.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '') || '/'
+}
+
+function urlRequest(request: NodeRequest, path: string, signal: AbortSignal): Request | undefined {
+  try {
+    return webRequest(request, path, signal)
+  } catch (error) {
+    if (error instanceof TypeError) return undefined
+    throw error
+  }
 }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { applyGate } from './applyGate.js'
+import { applyGate, mountedPath } from './applyGate.js'
 import { type BufferOptions, send } from './bufferResponse.js'
 import { checkGate } from './checkGate.js'
 import type { Gate } from './Gate.js'
@@ -15,8 +15,12 @@ export type ExpressMiddleware = (
   next: (error?: unknown) => void,
 ) => void
 
+/** A WebSocket of `express-ws`, which accepts the connection before it runs the middleware. */
+type AcceptedSocket = { close: (code: number, reason: string) => void }
+
 /**
- * The gate as a middleware of Express, 4 or 5. Routes are whole paths, also where it is mounted under a prefix.
+ * The gate as a middleware of Express, 4 or 5. Routes are whole paths, or relative to where it is mounted. A WebSocket route
+ * of `express-ws` is settled before its handler runs; a connection that is not paid for is closed with the code 4402.
  *
  * @throws OptionsError for something else than a gate
  * @example
@@ -25,16 +29,34 @@ export type ExpressMiddleware = (
 export function paymentGate(gate: Gate, options: BufferOptions = {}): ExpressMiddleware {
   checkGate(gate)
   const pass = async (request: ExpressRequest, response: ServerResponse): Promise<boolean> => {
-    const { url = '/', baseUrl = '', originalUrl = url } = request
-    // As the router has it now, as it was sent, and relative to where the gate is mounted.
-    const paths = [...new Set([`${baseUrl}${url}`, originalUrl, url])]
-    const result = await applyGate({ gate, request, response, paths, options })
+    const { ws } = request as { ws?: AcceptedSocket | null }
+    if (ws !== undefined && ws !== null) return passWebSocket(request, response, ws)
+    const result = await applyGate({ gate, request, response, path: mountedPath(request), options })
     if (result.type === 'response') await send(response, result.response)
     return result.type === 'next'
+  }
+  const passWebSocket = async (request: ExpressRequest, response: ServerResponse, ws: AcceptedSocket) => {
+    const { url, originalUrl = url, baseUrl = '' } = request
+    const path = mountedPath({ url: withoutSuffix(url), baseUrl, originalUrl: withoutSuffix(originalUrl) })
+    // Messages that come before the handler listens would be lost.
+    request.socket.pause()
+    try {
+      const result = await applyGate({ gate, request, response, path, options, isOpen: true })
+      if (result.type === 'response') ws.close(4402, `${result.response.status}: see the response to a plain GET`)
+      return result.type === 'next'
+    } finally {
+      // Also where it is refused, so that the closing handshake is read.
+      setImmediate(() => request.socket.resume())
+    }
   }
   return (request, response, next) => {
     pass(request, response).then((isNext) => {
       if (isNext) next()
     }, next)
   }
+}
+
+/** `express-ws` routes `/path` as `/path/.websocket`. */
+function withoutSuffix(url = '/'): string {
+  return url.replace(/\/\.websocket(?=\?|$)/, '') || '/'
 }

@@ -1,17 +1,20 @@
-import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import { applyGate } from './applyGate.js'
+import type { OutgoingHttpHeaders } from 'node:http'
+import { OptionsError } from '../errors.js'
+import { applyGate, pathOf } from './applyGate.js'
 import type { BufferOptions } from './bufferResponse.js'
 import { checkGate } from './checkGate.js'
 import type { Gate } from './Gate.js'
+import { depthOf } from './PaidRoutes.js'
+import type { NodeRequest, NodeResponse } from './ResponseCapture.js'
 import { mergeHeader } from './responses.js'
 
 export type { BufferOptions } from './bufferResponse.js'
 
 /** A request of Fastify, as far as the gate uses it. */
-export type FastifyRequest = { raw: IncomingMessage; originalUrl?: string }
+export type FastifyRequest = { raw: NodeRequest; originalUrl?: string }
 /** A reply of Fastify, as far as the gate uses it. */
 export type FastifyReply = {
-  raw: ServerResponse
+  raw: NodeResponse
   getHeaders: () => { [name: string]: number | string | string[] | undefined }
   header: (name: string, value: string) => unknown
   code: (status: number) => unknown
@@ -24,11 +27,19 @@ export type FastifyApp = {
   prefix: string
   hasRoute: (route: { method: 'OPTIONS'; url: string }) => boolean
   options: (url: string, handler: (request: FastifyRequest, reply: FastifyReply) => unknown) => unknown
-  addHook: (name: 'onRequest', hook: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>) => unknown
+  addHook: (name: never, hook: never) => unknown
+}
+
+type Hooks = {
+  onRequest: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+  onRoute: (route: { url: string }) => void
+  onReady: () => Promise<void>
 }
 
 /**
- * The gate as a hook of Fastify, on the app or on one of its plugins. Call it before the routes are added.
+ * The gate as a hook of Fastify, on the app or on one of its plugins. Call it before the routes are added. Keys are whole
+ * paths, or relative to the prefix of the plugin. WebSocket routes of `@fastify/websocket` are settled before their handlers
+ * run. The app does not start if no key can match a route that the gate is for.
  *
  * @throws OptionsError for something else than a gate
  * @example
@@ -37,11 +48,25 @@ export type FastifyApp = {
  */
 export function paymentGate(app: FastifyApp, gate: Gate, options: BufferOptions = {}): void {
   checkGate(gate)
-  app.addHook('onRequest', async (request, reply) => {
+  const addHook = <Name extends keyof Hooks>(name: Name, hook: Hooks[Name]): unknown =>
+    app.addHook(name as never, hook as never)
+  const depth = depthOf(app.prefix)
+  let isUsed = false
+  addHook('onRoute', ({ url }) => {
+    isUsed ||= gate.mayMatch(url, depth)
+  })
+  addHook('onReady', async () => {
+    if (isUsed) return
+    const where = app.prefix === '' ? 'the app' : `the prefix ${app.prefix}`
+    const hint =
+      'Call paymentGate before the routes, in the same plugin; keys are whole paths, or relative to its prefix.'
+    throw new OptionsError(`no key of the gate matches a route of ${where}`, hint)
+  })
+  addHook('onRequest', async (request, reply) => {
     const { url = '/' } = request.raw
-    const paths = [...new Set([url, request.originalUrl ?? url])]
+    const path = { path: pathOf(url), depth, sent: pathOf(request.originalUrl ?? url) }
     const outerHeaders = { ...reply.getHeaders() } as OutgoingHttpHeaders
-    const result = await applyGate({ gate, request: request.raw, response: reply.raw, paths, options, outerHeaders })
+    const result = await applyGate({ gate, request: request.raw, response: reply.raw, path, options, outerHeaders })
     if (result.type === 'next') return undefined
     if (result.type === 'closed') reply.hijack()
     else await sendReply(reply, result.response)

@@ -3,17 +3,17 @@
 import { Bytes } from '@latchkey/algorand'
 import { paymentResponse } from '../wire/Headers.js'
 import type { Admission } from './Admission.js'
+import { onUndelivered } from './bufferResponse.js'
 import { checkGate } from './checkGate.js'
 import type { Gate } from './Gate.js'
-import { addTo, type HeaderList, json } from './responses.js'
+import { type HonoContext, type NodeBindings, nodeBindings, pathOfContext } from './honoContext.js'
+import { newRequest } from './newRequest.js'
+import { ResponseCapture } from './ResponseCapture.js'
+import { addTo, changed, type HeaderList, json, remade } from './responses.js'
+import { isUpgradeRequest } from './upgrade.js'
+import { warn } from './warn.js'
 
-/** A context of Hono, as far as the gate uses it. */
-export type HonoContext = {
-  req: { raw: Request; path: string }
-  env?: unknown
-  res: Response
-  error?: Error | undefined
-}
+export type { HonoContext } from './honoContext.js'
 /** A middleware of Hono. */
 export type HonoMiddleware = (context: HonoContext, next: () => Promise<void>) => Promise<Response | undefined>
 
@@ -30,7 +30,9 @@ export type HonoGateOptions = {
 const defaultMaxBytes = 10 * 1024 * 1024
 
 /**
- * The gate as a middleware of Hono. Routes are paths as the app sees them that uses the gate.
+ * The gate as a middleware of Hono. Keys are whole paths, or relative to where the gate is mounted: by `route()`,
+ * `basePath()`, `use(path)`, and on Node by `mount()`. Elsewhere an app that is mounted by `mount()` needs the option
+ * `basePath` of the gate. WebSockets are settled before their handlers run.
  *
  * @throws OptionsError for something else than a gate
  * @example
@@ -39,81 +41,109 @@ const defaultMaxBytes = 10 * 1024 * 1024
 export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGateOptions = {}): HonoMiddleware {
   checkGate(gate)
   return async (context, next) => {
-    const { raw, path } = context.req
-    const { method, headers, signal, url } = raw
-    const request = new Request(url, { method, headers, signal })
-    const decision = await gate.decide(request, [path, pathOf(url)], addressOf(context))
+    const { raw } = context.req
+    const { path, url } = pathOfContext(context)
+    const bindings = nodeBindings(context)
+    const { method, headers, signal } = raw
+    const request = newRequest(url, { method, headers, signal })
+    const decision = await gate.decide(request, path, bindings?.incoming.socket?.remoteAddress)
     if (decision.type === 'free') {
       await next()
       return undefined
     }
     // Headers that were set before the handler runs; Hono adds them to whatever is returned from here.
     const outerHeaders = new Headers(context.res.headers)
-    if (decision.type === 'response') return decision.response
+    if (decision.type === 'response') {
+      watchDelivery(bindings, decision.undelivered)
+      return decision.response
+    }
     const { admission } = decision
+    const direct = admission.isStreamed ? undefined : captureDirect(bindings)
+    // Whether it was opened is not known here, and a payment opens one.
+    const isUpgrade = isUpgradeRequest(raw)
+    const cancel = async (): Promise<void> => (isUpgrade ? undefined : admission.cancel())
     try {
       await next()
     } catch (error) {
-      await admission.cancel()
+      direct?.remove()
+      await cancel()
       throw error
     }
     const isFailure = context.error !== undefined || context.res.status >= 400
-    const response = isFailure
-      ? await failedResponse(admission, context.res)
-      : await paidResponse(admission, context.res, { maxBytes, outerHeaders, signal })
+    if (isFailure) {
+      direct?.remove()
+      await cancel()
+      replace(context, failedResponse(admission, context.res))
+      return undefined
+    }
+    const response = await paidResponse(admission, context.res, { maxBytes, outerHeaders, signal, direct, bindings })
     replace(context, response)
     return undefined
   }
 }
 
-async function failedResponse(admission: Admission, response: Response): Promise<Response> {
-  await admission.cancel()
-  const { body, status, statusText, headers } = response
-  const own = new Headers(headers)
-  own.delete(paymentResponse)
-  return withHeaders(body, new Response(body, { status, statusText, headers: own }), admission.headers)
+/** The handler may write to the response of Node itself, around the app. */
+function captureDirect(bindings: NodeBindings | undefined): ResponseCapture | undefined {
+  if (typeof bindings?.outgoing?.writeHead !== 'function') return undefined
+  const { incoming: request, outgoing: response } = bindings
+  return new ResponseCapture({ request, response, maxBytes: 0, onEnd: () => {}, onFailure: () => {} })
 }
 
-type BufferLimits = { maxBytes: number; outerHeaders: Headers; signal: AbortSignal }
+function watchDelivery(bindings: NodeBindings | undefined, undelivered: (() => Promise<void>) | undefined): void {
+  if (bindings?.outgoing !== undefined && undelivered !== undefined) {
+    onUndelivered(bindings.outgoing, undelivered, warn)
+  }
+}
+
+function failedResponse({ headers }: Admission, response: Response): Response {
+  return changed(response, (own) => {
+    own.delete(paymentResponse)
+    addTo(own, headers)
+  })
+}
+
+type PaidOptions = {
+  readonly maxBytes: number
+  readonly outerHeaders: Headers
+  readonly signal: AbortSignal
+  readonly direct: ResponseCapture | undefined
+  readonly bindings: NodeBindings | undefined
+}
 
 /** The handler's response once its payment is settled, or that of the gate. */
-async function paidResponse(
-  admission: Admission,
-  response: Response,
-  { maxBytes, outerHeaders, signal }: BufferLimits,
-): Promise<Response> {
-  const withOuterHeaders = (replacement: Response): Response => {
-    for (const [name, value] of outerHeaders) {
-      if (!replacement.headers.has(name)) replacement.headers.append(name, value)
-    }
-    return replacement
-  }
-  if (admission.isStreamed) return withHeaders(response.body, response, admission.headers)
+async function paidResponse(admission: Admission, response: Response, options: PaidOptions): Promise<Response> {
+  const { maxBytes, outerHeaders, signal, direct, bindings } = options
+  const withOuterHeaders = (replacement: Response): Response =>
+    changed(replacement, (own) => {
+      for (const [name, value] of outerHeaders) if (!replacement.headers.has(name)) own.append(name, value)
+    })
+  if (admission.isStreamed) return streamed(response, admission.headers)
+  // Before its body: see `changed`.
+  const headers = new Headers(response.headers)
   // Others are read to their end first, since they may fail until then.
   const body = await readBody(admission, response, maxBytes, signal)
-  if (typeof body === 'string') {
+  const why = direct?.remove() ? 'the handler wrote to the response of Node, which cannot be buffered' : body
+  if (typeof why === 'string') {
     await admission.cancel()
     const charge =
       admission.settled === undefined ? 'nothing was charged' : 'send the same payment again, it is not charged twice'
-    const failure = json(500, { error: `${body}; ${charge}` })
-    return withOuterHeaders(withHeaders(failure.body, failure, admission.headers))
+    return withOuterHeaders(json(500, { error: `${why}; ${charge}` }, admission.headers))
   }
-  const { status, headers } = response
-  const result = await admission.settle({ status, headers: [...headers], body: body ?? new Uint8Array() })
+  const { status } = response
+  const result = await admission.settle({ status, headers: [...headers], body: why ?? new Uint8Array() })
   if ('response' in result) return withOuterHeaders(result.response)
-  // Whether all of it arrives cannot be seen here.
   if (signal.aborted) await admission.undelivered()
-  return withHeaders(body, response, result.headers)
+  else watchDelivery(bindings, admission.undelivered)
+  addTo(headers, result.headers)
+  return remade(response, why, headers)
 }
 
-type Body = ReadableStream | Uint8Array<ArrayBuffer> | null
-
-function withHeaders(body: Body, response: Response, headers: HeaderList): Response {
-  const changed = new Response(body, response)
-  addTo(changed.headers, headers)
-  return changed
+function streamed(response: Response, headers: HeaderList): Response {
+  // It carries a connection, and cannot be made again.
+  const { webSocket } = response as { webSocket?: unknown }
+  if (response.status === 101 || (webSocket !== undefined && webSocket !== null)) return response
+  return changed(response, (own) => addTo(own, headers))
 }
-
 /** The body; or why there is none: it is too long, it failed, or its time is up and the client has disconnected. */
 async function readBody(
   admission: Admission,
@@ -158,14 +188,4 @@ async function readBody(
 function replace(context: HonoContext, response: Response): void {
   context.res = undefined as unknown as Response
   context.res = response
-}
-
-/** Known where Hono runs in `@hono/node-server`. */
-function addressOf({ env }: HonoContext): string | undefined {
-  const { incoming } = (env ?? {}) as { incoming?: { socket?: { remoteAddress?: string } } }
-  return incoming?.socket?.remoteAddress
-}
-
-function pathOf(url: string): string {
-  return url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '') || '/'
 }

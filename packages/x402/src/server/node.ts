@@ -1,41 +1,63 @@
-/** The gate in front of a listener of `node:http`. */
-import type { RequestListener } from 'node:http'
-import { applyGate } from './applyGate.js'
+/** The gate in front of a listener of `node:http` or `node:http2`, and in front of WebSockets. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { applyGate, mountedPath } from './applyGate.js'
 import { type BufferedResponse, type BufferOptions, send } from './bufferResponse.js'
 import { checkGate } from './checkGate.js'
 import type { Gate } from './Gate.js'
+import type { NodeRequest, NodeResponse } from './ResponseCapture.js'
 import { json } from './responses.js'
 import { warn } from './warn.js'
 
 export type { BufferOptions } from './bufferResponse.js'
+export type { NodeRequest, NodeResponse } from './ResponseCapture.js'
+export { type UpgradeListener, upgradeGate } from './upgradeGate.js'
+
+/** A listener for requests of `node:http` or `node:http2`. */
+export type GateListener<Request extends NodeRequest, Response extends NodeResponse> = (
+  request: Request,
+  response: Response,
+) => unknown
 
 /**
- * Puts the gate in front of a listener of `node:http`. If the listener throws, or its promise rejects, the response is 500
- * and nothing is charged.
+ * Puts the gate in front of a listener of `node:http` or `node:http2`. If the listener throws, or its promise rejects, before
+ * it has ended its response, the response is 500 and nothing is charged.
  *
  * @throws OptionsError for something else than a gate
  * @example
  * createServer(paymentGate(gate, (request, response) => response.end('sunny'))).listen(4021)
  */
-export function paymentGate(gate: Gate, listener: RequestListener, options: BufferOptions = {}): RequestListener {
+export function paymentGate<
+  Request extends NodeRequest = IncomingMessage,
+  Response extends NodeResponse = ServerResponse,
+>(
+  gate: Gate,
+  listener: GateListener<Request, Response>,
+  options: BufferOptions = {},
+): (request: Request, response: Response) => Promise<void> {
   checkGate(gate)
   const { onError = warn } = options
   return async (request, response) => {
     let buffered: BufferedResponse | undefined
     try {
-      const result = await applyGate({ gate, request, response, paths: [request.url ?? '/'], options })
+      const result = await applyGate({ gate, request, response, path: mountedPath(request), options })
       if (result.type === 'closed') return
       if (result.type === 'response') {
         await send(response, result.response)
         return
       }
       buffered = result.buffered
-      await (listener(request as never, response as never) as unknown)
+      await listener(request, response)
     } catch (error) {
       onError(error)
       if (buffered !== undefined) buffered.fail()
-      else if (response.headersSent) response.destroy()
-      else await send(response, json(500, { error: 'the handler failed' }))
+      else await sendFailure(response)
     }
   }
+}
+
+async function sendFailure(response: NodeResponse): Promise<void> {
+  // A response that has ended is on its way, and whole.
+  if (response.writableEnded) return
+  if (response.headersSent) (response as ServerResponse).destroy()
+  else await send(response, json(500, { error: 'the handler failed' }))
 }

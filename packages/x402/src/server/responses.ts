@@ -6,26 +6,21 @@ import type { PaymentRequired, SettleResponse } from '../wire/types.js'
 /** Names and values of headers. */
 export type HeaderList = readonly (readonly [string, string])[]
 
-export function paymentRequired(required: PaymentRequired, message?: string): Response {
+export function paymentRequired(required: PaymentRequired, message?: string, more: HeaderList = []): Response {
   const help = 'Pay one of `accepts` and send the payment in the header PAYMENT-SIGNATURE; see https://x402.org'
-  const response = json(402, { ...required, message: message ?? help })
-  response.headers.set(Headers.paymentRequired, Headers.encode(required))
-  return response
+  const headers = [[Headers.paymentRequired, Headers.encode(required)] as const, ...more]
+  return json(402, { ...required, message: message ?? help }, headers)
 }
 
 export function notSettled(receipt: SettleResponse, required: PaymentRequired): Response {
   const { errorReason: error = 'settlement_failed', errorMessage: message } = receipt
-  const response = paymentRequired({ ...required, error }, message)
-  response.headers.set(Headers.paymentResponse, Headers.encode(receipt))
-  return response
+  return paymentRequired({ ...required, error }, message, [[Headers.paymentResponse, Headers.encode(receipt)]])
 }
 
 /** Not a 402: a buyer that is asked to pay again might do it. */
 export function pending(receipt: SettleResponse, status: 502 | 503): Response {
   const { errorReason: error, errorMessage: message, transaction } = receipt
-  const response = retryLater(status, { error, message, transaction })
-  response.headers.set(Headers.paymentResponse, Headers.encode(receipt))
-  return response
+  return retryLater(status, { error, message, transaction }, [[Headers.paymentResponse, Headers.encode(receipt)]])
 }
 
 /** 503: the facilitator or the node does not respond. 502: the facilitator does not follow the protocol. */
@@ -34,21 +29,36 @@ export function unavailable(status: 502 | 503): Response {
   return retryLater(status, { error: `${why}; nothing was charged` })
 }
 
-function retryLater(status: number, value: object): Response {
-  const response = json(status, value)
-  response.headers.set('Retry-After', '5')
-  return response
+function retryLater(status: number, value: object, more: HeaderList = []): Response {
+  return json(status, value, [['Retry-After', '5'], ...more])
 }
 
 export function preflight(): Response {
   return new Response(null, { status: 204 })
 }
 
-export function json(status: number, value: object): Response {
-  return new Response(`${JSON.stringify(value)}\n`, {
-    status,
-    headers: { 'Content-Type': 'application/json', 'Cache-Control': 'no-store' },
-  })
+export function json(status: number, value: object, more: HeaderList = []): Response {
+  const headers = [['Content-Type', 'application/json'], ['Cache-Control', 'no-store'], ...more] as [string, string][]
+  return new Response(`${JSON.stringify(value)}\n`, { status, headers })
+}
+
+/**
+ * The same response with other headers, all of them given when it is made: some servers replace `Response` by a class that
+ * forgets headers which are set later (`@hono/node-server` 1.x, once its body is read).
+ */
+export function changed(response: Response, change: (headers: globalThis.Headers) => void): Response {
+  const headers = new globalThis.Headers(response.headers)
+  change(headers)
+  return remade(response, response.body, headers)
+}
+
+/** A response with the status of another. */
+export function remade(
+  { status, statusText }: Response,
+  body: ReadableStream | Uint8Array<ArrayBuffer> | null,
+  headers: globalThis.Headers,
+): Response {
+  return new Response(body, { status, statusText, headers })
 }
 
 /** What is added to a response that was paid for: the receipt, and that it is for its buyer only. */

@@ -1,0 +1,132 @@
+/** From a request to the route that it has to pay for, or to the reason why it is refused. */
+import { OptionsError } from '../errors.js'
+import type { Route } from './GateOptions.js'
+import { type Match, RouteTable } from './RouteTable.js'
+import { json } from './responses.js'
+
+/** The path of a request, as an adapter knows it. */
+export type RequestPath = {
+  /** The whole path that the router matches, with every prefix. */
+  readonly path: string
+  /**
+   * How many segments of it are before the place where the gate is mounted: keys may be relative to each of them.
+   *
+   * @default 0
+   */
+  readonly depth?: number | undefined
+  /** The path as it was sent, where the router matches another. */
+  readonly sent?: string | undefined
+  /**
+   * Whether a prefix may have been removed that the adapter cannot see.
+   *
+   * @default false
+   */
+  readonly isPrefixUnknown?: boolean | undefined
+}
+
+export type PaidRoute = { readonly key: string; readonly route: Route }
+
+export type RouteResult =
+  | { readonly type: 'free' }
+  | { readonly type: 'paid'; readonly value: PaidRoute }
+  /** The gate responds to OPTIONS for paths that are paid for. */
+  | { readonly type: 'options' }
+  | { readonly type: 'refused'; readonly response: Response; readonly error?: Error | undefined }
+
+export class PaidRoutes {
+  readonly #table: RouteTable<PaidRoute>
+  readonly #basePath: string | undefined
+
+  /**
+   * @throws RouteError for a key that no request can match
+   * @throws OptionsError for a base path that is no path
+   */
+  constructor(routes: { readonly [key: string]: Route }, basePath?: string | undefined) {
+    const entries = Object.entries(routes).map(([key, route]) => [key, { key, route }] as const)
+    this.#table = new RouteTable(Object.fromEntries(entries))
+    this.#basePath = basePath === undefined ? undefined : basePathOf(basePath)
+  }
+
+  /** The path by which clients know a path: with the prefix that a server in front has removed. */
+  publicPath(path: string): string {
+    const base = this.#basePath ?? ''
+    return base === '' || isBelow(path, base) ? path : `${base}${path}`
+  }
+
+  /** Whether a key may match a route of a framework like `/items/:id`. */
+  mayMatch(url: string, depth: number): boolean {
+    return this.#table.mayMatch(url, depth)
+  }
+
+  find(request: Request, target: RequestPath): RouteResult {
+    const match = this.#match(request.method, target)
+    if (match?.type === 'ambiguous') return refused(400, 'the path can be read in more than one way')
+    for (const method of overridesOf(request)) {
+      // A program behind the gate may run the handler of the other method.
+      if (keyOf(this.#match(method, target)) === keyOf(match)) continue
+      return refused(400, 'the method can be read in more than one way')
+    }
+    if (match === undefined) return this.#unmatched(request, target)
+    if (request.method === 'OPTIONS') return { type: 'options' }
+    if (match.type === 'route') return { type: 'paid', value: match.value }
+    if (match.values.every(({ route }) => route.otherMethods === 'free')) return { type: 'free' }
+    return refused(405, `this path is not served with ${request.method.slice(0, 20)}`, [
+      ['Allow', match.allowed.join(', ')],
+    ])
+  }
+
+  #match(method: string, { path, depth = 0, sent }: RequestPath): Match<PaidRoute> | undefined {
+    const paths = sent === undefined || sent === path ? [path] : [path, sent]
+    const matches = paths.map((one) => this.#matchOne(method, one, depth)).filter((one) => one !== undefined)
+    return matches.find(({ type }) => type !== 'method') ?? matches[0]
+  }
+
+  #matchOne(method: string, path: string, depth: number): Match<PaidRoute> | undefined {
+    const base = this.#basePath ?? ''
+    // Where nothing was removed, keys may be relative to the base path all the same.
+    const added = depthOf(base) * (isBelow(path, base) ? 2 : 1)
+    return this.#table.match(method, `${base}${path}`, depth + added)
+  }
+
+  #unmatched({ method }: Request, { path, isPrefixUnknown = false }: RequestPath): RouteResult {
+    if (!isPrefixUnknown || this.#basePath !== undefined) return { type: 'free' }
+    const key = this.#table.keyWithPrefix(method, path)
+    if (key === undefined) return { type: 'free' }
+    const why = `${path.slice(0, 100)} would be paid for by ${JSON.stringify(key)} if the gate is mounted under a prefix`
+    const hint = 'Set the option basePath of Gate.open: to the prefix, like "/api", or to "/" if there is none.'
+    return refused(500, 'the gate does not know its basePath', [], new OptionsError(why, hint))
+  }
+}
+
+/** How many segments a prefix has. */
+export function depthOf(prefix: string): number {
+  return prefix.split('/').filter((segment) => segment !== '').length
+}
+
+function basePathOf(basePath: string): string {
+  if (typeof basePath === 'string' && /^(\/[\w.~-]+)*\/?$/.test(basePath)) return basePath.replace(/\/$/, '')
+  throw new OptionsError(`basePath cannot be ${JSON.stringify(basePath)}`, 'Write it like "/api", or "/" for none.')
+}
+
+function isBelow(path: string, base: string): boolean {
+  return base !== '' && (path.startsWith(`${base}/`) || path.startsWith(`${base}?`) || path === base)
+}
+
+const overrideHeaders = ['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override']
+
+/** Methods that a program behind the gate may use in place of the request's own. */
+function overridesOf({ headers, url }: Request): string[] {
+  const fromQuery = url.includes('_method') ? new URL(url).searchParams.getAll('_method') : []
+  return [...overrideHeaders.map((name) => headers.get(name) ?? ''), ...fromQuery]
+    .flatMap((value) => value.split(','))
+    .map((value) => value.trim())
+    .filter((value) => value !== '')
+}
+
+function keyOf(match: Match<PaidRoute> | undefined): string | undefined {
+  return match?.type === 'route' ? match.key : match?.type
+}
+
+function refused(status: number, message: string, headers: [string, string][] = [], error?: Error): RouteResult {
+  return { type: 'refused', response: json(status, { error: message }, headers), error }
+}

@@ -1,0 +1,239 @@
+/**
+ * Captures the response of a handler on the response object of `node:http` or `node:http2`. From the start until
+ * {@link ResponseCapture.release} every way to the connection that the object offers is replaced, so that nothing of it
+ * leaves, in whatever order they are called; then all of them are restored before anything is sent.
+ */
+import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import { functions, Overlay, withMembers } from './Overlay.js'
+import { setHead } from './responseHead.js'
+
+/** A request of `node:http` or `node:http2`. */
+export type NodeRequest = IncomingMessage | Http2ServerRequest
+/** A response of `node:http` or `node:http2`. */
+export type NodeResponse = ServerResponse | Http2ServerResponse
+
+/** All that a handler made, as of the moment it ended its response. */
+export type CapturedAnswer = {
+  readonly status: number
+  /** Only with HTTP/1.1. */
+  readonly message: string | undefined
+  readonly headers: readonly (readonly [string, number | string | string[]])[]
+  readonly trailers: readonly OutgoingHttpHeaders[]
+  readonly body: Buffer
+}
+
+export type CaptureOptions = {
+  readonly request: NodeRequest
+  readonly response: NodeResponse
+  readonly maxBytes: number
+  /** Called once: the handler has ended its response. */
+  readonly onEnd: (answer: CapturedAnswer) => void
+  /** Called once, in place of `onEnd`: there will be no whole response. */
+  readonly onFailure: (why: string) => void
+}
+
+type Callback = (error?: Error) => void
+
+export class ResponseCapture {
+  readonly #options: CaptureOptions
+  readonly #response: ServerResponse
+  readonly #output: Overlay
+  readonly #state: Overlay
+  readonly #requestState: Overlay
+  readonly #chunks: Buffer[] = []
+  readonly #trailers: OutgoingHttpHeaders[] = []
+  #bytes = 0
+  /** The status when the body started, after which it cannot change. */
+  #startedStatus: number | undefined
+  #isOpen = true
+  #hasEnded = false
+  #isReleased = false
+
+  constructor(options: CaptureOptions) {
+    const { request, response } = options
+    this.#options = options
+    // What is used of them is the same with HTTP/2.
+    this.#response = response as ServerResponse
+    const { socket } = request
+    const sockets =
+      socket === undefined || socket === null ? {} : { socket: { value: this.#socket(socket), writable: true } }
+    const streams = 'stream' in response ? { stream: { get: () => stream } } : {}
+    const stream = 'stream' in response ? this.#stream(response.stream) : undefined
+    this.#output = new Overlay(response, functions(this.#outputs()))
+    this.#state = new Overlay(response, {
+      ...(this.#response.socket === null ? {} : sockets),
+      ...streams,
+      writableEnded: { get: () => this.#hasEnded },
+      finished: { get: () => this.#hasEnded, set: () => {} },
+    })
+    this.#requestState = new Overlay(request, { ...sockets, ...streams })
+  }
+
+  /** Restores the response and has it sent in one step; what the handler still writes is dropped. */
+  release(send: (response: ServerResponse) => void): void {
+    this.#close()
+    this.#isReleased = true
+    this.#restore()
+    try {
+      send(this.#response)
+    } finally {
+      this.#output.put()
+    }
+  }
+
+  /** Restores the response for a program that sends another; says whether the handler had used it. */
+  remove(): boolean {
+    const isUsed = this.#startedStatus !== undefined || !this.#isOpen
+    this.#isReleased = true
+    this.#close()
+    this.#restore()
+    return isUsed
+  }
+
+  #restore(): void {
+    for (const overlay of [this.#output, this.#state, this.#requestState]) overlay.remove()
+  }
+
+  /** Restores the response, and cuts its connection. */
+  abort(): void {
+    this.release((response) => response.destroy())
+  }
+
+  /** Nothing is captured any more. */
+  #close(): void {
+    this.#isOpen = false
+    this.#chunks.length = 0
+  }
+
+  fail(why: string): void {
+    if (!this.#isOpen) return
+    this.#close()
+    this.#options.onFailure(why)
+  }
+
+  #take(chunk: unknown, encoding: unknown): void {
+    this.#startedStatus ??= this.#response.statusCode
+    if (chunk === undefined || chunk === null || typeof chunk === 'function') return
+    const bytes =
+      typeof chunk === 'string' ? Buffer.from(chunk, encodingOf(encoding)) : Buffer.from(chunk as Uint8Array)
+    const { maxBytes } = this.#options
+    this.#bytes += bytes.length
+    if (this.#bytes <= maxBytes) this.#chunks.push(bytes)
+    else this.fail(`a response of more than ${maxBytes} bytes cannot be buffered; use paymentFlow: upfront`)
+  }
+
+  #end(): void {
+    this.#hasEnded = true
+    if (!this.#isOpen) return
+    const response = this.#response
+    const status = this.#startedStatus!
+    const body = Buffer.concat(this.#chunks)
+    if (status < 400 && response.statusCode >= 400) {
+      // The part that it wrote before it failed is not sent.
+      this.fail('the handler failed after it had started to respond')
+    } else if (!hasItsLength(response, status, body)) {
+      this.fail('the response does not have its Content-Length')
+    } else {
+      const headers = namesOf(response).map((name) => [name, response.getHeader(name)!] as const)
+      const message = 'stream' in response ? undefined : response.statusMessage
+      this.#close()
+      this.#options.onEnd({ status, message, headers, trailers: this.#trailers, body })
+    }
+  }
+
+  #outputs() {
+    const response = this.#response
+    const ignore = (): void => {}
+    const writeHead = (status: number, ...rest: unknown[]): ServerResponse => {
+      if (!this.#isOpen) return response
+      response.statusCode = status
+      setHead(response, rest)
+      this.#startedStatus ??= status
+      return response
+    }
+    return {
+      writeHead,
+      writeHeader: writeHead,
+      flushHeaders: () => {
+        this.#startedStatus ??= response.statusCode
+      },
+      write: (chunk: unknown, encoding?: unknown, done?: unknown): boolean => {
+        if (this.#isOpen) this.#take(chunk, encoding)
+        const callback = typeof encoding === 'function' ? encoding : done
+        if (typeof callback === 'function') process.nextTick(callback)
+        return this.#isOpen
+      },
+      end: (chunk?: unknown, encoding?: unknown, done?: unknown): ServerResponse => {
+        if (this.#hasEnded) return response
+        const callback = [chunk, encoding, done].find((one) => typeof one === 'function') as Callback | undefined
+        if (callback !== undefined) response.once('finish', callback)
+        if (this.#isOpen) this.#take(chunk, encoding)
+        this.#end()
+        return response
+      },
+      addTrailers: (headers: OutgoingHttpHeaders) => void this.#trailers.push(headers),
+      setTrailer: (name: string, value: string) => void this.#trailers.push({ [name]: value }),
+      // After the end it has no part in the response any more.
+      destroy: (): ServerResponse => {
+        this.fail('the handler destroyed its response')
+        return response
+      },
+      cork: ignore,
+      uncork: ignore,
+      // Hints and pushes are never needed, and tell of what is not paid for.
+      writeEarlyHints: (_: unknown, done?: Callback) => done?.(),
+      writeProcessing: ignore,
+      writeInformation: ignore,
+      createPushResponse: (_: unknown, done?: Callback) => void (done && process.nextTick(done, noPush())),
+    }
+  }
+
+  /** What handlers use a socket for but to write to it. */
+  #socket(socket: NodeRequest['socket']): NodeRequest['socket'] {
+    return withMembers(socket, this.#refusing(socket, ['write', 'end', 'destroy', 'destroySoon', 'resetAndDestroy']))
+  }
+
+  #stream(stream: Http2ServerResponse['stream']): Http2ServerResponse['stream'] {
+    const outputs = ['respond', 'respondWithFD', 'respondWithFile', 'sendTrailers', 'write', 'end', 'close', 'destroy']
+    return withMembers(stream, {
+      ...this.#refusing(stream, outputs),
+      pushAllowed: false,
+      additionalHeaders: () => {},
+      pushStream: (_: unknown, options: unknown, done = options) => process.nextTick(done as Callback, noPush()),
+    })
+  }
+
+  /** Methods by which a response would go around the capture. */
+  #refusing(target: object, names: readonly string[]): { [name: string]: unknown } {
+    const entries = names.map((name) => {
+      const refuse = (...args: unknown[]): unknown => {
+        if (this.#isReleased) return Reflect.apply(Reflect.get(target, name) as () => unknown, target, args)
+        this.fail(`the handler used ${name}() of the connection, which cannot be buffered`)
+        return name === 'write' ? false : undefined
+      }
+      return [name, refuse]
+    })
+    return Object.fromEntries(entries)
+  }
+}
+
+/** As they were written, where that is known. */
+function namesOf(response: ServerResponse & { getRawHeaderNames?: () => string[] }): string[] {
+  return response.getRawHeaderNames?.() ?? response.getHeaderNames()
+}
+
+function noPush(): Error {
+  return new Error('a response that is not paid for yet cannot push another')
+}
+
+/** A client waits for the missing bytes, or sees a protocol error. */
+function hasItsLength(response: ServerResponse, status: number, body: Buffer): boolean {
+  const length = response.getHeader('content-length')
+  const hasNone = response.req?.method === 'HEAD' || status === 204 || status === 304
+  return length === undefined || hasNone || Number(length) === body.length
+}
+
+function encodingOf(encoding: unknown): BufferEncoding {
+  return typeof encoding === 'string' && Buffer.isEncoding(encoding) ? encoding : 'utf8'
+}

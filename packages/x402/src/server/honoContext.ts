@@ -1,0 +1,70 @@
+/** What the gate uses of a context of Hono, and where in an app it is. */
+import { depthOf, type RequestPath } from './PaidRoutes.js'
+import type { NodeRequest, NodeResponse } from './ResponseCapture.js'
+
+/** A context of Hono, as far as the gate uses it. */
+export type HonoContext = {
+  req: {
+    raw: Request
+    path: string
+    /** The routes of the app that match the request, and which of them runs. */
+    matchedRoutes?: readonly { path: string; basePath?: string }[]
+    routeIndex?: number
+  }
+  env?: unknown
+  res: Response
+  error?: Error | undefined
+}
+
+/** The objects of Node behind a request, if Hono runs in `@hono/node-server`. */
+export type NodeBindings = {
+  readonly incoming: NodeRequest & { originalUrl?: string }
+  readonly outgoing?: NodeResponse
+}
+
+export function nodeBindings({ env }: HonoContext): NodeBindings | undefined {
+  const { incoming } = (env ?? {}) as Partial<NodeBindings>
+  return typeof incoming?.url === 'string' ? (env as NodeBindings) : undefined
+}
+
+/**
+ * The path of a request, and the URL that its client used. `route()`, `basePath()` and `use(path)` leave the path whole, and
+ * a context tells where its middleware is mounted. `mount()` removes its prefix from the URL: on Node the whole path is known
+ * from the connection, elsewhere it is not known whether a prefix was removed.
+ */
+export function pathOfContext(context: HonoContext): { path: RequestPath; url: string } {
+  const { path, raw } = context.req
+  const depth = mountDepth(context)
+  const sent = pathOf(raw.url)
+  const bindings = nodeBindings(context)
+  if (bindings === undefined) return { path: { path, depth, sent, isPrefixUnknown: true }, url: raw.url }
+  const whole = normalPath(bindings.incoming.originalUrl ?? bindings.incoming.url ?? '/')
+  const prefix = removedPrefix(whole, sent.replace(/[?#].*$/s, ''))
+  if (prefix === '') return { path: { path, depth, sent }, url: raw.url }
+  if (prefix === undefined) return { path: { path, depth, sent: whole, isPrefixUnknown: true }, url: raw.url }
+  const url = new URL(raw.url)
+  url.pathname = whole
+  return { path: { path: `${prefix}${path}`, depth: depth + depthOf(prefix), sent: whole }, url: url.href }
+}
+
+/** What was removed from the start of a path; undefined if something else was done to it. */
+function removedPrefix(whole: string, rest: string): string | undefined {
+  if (whole.endsWith(rest)) return whole.slice(0, whole.length - rest.length)
+  return rest === '/' ? whole : undefined
+}
+
+/** How many segments are before the place where the middleware is used. */
+function mountDepth({ req }: HonoContext): number {
+  const { path = '', basePath = '' } = req.matchedRoutes?.[req.routeIndex ?? 0] ?? {}
+  return Math.max(depthOf(basePath), path.endsWith('*') ? depthOf(path.slice(0, -1)) : 0)
+}
+
+/** As a URL writes it: dots are resolved. */
+function normalPath(target: string): string {
+  const path = pathOf(target)
+  return URL.canParse(`http://localhost${path}`) ? new URL(`http://localhost${path}`).pathname : path
+}
+
+function pathOf(url: string): string {
+  return url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i, '') || '/'
+}

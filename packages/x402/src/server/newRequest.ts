@@ -1,0 +1,8 @@
+/** What the gate sees of a request: not its body. */
+type RequestParts = { readonly method: string; readonly headers: Headers; readonly signal: AbortSignal }
+
+/** A web `Request` with any method, also with those that `fetch` does not send. */
+export function newRequest(url: string, { method, headers, signal }: RequestParts): Request {
+  if (!/^(connect|trace|track)$/i.test(method)) return new Request(url, { method, headers, signal })
+  return Object.defineProperty(new Request(url, { headers, signal }), 'method', { value: method })
+}

@@ -1,0 +1,164 @@
+/** HTTP/2 has more ways out of a handler than its response: nothing leaves by any of them before it is paid for. */
+import assert from 'node:assert/strict'
+import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import { after, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { payingFetch, receiptOf } from '@latchkey/x402/client'
+import { paymentGate } from '@latchkey/x402/node'
+import { type Http2Extras, http2Fetch, listenHttp2 } from '../support/http2.test.helper.js'
+import { altered, openMarket } from '../support/market.test.helper.js'
+import { cents } from '../support/stall.test.helper.js'
+
+const market = await openMarket({ after })
+const cent = 10_000n
+type Handler = (request: Http2ServerRequest, response: Http2ServerResponse) => unknown
+
+/** Buys from a handler, and says what came, over which ways. */
+async function buy(handler: Handler, { settles = true, method = 'GET' } = {}) {
+  const facilitators = altered(market.local, {
+    settle: async (payload, requirements, options) =>
+      settles
+        ? market.local.settle(payload, requirements, options)
+        : { success: false, errorReason: 'insufficient_funds', transaction: '', network: requirements.network },
+  })
+  const gate = await market.gate({ routes: cents(market, 'GET /paid'), facilitators })
+  const gated = paymentGate(gate, handler, { onError: () => {} })
+  const shop = await listenHttp2(gated)
+  const extras: Http2Extras = { pushes: [], interim: [] }
+  const before = await market.dollars()
+  try {
+    const pay = payingFetch(market.buyer, { fetch: http2Fetch(extras) })
+    const response = await pay(`${shop.url}/paid`, { method })
+    const text = await response.text()
+    const charged = (await market.dollars()) - before
+    return { status: response.status, headers: response.headers, text, receipt: receiptOf(response), charged, extras }
+  } finally {
+    await shop.close()
+  }
+}
+
+const ways: { [name: string]: Handler } = {
+  'end(body)': (_, response) => response.end('goods'),
+  'write and end': (_, response) => {
+    response.write('go')
+    response.write('od')
+    response.end('s')
+  },
+  'writeHead and end(body)': (_, response) => response.writeHead(200, { 'x-own': '1' }).end('goods'),
+  'end later': (_, response) => void setImmediate(() => response.end('goods')),
+  'end and a callback': (_, response) => new Promise<void>((resolve) => response.end('goods', () => resolve())),
+  'a message of HTTP/1.1': (_, response) => response.writeHead(200, 'Fine', { 'x-own': '1' }).end('goods'),
+}
+
+for (const [name, handler] of Object.entries(ways)) {
+  test(`A2 the body arrives over HTTP/2, and is charged once: ${name}`, async () => {
+    const { status, text, receipt, charged } = await buy(handler)
+    assert.deepEqual([status, text, receipt?.success, charged], [200, 'goods', true, cent])
+  })
+
+  test(`A2 nothing of it leaves over HTTP/2 if the settlement fails: ${name}`, async () => {
+    const { status, headers, text, charged } = await buy(handler, { settles: false })
+    assert.deepEqual([status, text.includes('goods'), headers.get('x-own'), charged], [402, false, null, 0n])
+  })
+}
+
+test('A2 a response without a body has its receipt, also where it is settled first', async () => {
+  for (const status of [200, 204]) {
+    const { headers, receipt, charged } = await buy((_, response) => {
+      response.statusCode = status
+      response.end()
+    })
+    assert.deepEqual([receipt?.success, headers.get('cache-control'), charged], [true, 'private', cent])
+  }
+  const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller, paymentFlow: 'upfront' as const }
+  const gate = await market.gate({ routes: { 'GET /paid': { accepts } } })
+  const shop = await listenHttp2(
+    paymentGate(gate, (_: Http2ServerRequest, response: Http2ServerResponse) => response.end()),
+  )
+  const pay = payingFetch(market.buyer, { fetch: http2Fetch() })
+  const response = await pay(`${shop.url}/paid`)
+  await shop.close()
+  assert.equal(receiptOf(response)?.success, true)
+})
+
+test('A2 trailers, HEAD and a method in small letters work as with HTTP/1.1', async () => {
+  const head = await buy((_, response) => response.end('goods'), { method: 'HEAD' })
+  assert.deepEqual([head.status, head.text, head.charged], [200, '', cent])
+  const trailed = await buy((_, response) => {
+    response.addTrailers({ 'x-sum': '7' })
+    response.end('goods')
+  })
+  assert.deepEqual([trailed.status, trailed.text, trailed.charged], [200, 'goods', cent])
+})
+
+const pushed: { [name: string]: (request: Http2ServerRequest, response: Http2ServerResponse) => void } = {
+  'createPushResponse of the response': (_, response) =>
+    response.createPushResponse({ ':path': '/secret' }, (error, push) => {
+      if (error === null || error === undefined) push.end('goods')
+    }),
+  'pushStream of the response': (_, response) =>
+    response.stream.pushStream({ ':path': '/secret' }, (error, push) => {
+      if (error) return
+      push.respond({ ':status': 200 })
+      push.end('goods')
+    }),
+  'pushStream of the request': (request) =>
+    (request.stream as Http2ServerResponse['stream']).pushStream({ ':path': '/secret' }, {}, (error, push) => {
+      if (error) return
+      push.respond({ ':status': 200 })
+      push.end('goods')
+    }),
+  'early hints': (_, response) => response.writeEarlyHints({ link: '</secret.css>; rel=preload' }),
+  'informational headers': (_, response) => response.stream.additionalHeaders({ ':status': 103, 'x-secret': 'goods' }),
+}
+
+for (const [name, push] of Object.entries(pushed)) {
+  test(`A2 nothing is pushed or hinted before it is paid for: ${name}`, async () => {
+    for (const settles of [true, false]) {
+      const { status, extras, charged } = await buy(
+        (request, response) => {
+          push(request, response)
+          setImmediate(() => response.end('goods'))
+        },
+        { settles },
+      )
+      assert.deepEqual([status, charged], settles ? [200, cent] : [402, 0n])
+      assert.deepEqual(extras, { pushes: [], interim: [] })
+    }
+  })
+}
+
+const around: { [name: string]: Handler } = {
+  'respond of the stream': (_, response) => {
+    response.stream.respond({ ':status': 200 })
+    response.stream.end('goods')
+  },
+  'respond of the stream of the request': (request) => {
+    const stream = request.stream as Http2ServerResponse['stream']
+    stream.respond({ ':status': 200 })
+    stream.end('goods')
+  },
+  'a chain of calls on the stream': (_, response) => {
+    response.stream.on('aborted', () => {}).end('goods')
+  },
+  'respondWithFile of the stream': (_, response) => response.stream.respondWithFile(fileURLToPath(import.meta.url)),
+  'destroy of the response': (_, response) => (response as unknown as { destroy: () => void }).destroy(),
+  'destroy of the socket': (request) => request.socket.destroy(),
+  'close of the stream': (_, response) => response.stream.close(),
+}
+
+for (const [name, handler] of Object.entries(around)) {
+  test(`A2 what cannot be buffered is refused and not charged: ${name}`, async () => {
+    const { status, text, charged } = await buy(handler)
+    assert.deepEqual([status, charged], [500, 0n])
+    assert.match(text, /nothing was charged/)
+  })
+}
+
+test('A2 a response that is shorter than its Content-Length is not charged', async () => {
+  const { status, charged } = await buy((_, response) => {
+    response.setHeader('content-length', '100')
+    response.end('goods')
+  })
+  assert.deepEqual([status, charged], [500, 0n])
+})
