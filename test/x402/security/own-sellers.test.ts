@@ -2,8 +2,8 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { readdirSync } from 'node:fs'
-import { createServer, type RequestListener } from 'node:http'
+import { readdirSync, readFileSync } from 'node:fs'
+import { createServer, Server as HttpServer, type RequestListener } from 'node:http'
 import { type AddressInfo, Server } from 'node:net'
 import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
@@ -23,6 +23,7 @@ const timeout = 240_000
 const withoutGoods = [
   ['README.md', 'app.use(paymentGate(gate))\n\n// Buying'],
   ['docs/published-packages.md', 'paymentMiddleware('],
+  ['packages/x402/src/server/express.ts', 'app.use(paymentGate(gate))'],
 ] as const
 
 const isSeller = ({ language, text }: Block): boolean =>
@@ -30,9 +31,30 @@ const isSeller = ({ language, text }: Block): boolean =>
 const hasGoods = ({ page, text }: Block): boolean =>
   !withoutGoods.some(([where, words]) => where === page && text.includes(words))
 
+/** What an example in a comment of an adapter takes for granted. */
+const adapterImports: { readonly [adapter: string]: string } = {
+  node: "import { createServer } from 'node:http'\nimport { paymentGate } from '@latchkey/x402/node'",
+  hono: "import { Hono } from 'hono'\nimport { paymentGate } from '@latchkey/x402/hono'",
+  express: "import express from 'express'\nimport { paymentGate } from '@latchkey/x402/express'\nconst app = express()",
+  fastify: "import fastify from 'fastify'\nimport { paymentGate } from '@latchkey/x402/fastify'\nconst app = fastify()",
+}
+
+/** The examples of the adapters, which editors and the reference show. */
+function commentExamples(): Block[] {
+  return Object.entries(adapterImports).flatMap(([adapter, imports]) => {
+    const page = `packages/x402/src/server/${adapter}.ts`
+    const examples = readFileSync(join(root, page), 'utf8').matchAll(/ \* @example\n((?: \* .*\n)+?)(?= \* @| \*\/)/g)
+    return [...examples].map(([, lines]) => {
+      const text = `${imports}\n${lines!.replaceAll(/^ \* /gm, '')}`
+      return { page, line: 1, language: 'js', about: '', text }
+    })
+  })
+}
+
 const start = readdirSync(join(root, 'docs', 'start')).filter((name) => name.endsWith('.md'))
 const sellers = [...pages(), ...start.map((name) => `docs/start/${name}`)]
   .flatMap(blocksOf)
+  .concat(commentExamples())
   .filter(isSeller)
   .filter(hasGoods)
   .map((block) => ({ ...block, text: block.text.replaceAll(/^export /gm, '') }))
@@ -63,7 +85,15 @@ for (const block of sellers) {
 
 test('A14 every page that shows a seller is among them', () => {
   const shown = new Set(sellers.map(({ page }) => page))
-  for (const page of ['docs/selling.md', 'docs/start/selling.md', 'docs/start/tests.md', 'packages/x402/README.md']) {
+  for (const page of [
+    'docs/selling.md',
+    'docs/start/selling.md',
+    'docs/start/tests.md',
+    'packages/x402/README.md',
+    'packages/x402/src/server/node.ts',
+    'packages/x402/src/server/hono.ts',
+    'packages/x402/src/server/fastify.ts',
+  ]) {
     assert.ok(shown.has(page), page)
   }
 })
@@ -106,12 +136,16 @@ async function checkSeller(url: string, world: World): Promise<void> {
 }
 
 type Fetching = { fetch: (request: Request) => Response | Promise<Response> }
-type App = RequestListener | Fetching | { ready: () => Promise<unknown>; server: { address: () => unknown } }
+type App =
+  | RequestListener
+  | HttpServer
+  | Fetching
+  | { ready: () => Promise<unknown>; server: { address: () => unknown } }
 
 /** What a block leaves to be served: an application, or a function that creates it. */
 async function appOf(declared: Declared, world: World): Promise<App> {
   const { createApp } = declared
-  if (typeof createApp !== 'function') return (declared['app'] ?? declared['shop']) as App
+  if (typeof createApp !== 'function') return (declared['app'] ?? declared['shop'] ?? declared['server']) as App
   const payTo = (await world.devnet()).accounts[1]!.address
   return createApp({ chain: await world.chain(), payTo, facilitators: await world.facilitatorUrl() }) as Promise<App>
 }
@@ -124,7 +158,7 @@ async function serve(t: TestContext, app: App): Promise<string> {
     return fastify.listen({ port: 0, host: '127.0.0.1' })
   }
   const listener = 'fetch' in app ? getRequestListener(app.fetch) : (app as RequestListener)
-  const server = createServer(listener).listen(0, '127.0.0.1')
+  const server = (app instanceof HttpServer ? app : createServer(listener)).listen(0, '127.0.0.1')
   atEnd(t, () => {
     server.close()
     server.closeAllConnections()

@@ -24,7 +24,13 @@ export type GateListener<Request extends NodeRequest, Response extends NodeRespo
  *
  * @throws OptionsError for something else than a gate
  * @example
- * createServer(paymentGate(gate, (request, response) => response.end('sunny'))).listen(4021)
+ * const server = createServer(
+ *   paymentGate(gate, (request, response) => {
+ *     // What is not paid for comes here, too.
+ *     if (request.method === 'GET' && request.url === '/weather') response.end('sunny')
+ *     else response.writeHead(404).end()
+ *   }),
+ * )
  */
 export function paymentGate<
   Request extends NodeRequest = IncomingMessage,
