@@ -81,10 +81,13 @@ export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typ
   const { fetch: baseFetch = fetch, maxBodyBytes = defaultMaxBodyBytes, repeatMs = defaultRepeatMs } = options
   return async (input, init) => {
     const request = new Request(input, init)
+    const given = init?.signal ?? (input instanceof Request ? input.signal : undefined)
     // It carries a payment already, which is for this address and not for one that it redirects to.
-    if (request.headers.has(Headers.paymentSignature)) return baseFetch(new Request(request, { redirect: 'manual' }))
+    if (request.headers.has(Headers.paymentSignature)) {
+      return sender(baseFetch, request, undefined, given)(request, { redirect: 'manual' })
+    }
     const body = await readBody(request, maxBodyBytes)
-    const send = sender(baseFetch, request, body, init?.signal ?? (input instanceof Request ? input.signal : undefined))
+    const send = sender(baseFetch, request, body, given)
     const first = await send(request)
     const required = first.status === 402 ? requiredOf(first) : undefined
     if (required === undefined) return first

@@ -113,6 +113,7 @@ async function deliver(delivery: Delivery): Promise<Delivered> {
     if (receipt?.success === false && receipt.errorReason === 'settlement_pending') {
       cause = new Error('the settlement is still pending')
       await discard(response)
+      if (!mayRepeat) break
       continue
     }
     // The seller could not check the payment now; it may in a moment, and a second payment would fare no better.

@@ -6,6 +6,7 @@ import {
   type Chain,
   type Payment,
   type PaymentState,
+  paymentOf,
   receiptOf,
 } from '@latchkey/x402/client'
 import { printableJson } from '../../format.js'
@@ -40,8 +41,9 @@ export async function report(
     else if (!isJson && !isFinal) printMessage(`Nothing was paid (response status: ${status}).`)
     return undefined
   }
-  // The first report does not wait: the response is there.
-  const state = await stateOf(buyer, payment, isFinal ? waitMs : 0)
+  // The first report does not wait: the response is there, and the ledger was asked when it came.
+  const known = response === undefined ? undefined : paymentOf(response)?.state
+  const state = isFinal || known === undefined ? await stateOf(buyer, payment) : known
   if (isJson && isFinal) {
     const { transactionId: transaction, amount, asset, payTo, network } = payment
     const receipt = (response === undefined ? undefined : receiptOf(response)) ?? null
@@ -53,12 +55,15 @@ export async function report(
   return state
 }
 
-async function stateOf(buyer: Buyer, { transactionId }: Payment, timeMs: number): Promise<PaymentState> {
-  const endMs = performance.now() + timeMs
+/** By the ledger, as far as it can be asked in time: a node that does not respond leaves it unknown. */
+async function stateOf(buyer: Buyer, { transactionId }: Payment): Promise<PaymentState> {
+  const endMs = performance.now() + waitMs
+  const isOver = (): boolean => performance.now() + pollMs > endMs
   for (;;) {
-    // A node that does not respond leaves it unknown.
-    const state = await buyer.lookUp(transactionId).catch((): PaymentState => 'open')
-    if (state !== 'open' || performance.now() + pollMs > endMs) return state
+    const limit = new Promise<PaymentState>((resolve) => setTimeout(() => resolve('open'), waitMs).unref())
+    const found = buyer.lookUp(transactionId).catch((): PaymentState => 'open')
+    const state = await Promise.race([found, limit])
+    if (state !== 'open' || isOver()) return state
     await new Promise((resolve) => setTimeout(resolve, pollMs))
   }
 }
