@@ -2,7 +2,7 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { paymentGate } from '@latchkey/x402/express'
-import type { Route } from '@latchkey/x402/server'
+import { MemoryClaims, type Route } from '@latchkey/x402/server'
 import express from 'express'
 import { altered } from '../x402/support/market.test.helper.js'
 import { takeScreenshot } from './chromium.test.helper.js'
@@ -176,6 +176,20 @@ test('keeps the payment after an error of a proxy, and sends it again', async ()
   assertNoIssues(visitor)
 })
 
+test('shows the response that did not arrive, for the same payment', async () => {
+  await environment.sell(weather)
+  const before = await received(environment)
+  const visitor = await environment.visit('/weather')
+  const unblock = await block(visitor, 'response')
+  await pay(visitor, environment.funded)
+  await waitForStatus(visitor, /No response from the seller/)
+  await unblock()
+  await visitor.page.getByRole('button', { name: 'Send the payment again' }).click()
+  assert.deepEqual(JSON.parse(await paidText(visitor)), report)
+  assert.equal((await received(environment)) - before, cent)
+  assertNoIssues(visitor)
+})
+
 test('reports a payment that was already used, and makes another only after a confirmation', async () => {
   await environment.sell(weather)
   const before = await received(environment)
@@ -189,6 +203,8 @@ test('reports a payment that was already used, and makes another only after a co
   await page.getByRole('dialog').filter({ hasText: 'you may pay twice' }).waitFor()
   await takeScreenshot(visitor.page, '10-twice')
   await page.getByRole('button', { name: 'Cancel' }).click()
+  // A seller that has lost its claims.
+  await environment.sell(weather)
   await page.getByRole('button', { name: 'Send the payment again' }).click()
   await waitForStatus(visitor, /This payment was already used/)
   await takeScreenshot(visitor.page, '11-already-used')
@@ -198,14 +214,15 @@ test('reports a payment that was already used, and makes another only after a co
 
 test('pays nothing if the seller fails, and retries with the same payment', async () => {
   const broken = { '/weather': { type: 'text/plain', body: 'out of order', status: 500 } }
-  await environment.sell(broken)
+  const claims = new MemoryClaims()
+  await environment.sell(broken, { claims })
   const before = await received(environment)
   const visitor = await environment.visit('/weather')
   await pay(visitor, environment.funded)
   await waitForStatus(visitor, /The seller failed with status 500.*Nothing was charged/s)
   await takeScreenshot(visitor.page, '12-seller-fails')
   assert.equal(await received(environment), before)
-  await environment.sell(weather)
+  await environment.sell(weather, { claims })
   await visitor.page.getByRole('button', { name: 'Send the payment again' }).click()
   assert.deepEqual(JSON.parse(await paidText(visitor)), report)
   assert.equal((await received(environment)) - before, cent)

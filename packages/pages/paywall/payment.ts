@@ -2,6 +2,7 @@
 import algosdk from 'algosdk'
 import { PaymentError } from './messages.js'
 import { type PaymentRequired, type PaymentRequirement, pageUrl } from './pageData.js'
+import { withSecret } from './paymentSecret.js'
 
 /** Transaction parameters from the seller's node. */
 export type TransactionParameters = {
@@ -136,7 +137,8 @@ export function paymentHeader(
     resource: required.resource,
     accepted,
     payload: { paymentGroup: paymentGroup.map((bytes) => algosdk.bytesToBase64(bytes)), paymentIndex },
-    ...(required.extensions === undefined ? {} : { extensions: required.extensions }),
+    // The header is kept, and shows the secret each time it is sent.
+    ...(required.extensions === undefined ? {} : { extensions: withSecret(required.extensions) }),
   }
   return algosdk.bytesToBase64(new TextEncoder().encode(JSON.stringify(payload)))
 }
