@@ -1,0 +1,51 @@
+/**
+ * Buyers and sellers at work while the facilitator, the key daemon and the node are killed again and again, the node loses
+ * and forgets, connections break, and buyers abort and repeat. In the end the books of ledger, facilitator, sellers and
+ * buyers agree to the unit, no payment opened two answers, no order was placed twice, and every payment that was settled
+ * got its answer. `npm run soak -- 20` takes minutes; LATCHKEY_SOAK_SECONDS and LATCHKEY_SOAK_SEED set length and choices,
+ * LATCHKEY_SOAK_LOG a file for every problem with its history.
+ */
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { after, test } from 'node:test'
+import { temporaryDirectory, until } from '../process/commands.test.helper.js'
+import { closeBooks, compareBooks } from './soakBooks.test.helper.js'
+import { lanes, openMarket } from './soakMarket.test.helper.js'
+import { killAtRandom } from './soakProcesses.test.helper.js'
+
+const seconds = Number(process.env['LATCHKEY_SOAK_SECONDS'] ?? 30)
+const seed = Number(process.env['LATCHKEY_SOAK_SEED'] ?? Date.now() % 2 ** 31)
+/** How long buyers may take to get what they still want, once everything runs again. */
+const lastChanceMs = 120_000
+const maxProblems = 30
+const maxProblemLength = 150
+
+test(`${seconds} seconds of kills, faults, aborts and repeats`, { timeout: 600_000 + seconds * 2_000 }, async (t) => {
+  let endsAt = Number.POSITIVE_INFINITY
+  const isOver = (): boolean => performance.now() > endsAt
+  const hasToEnd = (): boolean => performance.now() > endsAt + lastChanceMs
+  const market = await openMarket(t, { directory: temporaryDirectory(t), seed, isOver })
+  endsAt = performance.now() + seconds * 1_000
+  const { devnet, kmd, facilitator, random, kills } = market
+  const killing = killAtRandom([devnet, kmd, facilitator], { random, kills, isOver })
+  const buying = market.shoppers.flatMap((shopper) => {
+    const count = shopper === market.shoppers.at(-1) ? 1 : lanes
+    return Array.from({ length: count }, () => shopper.run(isOver, hasToEnd))
+  })
+  await Promise.all([killing, ...buying])
+  await closeBooks(market)
+  const { counts, problems } = await compareBooks(market)
+  const { faults, aborts, repeats, outcomes, work } = market
+  const details = { kills, faults, aborts, repeats, outcomes, work }
+  const failing = problems.slice(0, maxProblems).map((problem) => problem.slice(0, maxProblemLength))
+  const line = JSON.stringify({ seconds, seed, ...counts, ...details, problems: problems.length, failing })
+  process.stdout.write(`${line}\n`)
+  if (process.env['LATCHKEY_SOAK_LOG'] !== undefined)
+    writeFileSync(process.env['LATCHKEY_SOAK_LOG'], problems.join('\n'))
+  assert.equal(problems.length, 0, failing[0] ?? '')
+})
+
+// Whatever is aborted, nothing may keep a connection or a process for ever.
+after(() =>
+  until('nothing is left open', () => !process.getActiveResourcesInfo().some((name) => /TCP|Process/.test(name))),
+)

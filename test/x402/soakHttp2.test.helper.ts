@@ -1,0 +1,48 @@
+/** A `fetch` over HTTP/2 without TLS: the one of Node speaks HTTP/1.1 only. */
+import { once } from 'node:events'
+import { type ClientHttp2Session, connect, constants, type IncomingHttpHeaders } from 'node:http2'
+import { buffer } from 'node:stream/consumers'
+
+type Scope = { after: (work: () => unknown) => void }
+
+export function http2Fetch(t: Scope, origin: string): typeof fetch {
+  let session: ClientHttp2Session | undefined
+  t.after(() => session?.destroy())
+  const open = (): ClientHttp2Session => {
+    if (session === undefined || session.closed || session.destroyed) {
+      session = connect(origin)
+      session.on('error', () => {})
+    }
+    return session
+  }
+  return async (input, init) => {
+    const request = new Request(input, init)
+    const { pathname, search } = new URL(request.url)
+    const body = Buffer.from(await request.arrayBuffer())
+    request.signal.throwIfAborted()
+    const stream = open().request({
+      ...Object.fromEntries(request.headers),
+      ':method': request.method,
+      ':path': `${pathname}${search}`,
+    })
+    const abort = (): void => stream.close(constants.NGHTTP2_CANCEL)
+    request.signal.addEventListener('abort', abort)
+    try {
+      stream.end(body)
+      const [headers] = (await Promise.race([
+        once(stream, 'response'),
+        once(stream, 'close').then(() => Promise.reject(new TypeError('the stream was closed'))),
+      ])) as [IncomingHttpHeaders]
+      const bytes = await buffer(stream)
+      if (stream.rstCode !== 0) throw new TypeError(`the stream was reset: ${stream.rstCode}`)
+      const entries = Object.entries(headers).filter(([name]) => !name.startsWith(':'))
+      const fields = entries.map(([name, value]): [string, string] => [name, String(value)])
+      return new Response(new Uint8Array(bytes), { status: Number(headers[':status']), headers: fields })
+    } catch (error) {
+      request.signal.throwIfAborted()
+      throw error
+    } finally {
+      request.signal.removeEventListener('abort', abort)
+    }
+  }
+}

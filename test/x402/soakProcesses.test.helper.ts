@@ -1,0 +1,109 @@
+/** Processes of `latchkey` that are killed and started again, as a supervisor would. */
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { type AddressInfo, createServer } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import type { Counter, Random } from './soakRandom.test.helper.js'
+
+type Scope = { after: (work: () => unknown) => void }
+
+/** Long enough for an overloaded machine. */
+const startTimeoutMs = 60_000
+const maxStderr = 4_000
+
+export class Service {
+  readonly name: string
+  readonly #args: readonly string[]
+  #child: ChildProcess | undefined
+  #stderr = ''
+
+  constructor(t: Scope, name: string, args: readonly string[]) {
+    this.name = name
+    this.#args = args
+    t.after(() => this.kill())
+  }
+
+  /** The end of what it wrote on stderr, for messages. */
+  get stderr(): string {
+    return this.#stderr
+  }
+
+  /** Starts it, again and again where it ends at once: a facilitator does so while its node is down. */
+  async start(): Promise<{ [name: string]: unknown }> {
+    const giveUpAt = performance.now() + startTimeoutMs
+    for (;;) {
+      const facts = await this.#spawn()
+      if (facts !== undefined) return facts
+      assert.ok(performance.now() < giveUpAt, `${this.name} does not start: ${this.#stderr}`)
+      await sleep(200)
+    }
+  }
+
+  async #spawn(): Promise<{ [name: string]: unknown } | undefined> {
+    assert.equal(this.#child, undefined, `${this.name} runs already`)
+    const child = spawn(process.execPath, [latchkeyCommand, ...this.#args], {
+      stdio: ['ignore', 'pipe', 'pipe'],
+      env: { PATH: process.env['PATH'], HOME: '/nonexistent' },
+    })
+    this.#child = child
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      this.#stderr = `${this.#stderr}${text}`.slice(-maxStderr)
+    })
+    const exited = once(child, 'exit')
+    const line = await new Promise<string | undefined>((resolve) => {
+      let text = ''
+      child.stdout.setEncoding('utf8').on('data', (piece: string) => {
+        text += piece
+        if (text.includes('\n')) resolve(text)
+      })
+      void exited.then(() => resolve(undefined))
+    })
+    if (line !== undefined) return JSON.parse(line) as { [name: string]: unknown }
+    this.#child = undefined
+    return undefined
+  }
+
+  /** With SIGKILL: it gets no chance to finish anything. */
+  async kill(): Promise<void> {
+    const child = this.#child
+    if (child === undefined) return
+    this.#child = undefined
+    if (child.exitCode !== null || child.signalCode !== null) return
+    const exited = once(child, 'exit')
+    child.kill('SIGKILL')
+    await exited
+  }
+}
+
+export type KillOptions = { random: Random; kills: Counter; isOver: () => boolean }
+
+/** Kills one of the services after another, in any order, sometimes two at once, and starts them again. */
+export async function killAtRandom(services: readonly Service[], options: KillOptions): Promise<void> {
+  const { random, kills, isOver } = options
+  const killOne = async (service: Service): Promise<void> => {
+    await service.kill()
+    kills.add(service.name)
+    await random.pause(0, 1_200)
+    await service.start()
+  }
+  // On a slow machine the time may be over before each was killed once.
+  const isDone = (): boolean => isOver() && services.every(({ name }) => kills.get(name) > 0)
+  const left: Service[] = []
+  while (!isDone()) {
+    await random.pause(500, 4_000)
+    if (left.length === 0) left.push(...random.shuffle(services))
+    await Promise.all(left.splice(0, random.chance(0.2) ? 2 : 1).map(killOne))
+  }
+}
+
+/** For a service that must have the same address after a restart. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  server.close()
+  await once(server, 'close')
+  return port
+}
