@@ -147,6 +147,11 @@ test('A5 requests at the same time do not share a payment', { timeout }, async (
   const pay = payingFetch(market.newBuyer())
   const texts = await Promise.all(Array.from({ length: 5 }, async () => (await pay(seller.url)).text()))
   assert.deepEqual([new Set(texts), seller.ids.size], [new Set(['goods']), 5])
+  // Nor do processes with one log.
+  const shopper = openShopper(t, market)
+  const runs = await Promise.all([1, 2, 3].map(() => shopper.run(seller.url, '--yes')))
+  for (const { code, stdout, stderr } of runs) assert.deepEqual([code, stdout], [0, 'goods'], stderr)
+  assert.deepEqual([seller.ids.size, await market.dollars()], [8, 8n * price])
 })
 
 test('A5 a new payment is made when the ledger can no longer take the old one, or on demand', {

@@ -55,7 +55,10 @@ export type PayOptions = {
    * @default the first one that can be paid
    */
   offer?: Offer | undefined
-  /** The request that is paid for. It is recorded, and the payment is found by it when no answer came. */
+  /**
+   * The request that is paid for. It is recorded, and {@link Buyer.resume} finds the payment by it, once the caller has
+   * said by `buyer.payments.finish` that no answer came.
+   */
   request?: PaidRequest.PaidRequest | undefined
   /** Cancels the payment until it is signed. */
   signal?: AbortSignal | undefined
