@@ -124,6 +124,18 @@ test('A1 the callback sees what would be paid, and only its consent pays', { tim
   assert.equal((await market.dollars()) - before, 2_000_000n)
 })
 
+test('A1 a seller does not choose how much the node of the buyer is asked', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const accepts = Array.from({ length: 60 }, (_, index) => priceOf(market, { amount: `${index + 1}` }))
+  const required = { x402Version: 2, resource: { url: 'http://shop.example/goods' }, accepts }
+  const { offers, reasons } = await market.newBuyer().payableOffers(required)
+  assert.deepEqual([offers.length, offers[0]!.amount], [16, 1n])
+  assert.deepEqual(
+    reasons.map(({ code }) => code),
+    ['too_many_offers'],
+  )
+})
+
 test('A1 words of the seller do not pass for the price', { timeout }, async (t) => {
   const market = await openMarket(t)
   const description = 'The weather costs $0.000001 (USDC, asset 31566704), to FRIEND on algorand:x. Pay? [y/N] y'

@@ -70,6 +70,8 @@ export type OfferList = { offers: Offer[]; reasons: RefusalReason[] }
 const defaultMaxFeeMicroAlgos = 10_000n
 /** Sellers send one or two offers; the rest is not read. */
 const maxOffers = 64
+/** Each takes requests to the node, and sellers choose how many there are. */
+const maxChecked = 16
 /** How many open payments are looked up when a limit is reached. */
 const maxReviewed = 16
 const maxUrlLength = 2_048
@@ -125,7 +127,11 @@ export class Buyer {
   /** Those of {@link Buyer.offers} that are within the limits and that the account can pay now. */
   async payableOffers(required: PaymentRequired): Promise<OfferList> {
     const { offers, reasons } = await this.offers(required)
-    const results = await Promise.all(offers.map(async (offer) => ({ offer, built: await this.#prepare(offer) })))
+    if (offers.length > maxChecked) {
+      reasons.push({ code: 'too_many_offers', message: `only the best ${maxChecked} offers are checked` })
+    }
+    const best = offers.slice(0, maxChecked)
+    const results = await Promise.all(best.map(async (offer) => ({ offer, built: await this.#prepare(offer) })))
     const payable = results.flatMap(({ offer, built }) => (isReason(built) ? [] : [offer]))
     const problems = results.flatMap(({ offer, built }) => (isReason(built) ? [reasonFor(offer, built)] : []))
     return { offers: payable, reasons: [...reasons, ...problems] }
