@@ -105,6 +105,27 @@ suite('latchkey facilitator', { concurrency: 2 }, () => {
     assert.notEqual((await fetch(`${url}/verify`, { method: 'POST', body, headers })).status, 401)
   })
 
+  test('limits callers by the address that a proxy names, and names a store that it cannot use', async (t) => {
+    const devnet = await startDevnet(t)
+    const running = await start(t, devnet, ['--json', '--caller-rate', '2', '--client-ip-header', 'X-Forwarded-For'])
+    const { url } = JSON.parse(running.stdout()) as { url: string }
+    const ask = async (address: string): Promise<unknown> => {
+      const body = JSON.stringify({ paymentPayload: { x402Version: 1 }, paymentRequirements: {} })
+      const headers = { 'content-type': 'application/json', 'x-forwarded-for': address }
+      const response = await fetch(`${url}/verify`, { method: 'POST', body, headers })
+      return ((await response.json()) as { invalidReason?: string }).invalidReason
+    }
+    // A client can send the first elements of the header; the last one is of the proxy.
+    const reasons = [await ask('9.9.9.9'), await ask('1.1.1.1, 9.9.9.9'), await ask('2.2.2.2, 9.9.9.9')]
+    assert.deepEqual([reasons[1], reasons[2]], ['invalid_exact_avm_invalid_version', 'facilitator_policy_refused'])
+    assert.equal(await ask('8.8.8.8'), 'invalid_exact_avm_invalid_version')
+    const store = join(temporaryDirectory(t), 'notes.txt')
+    writeFileSync(store, 'these are notes, and not a database of any kind. '.repeat(20))
+    const { code, stderr } = await run(['--network', 'local', '--node', devnet.url, '--store', store])
+    assert.notEqual(code, 0)
+    assert.ok(stderr.includes(`the store ${store}: it is not a database`), stderr)
+  })
+
   test('refuses mainnet without limits', async () => {
     for (const name of ['mainnet', Network.mainnet.caip2, `algorand:${Network.mainnet.genesisHash}`]) {
       const { code, stderr } = await run(['--network', name])
@@ -122,6 +143,9 @@ suite('latchkey facilitator', { concurrency: 2 }, () => {
       ['--port', '70000'],
       ['--dollar', 'USDC'],
       ['--rate', '-1'],
+      ['--caller-rate', 'x'],
+      ['--min-amount', '0.5'],
+      ['--client-ip-header', 'X Real'],
       ['--nonsense'],
       ['extra'],
     ]) {

@@ -88,13 +88,13 @@ commas; ALGOD_TOKEN is the token of the nodes.`,
     const port = readNumber('--port', options.port, 0, 65_535) ?? defaultPort
     const host = options.host ?? '127.0.0.1'
     const policy = readPolicy(options)
+    const clientAddress = addressFrom(options['client-ip-header'])
     if (isMainnet(network) && !options.open) checkForProduction(policy)
     const feePayer = signerFrom(options, process.env)
     const chain = await openChain(options, process.env)
     const store = new SqliteSettlements(options.store ?? defaultStore())
     const onError = (error: unknown): void => printError('facilitator', error)
     const facilitator = new Facilitator({ chains: [chain], feePayer, store, policy, onError })
-    const clientAddress = addressFrom(options['client-ip-header'])
     const server = new Server({
       fetch: createFacilitatorHandler({ facilitator, onError, clientAddress }),
       limits: { bodyBytes: maxBodyBytes },

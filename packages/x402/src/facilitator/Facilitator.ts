@@ -220,12 +220,14 @@ export class Facilitator {
     const { transactionId } = payment.group
     await this.policy.restore(this.#store)
     // One that was verified has passed the limits, and the work for it may be done.
-    if (!this.#reservations.isVerified(transactionId, keyOf(payment), claimantOf(caller))) {
+    const isAdmitted = this.#reservations.isHeld(transactionId, claimantOf(caller))
+    if (!isAdmitted) {
       this.#admitCaller(caller)
       this.policy.check(caller, requirements, payment)
-      await this.#hold(payment, requirements, caller)
-      this.policy.check(caller, requirements, payment)
     }
+    await this.#hold(payment, requirements, caller)
+    // Others may have been counted meanwhile.
+    if (!isAdmitted) this.policy.check(caller, requirements, payment)
     const release = this.policy.spend(transactionId, requirements, payment)
     this.#reservations.startSettling(transactionId)
     try {

@@ -83,6 +83,18 @@ export class Reservations {
   }
 
   /**
+   * Whether the payment was verified, by whatever signature, and has not ended.
+   *
+   * @throws PaymentError if the payment belongs to another claimant
+   */
+  isHeld(transactionId: string, claimant: string): boolean {
+    const found = this.#find(transactionId)
+    if (found === undefined) return false
+    checkClaimant(found.claimant, claimant)
+    return found.state !== 'checking'
+  }
+
+  /**
    * Whether the same bytes were verified a moment ago.
    *
    * @throws PaymentError if the payment belongs to another claimant

@@ -12,6 +12,8 @@ const lookupRounds = 1_000n
 const lagRounds = 10n
 /** A group that waits longer than this for a block gets to the other nodes too: the first one may not have passed it on. */
 const stuckMs = 20_000
+/** After this long the other nodes are asked whether it is in a block: the first one may be behind. */
+const doubtMs = 5_000
 
 export type Network = { readonly algod: Algod; readonly clock: RoundClock; readonly blocks: BlockSearch }
 
@@ -68,7 +70,7 @@ export async function step(settlement: Settlement, network: Network, progress: P
 async function isFound({ transactionId }: Settlement, { algod, clock }: Network, progress: Progress): Promise<boolean> {
   // From before the lookup: what the lookup does not find is in no block up to that round.
   const roundBefore = clock.seen
-  const untilConfirmed = progress.pendingSinceMs !== undefined
+  const untilConfirmed = performance.now() - (progress.pendingSinceMs ?? Number.POSITIVE_INFINITY) > doubtMs
   const state = await algod.transaction(transactionId, { untilConfirmed })
   if (state.type === 'confirmed') progress.outcome = { state: 'settled', round: state.round }
   if (state.type === 'pending') progress.pendingSinceMs ??= performance.now()
