@@ -80,8 +80,13 @@ export function contentPrinter(): ContentPrinter {
   }
 }
 
-/** Ends the process on an error that nothing caught, with its stack. Node would print the message as it is. */
+/** Ends the process on an error that nothing caught, with its stack. Node would print it, and warnings, as they are. */
 export function reportCrashes(command: string, exitCode: number): void {
+  // None with NODE_NO_WARNINGS.
+  if (process.listenerCount('warning') > 0) {
+    process.removeAllListeners('warning')
+    process.on('warning', ({ name, message }) => printMessage(`${command}: ${name}: ${message}`))
+  }
   process.once('uncaughtException', (error: unknown) => {
     const stack = error instanceof Error ? (error.stack ?? error.message) : String(error)
     for (const line of stack.split('\n')) printMessage(`${command}: ${line}`)

@@ -322,9 +322,9 @@ export class Devnet extends DevnetHandler {
    * await devnet.stop()
    */
   static async start(options: DevnetOptions = {}): Promise<Devnet> {
-    const { port = defaultPort, host = '127.0.0.1' } = options
+    const { port = defaultPort, host = '127.0.0.1', onError = () => {} } = options
     const parts = await open(options)
-    const server = new Server({ handle: parts.handle, limits: { bodyBytes: maxBodyBytes } })
+    const server = new Server({ handle: parts.handle, onError, limits: { bodyBytes: maxBodyBytes } })
     try {
       const address = await server.listen(host, port)
       const name = address.family === 'IPv6' ? `[${address.address}]` : address.address

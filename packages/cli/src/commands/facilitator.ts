@@ -97,6 +97,7 @@ commas; ALGOD_TOKEN is the token of the nodes.`,
     const facilitator = new Facilitator({ chains: [chain], feePayer, store, policy, onError })
     const server = new Server({
       fetch: createFacilitatorHandler({ facilitator, onError, clientAddress }),
+      onError,
       limits: { bodyBytes: maxBodyBytes },
     })
     const running = await startUnderSignals(async () => {

@@ -177,7 +177,8 @@ async function startFacilitator(context: StartContext, devnet: Devnet, chain: Ch
   const feePayer = Signer.fromMnemonic(devnet.accounts[0]!.mnemonic)
   const facilitator = new Facilitator({ chains: [chain], feePayer, store, onError })
   closers.push(() => facilitator.stop())
-  const server = new Server({ fetch: onlyLocalHosts(createFacilitatorHandler({ facilitator, onError })) })
+  const fetch = onlyLocalHosts(createFacilitatorHandler({ facilitator, onError }))
+  const server = new Server({ fetch, ...(onError === undefined ? {} : { onError }) })
   const { port } = await server.listen('127.0.0.1', await portFor(ports.facilitator))
   closers.push(() => server.stop())
   return `http://127.0.0.1:${port}`

@@ -1,6 +1,15 @@
 /** The default of `onError`: a warning of the process, or of the console where there is no process. */
 export function warn(error: unknown): void {
-  const warning = error instanceof Error ? error : new Error(String(error))
+  const warning = printable(error instanceof Error ? error : new Error(String(error)))
   if (typeof globalThis.process?.emitWarning === 'function') globalThis.process.emitWarning(warning)
   else console.warn(warning)
+}
+
+/** Messages quote nodes and facilitators, who must not write lines of their own into the log, nor control a terminal. */
+function printable(error: Error): Error {
+  const message = error.message.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '?')
+  if (message === error.message) return error
+  const shown = new Error(message)
+  shown.name = error.name
+  return shown
 }
