@@ -6,11 +6,13 @@ import {
   type BufferOptions,
   bufferResponse,
   onUndelivered,
+  sendBeforeDestroy,
 } from './bufferResponse.js'
 import type { Gate } from './Gate.js'
 import { depthOf, type RequestPath } from './PaidRoutes.js'
 import type { NodeRequest, NodeResponse } from './ResponseCapture.js'
 import { json } from './responses.js'
+import { isUpgradeRequest } from './upgrade.js'
 import { warn } from './warn.js'
 import { webRequest } from './webRequest.js'
 
@@ -63,6 +65,7 @@ export async function applyGate(gated: GatedRequest): Promise<GateResult> {
     addHeadersOnSend(response, admission.headers, (status) => {
       if (status >= 400 && !isOpen) admission.cancel().catch(onError)
     })
+    if (!isUpgradeRequest(web)) sendBeforeDestroy(request, response)
     return { type: 'next', buffered: undefined }
   } finally {
     response.off('close', onClose)

@@ -5,7 +5,7 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { paymentResponse } from '../wire/Headers.js'
 import type { Admission } from './Admission.js'
-import { Overlay } from './Overlay.js'
+import { Overlay, withMembers } from './Overlay.js'
 import { type CapturedAnswer, type NodeRequest, type NodeResponse, ResponseCapture } from './ResponseCapture.js'
 import { addHeaders, setHead, setHeaders, setMessage } from './responseHead.js'
 import { type HeaderList, json } from './responses.js'
@@ -121,6 +121,18 @@ export function addHeadersOnSend(
     writeHead: { value: writeHead, writable: true },
     end: { value: end, writable: true },
   })
+}
+
+/** A framework that gets an error cuts the connection: what the handler has ended, and the buyer has paid for, is sent first. */
+export function sendBeforeDestroy(request: NodeRequest, response: NodeResponse): void {
+  const { socket } = request
+  const destroy = (error?: Error): void => {
+    const { writableEnded, writableFinished } = response as ServerResponse
+    if (!writableEnded || writableFinished) socket.destroy(error)
+    else response.once('finish', () => socket.destroy(error))
+  }
+  const overlay = new Overlay(request, { socket: { value: withMembers(socket, { destroy }), writable: true } })
+  response.once('close', () => overlay.remove())
 }
 
 /** Sends a web `Response`. */
