@@ -20,24 +20,23 @@ export function http2Fetch(t: Scope, origin: string): typeof fetch {
     const { pathname, search } = new URL(request.url)
     const body = Buffer.from(await request.arrayBuffer())
     request.signal.throwIfAborted()
-    const stream = open().request({
-      ...Object.fromEntries(request.headers),
-      ':method': request.method,
-      ':path': `${pathname}${search}`,
-    })
+    const headers = { ':method': request.method, ':path': `${pathname}${search}` }
+    const hasBody = body.length > 0
+    const stream = open().request({ ...Object.fromEntries(request.headers), ...headers }, { endStream: !hasBody })
+    stream.on('error', () => {})
     const abort = (): void => stream.close(constants.NGHTTP2_CANCEL)
     request.signal.addEventListener('abort', abort)
     try {
-      stream.end(body)
-      const [headers] = (await Promise.race([
+      if (hasBody) stream.end(body)
+      const [received] = (await Promise.race([
         once(stream, 'response'),
         once(stream, 'close').then(() => Promise.reject(new TypeError('the stream was closed'))),
       ])) as [IncomingHttpHeaders]
       const bytes = await buffer(stream)
       if (stream.rstCode !== 0) throw new TypeError(`the stream was reset: ${stream.rstCode}`)
-      const entries = Object.entries(headers).filter(([name]) => !name.startsWith(':'))
+      const entries = Object.entries(received).filter(([name]) => !name.startsWith(':'))
       const fields = entries.map(([name, value]): [string, string] => [name, String(value)])
-      return new Response(new Uint8Array(bytes), { status: Number(headers[':status']), headers: fields })
+      return new Response(new Uint8Array(bytes), { status: Number(received[':status']), headers: fields })
     } catch (error) {
       request.signal.throwIfAborted()
       throw error

@@ -95,7 +95,7 @@ export async function openMarket(t: Scope, { directory, seed, isOver }: SoakOpti
     await fund(nodeUrl, payTo, { microAlgos: 1_000_000 })
     await post(nodeUrl, '/devnet/opt-in', { address: payTo, assetId: Number(dollar) })
     const shop = new Shop(adapter.name, random, counters.work)
-    const claimsFile = join(directory, `claims-${adapter.name}.db`)
+    const claimsFile = join(directory, `claims-${sellers.length}.db`)
     const claims = new SqliteClaims(claimsFile)
     t.after(() => claims.close())
     const facilitators = httpFacilitator({ url: `http://127.0.0.1:${facilitatorPort}`, timeoutMs: 5_000 })

@@ -2,7 +2,7 @@
 import { randomUUID } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { createServer as createHttp2Server } from 'node:http2'
+import { createServer as createHttp2Server, type Http2Server } from 'node:http2'
 import type { AddressInfo } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { serve } from '@hono/node-server'
@@ -12,7 +12,7 @@ import { paymentGate as honoGate } from '@latchkey/x402/hono'
 import { paymentGate as nodeGate } from '@latchkey/x402/node'
 import type { Gate, Route } from '@latchkey/x402/server'
 import express from 'express'
-import fastify from 'fastify'
+import fastify, { type FastifyInstance } from 'fastify'
 import { Hono } from 'hono'
 import type { Counter, Random } from './soakRandom.test.helper.js'
 
@@ -119,9 +119,15 @@ async function openNode(t: Scope, { gate, shop }: SellerOptions): Promise<number
   return listen(t, createServer(nodeGate(gate, (...call) => serveNode(shop, ...call), { onError })))
 }
 
-export async function openHttp2(t: Scope, { gate, shop }: SellerOptions): Promise<number> {
+async function openHttp2(t: Scope, { gate, shop }: SellerOptions): Promise<number> {
   const listener = nodeGate(gate, (...call) => serveNode(shop, ...call), { onError })
   const server = createHttp2Server(listener as never)
+  closeSessions(t, server)
+  return listen(t, server as never)
+}
+
+/** A server of HTTP/2 ends when the last session does. */
+function closeSessions(t: Scope, server: Pick<Http2Server, 'on'>): void {
   const sessions = new Set<{ destroy: () => void }>()
   server.on('session', (session) => {
     sessions.add(session)
@@ -130,7 +136,6 @@ export async function openHttp2(t: Scope, { gate, shop }: SellerOptions): Promis
   t.after(() => {
     for (const session of sessions) session.destroy()
   })
-  return listen(t, server as never)
 }
 
 async function openExpress(t: Scope, { gate, shop }: SellerOptions): Promise<number> {
@@ -149,8 +154,17 @@ async function openExpress(t: Scope, { gate, shop }: SellerOptions): Promise<num
   return listen(t, createServer(app))
 }
 
-async function openFastify(t: Scope, { gate, shop }: SellerOptions): Promise<number> {
-  const app = fastify({ forceCloseConnections: true })
+async function openFastify(t: Scope, options: SellerOptions): Promise<number> {
+  return openFastifyApp(t, fastify({ forceCloseConnections: true }), options)
+}
+
+async function openFastifyHttp2(t: Scope, options: SellerOptions): Promise<number> {
+  const app = fastify({ http2: true, http2SessionTimeout: 60_000 })
+  closeSessions(t, app.server)
+  return openFastifyApp(t, app as never, options)
+}
+
+async function openFastifyApp(t: Scope, app: FastifyInstance, { gate, shop }: SellerOptions): Promise<number> {
   fastifyGate(app, gate, { onError })
   for (const good of goods) {
     const handler = async (request: { body: unknown; url: string }, reply: { code: (status: number) => unknown }) => {
@@ -190,4 +204,6 @@ export const adapters: readonly Adapter[] = [
   { name: 'express', open: openExpress },
   { name: 'fastify', open: openFastify },
   { name: 'hono', open: openHono },
+  { name: 'node over HTTP/2', isHttp2: true, open: openHttp2 },
+  { name: 'fastify over HTTP/2', isHttp2: true, open: openFastifyHttp2 },
 ]
