@@ -294,6 +294,25 @@ test('A5 the payment of a process that was killed is sent again by the next', { 
   assert.deepEqual([seller.ids.size, await market.dollars()], [1, price])
 })
 
+test('A5 a command that is killed while the body arrives gets it from the same payment', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const seller: Seller = await openSeller(t, async (payment, response) => {
+    if (payment === undefined) return askFor(response, [priceOf(market)])
+    const transaction = await take(market, payment)
+    if (seller.payments.length > 1) serve(response, transaction, market.chain.caip2)
+    else response.writeHead(200).write('go')
+  })
+  const shopper = openShopper(t, market)
+  const terminal = shopper.atTerminal(seller.url, '--yes')
+  await terminal.sees('Paid $0.01 ')
+  process.kill(await terminal.pid(), 'SIGKILL')
+  await terminal.ended
+  const { code, stdout, stderr } = await shopper.run(seller.url, '--yes')
+  assert.deepEqual([code, stdout], [0, 'goods'], stderr)
+  assert.deepEqual([seller.ids.size, await market.dollars()], [1, price])
+  assert.deepEqual([(await shopper.run(seller.url, '--yes')).code, seller.ids.size], [0, 2])
+})
+
 test('A5 Ctrl-C names the payment', { timeout }, async (t) => {
   const market = await openMarket(t)
   const seller = await openSlow(t, market, 1)

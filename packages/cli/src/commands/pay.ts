@@ -115,6 +115,7 @@ async function buy(request: Request, { options, buyer, chain, sink, limit, maxBy
   let paid: SignedPayment | undefined
   const pay = payingFetch(buyer, {
     resume: options['new-payment'] !== true,
+    answer: 'body',
     fetch: (input, init) => {
       limit.restart()
       return fetch(input, init)

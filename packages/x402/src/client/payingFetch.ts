@@ -45,6 +45,13 @@ export type PayingFetchOptions = {
    */
   resume?: boolean | undefined
   /**
+   * What counts as the answer to a payment: the status and the headers, or also the whole body. With `body`, a payment is
+   * sent again for the same request if the process ends before the body was read: for callers that always read it.
+   *
+   * @default 'headers'
+   */
+  answer?: 'headers' | 'body' | undefined
+  /**
    * The largest body, which is kept to be sent a second time.
    *
    * @default 10 MiB
@@ -104,7 +111,9 @@ export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typ
     }
     const onSent = (paid: SignedPayment, response: Response | undefined, state: PaymentState): void =>
       options.onPayment?.(paid, response === undefined ? undefined : receiptOf(response), state)
-    return sendPayment({ ...payment, buyer, method, signal, sendOnce, repeatMs, onSent, requests: [input, request] })
+    const isAnsweredByBody = options.answer === 'body'
+    const requests = [input, request]
+    return sendPayment({ ...payment, buyer, method, signal, sendOnce, repeatMs, onSent, isAnsweredByBody, requests })
   }
 }
 

@@ -15,6 +15,8 @@ export type Delivery = {
   readonly signal: AbortSignal
   readonly sendOnce: (header: string) => Promise<Response>
   readonly repeatMs: number
+  /** Whether the payment is answered only once the body was read. */
+  readonly isAnsweredByBody: boolean
   /** Referenced as long as the response is read: the signal of a request that is collected no longer aborts anything. */
   readonly requests: readonly unknown[]
   readonly onSent: (paid: SignedPayment, response: Response | undefined, state: PaymentState) => void
@@ -62,12 +64,21 @@ export async function sendPayment(delivery: Delivery): Promise<Response> {
     throw lost
   }
   const { response, state } = delivered
-  const isAnswer = response.status < 400
-  finish(delivery, isAnswer ? 'answered' : 'unanswered')
-  const result = isAnswer ? watchBody(response, (error) => bodyLost(delivery, state, error)) : response
+  const result = response.status < 400 ? answered(delivery, response, state) : response
+  if (response.status >= 400) finish(delivery, 'unanswered')
   paidResponses.set(result, { payment: paid.payment, state })
   onSent(paid, result, state)
   return result
+}
+
+/** The payment is answered by the response, or once its body was read; if that breaks off, it is unanswered again. */
+function answered(delivery: Delivery, response: Response, state: PaymentState): Response {
+  const onEnd = (): void => finish(delivery, 'answered')
+  if (!delivery.isAnsweredByBody) onEnd()
+  return watchBody(response, {
+    onEnd: delivery.isAnsweredByBody ? onEnd : () => {},
+    onError: (error) => bodyLost(delivery, state, error),
+  })
 }
 
 /** A log that cannot be written must not hide a response that was paid for. */

@@ -1,9 +1,16 @@
-/**
- * A response whose body reports that it broke off, which happens after the status and the headers have arrived: its reader
- * gets the error that `onError` returns.
- */
-export function watchBody(response: Response, onError: (error: unknown) => unknown): Response {
-  if (response.body === null) return response
+export type BodyEvents = {
+  /** It was read to its end, or the reader wants no more. */
+  readonly onEnd: () => void
+  /** It broke off. Returns the error for the reader. */
+  readonly onError: (error: unknown) => unknown
+}
+
+/** A response whose body reports how it ended, which is long after the status and the headers have arrived. */
+export function watchBody(response: Response, { onEnd, onError }: BodyEvents): Response {
+  if (response.body === null) {
+    onEnd()
+    return response
+  }
   const reader = response.body.getReader()
   const body = new ReadableStream({
     type: 'bytes',
@@ -18,11 +25,15 @@ export function watchBody(response: Response, onError: (error: unknown) => unkno
         controller.error(onError(error))
         return
       }
+      onEnd()
       controller.close()
       // A reader with a buffer of its own waits for the end too.
       controller.byobRequest?.respond(0)
     },
-    cancel: (reason) => reader.cancel(reason),
+    cancel: (reason) => {
+      onEnd()
+      return reader.cancel(reason)
+    },
   })
   const { status, statusText, headers, url, redirected, type } = response
   const watched = new Response(body, { status, statusText, headers })

@@ -80,9 +80,8 @@ async function describeState(
   const what = `${amount} to ${payTo} on ${network}`
   const response = status < 400 ? '' : ` The response has status ${status}.`
   if (state === 'settled') return `Paid ${what}: transaction ${transactionId}.${response}`
-  if (state === 'expired') return `Not paid: ${what}: transaction ${transactionId} can no longer be settled.${response}`
-  const until = `it can be until round ${lastValid}`
-  return `Not known yet whether ${what} is paid: transaction ${transactionId} is not on the ledger, ${until}.${response}`
+  if (state === 'expired') return `Not paid: ${what}; transaction ${transactionId} can no longer be settled.${response}`
+  return `Not known yet whether ${what} is paid: transaction ${transactionId} can be settled until round ${lastValid}.${response}`
 }
 
 /** An amount with the name of its asset, which any asset can have, and the id, which only one has. */
