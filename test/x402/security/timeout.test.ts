@@ -213,31 +213,36 @@ test('A5 a settled payment that is refused is not followed by another', { timeou
   assert.deepEqual([seller.ids.size, await market.dollars()], [1, price])
 })
 
+/** A gate whose facilitator settles nothing until it may go on. */
+async function openSlowGate(t: TestContext, market: Market, method: string) {
+  const counts = { orders: 0, settlements: 0 }
+  let goOn = (): void => {}
+  const isSlow = new Promise<void>((resolve) => {
+    goOn = resolve
+  })
+  const settle: typeof market.local.settle = async (...args) => {
+    counts.settlements++
+    await isSlow
+    return market.local.settle(...args)
+  }
+  const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
+  const routes = { [`${method} /order`]: { accepts } }
+  const gate = await market.gate({ routes, facilitators: altered(market.local, { settle }) })
+  const shop = await listen(paymentGate(gate, (_, response) => void response.end(`order ${++counts.orders}`)))
+  t.after(() => shop.close())
+  return { url: `${shop.url}/order`, counts, goOn }
+}
+
 for (const method of ['GET', 'POST']) {
   test(`A5 A8 ${method}: a gate serves the answer to the same buyer, once made and once charged`, {
     timeout,
   }, async (t) => {
     const market = await openMarket(t)
-    let [orders, settlements] = [0, 0]
-    let goOn = (): void => {}
-    const isSlow = new Promise<void>((resolve) => {
-      goOn = resolve
-    })
-    const settle: typeof market.local.settle = async (...args) => {
-      settlements++
-      await isSlow
-      return market.local.settle(...args)
-    }
-    const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
-    const routes = { [`${method} /order`]: { accepts } }
-    const gate = await market.gate({ routes, facilitators: altered(market.local, { settle }) })
-    const shop = await listen(paymentGate(gate, (_, response) => void response.end(`order ${++orders}`)))
-    t.after(() => shop.close())
+    const { url, counts, goOn } = await openSlowGate(t, market, method)
     const buyer = market.newBuyer()
     const pay = payingFetch(buyer, { repeatMs: 50 })
-    const url = `${shop.url}/order`
     const controller = new AbortController()
-    void until('settlement', () => settlements > 0).then(() => controller.abort(new Error('enough')))
+    void until('settlement', () => counts.settlements > 0).then(() => controller.abort(new Error('enough')))
     const lost = await lostOf(pay(url, { method, signal: controller.signal }))
     goOn()
     await until('settled', async () => (await market.dollars()) === price)
@@ -248,10 +253,30 @@ for (const method of ['GET', 'POST']) {
     assert.equal(stolen.status, 402, await stolen.text())
     const response = await pay(url, { method })
     assert.deepEqual([response.status, await response.text()], [200, 'order 1'])
-    assert.deepEqual([orders, buyer.payments.all().length, await market.dollars()], [1, 1, price])
+    assert.deepEqual([counts.orders, buyer.payments.all().length, await market.dollars()], [1, 1, price])
     assert.equal(await (await pay(url, { method })).text(), 'order 2')
   })
 }
+
+test('A5 A8 latchkey pay gets the answer of its order by the next call, once made and once charged', {
+  timeout,
+}, async (t) => {
+  const market = await openMarket(t)
+  const { url, counts, goOn } = await openSlowGate(t, market, 'POST')
+  const shopper = openShopper(t, market)
+  const order = ['--yes', '--data', 'two of them', '--json']
+  const first = await shopper.run(url, ...order, '--timeout', '3')
+  const { state } = JSON.parse(first.stderr.trim().split('\n').at(-2)!)
+  assert.deepEqual([first.code, first.stdout, state], [3, '', 'not_known_yet'], first.stderr)
+  goOn()
+  await until('settled', async () => (await market.dollars()) === price)
+  const second = await shopper.run(url, ...order)
+  assert.deepEqual([second.code, second.stdout], [0, 'order 1'], second.stderr)
+  assert.equal(JSON.parse(second.stderr.trim().split('\n').at(-1)!).state, 'settled')
+  assert.deepEqual([counts.orders, await market.dollars()], [1, price])
+  const third = await shopper.run(url, ...order)
+  assert.deepEqual([third.stdout, await market.dollars()], ['order 2', 2n * price], third.stderr)
+})
 
 test('A5 latchkey pay sends an open payment again', { timeout }, async (t) => {
   const market = await openMarket(t)
