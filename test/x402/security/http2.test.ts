@@ -1,12 +1,20 @@
 /** HTTP/2 has more ways out of a handler than its response: nothing leaves by any of them before it is paid for. */
 import assert from 'node:assert/strict'
-import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import { once } from 'node:events'
+import { connect, constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2'
 import { after, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { getRequestListener } from '@hono/node-server'
 import { payingFetch, receiptOf } from '@latchkey/x402/client'
+import { paymentGate as fastifyGate } from '@latchkey/x402/fastify'
+import { paymentGate as honoGate } from '@latchkey/x402/hono'
 import { paymentGate } from '@latchkey/x402/node'
+import type { Gate } from '@latchkey/x402/server'
+import fastify from 'fastify'
+import { Hono } from 'hono'
 import { type Http2Extras, http2Fetch, listenHttp2 } from '../support/http2.test.helper.js'
-import { altered, openMarket } from '../support/market.test.helper.js'
+import { altered, openMarket, until } from '../support/market.test.helper.js'
+import type { Shop } from '../support/shops.test.helper.js'
 import { cents } from '../support/stall.test.helper.js'
 
 const market = await openMarket({ after })
@@ -152,6 +160,63 @@ for (const [name, handler] of Object.entries(around)) {
     const { status, text, charged } = await buy(handler)
     assert.deepEqual([status, charged], [500, 0n])
     assert.match(text, /nothing was charged/)
+  })
+}
+
+type Served = (gate: Gate, goods: () => Promise<string>) => Promise<Shop>
+const slow: { [name: string]: Served } = {
+  'node:http2': (gate, goods) =>
+    listenHttp2(
+      paymentGate(gate, async (_: Http2ServerRequest, response: Http2ServerResponse) => {
+        response.end(await goods())
+      }),
+    ),
+  Fastify: async (gate, goods) => {
+    const app = fastify({ http2: true })
+    fastifyGate(app, gate)
+    app.get('/paid', goods)
+    return { url: await app.listen({ port: 0, host: '127.0.0.1' }), close: () => app.close() }
+  },
+  Hono: async (gate, goods) => {
+    const app = new Hono().use(honoGate(gate)).get('/paid', async (context) => context.text(await goods()))
+    return listenHttp2(getRequestListener(app.fetch) as never)
+  },
+}
+
+for (const [name, open] of Object.entries(slow)) {
+  test(`A2 ${name}: a stream that is reset while the handler runs is settled, and the next gets its answer`, async (t) => {
+    let runs = 0
+    let goOn = (): void => {}
+    const waits = new Promise<void>((resolve) => {
+      goOn = resolve
+    })
+    const gate = await market.gate({ routes: cents(market, 'GET /paid') })
+    const shop = await open(gate, async () => {
+      runs++
+      await waits
+      return 'goods'
+    })
+    t.after(() => shop.close())
+    const ask = http2Fetch()
+    const header = await market.payment(await ask(`${shop.url}/paid`))
+    const before = await market.dollars()
+    const headers = { 'payment-signature': header }
+    const session = connect(shop.url)
+    const stream = session.request({ ':path': '/paid', ...headers })
+    stream.on('error', () => {})
+    await until(() => runs === 1)
+    stream.close(constants.NGHTTP2_CANCEL)
+    await once(stream, 'close')
+    session.destroy()
+    goOn()
+    await until(async () => (await market.dollars()) - before === cent)
+    let again = await ask(`${shop.url}/paid`, { headers })
+    await until(async () => {
+      if (again.status === 503) again = await ask(`${shop.url}/paid`, { headers })
+      return again.status !== 503
+    })
+    assert.deepEqual([again.status, await again.text(), runs], [200, 'goods', 1])
+    assert.equal((await market.dollars()) - before, cent)
   })
 }
 

@@ -35,6 +35,7 @@ export {
 export { Gate, GateError } from './Gate.js'
 export type { GateOptions, Route } from './GateOptions.js'
 export { localFacilitator } from './localFacilitator.js'
+export type { RequestPath } from './PaidRoutes.js'
 export type { CustomPaywall, PaywallOptions, PaywallWallet } from './Paywall.js'
 export type { Accept, Dynamic } from './Requirements.js'
 export { RouteError } from './RouteTable.js'

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict'
+import test from 'node:test'
+import { isUpgradeRequest } from './upgrade.js'
+import { webRequest } from './webRequest.js'
+
+const { signal } = new AbortController()
+
+function requestOf(method: string, headers: { [name: string]: string } = {}): Request {
+  return webRequest({ method, headers: { host: 'shop.example', ...headers }, socket: {} } as never, '/a', signal)
+}
+
+test('any method arrives, also those that fetch does not send', () => {
+  for (const method of ['GET', 'PURGE', 'TRACE', 'TRACK', 'CONNECT']) assert.equal(requestOf(method).method, method)
+})
+
+test('a CONNECT with a protocol is the upgrade of a GET', () => {
+  const request = requestOf('CONNECT', { ':protocol': 'websocket', ':path': '/a' })
+  assert.deepEqual(
+    [request.method, request.headers.get('upgrade'), isUpgradeRequest(request)],
+    ['GET', 'websocket', true],
+  )
+})
+
+test('an offer of HTTP/2 is no upgrade', () => {
+  assert.equal(isUpgradeRequest(requestOf('GET', { upgrade: 'h2c' })), false)
+  assert.equal(isUpgradeRequest(requestOf('GET', { upgrade: 'h2c, WebSocket' })), true)
+  assert.equal(isUpgradeRequest(requestOf('GET')), false)
+})
+
+test('a host that a URL could continue with is refused', () => {
+  for (const host of ['x/free?', 'a b', 'a@b', '']) assert.throws(() => requestOf('GET', { host }), TypeError, host)
+})
