@@ -3,6 +3,7 @@ import test from 'node:test'
 import { MemoryClaims } from '../store/Claims.js'
 import * as Headers from '../wire/Headers.js'
 import * as PaymentSecret from '../wire/PaymentSecret.js'
+import * as hono from './hono.js'
 import {
   admitted,
   answer,
@@ -132,6 +133,28 @@ test('an unsafe one is used up, and the next request is told that its response w
   assert.ok(lost.headers.has('PAYMENT-RESPONSE'))
 })
 
+test('so is one of Hono that never responds', async (t) => {
+  const world = await stubGate({ routes: { 'POST /a': { accepts: price } } })
+  const post = (header?: string, signal?: AbortSignal): Request =>
+    ask('/a', header, { method: 'POST', ...(signal === undefined ? {} : { signal }) })
+  const { header } = paymentFor(requiredIn(responseOf(await world.gate.decide(post()))), world.chain)
+  const left = new AbortController()
+  const context = { req: { raw: post(header, left.signal), path: '/a' }, res: new Response() }
+  let isRunning = false
+  void hono.paymentGate(world.gate)(context, () => {
+    isRunning = true
+    return new Promise(() => {})
+  })
+  while (!isRunning) await new Promise(setImmediate)
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  left.abort()
+  t.mock.timers.tick(360_001)
+  t.mock.timers.reset()
+  await new Promise(setImmediate)
+  const lost = responseOf(await world.gate.decide(post(header)))
+  assert.equal(((await lost.json()) as { error: string }).error, 'response_lost')
+})
+
 test('disconnecting ends with the handler', async () => {
   const world = await stubGate()
   const { header } = paymentFor(await priced(world), world.chain)
@@ -165,6 +188,18 @@ test('methods that change something settle first, unless the seller says otherwi
   assert.deepEqual(found, expected)
   const bad = { 'GET /a': { accepts: price, settleFirstAbove: 'much' } } as const
   await assert.rejects(stubGate({ routes: bad }), /GET \/a: /)
+})
+
+test('a GET that a program behind the gate may take for a POST is settled first', async () => {
+  const world = await stubGate({ routes: { '/a': { accepts: price } } })
+  const flowOf = async (path: string, headers: { [name: string]: string }): Promise<unknown> => {
+    const required = requiredIn(responseOf(await world.gate.decide(ask(path, undefined, { headers }))))
+    return required.accepts[0]!.extra['paymentFlow']
+  }
+  assert.equal(await flowOf('/a', {}), undefined)
+  assert.equal(await flowOf('/a', { 'X-HTTP-Method-Override': 'get' }), undefined)
+  assert.equal(await flowOf('/a', { 'X-HTTP-Method-Override': 'POST' }), 'upfront')
+  assert.equal(await flowOf('/a?_method=delete', {}), 'upfront')
 })
 
 test('a payment that was claimed is good for its resource although the price has changed', async () => {

@@ -211,7 +211,7 @@ export class Admissions {
       await end('served')
       return { headers: this.#paidHeaders(request, result.receipt) }
     }
-    const disconnected = async (): Promise<void> => {
+    const waitForEnd = async (): Promise<void> => {
       if (isOver || isStreamed) return
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, Math.max(0, handlerEndMs - performance.now()))
@@ -227,6 +227,11 @@ export class Admissions {
       // What it did cannot be undone, and must not be done again.
       await this.#hold(paid, claim, lostAnswer(transactionId)).catch(this.#options.onError)
       await end('open')
+    }
+    let ended: Promise<void> | undefined
+    const disconnected = (): Promise<void> => {
+      ended ??= waitForEnd()
+      return ended
     }
     const headers = receipt === undefined ? cors : this.#paidHeaders(request, receipt)
     const undelivered = (): Promise<void> => end('open')

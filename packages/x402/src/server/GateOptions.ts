@@ -96,9 +96,9 @@ export type GateOptions = {
    */
   quoteSecret?: string | undefined
   /**
-   * Called with problems at the start that may go away by themselves.
+   * Called with problems at the start that may go away by themselves, and with claims that other replicas do not see.
    *
-   * @default they are ignored
+   * @default the latter are warnings of the process, others are ignored
    */
   onWarning?: ((text: string) => void) | undefined
   /**

@@ -1,6 +1,7 @@
 /** From a request to the route that it has to pay for, or to the reason why it is refused. */
 import { OptionsError } from '../errors.js'
 import type { Route } from './GateOptions.js'
+import { overridesOf } from './methodOverrides.js'
 import { type Match, RouteTable } from './RouteTable.js'
 import { json } from './responses.js'
 
@@ -110,17 +111,6 @@ function basePathOf(basePath: string): string {
 
 function isBelow(path: string, base: string): boolean {
   return base !== '' && (path.startsWith(`${base}/`) || path.startsWith(`${base}?`) || path === base)
-}
-
-const overrideHeaders = ['X-HTTP-Method-Override', 'X-HTTP-Method', 'X-Method-Override']
-
-/** Methods that a program behind the gate may use in place of the request's own. */
-function overridesOf({ headers, url }: Request): string[] {
-  const fromQuery = url.includes('_method') ? new URL(url).searchParams.getAll('_method') : []
-  return [...overrideHeaders.map((name) => headers.get(name) ?? ''), ...fromQuery]
-    .flatMap((value) => value.split(','))
-    .map((value) => value.trim())
-    .filter((value) => value !== '')
 }
 
 function keyOf(match: Match<PaidRoute> | undefined): string | undefined {

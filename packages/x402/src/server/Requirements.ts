@@ -196,7 +196,7 @@ export class Requirements {
   /** What a payment says that it was made for, bounded; undefined if no chain was passed for its network. */
   claimed({ accepted }: PaymentPayload): PaymentRequirements | undefined {
     if (!this.#chains.some((chain) => chain.matches(accepted.network))) return undefined
-    const maxTimeoutSeconds = Math.min(accepted.maxTimeoutSeconds, maxTimeoutSecondsAllowed)
+    const maxTimeoutSeconds = Math.max(1, Math.min(accepted.maxTimeoutSeconds, maxTimeoutSecondsAllowed))
     return { ...accepted, maxTimeoutSeconds }
   }
 

@@ -62,6 +62,8 @@ export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGate
     // Whether it was opened is not known here, and a payment opens one.
     const isUpgrade = isUpgradeRequest(raw)
     const cancel = async (): Promise<void> => (isUpgrade ? undefined : admission.cancel())
+    // A handler that never responds is given up in time.
+    signal.addEventListener('abort', () => void admission.disconnected().catch(warn), { once: true })
     try {
       await next()
     } catch (error) {

@@ -1,4 +1,6 @@
-/** Whether the method changes nothing, so that its handler may run again. */
-export function isSafe({ method }: Request): boolean {
-  return method === 'GET' || method === 'HEAD'
+import { overridesOf } from './methodOverrides.js'
+
+/** Whether the method, and every one that a program behind the gate may take it for, changes nothing. */
+export function isSafe(request: Request): boolean {
+  return [request.method, ...overridesOf(request)].every((method) => /^(GET|HEAD)$/i.test(method))
 }

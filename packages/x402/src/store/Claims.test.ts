@@ -194,6 +194,22 @@ for (const [name, open] of Object.entries(bounded)) {
   })
 }
 
+test('SqliteClaims: served answers are deleted without further requests', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const path = file(t)
+  const store = new SqliteClaims(path)
+  t.after(() => store.close())
+  store.claim('x', lease)
+  store.hold('x', 'a', answer)
+  store.finish('x', 'a', 'served', 0)
+  const reader = Sqlite.open(path)
+  t.after(() => reader.close())
+  const count = (): number => Number((reader.prepare('SELECT COUNT(*) AS n FROM answers').get() as { n: number }).n)
+  assert.equal(count(), 1)
+  t.mock.timers.tick(keepServedMs + 1_000)
+  assert.equal(count(), 0)
+})
+
 test('stores that share claims have one id, others never', (t) => {
   const path = file(t)
   const [first, second] = [new SqliteClaims(path), new SqliteClaims(path)]
