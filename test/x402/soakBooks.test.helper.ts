@@ -48,9 +48,8 @@ export async function compareBooks(market: Market): Promise<Books> {
   const purchases = market.shoppers.flatMap((shopper) => shopper.purchases)
   const delivered = new Set(purchases.flatMap(({ deliveries }) => deliveries.map((one) => one.transactionId)))
   const missing = settled.filter(({ transactionId }) => !delivered.has(transactionId))
-  // A stream is not kept; and a seller cannot tell a buyer without a secret from an observer of the ledger. Both get an
-  // answer once, and these were sent.
-  const sentOnce = missing.filter((one) => one.isServed && (!one.hasSecret || one.purchase?.good === 'stream'))
+  // A seller cannot tell such a buyer from an observer of the ledger, so it sends an answer once; this one was sent.
+  const sentOnce = missing.filter(({ hasSecret, isServed }) => !hasSecret && isServed)
   const undelivered = missing.filter((entry) => !sentOnce.includes(entry))
   const excused = new Set(sentOnce.map(({ purchase }) => purchase))
   const unanswered = purchases.filter((purchase) => purchase.state !== 'delivered' && !excused.has(purchase))
@@ -73,10 +72,7 @@ export async function compareBooks(market: Market): Promise<Books> {
     settled: settled.length,
     delivered: settled.length - missing.length,
     undelivered: undelivered.length,
-    sentOnce: {
-      streams: sentOnce.filter(({ purchase }) => purchase?.good === 'stream').length,
-      withoutSecret: sentOnce.filter(({ purchase }) => purchase?.good !== 'stream').length,
-    },
+    sentOnceWithoutSecret: sentOnce.length,
     unanswered: unanswered.length,
     duplicates: duplicates.length,
     paidTwice: twice.length,

@@ -25,8 +25,8 @@ export type Admission = {
   /** The receipt, if the payment was settled before the handler runs. */
   readonly settled: SettleResponse | undefined
   /**
-   * Whether the response is sent as it is made, with `headers`; `settle` need not be called. Otherwise it is read to its
-   * end and passed to `settle`, also if it was settled before.
+   * Whether the response is sent as it is made, with `headers`; call `settle` at its end to have it held, if it is short.
+   * Otherwise it is read to its end and passed to `settle`, also if it was settled before.
    */
   readonly isStreamed: boolean
   /** To be added to a response that `settle` was not called for: for CORS, and the receipt if it was settled before. */

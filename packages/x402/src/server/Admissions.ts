@@ -148,7 +148,7 @@ export class Admissions {
       await this.#end(transactionId, claim.owner, 'open')
       return this.#respond(paid.request, responses.pending(busyReceipt(paid), 503))
     }
-    // What is streamed cannot be held.
+    // What is streamed is held at its end only.
     if (paid.isStreamed) await this.#end(transactionId, claim.owner, 'served')
     return { type: 'paid', admission: this.#admission(paid, claim, result.receipt) }
   }

@@ -12,6 +12,7 @@ import type { Gate } from './Gate.js'
 import { depthOf, type RequestPath } from './PaidRoutes.js'
 import type { NodeRequest, NodeResponse } from './ResponseCapture.js'
 import { json } from './responses.js'
+import { copyStream } from './streamCopy.js'
 import { isUpgradeRequest } from './upgrade.js'
 import { warn } from './warn.js'
 import { webRequest } from './webRequest.js'
@@ -62,10 +63,12 @@ export async function applyGate(gated: GatedRequest): Promise<GateResult> {
     if (!admission.isStreamed) {
       return { type: 'next', buffered: bufferResponse(request, response, admission, options, outerHeaders) }
     }
+    const isUpgrade = isUpgradeRequest(web)
+    if (!isUpgrade) copyStream(response, (answer) => void admission.settle(answer).catch(onError))
     addHeadersOnSend(response, admission.headers, (status) => {
       if (status >= 400 && !isOpen) admission.cancel().catch(onError)
     })
-    if (!isUpgradeRequest(web)) sendBeforeDestroy(request, response)
+    if (!isUpgrade) sendBeforeDestroy(request, response)
     return { type: 'next', buffered: undefined }
   } finally {
     response.off('close', onClose)

@@ -9,7 +9,8 @@ import type { Gate } from './Gate.js'
 import { type HonoContext, type NodeBindings, nodeBindings, pathOfContext } from './honoContext.js'
 import { newRequest } from './newRequest.js'
 import { ResponseCapture } from './ResponseCapture.js'
-import { addTo, changed, type HeaderList, json, remade } from './responses.js'
+import { addTo, changed, json, remade } from './responses.js'
+import { copyBody } from './streamCopy.js'
 import { isUpgradeRequest } from './upgrade.js'
 import { warn } from './warn.js'
 
@@ -119,7 +120,7 @@ async function paidResponse(admission: Admission, response: Response, options: P
     changed(replacement, (own) => {
       for (const [name, value] of outerHeaders) if (!replacement.headers.has(name)) own.append(name, value)
     })
-  if (admission.isStreamed) return streamed(response, admission.headers)
+  if (admission.isStreamed) return streamed(admission, response, signal)
   // Before its body: see `changed`.
   const headers = new Headers(response.headers)
   // Others are read to their end first, since they may fail until then.
@@ -140,12 +141,26 @@ async function paidResponse(admission: Admission, response: Response, options: P
   return remade(response, why, headers)
 }
 
-function streamed(response: Response, headers: HeaderList): Response {
+function streamed(admission: Admission, response: Response, signal: AbortSignal): Response {
   // It carries a connection, and cannot be made again.
   const { webSocket } = response as { webSocket?: unknown }
   if (response.status === 101 || (webSocket !== undefined && webSocket !== null)) return response
-  return changed(response, (own) => addTo(own, headers))
+  const { status } = response
+  const headers = new Headers(response.headers)
+  const own = [...headers]
+  addTo(headers, admission.headers)
+  const hold = (body: Uint8Array<ArrayBuffer>) => void admission.settle({ status, headers: own, body }).catch(warn)
+  if (response.body === null) {
+    hold(new Uint8Array())
+    return remade(response, null, headers)
+  }
+  const body = copyBody(response.body, hold)
+  if (!signal.aborted) return remade(response, body, headers)
+  // Nothing was sent yet, and nothing will be: the client has disconnected.
+  body.pipeTo(new WritableStream()).catch(warn)
+  return remade(response, null, headers)
 }
+
 /** The body; or why there is none: it is too long, it failed, or its time is up and the client has disconnected. */
 async function readBody(
   admission: Admission,

@@ -1,0 +1,53 @@
+/** A response that streams and is lost at its end: its buyer gets the same bytes again, and the handler does not run again. */
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { payingFetch, type SignedPayment } from '@latchkey/x402/client'
+import { openMarket, repeated } from './support/market.test.helper.js'
+import { adapters, routesFor, Stock } from './support/shops.test.helper.js'
+
+const market = await openMarket({ after })
+
+for (const { name, prefix, open } of adapters) {
+  test(name, async (t) => {
+    const stock = new Stock()
+    const gate = await market.gate({ routes: routesFor(prefix, market.chain.caip2, market.seller) })
+    const shop = await open(gate, stock)
+    t.after(() => shop.close())
+    const url = `${shop.url}${prefix}/stream`
+    const pay = async (signal?: AbortSignal): Promise<{ response: Response; payment: SignedPayment }> => {
+      let payment: SignedPayment | undefined
+      const onPayment = (sent: SignedPayment): void => {
+        payment = sent
+      }
+      const response = await payingFetch(market.buyer, { resume: false, onPayment })(url, signal ? { signal } : {})
+      return { response, payment: payment! }
+    }
+
+    await t.test('is sent again to the buyer who shows its secret, and to no other', async () => {
+      const { response, payment } = await pay()
+      stock.goOn()
+      assert.equal(await response.text(), 'first,second')
+      const again = await repeated(url, payment.repeatHeader)
+      assert.deepEqual([again.status, await again.text()], [200, 'first,second'])
+      assert.equal(again.headers.get('payment-response'), response.headers.get('payment-response'))
+      const stolen = await repeated(url, payment.header)
+      assert.equal(stolen.status, 402)
+      await stolen.arrayBuffer()
+      assert.equal(stock.count('stream'), 1)
+    })
+
+    await t.test('is sent once if it broke off before its end', async () => {
+      const before = stock.count('stream')
+      const abort = new AbortController()
+      const { response, payment } = await pay(abort.signal)
+      const reader = response.body!.getReader()
+      await reader.read()
+      abort.abort()
+      await assert.rejects(reader.read())
+      const again = await repeated(url, payment.repeatHeader)
+      assert.equal(again.status, 402)
+      await again.arrayBuffer()
+      assert.equal(stock.count('stream'), before + 1)
+    })
+  })
+}
