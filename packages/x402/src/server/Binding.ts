@@ -11,7 +11,17 @@ import type { Proof } from '../wire/PaymentSecret.js'
 export function bindingOf(request: Request, { hash }: Proof, clientAddress: string | undefined): string {
   const { headers } = request
   const shown = [Headers.paymentSignature, 'Authorization', 'Cookie'].map((name) => headers.get(name))
-  return digest([resourceOf(request), hash === undefined ? [...shown, clientAddress ?? null] : hash])
+  const buyer = hash ?? [...shown, forwardedFor(request) ?? clientAddress ?? null]
+  return digest([resourceOf(request), buyer])
+}
+
+/**
+ * The address that the first proxy saw, if there is one. Behind several proxies the connection is of another one each time,
+ * and a buyer that repeats its payment would be refused. It can be forged, but an observer of the ledger does not know it.
+ */
+function forwardedFor({ headers }: Request): string | undefined {
+  const first = headers.get('X-Forwarded-For')?.split(',')[0]?.trim()
+  return first === '' ? undefined : first
 }
 
 /** What a facilitator binds a payment to: the claims of a seller, and the resource. */
