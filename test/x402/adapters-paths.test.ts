@@ -11,7 +11,7 @@ import { paymentGate as nodeGate } from '@latchkey/x402/node'
 import type { Gate } from '@latchkey/x402/server'
 import express from 'express'
 import fc from 'fast-check'
-import fastify from 'fastify'
+import fastify, { type FastifyInstance } from 'fastify'
 import { Hono } from 'hono'
 import { openMarket } from './support/market.test.helper.js'
 import { listen } from './support/shops.test.helper.js'
@@ -24,27 +24,27 @@ after(() => agent.destroy())
 
 /** Without a gate the handler is reached; so it is known that a spelling is worth trying. */
 type Shop = { url: string; served: () => number }
-type Open = (gate: Gate | undefined) => Promise<Shop>
+type Open = (gate: Gate | undefined, prefix: string) => Promise<Shop>
 
 const goods = 'goods'
 
-const openExpress: Open = async (gate) => {
+const openExpress: Open = async (gate, prefix) => {
   let served = 0
-  const app = express()
-  if (gate !== undefined) app.use(expressGate(gate))
+  const router = express.Router()
+  if (gate !== undefined) router.use(expressGate(gate))
   for (const path of ['/weekly', '/items/:id', '/files/*rest', '/:shop/prices']) {
-    app.get(path, (_, response) => {
+    router.get(path, (_, response) => {
       served++
       response.send(goods)
     })
   }
-  const { url, close } = await listen(app)
+  const { url, close } = await listen(express().use(prefix || '/', router))
   after(close)
   return { url, served: () => served }
 }
 
 /** As forgiving as it can be made. */
-const openFastify: Open = async (gate) => {
+const openFastify: Open = async (gate, prefix) => {
   let served = 0
   const routerOptions = {
     caseSensitive: false,
@@ -53,36 +53,42 @@ const openFastify: Open = async (gate) => {
     useSemicolonDelimiter: true,
   }
   const app = fastify({ forceCloseConnections: true, routerOptions })
-  if (gate !== undefined) fastifyGate(app, gate)
-  for (const path of ['/weekly', '/items/:id', '/files/*', '/:shop/prices']) {
-    app.get(path, async () => {
-      served++
-      return goods
-    })
+  const add = async (plugin: FastifyInstance): Promise<void> => {
+    if (gate !== undefined) fastifyGate(plugin, gate)
+    for (const path of ['/weekly', '/items/:id', '/files/*', '/:shop/prices']) {
+      plugin.get(path, async () => {
+        served++
+        return goods
+      })
+    }
   }
+  await app.register(add, { prefix })
   const url = await app.listen({ port: 0, host: '127.0.0.1' })
   after(() => app.close())
   return { url, served: () => served }
 }
 
-const openHono: Open = async (gate) => {
-  let served = 0
-  const app = new Hono({ strict: false })
-  if (gate !== undefined) app.use(honoGate(gate))
-  for (const path of ['/weekly', '/items/:id', '/files/*', '/:shop/prices']) {
-    app.get(path, (context) => {
-      served++
-      return context.text(goods)
-    })
+const openHono =
+  (mount: (app: Hono, prefix: string) => Hono): Open =>
+  async (gate, prefix) => {
+    let served = 0
+    const app = new Hono({ strict: false })
+    if (gate !== undefined) app.use(honoGate(gate))
+    for (const path of ['/weekly', '/items/:id', '/files/*', '/:shop/prices']) {
+      app.get(path, (context) => {
+        served++
+        return context.text(goods)
+      })
+    }
+    const { fetch } = prefix === '' ? app : mount(app, prefix)
+    const server = serve({ fetch, port: 0, hostname: '127.0.0.1' })
+    await new Promise((resolve) => server.once('listening', resolve))
+    after(() => server.close())
+    return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, served: () => served }
   }
-  const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' })
-  await new Promise((resolve) => server.once('listening', resolve))
-  after(() => server.close())
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, served: () => served }
-}
 
 /** Reads paths as people do who write their own. */
-const openNode: Open = async (gate) => {
+const openNode: Open = async (gate, prefix) => {
   let served = 0
   const listener: RequestListener = (request, response) => {
     const path = safeDecode(pathname(request.url ?? '/'))
@@ -94,7 +100,8 @@ const openNode: Open = async (gate) => {
     response.statusCode = 404
     response.end('')
   }
-  const { url, close } = await listen(gate === undefined ? listener : nodeGate(gate, listener, { onError: () => {} }))
+  const gated = gate === undefined ? listener : nodeGate(gate, listener, { onError: () => {} })
+  const { url, close } = await listen(prefix === '' ? gated : express().use(prefix, gated))
   after(close)
   return { url, served: () => served }
 }
@@ -198,22 +205,50 @@ const path = fc
   )
   .map((text) => (text.startsWith('/') ? text : `/${text}`))
 
-for (const [name, open] of Object.entries({
+const frameworks: { [name: string]: Open } = {
   Express: openExpress,
   Fastify: openFastify,
-  Hono: openHono,
+  'Hono with route()': openHono((app, prefix) => new Hono({ strict: false }).route(prefix, app)),
+  'Hono with mount()': openHono((app, prefix) => new Hono({ strict: false }).mount(prefix, app.fetch)),
   'node:http': openNode,
-})) {
-  test(`${name}: no spelling of a protected path is free`, async () => {
-    const gate = await market.gate({ routes: cents(market, ...keys) })
-    const [guarded, open_] = [await open(gate), await open(undefined)]
-    const check = fc.asyncProperty(path, fc.constantFrom('GET', 'HEAD'), async (target, method) => {
-      const before = guarded.served()
-      await Promise.all([ask(guarded.url, target, method), ask(open_.url, target, method)])
-      assert.equal(guarded.served(), before, `${method} ${target}`)
+}
+const prefixes = fc.oneof(
+  { weight: 6, arbitrary: fc.constant('/api') },
+  fc.constantFrom(
+    '/API',
+    '//api',
+    '/%61pi',
+    '/./api',
+    '/x/../api',
+    '/api/.',
+    '/api/',
+    '/api;x',
+    '/api/x/..',
+    '/api%2f',
+  ),
+)
+const mounts = [
+  { prefix: '', base: '', name: 'at the top' },
+  { prefix: '/api', base: '/api', name: 'under a prefix with whole keys' },
+  { prefix: '/api', base: '', name: 'under a prefix with relative keys' },
+]
+
+for (const [name, open] of Object.entries(frameworks)) {
+  for (const { prefix, base, name: where } of mounts) {
+    test(`${name}, ${where}: no spelling of a protected path is free`, async () => {
+      const own = keys.map((key) => key.replace(' ', ` ${base}`))
+      const gate = await market.gate({ routes: cents(market, ...own) })
+      const [guarded, open_] = [await open(gate, prefix), await open(undefined, prefix)]
+      const start = prefix === '' ? fc.constant('') : prefixes
+      const check = fc.asyncProperty(start, path, fc.constantFrom('GET', 'HEAD'), async (first, rest, method) => {
+        const target = `${first}${rest}`
+        const before = guarded.served()
+        await Promise.all([ask(guarded.url, target, method), ask(open_.url, target, method)])
+        assert.equal(guarded.served(), before, `${method} ${target}`)
+      })
+      await fc.assert(check, { numRuns: prefix === '' ? 500 : 300 })
+      // Most of the spellings are for nothing, and enough of them are not.
+      assert.ok(open_.served() > 20, `only ${open_.served()} reached a handler without a gate`)
     })
-    await fc.assert(check, { numRuns: 500 })
-    // Most of the spellings are for nothing, and enough of them are not.
-    assert.ok(open_.served() > 40, `only ${open_.served()} reached a handler without a gate`)
-  })
+  }
 }

@@ -75,6 +75,11 @@ test('keys match the whole path, and the path below each segment of the place wh
   for (const path of ['/api/v1/b', '//api//v1/b']) assert.equal(keyAt(path, 2), 'GET /v1/b', path)
   for (const path of ['/api/v1/c', '/api/v1//c/', '/%61pi/v1/%63']) assert.equal(keyAt(path, 2), 'GET /c', path)
   assert.equal(keyAt('/api/v1/d/7', 2), 'GET /d/:id')
+  // Two slashes start a host where a program reads what is left as a URL.
+  for (const path of ['/api/v1//x/c', '/api/v1/\\\\x/%63']) assert.equal(keyAt(path, 2), 'GET /c', path)
+  for (const path of ['/api/v1/../a', '/api/v1/%2e%2e/a', '/%61pi/v1/../%61'])
+    assert.equal(keyAt(path, 2), 'GET /api/v1/a', path)
+  assert.equal(keyAt('/api?x=/v1/c', 2), undefined)
   assert.equal(keyAt('/api/v1/', 2), '/api/v1')
   assert.equal(keyAt('/api/v1/c', 1), undefined)
   assert.equal(keyAt('/api/v1/c'), undefined)

@@ -52,13 +52,13 @@ export class RouteTable<T> {
    * whole path, and with the path without those segments
    */
   match(method: string, path: string, depth = 0): Match<T> | undefined {
-    const readings = readingsOf(path)
-    if (readings === undefined) return { type: 'ambiguous' }
     const verb = verbOf(method)
     const found = new Set<Compiled<T>>()
     const others = new Set<Compiled<T>>()
-    for (const reading of readings) {
-      const forms = formsOf(reading, depth)
+    const readings = mountedReadings(path, depth)
+    if (readings === undefined) return { type: 'ambiguous' }
+    for (const [reading, below] of readings) {
+      const forms = formsOf(reading, below)
       const ofPath = this.#routes.filter(({ pattern }) => forms.some((form) => pattern.test(form)))
       const route = ofPath.find((one) => one.method === undefined || one.method === verb)
       if (route !== undefined) found.add(route)
@@ -90,6 +90,30 @@ export class RouteTable<T> {
     const paths = this.#routes.flatMap(({ path }) => [path, ...suffixesOf(path)]).map(segmentsOf)
     return paths.some((path) => forms.some((form) => overlap(path, form)))
   }
+}
+
+const maxReadings = 4_096
+
+/**
+ * The readings of a path, and how many of their first segments may be removed. A program that is mounted reads what is left
+ * of the path on its own: it may start with two slashes, and its dots do not leave the prefix.
+ */
+function mountedReadings(target: string, depth: number): Map<string, number> | undefined {
+  const path = target.replace(/\?.*$/s, '')
+  const readings = new Map<string, number>()
+  const add = (reading: string, below: number): void =>
+    void readings.set(reading, Math.max(readings.get(reading) ?? 0, below))
+  for (const [removed, rest] of formsOf(path, depth).entries()) {
+    const [ofRest, ofPrefix] = [readingsOf(rest), readingsOf(path.slice(0, path.length - rest.length))]
+    if (ofRest === undefined || ofPrefix === undefined) return undefined
+    const prefixes = removed === 0 ? [] : [...ofPrefix].filter((prefix) => prefix !== '/')
+    for (const reading of ofRest) {
+      add(reading, depth - removed)
+      for (const prefix of prefixes) add(`${prefix}${reading}`, depth)
+      if (readings.size > maxReadings) return undefined
+    }
+  }
+  return readings
 }
 
 /** The path, and without its first segments. */
