@@ -1,6 +1,7 @@
 /** What a payer has verified and not settled counts against its balance. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Facilitator, MemorySettlements, Signer } from '@latchkey/x402/facilitator'
 import {
   groupOf,
   type Made,
@@ -137,4 +138,57 @@ test('A16 payments at once do not verify beyond what the fee account can pay', {
   const market = await openMarket(t, { sponsorMicroAlgos: 100_000n + 3n * 2_000n })
   const payments = Array.from({ length: 10 }, () => sponsored(market))
   assert.deepEqual(await verifyAll(market, payments), { valid: 3, facilitator_fee_account_unfunded: 7 })
+})
+
+test('A16 payments that verify here and settle in another process lock no payer out', { timeout }, async (t) => {
+  const store = new MemorySettlements()
+  const market = buyerWith(await openMarket(t, { facilitator: { store } }), 10n * price)
+  const feePayer = Signer.fromSeed(market.sponsor.seed)
+  const second = new Facilitator({ chains: [market.chain], feePayer, pollMs: 10, store })
+  t.after(() => second.stop())
+  const replicas = [market, { ...market, facilitator: second }]
+  for (let time = 0; time < 10; time++) {
+    const payment = sponsored(market)
+    assert.equal(await verify(replicas[time % 2]!, payment), 'valid', `payment ${time}`)
+    assert.equal(await settle(replicas[(time + 1) % 2]!, payment), 'settled')
+  }
+})
+
+for (const [what, call, result] of [
+  ['verified', verify, 'duplicate_settlement'],
+  ['settled', settle, 'settled'],
+] as const) {
+  test(`A16 a payment that another process settles while it is ${what} here reserves nothing`, {
+    timeout,
+  }, async (t) => {
+    const store = new MemorySettlements()
+    const market = buyerWith(await openMarket(t, { facilitator: { store } }), 2n * price)
+    const feePayer = Signer.fromSeed(market.sponsor.seed)
+    const second = new Facilitator({ chains: [market.chain], feePayer, pollMs: 10, store })
+    t.after(() => second.stop())
+    const payment = sponsored(market)
+    // Between the simulation and the response to it.
+    const { algod } = market.chain
+    const simulate = algod.simulate.bind(algod)
+    algod.simulate = async (group) => {
+      const simulated = await simulate(group)
+      algod.simulate = simulate
+      assert.equal(await settle({ ...market, facilitator: second }, payment), 'settled')
+      return simulated
+    }
+    market.devnet.fund(market.buyer.address, { microDollars: price })
+    assert.equal(await verify(market, sponsored(market)), 'valid')
+    assert.equal(await call(market, payment), result)
+    assert.equal(await settle(market, payment), 'settled', 'with the same result')
+    assert.equal(await settle(market, sponsored(market)), 'settled')
+  })
+}
+
+test('A16 a payer that verifies and never settles does not use up the fees of others', { timeout }, async (t) => {
+  const market = await openMarket(t, { sponsorMicroAlgos: 100_000n + 20n * 2_000n })
+  const attacker = buyerWith(market, 1_000n * price)
+  const held = Array.from({ length: 30 }, () => sponsored(attacker))
+  assert.deepEqual(await verifyAll(attacker, held), { valid: 20, facilitator_fee_account_unfunded: 10 })
+  for (let time = 0; time < 5; time++) assert.equal(await settle(market, sponsored(market)), 'settled')
+  assert.equal(await verify(attacker, sponsored(attacker)), 'facilitator_fee_account_unfunded')
 })

@@ -46,7 +46,7 @@ export class Facilitator {
   readonly #feePayers: ReadonlySet<string>
   readonly #options: FacilitatorLimits
   readonly #store: SettlementStore
-  readonly #reservations = new Reservations()
+  readonly #reservations: Reservations
   readonly #settler: Settler
   readonly #onError: (error: unknown) => void
   /** By payment and claimant. */
@@ -62,6 +62,7 @@ export class Facilitator {
     this.#feePayers = new Set(feePayer === undefined ? [] : [payerAddress(feePayer)])
     this.#options = limitsOf(options)
     this.#store = store
+    this.#reservations = new Reservations((transactionId) => store.get(transactionId))
     const onError = silenced(options.onError)
     this.#onError = onError
     this.policy = new Policy(policy)
@@ -97,9 +98,14 @@ export class Facilitator {
       const payment = this.#verifyPayment(payload, requirements)
       await this.policy.restore(this.#store)
       this.policy.check(caller, requirements, payment)
-      const known = await this.#settler.find(payment.group.transactionId)
-      if (known === undefined) await this.#hold(payment, requirements, caller)
-      else checkKnown(known, caller)
+      const { transactionId } = payment.group
+      let known = await this.#settler.find(transactionId)
+      if (known === undefined) {
+        await this.#hold(payment, requirements, caller)
+        // It may have been settled since the simulation.
+        known = await this.#settler.find(transactionId)
+      }
+      if (known !== undefined) this.#checkKnown(known, caller)
       this.metrics.count('verify', 'valid')
       return { isValid: true, payer: payment.payer }
     } catch (error) {
@@ -121,7 +127,7 @@ export class Facilitator {
       const payment = this.#verifyPayment(payload, requirements)
       transaction = payment.group.transactionId
       const known = await this.#settler.find(transaction)
-      if (known !== undefined) checkClaimant(known.claimant, claimantOf(caller))
+      if (known !== undefined) this.#checkClaim(known, caller)
       const result = await (known === undefined
         ? this.#startOnce(payment, requirements, caller)
         : this.#settler.wait(known))
@@ -235,13 +241,36 @@ export class Facilitator {
       if (isNew) return settlement
       // Another call or another process has recorded it, and its fee with it.
       release()
-      checkClaimant(settlement.claimant, claimantOf(caller))
+      this.#checkClaim(settlement, caller)
       return settlement
     } catch (error) {
       release()
       this.#reservations.stopSettling(transactionId)
       throw error
     }
+  }
+
+  /**
+   * One that ended, in whichever process, reserves nothing here.
+   *
+   * @throws PaymentError if it belongs to another claimant
+   */
+  #checkClaim({ transactionId, state, claimant }: Settlement, caller: Caller): void {
+    if (state !== 'pending') this.#reservations.end(transactionId, state === 'settled')
+    checkClaimant(claimant, claimantOf(caller))
+  }
+
+  /**
+   * A settlement in progress is as good as a verified payment. One that ended is not: a seller that keeps no claims would
+   * serve a payment that was copied from the ledger.
+   *
+   * @throws PaymentError
+   */
+  #checkKnown(known: Settlement, caller: Caller): void {
+    this.#checkClaim(known, caller)
+    if (known.state === 'settled') throw new PaymentError('duplicate_settlement', 'this payment is settled already')
+    if (known.state === 'pending') return
+    throw new PaymentError('invalid_exact_avm_settlement_failed', known.errorMessage ?? 'it was rejected before')
   }
 
   #end({ transactionId, state }: Settlement): void {
@@ -295,19 +324,6 @@ function responseOf(settlement: Settlement, network: PaymentRequirements['networ
 /** None is a claimant too: a payment that was presented without one is not taken by one that names itself. */
 function claimantOf({ claimant = '' }: Caller): string {
   return claimant
-}
-
-/**
- * A settlement in progress is as good as a verified payment. One that ended is not: a seller that keeps no claims would serve
- * a payment that was copied from the ledger.
- *
- * @throws PaymentError
- */
-function checkKnown(known: Settlement, caller: Caller): void {
-  checkClaimant(known.claimant, claimantOf(caller))
-  if (known.state === 'settled') throw new PaymentError('duplicate_settlement', 'this payment is settled already')
-  if (known.state === 'pending') return
-  throw new PaymentError('invalid_exact_avm_settlement_failed', known.errorMessage ?? 'it was rejected before')
 }
 
 /** The time that the seller has, and no longer than the payment can be valid: most buyers make shorter ones. */

@@ -11,8 +11,13 @@ async function open(balance: number) {
   const chain = await openChain(node)
   let now = 1_000
   let left = balance
+  /** What another process has settled. */
+  const elsewhere = new Map<string, { state: 'pending' | 'settled' | 'failed' }>()
   node.on('GET holding', () => ok({ 'asset-holding': { amount: left, 'is-frozen': false } }))
-  const reservations = new Reservations(() => now)
+  const reservations = new Reservations(
+    (id) => elsewhere.get(id),
+    () => now,
+  )
   const limits = { maxFeeMicroAlgosPerTransaction: 5_000n, maxValidityRounds: 1_000n }
   const options = { chains: [chain], feePayers: new Set([sponsor.address]), ...limits }
   const payment = ({ payload, requirements }: Made = sponsored()): VerifiedPayment =>
@@ -29,7 +34,7 @@ async function open(balance: number) {
   const spend = (amount: number): void => {
     left -= amount
   }
-  return { node, reservations, payment, hold, idOf, pass, spend }
+  return { node, reservations, payment, hold, idOf, pass, spend, elsewhere }
 }
 
 test('the first payment of an account asks for no balance, further ones do', async () => {
@@ -166,4 +171,47 @@ test('settlements of an earlier process count', async () => {
   reservations.end('OLD', false)
   assert.equal(await waiting, 'held')
   assert.equal(reservations.isVerified(idOf(next), 'k', ''), true)
+})
+
+test('what another process has ended is found before a payment is refused, and only then', async () => {
+  const { payment, hold, idOf, elsewhere, spend, reservations } = await open(2_000)
+  const [first, second] = [payment(), payment()]
+  assert.equal(await hold(first), 'held')
+  elsewhere.set(idOf(first), { state: 'pending' })
+  assert.equal(await hold(second), 'held')
+  assert.equal(await hold(payment()), 'payer_balance_reserved', 'pending counts')
+  spend(1_000)
+  elsewhere.set(idOf(first), { state: 'settled' })
+  assert.equal(await hold(payment()), 'payer_balance_reserved', 'the second one still counts')
+  assert.equal(reservations.size, 1)
+  elsewhere.set(idOf(second), { state: 'failed' })
+  const all = await Promise.all([hold(payment()), hold(payment())])
+  assert.deepEqual(all.sort(), ['held', 'payer_balance_reserved'])
+})
+
+test('a payment that ends while its balance is looked up is released once', async () => {
+  const { node, reservations, payment, hold, idOf } = await open(3_000)
+  node.on('GET account', () => ok({ amount: 103_000, 'min-balance': 100_000 }))
+  assert.equal(await hold(payment()), 'held')
+  const second = payment()
+  const waiting = hold(second)
+  reservations.end(idOf(second), true)
+  await waiting
+  assert.equal(reservations.isHeld(idOf(second), ''), false)
+  assert.equal(await hold(payment()), 'facilitator_fee_account_unfunded', 'the first one is still open')
+})
+
+test('every payer has a share of the fee account that others cannot reserve', async () => {
+  const { node, reservations, payment, hold, idOf } = await open(1_000_000)
+  node.on('GET account', () => ok({ amount: 112_000, 'min-balance': 100_000 }))
+  const all = Array.from({ length: 8 }, () => payment())
+  const results = await Promise.all(all.map((one) => hold(one)))
+  assert.equal(results.filter((result) => result === 'held').length, 6)
+  const ofOther = (payer: string): VerifiedPayment => ({ ...payment(), payer })
+  for (let time = 0; time < 3; time++) assert.equal(await hold(ofOther('B')), 'held', 'half of it')
+  assert.equal(await hold(ofOther('B')), 'facilitator_fee_account_unfunded')
+  for (const one of all.slice(0, 5)) reservations.startSettling(idOf(one))
+  assert.equal(await hold(ofOther('C')), 'facilitator_fee_account_unfunded', 'what settles is not shared')
+  for (const one of all.slice(0, 5)) reservations.end(idOf(one), false)
+  assert.equal(await hold(ofOther('C')), 'held')
 })

@@ -2,9 +2,10 @@
  * Payments that were verified and have not ended. Each counts against the balance of its payer, so that an account with
  * money for one payment does not have twenty verified; and belongs to the claimant that presented it first.
  */
-import { algoAssetId, type Chain } from '../chain/Chain.js'
+import { algoAssetId } from '../chain/Chain.js'
 import type { Settlement } from '../store/Settlements.js'
 import { FeeAccount } from './FeeAccount.js'
+import { PayerAccount, spendable } from './PayerAccount.js'
 import { PaymentError } from './PaymentError.js'
 import type { VerifiedPayment } from './verifyPayment.js'
 
@@ -13,7 +14,7 @@ type Costs = ReadonlyMap<bigint, bigint>
 
 export type Reservation = {
   readonly transactionId: string
-  readonly account: Account
+  readonly account: PayerAccount
   readonly costs: Costs
   /** What the facilitator pays for it. */
   readonly feeMicroAlgos: bigint
@@ -27,16 +28,10 @@ export type Reservation = {
   untilMs: number
 }
 
-/** One account on one network. */
-type Account = {
-  readonly key: string
-  readonly reservations: Set<Reservation>
-  /** When one was last settled: a balance or a simulation from before that time may be too high. */
-  settledMs: number
-  readonly balances: Map<bigint, { startedMs: number; amount: Promise<bigint> }>
-  /** Each ends a wait for a change of the reservations. */
-  readonly waiting: Set<() => void>
-}
+/** A settlement that may be of another process. */
+export type FindSettlement = (
+  transactionId: string,
+) => Promise<Pick<Settlement, 'state'> | undefined> | Pick<Settlement, 'state'> | undefined
 
 export type HoldOptions = {
   readonly claimant: string
@@ -57,8 +52,6 @@ type Others = {
 const verifiedMs = 30_000
 const minHoldMs = verifiedMs
 const maxHoldMs = 10 * 60_000
-/** How long a balance is used for further payments of the account, if none was settled meanwhile. */
-const balanceMs = 1_000
 /** How long a payment waits for settlements that may or may not be in the balance yet. */
 const waitMs = 5_000
 const sweepMs = 30_000
@@ -68,13 +61,16 @@ const maxPerAccount = 1_000
 
 export class Reservations {
   readonly #byId = new Map<string, Reservation>()
-  readonly #accounts = new Map<string, Account>()
+  readonly #accounts = new Map<string, PayerAccount>()
   /** By network. */
   readonly #feeAccounts = new Map<string, FeeAccount>()
+  readonly #find: FindSettlement
   readonly #nowMs: () => number
   #sweptMs = 0
 
-  constructor(nowMs: () => number = () => performance.now()) {
+  /** @param find looks up settlements that other processes may have ended: a payment is verified here and settled there */
+  constructor(find: FindSettlement, nowMs: () => number = () => performance.now()) {
+    this.#find = find
     this.#nowMs = nowMs
   }
 
@@ -88,7 +84,7 @@ export class Reservations {
    * @throws PaymentError if the payment belongs to another claimant
    */
   isHeld(transactionId: string, claimant: string): boolean {
-    const found = this.#find(transactionId)
+    const found = this.#open(transactionId)
     if (found === undefined) return false
     checkClaimant(found.claimant, claimant)
     return found.state !== 'checking'
@@ -100,7 +96,7 @@ export class Reservations {
    * @throws PaymentError if the payment belongs to another claimant
    */
   isVerified(transactionId: string, key: string, claimant: string): boolean {
-    const found = this.#find(transactionId)
+    const found = this.#open(transactionId)
     if (found === undefined) return false
     checkClaimant(found.claimant, claimant)
     return found.state !== 'checking' && found.verified.key === key && this.#nowMs() < found.verified.untilMs
@@ -119,24 +115,28 @@ export class Reservations {
     const { transactionId } = payment.group
     const verified = { key, untilMs: now + verifiedMs }
     const untilMs = now + Math.min(Math.max(holdMs, minHoldMs), maxHoldMs)
-    const found = this.#find(transactionId)
+    const again = (): Promise<void> => this.hold(payment, { claimant, key, startedMs, holdMs })
+    const found = this.#open(transactionId)
     if (found !== undefined) {
       checkClaimant(found.claimant, claimant)
-      while (found.state === 'checking') await this.#change(found.account, waitMs)
+      while (found.state === 'checking') await found.account.change(waitMs)
       if (found.state !== 'ended') {
         found.verified = verified
         if (found.state === 'held') found.untilMs = Math.max(found.untilMs, untilMs)
         return
       }
       // The other call found too little; so would this one, unless something changed since.
-      return this.hold(payment, { claimant, key, startedMs, holdMs })
+      return again()
     }
     const { chain, payer, feeMicroAlgos } = payment
     const account = this.#accountOf(chain.caip2, payer)
     const ahead = [...account.reservations]
-    if (ahead.length >= maxPerAccount) throw reserved(payer)
+    if (ahead.length >= maxPerAccount) {
+      if (await this.#endElsewhere(account)) return again()
+      throw reserved(payer)
+    }
     const feeAccount = this.#feeAccountOf(chain.caip2)
-    const feesAhead = feeAccount.reserve(feeMicroAlgos)
+    const feesAhead = feeAccount.reserve(payer, feeMicroAlgos)
     const of = { transactionId, account, feeAccount, feeMicroAlgos, claimant }
     const one = this.#add({ ...of, costs: costsOf(payment), verified, state: 'checking', untilMs })
     try {
@@ -145,22 +145,29 @@ export class Reservations {
       if (feeMicroAlgos > 0n) await feeAccount.check(feeMicroAlgos, feesAhead, () => feeBalance(payment))
     } catch (error) {
       this.#end(one, false)
+      const isReserved = error instanceof PaymentError
+      if (isReserved && (await this.#endElsewhere(account))) return again()
       throw error
     }
-    one.state = 'held'
-    this.#wake(account)
+    // Another process may have settled it meanwhile.
+    if (one.state === 'checking') one.state = 'held'
+    account.changed()
   }
 
   /** The settlement is about to be recorded: it does not expire from now on. */
   startSettling(transactionId: string): void {
     const one = this.#byId.get(transactionId)
-    if (one !== undefined) one.state = 'settling'
+    if (one === undefined || one.state === 'settling') return
+    one.state = 'settling'
+    one.feeAccount.settle(one.feeMicroAlgos, true)
   }
 
   /** It was not recorded. */
   stopSettling(transactionId: string): void {
     const one = this.#byId.get(transactionId)
-    if (one?.state === 'settling') one.state = 'held'
+    if (one?.state !== 'settling') return
+    one.state = 'held'
+    one.feeAccount.settle(one.feeMicroAlgos, false)
   }
 
   /** A settlement of an earlier process. */
@@ -168,7 +175,8 @@ export class Reservations {
     if (this.#byId.has(transactionId)) return
     const account = this.#accountOf(network, payer)
     const feeAccount = this.#feeAccountOf(network)
-    feeAccount.reserve(feeMicroAlgos)
+    feeAccount.reserve(payer, feeMicroAlgos)
+    feeAccount.settle(feeMicroAlgos, true)
     const costs = new Map([[BigInt(asset), BigInt(amount)]])
     const verified = { key: '', untilMs: 0 }
     const untilMs = Number.POSITIVE_INFINITY
@@ -197,7 +205,7 @@ export class Reservations {
         const { held, undecided } = sumsOf(open, assetId)
         // The simulation has compared it with a balance that no other payment touches.
         if (held + undecided === 0n && !isOutdated) continue
-        const balance = await this.#balance(payment.chain, payment.payer, one.account, assetId)
+        const balance = await one.account.balance(payment.chain, assetId)
         isHopeless ||= held + cost > balance
         isCovered &&= held + undecided + cost <= balance
       }
@@ -207,61 +215,22 @@ export class Reservations {
       const leftMs = deadlineMs - this.#nowMs()
       if ((isHopeless && !isChanged) || leftMs <= 0) throw reserved(payment.payer)
       // Those that are looked up may fail, and those that settle may have left the balance already.
-      if (!isChanged) await this.#change(one.account, leftMs)
+      if (!isChanged) await one.account.change(leftMs)
     }
   }
 
-  /** Read after the sums were made: what settles in between counts twice rather than not at all. */
-  #balance(chain: Chain, payer: string, account: Account, assetId: bigint): Promise<bigint> {
-    const startedMs = this.#nowMs()
-    const known = account.balances.get(assetId)
-    if (known !== undefined && startedMs - known.startedMs < balanceMs && account.settledMs < known.startedMs) {
-      return known.amount
-    }
-    const amount = spendable(chain, payer, assetId)
-    const entry = { startedMs, amount }
-    account.balances.set(assetId, entry)
-    amount.catch(() => {
-      if (account.balances.get(assetId) === entry) account.balances.delete(assetId)
-    })
-    return amount
-  }
-
-  /** Resolves with the next change of the account's reservations, or when the time is up. */
-  #change({ waiting }: Account, ms: number): Promise<void> {
-    return new Promise((resolve) => {
-      const wakeUp = (): void => {
-        clearTimeout(timer)
-        waiting.delete(wakeUp)
-        resolve()
-      }
-      const timer = setTimeout(wakeUp, ms)
-      waiting.add(wakeUp)
-    })
-  }
-
-  #wake({ waiting }: Account): void {
-    for (const wakeUp of [...waiting]) wakeUp()
-  }
-
-  #find(transactionId: string): Reservation | undefined {
+  #open(transactionId: string): Reservation | undefined {
     const one = this.#byId.get(transactionId)
     if (one === undefined || one.state !== 'held' || this.#nowMs() < one.untilMs) return one
     this.#end(one, false)
     return undefined
   }
 
-  #accountOf(network: string, payer: string): Account {
+  #accountOf(network: string, payer: string): PayerAccount {
     const key = `${network} ${payer}`
     let account = this.#accounts.get(key)
     if (account === undefined) {
-      account = {
-        key,
-        reservations: new Set(),
-        settledMs: Number.NEGATIVE_INFINITY,
-        balances: new Map(),
-        waiting: new Set(),
-      }
+      account = new PayerAccount(payer, this.#nowMs)
       this.#accounts.set(key, account)
     }
     return account
@@ -281,16 +250,35 @@ export class Reservations {
   }
 
   #end(one: Reservation, isSpent: boolean): void {
+    if (one.state === 'ended') return
+    if (one.state === 'settling') one.feeAccount.settle(one.feeMicroAlgos, false)
     one.state = 'ended'
-    one.feeAccount.release(one.feeMicroAlgos, isSpent)
+    one.feeAccount.release(one.account.payer, one.feeMicroAlgos, isSpent)
     this.#byId.delete(one.transactionId)
     one.account.reservations.delete(one)
-    this.#wake(one.account)
+    one.account.changed()
+  }
+
+  /**
+   * Ends what other processes have settled: this one verified it and was not told. Asked before a payment is refused, and
+   * for all that are refused at the same time together. Returns whether there was any.
+   */
+  #endElsewhere(account: PayerAccount): Promise<boolean> {
+    return account.lookUp(async () => {
+      let hasEnded = false
+      for (const { transactionId, state } of [...account.reservations]) {
+        const known = state === 'held' ? await this.#find(transactionId) : undefined
+        if (known === undefined || known.state === 'pending') continue
+        this.end(transactionId, known.state === 'settled')
+        hasEnded = true
+      }
+      return hasEnded
+    })
   }
 
   /** From the account with the most: one that filled the memory loses its own. */
   #evict(): void {
-    let fullest: Account | undefined
+    let fullest: PayerAccount | undefined
     for (const account of this.#accounts.values()) {
       if (account.reservations.size > (fullest?.reservations.size ?? 0)) fullest = account
     }
@@ -332,12 +320,6 @@ function sumsOf(open: readonly Reservation[], assetId: bigint): { held: bigint; 
     else undecided += cost
   }
   return { held, undecided }
-}
-
-async function spendable(chain: Chain, payer: string, assetId: bigint): Promise<bigint> {
-  if (assetId !== algoAssetId) return (await chain.algod.holding(payer, assetId))?.amount ?? 0n
-  const { microAlgos, minBalance } = await chain.algod.account(payer)
-  return microAlgos > minBalance ? microAlgos - minBalance : 0n
 }
 
 /** Of the account that pays the fee. */
