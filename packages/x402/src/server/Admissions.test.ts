@@ -248,3 +248,52 @@ test('a malformed secret is refused, and a secret reaches no facilitator', async
   assert.deepEqual(seen[0], PaymentSecret.add(declared, hash).extensions)
   assert.match(String(seen[1]), /^[A-Za-z0-9_-]{43}$/)
 })
+
+test('A9 a payment for a cheap route opens no expensive one while its claim is given up', async () => {
+  const claims = new MemoryClaims()
+  const routes = { 'GET /a': { accepts: price }, 'GET /dear': { accepts: { ...price, price: '$100' } } } as const
+  const world = await stubGate({ claims, routes })
+  const { payload } = paymentFor(await priced(world), world.chain)
+  const { resource: _, ...anywhere } = payload
+  const header = Headers.encode(anywhere as typeof payload)
+  const cheap = admitted(await world.gate.decide(ask('/a', header)))
+  const has = claims.has.bind(claims)
+  let isFirst = true
+  claims.has = (id) => {
+    const isKnown = has(id)
+    if (isFirst) void cheap.cancel()
+    isFirst = false
+    return isKnown
+  }
+  assert.equal(responseOf(await world.gate.decide(ask('/dear', header))).status, 503)
+  assert.equal(responseOf(await world.gate.decide(ask('/dear', header))).status, 402)
+  assert.deepEqual([world.ledger.transactions.size, claims.size], [0, 0])
+})
+
+async function paidPost(claims = new MemoryClaims()) {
+  const { gate, chain } = await stubGate({ claims, routes: { 'POST /a': { accepts: price } } })
+  const post = (header?: string) => gate.decide(ask('/a', header, { method: 'POST' }))
+  const { header } = paymentFor(requiredIn(responseOf(await post())), chain)
+  return { claims, post: () => post(header) }
+}
+
+test('A9 a POST whose handler is slower than its claim lasts is not done twice', async (t) => {
+  const { post } = await paidPost()
+  t.mock.timers.enable({ apis: ['setTimeout', 'Date'], now: Date.now() })
+  const slow = admitted(await post())
+  t.mock.timers.tick(3_600_000)
+  const lost = responseOf(await post())
+  assert.equal(((await lost.json()) as { error: string }).error, 'response_lost')
+  assert.ok('headers' in (await slow.settle(answer)))
+})
+
+test('A9 a POST whose answer could not be stored is not done twice', async () => {
+  const { claims, post } = await paidPost()
+  const admission = admitted(await post())
+  claims.hold = () => {
+    throw new Error('the disk is full')
+  }
+  assert.ok('headers' in (await admission.settle(answer)))
+  await admission.undelivered()
+  assert.equal(responseOf(await post()).status, 402)
+})

@@ -35,6 +35,8 @@ export type PaidRequest = {
   /** Settled before the handler runs. */
   readonly isSettledFirst: boolean
   readonly isStreamed: boolean
+  /** Whether the requirement is none of the current ones, but that of an earlier claim: then there must be one. */
+  readonly isOfEarlierClaim: boolean
   readonly refuse: (error: string, message?: string) => Decision
 }
 
@@ -81,6 +83,8 @@ export class Admissions {
     if (state === 'expired') return refuse('invalid_exact_avm_payload_validity', 'the payment has expired')
     // A payment that was claimed here was verified before, and would be refused as used by now.
     const isKnown = await this.#claims.has(transactionId)
+    // The claim by which its requirement was accepted may have been forgotten since.
+    const mustBeKnown = isKnown || paid.isOfEarlierClaim
     const isVerified = state === 'unsubmitted' && !isSettledFirst
     const refusal = isVerified && !isKnown ? await this.#verify(paid) : undefined
     if (refusal !== undefined) return refusal
@@ -90,10 +94,10 @@ export class Admissions {
     const { owner, result } = claim
     if (result.type === 'taken') return refuse('payment_already_used', 'this payment opened a request already')
     if (result.type === 'busy') return this.#respond(request, responses.pending(busyReceipt(paid), 503))
-    if (result.type === 'new' && (isKnown || state !== 'unsubmitted')) {
+    if (result.type === 'new' && (mustBeKnown || state !== 'unsubmitted')) {
       await this.#end(transactionId, owner, 'forgotten')
       // It was forgotten since it was looked up; or settled for another server, or for one that has lost its claims.
-      if (isKnown) return this.#respond(request, responses.unavailable(503))
+      if (mustBeKnown) return this.#respond(request, responses.unavailable(503))
       return refuse('payment_already_used', 'this payment was settled before it was sent here')
     }
     if (result.type === 'held' && (result.answer !== undefined || !isSafe(request))) {
@@ -178,11 +182,18 @@ export class Admissions {
     const cors = responses.corsHeaders(request, this.#options.cors)
     const end = (how: ClaimEnd): Promise<void> => this.#end(transactionId, claim.owner, how)
     const instead = (response: Response) => ({ response: this.#options.finish(request, response) })
+    // What it did cannot be undone, and must not be done again: neither after its claim has expired, nor without an answer.
+    const isOnce = receipt !== undefined && !isStreamed && !isSafe(request)
+    let isLost = false
+    const lose = (): Promise<void> => this.#hold(paid, claim, lostAnswer(transactionId)).catch(this.#options.onError)
+    const slow = isOnce ? setTimeout(lose, handlerMs(requirement)) : undefined
+    slow?.unref?.()
     let isOver = false
     let onOver = (): void => {}
     const over = (): boolean => {
       const wasOver = isOver
       isOver = true
+      clearTimeout(slow)
       onOver()
       return wasOver
     }
@@ -194,7 +205,10 @@ export class Admissions {
       if (receipt === undefined && performance.now() > handlerEndMs) await cancel()
       if (over()) return instead(responses.json(504, { error: receipt === undefined ? tooLate : tooLateSettled }))
       if (receipt !== undefined) {
-        await this.#hold(paid, claim, answer).catch(this.#options.onError)
+        await this.#hold(paid, claim, answer).catch((error: unknown) => {
+          this.#options.onError(error)
+          isLost = isOnce
+        })
         await end('served')
         return { headers: this.#paidHeaders(request, receipt) }
       }
@@ -224,8 +238,7 @@ export class Admissions {
       if (isOver) return
       if (isSafe(request)) return cancel()
       over()
-      // What it did cannot be undone, and must not be done again.
-      await this.#hold(paid, claim, lostAnswer(transactionId)).catch(this.#options.onError)
+      await lose()
       await end('open')
     }
     let ended: Promise<void> | undefined
@@ -234,7 +247,9 @@ export class Admissions {
       return ended
     }
     const headers = receipt === undefined ? cors : this.#paidHeaders(request, receipt)
-    const undelivered = (): Promise<void> => end('open')
+    const undelivered = async (): Promise<void> => {
+      if (!isLost) await end('open')
+    }
     return {
       payer,
       transactionId,

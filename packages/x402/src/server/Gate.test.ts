@@ -7,6 +7,7 @@ import * as hono from './hono.js'
 import * as node from './node.js'
 import {
   address,
+  admitted,
   ask,
   newLedger,
   paymentFor,
@@ -194,4 +195,16 @@ test('adapters refuse something else than a gate', async () => {
     assert.throws(() => node.paymentGate(bad, () => {}), { code: 'invalid_option' })
     assert.throws(() => fastify.paymentGate({} as never, bad), { code: 'invalid_option' })
   }
+})
+
+test('a quote of one host is none of another: each may have a payee of its own', async () => {
+  const other = address()
+  const payTo = ({ url }: Request): string => (new URL(url).host === 'other.example' ? other : seller)
+  const world = await stubGate({ routes: { 'GET /a': { accepts: { ...price, payTo } } } })
+  const at = (host: string, header?: string) => world.gate.decide(new Request(`http://${host}/a`, ask('/a', header)))
+  const required = requiredIn(responseOf(await at('other.example')))
+  assert.equal(required.accepts[0]!.payTo, other)
+  const { header } = paymentFor(required, world.chain)
+  assert.equal(responseOf(await at('shop.example', header)).status, 402)
+  admitted(await at('other.example', header))
 })

@@ -196,6 +196,7 @@ export class Gate {
       // An upgrade is an answer of its own.
       isSettledFirst: isUpfront || isUpgrade || found === undefined,
       isStreamed: isUpgrade || accepts.some(({ accept }) => accept.paymentFlow === 'upfront'),
+      isOfEarlierClaim: found === undefined,
       refuse,
     })
   }
@@ -289,9 +290,9 @@ function pathOf(url: string): string {
 
 /** Everything of a request that a price may depend on. */
 function quoteBindingOf(request: Request, key: string, { varyBy = defaultVaryBy }: Route): string {
-  const { pathname, search } = new URL(request.url)
+  const { host, pathname, search } = new URL(request.url)
   const method = request.method === 'HEAD' ? 'GET' : request.method
-  return JSON.stringify([key, method, pathname, search, varyBy.map((name) => request.headers.get(name))])
+  return JSON.stringify([key, method, host, pathname, search, varyBy.map((name) => request.headers.get(name))])
 }
 
 function readPayment(header: string): PaymentPayload | string {

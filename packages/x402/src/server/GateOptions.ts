@@ -23,8 +23,8 @@ export type Route = {
    */
   readonly mimeType?: string | undefined
   /**
-   * Headers that a `price` or `payTo` function depends on, besides method, path and query: a quote is valid only for
-   * requests with the same values.
+   * Headers that a `price` or `payTo` function depends on, besides method, host, path and query: a quote is valid only
+   * for requests with the same values.
    *
    * @default ['Authorization', 'Cookie']
    */
