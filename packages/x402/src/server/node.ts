@@ -18,6 +18,9 @@ export type GateListener<Request extends NodeRequest, Response extends NodeRespo
   response: Response,
 ) => unknown
 
+/** A listener for servers of `node:http` and of `node:http2`. */
+export type GatedListener = (request: NodeRequest, response: NodeResponse) => Promise<void>
+
 /**
  * Puts the gate in front of a listener of `node:http` or `node:http2`. If the listener throws, or its promise rejects, before
  * it has ended its response, the response is 500 and nothing is charged.
@@ -39,10 +42,10 @@ export function paymentGate<
   gate: Gate,
   listener: GateListener<Request, Response>,
   options: BufferOptions = {},
-): (request: Request, response: Response) => Promise<void> {
+): GatedListener & GateListener<Request, Response> {
   checkGate(gate)
   const { onError = warn } = options
-  return async (request, response) => {
+  return async (request: NodeRequest, response: NodeResponse) => {
     let buffered: BufferedResponse | undefined
     try {
       const result = await applyGate({ gate, request, response, path: mountedPath(request), options })
@@ -52,7 +55,7 @@ export function paymentGate<
         return
       }
       buffered = result.buffered
-      await listener(request, response)
+      await listener(request as Request, response as Response)
     } catch (error) {
       onError(error)
       if (buffered !== undefined) buffered.fail()
