@@ -16,9 +16,9 @@ export function watchBody(response: Response, { onEnd, onError }: BodyEvents): R
     type: 'bytes',
     pull: async (controller) => {
       try {
-        const { done, value } = await reader.read()
-        if (!done) {
-          controller.enqueue(value)
+        const piece = await nextPiece(reader)
+        if (piece !== undefined) {
+          controller.enqueue(piece)
           return
         }
       } catch (error) {
@@ -40,4 +40,16 @@ export function watchBody(response: Response, { onEnd, onError }: BodyEvents): R
   // What a constructor cannot set.
   for (const [name, value] of Object.entries({ url, redirected, type })) Object.defineProperty(watched, name, { value })
   return watched
+}
+
+/**
+ * The next piece with bytes, which the stream refuses to be without; undefined at the end. It is a copy: the stream takes
+ * the memory of what it gets away from everybody else, and pieces of other fetches share theirs, with Node itself too.
+ */
+async function nextPiece(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<Uint8Array | undefined> {
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) return undefined
+    if (value.length > 0) return new Uint8Array(value)
+  }
 }
