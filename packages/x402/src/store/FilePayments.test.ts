@@ -177,6 +177,82 @@ test('a payment log in a file', async (t) => {
   })
 })
 
+test('a payment log that is not what it was', async (t) => {
+  await t.test(
+    'M counts again from the start when its file was replaced twice and has its old number',
+    { timeout },
+    (t) => {
+      const path = newFile(t)
+      const options = { maxPayments: 5 }
+      const [writer, reader] = [new FilePayments(path, options), new FilePayments(path, options)]
+      let count = 0
+      const pay = (): void => writer.add(payment(`A${count++}`))
+      pay()
+      assert.equal(reader.spent().microDollars, 20n)
+      // File systems give the number of a removed file to the next one.
+      const number = statSync(path).ino
+      do pay()
+      while (count < 50 || (count < 200 && statSync(path).ino !== number))
+      assert.equal(reader.spent().microDollars, 20n * BigInt(count))
+      assert.equal(reader.all().length, 5)
+    },
+  )
+
+  await t.test('M counts again from the start when its content was replaced in place', { timeout }, (t) => {
+    const path = newFile(t)
+    const [writer, reader] = [new FilePayments(path), new FilePayments(path)]
+    writer.add(payment('A1'))
+    assert.equal(reader.spent().microDollars, 20n)
+    // Lines of the same length: the next one starts where the reader stopped.
+    const line = readFileSync(path, 'utf8')
+    writeFileSync(path, ['B1', 'B2', 'B3'].map((id) => line.replace('"A1"', `"${id}"`)).join(''))
+    assert.deepEqual(ids(reader), ['B1', 'B2', 'B3'])
+    assert.equal(reader.spent().microDollars, 60n)
+  })
+
+  for (const [name, broken] of [
+    ['an amount that is no number', { amount: '2O' }],
+    ['a negative amount', { amount: '-20' }],
+    ['no amount', { amount: undefined }],
+    ['negative dollars', { microDollars: '-20' }],
+    ['an unknown state', { state: 'refunded' }],
+    ['a round that is no number', { lastValid: 'soon' }],
+    ['a list as its network', { network: [] }],
+    ['a number as what sends it again', { header: 5 }],
+  ] as const) {
+    await t.test(`M with ${name} is refused each time, and never counted in part`, { timeout }, (t) => {
+      const path = newFile(t)
+      const log = new FilePayments(path)
+      const lines = [payment('A1'), { ...payment('A2'), ...broken }, payment('A3')]
+      writeFileSync(path, lines.map((line) => `${JSON.stringify(line)}\n`).join(''))
+      for (let index = 0; index < 2; index++) {
+        for (const use of [() => log.spent(), () => log.add(payment('A4')), () => new FilePayments(path)]) {
+          assert.throws(use, (error: PaymentLogError) => {
+            assert.deepEqual([error.name, error.code], ['PaymentLogError', 'invalid_payment_log'])
+            assert.match(error.message, /^line 2 of /)
+            return true
+          })
+        }
+      }
+    })
+  }
+
+  await t.test('M with a sum that is no number is refused', { timeout }, (t) => {
+    for (const before of [
+      5,
+      null,
+      {},
+      { microDollars: '1' },
+      { microDollars: '-1', assets: {} },
+      { microDollars: '1', assets: { a: 'x' } },
+    ]) {
+      const path = newFile(t)
+      writeFileSync(path, `${JSON.stringify({ before })}\n`)
+      assert.throws(() => new FilePayments(path), { code: 'invalid_payment_log' })
+    }
+  })
+})
+
 test('a payment without an answer', async (t) => {
   await t.test('is found by its request, once at a time, until it is answered', (t) => {
     const path = newFile(t)

@@ -11,7 +11,6 @@ import {
   ftruncateSync,
   openSync,
   readSync,
-  statSync,
   writeSync,
 } from 'node:fs'
 import * as AtomicFile from '@latchkey/system/atomic-file'
@@ -24,6 +23,8 @@ export class LineFile {
   /** Which file was read, and how many bytes of it: up to the end of a line. */
   #inode: bigint | undefined
   #offset = 0
+  /** The last line before the offset: a file can have the number of one that was removed, or be written anew in place. */
+  #lastLine: Uint8Array = new Uint8Array()
 
   constructor(path: string) {
     this.#path = path
@@ -36,23 +37,13 @@ export class LineFile {
     // One that was removed stays in the memory of those who read it.
     if (descriptor === undefined) return { lines: [], isNew: false }
     try {
-      const { ino, size } = fstatSync(descriptor, { bigint: true })
-      const isNew = ino !== this.#inode || Number(size) < this.#offset
+      const isNew = !this.#isKnown(descriptor)
       if (isNew) this.#offset = 0
-      this.#inode = ino
       const bytes = readFrom(descriptor, this.#offset)
       const end = bytes.lastIndexOf(newline) + 1
-      this.#offset += end
-      return {
-        lines:
-          end === 0
-            ? []
-            : bytes
-                .subarray(0, end - 1)
-                .toString('utf8')
-                .split('\n'),
-        isNew,
-      }
+      const lines = bytes.subarray(0, end)
+      this.#remember(descriptor, this.#offset + end, lines)
+      return { lines: end === 0 ? [] : lines.toString('utf8', 0, end - 1).split('\n'), isNew }
     } finally {
       closeSync(descriptor)
     }
@@ -62,6 +53,7 @@ export class LineFile {
   forget(): void {
     this.#inode = undefined
     this.#offset = 0
+    this.#lastLine = new Uint8Array()
   }
 
   /** Cuts off what is left of a line that was not written as a whole. */
@@ -81,18 +73,17 @@ export class LineFile {
   append(line: string): void {
     const descriptor = openSync(this.#path, constants.O_WRONLY | constants.O_CREAT | constants.O_APPEND, ownerOnly)
     try {
-      const { size, ino } = fstatSync(descriptor, { bigint: true })
+      const { size } = fstatSync(descriptor)
       const bytes = Buffer.from(line)
       try {
         for (let done = 0; done < bytes.length; ) done += writeSync(descriptor, bytes, done)
         fsyncSync(descriptor)
       } catch (error) {
-        ftruncateSync(descriptor, Number(size))
+        ftruncateSync(descriptor, size)
         throw error
       }
       // Written by this process: not to be read again.
-      this.#inode = ino
-      this.#offset = Number(size) + bytes.length
+      this.#remember(descriptor, size + bytes.length, bytes)
     } finally {
       closeSync(descriptor)
     }
@@ -101,9 +92,33 @@ export class LineFile {
   /** Replaces the file in one step. */
   replace(content: string): void {
     AtomicFile.replaceSync(this.#path, content)
-    const { ino, size } = statSync(this.#path, { bigint: true })
-    this.#inode = ino
-    this.#offset = Number(size)
+    const descriptor = openSync(this.#path, constants.O_RDONLY)
+    try {
+      const bytes = Buffer.from(content)
+      this.#remember(descriptor, bytes.length, bytes)
+    } finally {
+      closeSync(descriptor)
+    }
+  }
+
+  /** Whether the file is the one that was read, and has what was read of it. */
+  #isKnown(descriptor: number): boolean {
+    const { ino, size } = fstatSync(descriptor, { bigint: true })
+    if (ino !== this.#inode || Number(size) < this.#offset) return false
+    const found = Buffer.alloc(this.#lastLine.length)
+    readSync(descriptor, found, 0, found.length, this.#offset - found.length)
+    return found.equals(this.#lastLine)
+  }
+
+  /** @param lines whole lines up to the offset; none if there are no more than before */
+  #remember(descriptor: number, offset: number, lines: Buffer): void {
+    this.#inode = fstatSync(descriptor, { bigint: true }).ino
+    this.#offset = offset
+    if (offset === 0) this.#lastLine = new Uint8Array()
+    if (lines.length === 0) return
+    const start = lines.length < 2 ? 0 : lines.lastIndexOf(newline, lines.length - 2) + 1
+    // A copy: the rest of the memory is not kept.
+    this.#lastLine = new Uint8Array(lines.subarray(start))
   }
 
   #open(flags: number): number | undefined {

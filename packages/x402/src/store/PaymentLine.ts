@@ -1,6 +1,6 @@
 /** The lines of a payment log: a payment, a change of one, or what was spent by payments that are no longer in the file. */
 import { Json } from '@latchkey/algorand'
-import type { Payment, Spent } from '../client/Payments.js'
+import type { Payment, PaymentState, Spent } from '../client/Payments.js'
 import { type Change, PaymentTable, type Unanswered } from '../client/PaymentTable.js'
 
 /** The first line of a rewritten file: what the payments amount to that are no longer in it. */
@@ -20,11 +20,35 @@ export function parse(text: string): Line | undefined {
     return undefined
   }
   if (!Json.isObject(value)) return undefined
-  if ('before' in value) return { type: 'before', spent: spentOf(value as unknown as Before) }
-  if (!('transactionId' in value)) return undefined
-  if (!('payTo' in value)) return { type: 'change', change: value as unknown as Change }
-  const { header, owner, ...payment } = value as unknown as Payment & Unanswered
-  return { type: 'payment', payment, unanswered: { header, owner } }
+  if ('before' in value) return isBefore(value) ? { type: 'before', spent: spentOf(value) } : undefined
+  if (!isChange(value)) return undefined
+  if (!('payTo' in value)) return { type: 'change', change: value }
+  if (!isPayment(value)) return undefined
+  const { header, owner, ...payment } = value as Payment & Change
+  return { type: 'payment', payment, unanswered: { header: header ?? undefined, owner: owner ?? undefined } }
+}
+
+const isText = (value: unknown): value is string => typeof value === 'string'
+const isCount = (value: unknown): boolean => isText(value) && /^[0-9]+$/.test(value)
+const states: readonly unknown[] = ['open', 'settled', 'expired'] satisfies PaymentState[]
+
+function isBefore(value: Json.Members): value is Json.Members & Before {
+  const { before } = value
+  if (!Json.isObject(before) || !isCount(before['microDollars'])) return false
+  return Json.isObject(before['assets']) && Object.values(before['assets']).every(isCount)
+}
+
+function isChange(value: Json.Members): value is Json.Members & Change {
+  const { transactionId, state = 'open', header, owner } = value
+  return isText(transactionId) && states.includes(state) && [header, owner].every((one) => isText(one ?? ''))
+}
+
+/** A change with these members, too, is a payment: sums are made of them, and the ledger is asked by them. */
+function isPayment(value: Json.Members): value is Json.Members & Payment {
+  const { amount, microDollars = '0', firstValid, lastValid, signedMs } = value
+  const { state, network, url, payTo, asset, requestId = '' } = value
+  if (![amount, microDollars, firstValid, lastValid].every(isCount)) return false
+  return [state, network, url, payTo, asset, requestId].every(isText) && typeof signedMs === 'number'
 }
 
 /** Everything that a table has, in the lines of a new file. */
