@@ -32,11 +32,25 @@ const volatile = new Set([
 export function idOf({ method, url, headers = [], body }: PaidRequest, payer: string): string {
   const target = new URL(url)
   target.hash = ''
-  const lines = [...headers]
-    .map(([name, value]) => [name.toLowerCase(), value])
+  const given = [...headers].map(([name, value]): [string, string] => [name.toLowerCase(), value])
+  const boundary = boundaryOf(given)
+  const lines = given
+    .map(([name, value]) => [name, name === 'content-type' ? value.replace(boundary ?? '', '') : value])
     .filter(([name]) => !volatile.has(name!))
     .sort(([a], [b]) => (a! < b! ? -1 : a! > b! ? 1 : 0))
-  const digest = body === undefined ? '' : Bytes.toBase64Url(Hash.sha256(body))
+  const digest = body === undefined ? '' : Bytes.toBase64Url(Hash.sha256(withoutBoundary(body, boundary)))
   const parts = JSON.stringify([payer, method.toUpperCase(), target.href, lines, digest])
   return Bytes.toBase64Url(Hash.sha256(Bytes.fromUtf8(parts)))
+}
+
+/** Each time that a form is sent, a new boundary is chosen for its parts; a short one was chosen by the caller. */
+function boundaryOf(headers: readonly (readonly [string, string])[]): string | undefined {
+  const type = headers.find(([name]) => name === 'content-type')?.[1] ?? ''
+  return /^multipart\/form-data;.*boundary="?([^";]{16,})/i.exec(type)?.[1]
+}
+
+function withoutBoundary(body: Uint8Array, boundary: string | undefined): Uint8Array {
+  if (boundary === undefined) return body
+  // One character for each byte, another one for another byte.
+  return Bytes.fromUtf8(new TextDecoder('windows-1252').decode(body).replaceAll(`--${boundary}`, '--'))
 }

@@ -109,6 +109,49 @@ test('a request', async (t) => {
   })
 })
 
+test('a body', async (t) => {
+  await t.test('A5 that is a form is the same one when it is sent again', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const buyer = buyerOf(market)
+    const form = (city: string): FormData => {
+      const data = new FormData()
+      data.append('city', city)
+      data.append('file', new Blob(['sun', new Uint8Array([0, 255])]), 'a.bin')
+      return data
+    }
+    const { fetch, shown } = shop((_, transaction) => {
+      if (transaction === undefined) return paymentRequired(market)
+      throw new TypeError('fetch failed')
+    })
+    const pay = payingFetch(buyer, { fetch, repeatMs })
+    const send = (city: string): Promise<void> =>
+      assert.rejects(pay(url, { method: 'POST', body: form(city) }), LostResponseError)
+    for (const city of ['Bergen', 'Bergen', 'Oslo']) await send(city)
+    const payments = shown.filter((id) => id !== undefined)
+    // Each is sent with another boundary.
+    assert.equal(payments[0], payments[1])
+    assert.equal(new Set(payments).size, 2)
+  })
+
+  await t.test('that never ends does not outlast the time limit', { timeout }, async (t) => {
+    const market = await openMarket(t)
+    const { fetch, shown } = shop(() => paymentRequired(market))
+    let isCanceled = false
+    const body = new ReadableStream({
+      pull: () => new Promise(() => {}),
+      cancel: () => {
+        isCanceled = true
+      },
+    })
+    const controller = new AbortController()
+    const init = { method: 'PUT', body, duplex: 'half', signal: controller.signal } as RequestInit
+    const sent = payingFetch(buyerOf(market), { fetch })(url, init)
+    controller.abort(new Error('enough'))
+    await assert.rejects(sent, /^Error: enough$/)
+    assert.deepEqual([shown, isCanceled], [[], true])
+  })
+})
+
 test('a 402', async (t) => {
   await t.test('that cannot be read is returned', { timeout }, async (t) => {
     const market = await openMarket(t)

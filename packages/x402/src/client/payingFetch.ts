@@ -186,14 +186,23 @@ async function readBody(request: Request, maxBodyBytes: number): Promise<Uint8Ar
   const chunks: Uint8Array[] = []
   let bytes = 0
   const reader = request.body.getReader()
-  for (let read = await reader.read(); !read.done; read = await reader.read()) {
-    bytes += read.value.length
-    if (bytes > maxBodyBytes) {
-      void reader.cancel().catch(() => {})
-      throw new PaymentRequestError('body_too_large', `the body has more than ${maxBodyBytes} bytes`)
+  // A reader that is canceled is at its end, whatever the body does.
+  const cancel = (): void => void reader.cancel(request.signal.reason).catch(() => {})
+  request.signal.addEventListener('abort', cancel)
+  if (request.signal.aborted) cancel()
+  try {
+    for (let read = await reader.read(); !read.done; read = await reader.read()) {
+      bytes += read.value.length
+      if (bytes > maxBodyBytes) {
+        cancel()
+        throw new PaymentRequestError('body_too_large', `the body has more than ${maxBodyBytes} bytes`)
+      }
+      chunks.push(read.value)
     }
-    chunks.push(read.value)
+  } finally {
+    request.signal.removeEventListener('abort', cancel)
   }
+  request.signal.throwIfAborted()
   return new Uint8Array(Bytes.concat(chunks))
 }
 
