@@ -192,3 +192,19 @@ test('A16 a payer that verifies and never settles does not use up the fees of ot
   for (let time = 0; time < 5; time++) assert.equal(await settle(market, sponsored(market)), 'settled')
   assert.equal(await verify(attacker, sponsored(attacker)), 'facilitator_fee_account_unfunded')
 })
+
+test('A16 a payment that waits for another of the same money does not verify after it', { timeout }, async (t) => {
+  const market = buyerWith(await openMarket(t), price)
+  market.devnet.addFault({ type: 'hold', ms: 600_000, count: 1 })
+  const first = settle(market, sponsored(market))
+  await until(() => market.proxy.count('submit') === 1)
+  const second = verify(market, sponsored(market))
+  await until(() => market.proxy.count('simulate') === 2 && market.proxy.count('account') > 0)
+  market.devnet.mine()
+  assert.equal(await first, 'settled')
+  assert.equal(await second, 'payer_balance_reserved')
+})
+
+async function until(holds: () => boolean): Promise<void> {
+  while (!holds()) await new Promise((resolve) => setTimeout(resolve, 5))
+}

@@ -85,6 +85,19 @@ test('a payment waits for those that settle, and counts them once', async () => 
   assert.equal(await waiting, 'held')
 })
 
+test('a payment that waited is compared with the balance that the settlement left', async () => {
+  const { reservations, payment, hold, idOf, spend, pass } = await open(1_000)
+  const first = payment()
+  assert.equal(await hold(first), 'held')
+  reservations.startSettling(idOf(first))
+  const waiting = hold(payment())
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  pass(10)
+  spend(1_000)
+  reservations.end(idOf(first), true)
+  assert.equal(await waiting, 'payer_balance_reserved')
+})
+
 test('of concurrent payments those that come first are held, whatever the order of the responses', async () => {
   const { node, payment, hold } = await open(3_000)
   const answer = ok({ 'asset-holding': { amount: 3_000, 'is-frozen': false } })

@@ -44,8 +44,8 @@ export type HoldOptions = {
 type Others = {
   /** Those that were there before it. */
   readonly ahead: readonly Reservation[]
-  /** Whether one was settled after the simulation started. */
-  readonly isOutdated: boolean
+  /** When the simulation started. */
+  readonly startedMs: number
 }
 
 /** A payment that was simulated is not simulated again for this long. */
@@ -140,8 +140,9 @@ export class Reservations {
     const of = { transactionId, account, feeAccount, feeMicroAlgos, claimant }
     const one = this.#add({ ...of, costs: costsOf(payment), verified, state: 'checking', untilMs })
     try {
-      const isOutdated = account.settledMs >= startedMs
-      if (ahead.length > 0 || isOutdated) await this.#checkBalance(payment, one, { ahead, isOutdated })
+      if (ahead.length > 0 || account.settledMs >= startedMs) {
+        await this.#checkBalance(payment, one, { ahead, startedMs })
+      }
       if (feeMicroAlgos > 0n) await feeAccount.check(feeMicroAlgos, feesAhead, () => feeBalance(payment))
     } catch (error) {
       this.#end(one, false)
@@ -193,12 +194,14 @@ export class Reservations {
   }
 
   /** In the order of arrival: those ahead count as if they held, so that of two at once never both find enough for one. */
-  async #checkBalance(payment: VerifiedPayment, one: Reservation, { ahead, isOutdated }: Others): Promise<void> {
+  async #checkBalance(payment: VerifiedPayment, one: Reservation, { ahead, startedMs }: Others): Promise<void> {
     const deadlineMs = this.#nowMs() + waitMs
     for (;;) {
       const now = this.#nowMs()
       const open = ahead.filter(({ state, untilMs }) => state !== 'ended' && (state !== 'held' || now < untilMs))
       const states = open.map(({ state }) => state)
+      // One that was settled since then, also while this one waited, is missing in what the simulation saw.
+      const isOutdated = one.account.settledMs >= startedMs
       let isCovered = true
       let isHopeless = false
       for (const [assetId, cost] of one.costs) {
