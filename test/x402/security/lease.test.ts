@@ -68,6 +68,28 @@ test('A4 what is pending is bounded for each payer and each payTo', { timeout },
   await until(async () => (await settle(market, sponsored(market))) !== 'facilitator_busy')
 })
 
+test('A4 what was verified waits for its turn: the work for it may be done', { timeout }, async (t) => {
+  const market = await openMarket(t, { facilitator: { maxPendingPerPayer: 2, maxPendingPerPayTo: 3 } })
+  const payments = Array.from({ length: 12 }, () => sponsored(market))
+  for (const one of payments) assert.equal(await verify(market, one), 'valid')
+  const results = await Promise.all(payments.map((one) => settle(market, one)))
+  assert.deepEqual(new Set(results), new Set(['settled']))
+  assert.equal(market.proxy.count('submit'), 12)
+})
+
+test('A4 nothing waits for its turn for longer than a caller does', { timeout }, async (t) => {
+  const market = await openMarket(t, { facilitator: { maxPendingPerPayer: 1, settleTimeoutMs: 100 } })
+  market.devnet.addFault({ type: 'hold', ms: 600_000, count: 100 })
+  const [first, second] = [sponsored(market), sponsored(market)]
+  for (const one of [first, second]) assert.equal(await verify(market, one), 'valid')
+  assert.equal(await settle(market, first), 'settlement_pending')
+  assert.equal(await settle(market, second), 'facilitator_busy')
+  await until(async () => {
+    market.devnet.mine()
+    return (await settle(market, second)) === 'settled'
+  })
+})
+
 /** Moves a market's clock far past the validity of what is pending. */
 function expire({ devnet }: Market): void {
   devnet.mine(1_300)

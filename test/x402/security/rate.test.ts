@@ -93,3 +93,22 @@ test('A12 what was verified is settled although its caller has no more requests'
   assert.equal(refused.invalidReason, 'facilitator_policy_refused')
   assert.equal((await market.facilitator.settle(payload, requirements, caller)).success, true)
 })
+
+test('A12 a caller without requests has no signatures checked by /settle either', { timeout }, async (t) => {
+  const market = await openMarket(t, { facilitator: { policy: { callerRequestsPerMinute: 3 } } })
+  const caller = { address: '9.9.9.9' }
+  const settleAs = async ({ payload, requirements }: Made): Promise<string> => {
+    const { success, errorReason } = await market.facilitator.settle(payload, requirements, caller)
+    return success ? 'settled' : errorReason!
+  }
+  const good = sponsored(market)
+  assert.equal(await settleAs(good), 'settled')
+  const junk = sponsored(market)
+  const group = (junk.payload.payload as { paymentGroup: string[] }).paymentGroup
+  group[1] = (sponsored(market).payload.payload as { paymentGroup: string[] }).paymentGroup[1]!
+  for (let time = 0; time < 2; time++) assert.match(await settleAs(junk), /^invalid_exact/)
+  for (let time = 0; time < 2; time++) assert.equal(await settleAs(junk), 'facilitator_policy_refused')
+  assert.equal(await settleAs({ ...junk, payload: {} as Made['payload'] }), 'facilitator_policy_refused')
+  assert.equal(await settleAs(sponsored(market)), 'facilitator_policy_refused')
+  assert.equal(await settleAs(good), 'settled', 'a settlement that is recorded keeps its result')
+})

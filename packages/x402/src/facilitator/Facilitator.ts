@@ -1,6 +1,6 @@
 /** Verifies payments and settles them on the ledger, for sellers. */
 import { AlgodError } from '@latchkey/algod'
-import { Address, Bytes, Hash, Submission } from '@latchkey/algorand'
+import { Address, Submission } from '@latchkey/algorand'
 import { type Chain, ChainError, chainList, isAddress } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
 import { errors, OptionsError } from '../errors.js'
@@ -15,16 +15,16 @@ import type {
 } from '../wire/types.js'
 import { checkSponsoredFee } from './checkSponsoredFee.js'
 import { type FacilitatorLimits, type FacilitatorOptions, limitsOf } from './FacilitatorOptions.js'
+import { holdMsOf, keyOf } from './holdOf.js'
 import { Metrics } from './Metrics.js'
 import { PaymentError, type PaymentErrorCode } from './PaymentError.js'
 import { type Caller, Policy } from './Policy.js'
 import { checkClaimant, Reservations } from './Reservations.js'
+import { responseOf } from './responseOf.js'
 import { Settler } from './Settler.js'
 import { simulationError } from './simulationError.js'
-import { type VerifiedPayment, verifyPayment } from './verifyPayment.js'
+import { transactionIdOf, type VerifiedPayment, verifyPayment } from './verifyPayment.js'
 
-/** Rounds of public networks take about 3 seconds. */
-const maxRoundMs = 5_000
 /** A health check this recent is reused: anyone may request one, and it costs requests to a node. */
 const healthMs = 1_000
 
@@ -124,7 +124,7 @@ export class Facilitator {
     const network = requirements?.network
     let transaction = ''
     try {
-      const payment = this.#verifyPayment(payload, requirements)
+      const payment = await this.#readPayment(payload, requirements, caller)
       transaction = payment.group.transactionId
       const known = await this.#settler.find(transaction)
       if (known !== undefined) this.#checkClaim(known, caller)
@@ -176,6 +176,28 @@ export class Facilitator {
     return verifyPayment(payload, requirements, { chains: this.#chains, feePayers: this.#feePayers, ...this.#options })
   }
 
+  /**
+   * A payment to settle. What was verified or recorded is settled although its caller has no more requests; for the rest,
+   * signatures are not checked then, which takes long. What is wrong counts as a request.
+   *
+   * @throws PaymentError
+   */
+  async #readPayment(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller) {
+    if (!this.policy.hasRequests(caller) && !(await this.#isKnown(payload))) this.#admitCaller(caller)
+    try {
+      return this.#verifyPayment(payload, requirements)
+    } catch (error) {
+      this.policy.admitCaller(caller)
+      throw error
+    }
+  }
+
+  async #isKnown(payload: PaymentPayload): Promise<boolean> {
+    const transactionId = transactionIdOf(payload)
+    if (transactionId === undefined) return false
+    return this.#reservations.has(transactionId) || (await this.#settler.find(transactionId)) !== undefined
+  }
+
   /** A caller that sends too much is refused before anything is read or looked up for it. */
   #admitCaller(caller: Caller): void {
     if (this.policy.admitCaller(caller)) return
@@ -190,8 +212,9 @@ export class Facilitator {
   async #hold(payment: VerifiedPayment, requirements: PaymentRequirements, caller: Caller): Promise<void> {
     const claimant = claimantOf(caller)
     const key = keyOf(payment)
-    if (this.#reservations.isVerified(payment.group.transactionId, key, claimant)) return
-    this.#settler.checkRoom(payment)
+    const { transactionId } = payment.group
+    if (this.#reservations.isVerified(transactionId, key, claimant)) return
+    if (!this.#reservations.isHeld(transactionId, claimant)) this.#settler.checkRoom(payment)
     await checkSponsoredFee(payment)
     const startedMs = performance.now()
     const failure = await payment.chain.algod.simulate(this.#unsignedGroup(payment))
@@ -237,7 +260,9 @@ export class Facilitator {
     const release = this.policy.spend(transactionId, requirements, payment)
     this.#reservations.startSettling(transactionId)
     try {
-      const { settlement, isNew } = await this.#settler.begin(await this.#settlementOf(payment, claimantOf(caller)))
+      const { settlement, isNew } = await this.#settler.begin(await this.#settlementOf(payment, claimantOf(caller)), {
+        isPatient: isAdmitted,
+      })
       if (isNew) return settlement
       // Another call or another process has recorded it, and its fee with it.
       release()
@@ -311,30 +336,9 @@ export class Facilitator {
   }
 }
 
-function responseOf(settlement: Settlement, network: PaymentRequirements['network']): SettleResponse {
-  const { transactionId: transaction, payer, amount, state, errorReason, errorMessage } = settlement
-  if (state === 'settled') return { success: true, transaction, network, payer, amount }
-  if (state === 'failed') {
-    return { success: false, transaction, network, payer, errorReason: errorReason!, errorMessage: errorMessage! }
-  }
-  const message = 'the payment was submitted and is not confirmed yet; send it again, it is not charged twice'
-  return { success: false, transaction, network, payer, errorReason: 'settlement_pending', errorMessage: message }
-}
-
 /** None is a claimant too: a payment that was presented without one is not taken by one that names itself. */
 function claimantOf({ claimant = '' }: Caller): string {
   return claimant
-}
-
-/** The time that the seller has, and no longer than the payment can be valid: most buyers make shorter ones. */
-function holdMsOf({ firstValid, lastValid }: VerifiedPayment, { maxTimeoutSeconds }: PaymentRequirements): number {
-  const validMs = Number(lastValid - firstValid + 1n) * maxRoundMs
-  return Number.isFinite(maxTimeoutSeconds) ? Math.min(maxTimeoutSeconds * 1000, validMs) : validMs
-}
-
-/** Over signatures too: a result for one signature of a payment does not apply to another. */
-function keyOf({ group }: VerifiedPayment): string {
-  return Bytes.toBase64(Hash.sha256(Bytes.concat(group.members.map(({ bytes }) => bytes))))
 }
 
 /** An error in the listener must not cause another one. */

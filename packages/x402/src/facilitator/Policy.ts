@@ -125,6 +125,13 @@ export class Policy {
     return name === undefined || this.#callers.add(name) <= limit!
   }
 
+  /** Whether a caller has more requests in this minute. Counts nothing. */
+  hasRequests(caller: Caller): boolean {
+    const limit = this.#options.callerRequestsPerMinute
+    const name = limit === undefined ? undefined : this.#callerName(caller)
+    return name === undefined || this.#callers.get(name) < limit!
+  }
+
   /**
    * Counts nothing but the payment's limits: whether it is served is known after it was verified.
    *

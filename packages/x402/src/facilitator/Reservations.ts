@@ -78,6 +78,10 @@ export class Reservations {
     return this.#byId.size
   }
 
+  has(transactionId: string): boolean {
+    return this.#open(transactionId) !== undefined
+  }
+
   /**
    * Whether the payment was verified, by whatever signature, and has not ended.
    *

@@ -38,6 +38,11 @@ const foregroundMs = 30_000
 /** How many settlements are looked up at the same time, after their first submission: many that stay pending slow no other. */
 const maxLookups = 8
 
+export type BeginOptions = {
+  /** Whether it waits for its turn where there is no room: the work for it may be done. */
+  readonly isPatient?: boolean
+}
+
 export type BegunSettlement = {
   readonly settlement: Settlement
   /** Whether this call recorded it. */
@@ -83,13 +88,22 @@ export class Settler {
   checkRoom({ payer, payTo }: Pick<Settlement, 'payer' | 'payTo'>): void {
     const { maxPendingPerPayer, maxPendingPerPayTo } = this.#options
     if (this.#isStopping) throw busy('the facilitator is stopping; retry')
+    if (this.#hasRoom({ payer, payTo })) return
     if (this.#tasks.size >= maxTasks) throw busy('too many settlements are in progress')
     if ((this.#pending.payer.get(payer) ?? 0) >= maxPendingPerPayer) {
       throw busy(`${payer} has ${maxPendingPerPayer} payments that are not confirmed yet; retry when they are`)
     }
-    if ((this.#pending.payTo.get(payTo) ?? 0) >= maxPendingPerPayTo) {
-      throw busy(`${payTo} has ${maxPendingPerPayTo} payments that are not confirmed yet; retry when they are`)
-    }
+    throw busy(`${payTo} has ${maxPendingPerPayTo} payments that are not confirmed yet; retry when they are`)
+  }
+
+  #hasRoom({ payer, payTo }: Pick<Settlement, 'payer' | 'payTo'>): boolean {
+    const { maxPendingPerPayer, maxPendingPerPayTo } = this.#options
+    const { payer: byPayer, payTo: byPayTo } = this.#pending
+    return (
+      this.#tasks.size < maxTasks &&
+      (byPayer.get(payer) ?? 0) < maxPendingPerPayer &&
+      (byPayTo.get(payTo) ?? 0) < maxPendingPerPayTo
+    )
   }
 
   /**
@@ -97,7 +111,13 @@ export class Settler {
    *
    * @throws PaymentError
    */
-  async begin(settlement: Settlement): Promise<BegunSettlement> {
+  async begin(settlement: Settlement, { isPatient = false }: BeginOptions = {}): Promise<BegunSettlement> {
+    const startedMs = performance.now()
+    // Not until the end of the caller's time: it has to be confirmed too.
+    const roomUntilMs = isPatient ? startedMs + this.#options.settleTimeoutMs / 2 : startedMs
+    while (!this.#isStopping && !this.#hasRoom(settlement) && performance.now() < roomUntilMs) {
+      await this.#sleep(this.#options.pollMs)
+    }
     this.checkRoom(settlement)
     // Counted from here: those that are recorded at the same time see each other.
     this.#count(settlement, 1)
@@ -109,7 +129,7 @@ export class Settler {
     }
     if (isNew) {
       const task = this.#runTask(settlement, { isNew: true, isCounted: true })
-      return { settlement: await this.#waitFor(task, settlement), isNew }
+      return { settlement: await this.#waitFor(task, settlement, startedMs), isNew }
     }
     const known = await this.#options.store.get(settlement.transactionId)
     return { settlement: await this.wait(known ?? settlement), isNew }
@@ -162,10 +182,11 @@ export class Settler {
     }
   }
 
-  async #waitFor(end: Promise<Settlement>, settlement: Settlement): Promise<Settlement> {
+  async #waitFor(end: Promise<Settlement>, settlement: Settlement, startedMs = performance.now()): Promise<Settlement> {
+    const leftMs = startedMs + this.#options.settleTimeoutMs - performance.now()
     let timer: ReturnType<typeof setTimeout> | undefined
     const timeUp = new Promise<Settlement>((resolve) => {
-      timer = setTimeout(resolve, this.#options.settleTimeoutMs, settlement)
+      timer = setTimeout(resolve, leftMs, settlement)
     })
     try {
       return await Promise.race([end, timeUp])

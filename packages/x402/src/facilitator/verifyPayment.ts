@@ -107,6 +107,16 @@ function readGroup(payload: unknown): PaymentGroup.PaymentGroup {
   }
 }
 
+/** The id of the transaction that pays, without a check of anything; undefined if it cannot be read. */
+export function transactionIdOf(payload: unknown): string | undefined {
+  try {
+    return PaymentGroup.read(Json.isObject(payload) ? payload['payload'] : undefined).transactionId
+  } catch (error) {
+    if (error instanceof PaymentGroup.GroupError) return undefined
+    throw error
+  }
+}
+
 function checkGenesis({ members }: PaymentGroup.PaymentGroup, { genesisHash }: Chain): void {
   for (const { txn } of members) {
     const isOurs = txn.gh !== undefined && Bytes.equal(txn.gh, genesisHash)

@@ -1,0 +1,13 @@
+import type { Settlement } from '../store/Settlements.js'
+import type { PaymentRequirements, SettleResponse } from '../wire/types.js'
+
+/** What a seller is told about a settlement. */
+export function responseOf(settlement: Settlement, network: PaymentRequirements['network']): SettleResponse {
+  const { transactionId: transaction, payer, amount, state, errorReason, errorMessage } = settlement
+  if (state === 'settled') return { success: true, transaction, network, payer, amount }
+  if (state === 'failed') {
+    return { success: false, transaction, network, payer, errorReason: errorReason!, errorMessage: errorMessage! }
+  }
+  const message = 'the payment was submitted and is not confirmed yet; send it again, it is not charged twice'
+  return { success: false, transaction, network, payer, errorReason: 'settlement_pending', errorMessage: message }
+}
