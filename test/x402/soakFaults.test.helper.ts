@@ -147,7 +147,11 @@ export async function openFaultyLine(t: Scope, sellerPort: number, options: Faul
 function join(buyer: Socket, seller: Socket, { random, faults, isOver }: FaultOptions): void {
   let fault: LineFault | undefined
   const breakBoth = (): void => {
-    for (const socket of [buyer, seller]) if (!socket.destroyed) socket.resetAndDestroy()
+    for (const socket of [buyer, seller]) {
+      // Node leaks the handle of a socket that is reset after its end.
+      if (socket.writableEnded) socket.destroy()
+      else if (!socket.destroyed) socket.resetAndDestroy()
+    }
   }
   for (const [socket, other] of [
     [buyer, seller],
