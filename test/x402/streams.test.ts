@@ -1,7 +1,12 @@
 /** A response that streams and is lost at its end: its buyer gets the same bytes again, and the handler does not run again. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http2'
+import type { AddressInfo } from 'node:net'
 import { after, test } from 'node:test'
 import { payingFetch, type SignedPayment } from '@latchkey/x402/client'
+import { paymentGate } from '@latchkey/x402/node'
+import { http2Fetch } from './soakHttp2.test.helper.js'
 import { openMarket, repeated } from './support/market.test.helper.js'
 import { adapters, routesFor, Stock } from './support/shops.test.helper.js'
 
@@ -51,3 +56,29 @@ for (const { name, prefix, open } of adapters) {
     })
   })
 }
+
+test('node:http2', async (t) => {
+  const gate = await market.gate({ routes: routesFor('', market.chain.caip2, market.seller) })
+  let runs = 0
+  const server = createServer(
+    paymentGate(gate, (_, response) => {
+      runs++
+      response.writeHead(200, { 'Content-Type': 'text/plain' })
+      response.write('first,')
+      response.end('second')
+    }) as never,
+  ).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/stream`
+  const fetch = http2Fetch(t, new URL(url).origin)
+  t.after(() => server.close())
+  let header = ''
+  const onPayment = ({ repeatHeader }: SignedPayment): void => {
+    header = repeatHeader
+  }
+  const response = await payingFetch(market.buyer, { fetch, onPayment })(url)
+  assert.equal(await response.text(), 'first,second')
+  const again = await fetch(url, { headers: { 'PAYMENT-SIGNATURE': header } })
+  assert.deepEqual([again.status, await again.text(), runs], [200, 'first,second', 1])
+  assert.equal(again.headers.get('content-type'), 'text/plain')
+})

@@ -87,9 +87,9 @@ export function copyBody(
 }
 
 function headersOf(response: ServerResponse): [string, string][] {
-  return Object.entries(response.getHeaders()).flatMap(([name, value]) =>
-    [value ?? []].flat().map((one): [string, string] => [name, String(one)]),
-  )
+  // With HTTP/2 they have a pseudo-header with the status, once they were sent.
+  const entries = Object.entries(response.getHeaders()).filter(([name]) => !name.startsWith(':'))
+  return entries.flatMap(([name, value]) => [value ?? []].flat().map((one): [string, string] => [name, String(one)]))
 }
 
 function encodingOf(encoding: unknown): BufferEncoding {
