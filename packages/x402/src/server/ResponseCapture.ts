@@ -5,6 +5,7 @@
  */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { Http2ServerRequest, Http2ServerResponse } from 'node:http2'
+import { HiddenClose } from './HiddenClose.js'
 import { functions, Overlay, withMembers } from './Overlay.js'
 import { setHead } from './responseHead.js'
 
@@ -31,6 +32,8 @@ export type CaptureOptions = {
   readonly onEnd: (answer: CapturedAnswer) => void
   /** Called once, in place of `onEnd`: there will be no whole response. */
   readonly onFailure: (why: string) => void
+  /** Called when the client disconnects, which the handler does not see then; without it, the handler sees it. */
+  readonly onClose?: (() => void) | undefined
 }
 
 type Callback = (error?: Error) => void
@@ -41,6 +44,7 @@ export class ResponseCapture {
   readonly #output: Overlay
   readonly #state: Overlay
   readonly #requestState: Overlay
+  readonly #hiddenClose: HiddenClose | undefined
   readonly #chunks: Buffer[] = []
   readonly #trailers: OutgoingHttpHeaders[] = []
   #bytes = 0
@@ -51,23 +55,26 @@ export class ResponseCapture {
   #isReleased = false
 
   constructor(options: CaptureOptions) {
-    const { request, response } = options
+    const { request, response, onClose } = options
     this.#options = options
     // What is used of them is the same with HTTP/2.
     this.#response = response as ServerResponse
+    this.#hiddenClose = onClose && new HiddenClose(this.#response, onClose)
     const { socket } = request
-    const sockets =
-      socket === undefined || socket === null ? {} : { socket: { value: this.#socket(socket), writable: true } }
+    const socketOf = (isHiding: boolean): PropertyDescriptorMap =>
+      socket === undefined || socket === null
+        ? {}
+        : { socket: { value: this.#socket(socket, isHiding), writable: true } }
     const streams = 'stream' in response ? { stream: { get: () => stream } } : {}
     const stream = 'stream' in response ? this.#stream(response.stream) : undefined
     this.#output = new Overlay(response, functions(this.#outputs()))
     this.#state = new Overlay(response, {
-      ...(this.#response.socket === null ? {} : sockets),
+      ...(this.#response.socket === null ? {} : socketOf(true)),
       ...streams,
       writableEnded: { get: () => this.#hasEnded },
       finished: { get: () => this.#hasEnded, set: () => {} },
     })
-    this.#requestState = new Overlay(request, { ...sockets, ...streams })
+    this.#requestState = new Overlay(request, { ...socketOf(false), ...streams })
   }
 
   /** Restores the response and has it sent in one step; what the handler still writes is dropped. */
@@ -79,6 +86,7 @@ export class ResponseCapture {
       send(this.#response)
     } finally {
       this.#output.put()
+      this.#hiddenClose?.tell()
     }
   }
 
@@ -93,6 +101,7 @@ export class ResponseCapture {
 
   #restore(): void {
     for (const overlay of [this.#output, this.#state, this.#requestState]) overlay.remove()
+    this.#hiddenClose?.restore()
   }
 
   /** Restores the response, and cuts its connection. */
@@ -190,8 +199,10 @@ export class ResponseCapture {
   }
 
   /** What handlers use a socket for but to write to it. */
-  #socket(socket: NodeRequest['socket']): NodeRequest['socket'] {
-    return withMembers(socket, this.#refusing(socket, ['write', 'end', 'destroy', 'destroySoon', 'resetAndDestroy']))
+  #socket(socket: NodeRequest['socket'], isHiding: boolean): NodeRequest['socket'] {
+    const members = this.#refusing(socket, ['write', 'end', 'destroy', 'destroySoon', 'resetAndDestroy'])
+    const hidden = isHiding && !('stream' in this.#response) ? this.#hiddenClose?.socketMembers(socket) : undefined
+    return withMembers(socket, Object.defineProperties(members, Object.getOwnPropertyDescriptors(hidden ?? {})))
   }
 
   #stream(stream: Http2ServerResponse['stream']): Http2ServerResponse['stream'] {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, request, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { pipeline, Readable } from 'node:stream'
 import test, { type TestContext } from 'node:test'
 import { addHeadersOnSend, type BufferOptions, bufferResponse } from './bufferResponse.js'
 import type { Admission } from './Gate.js'
@@ -28,7 +29,10 @@ function admission(log: Log, replacement?: Response): Admission {
         : { response: replacement }
     },
     cancel: async () => void log.push('cancel'),
-    disconnected: async () => void log.push('disconnected'),
+    disconnected: () => {
+      log.push('disconnected')
+      return new Promise(() => {})
+    },
     undelivered: async () => void log.push('undelivered'),
   }
 }
@@ -144,25 +148,52 @@ test('a response above the limit fails', async (t) => {
   assert.match(got.body, /more than 8 bytes/)
 })
 
-test('the answer is settled and held although the client has disconnected', async (t) => {
+test('the answer is settled and held although the client has disconnected, which its handler sees afterwards', async (t) => {
   const log: Log = []
-  const isHeld = new Promise<ServerResponse>((resolve) => {
-    const server = createServer((message, response) => {
-      bufferResponse(message, response, admission(log))
-      resolve(response)
-    }).listen(0, '127.0.0.1', () => {
-      const { port } = server.address() as AddressInfo
-      const sent = request({ port, agent: false }).on('error', () => {})
-      sent.end()
-      isHeld.then(() => sent.destroy())
-    })
-    t.after(() => server.close())
+  const server = createServer().listen(0, '127.0.0.1')
+  t.after(() => server.close())
+  await once(server, 'listening')
+  const sent = request({ port: (server.address() as AddressInfo).port, agent: false }).on('error', () => {})
+  sent.end()
+  const [message, response] = (await once(server, 'request')) as [IncomingMessage, ServerResponse]
+  const { socket } = message
+  bufferResponse(message, response, admission(log))
+  response.once('close', () => log.push('close'))
+  response.socket!.once('close', () => log.push('socket'))
+  sent.destroy()
+  await once(socket, 'close')
+  assert.deepEqual([response.closed, response.destroyed, response.socket!.writable], [false, false, true])
+  // Pipes and pipelines stop where the response is closed.
+  const failure = await new Promise((resolve) => {
+    response.once('close', () => setImmediate(resolve, undefined))
+    pipeline(Readable.from(['too ', 'late']), response, (error) => resolve(error?.message))
   })
-  const response = await isHeld
-  await once(response, 'close')
-  response.end('too late')
-  for (let turn = 0; turn < 1_000 && log.length < 3; turn++) await new Promise(setImmediate)
-  assert.deepEqual(log, ['disconnected', 'settle', 'undelivered'])
+  assert.equal(failure, undefined)
+  assert.deepEqual(log, ['disconnected', 'settle', 'undelivered', 'close', 'socket'])
+  assert.deepEqual([response.closed, response.destroyed], [true, true])
+})
+
+test('a response to a pipelined request that arrived is not held as one that did not', async (t) => {
+  const log: Log = []
+  const first: ServerResponse[] = []
+  const server = createServer((message, response) => {
+    if (message.url === '/first') return void first.push(response)
+    bufferResponse(message, response, admission(log))
+    response.end('second')
+    response.once('finish', () => log.push('finish'))
+    response.once('close', () => setImmediate(() => log.push('end')))
+    // It has no socket yet.
+    setImmediate(() => setImmediate(() => first[0]!.end('first')))
+  }).listen(0, '127.0.0.1')
+  t.after(() => server.close())
+  await once(server, 'listening')
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1')
+  socket.write('GET /first HTTP/1.1\r\nHost: x\r\n\r\nGET /second HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n')
+  let text = ''
+  for await (const chunk of socket.setEncoding('utf8')) text += chunk
+  assert.match(text, /first.*second/s)
+  while (!log.includes('end')) await new Promise(setImmediate)
+  assert.deepEqual(log, ['settle', 'finish', 'end'])
 })
 
 test('a streamed response has the receipt', async (t) => {

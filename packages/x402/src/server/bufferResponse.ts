@@ -50,8 +50,11 @@ export function bufferResponse(
       capture.abort()
     })
   }
-  const deliver = (answer: CapturedAnswer, headers: HeaderList): void =>
-    capture.release((own) => sendAnswer(own, answer, headers))
+  const deliver = (answer: CapturedAnswer, headers: HeaderList, undelivered?: () => Promise<void>): void =>
+    capture.release((own) => {
+      if (undelivered !== undefined) onUndelivered(own, undelivered, onError)
+      sendAnswer(own, answer, headers)
+    })
   const replace = async (replacement: Response): Promise<void> => {
     const whole = await readResponse(replacement)
     capture.release((own) => {
@@ -72,8 +75,7 @@ export function bufferResponse(
     const { status, body } = answer
     const result = await admission.settle({ status, headers: headerList(answer), body })
     if ('response' in result) return replace(result.response)
-    onUndelivered(response, admission.undelivered, onError)
-    deliver(answer, result.headers)
+    deliver(answer, result.headers, admission.undelivered)
   }
   const fail = async (why: string): Promise<void> => {
     await admission.cancel()
@@ -85,11 +87,13 @@ export function bufferResponse(
     maxBytes,
     onEnd: (answer) => conclude(finish(answer)),
     onFailure: (why) => conclude(fail(why)),
+    onClose: () => void giveUp().catch(onError),
   })
   // The handler may have done its work, so that its success is settled, and its answer held for the same buyer.
-  response.once('close', () => {
-    if (!isConcluded) admission.disconnected().catch(onError)
-  })
+  const giveUp = async (): Promise<void> => {
+    if (!isConcluded) await admission.disconnected()
+    if (!isConcluded) capture.abort()
+  }
   return { fail: () => capture.fail('the handler failed') }
 }
 
@@ -148,8 +152,9 @@ export function onUndelivered(
 ): void {
   // With HTTP/2 the response emits `finish` also where its stream was reset.
   const output = 'stream' in response ? response.stream : response
-  // `finish` comes, and `writableFinished` is true, also where the socket was gone before the end.
-  const { socket } = response
+  // `finish` comes, and `writableFinished` is true, also where the socket was gone before the end. That of the request: the
+  // response to a pipelined one has none yet.
+  const { socket } = response.req
   let isSent = false
   const check = (): void => {
     if (!isSent) undelivered().catch(onError)
