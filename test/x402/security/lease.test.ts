@@ -18,7 +18,9 @@ import {
   price,
   requirementsOf,
   settle,
+  sign,
   sponsored,
+  submit,
   transferOf,
   verify,
 } from './support/facilitator.test.helper.js'
@@ -66,6 +68,29 @@ test('A4 what is pending is bounded for each payer and each payTo', { timeout },
   assert.equal(rest.filter((result) => result === 'settlement_pending').length, 3)
   market.devnet.mine()
   await until(async () => (await settle(market, sponsored(market))) !== 'facilitator_busy')
+})
+
+test('A4 payments whose money was moved away after a node had accepted them shut no seller', { timeout }, async (t) => {
+  const limits = { maxPendingPerPayer: 5, maxPendingPerPayTo: 8, settleTimeoutMs: 50 }
+  const market = await openMarket(t, { facilitator: limits })
+  let isForgetful = true
+  forget(market, () => isForgetful)
+  const all: Made[] = []
+  for (let time = 0; time < 2; time++) {
+    const attacker = newAccount()
+    market.devnet.fund(attacker.address, { microDollars: 5n * price })
+    market.devnet.fund(attacker.address, { microAlgos: 10_000n })
+    const theirs = { ...market, buyer: attacker }
+    const payments = Array.from({ length: time === 0 ? 5 : 3 }, () => sponsored(theirs))
+    for (const one of payments) assert.equal(await settle(theirs, one), 'settlement_pending')
+    const away = transferOf(theirs, { aamt: 5n * price, fee: 1_000n, arcv: market.seller.publicKey })
+    assert.equal((await submit(market, sign(away, attacker))).status, 200)
+    all.push(...payments)
+  }
+  assert.equal(await verify(market, sponsored(market)), 'facilitator_busy', 'for as long as they may be confirmed')
+  isForgetful = false
+  await until(async () => (await settle(market, sponsored(market))) === 'settled')
+  for (const one of all) assert.equal(await settle(market, one), 'settlement_pending', 'until they expire')
 })
 
 test('A4 what was verified waits for its turn: the work for it may be done', { timeout }, async (t) => {

@@ -67,7 +67,10 @@ export class Facilitator {
     this.#onError = onError
     this.policy = new Policy(policy)
     const onEnd = (settlement: Settlement): void => this.#end(settlement)
-    this.#settler = new Settler({ store, chains, onError, onEnd, metrics: this.metrics, ...this.#options })
+    const onRejected = ({ transactionId }: Settlement, isRejected: boolean): void =>
+      this.#reservations.setRejected(transactionId, isRejected)
+    const of = { store, chains, onError, onEnd, onRejected, metrics: this.metrics }
+    this.#settler = new Settler({ ...of, ...this.#options })
   }
 
   /** Continues settlements that were pending when an earlier process ended. Call it once, before serving. */

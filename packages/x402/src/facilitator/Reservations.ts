@@ -25,6 +25,8 @@ export type Reservation = {
   verified: { key: string; untilMs: number }
   /** `checking`: the balance is looked up; `held`: verified; `settling`: recorded, and ends with the settlement. */
   state: 'checking' | 'held' | 'settling' | 'ended'
+  /** Whether nodes reject it while it settles. */
+  isRejected: boolean
   untilMs: number
 }
 
@@ -142,7 +144,7 @@ export class Reservations {
     const feeAccount = this.#feeAccountOf(chain.caip2)
     const feesAhead = feeAccount.reserve(payer, feeMicroAlgos)
     const of = { transactionId, account, feeAccount, feeMicroAlgos, claimant }
-    const one = this.#add({ ...of, costs: costsOf(payment), verified, state: 'checking', untilMs })
+    const one = this.#add({ ...of, costs: costsOf(payment), verified, state: 'checking', isRejected: false, untilMs })
     try {
       if (ahead.length > 0 || account.settledMs >= startedMs) {
         await this.#checkBalance(payment, one, { ahead, startedMs })
@@ -175,6 +177,14 @@ export class Reservations {
     one.feeAccount.settle(one.feeMicroAlgos, false)
   }
 
+  /** Nodes reject it, or no longer do: its fee is reserved, and will not be spent, most likely. */
+  setRejected(transactionId: string, isRejected: boolean): void {
+    const one = this.#byId.get(transactionId)
+    if (one?.state !== 'settling' || one.isRejected === isRejected) return
+    one.isRejected = isRejected
+    one.feeAccount.settle(one.feeMicroAlgos, !isRejected)
+  }
+
   /** A settlement of an earlier process. */
   restore({ transactionId, network, payer, asset, amount, feeMicroAlgos, claimant }: Settlement): void {
     if (this.#byId.has(transactionId)) return
@@ -186,7 +196,7 @@ export class Reservations {
     const verified = { key: '', untilMs: 0 }
     const untilMs = Number.POSITIVE_INFINITY
     const of = { transactionId, account, feeAccount, feeMicroAlgos, claimant }
-    this.#add({ ...of, costs, verified, state: 'settling', untilMs })
+    this.#add({ ...of, costs, verified, state: 'settling', isRejected: false, untilMs })
   }
 
   /** The settlement ended. */
@@ -258,7 +268,7 @@ export class Reservations {
 
   #end(one: Reservation, isSpent: boolean): void {
     if (one.state === 'ended') return
-    if (one.state === 'settling') one.feeAccount.settle(one.feeMicroAlgos, false)
+    if (one.state === 'settling' && !one.isRejected) one.feeAccount.settle(one.feeMicroAlgos, false)
     one.state = 'ended'
     one.feeAccount.release(one.account.payer, one.feeMicroAlgos, isSpent)
     this.#byId.delete(one.transactionId)

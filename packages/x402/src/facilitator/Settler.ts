@@ -24,15 +24,20 @@ export type SettlerOptions = {
   onError: (error: unknown) => void
   /** Called once with every settlement that ends, also with one of an earlier process. */
   onEnd: (settlement: Settlement) => void
+  /** Called when nodes begin to reject one that they may have accepted before, and when they no longer do. */
+  onRejected: (settlement: Settlement, isRejected: boolean) => void
 }
 
 /** The longest wait between two lookups of a payment. */
 const maxPollMs = 5_000
+/** The wait where nodes reject it and no caller waits: it will expire, most likely. */
+const rejectedPollMs = 30_000
 /** The wait where no node has the blocks any more: the operator has to add one that does. */
 const searchPollMs = 60_000
 const deleteEveryMs = 60 * 60 * 1000
-/** Each takes memory and a lookup now and then. */
+/** Each takes memory and a lookup now and then; of those that nodes reject there may be more, because strangers make them. */
 const maxTasks = 10_000
+const maxTasksWithRejected = 4 * maxTasks
 /** After this long a settlement runs in the background: no caller waits for it any more. */
 const foregroundMs = 30_000
 /** How many settlements are looked up at the same time, after their first submission: many that stay pending slow no other. */
@@ -56,6 +61,11 @@ export class Settler {
   readonly #turns = new Turns(maxLookups)
   /** The settlements that have not ended, by payer and by payTo. */
   readonly #pending = { payer: new Map<string, number>(), payTo: new Map<string, number>() }
+  /**
+   * Those of them that nodes reject, by transaction id. They do not count against the payTo: a payer who moves its money away
+   * after a node has accepted its payments would shut the seller until they expire.
+   */
+  readonly #rejected = new Set<string>()
   readonly #claiming = new Set<Promise<boolean>>()
   /** Each ends a wait. Not an AbortSignal: Workers do not let a request use one that another request created. */
   readonly #wakeUps = new Set<() => void>()
@@ -89,7 +99,7 @@ export class Settler {
     const { maxPendingPerPayer, maxPendingPerPayTo } = this.#options
     if (this.#isStopping) throw busy('the facilitator is stopping; retry')
     if (this.#hasRoom({ payer, payTo })) return
-    if (this.#tasks.size >= maxTasks) throw busy('too many settlements are in progress')
+    if (!this.#hasTasks()) throw busy('too many settlements are in progress')
     if ((this.#pending.payer.get(payer) ?? 0) >= maxPendingPerPayer) {
       throw busy(`${payer} has ${maxPendingPerPayer} payments that are not confirmed yet; retry when they are`)
     }
@@ -100,10 +110,14 @@ export class Settler {
     const { maxPendingPerPayer, maxPendingPerPayTo } = this.#options
     const { payer: byPayer, payTo: byPayTo } = this.#pending
     return (
-      this.#tasks.size < maxTasks &&
+      this.#hasTasks() &&
       (byPayer.get(payer) ?? 0) < maxPendingPerPayer &&
       (byPayTo.get(payTo) ?? 0) < maxPendingPerPayTo
     )
+  }
+
+  #hasTasks(): boolean {
+    return this.#tasks.size - this.#rejected.size < maxTasks && this.#tasks.size < maxTasksWithRejected
   }
 
   /**
@@ -196,14 +210,17 @@ export class Settler {
   }
 
   #count({ payer, payTo }: Settlement, change: 1 | -1): void {
-    for (const [counts, key] of [
-      [this.#pending.payer, payer],
-      [this.#pending.payTo, payTo],
-    ] as const) {
-      const count = (counts.get(key) ?? 0) + change
-      if (count > 0) counts.set(key, count)
-      else counts.delete(key)
-    }
+    add(this.#pending.payer, payer, change)
+    add(this.#pending.payTo, payTo, change)
+  }
+
+  #setRejected(settlement: Settlement, isRejected: boolean): void {
+    const { transactionId, payTo } = settlement
+    if (this.#rejected.has(transactionId) === isRejected) return
+    if (isRejected) this.#rejected.add(transactionId)
+    else this.#rejected.delete(transactionId)
+    add(this.#pending.payTo, payTo, isRejected ? -1 : 1)
+    this.#options.onRejected(settlement, isRejected)
   }
 
   /** Never rejects: errors are reported, and the lookup is repeated. */
@@ -213,6 +230,7 @@ export class Settler {
     if (task === undefined) {
       if (!isCounted) this.#count(settlement, 1)
       task = this.#settle(settlement, how).finally(() => {
+        this.#setRejected(settlement, false)
         this.#count(settlement, -1)
         this.#tasks.delete(transactionId)
         this.#options.metrics.gauge('pending', '', this.#tasks.size)
@@ -243,7 +261,9 @@ export class Settler {
         // That a node does not respond is reported by /health.
         if (!(error instanceof AlgodError)) this.#options.onError(error)
       }
-      await this.#sleep(progress.search === undefined ? pollMs : searchPollMs)
+      this.#setRejected(settlement, progress.isRejected)
+      const isSlow = progress.isRejected && performance.now() - startedMs > foregroundMs
+      await this.#sleep(progress.search !== undefined ? searchPollMs : isSlow ? rejectedPollMs : pollMs)
       pollMs = Math.min(pollMs * 1.5, maxPollMs)
     }
     return settlement
@@ -275,6 +295,12 @@ export class Settler {
       this.#wakeUps.add(wakeUp)
     })
   }
+}
+
+function add(counts: Map<string, number>, key: string, change: 1 | -1): void {
+  const count = (counts.get(key) ?? 0) + change
+  if (count > 0) counts.set(key, count)
+  else counts.delete(key)
 }
 
 type TaskOptions = {

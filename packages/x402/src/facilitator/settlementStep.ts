@@ -22,6 +22,11 @@ export type Progress = {
   mayBeSent: boolean
   /** Whether a node said that it accepted it, and it was not found after that. */
   isForgotten: boolean
+  /**
+   * Whether a node rejects it that may have accepted it before: its money was moved away, for example. It can still be
+   * confirmed, if the money comes back before it expires.
+   */
+  isRejected: boolean
   /** Since when it waits for a block. */
   pendingSinceMs: number | undefined
   outcome: SettlementOutcome | undefined
@@ -35,6 +40,7 @@ export function progressOf({ firstValid }: Settlement, { isNew }: { isNew: boole
   return {
     mayBeSent: !isNew,
     isForgotten: false,
+    isRejected: false,
     pendingSinceMs: undefined,
     outcome: undefined,
     absentUntil: firstValid - 1n,
@@ -63,6 +69,7 @@ export async function step(settlement: Settlement, network: Network, progress: P
   }
   if (await isFound(settlement, network, progress)) return
   progress.isForgotten ||= sent.type === 'accepted'
+  if (sent.type !== 'unanswered') progress.isRejected = sent.type === 'refused' && sent.code === 'other'
   await decideByTime(settlement, network, progress)
 }
 
@@ -74,7 +81,10 @@ async function isFound({ transactionId }: Settlement, { algod, clock }: Network,
   const state = await algod.transaction(transactionId, { untilConfirmed })
   if (state.type === 'confirmed') progress.outcome = { state: 'settled', round: state.round }
   if (state.type === 'pending') progress.pendingSinceMs ??= performance.now()
-  if (state.type === 'confirmed' || state.type === 'pending') return true
+  if (state.type === 'confirmed' || state.type === 'pending') {
+    progress.isRejected = false
+    return true
+  }
   if (roundBefore !== undefined) cover(progress, roundBefore)
   return false
 }
