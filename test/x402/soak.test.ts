@@ -9,7 +9,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { after, test } from 'node:test'
 import { temporaryDirectory, until } from '../process/commands.test.helper.js'
-import { closeBooks, compareBooks } from './soakBooks.test.helper.js'
+import { closeBooks, compareBooks, noteServed } from './soakBooks.test.helper.js'
 import { lanes, openMarket } from './soakMarket.test.helper.js'
 import { killAtRandom } from './soakProcesses.test.helper.js'
 
@@ -17,6 +17,7 @@ const seconds = Number(process.env['LATCHKEY_SOAK_SECONDS'] ?? 30)
 const seed = Number(process.env['LATCHKEY_SOAK_SEED'] ?? Date.now() % 2 ** 31)
 /** How long buyers may take to get what they still want, once everything runs again. */
 const lastChanceMs = 120_000
+const noteEveryMs = 30_000
 const maxProblems = 30
 const maxProblemLength = 150
 
@@ -27,6 +28,8 @@ test(`${seconds} seconds of kills, faults, aborts and repeats`, { timeout: 600_0
   const market = await openMarket(t, { directory: temporaryDirectory(t), seed, isOver })
   endsAt = performance.now() + seconds * 1_000
   const { devnet, kmd, facilitator, random, kills } = market
+  const noting = setInterval(() => noteServed(market), noteEveryMs)
+  t.after(() => clearInterval(noting))
   const killing = killAtRandom([devnet, kmd, facilitator], { random, kills, isOver })
   const buying = market.shoppers.flatMap((shopper) => {
     const count = shopper === market.shoppers.at(-1) ? 1 : lanes

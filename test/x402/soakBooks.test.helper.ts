@@ -43,7 +43,7 @@ export async function compareBooks(market: Market): Promise<Books> {
   const settledRows = settlements(market).filter(({ state }) => state === 'settled')
   const ledger = await confirmedIds(market)
   const claims = market.sellers.flatMap(claimsOf)
-  const entries = entriesOf(market, ledger, claims)
+  const entries = entriesOf(market, ledger)
   const settled = entries.filter(({ isSettled }) => isSettled)
   const purchases = market.shoppers.flatMap((shopper) => shopper.purchases)
   const delivered = new Set(purchases.flatMap(({ deliveries }) => deliveries.map((one) => one.transactionId)))
@@ -130,8 +130,17 @@ function claimProblems(claims: readonly Claim[], ledger: ReadonlySet<string>): s
   })
 }
 
-function entriesOf({ shoppers }: Market, ledger: ReadonlySet<string>, claims: readonly Claim[]): Entry[] {
-  const served = new Set(claims.filter(({ state }) => state === 'served').map(({ transaction_id }) => transaction_id))
+/** Notes what sellers have sent: they delete claims of old payments. */
+export function noteServed({ sellers, served }: Market): void {
+  for (const { transaction_id, state } of sellers.flatMap(claimsOf)) {
+    if (state === 'served') served.add(transaction_id)
+    else served.delete(transaction_id)
+  }
+}
+
+function entriesOf(market: Market, ledger: ReadonlySet<string>): Entry[] {
+  const { shoppers, served } = market
+  noteServed(market)
   return shoppers.flatMap((shopper) => {
     const byId = new Map(shopper.purchases.map((one) => [one.id, one]))
     return shopper.payments().map(({ transactionId, purchase }) => ({

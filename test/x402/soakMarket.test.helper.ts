@@ -47,6 +47,8 @@ export type Market = Counters & {
   sponsor: string
   sellers: { name: string; payTo: string; shop: Shop; claimsFile: string }[]
   shoppers: Shopper[]
+  /** Payments for which a seller recorded that it has sent the answer. */
+  served: Set<string>
   /** The balances in the beginning: dollars by address, and the sponsor's microAlgos. */
   before: { microDollars: Map<string, bigint>; sponsorMicroAlgos: bigint }
 }
@@ -133,6 +135,7 @@ export async function openMarket(t: Scope, { directory, seed, isOver }: SoakOpti
     sponsor: keys.sponsor,
     sellers,
     shoppers,
+    served: new Set(),
     before: { microDollars, sponsorMicroAlgos: await microAlgosOf(chain, keys.sponsor) },
   }
 }
