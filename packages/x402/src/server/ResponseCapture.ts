@@ -53,12 +53,16 @@ export class ResponseCapture {
   #isOpen = true
   #hasEnded = false
   #isReleased = false
+  /** Programs around the handler may defer the end of what is sent, and then its head is made later. */
+  #releasedStatus: number | undefined
+  readonly #ownWriteHead: ServerResponse['writeHead']
 
   constructor(options: CaptureOptions) {
     const { request, response, onClose } = options
     this.#options = options
     // What is used of them is the same with HTTP/2.
     this.#response = response as ServerResponse
+    this.#ownWriteHead = this.#response.writeHead
     this.#hiddenClose = onClose && new HiddenClose(this.#response, onClose)
     const { socket } = request
     const socketOf = (isHiding: boolean): PropertyDescriptorMap =>
@@ -85,6 +89,7 @@ export class ResponseCapture {
     try {
       send(this.#response)
     } finally {
+      this.#releasedStatus = this.#response.statusCode
       this.#output.put()
       this.#hiddenClose?.tell()
     }
@@ -155,6 +160,9 @@ export class ResponseCapture {
     const response = this.#response
     const ignore = (): void => {}
     const writeHead = (status: number, ...rest: unknown[]): ServerResponse => {
+      if (this.#releasedStatus !== undefined && !response.headersSent) {
+        return this.#ownWriteHead.call(response, this.#releasedStatus)
+      }
       if (!this.#isOpen) return response
       response.statusCode = status
       setHead(response, rest)

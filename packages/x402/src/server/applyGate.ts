@@ -11,7 +11,7 @@ import {
 import type { Gate } from './Gate.js'
 import { depthOf, type RequestPath } from './PaidRoutes.js'
 import type { NodeRequest, NodeResponse } from './ResponseCapture.js'
-import { json } from './responses.js'
+import { type HeaderList, json } from './responses.js'
 import { copyStream } from './streamCopy.js'
 import { isUpgradeRequest } from './upgrade.js'
 import { warn } from './warn.js'
@@ -33,7 +33,12 @@ export type GateResult =
   /** The handler runs; its response is buffered if `buffered` is set. */
   | { readonly type: 'next'; readonly buffered: BufferedResponse | undefined }
   /** To be sent instead of the handler's. */
-  | { readonly type: 'response'; readonly response: Response }
+  | {
+      readonly type: 'response'
+      readonly response: Response
+      /** Whether it is the whole response that the handler made for an earlier request. */
+      readonly isHeld: boolean
+    }
   /** The client has disconnected. */
   | { readonly type: 'closed' }
 
@@ -45,14 +50,15 @@ export async function applyGate(gated: GatedRequest): Promise<GateResult> {
   try {
     const web = urlRequest(request, path.path, closed.signal)
     if (web === undefined) {
-      return { type: 'response', response: json(400, { error: 'the request has no valid URL' }) }
+      return { type: 'response', response: json(400, { error: 'the request has no valid URL' }), isHeld: false }
     }
     const decision = await gate.decide(web, path, request.socket?.remoteAddress)
     if (decision.type === 'free') return { type: 'next', buffered: undefined }
     const { onError = warn } = options
     if (decision.type === 'response') {
       if (decision.undelivered !== undefined) onUndelivered(response, decision.undelivered, onError)
-      return closed.signal.aborted ? { type: 'closed' } : decision
+      if (closed.signal.aborted) return { type: 'closed' }
+      return { type: 'response', response: decision.response, isHeld: decision.undelivered !== undefined }
     }
     const { admission } = decision
     // The handler has not begun.
@@ -64,8 +70,12 @@ export async function applyGate(gated: GatedRequest): Promise<GateResult> {
       return { type: 'next', buffered: bufferResponse(request, response, admission, options, outerHeaders) }
     }
     const isUpgrade = isUpgradeRequest(web)
-    if (!isUpgrade) copyStream(response, (answer) => void admission.settle(answer).catch(onError))
-    addHeadersOnSend(response, admission.headers, (status) => {
+    let own: HeaderList = []
+    const hold = (status: number, body: Uint8Array<ArrayBuffer>): void =>
+      void admission.settle({ status, headers: own, body }).catch(onError)
+    if (!isUpgrade) copyStream(response, hold)
+    addHeadersOnSend(response, admission.headers, (status, headers) => {
+      own = headers
       if (status >= 400 && !isOpen) admission.cancel().catch(onError)
     })
     if (!isUpgrade) sendBeforeDestroy(request, response)

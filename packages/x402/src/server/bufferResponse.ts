@@ -7,7 +7,7 @@ import { paymentResponse } from '../wire/Headers.js'
 import type { Admission } from './Admission.js'
 import { Overlay, withMembers } from './Overlay.js'
 import { type CapturedAnswer, type NodeRequest, type NodeResponse, ResponseCapture } from './ResponseCapture.js'
-import { addHeaders, setHead, setHeaders, setMessage } from './responseHead.js'
+import { addHeaders, headersOf, setHead, setHeaders, setMessage } from './responseHead.js'
 import { type HeaderList, json } from './responses.js'
 import { warn } from './warn.js'
 
@@ -97,18 +97,20 @@ export function bufferResponse(
   return { fail: () => capture.fail('the handler failed') }
 }
 
-/** Adds headers to a response that streams: last, so that the handler cannot remove them. */
+/** Adds headers to a response that streams: last, so that the handler cannot remove them. `onHead` gets the handler's own. */
 export function addHeadersOnSend(
   nodeResponse: NodeResponse,
   headers: HeaderList,
-  onStatus: (status: number) => void = () => {},
+  onHead: (status: number, headers: HeaderList) => void = () => {},
 ): void {
   const response = nodeResponse as ServerResponse
   const own = { writeHead: response.writeHead.bind(response), end: response.end.bind(response) }
   const add = (): void => {
     overlay.remove()
+    // Programs around the handler change them from here on, as to compress the body.
+    const own = headersOf(response)
     addHeaders(response, headers)
-    onStatus(response.statusCode)
+    onHead(response.statusCode, own)
   }
   const writeHead = (status: number, ...rest: unknown[]): ServerResponse => {
     response.statusCode = status

@@ -1,7 +1,7 @@
-import type { OutgoingHttpHeaders } from 'node:http'
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { OptionsError } from '../errors.js'
 import { applyGate, pathOf } from './applyGate.js'
-import type { BufferOptions } from './bufferResponse.js'
+import { type BufferOptions, send } from './bufferResponse.js'
 import { checkGate } from './checkGate.js'
 import type { Gate } from './Gate.js'
 import { depthOf } from './PaidRoutes.js'
@@ -69,6 +69,7 @@ export function paymentGate(app: FastifyApp, gate: Gate, options: BufferOptions 
     const result = await applyGate({ gate, request: request.raw, response: reply.raw, path, options, outerHeaders })
     if (result.type === 'next') return undefined
     if (result.type === 'closed') reply.hijack()
+    else if (result.isHeld) await sendHeld(reply, outerHeaders, result.response)
     else await sendReply(reply, result.response)
     return reply
   })
@@ -76,6 +77,15 @@ export function paymentGate(app: FastifyApp, gate: Gate, options: BufferOptions 
   if (gate.hasCors && app.prefix !== '' && !app.hasRoute({ method: 'OPTIONS', url: `${app.prefix}/*` })) {
     app.options('/*', (_, reply) => reply.callNotFound())
   }
+}
+
+/** Hooks like `onSend` had a part in it when it was made, and would change it again. */
+async function sendHeld(reply: FastifyReply, outerHeaders: OutgoingHttpHeaders, response: Response): Promise<void> {
+  reply.hijack()
+  for (const [name, value] of Object.entries(outerHeaders)) {
+    if (value !== undefined) (reply.raw as ServerResponse).setHeader(name, value)
+  }
+  await send(reply.raw, response)
 }
 
 async function sendReply(reply: FastifyReply, response: Response): Promise<void> {

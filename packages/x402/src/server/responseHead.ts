@@ -38,6 +38,13 @@ export function setHeaders(
   response.sendDate = sendDate
 }
 
+/** The headers of a response, as they are now. */
+export function headersOf(response: ServerResponse): [string, string][] {
+  return Object.entries(response.getHeaders()).flatMap(([name, value]) =>
+    [value ?? []].flat().map((one): [string, string] => [name, String(one)]),
+  )
+}
+
 /** Adds the headers of the gate to those of the response. */
 export function addHeaders(response: ServerResponse, headers: HeaderList): void {
   for (const [name, value] of [...sharedCacheHeaders(response.getHeaderNames(), headers), ...headers]) {

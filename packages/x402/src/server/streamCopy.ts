@@ -4,7 +4,6 @@
  */
 import type { ServerResponse } from 'node:http'
 import { Bytes } from '@latchkey/algorand'
-import type { HeldAnswer } from '../store/HeldAnswer.js'
 import { functions, Overlay } from './Overlay.js'
 import type { NodeResponse } from './ResponseCapture.js'
 
@@ -31,8 +30,11 @@ class Copy {
   }
 }
 
-/** Calls `onEnd` when the handler has ended its response, with all of it. */
-export function copyStream(nodeResponse: NodeResponse, onEnd: (answer: HeldAnswer) => void): void {
+/** Calls `onEnd` when the handler has ended its response, with its status and all of its body. */
+export function copyStream(
+  nodeResponse: NodeResponse,
+  onEnd: (status: number, body: Uint8Array<ArrayBuffer>) => void,
+): void {
   const response = nodeResponse as ServerResponse
   const own = { write: response.write.bind(response), end: response.end.bind(response) }
   const copy = new Copy()
@@ -59,7 +61,7 @@ export function copyStream(nodeResponse: NodeResponse, onEnd: (answer: HeldAnswe
         hasEnded = true
         const result = own.end(...(args as never[]))
         const body = copy.body()
-        if (isFirst && body !== undefined) onEnd({ status: response.statusCode, headers: headersOf(response), body })
+        if (isFirst && body !== undefined) onEnd(response.statusCode, body)
         return result
       },
     }),
@@ -84,12 +86,6 @@ export function copyBody(
       },
     }),
   )
-}
-
-function headersOf(response: ServerResponse): [string, string][] {
-  // With HTTP/2 they have a pseudo-header with the status, once they were sent.
-  const entries = Object.entries(response.getHeaders()).filter(([name]) => !name.startsWith(':'))
-  return entries.flatMap(([name, value]) => [value ?? []].flat().map((one): [string, string] => [name, String(one)]))
 }
 
 function encodingOf(encoding: unknown): BufferEncoding {
