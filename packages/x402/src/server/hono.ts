@@ -1,14 +1,14 @@
 /** The gate as a middleware of Hono, wherever Hono runs. */
 
 import { Bytes } from '@latchkey/algorand'
+import { captureDirect, watchDelivery } from '#node-response'
 import { paymentResponse } from '../wire/Headers.js'
 import type { Admission } from './Admission.js'
-import { onUndelivered } from './bufferResponse.js'
 import { checkGate } from './checkGate.js'
 import type { Gate } from './Gate.js'
 import { type HonoContext, type NodeBindings, nodeBindings, pathOfContext } from './honoContext.js'
 import { newRequest } from './newRequest.js'
-import { ResponseCapture } from './ResponseCapture.js'
+import type { DirectOutput } from './node-response/NodeResponses.js'
 import { addTo, changed, json, remade } from './responses.js'
 import { copyBody } from './streamCopy.js'
 import { isUpgradeRequest } from './upgrade.js'
@@ -59,6 +59,7 @@ export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGate
       return decision.response
     }
     const { admission } = decision
+    // A handler may write to the response of Node itself, around the app.
     const direct = admission.isStreamed ? undefined : captureDirect(bindings)
     // Whether it was opened is not known here, and a payment opens one.
     const isUpgrade = isUpgradeRequest(raw)
@@ -85,19 +86,6 @@ export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGate
   }
 }
 
-/** The handler may write to the response of Node itself, around the app. */
-function captureDirect(bindings: NodeBindings | undefined): ResponseCapture | undefined {
-  if (typeof bindings?.outgoing?.writeHead !== 'function') return undefined
-  const { incoming: request, outgoing: response } = bindings
-  return new ResponseCapture({ request, response, maxBytes: 0, onEnd: () => {}, onFailure: () => {} })
-}
-
-function watchDelivery(bindings: NodeBindings | undefined, undelivered: (() => Promise<void>) | undefined): void {
-  if (bindings?.outgoing !== undefined && undelivered !== undefined) {
-    onUndelivered(bindings.outgoing, undelivered, warn)
-  }
-}
-
 function failedResponse({ headers }: Admission, response: Response): Response {
   return changed(response, (own) => {
     own.delete(paymentResponse)
@@ -109,7 +97,7 @@ type PaidOptions = {
   readonly maxBytes: number
   readonly outerHeaders: Headers
   readonly signal: AbortSignal
-  readonly direct: ResponseCapture | undefined
+  readonly direct: DirectOutput | undefined
   readonly bindings: NodeBindings | undefined
 }
 

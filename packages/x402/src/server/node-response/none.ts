@@ -1,0 +1,6 @@
+/** For runtimes other than Node, where there is no response behind that of Hono. */
+import type { NodeResponses } from './NodeResponses.js'
+
+export const captureDirect: NodeResponses['captureDirect'] = () => undefined
+
+export const watchDelivery: NodeResponses['watchDelivery'] = () => {}
