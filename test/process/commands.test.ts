@@ -123,7 +123,7 @@ suite('latchkey completions', () => {
     assert.deepEqual(await complete('kmd', '--wire', ''), ['documented', 'reference'])
     assert.deepEqual(await complete('kmd', '--wire', 'd'), ['documented'])
     assert.deepEqual(await complete('help', 'ex'), ['exit-codes'])
-    assert.deepEqual(await complete('pay', 'http://x', '--ma'), ['--max'])
+    assert.deepEqual(await complete('pay', 'http://x', '--ma'), ['--max', '--max-bytes'])
   })
 
   test('the scripts for zsh and fish contain every command and option', async () => {

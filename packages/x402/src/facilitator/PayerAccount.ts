@@ -1,6 +1,28 @@
 /** One account on one network that payments are open for: their reservations, its balances, and who waits for a change. */
 import { algoAssetId, type Chain } from '../chain/Chain.js'
-import type { Reservation } from './Reservations.js'
+import type { FeeAccount } from './FeeAccount.js'
+
+/** What a payment takes from its payer, in base units by asset. */
+export type Costs = ReadonlyMap<bigint, bigint>
+
+/** A payment that was verified and has not ended. */
+export type Reservation = {
+  readonly transactionId: string
+  readonly account: PayerAccount
+  readonly costs: Costs
+  /** What the facilitator pays for it. */
+  readonly feeMicroAlgos: bigint
+  readonly feeAccount: FeeAccount
+  /** The gate and resource that it is for; undefined if that is not known. */
+  readonly claimant: string | undefined
+  /** The bytes that were simulated, and until when that counts. */
+  verified: { key: string; untilMs: number }
+  /** `checking`: the balance is looked up; `held`: verified; `settling`: recorded, and ends with the settlement. */
+  state: 'checking' | 'held' | 'settling' | 'ended'
+  /** Whether nodes reject it while it settles. */
+  isRejected: boolean
+  untilMs: number
+}
 
 /** How long a balance is used for further payments of the account, if none was settled meanwhile. */
 const balanceMs = 1_000

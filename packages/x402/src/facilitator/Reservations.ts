@@ -5,30 +5,9 @@
 import { algoAssetId } from '../chain/Chain.js'
 import type { Settlement } from '../store/Settlements.js'
 import { FeeAccount } from './FeeAccount.js'
-import { PayerAccount, spendable } from './PayerAccount.js'
+import { type Costs, PayerAccount, type Reservation, spendable } from './PayerAccount.js'
 import { PaymentError } from './PaymentError.js'
 import type { VerifiedPayment } from './verifyPayment.js'
-
-/** What a payment takes from its payer, in base units by asset. */
-type Costs = ReadonlyMap<bigint, bigint>
-
-export type Reservation = {
-  readonly transactionId: string
-  readonly account: PayerAccount
-  readonly costs: Costs
-  /** What the facilitator pays for it. */
-  readonly feeMicroAlgos: bigint
-  readonly feeAccount: FeeAccount
-  /** The gate and resource that it is for; undefined if that is not known. */
-  readonly claimant: string | undefined
-  /** The bytes that were simulated, and until when that counts. */
-  verified: { key: string; untilMs: number }
-  /** `checking`: the balance is looked up; `held`: verified; `settling`: recorded, and ends with the settlement. */
-  state: 'checking' | 'held' | 'settling' | 'ended'
-  /** Whether nodes reject it while it settles. */
-  isRejected: boolean
-  untilMs: number
-}
 
 /** A settlement that may be of another process. */
 export type FindSettlement = (

@@ -23,7 +23,7 @@ export class LineFile {
   /** Which file was read, and how many bytes of it: up to the end of a line. */
   #inode: bigint | undefined
   #offset = 0
-  /** The last line before the offset: a file can have the number of one that was removed, or be written anew in place. */
+  /** The last line before the offset: a file can have the number of one that was removed, or be rewritten in place. */
   #lastLine: Uint8Array = new Uint8Array()
 
   constructor(path: string) {
