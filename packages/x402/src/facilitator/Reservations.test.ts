@@ -146,6 +146,32 @@ test('the same payment is held once, for its first claimant', async () => {
   assert.equal(reservations.isVerified(idOf(one), 'another signature', 'a'), false)
 })
 
+test('calls for one payment wait for the others of its account together, not one after the other', {
+  timeout: 20_000,
+}, async () => {
+  const { reservations, payment, hold, pass } = await open(1_000)
+  const { payer, chain, assetId } = payment()
+  const rounds = {
+    firstValid: 1n,
+    lastValid: 2n,
+    feeMicroAlgos: 0n,
+    createdMs: 1,
+    group: [],
+    state: 'pending',
+  } as const
+  const texts = { network: chain.caip2, payer, payTo: 'S', asset: `${assetId}` }
+  reservations.restore({ transactionId: 'STAYS', ...rounds, ...texts, amount: '1000' })
+  reservations.restore({ transactionId: 'ENDS', ...rounds, ...texts, amount: '0' })
+  const one = payment()
+  const all = Array.from({ length: 20 }, () => hold(one))
+  await new Promise((resolve) => setTimeout(resolve, 20))
+  pass(5_000)
+  reservations.end('ENDS', false)
+  const [first, ...others] = await Promise.all(all)
+  assert.equal(first, 'payer_balance_reserved')
+  assert.deepEqual(new Set(others), new Set(['facilitator_busy']))
+})
+
 test('a node that does not respond holds nothing', async () => {
   const { node, reservations, payment, hold } = await open(9_000)
   assert.equal(await hold(payment()), 'held')

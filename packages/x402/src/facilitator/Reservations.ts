@@ -110,6 +110,8 @@ export class Reservations {
         if (found.state === 'held') found.untilMs = Math.max(found.untilMs, untilMs)
         return
       }
+      if (this.#nowMs() - now >= waitMs)
+        throw new PaymentError('facilitator_busy', 'the payment is being verified; retry')
       // The other call found too little; so would this one, unless something changed since.
       return again()
     }
@@ -152,8 +154,9 @@ export class Reservations {
   stopSettling(transactionId: string): void {
     const one = this.#byId.get(transactionId)
     if (one?.state !== 'settling') return
+    if (!one.isRejected) one.feeAccount.settle(one.feeMicroAlgos, false)
+    one.isRejected = false
     one.state = 'held'
-    one.feeAccount.settle(one.feeMicroAlgos, false)
   }
 
   /** Nodes reject it, or no longer do: its fee is reserved, and will not be spent, most likely. */
