@@ -120,7 +120,7 @@ export const errors = {
     hint: 'Retry, or end the other process. Nothing was signed.',
   },
   payment_log_unwritable: {
-    message: 'The payment log cannot be written.',
+    message: 'The payment log cannot be read or written.',
     hint: 'Free disk space, or check the permissions of the file. Nothing is signed that is not recorded.',
   },
   invalid_route: {

@@ -1,5 +1,7 @@
 /** What a buyer says about its money is what the ledger says, and not what a seller says. */
 import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Submission, Transaction } from '@latchkey/algorand'
 import {
@@ -145,4 +147,96 @@ test('A6 a settlement that comes late is reported when the body has arrived', { 
   const { code, stdout, stderr } = await openShopper(t, market).run(seller.url, '--yes')
   assert.deepEqual([code, stdout], [0, 'goods'], stderr)
   assert.match(stderr, /\nNot known yet whether \$0\.01 [^\n]*\nPaid \$0\.01 [^\n]*\n$/)
+})
+
+test('A6 a refusal of an open payment says how to make a new one', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const seller = await openLiar(t, market, answers['402 without a receipt']!, false)
+  const shopper = openShopper(t, market)
+  for (let index = 0; index < 2; index++) {
+    const { code, stderr } = await shopper.run(seller.url, '--yes')
+    assert.equal(code, 3)
+    assert.match(
+      stderr,
+      /The response has status 402\. Run it again: the same payment is sent, .*--new-payment makes .*\n$/,
+    )
+  }
+  assert.equal(seller.ids.size, 1)
+})
+
+test('A6 a redirect of a payment is named, and not followed', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const followed: unknown[] = []
+  const other = await openSeller(t, (payment, response) => {
+    followed.push(payment)
+    response.end('other')
+  })
+  const seller = await openSeller(t, async (payment, response) => {
+    if (payment === undefined) return askFor(response, [priceOf(market)])
+    await take(market, payment)
+    return response.writeHead(302, { Location: `${other.url}?\u009b2J` }).end('moved')
+  })
+  const { code, stdout, stderr } = await openShopper(t, market).run(seller.url, '--yes')
+  assert.deepEqual([code, stdout, followed], [3, 'moved', []], stderr)
+  const place = `${other.url}?`.replace(/[.?]/g, '\\$&')
+  assert.match(
+    stderr,
+    new RegExp(`\\nPaid .*The response has status 302 and redirects to "${place}\\?2J", which was not followed\\.\\n$`),
+  )
+})
+
+test('A6 a payment of the caller is not reported as nothing paid', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  let requests = 0
+  const seller = await openSeller(t, (_, response) => {
+    requests++
+    response.end('goods')
+  })
+  const header = `Payment-Signature: ${encoded({})}`
+  const { code, stderr } = await openShopper(t, market).run(seller.url, '--yes', '--header', header)
+  assert.deepEqual([code, requests], [2, 0], stderr)
+  assert.match(stderr, /PAYMENT-SIGNATURE/)
+})
+
+test('A6 --json prints one object, also when the command fails', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  const unpayable = await openSeller(t, (_, response) => askFor(response, [priceOf(market, { amount: '9000000' })]))
+  const gone = await openSeller(t, (payment, response) => {
+    if (payment === undefined) return askFor(response, [priceOf(market)])
+    return response.socket!.destroy()
+  })
+  for (const [seller, state] of [
+    [unpayable, null],
+    [gone, 'not_known_yet'],
+  ] as const) {
+    const { code, stderr } = await openShopper(t, market).run(seller.url, '--yes', '--json')
+    assert.equal(code, 3)
+    const lines = stderr.trim().split('\n')
+    const objects = lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line))
+    assert.equal(objects.length, 1, stderr)
+    assert.deepEqual(Object.keys(objects[0]), ['status', 'state', 'payment', 'receipt'])
+    assert.deepEqual([objects[0].status, objects[0].state, objects[0].receipt], [null, state, null])
+    // Why it failed, for people.
+    assert.match(lines.at(-1)!, /^latchkey pay: /)
+  }
+})
+
+test('M a log that cannot be used is an error that says what to do, before anything is paid', {
+  timeout,
+}, async (t) => {
+  const market = await openMarket(t)
+  const seller = await openSeller(t, (_, response) => askFor(response, [priceOf(market)]))
+  const shopper = openShopper(t, market)
+  const directory = dirname(shopper.log)
+  writeFileSync(join(directory, 'file'), '')
+  const hint = / cannot be (read|written): .*(--log|HOME)/
+  for (const log of [join(directory, 'missing', 'log'), directory, join(directory, 'file', 'log')]) {
+    const { code, stderr } = await shopper.run(seller.url, '--yes', '--log', log)
+    assert.equal(code, 3)
+    assert.match(stderr, hint)
+  }
+  // It has no end.
+  const endless = await shopper.run(seller.url, '--yes', '--max', '$0.001', '--log', '/dev/zero')
+  assert.match(endless.stderr, /above the limit|cannot be/)
+  assert.equal(seller.payments.length, 0)
 })

@@ -8,13 +8,14 @@ import { command, readNumber, type Values } from '../Command.js'
 import { chainOptions, openChain } from '../chain.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
+import { quoted } from '../format.js'
 import { printMessage } from '../messages.js'
 import { paymentRefused } from '../paymentRefused.js'
 import { signerFrom, signerNotes, signerOptions } from '../signer.js'
 import { openBodySink, receiveBody } from './pay/body.js'
 import { confirmPayment, describeRepeat } from './pay/consent.js'
 import { IdleLimit } from './pay/IdleLimit.js'
-import { report, type Sent } from './pay/report.js'
+import { again, report, type Sent } from './pay/report.js'
 
 const payOptions = {
   yes: { type: 'boolean', short: 'y', description: 'pay without confirmation' },
@@ -67,8 +68,8 @@ again by the same command, instead of a new one.`,
   options: payOptions,
   notes: `${signerNotes}
 
-With --json the last line on stderr has "state": settled, not_settled, not_known_yet, or null if nothing was sent; "receipt" is what the \
-seller says.`,
+With --json one line on stderr is an object, the last one or the one before the message of an error. It has "state": settled, \
+not_settled, not_known_yet, or null if nothing was sent; "receipt" is what the seller says.`,
   examples: [
     "latchkey pay https://example.com/weather --wallet spending --key ADDRESS --max '$0.05'",
     'latchkey pay http://127.0.0.1:4021/weather --yes > weather.json',
@@ -143,8 +144,8 @@ async function buy(request: Request, { options, buyer, chain, sink, limit, maxBy
     return response.ok
   } catch (error) {
     limit.stop()
-    if (paid === undefined) throw explain(error, limit)
     const state = await report(sent(), undefined, { isJson, isFinal: true })
+    if (paid === undefined) throw explain(error, limit)
     const isLost = error instanceof LostResponseError
     throw explain(isLost ? new LostResponseError(paid, state!, error.cause, error.status) : error, limit)
   }
@@ -162,11 +163,16 @@ function requestOf(url: string, { method, header = [], data }: Options): Request
     }
     headers.append(name, value)
   }
+  if (headers.has('PAYMENT-SIGNATURE')) {
+    const hint = 'an open payment of the log is sent again without it'
+    throw new UsageError('--header cannot be PAYMENT-SIGNATURE: the command makes the payment', {
+      code: 'invalid_value',
+      hint,
+    })
+  }
   const body = data === undefined ? {} : { body: data }
   return new Request(url, { method: method ?? (data === undefined ? 'GET' : 'POST'), headers, ...body })
 }
-
-const again = 'run it again: the same payment is sent, not a new one; --new-payment makes a new one'
 
 function explain(error: unknown, { interruption }: IdleLimit): unknown {
   if (error instanceof PaymentRefusedError) return paymentRefused(error.reasons, error)
@@ -179,6 +185,14 @@ function explain(error: unknown, { interruption }: IdleLimit): unknown {
 
 function defaultLog(): string {
   const directory = join(homedir(), '.latchkey')
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+  } catch (error) {
+    const message = `${quoted(directory)} cannot be written: ${(error as Error).message}`
+    throw new CommandError('file_unwritable', message, {
+      hint: 'give a file with --log, or correct HOME',
+      cause: error,
+    })
+  }
   return join(directory, 'payments.jsonl')
 }

@@ -53,14 +53,14 @@ export class FilePayments implements PaymentLog {
   #lines = 0
   #depth = 0
 
-  /** @throws PaymentLogError if the file is not a payment log */
+  /** @throws PaymentLogError if the file is not a payment log, or cannot be read */
   constructor(path: string, { maxPayments = defaultMaxPayments, lockMs = defaultLockMs }: FilePaymentsOptions = {}) {
     this.#path = path
     this.#maxPayments = maxPayments
     this.#lockMs = lockMs
     this.#spareLines = Math.min(maxSpareLines, 4 * maxPayments)
     this.#table = new PaymentTable(maxPayments)
-    this.#file = new LineFile(path)
+    this.#file = this.#try('read', () => new LineFile(path))
     this.#refresh()
   }
 
@@ -98,7 +98,7 @@ export class FilePayments implements PaymentLog {
     const lock = this.#lock()
     this.#depth++
     try {
-      this.#file.repair()
+      this.#try('written', () => this.#file.repair())
       this.#refresh()
       return work()
     } finally {
@@ -145,7 +145,7 @@ export class FilePayments implements PaymentLog {
         return Lock.take(`${this.#path}.lock`)
       } catch (error) {
         const isHeld = error instanceof Lock.LockError && error.code === 'locked'
-        if (!isHeld) throw error
+        if (!isHeld) throw error instanceof Lock.LockError ? error : this.#unusable('written', error)
         if (performance.now() > endMs) {
           const message = `${this.#path} is locked by another process`
           throw new PaymentLogError('payment_log_locked', message, { cause: error })
@@ -158,7 +158,7 @@ export class FilePayments implements PaymentLog {
 
   /** Reads what other processes have recorded. */
   #refresh(): void {
-    const { lines, isNew } = this.#file.read()
+    const { lines, isNew } = this.#try('read', () => this.#file.read())
     if (isNew) {
       this.#table = new PaymentTable(this.#maxPayments)
       this.#lines = 0
@@ -180,13 +180,21 @@ export class FilePayments implements PaymentLog {
   }
 
   #append(line: object): void {
-    try {
-      this.#file.append(`${JSON.stringify(line)}\n`)
-    } catch (error) {
-      const message = `${this.#path} cannot be written: ${(error as Error).message}`
-      throw new PaymentLogError('payment_log_unwritable', message, { cause: error })
-    }
+    this.#try('written', () => this.#file.append(`${JSON.stringify(line)}\n`))
     this.#lines++
+  }
+
+  #try<T>(what: 'read' | 'written', work: () => T): T {
+    try {
+      return work()
+    } catch (error) {
+      throw this.#unusable(what, error)
+    }
+  }
+
+  #unusable(what: 'read' | 'written', cause: unknown): PaymentLogError {
+    const message = `${this.#path} cannot be ${what}: ${(cause as Error).message}`
+    return new PaymentLogError('payment_log_unwritable', message, { cause })
   }
 
   #rewrite(): void {

@@ -140,15 +140,15 @@ export class LineFile {
   }
 }
 
+/** Up to the size of the file: what is no file, such as a device, may have no end. */
 function readFrom(descriptor: number, start: number): Buffer {
-  const chunks: Buffer[] = []
-  for (let position = start; ; ) {
-    const chunk = Buffer.alloc(64 * 1024)
-    const count = readSync(descriptor, chunk, 0, chunk.length, position)
-    if (count === 0) return Buffer.concat(chunks)
-    chunks.push(chunk.subarray(0, count))
-    position += count
+  const bytes = Buffer.alloc(Math.max(0, fstatSync(descriptor).size - start))
+  for (let done = 0; done < bytes.length; ) {
+    const count = readSync(descriptor, bytes, done, bytes.length - done, start + done)
+    if (count === 0) return bytes.subarray(0, done)
+    done += count
   }
+  return bytes
 }
 
 /** The position after the last line break. */

@@ -9,7 +9,7 @@ import {
   paymentOf,
   receiptOf,
 } from '@latchkey/x402/client'
-import { printableJson } from '../../format.js'
+import { printableJson, quoted } from '../../format.js'
 import { printMessage } from '../../messages.js'
 
 /** A payment that was sent; undefined if none was. */
@@ -37,7 +37,8 @@ export async function report(
 ): Promise<PaymentState | undefined> {
   const status = response?.status
   if (payment === undefined) {
-    if (isJson && isFinal) printMessage(printableJson({ status, state: null, payment: null, receipt: null }))
+    if (isJson && isFinal)
+      printMessage(printableJson({ status: status ?? null, state: null, payment: null, receipt: null }))
     else if (!isJson && !isFinal) printMessage(`Nothing was paid (response status: ${status}).`)
     return undefined
   }
@@ -68,20 +69,29 @@ async function stateOf(buyer: Buyer, { transactionId }: Payment): Promise<Paymen
   }
 }
 
-async function describeState(
-  chain: Chain,
-  payment: Payment,
-  state: PaymentState,
-  { status }: Response,
-): Promise<string> {
+async function describeState(chain: Chain, payment: Payment, state: PaymentState, response: Response): Promise<string> {
   const { transactionId, payTo, network, lastValid } = payment
   const asset = await chain.asset(BigInt(payment.asset)).catch(() => undefined)
   const amount = describeAmount(BigInt(payment.amount), asset, payment.microDollars !== undefined)
   const what = `${amount} to ${payTo} on ${network}`
-  const response = status < 400 ? '' : ` The response has status ${status}.`
-  if (state === 'settled') return `Paid ${what}: transaction ${transactionId}.${response}`
-  if (state === 'expired') return `Not paid: ${what}; transaction ${transactionId} can no longer be settled.${response}`
-  return `Not known yet whether ${what} is paid: transaction ${transactionId} can be settled until round ${lastValid}.${response}`
+  const answer = describeStatus(response)
+  if (state === 'settled') return `Paid ${what}: transaction ${transactionId}.${answer}`
+  if (state === 'expired') return `Not paid: ${what}; transaction ${transactionId} can no longer be settled.${answer}`
+  const next = response.status < 400 ? '' : ` R${again.slice(1)}.`
+  return `Not known yet whether ${what} is paid: transaction ${transactionId} can be settled until round ${lastValid}.${answer}${next}`
+}
+
+/** What to do about a payment without an answer. */
+export const again = 'run it again: the same payment is sent, not a new one; --new-payment makes a new one'
+
+const maxLocationLength = 200
+
+function describeStatus({ status, headers }: Response): string {
+  if (status < 300) return ''
+  const location = headers.get('Location')
+  if (status >= 400 || location === null) return ` The response has status ${status}.`
+  const shown = quoted(location.slice(0, maxLocationLength))
+  return ` The response has status ${status} and redirects to ${shown}, which was not followed.`
 }
 
 /** An amount with the name of its asset, which any asset can have, and the id, which only one has. */
