@@ -317,7 +317,7 @@ function errorResponse(error: unknown): Response {
     return responses.unavailable(error.code === 'facilitator_protocol_error' ? 502 : 503)
   }
   if (error instanceof AlgodError) return responses.unavailable(503)
-  return responses.json(500, { error: 'the payment could not be checked; nothing was charged' })
+  return responses.json(500, { error: `the payment could not be checked; ${responses.sendAgain}` })
 }
 
 function routeError(key: string, error: Error): GateError {

@@ -23,10 +23,13 @@ export function pending(receipt: SettleResponse, status: 502 | 503): Response {
   return retryLater(status, { error, message, transaction }, [[Headers.paymentResponse, Headers.encode(receipt)]])
 }
 
+/** For errors after which it is not known whether a payment that came with the request was settled before. */
+export const sendAgain = 'a payment that was sent can be sent again, it is not charged twice'
+
 /** 503: the facilitator or the node does not respond. 502: the facilitator does not follow the protocol. */
 export function unavailable(status: 502 | 503): Response {
   const why = status === 502 ? 'the facilitator does not follow the protocol' : 'payments cannot be accepted now'
-  return retryLater(status, { error: `${why}; nothing was charged` })
+  return retryLater(status, { error: `${why}; ${sendAgain}` })
 }
 
 function retryLater(status: number, value: object, more: HeaderList = []): Response {
