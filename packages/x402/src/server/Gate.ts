@@ -288,11 +288,11 @@ function pathOf(url: string): string {
   return url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i, '')
 }
 
-/** Everything of a request that a price may depend on. */
+/** Everything of a request that a price may depend on. Replicas on one machine differ by their port. */
 function quoteBindingOf(request: Request, key: string, { varyBy = defaultVaryBy }: Route): string {
-  const { host, pathname, search } = new URL(request.url)
+  const { hostname, pathname, search } = new URL(request.url)
   const method = request.method === 'HEAD' ? 'GET' : request.method
-  return JSON.stringify([key, method, host, pathname, search, varyBy.map((name) => request.headers.get(name))])
+  return JSON.stringify([key, method, hostname, pathname, search, varyBy.map((name) => request.headers.get(name))])
 }
 
 function readPayment(header: string): PaymentPayload | string {
