@@ -38,6 +38,7 @@ export class PayerAccount {
   readonly #balances = new Map<bigint, { startedMs: number; amount: Promise<bigint> }>()
   /** Each ends a wait for a change of the reservations. */
   readonly #waiting = new Set<() => void>()
+  #isWaking = false
   /** A lookup that has not started. */
   #nextLookup: Promise<boolean> | undefined
   #lookupPause: Promise<void> | undefined
@@ -76,8 +77,14 @@ export class PayerAccount {
     })
   }
 
+  /** Those that wait look once at all changes of a moment: each looks through all of the others. */
   changed(): void {
-    for (const wakeUp of [...this.#waiting]) wakeUp()
+    if (this.#isWaking || this.#waiting.size === 0) return
+    this.#isWaking = true
+    setTimeout(() => {
+      this.#isWaking = false
+      for (const wakeUp of [...this.#waiting]) wakeUp()
+    }, 0)
   }
 
   /** The result of a lookup that starts soon, for all that ask until then: attackers can ask often. */
