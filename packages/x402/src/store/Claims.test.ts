@@ -124,6 +124,18 @@ for (const [name, open] of Object.entries(stores)) {
     areTaken()
   })
 
+  test(`${name}: an answer that is ready goes to its proven buyer, also while its seller, which may have ended, has the claim`, (t) => {
+    const store = open(t)
+    store.claim('x', { ...lease, proof: 'hash' })
+    store.hold('x', 'a', answer)
+    assert.deepEqual(store.claim('x', { ...secret, owner: 'b' }), { type: 'held', answer })
+    // The first request ends nothing any more.
+    store.finish('x', 'a', 'forgotten', 0)
+    assert.equal(claim(store, 'x', { ...lease, owner: 'c', proof: 'hash' }), 'taken')
+    store.finish('x', 'b', 'served', 0)
+    assert.deepEqual(store.claim('x', { ...secret, owner: 'd' }), { type: 'held', answer })
+  })
+
   test(`${name}: an answer is held until it was served, and then for its proven buyer only`, (t) => {
     const store = open(t)
     assert.equal(store.has('x'), false)

@@ -86,9 +86,11 @@ export function decideClaim(known: StoredClaim | undefined, lease: ClaimLease): 
   if (known === undefined) return 'new'
   const isBound = known.binding !== ''
   if (isBound && (known.binding !== lease.binding || lease.proof === 'hash')) return 'taken'
-  if (known.state === 'serving' && known.untilMs >= lease.nowMs) return 'busy'
   // A buyer without a secret cannot be told from one who has read the payment from the ledger since.
-  if (known.state === 'served') return isBound && known.hasAnswer && lease.proof === 'secret' ? 'held' : 'taken'
+  const isReady = isBound && known.hasAnswer && lease.proof === 'secret'
+  // The process that has the claim may have ended; if it has not, both send the same answer to the same buyer.
+  if (known.state === 'serving' && known.untilMs >= lease.nowMs) return known.isDone && isReady ? 'held' : 'busy'
+  if (known.state === 'served') return isReady ? 'held' : 'taken'
   return known.isDone ? 'held' : 'again'
 }
 
