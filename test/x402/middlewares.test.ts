@@ -191,3 +191,32 @@ test('A9 Hono: so does compress, around the gate and inside it', { timeout }, as
     ])
   }
 })
+
+test('a gate that is used for an app and for its route takes one payment', { timeout }, async (t) => {
+  const gate = await market.gate({ routes: { 'POST /goods': { accepts } } })
+  const expressTwice = express().use(expressGate(gate, quiet))
+  expressTwice.post('/goods', expressGate(gate, quiet), (_, response) => void response.send('goods'))
+  const { url, close } = await listen(expressTwice)
+  t.after(close)
+  const app = fastify({ forceCloseConnections: true })
+  fastifyGate(app, gate, quiet)
+  await app.register(async (plugin) => {
+    fastifyGate(plugin, gate, quiet)
+    plugin.post('/goods', async () => 'goods')
+  })
+  t.after(() => app.close())
+  const honoTwice = new Hono().use(honoGate(gate)).post('/goods', honoGate(gate), (context) => context.text('goods'))
+  const viaHono = (async (input: string, init: RequestInit) => honoTwice.request(input, init)) as typeof fetch
+  const sellers: [string, typeof fetch][] = [
+    [url, fetch],
+    [await app.listen({ port: 0, host: '127.0.0.1' }), fetch],
+    ['http://127.0.0.1', viaHono],
+  ]
+  for (const [at, send] of sellers) {
+    const header = await market.payment(await send(`${at}/goods`, { method: 'POST' }))
+    const init = { method: 'POST', headers: { 'PAYMENT-SIGNATURE': header } }
+    const paid = await send(`${at}/goods`, init)
+    assert.deepEqual([paid.status, await paid.text()], [200, 'goods'])
+    assert.equal((await send(`${at}/goods`, init)).status, 402)
+  }
+})

@@ -301,3 +301,33 @@ test('A3 a WebSocket over HTTP/2 (extended CONNECT) is settled first', async (t)
   assert.equal((await ask({ 'payment-signature': header })).status, 402)
   assert.equal(opened, 1)
 })
+
+test('A3 upgradeGate: a listener that fails before it has accepted a connection leaves the payment good for another', {
+  timeout: 60_000,
+}, async (t) => {
+  const gate = await market.gate({ routes: cents(market, 'GET /socket') })
+  const sockets = new WebSocketServer({ noServer: true })
+  let runs = 0
+  const listener = async (request: never, socket: never, head: never): Promise<void> => {
+    if (++runs === 1) throw new Error('no database')
+    sockets.handleUpgrade(request, socket, head, (own) => own.send('goods'))
+  }
+  const server = createServer(nodeGate(gate, (_, response) => response.end('plain')))
+  server.on('upgrade', upgradeGate(gate, listener as never, { onError }))
+  const { url, close } = await started(server)
+  t.after(close)
+  const header = await market.payment(await fetch(`http://${url}`))
+  const before = await market.dollars()
+  const connected = async (): Promise<string> => {
+    const socket = new WebSocket(`ws://${url}`, { headers: { 'PAYMENT-SIGNATURE': header } })
+    const said = await new Promise<string>((resolve) => {
+      socket.on('message', (text) => resolve(text.toString())).on('error', ({ message }) => resolve(message))
+    })
+    socket.terminate()
+    return said
+  }
+  assert.notEqual(await connected(), 'goods')
+  assert.equal(await connected(), 'goods')
+  assert.match(await connected(), /402/)
+  assert.deepEqual([runs, (await market.dollars()) - before], [2, cent])
+})

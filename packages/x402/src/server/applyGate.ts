@@ -10,6 +10,7 @@ import {
 } from './bufferResponse.js'
 import type { Gate } from './Gate.js'
 import { depthOf, type RequestPath } from './PaidRoutes.js'
+import { hasPassed, notePassed } from './passedGates.js'
 import type { NodeRequest, NodeResponse } from './ResponseCapture.js'
 import { type HeaderList, json } from './responses.js'
 import { copyStream } from './streamCopy.js'
@@ -44,6 +45,8 @@ export type GateResult =
 
 export async function applyGate(gated: GatedRequest): Promise<GateResult> {
   const { gate, request, response, path, options, outerHeaders, isOpen = false } = gated
+  const target = `${request.method} ${path.path}`
+  if (hasPassed(request, gate, target)) return { type: 'next', buffered: undefined }
   const closed = new AbortController()
   const onClose = (): void => closed.abort()
   response.once('close', onClose)
@@ -66,6 +69,7 @@ export async function applyGate(gated: GatedRequest): Promise<GateResult> {
       await admission.cancel()
       return { type: 'closed' }
     }
+    notePassed(request, gate, target)
     if (!admission.isStreamed) {
       return { type: 'next', buffered: bufferResponse(request, response, admission, options, outerHeaders) }
     }

@@ -9,6 +9,7 @@ import type { Gate } from './Gate.js'
 import { type HonoContext, type NodeBindings, nodeBindings, pathOfContext } from './honoContext.js'
 import { newRequest } from './newRequest.js'
 import type { DirectOutput } from './node-response/NodeResponses.js'
+import { hasPassed, notePassed } from './passedGates.js'
 import { addTo, changed, json, remade } from './responses.js'
 import { copyBody } from './streamCopy.js'
 import { isUpgradeRequest } from './upgrade.js'
@@ -46,6 +47,11 @@ export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGate
     const { path, url } = pathOfContext(context)
     const bindings = nodeBindings(context)
     const { method, headers, signal } = raw
+    const target = `${method} ${path.path} ${url}`
+    if (hasPassed(raw, gate, target)) {
+      await next()
+      return undefined
+    }
     const request = newRequest(url, { method, headers, signal })
     const decision = await gate.decide(request, path, bindings?.incoming.socket?.remoteAddress)
     if (decision.type === 'free') {
@@ -59,6 +65,7 @@ export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGate
       return decision.response
     }
     const { admission } = decision
+    notePassed(raw, gate, target)
     // A handler may write to the response of Node itself, around the app.
     const direct = admission.isStreamed ? undefined : captureDirect(bindings)
     // Whether it was opened is not known here, and a payment opens one.

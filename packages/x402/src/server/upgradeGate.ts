@@ -2,7 +2,7 @@
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Duplex } from 'node:stream'
 import type { SettleResponse } from '../wire/types.js'
-import type { Decision } from './Admission.js'
+import type { Admission, Decision } from './Admission.js'
 import { mountedPath } from './applyGate.js'
 import type { BufferOptions } from './bufferResponse.js'
 import { checkGate } from './checkGate.js'
@@ -43,10 +43,12 @@ export function upgradeGate(
     // Node listens to no error of an upgraded socket, and one would end the process.
     const onSocketError = (): void => void socket.destroy()
     socket.once('close', onClose).on('error', onSocketError)
+    const writtenBefore = bytesWritten(socket)
+    let admission: Admission | undefined
     try {
       const decision = await decide(gate, request, closed.signal)
       if (decision.type === 'response') return await respond(socket, decision.response)
-      const admission = decision.type === 'paid' ? decision.admission : undefined
+      if (decision.type === 'paid') admission = decision.admission
       if (socket.destroyed) {
         await admission?.cancel()
         return
@@ -55,11 +57,18 @@ export function upgradeGate(
       await listener(request, socket, head, admission?.settled)
     } catch (error) {
       onError(error)
+      // It failed before it had accepted the connection: the payment opens another.
+      if (bytesWritten(socket) === writtenBefore) await admission?.cancel()
       socket.destroy()
     } finally {
       socket.off('close', onClose)
     }
   }
+}
+
+/** Not a number if it is not known. */
+function bytesWritten(socket: Duplex & { readonly bytesWritten?: number }): number {
+  return socket.bytesWritten ?? Number.NaN
 }
 
 async function decide(gate: Gate, request: IncomingMessage, signal: AbortSignal): Promise<Decision> {
