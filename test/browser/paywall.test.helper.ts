@@ -134,7 +134,7 @@ export async function visit(
   const origins = [new URL(url).origin, ...(kmdUrl === undefined ? [] : [kmdUrl])]
   page.on('console', (message) => {
     // The browser logs the status 402, and every response that a test blocks, as an error.
-    const isExpected = /status of 402|ERR_FAILED|status of (401|500|502|503)/.test(message.text())
+    const isExpected = /status of 402|ERR_FAILED|status of (401|500|502|503|524)/.test(message.text())
     if (['error', 'warning'].includes(message.type()) && !isExpected) issues.push(message.text())
   })
   page.on('pageerror', (error) => issues.push(String(error)))

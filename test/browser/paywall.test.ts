@@ -157,24 +157,26 @@ test('sends a payment without a response again, also after a reload, and pays on
   assertNoIssues(visitor)
 })
 
-test('keeps the payment after an error of a proxy, and sends it again', async () => {
-  await environment.sell(weather)
-  const before = await received(environment)
-  const visitor = await environment.visit('/weather')
-  const { page } = visitor
-  await page.route('**/weather', (route) => {
-    const isPaid = route.request().headers()['payment-signature'] !== undefined
-    return isPaid ? route.fulfill({ status: 502, body: 'bad gateway' }) : route.continue()
+for (const status of [502, 524]) {
+  test(`keeps the payment after an error ${status} of a proxy, and sends it again`, async () => {
+    await environment.sell(weather)
+    const before = await received(environment)
+    const visitor = await environment.visit('/weather')
+    const { page } = visitor
+    await page.route('**/weather', (route) => {
+      const isPaid = route.request().headers()['payment-signature'] !== undefined
+      return isPaid ? route.fulfill({ status, body: 'bad gateway' }) : route.continue()
+    })
+    await pay(visitor, environment.funded)
+    await waitForStatus(visitor, /saved/)
+    assert.equal(await received(environment), before)
+    await page.unroute('**/weather')
+    await page.getByRole('button', { name: 'Send the payment again' }).click()
+    assert.deepEqual(JSON.parse(await paidText(visitor)), report)
+    assert.equal((await received(environment)) - before, cent)
+    assertNoIssues(visitor)
   })
-  await pay(visitor, environment.funded)
-  await waitForStatus(visitor, /saved/)
-  assert.equal(await received(environment), before)
-  await page.unroute('**/weather')
-  await page.getByRole('button', { name: 'Send the payment again' }).click()
-  assert.deepEqual(JSON.parse(await paidText(visitor)), report)
-  assert.equal((await received(environment)) - before, cent)
-  assertNoIssues(visitor)
-})
+}
 
 test('shows the response that did not arrive, for the same payment', async () => {
   await environment.sell(weather)
@@ -219,7 +221,7 @@ test('pays nothing if the seller fails, and retries with the same payment', asyn
   const before = await received(environment)
   const visitor = await environment.visit('/weather')
   await pay(visitor, environment.funded)
-  await waitForStatus(visitor, /The seller failed with status 500.*Nothing was charged/s)
+  await waitForStatus(visitor, /The seller failed with status 500.*did not report a charge/s)
   await takeScreenshot(visitor.page, '12-seller-fails')
   assert.equal(await received(environment), before)
   await environment.sell(weather, { claims })
@@ -250,23 +252,34 @@ test('waits with the same payment while the settlement is pending', async () => 
   assertNoIssues(visitor)
 })
 
-test('shows the transaction if the seller fails after the settlement', async () => {
-  const accepts = {
-    network: environment.market.chain.caip2,
-    price: '$0.01',
-    payTo: environment.market.seller,
-    paymentFlow: 'upfront',
+test('shows the transaction if the seller fails after the settlement, and gets the content for the same payment', async () => {
+  const price = { network: environment.market.chain.caip2, price: '$0.01', payTo: environment.market.seller }
+  const failing = { '/weather': { type: 'text/plain', body: 'out of order', status: 500 } }
+  for (const route of [
+    { accepts: { ...price, paymentFlow: 'upfront' } },
+    { accepts: price, settleFirstAbove: '$0.001' },
+  ]) {
+    const options = {
+      routes: { 'GET /weather': route as Route },
+      paywall: { kmd: environment.kmd },
+      claims: new MemoryClaims(),
+    }
+    await environment.sell(failing, options)
+    const before = await received(environment)
+    const visitor = await environment.visit('/weather')
+    await pay(visitor, environment.funded)
+    await waitForStatus(visitor, /Paid, but the seller responded with status 500.*does not cost more/s)
+    assert.equal(await paidText(visitor), 'out of order')
+    assert.equal((await received(environment)) - before, cent)
+    // It is still there after a reload.
+    await visitor.page.reload()
+    await waitForStatus(visitor, /A payment for this page is open/)
+    await environment.sell(weather, options)
+    await visitor.page.getByRole('button', { name: 'Send the payment again' }).click()
+    assert.deepEqual(JSON.parse(await paidText(visitor)), report)
+    assert.equal((await received(environment)) - before, cent)
+    assertNoIssues(visitor)
   }
-  const routes = { 'GET /weather': { accepts } } as { [key: string]: Route }
-  const broken = { '/weather': { type: 'text/plain', body: 'out of order', status: 500 } }
-  await environment.sell(broken, { routes, paywall: { kmd: environment.kmd } })
-  const before = await received(environment)
-  const visitor = await environment.visit('/weather')
-  await pay(visitor, environment.funded)
-  await waitForStatus(visitor, /Paid, but the seller responded with status 500/)
-  assert.equal(await paidText(visitor), 'out of order')
-  assert.equal((await received(environment)) - before, cent)
-  assertNoIssues(visitor)
 })
 
 test('shows the price without JavaScript', async () => {

@@ -168,7 +168,8 @@ function confirmUnload(event: Event): void {
 
 async function showOutcome(outcome: Outcome, payment: StoredPayment, restore: () => void): Promise<void> {
   if (outcome.type === 'paid') {
-    clearStoredPayment()
+    // A seller that failed after the settlement takes the payment again.
+    if (outcome.response.status < 400) clearStoredPayment()
     await showContent(outcome.response, payment, outcome.hasReceipt)
   } else if (outcome.type === 'rejected') {
     clearStoredPayment()
@@ -181,7 +182,7 @@ async function showOutcome(outcome: Outcome, payment: StoredPayment, restore: ()
     showMessage({ title: 'This payment was already used', text })
   } else if (outcome.type === 'seller_failed') {
     offerRetry(payment)
-    const text = 'Nothing was charged. Sending the same payment again does not cost more.'
+    const text = 'It did not report a charge. Sending the same payment again does not cost more.'
     showMessage({ title: `The seller failed with status ${outcome.status}`, text })
   } else {
     offerRetry(payment)
@@ -191,7 +192,7 @@ async function showOutcome(outcome: Outcome, payment: StoredPayment, restore: ()
 }
 
 /** Offers to send a signed payment again. A new payment needs a confirmation. */
-function offerRetry(payment: StoredPayment, state = 'may still be settled'): void {
+function offerRetry(payment: StoredPayment, state = 'may still be settled', above: Node = stepList('Settle')): void {
   enableOffers(false)
   const retry = button('Send the payment again', 'main', () =>
     runTask(
@@ -200,7 +201,7 @@ function offerRetry(payment: StoredPayment, state = 'may still be settled'): voi
     ),
   )
   const payAgain = button('Make a new payment', 'link', () => confirmNewPayment(payment, state))
-  showActions(stepList('Settle'), retry, payAgain)
+  showActions(above, retry, payAgain)
   retry.focus()
 }
 
@@ -223,12 +224,16 @@ async function showContent(response: Response, payment?: StoredPayment, hasRecei
     ['Paid', payment === undefined ? 'nothing' : `${payment.price} on ${payment.network}`],
     ...(payment === undefined ? [] : [['Transaction', payment.transactionId]]),
   ] as [string, string][]
-  showActions(receiptList(rows))
+  const hasFailed = payment !== undefined && response.status >= 400
+  if (hasFailed) offerRetry(payment, 'is settled', receiptList(rows))
+  else showActions(receiptList(rows))
   for (const name of ['facts', 'price-block', 'offers']) document.querySelector(`[data-${name}]`)?.remove()
   document.title = document.querySelector('h1')!.innerText
-  if (response.status >= 400) {
+  if (hasFailed) {
     const title = `Paid, but the seller responded with status ${response.status}`
-    showMessage({ title, text: 'Contact the seller with this transaction.' })
+    const text =
+      'Sending the same payment again does not cost more. If it does not help, contact the seller with this transaction.'
+    showMessage({ title, text })
   } else if (payment === undefined) {
     showMessage({ title: 'No payment needed', text: 'The seller does not charge for it at the moment.' }, 'good')
   } else {
@@ -241,7 +246,7 @@ async function showContent(response: Response, payment?: StoredPayment, hasRecei
   section.hidden = false
   document.body.classList.add('open')
   section.tabIndex = -1
-  section.focus()
+  if (!hasFailed) section.focus()
 }
 
 slot('pay').textContent = ''

@@ -10,7 +10,7 @@ export type Outcome =
   | { readonly type: 'rejected'; readonly code: string; readonly message: string }
   /** The payment was settled for an earlier request. */
   | { readonly type: 'already_used' }
-  /** The seller failed before it charged; the payment can be sent again. */
+  /** The seller failed and did not report a charge; the payment can be sent again. */
   | { readonly type: 'seller_failed'; readonly status: number }
   /** It is not known whether the payment is settled; it can be sent again. */
   | { readonly type: 'unknown'; readonly reason: RepeatReason | 'inconclusive' }
@@ -75,8 +75,8 @@ async function toOutcome(
   if (response.ok || isSettled || response.type === 'opaqueredirect') {
     return { type: 'paid', response, hasReceipt: isSettled }
   }
-  // Sent by proxies: the seller behind them may have settled the payment.
-  if ([502, 503, 504].includes(response.status)) return { type: 'unknown', reason: 'inconclusive' }
+  // Sent by proxies, which have numbers of their own too: the seller behind them may have settled the payment.
+  if (response.status >= 502) return { type: 'unknown', reason: 'inconclusive' }
   if (response.status !== 402) return { type: 'seller_failed', status: response.status }
   const { error, message } = (await response.json().catch(() => ({}))) as Json.Members
   const code = String(receipt?.['errorReason'] ?? error ?? '')
