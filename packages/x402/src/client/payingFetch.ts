@@ -35,7 +35,10 @@ export type PayingFetchOptions = {
     | undefined
   /** Called instead of `onPaymentRequired` with a payment that was made for the same request before and is sent again. */
   onRepeat?: ((payment: Payment) => void) | undefined
-  /** Called with every payment that was sent, its receipt if one arrived, and its state on the ledger. */
+  /**
+   * Called with every payment that was sent, its receipt if one arrived, and its state on the ledger. What it throws is the
+   * cause of a `LostResponseError`: the payment counts as unanswered then.
+   */
   onPayment?: ((payment: SignedPayment, receipt: Headers.Receipt | undefined, state: PaymentState) => void) | undefined
   /**
    * Whether a payment for the same request (method, URL, headers and body) that got no answer is sent again, instead of

@@ -111,3 +111,29 @@ test('a time limit ends the request after a collection of garbage, too', { timeo
     }
   }
 })
+
+test('A5 a callback that throws does not hide the payment, nor lose what was paid for', { timeout }, async (t) => {
+  const market = await openMarket(t)
+  for (const isLost of [false, true]) {
+    const buyer = buyerOf(market)
+    const { fetch, shown } = shop((_, transaction) => {
+      if (transaction === undefined) return paymentRequired(market)
+      if (isLost && shown.filter((id) => id !== undefined).length < 6) throw new TypeError('fetch failed')
+      return receipt({ transaction })
+    })
+    const onPayment = (): void => {
+      throw new Error('the database is closed')
+    }
+    await assert.rejects(payingFetch(buyer, { fetch, repeatMs, onPayment })(url), (error: LostResponseError) => {
+      assert.equal(error.name, 'LostResponseError')
+      assert.deepEqual(
+        [error.transactionId],
+        buyer.payments.all().map(({ transactionId }) => transactionId),
+      )
+      return true
+    })
+    // The same payment gets the answer.
+    const again = await payingFetch(buyer, { fetch, repeatMs })(url)
+    assert.deepEqual([again.status, buyer.payments.all().length], [200, 1])
+  }
+})

@@ -60,14 +60,24 @@ export async function sendPayment(delivery: Delivery): Promise<Response> {
     // From here on no error may hide that there is a payment.
     const lost = error instanceof LostResponseError ? error : new LostResponseError(paid, 'open', error)
     finish(delivery, 'unanswered')
-    onSent(paid, undefined, lost.state)
+    try {
+      onSent(paid, undefined, lost.state)
+    } catch {
+      // What was lost is more important.
+    }
     throw lost
   }
   const { response, state } = delivered
+  try {
+    onSent(paid, response, state)
+  } catch (error) {
+    await discard(response)
+    finish(delivery, 'unanswered')
+    throw new LostResponseError(paid, state, error, response.status)
+  }
   const result = response.status < 400 ? answered(delivery, response, state) : response
   if (response.status >= 400) finish(delivery, 'unanswered')
   paidResponses.set(result, { payment: paid.payment, state })
-  onSent(paid, result, state)
   return result
 }
 
