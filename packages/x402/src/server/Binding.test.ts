@@ -37,6 +37,8 @@ test('behind proxies it is the address that the first of them saw', () => {
   assert.equal(of({ 'X-Forwarded-For': '3.3.3.3,10.0.0.2' }, '10.0.1.2'), first)
   assert.notEqual(of({ 'X-Forwarded-For': '4.4.4.4, 10.0.0.1' }, '10.0.1.1'), first)
   assert.equal(of({ 'X-Forwarded-For': '' }, '1.1.1.1'), of({}, '1.1.1.1'))
+  // Anybody can send the header where there is no proxy.
+  assert.notEqual(of({ 'X-Forwarded-For': '1.1.1.1' }, '6.6.6.6'), of({}, '1.1.1.1'))
 })
 
 test('a claimant is of one store and one resource, whatever the host', () => {

@@ -11,7 +11,10 @@ import type { Proof } from '../wire/PaymentSecret.js'
 export function bindingOf(request: Request, { hash }: Proof, clientAddress: string | undefined): string {
   const { headers } = request
   const shown = [Headers.paymentSignature, 'Authorization', 'Cookie'].map((name) => headers.get(name))
-  const buyer = hash ?? [...shown, forwardedFor(request) ?? clientAddress ?? null]
+  const forwarded = forwardedFor(request)
+  // Each in its own place: where there is no proxy, the address of a connection cannot be forged by the header.
+  const addresses = forwarded === undefined ? [null, clientAddress ?? null] : [forwarded, null]
+  const buyer = hash ?? [...shown, ...addresses]
   return digest([resourceOf(request), buyer])
 }
 
