@@ -124,3 +124,17 @@ test('latchkey pay --output writes a new file, whole or not at all', { timeout }
   assert.equal(nowhere.code, 3)
   assert.match(nowhere.stderr, /cannot be written: ENOTDIR/)
 })
+
+test('latchkey pay reports a disk without room for stdout in one line', { timeout }, async (t) => {
+  const { command, env } = await open(t, (response) => void response.end('0123456789'))
+  const child = spawn('sh', ['-c', 'exec "$0" "$@" > /dev/full', process.execPath, latchkeyCommand, ...command], {
+    env,
+  })
+  let stderr = ''
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    stderr += text
+  })
+  const [code] = await once(child, 'close')
+  assert.equal(code, 3)
+  assert.match(stderr, /\nlatchkey: stdout cannot be written: ENOSPC[^\n]*\n$/)
+})

@@ -128,7 +128,8 @@ function print(text: string): number {
 /** A closed pipe is a normal end: `latchkey wallet list | head -1`. */
 function exitWhenReaderCloses(): void {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code !== 'EPIPE') throw error
-    process.exit(exitCodes.ok)
+    if (error.code === 'EPIPE') process.exit(exitCodes.ok)
+    printMessage(`latchkey: stdout cannot be written: ${error.message}`)
+    process.exit(exitCodes.failed)
   })
 }
