@@ -9,11 +9,14 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   const titleId = useId()
   useLayoutEffect(() => {
     const previous = document.activeElement
-    dialog.current?.showModal()
+    const own = dialog.current
+    own?.showModal()
     // The first field of a form comes before the close button.
-    dialog.current?.querySelector<HTMLElement>('form input, form textarea')?.focus()
+    own?.querySelector<HTMLElement>('form input, form textarea')?.focus()
     return () => {
-      if (previous instanceof HTMLElement && previous.isConnected) previous.focus()
+      // A dialog that was closed has restored the focus by itself, and the person may have moved it since.
+      const isFocusLost = document.activeElement === document.body || own?.contains(document.activeElement)
+      if (isFocusLost && previous instanceof HTMLElement && previous.isConnected) previous.focus()
     }
   }, [])
   return (
