@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -151,9 +151,9 @@ test('errors name the file, what is wrong with it and what to do', async (t) => 
   assert.equal(store.get('T'), undefined)
 })
 
-test('a file that may not be read is named', { skip: process.getuid?.() === 0 && 'root reads every file' }, (t) => {
+test('a file that cannot be opened is named', (t) => {
+  // A directory, because root may open every file.
   const path = join(directoryFor(t), 'settlements.db')
-  new SqliteSettlements(path).close()
-  chmodSync(path, 0o000)
+  mkdirSync(path)
   assert.throws(() => new SqliteSettlements(path), { code: 'store_failed', message: new RegExp(path) })
 })
