@@ -39,6 +39,18 @@ async function started(server: ReturnType<typeof createServer>, path = '/socket'
   return { url: `127.0.0.1:${(server.address() as AddressInfo).port}${path}`, close }
 }
 
+/** Sends the goods when it opens, and back what it gets. */
+function honoEvents(opened: () => void) {
+  type Socket = { send: (text: string) => void }
+  return {
+    onOpen: (_: unknown, socket: Socket) => {
+      opened()
+      socket.send('goods')
+    },
+    onMessage: ({ data }: { data: unknown }, socket: Socket) => socket.send(String(data)),
+  }
+}
+
 /** Each sends `goods` on a new socket, and then what it gets. */
 const shops: { [name: string]: (gate: Gate, opened: Opened) => Promise<Shop> } = {
   '@fastify/websocket': async (gate, opened) => {
@@ -96,16 +108,9 @@ const shops: { [name: string]: (gate: Gate, opened: Opened) => Promise<Shop> } =
   '@hono/node-ws': async (gate, opened) => {
     const app = new Hono().use(honoGate(gate))
     const { injectWebSocket, upgradeWebSocket: upgrade } = createNodeWebSocket({ app })
-    const events = {
-      onOpen: (_: unknown, socket: { send: (text: string) => void }) => {
-        opened()
-        socket.send('goods')
-      },
-      onMessage: ({ data }: { data: unknown }, socket: { send: (text: string) => void }) => socket.send(String(data)),
-    }
     app.get(
       '/socket',
-      upgrade(() => events),
+      upgrade(() => honoEvents(opened)),
     )
     const server = serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1' })
     injectWebSocket(server)
@@ -113,16 +118,9 @@ const shops: { [name: string]: (gate: Gate, opened: Opened) => Promise<Shop> } =
   },
   '@hono/node-server': async (gate, opened) => {
     const app = new Hono().use(honoGate(gate))
-    const events = {
-      onOpen: (_: unknown, socket: { send: (text: string) => void }) => {
-        opened()
-        socket.send('goods')
-      },
-      onMessage: ({ data }: { data: unknown }, socket: { send: (text: string) => void }) => socket.send(String(data)),
-    }
     app.get(
       '/socket',
-      upgradeWebSocket(() => events),
+      upgradeWebSocket(() => honoEvents(opened)),
     )
     const websocket = { server: new WebSocketServer({ noServer: true }) as never }
     return started(serve({ fetch: app.fetch, port: 0, hostname: '127.0.0.1', websocket }) as never)
