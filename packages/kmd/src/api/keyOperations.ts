@@ -14,6 +14,7 @@ import {
   password,
   privateKey,
 } from './Operation.js'
+import { isZero } from './signing.js'
 import { addressesOutput } from './walletMembers.js'
 import { withPassword } from './withPassword.js'
 
@@ -45,7 +46,7 @@ export const keyOperations = [
       {
         name: 'private_key',
         kind: privateKey,
-        about: 'Seed and public key, 64 bytes, or the 32 bytes of the seed alone',
+        about: 'Seed and public key, 64 bytes; or the 32 bytes of the seed, alone or followed by 32 zeros',
       },
     ],
     response: [addressMember],
@@ -130,13 +131,17 @@ export const keyOperations = [
   }),
 ]
 
-/** The reference pads, truncates or repairs a malformed key. Here it is rejected, since the result would be another key. */
+/**
+ * The reference pads, truncates or repairs a malformed key. Here it is rejected, since the result would be another key.
+ * A public half of zeros is no claim about the key: `goal account import` has a seed only, and sends it this way.
+ */
 function seedOf(key: Buffer): Buffer {
   if (key.length !== Ed25519.seedLength && key.length !== Ed25519.secretKeyLength) {
     throw new KmdError('bad_private_key_length')
   }
   const seed = Buffer.from(key.subarray(0, Ed25519.seedLength))
-  if (key.length === Ed25519.secretKeyLength && !key.subarray(32).equals(Ed25519.publicKey(seed))) {
+  const publicHalf = key.subarray(Ed25519.seedLength)
+  if (!isZero(publicHalf) && !publicHalf.equals(Ed25519.publicKey(seed))) {
     Secret.wipe(seed)
     throw new KmdError('bad_private_key_halves')
   }
