@@ -132,7 +132,7 @@ test('suggested parameters of round 0 make a valid transaction', { timeout }, as
 
 test('decodes accounts with and without resources', { timeout }, async (t) => {
   const { algod, alice, bob, devnet } = await setUp(t)
-  const full = await algod.accountInformation(devnet.dispenser.address).do()
+  const full = await algod.accountInformation(devnet.faucet.address).do()
   assert.deepEqual(
     full.createdAssets?.map(({ index }) => index),
     [10458941n, 31566704n],
@@ -159,7 +159,7 @@ test('looks up an asset by its id', { timeout }, async (t) => {
   const { index, params } = await algod.getAssetByID(10458941).do()
   assert.deepEqual(
     [index, params?.decimals, params?.unitName, params?.creator],
-    [10458941n, 6, 'USDC', devnet.dispenser.address],
+    [10458941n, 6, 'USDC', devnet.faucet.address],
   )
   await expectError(algod.getAssetByID(7).do(), 404, 'Not Found', /^asset does not exist$/)
 })

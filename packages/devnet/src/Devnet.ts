@@ -25,7 +25,7 @@ export type DevnetHandlerOptions = {
    */
   blocks?: BlockMode | undefined
   /**
-   * Number of funded accounts beside the dispenser, 0 to 100.
+   * Number of funded accounts beside the online accounts and the faucet, 0 to 100.
    * @default 5
    */
   accounts?: number | undefined
@@ -143,9 +143,22 @@ export class DevnetHandler {
     this.#stopServer = stopServer
   }
 
-  /** The account that funds all others. Its key is public. */
+  /** The account from which tools fund others: the first of {@link onlineAccounts}. Its key is public. */
   get dispenser(): Genesis.DevAccount {
     return this.#node.ledger.genesis.dispenser
+  }
+
+  /**
+   * The accounts that a local network of AlgoKit's has in its wallet: 4, 4 and 2 billion Algos, online with participation
+   * keys. Only transactions change them. Their keys are public.
+   */
+  get onlineAccounts(): readonly Genesis.DevAccount[] {
+    return this.#node.ledger.genesis.onlineAccounts
+  }
+
+  /** The account that issued the dollars, and from which {@link fund} takes what it moves. Its key is public. */
+  get faucet(): Genesis.DevAccount {
+    return this.#node.ledger.genesis.faucet
   }
 
   /** The funded accounts, the same for every devnet. Their keys are public. */
@@ -174,7 +187,7 @@ export class DevnetHandler {
   }
 
   /**
-   * Funds an account from the dispenser, without a transaction. Opts it in to the assets, with the Algos that takes.
+   * Funds an account from the faucet, without a transaction. Opts it in to the assets, with the Algos that takes.
    *
    * @throws LedgerError with the code `rule_violation`: an unknown asset, too little supply, or less than the minimum balance.
    * @throws Address.AddressError of `@latchkey/algorand` if the address is invalid.

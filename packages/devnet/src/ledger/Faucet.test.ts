@@ -7,21 +7,21 @@ import { LedgerError } from './LedgerError.js'
 const ghost = personOf(15)
 const [dollar] = Genesis.dollarIds as [bigint, bigint]
 
-test('Algos come from the dispenser', () => {
+test('Algos come from the faucet account', () => {
   const node = new TestNode()
-  const before = node.ledger.state.account(node.dispenser.key).microAlgos
+  const before = node.ledger.state.account(node.faucet.key).microAlgos
   fund(node, ghost, 100_000n)
   assert.equal(node.ledger.state.account(ghost.key).microAlgos, 100_000n)
-  assert.equal(node.ledger.state.account(node.dispenser.key).microAlgos, before - 100_000n)
+  assert.equal(node.ledger.state.account(node.faucet.key).microAlgos, before - 100_000n)
 })
 
 test('assets come from their creator, with the opt-in and its minimum balance', () => {
   const node = new TestNode()
   const { state } = node.ledger
-  const before = state.holding(node.dispenser.key, dollar)!.amount
+  const before = state.holding(node.faucet.key, dollar)!.amount
   fund(node, ghost, 0n, [{ assetId: dollar, amount: 7n }])
   assert.deepEqual(state.holding(ghost.key, dollar), { amount: 7n, frozen: false })
-  assert.equal(state.holding(node.dispenser.key, dollar)!.amount, before - 7n)
+  assert.equal(state.holding(node.faucet.key, dollar)!.amount, before - 7n)
   assert.deepEqual([state.account(ghost.key).microAlgos, state.account(ghost.key).assetsHeld], [200_000n, 1])
   fund(node, ghost, 0n, [{ assetId: dollar, amount: 1n }])
   assert.deepEqual([state.holding(ghost.key, dollar)!.amount, state.account(ghost.key).microAlgos], [8n, 200_000n])
@@ -45,7 +45,7 @@ test('a rejected funding changes nothing', async () => {
     () => fund(node, ghost, 10n ** 17n),
     () => fund(node, ghost, 0n, [{ assetId: 5n, amount: 0n }]),
     () => fund(node, ghost, 0n, [{ assetId: asset, amount: 11n }]),
-    () => fund(node, ghost, node.ledger.state.account(node.dispenser.key).microAlgos),
+    () => fund(node, ghost, node.ledger.state.account(node.faucet.key).microAlgos),
   ]
   for (const funding of rejected) assert.throws(funding, LedgerError)
   assert.deepEqual(structuredClone(node.ledger.snapshot()), before)

@@ -1,4 +1,4 @@
-/** Funds accounts without a signature: Algos of the dispenser, assets of their creator, and opt-ins. */
+/** Funds accounts without a signature: Algos of the faucet account, assets of their creator, and opt-ins. */
 import { minBalance } from './Account.js'
 import * as Algos from './apply/Algos.js'
 import * as Assets from './apply/Assets.js'
@@ -11,11 +11,11 @@ import type { StateReader } from './StateReader.js'
 /** The changes that a funding makes; throws a LedgerError if it is not possible. */
 export function evaluate(
   { to, microAlgos, assets }: FundChange,
-  dispenser: MapKey.MapKey,
+  faucet: MapKey.MapKey,
   below: StateReader,
 ): StateOverlay {
   const overlay = new StateOverlay(below)
-  Algos.move(overlay, dispenser, to, microAlgos)
+  Algos.move(overlay, faucet, to, microAlgos)
   for (const { assetId, amount } of assets) {
     const { creator, defaultFrozen } = Assets.get(overlay, assetId)
     const isOptedIn = overlay.holding(to, assetId) !== undefined
@@ -26,7 +26,7 @@ export function evaluate(
   // A holding raises the minimum balance: without the Algos for it the account could not use what it received.
   const { microAlgos: has } = overlay.account(to)
   const needs = minBalance(overlay.account(to))
-  if (has < needs && assets.length > 0) Algos.move(overlay, dispenser, to, needs - has)
+  if (has < needs && assets.length > 0) Algos.move(overlay, faucet, to, needs - has)
   else if (has < needs) {
     throw new LedgerError(
       'rule_violation',
@@ -34,9 +34,9 @@ export function evaluate(
       { hint: `fund it with at least ${needs} microAlgos` },
     )
   }
-  const left = overlay.account(dispenser)
+  const left = overlay.account(faucet)
   if (left.microAlgos < minBalance(left)) {
-    throw new LedgerError('rule_violation', 'the dispenser has no Algos left', { hint: 'reset the devnet' })
+    throw new LedgerError('rule_violation', 'the faucet has no Algos left', { hint: 'reset the devnet' })
   }
   return overlay
 }

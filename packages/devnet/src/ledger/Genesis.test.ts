@@ -82,17 +82,60 @@ test('refuses what is no hash or no id', () => {
 })
 
 test('all Algos are allocated, and every account is distinct', () => {
-  const document = parse(Genesis.make({ accountCount: 5 }).json)
-  const amounts = document.alloc.map(({ state }) => state['algo'] as bigint)
-  const toPools = 200_000n
-  assert.equal(amounts.reduce((sum, amount) => sum + amount) - toPools, 10_000_000_000_000_000n)
-  assert.equal(new Set(document.alloc.map(({ addr }) => addr)).size, 8)
+  for (const accountCount of [0, 5, 100]) {
+    const document = parse(Genesis.make({ accountCount }).json)
+    const amounts = document.alloc.map(({ state }) => state['algo'] as bigint)
+    const toPools = 200_000n
+    assert.equal(amounts.reduce((sum, amount) => sum + amount) - toPools, 15_000_000_000_000_000n)
+    assert.equal(new Set(document.alloc.map(({ addr }) => addr)).size, accountCount + 6)
+    assert.ok(
+      amounts.every((amount) => amount <= Number.MAX_SAFE_INTEGER),
+      'clients may read JSON numbers',
+    )
+  }
+})
+
+test('three accounts are online as on a local network of AlgoKit, with 4, 4 and 2 billion Algos', () => {
+  const path = new URL('../../src/ledger/fixtures/genesis.json', import.meta.url)
+  const real = JSON.parse(readFileSync(path, 'utf8')).genesis as Document
+  const ours = parse(Genesis.make({ accountCount: 5 }).json)
+  const online = ours.alloc.filter(({ state }) => state['onl'] === 1n)
+  const shapeOf = ({ state, ...rest }: Document['alloc'][number]) => ({
+    ...rest,
+    addr: rest.addr.length,
+    names: Object.keys(state),
+    algo: BigInt(state['algo'] as number),
+    lengths: ['sel', 'stprf', 'vote'].map((name) => Buffer.from(state[name] as string, 'base64').length),
+    keyDilution: BigInt(state['voteKD'] as number),
+  })
+  assert.deepEqual(online.map(shapeOf), real.alloc.filter(({ state }) => state['onl'] === 1).map(shapeOf))
+  const keys = online.flatMap(({ state }) => [state['sel'], state['stprf'], state['vote']])
+  assert.equal(new Set(keys).size, 9)
+})
+
+test('the ledger starts with the participation keys of the genesis', async () => {
+  const node = new TestNode({ accountCount: 2 })
+  const { onlineAccounts, participation, dispenser } = node.genesis
+  assert.equal(onlineAccounts[0], dispenser)
+  assert.deepEqual(
+    participation.map(({ account }) => MapKey.address(account)),
+    onlineAccounts.map(({ address }) => address),
+  )
+  for (const { account, keys } of participation) {
+    const { status, participation: recorded, assetsHeld, assetsCreated } = node.ledger.state.account(account)
+    assert.deepEqual([status, recorded, assetsHeld, assetsCreated], ['Online', keys, 0, 0])
+  }
+  const { json } = await node.get(`/v2/accounts/${dispenser.address}`)
+  assert.deepEqual([json.status, json['created-assets'], json.amount], ['Online', [], 4_000_000_000_000_000])
+  const { text } = await node.get('/v2/ledger/supply')
+  assert.match(text, /"online-money":10000000000000000,/)
+  assert.match(text, /"total-money":15000000000000000\b/)
 })
 
 test('keys are derived from names, and match their mnemonics', () => {
   const [first, again] = [Genesis.make({ accountCount: 3 }), Genesis.make({ accountCount: 5 })]
   assert.deepEqual(first.accounts, again.accounts.slice(0, 3))
-  for (const { mnemonic, address, secretKey } of [first.dispenser, ...first.accounts]) {
+  for (const { mnemonic, address, secretKey } of [...first.onlineAccounts, first.faucet, ...first.accounts]) {
     const { addr, sk } = algosdk.mnemonicToSecretKey(mnemonic)
     assert.equal(addr.toString(), address)
     assert.equal(Buffer.from(sk).toString('base64'), secretKey)
@@ -103,7 +146,7 @@ test('both dollar assets exist, held by the funded accounts', () => {
   const node = new TestNode({ accountCount: 2 })
   for (const assetId of [31_566_704n, 10_458_941n]) {
     const asset = node.ledger.state.asset(assetId)!
-    assert.deepEqual([asset.decimals, asset.creator], [6, node.dispenser.key])
+    assert.deepEqual([asset.decimals, asset.creator], [6, node.faucet.key])
     assert.equal(node.ledger.state.holding(node.funded(1).key, assetId)?.amount, 1_000_000_000_000n)
   }
 })

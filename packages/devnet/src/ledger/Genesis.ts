@@ -1,14 +1,16 @@
 /** The genesis: initial balances, and the document whose hash identifies the network. */
-import { Address, Bytes, Ed25519, Hash, Mnemonic, Msgpack, Network } from '@latchkey/algorand'
+import { createHash } from 'node:crypto'
+import { Address, Bytes, Ed25519, Hash, Mnemonic, Network } from '@latchkey/algorand'
 import { DevnetError } from '../DevnetError.js'
-import type { Asset } from './Account.js'
+import type { Asset, Participation } from './Account.js'
 import * as Consensus from './Consensus.js'
 import type { Chain } from './Evaluate.js'
+import * as GenesisDocument from './GenesisDocument.js'
 import * as MapKey from './MapKey.js'
 
 /** An account with a public key pair, derived from its name. For development only. */
 export type DevAccount = {
-  /** `dispenser`, `account 1`, and so on. */
+  /** `dispenser`, `wallet 2`, `faucet`, `account 1`, and so on. */
   readonly name: string
   readonly address: string
   /** 25 words. */
@@ -17,20 +19,23 @@ export type DevAccount = {
   readonly secretKey: string
 }
 
-type Allocation = {
-  readonly address: string
-  readonly comment: string
-  readonly microAlgos: bigint
-  readonly status: 0 | 2
-}
+/** The participation keys that the node has of an account. */
+export type AccountParticipation = { readonly account: MapKey.MapKey; readonly keys: Participation }
 
 export type Genesis = {
   readonly chain: Chain
   /** Differs for two geneses that differ in anything, also if both were given the same hash. */
   readonly fingerprint: MapKey.MapKey
+  /** The first of the online accounts. */
   readonly dispenser: DevAccount
+  /** Those of a local network of AlgoKit's: 4, 4 and 2 billion Algos, online. */
+  readonly onlineAccounts: readonly DevAccount[]
+  /** Issues the dollars, and has the Algos and dollars that are handed out without a transaction. */
+  readonly faucet: DevAccount
   readonly accounts: readonly DevAccount[]
-  readonly allocations: readonly Allocation[]
+  /** The participation keys of the online accounts, in their order. */
+  readonly participation: readonly AccountParticipation[]
+  readonly allocations: readonly GenesisDocument.Allocation[]
   readonly assets: ReadonlyMap<bigint, Asset>
   /** The initial holding of every development account in each asset. */
   readonly assetAmount: bigint
@@ -42,8 +47,13 @@ const defaultId = 'dockernet-v1'
 const hashLength = 32
 const feeSink = 'A7NMWS3NT3IUDMLVO26ULGXGIIOUQ3ND2TXSER6EBGRZNOBOUIQXHIBGDE'
 const rewardsPool = '7777777777777777777777777777777777777777777777777774MSJUVU'
-const supplyMicroAlgos = 10_000_000_000n * 1_000_000n
-const accountMicroAlgos = 1_000_000n * 1_000_000n
+const microAlgosPerAlgo = 1_000_000n
+const onlineAlgos = { dispenser: 4_000_000_000n, 'wallet 2': 4_000_000_000n, 'wallet 3': 2_000_000_000n }
+/** Beside the online accounts, so that funding does not change what they have; below 2^53 microAlgos. */
+const faucetAlgos = 5_000_000_000n
+const accountAlgos = 1_000_000n
+const lastVotingRound = 3_000_000n
+const voteKeyDilution = 10_000n
 
 /** USDC of MainNet and of TestNet, so that price configurations work unchanged. */
 export const dollarIds: readonly bigint[] = [Network.mainnet.usdcAssetId!, Network.testnet.usdcAssetId!]
@@ -65,36 +75,86 @@ export function make({ accountCount, genesisHash: given, genesisId = idFor(given
   if (!Number.isInteger(accountCount) || accountCount < 0 || accountCount > maxAccounts) {
     throw new DevnetError('invalid_option', `accounts is not a whole number within 0 and ${maxAccounts}`)
   }
-  const dispenser = devAccount('dispenser')
+  const onlineAccounts = Object.keys(onlineAlgos).map(devAccount)
+  const faucet = devAccount('faucet')
   const accounts = Array.from({ length: accountCount }, (_, index) => devAccount(`account ${index + 1}`))
-  const rest = supplyMicroAlgos - accountMicroAlgos * BigInt(accountCount)
-  const allocations: Allocation[] = [
-    { address: rewardsPool, comment: 'RewardsPool', microAlgos: Consensus.minBalanceMicroAlgos, status: 2 },
-    { address: feeSink, comment: 'FeeSink', microAlgos: Consensus.minBalanceMicroAlgos, status: 2 },
-    // Tools fund accounts from the one with this comment.
-    { address: dispenser.address, comment: 'Wallet1', microAlgos: rest, status: 0 },
-    ...accounts.map(({ address, name }) => ({
-      address,
-      comment: name,
-      microAlgos: accountMicroAlgos,
-      status: 0 as const,
-    })),
-  ]
-  const name = parseId(genesisId)
-  const document = encode(allocations, name)
-  const hash = given === undefined ? Hash.hash(Hash.domains.genesis, document) : parseHash(given)
+  const participation = onlineAccounts.map(({ name, address }) => ({
+    account: MapKey.fromAddress(address),
+    keys: participationKeys(name),
+  }))
+  const allocations = allocate({ onlineAccounts, faucet, accounts, participation })
+  const document = { allocations, name: parseId(genesisId), feeSink, rewardsPool }
+  const encoded = GenesisDocument.encode(document)
+  const hash = given === undefined ? Hash.hash(Hash.domains.genesis, encoded) : parseHash(given)
   const chain: Chain = {
     genesisId,
     genesisHash: MapKey.of(hash),
     feeSink: MapKey.fromAddress(feeSink),
     rewardsPool: MapKey.fromAddress(rewardsPool),
   }
-  const dollar = dollarOf(MapKey.fromAddress(dispenser.address))
-  const assets = new Map(dollarIds.map((assetId) => [assetId, dollar]))
-  const json = toJson(allocations, name)
-  const fingerprint =
-    given === undefined ? chain.genesisHash : MapKey.of(Hash.hash(Hash.domains.genesis, Bytes.concat([document, hash])))
-  return { chain, fingerprint, dispenser, accounts, allocations, assets, assetAmount: accountDollars, json }
+  const dollar = dollarOf(MapKey.fromAddress(faucet.address))
+  return {
+    chain,
+    fingerprint:
+      given === undefined
+        ? chain.genesisHash
+        : MapKey.of(Hash.hash(Hash.domains.genesis, Bytes.concat([encoded, hash]))),
+    dispenser: onlineAccounts[0]!,
+    onlineAccounts,
+    faucet,
+    accounts,
+    participation,
+    allocations,
+    assets: new Map(dollarIds.map((assetId) => [assetId, dollar])),
+    assetAmount: accountDollars,
+    json: GenesisDocument.toJson(document),
+  }
+}
+
+/** The comments of the online accounts are those of a local network: tools fund accounts from `Wallet1`. */
+function allocate({
+  onlineAccounts,
+  faucet,
+  accounts,
+  participation,
+}: Pick<Genesis, 'onlineAccounts' | 'faucet' | 'accounts' | 'participation'>): GenesisDocument.Allocation[] {
+  const pool = { microAlgos: Consensus.minBalanceMicroAlgos, status: 'Not Participating' } as const
+  const offline = ({ address, name }: DevAccount, algos: bigint): GenesisDocument.Allocation => ({
+    address,
+    comment: name,
+    microAlgos: algos * microAlgosPerAlgo,
+    status: 'Offline',
+  })
+  const amounts = Object.values(onlineAlgos)
+  return [
+    { address: rewardsPool, comment: 'RewardsPool', ...pool },
+    { address: feeSink, comment: 'FeeSink', ...pool },
+    ...onlineAccounts.map(({ address }, index) => ({
+      address,
+      comment: `Wallet${index + 1}`,
+      microAlgos: amounts[index]! * microAlgosPerAlgo,
+      status: 'Online' as const,
+      participation: participation[index]!.keys,
+    })),
+    offline(faucet, faucetAlgos - accountAlgos * BigInt(accounts.length)),
+    ...accounts.map((account) => offline(account, accountAlgos)),
+  ]
+}
+
+/**
+ * Vote and selection keys are public keys on the curve of ed25519, as those of a node; a state proof key is the root of a
+ * tree of 64 bytes. Their secret halves have no use: a development ledger has no consensus.
+ */
+function participationKeys(name: string): Participation {
+  const publicKey = (use: string): Uint8Array => Ed25519.keyPairFromSeed(seedOf(`${name}, ${use}`)).publicKey
+  return {
+    voteKey: publicKey('vote key'),
+    selectionKey: publicKey('selection key'),
+    stateProofKey: hashOf64Bytes(seedOf(`${name}, state proof key`)),
+    firstRound: 0n,
+    lastRound: lastVotingRound,
+    keyDilution: voteKeyDilution,
+  }
 }
 
 /** Clients that know a network by its hash expect its id too. */
@@ -108,16 +168,22 @@ function parseHash(text: string): Uint8Array {
   throw new DevnetError('invalid_option', `genesisHash is not ${hashLength} bytes in base64`)
 }
 
-type Name = { readonly network: string; readonly version: string }
-
-function parseId(genesisId: string): Name {
+function parseId(genesisId: string): GenesisDocument.NetworkName {
   const [, network, version] = /^([a-z0-9]{1,32})-([A-Za-z0-9.]{1,32})$/.exec(genesisId) ?? []
   if (network !== undefined && version !== undefined) return { network, version }
   throw new DevnetError('invalid_option', `genesisId is not a network and a version, such as ${defaultId}`)
 }
 
+function hashOf64Bytes(bytes: Uint8Array): Uint8Array {
+  return new Uint8Array(createHash('sha512').update(bytes).digest())
+}
+
+function seedOf(name: string): Uint8Array {
+  return Hash.sha512_256(new Uint8Array(Buffer.from(`latchkey devnet, for development only: ${name}`)))
+}
+
 function devAccount(name: string): DevAccount {
-  const seed = Hash.sha512_256(new Uint8Array(Buffer.from(`latchkey devnet, for development only: ${name}`)))
+  const seed = seedOf(name)
   const { publicKey, secretKey } = Ed25519.keyPairFromSeed(seed)
   return {
     name,
@@ -142,36 +208,4 @@ function dollarOf(issuer: MapKey.MapKey): Asset {
     freeze: issuer,
     clawback: issuer,
   }
-}
-
-/** Unlike elsewhere, empty parts of an allocation are written. */
-function encode(allocations: readonly Allocation[], { network, version }: Name): Uint8Array {
-  const writer = new Msgpack.Writer().mapHeader(7).str('alloc').arrayHeader(allocations.length)
-  for (const { address, comment, microAlgos, status } of allocations) {
-    writer.mapHeader(3).str('addr').str(address).str('comment').str(comment)
-    writer.str('state').mapHeader(status === 0 ? 1 : 2)
-    writer.str('algo').uint(microAlgos)
-    if (status !== 0) writer.str('onl').uint(status)
-  }
-  writer.str('devmode').bool(true).str('fees').str(feeSink).str('id').str(version).str('network').str(network)
-  return writer.str('proto').str(Consensus.version).str('rwd').str(rewardsPool).bytes()
-}
-
-function toJson(allocations: readonly Allocation[], { network, version }: Name): string {
-  const alloc = allocations.map(({ address, comment, microAlgos, status }) => ({
-    addr: address,
-    comment,
-    // Amounts above 2^53 are not safe numbers, so that they are inserted as text.
-    state: { algo: `#${microAlgos}#`, ...(status === 0 ? {} : { onl: status }) },
-  }))
-  const document = {
-    alloc,
-    devmode: true,
-    fees: feeSink,
-    id: version,
-    network,
-    proto: Consensus.version,
-    rwd: rewardsPool,
-  }
-  return `${JSON.stringify(document, undefined, 2).replace(/"#([0-9]+)#"/g, '$1')}\n`
 }

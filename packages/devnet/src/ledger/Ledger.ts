@@ -103,7 +103,7 @@ export class Ledger {
     return Simulation.run(group, options, { chain, round: this.last.round + 1n, state: this.state })
   }
 
-  /** Funds an account from the dispenser; throws a LedgerError if that is not possible. */
+  /** Funds an account from the faucet; throws a LedgerError if that is not possible. */
   fund(change: FundChange): void {
     const overlay = this.#evaluateFunding(change)
     this.#journal(change)
@@ -224,7 +224,7 @@ export class Ledger {
   }
 
   #evaluateFunding(change: FundChange): StateOverlay {
-    return Faucet.evaluate(change, MapKey.fromAddress(this.genesis.dispenser.address), this.state)
+    return Faucet.evaluate(change, MapKey.fromAddress(this.genesis.faucet.address), this.state)
   }
 
   #commitFunding(overlay: StateOverlay): void {
@@ -299,17 +299,13 @@ function firstBlock({ chain }: Genesis): Block.Block {
   })
 }
 
-function allocate({ allocations, assets, accounts, dispenser, assetAmount }: Genesis, state: State): void {
+function allocate({ allocations, assets, accounts, faucet, assetAmount }: Genesis, state: State): void {
   const overlay = new StateOverlay(state)
-  for (const { address, microAlgos, status } of allocations) {
+  for (const { address, microAlgos, status, participation } of allocations) {
     const key = MapKey.fromAddress(address)
-    overlay.putAccount(key, {
-      ...overlay.account(key),
-      microAlgos,
-      status: status === 2 ? 'Not Participating' : 'Offline',
-    })
+    overlay.putAccount(key, { ...overlay.account(key), microAlgos, status, participation })
   }
-  const issuer = MapKey.fromAddress(dispenser.address)
+  const issuer = MapKey.fromAddress(faucet.address)
   for (const [assetId, asset] of assets) {
     overlay.putAsset(assetId, asset)
     overlay.putHolding(issuer, assetId, { amount: asset.total - assetAmount * BigInt(accounts.length), frozen: false })

@@ -14,7 +14,7 @@ export type LedgerChange =
   | { readonly type: 'restore'; readonly snapshot: Snapshot }
   | { readonly type: 'reset' }
 
-/** Algos and assets moved from the dispenser without a signature. The supply stays the same. */
+/** Algos and assets moved from the faucet account without a signature. The supply stays the same. */
 export type FundChange = {
   readonly type: 'fund'
   readonly to: MapKey

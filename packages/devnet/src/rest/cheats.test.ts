@@ -4,7 +4,7 @@ import { errorMessageOf, expectText, type Person, personOf, sign, TestNode } fro
 
 const newcomer = personOf(51)
 const dollars = [31_566_704, 10_458_941]
-const supply = 10_000_000_000n * 1_000_000n + 200_000n
+const supply = 15_000_000_000n * 1_000_000n + 200_000n
 
 function total({ ledger }: TestNode): bigint {
   return [...ledger.state.allAccounts().values()].reduce((sum, { microAlgos }) => sum + microAlgos, 0n)
@@ -16,10 +16,10 @@ function balance({ ledger }: TestNode, { key }: Person): bigint {
 
 test('GET /devnet returns the accounts, marked development only', async () => {
   const node = new TestNode({ accountCount: 2 })
-  const { dispenser, accounts } = node.genesis
+  const { onlineAccounts, faucet, accounts } = node.genesis
   const { 'genesis-hash': hash } = (await node.get('/v2/transactions/params')).json
   assert.deepEqual((await node.get('/devnet')).json, {
-    accounts: [dispenser, ...accounts].map(({ address, mnemonic, name, secretKey }) => ({
+    accounts: [...onlineAccounts, faucet, ...accounts].map(({ address, mnemonic, name, secretKey }) => ({
       address,
       mnemonic,
       name,
@@ -36,18 +36,18 @@ test('GET /devnet returns the accounts, marked development only', async () => {
 test('GET /devnet/state returns counts and a hash that changes with the state', async () => {
   const node = new TestNode({ nowMs: () => 1_700_000_000_000 })
   const { 'state-hash': first, ...rest } = (await node.get('/devnet/state')).json
-  assert.deepEqual(rest, { accounts: 6, pending: 0, round: 0, timestamp: 0, transactions: 0 })
+  assert.deepEqual(rest, { accounts: 9, pending: 0, round: 0, timestamp: 0, transactions: 0 })
   const person = node.funded(0)
   await node.send(sign(node.pay(person, newcomer, 200_000n), person))
   const { 'state-hash': second, ...after } = (await node.get('/devnet/state')).json
-  assert.deepEqual(after, { accounts: 7, pending: 0, round: 1, timestamp: 1_700_000_000, transactions: 1 })
+  assert.deepEqual(after, { accounts: 10, pending: 0, round: 1, timestamp: 1_700_000_000, transactions: 1 })
   assert.notEqual(first, second)
 })
 
 test('funding', async (t) => {
-  await t.test('moves Algos from the dispenser, with a constant supply', async () => {
+  await t.test('moves Algos from the faucet, with a constant supply', async () => {
     const node = new TestNode()
-    const before = balance(node, node.dispenser)
+    const before = balance(node, node.faucet)
     for (const [amount, microAlgos] of [
       [{ algos: 1 }, 1_000_000],
       [{ algos: '0.1' }, 100_000],
@@ -66,7 +66,7 @@ test('funding', async (t) => {
         JSON.stringify(amount),
       )
     }
-    assert.equal(balance(node, newcomer), before - balance(node, node.dispenser))
+    assert.equal(balance(node, newcomer), before - balance(node, node.faucet))
     assert.equal(total(node), supply)
   })
 
@@ -124,12 +124,12 @@ test('funding', async (t) => {
     assert.equal((await node.get(`/v2/accounts/${person.address}/assets/1001`)).json['asset-holding'].amount, 0)
   })
 
-  await t.test('of the dispenser itself changes nothing', async () => {
+  await t.test('of the faucet itself changes nothing', async () => {
     const node = new TestNode()
-    const before = balance(node, node.dispenser)
-    const funding = { address: node.dispenser.address, algos: 5, dollars: 5 }
+    const before = balance(node, node.faucet)
+    const funding = { address: node.faucet.address, algos: 5, dollars: 5 }
     assert.equal((await node.post('/devnet/fund', funding)).status, 200)
-    assert.equal(balance(node, node.dispenser), before)
+    assert.equal(balance(node, node.faucet), before)
   })
 
   await t.test('rejects invalid and too large amounts, and changes nothing', async () => {

@@ -43,9 +43,9 @@ const maxFaultMs = 600_000n
 const maxFaultCount = 1_000_000n
 
 function getDevnet({ node }: RouteContext): RawResponse {
-  const { dispenser, accounts, chain } = node.ledger.genesis
+  const { onlineAccounts, faucet, accounts, chain } = node.ledger.genesis
   return HttpResponse.json({
-    accounts: [dispenser, ...accounts].map(({ name, address, mnemonic, secretKey }) => ({
+    accounts: [...onlineAccounts, faucet, ...accounts].map(({ name, address, mnemonic, secretKey }) => ({
       address,
       mnemonic,
       name,

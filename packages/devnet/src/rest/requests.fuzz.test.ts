@@ -317,7 +317,7 @@ test('every request gets a documented status and never an internal error', async
   )
   // The supply is unchanged, and the devnet still works.
   const total = [...node.ledger.state.allAccounts().values()].reduce((sum, { microAlgos }) => sum + microAlgos, 0n)
-  assert.equal(total, 10_000_000_000_200_000n)
+  assert.equal(total, 15_000_000_000_200_000n)
   node.node.faults.clear()
   const before = node.ledger.last.round
   const signed = sign(node.pay(node.funded(1), node.funded(1), 1n), node.funded(1))

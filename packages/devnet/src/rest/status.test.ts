@@ -25,7 +25,24 @@ test('node endpoints', async (t) => {
 
   await t.test('serves the genesis document that has the genesis hash', async () => {
     const node = new TestNode({ accountCount: 1 })
-    const { dispenser, accounts } = node.genesis
+    const { onlineAccounts, faucet, accounts, participation } = node.genesis
+    const base64 = (bytes: Uint8Array): string => Buffer.from(bytes).toString('base64')
+    const online = onlineAccounts.map(({ address }, index) => {
+      const { voteKey, selectionKey, stateProofKey } = participation[index]!.keys
+      return `    {
+      "addr": "${address}",
+      "comment": "Wallet${index + 1}",
+      "state": {
+        "algo": ${index === 2 ? 2 : 4}000000000000000,
+        "onl": 1,
+        "sel": "${base64(selectionKey)}",
+        "stprf": "${base64(stateProofKey)}",
+        "vote": "${base64(voteKey)}",
+        "voteKD": 10000,
+        "voteLst": 3000000
+      }
+    },`
+    })
     assert.equal(
       expectText(await node.get('/genesis')),
       `{
@@ -46,11 +63,12 @@ test('node endpoints', async (t) => {
         "onl": 2
       }
     },
+${online.join('\n')}
     {
-      "addr": "${dispenser.address}",
-      "comment": "Wallet1",
+      "addr": "${faucet.address}",
+      "comment": "faucet",
       "state": {
-        "algo": 9999000000000000
+        "algo": 4999000000000000
       }
     },
     {
@@ -100,7 +118,7 @@ test('node endpoints', async (t) => {
     const node = new TestNode()
     assert.equal(
       expectText(await node.get('/v2/ledger/supply')),
-      '{"current_round":0,"online-money":0,"online-stake":0,"total-money":10000000000000000}\n',
+      '{"current_round":0,"online-money":10000000000000000,"online-stake":10000000000000000,"total-money":15000000000000000}\n',
     )
     const person = node.funded(0)
     await node.send(
@@ -119,7 +137,7 @@ test('node endpoints', async (t) => {
     // The fee went to the fee sink, which does not participate.
     assert.equal(
       expectText(await node.get('/v2/ledger/supply')),
-      '{"current_round":1,"online-money":999999999000,"online-stake":999999999000,"total-money":9999999999999000}\n',
+      '{"current_round":1,"online-money":10000999999999000,"online-stake":10000999999999000,"total-money":14999999999999000}\n',
     )
   })
 

@@ -234,10 +234,10 @@ test('a pending transaction', async (t) => {
 
   await t.test('has a pool error if it became invalid', async () => {
     const node = new TestNode({ blocks: 'manual' })
-    const { dispenser } = node
-    const { amount } = (await node.get(`/v2/accounts/${dispenser.address}`)).json
-    // The transaction spends the dispenser's balance; then a funding reduces it.
-    const signed = sign(node.pay(dispenser, node.funded(0), BigInt(amount) - 1_000_000n), dispenser)
+    const { faucet } = node
+    const { amount } = (await node.get(`/v2/accounts/${faucet.address}`)).json
+    // The transaction spends the faucet's balance; then a funding reduces it.
+    const signed = sign(node.pay(faucet, node.funded(0), BigInt(amount) - 1_000_000n), faucet)
     const id = await node.send(signed)
     assert.equal((await node.post('/devnet/fund', { address: newcomer.address, algos: 5 })).status, 200)
     const { text } = await node.get(`${pending}/${id}`)

@@ -53,6 +53,10 @@ export class TestNode {
     return personOf(Buffer.from(this.genesis.dispenser.secretKey, 'base64').subarray(0, 32))
   }
 
+  get faucet(): Person {
+    return personOf(Buffer.from(this.genesis.faucet.secretKey, 'base64').subarray(0, 32))
+  }
+
   /** A transaction with its required fields and a unique note. */
   txn(type: string, sender: Person | Uint8Array, fields: Partial<Txn> = {}): Txn {
     const { chain } = this.genesis
@@ -191,7 +195,7 @@ export function simulateBody(signed: readonly Uint8Array[], options: { [name: st
   return Buffer.from(text.replace(/"#([0-9]+)#"/g, '$1'))
 }
 
-/** Funds a person from the dispenser. */
+/** Funds a person from the faucet. */
 export function fund(node: TestNode, to: Person, microAlgos: bigint, assets: readonly Held[] = []): Person {
   node.ledger.fund({ type: 'fund', to: to.key, microAlgos, assets })
   return to
