@@ -3,6 +3,7 @@ import { rename as renameFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import type { ScryptPool } from '../derivation/index.js'
 import { KmdError } from '../errors.js'
+import { BlankPasswords } from './BlankPasswords.js'
 import * as Blob from './Blob.js'
 import type { PasswordThrottle } from './PasswordThrottle.js'
 import * as Secret from './Secret.js'
@@ -28,6 +29,7 @@ export class Wallets {
   readonly #options: WalletsOptions
   readonly #directory: WalletDirectory
   readonly #files = new WalletFiles()
+  readonly #blankPasswords = new BlankPasswords()
   /** Names that a creation or a renaming under way will take. */
   readonly #reserved = new Set<string>()
 
@@ -154,20 +156,24 @@ export class Wallets {
   async #unwrap(entry: Entry, password: Buffer): Promise<Buffer> {
     const stored = await Sqlite.retryWhileLocked(() => this.#files.getWallet(entry.path, entry.id).encrypted())
     const blob = Blob.decode(stored.masterKey)
-    return this.#options.throttle.attempt(entry.key, async () => {
-      const key = blob.passwordDerived ? await this.#derive(password, blob.salt, blob.scrypt) : Buffer.from(password)
-      try {
-        if (key.length !== Blob.keyLength) throw new KmdError('bad_scrypt_parameters')
-        return Blob.decrypt('master_key', blob, key, (plaintext) => {
-          if (plaintext.length !== Blob.keyLength) throw new KmdError('damaged_blob')
-          const masterKey = Secret.allocate(Blob.keyLength)
-          masterKey.set(plaintext)
-          return masterKey
-        })
-      } finally {
-        Secret.wipe(key)
-      }
-    })
+    const check = (): Promise<Buffer> => this.#open(blob, password)
+    if (password.length === 0) return this.#blankPasswords.attempt(entry.key, stored.masterKey, check)
+    return this.#options.throttle.attempt(entry.key, check)
+  }
+
+  async #open(blob: Blob.Blob, password: Buffer): Promise<Buffer> {
+    const key = blob.passwordDerived ? await this.#derive(password, blob.salt, blob.scrypt) : Buffer.from(password)
+    try {
+      if (key.length !== Blob.keyLength) throw new KmdError('bad_scrypt_parameters')
+      return Blob.decrypt('master_key', blob, key, (plaintext) => {
+        if (plaintext.length !== Blob.keyLength) throw new KmdError('damaged_blob')
+        const masterKey = Secret.allocate(Blob.keyLength)
+        masterKey.set(plaintext)
+        return masterKey
+      })
+    } finally {
+      Secret.wipe(key)
+    }
   }
 
   #derive(password: Buffer, salt: Uint8Array, scrypt: Blob.Scrypt): Promise<Uint8Array> {
