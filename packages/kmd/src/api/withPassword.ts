@@ -4,8 +4,8 @@ import type { UnlockedWallet } from '../wallet/UnlockedWallet.js'
 import type { WalletContext } from './Context.js'
 
 /**
- * Runs `work` on the wallet's file if the password is correct. After wrong passwords the check is delayed,
- * except that of a blank one.
+ * Runs `work` on the wallet's file if the password is correct. After wrong passwords on the same handle the check is
+ * delayed. A blank one is one guess, however often it is made: neither counted nor delayed, as at unlocking.
  *
  * @throws {@link KmdError} `wrong_password` or `too_many_wrong_passwords`.
  */
@@ -15,18 +15,10 @@ export async function withPassword<T>(
   password: Uint8Array,
   work: () => T,
 ): Promise<T> {
-  const { key } = wallet
-  if (password.length === 0) {
-    // One guess, however often it is made: neither counted nor delayed, as at unlocking.
+  const check = (): void => {
     if (!wallet.isPassword(password)) throw new KmdError('wrong_password')
-  } else if (throttle.isOpen(key)) {
-    const isRight = wallet.isPassword(password)
-    throttle.record(key, isRight)
-    if (!isRight) throw new KmdError('wrong_password')
-  } else {
-    await throttle.attempt(key, () => {
-      if (!wallet.isPassword(password)) throw new KmdError('wrong_password')
-    })
   }
+  const checked = password.length === 0 ? check() : throttle.attemptOnHandle(wallet, check)
+  if (checked instanceof Promise) await checked
   return retryWhileLocked(work)
 }

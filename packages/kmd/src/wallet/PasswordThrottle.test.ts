@@ -121,18 +121,56 @@ test('other errors are not counted', async () => {
   assert.equal(throttle.isOpen('w'), true)
 })
 
-test('synchronous checks follow the same rules', async () => {
-  const { throttle, clock, slept } = start()
-  for (let i = 0; i < 3; i++) {
-    assert.equal(throttle.isOpen('w'), true)
-    throttle.record('w', false)
+test('checks count when they begin: no more than the free ones run before the first has failed', async () => {
+  const { throttle, slept } = start()
+  const endings: (() => void)[] = []
+  const attempts = Array.from({ length: 6 }, () =>
+    throttle
+      .attempt(
+        'w',
+        () => new Promise<never>((_resolve, reject) => endings.push(() => reject(new KmdError('wrong_password')))),
+      )
+      .catch((error: KmdError) => error.code),
+  )
+  await new Promise(setImmediate)
+  assert.equal(endings.length, 3)
+  for (let done = 0; done < 6; done++) {
+    endings[done]!()
+    await new Promise(setImmediate)
+    assert.ok(endings.length <= Math.max(3, done + 2), 'one at a time from here on')
   }
-  assert.equal(throttle.isOpen('w'), false)
-  clock.now += 250
-  assert.equal(throttle.isOpen('w'), true)
-  throttle.record('w', true)
-  await guesses(throttle, 3)
+  assert.deepEqual(await Promise.all(attempts), new Array(6).fill('wrong_password'))
+  assert.deepEqual(slept, [250, 500, 1000])
+})
+
+test('a check is given back if the password is correct: forty programs may unlock together', async () => {
+  const { throttle, slept } = start()
+  const right = async (): Promise<string> => {
+    await new Promise(setImmediate)
+    return 'right'
+  }
+  const all = await Promise.all(Array.from({ length: 40 }, () => throttle.attempt('w', right)))
+  assert.deepEqual(all, new Array(40).fill('right'))
   assert.deepEqual(slept, [])
+  assert.equal(throttle.isOpen('w'), true)
+})
+
+test('guesses that would exceed the level run one at a time, although the streak is reset', async () => {
+  const { throttle } = start()
+  for (let i = 0; i < 29; i++) {
+    await guess(throttle)
+    await throttle.attempt('w', () => 'right')
+  }
+  let running = 0
+  let most = 0
+  const check = async (): Promise<never> => {
+    most = Math.max(most, ++running)
+    await new Promise(setImmediate)
+    running--
+    return wrong()
+  }
+  await Promise.allSettled(Array.from({ length: 3 }, () => throttle.attempt('w', check)))
+  assert.equal(most, 1)
 })
 
 test('delayed passwords are checked one at a time, each after its own wait', async () => {
@@ -163,7 +201,7 @@ test('queued attempts are rejected once the wait becomes too long', async () => 
   ])
 })
 
-test('at most 32 attempts wait', async () => {
+test('at most 48 attempts wait', async () => {
   const { throttle } = start()
   await guesses(throttle, 3)
   let release = (): void => {}
@@ -172,11 +210,11 @@ test('at most 32 attempts wait', async () => {
   })
   const first = throttle.attempt('w', () => held)
   await new Promise(setImmediate)
-  const waiting = Array.from({ length: 32 }, () => throttle.attempt('w', () => 'right'))
+  const waiting = Array.from({ length: 48 }, () => throttle.attempt('w', () => 'right'))
   assert.equal(await rejection(throttle.attempt('w', () => 'right')), 1)
   release()
   await first
-  assert.deepEqual(await Promise.all(waiting), new Array(32).fill('right'))
+  assert.deepEqual(await Promise.all(waiting), new Array(48).fill('right'))
 })
 
 test('counts survive a restart, in a file readable by its owner only', async (t) => {
