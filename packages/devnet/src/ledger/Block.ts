@@ -6,6 +6,7 @@ import * as Commitment from './Commitment.js'
 import * as Consensus from './Consensus.js'
 import type { Chain } from './Evaluate.js'
 import type { IncomingTransaction } from './IncomingTransaction.js'
+import * as Load from './Load.js'
 import * as MapKey from './MapKey.js'
 
 export type Block = {
@@ -31,7 +32,7 @@ export type Applied = { readonly transaction: IncomingTransaction; readonly outc
 
 export type BlockInput = {
   chain: Chain
-  previous: Pick<Block, 'hash' | 'hash512' | 'round'> | undefined
+  previous: Pick<Block, 'hash' | 'hash512' | 'round' | 'header'> | undefined
   timestamp: bigint
   transactionCount: bigint
   applied: readonly Applied[]
@@ -44,19 +45,19 @@ const stateProofs = Uint8Array.of(0x81, 0x00, 0x81, 0xa1, 0x6e, 0xcd, 0x02, 0x00
 
 export function make({ chain, previous, timestamp, transactionCount, applied }: BlockInput): Block {
   const round = previous === undefined ? 0n : previous.round + 1n
-  const roots = Commitment.ofRound(
-    round,
-    applied.map(({ transaction, outcome }) => ({
-      transaction: transaction.bytes,
-      entry: encodeEntry(transaction.signed, outcome),
-    })),
-  )
+  const entries = applied.map(({ transaction, outcome }) => ({
+    transaction: transaction.bytes,
+    entry: encodeEntry(transaction.signed, outcome),
+  }))
+  const roots = Commitment.ofRound(round, entries)
   const header = encodeHeader([
     ['bi', previous && bonusMicroAlgos],
+    ['ct', previous && Load.nextTax(Load.ofHeader(previous.header))],
     ['fc', applied.reduce((sum, { transaction }) => sum + (transaction.txn.fee ?? 0n), 0n)],
     ['fees', MapKey.bytes(chain.feeSink)],
     ['gen', chain.genesisId],
     ['gh', MapKey.bytes(chain.genesisHash)],
+    ['ld', Load.of(entries)],
     ['prev', previous?.hash],
     ['prev512', previous?.hash512],
     ['proto', Consensus.version],
@@ -121,6 +122,12 @@ export function encodeEntry(signed: Submission.Submitted, outcome: Outcome): Uin
     else writer.uint(value)
   }
   return writer.raw(inside.subarray(1)).bytes()
+}
+
+/** What the roots of the block commit to. */
+export function commitmentEntry({ signed, outcome }: BlockTransaction): Commitment.Entry {
+  const decoded = Submission.decodeFirst(signed).signed
+  return { transaction: Submission.transactionBytes(decoded.txn), entry: encodeEntry(decoded, outcome) }
 }
 
 /** The whole block as nodes serve it. */

@@ -35,26 +35,59 @@ function leafOf(algorithm: Algorithm, { transaction, entry }: Entry): Uint8Array
   return [text('TL'), hash(algorithm, [text('TX'), transaction]), hash(algorithm, [text('STIB'), entry])]
 }
 
+export type Proof = {
+  /** The siblings on the way from the leaf to the root, concatenated; zeroes for one that is missing. */
+  readonly path: Uint8Array
+  readonly depth: number
+  /** The hash of the whole entry, which is in the leaf beside that of the transaction. */
+  readonly entryHash: Uint8Array
+}
+
+/** Proves that a transaction is part of the root `txn` (SHA-512/256) or `txn256` (SHA-256). */
+export function prove(algorithm: 'sha512-256' | 'sha256', entries: readonly Entry[], index: number): Proof {
+  const leaves = entries.map((entry) => leafOf(algorithm, entry))
+  const isVector = algorithm === 'sha256'
+  const row = isVector ? vectorRow(algorithm, leaves) : leaves.map((leaf) => hash(algorithm, leaf))
+  const siblings: Uint8Array[] = []
+  tree(algorithm, row, { position: isVector ? reversed(index, depthOf(leaves.length)) : index, siblings })
+  return { path: Bytes.concat(siblings), depth: siblings.length, entryHash: leaves[index]![2]! }
+}
+
+/** A position in the lowest row, and the siblings on the way from there to the root. */
+type Path = { position: number; readonly siblings: Uint8Array[] }
+
 /** A node without a sibling is paired with zeroes. */
-function tree(algorithm: Algorithm, leaves: readonly Uint8Array[]): Uint8Array | undefined {
+function tree(algorithm: Algorithm, leaves: readonly Uint8Array[], path?: Path): Uint8Array | undefined {
   let row = leaves
   while (row.length > 1) {
+    const none = new Uint8Array(row[0]!.length)
+    if (path !== undefined) {
+      path.siblings.push(row[path.position ^ 1] ?? none)
+      path.position >>= 1
+    }
     const above: Uint8Array[] = []
     for (let index = 0; index < row.length; index += 2) {
-      const left = row[index]!
-      above.push(hash(algorithm, [text('MA'), left, row[index + 1] ?? new Uint8Array(left.length)]))
+      above.push(hash(algorithm, [text('MA'), row[index]!, row[index + 1] ?? none]))
     }
     row = above
   }
   return row[0]
 }
 
-/** A vector commitment: padded to a power of two, leaves at the bit-reversed index. */
 function vector(algorithm: Algorithm, leaves: readonly Uint8Array[][]): Uint8Array {
-  const depth = leaves.length <= 1 ? 0 : Math.ceil(Math.log2(leaves.length))
+  return tree(algorithm, vectorRow(algorithm, leaves))!
+}
+
+/** The lowest row of a vector commitment: padded to a power of two, leaves at the bit-reversed index. */
+function vectorRow(algorithm: Algorithm, leaves: readonly Uint8Array[][]): Uint8Array[] {
+  const depth = depthOf(leaves.length)
   const row = new Array<Uint8Array>(2 ** depth).fill(bottom[algorithm])
   for (const [index, leaf] of leaves.entries()) row[reversed(index, depth)] = hash(algorithm, leaf)
-  return tree(algorithm, row)!
+  return row
+}
+
+function depthOf(leaves: number): number {
+  return leaves <= 1 ? 0 : Math.ceil(Math.log2(leaves))
 }
 
 function reversed(index: number, bits: number): number {

@@ -2,7 +2,7 @@
 import { Hash } from '@latchkey/algorand'
 import { type Account, isNone, minBalance } from './Account.js'
 import * as Algos from './apply/Algos.js'
-import { apply, type Outcome } from './apply/index.js'
+import { apply, type Context, type Outcome } from './apply/index.js'
 import type { SpecialAddresses } from './checkWellFormed.js'
 import * as Fees from './Fees.js'
 import { type IncomingTransaction, id } from './IncomingTransaction.js'
@@ -21,19 +21,25 @@ export type Evaluation = {
   /** The round the group would be part of. */
   readonly round: bigint
   readonly overlay: StateOverlay
-  /** Replaces the authorizer that a transaction names, in a simulation that fixes signers. */
-  readonly authorizerOf?: ((transaction: IncomingTransaction, index: number) => MapKey.MapKey) | undefined
+  /** Replaces the authorizers that transactions name, in a simulation that fixes signers. */
+  readonly fixedSigners?: ReadonlyMap<number, MapKey.MapKey> | undefined
 }
 
-/** The outcome of each member; throws a LedgerError for the first one that fails. */
+/**
+ * The outcome of each member; throws a LedgerError for the first one that fails.
+ *
+ * @param outcomes receives them as they become known, with what is known of the one that fails.
+ */
 export function group(
   transactions: readonly IncomingTransaction[],
   evaluation: Evaluation,
-  done: Outcome[] = [],
+  outcomes: Outcome[] = [],
 ): Outcome[] {
   for (const [index, transaction] of transactions.entries()) {
+    const outcome: Outcome = {}
+    outcomes.push(outcome)
     try {
-      done.push(evaluateOne(transaction, index, evaluation))
+      evaluateOne(transaction, index, evaluation, outcome)
     } catch (error) {
       throw error instanceof LedgerError ? withTransaction(error, transaction, index) : error
     }
@@ -45,7 +51,7 @@ export function group(
       hint: 'raise the fee of any member: fees of a group are pooled',
     })
   }
-  return done
+  return outcomes
 }
 
 /** Nodes check all members of a group for expiry before they evaluate the first. */
@@ -64,19 +70,23 @@ function withTransaction(
   return new LedgerError('rule_violation', reason, { index, hint })
 }
 
-function evaluateOne(transaction: IncomingTransaction, index: number, evaluation: Evaluation): Outcome {
+function evaluateOne(
+  transaction: IncomingTransaction,
+  index: number,
+  evaluation: Evaluation,
+  outcome: Context['outcome'],
+): void {
   const { overlay, chain, round } = evaluation
   checkAlive(transaction, chain, round)
   checkDuplicate(transaction, overlay, round)
-  checkAuthorizer(transaction, overlay, evaluation.authorizerOf?.(transaction, index) ?? transaction.authorizer)
+  checkAuthorizer(transaction, overlay, evaluation.fixedSigners?.get(index) ?? transaction.authorizer)
   const { txn, sender } = transaction
   Algos.move(overlay, sender, chain.feeSink, txn.fee ?? 0n)
   if (txn.rekey !== undefined) rekey(overlay, sender, MapKey.of(txn.rekey))
-  const outcome = apply(txn, { sender, overlay, round })
+  apply(txn, { sender, overlay, round, outcome })
   checkBalances(overlay, chain)
   overlay.addTransaction(transaction.key, txn.lv ?? 0n)
   if (txn.lx !== undefined) overlay.addLease(leaseKey(sender, MapKey.of(txn.lx)), txn.lv ?? 0n)
-  return outcome
 }
 
 function checkAlive({ txn }: IncomingTransaction, chain: Chain, round: bigint): void {

@@ -16,17 +16,23 @@ export function groupUsage(group: readonly Transaction.Transaction[]): bigint {
   return group.reduce((sum, transaction) => sum + usage(transaction), 0n)
 }
 
+/** The fees of a group. Like on a node the sum stops at the largest amount. */
+export function paid(group: readonly Transaction.Transaction[]): bigint {
+  const sum = group.reduce((sum, { fee }) => sum + (fee ?? 0n), 0n)
+  return sum > Consensus.maxUint64 ? Consensus.maxUint64 : sum
+}
+
 export function required(usageMillionths: bigint): bigint {
   return (Consensus.minFeeMicroAlgos * usageMillionths + million - 1n) / million
 }
 
 /** The reason a group pays too little, or undefined if it pays enough. */
 export function shortfall(group: readonly Transaction.Transaction[]): string | undefined {
-  const paid = group.reduce((sum, { fee }) => sum + (fee ?? 0n), 0n)
+  const fees = paid(group)
   const used = groupUsage(group)
   const needed = required(used)
-  if (paid >= needed) return undefined
+  if (fees >= needed) return undefined
   const usageText = `${used / million}.${(used % million).toString().padStart(6, '0')}`
   const base = AlgodAmount.format(Consensus.minFeeMicroAlgos)
-  return `txgroup with ${AlgodAmount.format(paid)} fees is less than ${AlgodAmount.format(needed)} (usage=${usageText} * base=${base})`
+  return `txgroup with ${AlgodAmount.format(fees)} fees is less than ${AlgodAmount.format(needed)} (usage=${usageText} * base=${base})`
 }

@@ -57,8 +57,13 @@ function incomingOf(signed: Submission.Submitted): IncomingTransaction {
     key: MapKey.of(digest),
     sender,
     authorizer: signed.sgnr === undefined ? sender : MapKey.of(signed.sgnr),
-    isSigned: [signed.sig, signed.msig, signed.lsig, signed.pqsig].some((kind) => kind !== undefined),
+    isSigned: isSigned(signed),
   }
+}
+
+/** Whether it carries a signature of any kind. */
+export function isSigned({ sig, msig, lsig, pqsig }: Submission.Submitted): boolean {
+  return sig !== undefined || msig !== undefined || lsig !== undefined || pqsig !== undefined
 }
 
 function checkGroup(transactions: readonly IncomingTransaction[]): void {
@@ -100,10 +105,12 @@ export function checkSignatures(transactions: readonly IncomingTransaction[], al
 
 function signatureProblem(transaction: IncomingTransaction, allowsEmpty: boolean): string | undefined {
   const { sig, msig, lsig, pqsig, sgnr } = transaction.signed
+  const kinds = [sig, msig, lsig, pqsig].filter((kind) => kind !== undefined).length
+  // A node signs it with a key of its own then, so that the signer it names is not checked here.
+  if (kinds === 0 && allowsEmpty) return undefined
   if (sgnr !== undefined && transaction.authorizer === transaction.sender)
     return 'AuthAddr must be different from Sender'
-  const kinds = [sig, msig, lsig, pqsig].filter((kind) => kind !== undefined).length
-  if (kinds === 0) return allowsEmpty ? undefined : 'signedtxn has no sig'
+  if (kinds === 0) return 'signedtxn has no sig'
   if (kinds > 1) return 'signedtxn should have only one type of signature'
   if (lsig !== undefined) return 'logic signatures (lsig) are not supported: this development ledger runs no programs'
   if (pqsig !== undefined) return 'Falcon signatures (pqsig) are not supported by this development ledger'

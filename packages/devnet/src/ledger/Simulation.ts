@@ -4,7 +4,7 @@ import type { Outcome } from './apply/index.js'
 import * as Evaluate from './Evaluate.js'
 import * as IncomingTransaction from './IncomingTransaction.js'
 import { LedgerError, simulateText } from './LedgerError.js'
-import type { MapKey } from './MapKey.js'
+import * as MapKey from './MapKey.js'
 import { StateOverlay } from './StateOverlay.js'
 import type { StateReader } from './StateReader.js'
 
@@ -15,10 +15,10 @@ export type SimulationOptions = {
 }
 
 export type SimulationResult = {
-  /** Of the members before the one that failed, or of all. */
+  /** Of the members up to the one that failed, of which it has what was known then; or of all. */
   readonly outcomes: readonly Outcome[]
   /** The signer used instead of the one a member names, where they differ. */
-  readonly fixedSigners: ReadonlyMap<number, MapKey>
+  readonly fixedSigners: ReadonlyMap<number, MapKey.MapKey>
   readonly failure: { readonly message: string; readonly index: number } | undefined
 }
 
@@ -29,21 +29,37 @@ export function run(
   { chain, round, state }: { chain: Evaluate.Chain; round: bigint; state: StateReader },
 ): SimulationResult {
   const outcomes: Outcome[] = []
-  const fixedSigners = new Map<number, MapKey>()
+  const fixedSigners = fixesSigners ? fixSigners(group, state) : new Map<number, MapKey.MapKey>()
   const overlay = new StateOverlay(state)
-  const signerOf = (transaction: IncomingTransaction.IncomingTransaction, index: number): MapKey => {
-    if (!fixesSigners || transaction.isSigned) return transaction.authorizer
-    const signer = overlay.account(transaction.sender).authorizer ?? transaction.sender
-    if (signer !== transaction.authorizer) fixedSigners.set(index, signer)
-    return signer
-  }
   try {
     const transactions = IncomingTransaction.prepare(group, chain)
     IncomingTransaction.checkSignatures(transactions, allowsEmptySignatures)
-    Evaluate.group(transactions, { chain, round, overlay, authorizerOf: signerOf }, outcomes)
+    Evaluate.group(transactions, { chain, round, overlay, fixedSigners }, outcomes)
     return { outcomes, fixedSigners, failure: undefined }
   } catch (error) {
     if (!(error instanceof LedgerError) || error.index === undefined) throw error
     return { outcomes, fixedSigners, failure: { message: simulateText(error), index: error.index } }
   }
+}
+
+/**
+ * The signers of unsigned members that name another one. As on a node they are found before the evaluation, from the
+ * state and from the rekeying in the group: a member after the one that fails has its signer too, and an account that is
+ * closed in the group keeps its own. An application call may rekey, so that none is fixed after one.
+ */
+function fixSigners(group: readonly Submission.Submitted[], state: StateReader): Map<number, MapKey.MapKey> {
+  const fixed = new Map<number, MapKey.MapKey>()
+  const rekeyed = new Map<MapKey.MapKey, MapKey.MapKey>()
+  for (const [index, signed] of group.entries()) {
+    const { txn } = signed
+    const sender = MapKey.ofField(txn.snd)
+    if (!IncomingTransaction.isSigned(signed)) {
+      const signer = rekeyed.get(sender) ?? state.account(sender).authorizer ?? sender
+      const named = signed.sgnr === undefined ? sender : MapKey.of(signed.sgnr)
+      if (signer !== named) fixed.set(index, signer)
+    }
+    if (txn.type === 'appl') break
+    if (txn.rekey !== undefined) rekeyed.set(sender, MapKey.of(txn.rekey))
+  }
+  return fixed
 }

@@ -5,6 +5,9 @@ import * as MapKey from '../ledger/MapKey.js'
 import { ApiError } from './ApiError.js'
 import type { Format } from './HttpResponse.js'
 
+/** The number of elements in a page of a list, if the request names none. */
+const defaultLimit = 1_000n
+
 export class Query {
   readonly #values: URLSearchParams
 
@@ -33,6 +36,18 @@ export class Query {
     return text === undefined ? undefined : uint(name, text)
   }
 
+  /** The parameters of a list in pages. `after` is below the first id if there is none. */
+  page(max: bigint, of: string): { limit: bigint; after: bigint } {
+    const limit = this.uint('limit')
+    const next = this.get('next')
+    const after = next === undefined ? -1n : parseUint(next, 'unable to parse next token: ')
+    if (limit === 0n) throw new ApiError(400, 'limit parameter must be a positive integer')
+    if (limit !== undefined && limit > max) {
+      throw new ApiError(400, `limit ${limit} exceeds max ${of} single batch limit ${max}`)
+    }
+    return { limit: limit ?? defaultLimit, after }
+  }
+
   flag(name: string): boolean {
     const text = this.get(name)
     if (text === undefined) return false
@@ -50,13 +65,18 @@ export function uint(name: string, text: string): bigint {
 
 /** @param prefix precedes the reason in the error message. */
 export function parseUint(text: string, prefix: string): bigint {
-  const fail = (reason: string): never => {
-    throw new ApiError(400, `${prefix}strconv.ParseUint: parsing ${JSON.stringify(text)}: ${reason}`)
-  }
-  if (!/^[0-9]+$/.test(text)) fail('invalid syntax')
+  const problem = problemOfUint(text)
+  if (problem !== undefined) throw new ApiError(400, prefix + problem)
+  return BigInt(text)
+}
+
+/** Why nodes do not take a text for an integer of 64 bits, or undefined. */
+export function problemOfUint(text: string): string | undefined {
+  const problem = (reason: string) => `strconv.ParseUint: parsing ${JSON.stringify(text)}: ${reason}`
+  if (!/^[0-9]+$/.test(text)) return problem('invalid syntax')
   const digits = text.replace(/^0+(?=[0-9])/, '')
-  const value = digits.length > 20 ? undefined : BigInt(digits)
-  return value === undefined || value > Consensus.maxUint64 ? fail('value out of range') : value
+  const isInRange = digits.length <= 20 && BigInt(digits) <= Consensus.maxUint64
+  return isInRange ? undefined : problem('value out of range')
 }
 
 export function address(text: string): MapKey.MapKey {
@@ -69,8 +89,10 @@ export function address(text: string): MapKey.MapKey {
   }
 }
 
+/** The last of the 52 letters carries one bit; nodes ignore its other four, and line breaks. */
 export function transactionId(text: string): MapKey.MapKey {
-  const digest = Hash.fromText(text)
+  const letters = text.replace(/[\r\n]/g, '')
+  const digest = Hash.fromText(letters.replace(/[A-Z2-7]$/, (last) => (/[A-P]/.test(last) ? 'A' : 'Q')))
   if (digest === undefined) throw new ApiError(400, 'no valid transaction ID was specified')
   return MapKey.of(digest)
 }

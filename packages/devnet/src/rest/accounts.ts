@@ -5,7 +5,7 @@ import * as MapKey from '../ledger/MapKey.js'
 import { ApiError } from './ApiError.js'
 import * as accountEncoding from './accountEncoding.js'
 import * as HttpResponse from './HttpResponse.js'
-import { address, parseUint, type Query, uint } from './Parameters.js'
+import { address, type Query, uint } from './Parameters.js'
 import { toMsgpack, type Value } from './ResponseValue.js'
 import type { Route, RouteContext } from './Route.js'
 
@@ -117,12 +117,7 @@ function getAccountAsset({ node, path, query }: RouteContext) {
 
 function listAssets({ node, path, query }: RouteContext) {
   const key = address(path[0]!)
-  const limit = query.uint('limit') ?? maxBatch
-  const after = readNext(query)
-  if (limit === 0n) throw new ApiError(400, 'limit parameter must be a positive integer')
-  if (limit > maxBatch) {
-    throw new ApiError(400, `limit ${limit} exceeds max assets single batch limit ${maxBatch}`)
-  }
+  const { limit, after } = query.page(maxBatch, 'assets')
   const { state, last } = node.ledger
   const rest = state.heldBy(key).filter((assetId) => assetId > after)
   const page = rest.slice(0, Number(limit))
@@ -134,12 +129,6 @@ function listAssets({ node, path, query }: RouteContext) {
     'next-token': rest.length > page.length ? page.at(-1)!.toString() : undefined,
     round: last.round,
   })
-}
-
-function readNext(query: Query): bigint {
-  const text = query.get('next')
-  if (text === undefined) return -1n
-  return parseUint(text, 'unable to parse next token: ')
 }
 
 function parametersOf(asset: Asset | undefined): Value | undefined {

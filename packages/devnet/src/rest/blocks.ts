@@ -1,22 +1,30 @@
 /** Blocks. */
 import { Address, Hash, Msgpack, Submission } from '@latchkey/algorand'
 import * as Block from '../ledger/Block.js'
+import * as Commitment from '../ledger/Commitment.js'
 import * as MapKey from '../ledger/MapKey.js'
 import { ApiError } from './ApiError.js'
 import * as HttpResponse from './HttpResponse.js'
-import { uint } from './Parameters.js'
+import { transactionId, uint } from './Parameters.js'
 import { SignedBytes, type Value } from './ResponseValue.js'
 import type { Route, RouteContext } from './Route.js'
+import { notFound } from './transactions.js'
 
 export const blockRoutes: readonly Route[] = [
   { method: 'GET', path: '/v2/blocks/{round}', handle: getBlock },
   { method: 'GET', path: '/v2/blocks/{round}/hash', handle: getHash },
   { method: 'GET', path: '/v2/blocks/{round}/txids', handle: getTransactionIds },
+  { method: 'GET', path: '/v2/blocks/{round}/logs', handle: getLogs },
+  { method: 'GET', path: '/v2/blocks/{round}/transactions/{txid}/proof', handle: getTransactionProof },
+  { method: 'GET', path: '/v2/blocks/{round}/lightheader/proof', handle: getStateProof },
+  { method: 'GET', path: '/v2/stateproofs/{round}', handle: getStateProof },
 ]
+
+const notInLedger = 'failed to retrieve information from the ledger'
 
 function blockOf({ node, path }: RouteContext): Block.Block {
   const block = node.ledger.block(uint('round', path[0]!))
-  if (block === undefined) throw new ApiError(404, 'failed to retrieve information from the ledger')
+  if (block === undefined) throw new ApiError(404, notInLedger)
   return block
 }
 
@@ -35,6 +43,35 @@ function getHash(call: RouteContext) {
 
 function getTransactionIds(call: RouteContext) {
   return HttpResponse.json({ blockTxids: blockOf(call).transactions.map(({ key }) => Hash.toText(MapKey.bytes(key))) })
+}
+
+/** Only programs write logs. */
+function getLogs(call: RouteContext) {
+  blockOf(call)
+  return HttpResponse.json({ logs: [] })
+}
+
+function getTransactionProof({ node, path, query }: RouteContext) {
+  const round = uint('round', path[0]!)
+  const hashtype = query.get('hashtype') ?? 'sha512_256'
+  query.format()
+  const key = transactionId(path[1]!)
+  if (hashtype !== 'sha512_256' && hashtype !== 'sha256') throw new ApiError(400, 'invalid hash type')
+  const block = node.ledger.block(round)
+  // A node takes a block that it does not have for a failure of its own here.
+  if (block === undefined) throw new ApiError(500, notInLedger)
+  const idx = block.transactions.findIndex((transaction) => transaction.key === key)
+  if (idx < 0) throw new ApiError(404, notFound)
+  const entries = block.transactions.map(Block.commitmentEntry)
+  const proof = Commitment.prove(hashtype === 'sha256' ? 'sha256' : 'sha512-256', entries, idx)
+  return HttpResponse.json({ hashtype, idx, proof: proof.path, stibhash: proof.entryHash, treedepth: proof.depth })
+}
+
+/** No development ledger makes state proofs. */
+function getStateProof({ node, path }: RouteContext): never {
+  const round = uint('round', path[0]!)
+  if (round > node.ledger.last.round) throw new ApiError(500, 'given round is greater than the latest round')
+  throw new ApiError(404, 'no state proof can be found for that round')
 }
 
 function blockJson({ header, transactions }: Block.Block, isHeaderOnly: boolean): Value {

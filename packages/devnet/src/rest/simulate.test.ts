@@ -33,6 +33,11 @@ async function verdict(node: TestNode, signed: readonly Uint8Array[], options: {
   return rest
 }
 
+/** What a group of transactions with the least fee pays, which is reported for one that fails too. */
+function paid(transactions: number) {
+  return { 'group-fees-paid': 1000 * transactions, 'group-usage': 1_000_000 * transactions }
+}
+
 test('a group that would succeed', async (t) => {
   await t.test('is indented JSON with fees and usage, without a trailing newline', async () => {
     const node = new TestNode()
@@ -114,6 +119,7 @@ test('a group that would succeed', async (t) => {
     assert.deepEqual(await verdict(node, [sign({ ...txn, fv: 7n, lv: 9n }, person)]), {
       'failed-at': [0],
       'failure-message': 'txn dead: round 6 outside of 7--9',
+      ...paid(1),
     })
   })
 
@@ -150,7 +156,7 @@ test('a group that would fail is 200 with reason and position', async (t) => {
     const person = node.funded(0)
     const bare = unsigned(node.pay(person, person, 1n))
     const { 'failed-at': at, 'failure-message': message, ...rest } = await verdict(node, [bare])
-    assert.deepEqual([at, rest], [[0], {}])
+    assert.deepEqual([at, rest], [[0], paid(1)])
     assert.match(message, /invalid : signedtxn has no sig$/)
     const response = await simulate(node, [bare], empty)
     assert.deepEqual(response['eval-overrides'], { 'allow-empty-signatures': true })
@@ -164,9 +170,11 @@ test('a group that would fail is 200 with reason and position', async (t) => {
     assert.deepEqual(await verdict(node, [closing]), {
       'failed-at': [0],
       'failure-message': `transaction cannot close account to its sender ${person.address}`,
+      ...paid(1),
     })
     const odd = sign(node.txn('foo', person), person)
-    assert.deepEqual(await verdict(node, [odd]), { 'failed-at': [0], 'failure-message': 'unknown tx type foo' })
+    const reason = { 'failed-at': [0], 'failure-message': 'unknown tx type foo' }
+    assert.deepEqual(await verdict(node, [odd]), { ...reason, ...paid(1) })
   })
 
   await t.test('rejected by the state, with the id and without the prefix of a submission', async () => {
@@ -188,12 +196,12 @@ test('a group that would fail is 200 with reason and position', async (t) => {
     const response = (await simulate(node, group))['txn-groups'][0]
     assert.deepEqual(response['failed-at'], [1])
     assert.match(response['failure-message'], /^transaction [A-Z2-7]{52}: overspend \(account /)
-    // Only the previous member paid.
+    // The fees are those that all members would pay, also after the one that fails.
     assert.deepEqual(
       response['txn-results'].map((result: object) => Object.keys(result)),
-      [['fees-paid', 'txn-result'], ['txn-result'], ['txn-result']],
+      [1, 2, 3].map(() => ['fees-paid', 'txn-result']),
     )
-    assert.deepEqual([response['group-fees-paid'], response['group-usage']], [undefined, undefined])
+    assert.deepEqual([response['group-fees-paid'], response['group-usage']], [3000, 3_000_000])
   })
 
   await t.test('for another network, with unescaped brackets', async () => {
@@ -213,6 +221,8 @@ test('a group that would fail is 200 with reason and position', async (t) => {
     assert.deepEqual(await verdict(node, group), {
       'failed-at': [1],
       'failure-message': 'txgroup with 1.999mA fees is less than 2mA (usage=2.000000 * base=1mA)',
+      'group-fees-paid': 1999,
+      'group-usage': 2_000_000,
     })
   })
 
@@ -224,12 +234,88 @@ test('a group that would fail is 200 with reason and position', async (t) => {
     assert.deepEqual(zero, {
       'failed-at': [0],
       'failure-message': 'transactionGroup: [0] had zero Group but was submitted in a group of 2',
+      ...paid(2),
     })
     const [grouped] = Group.assign([one, two])
     const mixed = await verdict(node, [sign(grouped!, person), sign(two, person)])
     assert.deepEqual(mixed['failed-at'], [1])
     assert.match(mixed['failure-message'], /^transactionGroup: inconsistent group values: /)
   })
+})
+
+test('a group that would fail has what was known of it', async (t) => {
+  const resultsOf = async (node: TestNode, signed: readonly Uint8Array[], options = {}) => {
+    const [group] = (await simulate(node, signed, options))['txn-groups']
+    assert.equal(typeof group['failure-message'], 'string')
+    return group['txn-results'].map(({ 'txn-result': result, ...rest }: { [name: string]: object }) => ({
+      ...rest,
+      ...result,
+      txn: undefined,
+    }))
+  }
+
+  await t.test('the amount that closing would move', async () => {
+    const node = new TestNode()
+    const [a, b] = [node.funded(0), node.funded(1)]
+    // It holds assets, so that it cannot be closed.
+    const [closed] = await resultsOf(node, [sign(node.pay(a, b, 1n, { close: b.publicKey }), a)])
+    assert.equal(closed['closing-amount'], 1_000_000_000_000 - 1001)
+    const out = { xaid: 31_566_704n, arcv: b.publicKey, aclose: newcomer.publicKey }
+    const [optedOut] = await resultsOf(node, [sign(node.txn('axfer', a, out), a)])
+    assert.equal(optedOut['asset-closing-amount'], 1_000_000_000_000)
+  })
+
+  await t.test('the asset that it would create, and nothing of the members that follow', async () => {
+    const node = new TestNode()
+    const a = node.funded(0)
+    await node.send(sign(node.pay(a, newcomer, 150_000n), a))
+    // One member pays for all: the creator cannot have another asset with its balance.
+    const group = signGroup([
+      [node.pay(a, a, 0n, { fee: 3000n }), a],
+      [node.txn('acfg', newcomer, { apar: { t: 1n }, fee: undefined }), newcomer],
+      [node.txn('acfg', a, { apar: { t: 1n }, fee: undefined }), a],
+    ])
+    const results = await resultsOf(node, group)
+    assert.deepEqual(
+      results.map((result: { [name: string]: number }) => [result['fees-paid'], result['asset-index']]),
+      [
+        [3000, undefined],
+        [undefined, 1003],
+        [undefined, undefined],
+      ],
+    )
+  })
+
+  await t.test('the signers that were fixed, at and after the failure', async () => {
+    const node = new TestNode()
+    const [a, b] = [node.funded(0), node.funded(1)]
+    await node.send(sign(node.pay(a, a, 0n, { rekey: b.publicKey }), a))
+    const group = Group.assign([node.pay(a, b, 2n ** 63n), node.pay(a, a, 1n), node.pay(b, b, 1n)]).map(unsigned)
+    const signers = async (signed: readonly Uint8Array[]) =>
+      (await resultsOf(node, signed, fixing)).map((result: { [name: string]: string }) => result['fixed-signer'])
+    assert.deepEqual(await signers(group), [b.address, b.address, undefined])
+    const malformed = unsigned(node.pay(a, b, 1n, { close: a.publicKey }))
+    assert.deepEqual(await signers([malformed]), [b.address])
+  })
+
+  await t.test('fees whose sum is beyond the largest amount', async () => {
+    const node = new TestNode()
+    const a = node.funded(0)
+    const fee = 2n ** 64n - 1n
+    const group = signGroup([
+      [node.pay(a, a, 1n, { fee }), a],
+      [node.pay(a, a, 2n, { fee }), a],
+    ])
+    assert.match((await node.post(path, simulateBody(group))).text, /"group-fees-paid": 18446744073709551615,/)
+  })
+})
+
+test('an unsigned transaction may name its sender as signer, where it may be unsigned', async () => {
+  const node = new TestNode()
+  const person = node.funded(0)
+  const named = Submission.encode({ txn: node.pay(person, person, 1n), sgnr: person.publicKey })
+  assert.match((await verdict(node, [named]))['failure-message'], /AuthAddr must be different from Sender$/)
+  for (const options of [empty, fixing]) assert.deepEqual(await verdict(node, [named], options), paid(1))
 })
 
 test('a failure without a single transaction at fault is 400', async (t) => {

@@ -24,7 +24,7 @@ const maxExtraOpcodeBudget = 320_000n
 async function simulate({ node, request, query }: RouteContext): Promise<RawAnswer> {
   const format = query.format()
   const body = await request.body()
-  if (body.length > maxBodyBytes) throw new ApiError(413, 'request body too large')
+  if (body.length > maxBodyBytes) throw new ApiError(400, 'http: request body too large')
   const simulation = SimulateRequest.read(body)
   const group = checkRequest(simulation, node)
   return HttpResponse.inFormat(responseOf(simulation, group, run(simulation, group, node), node), format)
@@ -87,8 +87,7 @@ function responseOf(
   { ledger }: DevnetNode,
 ): Value {
   const { failure, outcomes, fixedSigners } = result
-  const isDone = failure === undefined
-  const fees = group.reduce((sum, { txn }) => sum + (txn.fee ?? 0n), 0n)
+  const fees = Fees.paid(group.map(({ txn }) => txn))
   return {
     'eval-overrides': overridesOf(simulation),
     'exec-trace-config': isNone(simulation.trace) ? undefined : { ...onlySet(simulation.trace) },
@@ -98,10 +97,10 @@ function responseOf(
       {
         'failed-at': failure && [failure.index],
         'failure-message': failure?.message,
-        'group-fees-paid': isDone ? fees || undefined : undefined,
-        'group-usage': isDone ? Fees.groupUsage(group.map(({ txn }) => txn)) : undefined,
+        'group-fees-paid': fees || undefined,
+        'group-usage': Fees.groupUsage(group.map(({ txn }) => txn)),
         'txn-results': group.map((signed, index) => ({
-          'fees-paid': index < outcomes.length ? signed.txn.fee : undefined,
+          'fees-paid': signed.txn.fee || undefined,
           'fixed-signer': addressOf(fixedSigners.get(index)),
           'txn-result': resultOf(Submission.encode(signed), outcomes[index] ?? {}),
         })),

@@ -290,7 +290,7 @@ test('transaction lookups', async (t) => {
       'A'.repeat(51),
       'A'.repeat(53),
       id.toLowerCase(),
-      `${'A'.repeat(51)}B`,
+      `${'A'.repeat(51)}1`,
       '%00',
       '1'.repeat(5000),
     ]) {
@@ -319,10 +319,9 @@ test('transaction lookups', async (t) => {
 test('programs and applications get the responses of a node without any', async () => {
   const node = new TestNode()
   for (const name of ['compile', 'disassemble', 'dryrun']) {
-    assert.equal(
-      expectText(await node.post(`/v2/teal/${name}`, 'int 1'), 404, 'text/plain; charset=UTF-8'),
-      `/teal/${name} was not enabled in the configuration file by setting the EnableDeveloperAPI to true`,
-    )
+    const response = await node.post(`/v2/teal/${name}`, 'int 1')
+    assert.equal(errorMessageOf(response, 501), 'this development ledger runs no programs')
+    assert.match(response.json.data.hint, /LocalNet/)
   }
   const account = `/v2/accounts/${newcomer.address}/applications`
   assert.equal(expectText(await node.get('/v2/applications/1'), 404), '{"message":"application does not exist"}\n')
@@ -340,6 +339,73 @@ test('programs and applications get the responses of a node without any', async 
       /^Invalid format for parameter application-id: .*"abc": invalid syntax$/,
     )
   }
+})
+
+test('the applications of an account, and boxes, are listed and looked up as on a node without any', async () => {
+  const node = new TestNode()
+  await node.post('/devnet/mine', { rounds: 3 })
+  const list = `/v2/accounts/${newcomer.address}/applications`
+  const none = '{"application-resources":[],"round":3}\n'
+  for (const query of ['', '?limit=100000', '?next=7', '?limit=1000&include=params']) {
+    assert.equal(expectText(await node.get(list + query)), none)
+  }
+  const [zero, over] = ['limit parameter must be a positive integer', 'exceeds max applications single batch limit']
+  for (const [query, message] of [
+    ['limit=0', zero],
+    ['limit=100001', `limit 100001 ${over} 100000`],
+    ['limit=1001&include=params', `limit 1001 ${over} 1000`],
+    ['next=x', 'unable to parse next token: strconv.ParseUint: parsing "x": invalid syntax'],
+  ] as const) {
+    assert.equal(errorMessageOf(await node.get(`${list}?${query}`)), message)
+  }
+  assert.match(errorMessageOf(await node.get('/v2/accounts/abc/applications')), /^Invalid format for parameter address/)
+
+  const [box, boxes] = ['/v2/applications/1/box', '/v2/applications/1/boxes']
+  const form = "all arguments and box names should be of the form 'encoding:value'"
+  for (const [query, message] of [
+    ['', "Invalid format for parameter name: query parameter 'name' is required"],
+    ['?name=', form],
+    ['?name=abc', form],
+    ['?name=foo:abc', 'Unknown encoding: foo'],
+    ['?name=int:-1', 'Could not parse uint64 from string (-1): strconv.ParseUint: parsing "-1": invalid syntax'],
+  ] as const) {
+    assert.equal(errorMessageOf(await node.get(box + query)), message)
+  }
+  for (const name of ['str:', 'str:a:b', 'int:7', 'b64:AQ==', `addr:${newcomer.address}`]) {
+    assert.equal(errorMessageOf(await node.get(`${box}?name=${name}`), 404), 'box not found')
+  }
+  for (const query of ['limit=1', 'next=str:a', 'prefix=str:a', 'round=2', 'include=values']) {
+    assert.equal(expectText(await node.get(`${boxes}?${query}`)), '{"boxes":[],"round":3}\n')
+  }
+  for (const query of ['max=1', 'limit=0', 'prefix=']) {
+    assert.equal(expectText(await node.get(`${boxes}?${query}`)), '{"boxes":[]}\n')
+  }
+  assert.equal(errorMessageOf(await node.get(`${boxes}?round=4`)), 'given round is greater than the latest round')
+  assert.equal(errorMessageOf(await node.get(`${boxes}?next=abc`)), `invalid next token: ${form}`)
+})
+
+test('a transaction is found by any spelling of its id that a node takes', async () => {
+  const node = new TestNode()
+  const person = node.funded(0)
+  const id = await node.send(sign(node.pay(person, person, 1n), person))
+  const [first, last] = [id.slice(0, -1), id.slice(-1)]
+  for (const letter of last === 'A' ? 'ABCP' : 'QRZ7') {
+    assert.equal((await node.get(`${pending}/${first}${letter}`)).status, 200, letter)
+  }
+  assert.equal((await node.get(`${pending}/${id.slice(0, 20)}%0A${id.slice(20)}`)).status, 200)
+  assert.match(errorMessageOf(await node.get(`${pending}/${'A'.repeat(51)}B`), 404), /^could not find the transaction/)
+})
+
+test('the creation of an asset without any parameter has no asset index, except in a simulation', async () => {
+  const node = new TestNode()
+  const person = node.funded(0)
+  const bare = sign(node.txn('acfg', person), person)
+  const [simulated] = (await node.simulate([bare])).json['txn-groups'][0]['txn-results']
+  assert.equal(simulated['txn-result']['asset-index'], 1001)
+  const id = await node.send(bare)
+  assert.equal('asset-index' in (await node.get(`${pending}/${id}`)).json, false)
+  assert.equal((await node.get('/v2/blocks/1')).json.block.txns[0].caid, 1001)
+  assert.equal((await node.get('/v2/assets/1001')).status, 200)
 })
 
 test('a signer other than the sender is returned as submitted', async () => {

@@ -3,6 +3,7 @@ import { Submission } from '@latchkey/algorand'
 import { dropConnection, type RawAnswer } from '@latchkey/http'
 import type { DevnetNode } from '../DevnetNode.js'
 import type { Outcome } from '../ledger/apply/index.js'
+import type { BlockTransaction } from '../ledger/Block.js'
 import * as Consensus from '../ledger/Consensus.js'
 import type { TransactionStatus } from '../ledger/Ledger.js'
 import { LedgerError, submitText } from '../ledger/LedgerError.js'
@@ -11,6 +12,10 @@ import * as HttpResponse from './HttpResponse.js'
 import { address, type Query, transactionId } from './Parameters.js'
 import { SignedBytes, type Value } from './ResponseValue.js'
 import type { Route, RouteContext } from './Route.js'
+
+const where = 'in the transaction pool or in the last 1000 confirmed rounds'
+/** The message for a transaction that is not known. */
+export const notFound = `could not find the transaction ${where}`
 
 export const transactionRoutes: readonly Route[] = [
   { method: 'POST', path: '/v2/transactions', handle: submit },
@@ -70,18 +75,23 @@ function submitGroup(node: DevnetNode, group: readonly Submission.Submitted[]): 
 
 function getPending({ node, path, query }: RouteContext) {
   const key = transactionId(path[0]!)
-  const format = query.format()
   const status = node.ledger.findTransaction(key)
   if (status === undefined || node.faults.take('lose') !== undefined) {
-    const where = 'in the transaction pool or in the last 1000 confirmed rounds'
-    throw new ApiError(404, `could not find the transaction ${where}`)
+    throw new ApiError(404, notFound)
   }
-  return HttpResponse.inFormat(pendingValue(status), format)
+  return HttpResponse.inFormat(pendingValue(status), query.format())
 }
 
 function pendingValue(status: TransactionStatus): Value {
-  if (status.type === 'confirmed') return resultOf(status.transaction.signed, status.transaction.outcome, status.round)
+  if (status.type === 'confirmed') return confirmedValue(status.transaction, status.round)
   return { 'pool-error': status.type === 'dropped' ? status.reason : '', txn: new SignedBytes(status.signed) }
+}
+
+/** Nodes tell the creation of an asset by its fields, so that they name none where all of them are zero. */
+function confirmedValue({ signed, outcome }: BlockTransaction, round: bigint): Value {
+  // Such a transaction creates an asset and has no other outcome.
+  const isBare = outcome.createdAssetId !== undefined && Submission.decodeFirst(signed).signed.txn.apar === undefined
+  return resultOf(signed, isBare ? {} : outcome, round)
 }
 
 /** Zero values are absent, except for the empty `pool-error`. */

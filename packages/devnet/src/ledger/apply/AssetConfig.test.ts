@@ -97,7 +97,7 @@ test('rejects an id that a genesis asset has', () => {
   const overlay = new StateOverlay(node.ledger.state)
   overlay.transactionCount = () => Genesis.dollarIds[1]! - 1n
   assert.throws(
-    () => assetConfig(node.txn('acfg', alice), { sender: alice.key, overlay, round: 1n }),
+    () => assetConfig(node.txn('acfg', alice), { sender: alice.key, overlay, round: 1n, outcome: {} }),
     new LedgerError('rule_violation', `already found asset with index ${Genesis.dollarIds[1]}`),
   )
 })

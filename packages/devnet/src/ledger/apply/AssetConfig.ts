@@ -3,12 +3,17 @@ import type { Asset } from '../Account.js'
 import { LedgerError } from '../LedgerError.js'
 import * as MapKey from '../MapKey.js'
 import * as Assets from './Assets.js'
-import type { Context, Outcome } from './Context.js'
+import type { Context } from './Context.js'
 
 type Parameters = NonNullable<Transaction.Transaction['apar']>
 
-export function assetConfig({ caid, apar }: Transaction.Transaction, context: Context): Outcome {
-  if (caid === undefined) return create(apar ?? {}, context)
+export function assetConfig({ caid, apar }: Transaction.Transaction, context: Context): void {
+  if (caid === undefined) create(apar ?? {}, context)
+  else change(caid, apar, context)
+}
+
+/** By its manager only. Without parameters it is destroyed. */
+function change(caid: bigint, apar: Parameters | undefined, context: Context): void {
   const { sender, overlay } = context
   const asset = Assets.get(overlay, caid)
   if (asset.manager === MapKey.zero || asset.manager !== sender) {
@@ -17,10 +22,9 @@ export function assetConfig({ caid, apar }: Transaction.Transaction, context: Co
   }
   if (apar === undefined) destroy(caid, asset, context)
   else overlay.putAsset(caid, reconfigured(asset, apar))
-  return {}
 }
 
-function create(apar: Parameters, { sender, overlay }: Context): Outcome {
+function create(apar: Parameters, { sender, overlay, outcome }: Context): void {
   const createdAssetId = overlay.transactionCount() + 1n
   // Only possible for an id that was assigned at genesis, like that of the dollar.
   if (overlay.asset(createdAssetId) !== undefined)
@@ -40,7 +44,7 @@ function create(apar: Parameters, { sender, overlay }: Context): Outcome {
     clawback: MapKey.ofField(apar.c),
   })
   overlay.putHolding(sender, createdAssetId, { amount: apar.t ?? 0n, frozen: false })
-  return { createdAssetId }
+  outcome.createdAssetId = createdAssetId
 }
 
 function destroy(assetId: bigint, asset: Asset, { overlay }: Context): void {

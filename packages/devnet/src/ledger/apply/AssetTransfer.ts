@@ -2,27 +2,30 @@ import type { Transaction } from '@latchkey/algorand'
 import { LedgerError } from '../LedgerError.js'
 import * as MapKey from '../MapKey.js'
 import * as Assets from './Assets.js'
-import type { Context, Outcome } from './Context.js'
+import type { Context } from './Context.js'
 
 type Txn = Transaction.Transaction
 
-export function assetTransfer(txn: Txn, context: Context): Outcome {
+export function assetTransfer(txn: Txn, context: Context): void {
   const { sender, overlay } = context
   const assetId = txn.xaid ?? 0n
   const amount = txn.aamt ?? 0n
   const receiver = MapKey.ofField(txn.arcv)
-  if (txn.asnd !== undefined) return clawback(txn.asnd, txn, context)
+  if (txn.asnd !== undefined) {
+    clawback(txn.asnd, txn, context)
+    return
+  }
   if (amount === 0n && receiver === sender && overlay.holding(sender, assetId) === undefined) {
     const { defaultFrozen } = Assets.get(overlay, assetId)
     overlay.putHolding(sender, assetId, { amount: 0n, frozen: defaultFrozen })
   }
   Assets.takeOut(overlay, sender, assetId, amount, false)
   Assets.putIn(overlay, receiver, assetId, amount, false)
-  return txn.aclose === undefined ? {} : closeOut(MapKey.of(txn.aclose), assetId, context)
+  if (txn.aclose !== undefined) closeOut(MapKey.of(txn.aclose), assetId, context)
 }
 
 /** A frozen holding stops its holder, not the clawback address. */
-function clawback(from: Uint8Array, txn: Txn, { sender, overlay }: Context): Outcome {
+function clawback(from: Uint8Array, txn: Txn, { sender, overlay }: Context): void {
   const assetId = txn.xaid ?? 0n
   const asset = Assets.get(overlay, assetId)
   if (asset.clawback === MapKey.zero || asset.clawback !== sender) {
@@ -31,11 +34,10 @@ function clawback(from: Uint8Array, txn: Txn, { sender, overlay }: Context): Out
   }
   Assets.takeOut(overlay, MapKey.of(from), assetId, txn.aamt ?? 0n, true)
   Assets.putIn(overlay, MapKey.ofField(txn.arcv), assetId, txn.aamt ?? 0n, true)
-  return {}
 }
 
 /** Closes a holding; the remainder goes to `to`. The asset itself may have been destroyed. */
-function closeOut(to: MapKey.MapKey, assetId: bigint, { sender, overlay }: Context): Outcome {
+function closeOut(to: MapKey.MapKey, assetId: bigint, { sender, overlay, outcome }: Context): void {
   if (overlay.account(sender).assetsHeld === 0) {
     const where = `${MapKey.address(sender)} : account is not opted in asset ${assetId} `
     throw new LedgerError('rule_violation', `cannot close asset holding on account ${where}`)
@@ -45,6 +47,7 @@ function closeOut(to: MapKey.MapKey, assetId: bigint, { sender, overlay }: Conte
   const holding = overlay.holding(sender, assetId)
   if (holding === undefined)
     throw new LedgerError('rule_violation', `asset ${assetId} not present in account ${MapKey.address(sender)}`)
+  outcome.assetClosingAmount = holding.amount
   const isReturned = asset?.creator === to
   Assets.takeOut(overlay, sender, assetId, holding.amount, isReturned)
   Assets.putIn(overlay, to, assetId, holding.amount, isReturned)
@@ -52,5 +55,4 @@ function closeOut(to: MapKey.MapKey, assetId: bigint, { sender, overlay }: Conte
   const rest = overlay.holding(sender, assetId)!.amount
   if (rest !== 0n) throw new LedgerError('rule_violation', `asset ${assetId} not zero (${rest}) after closing`)
   overlay.putHolding(sender, assetId, undefined)
-  return { assetClosingAmount: holding.amount }
 }

@@ -2,7 +2,13 @@ import type { MapKey } from '../MapKey.js'
 import type { StateOverlay } from '../StateOverlay.js'
 
 /** The context in which a transaction is applied. */
-export type Context = { readonly sender: MapKey; readonly overlay: StateOverlay; readonly round: bigint }
+export type Context = {
+  readonly sender: MapKey
+  readonly overlay: StateOverlay
+  readonly round: bigint
+  /** Written as the transaction is applied: a simulation reports what was known when it failed. */
+  readonly outcome: { -readonly [name in keyof Outcome]: Outcome[name] }
+}
 
 /** The effects of a transaction that its fields do not show. Blocks record them. */
 export type Outcome = {

@@ -2,10 +2,10 @@ import type { Transaction } from '@latchkey/algorand'
 import * as Consensus from '../Consensus.js'
 import { LedgerError } from '../LedgerError.js'
 import * as MapKey from '../MapKey.js'
-import type { Context, Outcome } from './Context.js'
+import type { Context } from './Context.js'
 
 /** Recorded and served, without effect: a development ledger has no consensus. */
-export function keyRegistration(txn: Transaction.Transaction, { sender, overlay, round }: Context): Outcome {
+export function keyRegistration(txn: Transaction.Transaction, { sender, overlay, round }: Context): void {
   const account = overlay.account(sender)
   if (account.status === 'Not Participating') {
     throw new LedgerError(
@@ -16,7 +16,7 @@ export function keyRegistration(txn: Transaction.Transaction, { sender, overlay,
   if (txn.votekey === undefined || txn.selkey === undefined) {
     const status = txn.nonpart === true ? 'Not Participating' : 'Offline'
     overlay.putAccount(sender, { ...account, status, participation: undefined })
-    return {}
+    return
   }
   const trying = 'transaction tries to mark an account as online with'
   const firstRound = txn.votefst ?? 0n
@@ -38,5 +38,4 @@ export function keyRegistration(txn: Transaction.Transaction, { sender, overlay,
       keyDilution: txn.votekd ?? 0n,
     },
   })
-  return {}
 }

@@ -3,13 +3,14 @@ import { none } from '../Account.js'
 import { LedgerError } from '../LedgerError.js'
 import * as MapKey from '../MapKey.js'
 import * as Algos from './Algos.js'
-import type { Context, Outcome } from './Context.js'
+import type { Context } from './Context.js'
 
-export function payment(txn: Transaction.Transaction, { sender, overlay }: Context): Outcome {
+export function payment(txn: Transaction.Transaction, { sender, overlay, outcome }: Context): void {
   if (txn.amt !== undefined || txn.rcv !== undefined)
     Algos.move(overlay, sender, MapKey.ofField(txn.rcv), txn.amt ?? 0n)
-  if (txn.close === undefined) return {}
+  if (txn.close === undefined) return
   const closingAmount = overlay.account(sender).microAlgos
+  outcome.closingAmount = closingAmount
   Algos.move(overlay, sender, MapKey.of(txn.close), closingAmount)
   const { assetsHeld, assetsCreated } = overlay.account(sender)
   if (assetsHeld > 0) {
@@ -20,5 +21,4 @@ export function payment(txn: Transaction.Transaction, { sender, overlay }: Conte
   if (assetsCreated > 0)
     throw new LedgerError('rule_violation', `cannot close: ${assetsCreated} outstanding created assets`)
   overlay.putAccount(sender, none)
-  return { closingAmount }
 }

@@ -2,13 +2,13 @@ import type { Transaction } from '@latchkey/algorand'
 import { assetConfig } from './AssetConfig.js'
 import { assetFreeze } from './AssetFreeze.js'
 import { assetTransfer } from './AssetTransfer.js'
-import type { Context, Outcome } from './Context.js'
+import type { Context } from './Context.js'
 import { keyRegistration } from './KeyRegistration.js'
 import { payment } from './Payment.js'
 
 export type { Context, Outcome } from './Context.js'
 
-const byType: { readonly [type: string]: (txn: Transaction.Transaction, context: Context) => Outcome } = {
+const byType: { readonly [type: string]: (txn: Transaction.Transaction, context: Context) => void } = {
   pay: payment,
   axfer: assetTransfer,
   acfg: assetConfig,
@@ -17,6 +17,6 @@ const byType: { readonly [type: string]: (txn: Transaction.Transaction, context:
 }
 
 /** Applies a well-formed transaction whose fee was taken already. */
-export function apply(txn: Transaction.Transaction, context: Context): Outcome {
-  return byType[txn.type]!(txn, context)
+export function apply(txn: Transaction.Transaction, context: Context): void {
+  byType[txn.type]!(txn, context)
 }

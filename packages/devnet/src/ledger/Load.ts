@@ -1,0 +1,44 @@
+/** How full blocks are, and the tax on fees that follows from it. Headers record both; nodes do not charge the tax yet. */
+import { Msgpack } from '@latchkey/algorand'
+import type { Entry } from './Commitment.js'
+import * as Consensus from './Consensus.js'
+
+/** Both in millionths: of the largest block, and of the minimum fee. */
+export type Load = { readonly load: bigint; readonly tax: bigint }
+
+const million = 1_000_000n
+/** A block of this load leaves the tax as it is. */
+const target = million / 2n
+/** A full block adds this to the tax and multiplies it by as much more; an empty one does the opposite. */
+const maxChange = million / 10n
+
+/** The load of a block with these transactions. */
+export function of(entries: readonly Entry[]): bigint {
+  const bytes = entries.reduce((sum, { entry }) => sum + entry.length, 0)
+  return (BigInt(bytes) * million) / BigInt(Consensus.maxBlockTransactionBytes)
+}
+
+/** What a header records. Names are in order, so that those after the load are not read. */
+export function ofHeader(header: Uint8Array): Load {
+  const reader = new Msgpack.Reader(header)
+  const found = { ct: 0n, ld: 0n }
+  for (let left = reader.mapHeader(); left > 0; left--) {
+    const name = reader.str()
+    if (name > 'ld') break
+    if (name === 'ct' || name === 'ld') found[name] = reader.uint()
+    else reader.skip()
+  }
+  return { load: found.ld, tax: found.ct }
+}
+
+/** The tax in the block after one. */
+export function nextTax({ load, tax }: Load): bigint {
+  if (load <= target) {
+    const down = (maxChange * (target - load)) / target
+    const lowered = (tax * (million - down)) / million
+    return lowered > down ? lowered - down : 0n
+  }
+  const up = (maxChange * (load - target)) / target
+  const raised = (tax * (million + up)) / million + up
+  return raised > Consensus.maxUint64 ? Consensus.maxUint64 : raised
+}
