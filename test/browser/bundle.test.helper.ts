@@ -18,6 +18,12 @@ export type BundleOptions = {
    * @default ['browser', 'module', 'production'], as Vite builds for browsers
    */
   conditions?: readonly string[]
+  /**
+   * What becomes of imports of Node's own modules: recorded and left, or replaced by empty modules, as Vite does for dApps.
+   *
+   * @default 'record'
+   */
+  nodeImports?: 'record' | 'empty'
 }
 
 export type Bundle = {
@@ -34,7 +40,7 @@ const entry = join(root, 'test', 'bundle-entry.js')
 const builtIns: ReadonlySet<string> = new Set(builtinModules)
 
 /** Bundles the entry into one file. An import that cannot be resolved fails the build. */
-export async function bundle(t: Scope, { source, conditions }: BundleOptions): Promise<Bundle> {
+export async function bundle(t: Scope, { source, conditions, nodeImports: policy }: BundleOptions): Promise<Bundle> {
   const directory = await mkdtemp(join(tmpdir(), 'latchkey-bundle-'))
   t.after(() => rm(directory, { recursive: true, force: true }))
   const nodeImports = new Set<string>()
@@ -43,7 +49,7 @@ export async function bundle(t: Scope, { source, conditions }: BundleOptions): P
     logLevel: 'error',
     root: join(root, 'test'),
     resolve: { conditions: [...(conditions ?? ['browser', 'module', 'production'])] },
-    plugins: [provideEntry(source), recordNodeImports(nodeImports)],
+    plugins: [provideEntry(source), ...(policy === 'empty' ? [] : [recordNodeImports(nodeImports)])],
     build: {
       outDir: directory,
       minify: false,

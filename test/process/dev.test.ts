@@ -10,12 +10,13 @@ import algosdk from 'algosdk'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
 import { atEnd, temporaryDirectory, until } from './commands.test.helper.js'
 
+type Account = { address: string; mnemonic: string }
 type Facts = {
-  devnet: { url: string; accounts: { address: string; mnemonic: string }[] }
+  devnet: { url: string; accounts: Account[]; onlineAccounts: Account[]; dispenser: Account; faucet: Account }
   kmd: { url: string; token: string; dataDir: string; wallet: string }
   facilitator: { url: string }
   seller: { url: string; address: string }
-  buyer: { address: string }
+  buyer: { address: string; wallet: string }
   environment: { [name: string]: string }
 }
 
@@ -75,7 +76,7 @@ suite('latchkey dev', () => {
     const { wallets } = (await kmd.listWallets()) as { wallets: { name: string }[] }
     assert.deepEqual(
       wallets.map(({ name }) => name),
-      [facts.kmd.wallet],
+      [facts.kmd.wallet, facts.buyer.wallet],
     )
     const algod = new algosdk.Algodv2(facts.environment['ALGOD_TOKEN']!, facts.devnet.url)
     assert.equal((await algod.status().do()).lastRound, 1n)
@@ -86,6 +87,45 @@ suite('latchkey dev', () => {
     child.kill('SIGTERM')
     assert.equal(await exited, 0)
     assert.equal(existsSync(facts.kmd.dataDir), false)
+  })
+
+  test('is LocalNet to its clients: one wallet with three rich keys that are online, and no assets', {
+    timeout: 240_000,
+  }, async (t) => {
+    const { stdout } = await start(t, ['--json'])
+    const { kmd: daemon, devnet, buyer, environment } = JSON.parse(stdout()) as Facts
+    const { hostname, port } = new URL(daemon.url)
+    const kmd = new algosdk.Kmd(daemon.token, `http://${hostname}`, port)
+    const { wallets } = (await kmd.listWallets()) as { wallets: { id: string; name: string }[] }
+    const keysOf = async (name: string): Promise<string[]> => {
+      const { id } = wallets.find((wallet) => wallet.name === name)!
+      const { wallet_handle_token: handle } = await kmd.initWalletHandle(id, '')
+      return (await kmd.listKeys(handle)).addresses
+    }
+    const addresses = await keysOf('unencrypted-default-wallet')
+    assert.deepEqual([...addresses].sort(), devnet.onlineAccounts.map(({ address }) => address).sort())
+    assert.deepEqual(await keysOf(environment['KMD_WALLET']!), [buyer.address])
+    const algod = new algosdk.Algodv2('', devnet.url)
+    for (const [index, { address }] of devnet.onlineAccounts.entries()) {
+      const { amount, status, participation, assets, createdAssets } = await algod.accountInformation(address).do()
+      assert.deepEqual([amount, status], [(index === 2 ? 2n : 4n) * 10n ** 15n, 'Online'])
+      assert.equal(participation!.stateProofKey!.length, 64)
+      assert.deepEqual(
+        [assets, createdAssets],
+        [[], []],
+        'the newest asset of the dispenser is the one that a user creates',
+      )
+    }
+    const { params } = await algod.getAssetByID(31566704).do()
+    assert.equal(String(params?.creator), devnet.faucet.address)
+  })
+
+  test('refuses what is no origin', async (t) => {
+    for (const origin of ['*', 'null', 'dapp.example', 'https://dapp.example/', 'ftp://dapp.example', 'http://a b']) {
+      const { code, stderr } = await run(['--allow-origin', origin], temporaryDirectory(t))
+      assert.equal(code, 2, origin)
+      assert.match(stderr, /^latchkey dev: --allow-origin takes an origin, such as [^\n]+\n$/)
+    }
   })
 
   test('-- COMMAND runs a program and exits with its status', { timeout: 240_000 }, async (t) => {

@@ -135,12 +135,7 @@ function checkCheat(request: RawRequest): void {
 }
 
 function isLoopbackOrigin(origin: string | undefined): boolean {
-  if (origin === undefined) return true
-  try {
-    return Access.isLoopback(Access.hostName(new URL(origin).host))
-  } catch {
-    return false
-  }
+  return origin === undefined || Access.isLoopbackOrigin(origin)
 }
 
 function bodyErrorResponse({ status, message }: BodyError): RawResponse {

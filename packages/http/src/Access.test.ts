@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { corsHeaders, hostName, isHostAllowed, isLoopback, TokenCheck } from './Access.js'
+import { corsHeaders, hostName, isHostAllowed, isLoopback, isLoopbackOrigin, TokenCheck } from './Access.js'
 
 test('the name in a Host header is without port and brackets, in lower case', () => {
   const names: [host: string, name: string][] = [
@@ -92,6 +92,65 @@ test('* allows every origin, null included, and is never sent itself', () => {
   assert.deepEqual(cors(['*'], 'null'), echoed('null'))
   assert.deepEqual(cors(['*'], ''), [])
   assert.deepEqual(cors(['https://*.example'], page), [])
+})
+
+const loopbackOrigins = [
+  'http://localhost',
+  'http://localhost:5173',
+  'https://localhost:3000',
+  'http://app.localhost:5173',
+  'http://127.0.0.1:8000',
+  'http://127.9.9.9',
+  'http://[::1]:5173',
+]
+const otherOrigins = [
+  '',
+  'null',
+  'localhost',
+  'localhost:5173',
+  'http://',
+  'http://localhost:5173/',
+  'http://localhost:5173/path',
+  'HTTP://localhost',
+  'http://LOCALHOST',
+  'http://localhost.',
+  'http://localhost.evil.example',
+  'http://localhost@evil.example',
+  'http://evil.example#localhost',
+  'http://evil.example?localhost',
+  'http://127.0.0.1.evil.example',
+  'http://2130706433',
+  'http://0x7f.1',
+  'http://0.0.0.0:5173',
+  'http://[::]:5173',
+  'http://10.0.0.5:5173',
+  'http://localhost:80',
+  'http://localhost:99999',
+  ' http://localhost',
+  'http://localhost http://evil.example',
+  'file://localhost',
+  'ftp://localhost',
+  'chrome-extension://localhost',
+]
+
+test('an origin on a loopback address is one in the form that browsers send', () => {
+  for (const origin of loopbackOrigins) assert.equal(isLoopbackOrigin(origin), true, origin)
+  for (const origin of otherOrigins) assert.equal(isLoopbackOrigin(origin), false, origin)
+})
+
+test('loopback origins get headers only if the settings allow them', () => {
+  const headersOf = (origin: string, allowLoopbackOrigins: boolean | undefined): string[] =>
+    corsHeaders(
+      { ...allowed, allowedOrigins: [page], allowLoopbackOrigins, allowPrivateNetwork: false },
+      { method: 'GET', origin, privateNetwork: undefined },
+    )
+  for (const origin of loopbackOrigins) {
+    assert.deepEqual(headersOf(origin, true), echoed(origin))
+    assert.deepEqual(headersOf(origin, false), [])
+    assert.deepEqual(headersOf(origin, undefined), [])
+  }
+  for (const origin of otherOrigins) assert.deepEqual(headersOf(origin, true), [], origin)
+  assert.deepEqual(headersOf(page, true), echoed(page))
 })
 
 test('private network access is granted to preflights of any origin if the settings allow it', () => {

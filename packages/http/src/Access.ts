@@ -34,10 +34,25 @@ export function isHostAllowed(
   return name === localAddress?.()?.replace(/^::ffff:/, '')
 }
 
+/**
+ * Whether an Origin header is that of a page on a loopback address, at any port. Browsers send an origin in one form only
+ * (RFC 6454, 6.2), and anything else is none: `null`, a path, other schemes.
+ */
+export function isLoopbackOrigin(origin: string): boolean {
+  if (!/^https?:\/\//.test(origin) || !URL.canParse(origin)) return false
+  const url = new URL(origin)
+  return url.origin === origin && isLoopback(hostName(url.host))
+}
+
 /** The settings of {@link corsHeaders}. */
 export type CorsSettings = {
   /** Origins whose pages may use the server. `*` allows all. */
   allowedOrigins: readonly string[]
+  /**
+   * Allows all origins on loopback addresses too, at any port.
+   * @default false
+   */
+  allowLoopbackOrigins?: boolean | undefined
   /** Grants the preflights of Private Network Access. */
   allowPrivateNetwork: boolean
   /** A comma-separated list of header names. */
@@ -53,7 +68,7 @@ export function corsHeaders(
 ): string[] {
   const headers: string[] = []
   const { origin } = request
-  if (origin !== undefined && origin !== '' && settings.allowedOrigins.some((o) => o === '*' || o === origin)) {
+  if (origin !== undefined && origin !== '' && isOriginAllowed(settings, origin)) {
     headers.push(
       'Access-Control-Allow-Origin',
       origin,
@@ -67,6 +82,11 @@ export function corsHeaders(
     headers.push('Access-Control-Allow-Private-Network', 'true')
   }
   return headers
+}
+
+function isOriginAllowed({ allowedOrigins, allowLoopbackOrigins = false }: CorsSettings, origin: string): boolean {
+  if (allowedOrigins.some((one) => one === '*' || one === origin)) return true
+  return allowLoopbackOrigins && isLoopbackOrigin(origin)
 }
 
 /** Compares tokens in constant time. A comparison reveals the length of the token, which is not secret. */

@@ -1,13 +1,14 @@
 /** `latchkey dev`: everything that a paid request needs, until Ctrl-C or for as long as a program runs. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
+import type { DevAccount } from '@latchkey/devnet'
 import { command } from '../Command.js'
 import { type CleanupProcess, startCleanupProcess } from '../dev/CleanupProcess.js'
 import { printDemo } from '../dev/demo.js'
 import * as ProcessGroup from '../dev/ProcessGroup.js'
-import { environmentOf, exportLines, Stack, token, walletName } from '../dev/Stack.js'
+import { buyerWallet, defaultWallet, environmentOf, exportLines, Stack, token } from '../dev/Stack.js'
 import { environmentPath } from '../dev/seller.js'
-import { CommandError } from '../errors.js'
+import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { printError, printJson, printResult } from '../messages.js'
 import { startUnderSignals } from '../signals.js'
@@ -20,11 +21,18 @@ makes one paid request and prints its steps. Runs until Ctrl-C and leaves no fil
   options: {
     json: { type: 'boolean', description: 'print URLs and accounts as one line of JSON' },
     'any-port': { type: 'boolean', description: 'use any free ports' },
+    'allow-origin': {
+      type: 'string',
+      multiple: true,
+      placeholder: 'ORIGIN',
+      description: 'let web pages of ORIGIN use it, beside those on localhost; repeatable',
+    },
   },
   notes: `With -- COMMAND, runs that program with the environment set and exits with its status, for tests and CI.
 Ports are those of LocalNet (4001, 4002) and of the x402 examples (4021, 4022) if they are free, any free ones otherwise.`,
-  examples: ['latchkey dev', 'latchkey dev -- npm test'],
+  examples: ['latchkey dev', 'latchkey dev -- npm test', 'latchkey dev --allow-origin https://dapp.example.net'],
   run: async ({ options, rest = [] }) => {
+    const allowedOrigins = options['allow-origin']?.map(readOrigin)
     const isQuiet = options.json === true || rest.length > 0
     const print = (text: string): void => void (isQuiet || printResult(`${text}\n`))
     const onError = (error: unknown): void => printError('dev', error)
@@ -37,6 +45,7 @@ Ports are those of LocalNet (4001, 4002) and of the x402 examples (4021, 4022) i
           onError,
           onDirectory: (directory) => cleanup.note({ directory }),
           anyPort: options['any-port'],
+          allowedOrigins,
         }),
       {
         endsWithTerminal: true,
@@ -62,6 +71,13 @@ Ports are those of LocalNet (4001, 4002) and of the x402 examples (4021, 4022) i
     }
   },
 })
+
+/** In the form that browsers send: scheme, host and port. */
+function readOrigin(text: string): string {
+  const origin = URL.canParse(text) ? new URL(text).origin : undefined
+  if (origin === text && /^https?:/.test(text)) return text
+  throw new UsageError('--allow-origin takes an origin, such as https://dapp.example.net', { code: 'invalid_value' })
+}
 
 function spawnProgram([file, ...args]: readonly string[], environment: { [name: string]: string }): ChildProcess {
   return spawn(file!, args, { stdio: 'inherit', env: { ...process.env, ...environment } })
@@ -97,12 +113,14 @@ function factsOf(stack: Stack) {
       url: devnet.url,
       genesisHash: devnet.genesisHash,
       dispenser: devnet.dispenser,
+      onlineAccounts: devnet.onlineAccounts,
+      faucet: devnet.faucet,
       accounts: devnet.accounts,
     },
-    kmd: { url: kmdUrl, token, dataDir: kmdDataDir, wallet: walletName },
+    kmd: { url: kmdUrl, token, dataDir: kmdDataDir, wallet: defaultWallet },
     facilitator: { url: facilitatorUrl },
     seller: { url: `${sellerUrl}/weather`, address: seller },
-    buyer: { address: buyer },
+    buyer: { address: buyer, wallet: buyerWallet },
     console: stack.consoleLink(),
     environment: environmentOf(stack),
     pid: process.pid,
@@ -113,15 +131,15 @@ function block(stack: Stack): string {
   const { devnet, kmdUrl, facilitatorUrl, sellerUrl, buyer, seller } = stack
   return `
   Devnet       ${devnet.url}
-  Key daemon   ${kmdUrl}  (token: ${token.length} times "a"; wallet ${walletName}, without a password)
+  Key daemon   ${kmdUrl}  (token: ${token.length} times "a"; wallets have no password)
   Facilitator  ${facilitatorUrl}
   Seller       ${sellerUrl}/weather  (in a browser too)
   Console      ${stack.consoleLink()}
                (works once; latchkey console prints another)
 
-  Buyer        ${buyer}  in the wallet
+  Buyer        ${buyer}  in the wallet ${buyerWallet}
   Paid to      ${seller}
-  Dispenser    ${devnet.dispenser.address}  in the wallet
+${devnet.onlineAccounts.map(richLine).join('\n')}
 
 Environment for another terminal; eval "$(curl -s ${sellerUrl}${environmentPath})" sets it:
 ${exportLines(environmentOf(stack)).replaceAll(/^(?=.)/gm, '  ')}
@@ -132,4 +150,8 @@ Try it there:
 Ctrl-C ends all of it.
 
 `
+}
+
+function richLine({ address }: DevAccount, index: number): string {
+  return `  ${index === 0 ? 'Dispenser  ' : '           '}  ${address}  in the wallet ${defaultWallet}`
 }

@@ -13,13 +13,16 @@ import { SqliteSettlements } from '@latchkey/x402/sqlite'
 import { limitDaemonMemory } from '../daemonMemory.js'
 import { shellWord } from '../format.js'
 import { freePort } from './freePort.js'
-import { onlyLocalHosts } from './localAccess.js'
+import { allowOrigins, onlyLocalHosts } from './localAccess.js'
 import { createSeller } from './seller.js'
 
 /** The first two are AlgoKit's for LocalNet, the others those of the x402 examples. */
 const ports = { devnet: 4001, kmd: 4002, facilitator: 4022, seller: 4021 }
 export const token = 'a'.repeat(64)
-export const walletName = 'unencrypted-default-wallet'
+/** Tools that know LocalNet look for it, and fund accounts from a key in it. */
+export const defaultWallet = 'unencrypted-default-wallet'
+/** A wallet of its own, because every key in the default wallet is a rich one; listed after it, for tools that take the first. */
+export const buyerWallet = 'x402-buyer'
 export const dollarAssetId = 31566704n
 export const dollarDecimals = 6
 const buyerMicroDollars = 5_000_000n
@@ -28,6 +31,11 @@ const buyerMicroAlgos = 10_000_000n
 export type StackOptions = {
   /** Uses any free ports, even if those that tools expect are free. @default false */
   anyPort?: boolean | undefined
+  /**
+   * Origins of web pages that may use the stack, beside those on loopback addresses.
+   * @default []
+   */
+  allowedOrigins?: readonly string[] | undefined
   onError?: ((error: unknown) => void) | undefined
   /** Called with the directory of all files of the stack, before anything is written to it. */
   onDirectory?: ((directory: string) => void) | undefined
@@ -97,17 +105,19 @@ type StartContext = {
   readonly directory: string
   readonly closers: (() => unknown)[]
   readonly portFor: (preferred: number) => Promise<number>
+  readonly allowedOrigins: readonly string[]
   readonly onError: StackOptions['onError']
 }
 
 async function startParts(closers: (() => unknown)[], options: StackOptions): Promise<Parts> {
-  const { anyPort, onError, onDirectory } = options
+  const { anyPort, allowedOrigins = [], onError, onDirectory } = options
   const directory = mkdtempSync(join(tmpdir(), 'latchkey-dev-'))
   onDirectory?.(directory)
   closers.push(() => rmSync(directory, { recursive: true, force: true }))
   const context: StartContext = {
     directory,
     closers,
+    allowedOrigins,
     onError,
     portFor: async (preferred) => (anyPort ? 0 : freePort(preferred)),
   }
@@ -115,7 +125,7 @@ async function startParts(closers: (() => unknown)[], options: StackOptions): Pr
   closers.push(() => devnet.stop())
   const chain = await Chain.open({ network: 'local', nodes: devnet.url, dollarAssetId })
   const listener = await listenForSeller(context)
-  const { kmdUrl, kmdDataDir, buyer, consoleLink } = await startKmd(context, devnet, listener.url)
+  const { kmdUrl, kmdDataDir, buyer, consoleLink } = await startKmd(context, devnet)
   devnet.fund(buyer, { microAlgos: buyerMicroAlgos, microDollars: buyerMicroDollars })
   const facilitatorUrl = await startFacilitator(context, devnet, chain)
   const seller = devnet.accounts[1]!.address
@@ -134,17 +144,12 @@ async function startParts(closers: (() => unknown)[], options: StackOptions): Pr
   return parts
 }
 
-/** The daemon has the wallet that tools look for, with the keys of the dispenser and the buyer. */
-async function startKmd({ directory, closers, portFor }: StartContext, devnet: Devnet, sellerUrl: string) {
+/** The daemon has the wallet that tools look for, with the keys of the online accounts, and one with the key of the buyer. */
+async function startKmd({ directory, closers, portFor, allowedOrigins }: StartContext, devnet: Devnet) {
   const kmdDataDir = join(directory, 'kmd-v0.5')
   mkdirSync(kmdDataDir, { mode: 0o700 })
   const address = `127.0.0.1:${await portFor(ports.kmd)}`
-  // The paywall of the seller, opened in a browser, asks the daemon to sign.
-  const settings = {
-    address,
-    allowed_origins: [sellerUrl, sellerUrl.replace('127.0.0.1', 'localhost')],
-    ...lightScrypt,
-  }
+  const settings = { address, allowed_origins: allowedOrigins, allow_header_pna: true, ...lightScrypt }
   writeFileSync(join(kmdDataDir, 'kmd_config.json'), JSON.stringify(settings), { mode: 0o600 })
   writeFileSync(join(kmdDataDir, 'kmd.token'), token, { mode: 0o600 })
   const onWorkerStart = limitDaemonMemory()
@@ -152,18 +157,28 @@ async function startKmd({ directory, closers, portFor }: StartContext, devnet: D
     dataDir: kmdDataDir,
     wire: 'reference',
     node: { url: devnet.url },
+    // dApps under development, and the paywall of the seller.
+    allowLoopbackOrigins: true,
     onWorkerStart,
   })
   closers.push(() => daemon.stop())
   const kmd = await Kmd.connect({ dataDir: kmdDataDir })
-  await kmd.wallets.create({ name: walletName, password: '' })
-  const wallet = await kmd.unlock({ name: walletName, password: '' })
-  await wallet.importKey(new Uint8Array(Buffer.from(devnet.dispenser.secretKey, 'base64')))
+  const rich = await createWallet(kmd, defaultWallet)
+  for (const { secretKey } of devnet.onlineAccounts) {
+    await rich.importKey(new Uint8Array(Buffer.from(secretKey, 'base64')))
+  }
+  await rich.release()
+  const wallet = await createWallet(kmd, buyerWallet)
   const buyer = await wallet.generateKey()
   await wallet.release()
   // Longer than usual, as nothing here has any value.
   const consoleLink = (): string => daemon.consoleLink({ lifetimeMs: 3_600_000 })
   return { kmdUrl: `http://${daemon.address}`, kmdDataDir, buyer, consoleLink }
+}
+
+async function createWallet(kmd: Kmd, name: string): ReturnType<Kmd['unlock']> {
+  await kmd.wallets.create({ name, password: '' })
+  return kmd.unlock({ name, password: '' })
 }
 
 /** The keys have no value, so deriving the password need not take time. */
@@ -172,19 +187,19 @@ const lightScrypt = {
 }
 
 async function startFacilitator(context: StartContext, devnet: Devnet, chain: Chain): Promise<string> {
-  const { directory, closers, portFor, onError } = context
+  const { directory, closers, portFor, allowedOrigins, onError } = context
   const store = new SqliteSettlements(join(directory, 'facilitator.db'))
   const feePayer = Signer.fromMnemonic(devnet.accounts[0]!.mnemonic)
   const facilitator = new Facilitator({ chains: [chain], feePayer, store, onError })
   closers.push(() => facilitator.stop())
-  const fetch = onlyLocalHosts(createFacilitatorHandler({ facilitator, onError }))
+  const fetch = onlyLocalHosts(allowOrigins(createFacilitatorHandler({ facilitator, onError }), allowedOrigins))
   const server = new Server({ fetch, ...(onError === undefined ? {} : { onError }) })
   const { port } = await server.listen('127.0.0.1', await portFor(ports.facilitator))
   closers.push(() => server.stop())
   return `http://127.0.0.1:${port}`
 }
 
-/** The seller listens before it has routes: the daemon's settings need its address. */
+/** The seller listens before it has routes: it may not take the port of another part. */
 type Listener = { readonly url: string; readonly server: HttpServer }
 
 async function listenForSeller({ closers, portFor }: StartContext): Promise<Listener> {
@@ -196,7 +211,7 @@ async function listenForSeller({ closers, portFor }: StartContext): Promise<List
 
 async function startSeller({ onError }: StartContext, { server }: Listener, parts: Parts): Promise<void> {
   const { chain, seller: payTo, facilitatorUrl: facilitators, kmdUrl } = parts
-  const paywall = { kmd: { url: kmdUrl, token, wallet: walletName } }
+  const paywall = { kmd: { url: kmdUrl, token, wallet: buyerWallet } }
   const exports = (): string => exportLines(environmentOf(parts))
   server.on('request', await createSeller({ chain, payTo, facilitators, paywall, exports, onError }))
 }
@@ -214,7 +229,7 @@ export function environmentOf(parts: Parts): { [name: string]: string } {
     KMD_PORT: kmd.port,
     KMD_TOKEN: token,
     KMD_DATA_DIR: kmdDataDir,
-    KMD_WALLET: walletName,
+    KMD_WALLET: buyerWallet,
     KMD_KEY: buyer,
     KMD_PASSWORD_FILE: '/dev/null',
     DISPENSER_MNEMONIC: devnet.dispenser.mnemonic,

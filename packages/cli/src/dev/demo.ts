@@ -2,14 +2,14 @@
 import { Amount } from '@latchkey/algorand'
 import { Buyer, fromKmd, payingFetch, receiptOf } from '@latchkey/x402/client'
 import { shortened } from '../format.js'
-import { dollarAssetId, dollarDecimals, type Stack, walletName } from './Stack.js'
+import { buyerWallet, dollarAssetId, dollarDecimals, type Stack } from './Stack.js'
 import { price } from './seller.js'
 
 export async function printDemo(stack: Stack, line: (text: string) => void): Promise<void> {
   const { chain, sellerUrl, buyer, seller } = stack
   const url = `${sellerUrl}/weather`
   const before = await balances(stack)
-  const signer = fromKmd({ kmd: { dataDir: stack.kmdDataDir }, wallet: walletName, password: '', address: buyer })
+  const signer = fromKmd({ kmd: { dataDir: stack.kmdDataDir }, wallet: buyerWallet, password: '', address: buyer })
   const pay = payingFetch(new Buyer({ signer, chains: chain }), {
     onPaymentRequired: (_required, _url, [offer]) => {
       line(`the seller responds with 402 Payment Required: ${price}, ${offer.amount} of asset ${dollarAssetId}`)

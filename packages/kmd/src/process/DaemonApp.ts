@@ -42,6 +42,12 @@ export type DaemonAppOptions = {
    * @default `algod` in kmd_config.json
    */
   node?: { url: string; token?: string | undefined } | undefined
+  /**
+   * Lets web pages of every loopback origin, such as `http://localhost:5173`, use the API with the token, beside those in
+   * `allowed_origins`. For development: every program on this machine can serve such a page.
+   * @default false
+   */
+  allowLoopbackOrigins?: boolean | undefined
   /** Called for every `/v1` request with a valid token. */
   onActivity?: () => void
   /**
@@ -189,7 +195,11 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
       },
       wire,
       token,
-      cors: { allowedOrigins: config.allowedOrigins, allowPrivateNetwork: config.allowHeaderPna },
+      cors: {
+        allowedOrigins: config.allowedOrigins,
+        allowLoopbackOrigins: options.allowLoopbackOrigins,
+        allowPrivateNetwork: config.allowHeaderPna,
+      },
       hosts: allowedHosts(config),
       metrics: makeMetrics(handles),
       ...(onActivity && { onActivity }),

@@ -1,0 +1,157 @@
+/** A dApp on a port of its own, as a Vite server serves it: the unmodified KMD provider of use-wallet, against `latchkey dev`. */
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, type TestContext, test } from 'node:test'
+import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { bundle, call } from './bundle.test.helper.js'
+import { launch, type Page, timeoutMs } from './chromium.test.helper.js'
+
+const source = `
+import { NetworkConfigBuilder, WalletId, WalletManager } from '@txnlab/use-wallet'
+import algosdk from 'algosdk'
+
+function open({ kmd, algod }) {
+  return new WalletManager({
+    wallets: [{ id: WalletId.KMD, options: kmd }],
+    networks: new NetworkConfigBuilder().localnet({ algod }).build(),
+    defaultNetwork: 'localnet',
+  })
+}
+
+export async function useWallet(servers) {
+  const manager = open(servers)
+  const wallet = manager.getWallet(WalletId.KMD)
+  const accounts = await wallet.connect()
+  const [sender, receiver] = accounts.map(({ address }) => address)
+  const client = manager.algodClient
+  const suggestedParams = await client.getTransactionParams().do()
+  const composer = new algosdk.AtomicTransactionComposer()
+  for (const amount of [1_000_001, 2]) {
+    const txn = algosdk.makePaymentTxnWithSuggestedParamsFromObject({ sender, receiver, amount, suggestedParams })
+    composer.addTransaction({ txn, signer: manager.transactionSigner })
+  }
+  const { confirmedRound } = await composer.execute(client, 4)
+  const balances = await Promise.all([sender, receiver].map(async (a) => String((await client.accountInformation(a).do()).amount)))
+  // As after the page was loaded again: the session is in the storage of the page.
+  await open(servers).getWallet(WalletId.KMD).resumeSession()
+  await wallet.disconnect()
+  return { accounts: accounts.map(({ address }) => address), confirmed: confirmedRound > 0n, balances, connected: wallet.isConnected }
+}
+
+export async function listWallets({ kmd: { token, baseServer, port } }) {
+  return new algosdk.Kmd(token, baseServer, port).listWallets().then(({ wallets }) => wallets.length, (error) => error.message)
+}
+`
+
+type Facts = {
+  devnet: { url: string; onlineAccounts: { address: string }[] }
+  kmd: { url: string; token: string }
+  facilitator: { url: string }
+}
+
+const browser = await launch({ after })
+
+async function startDev(t: TestContext, ...args: string[]): Promise<Facts> {
+  const child = spawn(process.execPath, [latchkeyCommand, 'dev', '--any-port', '--json', ...args], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const exited = once(child, 'close')
+  t.after(async () => {
+    child.kill('SIGTERM')
+    await exited
+  })
+  let text = ''
+  for await (const piece of child.stdout.setEncoding('utf8')) {
+    text += piece
+    if (text.endsWith('\n')) break
+  }
+  return JSON.parse(text) as Facts
+}
+
+function serversOf({ devnet, kmd }: Facts) {
+  const [algodUrl, kmdUrl] = [new URL(devnet.url), new URL(kmd.url)]
+  return {
+    kmd: { token: kmd.token, baseServer: `http://${kmdUrl.hostname}`, port: kmdUrl.port },
+    algod: { token: 'a'.repeat(64), baseServer: `http://${algodUrl.hostname}`, port: algodUrl.port },
+  }
+}
+
+/** An empty page with the origin. use-wallet asks for the password in a dialog of the browser. */
+async function openPage(t: TestContext, host: string, listen = '127.0.0.1'): Promise<{ page: Page; origin: string }> {
+  const server = createServer((_, response) => {
+    response.setHeader('Content-Type', 'text/html').end('<!doctype html><title>dApp</title>')
+  }).listen(0, listen)
+  await once(server, 'listening')
+  const context = await browser.newContext()
+  t.after(async () => {
+    await context.close()
+    server.close()
+    server.closeAllConnections()
+  })
+  const page = await context.newPage()
+  page.setDefaultTimeout(timeoutMs)
+  page.on('dialog', (dialog) => void dialog.accept(''))
+  const origin = `http://${host}:${(server.address() as AddressInfo).port}`
+  await page.goto(origin)
+  return { page, origin }
+}
+
+test('use-wallet connects, signs and disconnects from another localhost port', { timeout: 240_000 }, async (t) => {
+  const [facts, bundled] = await Promise.all([startDev(t), bundle(t, { source, nodeImports: 'empty' })])
+  const rich = facts.devnet.onlineAccounts.map(({ address }) => address)
+  const { page } = await openPage(t, 'localhost')
+  const result = (await call(page, bundled, 'useWallet', serversOf(facts))) as {
+    accounts: string[]
+    balances: string[]
+  }
+  assert.deepEqual([...result.accounts].sort(), [...rich].sort())
+  const before = result.accounts.slice(0, 2).map((address) => (rich.indexOf(address) === 2 ? 2n : 4n) * 10n ** 15n)
+  assert.deepEqual(result, {
+    accounts: result.accounts,
+    confirmed: true,
+    balances: [`${before[0]! - 1_000_003n - 2_000n}`, `${before[1]! + 1_000_003n}`],
+    connected: false,
+  })
+})
+
+test('pages of every loopback origin and of those given may call the daemon, others may not', {
+  timeout: 240_000,
+}, async (t) => {
+  const [facts, bundled] = await Promise.all([
+    startDev(t, '--allow-origin', 'http://dapp.test:8123'),
+    bundle(t, { source, nodeImports: 'empty' }),
+  ])
+  const servers = serversOf(facts)
+  for (const host of ['127.0.0.1', 'localhost', 'dapp.localhost']) {
+    const { page } = await openPage(t, host)
+    assert.equal(await call(page, bundled, 'listWallets', servers), 2, host)
+  }
+  const preflight = async (origin: string, url: string): Promise<(string | null)[]> => {
+    const { headers } = await fetch(`${url}/v1/wallets`, {
+      method: 'OPTIONS',
+      headers: {
+        Origin: origin,
+        'Access-Control-Request-Method': 'GET',
+        'Access-Control-Request-Private-Network': 'true',
+      },
+    })
+    return [headers.get('access-control-allow-origin'), headers.get('access-control-allow-private-network')]
+  }
+  for (const origin of ['http://localhost:5173', 'https://localhost', 'http://[::1]:3000', 'http://dapp.test:8123']) {
+    assert.deepEqual(await preflight(origin, facts.kmd.url), [origin, 'true'], origin)
+    assert.equal((await preflight(origin, facts.facilitator.url))[0], origin)
+  }
+  for (const origin of [
+    'http://dapp.test',
+    'https://evil.example',
+    'http://localhost.evil.example',
+    'null',
+    'file://localhost',
+  ]) {
+    assert.equal((await preflight(origin, facts.kmd.url))[0], null, origin)
+    assert.equal((await preflight(origin, facts.facilitator.url))[0], null, origin)
+  }
+})
