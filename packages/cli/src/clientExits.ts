@@ -4,6 +4,7 @@ import type { ExitCode } from './exitCodes.js'
 /** The exit codes of errors of the daemon's client; `failed` for the others. Only types are imported from it: loading it takes time. */
 export const clientExits: { readonly [Code in KmdClientErrorCode]?: ExitCode } = {
   daemon_not_running: 'unreachable',
+  foreign_listener: 'unreachable',
   data_directory_unreadable: 'unreachable',
   connection_lost: 'unreachable',
   timeout: 'unreachable',

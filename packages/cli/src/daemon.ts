@@ -129,6 +129,9 @@ function select(wallets: readonly WalletInfo[], given: string): WalletInfo {
   })
 }
 
+/** What to do when another user's program listens at the address in kmd.net. */
+export const foreignCure = 'start the daemon again: latchkey kmd; ss -ltnp shows which program listens'
+
 type Explanation = readonly [code: CommandErrorCode, message: string, hint?: string | undefined]
 
 /** The daemon's texts are those of the Go daemon. A person at a terminal needs to know what to do. */
@@ -167,6 +170,7 @@ function explain({ code, message, retryAfterSeconds }: KmdClientError, dataDir: 
   if (code === 'daemon_not_running') {
     return ['daemon_not_running', `no key daemon runs in ${dataDir}`, 'latchkey kmd starts one']
   }
+  if (code === 'foreign_listener') return [code, `${message}; nothing was sent to it`, foreignCure]
   if (code === 'too_many_wrong_passwords') {
     return [code, 'too many wrong passwords for this wallet', `wait ${wait}, then give the right one`]
   }

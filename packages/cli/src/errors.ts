@@ -41,6 +41,11 @@ export const errors = {
     message: 'no key daemon runs in the data directory',
     hint: 'latchkey kmd starts one',
   },
+  foreign_listener: {
+    exit: 'unreachable',
+    message: 'a program of another user listens at the address in kmd.net; nothing was sent to it',
+    hint: 'start the daemon again: latchkey kmd; ss -ltnp shows which program listens',
+  },
   daemon_unreachable: {
     exit: 'unreachable',
     message: 'the key daemon does not answer',

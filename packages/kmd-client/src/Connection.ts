@@ -4,7 +4,7 @@
  */
 
 import { Json } from '@latchkey/algorand'
-import { readDataDirectory } from '#data-directory'
+import { examiner, readDataDirectory } from '#data-directory'
 import { createTransport } from '#transport'
 import * as Endpoint from './Endpoint.js'
 import { daemonErrorCode } from './errors.js'
@@ -12,8 +12,14 @@ import { KmdClientError } from './KmdClientError.js'
 import { isLatchkeyOnly, type Operation, type Route, routes } from './operations.js'
 import * as RequestBody from './RequestBody.js'
 import { ResponseBody } from './ResponseBody.js'
-import { createTransport as createFetchTransport, type Fetch } from './transport/fetch.js'
-import { type Transport, TransportError, type TransportResponse } from './transport/Transport.js'
+import { createFetchTransport, type Fetch } from './transport/fetch.js'
+import {
+  type Doubt,
+  type Transport,
+  TransportError,
+  type TransportResponse,
+  UnprovenPeerError,
+} from './transport/Transport.js'
 
 /** Options of every call. */
 export type CallOptions = {
@@ -57,7 +63,10 @@ export class Connection {
   constructor(options: ConnectionOptions) {
     this.#options = options
     this.#endpoint = options.endpoint
-    this.#transport = options.fetch === undefined ? createTransport() : createFetchTransport(options.fetch)
+    const { dataDir, fetch } = options
+    // An address and a token that were given are the caller's word; those of a data directory may be out of date.
+    const examine = dataDir === undefined ? undefined : examiner(dataDir)
+    this.#transport = fetch === undefined ? createTransport(examine) : createFetchTransport(fetch, examine)
   }
 
   get address(): string {
@@ -90,8 +99,8 @@ export class Connection {
       const received = await this.#exchange(used, operation, body, options)
       if (!isWrongToken(received) || !(await this.#hasMoved(used))) return received
     } catch (error) {
-      const isRefused = error instanceof KmdClientError && error.code === 'daemon_not_running'
-      if (!isRefused || !(await this.#hasMoved(used))) throw error
+      const isUnsent = error instanceof KmdClientError && unsentCodes.has(error.code)
+      if (!isUnsent || !(await this.#hasMoved(used))) throw error
     }
     return this.#exchange(this.#endpoint, operation, body, options)
   }
@@ -132,10 +141,16 @@ export class Connection {
     const { dataDir, maxResponseBytes } = this.#options
     const { code, cause } = error
     const options = { operation, ...(cause === undefined ? {} : { cause }) }
+    if (error instanceof UnprovenPeerError) {
+      const { reason, message } = error.doubt
+      return new KmdClientError(doubtCodes[reason], message, { operation })
+    }
     const detail = error.systemCode === undefined ? '' : ` (${error.systemCode})`
     if (code === 'refused') {
-      const place = dataDir === undefined ? 'check the address' : `check kmd.net in ${dataDir}`
-      const hint = `start it, or ${place}; nothing was sent`
+      const hint =
+        dataDir === undefined
+          ? 'start it, or check the address; nothing was sent'
+          : `start it: the daemon that wrote kmd.net in ${dataDir} has ended; nothing was sent`
       return new KmdClientError('daemon_not_running', `no daemon answers at ${address}${detail}`, { ...options, hint })
     }
     const hint = nextStep(operation)
@@ -151,6 +166,14 @@ export class Connection {
     return new KmdClientError('connection_lost', message, { ...options, hint })
   }
 }
+
+/** Codes of failures before anything was sent: the daemon may have moved. */
+const unsentCodes: ReadonlySet<string> = new Set(['daemon_not_running', 'foreign_listener'])
+const doubtCodes = {
+  foreign: 'foreign_listener',
+  stale: 'daemon_not_running',
+  unproven: 'data_directory_unsupported',
+} as const satisfies { [Reason in Doubt['reason']]: string }
 
 type Attempt = { endpoint: Endpoint.Endpoint; operation: Operation; timeoutMs: number }
 

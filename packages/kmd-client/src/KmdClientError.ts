@@ -18,10 +18,12 @@ export type KmdClientErrorOptions = {
  * lists them) or one of the client's:
  *
  * - `daemon_not_running`: nothing listens at the address, or no daemon runs in the data directory. Nothing was sent.
+ * - `foreign_listener`: another user's program listens at the address in `kmd.net`. Nothing was sent.
  * - `connection_lost`: the connection broke before the response was complete.
  * - `timeout`: no response within `timeoutMs`.
  * - `data_directory_unreadable`: `kmd.net` or `kmd.token` cannot be read or is empty.
- * - `data_directory_unsupported`: this runtime has no files; pass `address` and `token`.
+ * - `data_directory_unsupported`: this runtime has no files, or its system does not tell which program listens at an
+ *   address; pass `address` and `token`.
  * - `invalid_response`: what responds is not a key daemon.
  * - `response_too_large`: the response is longer than `maxResponseBytes`.
  * - `operation_not_supported`: an operation of Latchkey that the Go daemon does not have.

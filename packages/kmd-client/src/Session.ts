@@ -227,8 +227,10 @@ function isHandleLost(error: unknown): error is KmdClientError {
   return error instanceof KmdClientError && (error.code === 'handle_expired' || error.code === 'handle_unknown')
 }
 
+const unreachableCodes: ReadonlySet<string> = new Set(['daemon_not_running', 'foreign_listener', 'connection_lost'])
+
 function isUnreachable(error: unknown): boolean {
-  return error instanceof KmdClientError && (error.code === 'daemon_not_running' || error.code === 'connection_lost')
+  return error instanceof KmdClientError && unreachableCodes.has(error.code)
 }
 
 function cannotReopen({ message, operation }: LostHandle): KmdClientError {

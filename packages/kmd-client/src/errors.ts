@@ -8,6 +8,10 @@ export const clientErrors = {
     message: 'no daemon answers at the address, or the data directory has no running daemon',
     hint: 'Start the daemon, or check the address or the data directory. Nothing was sent.',
   },
+  foreign_listener: {
+    message: 'a program of another user listens at the address in kmd.net; nothing was sent',
+    hint: 'Find out which program it is (ss -ltnp), then start the daemon again: it writes its address. If it is your daemon, its data directory must belong to its user.',
+  },
   connection_lost: {
     message: 'the connection broke before the daemon answered',
     hint: 'Check whether the daemon runs and, in a web page, whether allowed_origins has its origin. An operation that changes something may have been done: look before you repeat it.',

@@ -77,7 +77,7 @@ for (const target of targets) {
         assert.equal(error.code, 'daemon_not_running')
         assert.equal(error.status, undefined)
         assert.equal(error.message, `no daemon answers at ${kmd.address} (ECONNREFUSED)`)
-        assert.equal(error.hint, `start it, or check kmd.net in ${dataDir}; nothing was sent`)
+        assert.equal(error.hint, `start it: the daemon that wrote kmd.net in ${dataDir} has ended; nothing was sent`)
         return true
       })
       // Its handles are gone with it.

@@ -1,8 +1,11 @@
 /** Checks the daemon, the node, the facilitator, and the balance of the account that pays. */
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
 import { Amount } from '@latchkey/algorand'
 import { Kmd, KmdClientError } from '@latchkey/kmd-client'
 import type { Chain } from '@latchkey/x402/client'
 import { clientExits } from '../clientExits.js'
+import { foreignCure } from '../daemon.js'
 import { explained } from '../explained.js'
 import { shortened } from '../format.js'
 import { type Finding, fault, ok, warning } from './Finding.js'
@@ -19,20 +22,29 @@ export async function checkDaemon(dataDir: string): Promise<Finding> {
       kmd.close()
     }
   } catch (error) {
-    return explainDaemon(error)
+    return explainDaemon(dataDir, error)
   }
 }
 
-function explainDaemon(error: unknown): Finding {
+function explainDaemon(dataDir: string, error: unknown): Finding {
   if (!(error instanceof KmdClientError)) throw error
   if (error.code === 'invalid_token')
     return fault('the daemon does not accept the token in kmd.token', 'restart it, or latchkey token rotate')
+  if (error.code === 'foreign_listener') return fault(error.message, foreignCure)
+  if (error.code === 'daemon_not_running') return explainNotRunning(dataDir, error)
   if (clientExits[error.code] === 'unreachable')
     return fault(`the daemon does not answer: ${error.message}`, 'start it: latchkey kmd')
   return warning(
     `the program at that address is not this daemon: ${error.message}`,
     'the Go daemon works too, without the additional operations',
   )
+}
+
+/** A daemon that was killed leaves its address behind. One that was stopped, or never ran, has none. */
+function explainNotRunning(dataDir: string, { message }: KmdClientError): Finding {
+  const cure = 'start it: latchkey kmd'
+  if (!existsSync(join(dataDir, 'kmd.net'))) return fault(`the daemon does not run: ${message}`, cure)
+  return fault(`the daemon was killed, and kmd.net is what it left behind: ${message}`, cure)
 }
 
 export async function checkNode(open: () => Promise<Chain>): Promise<{ finding: Finding; chain?: Chain }> {

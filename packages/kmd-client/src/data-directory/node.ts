@@ -2,11 +2,21 @@
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { KmdClientError } from '../KmdClientError.js'
+import { doubt, doubtAddress } from '../node/Listener.js'
+import type { Examine } from '../transport/Transport.js'
 
 /** The first lines of `kmd.net` and `kmd.token`. */
 export async function readDataDirectory(dataDir: string): Promise<{ address: string; token: string }> {
   const [address, token] = await Promise.all([firstLine(dataDir, 'kmd.net'), firstLine(dataDir, 'kmd.token')])
   return { address, token }
+}
+
+/** Tells whether the daemon of the directory is at the other end of a connection, or at an address. */
+export function examiner(dataDir: string): Examine {
+  return {
+    connection: (ends) => doubt(dataDir, ends),
+    address: (host, port) => doubtAddress(dataDir, host, port),
+  }
 }
 
 async function firstLine(dataDir: string, name: string): Promise<string> {

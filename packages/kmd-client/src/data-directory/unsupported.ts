@@ -1,7 +1,13 @@
 /** For runtimes without files. */
 import { KmdClientError } from '../KmdClientError.js'
+import type { Examine } from '../transport/Transport.js'
 
 export async function readDataDirectory(_dataDir: string): Promise<{ address: string; token: string }> {
   const message = 'a data directory can be read on Node only; pass { address, token } to Kmd.connect instead'
   throw new KmdClientError('data_directory_unsupported', message, { operation: 'connect' })
+}
+
+export function examiner(_dataDir: string): Examine {
+  const none = async (): Promise<undefined> => undefined
+  return { connection: none, address: none }
 }

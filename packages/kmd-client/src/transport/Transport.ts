@@ -25,6 +25,25 @@ export type TransportResponse = {
   body: Uint8Array
 }
 
+export type Address = { address: string; port: number }
+
+/** The two ends of a connection, as the client sees them. */
+export type Ends = { local: Address; remote: Address }
+
+/** Why the program at the other end is not taken for the daemon. */
+export type Doubt = {
+  /** Another user's program, a daemon that has ended, or a system that does not tell. */
+  reason: 'foreign' | 'stale' | 'unproven'
+  message: string
+}
+
+/** Examines the peer before anything is sent to it: undefined if it is the daemon. */
+export type Examine = {
+  connection: (ends: Ends) => Promise<Doubt | undefined>
+  /** For connections that cannot be seen. */
+  address: (host: string, port: number) => Promise<Doubt | undefined>
+}
+
 export type Transport = {
   /** Rejects with `TransportError`, or with the reason of the signal. */
   send: (request: TransportRequest) => Promise<TransportResponse>
@@ -35,9 +54,10 @@ export type Transport = {
 /**
  * - `refused`: no connection could be made, so nothing was sent.
  * - `broken`: the connection failed, at a point that the runtime may not tell.
+ * - `unproven`: the peer is not the daemon, so nothing was sent: `UnprovenPeerError`.
  * - `timeout`, `too_large`: a limit of the request was reached.
  */
-export type TransportFailure = 'refused' | 'broken' | 'timeout' | 'too_large'
+export type TransportFailure = 'refused' | 'unproven' | 'broken' | 'timeout' | 'too_large'
 
 /** The reason for a failed exchange, for `Connection` to explain. */
 export class TransportError extends LatchkeyError<TransportFailure> {
@@ -56,6 +76,17 @@ export class TransportError extends LatchkeyError<TransportFailure> {
   /** Whether the peer reset the connection: if it was a reused one, possibly before the peer saw the request. */
   get isReset(): boolean {
     return this.systemCode !== undefined && resets.has(this.systemCode)
+  }
+}
+
+/** The program that listens is not the daemon. Nothing was sent. */
+export class UnprovenPeerError extends TransportError {
+  override name = 'UnprovenPeerError'
+  readonly doubt: Doubt
+
+  constructor(doubt: Doubt) {
+    super('unproven')
+    this.doubt = doubt
   }
 }
 

@@ -1,17 +1,35 @@
 /** The web platform's `fetch`: browsers, edge runtimes, and wherever the caller passes one. */
 import {
+  type Examine,
   networkError,
   type Transport,
   TransportError,
   type TransportRequest,
   type TransportResponse,
+  UnprovenPeerError,
 } from './Transport.js'
 
 /** As much of `fetch` as is used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
-export function createTransport(fetch: Fetch = (url, init) => globalThis.fetch(url, init)): Transport {
-  return { send: (request) => send(request, fetch), close: () => {} }
+/** Where there are no data directories, and so no peer to examine. */
+export function createTransport(_examine: Examine | undefined): Transport {
+  return createFetchTransport((url, init) => globalThis.fetch(url, init), undefined)
+}
+
+/**
+ * The connections of a `fetch` cannot be seen, so the peer is examined over another one before each request. That
+ * leaves the moment between the two, which the transport of `node:http` does not have.
+ */
+export function createFetchTransport(fetch: Fetch, examine: Examine | undefined): Transport {
+  return {
+    send: async (request) => {
+      const doubt = await examine?.address(request.host, request.port)
+      if (doubt !== undefined) throw new UnprovenPeerError(doubt)
+      return send(request, fetch)
+    },
+    close: () => {},
+  }
 }
 
 /**

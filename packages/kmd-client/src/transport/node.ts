@@ -1,6 +1,9 @@
 /** Keep-alive connections on `node:http`, which takes a third of the time of Node's `fetch`. */
-import { Agent, type ClientRequest, type IncomingMessage, request as startRequest } from 'node:http'
+import { Agent, type AgentOptions, type ClientRequest, type IncomingMessage, request as startRequest } from 'node:http'
+import type { TcpNetConnectOpts } from 'node:net'
+import { ExaminedSocket } from '../node/ExaminedSocket.js'
 import {
+  type Examine,
   networkError,
   type Transport,
   TransportError,
@@ -12,29 +15,46 @@ import {
 const idleMs = 30_000
 const maxConnections = 64
 
-export function createTransport(): Transport {
-  const agent = new Agent({ keepAlive: true, maxSockets: maxConnections, timeout: idleMs })
-  return {
-    send: (request) => send(request, agent),
-    close: () => agent.destroy(),
+type Agents = {
+  /** Keeps connections for later requests. */
+  pool: Agent
+  /** Makes a connection for each request. */
+  single: Agent
+}
+
+export function createTransport(examine: Examine | undefined): Transport {
+  const agents = {
+    pool: createAgent({ keepAlive: true, maxSockets: maxConnections, timeout: idleMs }, examine),
+    single: createAgent({}, examine),
   }
+  return {
+    send: (request) => send(request, agents),
+    close: () => agents.pool.destroy(),
+  }
+}
+
+function createAgent(options: AgentOptions, examine: Examine | undefined): Agent {
+  const agent = new Agent(options)
+  if (examine === undefined) return agent
+  const createConnection = (target: TcpNetConnectOpts): ExaminedSocket => ExaminedSocket.open(target, examine)
+  return Object.assign(agent, { createConnection })
 }
 
 /**
  * The daemon closes idle connections, sometimes just as a request is sent on one. Such a request is repeated, unless
  * it must not be done twice: those get a connection of their own.
  */
-async function send(request: TransportRequest, agent: Agent): Promise<TransportResponse> {
-  if (request.once) return exchange(request, false)
+async function send(request: TransportRequest, { pool, single }: Agents): Promise<TransportResponse> {
+  if (request.once) return exchange(request, single)
   try {
-    return await exchange(request, agent)
+    return await exchange(request, pool)
   } catch (error) {
     if (!(error instanceof StaleConnectionError)) throw error
-    return exchange(request, false)
+    return exchange(request, single)
   }
 }
 
-function exchange(options: TransportRequest, agent: Agent | false): Promise<TransportResponse> {
+function exchange(options: TransportRequest, agent: Agent): Promise<TransportResponse> {
   const { host, port, path, method, headers, body, signal, timeoutMs, maxResponseBytes } = options
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted()
@@ -93,6 +113,7 @@ function headersOf({ headers }: IncomingMessage): (name: string) => string | und
 }
 
 function failureOf(error: NodeJS.ErrnoException, request: ClientRequest, hasResponse: boolean): TransportError {
+  if (error instanceof TransportError) return error
   const failure = networkError(error, error.code)
   if (!request.reusedSocket || hasResponse || !failure.isReset) return failure
   return new StaleConnectionError('broken', { systemCode: error.code, cause: error })

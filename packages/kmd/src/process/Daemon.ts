@@ -97,6 +97,8 @@ async function run(
       await server.stop()
       log.write('info', 'kmd wallet HTTP server stopped with: http: Server closed')
     })
+    // Before the port is free for others.
+    closers.add(() => StateFiles.removeAddress(dataDir))
     closers.add(() => app.stopWaiting())
     log.write('info', `started kmd on sock: ${address}`)
     // Last, because launchers regard the daemon as started when these files exist.

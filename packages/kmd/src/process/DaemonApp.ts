@@ -21,6 +21,7 @@ import * as Config from './Config.js'
 import * as ListenAddress from './ListenAddress.js'
 import * as Lock from './Lock.js'
 import { Log } from './Log.js'
+import * as StateFiles from './StateFiles.js'
 import * as Token from './Token.js'
 
 /** Options of {@link DaemonApp.open}. */
@@ -174,6 +175,8 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
   const closers = new Closers()
   closers.add(() => Lock.release(lock))
   try {
+    // While the lock is held, kmd.net is the word of its holder: a stale one would name a port that is anyone's.
+    StateFiles.remove(dataDir)
     const { onActivity, onWorkerStart } = options
     const derivation = new ScryptPool({ idleMs: derivationIdleMs, ...(onWorkerStart && { onWorkerStart }) })
     closers.add(() => derivation.close())

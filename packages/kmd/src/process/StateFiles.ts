@@ -14,11 +14,18 @@ export function write(dataDir: string, { address, pid }: { address: string; pid:
 
 /** Removes them, also the stale files of a killed daemon. */
 export function remove(dataDir: string): void {
-  for (const file of [pidFile, addressFile]) {
-    try {
-      unlinkSync(join(dataDir, file))
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
-    }
+  for (const file of [pidFile, addressFile]) removeFile(dataDir, file)
+}
+
+/** Removes the address, so that no client connects any more. */
+export function removeAddress(dataDir: string): void {
+  removeFile(dataDir, addressFile)
+}
+
+function removeFile(dataDir: string, file: string): void {
+  try {
+    unlinkSync(join(dataDir, file))
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
   }
 }

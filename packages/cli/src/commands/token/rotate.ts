@@ -1,10 +1,9 @@
 /** `latchkey token rotate`: replaces the API token, also that of a running daemon. */
-import { existsSync, readFileSync } from 'node:fs'
-import { request } from 'node:http'
-import { join } from 'node:path'
+import { existsSync } from 'node:fs'
 import { Token } from '@latchkey/kmd'
+import { Kmd, KmdClientError } from '@latchkey/kmd-client'
 import { command, jsonOption } from '../../Command.js'
-import { daemonOptions, dataDirectory } from '../../daemon.js'
+import { daemonOptions, dataDirectory, explainDaemonError } from '../../daemon.js'
 import { CommandError } from '../../errors.js'
 import { exitCodes } from '../../exitCodes.js'
 import { printJson, printLine } from '../../messages.js'
@@ -21,10 +20,9 @@ export const tokenRotateCommand = command({
         hint: 'start the daemon there first, or give -d',
       })
     }
-    const token = Token.rotate(dataDir)
+    Token.rotate(dataDir)
     const tokenFile = Token.path(dataDir)
-    const address = addressOf(dataDir)
-    const daemon = address === undefined ? 'stopped' : await waitUntilAccepted(address, token)
+    const { state: daemon, address } = await waitUntilAccepted(dataDir)
     if (daemon === 'refuses') {
       const message = `the new token is in ${tokenFile}, but the daemon at ${address} does not accept it`
       throw new CommandError('token_refused', message, { hint: 'restart the daemon' })
@@ -38,41 +36,34 @@ export const tokenRotateCommand = command({
   },
 })
 
-function addressOf(dataDir: string): string | undefined {
-  try {
-    return readFileSync(join(dataDir, 'kmd.net'), 'utf8').split('\n')[0]
-  } catch {
-    return undefined
-  }
-}
-
 const timeoutMs = 5_000
+const pauseMs = 50
 
-async function waitUntilAccepted(address: string, token: string): Promise<'running' | 'stopped' | 'refuses'> {
+type Accepting = { state: 'running' | 'stopped' | 'refuses'; address?: string }
+
+async function waitUntilAccepted(dataDir: string): Promise<Accepting> {
   const giveUpAt = Date.now() + timeoutMs
   for (;;) {
-    const status = await statusOf(address, token)
-    // A daemon that was killed leaves its kmd.net behind.
-    if (status === undefined) return 'stopped'
-    if (status === 200) return 'running'
-    if (Date.now() > giveUpAt) return 'refuses'
-    await new Promise((resolve) => setTimeout(resolve, 50))
+    const accepting = await isAccepted(dataDir)
+    if (accepting.state !== 'refuses' || Date.now() > giveUpAt) return accepting
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
   }
 }
 
-function statusOf(address: string, token: string): Promise<number | undefined> {
-  return new Promise((resolve) => {
-    const url = `http://${address.replace('[::]', '[::1]')}/v1/wallets`
-    const sent = request(
-      url,
-      { headers: { 'X-KMD-API-Token': token }, timeout: timeoutMs, agent: false },
-      (response) => {
-        response.resume()
-        resolve(response.statusCode)
-      },
-    )
-    sent.on('timeout', () => sent.destroy())
-    sent.on('error', () => resolve(undefined))
-    sent.end()
-  })
+/** By the client, which sends the token to the daemon of the directory only. */
+async function isAccepted(dataDir: string): Promise<Accepting> {
+  let kmd: Kmd | undefined
+  try {
+    kmd = await Kmd.connect({ dataDir, timeoutMs })
+    await kmd.wallets.list()
+    return { state: 'running', address: kmd.address }
+  } catch (error) {
+    if (!(error instanceof KmdClientError)) throw error
+    if (error.code === 'foreign_listener') throw explainDaemonError(error, dataDir)
+    if (error.status !== undefined && kmd !== undefined) return { state: 'refuses', address: kmd.address }
+    // A daemon that was killed leaves its kmd.net behind.
+    return { state: 'stopped' }
+  } finally {
+    kmd?.close()
+  }
 }

@@ -1,0 +1,125 @@
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer, type Server } from 'node:net'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { makeDataDir, readState, removeDataDir, startOurs } from '../daemons.test.helper.js'
+import type { Examine } from '../transport/Transport.js'
+import { ExaminedSocket } from './ExaminedSocket.js'
+import { doubt, doubtAddress } from './Listener.js'
+
+const skip = process.platform === 'linux' || process.platform === 'darwin' ? false : 'the daemon does not run here'
+
+/** A connection whose other end is not on this machine, as that of a container's port. */
+const elsewhere = (port: number) => ({
+  local: { address: '192.0.2.1', port: 1 },
+  remote: { address: '192.0.2.2', port },
+})
+
+test('where the system does not tell the user, the lock decides', { skip }, async (t) => {
+  const dataDir = makeDataDir()
+  t.after(() => removeDataDir(dataDir))
+  const daemon = await startOurs(dataDir)
+  const { address } = readState(dataDir)
+  const port = Number(address.split(':')[1])
+  assert.equal(await doubt(dataDir, elsewhere(port)), undefined)
+  assert.equal((await doubt(dataDir, elsewhere(port + 1)))?.reason, 'stale', 'another port than that of kmd.net')
+  await daemon.stop()
+  assert.equal((await doubt(dataDir, elsewhere(port)))?.reason, 'stale', 'after the daemon has ended')
+  writeFileSync(join(dataDir, 'kmd.net'), address)
+  assert.equal((await doubt(dataDir, elsewhere(port)))?.reason, 'stale', 'as after a kill')
+  const again = await startOurs(dataDir)
+  t.after(() => again.stop())
+  const fresh = readFileSync(join(dataDir, 'kmd.net'), 'utf8')
+  assert.equal(await doubt(dataDir, elsewhere(Number(fresh.split(':')[1]))), undefined)
+})
+
+test('a daemon removes a stale kmd.net as soon as it has the lock', async (t) => {
+  const { Daemon } = await import('@latchkey/kmd')
+  const dataDir = makeDataDir()
+  t.after(() => removeDataDir(dataDir))
+  writeFileSync(join(dataDir, 'kmd.net'), '127.0.0.1:1')
+  const taken = createServer().listen(0, '127.0.0.1')
+  await new Promise((resolve) => taken.once('listening', resolve))
+  t.after(() => taken.close())
+  const config = JSON.parse(readFileSync(join(dataDir, 'kmd_config.json'), 'utf8'))
+  const address = `127.0.0.1:${(taken.address() as AddressInfo).port}`
+  writeFileSync(join(dataDir, 'kmd_config.json'), JSON.stringify({ ...config, address }))
+  // It has the lock, but not the port.
+  await assert.rejects(Daemon.start({ dataDir }))
+  assert.throws(() => readFileSync(join(dataDir, 'kmd.net')), { code: 'ENOENT' })
+})
+
+test('a connection with itself is no daemon', async () => {
+  const self = { address: '127.0.0.1', port: 40_000 }
+  assert.equal((await doubt('/nonexistent', { local: self, remote: self }))?.reason, 'stale')
+})
+
+test('a directory that is gone proves nothing', async (t) => {
+  const { port } = await listen(t)
+  assert.equal((await doubtAddress('/nonexistent', '127.0.0.1', port))?.reason, 'stale')
+  const dataDir = makeDataDir()
+  t.after(() => removeDataDir(dataDir))
+  writeFileSync(join(dataDir, 'kmd.token'), 'a'.repeat(64))
+  if (process.platform === 'linux') assert.equal(await doubtAddress(dataDir, '127.0.0.1', port), undefined)
+})
+
+async function listen(t: TestContext): Promise<{ port: number; received: () => string; server: Server }> {
+  let received = ''
+  const server = createServer((socket) => {
+    socket.on('error', () => {})
+    socket.on('data', (chunk) => {
+      received += chunk.toString('latin1')
+    })
+  }).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  t.after(() => server.close())
+  return { port: (server.address() as AddressInfo).port, received: () => received, server }
+}
+
+const examined = (connection: Examine['connection']): Examine => ({ connection, address: async () => undefined })
+
+test('an examined socket sends in order once its peer is proven', async (t) => {
+  const { port, received } = await listen(t)
+  const { promise, resolve } = withResolvers<undefined>()
+  const socket = ExaminedSocket.open(
+    { port, host: '127.0.0.1' },
+    examined(() => promise),
+  )
+  t.after(() => socket.destroy())
+  socket.write('one ')
+  await new Promise((done) => socket.once('connect', done))
+  for (const piece of ['two ', 'three ']) socket.write(piece)
+  await new Promise((done) => setTimeout(done, 20))
+  assert.equal(received(), '')
+  resolve(undefined)
+  await new Promise((done) => socket.write('four', done))
+  while (!received().endsWith('four')) await new Promise((done) => setTimeout(done, 5))
+  assert.equal(received(), 'one two three four')
+})
+
+test('an examined socket sends nothing to another peer, not even when it is ended first', async (t) => {
+  const { port, received, server } = await listen(t)
+  const { promise, resolve } = withResolvers<{ reason: 'foreign'; message: string }>()
+  const socket = ExaminedSocket.open(
+    { port, host: '127.0.0.1' },
+    examined(() => promise),
+  )
+  const failed = new Promise((done) => socket.once('error', done))
+  socket.cork()
+  socket.write('secret')
+  socket.end('and more')
+  await new Promise((done) => server.once('connection', done))
+  resolve({ reason: 'foreign', message: 'another program' })
+  assert.equal(((await failed) as Error).name, 'UnprovenPeerError')
+  await new Promise((done) => setTimeout(done, 20))
+  assert.equal(received(), '')
+})
+
+function withResolvers<T>(): { promise: Promise<T>; resolve: (value: T) => void } {
+  let resolve = (_value: T): void => {}
+  const promise = new Promise<T>((settle) => {
+    resolve = settle
+  })
+  return { promise, resolve }
+}

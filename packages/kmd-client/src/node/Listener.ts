@@ -1,0 +1,133 @@
+/**
+ * Proof that the daemon of a data directory is at the other end of a connection, made before anything is sent.
+ *
+ * A daemon that was killed leaves `kmd.net` behind, and any account of the machine can then listen on that port. So the
+ * peer's socket must belong to the user who owns the data directory, or to root, who can read it anyway. Where the
+ * system does not tell, as for the published port of a container and on macOS, a running daemon must hold `kmd.lock`:
+ * it removes `kmd.net` when it takes the lock, and before it stops to listen.
+ */
+import { constants } from 'node:fs'
+import { type FileHandle, open, readFile, stat } from 'node:fs/promises'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import type { Doubt, Ends } from '../transport/Transport.js'
+import * as SocketTable from './SocketTable.js'
+
+type User = number
+
+/** Undefined if the peer is the daemon of the directory. */
+export async function doubt(dataDir: string, ends: Ends): Promise<Doubt | undefined> {
+  try {
+    return await examine(dataDir, ends)
+  } catch {
+    // The directory is gone, or no longer this user's.
+    return stale(dataDir)
+  }
+}
+
+async function examine(dataDir: string, ends: Ends): Promise<Doubt | undefined> {
+  // A connection to a free port of one's own range can meet itself.
+  if (ends.local.port === ends.remote.port && ends.local.address === ends.remote.address) return stale(dataDir)
+  const table = await SocketTable.read()
+  const holders = table === undefined ? [] : SocketTable.holders(table, ends)
+  if (holders.length === 0) return byLock(dataDir, ends.remote.port)
+  const trusted = await trustedUsers(dataDir)
+  const stranger = holders.find((uid) => !trusted.has(uid))
+  return stranger === undefined ? undefined : foreign(dataDir, stranger)
+}
+
+/**
+ * The same for an address, by a connection of its own: for a `fetch` whose connections cannot be seen. Undefined also
+ * if nothing listens, because then nothing can be sent either.
+ */
+export function doubtAddress(dataDir: string, host: string, port: number): Promise<Doubt | undefined> {
+  return new Promise((resolve, reject) => {
+    const socket = connect({ host, port, timeout: probeMs })
+    socket.on('connect', () => {
+      const { localAddress = '', localPort = 0, remoteAddress = '', remotePort = 0 } = socket
+      const ends = {
+        local: { address: localAddress, port: localPort },
+        remote: { address: remoteAddress, port: remotePort },
+      }
+      doubt(dataDir, ends)
+        .finally(() => socket.destroy())
+        .then(resolve, reject)
+    })
+    socket.on('timeout', () => socket.destroy())
+    socket.on('error', () => {})
+    // After the doubt has been resolved, this changes nothing.
+    socket.on('close', (hadError) => hadError && resolve(undefined))
+  })
+}
+
+/** Shown for every user that has no number in this user namespace, so it identifies none. */
+async function unmappedUser(): Promise<User> {
+  const text = await readFile('/proc/sys/kernel/overflowuid', 'latin1').catch(() => '')
+  return /^[0-9]+\n?$/.test(text) ? Number(text) : 65_534
+}
+
+/** Root, the owner of the directory, and the owner of the token file if only trusted users can have put it there. */
+async function trustedUsers(dataDir: string): Promise<Set<User>> {
+  const [directory, token] = await Promise.all([stat(dataDir), stat(join(dataDir, 'kmd.token'))])
+  const users = new Set([0, directory.uid])
+  if ((directory.mode & constants.S_IWOTH) === 0) users.add(token.uid)
+  users.delete(await unmappedUser())
+  return users
+}
+
+/** `kmd.net` is read after the lock was seen: the daemon that holds it has written it, or removed the stale one. */
+async function byLock(dataDir: string, port: number): Promise<Doubt | undefined> {
+  const state = await lockState(join(dataDir, 'kmd.lock'))
+  if (state === 'unknown') return unproven(dataDir)
+  const address = await readFile(join(dataDir, 'kmd.net'), 'latin1').catch(() => '')
+  return state === 'held' && address.split('\n', 1)[0]!.endsWith(`:${port}`) ? undefined : stale(dataDir)
+}
+
+const probeMs = 5_000
+
+// Flags of open(2) on macOS and the BSDs.
+const sharedLock = 0x10
+const flagPlatforms: readonly string[] = ['darwin', 'freebsd', 'openbsd']
+
+async function lockState(path: string): Promise<'held' | 'free' | 'unknown'> {
+  const byFlags = flagPlatforms.includes(process.platform)
+  if (!byFlags && process.platform !== 'linux') return 'unknown'
+  let file: FileHandle
+  try {
+    file = await open(path, constants.O_RDONLY | (byFlags ? sharedLock | constants.O_NONBLOCK : 0))
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException
+    if (byFlags && code === 'EAGAIN') return 'held'
+    return code === 'ENOENT' ? 'free' : 'unknown'
+  }
+  try {
+    return byFlags ? 'free' : await flockState(file.fd)
+  } finally {
+    await file.close()
+  }
+}
+
+/** Node has no flock(2). The command tries for a shared lock, which ends with the descriptor. */
+async function flockState(descriptor: number): Promise<'held' | 'free' | 'unknown'> {
+  const { spawn } = await import('node:child_process')
+  return new Promise((resolve) => {
+    const child = spawn('flock', ['-s', '-n', '3'], { stdio: ['ignore', 'ignore', 'ignore', descriptor] })
+    child.on('error', () => resolve('unknown'))
+    child.on('close', (code) => resolve(code === 0 ? 'free' : code === 1 ? 'held' : 'unknown'))
+  })
+}
+
+function foreign(dataDir: string, uid: User): Doubt {
+  const message = `a program of another user (user ${uid}) listens at the address in kmd.net, not the daemon of ${dataDir}`
+  return { reason: 'foreign', message }
+}
+
+function stale(dataDir: string): Doubt {
+  const message = `no daemon runs in ${dataDir}: its kmd.net was left behind, and another program uses that address`
+  return { reason: 'stale', message }
+}
+
+function unproven(dataDir: string): Doubt {
+  const message = `this system does not tell whether the daemon of ${dataDir} listens at the address in kmd.net`
+  return { reason: 'unproven', message }
+}
