@@ -134,13 +134,17 @@ test('the encoding leaves out signatures that are not there and reads back', () 
   assert.deepEqual(Multisig.encode(zeroSigned), Multisig.encode(Multisig.empty(twoOfThree)))
 })
 
-test('decoding rejects missing and unknown members', () => {
+test('decoding rejects missing and unknown members, and those given twice', () => {
   const wrong: ((writer: Writer) => void)[] = [
     (w) => w.nil(),
     (w) => w.mapHeader(0),
     (w) => w.mapHeader(2).str('thr').uint(1).str('v').uint(1),
     (w) => w.mapHeader(1).str('x').uint(1),
     (w) => w.mapHeader(1).str('v').uint(256),
+    (w) =>
+      w.mapHeader(4).str('subsig').arrayHeader(1).mapHeader(0).str('thr').uint(1).str('v').uint(1).str('v').uint(1),
+    (w) => twice(w, 'pk', a.publicKey),
+    (w) => twice(w, 's', new Uint8Array(64).fill(1)),
     (w) => w.mapHeader(1).str('subsig').arrayHeader(256).raw(new Uint8Array(256).fill(0x80)),
   ]
   for (const write of wrong) {
@@ -149,3 +153,8 @@ test('decoding rejects missing and unknown members', () => {
     assert.throws(() => Multisig.decode(writer.bytes()), DecodeError)
   }
 })
+
+function twice(writer: Writer, name: string, value: Uint8Array): Writer {
+  writer.mapHeader(3).str('thr').uint(1).str('v').uint(1).str('subsig').arrayHeader(1)
+  return writer.mapHeader(2).str(name).bin(value).str(name).bin(value)
+}

@@ -7,6 +7,7 @@ import { key32, mutated, numRuns, typedTransaction } from './fuzz.test.helper.js
 import { Writer } from './Msgpack.js'
 import * as Multisig from './Multisig.js'
 import * as SignedTransaction from './SignedTransaction.js'
+import * as Submission from './Submission.js'
 import * as Transaction from './Transaction.js'
 
 const alice = Ed25519.keyPairFromSeed(new Uint8Array(32).fill(1))
@@ -115,4 +116,31 @@ test('damaged bytes are rejected with DecodeError or read', () => {
     }),
     { numRuns },
   )
+})
+
+test('a key that is given twice is refused, in the signed transaction and inside it', () => {
+  const plain = Transaction.encode(txn)
+  const signature = new Uint8Array(64).fill(9)
+  const slot = (w: Writer): Writer => w.mapHeader(1).str('pk').bin(alice.publicKey)
+  const wrong: ((w: Writer) => void)[] = [
+    (w) => w.mapHeader(3).str('sig').bin(signature).str('txn').raw(plain).str('txn').raw(plain),
+    (w) => w.mapHeader(3).str('sig').bin(signature).str('txn').raw(plain).str('sig').bin(signature),
+    (w) =>
+      slot(w.mapHeader(2).str('txn').raw(plain).str('msig').mapHeader(4).str('subsig').arrayHeader(1))
+        .str('v')
+        .uint(1)
+        .str('v')
+        .uint(1)
+        .str('thr')
+        .uint(1),
+    (w) =>
+      w.mapHeader(2).str('txn').raw(plain).str('lsig').mapHeader(2).str('l').bin(signature).str('l').bin(signature),
+  ]
+  for (const write of wrong) {
+    const writer = new Writer()
+    write(writer)
+    for (const decode of [SignedTransaction.decode, Submission.decodeFirst]) {
+      assert.throws(() => decode(writer.bytes()), { code: 'invalid_encoding', message: /occurs twice$/ })
+    }
+  }
 })

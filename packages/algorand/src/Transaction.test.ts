@@ -61,11 +61,6 @@ test('an application call with an access list, as algosdk writes it, is canonica
 
 const spellings: [string, (writer: Writer) => void][] = [
   ['keys in any order', (w) => w.mapHeader(2).str('type').str('pay').str('snd').bin(alice)],
-  ['a duplicate key, of which the last wins', (w) => map(w, 3).str('type').str('axfer').str('type').str('pay')],
-  [
-    'a duplicate key, whose last value is zero',
-    (w) => map(w, 4).str('amt').uint(5).str('amt').uint(0).str('type').str('pay'),
-  ],
   ['text for bytes', (w) => w.mapHeader(2).str('snd').strBytes(alice).str('type').str('pay')],
   [
     'bytes for text, also in keys',
@@ -136,6 +131,44 @@ const refusals: [string, (writer: Writer) => void][] = [
   ['a long receiver', (w) => payWith(w, 'rcv').bin(new Uint8Array(33).fill(1))],
   ['a receiver of integers beyond a byte', (w) => payWith(w, 'rcv').arrayHeader(32).raw(new Uint8Array(31)).uint(256)],
   ['an unknown field', (w) => payWith(w, 'zzz').uint(1)],
+  // The Go daemon takes the last of two values, but merges two maps or lists. No encoder writes a key twice.
+  ['a key twice', (w) => map(w, 3).str('type').str('axfer').str('type').str('pay')],
+  ['a key twice, with the same value', (w) => map(w, 3).str('type').str('pay').str('type').str('pay')],
+  [
+    'a key twice, in text and in bytes',
+    (w) => map(w, 4).str('amt').uint(5).bin(Buffer.from('amt')).uint(5).str('type').str('pay'),
+  ],
+  ['a key twice, apart', (w) => map(w, 4).str('amt').uint(5).str('type').str('pay').str('amt').uint(5)],
+  ['a key twice, first zero', (w) => map(w, 4).str('amt').uint(0).str('amt').uint(5).str('type').str('pay')],
+  ['a key twice, first nil', (w) => map(w, 4).str('amt').nil().str('amt').uint(5).str('type').str('pay')],
+  ['a key twice in a map', (w) => payWith(w, 'apar').mapHeader(2).str('t').uint(1).str('t').uint(2)],
+  [
+    'a map twice, each with another key',
+    (w) =>
+      map(w, 4)
+        .str('apar')
+        .mapHeader(1)
+        .str('t')
+        .uint(1)
+        .str('apar')
+        .mapHeader(1)
+        .str('dc')
+        .uint(2)
+        .str('type')
+        .str('pay'),
+  ],
+  [
+    'a key twice in a map of a list',
+    (w) => payWith(w, 'apbx').arrayHeader(1).mapHeader(2).str('i').uint(1).str('i').uint(1),
+  ],
+  [
+    'a reveal twice in a state proof',
+    (w) => payWith(w, 'sp').mapHeader(1).str('r').mapHeader(2).uint(1).mapHeader(0).uint(1).mapHeader(0),
+  ],
+  [
+    'a reveal twice in a state proof, once as nil',
+    (w) => payWith(w, 'sp').mapHeader(1).str('r').mapHeader(2).nil().mapHeader(0).uint(0).mapHeader(0),
+  ],
   ['an unknown field inside another', (w) => payWith(w, 'apar').mapHeader(1).str('zz').uint(1)],
   ['a field name that objects inherit', (w) => payWith(w, '__proto__').uint(1)],
   ['a key that is not text', (w) => map(w, 3).str('type').str('pay').uint(1).uint(1)],

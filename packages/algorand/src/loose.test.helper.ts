@@ -56,9 +56,9 @@ function struct(kind: Struct, values: Record<string, unknown>, writer: Writer, c
     kind.fields.filter((field) => values[field.name] !== undefined),
     choose,
   ).map((field) => ({ field, value: values[field.name] }))
-  // Fields that are not there may be sent as nil; and one that is there may be sent before, as nil.
+  // Fields that are not there may be sent as nil.
   for (const field of kind.fields) {
-    if (choose(12) === 0) entries.unshift({ field, value: null })
+    if (values[field.name] === undefined && choose(12) === 0) entries.unshift({ field, value: null })
   }
   header(choose, entries.length, writer, [0xde, 0xdf], () => writer.mapHeader(entries.length))
   for (const { field, value } of entries) {

@@ -109,6 +109,7 @@ function uintMap(kind: UintMap, reader: Reader): Map<bigint, unknown> | undefine
   const out = new Map<bigint, unknown>()
   for (let index = 0; index < count; index++) {
     const key = reader.tryNil() ? 0n : reader.uint()
+    if (out.has(key)) throw new DecodeError(`key ${key} occurs twice`)
     out.set(key, decode(kind.of, reader) ?? zeroOf(kind.of))
   }
   return count === 0 ? undefined : out
@@ -125,9 +126,16 @@ function struct(kind: Struct, reader: Reader): Values | undefined {
   } else {
     const count = reader.mapHeader()
     let last = -1
+    let seenLow = 0
+    let seenHigh = 0
     for (let index = 0; index < count; index++) {
       const field = readKey(kind, last + 1, reader)
       last = field.index
+      const bit = 1 << (last & 31)
+      // Readers disagree about a second value: some take it, others merge maps and lists. It may sign something else.
+      if (((last < 32 ? seenLow : seenHigh) & bit) !== 0) throw new DecodeError(`field ${field.name} occurs twice`)
+      if (last < 32) seenLow |= bit
+      else seenHigh |= bit
       member(field, values, reader)
     }
   }
@@ -163,9 +171,7 @@ function member(field: Field, values: Values, reader: Reader): void {
     if (error instanceof DecodeError) error.placeInside(field.name)
     throw error
   }
-  // The last of several entries for one field wins, even if it is zero.
-  if (value === undefined) delete values[field.name]
-  else values[field.name] = value
+  if (value !== undefined) values[field.name] = value
 }
 
 function finish(kind: Struct, values: Values): Values {

@@ -117,6 +117,7 @@ export function struct<const M extends Members>(
   options: { keepEmpty?: boolean; positional?: readonly (keyof M & string)[] } = {},
 ): Struct & Typed<StructOf<M>> {
   const names = Object.keys(members).sort((a, b) => (a < b ? -1 : 1))
+  if (names.length > 64) throw new RangeError('the decoder marks the fields it has seen in 64 bits')
   const fields = names.map((name, index) => field(name, index, members[name]!))
   return {
     kind: 'struct',
