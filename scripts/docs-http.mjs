@@ -114,6 +114,7 @@ function kindText(kind) {
     uint8: 'integer up to 255',
     bytes: 'bytes',
     fixed: `${kind.length} bytes`,
+    publicKey: '32 bytes, or an address',
     privateKey: 'bytes',
     object: 'object',
   }

@@ -105,7 +105,8 @@ function describeShape(shape: Shape, wire: Wire, definitions: Json): Json {
 
 function describeFields(fields: readonly Field[], wire: Wire): Json {
   const properties: Json = {}
-  for (const { name, kind, about, wire: only } of fields) {
+  for (const { name, kind, about, wire: only, ignored } of fields) {
+    if (ignored) continue
     if (only === undefined || only === wire) properties[name] = { ...describeKind(kind, wire), description: about }
   }
   return properties
@@ -126,6 +127,7 @@ function describeKind(kind: Kind, wire: Wire): Json {
     case 'bytes':
       return { type: 'string', format: 'byte' }
     case 'fixed':
+    case 'publicKey':
     case 'privateKey':
       return keyBytes(wire)
     case 'list':

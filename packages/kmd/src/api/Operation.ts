@@ -75,6 +75,7 @@ export const uint = { type: 'uint' } as const satisfies Kind
 export const uint8 = { type: 'uint8' } as const satisfies Kind
 export const bytes = { type: 'bytes' } as const satisfies Kind
 export const bytes32 = { type: 'fixed', length: 32 } as const satisfies Kind
+export const publicKey = { type: 'publicKey' } as const satisfies Kind
 export const privateKey = { type: 'privateKey' } as const satisfies Kind
 export const bytes64 = { type: 'fixed', length: 64 } as const satisfies Kind
 

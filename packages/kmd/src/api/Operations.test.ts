@@ -173,11 +173,11 @@ for (const { id, method, path, open } of withBody) {
     const all: Fault[] = [[{ unknown: 1 }, 400, 'could not decode request body'], ...faults]
     for (const [index, [, status, message]] of all.entries()) {
       // This fault and every later one at once; a member that several would change has the value of the first.
-      const body = { ...valid, ...allOf(all.slice(index)) }
+      const body = { ...all[index]![0], ...valid, ...allOf(all.slice(index)) }
       const response = await app.request(method, path, { body })
       assert.deepEqual([response.status, response.json], [status, { error: true, message }])
     }
-    const everyFault = { ...valid, ...allOf(all) }
+    const everyFault = { ...all[0]![0], ...valid, ...allOf(all) }
     const rejected = await app.request(method, path, { body: everyFault, headers: { 'x-kmd-api-token': 'wrong' } })
     const [, ...rejection] = open === undefined ? [{}, 401, 'invalid API token'] : all[0]!
     assert.deepEqual([rejected.status, rejected.json.message], rejection)

@@ -7,16 +7,19 @@ import {
   address,
   addressesMember,
   addressMember,
-  bytes32,
   define,
   handleToken,
   password,
+  publicKey,
   publicKeyShape,
   uint8,
 } from './Operation.js'
 import { translateMultisigError } from './signing.js'
 import { addressesOutput } from './walletMembers.js'
 import { withPassword } from './withPassword.js'
+
+/** The reference stores preimages of any size, though no node accepts a signature of more than 255 members. */
+const maxPreimageKeys = 1_000
 
 export const multisigOperations = [
   define({
@@ -44,11 +47,15 @@ export const multisigOperations = [
       handleToken,
       { name: 'multisig_version', kind: uint8, about: 'Always 1' },
       { name: 'threshold', kind: uint8, about: 'How many signatures the address asks for' },
-      { name: 'pks', kind: { type: 'list', of: bytes32 }, about: 'The public keys of the members; their order counts' },
+      {
+        name: 'pks',
+        kind: { type: 'list', of: publicKey, max: maxPreimageKeys, tooLong: 'multisig_too_large' },
+        about: 'The public keys of the members; their order counts',
+      },
     ],
     response: [addressMember],
     responseName: 'APIV1POSTMultisigImportResponse',
-    errors: ['bad_public_key_length', 'multisig_version', 'multisig_threshold', 'key_exists'],
+    errors: ['bad_public_key_length', 'multisig_version', 'multisig_threshold', 'multisig_too_large', 'key_exists'],
     walletFailure: 400,
     run: ({ handles }, input) => {
       const wallet = handles.wallet(input.wallet_handle_token)
@@ -64,7 +71,11 @@ export const multisigOperations = [
     method: 'POST',
     path: '/v1/multisig/export',
     about: 'Returns the preimage of a multisig address.',
-    request: [handleToken, address],
+    request: [
+      handleToken,
+      address,
+      { ...password, ignored: true, about: 'Ignored, since nothing secret is returned: the Go SDK sends it' },
+    ],
     response: [
       { name: 'multisig_version', shape: { type: 'uint', format: 'uint8' } },
       { name: 'pks', shape: { type: 'list', of: publicKeyShape } },

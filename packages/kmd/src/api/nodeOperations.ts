@@ -85,13 +85,16 @@ export const nodeOperations = [
     path: `${extraPrefix}/accounts`,
     about: 'Tells what accounts hold, as the node knows it.',
     request: [
-      { name: 'addresses', kind: { type: 'list', of: ascii }, about: `At most ${maxAddresses}, of 58 characters each` },
+      {
+        name: 'addresses',
+        kind: { type: 'list', of: ascii, max: maxAddresses, tooLong: 'too_many_addresses' },
+        about: `At most ${maxAddresses}, of 58 characters each`,
+      },
     ],
     response: [{ name: 'accounts', shape: { type: 'list', of: account } }],
     responseName: 'GetAccountsResponse',
     errors: ['bad_address', 'too_many_addresses', 'no_node', 'node_failed'],
     run: ({ node }, { addresses }) => {
-      if (addresses.length > maxAddresses) throw new KmdError('too_many_addresses')
       for (const address of addresses) decodeAddress(address)
       return withNode(node, async (algod) => ({
         accounts: await Promise.all(addresses.map((address) => describeAccount(algod, address))),
@@ -106,7 +109,7 @@ export const nodeOperations = [
     request: [
       {
         name: 'transaction_ids',
-        kind: { type: 'list', of: ascii },
+        kind: { type: 'list', of: ascii, max: maxTransactionIds, tooLong: 'too_many_transaction_ids' },
         about: `At most ${maxTransactionIds}, of 52 characters each`,
       },
     ],
@@ -115,7 +118,6 @@ export const nodeOperations = [
     errors: ['bad_transaction_id', 'too_many_transaction_ids', 'no_node', 'node_failed'],
     run: ({ node }, input) => {
       const ids = input.transaction_ids
-      if (ids.length > maxTransactionIds) throw new KmdError('too_many_transaction_ids')
       if (!ids.every((id) => /^[A-Z2-7]{52}$/.test(id))) throw new KmdError('bad_transaction_id')
       return withNode(node, async (algod) => ({
         transactions: await Promise.all(ids.map((id) => describeTransaction(algod, id))),

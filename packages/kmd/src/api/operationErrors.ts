@@ -45,7 +45,7 @@ const errorsByField: { readonly [field: string]: readonly Code[] } = {
 export function errorsOf({ id, request, errors = [] }: Operation): readonly Code[] {
   const byField = request
     // The password of a new wallet cannot be wrong.
-    .filter(({ name }) => !(id === 'CreateWallet' && name === 'wallet_password'))
+    .filter(({ name, ignored }) => !ignored && !(id === 'CreateWallet' && name === 'wallet_password'))
     .flatMap(({ name }) => errorsByField[name] ?? [])
   return [...new Set([...byField, ...errors])]
 }

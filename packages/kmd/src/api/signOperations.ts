@@ -2,7 +2,7 @@
 import { Program, SignedTransaction, Transaction } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 import { decodeAddress } from './decodeAddress.js'
-import { address, bool, bytes, bytes32, define, handleToken, password } from './Operation.js'
+import { address, bool, bytes, define, handleToken, password, publicKey } from './Operation.js'
 import { canonicalize, isZero, multisigErrors, partialMultisig, signMultisig } from './signing.js'
 import { withPassword } from './withPassword.js'
 
@@ -24,7 +24,7 @@ export const signOperations = [
     request: [
       handleToken,
       transaction,
-      { name: 'public_key', kind: bytes32, about: 'The key to sign with, where it is not the sender' },
+      { name: 'public_key', kind: publicKey, about: 'The key to sign with, where it is not the sender' },
       password,
     ],
     response: [{ name: 'signed_transaction', shape: { type: 'base64' } }],
@@ -69,10 +69,10 @@ export const signOperations = [
     request: [
       handleToken,
       transaction,
-      { name: 'public_key', kind: bytes32, about: 'The member key to sign with' },
+      { name: 'public_key', kind: publicKey, about: 'The member key to sign with' },
       partialMultisig,
       password,
-      { name: 'signer', kind: bytes32, about: 'The multisig address, where the sender was rekeyed to it' },
+      { name: 'signer', kind: publicKey, about: 'The multisig address, where the sender was rekeyed to it' },
     ],
     response: [multisigMember],
     responseName: 'APIV1POSTMultisigTransactionSignResponse',
@@ -105,7 +105,7 @@ export const signOperations = [
       handleToken,
       address,
       program,
-      { name: 'public_key', kind: bytes32, about: 'The member key to sign with' },
+      { name: 'public_key', kind: publicKey, about: 'The member key to sign with' },
       partialMultisig,
       password,
       { name: 'use_legacy_msig', kind: bool, about: 'Sign as daemons before version 4.3 did' },

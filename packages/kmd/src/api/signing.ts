@@ -3,7 +3,7 @@ import { Ed25519, Msgpack, Multisig, Transaction } from '@latchkey/algorand'
 import { type Code, KmdError } from '../errors.js'
 import type { UnlockedWallet } from '../wallet/UnlockedWallet.js'
 import type { FieldsOf } from '../wire/JsonBody.js'
-import { bytes32, bytes64, uint8 } from './Operation.js'
+import { bytes64, publicKey, uint8 } from './Operation.js'
 
 /** Error codes of starting or continuing a multisig signature. */
 export const multisigErrors = [
@@ -20,6 +20,9 @@ export const multisigErrors = [
   'multisig_too_large',
 ] as const satisfies readonly Code[]
 
+/** No node accepts a signature with more. */
+const maxMembers = 255
+
 const partialMultisigFields = [
   { name: 'v', wire: 'reference', kind: uint8, about: 'Always 1' },
   { name: 'thr', wire: 'reference', kind: uint8, about: 'How many signatures the address asks for' },
@@ -29,10 +32,12 @@ const partialMultisigFields = [
     about: 'One for each member, in order',
     kind: {
       type: 'list',
+      max: maxMembers,
+      tooLong: 'multisig_too_large',
       of: {
         type: 'object',
         fields: [
-          { name: 'pk', kind: bytes32, about: 'The public key of the member' },
+          { name: 'pk', kind: publicKey, about: 'The public key of the member' },
           { name: 's', kind: bytes64, about: 'The signature of the member, if there is one yet' },
         ],
       },
@@ -46,10 +51,12 @@ const partialMultisigFields = [
     about: 'One for each member, in order',
     kind: {
       type: 'list',
+      max: maxMembers,
+      tooLong: 'multisig_too_large',
       of: {
         type: 'object',
         fields: [
-          { name: 'Key', kind: bytes32, about: 'The public key of the member' },
+          { name: 'Key', kind: publicKey, about: 'The public key of the member' },
           { name: 'Sig', kind: bytes64, about: 'The signature of the member, if there is one yet' },
         ],
       },
@@ -93,8 +100,6 @@ export type MultisigRequest = {
   /** What is signed, by the address of the multisig. */
   message: (multisigAddress: Uint8Array) => Uint8Array
 }
-
-const maxMembers = 255
 
 /** The reference's two ways, each with its own order of checks. */
 export function signMultisig(request: MultisigRequest): Uint8Array {

@@ -10,10 +10,9 @@ for (let i = 0; i < alphabet.length; i++) values[alphabet.charCodeAt(i)] = i
 
 const padding = 0x3d
 
-/** The bytes, or undefined where the text is not base64. */
+/** The bytes, or undefined where the text is not base64. Line breaks are removed from `text` itself. */
 export function decode(text: Buffer): Buffer | undefined {
-  const clean =
-    text.includes(0x0a) || text.includes(0x0d) ? text.filter((byte) => byte !== 0x0a && byte !== 0x0d) : text
+  const clean = text.includes(0x0a) || text.includes(0x0d) ? withoutLineBreaks(text) : text
   const { length } = clean
   if (length % 4 !== 0) return undefined
   if (length === 0) return Buffer.alloc(0)
@@ -40,4 +39,14 @@ export function decode(text: Buffer): Buffer | undefined {
     out[at++] = group >>> 4
   }
   return out
+}
+
+/** In place, so that what may be a key is in no second buffer. */
+function withoutLineBreaks(text: Buffer): Buffer {
+  let length = 0
+  for (let at = 0; at < text.length; at++) {
+    const byte = text[at]!
+    if (byte !== 0x0a && byte !== 0x0d) text[length++] = byte
+  }
+  return text.subarray(0, length)
 }

@@ -23,6 +23,7 @@ function expected(kind: Kind, json: unknown, foldNames: boolean): unknown {
       return Buffer.from(json as string).toString('latin1')
     case 'bytes':
     case 'fixed':
+    case 'publicKey':
     case 'privateKey':
       return typeof json === 'string' ? Buffer.from(json, 'base64') : Buffer.from(json as number[])
     case 'list':
@@ -65,6 +66,7 @@ function validMember(kind: Kind): fc.Arbitrary<unknown> {
       return fc.nat({ max: 255 })
     case 'bytes':
     case 'fixed':
+    case 'publicKey':
     case 'privateKey': {
       // Under the length that the reference wire treats in its own way.
       const bytes = fc.uint8Array({ maxLength: kind.type === 'bytes' ? 80 : 32 })
@@ -81,8 +83,12 @@ function validMember(kind: Kind): fc.Arbitrary<unknown> {
 }
 
 function validBody(fields: readonly Field[]): fc.Arbitrary<Record<string, unknown>> {
-  const members = Object.fromEntries(fields.map(({ name, kind }) => [name, validMember(kind)]))
-  return fc.record(members, { requiredKeys: [] }).map((body) => ({ ...body }))
+  return fc.constantFrom(...wires).chain((spelling) => {
+    const members = fields
+      .filter((field) => field.wire === undefined || field.wire === spelling)
+      .map(({ name, kind }) => [name, validMember(kind)])
+    return fc.record(Object.fromEntries(members), { requiredKeys: [] }).map((body) => ({ ...body }))
+  })
 }
 
 const sent = anyFields.chain((fields) => fc.record({ fields: fc.constant(fields), body: validBody(fields) }))
@@ -156,4 +162,42 @@ test('a body of the largest size is read or rejected in linear time', () => {
       assert.ok(performance.now() - startedAt < 5_000, `${start}${part} repeated takes too long`)
     }
   }
+})
+
+/** The value of a decimal notation by exact arithmetic, or undefined if it is none of a byte. */
+function byteOf(notation: string): number | undefined {
+  const match = /^\+?([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]{1,4}))?$/.exec(notation)
+  const digits = (match?.[1] ?? '') + (match?.[2] ?? '')
+  if (match === null || digits === '' || digits.length > 1024) return undefined
+  const exponent = Number(match[3] ?? 0) - (match[2] ?? '').length
+  const [value, divisor] = [
+    BigInt(digits) * 10n ** BigInt(Math.max(exponent, 0)),
+    10n ** BigInt(Math.max(-exponent, 0)),
+  ]
+  return value % divisor === 0n && value / divisor <= 255n ? Number(value / divisor) : undefined
+}
+
+test('integers in every decimal notation have their exact value, quoted or not', () => {
+  const digits = fc.string({ unit: fc.constantFrom(...'00000125'), maxLength: 6 })
+  const notation = fc.oneof(
+    fc
+      .record({ sign: fc.constantFrom('', '', '+', '-'), whole: digits, point: fc.constantFrom('', '.'), part: digits })
+      .chain(({ sign, whole, point, part }) =>
+        fc
+          .constantFrom('', 'e0', 'e1', 'E2', 'e-1', 'e-3', 'e+2', 'e9999', 'e-12345', 'e', 'e+')
+          .map((exponent) => `${sign}${whole}${point}${part}${exponent}`),
+      ),
+    fc.string({ unit: fc.constantFrom(...'0125.eE+-'), maxLength: 8 }),
+  )
+  const fields = [{ name: 'n', kind: { type: 'uint8' }, about: '' }] as const
+  fc.assert(
+    fc.property(notation, fc.boolean(), fc.constantFrom('', ' '), (text, isQuoted, space) => {
+      if (text === '') return
+      const body = Buffer.from(`{"n":${space}${isQuoted ? `"${text}"` : text}${space}}`)
+      const expected = byteOf(text)
+      if (expected === undefined) assert.throws(() => read(body, fields, 'reference'), KmdError, text)
+      else assert.equal(read(body, fields, 'reference').n, expected, text)
+    }),
+    { numRuns },
+  )
 })

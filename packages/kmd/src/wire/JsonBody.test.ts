@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { Address } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 import { type Field, type Kind, maxDepth, read } from './JsonBody.js'
 import { type Wire, wires } from './Wire.js'
@@ -23,11 +24,14 @@ function plain(result: unknown): unknown {
 
 const hex = (text: string): string => Buffer.from(text).toString('hex')
 const fixed = { type: 'fixed', length: 4 } as const
+const listOf = (of: Kind): Kind => ({ type: 'list', of, max: 100, tooLong: 'multisig_too_large' })
+const address = '7ZUECA7HFLZTXENRV24SHLU4AVPUTMTTDUFUBNBD64C73F3UHRTHAIOF6Q'
+const addressKey = Buffer.from(Address.decode(address)).toString('hex')
 const partial = {
   type: 'object',
   fields: [
     { ...field({ type: 'uint8' }, 'v'), wire: 'reference' },
-    { ...field({ type: 'list', of: fixed }, 'subsig'), wire: 'reference' },
+    { ...field(listOf(fixed), 'subsig'), wire: 'reference' },
     { ...field({ type: 'uint8' }, 'Version'), wire: 'documented' },
   ],
 } as const satisfies Kind
@@ -168,21 +172,14 @@ const rows: { [name: string]: Row } = {
     rejected: ['[1,2,3,4,5]', '{"a":1}', '"AQIDBA"', '"AQIDB-=="', '5', 'true', '[1.5]'],
   },
   'a list of keys': {
-    kind: { type: 'list', of: fixed },
+    kind: listOf(fixed),
     accepted: [
       ['[]', []],
       ['null', []],
       ['{}', []],
       ['["AQIDBA==",[1,2,3,4],null,{}]', ['01020304', '01020304', '', '']],
     ],
-    rejected: [
-      '{"a":[]}',
-      '""',
-      '"AQIDBA=="',
-      '["7ZUECA7HFLZTXENRV24SHLU4AVPUTMTTDUFUBNBD64C73F3UHRTHAIOF6Q"]',
-      '[1]',
-      '[[[1]]]',
-    ],
+    rejected: ['{"a":[]}', '""', '"AQIDBA=="', `["${address}"]`, '[1]', '[[[1]]]'],
   },
   'a nested object': {
     kind: partial,
@@ -194,7 +191,32 @@ const rows: { [name: string]: Row } = {
       ['[1,[[1,2,3,4]]]', { ...noPartial, v: 1, subsig: ['01020304'] }],
       ['{"Version":1}', { ...noPartial, Version: 1 }],
     ],
-    rejected: ['""', '"e30="', '5', 'true', '{"V":1}', '[1,[],1]', '{"v":1,}', '{v:1}', '{"v"}', '{"v" 1}', '{1:1}'],
+    rejected: [
+      ...['{"v":1,"Version":1}', '{"Version":0,"subsig":[]}', '{"Version":1,"v":0}'],
+      ...['{"subsig":[],"subsig":[]}', '{"subsig":null,"v":1,"subsig":["AQIDBA=="]}'],
+      ...['""', '"e30="', '5', 'true', '{"V":1}', '[1,[],1]', '{"v":1,}', '{v:1}', '{"v"}', '{"v" 1}', '{1:1}'],
+    ],
+  },
+  'a public key': {
+    kind: { type: 'publicKey' },
+    accepted: [
+      [`"${Buffer.alloc(32, 7).toString('base64')}"`, '07'.repeat(32)],
+      [`[${new Array(32).fill(7)}]`, '07'.repeat(32)],
+      ...['null', '{}', '[]', '""'].map((nothing): [string, string] => [nothing, '']),
+      [`"${address}"`, addressKey],
+      [`"\\u0037${address.slice(1)}"`, addressKey],
+      [`"${Buffer.from(address).toString('base64')}"`, addressKey],
+      // Not an address: as before, a key of a wrong length.
+      [`"${Buffer.from(`A${address.slice(1)}`).toString('base64')}"`, hex(`A${address.slice(1)}`)],
+      ['"AQID"', '010203'],
+    ],
+    rejected: [
+      `"A${address.slice(1)}"`,
+      `"${address.toLowerCase()}"`,
+      `"${address} "`,
+      `"${address.slice(1)}"`,
+      `[${new Array(33).fill(7)}]`,
+    ],
   },
 }
 
@@ -312,11 +334,11 @@ test('a private key in integers passes on its seed alone on the reference wire',
 
 test('a value that nests too deeply is rejected, whatever its fields', () => {
   let kind: Kind = { type: 'uint8' }
-  for (let depth = 0; depth < maxDepth + 1; depth++) kind = { type: 'list', of: kind }
+  for (let depth = 0; depth < maxDepth + 1; depth++) kind = listOf(kind)
   const nested = (depth: number): string => '['.repeat(depth) + ']'.repeat(depth)
   assert.ok(value(kind, nested(maxDepth - 1), 'reference'))
   assert.throws(() => value(kind, nested(maxDepth), 'reference'), isRejected)
-  assert.throws(() => value({ type: 'list', of: { type: 'uint8' } }, nested(100_000), 'reference'), isRejected)
+  assert.throws(() => value(listOf({ type: 'uint8' }), nested(100_000), 'reference'), isRejected)
 })
 
 test('a text without escapes is a view of the body, so that wiping the body wipes a password', () => {
@@ -359,4 +381,43 @@ test('an unsigned integer is decimal digits that a number holds', () => {
   ]) {
     assert.throws(() => readN(`{"n":${wrong}}`), { code: 'bad_body' }, wrong)
   }
+})
+
+test('a list that is longer than its bound is rejected with the code of the field', () => {
+  const kind = { type: 'list', of: { type: 'uint8' }, max: 3, tooLong: 'too_many_addresses' } as const
+  assert.deepEqual(value(kind, '[1,2,3]', 'reference'), [1, 2, 3])
+  assert.throws(() => value(kind, '[1,2,3,4]', 'reference'), { code: 'too_many_addresses' })
+})
+
+test('of a text, number or boolean that is sent twice the last counts; other members are rejected', () => {
+  const twice = (kind: Kind, first: string, second: string): unknown => {
+    const body = Buffer.from(`{"m":${first},"m":${second}}`)
+    return plain(read(body, [field(kind, 'm')], 'reference')['m'])
+  }
+  assert.equal(twice({ type: 'text' }, '"a"', '"b"'), hex('b'))
+  assert.equal(twice({ type: 'ascii' }, '"a"', 'null'), '')
+  assert.equal(twice({ type: 'uint8' }, '1', '2'), 2)
+  assert.equal(twice({ type: 'bool' }, 'true', 'false'), false)
+  const kinds: Kind[] = [
+    { type: 'bytes' },
+    fixed,
+    { type: 'publicKey' },
+    { type: 'privateKey' },
+    listOf(fixed),
+    partial,
+  ]
+  for (const kind of kinds) {
+    for (const second of ['null', '[]', '{}']) {
+      assert.throws(() => twice(kind, '[]', second), isRejected, `${kind.type} and ${second}`)
+    }
+  }
+  const many = Buffer.from(`{${new Array(65).fill('"m":1').join(',')}}`)
+  assert.throws(() => read(many, [field({ type: 'uint8' }, 'm')], 'reference'), isRejected)
+})
+
+test('a member that is ignored has no position', () => {
+  const fields = [{ ...field({ type: 'text' }, 'a'), ignored: true }, field({ type: 'text' }, 'b')] as const
+  assert.equal(read(Buffer.from('["x"]'), fields, 'reference')['b']?.toString(), 'x')
+  assert.throws(() => read(Buffer.from('["x","y"]'), fields, 'reference'), isRejected)
+  assert.ok(read(Buffer.from('{"a":"x"}'), fields, 'reference'))
 })

@@ -8,7 +8,9 @@
  *
  * It works on bytes and not on a JavaScript string so that a password exists once, in a buffer that can be wiped.
  */
-import * as Base64 from './Base64.js'
+import { type Code, KmdError } from '../errors.js'
+import { readBytes, readEmptyObject, readFixed, readPrivateKey, readPublicKey } from './JsonBytes.js'
+import { readUint8 } from './JsonInteger.js'
 import {
   type Cursor,
   closeBrace,
@@ -40,18 +42,25 @@ export type Kind =
   | { type: 'uint8' }
   | { type: 'bytes' }
   | { type: 'fixed'; length: number }
+  | { type: 'publicKey' }
   | { type: 'privateKey' }
-  | { type: 'list'; of: Kind }
+  | List
   | { type: 'object'; fields: readonly Field[] }
+
+/** A longer one than `max` is rejected with `tooLong` as it is read. */
+export type List = { type: 'list'; of: Kind; max: number; tooLong: Code }
 
 /**
  * A member. Some are called otherwise in the reference than in its documentation: both are then fields, each marked
- * with the wire it belongs to, and read on either. Positions count the reference's only.
+ * with the wire it belongs to, and read on either, but never both in one object: which of them counts would be a guess.
+ * Positions count the reference's only. `ignored` is what some client sends and nothing reads.
  */
-export type Field = { name: string; kind: Kind; about: string; wire?: Wire }
+export type Field = { name: string; kind: Kind; about: string; wire?: Wire; ignored?: true }
 
 /** The JavaScript value of a member; one that was not sent has the zero of its kind. */
-export type ValueOf<K extends Kind> = K extends { type: 'text' | 'name' | 'bytes' | 'fixed' | 'privateKey' }
+export type ValueOf<K extends Kind> = K extends {
+  type: 'text' | 'name' | 'bytes' | 'fixed' | 'publicKey' | 'privateKey'
+}
   ? Buffer
   : K extends { type: 'ascii' }
     ? string
@@ -86,6 +95,7 @@ function zero(kind: Kind): Value {
     case 'name':
     case 'bytes':
     case 'fixed':
+    case 'publicKey':
     case 'privateKey':
       return nothing
     case 'ascii':
@@ -123,15 +133,26 @@ function readObject(cursor: Cursor, fields: readonly Field[]): Fields {
   return result
 }
 
+/** Enough for every member once, and for the repetitions that the reference takes. */
+const maxMembers = 64
+
 function readMembers(cursor: Cursor, fields: readonly Field[], result: Fields): void {
   cursor.at++
   if (peek(cursor) === closeBrace) {
     cursor.at++
     return
   }
-  for (;;) {
-    if (peek(cursor) !== quote) refuse()
-    const field = findField(cursor, fields)
+  let seen = 0
+  let wire: Wire | undefined
+  for (let count = 1; ; count++) {
+    if (count > maxMembers || peek(cursor) !== quote) refuse()
+    const index = findField(cursor, fields)
+    const field = fields[index]!
+    const bit = 1 << index
+    if ((seen & bit) !== 0 && !lastWins.has(field.kind.type)) refuse()
+    seen |= bit
+    if (wire !== undefined && field.wire !== undefined && field.wire !== wire) refuse()
+    wire ??= field.wire
     if (peek(cursor) !== colon) refuse()
     cursor.at++
     result[field.name] = readValue(cursor, field.kind)
@@ -142,22 +163,29 @@ function readMembers(cursor: Cursor, fields: readonly Field[], result: Fields): 
   }
 }
 
+/**
+ * Of a member that is sent twice, the last counts, as in the reference. But it reads the second of two objects, lists
+ * or arrays into the first, and signs what is left of both: those are rejected.
+ */
+const lastWins: ReadonlySet<Kind['type']> = new Set(['text', 'name', 'ascii', 'bool', 'uint', 'uint8'])
+
 function readPositions(cursor: Cursor, fields: readonly Field[], result: Fields): void {
-  const positions = fields.filter((field) => field.wire !== 'documented')
-  readElements(cursor, (index) => {
-    const field = positions[index] ?? refuse()
+  let next = 0
+  readElements(cursor, () => {
+    while (fields[next]?.wire === 'documented' || fields[next]?.ignored) next++
+    const field = fields[next++] ?? refuse()
     result[field.name] = readValue(cursor, field.kind)
   })
 }
 
-function readElements(cursor: Cursor, readElement: (index: number) => void): void {
+function readElements(cursor: Cursor, readElement: () => void): void {
   cursor.at++
   if (peek(cursor) === closeBracket) {
     cursor.at++
     return
   }
-  for (let index = 0; ; index++) {
-    readElement(index)
+  for (;;) {
+    readElement()
     const next = peek(cursor)
     cursor.at++
     if (next === closeBracket) return
@@ -165,12 +193,10 @@ function readElements(cursor: Cursor, readElement: (index: number) => void): voi
   }
 }
 
-function findField(cursor: Cursor, fields: readonly Field[]): Field {
+function findField(cursor: Cursor, fields: readonly Field[]): number {
   const name = readString(cursor)
-  for (const field of fields) {
-    if (equalsAscii(name, field.name)) return field
-  }
-  return refuse()
+  const index = fields.findIndex((field) => equalsAscii(name, field.name))
+  return index < 0 ? refuse() : index
 }
 
 function readValue(cursor: Cursor, kind: Kind): Value {
@@ -188,19 +214,21 @@ function readValue(cursor: Cursor, kind: Kind): Value {
     case 'uint8':
       return readUint8(cursor)
     case 'bytes':
-      return readBytes(cursor, Number.POSITIVE_INFINITY, false)
+      return readBytes(cursor)
     case 'fixed':
-      return readBytes(cursor, kind.length, true)
+      return readFixed(cursor, kind.length)
+    case 'publicKey':
+      return readPublicKey(cursor)
     case 'privateKey':
       return readPrivateKey(cursor)
     case 'list':
-      return readList(cursor, kind.of)
+      return readList(cursor, kind)
     case 'object':
       return readObject(cursor, kind.fields)
   }
 }
 
-function readList(cursor: Cursor, of: Kind): Value[] {
+function readList(cursor: Cursor, { of, max, tooLong }: List): Value[] {
   const list: Value[] = []
   const first = peek(cursor)
   if (first === 0x6e) {
@@ -213,17 +241,11 @@ function readList(cursor: Cursor, of: Kind): Value[] {
   }
   if (first !== openBracket || ++cursor.depth > maxDepth) refuse()
   readElements(cursor, () => {
+    if (list.length >= max) throw new KmdError(tooLong)
     list.push(readValue(cursor, of))
   })
   cursor.depth--
   return list
-}
-
-/** The reference takes `{}` for an empty list and for an array of zeros. */
-function readEmptyObject(cursor: Cursor): void {
-  cursor.at++
-  if (peek(cursor) !== closeBrace) refuse()
-  cursor.at++
 }
 
 /** A text member also takes a bare number or boolean, by its letters, and null for the empty text. */
@@ -234,9 +256,11 @@ function readText(cursor: Cursor, foldPairs = false): Buffer {
     literal(cursor, 'null')
     return nothing
   }
-  if (first === 0x74) return literal(cursor, 'true')
-  if (first === 0x66) return literal(cursor, 'false')
-  return readNumberLetters(cursor)
+  const start = cursor.at
+  if (first === 0x74) literal(cursor, 'true')
+  else if (first === 0x66) literal(cursor, 'false')
+  else return readNumberLetters(cursor)
+  return cursor.bytes.subarray(start, cursor.at)
 }
 
 function readBool(cursor: Cursor): boolean {
@@ -257,78 +281,4 @@ function readUint(cursor: Cursor): number {
   const letters = readNumberLetters(cursor).toString('latin1')
   const value = Number(letters)
   return /^[0-9]{1,16}$/.test(letters) && Number.isSafeInteger(value) ? value : refuse()
-}
-
-function readUint8(cursor: Cursor): number {
-  const { bytes, at } = cursor
-  // The elements of an array of bytes: one to three digits, and what ends them.
-  const first = bytes[at]! - 0x30
-  if (first >= 0 && first <= 9) {
-    let value = first
-    let end = at + 1
-    for (let digit = bytes[end]! - 0x30; digit >= 0 && digit <= 9 && end < at + 3; digit = bytes[++end]! - 0x30) {
-      value = value * 10 + digit
-    }
-    const next = bytes[end]
-    if (next === comma || next === closeBracket || next === closeBrace) {
-      if (value > 255) refuse()
-      cursor.at = end
-      return value
-    }
-  }
-  const token = peek(cursor)
-  if (token === 0x6e) {
-    literal(cursor, 'null')
-    return 0
-  }
-  if (token !== quote) return parseUint8(readNumberLetters(cursor).toString('latin1'))
-  const quoted = readString(cursor)
-  return quoted.length === 0 ? 0 : parseUint8(quoted.toString('latin1'))
-}
-
-/** Integral decimal notation of any shape (`1.0`, `10e-1`, `+007`) whose value is 0 to 255; never a minus sign. */
-function parseUint8(letters: string): number {
-  const match = /^\+?([0-9]*)(?:\.([0-9]*))?(?:[eE]([+-]?[0-9]{1,4}))?$/.exec(letters) ?? refuse()
-  const whole = match[1] ?? ''
-  const fraction = match[2] ?? ''
-  const digits = whole + fraction
-  if (digits === '' || digits.length > 1024) refuse()
-  const significant = digits.replace(/^0+/, '')
-  if (significant === '') return 0
-  const trimmed = significant.replace(/0+$/, '')
-  const exponent = Number(match[3] ?? 0) - fraction.length + (significant.length - trimmed.length)
-  if (exponent < 0 || trimmed.length + exponent > 3) refuse()
-  const value = Number(trimmed) * 10 ** exponent
-  return value <= 255 ? value : refuse()
-}
-
-/** Base64 or integers. A fixed array may be `{}` for zeros; integers beyond its length are rejected, as they are there. */
-function readBytes(cursor: Cursor, limit: number, emptyObject: boolean): Buffer {
-  const first = peek(cursor)
-  if (first === quote) return Base64.decode(readString(cursor)) ?? refuse()
-  if (first === 0x6e) {
-    literal(cursor, 'null')
-    return nothing
-  }
-  if (first === openBrace && emptyObject) {
-    readEmptyObject(cursor)
-    return nothing
-  }
-  if (first !== openBracket) refuse()
-  const values: number[] = []
-  readElements(cursor, () => {
-    if (values.length >= limit) refuse()
-    values.push(readUint8(cursor))
-  })
-  return Buffer.from(values)
-}
-
-/**
- * The halves of a key are compared when it is used. The reference never does so; where its recorded responses accept
- * integers (which none of its clients send) with any second half, only the seed is passed on.
- */
-function readPrivateKey(cursor: Cursor): Buffer {
-  const isIntegers = peek(cursor) === openBracket
-  const key = readBytes(cursor, 64, true)
-  return isIntegers && key.length === 64 && cursor.wire === 'reference' ? key.subarray(0, 32) : key
 }
