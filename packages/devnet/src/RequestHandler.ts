@@ -112,7 +112,7 @@ function allowedMethods({ routes }: Match): string {
 }
 
 function tokenOf(request: RawRequest): string | undefined {
-  return request.header('x-algo-api-token') ?? /^Bearer (.*)$/i.exec(request.header('authorization') ?? '')?.[1]
+  return request.header('x-algo-api-token') || /^Bearer (.*)$/i.exec(request.header('authorization') ?? '')?.[1]
 }
 
 /**
@@ -138,8 +138,8 @@ function isLoopbackOrigin(origin: string | undefined): boolean {
   return origin === undefined || Access.isLoopbackOrigin(origin)
 }
 
-function bodyErrorResponse({ status, message }: BodyError): RawResponse {
-  return json({ message }, status)
+function bodyErrorResponse({ code, status, message }: BodyError): RawResponse {
+  return json({ message: code === 'body_too_large' ? 'Request Entity Too Large' : message }, status)
 }
 
 /** Any page may use the node's API, as on a real node; cheats are for pages with a loopback origin. */

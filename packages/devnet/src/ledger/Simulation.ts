@@ -19,7 +19,14 @@ export type SimulationResult = {
   readonly outcomes: readonly Outcome[]
   /** The signer used instead of the one a member names, where they differ. */
   readonly fixedSigners: ReadonlyMap<number, MapKey.MapKey>
-  readonly failure: { readonly message: string; readonly index: number } | undefined
+  readonly failure: SimulationFailure | undefined
+}
+
+export type SimulationFailure = {
+  readonly message: string
+  readonly index: number
+  /** Whether it is in the form or in the signatures of the group, before the evaluation. */
+  readonly isStateless: boolean
 }
 
 /** Throws a LedgerError only where no single transaction is at fault: nodes send an error response for that. */
@@ -38,8 +45,12 @@ export function run(
     return { outcomes, fixedSigners, failure: undefined }
   } catch (error) {
     if (!(error instanceof LedgerError) || error.index === undefined) throw error
-    return { outcomes, fixedSigners, failure: { message: simulateText(error), index: error.index } }
+    return { outcomes, fixedSigners, failure: failureOf(error, error.index) }
   }
+}
+
+function failureOf(error: LedgerError, index: number): SimulationFailure {
+  return { message: simulateText(error), index, isStateless: error.code !== 'rule_violation' }
 }
 
 /**

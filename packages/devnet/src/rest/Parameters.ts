@@ -33,7 +33,7 @@ export class Query {
 
   uint(name: string): bigint | undefined {
     const text = this.get(name)
-    return text === undefined ? undefined : uint(name, text)
+    return text === undefined ? undefined : parseUint(text, bindingPrefix(name))
   }
 
   /** The parameters of a list in pages. `after` is below the first id if there is none. */
@@ -53,14 +53,21 @@ export class Query {
     if (text === undefined) return false
     if (/^(1|[tT]|true|TRUE|True)$/.test(text)) return true
     if (/^(0|[fF]|false|FALSE|False)$/.test(text)) return false
-    const quoted = JSON.stringify(text)
-    const cause = `error binding string parameter: strconv.ParseBool: parsing ${quoted}: invalid syntax`
+    const cause = `error binding string parameter: strconv.ParseBool: parsing ${quoted(text)}: invalid syntax`
     throw new ApiError(400, `Invalid format for parameter ${name}: ${cause}`)
   }
 }
 
+/** An integer in the path. */
 export function uint(name: string, text: string): bigint {
-  return parseUint(text, `Invalid format for parameter ${name}: error binding string parameter: `)
+  if (text === '') {
+    throw new ApiError(400, `Invalid format for parameter ${name}: parameter '${name}' is empty, can't bind its value`)
+  }
+  return parseUint(text, bindingPrefix(name))
+}
+
+function bindingPrefix(name: string): string {
+  return `Invalid format for parameter ${name}: error binding string parameter: `
 }
 
 /** @param prefix precedes the reason in the error message. */
@@ -72,11 +79,16 @@ export function parseUint(text: string, prefix: string): bigint {
 
 /** Why nodes do not take a text for an integer of 64 bits, or undefined. */
 export function problemOfUint(text: string): string | undefined {
-  const problem = (reason: string) => `strconv.ParseUint: parsing ${JSON.stringify(text)}: ${reason}`
+  const problem = (reason: string) => `strconv.ParseUint: parsing ${quoted(text)}: ${reason}`
   if (!/^[0-9]+$/.test(text)) return problem('invalid syntax')
   const digits = text.replace(/^0+(?=[0-9])/, '')
   const isInRange = digits.length <= 20 && BigInt(digits) <= Consensus.maxUint64
   return isInRange ? undefined : problem('value out of range')
+}
+
+/** As Go quotes a text: control characters in two digits. */
+function quoted(text: string): string {
+  return JSON.stringify(text).replace(/\\u00([01][0-9a-f])/g, '\\x$1')
 }
 
 export function address(text: string): MapKey.MapKey {
@@ -84,9 +96,19 @@ export function address(text: string): MapKey.MapKey {
     return MapKey.fromAddress(text)
   } catch (error) {
     if (!(error instanceof Address.AddressError)) throw error
-    const cause = `error unmarshaling '${text}' text as *basics.Address: ${error.message}`
+    const cause = `error unmarshaling '${text}' text as *basics.Address: ${problemOfAddress(text)}`
     throw new ApiError(400, `Invalid format for parameter address: ${cause}`)
   }
+}
+
+/** The reason of a node to reject a text that is not an address. */
+function problemOfAddress(text: string): string {
+  const letters = text.replace(/[\r\n]/g, '')
+  if (!/^[A-Z2-7]*$/.test(letters)) return `failed to decode address ${text} from base 32`
+  // The last letter carries three bits of the checksum, and two that have to be zero.
+  const spellings = ['A', 'E', 'I', 'M', 'Q', 'U', 'Y', '4'].map((last) => letters.slice(0, -1) + last)
+  const isSpelledOtherwise = letters.length === 58 && spellings.some((spelling) => Address.isValid(spelling))
+  return `address ${text} is ${isSpelledOtherwise ? 'non-canonical' : 'malformed, checksum verification failed'}`
 }
 
 /** The last of the 52 letters carries one bit; nodes ignore its other four, and line breaks. */

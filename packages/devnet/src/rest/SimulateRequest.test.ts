@@ -149,7 +149,6 @@ test('request body', async (t) => {
       [json({ 'txn-groups': [{ txns: [1] }] }), /expected an object$/],
       [json({ 'txn-groups': [{ txns: [{ txn: { snd: Buffer.alloc(32).toString('base64') } }] }] }), /./],
       ['[]', /expected an object$/],
-      ['null', /expected an object$/],
       ['garbage', /./],
       ['{"txn-groups":', /./],
       [simulateBody([signed]).subarray(0, 100), /./],
@@ -165,6 +164,13 @@ test('request body', async (t) => {
       const message = errorMessageOf(await post(body))
       assert.match(message, /^failed to decode object: /)
       assert.match(message, reason)
+    }
+  })
+
+  await t.test('takes nothing for a request without a group', async () => {
+    const { post } = setUp()
+    for (const body of ['{}', 'null', Buffer.from([0x80]), Buffer.from([0xc0])]) {
+      assert.equal(errorMessageOf(await post(body)), 'expected 1 transaction group, got 0')
     }
   })
 
@@ -190,15 +196,15 @@ test('request body', async (t) => {
       header: () => undefined,
       body: () => Promise.reject(new BodyError(reason, 'so it is')),
     })
-    for (const [reason, status] of [
-      ['body_too_large', 413],
-      ['body_timeout', 408],
-      ['body_malformed', 400],
+    for (const [reason, status, message] of [
+      ['body_too_large', 413, 'Request Entity Too Large'],
+      ['body_timeout', 408, 'so it is'],
+      ['body_malformed', 400, 'so it is'],
     ] as const) {
       const response = await node.handle(reader(reason))
       assert.deepEqual(typeof response === 'symbol' ? undefined : [response.status, response.body], [
         status,
-        '{"message":"so it is"}\n',
+        `{"message":"${message}"}\n`,
       ])
     }
   })

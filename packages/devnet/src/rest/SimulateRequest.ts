@@ -18,9 +18,13 @@ const traceFlags = ['enable', 'scratch-change', 'stack-change', 'state-change'] 
 const maxGroupsRead = 100
 const maxTransactionsRead = 100
 
+const nil = 0xc0
+
 export function read(body: Buffer): SimulateRequest {
   if (body.length === 0) throw new ApiError(400, 'failed to decode object: EOF')
   try {
+    // A node takes nothing for a request without members.
+    if (body[0] === nil) return emptyRequest()
     // No JSON text begins with a byte that begins a msgpack map.
     return (body[0]! & 0x80) !== 0 ? readMsgpack(new Msgpack.Reader(body)) : readJson(body.toString('utf8'))
   } catch (error) {
@@ -81,7 +85,9 @@ function list<T>(reader: Msgpack.Reader, max: number, read: () => T): T[] {
 
 function readJson(text: string): SimulateRequest {
   const request = emptyRequest()
-  for (const [name, value] of members(Json.parse(text))) {
+  const parsed = Json.parse(text)
+  if (parsed === null) return request
+  for (const [name, value] of members(parsed)) {
     if (name === 'txn-groups') request.groups = elements(value, maxGroupsRead).map(groupFromJson)
     else if (name === 'round') request.round = integer(name, value)
     else if (name === 'extra-opcode-budget') request.extraOpcodeBudget = integer(name, value)

@@ -43,7 +43,7 @@ function printable(bytes: Uint8Array): string | undefined {
 }
 
 /** Zero values are absent. */
-function assetRecord(asset: Asset): Value {
+function assetRecord(asset: Asset): Members {
   return {
     am: asset.metadataHash,
     an: textRecord(asset.name),
@@ -71,10 +71,15 @@ function holdingRecord({ amount, frozen }: Holding): Members {
   return { a: amount || undefined, f: frozen || undefined }
 }
 
+function unlessEmpty(record: Members): Members | undefined {
+  return Object.values(record).every((member) => member === undefined) ? undefined : record
+}
+
 export function accountAssetRecord(holding: Holding | undefined, created: Asset | undefined): Value {
-  const held = holding && holdingRecord(holding)
-  const isEmpty = held === undefined || Object.values(held).every((member) => member === undefined)
-  return { 'asset-holding': isEmpty ? undefined : held, 'asset-params': created && assetRecord(created) }
+  return {
+    'asset-holding': holding && unlessEmpty(holdingRecord(holding)),
+    'asset-params': created && unlessEmpty(assetRecord(created)),
+  }
 }
 
 const statusNumbers = { Offline: 0, Online: 1, 'Not Participating': 2 } as const

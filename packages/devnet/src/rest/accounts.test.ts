@@ -283,11 +283,13 @@ test('an account in msgpack', async (t) => {
 test('an invalid address', async (t) => {
   await t.test("is rejected with a node's message, quoted after percent-decoding", async () => {
     const wrong = creator.address.replace(/^./, (first) => (first === 'A' ? 'B' : 'A'))
+    const respelled = creator.address.replace(/.$/, (last) => 'BFJNRVZ5'['AEIMQUY4'.indexOf(last)]!)
     for (const [address, reason] of [
-      ['ABC', /an address has 58 characters, not 3$/],
-      ['%41BC', /an address has 58 characters, not 3$/],
-      ['%C3%A9', /an address has 58 characters, not 1$/],
-      [wrong, /checksum/],
+      ['ABC', /: address ABC is malformed, checksum verification failed$/],
+      ['%41BC', /: address ABC is malformed, checksum verification failed$/],
+      ['%C3%A9', /: failed to decode address \u00e9 from base 32$/],
+      [wrong, new RegExp(`: address ${wrong} is malformed, checksum verification failed$`)],
+      [respelled, new RegExp(`: address ${respelled} is non-canonical$`)],
     ] as const) {
       const shown = decodeURIComponent(address)
       const stem = `Invalid format for parameter address: error unmarshaling '${shown}' text as *basics.Address: `

@@ -87,8 +87,11 @@ function problemOfName(name: string): string | undefined {
   switch (encoding) {
     case 'str':
     case 'string':
-    case 'abi':
       return undefined
+    case 'abi':
+      return value.includes(':')
+        ? undefined
+        : `Could not decode abi string (${value}): should split abi-type and abi-value with colon`
     case 'int':
     case 'integer': {
       const problem = problemOfUint(value)
@@ -100,7 +103,9 @@ function problemOfName(name: string): string | undefined {
     case 'b32':
     case 'base32':
     case 'byte base32':
-      return /^[A-Z2-7]*=*$/.test(value) ? undefined : `Could not decode base32-encoded string (${value})`
+      return value.length % 8 === 0 && /^[A-Z2-7]*={0,6}$/.test(value)
+        ? undefined
+        : `Could not decode base32-encoded string (${value})`
     case 'b64':
     case 'base64':
     case 'byte base64':

@@ -54,7 +54,6 @@ function getLogs(call: RouteContext) {
 function getTransactionProof({ node, path, query }: RouteContext) {
   const round = uint('round', path[0]!)
   const hashtype = query.get('hashtype') ?? 'sha512_256'
-  query.format()
   const key = transactionId(path[1]!)
   if (hashtype !== 'sha512_256' && hashtype !== 'sha256') throw new ApiError(400, 'invalid hash type')
   const block = node.ledger.block(round)

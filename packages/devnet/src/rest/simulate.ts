@@ -22,39 +22,35 @@ const maxBodyBytes = 1_000_000
 const maxExtraOpcodeBudget = 320_000n
 
 async function simulate({ node, request, query }: RouteContext): Promise<RawAnswer> {
-  const format = query.format()
   const body = await request.body()
   if (body.length > maxBodyBytes) throw new ApiError(400, 'http: request body too large')
   const simulation = SimulateRequest.read(body)
   const group = checkRequest(simulation, node)
-  return HttpResponse.inFormat(responseOf(simulation, group, run(simulation, group, node), node), format)
+  const result = run(simulation, group, node)
+  // As on a node the format is read last.
+  return HttpResponse.inFormat(responseOf(simulation, group, result, node), query.format())
 }
 
-/** Checks the options and returns the one group. */
-function checkRequest(
-  { groups, round, flags, extraOpcodeBudget, trace }: SimulateRequest.SimulateRequest,
-  node: DevnetNode,
-) {
-  const fail = (message: string): never => {
-    throw new ApiError(400, message)
-  }
-  const last = node.ledger.last.round
-  if (round !== 0n && round !== last) {
-    // Only the latest state is kept, so that an earlier round is unavailable like a later one.
-    throw new ApiError(500, `ledger does not have entry ${round} (latest ${last}, committed ${last})`)
-  }
-  if (groups.length !== 1) fail(`expected 1 transaction group, got ${groups.length}`)
-  const [group] = groups as [Submission.Submitted[]]
-  if (group.length === 0) fail('empty txgroup')
+const fail = (message: string): never => {
+  throw new ApiError(400, message)
+}
+
+/** Checks the options, in the order of a node, and returns the one group. */
+function checkRequest({ groups, round, flags, trace }: SimulateRequest.SimulateRequest, node: DevnetNode) {
   const { maxGroupSize } = Consensus
-  if (group.length > maxGroupSize) {
-    fail(`transaction group size ${group.length} exceeds protocol max ${maxGroupSize}`)
+  for (const { length } of groups) {
+    if (length === 0) fail('empty txgroup')
+    if (length > maxGroupSize) fail(`transaction group size ${length} exceeds protocol max ${maxGroupSize}`)
   }
   if (flags['fix-signers'] && !flags['allow-empty-signatures']) {
     fail('FixSigners requires AllowEmptySignatures to be enabled')
   }
-  if (extraOpcodeBudget > maxExtraOpcodeBudget) {
-    fail(`extra budget ${extraOpcodeBudget} > simulation extra budget limit ${maxExtraOpcodeBudget}`)
+  const [group] = groups
+  if (group === undefined || groups.length > 1) return fail(`expected 1 transaction group, got ${groups.length}`)
+  const last = node.ledger.last.round
+  if (round !== 0n && round !== last) {
+    // Only the latest state is kept, so that an earlier round is unavailable like a later one.
+    throw new ApiError(500, `ledger does not have entry ${round} (latest ${last}, committed ${last})`)
   }
   if (!trace.enable) {
     if (trace['stack-change']) fail('basic trace must be enabled when enabling stack tracing')
@@ -64,16 +60,24 @@ function checkRequest(
   return group
 }
 
+/** Checked only where the transactions and their signatures are valid. */
+function checkBudget(extraOpcodeBudget: bigint, { failure }: SimulationResult): void {
+  if (extraOpcodeBudget <= maxExtraOpcodeBudget || failure?.isStateless) return
+  fail(`extra budget ${extraOpcodeBudget} > simulation extra budget limit ${maxExtraOpcodeBudget}`)
+}
+
 function run(
-  { flags }: SimulateRequest.SimulateRequest,
+  { flags, extraOpcodeBudget }: SimulateRequest.SimulateRequest,
   group: readonly Submission.Submitted[],
   { ledger }: DevnetNode,
 ) {
   try {
-    return ledger.simulate(group, {
+    const result = ledger.simulate(group, {
       allowsEmptySignatures: flags['allow-empty-signatures'] ?? false,
       fixesSigners: flags['fix-signers'] ?? false,
     })
+    checkBudget(extraOpcodeBudget, result)
+    return result
   } catch (error) {
     if (error instanceof LedgerError) throw new ApiError(400, submitText(error), error.hint)
     throw error

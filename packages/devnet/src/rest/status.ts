@@ -36,6 +36,7 @@ export const statusRoutes: readonly Route[] = [
     handle: ({ node }) => HttpResponse.json(suggestedParameters(node)),
   },
   { method: 'GET', path: '/v2/ledger/supply', handle: ({ node }) => HttpResponse.json(supply(node)) },
+  { method: 'GET', path: '/v2/node/peers', handle: () => HttpResponse.json({ Peers: [] }) },
   { method: 'GET', path: '/v2/devmode/blocks/offset', handle: getOffset },
   { method: 'POST', path: '/v2/devmode/blocks/offset/{offset}', handle: setOffset },
 ]
