@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, readdirSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { Buyer, Chain, payingFetch, Signer } from '@latchkey/x402/client'
@@ -105,6 +106,9 @@ suite('latchkey dev', () => {
     const addresses = await keysOf('unencrypted-default-wallet')
     assert.deepEqual([...addresses].sort(), devnet.onlineAccounts.map(({ address }) => address).sort())
     assert.deepEqual(await keysOf(environment['KMD_WALLET']!), [buyer.address])
+    const goalDir = environment['ALGORAND_DATA']!
+    assert.equal(readFileSync(join(goalDir, 'algod.net'), 'utf8'), `${new URL(devnet.url).host}\n`)
+    assert.equal(join(goalDir, 'kmd-v0.5'), daemon.dataDir, 'where goal looks for the daemon')
     const algod = new algosdk.Algodv2('', devnet.url)
     for (const [index, { address }] of devnet.onlineAccounts.entries()) {
       const { amount, status, participation, assets, createdAssets } = await algod.accountInformation(address).do()

@@ -1,11 +1,13 @@
 /** The command `latchkey devnet`: what it prints, what its options do, and how it ends. */
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
+import { createHash } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import algosdk from 'algosdk'
 import {
   type DevnetFacts,
   get,
@@ -151,6 +153,60 @@ test('latchkey devnet writes a dump on exit, and loads one on start', async (t) 
   const { code, stderr } = await run('--port', '0', '--load', dump)
   assert.equal(code, 3)
   assert.match(stderr, /dump\.json could not be loaded: /)
+})
+
+/** The hash of a genesis file, by an encoder that is not ours. */
+function hashOf(genesis: string): string {
+  const document = algosdk.parseJSON(genesis, { intDecoding: algosdk.IntDecoding.BIGINT }) as {
+    alloc: { state: { [name: string]: unknown } }[]
+  }
+  for (const { state } of document.alloc) {
+    for (const name of ['sel', 'stprf', 'vote']) {
+      if (name in state) state[name] = Buffer.from(state[name] as string, 'base64')
+    }
+  }
+  return createHash('sha512-256').update('GE').update(algosdk.msgpackRawEncode(document)).digest('base64')
+}
+
+test('latchkey devnet --goal-dir writes what goal reads of the data directory of a node', async (t) => {
+  const directory = join(temporaryDirectory(t), 'new', 'data')
+  const read = (name: string): string => readFileSync(join(directory, name), 'utf8')
+  const { facts, child, exited } = await startDevnet(t, ['--goal-dir', directory, '--accounts', '2'])
+  const modeOf = (name: string): number => statSync(join(directory, name)).mode & 0o777
+  assert.deepEqual(readdirSync(directory).sort(), ['algod.net', 'algod.token', 'dockernet-v1', 'genesis.json'])
+  assert.deepEqual(readdirSync(join(directory, facts.genesisId)), [])
+  assert.deepEqual([modeOf('.'), modeOf('algod.token'), modeOf(facts.genesisId)], [0o700, 0o600, 0o700])
+  assert.match(read('algod.token'), /^[!-~]{64,256}$/)
+  const headers = { 'X-Algo-API-Token': read('algod.token') }
+  assert.equal((await fetch(`http://${read('algod.net').split('\n')[0]}/v2/status`, { headers })).status, 200)
+  assert.equal(hashOf(read('genesis.json')), facts.genesisHash)
+  const { network, id, proto } = JSON.parse(read('genesis.json')) as { [name: string]: string }
+  assert.equal(`${network}-${id}`, facts.genesisId)
+  const parameters = await get(`${facts.url}/v2/transactions/params`)
+  assert.equal(proto, parameters['consensus-version'])
+  child.kill('SIGTERM')
+  assert.equal(await exited, 0)
+  assert.equal(existsSync(join(directory, 'algod.net')), false, 'as after a node has stopped')
+  const token = 'b'.repeat(64)
+  const again = await startDevnet(t, ['--goal-dir', directory, '--token', token])
+  assert.equal(read('algod.token'), token)
+  assert.equal(hashOf(read('genesis.json')), again.facts.genesisHash, 'other accounts, another genesis')
+})
+
+test('latchkey devnet --goal-dir leaves the directory of another node alone', async (t) => {
+  const directory = temporaryDirectory(t)
+  writeFileSync(join(directory, 'genesis.json'), '{"id":"v1.0","network":"mainnet"}')
+  const { code, stdout, stderr } = await run('--port', '0', '--goal-dir', directory)
+  assert.deepEqual([code, stdout], [3, ''])
+  assert.match(stderr, /is the data directory of another node; give a new directory/)
+  assert.deepEqual(readdirSync(directory), ['genesis.json'])
+  assert.equal(readFileSync(join(directory, 'genesis.json'), 'utf8'), '{"id":"v1.0","network":"mainnet"}')
+  const taken = await run('--port', '0', '--goal-dir', join(directory, 'genesis.json'))
+  assert.equal(taken.code, 3)
+  assert.match(taken.stderr, /genesis\.json could not be written: /)
+  const weak = await run('--port', '0', '--goal-dir', join(directory, 'new'), '--token', 'sesame')
+  assert.equal(weak.code, 2)
+  assert.match(weak.stderr, /^latchkey devnet: --goal-dir takes a --token of 64 to 256 characters/)
 })
 
 test('latchkey devnet --verbose prints every transaction', async (t) => {

@@ -171,6 +171,11 @@ export class DevnetHandler {
     return Buffer.from(MapKey.bytes(this.#node.ledger.genesis.chain.genesisHash)).toString('base64')
   }
 
+  /** The genesis document in JSON, as nodes keep it in `genesis.json`. */
+  get genesis(): string {
+    return this.#node.ledger.genesis.json
+  }
+
   /** The genesis id. */
   get genesisId(): string {
     return this.#node.ledger.genesis.chain.genesisId

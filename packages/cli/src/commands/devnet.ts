@@ -2,6 +2,7 @@
 import { Network } from '@latchkey/algorand'
 import { type BlockMode, type DevAccount, Devnet, DevnetError, defaultPort, version } from '@latchkey/devnet'
 import { command, jsonOption, readNumber } from '../Command.js'
+import { checkToken, writeGoalDirectory } from '../dev/goalDirectory.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { printable, shellWord } from '../format.js'
@@ -51,6 +52,12 @@ What is signed then can be valid on that network`,
     load: { type: 'string', placeholder: 'FILE', completes: 'file', description: 'start from a dump' },
     dump: { type: 'string', placeholder: 'FILE', completes: 'file', description: 'write a dump on exit' },
     history: { type: 'string', placeholder: 'N', description: 'number of latest blocks to keep (10000)' },
+    'goal-dir': {
+      type: 'string',
+      placeholder: 'DIR',
+      completes: 'directory',
+      description: 'write a data directory with which goal uses the devnet (goal -d DIR)',
+    },
     verbose: { type: 'boolean', short: 'v', description: 'print a line for every transaction on stderr' },
     ...jsonOption,
   },
@@ -60,6 +67,7 @@ What is signed then can be valid on that network`,
     `curl -s -d '{"address":"...","algos":10,"dollars":5}' http://127.0.0.1:${defaultPort}/devnet/fund`,
   ],
   run: async ({ options }) => {
+    if (options['goal-dir'] !== undefined) checkToken(options.token)
     const blocks = readBlockMode(options['block-time'], options['no-mining'] ?? false)
     const devnet = await startUnderSignals(() =>
       Devnet.start({
@@ -78,12 +86,14 @@ What is signed then can be valid on that network`,
     ).catch((error: unknown) => explain(error, options.port))
     if (options['genesis-hash'] !== undefined) warnOfGivenHash(devnet)
     if (options.load !== undefined) await loadDump(devnet, options.load)
+    const removeGoalAddress = await writeGoalDirectoryOf(devnet, options['goal-dir'])
     if (options.json) printJson(facts(devnet, blocks))
     else printResult(block(devnet, blocks))
     if (options.host !== undefined && !/^(127\.|localhost$|::1$)/.test(options.host)) {
       printWarning(`${devnet.url} can be reached from other machines, and its keys are public`)
     }
     await devnet.stopped
+    removeGoalAddress()
     if (options.dump !== undefined) await devnet.dumpTo(options.dump)
     return exitCodes.ok
   },
@@ -116,6 +126,16 @@ async function loadDump(devnet: Devnet, path: string): Promise<void> {
   } catch (cause) {
     await devnet.stop()
     throw new CommandError('invalid_file', `${path} could not be loaded: ${(cause as Error).message}`, { cause })
+  }
+}
+
+async function writeGoalDirectoryOf(devnet: Devnet, directory: string | undefined): Promise<() => void> {
+  if (directory === undefined) return () => undefined
+  try {
+    return writeGoalDirectory(directory, devnet)
+  } catch (error) {
+    await devnet.stop()
+    throw error
   }
 }
 

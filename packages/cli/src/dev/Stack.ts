@@ -13,6 +13,7 @@ import { SqliteSettlements } from '@latchkey/x402/sqlite'
 import { limitDaemonMemory } from '../daemonMemory.js'
 import { shellWord } from '../format.js'
 import { freePort } from './freePort.js'
+import { writeGoalDirectory } from './goalDirectory.js'
 import { allowOrigins, onlyLocalHosts } from './localAccess.js'
 import { createSeller } from './seller.js'
 
@@ -46,6 +47,8 @@ export class Stack {
   readonly chain: Chain
   readonly kmdUrl: string
   readonly kmdDataDir: string
+  /** A data directory for `goal`, with that of the daemon inside. */
+  readonly goalDir: string
   readonly facilitatorUrl: string
   readonly sellerUrl: string
   readonly seller: string
@@ -65,6 +68,7 @@ export class Stack {
     this.chain = parts.chain
     this.kmdUrl = parts.kmdUrl
     this.kmdDataDir = parts.kmdDataDir
+    this.goalDir = parts.goalDir
     this.facilitatorUrl = parts.facilitatorUrl
     this.sellerUrl = parts.sellerUrl
     this.seller = parts.seller
@@ -123,6 +127,7 @@ async function startParts(closers: (() => unknown)[], options: StackOptions): Pr
   }
   const devnet = await Devnet.start({ port: await context.portFor(ports.devnet), onError })
   closers.push(() => devnet.stop())
+  writeGoalDirectory(directory, devnet)
   const chain = await Chain.open({ network: 'local', nodes: devnet.url, dollarAssetId })
   const listener = await listenForSeller(context)
   const { kmdUrl, kmdDataDir, buyer, consoleLink } = await startKmd(context, devnet)
@@ -134,6 +139,7 @@ async function startParts(closers: (() => unknown)[], options: StackOptions): Pr
     chain,
     kmdUrl,
     kmdDataDir,
+    goalDir: directory,
     facilitatorUrl,
     sellerUrl: listener.url,
     seller,
@@ -218,13 +224,14 @@ async function startSeller({ onError }: StartContext, { server }: Listener, part
 
 /** The environment variables with which programs use the stack. */
 export function environmentOf(parts: Parts): { [name: string]: string } {
-  const { devnet, kmdUrl, kmdDataDir, facilitatorUrl, sellerUrl, seller, buyer } = parts
+  const { devnet, kmdUrl, kmdDataDir, goalDir, facilitatorUrl, sellerUrl, seller, buyer } = parts
   const [algod, kmd] = [new URL(devnet.url), new URL(kmdUrl)]
   return {
     ALGOD_SERVER: `http://${algod.hostname}`,
     ALGOD_PORT: algod.port,
     ALGOD_TOKEN: token,
     ALGOD_URL: devnet.url,
+    ALGORAND_DATA: goalDir,
     KMD_SERVER: `http://${kmd.hostname}`,
     KMD_PORT: kmd.port,
     KMD_TOKEN: token,

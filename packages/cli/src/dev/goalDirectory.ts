@@ -1,0 +1,67 @@
+/** A data directory with which `goal` uses a devnet: what a node writes there for its clients, without a node. */
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import type { Devnet } from '@latchkey/devnet'
+import { CommandError, UsageError } from '../errors.js'
+
+const genesisFile = 'genesis.json'
+const addressFile = 'algod.net'
+const tokenFile = 'algod.token'
+
+/** `goal` refuses other tokens. */
+const tokenPattern = /^[!-~]{64,256}$/
+/** The devnet accepts any token if it requires none. */
+const anyToken = 'a'.repeat(64)
+
+/** @throws UsageError if `goal` would refuse the token. */
+export function checkToken(token: string | undefined): void {
+  if (token === undefined || tokenPattern.test(token)) return
+  throw new UsageError('--goal-dir takes a --token of 64 to 256 characters, as goal does', { code: 'invalid_value' })
+}
+
+/**
+ * Writes the directory for a devnet that runs. An earlier directory of a devnet is brought up to date.
+ *
+ * @returns A function that removes the address, as a node does when it stops.
+ * @throws CommandError if the directory cannot be written, or is that of a node of another network.
+ */
+export function writeGoalDirectory(directory: string, devnet: Devnet): () => void {
+  const address = `${new URL(devnet.url).host}\n`
+  try {
+    mkdirSync(directory, { recursive: true, mode: 0o700 })
+    refuseOtherNetwork(directory, devnet)
+    // goal keeps and looks for participation keys in it.
+    mkdirSync(join(directory, devnet.genesisId), { recursive: true, mode: 0o700 })
+    writeFileSync(join(directory, genesisFile), devnet.genesis)
+    writeFileSync(join(directory, tokenFile), devnet.token ?? anyToken, { mode: 0o600 })
+    // Last, because goal takes the node as running when it is there.
+    writeFileSync(join(directory, addressFile), address)
+  } catch (cause) {
+    if (cause instanceof CommandError) throw cause
+    throw new CommandError('file_unwritable', `${directory} could not be written: ${(cause as Error).message}`, {
+      cause,
+    })
+  }
+  return () => {
+    if (readIfAny(join(directory, addressFile)) === address) rmSync(join(directory, addressFile), { force: true })
+  }
+}
+
+/** Every devnet has the same faucet: a genesis without it is that of a real node, whose files must not be replaced. */
+function refuseOtherNetwork(directory: string, { faucet }: Devnet): void {
+  const genesis = readIfAny(join(directory, genesisFile))
+  const isNew = genesis === undefined && readIfAny(join(directory, tokenFile)) === undefined
+  if (isNew || genesis?.includes(faucet.address)) return
+  throw new CommandError('invalid_file', `${directory} is the data directory of another node`, {
+    hint: 'give a new directory, or one of an earlier devnet',
+  })
+}
+
+function readIfAny(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
