@@ -69,6 +69,8 @@ export type Health = {
   uptimeSeconds: number
   wallets: number
   openHandles: number
+  /** Files in the wallets directory that are refused or damaged, at most 100. `problem` follows the name of the file. */
+  walletProblems: { file: string; problem: string }[]
 }
 
 /** The Algorand node that the daemon uses. */
@@ -168,6 +170,10 @@ export class Kmd {
       uptimeSeconds: response.integer('uptime_seconds'),
       wallets: response.integer('wallets'),
       openHandles: response.integer('open_handles'),
+      walletProblems: response.objects('wallet_problems').map((problem) => ({
+        file: problem.text('file'),
+        problem: problem.text('problem'),
+      })),
     }
   }
 

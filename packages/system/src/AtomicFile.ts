@@ -99,11 +99,11 @@ export function replaceSync(
     rmSync(temporaryPath, { force: true })
     throw error
   }
-  syncDirectoryNow(path)
+  syncDirectorySync(path)
 }
 
-/** A rename is durable once its directory is synced. */
-function syncDirectoryNow(path: string): void {
+/** As {@link syncDirectory}, synchronously. A file that was created, renamed or removed stays so once this returns. */
+export function syncDirectorySync(path: string): void {
   let descriptor: number | undefined
   try {
     descriptor = openSync(dirname(path), 'r')

@@ -1,6 +1,7 @@
 /** Operations that the reference does not have, on separate paths so that its clients are not affected. */
 import { KmdError } from '../errors.js'
 import * as Secret from '../wallet/Secret.js'
+import type { Shape } from '../wire/Wire.js'
 import type { Context } from './Context.js'
 import { ascii, define, password, text } from './Operation.js'
 
@@ -9,12 +10,24 @@ export const metricsPath = `${extraPrefix}/metrics`
 
 const walletId = { name: 'wallet_id', kind: ascii, about: 'The id of the wallet, as listed' } as const
 
+const walletProblem = {
+  type: 'object',
+  name: 'WalletProblem',
+  members: [
+    { name: 'file', shape: { type: 'string' } },
+    { name: 'problem', shape: { type: 'string' } },
+  ],
+} as const satisfies Shape
+/** Keeps the response short, whatever is in the directory. */
+const maxProblems = 100
+
 export const extraOperations = [
   define({
     id: 'GetHealth',
     method: 'GET',
     path: `${extraPrefix}/health`,
-    about: 'Tells that the daemon runs and can read its wallets directory.',
+    about:
+      'Tells that the daemon runs and can read its wallets directory, and which files in it are refused or damaged.',
     request: [],
     response: [
       { name: 'status', shape: { type: 'string' } },
@@ -22,6 +35,7 @@ export const extraOperations = [
       { name: 'uptime_seconds', shape: { type: 'uint', format: 'int64' } },
       { name: 'wallets', shape: { type: 'uint', format: 'int64' } },
       { name: 'open_handles', shape: { type: 'uint', format: 'int64' } },
+      { name: 'wallet_problems', shape: { type: 'list', of: walletProblem } },
     ],
     responseName: 'HealthResponse',
     errors: ['wallets_directory'],
@@ -31,6 +45,7 @@ export const extraOperations = [
       uptime_seconds: Math.floor((Date.now() - startedAtMs) / 1000),
       wallets: (await wallets.list()).length,
       open_handles: handles.size,
+      wallet_problems: wallets.problems().slice(0, maxProblems),
     }),
   }),
   define({

@@ -1,6 +1,6 @@
 /** Wallets and lists of addresses as members of responses. */
 import type { Entry } from '../wallet/WalletDirectory.js'
-import { driverName, driverVersion } from '../wallet/WalletFile.js'
+import { driverName, driverVersion } from '../wallet/WalletFormat.js'
 
 /** The reference names these two whatever a wallet can sign, which is every type. */
 const supportedTransactions = ['pay', 'keyreg'] as const

@@ -1,7 +1,7 @@
 /** Wallets and their handles. */
 import { KmdError } from '../errors.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
-import { driverName } from '../wallet/WalletFile.js'
+import { driverName } from '../wallet/WalletFormat.js'
 import type { WalletContext } from './Context.js'
 import { ascii, bytes32, define, handleToken, name, password, wallet } from './Operation.js'
 import { walletMember, walletsOutput } from './walletMembers.js'

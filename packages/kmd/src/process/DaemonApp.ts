@@ -14,6 +14,7 @@ import { Metrics } from '../Metrics.js'
 import { RequestHandler } from '../RequestHandler.js'
 import { version } from '../version.js'
 import { PasswordThrottle } from '../wallet/PasswordThrottle.js'
+import type { Problem } from '../wallet/WalletDirectory.js'
 import { Wallets } from '../wallet/Wallets.js'
 import type { Wire } from '../wire/Wire.js'
 import { Closers } from './Closers.js'
@@ -184,7 +185,8 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
       file: join(dataDir, 'latchkey_failures.json'),
       onSaveFailure: (error) => log.write('error', `wrong passwords are not kept over a restart: ${explain(error)}`),
     })
-    const wallets = new Wallets({ directory: walletsDir, scrypt: config.scrypt, derivation, throttle })
+    const onProblem = ({ file, problem }: Problem): void => log.write('warning', `wallet file ${file} ${problem}`)
+    const wallets = new Wallets({ directory: walletsDir, scrypt: config.scrypt, derivation, throttle, onProblem })
     closers.add(() => wallets.close())
     const handles = new Handles({ lifetimeMs: config.sessionLifetimeSecs * 1000 })
     closers.add(() => handles.close())
@@ -204,7 +206,7 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
         allowPrivateNetwork: config.allowHeaderPna,
       },
       hosts: allowedHosts(config),
-      metrics: makeMetrics(handles),
+      metrics: makeMetrics(handles, wallets),
       ...(onActivity && { onActivity }),
       onFailure: (operation, error) => log.write('error', `${operation}: ${explain(error)}`),
     })
@@ -294,9 +296,14 @@ function findWarnings(config: Config.Config): string[] {
   return warnings
 }
 
-function makeMetrics(handles: Handles): Metrics {
+function makeMetrics(handles: Handles, wallets: Wallets): Metrics {
   const metrics = new Metrics()
   metrics.gauge({ name: 'latchkey_open_handles', help: 'Wallet handles that are open.', read: () => handles.size })
+  metrics.gauge({
+    name: 'latchkey_wallet_problems',
+    help: 'Files in the wallets directory that are refused or damaged, as of the last list.',
+    read: () => wallets.problems().length,
+  })
   metrics.gauge({
     name: 'process_resident_memory_bytes',
     help: 'Memory of the process.',

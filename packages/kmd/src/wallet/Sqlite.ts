@@ -1,9 +1,12 @@
 /**
- * SQLite for wallet files. Settings are the reference's: rollback journal, full sync, secure delete.
+ * SQLite for wallet files. Settings are the reference's (rollback journal, secure delete), but for `synchronous`: the
+ * reference syncs the database and not the directory, so that a power failure can bring back a journal whose removal
+ * was the commit, and with it the state before.
  *
  * No statement here waits for a lock: waiting inside SQLite would stop the whole daemon. `retryWhileLocked` waits
  * outside.
  */
+import { pathToFileURL } from 'node:url'
 import * as Sqlite from '@latchkey/system/sqlite'
 import { KmdError } from '../errors.js'
 
@@ -15,8 +18,34 @@ export const { close, isLocked, isSqliteError, open } = Sqlite
 const lockWaitMs = 5_000
 const lockPollMs = 20
 
+/** Longer values are refused by SQLite; the check of the file knows the limits of each. */
+const maxValueBytes = 4 * 2 ** 20
+
+/** Reads the schema: call it after the file was checked. */
 export function configure(database: Database): void {
-  database.exec('PRAGMA secure_delete = ON; PRAGMA synchronous = FULL; PRAGMA temp_store = MEMORY')
+  database.exec(
+    'PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA secure_delete = ON; PRAGMA temp_store = MEMORY; PRAGMA synchronous = EXTRA',
+  )
+  // Node 22 does not have it.
+  if (database.limits !== undefined) database.limits.length = maxValueBytes
+}
+
+/** Opens a database that exists. SQLite itself would create a file that another program has just removed. */
+export function openExisting(path: string): Database {
+  return open(`${pathToFileURL(path).href}?mode=rw`)
+}
+
+/**
+ * Runs `work` while no other program writes to the database; a transaction that one left behind is rolled back before.
+ * SQLite reads the first page for it, and not the schema.
+ */
+export function whileReadLocked<T>(database: Database, work: () => T): T {
+  try {
+    database.exec('BEGIN; PRAGMA user_version')
+    return work()
+  } finally {
+    if (database.isTransaction) database.exec('ROLLBACK')
+  }
 }
 
 /** An error of SQLite in the words of the reference; any other error as it is. */

@@ -5,29 +5,45 @@
  * that, the whole directory is scanned (names, sizes and times, not contents), because notifications can be lost, and
  * not every file system has them.
  */
-import { type FSWatcher, statSync, watch } from 'node:fs'
-import { readdir, stat } from 'node:fs/promises'
-import { join } from 'node:path'
-import { pathToFileURL } from 'node:url'
+import { type FSWatcher, type Stats, statSync, watch } from 'node:fs'
+import { lstat, readdir, stat } from 'node:fs/promises'
+import { basename, join } from 'node:path'
+import { LatchkeyError } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 import * as Sqlite from './Sqlite.js'
-import { driverName, driverVersion } from './WalletFile.js'
+import { removeUnfinished, unfinishedSuffix } from './WalletFile.js'
+import type { FileProblem } from './WalletFiles.js'
+import * as WalletFormat from './WalletFormat.js'
 
 /** `id` and `name` are bytes. `key` is the id as a JavaScript string, one character a byte. */
 export type Entry = { file: string; path: string; key: string; id: Buffer; name: Buffer }
 
-type Known = { signature: string; entry: Entry | undefined; locked: boolean }
+/** A file that is no wallet, or not a whole one. `problem` follows the name of the file. */
+export type Problem = { file: string; problem: string }
+
+type Known = { signature: string; entry: Entry | undefined; locked: boolean; problem: string | undefined }
+
+export type WalletDirectoryOptions = {
+  /** Called once for each file with a problem, and again when it has changed. */
+  onProblem?: (problem: Problem) => void
+}
 
 const trustMs = 2_000
 const lockWaitMs = 5_000
 const lockPollMs = 50
 const filesPerTurn = 32
+const unfinished = `.db${unfinishedSuffix}`
+/** Creating a file takes milliseconds. Another daemon may share the directory, so what is newer stays. */
+const unfinishedMs = 60_000
 
 export class WalletDirectory {
   readonly #directory: string
   readonly #known = new Map<string, Known>()
   readonly #changed = new Set<string>()
-  readonly #reader = new MetadataReader()
+  /** Problems that only opening a wallet shows. */
+  readonly #reported = new Map<string, { signature: string; problem: string; isRefused: boolean }>()
+  readonly #told = new Map<string, string>()
+  readonly #onProblem: (problem: Problem) => void
   #watcher: FSWatcher | undefined
   #identity: string | undefined
   #lastScan = Number.NEGATIVE_INFINITY
@@ -35,8 +51,9 @@ export class WalletDirectory {
   #sorted = false
   #refreshing: Promise<void> | undefined
 
-  constructor(directory: string) {
+  constructor(directory: string, { onProblem = () => {} }: WalletDirectoryOptions = {}) {
     this.#directory = directory
+    this.#onProblem = onProblem
     this.#watch()
   }
 
@@ -62,6 +79,21 @@ export class WalletDirectory {
     return (await this.entries()).some((entry) => entry.name.equals(name))
   }
 
+  /** The files that are refused or damaged, as of the last list. */
+  problems(): readonly Problem[] {
+    return [...this.#known].flatMap(([file, { problem }]) => (problem === undefined ? [] : { file, problem }))
+  }
+
+  /** Records what was found when a wallet was opened, until its file changes. One that is refused is not listed. */
+  report({ path, problem, isRefused }: FileProblem): void {
+    const status = statSync(path, { throwIfNoEntry: false })
+    if (status === undefined) return
+    const [file, signature] = [basename(path), signatureOf(status)]
+    this.#reported.set(file, { signature, problem, isRefused })
+    this.#changed.add(file)
+    this.#tell(file, signature, problem)
+  }
+
   /** Reports a change by the daemon, which must show in the next list. */
   touch(file: string): void {
     this.#changed.add(file)
@@ -69,7 +101,6 @@ export class WalletDirectory {
 
   close(): void {
     this.#watcher?.close()
-    this.#reader.close()
   }
 
   /** Without notifications (some network file systems) every list scans the whole directory. */
@@ -92,7 +123,8 @@ export class WalletDirectory {
     // A change of a journal is a change of its database.
     const database = file?.replace(/-journal$/, '')
     if (database?.endsWith('.db')) this.#changed.add(database)
-    else this.#distrust()
+    // A wallet that is being created is read when it has its name.
+    else if (database?.endsWith(unfinished) !== true) this.#distrust()
   }
 
   #distrust(): void {
@@ -135,6 +167,7 @@ export class WalletDirectory {
   async #scan(): Promise<void> {
     const present = await this.#list()
     await this.#watchAgainIfReplaced()
+    await this.#removeUnfinished(present)
     for (const file of this.#known.keys()) if (!present.has(file)) this.#forget(file)
     await this.#lookAt([...present])
     // Of the end, not the beginning: what changed meanwhile was noticed, and a scan that waits for a locked file may
@@ -171,20 +204,45 @@ export class WalletDirectory {
 
   async #lookAtOne(file: string): Promise<void> {
     const path = join(this.#directory, file)
-    const status = await stat(path).catch(() => undefined)
+    // The link itself, where it leads nowhere.
+    const status = await stat(path).catch(() => lstat(path).catch(() => undefined))
     if (status === undefined || status.isDirectory()) {
       this.#forget(file)
       return
     }
-    const signature = `${status.dev}:${status.ino}:${status.size}:${status.mtimeMs}:${status.ctimeMs}`
+    const signature = signatureOf(status)
     const known = this.#known.get(file)
-    if (known?.signature === signature && !known.locked) return
-    const { entry, locked } = this.#reader.read(file, path)
+    const reported = this.#reported.get(file)
+    if (reported !== undefined && reported.signature !== signature) this.#reported.delete(file)
+    else if (reported === undefined && known?.signature === signature && !known.locked) return
+    const found = read(file, path)
+    const { locked } = found
+    const isReported = !locked && reported?.signature === signature
+    const entry = isReported && reported.isRefused ? undefined : found.entry
     // A wallet that another program holds just now has not gone away, and most changes are to keys, not to the name:
     // keep what was known of it, and with it the list.
     const keep = locked || isSame(known?.entry, entry)
-    this.#known.set(file, { signature, entry: keep ? known?.entry : entry, locked })
+    const problem = isReported ? reported.problem : found.problem
+    this.#known.set(file, { signature, entry: keep ? known?.entry : entry, locked, problem })
     if (!keep) this.#sorted = false
+    if (problem !== undefined) this.#tell(file, signature, problem)
+  }
+
+  #tell(file: string, signature: string, problem: string): void {
+    const told = `${signature} ${problem}`
+    if (this.#told.get(file) === told) return
+    this.#told.set(file, told)
+    this.#onProblem({ file, problem })
+  }
+
+  /** What a creation left that was interrupted by a crash. */
+  async #removeUnfinished(present: ReadonlySet<string>): Promise<void> {
+    for (const file of present) {
+      if (!file.endsWith(unfinished)) continue
+      const path = join(this.#directory, file)
+      const status = await lstat(path).catch(() => undefined)
+      if (status?.isFile() && Date.now() - status.mtimeMs > unfinishedMs) removeUnfinished(path)
+    }
   }
 
   /** A database that was never read and is held by another program is waited for, as the reference does. */
@@ -195,63 +253,62 @@ export class WalletDirectory {
         const known = this.#known.get(file)
         return known?.locked === true && known.entry === undefined
       })
-      if (waiting.length === 0 || performance.now() > giveUpAt) return
+      if (waiting.length === 0) return
+      if (performance.now() > giveUpAt) {
+        for (const file of waiting) this.#showHeld(file)
+        return
+      }
       await new Promise((resolve) => setTimeout(resolve, lockPollMs))
       for (const file of waiting) await this.#lookAtOne(file)
     }
   }
 
+  #showHeld(file: string): void {
+    const known = this.#known.get(file)!
+    known.problem = 'is held by another program'
+    this.#tell(file, known.signature, known.problem)
+  }
+
   #forget(file: string): void {
+    this.#reported.delete(file)
+    this.#told.delete(file)
     if (this.#known.delete(file)) this.#sorted = false
   }
 }
 
+const signatureOf = ({ dev, ino, size, mtimeMs, ctimeMs }: Stats): string =>
+  `${dev}:${ino}:${size}:${mtimeMs}:${ctimeMs}`
+
+type Read = { entry: Entry | undefined; locked: boolean; problem: string | undefined }
+
 /**
- * Reads id and name out of database files, one after the other, through a single connection to which each file is
- * attached for a moment: no connection or statement is made for a file, so none has to be given back.
+ * Reads id and name out of a database file, without the help of SQLite: it only locks the file, and rolls back what a
+ * crash left. So the time does not depend on what is in the file.
  */
-class MetadataReader {
-  readonly #database = Sqlite.open(':memory:')
-  readonly #attach = this.#database.prepare('ATTACH DATABASE ? AS wallet')
-  readonly #detach = this.#database.prepare('DETACH DATABASE wallet')
-  #select: Sqlite.Statement | undefined
+function read(file: string, path: string): Read {
+  try {
+    const { id, name } = readLocked(path)
+    return { entry: { file, path, key: id.toString('latin1'), id, name }, locked: false, problem: undefined }
+  } catch (error) {
+    // SQLite is not installed.
+    if (error instanceof LatchkeyError) throw error
+    const locked = Sqlite.isLocked(error)
+    return { entry: undefined, locked, problem: locked ? undefined : WalletFormat.problemOf(error) }
+  }
+}
 
-  read(file: string, path: string): { entry: Entry | undefined; locked: boolean } {
+function readLocked(path: string): WalletFormat.Metadata {
+  const opened = WalletFormat.openFile(path)
+  try {
+    const database = Sqlite.openExisting(path)
     try {
-      this.#attach.run(`${pathToFileURL(path).href}?mode=rw`)
-    } catch (error) {
-      this.#detachQuietly()
-      return { entry: undefined, locked: Sqlite.isLocked(error) }
-    }
-    try {
-      return { entry: this.#entry(file, path), locked: false }
-    } catch (error) {
-      return { entry: undefined, locked: Sqlite.isLocked(error) }
+      return Sqlite.whileReadLocked(database, () => WalletFormat.inspect(opened, { keys: false }))
     } finally {
-      this.#detachQuietly()
+      database.close()
     }
-  }
-
-  close(): void {
-    Sqlite.close(this.#database)
-  }
-
-  #entry(file: string, path: string): Entry | undefined {
-    this.#select ??= this.#database.prepare(
-      'SELECT driver_name, driver_version, CAST(wallet_id AS BLOB) AS id, CAST(wallet_name AS BLOB) AS name FROM wallet.metadata LIMIT 1',
-    )
-    const row = this.#select.get() as Record<string, unknown> | undefined
-    if (row?.['driver_name'] !== driverName || row['driver_version'] !== driverVersion) return undefined
-    const id = Buffer.from(row['id'] as Uint8Array)
-    return { file, path, key: id.toString('latin1'), id, name: Buffer.from(row['name'] as Uint8Array) }
-  }
-
-  #detachQuietly(): void {
-    try {
-      this.#detach.run()
-    } catch {
-      // Nothing was attached.
-    }
+  } finally {
+    // At the end, and not asynchronously: closing a file ends every lock that the process has on it.
+    opened.close()
   }
 }
 

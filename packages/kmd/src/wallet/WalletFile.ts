@@ -2,38 +2,16 @@
  * One wallet database, kept open. Tables, column types and the blob-typed ids are the reference's, so that either
  * daemon opens what the other wrote. Every method is one SQLite transaction and returns when it is on the disk.
  */
-import { closeSync, openSync, statSync } from 'node:fs'
+import { closeSync, existsSync, openSync, renameSync, rmSync, type Stats, statSync } from 'node:fs'
+import * as AtomicFile from '@latchkey/system/atomic-file'
 import { KmdError } from '../errors.js'
+import * as CheckedDatabase from './CheckedDatabase.js'
 import * as Sqlite from './Sqlite.js'
+import * as WalletFormat from './WalletFormat.js'
+import { driverName, driverVersion, type Metadata } from './WalletFormat.js'
 
-export const driverName = 'sqlite'
-export const driverVersion = 1
-
-export type Metadata = { id: Buffer; name: Buffer }
 export type Encrypted = { masterKey: Uint8Array; masterDerivationKey: Uint8Array; maxKeyIndex: Uint8Array }
 export type Preimage = { version: number; threshold: number; publicKeys: Uint8Array }
-
-const schema = `
-CREATE TABLE IF NOT EXISTS metadata (
-  driver_name TEXT NOT NULL,
-  driver_version INT NOT NULL,
-  wallet_id TEXT NOT NULL UNIQUE,
-  wallet_name TEXT NOT NULL,
-  mep_encrypted BLOB NOT NULL,
-  mdk_encrypted BLOB NOT NULL,
-  max_key_idx_encrypted BLOB NOT NULL
-);
-CREATE TABLE IF NOT EXISTS keys (
-  address BLOB PRIMARY KEY,
-  secret_key_encrypted BLOB NOT NULL,
-  key_idx INT
-);
-CREATE TABLE IF NOT EXISTS msig_addrs (
-  address BLOB PRIMARY KEY,
-  version INT NOT NULL,
-  threshold INT NOT NULL,
-  pks BLOB NOT NULL
-);`
 
 const uniqueViolation = 1555
 /** The coarsest timestamps of a file system: some store seconds or even two, others follow the kernel's clock. */
@@ -44,51 +22,53 @@ let lastRevision = 0
 
 export class WalletFile {
   readonly path: string
+  /** What of it cannot be read, in words that follow its name; undefined if all of it can. */
+  damage: string | undefined
   readonly #database: Sqlite.Database
   readonly #device: number
   readonly #inode: number
   readonly #statements = new Map<string, Sqlite.Statement>()
   #id: Buffer | undefined
-  #modifiedMs: number
-  #size: number
+  #modifiedMs = 0
+  #size = 0
+  #checked = ''
   #revision = ++lastRevision
   #isLookedAt = false
 
-  /** Opens an existing database. It stays at its inode: `isCurrent` is false once the path leads to another. */
+  /**
+   * Opens an existing database, after a check of all of it. It stays at its inode: `isCurrent` is false once the path
+   * leads to another.
+   *
+   * @throws as `CheckedDatabase.open`.
+   */
   constructor(path: string) {
-    const status = statSync(path, { throwIfNoEntry: false })
-    if (status === undefined) throw new KmdError('database', { cause: new Error('the wallet file is gone') })
     this.path = path
+    const { database, status, damage } = CheckedDatabase.open(path)
+    this.#database = database
     this.#device = status.dev
     this.#inode = status.ino
-    this.#modifiedMs = status.mtimeMs
-    this.#size = status.size
-    this.#database = Sqlite.open(path)
-    Sqlite.configure(this.#database)
+    this.damage = damage
+    this.#remember(status)
   }
 
+  /**
+   * Writes a new wallet. The file gets its name when it is complete, so that no half of one is ever listed; when this
+   * returns, it survives a power failure.
+   */
   static create(path: string, metadata: Metadata, encrypted: Encrypted): void {
-    // Made empty by us, and so private to us: SQLite would make it readable to all.
-    closeSync(openSync(path, 'wx', 0o600))
-    const file = new WalletFile(path)
+    if (existsSync(path)) throw Object.assign(new Error(`${path} exists`), { code: 'EEXIST' })
+    const temporaryPath = `${path}${unfinishedSuffix}`
+    removeUnfinished(temporaryPath)
     try {
-      file.#exclusively(() => {
-        file.#database.exec(schema)
-        file
-          .#statement('INSERT INTO metadata VALUES (?, ?, ?, ?, ?, ?, ?)')
-          .run(
-            driverName,
-            driverVersion,
-            metadata.id,
-            metadata.name,
-            encrypted.masterKey,
-            encrypted.masterDerivationKey,
-            encrypted.maxKeyIndex,
-          )
-      })
-    } finally {
-      file.close()
+      // Created empty here, and so private to its owner: SQLite would make it readable to all.
+      closeSync(openSync(temporaryPath, 'wx', 0o600))
+      writeNew(temporaryPath, metadata, encrypted)
+      renameSync(temporaryPath, path)
+    } catch (error) {
+      removeUnfinished(temporaryPath)
+      throw error
     }
+    AtomicFile.syncDirectorySync(path)
   }
 
   /**
@@ -102,11 +82,18 @@ export class WalletFile {
     const status = statSync(this.path, { throwIfNoEntry: false })
     if (status === undefined || status.ino !== this.#inode || status.dev !== this.#device) return false
     if (status.mtimeMs !== this.#modifiedMs || status.size !== this.#size) this.#revision = ++lastRevision
-    this.#modifiedMs = status.mtimeMs
-    this.#size = status.size
+    if (signatureOf(status) !== this.#checked) this.damage = CheckedDatabase.checkAgain(this.path, this.#database)
+    this.#remember(status)
     this.#isLookedAt = true
     setImmediate(() => this.#lookAgain())
     return true
+  }
+
+  /** The state of the file whose content was checked, or is what was written here. */
+  #remember(status: Stats): void {
+    this.#modifiedMs = status.mtimeMs
+    this.#size = status.size
+    this.#checked = signatureOf(status)
   }
 
   #lookAgain(): void {
@@ -262,6 +249,12 @@ export class WalletFile {
   #write(sql: string, ...parameters: (Uint8Array | number)[]): void {
     this.#noteChange()
     this.#statement(sql).run(...parameters)
+    this.#rememberOwnChange()
+  }
+
+  #rememberOwnChange(): void {
+    const status = statSync(this.path, { throwIfNoEntry: false })
+    if (status?.ino === this.#inode && status.dev === this.#device) this.#remember(status)
   }
 
   #exclusively<T>(work: () => T): T {
@@ -270,6 +263,7 @@ export class WalletFile {
     try {
       const result = work()
       this.#database.exec('COMMIT')
+      this.#rememberOwnChange()
       return result
     } catch (error) {
       // SQLite has already rolled back after some errors (a full disk); a second time would hide the first error.
@@ -278,6 +272,29 @@ export class WalletFile {
     }
   }
 }
+
+/** Of a file that is being created. Neither daemon reads files of this name. */
+export const unfinishedSuffix = '.new'
+
+export function removeUnfinished(temporaryPath: string): void {
+  for (const suffix of ['', '-journal']) rmSync(`${temporaryPath}${suffix}`, { force: true })
+}
+
+/** In SQL as text, because a prepared statement would hold the file open until it is collected. */
+function writeNew(path: string, { id, name }: Metadata, encrypted: Encrypted): void {
+  const database = Sqlite.openExisting(path)
+  const boxes = [encrypted.masterKey, encrypted.masterDerivationKey, encrypted.maxKeyIndex]
+  const blobs = [id, name, ...boxes].map((bytes) => `x'${Buffer.from(bytes).toString('hex')}'`)
+  try {
+    Sqlite.configure(database)
+    const insert = `INSERT INTO metadata VALUES ('${driverName}', ${driverVersion}, ${blobs.join(', ')});`
+    database.exec(`BEGIN EXCLUSIVE;${WalletFormat.schema}${insert}COMMIT`)
+  } finally {
+    database.close()
+  }
+}
+
+const signatureOf = ({ size, mtimeMs, ctimeMs }: Stats): string => `${size}:${mtimeMs}:${ctimeMs}`
 
 export type GeneratedKey = { address: Uint8Array; secretKey: Uint8Array; index: bigint; maxKeyIndex: Uint8Array }
 

@@ -2,13 +2,26 @@
 import { BoundedMap } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 import { WalletFile } from './WalletFile.js'
+import * as WalletFormat from './WalletFormat.js'
+
+/** What is wrong with a file, in words that follow its name. One that is refused cannot be used at all. */
+export type FileProblem = { path: string; problem: string; isRefused: boolean }
+
+export type WalletFilesOptions = {
+  /** @default 128 */
+  limit?: number
+  /** Called each time that a file with a problem is asked for. */
+  onProblem?: (problem: FileProblem) => void
+}
 
 export class WalletFiles {
   /** Closes the least recently used. */
   readonly #open: BoundedMap<string, WalletFile>
+  readonly #onProblem: (problem: FileProblem) => void
 
-  constructor({ limit = 128 }: { limit?: number } = {}) {
+  constructor({ limit = 128, onProblem = () => {} }: WalletFilesOptions = {}) {
     this.#open = new BoundedMap(limit, (file) => file.close())
+    this.#onProblem = onProblem
   }
 
   /**
@@ -16,17 +29,16 @@ export class WalletFiles {
    * created again, unlike in the reference.
    */
   get(path: string): WalletFile {
-    const known = this.#open.get(path)
-    if (known !== undefined) {
-      if (known.isCurrent()) {
-        if (this.#open.size > 1) this.#open.touch(path)
-        return known
-      }
-      this.close(path)
+    try {
+      const file = this.#current(path)
+      if (file.damage !== undefined) this.#onProblem({ path, problem: file.damage, isRefused: false })
+      return file
+    } catch (error) {
+      const { cause } = error as Error
+      if (cause instanceof WalletFormat.DatabaseFormatError)
+        this.#onProblem({ path, problem: cause.message, isRefused: true })
+      throw error
     }
-    const file = new WalletFile(path)
-    this.#open.set(path, file)
-    return file
   }
 
   /** As `get`, for a handle: the file at the path must still be the wallet that was unlocked. */
@@ -45,5 +57,19 @@ export class WalletFiles {
 
   closeAll(): void {
     for (const path of [...this.#open.keys()]) this.close(path)
+  }
+
+  #current(path: string): WalletFile {
+    const known = this.#open.get(path)
+    if (known !== undefined) {
+      if (known.isCurrent()) {
+        if (this.#open.size > 1) this.#open.touch(path)
+        return known
+      }
+      this.close(path)
+    }
+    const file = new WalletFile(path)
+    this.#open.set(path, file)
+    return file
   }
 }

@@ -1,6 +1,7 @@
 /** The wallets on disk: creating, listing, unlocking, renaming and removing them. */
 import { rename as renameFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import * as AtomicFile from '@latchkey/system/atomic-file'
 import type { ScryptPool } from '../derivation/index.js'
 import { KmdError } from '../errors.js'
 import { BlankPasswords } from './BlankPasswords.js'
@@ -9,7 +10,7 @@ import type { PasswordThrottle } from './PasswordThrottle.js'
 import * as Secret from './Secret.js'
 import * as Sqlite from './Sqlite.js'
 import { UnlockedWallet } from './UnlockedWallet.js'
-import { type Entry, WalletDirectory } from './WalletDirectory.js'
+import { type Entry, type Problem, WalletDirectory } from './WalletDirectory.js'
 import { WalletFile } from './WalletFile.js'
 import { WalletFiles } from './WalletFiles.js'
 
@@ -23,23 +24,30 @@ export type WalletsOptions = {
   scrypt: Blob.Scrypt
   derivation: Pick<ScryptPool, 'derive'>
   throttle: PasswordThrottle
+  /** Called once for each file that is no wallet or is damaged, and again when it has changed. */
+  onProblem?: (problem: Problem) => void
 }
 
 export class Wallets {
   readonly #options: WalletsOptions
   readonly #directory: WalletDirectory
-  readonly #files = new WalletFiles()
+  readonly #files = new WalletFiles({ onProblem: (problem) => this.#directory.report(problem) })
   readonly #blankPasswords = new BlankPasswords()
   /** Names that a creation or a renaming under way will take. */
   readonly #reserved = new Set<string>()
 
   constructor(options: WalletsOptions) {
     this.#options = options
-    this.#directory = new WalletDirectory(options.directory)
+    this.#directory = new WalletDirectory(options.directory, options)
   }
 
   list(): Promise<readonly Entry[]> {
     return this.#directory.entries()
+  }
+
+  /** The files in the wallets directory that are refused or damaged, as of the last list. */
+  problems(): readonly Problem[] {
+    return this.#directory.problems()
   }
 
   find(key: string): Promise<Entry> {
@@ -121,6 +129,7 @@ export class Wallets {
     const moment = new Date().toISOString().replaceAll(':', '-')
     const aside = join(dirname(entry.path), `${basename(entry.path)}.deleted-${moment}`)
     await renameFile(entry.path, aside)
+    await AtomicFile.syncDirectory(aside)
     this.#directory.touch(entry.file)
     return aside
   }

@@ -1,0 +1,241 @@
+/**
+ * Reads the structure of an SQLite file without SQLite: the header, the trees of pages, and records. A file from
+ * elsewhere can make SQLite work without end (a page that several others lead to, a value of a gigabyte); what was
+ * walked here once is a tree in which every page has one place and every value a bounded length.
+ *
+ * The format is documented at https://sqlite.org/fileformat2.html, whose terms are used here.
+ */
+import { readSync } from 'node:fs'
+
+/** The kind of a tree: rows by their number, or keys alone. */
+export type Kind = 'table' | 'index'
+
+export type Value = number | bigint | null | { type: 'text' | 'blob'; bytes: Buffer }
+
+export type Walk = {
+  root: number
+  kind: Kind
+  /** Of one row or key. */
+  maxPayloadBytes: number
+  /** @default no limit but the size of the file */
+  maxRows?: number
+  /** Called with each row. Rows are not read without it. */
+  onRow?: (payload: Buffer) => void
+  /** Pages that SQLite refuses to read are counted instead of refused: the other pages can still be used. */
+  skipsDamaged?: boolean
+}
+
+const magic = Buffer.from('SQLite format 3\0', 'latin1')
+const headerLength = 100
+/** SQLite's own limit (BTCURSOR_MAX_DEPTH). */
+const maxDepth = 20
+const flags = { interiorIndex: 2, interiorTable: 5, leafIndex: 10, leafTable: 13 } as const
+
+export class DatabaseFormat {
+  readonly pageSize: number
+  readonly pageCount: number
+  readonly #descriptor: number
+  readonly #usable: number
+  readonly #seen: Uint8Array
+  readonly #page: Buffer
+  #damagedPages = 0
+
+  /**
+   * Reads the header.
+   *
+   * @param descriptor stays open, and is read from synchronously.
+   * @throws DatabaseFormatError
+   */
+  constructor(descriptor: number, size: number) {
+    this.#descriptor = descriptor
+    const header = Buffer.alloc(headerLength)
+    if (readSync(descriptor, header, 0, headerLength, 0) !== headerLength || !header.subarray(0, 16).equals(magic))
+      throw new DatabaseFormatError('is not an SQLite database')
+    const stored = header.readUInt16BE(16)
+    this.pageSize = stored === 1 ? 65_536 : stored
+    if (this.pageSize < 512 || (this.pageSize & (this.pageSize - 1)) !== 0)
+      throw new DatabaseFormatError('has a page size that SQLite does not know')
+    if (header[18] !== 1 || header[19] !== 1) throw new DatabaseFormatError('is in WAL mode')
+    this.#usable = this.pageSize - header[20]!
+    if (this.#usable < 480) throw new DatabaseFormatError('reserves too much of each page')
+    if (header.readUInt32BE(56) !== 1) throw new DatabaseFormatError('is not in UTF-8')
+    this.pageCount = Math.floor(size / this.pageSize)
+    this.#seen = new Uint8Array((this.pageCount >> 3) + 1)
+    this.#page = Buffer.alloc(this.pageSize)
+  }
+
+  /** How many pages were skipped (`skipsDamaged`). */
+  get damagedPages(): number {
+    return this.#damagedPages
+  }
+
+  /**
+   * Visits every page of a tree. A page belongs to one place in one tree of the file.
+   *
+   * @returns the number of rows.
+   * @throws DatabaseFormatError
+   */
+  walk(options: Walk): number {
+    const waiting: { page: number; depth: number }[] = [{ page: options.root, depth: 1 }]
+    let rows = 0
+    for (let next = waiting.pop(); next !== undefined; next = waiting.pop()) {
+      const { page, depth } = next
+      if (depth > maxDepth) throw new DatabaseFormatError('has a tree that is too deep')
+      rows += this.#visit(page, depth, options, (child) => waiting.push({ page: child, depth: depth + 1 }))
+      if (rows > (options.maxRows ?? Number.POSITIVE_INFINITY)) throw new DatabaseFormatError('has too many rows')
+    }
+    return rows
+  }
+
+  #visit(number: number, depth: number, options: Walk, push: (child: number) => void): number {
+    const isTable = options.kind === 'table'
+    const { interior, leaf } = isTable
+      ? { interior: flags.interiorTable, leaf: flags.leafTable }
+      : { interior: flags.interiorIndex, leaf: flags.leafIndex }
+    if (!this.#load(number)) return this.#damaged(options)
+    const page = this.#page
+    const at = number === 1 ? headerLength : 0
+    const flag = page[at]!
+    if (flag !== interior && flag !== leaf) return this.#damaged(options)
+    const isLeaf = flag === leaf
+    const cells = page.readUInt16BE(at + 3)
+    // SQLite does not read such a page either.
+    if (cells === 0 && depth > 1) return this.#damaged(options)
+    const pointers = at + (isLeaf ? 8 : 12)
+    const content = pointers + 2 * cells
+    if (content > this.#usable) throw new DatabaseFormatError(damage)
+    if (!isLeaf) push(page.readUInt32BE(at + 8))
+    // Reading an overflow page replaces the page that is being read.
+    const long: Cell[] = []
+    for (let i = 0; i < cells; i++) {
+      const cell = this.#cell(page.readUInt16BE(pointers + 2 * i), content, isTable, isLeaf)
+      if (!isLeaf) push(cell.child)
+      if (isTable && !isLeaf) continue
+      if (cell.length > options.maxPayloadBytes) throw new DatabaseFormatError('has a value that is too long')
+      if (cell.overflow !== 0) long.push(options.onRow ? { ...cell, local: Buffer.from(cell.local) } : cell)
+      else options.onRow?.(Buffer.from(cell.local))
+    }
+    for (const cell of long) {
+      const payload = this.#overflow(cell, options.onRow !== undefined)
+      options.onRow?.(payload)
+    }
+    return isTable && !isLeaf ? 0 : cells
+  }
+
+  #damaged({ skipsDamaged }: Walk): number {
+    if (skipsDamaged !== true) throw new DatabaseFormatError(damage)
+    this.#damagedPages++
+    return 0
+  }
+
+  /** Reads a page, once. False if the file has no such page. */
+  #load(number: number): boolean {
+    if (number < 1 || number > this.pageCount) return false
+    const mask = 1 << (number & 7)
+    if ((this.#seen[number >> 3]! & mask) !== 0) throw new DatabaseFormatError('has a page that is in two places')
+    this.#seen[number >> 3]! |= mask
+    const read = readSync(this.#descriptor, this.#page, 0, this.pageSize, (number - 1) * this.pageSize)
+    return read === this.pageSize
+  }
+
+  #cell(start: number, content: number, isTable: boolean, isLeaf: boolean): Cell {
+    const page = this.#page
+    // The shortest cell has four bytes, which SQLite relies on too.
+    if (start < content || start > this.#usable - 4) throw new DatabaseFormatError(damage)
+    let at = start
+    const child = isLeaf ? 0 : page.readUInt32BE(at)
+    if (!isLeaf) at += 4
+    if (isTable && !isLeaf) return { child, length: 0, overflow: 0, local: nothing }
+    const [length, lengthBytes] = varint(page, at)
+    at += lengthBytes
+    if (isTable) at += varint(page, at)[1]
+    const local = this.#localLength(length, isTable)
+    const end = at + local + (local < length ? 4 : 0)
+    if (end > this.#usable) throw new DatabaseFormatError(damage)
+    const overflow = local < length ? page.readUInt32BE(at + local) : 0
+    if (local < length && overflow === 0) throw new DatabaseFormatError(damage)
+    return { child, length, overflow, local: page.subarray(at, at + local) }
+  }
+
+  /** How much of a payload is in the page itself. */
+  #localLength(length: number, isTable: boolean): number {
+    const usable = this.#usable
+    const max = isTable ? usable - 35 : Math.floor(((usable - 12) * 64) / 255) - 23
+    if (length <= max) return length
+    const min = Math.floor(((usable - 12) * 32) / 255) - 23
+    const candidate = min + ((length - min) % (usable - 4))
+    return candidate <= max ? candidate : min
+  }
+
+  #overflow({ length, overflow, local }: Cell, reads: boolean): Buffer {
+    const parts = [local]
+    let left = length - local.length
+    for (let next = overflow; left > 0; ) {
+      if (!this.#load(next)) throw new DatabaseFormatError(damage)
+      next = this.#page.readUInt32BE(0)
+      const bytes = Math.min(left, this.#usable - 4)
+      if (reads) parts.push(Buffer.from(this.#page.subarray(4, 4 + bytes)))
+      left -= bytes
+    }
+    return reads ? Buffer.concat(parts) : nothing
+  }
+}
+
+type Cell = { child: number; length: number; overflow: number; local: Buffer }
+
+const damage = 'is damaged'
+const nothing = Buffer.alloc(0)
+
+/**
+ * The values of a row.
+ *
+ * @throws DatabaseFormatError
+ */
+export function readRecord(payload: Buffer): Value[] {
+  const [headerEnd, start] = varint(payload, 0)
+  if (headerEnd > payload.length) throw new DatabaseFormatError(damage)
+  const values: Value[] = []
+  let at = headerEnd
+  for (let position = start; position < headerEnd; ) {
+    const [type, bytes] = varint(payload, position)
+    position += bytes
+    const length = lengthOf(type)
+    if (at + length > payload.length) throw new DatabaseFormatError(damage)
+    values.push(readValue(type, payload.subarray(at, at + length)))
+    at += length
+  }
+  return values
+}
+
+const integerLengths = [0, 1, 2, 3, 4, 6, 8, 8, 0, 0] as const
+
+function lengthOf(type: number): number {
+  if (type === 10 || type === 11) throw new DatabaseFormatError(damage)
+  return type < 10 ? integerLengths[type]! : Math.floor((type - 12) / 2)
+}
+
+function readValue(type: number, bytes: Buffer): Value {
+  if (type >= 12) return { type: type % 2 === 0 ? 'blob' : 'text', bytes: Buffer.from(bytes) }
+  if (type === 0) return null
+  if (type === 7) return bytes.readDoubleBE()
+  if (type === 8 || type === 9) return type - 8
+  return type === 6 ? bytes.readBigInt64BE() : bytes.readIntBE(0, bytes.length)
+}
+
+/** A number of one to nine bytes, and how many. Larger than any file is as good as damaged. */
+function varint(bytes: Buffer, at: number): [value: number, length: number] {
+  let value = 0
+  for (let i = 0; i < 8; i++) {
+    const byte = bytes[at + i]
+    if (byte === undefined) throw new DatabaseFormatError(damage)
+    value = value * 128 + (byte & 0x7f)
+    if (byte < 0x80) return [value, i + 1]
+  }
+  if (bytes[at + 8] === undefined) throw new DatabaseFormatError(damage)
+  return [Number.MAX_SAFE_INTEGER, 9]
+}
+
+/** Why a file is not read. The text continues a sentence that begins with the file's name. */
+export class DatabaseFormatError extends Error {
+  override name = 'DatabaseFormatError'
+}

@@ -1,0 +1,187 @@
+/** A file in the wallets directory that is no wallet: the daemon refuses it, says so, and serves the others. */
+import assert from 'node:assert/strict'
+import {
+  chownSync,
+  copyFileSync,
+  existsSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import { suite, type TestContext, test } from 'node:test'
+import { type Kmd, start, temporaryDirectory, until } from '../../process/commands.test.helper.js'
+import { goldenDir } from '../../support/golden.test.helper.js'
+import { damageKeys, hotJournal, loopKeys, plain, planted, withSuperJournal } from './plantedFiles.test.helper.js'
+
+/** Reaching it means that the daemon is stuck: every request here takes milliseconds. */
+const patienceMs = 20_000
+const maxGrowthBytes = 200 * 2 ** 20
+
+async function withinPatience<T>(what: string, work: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const stuck = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`the daemon is stuck: ${what}`)), patienceMs)
+  })
+  return Promise.race([work, stuck]).finally(() => clearTimeout(timer))
+}
+
+const peakBytes = (pid: number): number =>
+  Number(/VmHWM:\s+([0-9]+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) * 1024
+
+type Problems = { [file: string]: string }
+
+async function problemsOf(kmd: Kmd): Promise<Problems> {
+  const health = await kmd.ok('GET', '/latchkey/v1/health')
+  const list: { file: string; problem: string }[] = health.wallet_problems ?? []
+  return Object.fromEntries(list.map(({ file, problem }) => [file, problem]))
+}
+
+/** Waits until the daemon has a problem with the file; not seeing one is a failure too. */
+const problemWith = (kmd: Kmd, file: string): Promise<string> =>
+  withinPatience(
+    `${file} is planted`,
+    until(`a problem with ${file}`, async () => (await problemsOf(kmd))[file]),
+  )
+
+/** Moves everything of the name into the wallets directory: complete from the first moment, the database last. */
+function plant(t: TestContext, kmd: Kmd, make: (path: string) => void, file = 'planted.db'): void {
+  const directory = temporaryDirectory(t)
+  make(`${directory}/${file}`)
+  for (const name of readdirSync(directory).sort((a, b) => b.length - a.length))
+    renameSync(`${directory}/${name}`, kmd.walletPath(name))
+}
+
+async function unlocked(kmd: Kmd, name = 'good') {
+  const id = await kmd.create(name, 'pw')
+  const handle = await kmd.unlock(id, 'pw')
+  const key = await kmd.generate(handle)
+  return { id, handle, key, file: `${name}.${id}.db` }
+}
+
+suite('planted wallet files', { concurrency: 2 }, () => {
+  test('K1 whatever is planted, the daemon answers, lists the good wallet, and names the file that it refuses', async (t) => {
+    const kmd = await start(t)
+    const { handle, key } = await unlocked(kmd)
+    const before = peakBytes(kmd.pid)
+    for (const [what, make] of Object.entries(planted)) {
+      await t.test(what, async (t) => {
+        plant(t, kmd, make)
+        const problem = await problemWith(kmd, 'planted.db')
+        t.diagnostic(problem)
+        assert.deepEqual(await withinPatience('names', kmd.walletNames()), ['good'])
+        assert.equal((await kmd.tryUnlock('planted', '')).json.message, 'wallet not found')
+        assert.deepEqual(await kmd.keys(handle), [key])
+        assert.match((await kmd.call('GET', '/latchkey/v1/metrics')).text, /^latchkey_wallet_problems 1$/m)
+        const lines = kmd
+          .log()
+          .split('\n')
+          .filter((line) => line.includes(`wallet file planted.db ${problem}`))
+        assert.ok(lines.length > 0, kmd.log())
+        for (const name of readdirSync(kmd.walletPath()).filter((name) => name.startsWith('planted.db')))
+          rmSync(kmd.walletPath(name))
+        await until('the file is forgotten', async () => (await problemsOf(kmd))['planted.db'] === undefined)
+      })
+    }
+    assert.ok(peakBytes(kmd.pid) - before < maxGrowthBytes, `grew by ${(peakBytes(kmd.pid) - before) >> 20} MiB`)
+    assert.equal(await kmd.stop(), 0)
+  })
+
+  test('K1 a refused file is in the log once, and again when it has changed', async (t) => {
+    const kmd = await start(t)
+    plant(t, kmd, planted['a trigger']!)
+    const lines = (): number =>
+      kmd
+        .log()
+        .split('\n')
+        .filter((line) => line.includes('wallet file planted.db')).length
+    await problemWith(kmd, 'planted.db')
+    for (let i = 0; i < 20; i++) await kmd.wallets()
+    assert.equal(lines(), 1)
+    writeFileSync(kmd.walletPath('planted.db'), 'something else')
+    await until('a second line', async () => {
+      await kmd.wallets()
+      return lines() === 2
+    })
+    rmSync(kmd.walletPath('planted.db'))
+    const [golden] = readdirSync(join(goldenDir, 'wallets'))
+    copyFileSync(join(goldenDir, 'wallets', golden!), kmd.walletPath('planted.db'))
+    await until('a wallet in its place is listed', async () => (await kmd.wallets()).length === 1)
+    assert.deepEqual(await problemsOf(kmd), {})
+  })
+
+  test('K1 a tree of keys without end, planted under an open handle, is refused and not walked', async (t) => {
+    const kmd = await start(t)
+    const [good, bad] = [await unlocked(kmd), await unlocked(kmd, 'bad')]
+    loopKeys(kmd.walletPath(bad.file))
+    const list = await withinPatience(
+      'listing keys',
+      kmd.call('POST', '/v1/key/list', { wallet_handle_token: bad.handle }),
+    )
+    assert.deepEqual([list.status, list.json.message], [500, 'database error'])
+    const unlocking = await withinPatience('unlocking', kmd.tryUnlock(bad.id, 'pw'))
+    assert.notEqual(unlocking.status, 200)
+    assert.match(await problemWith(kmd, bad.file), /two places/)
+    assert.match(
+      kmd.log(),
+      new RegExp(`wallet file ${bad.file.replaceAll('.', '\\.')} has a page that is in two places`),
+    )
+    assert.deepEqual(await kmd.walletNames(), ['good'])
+    assert.deepEqual(await kmd.keys(good.handle), [good.key])
+    assert.equal(await kmd.stop(), 0)
+  })
+
+  test('K1 a wallet with a page of zeros stays in use, and is shown as damaged', async (t) => {
+    const kmd = await start(t)
+    const { id, handle, file } = await unlocked(kmd)
+    damageKeys(kmd.walletPath(file))
+    const list = await kmd.call('POST', '/v1/key/list', { wallet_handle_token: handle })
+    assert.deepEqual([list.status, list.json.message], [500, 'database error'])
+    assert.match(await problemWith(kmd, file), /damaged pages/)
+    // What does not depend on the page can still be taken out of it.
+    const opened = await kmd.unlock(id, 'pw')
+    await kmd.ok('POST', '/v1/master-key/export', { wallet_handle_token: opened, wallet_password: 'pw' })
+  })
+
+  test('K1 a planted journal brings nothing into a wallet that is not checked', async (t) => {
+    const kmd = await start(t)
+    plant(t, kmd, (path) => hotJournal(path, planted['a view that never ends']!))
+    await problemWith(kmd, 'planted.db')
+    assert.deepEqual(await kmd.walletNames(), [])
+    assert.equal(await kmd.stop(), 0)
+  })
+
+  test('K1 a journal that names another file does not delete it', async (t) => {
+    const kmd = await start(t)
+    const victim = kmd.path('victim')
+    writeFileSync(victim, 'precious')
+    plant(t, kmd, (path) => {
+      hotJournal(path, plain)
+      withSuperJournal(`${path}-journal`, victim)
+    })
+    assert.match(await problemWith(kmd, 'planted.db'), /journal of several databases/)
+    assert.ok(existsSync(victim))
+    assert.deepEqual(await kmd.walletNames(), [])
+  })
+
+  test('K1 a journal of another user is not rolled back', {
+    skip: process.getuid?.() !== 0 && 'needs root',
+  }, async (t) => {
+    const kmd = await start(t)
+    plant(t, kmd, (path) => {
+      hotJournal(path, plain)
+      chownSync(`${path}-journal`, 65_534, 65_534)
+    })
+    assert.match(await problemWith(kmd, 'planted.db'), /journal of another user/)
+    assert.ok(existsSync(kmd.walletPath('planted.db-journal')))
+  })
+
+  test('K1 a journal of a crashed program is rolled back, and the wallet listed', async (t) => {
+    const kmd = await start(t)
+    plant(t, kmd, (path) => hotJournal(path, plain))
+    await until('the wallet is listed', async () => (await kmd.walletNames()).includes('planted'))
+    assert.deepEqual(await problemsOf(kmd), {})
+  })
+})
