@@ -3,14 +3,14 @@ import { type FetchHandler, type RawHandler, Server, toFetch } from '@latchkey/h
 import { DevnetError } from './DevnetError.js'
 import { type BlockMode, DevnetNode } from './DevnetNode.js'
 import type { Fault } from './Faults.js'
+import * as IndexerHandler from './indexer/IndexerHandler.js'
 import * as Genesis from './ledger/Genesis.js'
-import { defaultHistory, Ledger } from './ledger/Ledger.js'
-import type { LedgerChange } from './ledger/LedgerChange.js'
 import * as MapKey from './ledger/MapKey.js'
+import { openLedger } from './openLedger.js'
 import * as RequestHandler from './RequestHandler.js'
 import * as Dump from './store/Dump.js'
 import * as DumpFile from './store/DumpFile.js'
-import { StateFile } from './store/StateFile.js'
+import type { StateFile } from './store/StateFile.js'
 
 /** Options of {@link createDevnetHandler}. */
 export type DevnetHandlerOptions = {
@@ -56,6 +56,11 @@ export type DevnetHandlerOptions = {
    */
   historyBlocks?: number | undefined
   /**
+   * Whether the indexer API is served too. It knows what the kept blocks contain, and when what exists was created.
+   * @default false
+   */
+  indexer?: boolean | undefined
+  /**
    * Called with a readable line for every transaction.
    * @default none
    */
@@ -68,7 +73,7 @@ export type DevnetHandlerOptions = {
 }
 
 /** Options of {@link Devnet.start}. */
-export type DevnetOptions = DevnetHandlerOptions & {
+export type DevnetOptions = Omit<DevnetHandlerOptions, 'indexer'> & {
   /**
    * The port to listen on; 0 takes a free one.
    * @default 4001
@@ -79,6 +84,11 @@ export type DevnetOptions = DevnetHandlerOptions & {
    * @default '127.0.0.1'
    */
   host?: string | undefined
+  /**
+   * Whether the indexer API is served too, on a port of its own: 8980, or the one given here; 0 takes a free one.
+   * @default false
+   */
+  indexer?: boolean | { port?: number | undefined } | undefined
 }
 
 /** What {@link DevnetHandler.fund} moves to an account. */
@@ -99,14 +109,18 @@ export type Funding = {
 
 /** The port of {@link Devnet.start}, which is that of AlgoKit's local network. */
 export const defaultPort = 4001
+/** The port of its indexer API, which is that of AlgoKit's local network, too. */
+export const defaultIndexerPort = 8980
 const defaultAccounts = 5
 const maxBodyBytes = 10 * 1024 * 1024
-const defaultCompactBytes = 256 * 1024 * 1024
+/** The indexer API has no requests with a body. */
+const maxIndexerBodyBytes = 1024
 
 type Parts = {
   node: DevnetNode
   stateFile: StateFile | undefined
   handle: RawHandler
+  handleIndexer: RawHandler | undefined
   token: string | undefined
 }
 
@@ -122,6 +136,8 @@ export class DevnetHandler {
    * `Response.error()` asks the server to close the connection, for the fault `drop`.
    */
   readonly fetch: FetchHandler
+  /** The same for the indexer API, if it is served. */
+  readonly fetchIndexer: FetchHandler | undefined
   /** The token that clients must send, if there is one. */
   readonly token: string | undefined
   readonly #node: DevnetNode
@@ -135,8 +151,12 @@ export class DevnetHandler {
   })
 
   /** @internal */
-  constructor({ node, stateFile, handle, token }: Parts, stopServer: () => Promise<void> = () => Promise.resolve()) {
+  constructor(
+    { node, stateFile, handle, handleIndexer, token }: Parts,
+    stopServer: () => Promise<void> = () => Promise.resolve(),
+  ) {
     this.fetch = toFetch(handle, { bodyBytes: maxBodyBytes })
+    this.fetchIndexer = handleIndexer && toFetch(handleIndexer, { bodyBytes: maxIndexerBodyBytes })
     this.token = token
     this.#node = node
     this.#stateFile = stateFile
@@ -323,10 +343,16 @@ export class DevnetHandler {
 export class Devnet extends DevnetHandler {
   /** The address for clients, such as `http://127.0.0.1:4001`. */
   readonly url: string
+  /** The address for clients of its indexer API, such as `http://127.0.0.1:8980`, if it is served. */
+  readonly indexerUrl: string | undefined
 
-  private constructor(parts: Parts, server: Server, url: string) {
-    super(parts, () => server.stop())
+  private constructor(parts: Parts, { server, url, indexer }: Listening) {
+    super(parts, async () => {
+      await indexer?.server.stop()
+      await server.stop()
+    })
     this.url = url
+    this.indexerUrl = indexer?.url
   }
 
   /**
@@ -335,23 +361,53 @@ export class Devnet extends DevnetHandler {
    * @throws DevnetError with the codes `invalid_option`, `address_in_use` and `listen_failed`.
    * @throws StateFileError if the state file cannot be used; it is unchanged.
    * @example
-   * const devnet = await Devnet.start({ port: 0 })
+   * const devnet = await Devnet.start({ port: 0, indexer: { port: 0 } })
    * const algod = new algosdk.Algodv2('', devnet.url)
+   * const indexer = new algosdk.Indexer('', devnet.indexerUrl, new URL(devnet.indexerUrl).port)
    * await devnet.stop()
    */
   static async start(options: DevnetOptions = {}): Promise<Devnet> {
-    const { port = defaultPort, host = '127.0.0.1', onError = () => {} } = options
-    const parts = await open(options)
-    const server = new Server({ handle: parts.handle, onError, limits: { bodyBytes: maxBodyBytes } })
+    const parts = await open({ ...options, indexer: Boolean(options.indexer) })
     try {
-      const address = await server.listen(host, port)
-      const name = address.family === 'IPv6' ? `[${address.address}]` : address.address
-      return new Devnet(parts, server, `http://${name}:${address.port}`)
+      return new Devnet(parts, await listenAll(parts, options))
     } catch (error) {
       parts.node.stop()
       await parts.stateFile?.close()
-      throw listenError(error, host, port)
+      throw error
     }
+  }
+}
+
+type Listening = {
+  readonly server: Server
+  readonly url: string
+  readonly indexer?: { readonly server: Server; readonly url: string } | undefined
+}
+
+async function listenAll({ handle, handleIndexer }: Parts, options: DevnetOptions): Promise<Listening> {
+  const { port = defaultPort, indexer, ...others } = options
+  const algod = await listen({ ...others, handle, port, bodyBytes: maxBodyBytes })
+  if (handleIndexer === undefined) return algod
+  const { port: indexerPort = defaultIndexerPort } = typeof indexer === 'object' ? indexer : {}
+  try {
+    const bodyBytes = maxIndexerBodyBytes
+    return { ...algod, indexer: await listen({ ...others, handle: handleIndexer, port: indexerPort, bodyBytes }) }
+  } catch (error) {
+    await algod.server.stop()
+    throw error
+  }
+}
+
+type ListenOptions = Pick<DevnetOptions, 'host' | 'onError'> & { handle: RawHandler; port: number; bodyBytes: number }
+
+async function listen({ handle, host = '127.0.0.1', port, bodyBytes, onError = () => {} }: ListenOptions) {
+  const server = new Server({ handle, onError, limits: { bodyBytes } })
+  try {
+    const address = await server.listen(host, port)
+    const name = address.family === 'IPv6' ? `[${address.address}]` : address.address
+    return { server, url: `http://${name}:${address.port}` }
+  } catch (error) {
+    throw listenError(error, host, port)
   }
 }
 
@@ -373,10 +429,20 @@ async function open(options: DevnetHandlerOptions): Promise<Parts> {
   checkBlockMode(blocks)
   const { accounts: accountCount = defaultAccounts, genesisHash, genesisId } = options
   const genesis = Genesis.make({ accountCount, genesisHash, genesisId })
-  const { ledger, stateFile } = await openLedger(genesis, options)
+  let opened: StateFile | undefined
+  const synced = () => (opened === undefined || opened.isSynced ? undefined : opened.synced())
+  let handleIndexer: RawHandler | undefined
+  const { ledger, stateFile } = await openLedger({
+    ...options,
+    genesis,
+    tracksLifetimes: options.indexer ?? false,
+    onCreate: (created) => {
+      if (options.indexer) handleIndexer = IndexerHandler.create({ ledger: created, token, synced, onError })
+    },
+  })
+  opened = stateFile
   const node = new DevnetNode({ ledger, blocks, onLine })
-  const synced = stateFile && (() => (stateFile.isSynced ? undefined : stateFile.synced()))
-  return { node, stateFile, token, handle: RequestHandler.create({ node, token, synced, onError }) }
+  return { node, stateFile, token, handleIndexer, handle: RequestHandler.create({ node, token, synced, onError }) }
 }
 
 function listenError(cause: unknown, host: string, port: number): DevnetError {
@@ -390,32 +456,4 @@ function checkBlockMode(blocks: BlockMode): void {
   if (!Number.isInteger(blocks.everyMs) || blocks.everyMs < 1 || blocks.everyMs > 3_600_000) {
     throw new DevnetError('invalid_option', 'blocks.everyMs is not within 1 and 3,600,000')
   }
-}
-
-async function openLedger(
-  genesis: Genesis.Genesis,
-  { stateFile: path, compactBytes = defaultCompactBytes, historyBlocks, onError = () => {} }: DevnetHandlerOptions,
-): Promise<{ ledger: Ledger; stateFile: StateFile | undefined }> {
-  let journal: (change: LedgerChange) => void = () => {}
-  const history = { ...defaultHistory, blocks: historyBlocks ?? defaultHistory.blocks }
-  const ledger = new Ledger({ genesis, history, journal: (change) => journal(change) })
-  if (path === undefined) return { ledger, stateFile: undefined }
-  const stateFile = await StateFile.open({ path, genesis, replay: (change) => ledger.replay(change) })
-  let isCompacting = false
-  const compact = async (): Promise<void> => {
-    try {
-      await stateFile.compact(ledger.snapshot())
-    } catch (error) {
-      onError(error)
-    }
-    isCompacting = false
-  }
-  journal = (change) => {
-    stateFile.append(change)
-    if (isCompacting || stateFile.bytesSinceCompaction <= compactBytes) return
-    isCompacting = true
-    // After the change has happened: the snapshot has to include it.
-    setImmediate(compact)
-  }
-  return { ledger, stateFile }
 }

@@ -4,6 +4,7 @@ export {
   DevnetHandler,
   type DevnetHandlerOptions,
   type DevnetOptions,
+  defaultIndexerPort,
   defaultPort,
   type Funding,
 } from './Devnet.js'

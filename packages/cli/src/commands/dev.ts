@@ -29,7 +29,7 @@ makes one paid request and prints its steps. Runs until Ctrl-C and leaves no fil
     },
   },
   notes: `With -- COMMAND, runs that program with the environment set and exits with its status, for tests and CI.
-Ports are those of LocalNet (4001, 4002) and of the x402 examples (4021, 4022) if they are free, any free ones otherwise.`,
+Ports are those of LocalNet (4001, 4002, 8980) and of the x402 examples (4021, 4022) if they are free, any free ones otherwise.`,
   examples: ['latchkey dev', 'latchkey dev -- npm test', 'latchkey dev --allow-origin https://dapp.example.net'],
   run: async ({ options, rest = [] }) => {
     const allowedOrigins = options['allow-origin']?.map(readOrigin)
@@ -111,6 +111,7 @@ function factsOf(stack: Stack) {
     network: chain.caip2,
     devnet: {
       url: devnet.url,
+      indexerUrl: devnet.indexerUrl,
       genesisHash: devnet.genesisHash,
       dispenser: devnet.dispenser,
       onlineAccounts: devnet.onlineAccounts,
@@ -131,6 +132,7 @@ function block(stack: Stack): string {
   const { devnet, kmdUrl, facilitatorUrl, sellerUrl, buyer, seller } = stack
   return `
   Devnet       ${devnet.url}
+  Indexer      ${devnet.indexerUrl}
   Key daemon   ${kmdUrl}  (token: ${token.length} times "a"; wallets have no password)
   Facilitator  ${facilitatorUrl}
   Seller       ${sellerUrl}/weather  (in a browser too)

@@ -15,6 +15,11 @@ public keys; nothing on it has any value.`,
   options: {
     port: { type: 'string', short: 'p', placeholder: 'PORT', description: `port (${defaultPort}); 0 for a free one` },
     host: { type: 'string', placeholder: 'HOST', description: 'address to listen on (127.0.0.1)' },
+    'indexer-port': {
+      type: 'string',
+      placeholder: 'PORT',
+      description: 'serve the indexer API too, on PORT; 0 for a free one (not served)',
+    },
     token: {
       type: 'string',
       placeholder: 'TOKEN',
@@ -69,10 +74,12 @@ What is signed then can be valid on that network`,
   run: async ({ options }) => {
     if (options['goal-dir'] !== undefined) checkToken(options.token)
     const blocks = readBlockMode(options['block-time'], options['no-mining'] ?? false)
+    const indexerPort = readNumber('--indexer-port', options['indexer-port'], 0, 65_535)
     const devnet = await startUnderSignals(() =>
       Devnet.start({
         port: readNumber('--port', options.port, 0, 65_535),
         host: options.host,
+        indexer: indexerPort === undefined ? false : { port: indexerPort },
         token: options.token,
         blocks,
         accounts: readNumber('--accounts', options.accounts, 0, 100),
@@ -83,7 +90,7 @@ What is signed then can be valid on that network`,
         onLine: options.verbose ? printMessage : undefined,
         onError: printStack,
       }),
-    ).catch((error: unknown) => explain(error, options.port))
+    ).catch((error: unknown) => explain(error))
     if (options['genesis-hash'] !== undefined) warnOfGivenHash(devnet)
     if (options.load !== undefined) await loadDump(devnet, options.load)
     const removeGoalAddress = await writeGoalDirectoryOf(devnet, options['goal-dir'])
@@ -104,10 +111,10 @@ function printStack(error: unknown): void {
   for (const line of `${(error as Error).stack ?? error}`.split('\n')) printMessage(`latchkey devnet: ${line}`)
 }
 
-function explain(cause: unknown, port: string | undefined): never {
+function explain(cause: unknown): never {
   if (!(cause instanceof DevnetError) || cause.code !== 'address_in_use') throw cause
-  throw new CommandError('port_in_use', `port ${port ?? defaultPort} is in use`, {
-    hint: 'give another with --port, or 0 for a free one',
+  throw new CommandError('port_in_use', cause.message.replace(/ of .*? is/, ' is'), {
+    hint: 'give another with --port or --indexer-port, or 0 for a free one',
     cause,
   })
 }
@@ -150,11 +157,12 @@ function readBlockMode(blockTime: string | undefined, isManual: boolean): BlockM
 const anyToken = 'a'.repeat(64)
 
 function facts(devnet: Devnet, blocks: BlockMode) {
-  const { url, token, genesisId, genesisHash, dispenser, accounts, dollarIds } = devnet
+  const { url, indexerUrl, token, genesisId, genesisHash, dispenser, accounts, dollarIds } = devnet
   const { hostname, port } = new URL(url)
   return {
     version,
     url,
+    ...(indexerUrl !== undefined && { indexerUrl }),
     token: token ?? null,
     genesisId,
     genesisHash,
@@ -167,10 +175,16 @@ function facts(devnet: Devnet, blocks: BlockMode) {
       ALGOD_SERVER: `http://${hostname}`,
       ALGOD_PORT: port,
       ALGOD_TOKEN: token ?? anyToken,
+      ...(indexerUrl !== undefined && indexerEnvironment(indexerUrl, token ?? anyToken)),
       DISPENSER_MNEMONIC: dispenser.mnemonic,
     },
     pid: process.pid,
   }
+}
+
+function indexerEnvironment(indexerUrl: string, token: string): { [name: string]: string } {
+  const { hostname, port } = new URL(indexerUrl)
+  return { INDEXER_SERVER: `http://${hostname}`, INDEXER_PORT: port, INDEXER_TOKEN: token, INDEXER_URL: indexerUrl }
 }
 
 function block(devnet: Devnet, mode: BlockMode): string {
@@ -182,7 +196,7 @@ function block(devnet: Devnet, mode: BlockMode): string {
   const lines = Object.entries(environment).map(([name, value]) => `  export ${name}=${shellWord(value)}`)
   return `Latchkey devnet ${version}, an Algorand ledger for development
 
-  Address   ${url}
+  Address   ${url}${devnet.indexerUrl === undefined ? '' : `\n  Indexer   ${devnet.indexerUrl}`}
   Token     ${printable(token ?? 'none needed')}
   Genesis   ${genesisId}, ${genesisHash}
   Network   ${network}

@@ -17,8 +17,8 @@ import { writeGoalDirectory } from './goalDirectory.js'
 import { allowOrigins, onlyLocalHosts } from './localAccess.js'
 import { createSeller } from './seller.js'
 
-/** The first two are AlgoKit's for LocalNet, the others those of the x402 examples. */
-const ports = { devnet: 4001, kmd: 4002, facilitator: 4022, seller: 4021 }
+/** The first three are AlgoKit's for LocalNet, the others those of the x402 examples. */
+const ports = { devnet: 4001, kmd: 4002, indexer: 8980, facilitator: 4022, seller: 4021 }
 export const token = 'a'.repeat(64)
 /** Tools that know LocalNet look for it, and fund accounts from a key in it. */
 export const defaultWallet = 'unencrypted-default-wallet'
@@ -125,7 +125,8 @@ async function startParts(closers: (() => unknown)[], options: StackOptions): Pr
     onError,
     portFor: async (preferred) => (anyPort ? 0 : freePort(preferred)),
   }
-  const devnet = await Devnet.start({ port: await context.portFor(ports.devnet), onError })
+  const indexer = { port: await context.portFor(ports.indexer) }
+  const devnet = await Devnet.start({ port: await context.portFor(ports.devnet), indexer, onError })
   closers.push(() => devnet.stop())
   writeGoalDirectory(directory, devnet)
   const chain = await Chain.open({ network: 'local', nodes: devnet.url, dollarAssetId })
@@ -225,13 +226,17 @@ async function startSeller({ onError }: StartContext, { server }: Listener, part
 /** The environment variables with which programs use the stack. */
 export function environmentOf(parts: Parts): { [name: string]: string } {
   const { devnet, kmdUrl, kmdDataDir, goalDir, facilitatorUrl, sellerUrl, seller, buyer } = parts
-  const [algod, kmd] = [new URL(devnet.url), new URL(kmdUrl)]
+  const [algod, kmd, indexer] = [new URL(devnet.url), new URL(kmdUrl), new URL(devnet.indexerUrl!)]
   return {
     ALGOD_SERVER: `http://${algod.hostname}`,
     ALGOD_PORT: algod.port,
     ALGOD_TOKEN: token,
     ALGOD_URL: devnet.url,
     ALGORAND_DATA: goalDir,
+    INDEXER_SERVER: `http://${indexer.hostname}`,
+    INDEXER_PORT: indexer.port,
+    INDEXER_TOKEN: token,
+    INDEXER_URL: devnet.indexerUrl!,
     KMD_SERVER: `http://${kmd.hostname}`,
     KMD_PORT: kmd.port,
     KMD_TOKEN: token,

@@ -27,8 +27,18 @@ export class History {
     return this.#last
   }
 
+  /** The round of the oldest block that is kept. */
+  get oldestRound(): bigint {
+    return this.#oldest
+  }
+
   block(round: bigint): Block.Block | undefined {
     return this.#blocks.get(round)
+  }
+
+  /** Without the limit of `find`: a transaction is found in every block that is kept. */
+  roundOf(key: MapKey): bigint | undefined {
+    return this.#roundOf.get(key)
   }
 
   find(key: MapKey): Found | undefined {

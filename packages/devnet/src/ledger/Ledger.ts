@@ -14,6 +14,7 @@ import { History, type HistoryLimits } from './History.js'
 import * as IncomingTransaction from './IncomingTransaction.js'
 import type { FundChange, LedgerChange } from './LedgerChange.js'
 import { LedgerError } from './LedgerError.js'
+import { Lifetimes } from './Lifetimes.js'
 import * as MapKey from './MapKey.js'
 import * as Simulation from './Simulation.js'
 import type { Snapshot } from './Snapshot.js'
@@ -24,6 +25,8 @@ export type LedgerOptions = {
   genesis: Genesis
   nowMs?: (() => number) | undefined
   history?: HistoryLimits | undefined
+  /** Whether it records when accounts, assets and holdings were created and closed. @default false */
+  tracksLifetimes?: boolean | undefined
   /** Called with every change before it happens. If it throws, the change does not happen. */
   journal?: ((change: LedgerChange) => void) | undefined
 }
@@ -42,27 +45,38 @@ export type TransactionStatus =
   | { readonly type: 'pending'; readonly signed: Uint8Array }
   | { readonly type: 'dropped'; readonly signed: Uint8Array; readonly reason: string }
 
+/** Called after a block, with its decoded transactions; and after everything was replaced. */
+export type LedgerObserver = {
+  readonly onBlock: (block: Block.Block, applied: readonly Block.Applied[]) => void
+  readonly onRestore: () => void
+}
+
 const maxDropped = 1_000
 
 export class Ledger {
   readonly genesis: Genesis
   readonly state = new State(Consensus.transactionCounterAtGenesis)
   readonly clock: Clock
+  readonly lifetimes: Lifetimes | undefined
   readonly #journal: (change: LedgerChange) => void
   readonly #history: History
   readonly #initial: Snapshot
   readonly #listeners = new Set<() => void>()
+  readonly #observers: LedgerObserver[] = []
   readonly #dropped = new BoundedMap<MapKey.MapKey, TransactionStatus & { type: 'dropped' }>(maxDropped)
   #open = new StateOverlay(this.state)
   #pending: PendingGroup[] = []
   #pendingBytes = 0
   readonly #pendingByKey = new Map<MapKey.MapKey, Block.Applied>()
 
-  constructor({ genesis, nowMs = Date.now, history = defaultHistory, journal = () => {} }: LedgerOptions) {
+  constructor({ genesis, nowMs = Date.now, history = defaultHistory, ...options }: LedgerOptions) {
     this.genesis = genesis
     this.clock = new Clock(nowMs)
-    this.#journal = journal
-    allocate(genesis, this.state)
+    this.#journal = options.journal ?? (() => {})
+    this.lifetimes = options.tracksLifetimes ? new Lifetimes() : undefined
+    const changes = allocate(genesis, this.state)
+    this.lifetimes?.record({ changes, state: this.state, round: 0n })
+    changes.commit(this.state)
     this.#history = new History(history, firstBlock(genesis))
     this.#initial = this.snapshot()
   }
@@ -78,6 +92,21 @@ export class Ledger {
 
   block(round: bigint): Block.Block | undefined {
     return this.#history.block(round)
+  }
+
+  /** The round of the oldest block that is kept. */
+  get oldestRound(): bigint {
+    return this.#history.oldestRound
+  }
+
+  /** The round of a transaction in any block that is kept. */
+  roundOf(key: MapKey.MapKey): bigint | undefined {
+    return this.#history.roundOf(key)
+  }
+
+  /** Observers stay for the life of the ledger. */
+  observe(observer: LedgerObserver): void {
+    this.#observers.push(observer)
   }
 
   /** Accepts a group into the open block, or throws a LedgerError and changes nothing. */
@@ -139,6 +168,7 @@ export class Ledger {
       blocks: this.#history.blocks(),
       pending: this.pendingGroups(),
       clock: this.clock.state,
+      lifetimes: this.lifetimes?.copy(),
     }
   }
 
@@ -228,30 +258,36 @@ export class Ledger {
   }
 
   #commitFunding(overlay: StateOverlay): void {
+    this.lifetimes?.record({ changes: overlay, state: this.state, round: this.last.round })
     overlay.commit(this.state)
     this.#reacceptPending(this.#pending.map(({ applied }) => applied.map(({ transaction }) => transaction)))
   }
 
   #close(timestamp: bigint): Block.Block {
     const applied = this.pendingTransactions()
+    this.lifetimes?.record({ changes: this.#open, state: this.state, round: this.last.round + 1n, applied })
     this.#open.commit(this.state)
     const transactionCount = this.state.transactionCount()
     const { chain } = this.genesis
     const block = Block.make({ chain, previous: this.last, timestamp, transactionCount, applied })
     this.state.endRound(block.round)
     this.#history.add(block)
+    this.lifetimes?.forgetBefore(this.oldestRound, this.state)
     this.#startBlock()
+    for (const { onBlock } of this.#observers) onBlock(block, applied)
     this.#notifyListeners()
     return block
   }
 
-  #restore({ state, blocks, pending, clock }: Snapshot): void {
+  #restore({ state, blocks, pending, clock, lifetimes }: Snapshot): void {
     const groups = pending.map((bytes) => this.#prepared(bytes))
     this.state.restore(state)
     this.#history.restore(blocks)
     this.clock.state = clock
     this.#dropped.clear()
+    this.lifetimes?.restore(lifetimes, this.state)
     this.#reacceptPending(groups)
+    for (const { onRestore } of this.#observers) onRestore()
     this.#notifyListeners()
   }
 
@@ -299,7 +335,8 @@ function firstBlock({ chain }: Genesis): Block.Block {
   })
 }
 
-function allocate({ allocations, assets, accounts, faucet, assetAmount }: Genesis, state: State): void {
+/** The changes that make an empty state that of the genesis. */
+function allocate({ allocations, assets, accounts, faucet, assetAmount }: Genesis, state: State): StateOverlay {
   const overlay = new StateOverlay(state)
   for (const { address, microAlgos, status, participation } of allocations) {
     const key = MapKey.fromAddress(address)
@@ -313,5 +350,5 @@ function allocate({ allocations, assets, accounts, faucet, assetAmount }: Genesi
       overlay.putHolding(MapKey.fromAddress(address), assetId, { amount: assetAmount, frozen: false })
     }
   }
-  overlay.commit(state)
+  return overlay
 }

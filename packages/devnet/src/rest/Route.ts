@@ -20,19 +20,23 @@ export type Route = {
   readonly handle: (call: RouteContext) => RawAnswer | Promise<RawAnswer>
 }
 
-type Entry = { readonly segments: readonly (string | undefined)[]; readonly routes: Map<string, Route> }
+type AnyRoute = Pick<Route, 'method' | 'path'>
+type Entry<R> = { readonly segments: readonly (string | undefined)[]; readonly routes: Map<string, R> }
 
 /** The routes of a path, by method: a path without a route for the method gets 405, an unknown path 404. */
-export type Match = { readonly routes: ReadonlyMap<string, Route>; readonly path: readonly string[] }
+export type Match<R extends AnyRoute = Route> = {
+  readonly routes: ReadonlyMap<string, R>
+  readonly path: readonly string[]
+}
 
-export class Router {
-  readonly #byLength = new Map<number, Entry[]>()
+export class Router<R extends AnyRoute = Route> {
+  readonly #byLength = new Map<number, Entry<R>[]>()
 
-  constructor(routes: readonly Route[]) {
+  constructor(routes: readonly R[]) {
     for (const route of routes) this.#add(route)
   }
 
-  match(path: string): Match | undefined {
+  match(path: string): Match<R> | undefined {
     const segments = path.split('/')
     for (const entry of this.#byLength.get(segments.length) ?? []) {
       if (!entry.segments.every((segment, index) => segment === undefined || segment === segments[index])) continue
@@ -41,7 +45,7 @@ export class Router {
     return undefined
   }
 
-  #add(route: Route): void {
+  #add(route: R): void {
     const segments = route.path.split('/').map((segment) => (segment.startsWith('{') ? undefined : segment))
     const entries = this.#byLength.get(segments.length) ?? []
     this.#byLength.set(segments.length, entries)
@@ -53,6 +57,6 @@ export class Router {
   }
 }
 
-function parameters({ segments }: Entry): number {
+function parameters({ segments }: Pick<Entry<unknown>, 'segments'>): number {
   return segments.filter((segment) => segment === undefined).length
 }

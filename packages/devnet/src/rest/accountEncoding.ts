@@ -28,7 +28,7 @@ function addressText(key: MapKey.MapKey): string | undefined {
 }
 
 /** As text only if it is printable; the bytes always. */
-function textMembers(name: string, bytes: Uint8Array): Members {
+export function textMembers(name: string, bytes: Uint8Array): Members {
   if (bytes.length === 0) return {}
   return { [name]: printable(bytes), [`${name}-b64`]: bytes }
 }

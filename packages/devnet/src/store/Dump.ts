@@ -14,6 +14,7 @@ import { DumpError } from './DumpError.js'
 import * as BlockJson from './dump/BlockJson.js'
 import * as ClockJson from './dump/ClockJson.js'
 import { base64, JsonCursor } from './dump/JsonCursor.js'
+import * as LifetimesJson from './dump/LifetimesJson.js'
 import * as StateJson from './dump/StateJson.js'
 
 export const format = 'latchkey-devnet'
@@ -27,6 +28,7 @@ export function write(snapshot: Snapshot, genesisHash: MapKey.MapKey): string {
       ['genesisHash', base64(MapKey.bytes(genesisHash))],
       ...currentState(snapshot),
       ['blocks', snapshot.blocks.map(BlockJson.toJson)],
+      ...(snapshot.lifetimes === undefined ? [] : Object.entries(LifetimesJson.toJson(snapshot.lifetimes))),
     ])
   } catch (error) {
     // Of what is called here, only a string that gets too long throws a RangeError.
@@ -72,7 +74,7 @@ const names = ['format', 'version', 'genesisHash', 'clock', 'transactionCount', 
 export function read(text: string, genesis: Genesis): Snapshot {
   const document = parse(text)
   checkVersion(document)
-  const members = new JsonCursor(document).object([...names, ...StateJson.names])
+  const members = new JsonCursor(document).object([...names, ...StateJson.names], LifetimesJson.names)
   const { genesisHash } = genesis.chain
   if (members.genesisHash.key() !== genesisHash) {
     const expected = base64(MapKey.bytes(genesisHash))
@@ -92,6 +94,7 @@ export function read(text: string, genesis: Genesis): Snapshot {
     blocks,
     pending: members.pending.list().map((member) => groupOf(member, genesis)),
     clock: ClockJson.fromJson(members.clock),
+    lifetimes: LifetimesJson.fromJson(members, lastRound),
   }
 }
 

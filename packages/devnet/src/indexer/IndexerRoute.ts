@@ -1,0 +1,26 @@
+import type { RawResponse } from '@latchkey/http'
+import type { Ledger } from '../ledger/Ledger.js'
+import type { Query } from '../rest/Parameters.js'
+import type { TransactionIndex } from './TransactionIndex.js'
+import type { Turns } from './Turns.js'
+
+export type IndexerContext = {
+  readonly ledger: Ledger
+  readonly transactions: TransactionIndex
+  readonly turns: Turns
+}
+
+export type IndexerCall = IndexerContext & {
+  /** The values of the path's parameters, in order. */
+  readonly path: readonly string[]
+  readonly query: Query
+}
+
+export type IndexerRoute = {
+  readonly method: 'GET'
+  /** Parameters are written in braces. */
+  readonly path: string
+  /** `open` needs no token. */
+  readonly access?: 'open'
+  readonly handle: (call: IndexerCall) => RawResponse | Promise<RawResponse>
+}

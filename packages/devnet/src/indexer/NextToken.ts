@@ -1,0 +1,37 @@
+/**
+ * Where the next page begins, as clients send it back: after a round and a position in its block. It stays valid while
+ * blocks are added, and has the form of an indexer's.
+ */
+export type Position = { readonly round: bigint; readonly intra: number }
+
+export function ofTransaction({ round, intra }: Position): string {
+  const bytes = Buffer.alloc(12)
+  bytes.writeBigUInt64LE(round)
+  bytes.writeUInt32LE(intra, 8)
+  return encode(bytes)
+}
+
+export function ofRound(round: bigint): string {
+  const bytes = Buffer.alloc(8)
+  bytes.writeBigUInt64LE(round)
+  return encode(bytes)
+}
+
+export function readTransaction(token: string): Position | undefined {
+  const bytes = decode(token, 12)
+  return bytes && { round: bytes.readBigUInt64LE(), intra: bytes.readUInt32LE(8) }
+}
+
+export function readRound(token: string): bigint | undefined {
+  return decode(token, 8)?.readBigUInt64LE()
+}
+
+/** Base64 for URLs, with padding. */
+function encode(bytes: Buffer): string {
+  return bytes.toString('base64').replaceAll('+', '-').replaceAll('/', '_')
+}
+
+function decode(token: string, length: number): Buffer | undefined {
+  const bytes = Buffer.from(token, 'base64url')
+  return bytes.length === length && encode(bytes) === token ? bytes : undefined
+}

@@ -1,0 +1,79 @@
+/** Parameters of requests, with the error messages of an indexer. */
+import { Address } from '@latchkey/algorand'
+import * as MapKey from '../ledger/MapKey.js'
+import { ApiError } from '../rest/ApiError.js'
+import type { Query } from '../rest/Parameters.js'
+
+/** Databases of indexers have signed integers. */
+export const maxInt64 = 2n ** 63n - 1n
+
+export const tooLarge = `searching by round or application-id or asset-id or filter by value greater than ${maxInt64} is not supported`
+
+export function checkInt64(...values: (bigint | undefined)[]): void {
+  if (values.some((value) => value !== undefined && value > maxInt64)) throw new ApiError(404, tooLarge)
+}
+
+export type Limits = { readonly default: bigint; readonly max: bigint }
+
+/** Fewer than asked for if that is more than the maximum. Zero asks for as many as possible. */
+export function limit(query: Query, limits: Limits): number {
+  const asked = query.uint('limit') ?? limits.default
+  return Number(asked === 0n || asked > limits.max ? limits.max : asked)
+}
+
+/** The address, or the reason why it is none. */
+export function parseAddress(text: string): MapKey.MapKey | { readonly reason: string } {
+  try {
+    return MapKey.fromAddress(text)
+  } catch (error) {
+    if (!(error instanceof Address.AddressError)) throw error
+    return { reason: addressReason(text) }
+  }
+}
+
+const addressLetters = 58
+
+function addressReason(text: string): string {
+  const position = invalidBase32At(text)
+  if (position !== undefined) return `illegal base32 data at input byte ${position}`
+  if (text.length !== addressLetters) return 'decoded address is the wrong length, should be 36 bytes'
+  return 'address checksum is incorrect, did you copy the address correctly?'
+}
+
+/** The position that a decoder of base32 without padding complains about. */
+export function invalidBase32At(text: string): number | undefined {
+  const position = text.search(/[^A-Z2-7]/)
+  if (position >= 0) return position
+  return [1, 3, 6].includes(text.length % 8) ? text.length : undefined
+}
+
+/** @throws ApiError with `prefix` before the reason. */
+export function address(text: string, prefix = 'unable to parse address: '): MapKey.MapKey {
+  const parsed = parseAddress(text)
+  if (typeof parsed === 'string') return parsed
+  throw new ApiError(400, `${prefix}${parsed.reason}`)
+}
+
+/** Bytes in standard base64, with padding. */
+export function base64(text: string): Uint8Array | undefined {
+  const bytes = Buffer.from(text, 'base64')
+  return bytes.toString('base64') === text ? new Uint8Array(bytes) : undefined
+}
+
+const timePattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}([.,]\d+)?(Z|[+-]\d{2}:\d{2}))?$/
+
+/** A time in RFC 3339, or a date, in milliseconds since 1970. An empty one counts as absent. */
+export function time(query: Query, name: string): number | undefined {
+  const text = query.get(name)
+  if (text === undefined || text === '') return undefined
+  const ms = timePattern.test(text) ? Date.parse(text.replace(',', '.')) : Number.NaN
+  if (!Number.isNaN(ms)) return ms
+  const cause = `parsing time ${JSON.stringify(text)} as "2006-01-02": cannot parse it`
+  const reason = `error parsing '${text}' as RFC3339 or 2006-01-02 time: ${cause}`
+  throw new ApiError(400, `Invalid format for parameter ${name}: ${reason}`)
+}
+
+/** The members of a list that is separated by commas. */
+export function list(query: Query, name: string): readonly string[] | undefined {
+  return query.get(name)?.split(',')
+}

@@ -1,0 +1,78 @@
+/** Blocks as an indexer shows them. */
+import { Address, Bytes, Msgpack } from '@latchkey/algorand'
+import type * as Block from '../ledger/Block.js'
+import * as MapKey from '../ledger/MapKey.js'
+import type { Value } from '../rest/ResponseValue.js'
+
+export type Members = { readonly [name: string]: Value | undefined }
+
+/** Without its transactions. */
+export function blockJson(block: Block.Block): Members {
+  const { numbers, bytes, texts } = readHeader(block.header)
+  const number = (name: string): bigint => numbers.get(name) ?? 0n
+  const hash = (name: string): Uint8Array => bytes.get(name) ?? MapKey.bytes(MapKey.zero)
+  return {
+    bonus: numbers.get('bi'),
+    'fees-collected': numbers.get('fc'),
+    'genesis-hash': hash('gh'),
+    'genesis-id': texts.get('gen') ?? '',
+    'previous-block-hash': hash('prev'),
+    'previous-block-hash-512': nonZero(bytes.get('prev512')),
+    rewards: {
+      'fee-sink': Address.encode(hash('fees')),
+      'rewards-calculation-round': number('rwcalr'),
+      'rewards-level': number('earn'),
+      'rewards-pool': Address.encode(hash('rwd')),
+      'rewards-rate': number('rate'),
+      'rewards-residue': number('frac'),
+    },
+    round: block.round,
+    seed: hash('seed'),
+    // No state proof is ever made here, so that the first one stays the next one.
+    'state-proof-tracking': numbers.has('spt') ? [{ 'next-round': 512, 'online-total-weight': 0, type: 0 }] : [],
+    timestamp: block.timestamp,
+    'transactions-root': hash('txn'),
+    'transactions-root-sha256': hash('txn256'),
+    'transactions-root-sha512': nonZero(bytes.get('txn512')),
+    'txn-counter': number('tc'),
+    'upgrade-state': {
+      'current-protocol': texts.get('proto') ?? '',
+      'next-protocol-approvals': 0,
+      'next-protocol-switch-on': 0,
+      'next-protocol-vote-before': 0,
+    },
+    'upgrade-vote': { 'upgrade-approve': false, 'upgrade-delay': 0 },
+  }
+}
+
+type Header = {
+  readonly numbers: ReadonlyMap<string, bigint>
+  readonly bytes: ReadonlyMap<string, Uint8Array>
+  readonly texts: ReadonlyMap<string, string>
+}
+
+const byteNames = ['fees', 'gh', 'prev', 'prev512', 'rwd', 'seed', 'txn', 'txn256', 'txn512']
+const textNames = ['gen', 'proto']
+const numberNames = ['bi', 'earn', 'fc', 'frac', 'rate', 'rnd', 'rwcalr', 'tc', 'ts']
+
+function readHeader(header: Uint8Array): Header {
+  const numbers = new Map<string, bigint>()
+  const bytes = new Map<string, Uint8Array>()
+  const texts = new Map<string, string>()
+  const reader = new Msgpack.Reader(header)
+  for (let left = reader.mapHeader(); left > 0; left--) {
+    const name = reader.str()
+    if (byteNames.includes(name)) bytes.set(name, reader.bin())
+    else if (textNames.includes(name)) texts.set(name, reader.str())
+    else if (numberNames.includes(name)) numbers.set(name, reader.uint())
+    else {
+      reader.skip()
+      numbers.set(name, 0n)
+    }
+  }
+  return { numbers, bytes, texts }
+}
+
+function nonZero(bytes: Uint8Array | undefined): Uint8Array | undefined {
+  return bytes === undefined || Bytes.isZero(bytes) ? undefined : bytes
+}

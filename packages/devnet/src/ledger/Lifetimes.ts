@@ -1,0 +1,255 @@
+/**
+ * When accounts, assets and holdings were created and closed, which the state itself does not tell. Kept for the indexer
+ * only. What was closed is forgotten when the block of its closing is dropped from the history.
+ */
+import type { Submission } from '@latchkey/algorand'
+import type * as Block from './Block.js'
+import type { MapKey } from './MapKey.js'
+import { SortedList } from './SortedList.js'
+import type { State } from './State.js'
+import type { StateOverlay } from './StateOverlay.js'
+import { holdingKey } from './StateReader.js'
+
+export type SignatureType = 'sig' | 'msig' | 'lsig'
+
+/** Rounds. `created` is unknown for what comes from a dump without lifetimes; `closed` stays after a new creation. */
+export type Lifetime = { readonly created: bigint | undefined; readonly closed?: bigint | undefined }
+
+/** `signature` is that of the account's last transaction, unless it rekeyed. */
+export type AccountLifetime = Lifetime & { readonly signature?: SignatureType | undefined }
+export type AssetLifetime = Lifetime & { readonly creator: MapKey }
+/** `frozen` is the state before it was closed. */
+export type HoldingLifetime = Lifetime & { readonly key: MapKey; readonly assetId: bigint; readonly frozen: boolean }
+
+export type LifetimesCopy = {
+  readonly accounts: ReadonlyMap<MapKey, AccountLifetime>
+  readonly assets: ReadonlyMap<bigint, AssetLifetime>
+  readonly holdings: ReadonlyMap<string, HoldingLifetime>
+}
+
+/** Changes that are about to be committed to `state`. */
+export type RecordedChange = {
+  readonly changes: StateOverlay
+  readonly state: State
+  readonly round: bigint
+  readonly applied?: readonly Block.Applied[]
+}
+
+type Closing =
+  | { readonly round: bigint; readonly account: MapKey }
+  | { readonly round: bigint; readonly assetId: bigint }
+  | { readonly round: bigint; readonly holding: string }
+
+export class Lifetimes {
+  readonly accounts = new Map<MapKey, AccountLifetime>()
+  readonly assets = new Map<bigint, AssetLifetime>()
+  readonly #holdings = new Map<string, HoldingLifetime>()
+  /** All of them, closed ones too. */
+  accountOrder = new SortedList<MapKey>()
+  assetOrder = new SortedList<bigint>()
+  readonly #holders = new Map<bigint, SortedList<MapKey>>()
+  readonly #closedHoldings = new Map<MapKey, Set<bigint>>()
+  readonly #destroyedBy = new Map<MapKey, Set<bigint>>()
+  /** In the order of their rounds. */
+  #closings: Closing[] = []
+
+  holding(key: MapKey, assetId: bigint): HoldingLifetime | undefined {
+    return this.#holdings.get(holdingKey(key, assetId))
+  }
+
+  /** All that hold the asset or have held it. */
+  holders(assetId: bigint): SortedList<MapKey> | undefined {
+    return this.#holders.get(assetId)
+  }
+
+  /** Ids of the assets that the account has held or created, and does not any more. */
+  closedHoldings(key: MapKey): Iterable<bigint> {
+    return this.#closedHoldings.get(key) ?? []
+  }
+
+  destroyedBy(key: MapKey): Iterable<bigint> {
+    return this.#destroyedBy.get(key) ?? []
+  }
+
+  record(change: RecordedChange): void {
+    this.#recordAccounts(change)
+    this.#recordAssets(change)
+    this.#recordHoldings(change)
+  }
+
+  #recordAccounts({ changes, round, applied = [] }: RecordedChange): void {
+    const signatures = new Map(applied.map(({ transaction }) => [transaction.sender, signatureOf(transaction.signed)]))
+    for (const [key, { microAlgos }] of changes.accounts) {
+      const before = this.accounts.get(key)
+      const signature = signatures.has(key) ? signatures.get(key) : before?.signature
+      const isClosed = microAlgos === 0n
+      if (before !== undefined && !isClosed && before.signature === signature) continue
+      const created = before === undefined ? round : before.created
+      this.#setAccount(key, { created, closed: isClosed ? round : before?.closed, signature })
+      if (isClosed) this.#closings.push({ round, account: key })
+    }
+  }
+
+  #recordAssets({ changes, state, round, applied = [] }: RecordedChange): void {
+    for (const [assetId, asset] of changes.assets) {
+      const before = this.assets.get(assetId)
+      const creator = (asset ?? state.asset(assetId))?.creator ?? before?.creator ?? creatorOf(assetId, applied)
+      const created = before === undefined ? round : before.created
+      if (asset === undefined) {
+        this.#setAsset(assetId, { creator, created, closed: round })
+        addTo(this.#destroyedBy, creator, assetId)
+        this.#closings.push({ round, assetId })
+      } else if (before === undefined) this.#setAsset(assetId, { creator, created })
+    }
+  }
+
+  #recordHoldings({ changes, state, round }: RecordedChange): void {
+    for (const [id, { key, assetId, holding }] of changes.holdings) {
+      const before = this.#holdings.get(id)
+      const created = before === undefined ? round : before.created
+      if (holding === undefined) {
+        const frozen = state.holding(key, assetId)?.frozen ?? before?.frozen ?? false
+        this.#setHolding(id, { key, assetId, created, closed: round, frozen })
+        addTo(this.#closedHoldings, key, assetId)
+        this.#closings.push({ round, holding: id })
+      } else {
+        removeFrom(this.#closedHoldings, key, assetId)
+        if (before === undefined) this.#setHolding(id, { key, assetId, created, frozen: false })
+      }
+    }
+  }
+
+  /** Forgets what was closed before the round and is closed in this state. */
+  forgetBefore(round: bigint, state: State): void {
+    let count = 0
+    while (count < this.#closings.length && this.#closings[count]!.round < round) {
+      this.#forget(this.#closings[count]!, state)
+      count++
+    }
+    if (count > 0) this.#closings.splice(0, count)
+  }
+
+  #forget(closing: Closing, state: State): void {
+    if ('account' in closing) {
+      const isOpen = state.account(closing.account).microAlgos > 0n
+      if (isOpen || this.accounts.get(closing.account)?.closed !== closing.round) return
+      this.accounts.delete(closing.account)
+      this.accountOrder.delete(closing.account)
+    } else if ('assetId' in closing) {
+      const asset = this.assets.get(closing.assetId)
+      if (asset === undefined || state.asset(closing.assetId) !== undefined) return
+      this.assets.delete(closing.assetId)
+      this.assetOrder.delete(closing.assetId)
+      removeFrom(this.#destroyedBy, asset.creator, closing.assetId)
+    } else this.#forgetHolding(closing.holding, closing.round, state)
+  }
+
+  #forgetHolding(id: string, round: bigint, state: State): void {
+    const lifetime = this.#holdings.get(id)
+    if (lifetime?.closed !== round || state.holding(lifetime.key, lifetime.assetId) !== undefined) return
+    const { key, assetId } = lifetime
+    this.#holdings.delete(id)
+    removeFrom(this.#closedHoldings, key, assetId)
+    const holders = this.#holders.get(assetId)
+    holders?.delete(key)
+    if (holders?.size === 0) this.#holders.delete(assetId)
+  }
+
+  /** Shares its records, which are never changed. */
+  copy(): LifetimesCopy {
+    return { accounts: new Map(this.accounts), assets: new Map(this.assets), holdings: new Map(this.#holdings) }
+  }
+
+  /** `copy` may lack what the state has, or be absent: then the rounds of its creation are unknown. */
+  restore(copy: LifetimesCopy | undefined, state: State): void {
+    this.#clear()
+    for (const [key, lifetime] of copy?.accounts ?? []) this.#setAccount(key, lifetime)
+    for (const [assetId, lifetime] of copy?.assets ?? []) this.#setAsset(assetId, lifetime)
+    for (const [id, lifetime] of copy?.holdings ?? []) this.#setHolding(id, lifetime)
+    this.#addUnknown(state)
+    this.#findClosed(state)
+  }
+
+  #clear(): void {
+    this.accountOrder = new SortedList()
+    this.assetOrder = new SortedList()
+    for (const map of [this.accounts, this.assets, this.#holdings, this.#holders]) map.clear()
+    this.#closedHoldings.clear()
+    this.#destroyedBy.clear()
+  }
+
+  #addUnknown(state: State): void {
+    for (const key of state.allAccounts().keys()) {
+      if (!this.accounts.has(key)) this.#setAccount(key, { created: undefined })
+      for (const assetId of state.createdBy(key)) {
+        if (!this.assets.has(assetId)) this.#setAsset(assetId, { creator: key, created: undefined })
+      }
+      for (const assetId of state.heldBy(key)) {
+        const id = holdingKey(key, assetId)
+        if (!this.#holdings.has(id)) this.#setHolding(id, { key, assetId, created: undefined, frozen: false })
+      }
+    }
+  }
+
+  #findClosed(state: State): void {
+    const closings: Closing[] = []
+    for (const [account, { closed }] of this.accounts) {
+      if (closed !== undefined) closings.push({ round: closed, account })
+    }
+    for (const [assetId, { closed, creator }] of this.assets) {
+      if (closed === undefined) continue
+      closings.push({ round: closed, assetId })
+      if (state.asset(assetId) === undefined) addTo(this.#destroyedBy, creator, assetId)
+    }
+    for (const [holding, { closed, key, assetId }] of this.#holdings) {
+      if (closed === undefined) continue
+      closings.push({ round: closed, holding })
+      if (state.holding(key, assetId) === undefined) addTo(this.#closedHoldings, key, assetId)
+    }
+    this.#closings = closings.sort((a, b) => (a.round < b.round ? -1 : a.round > b.round ? 1 : 0))
+  }
+
+  #setAccount(key: MapKey, lifetime: AccountLifetime): void {
+    if (!this.accounts.has(key)) this.accountOrder.add(key)
+    this.accounts.set(key, lifetime)
+  }
+
+  #setAsset(assetId: bigint, lifetime: AssetLifetime): void {
+    if (!this.assets.has(assetId)) this.assetOrder.add(assetId)
+    this.assets.set(assetId, lifetime)
+  }
+
+  #setHolding(id: string, lifetime: HoldingLifetime): void {
+    if (!this.#holdings.has(id)) {
+      const holders = this.#holders.get(lifetime.assetId) ?? new SortedList<MapKey>()
+      holders.add(lifetime.key)
+      this.#holders.set(lifetime.assetId, holders)
+    }
+    this.#holdings.set(id, lifetime)
+  }
+}
+
+/** Rekeying makes it unknown which signature the next transaction will have. */
+function signatureOf({ sig, msig, lsig, txn }: Submission.Submitted): SignatureType | undefined {
+  if (txn.rekey !== undefined) return undefined
+  if (sig !== undefined || lsig?.sig !== undefined) return 'sig'
+  if (msig !== undefined || lsig?.msig !== undefined || lsig?.lmsig !== undefined) return 'msig'
+  return lsig === undefined ? undefined : 'lsig'
+}
+
+/** For an asset that was created and destroyed in the same block. */
+function creatorOf(assetId: bigint, applied: readonly Block.Applied[]): MapKey {
+  return applied.find(({ outcome }) => outcome.createdAssetId === assetId)!.transaction.sender
+}
+
+function addTo(index: Map<MapKey, Set<bigint>>, key: MapKey, id: bigint): void {
+  const ids = index.get(key)
+  if (ids === undefined) index.set(key, new Set([id]))
+  else ids.add(id)
+}
+
+function removeFrom(index: Map<MapKey, Set<bigint>>, key: MapKey, id: bigint): void {
+  const ids = index.get(key)
+  ids?.delete(id)
+  if (ids?.size === 0) index.delete(key)
+}

@@ -1,0 +1,54 @@
+/** A ledger, with its state file if there is one. */
+import type { Genesis } from './ledger/Genesis.js'
+import { defaultHistory, Ledger } from './ledger/Ledger.js'
+import type { LedgerChange } from './ledger/LedgerChange.js'
+import { StateFile } from './store/StateFile.js'
+
+export type OpenLedgerOptions = {
+  readonly genesis: Genesis
+  readonly stateFile?: string | undefined
+  readonly compactBytes?: number | undefined
+  readonly historyBlocks?: number | undefined
+  readonly tracksLifetimes: boolean
+  /** Called before the state file is read, which repeats all changes. */
+  readonly onCreate: (ledger: Ledger) => void
+  readonly onError?: ((error: unknown) => void) | undefined
+}
+
+export type OpenLedger = { readonly ledger: Ledger; readonly stateFile: StateFile | undefined }
+
+const defaultCompactBytes = 256 * 1024 * 1024
+
+export async function openLedger({
+  genesis,
+  stateFile: path,
+  compactBytes = defaultCompactBytes,
+  historyBlocks,
+  tracksLifetimes,
+  onCreate,
+  onError = () => {},
+}: OpenLedgerOptions): Promise<OpenLedger> {
+  let journal: (change: LedgerChange) => void = () => {}
+  const history = { ...defaultHistory, blocks: historyBlocks ?? defaultHistory.blocks }
+  const ledger = new Ledger({ genesis, history, tracksLifetimes, journal: (change) => journal(change) })
+  onCreate(ledger)
+  if (path === undefined) return { ledger, stateFile: undefined }
+  const stateFile = await StateFile.open({ path, genesis, replay: (change) => ledger.replay(change) })
+  let isCompacting = false
+  const compact = async (): Promise<void> => {
+    try {
+      await stateFile.compact(ledger.snapshot())
+    } catch (error) {
+      onError(error)
+    }
+    isCompacting = false
+  }
+  journal = (change) => {
+    stateFile.append(change)
+    if (isCompacting || stateFile.bytesSinceCompaction <= compactBytes) return
+    isCompacting = true
+    // After the change has happened: the snapshot has to include it.
+    setImmediate(compact)
+  }
+  return { ledger, stateFile }
+}

@@ -1,0 +1,89 @@
+/** When accounts, assets and holdings were created and closed, as JSON. Absent from the dumps of a ledger without an indexer. */
+import type {
+  AccountLifetime,
+  AssetLifetime,
+  HoldingLifetime,
+  Lifetime,
+  LifetimesCopy,
+} from '../../ledger/Lifetimes.js'
+import * as MapKey from '../../ledger/MapKey.js'
+import { holdingKey } from '../../ledger/StateReader.js'
+import { addOnce, type JsonCursor } from './JsonCursor.js'
+
+export const names = ['accountLifetimes', 'assetLifetimes', 'holdingLifetimes'] as const
+
+export type LifetimesJson = { readonly [name in (typeof names)[number]]: object[] }
+export type LifetimesMembers = { readonly [name in (typeof names)[number]]?: JsonCursor }
+
+export function toJson({ accounts, assets, holdings }: LifetimesCopy): LifetimesJson {
+  return {
+    accountLifetimes: [...accounts].map(([key, { signature, ...lifetime }]) => ({
+      address: MapKey.address(key),
+      signature,
+      ...roundsJson(lifetime),
+    })),
+    assetLifetimes: [...assets].map(([assetId, { creator, ...lifetime }]) => ({
+      assetId: assetId.toString(),
+      creator: MapKey.address(creator),
+      ...roundsJson(lifetime),
+    })),
+    holdingLifetimes: [...holdings.values()].map(({ key, assetId, frozen, ...lifetime }) => ({
+      address: MapKey.address(key),
+      assetId: assetId.toString(),
+      frozen,
+      ...roundsJson(lifetime),
+    })),
+  }
+}
+
+function roundsJson({ created, closed }: Lifetime): object {
+  return { created: created?.toString(), closed: closed?.toString() }
+}
+
+/** Undefined if the dump has none. */
+export function fromJson(members: LifetimesMembers, lastRound: bigint): LifetimesCopy | undefined {
+  const { accountLifetimes, assetLifetimes, holdingLifetimes } = members
+  if (accountLifetimes === undefined && assetLifetimes === undefined && holdingLifetimes === undefined) return undefined
+  return {
+    accounts: readAccounts(accountLifetimes, lastRound),
+    assets: readAssets(assetLifetimes, lastRound),
+    holdings: readHoldings(holdingLifetimes, lastRound),
+  }
+}
+
+const rounds = ['created', 'closed'] as const
+type Rounds = { readonly [name in (typeof rounds)[number]]?: JsonCursor }
+
+function readRounds({ created, closed }: Rounds, lastRound: bigint): Lifetime {
+  return { created: created?.unsigned(lastRound), closed: closed?.unsigned(lastRound) }
+}
+
+function readAccounts(member: JsonCursor | undefined, lastRound: bigint): Map<MapKey.MapKey, AccountLifetime> {
+  const accounts = new Map<MapKey.MapKey, AccountLifetime>()
+  for (const one of member?.list() ?? []) {
+    const it = one.object(['address'], ['signature', ...rounds])
+    const signature = it.signature?.oneOf(['sig', 'msig', 'lsig'])
+    addOnce(accounts, it.address.address(), { ...readRounds(it, lastRound), signature }, it.address)
+  }
+  return accounts
+}
+
+function readAssets(member: JsonCursor | undefined, lastRound: bigint): Map<bigint, AssetLifetime> {
+  const assets = new Map<bigint, AssetLifetime>()
+  for (const one of member?.list() ?? []) {
+    const it = one.object(['assetId', 'creator'], rounds)
+    addOnce(assets, it.assetId.unsigned(), { ...readRounds(it, lastRound), creator: it.creator.address() }, it.assetId)
+  }
+  return assets
+}
+
+function readHoldings(member: JsonCursor | undefined, lastRound: bigint): Map<string, HoldingLifetime> {
+  const holdings = new Map<string, HoldingLifetime>()
+  for (const one of member?.list() ?? []) {
+    const it = one.object(['address', 'assetId', 'frozen'], rounds)
+    const [key, assetId] = [it.address.address(), it.assetId.unsigned()]
+    const lifetime = { ...readRounds(it, lastRound), key, assetId, frozen: it.frozen.boolean() }
+    addOnce(holdings, holdingKey(key, assetId), lifetime, it.address)
+  }
+  return holdings
+}
