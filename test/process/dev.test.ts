@@ -135,14 +135,14 @@ suite('latchkey dev', () => {
   test('-- COMMAND runs a program and exits with its status', { timeout: 240_000 }, async (t) => {
     const directory = temporaryDirectory(t)
     const script = `
-      const { ALGOD_URL, RESOURCE_SERVER_URL, KMD_SERVER, KMD_PORT } = process.env
-      const statuses = await Promise.all([ALGOD_URL + '/health', RESOURCE_SERVER_URL + '/weather', KMD_SERVER + ':' + KMD_PORT + '/versions'].map(async (url) => (await fetch(url)).status))
+      const { ALGOD_URL, INDEXER_URL, RESOURCE_SERVER_URL, KMD_SERVER, KMD_PORT } = process.env
+      const statuses = await Promise.all([ALGOD_URL + '/health', INDEXER_URL + '/v2/transactions', RESOURCE_SERVER_URL + '/weather', KMD_SERVER + ':' + KMD_PORT + '/versions'].map(async (url) => (await fetch(url)).status))
       console.log(statuses.join(' '))
       process.exit(7)`
     const inside = [process.execPath, '--input-type=module', '-e', script]
     assert.deepEqual(await run(['--any-port', '--', ...inside], directory), {
       code: 7,
-      stdout: '200 402 200\n',
+      stdout: '200 200 402 200\n',
       stderr: '',
     })
     assert.deepEqual(readdirSync(directory), [])

@@ -260,6 +260,20 @@ test('latchkey devnet reports a port that is in use', async (t) => {
   const { code, stderr } = await run('--port', String(port))
   assert.equal(code, 3)
   assert.equal(stderr, `latchkey devnet: port ${port} is in use; give another with --port, or 0 for a free one\n`)
+  const second = await run('--port', '0', '--indexer-port', String(port))
+  assert.deepEqual(
+    [second.code, second.stderr],
+    [3, `latchkey devnet: port ${port} is in use; give another with --indexer-port, or 0 for a free one\n`],
+  )
+})
+
+test('latchkey devnet serves the indexer API on a port of its own', async (t) => {
+  const { facts } = await startDevnet(t, ['--indexer-port', '0'])
+  const { INDEXER_SERVER: server, INDEXER_PORT: port, INDEXER_URL: url } = facts.environment
+  assert.equal(url, facts.indexerUrl)
+  assert.equal(url, `${server}:${port}`)
+  const health = (await (await fetch(`${url}/health`)).json()) as { round: number }
+  assert.equal(health.round, 0)
 })
 
 test('latchkey devnet warns if other machines can reach it', async (t) => {

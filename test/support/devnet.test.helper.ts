@@ -8,6 +8,7 @@ export const latchkeyCommand = fileURLToPath(new URL('../../../packages/cli/bin/
 
 export type DevnetFacts = {
   url: string
+  indexerUrl?: string
   token: string | null
   genesisHash: string
   genesisId: string

@@ -90,7 +90,7 @@ What is signed then can be valid on that network`,
         onLine: options.verbose ? printMessage : undefined,
         onError: printStack,
       }),
-    ).catch((error: unknown) => explain(error))
+    ).catch((error: unknown) => explain(error, indexerPort))
     if (options['genesis-hash'] !== undefined) warnOfGivenHash(devnet)
     if (options.load !== undefined) await loadDump(devnet, options.load)
     const removeGoalAddress = await writeGoalDirectoryOf(devnet, options['goal-dir'])
@@ -111,10 +111,11 @@ function printStack(error: unknown): void {
   for (const line of `${(error as Error).stack ?? error}`.split('\n')) printMessage(`latchkey devnet: ${line}`)
 }
 
-function explain(cause: unknown): never {
+function explain(cause: unknown, indexerPort: number | undefined): never {
   if (!(cause instanceof DevnetError) || cause.code !== 'address_in_use') throw cause
-  throw new CommandError('port_in_use', cause.message.replace(/ of .*? is/, ' is'), {
-    hint: 'give another with --port or --indexer-port, or 0 for a free one',
+  const port = Number(/[0-9]+/.exec(cause.message)?.[0])
+  throw new CommandError('port_in_use', `port ${port} is in use`, {
+    hint: `give another with ${port === indexerPort ? '--indexer-port' : '--port'}, or 0 for a free one`,
     cause,
   })
 }

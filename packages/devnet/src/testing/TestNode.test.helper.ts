@@ -133,7 +133,7 @@ function expectResponse(response: TestResponse | typeof dropConnection): TestRes
   return response
 }
 
-function testResponseOf({ status, headers, body }: Exclude<RawAnswer, typeof dropConnection>): TestResponse {
+export function testResponseOf({ status, headers, body }: Exclude<RawAnswer, typeof dropConnection>): TestResponse {
   const bytes = typeof body === 'string' ? Buffer.from(body) : body
   const text = Buffer.from(bytes).toString('utf8')
   return {
