@@ -1,5 +1,5 @@
 /**
- * Every request that was recorded from the Go daemon, sent in the recorded order to the `kmd` command on a fresh data
+ * Every request that was recorded from the Go daemon, and those that `goal` sent to it, sent in the recorded order to the `kmd` command on a fresh data
  * directory. The response must be the recorded one: status, recorded headers, and the body byte for byte.
  * deviations.json lists intended differences: the case, the expected statuses, and the reason.
  */
@@ -25,30 +25,36 @@ type Case = {
 type Recording = { config: { [name: string]: unknown }; api_token: string; cases: Case[] }
 type Deviations = { [name: string]: { status: number[]; why: string } }
 
-test('recorded HTTP cases', async (t) => {
-  const { config, api_token, cases } = readGolden<Recording>('http-cases.json')
-  const deviations = readGolden<Deviations>('deviations.json')
-  assert.equal(cases.length, 241, 'the recording is whole')
-  assert.deepEqual(config['address'], '127.0.0.1:0')
-  const daemon = await startDaemon({ config, token: api_token })
-  t.after(() => daemon.stop())
-  const values = new Map<string, string>()
-  const used: string[] = []
-  for (const recorded of cases) {
-    await t.test(recorded.name, async () => {
-      const response = await send(daemon, recorded, values)
-      capture(recorded, response, values)
-      const mismatch = compare(recorded, response, values)
-      if (mismatch === undefined) return
-      const deviation = deviations[recorded.name]
-      if (!deviation?.status.includes(response.status)) throw mismatch
-      assertEnvelope(response)
-      used.push(`${recorded.name}: ${recorded.expect.status} there, ${response.status} here, because ${deviation.why}`)
-    })
-  }
-  t.diagnostic(`${cases.length - used.length} of ${cases.length} answers are the recorded ones to the byte`)
-  for (const line of used) t.diagnostic(`differs on purpose: ${line}`)
-})
+const recordings = { 'http-cases.json': 241, 'goal-cases.json': 30 }
+
+for (const [file, count] of Object.entries(recordings)) {
+  test(`recorded HTTP cases: ${file}`, async (t) => {
+    const { config, api_token, cases } = readGolden<Recording>(file)
+    const deviations = readGolden<Deviations>('deviations.json')
+    assert.equal(cases.length, count, 'the recording is whole')
+    assert.deepEqual(config['address'], '127.0.0.1:0')
+    const daemon = await startDaemon({ config, token: api_token })
+    t.after(() => daemon.stop())
+    const values = new Map<string, string>()
+    const used: string[] = []
+    for (const recorded of cases) {
+      await t.test(recorded.name, async () => {
+        const response = await send(daemon, recorded, values)
+        capture(recorded, response, values)
+        const mismatch = compare(recorded, response, values)
+        if (mismatch === undefined) return
+        const deviation = deviations[recorded.name]
+        if (!deviation?.status.includes(response.status)) throw mismatch
+        assertEnvelope(response)
+        used.push(
+          `${recorded.name}: ${recorded.expect.status} there, ${response.status} here, because ${deviation.why}`,
+        )
+      })
+    }
+    t.diagnostic(`${cases.length - used.length} of ${cases.length} answers are the recorded ones to the byte`)
+    for (const line of used) t.diagnostic(`differs on purpose: ${line}`)
+  })
+}
 
 function send(daemon: TestDaemon, recorded: Case, values: Map<string, string>): Promise<TestResponse> {
   const { method, path, headers, token, body, body_base64 } = recorded
