@@ -39,7 +39,10 @@ export type SignatureEntry = {
   number: number
   atMs: number
   walletName: string
+  /** Blank for a program. */
   transactionId: string
+  /** The address that a program hashes to; blank for a transaction. */
+  program: string
   type: string
   sender: string
   receiver: string
@@ -114,6 +117,7 @@ export function toSignatureEntry(response: Fields.JsonObject): SignatureEntry {
     atMs: Fields.number(response, 'at_ms'),
     walletName: Fields.string(response, 'wallet_name'),
     transactionId: Fields.string(response, 'transaction_id'),
+    program: Fields.string(response, 'program'),
     type: Fields.string(response, 'type'),
     sender: Fields.string(response, 'sender'),
     receiver: Fields.string(response, 'receiver'),

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { Address, Transaction } from '@latchkey/algorand'
+import { Address, Program, Transaction } from '@latchkey/algorand'
 import { SignatureLog } from './SignatureLog.js'
 
 const key = (byte: number): Uint8Array => new Uint8Array(32).fill(byte)
@@ -24,6 +24,7 @@ test('records are listed with what was signed', () => {
     isMultisig: false,
     facts: {
       transactionId: Transaction.id(bytes),
+      program: '',
       type: 'pay',
       sender: address(1),
       receiver: address(2),
@@ -132,5 +133,37 @@ test('transactions of any length are stored intact', () => {
   assert.deepEqual(
     signings.after(0).map(({ facts }) => facts.transactionId),
     all.map((bytes) => Transaction.id(bytes)),
+  )
+})
+
+test('programs are recorded by their address, with the account that they may act for', () => {
+  const signings = new SignatureLog({ limitBytes: 1024 })
+  const program = new Uint8Array(100_000).fill(4)
+  signings.addProgram('w', program, key(5), true)
+  signings.add('w', payment(1n), false)
+  const [first, second] = signings.after(0)
+  assert.equal(second!.facts.program, '', 'the bytes of a program are not kept, so that it displaces nothing')
+  assert.deepEqual(first!.facts, {
+    ...{ transactionId: '', program: Address.encode(Program.address(program)), type: 'program', sender: address(5) },
+    ...{ receiver: '', amount: 0n, assetId: 0n, feeMicroAlgos: 0n },
+    warnings: first!.facts.warnings,
+  })
+  assert.match(first!.facts.warnings[0]!, new RegExp(`sign for ${address(5)} what the program allows`))
+  assert.equal(first!.isMultisig, true)
+})
+
+test('records are read a few at a time', () => {
+  const signings = new SignatureLog({ limit: 5 })
+  for (let i = 0; i < 5; i++) signings.add('w', payment(1n), false)
+  assert.equal(signings.lastNumber, 5)
+  assert.deepEqual(
+    signings.after(1, 2).map(({ number }) => number),
+    [2, 3],
+  )
+  // Displaced between two readings.
+  for (let i = 0; i < 4; i++) signings.add('w', payment(1n), false)
+  assert.deepEqual(
+    signings.after(3, 2).map(({ number }) => number),
+    [5, 6],
   )
 })

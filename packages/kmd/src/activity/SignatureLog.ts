@@ -2,7 +2,7 @@
  * What was signed since the daemon started, for the console. Signing is the hot path of the daemon, so recording a
  * transaction only copies its bytes; its id and description are computed when they are read.
  */
-import { Address, Description, Transaction } from '@latchkey/algorand'
+import { Address, Description, Program, Transaction } from '@latchkey/algorand'
 
 export type SignatureRecord = {
   readonly number: number
@@ -13,10 +13,15 @@ export type SignatureRecord = {
   readonly facts: Facts
 }
 
-/** The parts of a transaction that the list shows. */
+/** The parts of a transaction that the list shows. Of a program: its address, the account, and a warning. */
 export type Facts = {
+  /** Blank for a program. */
   readonly transactionId: string
+  /** The address that the bytes of a program hash to; blank for a transaction. */
+  readonly program: string
+  /** `program` for a program. */
   readonly type: string
+  /** The account that pays; of a program, the account that it may act for. */
   readonly sender: string
   /** Blank if there is none. */
   readonly receiver: string
@@ -41,7 +46,8 @@ type Entry = {
   atMs: number
   walletKey: string
   isMultisig: boolean
-  /** The transaction is the beginning of it, until it is read. */
+  isProgram: boolean
+  /** The transaction, or the hash of a program and an account, are the beginning of it, until they are read. */
   bytes: Uint8Array
   length: number
   facts: Facts | undefined
@@ -63,8 +69,22 @@ export class SignatureLog {
     this.#now = now
   }
 
+  /** The number of the latest record; 0 if there is none. */
+  get lastNumber(): number {
+    return this.#last
+  }
+
   /** `canonical` is copied: it may lie in memory that holds more than the transaction. */
   add(walletKey: string, canonical: Uint8Array, isMultisig: boolean): void {
+    this.#add(walletKey, canonical, isMultisig, false)
+  }
+
+  /** Keeps the hash of the program, which may be large. `account` is the one that the program may act for. */
+  addProgram(walletKey: string, program: Uint8Array, account: Uint8Array, isMultisig: boolean): void {
+    this.#add(walletKey, Buffer.concat([Program.address(program), account]), isMultisig, true)
+  }
+
+  #add(walletKey: string, canonical: Uint8Array, isMultisig: boolean, isProgram: boolean): void {
     const { length } = canonical
     this.#bytes += length
     while (this.#first <= this.#last && (this.#isFull() || this.#bytes > this.#limitBytes)) this.#drop()
@@ -75,14 +95,18 @@ export class SignatureLog {
     entry.atMs = this.#now()
     entry.walletKey = walletKey
     entry.isMultisig = isMultisig
+    entry.isProgram = isProgram
     entry.facts = undefined
     this.#last++
   }
 
-  /** The records after the given number, oldest first. */
-  after(number: number): SignatureRecord[] {
+  /**
+   * The records after the given number, oldest first. The first reading of a record takes up to half a millisecond:
+   * a caller on the main thread asks for a few at a time.
+   */
+  after(number: number, count = Number.POSITIVE_INFINITY): SignatureRecord[] {
     const records: SignatureRecord[] = []
-    for (let n = Math.max(this.#first, number + 1); n <= this.#last; n++) {
+    for (let n = Math.max(this.#first, number + 1); n <= this.#last && records.length < count; n++) {
       const entry = this.#entry(n)
       const { atMs, walletKey, isMultisig } = entry
       records.push({ number: n, atMs, walletKey, isMultisig, facts: this.#read(entry) })
@@ -94,7 +118,8 @@ export class SignatureLog {
     const place = (number - 1) % this.#limit
     const found = this.#ring[place]
     if (found !== undefined) return found
-    const entry = { atMs: 0, walletKey: '', isMultisig: false, bytes: nothing, length: 0, facts: undefined }
+    const flags = { isMultisig: false, isProgram: false }
+    const entry = { atMs: 0, walletKey: '', ...flags, bytes: nothing, length: 0, facts: undefined }
     this.#ring[place] = entry
     return entry
   }
@@ -112,7 +137,8 @@ export class SignatureLog {
   /** Once for each. */
   #read(entry: Entry): Facts {
     if (entry.facts === undefined) {
-      entry.facts = factsOf(entry.bytes.subarray(0, entry.length))
+      const bytes = entry.bytes.subarray(0, entry.length)
+      entry.facts = entry.isProgram ? factsOfProgram(bytes) : factsOf(bytes)
       this.#release(entry)
     }
     return entry.facts
@@ -131,10 +157,22 @@ const usualBytes = 512
 const nothing = new Uint8Array(0)
 const zeroKey = new Uint8Array(32)
 
+function factsOfProgram(hashAndAccount: Uint8Array): Facts {
+  const sender = Address.encode(hashAndAccount.subarray(32))
+  return {
+    ...{ transactionId: '', program: Address.encode(hashAndAccount.subarray(0, 32)), type: 'program', sender },
+    ...{ receiver: '', amount: 0n, assetId: 0n, feeMicroAlgos: 0n },
+    warnings: [
+      `Everyone who has the program and the signature can sign for ${sender} what the program allows, until the account is rekeyed.`,
+    ],
+  }
+}
+
 function factsOf(canonical: Uint8Array): Facts {
   const transaction = Transaction.decode(canonical)
   const common = {
     transactionId: Transaction.id(canonical),
+    program: '',
     type: transaction.type,
     sender: Address.encode(transaction.snd),
     feeMicroAlgos: transaction.fee ?? 0n,

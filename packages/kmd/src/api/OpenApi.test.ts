@@ -220,7 +220,7 @@ test('signings, accounts and transactions have the members that the console read
   const { definitions } = describe('documented') as unknown as Document
   const expected: { [name: string]: string } = {
     Signing:
-      'amount:string asset_id:string at_ms:int64 decimals:int64 fee_micro_algos:string is_multisig:boolean number:int64 receiver:string sender:string transaction_id:string type:string unit_name:string wallet_id:string wallet_name:string warnings:list(string)',
+      'amount:string asset_id:string at_ms:int64 decimals:int64 fee_micro_algos:string is_multisig:boolean number:int64 program:string receiver:string sender:string transaction_id:string type:string unit_name:string wallet_id:string wallet_name:string warnings:list(string)',
     Account:
       'address:string assets:list(AccountAsset) assets_left_out:int64 micro_algos:string min_micro_algos:string rekeyed_to:string',
     AccountAsset: 'amount:string asset_id:string decimals:int64 is_frozen:boolean unit_name:string',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { AlgodError } from '@latchkey/algod'
-import { Address, Transaction } from '@latchkey/algorand'
+import { Address, Program, Transaction } from '@latchkey/algorand'
 import { createApp, type TestApp } from '../testing/TestApp.test.helper.js'
 import { wires } from '../wire/Wire.js'
 import type { NodeClient } from './NodeClient.js'
@@ -98,6 +98,7 @@ test('signed transactions are listed, with amounts as text', async (t) => {
       wallet_id: id,
       wallet_name: 'one',
       transaction_id: transactionId,
+      program: '',
       type: 'pay',
       sender: address,
       receiver: Address.encode(receiver),
@@ -171,4 +172,50 @@ test('without a node assets have no name, and the rest is listed', async (t) => 
     const [signed] = (await list()).signings
     assert.deepEqual([signed.asset_id, signed.amount, signed.unit_name, signed.decimals], ['7', '5', '', 0])
   }
+})
+
+test('signed programs are listed, those of a multisig too, and failed ones are not', async (t) => {
+  const { app, wallet, own, address, list } = await signer(t)
+  const handle = { wallet_handle_token: wallet.wallet_handle_token }
+  const program = Buffer.from([1, 32, 1, 1, 34])
+  const preimage = { multisig_version: 1, threshold: 1, pks: [base64(own)] }
+  const account = (await app.post('/v1/multisig/import', { ...handle, ...preimage })).json.address
+  const request = { ...wallet, address, data: base64(program) }
+  assert.equal((await app.post('/v1/program/sign', { ...request, wallet_password: 'wrong' })).status, 400)
+  assert.equal((await app.post('/v1/program/sign', { ...request, address: account })).status, 400)
+  assert.deepEqual((await list()).signings, [])
+  assert.equal((await app.post('/v1/program/sign', request)).status, 200)
+  for (const use_legacy_msig of [false, true]) {
+    const byMember = { ...request, address: account, public_key: base64(own), use_legacy_msig }
+    assert.equal((await app.post('/v1/multisig/signprogram', byMember)).status, 200)
+  }
+  const { signings } = await list()
+  const programAddress = Address.encode(Program.address(program))
+  assert.deepEqual(
+    signings.map((s: { [name: string]: unknown }) => [s['type'], s['program'], s['sender'], s['is_multisig']]),
+    [
+      ['program', programAddress, address, false],
+      ['program', programAddress, account, true],
+      ['program', programAddress, account, true],
+    ],
+  )
+  assert.deepEqual([signings[0].transaction_id, signings[0].amount], ['', '0'])
+  assert.match(signings[0].warnings[0], /until the account is rekeyed/)
+})
+
+test('while a long list is read, other requests are answered', async (t) => {
+  const { app, own, list } = await signer(t)
+  const transaction = Transaction.encode({ type: 'pay', snd: own, amt: 1n })
+  for (let i = 0; i < 1_000; i++) app.context.signatureLog.add('w', transaction, false)
+  let turns = 0
+  let isListed = false
+  const count = (): void => {
+    turns++
+    if (!isListed) setImmediate(count)
+  }
+  setImmediate(count)
+  const { signings } = await list()
+  isListed = true
+  assert.equal(signings.length, 1_000)
+  assert.ok(turns > 30, `the event loop turned ${turns} times`)
 })

@@ -1,6 +1,7 @@
 /** Sessions of the console, and the list of signatures that it shows. */
+import { setImmediate } from 'node:timers/promises'
 import { AlgodError, type AssetInfo } from '@latchkey/algod'
-import type { SignatureRecord } from '../activity/SignatureLog.js'
+import type { SignatureLog, SignatureRecord } from '../activity/SignatureLog.js'
 import { idleMs as sessionMs } from '../console/Sessions.js'
 import { defaultLifetimeMs as ticketMs } from '../console/Tickets.js'
 import { KmdError } from '../errors.js'
@@ -19,9 +20,10 @@ const signing = {
     { name: 'at_ms', shape: count, about: 'Milliseconds since 1970' },
     { name: 'wallet_id', shape: { type: 'text' } },
     { name: 'wallet_name', shape: { type: 'text' }, about: 'As it is called now; blank if it is gone' },
-    { name: 'transaction_id', shape: text },
-    { name: 'type', shape: text },
-    { name: 'sender', shape: text },
+    { name: 'transaction_id', shape: text, about: 'Blank for a program' },
+    { name: 'program', shape: text, about: 'The address that a program hashes to; blank for a transaction' },
+    { name: 'type', shape: text, about: 'The type of the transaction, or program' },
+    { name: 'sender', shape: text, about: 'The account that the transaction is from, or that the program may act for' },
     { name: 'receiver', shape: text, about: 'Blank where there is none' },
     { name: 'amount', shape: text, about: 'In the smallest unit of the asset, as decimal text' },
     { name: 'asset_id', shape: text, about: 'As decimal text; 0 for Algos' },
@@ -83,7 +85,8 @@ export const consoleOperations = [
     id: 'GetSignings',
     method: 'POST',
     path: `${extraPrefix}/signings`,
-    about: 'Lists the transactions that were signed since the daemon started, oldest first, the last 1,000 at most.',
+    about:
+      'Lists the transactions and programs that were signed since the daemon started, oldest first, 1,000 at most.',
     request: [{ name: 'after', kind: uint, about: 'Only those with higher numbers; absent for all' }],
     response: [
       { name: 'since_ms', shape: count, about: 'When the daemon started, in milliseconds since 1970' },
@@ -91,7 +94,7 @@ export const consoleOperations = [
     ],
     responseName: 'GetSigningsResponse',
     run: async ({ signatureLog, wallets, node, startedAtMs }, { after }) => {
-      const records = signatureLog.after(after)
+      const records = await readInTurns(signatureLog, after)
       const names = new Map<string, Buffer>()
       if (records.length > 0) for (const { key, name } of await wallets.list()) names.set(key, name)
       const assets = await knownAssets(node, records)
@@ -102,6 +105,21 @@ export const consoleOperations = [
     },
   }),
 ]
+
+const recordsPerTurn = 16
+
+/** Lets other requests be answered in between: reading a thousand records for the first time takes a fifth of a second. */
+async function readInTurns(log: SignatureLog, after: number): Promise<SignatureRecord[]> {
+  const records: SignatureRecord[] = []
+  const end = log.lastNumber
+  for (let last = after; last < end; ) {
+    const read = log.after(last, recordsPerTurn)
+    records.push(...read)
+    last = read.at(-1)?.number ?? end
+    if (last < end) await setImmediate()
+  }
+  return records
+}
 
 /** The ticket is in the fragment, which browsers do not send. */
 export function linkPath(ticket: string): string {
@@ -141,6 +159,7 @@ function describe(
     wallet_id: Buffer.from(walletKey, 'latin1'),
     wallet_name: names.get(walletKey) ?? Buffer.alloc(0),
     transaction_id: facts.transactionId,
+    program: facts.program,
     type: facts.type,
     sender: facts.sender,
     receiver: facts.receiver,

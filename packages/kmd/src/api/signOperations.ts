@@ -56,9 +56,11 @@ export const signOperations = [
     run: (context, input) => {
       const wallet = context.handles.wallet(input.wallet_handle_token)
       const publicKey = decodeAddress(input.address)
-      return withPassword(context, wallet, input.wallet_password, () => ({
-        sig: wallet.sign(publicKey, Program.bytesToSign(input.data)),
-      }))
+      return withPassword(context, wallet, input.wallet_password, () => {
+        const sig = wallet.sign(publicKey, Program.bytesToSign(input.data))
+        context.signatureLog.addProgram(wallet.key, input.data, publicKey, false)
+        return { sig }
+      })
     },
   }),
   define({
@@ -129,6 +131,7 @@ export const signOperations = [
               ? Program.bytesToSign(input.data)
               : Program.multisigBytesToSign(multisigAddress, input.data),
         })
+        context.signatureLog.addProgram(wallet.key, input.data, account, true)
         return { multisig }
       })
     },

@@ -134,8 +134,12 @@ function scalar(shape: { type: 'string' | 'text' | 'bool' | 'uint' | 'base64' },
   }
 }
 
+/** Nothing to escape: addresses, ids, numbers, most names. A long list is nearly all of these. */
+const isPlain = /^[ !#-[\]-~]*$/
+
 /** Escapes as the Go daemon does: also the two line separators, and U+FFFD for bytes that are not UTF-8. */
 function quoteText(text: string): string {
+  if (isPlain.test(text)) return `"${text}"`
   const quoted = text
     .split(Utf8.invalid)
     .map((part) => JSON.stringify(part).slice(1, -1))

@@ -38,7 +38,9 @@ export class Payments {
   /** Returns unconfirmed transactions to query now, least recently queried first. */
   takeDue(nowMs: number, limit: number): string[] {
     const unconfirmed = new Map<string, number>()
-    for (const { transactionId, atMs } of this.#entries) {
+    for (const { transactionId, program, atMs } of this.#entries) {
+      // A program is no transaction: no node knows it.
+      if (program !== '') continue
       if (this.#statuses.get(transactionId)?.state === 'confirmed') continue
       const queriedAtMs = this.#queriedAtMs.get(transactionId) ?? 0
       if (nowMs - atMs < recentMs || nowMs - queriedAtMs > oldEveryMs) unconfirmed.set(transactionId, queriedAtMs)
@@ -78,6 +80,7 @@ const typeNames: { [type: string]: string } = {
   afrz: 'Asset freeze',
   keyreg: 'Key registration',
   appl: 'Application call',
+  program: 'Program',
 }
 
 export function typeName(type: string): string {

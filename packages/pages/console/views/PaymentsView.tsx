@@ -57,7 +57,7 @@ export function PaymentsView() {
     <section aria-labelledby="payments-title">
       <Heading id="payments-title">Payments</Heading>
       <p class="soft lede">
-        Transactions signed by this daemon
+        Transactions and programs signed by this daemon
         {payments.sinceMs > 0 && ` since it started at ${formatTime(payments.sinceMs)}`}, at most the last 1,000.
       </p>
       <ErrorText text={error} />
@@ -84,12 +84,18 @@ export function PaymentsView() {
           <Chart spending={shown} nowMs={Date.now()} />
         </>
       )}
-      <h2>Signed transactions</h2>
-      {entries.length === 0 && payments.sinceMs > 0 && <p class="empty">No transactions signed yet.</p>}
-      <ol class="rows payments" aria-label="Signed transactions, newest first">
-        {entries.slice(0, shownCount).map((entry) => (
-          <PaymentRow key={entry.number} entry={entry} status={payments.status(entry.transactionId)} />
-        ))}
+      <h2>Signed transactions and programs</h2>
+      {entries.length === 0 && payments.sinceMs > 0 && <p class="empty">Nothing signed yet.</p>}
+      <ol class="rows payments" aria-label="Signed transactions and programs, newest first">
+        {entries
+          .slice(0, shownCount)
+          .map((entry) =>
+            entry.program === '' ? (
+              <PaymentRow key={entry.number} entry={entry} status={payments.status(entry.transactionId)} />
+            ) : (
+              <ProgramRow key={entry.number} entry={entry} />
+            ),
+          )}
       </ol>
       {entries.length > shownCount && (
         <button type="button" onClick={() => setShownCount(shownCount + pageLength)}>
@@ -122,11 +128,7 @@ function PaymentRow({ entry, status }: { entry: SignatureEntry; status: Transact
           wallet {entry.walletName}
           {entry.isMultisig && ', one multisig signature'}, fee {formatAlgos(entry.feeMicroAlgos)}
         </p>
-        {entry.warnings.map((warning) => (
-          <p class="error small" key={warning}>
-            <Description text={warning} isShort />
-          </p>
-        ))}
+        <Warnings entry={entry} />
       </div>
       <div class="status">
         <StatusText status={status} />
@@ -134,6 +136,36 @@ function PaymentRow({ entry, status }: { entry: SignatureEntry; status: Transact
       </div>
     </li>
   )
+}
+
+/** A program does nothing by being signed: it has no amount and no status, only what it may do from now on. */
+function ProgramRow({ entry }: { entry: SignatureEntry }) {
+  return (
+    <li>
+      <time dateTime={new Date(entry.atMs).toISOString()}>{formatTime(entry.atMs)}</time>
+      <div class="what">
+        <p>
+          <b class="amount">{typeName(entry.type)}</b> <code title={entry.program}>{shortAddress(entry.program)}</code>
+        </p>
+        <p class="soft small">
+          may sign for <code title={entry.sender}>{shortAddress(entry.sender)}</code>, wallet {entry.walletName}
+          {entry.isMultisig && ', one multisig signature'}
+        </p>
+        <Warnings entry={entry} />
+      </div>
+      <div class="status">
+        <CopyButton text={entry.program} what={shortAddress(entry.program)} label="Copy address" />
+      </div>
+    </li>
+  )
+}
+
+function Warnings({ entry }: { entry: SignatureEntry }) {
+  return entry.warnings.map((warning) => (
+    <p class="error small" key={warning}>
+      <Description text={warning} isShort />
+    </p>
+  ))
 }
 
 function StatusText({ status }: { status: TransactionStatus | undefined }) {
