@@ -11,7 +11,7 @@ function fakeWallet(id = 'w'): FakeWallet {
   return wallet as unknown as FakeWallet
 }
 
-function start(t: TestContext, options: { lifetimeMs?: number; limit?: number } = {}) {
+function start(t: TestContext, options: { lifetimeMs?: number; maxLifetimeMs?: number; limit?: number } = {}) {
   const clock = { now: 5000 }
   const handles = new Handles({ lifetimeMs: 60_000, now: () => clock.now, ...options })
   t.after(() => handles.close())
@@ -125,16 +125,80 @@ test('a sweep ends expired handles only', (t) => {
   handles.wallet(youngToken)
 })
 
-test('handles are swept once a minute', (t) => {
-  t.mock.timers.enable({ apis: ['setInterval'] })
+test('a handle ends when it expires, without being used', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
   const { handles, clock } = start(t)
+  const pass = (ms: number): void => {
+    clock.now += ms
+    t.mock.timers.tick(ms)
+  }
+  const [early, renewed, late] = [fakeWallet(), fakeWallet(), fakeWallet()]
+  handles.open(early)
+  const token = handles.open(renewed)
+  pass(100)
+  handles.open(late)
+  handles.renew(token)
+  pass(59_900)
+  assert.equal(early.locks, 0, 'the last instant')
+  pass(1)
+  assert.deepEqual([early.locks, renewed.locks, late.locks], [1, 0, 0])
+  pass(101)
+  assert.deepEqual([early.locks, renewed.locks, late.locks], [1, 1, 1])
+  assert.equal(handles.size, 0)
+})
+
+test('handles that expire one after the other are swept together, at most every twenty milliseconds', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const { handles, clock } = start(t)
+  const sweeps = t.mock.method(handles, 'sweep')
+  for (let i = 0; i < 100; i++) {
+    handles.open(fakeWallet())
+    clock.now += 1
+    t.mock.timers.tick(1)
+  }
+  for (let i = 0; i < 60_100; i++) {
+    clock.now += 1
+    t.mock.timers.tick(1)
+  }
+  assert.equal(handles.size, 0)
+  assert.ok(sweeps.mock.callCount() <= 8, `${sweeps.mock.callCount()} sweeps`)
+})
+
+test('a lifetime beyond what a timer can be set for is waited for in parts', (t) => {
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const lifetimeMs = 30 * 86_400_000
+  const { handles, clock } = start(t, { lifetimeMs })
   const wallet = fakeWallet()
   handles.open(wallet)
-  clock.now += 60_001
-  t.mock.timers.tick(59_999)
+  for (let hours = 0; hours < 30 * 24; hours++) {
+    clock.now += 3_600_000
+    t.mock.timers.tick(3_600_000)
+  }
   assert.equal(wallet.locks, 0)
-  t.mock.timers.tick(1)
+  clock.now += 3_600_000
+  t.mock.timers.tick(3_600_000)
   assert.equal(wallet.locks, 1)
+})
+
+test('renewing never passes the longest lifetime', (t) => {
+  const { handles, clock } = start(t, { maxLifetimeMs: 100_000 })
+  const token = handles.open(fakeWallet())
+  clock.now += 50_000
+  handles.renew(token)
+  assert.equal(handles.expiresSeconds(token), 50)
+  clock.now += 49_999
+  handles.renew(token)
+  assert.equal(handles.expiresSeconds(token), 0)
+  clock.now += 2
+  fails('handle_expired', () => handles.renew(token))
+})
+
+test('a longest lifetime below the lifetime shortens it', (t) => {
+  const { handles, clock } = start(t, { maxLifetimeMs: 10_000 })
+  const token = handles.open(fakeWallet())
+  assert.equal(handles.expiresSeconds(token), 10)
+  clock.now += 10_001
+  fails('handle_expired', () => handles.wallet(token))
 })
 
 test('above the limit a new handle is rejected and its wallet locked, until old ones expire', (t) => {

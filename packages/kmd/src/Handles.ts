@@ -1,6 +1,7 @@
 /**
  * Wallet handles: unlocking a wallet returns one, and every key operation requires one. They are in memory only, so a
- * restart ends them all. Ordinary use does not prolong one; renewing does.
+ * restart ends them all. Ordinary use does not prolong one; renewing does, up to the longest lifetime if there is one.
+ * A handle that expires is ended when it does, not when it is next used: keys must not stay in memory longer than told.
  */
 import { timingSafeEqual } from 'node:crypto'
 import { KmdError } from './errors.js'
@@ -8,30 +9,39 @@ import * as Secret from './wallet/Secret.js'
 import type { UnlockedWallet } from './wallet/UnlockedWallet.js'
 
 export type HandlesOptions = {
+  /** From opening or renewing to expiry. */
   lifetimeMs: number
+  /** From opening to expiry, however often it is renewed. @default none */
+  maxLifetimeMs?: number | undefined
   /** A monotonic clock, in milliseconds. @default performance.now */
   now?: () => number
   limit?: number
 }
 
-type Handle = { secret: Buffer; wallet: UnlockedWallet; expiresAtMs: number }
+type Handle = { secret: Buffer; wallet: UnlockedWallet; expiresAtMs: number; latestExpiryMs: number }
 
 const idLength = 8
 const secretLength = 32
-const sweepEveryMs = 60_000
+/** Many handles that expire one after the other are ended together, as each sweep looks at all of them. */
+const sweepGapMs = 20
+/** A timer cannot be set for longer than 24 days. */
+const longestTimerMs = 3_600_000
 
 export class Handles {
   readonly #handles = new Map<string, Handle>()
   readonly #lifetimeMs: number
+  readonly #maxLifetimeMs: number
   readonly #now: () => number
   readonly #limit: number
-  readonly #sweeper: NodeJS.Timeout
+  #sweeper: NodeJS.Timeout | undefined
+  #sweepAtMs = Number.POSITIVE_INFINITY
+  #sweptAtMs = Number.NEGATIVE_INFINITY
 
   constructor(options: HandlesOptions) {
     this.#lifetimeMs = options.lifetimeMs
+    this.#maxLifetimeMs = options.maxLifetimeMs ?? Number.POSITIVE_INFINITY
     this.#now = options.now ?? (() => performance.now())
     this.#limit = options.limit ?? 16_384
-    this.#sweeper = setInterval(() => this.sweep(), sweepEveryMs).unref()
   }
 
   get size(): number {
@@ -47,7 +57,10 @@ export class Handles {
     }
     const id = Secret.randomBytes(idLength).toString('hex')
     const secret = Secret.randomBytes(secretLength).toString('hex')
-    this.#handles.set(id, { secret: Buffer.from(secret), wallet, expiresAtMs: this.#now() + this.#lifetimeMs })
+    const latestExpiryMs = this.#now() + this.#maxLifetimeMs
+    const expiresAtMs = this.#expiry(latestExpiryMs)
+    this.#handles.set(id, { secret: Buffer.from(secret), wallet, expiresAtMs, latestExpiryMs })
+    this.#sweepAt(expiresAtMs)
     return `${id}.${secret}`
   }
 
@@ -60,8 +73,10 @@ export class Handles {
     return Math.trunc((this.#live(token).expiresAtMs - this.#now()) / 1000)
   }
 
+  /** Gives a handle its whole lifetime again, or what the longest lifetime leaves of it. */
   renew(token: string): void {
-    this.#live(token).expiresAtMs = this.#now() + this.#lifetimeMs
+    const handle = this.#live(token)
+    handle.expiresAtMs = this.#expiry(handle.latestExpiryMs)
   }
 
   /** Ends a handle, also one that has expired and was not swept yet. */
@@ -75,14 +90,37 @@ export class Handles {
     for (const [id, { wallet }] of this.#handles) if (wallet.id.equals(walletId)) this.#end(id)
   }
 
+  /** Ends the handles that have expired. It also runs by itself when the next one expires. */
   sweep(): void {
     const now = this.#now()
-    for (const [id, { expiresAtMs }] of this.#handles) if (now > expiresAtMs) this.#end(id)
+    let next = Number.POSITIVE_INFINITY
+    for (const [id, { expiresAtMs }] of this.#handles) {
+      if (now > expiresAtMs) this.#end(id)
+      else if (expiresAtMs < next) next = expiresAtMs
+    }
+    this.#sweptAtMs = now
+    this.#sweepAtMs = Number.POSITIVE_INFINITY
+    this.#sweepAt(next)
   }
 
   close(): void {
-    clearInterval(this.#sweeper)
+    clearTimeout(this.#sweeper)
     for (const id of [...this.#handles.keys()]) this.#end(id)
+  }
+
+  #expiry(latestExpiryMs: number): number {
+    return Math.min(this.#now() + this.#lifetimeMs, latestExpiryMs)
+  }
+
+  /** Makes sure that there is a sweep once `expiresAtMs` has passed. Renewing sets no timer: it never comes earlier. */
+  #sweepAt(expiresAtMs: number): void {
+    const atMs = Math.max(expiresAtMs, this.#sweptAtMs + sweepGapMs)
+    if (atMs >= this.#sweepAtMs) return
+    this.#sweepAtMs = atMs
+    clearTimeout(this.#sweeper)
+    // A handle lives to the end of its last instant.
+    const delayMs = Math.min(longestTimerMs, Math.max(0, Math.ceil(atMs - this.#now())) + 1)
+    this.#sweeper = setTimeout(() => this.sweep(), delayMs).unref()
   }
 
   #live(token: string): Handle {

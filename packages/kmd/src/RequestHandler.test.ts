@@ -3,7 +3,7 @@ import { readdirSync } from 'node:fs'
 import { test } from 'node:test'
 import { Access, BodyError } from '@latchkey/http'
 import { RequestHandler } from './RequestHandler.js'
-import { createApp, token } from './testing/TestApp.test.helper.js'
+import { createApp, type TestResponse, token } from './testing/TestApp.test.helper.js'
 import { type Wire, wires } from './wire/Wire.js'
 
 const wrong = { 'x-kmd-api-token': 'b'.repeat(64) }
@@ -152,22 +152,24 @@ test('a delayed request gets Retry-After', async (t) => {
   assert.equal(response.headers.get('retry-after'), '16')
 })
 
-test('wrong passwords count together for handles and for unlocking', async (t) => {
+test('wrong passwords at unlocking do not delay a handle, and those on a handle delay itself only', async (t) => {
   const app = createApp(t, { lifetimeMs: 1e9 })
   const { id, handle } = await app.unlocked()
-  const wrongPassword = { wallet_password: 'wrong' }
-  for (let i = 0; i < 5; i++) {
-    assert.equal(
-      (await app.post('/v1/master-key/export', { wallet_handle_token: handle, ...wrongPassword })).status,
-      400,
-    )
-    assert.ok([401, 429].includes((await app.post('/v1/wallet/init', { wallet_id: id, ...wrongPassword })).status))
-  }
-  const right = await app.post('/v1/master-key/export', { wallet_handle_token: handle, wallet_password: 'secret' })
-  assert.equal(right.status, 429)
+  const init = (password: string): Promise<TestResponse> =>
+    app.post('/v1/wallet/init', { wallet_id: id, wallet_password: password })
+  const other = (await init('secret')).json.wallet_handle_token
+  const exporting = (token: string, password: string): Promise<TestResponse> =>
+    app.post('/v1/master-key/export', { wallet_handle_token: token, wallet_password: password })
+  for (let i = 0; i < 9; i++) assert.equal((await init('wrong')).status, 401)
+  assert.equal((await init('secret')).status, 429)
+  assert.equal((await exporting(handle, 'secret')).status, 200)
   app.advance(300_000)
-  const later = await app.post('/v1/master-key/export', { wallet_handle_token: handle, wallet_password: 'secret' })
-  assert.equal(later.status, 200)
+  for (let i = 0; i < 9; i++) assert.equal((await exporting(handle, 'wrong')).status, 400)
+  assert.equal((await exporting(handle, 'secret')).status, 429)
+  assert.equal((await exporting(other, 'secret')).status, 200)
+  assert.equal((await init('secret')).status, 200)
+  app.advance(300_000)
+  assert.equal((await exporting(handle, 'secret')).status, 200)
 })
 
 test('changing the password, and deleting, end every handle of the wallet and no other', async (t) => {

@@ -20,14 +20,15 @@ test('wrong passwords delay neither a blank probe nor a wallet without a passwor
   const kmd = await start(t)
   const [locked, open] = [await kmd.create('locked', 'pw'), await kmd.create('open', '')]
   const handle = await kmd.unlock(open, '')
-  for (const id of [locked, open]) {
-    const guesses = await Promise.all(Array.from({ length: 40 }, (_, i) => kmd.tryUnlock(id, `guess ${i}`)))
+  for (const id of [open, locked]) {
+    const guesses = await Promise.all(Array.from({ length: 60 }, (_, i) => kmd.tryUnlock(id, `guess ${i}`)))
     assert.ok(guesses.some(({ status }) => status === 429))
   }
+  // What the probe must not open: a way around the wait.
+  assert.equal((await kmd.tryUnlock(locked, 'pw')).status, 429)
   assert.equal((await kmd.tryUnlock(locked, '')).status, 401)
+  assert.equal((await kmd.tryUnlock(locked, 'pw')).status, 429)
   assert.equal((await kmd.tryUnlock(open, '')).status, 200)
   const exported = await kmd.call('POST', '/v1/master-key/export', { wallet_handle_token: handle, wallet_password: '' })
   assert.equal(exported.status, 200)
-  // What it must not open: a way around the wait.
-  assert.equal((await kmd.tryUnlock(locked, 'pw')).status, 429)
 })

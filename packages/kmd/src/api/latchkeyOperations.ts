@@ -65,12 +65,12 @@ export const extraOperations = [
     run: async ({ wallets, handles }, input) => {
       const entry = await wallets.find(input.wallet_id)
       const newPassword = input.new_wallet_password
+      const onChange = (): void => handles.releaseWallet(entry.id)
       try {
-        await wallets.changePassword(entry, { password: input.wallet_password, newPassword })
+        await wallets.changePassword(entry, { password: input.wallet_password, newPassword, onChange })
       } finally {
         Secret.wipe(newPassword)
       }
-      handles.releaseWallet(entry.id)
       return {}
     },
   }),
@@ -86,11 +86,11 @@ export const extraOperations = [
     walletFailure: 400,
     run: async ({ wallets, handles }, input) => {
       const entry = await wallets.find(input.wallet_id)
-      const movedTo = await wallets.remove(entry, input.wallet_password).catch((error: unknown) => {
+      const onRemove = (): void => handles.releaseWallet(entry.id)
+      const movedTo = await wallets.remove(entry, input.wallet_password, onRemove).catch((error: unknown) => {
         if ((error as NodeJS.ErrnoException).syscall !== 'rename') throw error
         throw new KmdError('database', { message: `the wallet file could not be moved aside: ${String(error)}` })
       })
-      handles.releaseWallet(entry.id)
       return { moved_to: movedTo }
     },
   }),

@@ -1,6 +1,7 @@
 /** Wallets and their handles. */
 import { KmdError } from '../errors.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
+import type { UnlockedWallet } from '../wallet/UnlockedWallet.js'
 import { driverName } from '../wallet/WalletFormat.js'
 import type { WalletContext } from './Context.js'
 import { ascii, bytes32, define, handleToken, name, password, wallet } from './Operation.js'
@@ -88,7 +89,8 @@ export const walletOperations = [
     walletFailure: 401,
     run: async ({ wallets, handles }, input) => {
       const entry = await find(wallets, input.wallet_id)
-      return { wallet_handle_token: handles.open(await wallets.unlock(entry, input.wallet_password)) }
+      const open = (wallet: UnlockedWallet): string => handles.open(wallet)
+      return { wallet_handle_token: await wallets.unlock(entry, input.wallet_password, open) }
     },
   }),
   define({
@@ -108,7 +110,7 @@ export const walletOperations = [
     id: 'RenewWalletHandleToken',
     method: 'POST',
     path: '/v1/wallet/renew',
-    about: 'Gives a handle its whole lifetime again.',
+    about: 'Gives a handle its whole lifetime again, or what session_max_lifetime_secs leaves of it.',
     request: [handleToken],
     response: [walletHandle],
     responseName: 'APIV1POSTWalletRenewResponse',

@@ -20,5 +20,8 @@ export async function withPassword<T>(
   }
   const checked = password.length === 0 ? check() : throttle.attemptOnHandle(wallet, check)
   if (checked instanceof Promise) await checked
-  return retryWhileLocked(work)
+  return retryWhileLocked(() => {
+    wallet.requireSamePassword()
+    return work()
+  })
 }

@@ -1,6 +1,7 @@
 /**
  * kmd_config.json, read by the rules of the Go daemon: names in any case, unknown names ignored, null for the default,
- * wrong types rejected. `wire`, `allowed_hosts` and `algod` are additions, which the Go daemon ignores.
+ * wrong types rejected. `session_max_lifetime_secs`, `wire`, `allowed_hosts` and `algod` are additions, which the Go daemon
+ * ignores.
  */
 import { isAbsolute, join } from 'node:path'
 import { Json, Suggestion } from '@latchkey/algorand'
@@ -19,6 +20,8 @@ export type Config = {
   disableLedger: boolean
   /** The lifetime of a wallet handle. */
   sessionLifetimeSecs: number
+  /** How long a wallet handle can live from its opening, however often it is renewed; 0 for no limit. */
+  sessionMaxLifetimeSecs: number
   /** `host:port`, or blank for port 7833 of the loopback interface, or another port if that is in use. */
   address: string
   /** Origins of web pages that may use the API. */
@@ -40,6 +43,7 @@ export const defaults: Config = {
   scrypt: { n: 65536, r: 1, p: 32 },
   disableLedger: false,
   sessionLifetimeSecs: 60,
+  sessionMaxLifetimeSecs: 0,
   address: '',
   allowedOrigins: [],
   allowHeaderPna: false,
@@ -93,6 +97,7 @@ export function parse(text: string): Config {
     },
     disableLedger: drivers.section('ledger').bool('disable') ?? defaults.disableLedger,
     sessionLifetimeSecs: root.unsigned('session_lifetime_secs') ?? defaults.sessionLifetimeSecs,
+    sessionMaxLifetimeSecs: root.unsigned('session_max_lifetime_secs') ?? defaults.sessionMaxLifetimeSecs,
     address: root.text('address') ?? defaults.address,
     allowedOrigins: root.texts('allowed_origins') ?? defaults.allowedOrigins,
     allowHeaderPna: root.bool('allow_header_pna') ?? defaults.allowHeaderPna,
@@ -107,6 +112,7 @@ const settings: { readonly [section: string]: readonly string[] } = {
   '': [
     'drivers',
     'session_lifetime_secs',
+    'session_max_lifetime_secs',
     'address',
     'allowed_origins',
     'allow_header_pna',

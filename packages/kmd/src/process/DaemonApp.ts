@@ -188,7 +188,10 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
     const onProblem = ({ file, problem }: Problem): void => log.write('warning', `wallet file ${file} ${problem}`)
     const wallets = new Wallets({ directory: walletsDir, scrypt: config.scrypt, derivation, throttle, onProblem })
     closers.add(() => wallets.close())
-    const handles = new Handles({ lifetimeMs: config.sessionLifetimeSecs * 1000 })
+    const handles = new Handles({
+      lifetimeMs: config.sessionLifetimeSecs * 1000,
+      maxLifetimeMs: config.sessionMaxLifetimeSecs === 0 ? undefined : config.sessionMaxLifetimeSecs * 1000,
+    })
     closers.add(() => handles.close())
     const node = openNode(options.node ?? config.algod, closers)
     const [tickets, sessions, signatureLog] = [new Tickets(), new Sessions(), new SignatureLog()]

@@ -92,12 +92,14 @@ export type TestAppOptions = Partial<
   Pick<RequestHandlerOptions, 'wire' | 'cors' | 'hosts' | 'onActivity' | 'consoleFile'>
 > & {
   lifetimeMs?: number
+  maxLifetimeMs?: number
   node?: NodeClient
+  derivation?: Pick<ScryptPool, 'derive'>
 }
 
 export function createApp(
   t: Pick<TestContext, 'after'>,
-  { lifetimeMs = 60_000, node, ...options }: TestAppOptions = {},
+  { lifetimeMs = 60_000, maxLifetimeMs, node, derivation, ...options }: TestAppOptions = {},
 ): TestApp {
   let nowMs = 1_000_000
   const now = (): number => nowMs
@@ -105,8 +107,8 @@ export function createApp(
     nowMs += ms
   }
   const throttle = new PasswordThrottle({ now, sleep: async (ms) => advance(ms) })
-  const { wallets, directory } = openWallets(t, { throttle })
-  const handles = new Handles({ lifetimeMs, now })
+  const { wallets, directory } = openWallets(t, { throttle, ...(derivation === undefined ? {} : { derivation }) })
+  const handles = new Handles({ lifetimeMs, maxLifetimeMs, now })
   t.after(() => handles.close())
   const [tickets, sessions, signatureLog] = [new Tickets({ now }), new Sessions({ now }), new SignatureLog()]
   const context: Context = {

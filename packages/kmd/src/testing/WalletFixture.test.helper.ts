@@ -10,13 +10,16 @@ import type { WalletFiles } from '../wallet/WalletFiles.js'
 export const masterKey = Buffer.alloc(32, 1)
 export const masterDerivationKey = Buffer.alloc(32, 2)
 
+/** Stands for the wrapped master key: no password opens it. */
+export const wrapped = Uint8Array.of(1)
+
 /** A wallet that nothing but `masterKey` opens. */
 export function createFile(path: string, { id = randomBytes(8).toString('hex'), name = 'name' } = {}): Buffer {
   WalletFile.create(
     path,
     { id: Buffer.from(id), name: Buffer.from(name) },
     {
-      masterKey: Uint8Array.of(1),
+      masterKey: wrapped,
       masterDerivationKey: Blob.seal('master_derivation_key', masterDerivationKey, masterKey),
       maxKeyIndex: Blob.seal('max_key_idx', Uint8Array.of(0), masterKey),
     },
@@ -26,7 +29,7 @@ export function createFile(path: string, { id = randomBytes(8).toString('hex'), 
 
 export function unlock(path: string, id: Buffer, files: WalletFiles, password = 'secret'): UnlockedWallet {
   const secrets = { masterKey, masterDerivationKey, password: Buffer.from(password) }
-  return new UnlockedWallet({ id, path, files, secrets })
+  return new UnlockedWallet({ id, path, files, secrets, wrapped })
 }
 
 /** Runs SQL as another program would. */

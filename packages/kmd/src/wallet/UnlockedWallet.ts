@@ -20,6 +20,9 @@ export class UnlockedWallet {
   readonly key: string
   readonly path: string
   readonly #files: WalletFiles
+  /** The master key as the file holds it, under the password that was given. */
+  readonly #wrapped: Uint8Array
+  #unchangedRevision: number | undefined
   /** Master key, master derivation key, salt, hash of salt and password: 32 bytes each. */
   readonly #secrets = Secret.allocate(128)
   readonly #masterKey = this.#secrets.subarray(0, 32)
@@ -31,11 +34,12 @@ export class UnlockedWallet {
   readonly #multisigAddresses = new AddressList()
   #locked = false
 
-  constructor(options: { id: Buffer; path: string; files: WalletFiles; secrets: Secrets }) {
+  constructor(options: { id: Buffer; path: string; files: WalletFiles; secrets: Secrets; wrapped: Uint8Array }) {
     this.id = options.id
     this.key = options.id.toString('latin1')
     this.path = options.path
     this.#files = options.files
+    this.#wrapped = options.wrapped
     this.#masterKey.set(options.secrets.masterKey)
     this.#masterDerivationKey.set(options.secrets.masterDerivationKey)
     this.#salt.set(Secret.randomBytes(32))
@@ -54,6 +58,20 @@ export class UnlockedWallet {
   isPassword(password: Uint8Array): boolean {
     this.#requireUnlocked()
     return timingSafeEqual(hashPassword(this.#salt, password), this.#passwordHash)
+  }
+
+  /**
+   * Checks that the file still has the password that unlocked it: another program may have changed it. The file is read
+   * only where it changed since the last look.
+   *
+   * @throws {@link KmdError} `wrong_password`.
+   */
+  requireSamePassword(): void {
+    const file = this.#file()
+    const revision = file.revision()
+    if (revision !== undefined && revision === this.#unchangedRevision) return
+    if (Buffer.compare(file.encrypted().masterKey, this.#wrapped) !== 0) throw new KmdError('wrong_password')
+    this.#unchangedRevision = revision
   }
 
   name(): Buffer {

@@ -5,7 +5,7 @@ import { type TestContext, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
 import { type Code, KmdError } from '../errors.js'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
-import { age, createFile, hold, sql } from '../testing/WalletFixture.test.helper.js'
+import { age, createFile, hold, sql, wrapped } from '../testing/WalletFixture.test.helper.js'
 import * as Sqlite from './Sqlite.js'
 import { WalletFile } from './WalletFile.js'
 
@@ -55,8 +55,17 @@ test('id and name are read as bytes, also where they were stored as text', (t) =
   assert.deepEqual(file.metadata(), { id: Buffer.from('ü'), name: Buffer.from('name\0\xff') })
   sql(path, "UPDATE metadata SET wallet_id = 'text-id', wallet_name = 'textual'")
   assert.deepEqual(file.metadata(), { id: Buffer.from('text-id'), name: Buffer.from('textual') })
-  file.rename(Buffer.from('new'))
+  assert.equal(file.rename(Buffer.from('new'), wrapped), true)
   assert.deepEqual(file.metadata().name, Buffer.from('new'), 'and renamed all the same')
+})
+
+test('nothing is renamed or rewrapped that another program has rewrapped meanwhile', (t) => {
+  const { file, path } = openFile(t)
+  sql(path, 'UPDATE metadata SET mep_encrypted = ?', Uint8Array.of(7))
+  assert.equal(file.rename(Buffer.from('new'), wrapped), false)
+  assert.equal(file.rewrap(Uint8Array.of(9, 9), wrapped), false)
+  assert.deepEqual(file.metadata().name, Buffer.from('the name'))
+  assert.deepEqual(Buffer.from(file.encrypted().masterKey), Buffer.of(7))
 })
 
 test('a file of another driver or version, or without metadata, is not a wallet', (t) => {
@@ -73,7 +82,7 @@ test('a file of another driver or version, or without metadata, is not a wallet'
 test('renaming and rewrapping change the one value and nothing else', (t) => {
   const { file } = openFile(t)
   const before = file.encrypted()
-  file.rewrap(Uint8Array.of(9, 9))
+  assert.equal(file.rewrap(Uint8Array.of(9, 9), wrapped), true)
   assert.deepEqual(Buffer.from(file.encrypted().masterKey), Buffer.of(9, 9))
   assert.deepEqual(file.encrypted().masterDerivationKey, before.masterDerivationKey)
   assert.deepEqual(file.encrypted().maxKeyIndex, before.maxKeyIndex)
@@ -173,7 +182,7 @@ test('a change by the daemon is seen within the turn', (t) => {
   age(path, 3600)
   file.isCurrent()
   const before = file.revision()
-  file.rename(Buffer.from('another'))
+  file.rename(Buffer.from('another'), wrapped)
   file.isCurrent()
   assert.notEqual(file.revision(), before)
 })

@@ -147,13 +147,17 @@ export class WalletFile {
     }
   }
 
-  rename(name: Uint8Array): void {
-    this.#write('UPDATE metadata SET wallet_name = ?', name)
+  /** Renames the wallet if its wrapped master key is still `wrapped`; returns whether it is. */
+  rename(name: Uint8Array, wrapped: Uint8Array): boolean {
+    return this.#write('UPDATE metadata SET wallet_name = ? WHERE mep_encrypted = ?', name, wrapped) > 0
   }
 
-  /** Replaces the wrapped master key, which is all that depends on the password, in one write. */
-  rewrap(masterKey: Uint8Array): void {
-    this.#write('UPDATE metadata SET mep_encrypted = ?', masterKey)
+  /**
+   * Replaces the wrapped master key, which is all that depends on the password, in one write. Only if it is still
+   * `wrapped`; returns whether it was.
+   */
+  rewrap(masterKey: Uint8Array, wrapped: Uint8Array): boolean {
+    return this.#write('UPDATE metadata SET mep_encrypted = ? WHERE mep_encrypted = ?', masterKey, wrapped) > 0
   }
 
   /** In byte order, which is the order of the reference: that of the primary key's index. */
@@ -245,11 +249,12 @@ export class WalletFile {
       .map((row: { address: unknown }) => checkAddress(row.address))
   }
 
-  /** Makes one change in one transaction. Later reads in this turn must see it. */
-  #write(sql: string, ...parameters: (Uint8Array | number)[]): void {
+  /** Makes one change in one transaction. Later reads in this turn must see it. Returns how many rows were changed. */
+  #write(sql: string, ...parameters: (Uint8Array | number)[]): number {
     this.#noteChange()
-    this.#statement(sql).run(...parameters)
+    const { changes } = this.#statement(sql).run(...parameters)
     this.#rememberOwnChange()
+    return Number(changes)
   }
 
   #rememberOwnChange(): void {

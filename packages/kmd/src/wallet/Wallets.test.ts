@@ -18,7 +18,7 @@ const fails = (code: Code, work: Promise<unknown>): Promise<void> =>
   assert.rejects(work, (error: KmdError) => error.code === code || assert.fail(`${error} is not ${code}`))
 const names = async (wallets: Wallets): Promise<string[]> => (await wallets.list()).map(({ name }) => name.toString())
 async function unlock(t: TestContext, wallets: Wallets, { id }: WalletInfo, password = 'secret') {
-  const unlocked = await wallets.unlock(await wallets.find(id.toString()), Buffer.from(password))
+  const unlocked = await wallets.unlock(await wallets.find(id.toString()), Buffer.from(password), (wallet) => wallet)
   t.after(() => unlocked.lock())
   return unlocked
 }
@@ -122,7 +122,11 @@ test('changing the password ends the old one and leaves the keys', async (t) => 
   const address = (await unlock(t, wallets, info)).generateKey()
   const entry = await wallets.find(info.id.toString())
   const change = (password: string, newPassword: string): Promise<void> =>
-    wallets.changePassword(entry, { password: Buffer.from(password), newPassword: Buffer.from(newPassword) })
+    wallets.changePassword(entry, {
+      password: Buffer.from(password),
+      newPassword: Buffer.from(newPassword),
+      onChange: () => {},
+    })
   await fails('wrong_password', change('wrong', 'new'))
   await unlock(t, wallets, info)
   await change('secret', 'new')

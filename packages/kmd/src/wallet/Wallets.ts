@@ -1,5 +1,5 @@
 /** The wallets on disk: creating, listing, unlocking, renaming and removing them. */
-import { rename as renameFile } from 'node:fs/promises'
+import { renameSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import * as AtomicFile from '@latchkey/system/atomic-file'
 import type { ScryptPool } from '../derivation/index.js'
@@ -11,7 +11,7 @@ import * as Secret from './Secret.js'
 import * as Sqlite from './Sqlite.js'
 import { UnlockedWallet } from './UnlockedWallet.js'
 import { type Entry, type Problem, WalletDirectory } from './WalletDirectory.js'
-import { WalletFile } from './WalletFile.js'
+import { type Encrypted, WalletFile } from './WalletFile.js'
 import { WalletFiles } from './WalletFiles.js'
 
 export const maxNameLength = 64
@@ -88,47 +88,66 @@ export class Wallets {
     const name = Buffer.from(options.name)
     if (name.length === 0) throw new KmdError('name_blank')
     if (name.length > maxNameLength) throw new KmdError('name_too_long')
-    await this.#takeName(name, async () => {
-      Secret.free(await this.#unwrap(entry, options.password))
-      await Sqlite.retryWhileLocked(() => this.#files.getWallet(entry.path, entry.id).rename(name))
-      this.#directory.touch(entry.file)
-    })
+    await this.#takeName(name, () =>
+      this.#withMasterKey(entry, options.password, async (_masterKey, wrapped) => {
+        await this.#write(entry, (file) => file.rename(name, wrapped))
+        this.#directory.touch(entry.file)
+      }),
+    )
     return { id: entry.id, name }
   }
 
-  async unlock(entry: Entry, password: Buffer): Promise<UnlockedWallet> {
-    const masterKey = await this.#unwrap(entry, password)
-    try {
-      const stored = await Sqlite.retryWhileLocked(() => this.#files.getWallet(entry.path, entry.id).encrypted())
-      return Blob.open('master_derivation_key', stored.masterDerivationKey, masterKey, (masterDerivationKey) => {
-        if (masterDerivationKey.length !== Blob.keyLength) throw new KmdError('damaged_blob')
-        const secrets = { masterKey, masterDerivationKey, password }
-        return new UnlockedWallet({ id: entry.id, path: entry.path, files: this.#files, secrets })
+  /**
+   * Unlocks a wallet and passes it to `open`, in the same step in which the password is found to be still that of the
+   * wallet: one that was changed meanwhile opens nothing, and what `open` keeps is there for a later change to end.
+   */
+  unlock<T>(entry: Entry, password: Buffer, open: (wallet: UnlockedWallet) => T): Promise<T> {
+    return this.#withMasterKey(entry, password, (masterKey, wrapped) =>
+      Sqlite.retryWhileLocked(() => {
+        const stored = this.#readUnchanged(entry, wrapped)
+        return Blob.open('master_derivation_key', stored.masterDerivationKey, masterKey, (masterDerivationKey) => {
+          if (masterDerivationKey.length !== Blob.keyLength) throw new KmdError('damaged_blob')
+          const secrets = { masterKey, masterDerivationKey, password }
+          return open(new UnlockedWallet({ id: entry.id, path: entry.path, files: this.#files, secrets, wrapped }))
+        })
+      }),
+    )
+  }
+
+  /**
+   * Wraps the master key again, under the new password and today's parameters. The keys themselves are not touched.
+   * `onChange` is called in the same step as the change, to end what the old password opened.
+   */
+  async changePassword(
+    entry: Entry,
+    options: { password: Buffer; newPassword: Buffer; onChange: () => void },
+  ): Promise<void> {
+    await this.#withMasterKey(entry, options.password, async (masterKey, wrapped) => {
+      const rewrapped = await this.#wrap(masterKey, options.newPassword)
+      await this.#write(entry, (file) => {
+        const isChanged = file.rewrap(rewrapped, wrapped)
+        if (isChanged) options.onChange()
+        return isChanged
       })
-    } finally {
-      Secret.free(masterKey)
-    }
-  }
-
-  /** Wraps the master key again, under the new password and today's parameters. The keys themselves are not touched. */
-  async changePassword(entry: Entry, options: { password: Buffer; newPassword: Buffer }): Promise<void> {
-    const masterKey = await this.#unwrap(entry, options.password)
-    try {
-      const wrapped = await this.#wrap(masterKey, options.newPassword)
-      await Sqlite.retryWhileLocked(() => this.#files.getWallet(entry.path, entry.id).rewrap(wrapped))
       this.#directory.touch(entry.file)
-    } finally {
-      Secret.free(masterKey)
-    }
+    })
   }
 
-  /** Removes a wallet. Its file stays in the directory, under a name that no kmd reads. */
-  async remove(entry: Entry, password: Buffer): Promise<string> {
-    Secret.free(await this.#unwrap(entry, password))
-    this.#files.close(entry.path)
+  /**
+   * Removes a wallet. Its file stays in the directory, under a name that no kmd reads. `onRemove` is called in the same
+   * step, to end what is open.
+   */
+  async remove(entry: Entry, password: Buffer, onRemove: () => void = () => {}): Promise<string> {
     const moment = new Date().toISOString().replaceAll(':', '-')
     const aside = join(dirname(entry.path), `${basename(entry.path)}.deleted-${moment}`)
-    await renameFile(entry.path, aside)
+    await this.#withMasterKey(entry, password, (_masterKey, wrapped) =>
+      Sqlite.retryWhileLocked(() => {
+        this.#readUnchanged(entry, wrapped)
+        this.#files.close(entry.path)
+        renameSync(entry.path, aside)
+        onRemove()
+      }),
+    )
     await AtomicFile.syncDirectory(aside)
     this.#directory.touch(entry.file)
     return aside
@@ -161,13 +180,53 @@ export class Wallets {
     }
   }
 
-  /** The master key, in protected memory that the caller frees. Wrong passwords count against the wallet. */
-  async #unwrap(entry: Entry, password: Buffer): Promise<Buffer> {
+  /**
+   * Runs `work` with the master key, in protected memory that is freed afterwards, and the wrapped form it was opened
+   * from. A derivation takes so long that the password may be another one when it is done: `work` checks it together with
+   * what it does (`#readUnchanged`, `#write`), and all is tried again with what the file holds then. Wrong passwords
+   * count against the wallet.
+   */
+  async #withMasterKey<T>(
+    entry: Entry,
+    password: Buffer,
+    work: (masterKey: Buffer, wrapped: Uint8Array) => Promise<T>,
+  ): Promise<T> {
+    for (let tries = 1; ; tries++) {
+      const { masterKey, wrapped } = await this.#unwrap(entry, password)
+      try {
+        return await work(masterKey, wrapped)
+      } catch (error) {
+        if (!(error instanceof RewrappedError)) throw error
+        if (tries === mostTries) throw new KmdError('database_locked', { cause: error })
+      } finally {
+        Secret.free(masterKey)
+      }
+    }
+  }
+
+  /** What the file holds now. The wrapped master key must be the one that was opened. */
+  #readUnchanged(entry: Entry, wrapped: Uint8Array): Encrypted {
+    const stored = this.#files.getWallet(entry.path, entry.id).encrypted()
+    if (Buffer.compare(stored.masterKey, wrapped) !== 0) throw new RewrappedError()
+    return stored
+  }
+
+  /** Makes a change that returns false where the wrapped master key is not the one that was opened. */
+  async #write(entry: Entry, change: (file: WalletFile) => boolean): Promise<void> {
+    const isSame = await Sqlite.retryWhileLocked(() => change(this.#files.getWallet(entry.path, entry.id)))
+    if (!isSame) throw new RewrappedError()
+  }
+
+  async #unwrap(entry: Entry, password: Buffer): Promise<{ masterKey: Buffer; wrapped: Uint8Array }> {
     const stored = await Sqlite.retryWhileLocked(() => this.#files.getWallet(entry.path, entry.id).encrypted())
-    const blob = Blob.decode(stored.masterKey)
+    const wrapped = stored.masterKey
+    const blob = Blob.decode(wrapped)
     const check = (): Promise<Buffer> => this.#open(blob, password)
-    if (password.length === 0) return this.#blankPasswords.attempt(entry.key, stored.masterKey, check)
-    return this.#options.throttle.attempt(entry.key, check)
+    const masterKey =
+      password.length === 0
+        ? await this.#blankPasswords.attempt(entry.key, wrapped, check)
+        : await this.#options.throttle.attempt(entry.key, check)
+    return { masterKey, wrapped }
   }
 
   async #open(blob: Blob.Blob, password: Buffer): Promise<Buffer> {
@@ -195,4 +254,13 @@ function fileName(name: Buffer, id: Buffer): string {
   const safeName = name.toString('latin1').replace(/[^A-Za-z0-9_-]/g, '')
   const safeId = id.toString('latin1')
   return safeName === safeId ? `${safeId}.db` : `${safeName}.${safeId}.db`
+}
+
+/** How often an operation starts again because the password was changed under it. */
+const mostTries = 3
+
+class RewrappedError extends Error {
+  constructor() {
+    super('the password of the wallet was changed meanwhile')
+  }
 }
