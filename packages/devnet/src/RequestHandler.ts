@@ -14,6 +14,7 @@ import { accountRoutes } from './rest/accounts.js'
 import { applicationRoutes } from './rest/applications.js'
 import { blockRoutes } from './rest/blocks.js'
 import { cheatRoutes } from './rest/cheats.js'
+import { deltaRoutes } from './rest/deltas.js'
 import { json } from './rest/HttpResponse.js'
 import { Query } from './rest/Parameters.js'
 import { type Match, type Route, Router } from './rest/Route.js'
@@ -37,6 +38,7 @@ const router = new Router([
   ...accountRoutes,
   ...simulateRoutes,
   ...blockRoutes,
+  ...deltaRoutes,
   ...applicationRoutes,
   ...cheatRoutes,
 ])

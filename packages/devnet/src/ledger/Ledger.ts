@@ -19,6 +19,7 @@ import * as MapKey from './MapKey.js'
 import * as Simulation from './Simulation.js'
 import type { Snapshot } from './Snapshot.js'
 import { State } from './State.js'
+import { changesOf, RecentDeltas } from './StateDelta.js'
 import { StateOverlay } from './StateOverlay.js'
 
 export type LedgerOptions = {
@@ -56,6 +57,8 @@ const maxDropped = 1_000
 export class Ledger {
   readonly genesis: Genesis
   readonly state = new State(Consensus.transactionCounterAtGenesis)
+  /** What the last blocks changed. Funding is not part of a block. */
+  readonly deltas = new RecentDeltas()
   readonly clock: Clock
   readonly lifetimes: Lifetimes | undefined
   readonly #journal: (change: LedgerChange) => void
@@ -266,10 +269,13 @@ export class Ledger {
   #close(timestamp: bigint): Block.Block {
     const applied = this.pendingTransactions()
     this.lifetimes?.record({ changes: this.#open, state: this.state, round: this.last.round + 1n, applied })
+    const changes = changesOf(this.#open, this.state)
+    const previousTimestamp = this.last.timestamp
     this.#open.commit(this.state)
     const transactionCount = this.state.transactionCount()
     const { chain } = this.genesis
     const block = Block.make({ chain, previous: this.last, timestamp, transactionCount, applied })
+    this.deltas.add(block.round, { ...changes, previousTimestamp, totals: this.state.totals })
     this.state.endRound(block.round)
     this.#history.add(block)
     this.lifetimes?.forgetBefore(this.oldestRound, this.state)
@@ -283,6 +289,7 @@ export class Ledger {
     const groups = pending.map((bytes) => this.#prepared(bytes))
     this.state.restore(state)
     this.#history.restore(blocks)
+    this.deltas.clear()
     this.clock.state = clock
     this.#dropped.clear()
     this.lifetimes?.restore(lifetimes, this.state)

@@ -3,6 +3,7 @@ import { type Account, type Asset, type Holding, isNone, none } from './Account.
 import type { MapKey } from './MapKey.js'
 import type { HoldingChange, OverlayTarget } from './StateOverlay.js'
 import { type Duplicate, type DuplicateQuery, holdingKey, type StateReader } from './StateReader.js'
+import * as Totals from './Totals.js'
 
 /** A copy of the state, which shares its records. */
 export type StateCopy = {
@@ -26,6 +27,7 @@ export class State implements StateReader, OverlayTarget {
   #transactions = new Map<MapKey, bigint>()
   #leases = new Map<string, bigint>()
   #count: bigint
+  #totals = Totals.none
   // Indexes of the above.
   readonly #heldBy = new Map<MapKey, Set<bigint>>()
   readonly #createdBy = new Map<MapKey, Set<bigint>>()
@@ -71,7 +73,13 @@ export class State implements StateReader, OverlayTarget {
     return this.#accounts
   }
 
+  /** The Algos of all accounts. */
+  get totals(): Totals.Totals {
+    return this.#totals
+  }
+
   setAccount(key: MapKey, account: Account): void {
+    this.#totals = Totals.changed(this.#totals, this.account(key), account)
     if (isNone(account)) this.#accounts.delete(key)
     else this.#accounts.set(key, account)
   }
@@ -130,6 +138,7 @@ export class State implements StateReader, OverlayTarget {
   restore(copy: StateCopy): void {
     for (const index of [this.#heldBy, this.#createdBy, this.#expiring]) index.clear()
     this.#accounts = new Map(copy.accounts)
+    this.#totals = Totals.of(this.#accounts.values())
     this.#holdings = new Map()
     for (const held of copy.holdings.values()) this.setHolding(held)
     this.#assets = new Map()

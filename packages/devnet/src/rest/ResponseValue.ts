@@ -2,6 +2,7 @@
 import { Msgpack, Submission } from '@latchkey/algorand'
 
 export type Value =
+  | null
   | bigint
   | number
   | string
@@ -10,7 +11,7 @@ export type Value =
   | SignedBytes
   | Text
   | readonly Value[]
-  | ReadonlyMap<bigint, Value>
+  | ReadonlyMap<Value, Value>
   | { readonly [name: string]: Value | undefined }
 
 /** A signed transaction in canonical form, which is embedded in msgpack as it is. */
@@ -48,8 +49,11 @@ export function toMsgpack(value: Value): Uint8Array {
   return writer.bytes()
 }
 
+const nil = Uint8Array.of(0xc0)
+
 function writeMsgpack(value: Value, writer: Msgpack.Writer): void {
-  if (typeof value === 'bigint' || typeof value === 'number') writer.uint(value)
+  if (value === null) writer.raw(nil)
+  else if (typeof value === 'bigint' || typeof value === 'number') writer.uint(value)
   else if (typeof value === 'string') writer.str(value)
   else if (typeof value === 'boolean') writer.bool(value)
   else if (value instanceof Uint8Array) writer.bin(value)
@@ -60,7 +64,10 @@ function writeMsgpack(value: Value, writer: Msgpack.Writer): void {
     for (const element of value) writeMsgpack(element, writer)
   } else if (value instanceof Map) {
     writer.mapHeader(value.size)
-    for (const [key, element] of value) writeMsgpack(element, writer.uint(key))
+    for (const [key, element] of value) {
+      writeMsgpack(key, writer)
+      writeMsgpack(element, writer)
+    }
   } else {
     const members = membersOf(value as { [name: string]: Value })
     writer.mapHeader(members.length)
@@ -80,6 +87,7 @@ export function toIndentedJson(value: Value): string {
 
 /** Clients expect integers above 2^53 as JSON numbers, which `JSON.stringify` cannot write. */
 function json(value: Value, newline: string, indent: string, quote: (text: string) => string): string {
+  if (value === null) return 'null'
   if (typeof value === 'bigint' || typeof value === 'number' || typeof value === 'boolean') return value.toString()
   if (typeof value === 'string') return quote(value)
   if (value instanceof Uint8Array) return `"${Buffer.from(value).toString('base64')}"`
@@ -104,9 +112,14 @@ function json(value: Value, newline: string, indent: string, quote: (text: strin
   return parts.length === 0 ? `${open}${close}` : `${open}${inner}${parts.join(`,${inner}`)}${newline}${close}`
 }
 
-function entriesOf(value: ReadonlyMap<bigint, Value> | { readonly [name: string]: Value | undefined }): Members {
-  if (value instanceof Map) return [...value].map(([key, element]) => [key.toString(), element])
+function entriesOf(value: ReadonlyMap<Value, Value> | { readonly [name: string]: Value | undefined }): Members {
+  if (value instanceof Map) return [...value].map(([key, element]) => [nameOf(key), element])
   return membersOf(value as { readonly [name: string]: Value | undefined })
+}
+
+/** Keys are integers, or bytes, which are written in base64. */
+function nameOf(key: Value): string {
+  return key instanceof Uint8Array ? Buffer.from(key).toString('base64') : String(key)
 }
 
 /** Nodes escape what could end a script element, but only in JSON of one line. */

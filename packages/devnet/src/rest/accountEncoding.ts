@@ -4,7 +4,7 @@ import * as MapKey from '../ledger/MapKey.js'
 import type { State } from '../ledger/State.js'
 import { Text, type Value } from './ResponseValue.js'
 
-type Members = { [name: string]: Value | undefined }
+export type Members = { [name: string]: Value | undefined }
 
 export function assetJson(asset: Asset): Value {
   return {
@@ -43,7 +43,7 @@ function printable(bytes: Uint8Array): string | undefined {
 }
 
 /** Zero values are absent. */
-function assetRecord(asset: Asset): Members {
+export function assetRecord(asset: Asset): Members {
   return {
     am: asset.metadataHash,
     an: textRecord(asset.name),
@@ -67,7 +67,7 @@ function addressRecord(key: MapKey.MapKey): Value | undefined {
   return key === MapKey.zero ? undefined : MapKey.bytes(key)
 }
 
-function holdingRecord({ amount, frozen }: Holding): Members {
+export function holdingRecord({ amount, frozen }: Holding): Members {
   return { a: amount || undefined, f: frozen || undefined }
 }
 
@@ -110,7 +110,7 @@ function fullRecord(key: MapKey.MapKey, account: Account, state: State): Value {
   }
 }
 
-function shortRecord(account: Account): Value {
+export function shortRecord(account: Account): Members {
   const { participation } = account
   return {
     AuthAddr: MapKey.bytes(account.authorizer ?? MapKey.zero),

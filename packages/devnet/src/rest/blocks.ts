@@ -73,13 +73,19 @@ function getStateProof({ node, path }: RouteContext): never {
   throw new ApiError(404, 'no state proof can be found for that round')
 }
 
-function blockJson({ header, transactions }: Block.Block, isHeaderOnly: boolean): Value {
+/** The members of a header. */
+export function headerJson(header: Uint8Array): { [name: string]: Value } {
   const fields: { [name: string]: Value } = {}
   const reader = new Msgpack.Reader(header)
   for (let left = reader.mapHeader(); left > 0; left--) {
     const name = reader.str()
     fields[name] = readField(name, reader)
   }
+  return fields
+}
+
+function blockJson({ header, transactions }: Block.Block, isHeaderOnly: boolean): Value {
+  const fields = headerJson(header)
   if (transactions.length > 0 && !isHeaderOnly) fields['txns'] = transactions.map(transactionJson)
   return fields
 }

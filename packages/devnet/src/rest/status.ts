@@ -102,13 +102,9 @@ function suggestedParameters({ ledger }: DevnetNode): Value {
 }
 
 function supply({ ledger }: DevnetNode): Value {
-  let online = 0n
-  let total = 0n
-  for (const { status, microAlgos } of ledger.state.allAccounts().values()) {
-    if (status === 'Not Participating') continue
-    total += microAlgos
-    if (status === 'Online') online += microAlgos
-  }
+  const { Online, Offline } = ledger.state.totals
+  const online = Online.microAlgos
+  const total = online + Offline.microAlgos
   return { current_round: ledger.last.round, 'online-money': online, 'online-stake': online, 'total-money': total }
 }
 

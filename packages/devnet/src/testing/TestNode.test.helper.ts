@@ -16,6 +16,8 @@ export type TestNodeOptions = Partial<Omit<LedgerOptions, 'genesis'>> & {
   blocks?: BlockMode
   token?: string
   accountCount?: number
+  /** Replaces the genesis of this devnet. */
+  genesis?: (own: Genesis.Genesis) => Genesis.Genesis
   onLine?: (line: string) => void
 }
 
@@ -37,8 +39,9 @@ export class TestNode {
   readonly errors: unknown[] = []
   #notes = 0
 
-  constructor({ blocks = 'instant', token, accountCount = 3, onLine, ...ledger }: TestNodeOptions = {}) {
-    this.genesis = Genesis.make({ accountCount })
+  constructor({ blocks = 'instant', token, accountCount = 3, onLine, genesis, ...ledger }: TestNodeOptions = {}) {
+    const own = Genesis.make({ accountCount })
+    this.genesis = genesis?.(own) ?? own
     this.ledger = new Ledger({ ...ledger, genesis: this.genesis })
     this.node = new DevnetNode({ ledger: this.ledger, blocks, onLine })
     this.handle = RequestHandler.create({ node: this.node, token, onError: (error) => this.errors.push(error) })

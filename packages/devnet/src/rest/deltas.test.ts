@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as Totals from '../ledger/Totals.js'
+import { createAsset, errorMessageOf, fund, personOf, sign, TestNode } from '../testing/TestNode.test.helper.js'
+
+const newcomer = personOf(61)
+
+test('the changes of the last five rounds are there, and those of no other', async () => {
+  const node = new TestNode()
+  const statuses = async (rounds: number[]) =>
+    Promise.all(rounds.map(async (round) => (await node.get(`/v2/deltas/${round}`)).status))
+  assert.deepEqual(await statuses([0, 1]), [404, 404])
+  await node.post('/devnet/mine', { rounds: 7 })
+  assert.deepEqual(await statuses([0, 1, 2, 3, 7, 8]), [404, 404, 404, 200, 200, 404])
+  const stem = 'failed retrieving State Delta: round'
+  assert.equal(errorMessageOf(await node.get('/v2/deltas/1'), 404), `${stem} 1 before dbRound 2`)
+  assert.equal(
+    errorMessageOf(await node.get('/v2/deltas/2'), 404),
+    `${stem} 2 not in deltas: dbRound 2, deltas 5, offset 0`,
+  )
+  assert.equal(errorMessageOf(await node.get('/v2/deltas/8'), 404), `${stem} 8 too high: dbRound 2, deltas 5`)
+  // A restored ledger has the blocks, and not what they changed.
+  const { snapshot } = (await node.post('/devnet/snapshot')).json
+  await node.post('/devnet/revert', { snapshot })
+  assert.equal((await node.get('/v2/blocks/7')).status, 200)
+  assert.deepEqual(await statuses([7]), [404])
+  await node.post('/devnet/mine')
+  assert.deepEqual(await statuses([7, 8]), [404, 200])
+})
+
+test('an empty block changes nothing but the rewards pool, which a node writes in every round', async () => {
+  const node = new TestNode()
+  await node.post('/devnet/mine')
+  const delta = (await node.get('/v2/deltas/1')).json
+  assert.deepEqual(
+    [delta.Accts.Accts.length, delta.Accts.AssetResources, delta.Creatables, delta.Txids],
+    [1, null, null, {}],
+  )
+})
+
+test('an asset that is created and destroyed in one block is no new one', async () => {
+  const node = new TestNode({ blocks: 'manual' })
+  const person = node.funded(0)
+  await node.send(sign(node.txn('acfg', person, { apar: { t: 1n, m: person.publicKey } }), person))
+  await node.send(sign(node.txn('acfg', person, { caid: 1001n }), person))
+  await node.post('/devnet/mine')
+  const delta = (await node.get('/v2/deltas/1')).json
+  assert.equal(delta.Creatables, null)
+  const [record] = delta.Accts.AssetResources
+  assert.deepEqual([record.Aidx, record.Holding.Deleted, record.Params.Deleted], [1001, true, true])
+})
+
+test('the totals are those of all accounts, however they changed', async () => {
+  const node = new TestNode()
+  const person = node.funded(0)
+  const check = () => {
+    const { state } = node.ledger
+    assert.deepEqual(state.totals, Totals.of(state.allAccounts().values()))
+  }
+  check()
+  fund(node, newcomer, 1_234_567n)
+  check()
+  await createAsset(node, person)
+  const keys = { votekey: newcomer.publicKey, selkey: newcomer.publicKey, sprfkey: new Uint8Array(64).fill(1) }
+  await node.send(sign(node.txn('keyreg', person, { ...keys, votelst: 1000n, votekd: 1n }), person))
+  check()
+  const { snapshot } = (await node.post('/devnet/snapshot')).json
+  await node.send(sign(node.pay(newcomer, person, 1n, { close: person.publicKey }), newcomer))
+  check()
+  await node.post('/devnet/revert', { snapshot })
+  check()
+  await node.post('/devnet/reset')
+  check()
+})

@@ -1,0 +1,204 @@
+/** What recent blocks changed. */
+import { Msgpack } from '@latchkey/algorand'
+import type { Account } from '../ledger/Account.js'
+import * as Commitment from '../ledger/Commitment.js'
+import type { Ledger } from '../ledger/Ledger.js'
+import * as MapKey from '../ledger/MapKey.js'
+import type { AssetRecord, StateDelta } from '../ledger/StateDelta.js'
+import type { Total, Totals } from '../ledger/Totals.js'
+import { ApiError } from './ApiError.js'
+import * as accountEncoding from './accountEncoding.js'
+import { headerJson } from './blocks.js'
+import * as HttpResponse from './HttpResponse.js'
+import { transactionId, uint } from './Parameters.js'
+import { SignedBytes, type Value } from './ResponseValue.js'
+import type { Route, RouteContext } from './Route.js'
+
+export const deltaRoutes: readonly Route[] = [
+  { method: 'GET', path: '/v2/deltas/{round}', handle: getDelta },
+  { method: 'GET', path: '/v2/deltas/{round}/txn/group', handle: getRoundGroups },
+  { method: 'GET', path: '/v2/deltas/txn/group/{id}', handle: getGroup },
+]
+
+function getDelta({ node, path, query }: RouteContext) {
+  const round = uint('round', path[0]!)
+  const format = query.format()
+  const { ledger } = node
+  const delta = ledger.deltas.get(round)
+  const block = ledger.block(round)
+  if (delta === undefined || block === undefined) {
+    throw new ApiError(404, `failed retrieving State Delta: ${problemOf(round, ledger)}`)
+  }
+  const encode = format === 'json' ? json : msgpack
+  const pool = ledger.genesis.chain.rewardsPool
+  // A node writes the rewards pool at the beginning of every round.
+  const accounts = new Map([[pool, ledger.state.account(pool)], ...delta.accounts])
+  return HttpResponse.inFormat(deltaValue({ ...delta, accounts }, block.header, encode), format)
+}
+
+/** Like a node that has the rounds before in its database. */
+function problemOf(round: bigint, { last, deltas }: Ledger): string {
+  const stored = last.round - BigInt(deltas.size)
+  if (round < stored) return `round ${round} before dbRound ${stored}`
+  if (round > last.round) return `round ${round} too high: dbRound ${stored}, deltas ${deltas.size}`
+  return `round ${round} not in deltas: dbRound ${stored}, deltas ${deltas.size}, offset 0`
+}
+
+const noTracer = 'failed retrieving the expected tracer from ledger'
+
+/** Only followers with a tracer have the changes of single groups. */
+function getRoundGroups({ path, query }: RouteContext): never {
+  uint('round', path[0]!)
+  query.format()
+  throw new ApiError(501, noTracer)
+}
+
+function getGroup({ path, query }: RouteContext): never {
+  query.format()
+  transactionId(path[0]!)
+  throw new ApiError(501, noTracer)
+}
+
+/** The two formats write addresses and headers differently, and JSON has no leases. */
+type Encoding = {
+  address: (key: MapKey.MapKey) => Value
+  header: (header: Uint8Array) => Value
+  leases: (leases: ReadonlyMap<string, bigint>) => Value
+  /** By what the ids of transactions are sorted: what is written. */
+  order: (id: Buffer) => string
+}
+
+const json: Encoding = {
+  address: MapKey.address,
+  header: headerJson,
+  leases: () => null,
+  order: (id) => id.toString('base64'),
+}
+
+const msgpack: Encoding = {
+  address: MapKey.bytes,
+  header: (header) => new SignedBytes(header),
+  leases: (leases) =>
+    leases.size === 0
+      ? null
+      : new Map(
+          [...leases].map(([name, until]): [Value, Value] => {
+            const [sender, lease] = leaseParts(name)
+            return [{ Lease: lease, Sender: sender }, until]
+          }),
+        ),
+  order: (id) => id.toString('latin1'),
+}
+
+function deltaValue(delta: StateDelta, header: Uint8Array, encode: Encoding): Value {
+  const { accounts, assetRecords, creatables, transactions, leases, previousTimestamp, totals } = delta
+  return {
+    Accts: {
+      Accts: [...accounts].map(([key, account]) => accountValue(key, account, encode)),
+      AppResources: null,
+      AssetResources: orNull(assetRecords.map((record) => assetRecordValue(record, encode))),
+    },
+    Creatables: creatablesValue(creatables, encode),
+    Hdr: encode.header(openHeader(header)),
+    KvMods: null,
+    PrevTimestamp: previousTimestamp,
+    StateProofNext: 0,
+    Totals: totalsValue(totals),
+    Txids: new Map(
+      [...transactions]
+        .map(([key, lastValid], index): [Buffer, Value] => [
+          Buffer.from(MapKey.bytes(key)),
+          { Intra: index, LastValid: lastValid },
+        ])
+        .sort(([a], [b]) => (encode.order(a) < encode.order(b) ? -1 : 1)),
+    ),
+    Txleases: encode.leases(leases),
+  }
+}
+
+function orNull(values: readonly Value[]): Value {
+  return values.length === 0 ? null : values
+}
+
+function accountValue(key: MapKey.MapKey, account: Account, { address }: Encoding): Value {
+  const record = accountEncoding.shortRecord(account)
+  return { ...record, Addr: address(key), AuthAddr: address(account.authorizer ?? MapKey.zero) }
+}
+
+function assetRecordValue(record: AssetRecord, { address }: Encoding): Value {
+  const { account, assetId, holding, isHoldingDeleted, asset, isAssetDeleted } = record
+  return {
+    Addr: address(account),
+    Aidx: assetId,
+    Holding: {
+      Deleted: isHoldingDeleted,
+      Holding: holding === undefined ? null : accountEncoding.holdingRecord(holding),
+    },
+    Params: { Deleted: isAssetDeleted, Params: asset === undefined ? null : withAddresses(asset, address) },
+  }
+}
+
+function withAddresses(asset: NonNullable<AssetRecord['asset']>, address: Encoding['address']): Value {
+  const { manager, reserve, freeze, clawback } = asset
+  const role = (key: MapKey.MapKey): Value | undefined => (key === MapKey.zero ? undefined : address(key))
+  return {
+    ...accountEncoding.assetRecord(asset),
+    m: role(manager),
+    r: role(reserve),
+    f: role(freeze),
+    c: role(clawback),
+  }
+}
+
+function creatablesValue(creatables: StateDelta['creatables'], { address }: Encoding): Value {
+  if (creatables.length === 0) return null
+  const sorted = [...creatables].sort((a, b) => (a.assetId < b.assetId ? -1 : 1))
+  return new Map(
+    sorted.map(({ assetId, isCreated, creator }): [Value, Value] => [
+      assetId,
+      { Created: isCreated, Creator: address(creator), Ctype: 0, Ndeltas: 0 },
+    ]),
+  )
+}
+
+/** Zero values are absent, like the totals without any. */
+function totalsValue(totals: Totals): Value {
+  const total = ({ microAlgos, rewardUnits }: Total): Value | undefined =>
+    microAlgos === 0n && rewardUnits === 0n
+      ? undefined
+      : { mon: microAlgos || undefined, rwd: rewardUnits || undefined }
+  return {
+    notpart: total(totals['Not Participating']),
+    offline: total(totals.Offline),
+    online: total(totals.Online),
+  }
+}
+
+/** What a node knows only when the block is full. */
+const late = new Set(['fc', 'ld', 'seed', 'spt', 'tc', 'txn'])
+const empty = Commitment.roots([])
+
+/** The header as it was before the first transaction, which is the one that a node reports here. */
+function openHeader(header: Uint8Array): Uint8Array {
+  const reader = new Msgpack.Reader(header)
+  const fields: [string, Uint8Array][] = []
+  for (let left = reader.mapHeader(); left > 0; left--) {
+    const name = reader.str()
+    const start = reader.position
+    reader.skip()
+    if (!late.has(name)) fields.push([name, header.subarray(start, reader.position)])
+  }
+  const writer = new Msgpack.Writer().mapHeader(fields.length)
+  for (const [name, bytes] of fields) {
+    writer.str(name)
+    if (name === 'txn256' || name === 'txn512') writer.bin(empty[name])
+    else writer.raw(bytes)
+  }
+  return writer.bytes().slice()
+}
+
+/** The two halves of a name that `leaseKey` makes. */
+function leaseParts(name: string): [Uint8Array, Uint8Array] {
+  const half = name.length / 2
+  return [MapKey.bytes(name.slice(0, half)), MapKey.bytes(name.slice(half))]
+}
