@@ -1,6 +1,8 @@
 /** `latchkey kmd`: runs the key daemon in the foreground and prints how to use it. */
 import { chmodSync, mkdirSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
 import { Daemon, exitCodes as daemonExitCodes, StartError, version, type Wire, wires } from '@latchkey/kmd'
+import * as AtomicFile from '@latchkey/system/atomic-file'
 import { command, jsonOption, readNumber } from '../Command.js'
 import { daemonOptions, dataDirectory } from '../daemon.js'
 import { limitDaemonMemory } from '../daemonMemory.js'
@@ -88,8 +90,12 @@ Try it:
 
 /** Readable by the owner only, as it holds keys; existing tools refuse a directory that others can read. */
 function createDirectory(dataDir: string): void {
-  if (mkdirSync(dataDir, { recursive: true, mode: 0o700 }) !== undefined) {
+  const first = mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  if (first !== undefined) {
     chmodSync(dataDir, 0o700)
+    const top = resolve(first)
+    for (let made = resolve(dataDir); made.length >= top.length; made = dirname(made))
+      AtomicFile.syncDirectorySync(made)
     return
   }
   if ((statSync(dataDir).mode & 0o077) !== 0) {

@@ -3,6 +3,7 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Algod } from '@latchkey/algod'
 import { Access, type FetchHandler, type RawHandler } from '@latchkey/http'
+import * as AtomicFile from '@latchkey/system/atomic-file'
 import { SignatureLog } from '../activity/SignatureLog.js'
 import { linkPath } from '../api/consoleOperations.js'
 import { Sessions } from '../console/Sessions.js'
@@ -272,6 +273,8 @@ function readConfig(dataDir: string): { config: Config.Config; unknown: readonly
 function makeDirectory(directory: string): void {
   try {
     mkdirSync(directory, { mode: 0o700 })
+    // Otherwise a power failure could take the directory away, with every wallet in it.
+    AtomicFile.syncDirectorySync(directory)
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
