@@ -54,7 +54,7 @@ export async function main(args: readonly string[]): Promise<number> {
     return exitCodes.ok
   } catch (error) {
     if (!(error instanceof StartError)) throw error
-    if (error.exitCode === exitCodes.log) printMessage(error.message)
+    if (error.exitCode === exitCodes.log || error.isLogLost) printMessage(error.message)
     return error.exitCode
   }
 }

@@ -71,6 +71,8 @@ export type Health = {
   openHandles: number
   /** Files in the wallets directory that are refused or damaged, at most 100. `problem` follows the name of the file. */
   walletProblems: { file: string; problem: string }[]
+  /** Lines that the daemon's log could not take since its start, as on a full disk. */
+  lostLogLines: number
 }
 
 /** The Algorand node that the daemon uses. */
@@ -174,6 +176,7 @@ export class Kmd {
         file: problem.text('file'),
         problem: problem.text('problem'),
       })),
+      lostLogLines: response.integer('lost_log_lines'),
     }
   }
 

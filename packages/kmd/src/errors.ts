@@ -388,6 +388,8 @@ export type StartErrorCode = keyof typeof startErrors
 /** The daemon cannot start. */
 export class StartError extends LatchkeyError<StartErrorCode> {
   override name = 'StartError'
+  /** Set if kmd.log should have the reason but could not be written, as on a full disk. */
+  isLogLost = false
 
   constructor(
     code: StartErrorCode,

@@ -20,7 +20,14 @@ export type NodeStatus = {
   lastRound: number
   message: string
 }
-export type Health = { status: string; version: string; uptimeSeconds: number; wallets: number; openHandles: number }
+export type Health = {
+  status: string
+  version: string
+  uptimeSeconds: number
+  wallets: number
+  openHandles: number
+  lostLogLines: number
+}
 export type TransactionDescription = {
   transactionId: string
   type: string
@@ -95,6 +102,7 @@ export function toHealth(response: Fields.JsonObject): Health {
     uptimeSeconds: Fields.number(response, 'uptime_seconds'),
     wallets: Fields.number(response, 'wallets'),
     openHandles: Fields.number(response, 'open_handles'),
+    lostLogLines: Fields.number(response, 'lost_log_lines'),
   }
 }
 

@@ -14,6 +14,6 @@ export type ConsoleContext = { tickets: Tickets; sessions: Sessions; signatureLo
 /** Undefined if the operator named no Algorand node. */
 export type NodeContext = { node: NodeClient | undefined }
 
-export type ProcessContext = { startedAtMs: number; version: string }
+export type ProcessContext = { startedAtMs: number; version: string; lostLogLines: () => number }
 
 export type Context = WalletContext & ConsoleContext & NodeContext & ProcessContext

@@ -36,16 +36,22 @@ export const extraOperations = [
       { name: 'wallets', shape: { type: 'uint', format: 'int64' } },
       { name: 'open_handles', shape: { type: 'uint', format: 'int64' } },
       { name: 'wallet_problems', shape: { type: 'list', of: walletProblem } },
+      {
+        name: 'lost_log_lines',
+        shape: { type: 'uint', format: 'int64' },
+        about: 'Lines that kmd.log did not take since the start: the disk is full, or was',
+      },
     ],
     responseName: 'HealthResponse',
     errors: ['wallets_directory'],
-    run: async ({ wallets, handles, startedAtMs, version }: Context) => ({
+    run: async ({ wallets, handles, startedAtMs, version, lostLogLines }: Context) => ({
       status: 'ok',
       version,
       uptime_seconds: Math.floor((Date.now() - startedAtMs) / 1000),
       wallets: (await wallets.list()).length,
       open_handles: handles.size,
       wallet_problems: wallets.problems().slice(0, maxProblems),
+      lost_log_lines: lostLogLines(),
     }),
   }),
   define({

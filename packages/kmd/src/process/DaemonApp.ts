@@ -162,7 +162,9 @@ export function logStartError(log: Log, error: unknown): StartError {
   const message = error instanceof Error ? error.message : String(error)
   log.write('error', `couldn't start kmd: ${message}`)
   log.close()
-  return error instanceof StartError ? error : new StartError('start_failed', { message, cause: error })
+  const failure = error instanceof StartError ? error : new StartError('start_failed', { message, cause: error })
+  failure.isLogLost = log.lostLines > 0
+  return failure
 }
 
 async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
@@ -201,6 +203,7 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
       context: {
         ...{ wallets, handles, throttle, tickets, sessions, signatureLog, node, version },
         startedAtMs: Date.now(),
+        lostLogLines: () => log.lostLines,
       },
       wire,
       token,
@@ -210,7 +213,7 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
         allowPrivateNetwork: config.allowHeaderPna,
       },
       hosts: allowedHosts(config),
-      metrics: makeMetrics(handles, wallets),
+      metrics: makeMetrics({ handles, wallets, log }),
       ...(onActivity && { onActivity }),
       onFailure: (operation, error) => log.write('error', `${operation}: ${explain(error)}`),
     })
@@ -302,13 +305,18 @@ function findWarnings(config: Config.Config): string[] {
   return warnings
 }
 
-function makeMetrics(handles: Handles, wallets: Wallets): Metrics {
+function makeMetrics({ handles, wallets, log }: { handles: Handles; wallets: Wallets; log: Log }): Metrics {
   const metrics = new Metrics()
   metrics.gauge({ name: 'latchkey_open_handles', help: 'Wallet handles that are open.', read: () => handles.size })
   metrics.gauge({
     name: 'latchkey_wallet_problems',
     help: 'Files in the wallets directory that are refused or damaged, as of the last list.',
     read: () => wallets.problems().length,
+  })
+  metrics.gauge({
+    name: 'latchkey_lost_log_lines',
+    help: 'Lines that kmd.log did not take since the start, as on a full disk.',
+    read: () => log.lostLines,
   })
   metrics.gauge({
     name: 'process_resident_memory_bytes',

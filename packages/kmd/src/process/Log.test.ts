@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync, statSync } from 'node:fs'
+import { readFileSync, statSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
@@ -36,4 +36,15 @@ test('the log is writable by its owner only', (t) => {
 
 test('a missing directory is an error at once', (t) => {
   assert.throws(() => new Log(join(temporaryDirectory(t), 'missing')), { code: 'ENOENT' })
+})
+
+test('a full disk makes no write fail, and the lines that it loses are counted', (t) => {
+  const directory = temporaryDirectory(t)
+  symlinkSync('/dev/full', join(directory, 'kmd.log'))
+  const log = new Log(directory)
+  assert.equal(log.lostLines, 0)
+  log.write('info', 'one')
+  log.write('error', 'two')
+  assert.equal(log.lostLines, 2)
+  log.close()
 })

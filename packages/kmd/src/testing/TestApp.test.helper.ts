@@ -115,6 +115,7 @@ export function createApp(
     ...{ wallets, handles, throttle, tickets, sessions, signatureLog, node },
     startedAtMs: Date.now(),
     version: '0.0.0',
+    lostLogLines: () => 0,
   }
   const metrics = new Metrics()
   const failures: string[] = []

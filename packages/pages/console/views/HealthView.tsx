@@ -47,6 +47,12 @@ export function HealthView() {
           {health?.openHandles}
           <span class="soft"> unlocked wallets, across all programs</span>
         </Fact>
+        {health !== undefined && health.lostLogLines > 0 && (
+          <Fact name="Log">
+            <StatusText isGood={false} text={`${health.lostLogLines} lines lost`} />
+            <span class="soft"> since the start: the disk is full, or was</span>
+          </Fact>
+        )}
         <Fact name="Address">
           <code>{location.origin}</code>
         </Fact>
