@@ -14,6 +14,7 @@ import { join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
 import { type Kmd, start, temporaryDirectory, until } from '../../process/commands.test.helper.js'
 import { goldenDir } from '../../support/golden.test.helper.js'
+import { latchkey } from '../../support/latchkey.test.helper.js'
 import { damageKeys, hotJournal, loopKeys, plain, planted, withSuperJournal } from './plantedFiles.test.helper.js'
 
 /** Reaching it means that the daemon is stuck: every request here takes milliseconds. */
@@ -183,5 +184,33 @@ suite('planted wallet files', { concurrency: 2 }, () => {
     plant(t, kmd, (path) => hotJournal(path, plain))
     await until('the wallet is listed', async () => (await kmd.walletNames()).includes('planted'))
     assert.deepEqual(await problemsOf(kmd), {})
+  })
+
+  test('K1 doctor and wallet list name what is refused or damaged, with and without a daemon', async (t) => {
+    const kmd = await start(t)
+    const good = await unlocked(kmd)
+    const damaged = await unlocked(kmd, 'damaged')
+    plant(t, kmd, planted['a view that never ends']!, 'view\u001b[31m.db')
+    plant(t, kmd, planted['a FIFO']!, 'fifo.db')
+    damageKeys(kmd.walletPath(damaged.file))
+    await problemWith(kmd, 'fifo.db')
+    const listed = await latchkey(['wallet', 'list'], { dataDir: kmd.dataDir })
+    assert.match(listed.stdout, new RegExp(`good +${good.id}`))
+    assert.match(listed.stderr, /warning: the wallet file fifo\.db is not a regular file/)
+    assert.match(listed.stderr, /the wallet file view.\[31m\.db has a view that is not of a wallet/)
+    assert.ok(!listed.stderr.includes('\u001b'))
+    const doctor = async (): Promise<string> => {
+      const { code, stdout } = await latchkey(['doctor'], { dataDir: kmd.dataDir })
+      assert.equal(code, 3)
+      assert.ok(!stdout.includes('\u001b'))
+      assert.match(stdout, /fault +the wallet file .*fifo\.db is not a regular file\n +cure: restore it from a backup/)
+      assert.match(stdout, /fault +the wallet file .*view.\[31m\.db has a view/)
+      assert.match(stdout, /fault +the wallet file .*damaged\.[0-9a-f]+\.db has 2 damaged pages/)
+      assert.match(stdout, /ok +1 wallet files/)
+      return stdout
+    }
+    assert.match(await doctor(), /warning +the daemon .* runs at .*fifo\.db is not a regular file/)
+    assert.equal(await kmd.stop(), 0)
+    await doctor()
   })
 })

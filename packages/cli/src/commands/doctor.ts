@@ -20,7 +20,7 @@ the paying account if --node, FACILITATOR_URL or KMD_KEY name them. Each line sa
   run: async ({ options }) => {
     const environment = process.env
     const dataDir = dataDirectory(options['data-dir'])
-    const findings: Finding[] = [...checkMachine(environment), ...checkDirectory(dataDir)]
+    const findings: Finding[] = [...checkMachine(environment), ...(await checkDirectory(dataDir))]
     const checkServices = async (): Promise<void> => {
       findings.push(await checkDaemon(dataDir))
       const isNodeNamed = options.node !== undefined || options.network !== undefined || environment['ALGOD_URL']

@@ -1,15 +1,17 @@
 /** Checks the data directory of the daemon: its files, their permissions, and the settings. */
 import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { Config } from '@latchkey/kmd'
+import { Config, checkWalletFile } from '@latchkey/kmd'
 import { type Finding, fault, ok, warning } from './Finding.js'
 
-export function checkDirectory(dataDir: string): Finding[] {
+export async function checkDirectory(dataDir: string): Promise<Finding[]> {
   const directory = statOf(dataDir)
   if (directory === undefined)
     return [fault(`${dataDir} does not exist`, 'latchkey kmd creates it and starts the daemon')]
   if (!directory.isDirectory()) return [fault(`${dataDir} is not a directory`, 'give another with --data-dir')]
-  return [checkOwner(dataDir, directory), ...checkToken(dataDir), ...checkSettings(dataDir)]
+  const { config, findings } = checkSettings(dataDir)
+  const wallets = config === undefined ? [] : await checkWallets(Config.walletsDirectory(config, dataDir))
+  return [checkOwner(dataDir, directory), ...checkToken(dataDir), ...findings, ...wallets]
 }
 
 function checkOwner(dataDir: string, { uid, mode }: Stats): Finding {
@@ -34,16 +36,15 @@ function checkToken(dataDir: string): Finding[] {
   return findings.length > 0 ? findings : [ok('the API token exists and is readable by its owner only')]
 }
 
-function checkSettings(dataDir: string): Finding[] {
+function checkSettings(dataDir: string): { config?: Config.Config; findings: Finding[] } {
   const text = readText(join(dataDir, 'kmd_config.json'))
   let config = Config.defaults
   try {
     if (text !== undefined) config = Config.parse(text)
     Config.validate(config)
   } catch (error) {
-    return [
-      fault(`kmd_config.json: ${(error as Error).message}`, 'correct it; kmd_config.json.example shows every setting'),
-    ]
+    const cure = 'correct it; kmd_config.json.example shows every setting'
+    return { findings: [fault(`kmd_config.json: ${(error as Error).message}`, cure)] }
   }
   const findings: Finding[] = []
   if (config.allowedOrigins.includes('*'))
@@ -54,15 +55,28 @@ function checkSettings(dataDir: string): Finding[] {
     findings.push(
       warning(`the daemon listens on ${config.address}, without encryption`, 'set address to 127.0.0.1:7833'),
     )
-  const wallets = countWallets(Config.walletsDirectory(config, dataDir))
-  return [...(findings.length > 0 ? findings : [ok('the settings are valid')]), ok(`${wallets} wallet files`)]
+  return { config, findings: findings.length > 0 ? findings : [ok('the settings are valid')] }
 }
 
-function countWallets(directory: string): number {
+/** Every file that the daemon would take for a wallet, as it would check it. */
+async function checkWallets(directory: string): Promise<Finding[]> {
+  const findings: Finding[] = []
+  let whole = 0
+  for (const file of walletFiles(directory)) {
+    const path = join(directory, file)
+    const problem = await checkWalletFile(path)
+    if (problem === undefined) whole++
+    else findings.push(fault(`the wallet file ${path} ${problem}`, 'restore it from a backup, or move it elsewhere'))
+  }
+  return [...findings, ok(`${whole} wallet files`)]
+}
+
+function walletFiles(directory: string): string[] {
   try {
-    return readdirSync(directory).filter((name) => name.endsWith('.db')).length
+    const isDirectory = (name: string): boolean => statOf(join(directory, name))?.isDirectory() === true
+    return readdirSync(directory).filter((name) => name.endsWith('.db') && !isDirectory(name))
   } catch {
-    return 0
+    return []
   }
 }
 

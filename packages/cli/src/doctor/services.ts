@@ -16,8 +16,11 @@ export async function checkDaemon(dataDir: string): Promise<Finding> {
   try {
     const kmd = await Kmd.connect({ dataDir, timeoutMs })
     try {
-      const { version, wallets, openHandles } = await kmd.health()
-      return ok(`the daemon ${version} runs at ${kmd.address}: ${wallets} wallets, ${openHandles} open handles`)
+      const { version, wallets, openHandles, walletProblems } = await kmd.health()
+      const text = `the daemon ${version} runs at ${kmd.address}: ${wallets} wallets, ${openHandles} open handles`
+      if (walletProblems.length === 0) return ok(text)
+      const problems = walletProblems.slice(0, 10).map(({ file, problem }) => `${file} ${problem}`)
+      return warning(`${text}, but ${problems.join('; ')}`, 'restore the file from a backup, or move it elsewhere')
     } finally {
       kmd.close()
     }

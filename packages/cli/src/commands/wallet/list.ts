@@ -1,18 +1,21 @@
 /** `latchkey wallet list`: names and ids. */
+import { type Kmd, KmdClientError } from '@latchkey/kmd-client'
 import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, withDaemon } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
 import { columns } from '../../format.js'
-import { printJson, printMessage, printResult } from '../../messages.js'
+import { printJson, printMessage, printResult, printWarning } from '../../messages.js'
 
 export const walletListCommand = command({
-  description: 'Lists the wallets: one line each with name and id. With --json, all that the daemon returns for them.',
+  description: `Lists the wallets: one line each with name and id. With --json, all that the daemon returns for them. Files that the daemon \
+refuses, or that are damaged, are named on stderr.`,
   options: { ...daemonOptions, ...jsonOption },
   examples: ['latchkey wallet list', "latchkey wallet list --json | jq -r '.wallets[].name'"],
   exits: ['unreachable'],
   run: ({ options }) =>
     withDaemon(options, async (kmd) => {
       const wallets = await kmd.wallets.list()
+      for (const { file, problem } of await problemsOf(kmd)) printWarning(`the wallet file ${file} ${problem}`)
       if (options.json) printJson({ wallets })
       else if (wallets.length === 0) {
         printMessage('There is no wallet yet; latchkey wallet new NAME creates one.')
@@ -20,3 +23,13 @@ export const walletListCommand = command({
       return exitCodes.ok
     }),
 })
+
+/** The Go daemon does not tell. */
+async function problemsOf(kmd: Kmd): Promise<{ file: string; problem: string }[]> {
+  try {
+    return (await kmd.health()).walletProblems
+  } catch (error) {
+    if (error instanceof KmdClientError) return []
+    throw error
+  }
+}

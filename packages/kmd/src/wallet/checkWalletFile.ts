@@ -1,0 +1,40 @@
+/** The check of a wallet file, for programs beside the daemon. */
+import { lstatSync } from 'node:fs'
+import * as WalletFormat from './WalletFormat.js'
+
+const tries = 5
+const pauseMs = 50
+const recentMs = 1_000
+
+/**
+ * Returns why the daemon refuses a file of the wallets directory, or what of it is damaged, in words that follow the
+ * name of the file; undefined for a whole wallet, and for a file that is gone. It changes and locks nothing: a file that
+ * is being written is read again.
+ */
+export async function checkWalletFile(path: string): Promise<string | undefined> {
+  for (let left = tries; ; left--) {
+    const problem = problemOf(path)
+    if (problem === undefined || left === 1 || !isBeingWritten(path)) return problem
+    await new Promise((resolve) => setTimeout(resolve, pauseMs))
+  }
+}
+
+function problemOf(path: string): string | undefined {
+  if (lstatSync(path, { throwIfNoEntry: false }) === undefined) return undefined
+  try {
+    const file = WalletFormat.openFile(path)
+    try {
+      return WalletFormat.inspect(file, { keys: true }).damage
+    } finally {
+      file.close()
+    }
+  } catch (error) {
+    return WalletFormat.problemOf(error)
+  }
+}
+
+/** A journal means that a change is under way, or was interrupted. */
+function isBeingWritten(path: string): boolean {
+  const changedMs = lstatSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
+  return Date.now() - changedMs < recentMs || lstatSync(`${path}-journal`, { throwIfNoEntry: false }) !== undefined
+}
