@@ -67,8 +67,9 @@ export function create({
   const serve = (request: RawRequest, path: string, query: string): RawAnswer | Promise<RawAnswer> => {
     const { route, parameters } = find(request.method, path)
     if (route.access === 'cheat') checkCheat(request)
-    if (route.access !== 'open' && tokenCheck !== undefined && !tokenCheck.matches(tokenOf(request))) {
-      throw new ApiError(401, 'Invalid API Token')
+    if (route.access !== 'open' && tokenCheck !== undefined) {
+      if (!tokenCheck.matches(tokenOf(request))) throw new ApiError(401, 'Invalid API Token')
+      request.authenticated?.()
     }
     return route.handle({ request, node, path: parameters, query: new Query(query) })
   }

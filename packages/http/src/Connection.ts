@@ -42,20 +42,47 @@ export class Connection {
   #body: PendingBody | undefined
   #deadline: number
   #peerEnded = false
+  #isAuthenticated = false
+  #usedAt: number
+  /** When a peer that still sends after its last response has sent long enough. */
+  #lingerEnd = 0
   #closeListeners: (() => void)[] | undefined
   // Once for a connection, so that a request that does not ask costs nothing.
   readonly #localAddress = (): string | undefined => this.#socket.localAddress
   readonly #remoteAddress = (): string | undefined => this.#socket.remoteAddress
+  readonly #authenticated = (): void => {
+    this.#isAuthenticated = true
+  }
   readonly #onClose = (listener: () => void): void => this.#addCloseListener(listener)
 
   constructor(options: ConnectionOptions) {
     this.#options = options
     this.#socket = options.socket
-    this.#deadline = performance.now() + options.limits.headersMs
+    this.#usedAt = performance.now()
+    this.#deadline = this.#usedAt + options.limits.headersMs
     this.#socket.on('data', (chunk) => this.#receive(chunk))
     this.#socket.on('end', () => this.#end())
     this.#socket.on('error', () => this.#socket.destroy())
     this.#socket.on('close', () => this.#close())
+  }
+
+  /** Whether the last request had a valid token. */
+  get isAuthenticated(): boolean {
+    return this.#isAuthenticated
+  }
+
+  /** When the connection was made, or the head of its last request was complete: half a request is no use of it. */
+  get usedAt(): number {
+    return this.#usedAt
+  }
+
+  /** Whether no request would be lost that the peer has sent in full, or is authorized to send. */
+  get isIdle(): boolean {
+    if (this.#phase === 'handling') return false
+    // A peer that does not read its response, or not all of it.
+    if (this.#phase === 'streaming') return !this.#isAuthenticated && this.#socket.writableNeedDrain
+    if (this.#phase === 'idle') return this.#input.length === 0 || this.#socket.writableNeedDrain
+    return !this.#isAuthenticated
   }
 
   /** Called every now and then: ends what takes too long. */
@@ -86,7 +113,10 @@ export class Connection {
 
   #receive(chunk: Buffer): void {
     // After the last answer, what the peer still sends is taken off the wire and dropped, so that it can read the answer.
-    if (this.#phase === 'ending') return
+    if (this.#phase === 'ending') {
+      if (this.#socket.writableFinished) this.#linger()
+      return
+    }
     this.#input = this.#input.length === 0 ? chunk : Buffer.concat([this.#input, chunk])
     if (this.#body !== undefined) this.#readBody()
     else if (this.#phase === 'handling' || this.#phase === 'streaming') this.#pauseIfAhead()
@@ -138,6 +168,7 @@ export class Connection {
 
   #serve(head: RequestHead.RequestHead): void {
     this.#phase = 'handling'
+    this.#usedAt = performance.now()
     let reader: BodyReader | undefined
     let isWhole = false
     let isOver = false
@@ -150,15 +181,17 @@ export class Connection {
       localAddress: this.#localAddress,
       remoteAddress: this.#remoteAddress,
       onClose: this.#onClose,
-      body: () => {
+      authenticated: this.#authenticated,
+      body: (lower = this.#options.limits.bodyBytes) => {
         // What is in the input by then belongs to the next request.
         if (isOver) throw new BodyError('body_malformed', 'the request is over')
         if (isTaken) throw new TypeError('the request body has already been read')
         isTaken = true
-        const whole = this.#wholeBody(head)
+        const limit = Math.min(this.#options.limits.bodyBytes, lower)
+        const whole = this.#wholeBody(head, limit)
         isWhole = whole !== undefined
         if (whole !== undefined) return whole
-        reader = this.#startBody(head)
+        reader = this.#startBody(head, limit)
         return this.#takeBody(reader)
       },
     }
@@ -182,19 +215,17 @@ export class Connection {
   }
 
   /** A body that is here already, which is nearly always so, or none at all. */
-  #wholeBody({ body }: RequestHead.RequestHead): Buffer | undefined {
+  #wholeBody({ body }: RequestHead.RequestHead, limit: number): Buffer | undefined {
     if (body.type === 'none') return nothing
-    const { bodyBytes } = this.#options.limits
-    if (body.type === 'chunked' || body.bytes > this.#input.length || body.bytes > bodyBytes) return undefined
+    if (body.type === 'chunked' || body.bytes > this.#input.length || body.bytes > limit) return undefined
     const whole = this.#input.subarray(0, body.bytes)
     this.#input = this.#input.subarray(body.bytes)
     return whole
   }
 
   /** Too large a body is refused before it is sent. */
-  #startBody({ body, expectsContinue }: RequestHead.RequestHead): BodyReader {
-    const { bodyBytes } = this.#options.limits
-    const reader = body.type === 'length' ? ofLength(body.bytes, bodyBytes) : new ChunkedReader(bodyBytes)
+  #startBody({ body, expectsContinue }: RequestHead.RequestHead, limit: number): BodyReader {
+    const reader = body.type === 'length' ? ofLength(body.bytes, limit) : new ChunkedReader(limit)
     if (expectsContinue) this.#socket.write('HTTP/1.1 100 Continue\r\n\r\n', 'latin1')
     return reader
   }
@@ -243,24 +274,34 @@ export class Connection {
 
   #respond(response: Exclude<HostResponse, symbol>, head: RequestHead.RequestHead, isRead: boolean): void {
     const { status, headers, body } = response
+    // A token that was valid no longer is.
+    if (status === 401) this.#isAuthenticated = false
     const isStream = isSource(body)
     const isDelimited = !isStream || head.isHttp11
     const keepAlive = head.keepAlive && isRead && isDelimited && !this.#isOver() && !this.#options.isStopping()
     const connection = keepAlive ? (head.headers.has('connection') ? 'keep-alive' : undefined) : 'close'
     const responseHead = { status, headers, connection, isHead: head.method === 'HEAD' }
     if (isStream) {
-      this.#stream(responseHead, body, head.isHttp11).then(
-        () => this.#finishResponse(keepAlive),
-        (error) => this.#fail(error),
-      )
+      this.#send(responseHead, body, head.isHttp11 ? 'chunked' : 'end', keepAlive)
       return
     }
     this.#closeListeners = undefined
+    if (body !== undefined && body.length > ResponseWriter.largestWhole && hasBody(responseHead)) {
+      this.#send(responseHead, ResponseWriter.inPieces(body), { bytes: Buffer.byteLength(body) }, keepAlive)
+      return
+    }
     ResponseWriter.write(this.#socket, responseHead, body)
     this.#finishResponse(keepAlive)
   }
 
-  async #stream(head: ResponseWriter.Head, source: BodySource, isChunked: boolean): Promise<void> {
+  #send(head: ResponseWriter.Head, source: BodySource, framing: ResponseWriter.Framing, keepAlive: boolean): void {
+    this.#stream(head, source, framing).then(
+      () => this.#finishResponse(keepAlive),
+      (error) => this.#fail(error),
+    )
+  }
+
+  async #stream(head: ResponseWriter.Head, source: BodySource, framing: ResponseWriter.Framing): Promise<void> {
     this.#phase = 'streaming'
     // Not `#addCloseListener`: a peer that only ended its side still gets the whole body.
     const cancel = (): void => source.cancel()
@@ -269,7 +310,7 @@ export class Connection {
       this.#deadline = performance.now() + this.#options.limits.idleMs
     }
     onProgress()
-    await ResponseWriter.writeStream(this.#socket, head, source, { isChunked, onProgress })
+    await ResponseWriter.writeStream(this.#socket, head, source, { framing, onProgress })
     this.#socket.off('close', cancel)
     // Destroyed, but 'close' is still to come: it calls the other listeners.
     if (this.#socket.destroyed) cancel()
@@ -320,11 +361,21 @@ export class Connection {
   }
 
   #finish(): void {
+    const { idleMs, requestMs } = this.#options.limits
     this.#phase = 'ending'
     this.#input = nothing
-    this.#deadline = performance.now() + lingerMs
+    // What is left of the response is sent first, however slowly the peer reads it.
+    this.#deadline = performance.now() + idleMs
     this.#socket.resume()
-    this.#socket.end()
+    this.#socket.end(() => {
+      this.#lingerEnd = performance.now() + requestMs
+      this.#linger()
+    })
+  }
+
+  /** A peer that is still sending is given the time to read the response: closing now would discard it there. */
+  #linger(): void {
+    this.#deadline = Math.min(performance.now() + this.#options.limits.lingerMs, this.#lingerEnd)
   }
 
   /** The peer sends no more; it may still be waiting for its answer. */
@@ -359,9 +410,11 @@ function isSource(body: Exclude<HostResponse, symbol>['body']): body is BodySour
   return typeof body === 'object' && 'next' in body
 }
 
+/** RFC 9110, section 6.4.1. */
+function hasBody({ status, isHead }: ResponseWriter.Head): boolean {
+  return !isHead && status !== 204 && status !== 304
+}
+
 function brokenOff(): BodyError {
   return new BodyError('body_malformed', 'the request body breaks off')
 }
-
-/** How long a connection that is over may take to be closed by its peer. */
-const lingerMs = 2_000

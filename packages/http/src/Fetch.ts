@@ -61,7 +61,8 @@ function toRawRequest(request: Request, info: ConnectionInfo | undefined, limit:
       if (signal.aborted) queueMicrotask(listener)
       else signal.addEventListener('abort', listener, { once: true })
     },
-    body: () => readBody(request, limit),
+    authenticated: () => info?.authenticated?.(),
+    body: (lower = limit) => readBody(request, Math.min(limit, lower)),
   }
 }
 
@@ -129,8 +130,9 @@ export function jsonError(status: number, message: string): RawResponse {
 }
 
 /** Looked up when read: most handlers never do. */
-function infoOf({ localAddress, remoteAddress }: RawRequest): ConnectionInfo {
+function infoOf({ localAddress, remoteAddress, authenticated }: RawRequest): ConnectionInfo {
   return {
+    authenticated,
     get localAddress() {
       return localAddress?.()
     },

@@ -10,8 +10,13 @@ export type Limits = {
   requestMs: number
   /** Time between requests, and without progress of a response stream. */
   idleMs: number
-  /** Connections open at the same time. */
+  /**
+   * Connections open at the same time. Beyond it, the one that has been idle longest is closed: first of those whose
+   * requests had no valid token, or were never complete. See `RawRequest.authenticated`.
+   */
   connections: number
+  /** Time for the peer to close a connection after its last response, or for it to go on sending what is dropped. */
+  lingerMs: number
   /** Time for requests under way to finish after `stop()`. */
   stopMs: number
 }
@@ -24,5 +29,6 @@ export const defaultLimits: Limits = {
   requestMs: 30_000,
   idleMs: 75_000,
   connections: 1024,
+  lingerMs: 2_000,
   stopMs: 10_000,
 }

@@ -18,12 +18,18 @@ export type RawRequest = {
    */
   onClose?: (listener: () => void) => void
   /**
+   * Says that the request has a valid token. When the server is full, it closes connections without one first.
+   * A response with the status 401 takes it back.
+   */
+  authenticated?: () => void
+  /**
    * Reads the body. May be called once, before the response is returned.
    *
+   * @param limit fewer bytes than the server allows, for a request that needs no token
    * @throws {@link BodyError} if the body is too large, malformed or too slow, or if the request is over.
    * @throws TypeError if the body has already been read.
    */
-  body: () => Buffer | Promise<Buffer>
+  body: (limit?: number) => Buffer | Promise<Buffer>
 }
 
 /** A response whose `headers` alternate names and values. Its bytes must not change: large ones are not copied. */
@@ -38,8 +44,13 @@ export type RawAnswer = RawResponse | typeof dropConnection
 /** The host's own form of a handler. A response that is returned without a promise costs none. */
 export type RawHandler = (request: RawRequest) => RawAnswer | Promise<RawAnswer>
 
-/** The two ends of the connection that a request arrived by. */
-export type ConnectionInfo = { remoteAddress?: string | undefined; localAddress?: string | undefined }
+/** The connection that a request arrived by: its two ends, and whom it belongs to. */
+export type ConnectionInfo = {
+  remoteAddress?: string | undefined
+  localAddress?: string | undefined
+  /** As that of {@link RawRequest}. */
+  authenticated?: (() => void) | undefined
+}
 
 /**
  * The web-standard form of a handler, which any server can host. `request.signal` aborts when the peer disconnects.

@@ -69,17 +69,39 @@ function writeBytes(socket: Socket, head: string, body: Uint8Array): void {
   socket.uncork()
 }
 
+/** How the peer finds the end of a body: in chunks (RFC 9112, section 7.1), by a length, or by the connection's end. */
+export type Framing = 'chunked' | 'end' | { bytes: number }
+
+/** Larger bodies are sent piece by piece: that a peer reads, if slowly, shows only in pieces that are taken. */
+export const largestWhole = 128 * 1024
+const pieceBytes = 64 * 1024
+
+/** The pieces of a body that is there already. */
+export function inPieces(body: string | Uint8Array): BodySource {
+  const bytes = typeof body === 'string' ? Buffer.from(body) : body
+  let offset = 0
+  return {
+    next: async () => {
+      const piece = bytes.subarray(offset, offset + pieceBytes)
+      offset += piece.length
+      return piece.length === 0 ? undefined : piece
+    },
+    cancel: () => {},
+  }
+}
+
 /**
- * Sends a body piece by piece, in chunks (RFC 9112, section 7.1) or up to the end of the connection, and never ahead
- * of what the peer reads. Rejects if the body fails; resolves early if the socket closes.
+ * Sends a body piece by piece, and never ahead of what the peer reads. Rejects if the body fails; resolves early if the
+ * socket closes.
  */
 export async function writeStream(
   socket: Socket,
   head: Head,
   source: BodySource,
-  { isChunked, onProgress }: { isChunked: boolean; onProgress: () => void },
+  { framing, onProgress }: { framing: Framing; onProgress: () => void },
 ): Promise<void> {
-  socket.write(headText(head, isChunked ? 'Transfer-Encoding: chunked\r\n' : ''), 'latin1')
+  const isChunked = framing === 'chunked'
+  socket.write(headText(head, framingText(framing)), 'latin1')
   for (;;) {
     const piece = await source.next()
     if (socket.destroyed) return
@@ -92,6 +114,11 @@ export async function writeStream(
     if (socket.destroyed) return
   }
   if (isChunked) socket.write('0\r\n\r\n', 'latin1')
+}
+
+function framingText(framing: Framing): string {
+  if (framing === 'chunked') return 'Transfer-Encoding: chunked\r\n'
+  return framing === 'end' ? '' : `Content-Length: ${framing.bytes}\r\n`
 }
 
 function writePiece(socket: Socket, piece: Uint8Array, isChunked: boolean): void {

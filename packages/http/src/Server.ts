@@ -26,6 +26,12 @@ export type ServerOptions = ({ fetch: FetchHandler } | { handle: RawHandler }) &
 }
 
 const checkEveryMs = 250
+/** One in so many connections is for peers that have not shown a token yet. */
+const newcomersShare = 8
+
+function earlier(found: Connection | undefined, other: Connection): Connection {
+  return found === undefined || other.usedAt < found.usedAt ? other : found
+}
 
 /**
  * A strict HTTP/1.1 server for a fetch handler or a raw handler.
@@ -49,12 +55,15 @@ export class Server {
     const handle = 'fetch' in options ? fromFetch(options.fetch, { errorResponse, onError }) : options.handle
     this.#limits = { ...defaultLimits, ...options.limits }
     this.#net = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+      if (!this.#makeRoom()) {
+        socket.destroy()
+        return
+      }
       const isStopping = (): boolean => this.#stopping
       const connection = new Connection({ socket, limits: this.#limits, handle, errorResponse, onError, isStopping })
       this.#connections.add(connection)
       socket.on('close', () => this.#connections.delete(connection))
     })
-    this.#net.maxConnections = this.#limits.connections
     this.#timer = setInterval(() => this.#checkTimes(), checkEveryMs).unref()
   }
 
@@ -80,6 +89,33 @@ export class Server {
     await closed
     clearTimeout(giveUp)
     clearInterval(this.#timer)
+  }
+
+  /** Whether there is room for a connection; closes another one for it if need be. */
+  #makeRoom(): boolean {
+    if (this.#connections.size < this.#limits.connections) return true
+    const idle = this.#leastUsed()
+    if (idle === undefined) return false
+    idle.destroy()
+    this.#connections.delete(idle)
+    return true
+  }
+
+  /**
+   * The idle connection to close first: one without a valid token, so that a flood of those does not shut out the
+   * others. New connections have none yet: a part of the room is kept for them.
+   */
+  #leastUsed(): Connection | undefined {
+    let unknown: Connection | undefined
+    let known: Connection | undefined
+    let unknownCount = 0
+    for (const connection of this.#connections) {
+      if (!connection.isAuthenticated) unknownCount++
+      if (!connection.isIdle) continue
+      if (connection.isAuthenticated) known = earlier(known, connection)
+      else unknown = earlier(unknown, connection)
+    }
+    return unknownCount < this.#limits.connections / newcomersShare ? (known ?? unknown) : unknown
   }
 
   #checkTimes(): void {

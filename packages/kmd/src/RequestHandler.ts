@@ -57,7 +57,11 @@ const bodyCodes: Record<BodyErrorCode, Code> = {
 const tokenHeader = 'x-kmd-api-token'
 /** The code of an error, beside its text in the body: the Go client's decoder rejects unknown members there. */
 const errorHeader = 'Latchkey-Error'
-type Admitted = { operation: Operation; session: Session | undefined }
+/** Without `bodyLimit` the server's own applies. */
+type Admitted = { operation: Operation; session: Session | undefined; bodyLimit: number | undefined }
+
+/** Enough for a ticket. Nothing that comes without a token takes more memory. */
+const openBodyBytes = 1024
 
 /** Lets the script of an allowed page read the error code. */
 const exposedHeaders = ['Access-Control-Expose-Headers', `${errorHeader}, Retry-After`]
@@ -83,13 +87,13 @@ export class RequestHandler {
     const cors = this.#cors(request)
     const admitted = this.#admit(request, cors)
     if (!('operation' in admitted)) return await admitted.response
-    const { operation, session } = admitted
+    const { operation, session, bodyLimit } = admitted
     const startedAt = performance.now()
     let body = emptyBody
     let response: RawResponse
     try {
       // What is here already is not awaited: at the rate of signatures each turn of the queue shows.
-      const arriving = operation.method === 'GET' ? emptyBody : request.body()
+      const arriving = operation.method === 'GET' ? emptyBody : request.body(bodyLimit)
       body = arriving instanceof Promise ? await arriving : arriving
       const result = this.#perform(operation, body, session)
       const output = result instanceof Promise ? await result : result
@@ -119,7 +123,8 @@ export class RequestHandler {
       }
     }
     let session: Session | undefined
-    if (!isOpen(operation, wire) && !this.#hasToken(request)) {
+    const isPublic = isOpen(operation, wire)
+    if (!isPublic && !this.#hasToken(request)) {
       session = this.#session(request)
       if (session === undefined) return { response: this.#errorResponse(new KmdError('invalid_token'), cors) }
       if (!Permissions.mayUse(operation.id)) {
@@ -127,7 +132,7 @@ export class RequestHandler {
       }
     }
     if (path.startsWith('/v1/')) onActivity?.()
-    return { operation, session }
+    return { operation, session, bodyLimit: isPublic ? openBodyBytes : undefined }
   }
 
   #perform(operation: Operation, body: Buffer, session: Session | undefined): Output | Promise<Output> {
@@ -178,11 +183,15 @@ export class RequestHandler {
   }
 
   #hasToken(request: RawRequest): boolean {
-    return this.#options.token.matches(request.header(tokenHeader))
+    const isValid = this.#options.token.matches(request.header(tokenHeader))
+    if (isValid) request.authenticated?.()
+    return isValid
   }
 
   #session(request: RawRequest): Session | undefined {
-    return this.#options.context.sessions.use(request.header(tokenHeader))
+    const session = this.#options.context.sessions.use(request.header(tokenHeader))
+    if (session !== undefined) request.authenticated?.()
+    return session
   }
 
   #cors(request: RawRequest): string[] {

@@ -111,9 +111,14 @@ export class Policy {
     this.#fees = new FeeBudget({ each: options.feeMicroAlgosPerDay, all: options.totalFeeMicroAlgosPerDay }, nowMs)
   }
 
+  /** Whether callers need an API key. */
+  get requiresKey(): boolean {
+    return this.#keys.length > 0
+  }
+
   /** Compares in constant time. */
   isAuthorized({ apiKey }: Caller): boolean {
-    if (this.#keys.length === 0) return true
+    if (!this.requiresKey) return true
     const given = Bytes.fromUtf8(apiKey ?? '')
     return this.#keys.map((key) => Bytes.equalConstantTime(key, given)).some(Boolean)
   }

@@ -43,7 +43,11 @@ const defaultMaxBodyBytes = 128 * 1024
 const defaultBodyTimeoutMs = 30_000
 
 /** What a server knows about the connection of a request. */
-export type Connection = { readonly remoteAddress?: string | undefined }
+export type Connection = {
+  readonly remoteAddress?: string | undefined
+  /** Called when the request has a valid API key: a server that is full closes connections without one first. */
+  readonly authenticated?: (() => void) | undefined
+}
 
 /** A handler of requests, for any server. Without a connection, callers are not told apart by address. */
 export type FacilitatorHandler = (request: Request, connection?: Connection) => Promise<Response>
@@ -72,6 +76,7 @@ export function createFacilitatorHandler(options: FacilitatorHandlerOptions): Fa
     const caller = { apiKey: apiKeyOf(request), address: clientAddress(request, connection) }
     // Before the body is read: a caller without a key gets no memory.
     if (!facilitator.policy.isAuthorized(caller)) return json(401, { error: 'an API key is required' })
+    if (facilitator.policy.requiresKey) connection.authenticated?.()
     const refusal = refuseBrowser(request) ?? refuseOtherType(request)
     if (refusal !== undefined) return refusal
     const text = await readText(request, limits)

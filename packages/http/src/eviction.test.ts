@@ -1,0 +1,143 @@
+/** What a full server closes for a new connection. */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { BodyError } from './BodyReader.js'
+import type { RawHandler } from './Message.js'
+import { get, type Peer, post, serve } from './Peer.test.helper.js'
+
+/** `token` marks a valid one; /slow is answered when the test says so; /large has a body that does not fit a socket. */
+function service() {
+  let answer = (): void => {}
+  const released = new Promise<void>((resolve) => {
+    answer = resolve
+  })
+  const large = Buffer.alloc(32 * 1024 * 1024)
+  const handle: RawHandler = async (request) => {
+    if (request.header('token') === 'valid') request.authenticated?.()
+    else if (request.target === '/private') return { status: 401, headers: [], body: '' }
+    if (request.method === 'POST') await request.body()
+    if (request.target === '/slow') await released
+    return { status: 200, headers: [], body: request.target === '/large' ? large : 'done' }
+  }
+  return { handle, answer: () => answer() }
+}
+
+const isClosed = async (peer: Peer): Promise<boolean> =>
+  Promise.race([peer.ended.then(() => true), sleep(100).then(() => false)])
+
+async function connected(peer: Peer): Promise<Peer> {
+  if (peer.socket.connecting) await new Promise((resolve) => peer.socket.once('connect', resolve))
+  return peer
+}
+
+async function served(peer: Peer, ...headers: string[]): Promise<Peer> {
+  peer.send(get('/', ...headers))
+  await peer.until('done')
+  return peer
+}
+
+const limits = { connections: 4, headerBytes: 16_384 }
+
+test('the connection that has been idle longest makes room', async (t) => {
+  const { dial } = await serve(t, service().handle, { limits })
+  const silent = await connected(dial())
+  const first = await served(dial())
+  const second = await served(dial())
+  const third = await served(dial())
+  await served(dial())
+  assert.deepEqual(await Promise.all([silent, first, second, third].map(isClosed)), [true, false, false, false])
+  // Used again, the first is no longer the oldest.
+  first.send(get('/again'))
+  await sleep(20)
+  await served(dial())
+  assert.deepEqual(await Promise.all([first, second, third].map(isClosed)), [false, true, false])
+})
+
+const unfinished: [string, string][] = [
+  ['sent nothing', ''],
+  ['sent half a head', 'GET / HT'],
+  ['sent half a body', post('/', 'half').slice(0, -2)],
+  ['sent half a chunk', get('/', 'Transfer-Encoding: chunked').replace('GET', 'POST')],
+  ['was refused', get('/private')],
+  ['asked without a token', get('/')],
+  ['does not read its response', get('/large')],
+]
+
+for (const [what, bytes] of unfinished) {
+  test(`a peer without a token that ${what} is closed before one with a token`, async (t) => {
+    const { dial } = await serve(t, service().handle, { limits })
+    const known = await Promise.all([1, 2, 3].map(() => served(dial(), 'token: valid')))
+    const other = await connected(dial())
+    if (what === 'does not read its response') other.socket.pause()
+    other.send(bytes)
+    await sleep(50)
+    for (let round = 0; round < 5; round++) await connected(dial())
+    await served(dial(), 'token: valid')
+    other.socket.resume()
+    assert.equal(await isClosed(other), true)
+    assert.deepEqual(await Promise.all(known.map(isClosed)), [false, false, false])
+    for (const peer of known) peer.send(get('/once more', 'token: valid'))
+  })
+}
+
+test('a request that is being answered is never closed for another connection', async (t) => {
+  const { handle, answer } = service()
+  const { dial } = await serve(t, handle, { limits })
+  const waiting = [1, 2, 3, 4].map(() => dial())
+  for (const peer of waiting) peer.send(get('/slow'))
+  await sleep(50)
+  const refused = dial()
+  assert.equal(await isClosed(refused), true)
+  answer()
+  for (const peer of waiting) await peer.until('done')
+})
+
+test('idle connections with a token make room for new ones, but only an eighth of them', async (t) => {
+  const { dial } = await serve(t, service().handle, { limits: { ...limits, connections: 16 } })
+  const known: Peer[] = []
+  for (let i = 0; i < 16; i++) known.push(await served(dial(), 'token: valid'))
+  for (let i = 0; i < 30; i++) await connected(dial())
+  await sleep(50)
+  const closed = await Promise.all(known.map(isClosed))
+  assert.deepEqual(closed, [true, true, ...Array(14).fill(false)])
+  await served(dial(), 'token: valid')
+})
+
+test('a response with 401 takes the standing of the connection back', async (t) => {
+  let isValid = true
+  const handle: RawHandler = (request) => {
+    if (!isValid) return { status: 401, headers: [], body: 'refused' }
+    request.authenticated?.()
+    return { status: 200, headers: [], body: 'done' }
+  }
+  const { dial } = await serve(t, handle, { limits })
+  const revoked = await Promise.all([1, 2, 3, 4].map(() => served(dial())))
+  isValid = false
+  for (const peer of revoked) {
+    peer.send(get('/'))
+    await peer.until('refused')
+  }
+  isValid = true
+  for (let i = 0; i < 4; i++) await served(dial())
+  assert.deepEqual(await Promise.all(revoked.map(isClosed)), [true, true, true, true])
+})
+
+test('a handler can set a lower limit for a body', async (t) => {
+  const handle: RawHandler = async (request) => {
+    const body = await Promise.resolve()
+      .then(() => request.body(10))
+      .catch((error: BodyError) => error.code)
+    return { status: 200, headers: [], body: `<${body}>` }
+  }
+  const { dial } = await serve(t, handle)
+  const peer = dial()
+  peer.send(post('/', '0123456789'))
+  await peer.until('<0123456789>')
+  const long = dial()
+  long.send(post('/', '0123456789a'))
+  await long.until('<body_too_large>')
+  const announced = dial()
+  announced.send(get('/', 'Content-Length: 11').replace('GET', 'POST'))
+  await announced.until('<body_too_large>')
+})
