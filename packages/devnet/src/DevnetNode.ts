@@ -5,6 +5,7 @@ import { Faults } from './Faults.js'
 import * as IncomingTransaction from './ledger/IncomingTransaction.js'
 import type { Ledger } from './ledger/Ledger.js'
 import type { Snapshot } from './ledger/Snapshot.js'
+import { ParticipationKeys } from './participation/ParticipationKeys.js'
 import * as TransactionLine from './TransactionLine.js'
 
 /**
@@ -27,6 +28,7 @@ const maxWaiters = 1_000
 export class DevnetNode {
   readonly ledger: Ledger
   readonly faults = new Faults()
+  readonly participation: ParticipationKeys
   readonly mode: BlockMode
   readonly #onLine: ((line: string) => void) | undefined
   readonly #snapshots = new BoundedMap<number, Snapshot>(maxSnapshots)
@@ -39,6 +41,7 @@ export class DevnetNode {
 
   constructor({ ledger, blocks, onLine }: DevnetNodeOptions) {
     this.ledger = ledger
+    this.participation = new ParticipationKeys(ledger.genesis.participation)
     this.mode = blocks
     this.#onLine = onLine
     ledger.onChange(() => {
@@ -112,6 +115,7 @@ export class DevnetNode {
   reset(): void {
     this.#snapshots.clear()
     this.faults.clear()
+    this.participation.reset()
     this.#cancelHolds()
     this.ledger.reset()
   }

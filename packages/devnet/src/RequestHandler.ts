@@ -17,6 +17,7 @@ import { cheatRoutes } from './rest/cheats.js'
 import { deltaRoutes } from './rest/deltas.js'
 import { json } from './rest/HttpResponse.js'
 import { Query } from './rest/Parameters.js'
+import { participationRoutes } from './rest/participation.js'
 import { type Match, type Route, Router } from './rest/Route.js'
 import { simulateRoutes } from './rest/simulate.js'
 import { statusRoutes } from './rest/status.js'
@@ -39,6 +40,7 @@ const router = new Router([
   ...simulateRoutes,
   ...blockRoutes,
   ...deltaRoutes,
+  ...participationRoutes,
   ...applicationRoutes,
   ...cheatRoutes,
 ])

@@ -111,10 +111,15 @@ function problemOfAddress(text: string): string {
   return `address ${text} is ${isSpelledOtherwise ? 'non-canonical' : 'malformed, checksum verification failed'}`
 }
 
-/** The last of the 52 letters carries one bit; nodes ignore its other four, and line breaks. */
 export function transactionId(text: string): MapKey.MapKey {
+  const id = digest(text)
+  if (id === undefined) throw new ApiError(400, 'no valid transaction ID was specified')
+  return id
+}
+
+/** 32 bytes in 52 letters. The last one carries one bit; nodes ignore its other four, and line breaks. */
+export function digest(text: string): MapKey.MapKey | undefined {
   const letters = text.replace(/[\r\n]/g, '')
-  const digest = Hash.fromText(letters.replace(/[A-Z2-7]$/, (last) => (/[A-P]/.test(last) ? 'A' : 'Q')))
-  if (digest === undefined) throw new ApiError(400, 'no valid transaction ID was specified')
-  return MapKey.of(digest)
+  const bytes = Hash.fromText(letters.replace(/[A-Z2-7]$/, (last) => (/[A-P]/.test(last) ? 'A' : 'Q')))
+  return bytes && MapKey.of(bytes)
 }

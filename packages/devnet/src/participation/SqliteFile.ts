@@ -1,0 +1,171 @@
+/**
+ * Reads the rows of a table in the bytes of an SQLite database. A participation key comes as one, and is sent by anybody
+ * who may use the node: only rows are read, so that views, triggers and indexes of the file have no effect.
+ */
+import { ParticipationError } from './ParticipationError.js'
+
+export type Column = null | bigint | string | Uint8Array
+
+const magic = 'SQLite format 3\0'
+const headerBytes = 100
+const leafTable = 0x0d
+const interiorTable = 0x05
+const maxColumns = 100
+/** Levels of a tree: more than the largest table has. */
+const maxDepth = 20
+
+export class SqliteFile {
+  readonly #bytes: Buffer
+  readonly #pageBytes: number
+  /** The bytes of a page without those that are reserved at its end. */
+  readonly #usableBytes: number
+  /** Pages that may be read still. A tree has each once, so that a file in which they form a circle ends here. */
+  #pagesLeft: number
+
+  constructor(bytes: Uint8Array) {
+    this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    if (this.#bytes.length < headerBytes || this.#bytes.toString('latin1', 0, magic.length) !== magic) {
+      throw new ParticipationError('file is not a database')
+    }
+    const size = this.#bytes.readUInt16BE(16)
+    this.#pageBytes = size === 1 ? 65_536 : size
+    this.#usableBytes = this.#pageBytes - this.#bytes[20]!
+    // Once for the list of tables, and once for the table.
+    this.#pagesLeft = 2 * (this.#bytes.length / this.#pageBytes)
+    if (this.#pageBytes < 512 || (this.#pageBytes & (this.#pageBytes - 1)) !== 0 || this.#usableBytes < 480)
+      throw damaged()
+  }
+
+  /** The rows of a table in the order of their ids; undefined if there is no such table. */
+  rows(table: string): Column[][] | undefined {
+    for (const [type, name, , root] of this.#read(1)) {
+      if (type === 'table' && name === table && typeof root === 'bigint') return this.#read(Number(root))
+    }
+    return undefined
+  }
+
+  #read(root: number): Column[][] {
+    const rows: Column[][] = []
+    this.#walk(root, 0, rows)
+    return rows
+  }
+
+  #walk(page: number, depth: number, rows: Column[][]): void {
+    if (depth > maxDepth) throw damaged()
+    const bytes = this.#page(page)
+    const start = page === 1 ? headerBytes : 0
+    const type = bytes[start]
+    if (type !== leafTable && type !== interiorTable) throw damaged()
+    const pointers = start + (type === leafTable ? 8 : 12)
+    const cells = at(bytes, start + 3, 2)
+    for (let cell = 0; cell < cells; cell++) {
+      const position = at(bytes, pointers + 2 * cell, 2)
+      if (type === interiorTable) this.#walk(at(bytes, position, 4), depth + 1, rows)
+      else rows.push(recordOf(this.#payload(bytes, position)))
+    }
+    if (type === interiorTable) this.#walk(at(bytes, start + 8, 4), depth + 1, rows)
+  }
+
+  #page(number: number): Buffer {
+    const start = (number - 1) * this.#pageBytes
+    this.#pagesLeft--
+    if (number < 1 || start + this.#pageBytes > this.#bytes.length || this.#pagesLeft < 0) throw damaged()
+    return this.#bytes.subarray(start, start + this.#usableBytes)
+  }
+
+  /** The content of a cell. What does not fit the page is in a chain of further pages. */
+  #payload(page: Buffer, position: number): Buffer {
+    const cursor = new Cursor(page, position)
+    const length = Number(cursor.varint())
+    cursor.varint()
+    if (length > this.#bytes.length) throw damaged()
+    const local = localBytes(length, this.#usableBytes)
+    const parts = [cursor.take(local)]
+    let next = local === length ? 0 : Number(cursor.uint(4))
+    for (let left = length - local; left > 0; ) {
+      const overflow = this.#page(next)
+      const part = overflow.subarray(4, Math.min(4 + left, overflow.length))
+      parts.push(part)
+      left -= part.length
+      next = at(overflow, 0, 4)
+    }
+    return Buffer.concat(parts)
+  }
+}
+
+/** How much of a row is in its own page, by the rule of the file format. */
+function localBytes(length: number, usable: number): number {
+  const most = usable - 35
+  if (length <= most) return length
+  const least = Math.floor(((usable - 12) * 32) / 255) - 23
+  const wanted = least + ((length - least) % (usable - 4))
+  return wanted <= most ? wanted : least
+}
+
+function recordOf(payload: Buffer): Column[] {
+  const header = new Cursor(payload, 0)
+  const headerEnd = Number(header.varint())
+  const values = new Cursor(payload, headerEnd)
+  const columns: Column[] = []
+  while (header.position < headerEnd) {
+    columns.push(columnOf(Number(header.varint()), values))
+    if (columns.length > maxColumns) throw damaged()
+  }
+  return columns
+}
+
+const integerBytes = [0, 1, 2, 3, 4, 6, 8]
+
+function columnOf(type: number, values: Cursor): Column {
+  if (type === 0) return null
+  if (type <= 6) return BigInt.asIntN(8 * integerBytes[type]!, values.uint(integerBytes[type]!))
+  if (type === 7) return BigInt(Math.trunc(values.take(8).readDoubleBE()))
+  if (type === 8 || type === 9) return BigInt(type - 8)
+  if (type < 12) throw damaged()
+  const bytes = values.take(Math.floor((type - 12) / 2))
+  return type % 2 === 0 ? new Uint8Array(bytes) : bytes.toString('utf8')
+}
+
+class Cursor {
+  readonly #bytes: Buffer
+  position: number
+
+  constructor(bytes: Buffer, position: number) {
+    this.#bytes = bytes
+    this.position = position
+  }
+
+  take(length: number): Buffer {
+    const end = this.position + length
+    if (!(length >= 0) || end > this.#bytes.length) throw damaged()
+    const part = this.#bytes.subarray(this.position, end)
+    this.position = end
+    return part
+  }
+
+  uint(length: number): bigint {
+    return this.take(length).reduce((sum, byte) => (sum << 8n) | BigInt(byte), 0n)
+  }
+
+  /** Seven bits in each byte, and all eight in the ninth. */
+  varint(): bigint {
+    let value = 0n
+    for (let index = 0; index < 9; index++) {
+      const [byte] = this.take(1)
+      if (index === 8) return (value << 8n) | BigInt(byte!)
+      value = (value << 7n) | BigInt(byte! & 0x7f)
+      if (byte! < 0x80) return value
+    }
+    return value
+  }
+}
+
+function at(bytes: Buffer, position: number, length: number): number {
+  if (position + length > bytes.length) throw damaged()
+  return bytes.readUIntBE(position, length)
+}
+
+/** In the words of SQLite. */
+function damaged(): ParticipationError {
+  return new ParticipationError('database disk image is malformed')
+}

@@ -1,0 +1,88 @@
+/** The participation keys of the node. */
+import { Hash } from '@latchkey/algorand'
+import type { RawAnswer } from '@latchkey/http'
+import * as MapKey from '../ledger/MapKey.js'
+import { ParticipationError } from '../participation/ParticipationError.js'
+import type { ParticipationKey } from '../participation/ParticipationKeys.js'
+import { ApiError } from './ApiError.js'
+import * as HttpResponse from './HttpResponse.js'
+import { address, digest, type Query } from './Parameters.js'
+import type { Value } from './ResponseValue.js'
+import type { Route, RouteContext } from './Route.js'
+
+export const participationRoutes: readonly Route[] = [
+  { method: 'GET', path: '/v2/participation', handle: list },
+  { method: 'POST', path: '/v2/participation', handle: install },
+  { method: 'POST', path: '/v2/participation/generate/{address}', handle: generate },
+  { method: 'GET', path: '/v2/participation/{participation-id}', handle: getOne },
+  { method: 'DELETE', path: '/v2/participation/{participation-id}', handle: remove },
+]
+
+/** A node without any answers null, which clients take for an empty list. */
+function list({ node }: RouteContext): RawAnswer {
+  const keys = node.participation.list()
+  return HttpResponse.json(keys.length === 0 ? null : keys.map(keyJson))
+}
+
+function getOne({ node, path }: RouteContext): RawAnswer {
+  const key = node.participation.get(participationId(path[0]!))
+  if (key === undefined) throw new ApiError(404, 'the participation ID was not found')
+  return HttpResponse.json(keyJson(key))
+}
+
+function remove({ node, path }: RouteContext): RawAnswer {
+  if (!node.participation.delete(participationId(path[0]!))) throw new ApiError(404, 'participation id not found')
+  return HttpResponse.empty()
+}
+
+async function install({ node, request }: RouteContext): Promise<RawAnswer> {
+  const body = await request.body()
+  if (body.length === 0) throw new ApiError(400, 'payload was of zero length')
+  return HttpResponse.json({ partId: Hash.toText(MapKey.bytes(orBadRequest(() => node.participation.install(body)))) })
+}
+
+/** A node answers before it has made the key, and only logs why it could not. */
+function generate({ node, path, query }: RouteContext): RawAnswer {
+  const account = address(path[0]!)
+  const dilution = query.uint('dilution') ?? 0n
+  const first = required(query, 'first')
+  const last = required(query, 'last')
+  if (first <= last) orBadRequest(() => node.participation.generate(account, { first, last, dilution }))
+  return HttpResponse.text('{}', 200, 'text/plain; charset=UTF-8')
+}
+
+function required(query: Query, name: string): bigint {
+  const value = query.uint(name)
+  if (value !== undefined) return value
+  throw new ApiError(400, `Invalid format for parameter ${name}: query parameter '${name}' is required`)
+}
+
+function orBadRequest<T>(run: () => T): T {
+  try {
+    return run()
+  } catch (error) {
+    if (error instanceof ParticipationError) throw new ApiError(400, error.message)
+    throw error
+  }
+}
+
+function participationId(text: string): MapKey.MapKey {
+  const id = digest(text)
+  if (id !== undefined) return id
+  throw new ApiError(400, `attempted to decode a string which was not a participation id: "${text}"`)
+}
+
+function keyJson({ id, account, keys }: ParticipationKey): Value {
+  return {
+    address: MapKey.address(account),
+    id: Hash.toText(MapKey.bytes(id)),
+    key: {
+      'selection-participation-key': keys.selectionKey,
+      'state-proof-key': keys.stateProofKey,
+      'vote-first-valid': keys.firstRound,
+      'vote-key-dilution': keys.keyDilution,
+      'vote-last-valid': keys.lastRound,
+      'vote-participation-key': keys.voteKey,
+    },
+  }
+}
