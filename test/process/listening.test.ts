@@ -1,7 +1,7 @@
 /** Where the daemon listens, and its warnings. */
 import assert from 'node:assert/strict'
 import { createServer } from 'node:net'
-import { networkInterfaces } from 'node:os'
+import { hostname, networkInterfaces } from 'node:os'
 import { suite, test } from 'node:test'
 import { atEnd, dataDirectory, isReachable, start } from './commands.test.helper.js'
 
@@ -56,7 +56,8 @@ suite('listening', { concurrency: 2 }, () => {
         assert.equal(await isReachable(t, kmd.port, host), true, host)
       }
       // What existing clients make of it: Go takes the wildcard for this machine.
-      for (const host of [kmd.address, `0.0.0.0:${kmd.port}`]) {
+      // Other machines call it by its name, as clients of a container do.
+      for (const host of [kmd.address, `0.0.0.0:${kmd.port}`, `${hostname().toUpperCase()}:${kmd.port}`]) {
         const response = await kmd.call('GET', '/versions', undefined, { headers: { Host: host } })
         assert.equal(response.status, 200, host)
       }

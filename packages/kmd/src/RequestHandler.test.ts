@@ -41,6 +41,19 @@ test('an unknown Host is rejected before anything else', async (t) => {
   assert.equal((await app.request('GET', '/versions', { headers: { host: 'keys.example:7833' } })).status, 200)
 })
 
+test('a Host that is not served is told which setting would serve it, and nothing of its own is repeated', async (t) => {
+  const app = createApp(t)
+  const message = async (host: string): Promise<string> =>
+    (await app.request('GET', '/versions', { headers: { host } })).json.message
+  assert.equal(
+    await message('Algod:7833'),
+    'the Host algod is not served; set "allowed_hosts": ["algod"] in kmd_config.json if this is its name, or use the address in kmd.net',
+  )
+  for (const host of ['<script>', 'a"b', 'a'.repeat(300), '']) {
+    assert.match(await message(host), /^this Host is not served; use the address in kmd\.net/)
+  }
+})
+
 test('unknown paths are 404 and known ones with another method 405, in the envelope and without a token', async (t) => {
   const app = createApp(t)
   for (const path of ['/', '/v1', '/v1/nope', '/v1/wallets/', '//v1/wallets', '/V1/wallets', '/v1/%77allets', '*']) {

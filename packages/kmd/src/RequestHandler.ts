@@ -113,7 +113,7 @@ export class RequestHandler {
     const { wire, hosts, onActivity } = this.#options
     const path = pathOf(request.target)
     if (!Access.isHostAllowed(request.header('host'), hosts, request.localAddress)) {
-      return { response: this.#errorResponse(new KmdError('forbidden_host'), []) }
+      return { response: this.#errorResponse(forbiddenHost(request.header('host')), []) }
     }
     if (request.method === 'OPTIONS') return { response: { status: 200, headers: cors, body: '' } }
     const operation = Operations.find(request.method, path)
@@ -221,6 +221,15 @@ export class RequestHandler {
       body: Wire.writeError(this.#options.wire, error),
     }
   }
+}
+
+/** Says what to add where. Only a name that a setting can hold is repeated. */
+function forbiddenHost(host: string | undefined): KmdError {
+  const name = Access.hostName(host ?? '')
+  if (!/^[a-z0-9._:-]{1,253}$/.test(name)) return new KmdError('forbidden_host')
+  const setting = `"allowed_hosts": ["${name}"] in kmd_config.json`
+  const message = `the Host ${name} is not served; set ${setting} if this is its name, or use the address in kmd.net`
+  return new KmdError('forbidden_host', { message })
 }
 
 function methodsOf(path: string): readonly string[] {

@@ -31,7 +31,7 @@ export type Rules = {
   maxUrlBytes: number
 }
 
-/** For a signer: what every ledger rejects is rejected while reading. */
+/** For a signer: a missing type or sender, and lengths that no ledger has allowed, are rejected while reading. The rest is the ledger's to judge. */
 export const signingRules: Rules = {
   needed: required,
   maxNoteBytes: 4096,

@@ -130,3 +130,22 @@ test('a member that is sent twice is refused where the Go daemon would merge the
   ]
   for (const raw of bodies) refused(await post('/v1/multisig/sign', multisig, raw))
 })
+
+const unusual: { [name: string]: object } = {
+  'of an unknown type': { type: 'axe' },
+  'with a first round after its last': { fv: 3n, lv: 2n },
+  'without a genesis hash': { gh: undefined },
+  'without rounds or fee': { fv: undefined, lv: undefined },
+}
+
+for (const [name, fields] of Object.entries(unusual)) {
+  test(`a transaction ${name} is signed, as the Go daemon does: whether to take it is the ledger's decision`, async (t) => {
+    const post = await start(t)
+    const usual = { type: 'pay', snd: mine.publicKey, fv: 1n, lv: 2n, gh: theirs.publicKey }
+    const bytes = Transaction.encode({ ...usual, ...fields } as Transaction.Transaction)
+    const response = await post('/v1/transaction/sign', { transaction: base64(bytes) })
+    assert.equal(response.status, 200, response.text)
+    const { sig } = SignedTransaction.decode(Buffer.from(response.json.signed_transaction, 'base64'))
+    assert.ok(Ed25519.verify(sig!, Transaction.bytesToSign(bytes), mine.publicKey))
+  })
+}

@@ -1,5 +1,6 @@
 /** The daemon without a server: a data directory, its lock, wallets and settings, behind a fetch handler. */
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { Algod } from '@latchkey/algod'
 import { Access, type FetchHandler, type RawHandler } from '@latchkey/http'
@@ -286,8 +287,10 @@ function makeDirectory(directory: string): void {
 function allowedHosts(config: Config.Config): ReadonlySet<string> {
   const hosts = new Set(config.allowedHosts.map((host) => host.toLowerCase()))
   if (config.address === '') return hosts
-  const { host } = ListenAddress.parse(config.address)
+  const { host, isLoopback } = ListenAddress.parse(config.address)
   hosts.add(host)
+  // Other machines call it by this name. Who could point the name elsewhere could answer for this machine anyway.
+  if (!isLoopback) hosts.add(hostname().toLowerCase())
   if (host === '::') hosts.add('0.0.0.0')
   return hosts
 }
