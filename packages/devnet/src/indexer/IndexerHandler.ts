@@ -47,9 +47,9 @@ export function create(options: IndexerHandlerOptions): RawHandler {
   }
 
   const serve = async (request: RawRequest): Promise<RawResponse> => {
-    const [rawPath = '', ...query] = request.target.split('?')
-    const match = router.match(rawPath.length > 1 && rawPath.endsWith('/') ? rawPath.slice(0, -1) : rawPath)
-    if (match === undefined) throw new ApiError(404, 'Not Found')
+    const [path = '', ...query] = request.target.split('?')
+    const match = router.match(path)
+    if (match === undefined || match.path.includes('')) throw new ApiError(404, 'Not Found')
     const route = match.routes.get(request.method)
     if (route === undefined) throw new ApiError(405, 'Method Not Allowed', undefined, ['Allow', 'OPTIONS, GET'])
     if (route.access !== 'open' && tokenCheck !== undefined && !tokenCheck.matches(tokenOf(request))) {

@@ -26,6 +26,15 @@ export function readRound(token: string): bigint | undefined {
   return decode(token, 8)?.readBigUInt64LE()
 }
 
+/** Why a token is none, in the words of an indexer. */
+export function reason(token: string): string {
+  const letters = token.replace(/={1,2}$/, '')
+  const invalid = letters.search(/[^A-Za-z0-9_-]/)
+  const position = invalid >= 0 ? invalid : token.length % 4 === 0 ? undefined : letters.length - (letters.length % 4)
+  if (position !== undefined) return `decode err: illegal base64 data at input byte ${position}`
+  return `bad next token b: ${Buffer.from(token, 'base64url').toString('hex')}`
+}
+
 /** Base64 for URLs, with padding. */
 function encode(bytes: Buffer): string {
   return bytes.toString('base64').replaceAll('+', '-').replaceAll('/', '_')

@@ -40,11 +40,10 @@ function addressReason(text: string): string {
   return 'address checksum is incorrect, did you copy the address correctly?'
 }
 
-/** The position that a decoder of base32 without padding complains about. */
+/** The position of the first letter that is not in base32. Any length is accepted, as an indexer's decoder does. */
 export function invalidBase32At(text: string): number | undefined {
   const position = text.search(/[^A-Z2-7]/)
-  if (position >= 0) return position
-  return [1, 3, 6].includes(text.length % 8) ? text.length : undefined
+  return position < 0 ? undefined : position
 }
 
 /** @throws ApiError with `prefix` before the reason. */
@@ -66,11 +65,28 @@ const timePattern = /^\d{4}-\d{2}-\d{2}(T\d{2}:\d{2}:\d{2}([.,]\d+)?(Z|[+-]\d{2}
 export function time(query: Query, name: string): number | undefined {
   const text = query.get(name)
   if (text === undefined || text === '') return undefined
-  const ms = timePattern.test(text) ? Date.parse(text.replace(',', '.')) : Number.NaN
+  const ms = timePattern.test(text) && hasDay(text) ? Date.parse(text.replace(',', '.')) : Number.NaN
   if (!Number.isNaN(ms)) return ms
-  const cause = `parsing time ${JSON.stringify(text)} as "2006-01-02": cannot parse it`
-  const reason = `error parsing '${text}' as RFC3339 or 2006-01-02 time: ${cause}`
+  const reason = `error parsing '${text}' as RFC3339 or 2006-01-02 time: ${timeReason(text)}`
   throw new ApiError(400, `Invalid format for parameter ${name}: ${reason}`)
+}
+
+/** JavaScript takes February 30 for March 1. */
+function hasDay(text: string): boolean {
+  const day = text.slice(0, 10)
+  const date = new Date(`${day}T00:00:00Z`)
+  return !Number.isNaN(date.getTime()) && date.toISOString().startsWith(day)
+}
+
+function timeReason(text: string): string {
+  const quoted = JSON.stringify(text)
+  if (!/^\d{4}-\d{2}-\d{2}/.test(text)) {
+    return `parsing time ${quoted} as "2006-01-02": cannot parse ${quoted} as "2006"`
+  }
+  const month = Number(text.slice(5, 7))
+  if (month < 1 || month > 12) return `parsing time ${quoted}: month out of range`
+  if (text.length > 10) return `parsing time ${quoted}: extra text: ${JSON.stringify(text.slice(10))}`
+  return `parsing time ${quoted}: day out of range`
 }
 
 /** The members of a list that is separated by commas. */

@@ -208,7 +208,8 @@ class Reader {
     const position = NextToken.readTransaction(token)
     if (position !== undefined) return position
     // The status is that of an indexer, too.
-    throw new ApiError(500, 'error while searching for transaction: DecodeTxnRowNext() bad next token')
+    const reason = `DecodeTxnRowNext() ${NextToken.reason(token)}`
+    throw new ApiError(500, `error while searching for transaction: ${reason}`)
   }
 }
 

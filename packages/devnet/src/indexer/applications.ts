@@ -6,6 +6,7 @@ import { uint } from '../rest/Parameters.js'
 import { readNextId } from './assets.js'
 import type { IndexerCall, IndexerRoute } from './IndexerRoute.js'
 import * as Parameters from './Parameters.js'
+import * as TransactionFilter from './TransactionFilter.js'
 
 export const applicationRoutes: readonly IndexerRoute[] = [
   { method: 'GET', path: '/v2/applications', handle: (call) => empty(call, 'applications', call.query.get('creator')) },
@@ -26,6 +27,7 @@ export const applicationRoutes: readonly IndexerRoute[] = [
 ]
 
 const limits: Parameters.Limits = { default: 100n, max: 1_000n }
+const boxLimits: Parameters.Limits = { default: 1_000n, max: 10_000n }
 const hint = 'this ledger runs no programs'
 
 /** The parameters are checked all the same. */
@@ -55,14 +57,24 @@ function boxNotFound({ ledger, path, query }: IndexerCall): never {
   if (name === undefined) {
     throw new ApiError(400, "Invalid format for parameter name: query parameter 'name' is required")
   }
+  if (!/^[a-z0-9]+:/.test(name)) {
+    const form = "all arguments and box names should be of the form 'encoding:value'"
+    throw new ApiError(400, `LookupApplicationBoxByIDAndName received illegal box name (${name}): ${form}`)
+  }
   const where = `round=${ledger.last.round}, appid=${applicationId}, boxName=${name}`
   throw new ApiError(404, `no application found for application-id: ${where}`, hint)
 }
 
-function noBoxes({ path }: IndexerCall): RawResponse {
-  return HttpResponse.json({ 'application-id': readId(path), boxes: [] })
+function noBoxes({ ledger, path, query }: IndexerCall): RawResponse {
+  const applicationId = readId(path)
+  Parameters.limit(query, boxLimits)
+  return HttpResponse.json({ 'application-id': applicationId, boxes: [], round: ledger.last.round })
 }
 
-function noLogs({ ledger, path }: IndexerCall): RawResponse {
-  return HttpResponse.json({ 'application-id': readId(path), 'current-round': ledger.last.round })
+function noLogs({ ledger, path, query }: IndexerCall): RawResponse {
+  const applicationId = readId(path)
+  TransactionFilter.read(query, { ignores: ['address', 'address-role', 'application-id', 'group-id'] })
+  const sender = query.get('sender-address')
+  if (sender !== undefined) Parameters.address(sender, 'invalid input: unable to parse address: ')
+  return HttpResponse.json({ 'application-id': applicationId, 'current-round': ledger.last.round })
 }

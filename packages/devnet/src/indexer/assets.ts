@@ -9,6 +9,7 @@ import { parseUint, type Query, uint } from '../rest/Parameters.js'
 import { createdIds } from './accountJson.js'
 import { assetJson, holdingJson } from './assetJson.js'
 import type { IndexerCall, IndexerRoute } from './IndexerRoute.js'
+import { isLike } from './isLike.js'
 import { Page, scan } from './Page.js'
 import * as Parameters from './Parameters.js'
 
@@ -74,12 +75,12 @@ function listOf(...ids: bigint[]): SortedList<bigint> {
   return list
 }
 
-/** Names match without regard to case, and in part. A destroyed asset has none. */
+/** A destroyed asset has no names. */
 function textFilter(query: Query): (asset: Asset | undefined) => boolean {
   const [name, unit] = [query.get('name'), query.get('unit')]
   const contains = (bytes: Uint8Array | undefined, part: string | undefined): boolean => {
     if (!part) return true
-    return bytes !== undefined && Buffer.from(bytes).toString().toLowerCase().includes(part.toLowerCase())
+    return bytes !== undefined && bytes.length > 0 && isLike(Buffer.from(bytes).toString(), `%${part}%`)
   }
   return (asset) => contains(asset?.name, name) && contains(asset?.unitName, unit)
 }

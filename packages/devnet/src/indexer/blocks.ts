@@ -58,7 +58,7 @@ function readFilter(query: Query): HeaderFilter {
   const token = query.get('next')
   const after = token === undefined ? undefined : NextToken.readRound(token)
   if (token !== undefined && after === undefined) {
-    reasons.push('unable to parse next token: DecodeBlockRowNext() bad next token')
+    reasons.push(`unable to parse next token: DecodeBlockRowNext() ${NextToken.reason(token)}`)
   }
   const isEmpty = readAddresses(query, reasons)
   if (reasons.length > 0) throw new ApiError(400, reasons.join('\n'))

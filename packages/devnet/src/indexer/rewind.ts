@@ -94,7 +94,7 @@ function withDifference(holdings: readonly Members[] = [], difference: ReadonlyM
     return { ...holding, amount: (holding['amount'] as bigint) + change }
   })
   for (const [assetId, amount] of left) {
-    if (amount > 0n) shown.push({ amount, 'asset-id': assetId, 'is-frozen': false })
+    if (amount >= 0n) shown.push({ amount, 'asset-id': assetId, 'is-frozen': false })
   }
   return shown.length === 0 ? undefined : shown
 }

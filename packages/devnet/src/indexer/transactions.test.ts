@@ -161,7 +161,11 @@ test('invalid parameters get the errors of an indexer', async () => {
       'error while searching for transaction: txn query err cannot search both assetid and appid',
       500,
     ],
-    ['next=x', 'error while searching for transaction: DecodeTxnRowNext() bad next token', 500],
+    [
+      'next=x',
+      'error while searching for transaction: DecodeTxnRowNext() decode err: illegal base64 data at input byte 0',
+      500,
+    ],
   ]
   for (const [query, message, status = 400] of cases) {
     assert.equal(errorMessageOf(await node.ask(`/v2/transactions?${query}`), status), message, query)

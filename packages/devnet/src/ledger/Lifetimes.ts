@@ -82,7 +82,9 @@ export class Lifetimes {
     for (const [key, { microAlgos }] of changes.accounts) {
       const before = this.accounts.get(key)
       const signature = signatures.has(key) ? signatures.get(key) : before?.signature
-      const isClosed = microAlgos === 0n
+      // Only by sending something does an account get empty. A payment of nothing creates none.
+      const isClosed = microAlgos === 0n && signatures.has(key)
+      if (microAlgos === 0n && !isClosed) continue
       if (before !== undefined && !isClosed && before.signature === signature) continue
       const created = before === undefined ? round : before.created
       this.#setAccount(key, { created, closed: isClosed ? round : before?.closed, signature })
