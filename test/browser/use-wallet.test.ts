@@ -154,4 +154,23 @@ test('pages of every loopback origin and of those given may call the daemon, oth
     assert.equal((await preflight(origin, facts.kmd.url))[0], null, origin)
     assert.equal((await preflight(origin, facts.facilitator.url))[0], null, origin)
   }
+  // The facilitator refuses payments that pages send otherwise, and lets none read what it answers.
+  const verify = async (url: string, headers: { [name: string]: string }): Promise<[number, string | null]> => {
+    const type = { 'Content-Type': 'application/json' }
+    const init = { method: 'POST', headers: { ...headers, ...type }, body: '{"paymentPayload":' }
+    const response = await fetch(`${url}/verify`, init)
+    await response.arrayBuffer()
+    return [response.status, response.headers.get('access-control-allow-origin')]
+  }
+  const fromSite = (origin: string) => verify(facts.facilitator.url, { Origin: origin, 'Sec-Fetch-Site': 'cross-site' })
+  assert.deepEqual(await fromSite('http://localhost:5173'), [400, 'http://localhost:5173'], 'the body arrives')
+  assert.deepEqual(await fromSite('https://evil.example'), [403, null])
+  const { page } = await openPage(t, 'localhost')
+  const status = await page.evaluate(
+    async (url) =>
+      (await fetch(`${url}/verify`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{' }))
+        .status,
+    facts.facilitator.url,
+  )
+  assert.equal(status, 400)
 })

@@ -158,7 +158,8 @@ function readBlockMode(blockTime: string | undefined, isManual: boolean): BlockM
 const anyToken = 'a'.repeat(64)
 
 function facts(devnet: Devnet, blocks: BlockMode) {
-  const { url, indexerUrl, token, genesisId, genesisHash, dispenser, accounts, dollarIds } = devnet
+  const { url, indexerUrl, token, genesisId, genesisHash, dispenser, onlineAccounts, faucet, accounts, dollarIds } =
+    devnet
   const { hostname, port } = new URL(url)
   return {
     version,
@@ -171,6 +172,8 @@ function facts(devnet: Devnet, blocks: BlockMode) {
     blocks,
     dollarAssetIds: dollarIds.map(Number),
     dispenser,
+    onlineAccounts,
+    faucet,
     accounts,
     environment: {
       ALGOD_SERVER: `http://${hostname}`,
@@ -206,7 +209,7 @@ function block(devnet: Devnet, mode: BlockMode): string {
 
 Accounts, for development only: these keys are public. Address, mnemonic, key in base64:
 
-${[dispenser, ...accounts].map(accountText).join('\n\n')}
+${[...devnet.onlineAccounts, devnet.faucet, ...accounts].map(accountText).join('\n\n')}
 
 Environment:
 ${lines.join('\n')}

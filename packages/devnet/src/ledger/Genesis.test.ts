@@ -117,6 +117,8 @@ test('the ledger starts with the participation keys of the genesis', async () =>
   const node = new TestNode({ accountCount: 2 })
   const { onlineAccounts, participation, dispenser } = node.genesis
   assert.equal(onlineAccounts[0], dispenser)
+  const [firstKey] = participation.map(({ account }) => account).sort()
+  assert.equal(MapKey.address(firstKey!), dispenser.address, 'the first that a key daemon lists')
   assert.deepEqual(
     participation.map(({ account }) => MapKey.address(account)),
     onlineAccounts.map(({ address }) => address),

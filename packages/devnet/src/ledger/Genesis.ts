@@ -48,7 +48,11 @@ const hashLength = 32
 const feeSink = 'A7NMWS3NT3IUDMLVO26ULGXGIIOUQ3ND2TXSER6EBGRZNOBOUIQXHIBGDE'
 const rewardsPool = '7777777777777777777777777777777777777777777777777774MSJUVU'
 const microAlgosPerAlgo = 1_000_000n
-const onlineAlgos = { dispenser: 4_000_000_000n, 'wallet 2': 4_000_000_000n, 'wallet 3': 2_000_000_000n }
+/**
+ * By the name of the account. Key daemons list keys in the order of their bytes, and tools take the first: the names are
+ * such that it is the key of the dispenser.
+ */
+const onlineAlgos = { dispenser: 4_000_000_000n, 'wallet 2': 4_000_000_000n, 'wallet of 2 billion': 2_000_000_000n }
 /** Beside the online accounts, so that funding does not change what they have; below 2^53 microAlgos. */
 const faucetAlgos = 5_000_000_000n
 const accountAlgos = 1_000_000n
