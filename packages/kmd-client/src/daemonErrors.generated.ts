@@ -158,6 +158,10 @@ export const daemonErrors = {
     message: 'too many wallet handles are open; release some, or wait until they expire',
     hint: 'release handles when you are done with them',
   },
+  no_secure_memory: {
+    message: 'the system gives no more protected memory; release handles, or raise the limits of the daemon',
+    hint: 'release handles when you are done with them; look at vm.max_map_count and the limits of the process',
+  },
   cannot_display_mnemonic: {
     message: 'sqlite wallet driver cannot display mnemonics',
     hint: 'leave display_mnemonic out; export the master key and write it as words yourself',

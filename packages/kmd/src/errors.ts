@@ -191,6 +191,11 @@ export const apiErrors = {
     message: 'too many wallet handles are open; release some, or wait until they expire',
     hint: 'release handles when you are done with them',
   },
+  no_secure_memory: {
+    status: 503,
+    message: 'the system gives no more protected memory; release handles, or raise the limits of the daemon',
+    hint: 'release handles when you are done with them; look at vm.max_map_count and the limits of the process',
+  },
 
   // Keys and multisig
   cannot_display_mnemonic: {

@@ -85,7 +85,7 @@ export const walletOperations = [
     request: [walletId, password],
     response: [{ name: 'wallet_handle_token', shape: { type: 'string' } }],
     responseName: 'APIV1POSTWalletInitResponse',
-    errors: ['too_many_handles', 'stopping'],
+    errors: ['too_many_handles', 'no_secure_memory', 'stopping'],
     walletFailure: 401,
     run: async ({ wallets, handles }, input) => {
       const entry = await find(wallets, input.wallet_id)

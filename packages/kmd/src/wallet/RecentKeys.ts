@@ -4,14 +4,12 @@
  * or when the wallet file changes.
  */
 import { Ed25519 } from '@latchkey/algorand'
+import { KmdError } from '../errors.js'
 import * as Secret from './Secret.js'
 
-/** A segment and its guard pages are the least that can be allocated, so most handles have one. */
-const keysPerSegment = 32
-const mostSegments = 8
+const mostKeys = 256
 
 export class RecentKeys {
-  readonly #segments: Buffer[] = []
   /** Oldest first: a Map remembers insertion. By the address, one character a byte. */
   readonly #keys = new Map<string, Buffer>()
   #revision: number | undefined
@@ -19,7 +17,7 @@ export class RecentKeys {
   /** `revision` is that of the wallet file now. */
   get(address: Uint8Array, revision: number | undefined): Uint8Array | undefined {
     if (revision === undefined || revision !== this.#revision) {
-      this.#forget()
+      this.free()
       return undefined
     }
     return this.#keys.get(nameOf(address))
@@ -28,36 +26,33 @@ export class RecentKeys {
   set(secretKey: Uint8Array, revision: number | undefined): void {
     if (revision === undefined) return
     this.#revision = revision
-    const slot = this.#freeSlot()
+    const name = nameOf(secretKey.subarray(Ed25519.seedLength))
+    const slot = this.#keys.get(name) ?? this.#takeSlot()
+    if (slot === undefined) return
     slot.set(secretKey)
-    this.#keys.set(nameOf(secretKey.subarray(Ed25519.seedLength)), slot)
+    this.#keys.set(name, slot)
   }
 
+  /** Wipes all keys. */
   free(): void {
-    this.#forget()
-    for (const segment of this.#segments.splice(0)) Secret.free(segment)
+    for (const slot of this.#keys.values()) Secret.free(slot)
+    this.#keys.clear()
+    this.#revision = undefined
   }
 
-  /** The next unused slot, or that of the oldest key. */
-  #freeSlot(): Buffer {
-    const used = this.#keys.size
+  /** Memory for a key: that of the oldest one if there are many. Without any the key is decrypted each time. */
+  #takeSlot(): Buffer | undefined {
     const [oldest] = this.#keys
-    if (used === keysPerSegment * mostSegments && oldest !== undefined) {
+    if (this.#keys.size === mostKeys && oldest !== undefined) {
       this.#keys.delete(oldest[0])
       return oldest[1]
     }
-    const length = Ed25519.secretKeyLength
-    const segmentIndex = Math.floor(used / keysPerSegment)
-    const segment = this.#segments[segmentIndex] ?? Secret.allocate(keysPerSegment * length)
-    this.#segments[segmentIndex] = segment
-    const start = (used % keysPerSegment) * length
-    return segment.subarray(start, start + length)
-  }
-
-  #forget(): void {
-    if (this.#keys.size > 0) Secret.wipe(...this.#segments)
-    this.#keys.clear()
-    this.#revision = undefined
+    try {
+      return Secret.allocate(Ed25519.secretKeyLength)
+    } catch (error) {
+      if (error instanceof KmdError && error.code === 'no_secure_memory') return undefined
+      throw error
+    }
   }
 }
 

@@ -3,11 +3,24 @@
  * the system allows it, fenced by guard pages, never moved by the garbage collector, and wiped when it is freed.
  */
 import { sodium } from '@latchkey/algorand/sodium'
+import { Slabs } from './Slabs.js'
 
+const slabs = new Slabs()
+
+/**
+ * Zeroed protected memory.
+ *
+ * @throws {@link KmdError} `no_secure_memory` if the system gives no more.
+ */
 export function allocate(length: number): Buffer {
-  return sodium.sodium_malloc(length)
+  return slabs.allocate(length)
 }
 
+/**
+ * Random bytes in protected memory.
+ *
+ * @throws {@link KmdError} `no_secure_memory` if the system gives no more.
+ */
 export function random(length: number): Buffer {
   const secret = allocate(length)
   sodium.randombytes_buf(secret)
@@ -16,7 +29,7 @@ export function random(length: number): Buffer {
 
 /** Wipes and returns memory from `allocate`. The buffer must not be touched afterwards. */
 export function free(secret: Buffer): void {
-  sodium.sodium_free(secret)
+  slabs.free(secret)
 }
 
 /** Wipes bytes that lie in ordinary memory. */
