@@ -8,6 +8,7 @@ import {
   type RawRequest,
   type RawResponse,
 } from '@latchkey/http'
+import { compress } from './Compression.js'
 import type { DevnetNode } from './DevnetNode.js'
 import { ApiError } from './rest/ApiError.js'
 import { accountRoutes } from './rest/accounts.js'
@@ -21,6 +22,7 @@ import { participationRoutes } from './rest/participation.js'
 import { type Match, type Route, Router } from './rest/Route.js'
 import { simulateRoutes } from './rest/simulate.js'
 import { statusRoutes } from './rest/status.js'
+import { swaggerRoute } from './rest/swagger.js'
 import { transactionRoutes } from './rest/transactions.js'
 
 export type RequestHandlerOptions = {
@@ -33,7 +35,7 @@ export type RequestHandlerOptions = {
   onError?: ((error: unknown) => void) | undefined
 }
 
-const router = new Router([
+const routes: readonly Route[] = [
   ...transactionRoutes,
   ...statusRoutes,
   ...accountRoutes,
@@ -43,7 +45,9 @@ const router = new Router([
   ...participationRoutes,
   ...applicationRoutes,
   ...cheatRoutes,
-])
+]
+
+const router = new Router([...routes, swaggerRoute(routes)])
 
 export function create({
   node,
@@ -80,7 +84,7 @@ export function create({
     const queryStart = request.target.indexOf('?')
     const rawPath = queryStart < 0 ? request.target : request.target.slice(0, queryStart)
     const path = rawPath.length > 1 && rawPath.endsWith('/') ? rawPath.slice(0, -1) : rawPath
-    const finish = (response: RawAnswer): RawAnswer => withOrigin(response, request, path)
+    const finish = (response: RawAnswer) => compress(withOrigin(response, request, path), request)
     try {
       if (request.method === 'OPTIONS') return preflight(request, path)
       const response = serve(request, path, queryStart < 0 ? '' : request.target.slice(queryStart + 1))

@@ -30,6 +30,11 @@ export function jsonText(body: string): RawResponse {
   return { status: 200, headers: jsonHeaders, body }
 }
 
+/** A value as the indented text of {@link jsonText}. */
+export function indentedText(value: Value): string {
+  return `${toIndentedJson(value)}\n`
+}
+
 export function empty(): RawResponse {
   return { status: 200, headers: [], body: '' }
 }

@@ -15,6 +15,10 @@ export type Route = {
   readonly method: 'GET' | 'POST' | 'DELETE'
   /** Parameters are written in braces. */
   readonly path: string
+  /** For the description of the API. Routes without one are not part of it. */
+  readonly summary?: string
+  /** The names of the parameters in the query. */
+  readonly query?: readonly string[]
   /** `open` needs no token; `cheat` is served only to programs on this machine. */
   readonly access?: 'open' | 'cheat'
   readonly handle: (call: RouteContext) => RawAnswer | Promise<RawAnswer>

@@ -14,10 +14,28 @@ const maxResources = 100_000
 const maxBatch = 1_000n
 
 export const accountRoutes: readonly Route[] = [
-  { method: 'GET', path: '/v2/accounts/{address}', handle: getAccount },
-  { method: 'GET', path: '/v2/accounts/{address}/assets', handle: listAssets },
-  { method: 'GET', path: '/v2/accounts/{address}/assets/{asset-id}', handle: getAccountAsset },
-  { method: 'GET', path: '/v2/assets/{asset-id}', handle: getAsset },
+  {
+    method: 'GET',
+    path: '/v2/accounts/{address}',
+    summary: 'An account',
+    query: ['format', 'exclude'],
+    handle: getAccount,
+  },
+  {
+    method: 'GET',
+    path: '/v2/accounts/{address}/assets',
+    summary: 'The assets that an account holds, in pages',
+    query: ['limit', 'next'],
+    handle: listAssets,
+  },
+  {
+    method: 'GET',
+    path: '/v2/accounts/{address}/assets/{asset-id}',
+    summary: 'An asset of an account',
+    query: ['format'],
+    handle: getAccountAsset,
+  },
+  { method: 'GET', path: '/v2/assets/{asset-id}', summary: 'An asset', handle: getAsset },
 ]
 
 type Excluded = 'none' | 'parameters' | 'all'

@@ -7,14 +7,48 @@ import { address, problemOfUint, uint } from './Parameters.js'
 import type { Route, RouteContext } from './Route.js'
 
 export const applicationRoutes: readonly Route[] = [
-  { method: 'POST', path: '/v2/teal/compile', handle: runsNoPrograms },
-  { method: 'POST', path: '/v2/teal/disassemble', handle: runsNoPrograms },
-  { method: 'POST', path: '/v2/teal/dryrun', handle: runsNoPrograms },
-  { method: 'GET', path: '/v2/applications/{application-id}', handle: getApplication },
-  { method: 'GET', path: '/v2/applications/{application-id}/boxes', handle: listBoxes },
-  { method: 'GET', path: '/v2/applications/{application-id}/box', handle: getBox },
-  { method: 'GET', path: '/v2/accounts/{address}/applications', handle: listApplications },
-  { method: 'GET', path: '/v2/accounts/{address}/applications/{application-id}', handle: getAccountApplication },
+  { method: 'POST', path: '/v2/teal/compile', summary: 'Compiles a program: not supported', handle: runsNoPrograms },
+  {
+    method: 'POST',
+    path: '/v2/teal/disassemble',
+    summary: 'Disassembles a program: not supported',
+    handle: runsNoPrograms,
+  },
+  { method: 'POST', path: '/v2/teal/dryrun', summary: 'Runs a program: not supported', handle: runsNoPrograms },
+  {
+    method: 'GET',
+    path: '/v2/applications/{application-id}',
+    summary: 'An application: none exists',
+    handle: getApplication,
+  },
+  {
+    method: 'GET',
+    path: '/v2/applications/{application-id}/boxes',
+    summary: 'The boxes of an application: none',
+    query: ['limit', 'max', 'next', 'prefix', 'round', 'include'],
+    handle: listBoxes,
+  },
+  {
+    method: 'GET',
+    path: '/v2/applications/{application-id}/box',
+    summary: 'A box of an application: none exists',
+    query: ['name'],
+    handle: getBox,
+  },
+  {
+    method: 'GET',
+    path: '/v2/accounts/{address}/applications',
+    summary: 'The applications of an account: none',
+    query: ['limit', 'next', 'include'],
+    handle: listApplications,
+  },
+  {
+    method: 'GET',
+    path: '/v2/accounts/{address}/applications/{application-id}',
+    summary: 'An application of an account: none exists',
+    query: ['format'],
+    handle: getAccountApplication,
+  },
 ]
 
 /** The most applications in one response of a node: more without their parameters, which are large. */

@@ -11,13 +11,34 @@ import type { Route, RouteContext } from './Route.js'
 import { notFound } from './transactions.js'
 
 export const blockRoutes: readonly Route[] = [
-  { method: 'GET', path: '/v2/blocks/{round}', handle: getBlock },
-  { method: 'GET', path: '/v2/blocks/{round}/hash', handle: getHash },
-  { method: 'GET', path: '/v2/blocks/{round}/txids', handle: getTransactionIds },
-  { method: 'GET', path: '/v2/blocks/{round}/logs', handle: getLogs },
-  { method: 'GET', path: '/v2/blocks/{round}/transactions/{txid}/proof', handle: getTransactionProof },
-  { method: 'GET', path: '/v2/blocks/{round}/lightheader/proof', handle: getStateProof },
-  { method: 'GET', path: '/v2/stateproofs/{round}', handle: getStateProof },
+  { method: 'GET', path: '/v2/blocks/{round}', summary: 'A block', query: ['format', 'header-only'], handle: getBlock },
+  { method: 'GET', path: '/v2/blocks/{round}/hash', summary: 'The hash of a block', handle: getHash },
+  {
+    method: 'GET',
+    path: '/v2/blocks/{round}/txids',
+    summary: 'The ids of the transactions of a block',
+    handle: getTransactionIds,
+  },
+  { method: 'GET', path: '/v2/blocks/{round}/logs', summary: 'The logs of programs in a block: none', handle: getLogs },
+  {
+    method: 'GET',
+    path: '/v2/blocks/{round}/transactions/{txid}/proof',
+    summary: 'Proves that a transaction is in a block',
+    query: ['hashtype'],
+    handle: getTransactionProof,
+  },
+  {
+    method: 'GET',
+    path: '/v2/blocks/{round}/lightheader/proof',
+    summary: 'Proof of a header in a state proof: none',
+    handle: getStateProof,
+  },
+  {
+    method: 'GET',
+    path: '/v2/stateproofs/{round}',
+    summary: 'The state proof of a round: none',
+    handle: getStateProof,
+  },
 ]
 
 const notInLedger = 'failed to retrieve information from the ledger'

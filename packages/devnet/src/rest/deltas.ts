@@ -15,9 +15,27 @@ import { SignedBytes, type Value } from './ResponseValue.js'
 import type { Route, RouteContext } from './Route.js'
 
 export const deltaRoutes: readonly Route[] = [
-  { method: 'GET', path: '/v2/deltas/{round}', handle: getDelta },
-  { method: 'GET', path: '/v2/deltas/{round}/txn/group', handle: getRoundGroups },
-  { method: 'GET', path: '/v2/deltas/txn/group/{id}', handle: getGroup },
+  {
+    method: 'GET',
+    path: '/v2/deltas/{round}',
+    summary: 'What one of the last five rounds changed',
+    query: ['format'],
+    handle: getDelta,
+  },
+  {
+    method: 'GET',
+    path: '/v2/deltas/{round}/txn/group',
+    summary: 'What the groups of a round changed: not supported',
+    query: ['format'],
+    handle: getRoundGroups,
+  },
+  {
+    method: 'GET',
+    path: '/v2/deltas/txn/group/{id}',
+    summary: 'What a group changed: not supported',
+    query: ['format'],
+    handle: getGroup,
+  },
 ]
 
 function getDelta({ node, path, query }: RouteContext) {

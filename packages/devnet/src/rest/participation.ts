@@ -11,11 +11,22 @@ import type { Value } from './ResponseValue.js'
 import type { Route, RouteContext } from './Route.js'
 
 export const participationRoutes: readonly Route[] = [
-  { method: 'GET', path: '/v2/participation', handle: list },
-  { method: 'POST', path: '/v2/participation', handle: install },
-  { method: 'POST', path: '/v2/participation/generate/{address}', handle: generate },
-  { method: 'GET', path: '/v2/participation/{participation-id}', handle: getOne },
-  { method: 'DELETE', path: '/v2/participation/{participation-id}', handle: remove },
+  { method: 'GET', path: '/v2/participation', summary: 'The participation keys of the node', handle: list },
+  { method: 'POST', path: '/v2/participation', summary: 'Adds a participation key', handle: install },
+  {
+    method: 'POST',
+    path: '/v2/participation/generate/{address}',
+    summary: 'Makes a participation key',
+    query: ['first', 'last', 'dilution'],
+    handle: generate,
+  },
+  { method: 'GET', path: '/v2/participation/{participation-id}', summary: 'A participation key', handle: getOne },
+  {
+    method: 'DELETE',
+    path: '/v2/participation/{participation-id}',
+    summary: 'Removes a participation key',
+    handle: remove,
+  },
 ]
 
 /** A node without any answers null, which clients take for an empty list. */

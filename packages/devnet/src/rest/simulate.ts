@@ -15,7 +15,13 @@ import * as SimulateRequest from './SimulateRequest.js'
 import { resultOf } from './transactions.js'
 
 export const simulateRoutes: readonly Route[] = [
-  { method: 'POST', path: '/v2/transactions/simulate', handle: simulate },
+  {
+    method: 'POST',
+    path: '/v2/transactions/simulate',
+    summary: 'Simulates a group',
+    query: ['format'],
+    handle: simulate,
+  },
 ]
 
 const maxBodyBytes = 1_000_000

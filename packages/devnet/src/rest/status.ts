@@ -18,27 +18,83 @@ const maxOffset = 2n ** 63n - 1n
 const tooLarge = 'block timestamp offset cannot be larger than max int64 value'
 
 export const statusRoutes: readonly Route[] = [
-  { method: 'GET', path: '/health', access: 'open', handle: () => HttpResponse.jsonText('null\n') },
-  { method: 'GET', path: '/ready', access: 'open', handle: () => HttpResponse.jsonText('null\n') },
-  { method: 'GET', path: '/metrics', access: 'open', handle: ({ node }) => HttpResponse.text(metrics(node)) },
-  { method: 'GET', path: '/versions', access: 'open', handle: ({ node }) => HttpResponse.jsonText(versions(node)) },
+  {
+    method: 'GET',
+    path: '/health',
+    summary: 'Whether the node runs',
+    access: 'open',
+    handle: () => HttpResponse.jsonText('null\n'),
+  },
+  {
+    method: 'GET',
+    path: '/ready',
+    summary: 'Whether the node is ready',
+    access: 'open',
+    handle: () => HttpResponse.jsonText('null\n'),
+  },
+  {
+    method: 'GET',
+    path: '/metrics',
+    summary: 'Metrics for Prometheus',
+    access: 'open',
+    handle: ({ node }) => HttpResponse.text(metrics(node)),
+  },
+  {
+    method: 'GET',
+    path: '/versions',
+    summary: 'The build and the network',
+    access: 'open',
+    handle: ({ node }) => HttpResponse.jsonText(versions(node)),
+  },
   {
     method: 'GET',
     path: '/genesis',
+    summary: 'The genesis document',
     access: 'open',
     handle: ({ node }) => HttpResponse.jsonText(node.ledger.genesis.json),
   },
-  { method: 'GET', path: '/v2/status', handle: ({ node }) => HttpResponse.json(status(node)) },
-  { method: 'GET', path: '/v2/status/wait-for-block-after/{round}', handle: waitForBlock },
+  {
+    method: 'GET',
+    path: '/v2/status',
+    summary: 'The state of the node',
+    handle: ({ node }) => HttpResponse.json(status(node)),
+  },
+  {
+    method: 'GET',
+    path: '/v2/status/wait-for-block-after/{round}',
+    summary: 'Waits for the block after a round',
+    handle: waitForBlock,
+  },
   {
     method: 'GET',
     path: '/v2/transactions/params',
+    summary: 'What a new transaction needs',
     handle: ({ node }) => HttpResponse.json(suggestedParameters(node)),
   },
-  { method: 'GET', path: '/v2/ledger/supply', handle: ({ node }) => HttpResponse.json(supply(node)) },
-  { method: 'GET', path: '/v2/node/peers', handle: () => HttpResponse.json({ Peers: [] }) },
-  { method: 'GET', path: '/v2/devmode/blocks/offset', handle: getOffset },
-  { method: 'POST', path: '/v2/devmode/blocks/offset/{offset}', handle: setOffset },
+  {
+    method: 'GET',
+    path: '/v2/ledger/supply',
+    summary: 'The supply of Algos',
+    handle: ({ node }) => HttpResponse.json(supply(node)),
+  },
+  {
+    method: 'GET',
+    path: '/v2/node/peers',
+    summary: 'The connected nodes: none',
+    handle: () => HttpResponse.json({ Peers: [] }),
+  },
+  {
+    method: 'GET',
+    path: '/v2/devmode/blocks/offset',
+    summary: 'The seconds between blocks, if they are set',
+    handle: getOffset,
+  },
+  {
+    method: 'POST',
+    path: '/v2/devmode/blocks/offset/{offset}',
+    summary: 'Sets the seconds between blocks',
+    handle: setOffset,
+  },
 ]
 
 function versions({ ledger }: DevnetNode): string {

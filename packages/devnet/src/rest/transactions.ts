@@ -18,12 +18,32 @@ const where = 'in the transaction pool or in the last 1000 confirmed rounds'
 export const notFound = `could not find the transaction ${where}`
 
 export const transactionRoutes: readonly Route[] = [
-  { method: 'POST', path: '/v2/transactions', handle: submit },
-  { method: 'GET', path: '/v2/transactions/pending', handle: (call) => listPending(call, undefined) },
-  { method: 'GET', path: '/v2/transactions/pending/{txid}', handle: getPending },
+  {
+    method: 'POST',
+    path: '/v2/transactions',
+    summary: 'Submits a transaction or a group',
+    query: ['skip-pq-address-check'],
+    handle: submit,
+  },
+  {
+    method: 'GET',
+    path: '/v2/transactions/pending',
+    summary: 'The transactions that wait for a block',
+    query: ['max', 'format'],
+    handle: (call) => listPending(call, undefined),
+  },
+  {
+    method: 'GET',
+    path: '/v2/transactions/pending/{txid}',
+    summary: 'A transaction that waits or is confirmed',
+    query: ['format'],
+    handle: getPending,
+  },
   {
     method: 'GET',
     path: '/v2/accounts/{address}/transactions/pending',
+    summary: 'The transactions of an account that wait for a block',
+    query: ['max', 'format'],
     handle: (call) => listPending(call, address(call.path[0]!)),
   },
 ]
