@@ -1,4 +1,4 @@
-// Compiles every package, the WebAssembly module of the key derivation, and the web pages. Quick when nothing changed.
+// Compiles every package, the WebAssembly module of the key derivation, the web pages, and the bundled commands. Quick when nothing changed.
 import { spawnSync } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -13,7 +13,10 @@ if (!existsSync(tsc)) {
   process.exit(0)
 }
 
-const steps = [[tsc, '-b', root], [join(root, 'scripts', 'build-wasm.mjs')], [join(root, 'scripts', 'build-pages.mjs')]]
+const steps = [
+  [tsc, '-b', root],
+  ...['build-wasm.mjs', 'build-pages.mjs', 'build-commands.mjs'].map((name) => [join(root, 'scripts', name)]),
+]
 for (const [script, ...args] of steps) {
   if (!existsSync(script)) continue
   const result = spawnSync(process.execPath, [script, ...args], { cwd: root, stdio: 'inherit' })

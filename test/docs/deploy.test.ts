@@ -172,6 +172,7 @@ test('the build of the container sees its sources, and nothing that was installe
     'node_modules/hono/package.json',
     'packages/cli/node_modules/x/index.js',
     'packages/cli/dist/latchkey.js',
+    'packages/cli/bundle/latchkey.js',
     'packages/cli/.env.local',
     'test/golden/wallets/one.db',
     'examples/weather/claims.db',

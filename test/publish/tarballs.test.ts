@@ -27,6 +27,14 @@ type Manifest = {
   readonly dependencies?: { readonly [name: string]: string }
 }
 
+type SourceMap = { readonly sources: readonly string[]; readonly sourcesContent?: readonly string[] }
+
+/** The packages that a bundle requires or imports. */
+function packagesIn(code: string): string[] {
+  const names = [...code.matchAll(/\b(?:require\w*(?:\$\d+)?|requireHere|import)\("((?:@[\w-]+\/)?[\w-]+)[^"]*"\)/g)]
+  return names.map(([, name]) => name!).filter((name) => name !== 'node' && name !== 'url')
+}
+
 for (const tarball of tarballs) {
   test(tarball.name, async (t) => {
     const folder = mkdtempSync(join(tmpdir(), 'latchkey-package-'))
@@ -57,10 +65,37 @@ for (const tarball of tarballs) {
 
     await t.test('has the sources that its source maps name, and compiled files for no others', () => {
       for (const path of paths.filter((one) => one.endsWith('.js.map'))) {
-        const { sources } = JSON.parse(readFileSync(join(unpacked, path), 'utf8')) as { sources: string[] }
-        for (const source of sources) assert.ok(paths.includes(posix.join(dirname(path), source)), `${path}: ${source}`)
+        const { sources, sourcesContent } = JSON.parse(readFileSync(join(unpacked, path), 'utf8')) as SourceMap
+        for (const [index, source] of sources.entries()) {
+          const isThere = paths.includes(posix.join(dirname(path), source)) || Boolean(sourcesContent?.[index])
+          assert.ok(isThere, `${path}: ${source}`)
+        }
       }
     })
+
+    await t.test('bundles nothing of others, and imports only what it depends on', () => {
+      for (const path of paths.filter((one) => /^bundle\/.*\.js$/.test(one))) {
+        for (const name of packagesIn(readFileSync(join(unpacked, path), 'utf8'))) {
+          assert.ok(Object.hasOwn(manifest.dependencies ?? {}, name), `${path} imports ${name}`)
+        }
+        // A file that only passes on what others export has none.
+        if (!paths.includes(`${path}.map`)) continue
+        const { sources } = JSON.parse(readFileSync(join(unpacked, `${path}.map`), 'utf8')) as SourceMap
+        for (const source of sources) assert.match(source, /^(?:\.\.\/)?\.\.\/(?:[\w-]+\/)?src\/[\w./-]+\.ts$/)
+      }
+    })
+
+    if (tarball.name === 'latchkey') {
+      await t.test('has commands that start with its own files', async () => {
+        const start = (name: string, ...args: string[]) =>
+          run(process.execPath, [join(unpacked, 'bin', `${name}.js`), ...args])
+        assert.equal((await start('latchkey', '--version')).stdout, `${version}\n`)
+        for (const words of ['wallet list', 'key list', 'sign', 'doctor']) {
+          assert.match((await start('latchkey', 'help', ...words.split(' '))).stdout, new RegExp(`latchkey ${words}`))
+        }
+        assert.match((await start('kmd', '--help')).stdout, /^Key Management Daemon/)
+      })
+    }
 
     await t.test('depends on exact versions, and on its siblings at its own', () => {
       const siblings = new Set(tarballs.map(({ name }) => name))

@@ -1,14 +1,15 @@
-// Runs before anything else is loaded, so it is written for Node 12: no top-level await, no `node:` imports.
+// Runs before anything else is loaded, so it is written for Node 12.
+'use strict'
 
 const oldest = [20, 19]
 
-export function isSupported(version) {
+function isSupported(version) {
   const [major, minor] = version.split('.').map(Number)
   return major > oldest[0] || (major === oldest[0] && minor >= oldest[1])
 }
 
 /** Prints one line and returns false on a Node that is too old. */
-export function checkNode(version) {
+function checkNode(version) {
   if (isSupported(version)) return true
   process.stderr.write(
     `latchkey needs Node ${oldest.join('.')} or newer, and this is Node ${version}; see https://nodejs.org\n`,
@@ -17,3 +18,6 @@ export function checkNode(version) {
   process.exitCode = 3
   return false
 }
+
+exports.isSupported = isSupported
+exports.checkNode = checkNode

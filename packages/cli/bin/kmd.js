@@ -1,4 +1,6 @@
 #!/usr/bin/env node
-import { checkNode } from './checkNode.js'
+'use strict'
 
-if (checkNode(process.versions.node)) import('./run.js').then(({ run }) => run('kmd'))
+const { checkNode } = require('./checkNode.js')
+
+if (checkNode(process.versions.node)) require('./run.js').run('kmd')

@@ -2,13 +2,14 @@
  * Settings of the process that keep a daemon small. They hold for the whole process, so the command makes them and not
  * the library.
  */
-import { setFlagsFromString } from 'node:v8'
-import { runInNewContext } from 'node:vm'
 import * as Sqlite from '@latchkey/system/sqlite'
+
+/** A daemon that has just started needs no limit yet, and loading `v8` would make the start longer. */
+const startMs = 100
 
 /** Returns what to call after each start of a worker thread, as `onWorkerStart`: it sets V8's flags back. */
 export function limitDaemonMemory(): () => void {
-  limitYoungGeneration()
+  setTimeout(limitYoungGeneration, startMs).unref()
   let collect: (() => void) | undefined
   Sqlite.collectWith(() => {
     collect ??= exposeCollector()
@@ -22,10 +23,10 @@ export function limitDaemonMemory(): () => void {
  * behind, so a small one is as fast, and the daemon stays a third smaller.
  */
 function limitYoungGeneration(): void {
-  setFlagsFromString('--semi-space-growth-factor=1')
+  process.getBuiltinModule('node:v8').setFlagsFromString('--semi-space-growth-factor=1')
 }
 
 function exposeCollector(): () => void {
-  setFlagsFromString('--expose-gc')
-  return runInNewContext('gc') as () => void
+  process.getBuiltinModule('node:v8').setFlagsFromString('--expose-gc')
+  return process.getBuiltinModule('node:vm').runInNewContext('gc') as () => void
 }

@@ -71,14 +71,13 @@ export class RequestHandler {
   /** The API as a web-standard handler, for any server. */
   readonly fetch: FetchHandler = toFetch((request) => this.handle(request))
   readonly #options: RequestHandlerOptions
-  readonly #description: string
+  #description: string | undefined
   readonly #corsSettings: Access.CorsSettings
   /** Responses of operations that return the same output again (see `Operation.reusesOutput`). */
   readonly #written = new WeakMap<object, string>()
 
   constructor(options: RequestHandlerOptions) {
     this.#options = options
-    this.#description = JSON.stringify(describe(options.wire), null, 2)
     this.#corsSettings = { ...options.cors, ...corsLists }
   }
 
@@ -159,8 +158,14 @@ export class RequestHandler {
       return this.#errorResponse(new KmdError('invalid_token'), cors)
     }
     const type = path === metricsPath ? 'text/plain; version=0.0.4; charset=utf-8' : 'application/json'
-    const body = isHead ? '' : isDescription ? this.#description : this.#options.metrics.text()
+    const body = isHead ? '' : isDescription ? this.#describe() : this.#options.metrics.text()
     return { status: 200, headers: ['Content-Type', type, ...cors], body }
+  }
+
+  /** Made at the first request for it: hardly any client asks, and it would take a tenth of the daemon's start. */
+  #describe(): string {
+    this.#description ??= JSON.stringify(describe(this.#options.wire), null, 2)
+    return this.#description
   }
 
   #consoleFile(request: RawRequest, path: string): Promise<RawResponse> | undefined {

@@ -4,9 +4,24 @@ import type { Crypto, Signing } from './Crypto.js'
 import { openssl } from './openssl.js'
 import { fromSodium, load } from './sodium.js'
 
-const sodium = load()
+let chosen: Signing | undefined
 
-export const { writeKeyPair, sign, verify, wipe }: Signing = sodium === undefined ? openssl : fromSodium(sodium)
+/** Chosen at the first use: loading libsodium takes longer than all else that most commands do before they end. */
+function signing(): Signing {
+  if (chosen !== undefined) return chosen
+  const sodium = load()
+  chosen = sodium === undefined ? openssl : fromSodium(sodium)
+  return chosen
+}
+
+export const writeKeyPair: Signing['writeKeyPair'] = (publicKeyOut, secretKeyOut, seed) =>
+  signing().writeKeyPair(publicKeyOut, secretKeyOut, seed)
+export const sign: Signing['sign'] = (signatureOut, message, secretKey) =>
+  signing().sign(signatureOut, message, secretKey)
+export const verify: Signing['verify'] = (signature, message, publicKey) =>
+  signing().verify(signature, message, publicKey)
+/** Not a reason to load libsodium. */
+export const wipe: Signing['wipe'] = (bytes) => (chosen ?? openssl).wipe(bytes)
 
 export const sha256: Crypto['sha256'] = (data) => digest('sha256', data)
 export const sha512_256: Crypto['sha512_256'] = (data) => digest('sha512-256', data)

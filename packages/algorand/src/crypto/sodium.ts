@@ -1,4 +1,6 @@
-import { createRequire } from 'node:module'
+import { existsSync } from 'node:fs'
+import { createRequire, Module } from 'node:module'
+import { dirname, join } from 'node:path'
 import type { Signing } from './Crypto.js'
 
 /** The functions of sodium-native that Latchkey uses; the package ships no types. */
@@ -15,9 +17,45 @@ export type Sodium = {
   sodium_memzero(buffer: Uint8Array): void
 }
 
+let loaded: Sodium | undefined
+
 /** Required, not imported: an import of CommonJS reads the file twice, which shows when a command starts. */
 export function require(): Sodium {
-  return createRequire(import.meta.url)('sodium-native') as Sodium
+  if (loaded !== undefined) return loaded
+  const requireHere = createRequire(import.meta.url)
+  provideBinary(requireHere)
+  loaded = requireHere('sodium-native') as Sodium
+  return loaded
+}
+
+/** Whether sodium-native is installed with a prebuilt binary for this machine. */
+export function hasBinary(): boolean {
+  try {
+    return existsSync(pathsIn(createRequire(import.meta.url)).binary)
+  } catch {
+    return false
+  }
+}
+
+/**
+ * Loads the prebuilt binary of this machine, where sodium-native will look for it. Its own loader reads fifteen files to
+ * find it, which takes longer than loading it. Where there is none, or it does not load, that loader has its way.
+ */
+function provideBinary(requireHere: NodeJS.Require): void {
+  try {
+    const { loader, binary } = pathsIn(requireHere)
+    if (requireHere.cache[loader] !== undefined || !existsSync(loader)) return
+    const exports: unknown = requireHere(binary)
+    requireHere.cache[loader] = Object.assign(new Module(loader), { exports, filename: loader, loaded: true })
+  } catch {
+    // sodium-native says what is wrong.
+  }
+}
+
+function pathsIn(requireHere: NodeJS.Require): { loader: string; binary: string } {
+  const directory = dirname(requireHere.resolve('sodium-native'))
+  const machine = `${process.platform}-${process.arch}`
+  return { loader: join(directory, 'binding.js'), binary: join(directory, 'prebuilds', machine, 'sodium-native.node') }
 }
 
 /** sodium-native, or undefined where it is not installed or has no binary for this machine. */

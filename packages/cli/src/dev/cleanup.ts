@@ -22,9 +22,13 @@ const directories: string[] = []
 const programs = new Set<number>()
 const stopping: ProcessGroup.Member[] = []
 
-for await (const line of createInterface({ input: process.stdin })) record(JSON.parse(line) as CleanupNote)
-await endAll([...stopping, ...[...programs].flatMap(ProcessGroup.of)])
-for (const directory of directories) rmSync(directory, { recursive: true, force: true })
+void main()
+
+async function main(): Promise<void> {
+  for await (const line of createInterface({ input: process.stdin })) record(JSON.parse(line) as CleanupNote)
+  await endAll([...stopping, ...[...programs].flatMap(ProcessGroup.of)])
+  for (const directory of directories) rmSync(directory, { recursive: true, force: true })
+}
 
 function record(note: CleanupNote): void {
   if ('directory' in note) directories.push(note.directory)

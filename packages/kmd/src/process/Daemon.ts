@@ -80,6 +80,9 @@ export class Daemon {
 
 type Running = { address: string; stop: () => Promise<void>; stopped: Promise<void> }
 
+/** Time for a launcher that sends its first request at once: it would wait while this thread loads libraries. */
+const prepareAfterMs = 25
+
 async function run(
   app: DaemonApp,
   dataDir: string,
@@ -103,6 +106,8 @@ async function run(
     log.write('info', `started kmd on sock: ${address}`)
     // Last, because launchers regard the daemon as started when these files exist.
     StateFiles.write(dataDir, { address, pid: process.pid })
+    const preparing = setTimeout(() => app.prepare(), prepareAfterMs).unref()
+    closers.add(() => clearTimeout(preparing))
     const { stop, stopped } = stopOnce(async () => {
       idle.cancel()
       await closers.close()

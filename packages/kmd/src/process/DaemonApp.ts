@@ -3,8 +3,10 @@ import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { Algod } from '@latchkey/algod'
+import * as Libsodium from '@latchkey/algorand/sodium'
 import { Access, type FetchHandler, type RawHandler } from '@latchkey/http'
 import * as AtomicFile from '@latchkey/system/atomic-file'
+import * as Sqlite from '@latchkey/system/sqlite'
 import { SignatureLog } from '../activity/SignatureLog.js'
 import { linkPath } from '../api/consoleOperations.js'
 import { Sessions } from '../console/Sessions.js'
@@ -140,6 +142,19 @@ export class DaemonApp {
     return linkPath(this.#parts.tickets.create(lifetimeMs))
   }
 
+  /**
+   * Loads what requests for wallets need. Without a call the first such request does it, for which this is too long to
+   * be part of the start.
+   */
+  prepare(): void {
+    try {
+      Libsodium.load()
+      Sqlite.close(Sqlite.open(':memory:'))
+    } catch (error) {
+      this.log.write('error', `wallets cannot be used: ${explain(error)}`)
+    }
+  }
+
   /** Rejects requests that wait after wrong passwords, so that a server can stop. */
   stopWaiting(): Promise<void> {
     return this.#parts.stopWaiting.close()
@@ -171,6 +186,7 @@ export function logStartError(log: Log, error: unknown): StartError {
 async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
   const { dataDir } = options
   if (dataDir === '') throw new StartError('blank_data_dir')
+  Libsodium.check()
   const { config, unknown } = readConfig(dataDir)
   Config.validate(config)
   const walletsDir = Config.walletsDirectory(config, dataDir)

@@ -59,7 +59,8 @@ export function open<T>(
 export function decrypt<T>(type: PlaintextType, blob: Blob, key: Uint8Array, use: (plaintext: Uint8Array) => T): T {
   const length = blob.ciphertext.length - tagLength
   if (length < 0) throw new KmdError('wrong_password')
-  if (length > scratch.length) throw new KmdError('damaged_blob')
+  if (length > scratchLength) throw new KmdError('damaged_blob')
+  scratch ??= Secret.allocate(scratchLength)
   const message = scratch.subarray(0, length)
   try {
     if (!sodium.crypto_secretbox_open_easy(message, blob.ciphertext, blob.nonce, key))
@@ -71,7 +72,8 @@ export function decrypt<T>(type: PlaintextType, blob: Blob, key: Uint8Array, use
 }
 
 /** Shared: nothing here is asynchronous, so uses never overlap. The longest plaintext the format knows is 108 bytes. */
-const scratch = Secret.allocate(512)
+let scratch: Buffer | undefined
+const scratchLength = 512
 
 /** Reads the outer map without opening it: what a password needs to become the key. */
 export function decode(stored: Uint8Array): Blob {
