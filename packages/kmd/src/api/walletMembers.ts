@@ -29,5 +29,10 @@ function memoize<T extends readonly unknown[], O extends object>(toOutput: (list
   }
 }
 
-export const addressesOutput = memoize((addresses: readonly string[]) => ({ addresses }))
+const toAddresses = memoize((addresses: readonly string[]) => ({ addresses }))
+
+export function addressesOutput(list: readonly string[] | Promise<readonly string[]>) {
+  return list instanceof Promise ? list.then(toAddresses) : toAddresses(list)
+}
+
 export const walletsOutput = memoize((entries: readonly Entry[]) => ({ wallets: entries.map(walletMember) }))

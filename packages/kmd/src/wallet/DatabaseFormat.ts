@@ -36,6 +36,7 @@ export class DatabaseFormat {
   readonly pageCount: number
   readonly #descriptor: number
   readonly #usable: number
+  readonly #maxLocal: { readonly [kind in Kind]: number }
   readonly #seen: Uint8Array
   readonly #page: Buffer
   #damagedPages = 0
@@ -58,6 +59,7 @@ export class DatabaseFormat {
     if (header[18] !== 1 || header[19] !== 1) throw new DatabaseFormatError('is in WAL mode')
     this.#usable = this.pageSize - header[20]!
     if (this.#usable < 480) throw new DatabaseFormatError('reserves too much of each page')
+    this.#maxLocal = { table: this.#usable - 35, index: Math.floor(((this.#usable - 12) * 64) / 255) - 23 }
     if (header.readUInt32BE(56) !== 1) throw new DatabaseFormatError('is not in UTF-8')
     this.pageCount = Math.floor(size / this.pageSize)
     this.#seen = new Uint8Array((this.pageCount >> 3) + 1)
@@ -108,18 +110,33 @@ export class DatabaseFormat {
     // Reading an overflow page replaces the page that is being read.
     const long: Cell[] = []
     for (let i = 0; i < cells; i++) {
-      const cell = this.#cell(page.readUInt16BE(pointers + 2 * i), content, isTable, isLeaf)
-      if (!isLeaf) push(cell.child)
+      const start = page.readUInt16BE(pointers + 2 * i)
+      // The shortest cell has four bytes, which SQLite relies on too.
+      if (start < content || start > this.#usable - 4) throw new DatabaseFormatError(damage)
+      if (!isLeaf) push(page.readUInt32BE(start))
       if (isTable && !isLeaf) continue
-      if (cell.length > options.maxPayloadBytes) throw new DatabaseFormatError('has a value that is too long')
-      if (cell.overflow !== 0) long.push(options.onRow ? { ...cell, local: Buffer.from(cell.local) } : cell)
-      else options.onRow?.(Buffer.from(cell.local))
+      this.#readCell(isLeaf ? start : start + 4, options, long)
     }
     for (const cell of long) {
       const payload = this.#overflow(cell, options.onRow !== undefined)
       options.onRow?.(payload)
     }
     return isTable && !isLeaf ? 0 : cells
+  }
+
+  /** Makes no object for a cell that is only measured: a wallet can have a million. */
+  #readCell(start: number, { kind, maxPayloadBytes, onRow }: Walk, long: Cell[]): void {
+    const page = this.#page
+    const length = varint(page, start)
+    if (length > maxPayloadBytes) throw new DatabaseFormatError('has a value that is too long')
+    let at = start + varintLength(page, start)
+    if (kind === 'table') at += varintLength(page, at)
+    const local = length <= this.#maxLocal[kind] ? length : this.#localLength(length, this.#maxLocal[kind])
+    if (at + local + (local < length ? 4 : 0) > this.#usable) throw new DatabaseFormatError(damage)
+    if (local < length) {
+      const bytes = onRow === undefined ? nothing : Buffer.from(page.subarray(at, at + local))
+      long.push({ left: length - local, overflow: page.readUInt32BE(at + local), local: bytes })
+    } else onRow?.(Buffer.from(page.subarray(at, at + local)))
   }
 
   #damaged({ skipsDamaged }: Walk): number {
@@ -138,50 +155,27 @@ export class DatabaseFormat {
     return read === this.pageSize
   }
 
-  #cell(start: number, content: number, isTable: boolean, isLeaf: boolean): Cell {
-    const page = this.#page
-    // The shortest cell has four bytes, which SQLite relies on too.
-    if (start < content || start > this.#usable - 4) throw new DatabaseFormatError(damage)
-    let at = start
-    const child = isLeaf ? 0 : page.readUInt32BE(at)
-    if (!isLeaf) at += 4
-    if (isTable && !isLeaf) return { child, length: 0, overflow: 0, local: nothing }
-    const [length, lengthBytes] = varint(page, at)
-    at += lengthBytes
-    if (isTable) at += varint(page, at)[1]
-    const local = this.#localLength(length, isTable)
-    const end = at + local + (local < length ? 4 : 0)
-    if (end > this.#usable) throw new DatabaseFormatError(damage)
-    const overflow = local < length ? page.readUInt32BE(at + local) : 0
-    if (local < length && overflow === 0) throw new DatabaseFormatError(damage)
-    return { child, length, overflow, local: page.subarray(at, at + local) }
-  }
-
-  /** How much of a payload is in the page itself. */
-  #localLength(length: number, isTable: boolean): number {
-    const usable = this.#usable
-    const max = isTable ? usable - 35 : Math.floor(((usable - 12) * 64) / 255) - 23
-    if (length <= max) return length
-    const min = Math.floor(((usable - 12) * 32) / 255) - 23
-    const candidate = min + ((length - min) % (usable - 4))
+  /** How much of a payload is in the page itself, where it is too long to be all of it. */
+  #localLength(length: number, max: number): number {
+    const min = Math.floor(((this.#usable - 12) * 32) / 255) - 23
+    const candidate = min + ((length - min) % (this.#usable - 4))
     return candidate <= max ? candidate : min
   }
 
-  #overflow({ length, overflow, local }: Cell, reads: boolean): Buffer {
+  #overflow({ left: total, overflow, local }: Cell, reads: boolean): Buffer {
     const parts = [local]
-    let left = length - local.length
-    for (let next = overflow; left > 0; ) {
+    let next = overflow
+    for (let left = total; left > 0; left -= this.#usable - 4) {
       if (!this.#load(next)) throw new DatabaseFormatError(damage)
       next = this.#page.readUInt32BE(0)
-      const bytes = Math.min(left, this.#usable - 4)
-      if (reads) parts.push(Buffer.from(this.#page.subarray(4, 4 + bytes)))
-      left -= bytes
+      if (reads) parts.push(Buffer.from(this.#page.subarray(4, 4 + Math.min(left, this.#usable - 4))))
     }
     return reads ? Buffer.concat(parts) : nothing
   }
 }
 
-type Cell = { child: number; length: number; overflow: number; local: Buffer }
+/** A payload of which `left` bytes are in overflow pages. */
+type Cell = { left: number; overflow: number; local: Buffer }
 
 const damage = 'is damaged'
 const nothing = Buffer.alloc(0)
@@ -192,13 +186,12 @@ const nothing = Buffer.alloc(0)
  * @throws DatabaseFormatError
  */
 export function readRecord(payload: Buffer): Value[] {
-  const [headerEnd, start] = varint(payload, 0)
+  const headerEnd = varint(payload, 0)
   if (headerEnd > payload.length) throw new DatabaseFormatError(damage)
   const values: Value[] = []
   let at = headerEnd
-  for (let position = start; position < headerEnd; ) {
-    const [type, bytes] = varint(payload, position)
-    position += bytes
+  for (let position = varintLength(payload, 0); position < headerEnd; position += varintLength(payload, position)) {
+    const type = varint(payload, position)
     const length = lengthOf(type)
     if (at + length > payload.length) throw new DatabaseFormatError(damage)
     values.push(readValue(type, payload.subarray(at, at + length)))
@@ -222,17 +215,21 @@ function readValue(type: number, bytes: Buffer): Value {
   return type === 6 ? bytes.readBigInt64BE() : bytes.readIntBE(0, bytes.length)
 }
 
-/** A number of one to nine bytes, and how many. Larger than any file is as good as damaged. */
-function varint(bytes: Buffer, at: number): [value: number, length: number] {
+/** A number of one to nine bytes. Nine bytes are more than any file has. */
+function varint(bytes: Buffer, at: number): number {
   let value = 0
   for (let i = 0; i < 8; i++) {
     const byte = bytes[at + i]
     if (byte === undefined) throw new DatabaseFormatError(damage)
     value = value * 128 + (byte & 0x7f)
-    if (byte < 0x80) return [value, i + 1]
+    if (byte < 0x80) return value
   }
-  if (bytes[at + 8] === undefined) throw new DatabaseFormatError(damage)
-  return [Number.MAX_SAFE_INTEGER, 9]
+  return Number.MAX_SAFE_INTEGER
+}
+
+function varintLength(bytes: Buffer, at: number): number {
+  for (let i = 0; i < 8; i++) if (bytes[at + i]! < 0x80) return i + 1
+  return 9
 }
 
 /** Why a file is not read. The text continues a sentence that begins with the file's name. */

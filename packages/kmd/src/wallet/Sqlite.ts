@@ -56,11 +56,12 @@ export function translate(error: unknown): unknown {
 }
 
 /** Runs `work`. While another program holds the database, tries again for up to five seconds. */
-export async function retryWhileLocked<T>(work: () => T): Promise<T> {
+export async function retryWhileLocked<T>(work: () => T | Promise<T>): Promise<T> {
   const giveUpAt = performance.now() + lockWaitMs
   for (;;) {
     try {
-      return work()
+      const result = work()
+      return result instanceof Promise ? await result : result
     } catch (error) {
       if (!isLocked(error) || performance.now() >= giveUpAt) throw translate(error)
     }

@@ -3,9 +3,10 @@
  * Every method is one complete operation on the wallet's file, done when it returns.
  */
 import { timingSafeEqual } from 'node:crypto'
-import { Address, Ed25519, KeyDerivation, Msgpack, Multisig } from '@latchkey/algorand'
+import { Ed25519, KeyDerivation, Msgpack, Multisig } from '@latchkey/algorand'
 import { sodium } from '@latchkey/algorand/sodium'
 import { KmdError } from '../errors.js'
+import type { AddressList } from './AddressList.js'
 import * as Blob from './Blob.js'
 import { RecentKeys } from './RecentKeys.js'
 import * as Secret from './Secret.js'
@@ -30,8 +31,6 @@ export class UnlockedWallet {
   readonly #salt = this.#secrets.subarray(64, 96)
   readonly #passwordHash = this.#secrets.subarray(96, 128)
   readonly #recentKeys = new RecentKeys()
-  readonly #addresses = new AddressList()
-  readonly #multisigAddresses = new AddressList()
   #locked = false
 
   constructor(options: { id: Buffer; path: string; files: WalletFiles; secrets: Secrets; wrapped: Uint8Array }) {
@@ -83,9 +82,9 @@ export class UnlockedWallet {
     return Buffer.from(this.#masterDerivationKey)
   }
 
-  /** As texts. The same list as before while the file does not change. */
-  addresses(): readonly string[] {
-    return this.#addresses.get(this.#file(), (file) => file.addresses())
+  /** As texts. The same list as before while the file does not change. A promise where there are many to read. */
+  addresses(): readonly string[] | Promise<readonly string[]> {
+    return this.#listed((file) => file.keyAddresses)
   }
 
   /** The next key of the sequence. An index whose key was imported is skipped, as by the reference. */
@@ -123,8 +122,8 @@ export class UnlockedWallet {
     return this.#withSecretKey(address, (secretKey) => Ed25519.sign(message, secretKey))
   }
 
-  multisigAddresses(): readonly string[] {
-    return this.#multisigAddresses.get(this.#file(), (file) => file.multisigAddresses())
+  multisigAddresses(): readonly string[] | Promise<readonly string[]> {
+    return this.#listed((file) => file.multisigAddresses)
   }
 
   importMultisig(preimage: Multisig.Multisig): Uint8Array {
@@ -163,6 +162,19 @@ export class UnlockedWallet {
     return this.#files.getWallet(this.path, this.id)
   }
 
+  #listed(listOf: (file: WalletFile) => AddressList): readonly string[] | Promise<readonly string[]> {
+    return listOf(this.#file()).read() ?? this.#readRest(listOf)
+  }
+
+  /** Others are served between two pages, so the file is looked up again for each. */
+  async #readRest(listOf: (file: WalletFile) => AddressList): Promise<readonly string[]> {
+    for (;;) {
+      await new Promise((resolve) => setImmediate(resolve))
+      const list = listOf(this.#file()).read()
+      if (list !== undefined) return list
+    }
+  }
+
   #sealSeed(seed: Uint8Array): { address: Uint8Array; secretKey: Uint8Array } {
     this.#requireUnlocked()
     const pair = Ed25519.keyPairFromSeed(seed)
@@ -187,21 +199,6 @@ export class UnlockedWallet {
       this.#recentKeys.set(secretKey, revision)
       return use(secretKey)
     })
-  }
-}
-
-/** Encoding an address costs a hash, so the list is cached until the file changes. */
-class AddressList {
-  #addresses: readonly string[] = []
-  #revision: number | undefined
-
-  get(file: WalletFile, read: (file: WalletFile) => Uint8Array[]): readonly string[] {
-    const revision = file.revision()
-    if (revision === undefined || revision !== this.#revision) {
-      this.#addresses = Object.freeze(read(file).map(Address.encode))
-      this.#revision = revision
-    }
-    return this.#addresses
   }
 }
 

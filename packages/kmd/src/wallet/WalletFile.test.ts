@@ -3,6 +3,7 @@ import { copyFileSync, renameSync, statSync, unlinkSync, writeFileSync } from 'n
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setImmediate } from 'node:timers/promises'
+import { Address } from '@latchkey/algorand'
 import { type Code, KmdError } from '../errors.js'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
 import { age, createFile, hold, sql, wrapped } from '../testing/WalletFixture.test.helper.js'
@@ -93,7 +94,7 @@ test('keys are listed by the order of their bytes; one is stored once, and can b
   const { file, path } = openFile(t)
   for (const number of [200, 1, 100]) file.insertKey(address(number), Uint8Array.of(number))
   assert.deepEqual(
-    file.addresses().map((bytes) => bytes[0]),
+    file.keyAddresses.read()!.map((text) => Address.decode(text)[0]),
     [1, 100, 200],
   )
   fails('key_exists', () => file.insertKey(address(1), Uint8Array.of(9)))
@@ -134,7 +135,7 @@ test('preimages are kept like keys', (t) => {
   file.insertPreimage(address(3), preimage)
   fails('key_exists', () => file.insertPreimage(address(9), preimage))
   assert.deepEqual(
-    file.multisigAddresses().map((bytes) => bytes[0]),
+    file.multisigAddresses.read()!.map((text) => Address.decode(text)[0]),
     [3, 9],
   )
   const stored = file.preimage(address(9))!

@@ -5,6 +5,7 @@
 import { closeSync, existsSync, openSync, renameSync, rmSync, type Stats, statSync } from 'node:fs'
 import * as AtomicFile from '@latchkey/system/atomic-file'
 import { KmdError } from '../errors.js'
+import { AddressList } from './AddressList.js'
 import * as CheckedDatabase from './CheckedDatabase.js'
 import * as Sqlite from './Sqlite.js'
 import * as WalletFormat from './WalletFormat.js'
@@ -28,10 +29,16 @@ export class WalletFile {
   readonly #device: number
   readonly #inode: number
   readonly #statements = new Map<string, Sqlite.Statement>()
+  readonly keyAddresses = this.#addressesOf('keys')
+  readonly multisigAddresses = this.#addressesOf('msig_addrs')
   #id: Buffer | undefined
   #modifiedMs = 0
   #size = 0
   #checked = ''
+  /** How often the file was found changed by another program. */
+  #foreignChanges = 0
+  #version = ''
+  #versionRevision: number | undefined
   #revision = ++lastRevision
   #isLookedAt = false
 
@@ -82,7 +89,10 @@ export class WalletFile {
     const status = statSync(this.path, { throwIfNoEntry: false })
     if (status === undefined || status.ino !== this.#inode || status.dev !== this.#device) return false
     if (status.mtimeMs !== this.#modifiedMs || status.size !== this.#size) this.#revision = ++lastRevision
-    if (signatureOf(status) !== this.#checked) this.damage = CheckedDatabase.checkAgain(this.path, this.#database)
+    if (signatureOf(status) !== this.#checked) {
+      this.#foreignChanges++
+      this.damage = CheckedDatabase.checkAgain(this.path, this.#database)
+    }
     this.#remember(status)
     this.#isLookedAt = true
     setImmediate(() => this.#lookAgain())
@@ -160,11 +170,6 @@ export class WalletFile {
     return this.#write('UPDATE metadata SET mep_encrypted = ? WHERE mep_encrypted = ?', masterKey, wrapped) > 0
   }
 
-  /** In byte order, which is the order of the reference: that of the primary key's index. */
-  addresses(): Uint8Array[] {
-    return this.#all('SELECT address FROM keys ORDER BY address')
-  }
-
   secretKey(address: Uint8Array): Uint8Array | undefined {
     return this.#row('SELECT secret_key_encrypted AS value FROM keys WHERE address = ?', address)?.['value'] as
       | Uint8Array
@@ -179,10 +184,12 @@ export class WalletFile {
     refuseExisting(() =>
       this.#write('INSERT INTO keys (address, secret_key_encrypted, key_idx) VALUES (?, ?, NULL)', address, secretKey),
     )
+    this.keyAddresses.insert(address)
   }
 
   deleteKey(address: Uint8Array): void {
     this.#write('DELETE FROM keys WHERE address = ?', address)
+    this.keyAddresses.remove(address)
   }
 
   /**
@@ -190,7 +197,7 @@ export class WalletFile {
    * maximum, all inside one exclusive transaction: no index is given out twice or skipped, even if other programs write.
    */
   generateKey(next: (maxKeyIndex: Uint8Array) => GeneratedKey): Uint8Array {
-    return this.#exclusively(() => {
+    const added = this.#exclusively(() => {
       const generated = next(this.encrypted().maxKeyIndex)
       this.#statement('INSERT INTO keys (address, secret_key_encrypted, key_idx) VALUES (?, ?, ?)').run(
         generated.address,
@@ -200,10 +207,8 @@ export class WalletFile {
       this.#statement('UPDATE metadata SET max_key_idx_encrypted = ?').run(generated.maxKeyIndex)
       return generated.address
     })
-  }
-
-  multisigAddresses(): Uint8Array[] {
-    return this.#all('SELECT address FROM msig_addrs ORDER BY address')
+    this.keyAddresses.insert(added)
+    return added
   }
 
   preimage(address: Uint8Array): Preimage | undefined {
@@ -224,10 +229,12 @@ export class WalletFile {
         preimage.publicKeys,
       ),
     )
+    this.multisigAddresses.insert(address)
   }
 
   deletePreimage(address: Uint8Array): void {
     this.#write('DELETE FROM msig_addrs WHERE address = ?', address)
+    this.multisigAddresses.remove(address)
   }
 
   #statement(sql: string): Sqlite.Statement {
@@ -243,10 +250,28 @@ export class WalletFile {
     return this.#statement(sql).get(...parameters) as Record<string, unknown> | undefined
   }
 
-  #all(sql: string): Uint8Array[] {
-    return this.#statement(sql)
-      .all()
-      .map((row: { address: unknown }) => checkAddress(row.address))
+  /** In byte order, which is the order of the reference: that of the primary key's index. */
+  #addressesOf(table: 'keys' | 'msig_addrs'): AddressList {
+    const page = (condition: string, ...parameters: [limit: number] | [after: Uint8Array, limit: number]) =>
+      this.#statement(`SELECT address FROM ${table} ${condition} ORDER BY address LIMIT ?`)
+        .all(...parameters)
+        .map((row: { address: unknown }) => checkAddress(row.address))
+    return new AddressList({
+      foreignVersion: () => this.#foreignVersion(),
+      page: (after, limit) => (after === undefined ? page('', limit) : page('WHERE address > ?', after, limit)),
+      snapshot: (work) => Sqlite.whileReadLocked(this.#database, work),
+    })
+  }
+
+  /** Changes with every change by another connection, also within one tick of the file system's clock. */
+  #foreignVersion(): string {
+    const revision = this.revision()
+    if (revision === undefined || revision !== this.#versionRevision) {
+      const version = this.#row('PRAGMA data_version')?.['data_version']
+      this.#version = `${this.#foreignChanges} ${version}`
+      this.#versionRevision = revision
+    }
+    return this.#version
   }
 
   /** Makes one change in one transaction. Later reads in this turn must see it. Returns how many rows were changed. */
