@@ -16,6 +16,7 @@ import type { FundChange, LedgerChange } from './LedgerChange.js'
 import { LedgerError } from './LedgerError.js'
 import { Lifetimes } from './Lifetimes.js'
 import * as MapKey from './MapKey.js'
+import { OnlineStake } from './OnlineStake.js'
 import * as Simulation from './Simulation.js'
 import type { Snapshot } from './Snapshot.js'
 import { State } from './State.js'
@@ -59,6 +60,7 @@ export class Ledger {
   readonly state = new State(Consensus.transactionCounterAtGenesis)
   /** What the last blocks changed. Funding is not part of a block. */
   readonly deltas = new RecentDeltas()
+  readonly onlineStake = new OnlineStake()
   readonly clock: Clock
   readonly lifetimes: Lifetimes | undefined
   readonly #journal: (change: LedgerChange) => void
@@ -81,6 +83,7 @@ export class Ledger {
     this.lifetimes?.record({ changes, state: this.state, round: 0n })
     changes.commit(this.state)
     this.#history = new History(history, firstBlock(genesis))
+    this.onlineStake.record(0n, this.state.totals.Online.microAlgos)
     this.#initial = this.snapshot()
   }
 
@@ -276,6 +279,7 @@ export class Ledger {
     const { chain } = this.genesis
     const block = Block.make({ chain, previous: this.last, timestamp, transactionCount, applied })
     this.deltas.add(block.round, { ...changes, previousTimestamp, totals: this.state.totals })
+    this.onlineStake.record(block.round, this.state.totals.Online.microAlgos)
     this.state.endRound(block.round)
     this.#history.add(block)
     this.lifetimes?.forgetBefore(this.oldestRound, this.state)
@@ -290,6 +294,7 @@ export class Ledger {
     this.state.restore(state)
     this.#history.restore(blocks)
     this.deltas.clear()
+    this.onlineStake.restart(this.last.round, this.state.totals.Online.microAlgos)
     this.clock.state = clock
     this.#dropped.clear()
     this.lifetimes?.restore(lifetimes, this.state)

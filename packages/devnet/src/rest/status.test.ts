@@ -137,7 +137,7 @@ ${online.join('\n')}
     // The fee went to the fee sink, which does not participate.
     assert.equal(
       expectText(await node.get('/v2/ledger/supply')),
-      '{"current_round":1,"online-money":10000999999999000,"online-stake":10000999999999000,"total-money":14999999999999000}\n',
+      '{"current_round":1,"online-money":10000999999999000,"online-stake":10000000000000000,"total-money":14999999999999000}\n',
     )
   })
 

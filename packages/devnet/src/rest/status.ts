@@ -161,7 +161,9 @@ function supply({ ledger }: DevnetNode): Value {
   const { Online, Offline } = ledger.state.totals
   const online = Online.microAlgos
   const total = online + Offline.microAlgos
-  return { current_round: ledger.last.round, 'online-money': online, 'online-stake': online, 'total-money': total }
+  const { round } = ledger.last
+  const stake = ledger.onlineStake.countedIn(round)
+  return { current_round: round, 'online-money': online, 'online-stake': stake, 'total-money': total }
 }
 
 function getOffset({ node }: RouteContext) {
