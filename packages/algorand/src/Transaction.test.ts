@@ -130,6 +130,8 @@ const refusals: [string, (writer: Writer) => void][] = [
   ['a short receiver', (w) => payWith(w, 'rcv').bin(new Uint8Array(31).fill(1))],
   ['a long receiver', (w) => payWith(w, 'rcv').bin(new Uint8Array(33).fill(1))],
   ['a receiver of integers beyond a byte', (w) => payWith(w, 'rcv').arrayHeader(32).raw(new Uint8Array(31)).uint(256)],
+  // The Go daemon signs the nil, and no bytes are another transaction.
+  ['a nil argument', (w) => payWith(w, 'apaa').arrayHeader(2).bin(bob).nil()],
   ['an unknown field', (w) => payWith(w, 'zzz').uint(1)],
   // The Go daemon takes the last of two values, but merges two maps or lists. No encoder writes a key twice.
   ['a key twice', (w) => map(w, 3).str('type').str('axfer').str('type').str('pay')],

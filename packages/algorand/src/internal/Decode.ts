@@ -95,6 +95,8 @@ function list(kind: List, reader: Reader): unknown[] | undefined {
   const out: unknown[] = []
   let total = 0
   for (let index = 0; index < count; index++) {
+    // A node keeps it as nil, and no value of the list stands for that: what is signed would be another transaction.
+    if (kind.of.kind === 'bytes' && !kind.of.isNilRead && reader.peek() === 0xc0) throw new DecodeError('nil in a list')
     const value = decode(kind.of, reader) ?? zeroOf(kind.of)
     if (value instanceof Uint8Array) total += value.length
     if (total > kind.maxTotal) throw new DecodeError('list has too many bytes in total')

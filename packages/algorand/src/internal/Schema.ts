@@ -5,7 +5,7 @@ export type Kind =
   | { readonly kind: 'uint'; readonly bits: 8 | 16 | 32 | 64; readonly max: number }
   | { readonly kind: 'bool' }
   | { readonly kind: 'fixed'; readonly size: number; readonly fillsShort: boolean; readonly isAddress: boolean }
-  | { readonly kind: 'bytes'; readonly max: number }
+  | { readonly kind: 'bytes'; readonly max: number; readonly isNilRead: boolean }
   | { readonly kind: 'utf8'; readonly max: number }
   | { readonly kind: 'text'; readonly max: number }
   | List
@@ -83,8 +83,9 @@ export function fixed(size: number, options: { fillsShort?: boolean; isAddress?:
   return { kind: 'fixed', size, fillsShort: options.fillsShort ?? false, isAddress: options.isAddress ?? false }
 }
 
-export function bytes(max: number): Typed<Uint8Array> {
-  return { kind: 'bytes', max }
+/** In a list, nil and no bytes are two values with two encodings. `isNilRead`: nil is read as no bytes all the same. */
+export function bytes(max: number, options: { isNilRead?: boolean } = {}): Typed<Uint8Array> {
+  return { kind: 'bytes', max, isNilRead: options.isNilRead ?? false }
 }
 
 export function utf8(max: number): Typed<string> {

@@ -31,7 +31,7 @@ export type Rules = {
   maxUrlBytes: number
 }
 
-/** For a signer: a missing type or sender, and lengths that no ledger has allowed, are rejected while reading. The rest is the ledger's to judge. */
+/** For a signer: no type, no sender and lengths that no ledger ever allowed are rejected. The rest is the ledger's. */
 export const signingRules: Rules = {
   needed: required,
   maxNoteBytes: 4096,
@@ -76,7 +76,7 @@ const access = struct({
 // State proofs are created by the network and have no signature of an account; they are here so that every transaction
 // of a block can be decoded.
 const maxReveals = 1024
-const hashDigest = bytes(64)
+const hashDigest = bytes(64, { isNilRead: true })
 
 const merkleProof = struct({ pth: list(hashDigest, 32_768), hsh: struct({ t: uint16 }), td: uint8 })
 
