@@ -40,7 +40,7 @@ test('the pieces of a body are wiped after they are joined', () => {
   assert.deepEqual(Buffer.concat(pieces), Buffer.alloc(8))
 })
 
-const stream = '5\r\nhello\r\n00006;name="a;b"\r\n world\r\n0 \t;x\r\nTrailer: 1\r\nOther: 2\r\n\r\nGET /'
+const stream = '5\r\nhello\r\n00006;name="a;b"\r\n world\r\n0;x\r\nX-Sum: 1\r\nOther: 2\r\n\r\nGET /'
 
 test('chunks are joined; hex sizes in any case, extensions and trailers are accepted', () => {
   assert.deepEqual(chunked(stream), { body: 'hello world', rest: 'GET /' })
@@ -67,6 +67,20 @@ const malformed: { [why: string]: string } = {
   'a chunk ended by a line feed alone': '5\r\nhello\n0\r\n\r\n',
   'a size line ended by a line feed alone': '5\nhello\r\n0\r\n\r\n',
   'an extension with a line feed in it': '5;a\nb\r\nhello\r\n',
+  'an extension without a name': '5;\r\nhello\r\n0\r\n\r\n',
+  'an extension whose name is none': '5;a b\r\nhello\r\n0\r\n\r\n',
+  'an extension without its value': '5;a=\r\nhello\r\n0\r\n\r\n',
+  'an extension with an open quote': '5;a="b\r\nhello\r\n0\r\n\r\n',
+  'an extension that ends in an escape': '5;a="b\\"\r\nhello\r\n0\r\n\r\n',
+  'an extension with a control character': '5;a="\u0001"\r\nhello\r\n0\r\n\r\n',
+  'white space before an extension': '5 ;a\r\nhello\r\n0\r\n\r\n',
+  'white space after a size': '5 \r\nhello\r\n0\r\n\r\n',
+  'a trailer without a colon': '0\r\nabc\r\n\r\n',
+  'a folded trailer': '0\r\na: b\r\n c\r\n\r\n',
+  'a trailer with a space in its name': '0\r\na b: c\r\n\r\n',
+  'a trailer with a line feed in it': '0\r\na: b\nc: d\r\n\r\n',
+  'a length as a trailer': '0\r\nContent-Length: 5\r\n\r\n',
+  'a token as a trailer': '0\r\nX-KMD-API-Token: a\r\n\r\n',
   'a size line without end': `5;${'a'.repeat(256)}`,
   'a long size line': `5;${'a'.repeat(256)}\r\nhello\r\n0\r\n\r\n`,
   'trailers without end': `0\r\n${`T: ${'a'.repeat(200)}\r\n`.repeat(30)}\r\n`,
@@ -86,11 +100,11 @@ const anyStream = fc
     fc.array(
       fc.record({
         data: fc.uint8Array({ minLength: 1, maxLength: 40 }),
-        extension: fc.constantFrom('', ';a', ' ;b=c'),
+        extension: fc.constantFrom('', ';a', ';b=c', ';b="c\\"; d"', ';x;y=z'),
       }),
       { maxLength: 5 },
     ),
-    fc.array(fc.constantFrom('A: b', 'Trailer: x'), { maxLength: 3 }),
+    fc.array(fc.constantFrom('A: b', 'X-Checksum:x'), { maxLength: 3 }),
   )
   .map(([chunks, trailers]) => {
     const parts = chunks.map(({ data, extension }) => [

@@ -1,5 +1,6 @@
 /** The body of one request, assembled from the pieces it arrives in, up to a limit. */
 import { errors } from './errors.js'
+import { parseField } from './RequestHead.js'
 
 export type BodyReader = {
   /** Takes what belongs to the body off the front of `input` and returns the rest. */
@@ -29,7 +30,20 @@ export function ofLength(length: number, limit: number): BodyReader {
 const longestSizeLine = 256
 const longestTrailers = 4096
 
-/** A body in chunks (RFC 9112, section 7.1). Extensions and trailers are ignored, within limits. */
+const token = "[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+/** RFC 9110, section 5.6.4. */
+const quoted = '"(?:[\\t !#-[\\]-~\\x80-\\xff]|\\\\[\\t -~\\x80-\\xff])*"'
+/** RFC 9112, section 7.1.1, without the white space that senders must not send and parsers treat differently. */
+const sizeLine = new RegExp(`^([0-9a-fA-F]{1,8})(?:;${token}(?:=(?:${token}|${quoted}))?)*$`)
+
+/** RFC 9110, section 6.5.1: what frames, routes, authenticates or describes the message must stand before it. */
+const forbiddenTrailers = new Set([
+  ...['transfer-encoding', 'content-length', 'content-encoding', 'content-type', 'content-range', 'trailer'],
+  ...['host', 'connection', 'te', 'upgrade', 'expect', 'max-forwards', 'cache-control', 'range'],
+  ...['authorization', 'proxy-authorization', 'cookie', 'x-kmd-api-token', 'x-algo-api-token'],
+])
+
+/** A body in chunks (RFC 9112, section 7.1). Extensions and trailers are checked and ignored, within limits. */
 export class ChunkedReader implements BodyReader {
   readonly #pieces: Pieces
   #state: 'size' | 'data' | 'dataEnd' | 'trailers' | 'done' = 'size'
@@ -85,16 +99,22 @@ export class ChunkedReader implements BodyReader {
   }
 
   #size(line: string): void {
-    const match = /^([0-9a-fA-F]{1,8})[\t ]*(?:;.*)?$/.exec(line)
-    if (match === null || line.length > longestSizeLine) throw new BodyError('body_malformed', 'a chunk has no size')
+    const match = line.length > longestSizeLine ? null : sizeLine.exec(line)
+    if (match === null) throw new BodyError('body_malformed', 'a chunk has no size, or a malformed extension')
     this.#left = Number.parseInt(match[1]!, 16)
     this.#state = this.#left === 0 ? 'trailers' : 'data'
   }
 
   #trailer(line: string): void {
-    this.#trailerBytes += line.length
+    this.#trailerBytes += line.length + 2
     if (this.#trailerBytes > longestTrailers) throw new BodyError('body_malformed', 'the trailers are too long')
-    if (line === '') this.#state = 'done'
+    if (line === '') {
+      this.#state = 'done'
+      return
+    }
+    const [name] = parseField(line) ?? []
+    if (name === undefined) throw new BodyError('body_malformed', 'a trailer is malformed')
+    if (forbiddenTrailers.has(name)) throw new BodyError('body_malformed', `${name} must not be a trailer`)
   }
 }
 

@@ -12,7 +12,10 @@ export type RequestHead = {
   body: { type: 'none' } | { type: 'length'; bytes: number } | { type: 'chunked' }
 }
 
-const requestLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) ([!-~\x80-\xff]{1,8192}) HTTP\/1\.([01])$/
+const requestLine = /^([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) ([!-~]{1,8192}) HTTP\/1\.([01])$/
+/** RFC 9112, section 3.2: a path, a URL, or `*`; after CONNECT host and port. */
+const anyTarget = /^(?:\/|\*$|https?:\/\/[\w.~:[\]-]+(?:[/?]|$))/i
+const tunnelTarget = /^[\w.[\]:-]+:[0-9]{1,5}$/
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const headerValue = /^[\t\x20-\x7e\x80-\xff]*$/
 /** Other headers may be repeated as lists; these have a single value, so a second one is ambiguous. */
@@ -30,6 +33,8 @@ const maxHeaders = 100
 export function parse(text: string): RequestHead {
   let end = text.indexOf('\r\n')
   const line = requestLine.exec(end < 0 ? text : text.slice(0, end)) ?? refuse('the request line is not HTTP/1.1')
+  const isTunnel = line[1] === 'CONNECT'
+  if (!(isTunnel ? tunnelTarget : anyTarget).test(line[2]!)) refuse('the request target is neither a path nor a URL')
   const headers = new Map<string, string>()
   for (let count = 0; end >= 0; count++) {
     const start = end + 2
@@ -43,18 +48,24 @@ export function parse(text: string): RequestHead {
     target: line[2]!,
     headers,
     isHttp11: line[3] === '1',
-    keepAlive: line[3] === '1' ? !hasToken(connection, 'close') : hasToken(connection, 'keep-alive'),
+    // What follows CONNECT belongs to a tunnel, which there is not, and not to the next request.
+    keepAlive: !isTunnel && (line[3] === '1' ? !hasToken(connection, 'close') : hasToken(connection, 'keep-alive')),
     expectsContinue: line[3] === '1' && headers.get('expect')?.toLowerCase() === '100-continue',
     body: bodyOf(headers, line[3] === '1'),
   }
 }
 
-function addHeader(headers: Map<string, string>, line: string): void {
+/** Name, in lower case, and value of a header or trailer line; undefined for a line that is neither. */
+export function parseField(line: string): [name: string, value: string] | undefined {
   const colon = line.indexOf(':')
   const name = line.slice(0, colon).toLowerCase()
-  if (colon < 1 || !headerName.test(name)) refuse('a header is malformed')
+  if (colon < 1 || !headerName.test(name)) return undefined
   const value = line.slice(colon + 1).replace(/^[\t ]+|[\t ]+$/g, '')
-  if (!headerValue.test(value)) refuse('a header is malformed')
+  return headerValue.test(value) ? [name, value] : undefined
+}
+
+function addHeader(headers: Map<string, string>, line: string): void {
+  const [name, value] = parseField(line) ?? refuse('a header is malformed')
   const before = headers.get(name)
   if (before !== undefined && single.has(name)) refuse(`there is more than one ${name} header`)
   // RFC 9113, section 8.2.3: only cookies are joined by semicolons.
