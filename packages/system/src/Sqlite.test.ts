@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import { promisify } from 'node:util'
 import * as Sqlite from './Sqlite.js'
 import { temporaryDirectory } from './temporaryDirectory.test.helper.js'
 
@@ -49,5 +51,24 @@ test('closing databases calls the collector that was set, on Nodes where it is n
   let collections = 0
   Sqlite.collectWith(() => collections++)
   for (let count = 0; count < 130; count++) Sqlite.close(Sqlite.open(':memory:'))
-  assert.equal(collections, Number(process.versions.node.split('.')[0]) >= 24 ? 0 : 2)
+  assert.equal(collections, hasBuiltIn() ? 0 : 2)
+})
+
+/** Whether this Node has a `node:sqlite` with what is needed: 22.16 and later. */
+function hasBuiltIn(): boolean {
+  const [major, minor] = process.versions.node.split('.').map(Number) as [number, number]
+  return major > 22 || (major === 22 && minor >= 16)
+}
+
+test('the module of Node is used where it suits, without its warning', async () => {
+  const script = `
+    const { open } = await import(${JSON.stringify(new URL('./Sqlite.js', import.meta.url).href)})
+    const database = open(':memory:')
+    const { DatabaseSync } = process.getBuiltinModule?.('node:sqlite') ?? {}
+    console.log(DatabaseSync !== undefined && database instanceof DatabaseSync)
+    process.emitWarning('other', 'ExperimentalWarning')`
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--input-type=module', '-e', script])
+  assert.equal(stdout.trim(), String(hasBuiltIn()))
+  assert.match(stderr, /ExperimentalWarning: other/, 'other warnings are shown')
+  assert.doesNotMatch(stderr.replace('other', ''), /SQLite is/)
 })

@@ -1,6 +1,6 @@
 /**
- * SQLite behind the interface of `node:sqlite`: the built-in module where it is stable, the same interface from
- * @photostructure/sqlite, an optional peer dependency, on older Nodes.
+ * SQLite behind the interface of `node:sqlite`: the built-in module where Node has one that suits, the same interface
+ * from @photostructure/sqlite, an optional peer dependency, on older Nodes.
  */
 import { createRequire } from 'node:module'
 import { LatchkeyError } from '@latchkey/algorand'
@@ -13,11 +13,9 @@ export type Database = DatabaseSyncInstance
 export type Statement = StatementSyncInstance
 
 const require = createRequire(import.meta.url)
-/** Since Node 24 `node:sqlite` is available without a flag or a warning. */
-const isBuiltIn = Number(process.versions.node.split('.')[0]) >= 24
-
 type Module = { DatabaseSync: new (location: string) => Database }
-let loaded: Module | undefined
+type Loaded = Module & { isBuiltIn: boolean }
+let loaded: Loaded | undefined
 
 /**
  * Opens a database, creating the file if it is missing. The first call loads SQLite.
@@ -30,12 +28,42 @@ export function open(location: string): Database {
   return new loaded.DatabaseSync(location)
 }
 
-function load(): Module {
+function load(): Loaded {
+  const builtIn = loadBuiltIn()
+  if (builtIn !== undefined) return { DatabaseSync: builtIn.DatabaseSync, isBuiltIn: true }
   try {
-    return require(isBuiltIn ? 'node:sqlite' : '@photostructure/sqlite') as Module
+    const { DatabaseSync } = require('@photostructure/sqlite') as Module
+    return { DatabaseSync, isBuiltIn: false }
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'MODULE_NOT_FOUND') throw error
     throw new SqliteError('sqlite_missing', error)
+  }
+}
+
+/** Node has it without a flag since 22.13, and all that is used here since 22.16. */
+function loadBuiltIn(): Module | undefined {
+  let module: Module
+  try {
+    module = withoutExperimentalWarning(() => require('node:sqlite') as Module)
+  } catch {
+    return undefined
+  }
+  const probe = new module.DatabaseSync(':memory:')
+  const suits = 'isTransaction' in probe
+  probe.close()
+  return suits ? module : undefined
+}
+
+/** Node 22 warns of its own module, on the stderr of every command. */
+function withoutExperimentalWarning<T>(work: () => T): T {
+  const { emitWarning } = process
+  process.emitWarning = (warning: string | Error, ...rest: unknown[]): void => {
+    if (rest[0] !== 'ExperimentalWarning') Reflect.apply(emitWarning, process, [warning, ...rest])
+  }
+  try {
+    return work()
+  } finally {
+    process.emitWarning = emitWarning
   }
 }
 
@@ -57,7 +85,7 @@ export function collectWith(collector: () => void): void {
 /** Closes a database. */
 export function close(database: Database): void {
   database.close()
-  if (isBuiltIn || ++closedSinceCollection < closesPerCollection) return
+  if (loaded?.isBuiltIn === true || ++closedSinceCollection < closesPerCollection) return
   closedSinceCollection = 0
   collectGarbage?.()
 }

@@ -16,7 +16,7 @@ export const errors = {
   },
   sqlite_missing: {
     message: 'SQLite is not installed',
-    hint: 'run `npm install @photostructure/sqlite@1.2.1`, or use Node 24 or later',
+    hint: 'run `npm install @photostructure/sqlite@1.2.1`, or use Node 22.16 or later',
   },
   write_incomplete: {
     message: 'the file system accepted only a part of what was written',

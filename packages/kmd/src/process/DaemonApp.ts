@@ -59,7 +59,7 @@ export type DaemonAppOptions = {
   /**
    * Called when a key derivation thread has started. Starting a thread resets flags that the process gave V8.
    *
-   * A program that hosts the daemon on Node below 24 also calls `collectWith` of `@latchkey/system/sqlite`, as the
+   * A program that hosts the daemon on Node below 22.16 also calls `collectWith` of `@latchkey/system/sqlite`, as the
    * commands do: until a collection, the files of closed wallets stay open.
    */
   onWorkerStart?: () => void
