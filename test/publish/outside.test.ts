@@ -64,9 +64,13 @@ async function followWorkflow(shell: Shell): Promise<void> {
 /** What buyers and sellers install has nothing native in it, and nothing that runs when it is installed. */
 function checkLight(directory: string): void {
   const lock = JSON.parse(readFileSync(join(directory, 'package-lock.json'), 'utf8')) as {
-    packages: { [path: string]: { dev?: boolean; hasInstallScript?: boolean } }
+    packages: { [path: string]: { dev?: boolean; devOptional?: boolean; hasInstallScript?: boolean } }
   }
-  const installed = Object.entries(lock.packages).filter(([path, { dev }]) => path !== '' && dev !== true)
+  // What is there for `latchkey` alone is not counted, nor is an optional peer that is there for its sake.
+  const installed = Object.entries(lock.packages).filter(
+    ([path, { dev, devOptional }]) => path !== '' && dev !== true && devOptional !== true,
+  )
+  assert.ok(installed.some(([path]) => path === 'node_modules/@latchkey/x402'))
   assert.deepEqual(
     installed.filter(([, { hasInstallScript }]) => hasInstallScript).map(([path]) => path),
     [],
