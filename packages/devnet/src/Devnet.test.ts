@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { Address, Network } from '@latchkey/algorand'
-import { Devnet, type DevnetOptions } from './Devnet.js'
+import { createDevnetHandler, Devnet, type DevnetOptions } from './Devnet.js'
 import { personOf, sign, TestNode } from './testing/TestNode.test.helper.js'
 
 async function start(t: TestContext, options: DevnetOptions = {}): Promise<Devnet> {
@@ -143,4 +143,93 @@ test('rejects invalid options', async () => {
   await assert.rejects(Devnet.start({ port: 0, accounts: 101 }), { code: 'invalid_option' })
   await assert.rejects(Devnet.start({ port: 0, accounts: 1.5 }), { code: 'invalid_option' })
   await assert.rejects(Devnet.start({ port: 0, blocks: { everyMs: 0 } }), { code: 'invalid_option' })
+})
+
+async function indexed(devnet: Devnet, path: string): Promise<{ [name: string]: unknown }> {
+  const response = await fetch(`${devnet.indexerUrl}${path}`)
+  assert.equal(response.status, 200, path)
+  return (await response.json()) as { [name: string]: unknown }
+}
+
+test('serves the indexer API on a port of its own, and not unless asked to', async (t) => {
+  const devnet = await start(t, { indexer: { port: 0 } })
+  assert.match(devnet.indexerUrl!, /^http:\/\/127\.0\.0\.1:[1-9][0-9]*$/)
+  assert.notEqual(devnet.indexerUrl, devnet.url)
+  assert.equal((await pay(devnet, 200_000n)).status, 200)
+  assert.equal((await indexed(devnet, '/health'))['round'], 1)
+  await devnet.stop()
+  await assert.rejects(fetch(`${devnet.indexerUrl}/health`))
+  assert.equal((await start(t)).indexerUrl, undefined)
+})
+
+test('a port of the indexer API that is in use ends the whole start', async (t) => {
+  const first = await start(t, { indexer: { port: 0 } })
+  const port = Number(new URL(first.indexerUrl!).port)
+  const stateFile = join(temporaryDirectory(t), 'ledger.log')
+  await assert.rejects(start(t, { indexer: { port }, stateFile }), { code: 'address_in_use' })
+  // Neither the lock of the state file nor the first port is held any more.
+  await start(t, { stateFile })
+})
+
+test('any server can host the indexer API', async () => {
+  const handler = await createDevnetHandler({ indexer: true })
+  const response = await handler.fetchIndexer!(new Request('http://127.0.0.1/health'))
+  assert.equal(response.status, 200)
+  await handler.stop()
+  const without = await createDevnetHandler()
+  assert.equal(without.fetchIndexer, undefined)
+  await without.stop()
+})
+
+const { address: paid } = personOf(9)
+const paths = [
+  '/v2/transactions',
+  '/v2/accounts?include-all=true',
+  '/v2/assets',
+  `/v2/accounts/${paid}`,
+  '/v2/blocks/1',
+]
+
+function allIndexed(devnet: Devnet): Promise<object[]> {
+  return Promise.all(paths.map((path) => indexed(devnet, path)))
+}
+
+test('a restart with the state file serves the same history, also from a compacted file', async (t) => {
+  for (const compactBytes of [undefined, 1]) {
+    const stateFile = join(temporaryDirectory(t), 'ledger.log')
+    const options = { stateFile, compactBytes, indexer: { port: 0 } }
+    const devnet = await start(t, options)
+    for (let count = 0; count < 5; count++) assert.equal((await pay(devnet, 200_000n)).status, 200)
+    devnet.fund(personOf(8).address, { microDollars: 5n })
+    const before = await allIndexed(devnet)
+    await devnet.stop()
+    const again = await start(t, options)
+    assert.deepEqual(await allIndexed(again), before)
+    await again.stop()
+    // What a devnet without an indexer writes in between is found too.
+    const without = await start(t, { stateFile, compactBytes })
+    assert.equal((await pay(without, 200_000n)).status, 200)
+    await without.stop()
+    const last = await start(t, options)
+    assert.equal(((await indexed(last, '/v2/transactions'))['transactions'] as object[]).length, 6)
+  }
+})
+
+test('a dump has the rounds of creation; without them they are left out', async (t) => {
+  const devnet = await start(t, { indexer: { port: 0 } })
+  assert.equal((await pay(devnet, 200_000n)).status, 200)
+  const loaded = await start(t, { indexer: { port: 0 } })
+  loaded.load(devnet.dump())
+  assert.deepEqual(await allIndexed(loaded), await allIndexed(devnet))
+  assert.equal(loaded.stateHash(), devnet.stateHash())
+  const without = await start(t)
+  without.load(devnet.dump())
+  loaded.load(without.dump())
+  const created = async (one: Devnet): Promise<unknown> => {
+    const { account } = (await indexed(one, `/v2/accounts/${paid}`)) as { account: { [name: string]: unknown } }
+    return account['created-at-round']
+  }
+  assert.equal(await created(devnet), 1)
+  assert.equal(await created(loaded), undefined)
+  assert.deepEqual(await indexed(loaded, '/v2/transactions'), await indexed(devnet, '/v2/transactions'))
 })

@@ -91,9 +91,9 @@ test('an account that is opened again keeps the round of its creation and of its
 
 test('a payment of nothing creates no account', async () => {
   const { node } = await indexedHistory()
-  const nobody = personOf(9)
-  await node.send(sign(node.pay(alice, nobody, 0n), alice))
-  assert.equal((await node.ask(`/v2/accounts/${nobody.address}?include-all=true`)).status, 404)
+  const stranger = personOf(9)
+  await node.send(sign(node.pay(alice, stranger, 0n), alice))
+  assert.equal((await node.ask(`/v2/accounts/${stranger.address}?include-all=true`)).status, 404)
 })
 
 test('accounts are searched in the order of their addresses, page by page', async () => {
