@@ -52,9 +52,13 @@ export class Slice {
     this.#turns = turns
   }
 
+  get isOver(): boolean {
+    return performance.now() >= this.#endsMs
+  }
+
   /** A promise to wait for, if the time is up. */
   pause(): Promise<void> | undefined {
-    return performance.now() < this.#endsMs ? undefined : this.#wait()
+    return this.isOver ? this.#wait() : undefined
   }
 
   async #wait(): Promise<void> {

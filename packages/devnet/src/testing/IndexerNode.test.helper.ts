@@ -49,6 +49,7 @@ export class IndexerNode extends TestNode {
       const token = next === undefined ? '' : `${target.includes('?') ? '&' : '?'}next=${encodeURIComponent(next)}`
       const page = await this.read(`${target}${token}`)
       for (const { id } of page.transactions) found.push(id)
+      if (next !== undefined && page['next-token'] === next) throw new Error(`${target} does not end`)
       next = page['next-token']
     } while (next !== undefined)
     return found
