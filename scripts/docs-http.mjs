@@ -1,10 +1,5 @@
 // docs/http.md, from the tables that the servers themselves are run by.
-import { accountRoutes } from '../packages/devnet/dist/rest/accounts.js'
-import { applicationRoutes } from '../packages/devnet/dist/rest/applications.js'
-import { blockRoutes } from '../packages/devnet/dist/rest/blocks.js'
-import { simulateRoutes } from '../packages/devnet/dist/rest/simulate.js'
-import { statusRoutes } from '../packages/devnet/dist/rest/status.js'
-import { transactionRoutes } from '../packages/devnet/dist/rest/transactions.js'
+import { routes } from '../packages/devnet/dist/RequestHandler.js'
 import { metricsPath } from '../packages/kmd/dist/api/latchkeyOperations.js'
 import { operations } from '../packages/kmd/dist/api/Operations.js'
 import {
@@ -173,17 +168,18 @@ for a body that is not \`application/json\`, 500 for a fault of the program.
 `
 
 function devnet() {
-  const routes = [statusRoutes, accountRoutes, transactionRoutes, simulateRoutes, blockRoutes, applicationRoutes].flat()
-  const rows = routes.map(
-    ({ method, path, access }) => `| ${code(method)} | ${code(path)} | ${access === 'open' ? 'no' : 'yes'} |`,
+  const described = routes.filter(({ summary }) => summary !== undefined)
+  const rows = described.map(
+    ({ method, path, access, summary }) =>
+      `| ${code(method)} | ${code(path)} | ${access === 'open' ? 'no' : 'yes'} | ${summary} |`,
   )
   return `## The devnet
 
 On \`http://127.0.0.1:4001\` by default. The part of the algod API that it serves; what differs from a node is in
 [devnet.md](devnet.md). A token is needed only if the devnet was started with one, in the header \`X-Algo-API-Token\`.
 
-| | path | asks for a token |
-|---|---|---|
+| | path | asks for a token | |
+|---|---|---|---|
 ${rows.join('\n')}
 
 Its own requests, money for the asking among them, are below \`/devnet\`: see [devnet.md](devnet.md#cheats).

@@ -35,7 +35,7 @@ export type RequestHandlerOptions = {
   onError?: ((error: unknown) => void) | undefined
 }
 
-const routes: readonly Route[] = [
+const own: readonly Route[] = [
   ...transactionRoutes,
   ...statusRoutes,
   ...accountRoutes,
@@ -47,7 +47,10 @@ const routes: readonly Route[] = [
   ...cheatRoutes,
 ]
 
-const router = new Router([...routes, swaggerRoute(routes)])
+/** Every request that is served. Those with a summary are part of the algod API. */
+export const routes: readonly Route[] = [...own, swaggerRoute(own)]
+
+const router = new Router(routes)
 
 export function create({
   node,
