@@ -68,11 +68,18 @@ function compact(shape: Shape, value: unknown): string {
   switch (shape.type) {
     case 'key':
       return `[${Array.from(value as Uint8Array).join(',')}]`
-    case 'list':
-      return `[${(value as unknown[]).map((element) => compact(shape.of, element)).join(',')}]`
+    case 'list': {
+      let text = ''
+      for (const element of value as unknown[]) text += `${text === '' ? '' : ','}${compact(shape.of, element)}`
+      return `[${text}]`
+    }
     case 'object': {
       const values = value as Record<string, unknown>
-      return `{${shape.members.map((m) => `"${m.name}":${compact(m.shape, values[m.name])}`).join(',')}}`
+      let text = ''
+      for (const { name, shape: inner } of shape.members) {
+        text += `${text === '' ? '"' : ',"'}${name}":${compact(inner, values[name])}`
+      }
+      return `{${text}}`
     }
     default:
       return scalar(shape, value)
@@ -94,11 +101,23 @@ function isEmpty(value: unknown): boolean {
 function pretty(members: readonly Member[], values: Record<string, unknown>, indent: string): string {
   if (members.length === 0) return '{}'
   const inner = `${indent}  `
-  const sorted = members.length === 1 ? members : [...members].sort((a, b) => (a.name < b.name ? -1 : 1))
-  const lines = sorted.map(
+  const lines = sortedByName(members).map(
     (member) => `${inner}"${member.name}": ${prettyValue(member.shape, values[member.name], inner)}`,
   )
   return `{\n${lines.join(',\n')}\n${indent}}`
+}
+
+const sortedMembers = new WeakMap<readonly Member[], readonly Member[]>()
+
+/** Once for the members of a shape: a list writes the same ones for every element. */
+function sortedByName(members: readonly Member[]): readonly Member[] {
+  if (members.length === 1) return members
+  let sorted = sortedMembers.get(members)
+  if (sorted === undefined) {
+    sorted = [...members].sort((a, b) => (a.name < b.name ? -1 : 1))
+    sortedMembers.set(members, sorted)
+  }
+  return sorted
 }
 
 function prettyValue(shape: Shape, value: unknown, indent: string): string {
