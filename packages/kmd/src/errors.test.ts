@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { LatchkeyError } from '@latchkey/algorand'
-import { apiErrors, type Code, errors, KmdError, StartError, type StartErrorCode, startErrors } from './errors.js'
+import {
+  apiErrors,
+  type Code,
+  errors,
+  fileErrors,
+  KmdError,
+  StartError,
+  type StartErrorCode,
+  startErrors,
+} from './errors.js'
 
 test('every code is snake_case and has a message and a hint', () => {
   for (const [code, { message, hint }] of Object.entries(errors)) {
@@ -11,8 +20,12 @@ test('every code is snake_case and has a message and a hint', () => {
   }
 })
 
-test('no code is in both parts of the registry', () => {
-  assert.equal(Object.keys(errors).length, Object.keys(apiErrors).length + Object.keys(startErrors).length)
+test('no code is in two parts of the registry', () => {
+  const parts = [apiErrors, startErrors, fileErrors].map((part) => Object.keys(part).length)
+  assert.equal(
+    Object.keys(errors).length,
+    parts.reduce((sum, count) => sum + count, 0),
+  )
 })
 
 test('a KmdError has the registry entry of its code', () => {

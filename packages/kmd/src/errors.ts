@@ -355,8 +355,16 @@ export const startErrors = {
   },
 } as const satisfies ErrorRegistry
 
+/** What keeps a file in the wallets directory from being a wallet. The cause of other errors, and in kmd.log. */
+export const fileErrors = {
+  not_a_wallet: {
+    message: 'the file is not a wallet, or is damaged',
+    hint: 'restore the file from a backup, or move it out of the wallets directory',
+  },
+} as const satisfies ErrorRegistry
+
 /** Every error code of the daemon, with what to do about it. Error responses also have a status. */
-export const errors = { ...apiErrors, ...startErrors } as const satisfies ErrorRegistry
+export const errors = { ...apiErrors, ...startErrors, ...fileErrors } as const satisfies ErrorRegistry
 
 /** A code of an error response. */
 export type Code = keyof typeof apiErrors

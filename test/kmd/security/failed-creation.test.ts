@@ -40,10 +40,12 @@ suite('failed creation', { concurrency: 2 }, () => {
   test('KM what a crash left of a creation is not listed, blocks no name, and is removed', async (t) => {
     const kmd = await start(t)
     const id = (digit: string): string => digit.repeat(32)
-    const [old, young] = [`w.${id('0')}.db.new`, `w.${id('1')}.db.new`]
-    for (const name of [old, `${old}-journal`, young]) writeFileSync(kmd.walletPath(name), '')
+    const [old, young] = [`w.${id('0')}.db.latchkey-unfinished`, `w.${id('1')}.db.latchkey-unfinished`]
+    // A copy that a person made.
+    const copy = `w.${id('2')}.db.new`
+    for (const name of [old, `${old}-journal`, young, copy]) writeFileSync(kmd.walletPath(name), '')
     const anHourAgo = Date.now() / 1000 - 3600
-    utimesSync(kmd.walletPath(old), anHourAgo, anHourAgo)
+    for (const name of [old, copy]) utimesSync(kmd.walletPath(name), anHourAgo, anHourAgo)
     await kmd.create('w', 'pw')
     assert.deepEqual(await kmd.walletNames(), ['w'])
     assert.deepEqual(await problems(kmd), [])
@@ -55,6 +57,7 @@ suite('failed creation', { concurrency: 2 }, () => {
       [],
     )
     assert.ok(existsSync(again.walletPath(young)), 'another daemon may be writing it')
+    assert.ok(existsSync(again.walletPath(copy)))
   })
 
   test(`KM ${rounds} kills during creations leave whole wallets or none`, { timeout: rounds * 20_000 }, async (t) => {

@@ -8,6 +8,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  truncateSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -177,6 +178,26 @@ suite('planted wallet files', { concurrency: 2 }, () => {
     })
     assert.match(await problemWith(kmd, 'planted.db'), /journal of another user/)
     assert.ok(existsSync(kmd.walletPath('planted.db-journal')))
+  })
+
+  test('K1 a journal that is too large is not rolled back', async (t) => {
+    const kmd = await start(t)
+    plant(t, kmd, (path) => {
+      hotJournal(path, plain)
+      truncateSync(`${path}-journal`, 2 ** 30)
+    })
+    assert.match(await problemWith(kmd, 'planted.db'), /journal that is too large/)
+  })
+
+  test('K1 a wallet whose name is not UTF-8 is shown, because it cannot be opened', async (t) => {
+    const kmd = await start(t)
+    const { file } = await unlocked(kmd)
+    const name = Buffer.concat([Buffer.from(kmd.walletPath('bad')), Buffer.of(0xff), Buffer.from('.db')])
+    copyFileSync(kmd.walletPath(file), name)
+    assert.match(await problemWith(kmd, 'bad\ufffd.db'), /not UTF-8/)
+    assert.deepEqual(await kmd.walletNames(), ['good'])
+    rmSync(name)
+    await until('it is forgotten', async () => Object.keys(await problemsOf(kmd)).length === 0)
   })
 
   test('K1 a journal of a crashed program is rolled back, and the wallet listed', async (t) => {

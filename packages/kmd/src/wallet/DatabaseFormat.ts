@@ -6,6 +6,8 @@
  * The format is documented at https://sqlite.org/fileformat2.html, whose terms are used here.
  */
 import { readSync } from 'node:fs'
+import { LatchkeyError } from '@latchkey/algorand'
+import { fileErrors } from '../errors.js'
 
 /** The kind of a tree: rows by their number, or keys alone. */
 export type Kind = 'table' | 'index'
@@ -232,7 +234,11 @@ function varintLength(bytes: Buffer, at: number): number {
   return 9
 }
 
-/** Why a file is not read. The text continues a sentence that begins with the file's name. */
-export class DatabaseFormatError extends Error {
+/** Why a file is not read. The message continues a sentence that begins with the name of the file. */
+export class DatabaseFormatError extends LatchkeyError<'not_a_wallet'> {
   override name = 'DatabaseFormatError'
+
+  constructor(message: string) {
+    super('not_a_wallet', message, { hint: fileErrors.not_a_wallet.hint })
+  }
 }

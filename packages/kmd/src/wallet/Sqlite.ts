@@ -12,7 +12,7 @@ import { KmdError } from '../errors.js'
 
 export type Database = Sqlite.Database
 export type Statement = Sqlite.Statement
-export const { close, isLocked, isSqliteError, open } = Sqlite
+export const { close, isLocked, isSqliteError, open, SqliteError } = Sqlite
 
 /** How long an operation waits for another program that holds a database, as the reference does. */
 const lockWaitMs = 5_000

@@ -8,7 +8,6 @@
 import { type FSWatcher, type Stats, statSync, watch } from 'node:fs'
 import { lstat, readdir, stat } from 'node:fs/promises'
 import { basename, join } from 'node:path'
-import { LatchkeyError } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 import * as Sqlite from './Sqlite.js'
 import { removeUnfinished, unfinishedSuffix } from './WalletFile.js'
@@ -207,7 +206,9 @@ export class WalletDirectory {
     // The link itself, where it leads nowhere.
     const status = await stat(path).catch(() => lstat(path).catch(() => undefined))
     if (status === undefined || status.isDirectory()) {
-      this.#forget(file)
+      // Node reads names as UTF-8, and cannot find a file by another.
+      if (file.includes('\ufffd')) this.#showNotUtf8(file)
+      else this.#forget(file)
       return
     }
     const signature = signatureOf(status)
@@ -269,6 +270,12 @@ export class WalletDirectory {
     this.#tell(file, known.signature, known.problem)
   }
 
+  #showNotUtf8(file: string): void {
+    const problem = 'has a name that is not UTF-8'
+    this.#known.set(file, { signature: '', entry: undefined, locked: false, problem })
+    this.#tell(file, '', problem)
+  }
+
   #forget(file: string): void {
     this.#reported.delete(file)
     this.#told.delete(file)
@@ -291,7 +298,7 @@ function read(file: string, path: string): Read {
     return { entry: { file, path, key: id.toString('latin1'), id, name }, locked: false, problem: undefined }
   } catch (error) {
     // SQLite is not installed.
-    if (error instanceof LatchkeyError) throw error
+    if (error instanceof Sqlite.SqliteError) throw error
     const locked = Sqlite.isLocked(error)
     return { entry: undefined, locked, problem: locked ? undefined : WalletFormat.problemOf(error) }
   }

@@ -34,7 +34,7 @@ export class WalletFile {
   #id: Buffer | undefined
   #modifiedMs = 0
   #size = 0
-  #checked = ''
+  #changedMs = 0
   /** How often the file was found changed by another program. */
   #foreignChanges = 0
   #version = ''
@@ -88,12 +88,13 @@ export class WalletFile {
     if (this.#isLookedAt) return true
     const status = statSync(this.path, { throwIfNoEntry: false })
     if (status === undefined || status.ino !== this.#inode || status.dev !== this.#device) return false
-    if (status.mtimeMs !== this.#modifiedMs || status.size !== this.#size) this.#revision = ++lastRevision
-    if (signatureOf(status) !== this.#checked) {
+    const isModified = status.mtimeMs !== this.#modifiedMs || status.size !== this.#size
+    if (isModified) this.#revision = ++lastRevision
+    if (isModified || status.ctimeMs !== this.#changedMs) {
       this.#foreignChanges++
       this.damage = CheckedDatabase.checkAgain(this.path, this.#database)
+      this.#remember(status)
     }
-    this.#remember(status)
     this.#isLookedAt = true
     setImmediate(() => this.#lookAgain())
     return true
@@ -103,7 +104,7 @@ export class WalletFile {
   #remember(status: Stats): void {
     this.#modifiedMs = status.mtimeMs
     this.#size = status.size
-    this.#checked = signatureOf(status)
+    this.#changedMs = status.ctimeMs
   }
 
   #lookAgain(): void {
@@ -303,8 +304,8 @@ export class WalletFile {
   }
 }
 
-/** Of a file that is being created. Neither daemon reads files of this name. */
-export const unfinishedSuffix = '.new'
+/** Of a file that is being created. No daemon reads files of this name, and no person gives it: it is removed later. */
+export const unfinishedSuffix = '.latchkey-unfinished'
 
 export function removeUnfinished(temporaryPath: string): void {
   for (const suffix of ['', '-journal']) rmSync(`${temporaryPath}${suffix}`, { force: true })
@@ -323,8 +324,6 @@ function writeNew(path: string, { id, name }: Metadata, encrypted: Encrypted): v
     database.close()
   }
 }
-
-const signatureOf = ({ size, mtimeMs, ctimeMs }: Stats): string => `${size}:${mtimeMs}:${ctimeMs}`
 
 export type GeneratedKey = { address: Uint8Array; secretKey: Uint8Array; index: bigint; maxKeyIndex: Uint8Array }
 

@@ -46,6 +46,8 @@ CREATE TABLE IF NOT EXISTS msig_addrs (
 /** Limits of a file. A wallet of a million keys has 300 MB; a name has 64 bytes, a box of the format at most 256. */
 export const limits = {
   fileBytes: 2 ** 30,
+  /** Rolling it back takes time. A larger one only beside a larger database. */
+  journalBytes: 16 * 2 ** 20,
   idBytes: 256,
   nameBytes: 1024,
   metadataBytes: 16 * 1024,
@@ -109,7 +111,9 @@ function checkBeside(path: string, database: Stats): void {
   if (!status.isFile()) throw new DatabaseFormatError('has a journal that is not a regular file')
   if (status.uid !== database.uid && status.uid !== process.geteuid?.())
     throw new DatabaseFormatError('has a journal of another user')
-  if (status.size > limits.fileBytes) throw new DatabaseFormatError('has a journal that is larger than 1 GiB')
+  // A journal has each page of the database once; a little more of one that a VACUUM has just shortened.
+  if (status.size > Math.max(limits.journalBytes, 2 * database.size))
+    throw new DatabaseFormatError('has a journal that is too large')
   if (endOf(`${path}-journal`, status.size)?.equals(journalMagic) === true)
     throw new DatabaseFormatError('has a journal of several databases')
 }
