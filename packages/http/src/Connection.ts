@@ -286,6 +286,11 @@ export class Connection {
       return
     }
     this.#closeListeners = undefined
+    if (isSecret(response)) {
+      ResponseWriter.writeSecret(this.#socket, responseHead, response.body)
+      this.#finishResponse(keepAlive)
+      return
+    }
     if (body !== undefined && body.length > ResponseWriter.largestWhole && hasBody(responseHead)) {
       this.#send(responseHead, ResponseWriter.inPieces(body), { bytes: Buffer.byteLength(body) }, keepAlive)
       return
@@ -320,7 +325,9 @@ export class Connection {
   #drop(response: HostResponse): void {
     this.#closeListeners = undefined
     this.#socket.destroy()
-    if (response !== dropConnection && isSource(response.body)) response.body.cancel()
+    if (response === dropConnection) return
+    if (isSource(response.body)) response.body.cancel()
+    else if (isSecret(response)) response.body.fill(0)
   }
 
   #fail(error: unknown): void {
@@ -408,6 +415,10 @@ export class Connection {
 
 function isSource(body: Exclude<HostResponse, symbol>['body']): body is BodySource {
   return typeof body === 'object' && 'next' in body
+}
+
+function isSecret(response: Exclude<HostResponse, symbol>): response is RawResponse & { body: Uint8Array } {
+  return 'wipe' in response && response.wipe === true && response.body instanceof Uint8Array
 }
 
 /** RFC 9110, section 6.4.1. */

@@ -32,8 +32,11 @@ export type RawRequest = {
   body: (limit?: number) => Buffer | Promise<Buffer>
 }
 
-/** A response whose `headers` alternate names and values. Its bytes must not change: large ones are not copied. */
-export type RawResponse = { status: number; headers: string[]; body: string | Uint8Array }
+/**
+ * A response whose `headers` alternate names and values. Its bytes must not change: large ones are not copied. With
+ * `wipe` they are a secret, which is overwritten as soon as it is sent, or cannot be.
+ */
+export type RawResponse = { status: number; headers: string[]; body: string | Uint8Array; wipe?: boolean }
 
 /** Returned in place of a response: the host closes the connection without one. */
 export const dropConnection: unique symbol = Symbol('dropConnection')

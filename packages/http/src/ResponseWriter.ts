@@ -52,6 +52,17 @@ export function write(socket: Socket, head: Head, body: string | Uint8Array | un
   else writeBytes(socket, text, body)
 }
 
+/** As `write`, for a body that is a secret: neither it nor a copy stays in memory. */
+export function writeSecret(socket: Socket, head: Head, body: Uint8Array): void {
+  const text = headText(head, `Content-Length: ${body.length}\r\n`)
+  const whole = Buffer.allocUnsafeSlow(text.length + (head.isHead ? 0 : body.length))
+  whole.write(text, 'latin1')
+  if (!head.isHead) whole.set(body, text.length)
+  body.fill(0)
+  // Also called if the socket closes before it is sent.
+  socket.write(whole, () => whole.fill(0))
+}
+
 /** Beyond this size, copying a body behind its head costs more than a second write. */
 const largestCopy = 16 * 1024
 

@@ -121,8 +121,28 @@ test('a sweep ends expired handles only', (t) => {
   clock.now += 1
   handles.sweep()
   assert.deepEqual([old.locks, young.locks], [1, 0])
+  fails('handle_expired', () => handles.wallet(oldToken))
   fails('handle_unknown', () => handles.wallet(oldToken))
   handles.wallet(youngToken)
+})
+
+test('that a handle has expired is remembered for a minute, and told to who knows its secret', (t) => {
+  const { handles, clock } = start(t)
+  const tokens = Array.from({ length: 4 }, () => handles.open(fakeWallet()))
+  clock.now += 60_001
+  handles.sweep()
+  assert.equal(handles.size, 0)
+  const [id] = tokens[0]!.split('.') as [string]
+  fails('handle_wrong_secret', () => handles.wallet(`${id}.${'0'.repeat(64)}`))
+  fails('handle_expired', () => handles.renew(tokens[0]!))
+  handles.release(tokens[1]!)
+  fails('handle_unknown', () => handles.wallet(tokens[1]!))
+  clock.now += 60_000
+  handles.sweep()
+  fails('handle_expired', () => handles.wallet(tokens[2]!))
+  clock.now += 1
+  handles.sweep()
+  fails('handle_unknown', () => handles.wallet(tokens[3]!))
 })
 
 test('a handle ends when it expires, without being used', (t) => {

@@ -1,9 +1,11 @@
 /**
  * Wallet handles: unlocking a wallet returns one, and every key operation requires one. They are in memory only, so a
  * restart ends them all. Ordinary use does not prolong one; renewing does, up to the longest lifetime if there is one.
- * A handle that expires is ended when it does, not when it is next used: keys must not stay in memory longer than told.
+ * A handle that expires is ended when it does, not when it is next used: keys must not stay in memory longer than told. For a
+ * minute it is remembered that it did, because the reference says so to the first request that comes too late.
  */
 import { timingSafeEqual } from 'node:crypto'
+import { BoundedMap } from '@latchkey/algorand'
 import { KmdError } from './errors.js'
 import * as Secret from './wallet/Secret.js'
 import type { UnlockedWallet } from './wallet/UnlockedWallet.js'
@@ -19,9 +21,11 @@ export type HandlesOptions = {
 }
 
 type Handle = { secret: Buffer; wallet: UnlockedWallet; expiresAtMs: number; latestExpiryMs: number }
+type Expired = { secret: Buffer; forgetAtMs: number }
 
 const idLength = 8
 const secretLength = 32
+const rememberMs = 60_000
 /** Many handles that expire one after the other are ended together, as each sweep looks at all of them. */
 const sweepGapMs = 20
 /** A timer cannot be set for longer than 24 days. */
@@ -29,6 +33,8 @@ const longestTimerMs = 3_600_000
 
 export class Handles {
   readonly #handles = new Map<string, Handle>()
+  /** Those that expired lately, oldest first. Their wallets are locked. */
+  readonly #expired: BoundedMap<string, Expired>
   readonly #lifetimeMs: number
   readonly #maxLifetimeMs: number
   readonly #now: () => number
@@ -42,6 +48,7 @@ export class Handles {
     this.#maxLifetimeMs = options.maxLifetimeMs ?? Number.POSITIVE_INFINITY
     this.#now = options.now ?? (() => performance.now())
     this.#limit = options.limit ?? 16_384
+    this.#expired = new BoundedMap(this.#limit)
   }
 
   get size(): number {
@@ -82,7 +89,7 @@ export class Handles {
   /** Ends a handle, also one that has expired and was not swept yet. */
   release(token: string): void {
     const { id } = this.#find(token)
-    this.#end(id)
+    if (!this.#expired.delete(id)) this.#end(id)
   }
 
   /** Ends every handle of a wallet: its password changed, or it is being removed. */
@@ -95,8 +102,15 @@ export class Handles {
     const now = this.#now()
     let next = Number.POSITIVE_INFINITY
     for (const [id, { expiresAtMs }] of this.#handles) {
-      if (now > expiresAtMs) this.#end(id)
+      if (now > expiresAtMs) this.#expire(id, now)
       else if (expiresAtMs < next) next = expiresAtMs
+    }
+    for (const [id, { forgetAtMs }] of this.#expired) {
+      if (now <= forgetAtMs) {
+        next = Math.min(next, forgetAtMs)
+        break
+      }
+      this.#expired.delete(id)
     }
     this.#sweptAtMs = now
     this.#sweepAtMs = Number.POSITIVE_INFINITY
@@ -125,14 +139,14 @@ export class Handles {
 
   #live(token: string): Handle {
     const { id, handle } = this.#find(token)
-    if (this.#now() > handle.expiresAtMs) {
-      this.#end(id)
-      throw new KmdError('handle_expired')
-    }
-    return handle
+    if (handle !== undefined && this.#now() <= handle.expiresAtMs) return handle
+    this.#expired.delete(id)
+    this.#end(id)
+    throw new KmdError('handle_expired')
   }
 
-  #find(token: string): { id: string; handle: Handle } {
+  /** Without `handle` it has expired. */
+  #find(token: string): { id: string; handle: Handle | undefined } {
     const dot = token.indexOf('.')
     if (dot < 0) throw new KmdError('wrong_token_parts')
     const id = token.slice(0, dot)
@@ -140,9 +154,16 @@ export class Handles {
     if (!isLowerHex(id, 2 * idLength)) throw new KmdError('bad_handle_id')
     if (!isLowerHex(secret, 2 * secretLength)) throw new KmdError('bad_handle_secret')
     const handle = this.#handles.get(id)
-    if (handle === undefined) throw new KmdError('handle_unknown')
-    if (!timingSafeEqual(Buffer.from(secret, 'latin1'), handle.secret)) throw new KmdError('handle_wrong_secret')
+    const known = handle ?? this.#expired.get(id)
+    if (known === undefined) throw new KmdError('handle_unknown')
+    if (!timingSafeEqual(Buffer.from(secret, 'latin1'), known.secret)) throw new KmdError('handle_wrong_secret')
     return { id, handle }
+  }
+
+  #expire(id: string, now: number): void {
+    const { secret } = this.#handles.get(id)!
+    this.#expired.set(id, { secret: Buffer.from(secret), forgetAtMs: now + rememberMs })
+    this.#end(id)
   }
 
   #end(id: string): void {

@@ -21,6 +21,7 @@ import type { Session } from './console/Sessions.js'
 import { type Code, KmdError } from './errors.js'
 import type { Metrics } from './Metrics.js'
 import * as JsonBody from './wire/JsonBody.js'
+import * as KeyResponse from './wire/KeyResponse.js'
 import * as Wire from './wire/Wire.js'
 
 /** Options of {@link RequestHandler}. */
@@ -67,6 +68,11 @@ const openBodyBytes = 1024
 const exposedHeaders = ['Access-Control-Expose-Headers', `${errorHeader}, Retry-After`]
 const emptyBody: Buffer = Buffer.alloc(0)
 
+/** Operations whose response is a secret. */
+const keyOperations = new Set(
+  Operations.operations.filter(({ response }) => KeyResponse.hasKey(response)).map(({ id }) => id),
+)
+
 export class RequestHandler {
   /** The API as a web-standard handler, for any server. */
   readonly fetch: FetchHandler = toFetch((request) => this.handle(request))
@@ -97,7 +103,9 @@ export class RequestHandler {
       const result = this.#perform(operation, body, session)
       const output = result instanceof Promise ? await result : result
       const headers = ['Content-Type', 'application/json', ...cors]
-      response = { status: 200, headers, body: this.#write(operation, output) }
+      response = keyOperations.has(operation.id)
+        ? { status: 200, headers, body: this.#writeKey(operation, output), wipe: true }
+        : { status: 200, headers, body: this.#write(operation, output) }
     } catch (error) {
       response = this.#errorResponse(this.#explain(operation.id, error), cors, operation)
     }
@@ -145,6 +153,14 @@ export class RequestHandler {
     const written = Wire.write(this.#options.wire, operation.response, output)
     if (operation.reusesOutput) this.#written.set(output, written)
     return written
+  }
+
+  #writeKey(operation: Operation, output: Output): Buffer {
+    try {
+      return KeyResponse.write(this.#options.wire, operation.response, output)
+    } finally {
+      for (const value of Object.values(output)) if (value instanceof Uint8Array) value.fill(0)
+    }
   }
 
   /** The two responses that are not a JSON envelope: the API description and the metrics. */

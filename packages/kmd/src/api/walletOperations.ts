@@ -1,5 +1,6 @@
 /** Wallets and their handles. */
 import { KmdError } from '../errors.js'
+import * as Secret from '../wallet/Secret.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
 import type { UnlockedWallet } from '../wallet/UnlockedWallet.js'
 import { driverName } from '../wallet/WalletFormat.js'
@@ -69,12 +70,12 @@ export const walletOperations = [
       const masterDerivationKey = input.master_derivation_key
       if (masterDerivationKey.length !== 0 && masterDerivationKey.length !== 32)
         throw new KmdError('bad_master_key_length')
-      const created = await wallets.create({
-        name: input.wallet_name,
-        password: input.wallet_password,
-        masterDerivationKey,
-      })
-      return { wallet: walletMember(created) }
+      try {
+        const { wallet_name: name, wallet_password: password } = input
+        return { wallet: walletMember(await wallets.create({ name, password, masterDerivationKey })) }
+      } finally {
+        Secret.wipe(masterDerivationKey)
+      }
     },
   }),
   define({

@@ -41,8 +41,8 @@ export class UnlockedWallet {
     this.#wrapped = options.wrapped
     this.#masterKey.set(options.secrets.masterKey)
     this.#masterDerivationKey.set(options.secrets.masterDerivationKey)
-    this.#salt.set(Secret.randomBytes(32))
-    this.#passwordHash.set(hashPassword(this.#salt, options.secrets.password))
+    sodium.randombytes_buf(this.#salt)
+    hashPassword(this.#passwordHash, this.#salt, options.secrets.password)
   }
 
   /** Wipes the secrets; the wallet cannot be used afterwards. */
@@ -56,7 +56,10 @@ export class UnlockedWallet {
   /** Compares with a salted hash made at unlocking, which avoids the slow derivation. */
   isPassword(password: Uint8Array): boolean {
     this.#requireUnlocked()
-    return timingSafeEqual(hashPassword(this.#salt, password), this.#passwordHash)
+    hashPassword(hashed, this.#salt, password)
+    const isEqual = timingSafeEqual(hashed, this.#passwordHash)
+    hashed.fill(0)
+    return isEqual
   }
 
   /**
@@ -206,11 +209,12 @@ const maxKeyIndex = 2n ** 63n - 1n
 /** Two bytes of msgpack header before the 64 of the key. */
 const encodedKeyLength = 66
 
+/** Shared: nothing here is asynchronous, so uses never overlap. */
+const hashed = Buffer.alloc(32)
+
 /** Fast on purpose: it protects a comparison in memory, not a file. BLAKE2b, keyed with the salt. */
-function hashPassword(salt: Uint8Array, password: Uint8Array): Buffer {
-  const hashed = Buffer.allocUnsafe(32)
-  sodium.crypto_generichash(hashed, password, salt)
-  return hashed
+function hashPassword(out: Buffer, salt: Uint8Array, password: Uint8Array): void {
+  sodium.crypto_generichash(out, password, salt)
 }
 
 function readSecretKey(encoded: Uint8Array): Uint8Array {

@@ -50,3 +50,19 @@ function withoutLineBreaks(text: Buffer): Buffer {
   }
   return text.subarray(0, length)
 }
+
+const letters = Buffer.from(alphabet)
+
+/** Writes base64 with padding to `out` and returns where it ends: a secret must not become a JavaScript string. */
+export function encodeInto(out: Uint8Array, start: number, bytes: Uint8Array): number {
+  let at = start
+  for (let i = 0; i < bytes.length; i += 3) {
+    const left = bytes.length - i
+    const group = (bytes[i]! << 16) | ((bytes[i + 1] ?? 0) << 8) | (bytes[i + 2] ?? 0)
+    out[at++] = letters[group >>> 18]!
+    out[at++] = letters[(group >>> 12) & 63]!
+    out[at++] = left > 1 ? letters[(group >>> 6) & 63]! : padding
+    out[at++] = left > 2 ? letters[group & 63]! : padding
+  }
+  return at
+}

@@ -1,0 +1,54 @@
+/**
+ * Responses that hold a secret key: bytes that are wiped once they are sent, never a JavaScript string, which cannot be
+ * wiped and is copied by the garbage collector.
+ */
+import * as Base64 from './Base64.js'
+import { type Member, type MembersOf, type Wire, write as writeText } from './Wire.js'
+
+/** Whether a response has a secret key. Keys inside of lists are public. */
+export function hasKey(members: readonly Member[]): boolean {
+  return members.some(({ shape }) => shape.type === 'key')
+}
+
+/** As `Wire.write`, for a response with one key. The caller wipes the result, and the key. */
+export function write(wire: Wire, members: readonly Member[], output: MembersOf<readonly Member[]>): Buffer {
+  const values: { [name: string]: unknown } = { ...output }
+  const { name } = members.find(({ shape }) => shape.type === 'key')!
+  const key = values[name] as Uint8Array
+  // All but the key is written as text, with a place for it.
+  const open = members.map((member) => (member.name === name ? { name, shape: { type: 'string' } as const } : member))
+  values[name] = key.every((byte) => byte === 0) && wire === 'reference' ? '' : place
+  const text = writeText(wire, open, values as MembersOf<typeof open>)
+  const [before = '', after = ''] = text.split(`"${place}"`)
+  const out = Buffer.allocUnsafeSlow(text.length + longestInteger * key.length + 2)
+  let length = out.write(before, 'latin1')
+  if (before !== text) length = wire === 'reference' ? writeBase64(out, length, key) : writeIntegers(out, length, key)
+  length += out.write(after, length, 'latin1')
+  return out.subarray(0, length)
+}
+
+/** No text of such a response has it. */
+const place = 'KEY'
+/** Three digits and a comma. */
+const longestInteger = 4
+const [quote, openBracket, comma, closeBracket, zero] = [0x22, 0x5b, 0x2c, 0x5d, 0x30] as const
+
+function writeBase64(out: Buffer, start: number, key: Uint8Array): number {
+  out[start] = quote
+  const end = Base64.encodeInto(out, start + 1, key)
+  out[end] = quote
+  return end + 1
+}
+
+function writeIntegers(out: Buffer, start: number, key: Uint8Array): number {
+  let at = start
+  out[at++] = openBracket
+  for (const [index, byte] of key.entries()) {
+    if (index > 0) out[at++] = comma
+    if (byte >= 100) out[at++] = zero + Math.floor(byte / 100)
+    if (byte >= 10) out[at++] = zero + (Math.floor(byte / 10) % 10)
+    out[at++] = zero + (byte % 10)
+  }
+  out[at++] = closeBracket
+  return at
+}
