@@ -1,4 +1,4 @@
-/** A development ledger that serves the algod API, in this process. */
+/** A development ledger that serves the algod API and the indexer API, in this process. */
 import { type FetchHandler, type RawHandler, Server, toFetch } from '@latchkey/http'
 import { DevnetError } from './DevnetError.js'
 import { type BlockMode, DevnetNode } from './DevnetNode.js'
