@@ -71,11 +71,14 @@ function creatables(open: StateOverlay, state: State): StateDelta['creatables'] 
   })
 }
 
-/** As many as a node keeps in memory. */
-const keptRounds = 5
+/** A node keeps the last four, and those of the last seconds: in dev mode a client makes many in that time. */
+const maxRounds = 100
+/** Bounds the memory where blocks are large. */
+const maxTransactions = 50_000
 
 export class RecentDeltas {
   readonly #deltas = new Map<bigint, StateDelta>()
+  #transactions = 0
 
   get size(): number {
     return this.#deltas.size
@@ -87,10 +90,17 @@ export class RecentDeltas {
 
   add(round: bigint, delta: StateDelta): void {
     this.#deltas.set(round, delta)
-    this.#deltas.delete(round - BigInt(keptRounds))
+    this.#transactions += delta.transactions.size
+    for (const [oldest, { transactions }] of this.#deltas) {
+      const isFull = this.#deltas.size > maxRounds || this.#transactions > maxTransactions
+      if (!isFull || oldest === round) break
+      this.#deltas.delete(oldest)
+      this.#transactions -= transactions.size
+    }
   }
 
   clear(): void {
     this.#deltas.clear()
+    this.#transactions = 0
   }
 }

@@ -18,7 +18,7 @@ export const deltaRoutes: readonly Route[] = [
   {
     method: 'GET',
     path: '/v2/deltas/{round}',
-    summary: 'What one of the last five rounds changed',
+    summary: 'What one of the last 100 rounds changed',
     query: ['format'],
     handle: getDelta,
   },

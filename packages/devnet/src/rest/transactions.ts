@@ -1,5 +1,5 @@
 /** Submits transactions and looks them up. */
-import { Submission } from '@latchkey/algorand'
+import { Submission, type Transaction } from '@latchkey/algorand'
 import { dropConnection, type RawAnswer } from '@latchkey/http'
 import type { DevnetNode } from '../DevnetNode.js'
 import type { Outcome } from '../ledger/apply/index.js'
@@ -7,6 +7,7 @@ import type { BlockTransaction } from '../ledger/Block.js'
 import * as Consensus from '../ledger/Consensus.js'
 import type { TransactionStatus } from '../ledger/Ledger.js'
 import { LedgerError, submitText } from '../ledger/LedgerError.js'
+import * as MapKey from '../ledger/MapKey.js'
 import { ApiError } from './ApiError.js'
 import * as HttpResponse from './HttpResponse.js'
 import { address, type Query, transactionId } from './Parameters.js'
@@ -126,12 +127,23 @@ export function resultOf(signed: Uint8Array, outcome: Outcome, confirmedRound?: 
   }
 }
 
-function listPending({ node, query }: RouteContext, sender: string | undefined) {
+/** The list may be of an account; the total is always that of all. */
+function listPending({ node, query }: RouteContext, account: MapKey.MapKey | undefined) {
   const format = query.format()
   const pending = node.ledger.pendingTransactions().map(({ transaction }) => transaction)
-  const listed = sender === undefined ? pending : pending.filter((transaction) => transaction.sender === sender)
+  const listed = account === undefined ? pending : pending.filter(({ txn }) => concerns(txn, account))
   const top = listed.slice(0, readMax(query)).map(({ signed }) => new SignedBytes(Submission.encode(signed)))
-  return HttpResponse.inFormat({ 'top-transactions': top, 'total-transactions': listed.length }, format)
+  return HttpResponse.inFormat({ 'top-transactions': top, 'total-transactions': pending.length }, format)
+}
+
+/** Whether an account sends, or gets what is paid or transferred. */
+function concerns(txn: Transaction.Transaction, account: MapKey.MapKey): boolean {
+  const byType: { [type: string]: (Uint8Array | undefined)[] } = {
+    pay: [txn.rcv, txn.close],
+    axfer: [txn.arcv, txn.aclose, txn.asnd],
+  }
+  const parties = [txn.snd, ...(byType[txn.type] ?? [])]
+  return parties.some((party) => party !== undefined && MapKey.of(party) === account)
 }
 
 /** Absent and zero both mean all. */
