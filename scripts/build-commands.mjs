@@ -75,7 +75,12 @@ async function bundle(name, entry) {
     ...(name === 'latchkey' && { codeSplitting: { groups: split(reachable(imports, entry)) } }),
   })
   await build.close()
-  for (const file of files) write(file.fileName, file.type === 'chunk' ? file.code : file.source)
+  for (const file of files) write(file.fileName, file.type === 'chunk' ? inAscii(file.code) : file.source)
+}
+
+/** V8 keeps such code in half the memory, and reads it faster. Other characters stand in texts and patterns only. */
+function inAscii(code) {
+  return code.replaceAll(/[^\0-\x7f]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 /**

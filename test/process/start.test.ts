@@ -84,6 +84,14 @@ async function loadedBy(name: string, args: readonly string[]): Promise<string[]
   }
 }
 
+test('a daemon from a bundle loads the console when it is asked for', { timeout }, async (t) => {
+  const daemon = await startDaemon()
+  t.after(() => daemon.stop())
+  const page = await daemon.call('GET', '/console/', undefined, { token: null })
+  assert.equal(page.status, 200)
+  assert.match(page.text, /<html/)
+})
+
 test('a daemon is ready for wallets soon after it listens, without a request', { timeout }, async (t) => {
   const dir = makeDataDir()
   t.after(() => removeDataDir(dir))
