@@ -21,6 +21,11 @@ export type ConnectionOptions = {
   onError: (error: unknown) => void
   /** Whether connections end after the response under way. */
   isStopping: () => boolean
+  /**
+   * Runs what a peer without a valid token has sent ahead of its responses, in turn with those of others.
+   * @default setImmediate
+   */
+  defer?: ((run: () => void) => void) | undefined
 }
 
 const nothing = Buffer.alloc(0)
@@ -43,6 +48,7 @@ export class Connection {
   #deadline: number
   #peerEnded = false
   #isAuthenticated = false
+  #isDeferred = false
   #usedAt: number
   /** When a peer that still sends after its last response has sent long enough. */
   #lingerEnd = 0
@@ -119,8 +125,12 @@ export class Connection {
     }
     this.#input = this.#input.length === 0 ? chunk : Buffer.concat([this.#input, chunk])
     if (this.#body !== undefined) this.#readBody()
-    else if (this.#phase === 'handling' || this.#phase === 'streaming') this.#pauseIfAhead()
-    else this.#readHead()
+    else {
+      this.#pauseIfAhead()
+      // What was sent ahead waits for its turn, however much follows it.
+      const isIdle = this.#phase === 'idle' && !this.#isDeferred
+      if (isIdle || this.#phase === 'head') this.#readHead()
+    }
   }
 
   /** A peer that sends far ahead of its responses has to wait. */
@@ -143,6 +153,7 @@ export class Connection {
     }
     if (end < 0) {
       if (this.#peerEnded) this.#socket.end()
+      else if (this.#socket.isPaused()) this.#socket.resume()
       return
     }
     const text = this.#input.toString('latin1', 0, end)
@@ -352,9 +363,17 @@ export class Connection {
   }
 
   #next(): void {
-    if (this.#socket.isPaused()) this.#socket.resume()
+    // What is here already is served before more is taken.
+    if (this.#socket.isPaused() && this.#input.length <= this.#options.limits.headerBytes) this.#socket.resume()
+    if (this.#input.length === 0) return
     // Not at once: a peer that sends many requests ahead must not keep others from theirs.
-    if (this.#input.length > 0) setImmediate(() => this.#phase === 'idle' && this.#input.length > 0 && this.#readHead())
+    const { defer = setImmediate } = this.#options
+    this.#isDeferred = true
+    const run = this.#isAuthenticated ? setImmediate : defer
+    run(() => {
+      this.#isDeferred = false
+      if (this.#phase === 'idle' && this.#input.length > 0) this.#readHead()
+    })
   }
 
   #isOver(): boolean {

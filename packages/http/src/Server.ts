@@ -26,6 +26,8 @@ export type ServerOptions = ({ fetch: FetchHandler } | { handle: RawHandler }) &
 }
 
 const checkEveryMs = 250
+/** How many requests that were sent ahead, without a valid token, are served between two looks at the sockets. */
+const deferredPerTurn = 32
 /** One in so many connections is for peers that have not shown a token yet. */
 const newcomersShare = 8
 
@@ -49,6 +51,10 @@ export class Server {
   readonly #connections = new Set<Connection>()
   readonly #timer: NodeJS.Timeout
   #stopping = false
+  readonly #deferred: (() => void)[] = []
+  readonly #defer = (run: () => void): void => {
+    if (this.#deferred.push(run) === 1) setImmediate(() => this.#runDeferred())
+  }
 
   constructor(options: ServerOptions) {
     const { errorResponse = jsonError, onError = console.error } = options
@@ -60,7 +66,9 @@ export class Server {
         return
       }
       const isStopping = (): boolean => this.#stopping
-      const connection = new Connection({ socket, limits: this.#limits, handle, errorResponse, onError, isStopping })
+      const connection = new Connection({
+        ...{ socket, limits: this.#limits, handle, errorResponse, onError, isStopping, defer: this.#defer },
+      })
       this.#connections.add(connection)
       socket.on('close', () => this.#connections.delete(connection))
     })
@@ -116,6 +124,13 @@ export class Server {
       else unknown = earlier(unknown, connection)
     }
     return unknownCount < this.#limits.connections / newcomersShare ? (known ?? unknown) : unknown
+  }
+
+  /** A thousand peers that each send a thousand requests ahead must not keep the next one waiting for all of them. */
+  #runDeferred(): void {
+    const turn = this.#deferred.splice(0, deferredPerTurn)
+    if (this.#deferred.length > 0) setImmediate(() => this.#runDeferred())
+    for (const run of turn) run()
   }
 
   #checkTimes(): void {

@@ -9,6 +9,7 @@ import { get, type Peer, post, serve } from './Peer.test.helper.js'
 /** `token` marks a valid one; /slow is answered when the test says so; /large has a body that does not fit a socket. */
 function service() {
   let answer = (): void => {}
+  let slow = 0
   const released = new Promise<void>((resolve) => {
     answer = resolve
   })
@@ -17,14 +18,22 @@ function service() {
     if (request.header('token') === 'valid') request.authenticated?.()
     else if (request.target === '/private') return { status: 401, headers: [], body: '' }
     if (request.method === 'POST') await request.body()
-    if (request.target === '/slow') await released
+    if (request.target === '/slow') {
+      slow++
+      await released
+    }
     return { status: 200, headers: [], body: request.target === '/large' ? large : 'done' }
   }
-  return { handle, answer: () => answer() }
+  return { handle, answer: () => answer(), slowCount: () => slow }
 }
 
-const isClosed = async (peer: Peer): Promise<boolean> =>
-  Promise.race([peer.ended.then(() => true), sleep(100).then(() => false)])
+/** Waits for those that must be closed, and looks whether the others are. */
+async function assertClosed(peers: readonly Peer[], expected: readonly boolean[]): Promise<void> {
+  await Promise.all(peers.filter((_, at) => expected[at]).map(({ ended }) => ended))
+  const isClosed = ({ ended }: Peer): Promise<boolean> =>
+    Promise.race([ended.then(() => true), sleep(50).then(() => false)])
+  assert.deepEqual(await Promise.all(peers.map(isClosed)), expected)
+}
 
 async function connected(peer: Peer): Promise<Peer> {
   if (peer.socket.connecting) await new Promise((resolve) => peer.socket.once('connect', resolve))
@@ -46,12 +55,12 @@ test('the connection that has been idle longest makes room', async (t) => {
   const second = await served(dial())
   const third = await served(dial())
   await served(dial())
-  assert.deepEqual(await Promise.all([silent, first, second, third].map(isClosed)), [true, false, false, false])
+  await assertClosed([silent, first, second, third], [true, false, false, false])
   // Used again, the first is no longer the oldest.
   first.send(get('/again'))
-  await sleep(20)
+  while (first.received().split('done').length < 3) await sleep(5)
   await served(dial())
-  assert.deepEqual(await Promise.all([first, second, third].map(isClosed)), [false, true, false])
+  await assertClosed([first, second, third], [false, true, false])
 })
 
 const unfinished: [string, string][] = [
@@ -75,20 +84,18 @@ for (const [what, bytes] of unfinished) {
     for (let round = 0; round < 5; round++) await connected(dial())
     await served(dial(), 'token: valid')
     other.socket.resume()
-    assert.equal(await isClosed(other), true)
-    assert.deepEqual(await Promise.all(known.map(isClosed)), [false, false, false])
+    await assertClosed([other, ...known], [true, false, false, false])
     for (const peer of known) peer.send(get('/once more', 'token: valid'))
   })
 }
 
 test('a request that is being answered is never closed for another connection', async (t) => {
-  const { handle, answer } = service()
+  const { handle, answer, slowCount } = service()
   const { dial } = await serve(t, handle, { limits })
   const waiting = [1, 2, 3, 4].map(() => dial())
   for (const peer of waiting) peer.send(get('/slow'))
-  await sleep(50)
-  const refused = dial()
-  assert.equal(await isClosed(refused), true)
+  while (slowCount() < 4) await sleep(5)
+  await dial().ended
   answer()
   for (const peer of waiting) await peer.until('done')
 })
@@ -98,9 +105,7 @@ test('idle connections with a token make room for new ones, but only an eighth o
   const known: Peer[] = []
   for (let i = 0; i < 16; i++) known.push(await served(dial(), 'token: valid'))
   for (let i = 0; i < 30; i++) await connected(dial())
-  await sleep(50)
-  const closed = await Promise.all(known.map(isClosed))
-  assert.deepEqual(closed, [true, true, ...Array(14).fill(false)])
+  await assertClosed(known, [true, true, ...Array(14).fill(false)])
   await served(dial(), 'token: valid')
 })
 
@@ -120,7 +125,7 @@ test('a response with 401 takes the standing of the connection back', async (t) 
   }
   isValid = true
   for (let i = 0; i < 4; i++) await served(dial())
-  assert.deepEqual(await Promise.all(revoked.map(isClosed)), [true, true, true, true])
+  await assertClosed(revoked, [true, true, true, true])
 })
 
 test('a handler can set a lower limit for a body', async (t) => {
@@ -140,4 +145,36 @@ test('a handler can set a lower limit for a body', async (t) => {
   const announced = dial()
   announced.send(get('/', 'Content-Length: 11').replace('GET', 'POST'))
   await announced.until('<body_too_large>')
+})
+
+test('what a peer sends far ahead stays with it until its turn, and others are served meanwhile', async (t) => {
+  let served = 0
+  const handle: RawHandler = (request) => {
+    served++
+    return { status: 200, headers: [], body: request.target }
+  }
+  const { dial } = await serve(t, handle)
+  const ahead = Array.from({ length: 200 }, () => dial())
+  const count = 500
+  for (const peer of ahead) peer.send(get('/a').repeat(count))
+  while (served === 0) await sleep(1)
+  const other = dial()
+  other.send(get('/other'))
+  await other.until('/other')
+  assert.ok(served < (ahead.length * count) / 2, `${served} requests were served first`)
+  for (const { socket } of ahead) socket.destroy()
+})
+
+test('all that a peer sends ahead is served, in pieces of any size', async (t) => {
+  const { dial } = await serve(t, ({ target }) => ({ status: 200, headers: [], body: target }))
+  const peer = dial()
+  const count = 3000
+  const bytes = Array.from({ length: count }, (_, at) => get(`/${at};`)).join('')
+  for (let at = 0; at < bytes.length; at += 7919) peer.send(bytes.slice(at, at + 7919))
+  await peer.until(`/${count - 1};`)
+  const order = [...peer.received().matchAll(/\/([0-9]+);/g)].map(([, at]) => Number(at))
+  assert.deepEqual(
+    order,
+    Array.from({ length: count }, (_, at) => at),
+  )
 })
