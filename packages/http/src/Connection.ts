@@ -82,13 +82,12 @@ export class Connection {
     return this.#usedAt
   }
 
-  /** Whether no request would be lost that the peer has sent in full, or is authorized to send. */
+  /** Whether no request is being answered, and none is lost that the peer is authorized to send. */
   get isIdle(): boolean {
     if (this.#phase === 'handling') return false
     // A peer that does not read its response, or not all of it.
     if (this.#phase === 'streaming') return !this.#isAuthenticated && this.#socket.writableNeedDrain
-    if (this.#phase === 'idle') return this.#input.length === 0 || this.#socket.writableNeedDrain
-    return !this.#isAuthenticated
+    return !this.#isAuthenticated || (this.#phase === 'idle' && this.#input.length === 0)
   }
 
   /** Called every now and then: ends what takes too long. */

@@ -71,6 +71,7 @@ const unfinished: [string, string][] = [
   ['was refused', get('/private')],
   ['asked without a token', get('/')],
   ['does not read its response', get('/large')],
+  ['sends ahead', get('/').repeat(20_000)],
 ]
 
 for (const [what, bytes] of unfinished) {

@@ -14,14 +14,14 @@ export type ConnectOptions = ConnectSettings &
     | {
         /**
          * The daemon's data directory. `kmd.net` and `kmd.token` are read from it, and read again when the daemon was
-         * restarted. On Node only.
+         * restarted. Nothing is sent to a listener that is not the daemon of the directory. On Node only.
          */
         dataDir: string
         address?: undefined
         token?: undefined
       }
     | {
-        /** `host:port`, or an http URL. */
+        /** `host:port`, or an http URL. The caller's word: the token is sent to whatever listens there. */
         address: string
         /** The API token: the first line of `kmd.token`. */
         token: string
