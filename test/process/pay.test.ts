@@ -13,9 +13,9 @@ import { suiteScope, temporaryDirectory, until } from './commands.test.helper.js
 type Outcome = { code: number | null; stdout: string; stderr: string }
 type Facts = {
   devnet: { url: string; accounts: { address: string; mnemonic: string }[] }
-  kmd: { dataDir: string; wallet: string }
+  kmd: { dataDir: string }
   seller: { url: string }
-  buyer: { address: string }
+  buyer: { address: string; wallet: string }
   environment: { [name: string]: string }
 }
 
@@ -82,7 +82,7 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
 
   test('pays with a key in the daemon', async () => {
     const { kmd, buyer, seller } = facts
-    const keyOptions = ['-d', kmd.dataDir, '--wallet', kmd.wallet, '--key', buyer.address, '--no-password']
+    const keyOptions = ['-d', kmd.dataDir, '--wallet', buyer.wallet, '--key', buyer.address, '--no-password']
     const { code, stderr } = await run([seller.url, '-y', '--json', ...keyOptions, ...options()], {})
     assert.equal(code, 0, stderr)
     const { status, state, payment, receipt } = JSON.parse(stderr.trim().split('\n').at(-1)!)
@@ -159,7 +159,7 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
       /\nlatchkey pay: there is no wallet named "nothere"; latchkey wallet list shows them\n$/,
     )
     const none = join(directory, 'none')
-    const stopped = await run(withKey(none, kmd.wallet), {})
+    const stopped = await run(withKey(none, buyer.wallet), {})
     assert.equal(stopped.code, 5)
     assert.ok(stopped.stderr.endsWith(`\nlatchkey pay: no key daemon runs in ${none}; latchkey kmd starts one\n`))
   })
