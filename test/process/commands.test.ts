@@ -172,7 +172,7 @@ suite('latchkey doctor', () => {
       /0\.0\.0\.0/,
     ])
       assert.equal(find(findings, pattern).state, 'warning')
-    assert.equal(find(findings, /does not answer/).cure, 'start it: latchkey kmd')
+    assert.equal(find(findings, /the daemon does not run/).cure, 'start it: latchkey kmd')
     writeFileSync(join(directory, 'kmd_config.json'), '{')
     assert.equal(find((await diagnose(['-d', directory])).findings, /is not JSON/).state, 'fault')
   })
@@ -196,7 +196,7 @@ suite('latchkey doctor', () => {
     const { code, stdout } = await run(['dev', '--any-port', '--', ...inside])
     assert.equal(code, 0, stdout)
     const { findings } = JSON.parse(stdout) as { findings: Finding[] }
-    assert.match(find(findings, /the daemon .* runs/).text, /1 wallets/)
+    assert.match(find(findings, /the daemon .* runs/).text, /2 wallets/)
     for (const pattern of [
       /^a node of algorand:\S+ answers/,
       /^[A-Z2-7]{8}… has 5 USDC|has 5 /,

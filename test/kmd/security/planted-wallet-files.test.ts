@@ -19,7 +19,7 @@ import { latchkey } from '../../support/latchkey.test.helper.js'
 import { damageKeys, hotJournal, loopKeys, plain, planted, withSuperJournal } from './plantedFiles.test.helper.js'
 
 /** Reaching it means that the daemon is stuck: every request here takes milliseconds. */
-const patienceMs = 20_000
+const patienceMs = 60_000
 const maxGrowthBytes = 200 * 2 ** 20
 
 async function withinPatience<T>(what: string, work: Promise<T>): Promise<T> {
