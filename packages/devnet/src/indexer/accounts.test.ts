@@ -203,3 +203,22 @@ test('invalid parameters get the errors of an indexer', async () => {
   ]
   for (const [target, message] of cases) assert.equal(errorMessageOf(await node.ask(target)), message, target)
 })
+
+test('a search that is under way during a reset shows nothing that is gone', async () => {
+  const node = new IndexerNode()
+  for (let seed = 0; seed < 3_000; seed++) {
+    const bytes = new Uint8Array(32).fill(7)
+    new DataView(bytes.buffer).setUint32(0, seed)
+    node.ledger.fund({ type: 'fund', to: Buffer.from(bytes).toString('latin1'), microAlgos: 100_000n, assets: [] })
+  }
+  const searching = node.read('/v2/accounts?include-all=true&limit=1000')
+  const headers = node.read('/v2/block-headers')
+  node.node.reset()
+  const { accounts } = await searching
+  assert.deepEqual(
+    accounts.filter(({ deleted }: { deleted: boolean }) => deleted),
+    [],
+  )
+  assert.equal((await headers).blocks.length, 1)
+  assert.deepEqual(node.errors, [])
+})

@@ -7,7 +7,7 @@ import { SortedList } from '../ledger/SortedList.js'
 import { ApiError } from '../rest/ApiError.js'
 import * as HttpResponse from '../rest/HttpResponse.js'
 import type { Query } from '../rest/Parameters.js'
-import { accountJson, createdIds, heldIds, type Included, isClosed } from './accountJson.js'
+import { accountJson, heldIds, type Included, isClosed } from './accountJson.js'
 import { holdingJson } from './assetJson.js'
 import { balanceLimits, readNextAddress, readNextId } from './assets.js'
 import type { IndexerCall, IndexerRoute } from './IndexerRoute.js'
@@ -77,8 +77,10 @@ function rewindError(reason: string): ApiError {
 
 /** The error response for an account with too many assets. */
 function checkResources(ledger: Ledger, key: MapKey.MapKey, included: Included): RawResponse | undefined {
-  const held = included.assets ? heldIds(ledger, key, included.closed).length : 0
-  const created = included.createdAssets ? createdIds(ledger, key, included.closed).length : 0
+  const { assetsHeld, assetsCreated } = ledger.state.account(key)
+  const { closed } = included
+  const held = included.assets ? assetsHeld + (closed ? ledger.lifetimes!.closedHoldings(key).size : 0) : 0
+  const created = included.createdAssets ? assetsCreated + (closed ? ledger.lifetimes!.destroyedBy(key).size : 0) : 0
   if (held + created <= maxResources) return undefined
   const data = {
     address: MapKey.address(key),
@@ -124,6 +126,8 @@ async function searchAccounts({ ledger, turns, query }: IndexerCall): Promise<Ra
   let tooMany: RawResponse | undefined
   const take = (key: MapKey.MapKey): boolean => {
     const account = ledger.state.account(key)
+    // Unknown only after a revert during the search.
+    if (!lifetimes.accounts.has(key)) return true
     if ((isClosed(account) && !included.closed) || !matches(ledger, key, account, filter)) return true
     tooMany = checkResources(ledger, key, included)
     if (tooMany !== undefined) return false

@@ -108,6 +108,8 @@ async function balances({ ledger, turns, path, query }: IndexerCall): Promise<Ra
   const take = (key: MapKey.MapKey): boolean => {
     const holding = ledger.state.holding(key, assetId)
     const amount = holding?.amount ?? 0n
+    // Unknown only after a revert during the search.
+    if (ledger.lifetimes!.holding(key, assetId) === undefined) return true
     if (holding === undefined && !includesAll) return true
     if (greaterThan !== undefined && amount <= greaterThan) return true
     if (lessThan !== undefined && amount >= lessThan) return true

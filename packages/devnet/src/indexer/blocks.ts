@@ -120,7 +120,8 @@ async function searchHeaders({ ledger, turns, query }: IndexerCall): Promise<Raw
     const first = filter.min > ledger.oldestRound ? filter.min : ledger.oldestRound
     for (let round = first; round <= filter.max && round <= currentRound; round++) {
       const block = ledger.block(round)
-      if (block === undefined) continue
+      // Dropped or reverted meanwhile.
+      if (block === undefined) return
       const ms = Number(block.timestamp) * 1000
       if (filter.beforeMs !== undefined && ms >= filter.beforeMs) return
       if (filter.afterMs === undefined || ms > filter.afterMs) {

@@ -40,6 +40,8 @@ type Closing =
   | { readonly round: bigint; readonly assetId: bigint }
   | { readonly round: bigint; readonly holding: string }
 
+const none: ReadonlySet<bigint> = new Set()
+
 export class Lifetimes {
   readonly accounts = new Map<MapKey, AccountLifetime>()
   readonly assets = new Map<bigint, AssetLifetime>()
@@ -63,12 +65,12 @@ export class Lifetimes {
   }
 
   /** Ids of the assets that the account has held or created, and does not any more. */
-  closedHoldings(key: MapKey): Iterable<bigint> {
-    return this.#closedHoldings.get(key) ?? []
+  closedHoldings(key: MapKey): ReadonlySet<bigint> {
+    return this.#closedHoldings.get(key) ?? none
   }
 
-  destroyedBy(key: MapKey): Iterable<bigint> {
-    return this.#destroyedBy.get(key) ?? []
+  destroyedBy(key: MapKey): ReadonlySet<bigint> {
+    return this.#destroyedBy.get(key) ?? none
   }
 
   record(change: RecordedChange): void {
