@@ -1,4 +1,10 @@
+import { LatchkeyError } from '@latchkey/algorand'
+
 /** A participation key that the node does not take: it never leaves the package. */
-export class ParticipationError extends Error {
+export class ParticipationError extends LatchkeyError<'request_rejected'> {
   override name = 'ParticipationError'
+
+  constructor(message: string) {
+    super('request_rejected', message, { hint: 'use a file that goal or algokey made' })
+  }
 }
