@@ -143,9 +143,9 @@ suite('concurrency', { concurrency: 2 }, () => {
 
   test('more derivations than the queue holds: 503 with the time to wait, and others are served meanwhile', async (t) => {
     const kmd = await start(t, { settings: slowDrivers })
-    const ids = await multiply(kmd, await kmd.create('slow', 'pw'), 10)
+    const ids = await multiply(kmd, await kmd.create('slow', 'pw'), 50)
     const responses: TestResponse[] = []
-    // Sixteen at once for one wallet is another limit, so they are spread.
+    // Three at once for one wallet is another limit, so they are spread.
     const all = Promise.all(
       Array.from({ length: 150 }, (_, index) =>
         kmd.tryUnlock(ids[index % ids.length]!, 'pw').then(
