@@ -107,7 +107,7 @@ export class RequestHandler {
         ? { status: 200, headers, body: this.#writeKey(operation, output), wipe: true }
         : { status: 200, headers, body: this.#write(operation, output) }
     } catch (error) {
-      response = this.#errorResponse(this.#explain(operation.id, error), cors, operation)
+      response = this.#errorResponse(this.#explain(operation.id, error, bodyLimit), cors, operation)
     }
     // It may hold passwords, handles and keys.
     body.fill(0)
@@ -223,8 +223,12 @@ export class RequestHandler {
     })
   }
 
-  #explain(operation: string, error: unknown): KmdError {
-    if (error instanceof BodyError) return new KmdError(bodyCodes[error.code], { cause: error })
+  #explain(operation: string, error: unknown, bodyLimit?: number): KmdError {
+    if (error instanceof BodyError) {
+      const isLower = error.code === 'body_too_large' && bodyLimit !== undefined
+      const text = isLower ? { message: `request body too large, must be <= ${bodyLimit} bytes` } : {}
+      return new KmdError(bodyCodes[error.code], { ...text, cause: error })
+    }
     if (error instanceof KmdError) {
       if (error.status >= 500 && error.status !== 503) this.#options.onFailure?.(operation, error)
       return error

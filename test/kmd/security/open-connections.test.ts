@@ -30,6 +30,7 @@ test('a body that is longer than a ticket is refused before it is sent', async (
   const kmd = await start(t)
   const received = await exchange(t, kmd.port, `${head('Content-Length: 1048576')}{"ticket":"`)
   assert.equal(statusOf(received), 413)
+  assert.match(received, /must be <= 1024 bytes/)
   const chunked = await exchange(
     t,
     kmd.port,
