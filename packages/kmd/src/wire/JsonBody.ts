@@ -195,8 +195,8 @@ function readElements(cursor: Cursor, readElement: () => void): void {
 
 function findField(cursor: Cursor, fields: readonly Field[]): number {
   const name = readString(cursor)
-  const index = fields.findIndex((field) => equalsAscii(name, field.name))
-  return index < 0 ? refuse() : index
+  for (let index = 0; index < fields.length; index++) if (equalsAscii(name, fields[index]!.name)) return index
+  return refuse()
 }
 
 function readValue(cursor: Cursor, kind: Kind): Value {
