@@ -90,8 +90,9 @@ export class Wallets {
     if (name.length > maxNameLength) throw new KmdError('name_too_long')
     await this.#takeName(name, () =>
       this.#withMasterKey(entry, options.password, async (_masterKey, wrapped) => {
-        await this.#write(entry, (file) => file.rename(name, wrapped))
+        if (!(await this.#write(entry, (file) => file.rename(name, wrapped)))) return rewrapped
         this.#directory.touch(entry.file)
+        return undefined
       }),
     )
     return { id: entry.id, name }
@@ -105,6 +106,7 @@ export class Wallets {
     return this.#withMasterKey(entry, password, (masterKey, wrapped) =>
       Sqlite.retryWhileLocked(() => {
         const stored = this.#readUnchanged(entry, wrapped)
+        if (stored === undefined) return rewrapped
         return Blob.open('master_derivation_key', stored.masterDerivationKey, masterKey, (masterDerivationKey) => {
           if (masterDerivationKey.length !== Blob.keyLength) throw new KmdError('damaged_blob')
           const secrets = { masterKey, masterDerivationKey, password }
@@ -123,13 +125,15 @@ export class Wallets {
     options: { password: Buffer; newPassword: Buffer; onChange: () => void },
   ): Promise<void> {
     await this.#withMasterKey(entry, options.password, async (masterKey, wrapped) => {
-      const rewrapped = await this.#wrap(masterKey, options.newPassword)
-      await this.#write(entry, (file) => {
-        const isChanged = file.rewrap(rewrapped, wrapped)
-        if (isChanged) options.onChange()
-        return isChanged
+      const next = await this.#wrap(masterKey, options.newPassword)
+      const isChanged = await this.#write(entry, (file) => {
+        const isSame = file.rewrap(next, wrapped)
+        if (isSame) options.onChange()
+        return isSame
       })
+      if (!isChanged) return rewrapped
       this.#directory.touch(entry.file)
+      return undefined
     })
   }
 
@@ -142,10 +146,11 @@ export class Wallets {
     const aside = join(dirname(entry.path), `${basename(entry.path)}.deleted-${moment}`)
     await this.#withMasterKey(entry, password, (_masterKey, wrapped) =>
       Sqlite.retryWhileLocked(() => {
-        this.#readUnchanged(entry, wrapped)
+        if (this.#readUnchanged(entry, wrapped) === undefined) return rewrapped
         this.#files.close(entry.path)
         renameSync(entry.path, aside)
         onRemove()
+        return undefined
       }),
     )
     await AtomicFile.syncDirectory(aside)
@@ -183,38 +188,35 @@ export class Wallets {
   /**
    * Runs `work` with the master key, in protected memory that is freed afterwards, and the wrapped form it was opened
    * from. A derivation takes so long that the password may be another one when it is done: `work` checks it together with
-   * what it does (`#readUnchanged`, `#write`), and all is tried again with what the file holds then. Wrong passwords
+   * what it does (`#readUnchanged`, `#write`) and returns `rewrapped`. Then all is tried again with what the file holds. Wrong passwords
    * count against the wallet.
    */
   async #withMasterKey<T>(
     entry: Entry,
     password: Buffer,
-    work: (masterKey: Buffer, wrapped: Uint8Array) => Promise<T>,
+    work: (masterKey: Buffer, wrapped: Uint8Array) => Promise<T | typeof rewrapped>,
   ): Promise<T> {
-    for (let tries = 1; ; tries++) {
+    for (let tries = 0; tries < mostTries; tries++) {
       const { masterKey, wrapped } = await this.#unwrap(entry, password)
       try {
-        return await work(masterKey, wrapped)
-      } catch (error) {
-        if (!(error instanceof RewrappedError)) throw error
-        if (tries === mostTries) throw new KmdError('database_locked', { cause: error })
+        const result = await work(masterKey, wrapped)
+        if (result !== rewrapped) return result
       } finally {
         Secret.free(masterKey)
       }
     }
+    throw new KmdError('database_locked', { cause: new Error('the password of the wallet is changed all the time') })
   }
 
-  /** What the file holds now. The wrapped master key must be the one that was opened. */
-  #readUnchanged(entry: Entry, wrapped: Uint8Array): Encrypted {
+  /** What the file holds now; undefined where the wrapped master key is not the one that was opened. */
+  #readUnchanged(entry: Entry, wrapped: Uint8Array): Encrypted | undefined {
     const stored = this.#files.getWallet(entry.path, entry.id).encrypted()
-    if (Buffer.compare(stored.masterKey, wrapped) !== 0) throw new RewrappedError()
-    return stored
+    return Buffer.compare(stored.masterKey, wrapped) === 0 ? stored : undefined
   }
 
   /** Makes a change that returns false where the wrapped master key is not the one that was opened. */
-  async #write(entry: Entry, change: (file: WalletFile) => boolean): Promise<void> {
-    const isSame = await Sqlite.retryWhileLocked(() => change(this.#files.getWallet(entry.path, entry.id)))
-    if (!isSame) throw new RewrappedError()
+  #write(entry: Entry, change: (file: WalletFile) => boolean): Promise<boolean> {
+    return Sqlite.retryWhileLocked(() => change(this.#files.getWallet(entry.path, entry.id)))
   }
 
   async #unwrap(entry: Entry, password: Buffer): Promise<{ masterKey: Buffer; wrapped: Uint8Array }> {
@@ -259,8 +261,5 @@ function fileName(name: Buffer, id: Buffer): string {
 /** How often an operation starts again because the password was changed under it. */
 const mostTries = 3
 
-class RewrappedError extends Error {
-  constructor() {
-    super('the password of the wallet was changed meanwhile')
-  }
-}
+/** The password was changed while an operation with the old one was under way. */
+const rewrapped: unique symbol = Symbol('rewrapped')
