@@ -149,6 +149,7 @@ const entry = (number: number, more: object = {}): object => ({
   number,
   atMs: number * 1000,
   transactionId: `T${number}`,
+  program: '',
   sender: 'S',
   receiver: 'R',
   amount: '5',
