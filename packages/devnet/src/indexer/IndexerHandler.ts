@@ -52,8 +52,9 @@ export function create(options: IndexerHandlerOptions): RawHandler {
     if (match === undefined || match.path.includes('')) throw new ApiError(404, 'Not Found')
     const route = match.routes.get(request.method)
     if (route === undefined) throw new ApiError(405, 'Method Not Allowed', undefined, ['Allow', 'OPTIONS, GET'])
-    if (route.access !== 'open' && tokenCheck !== undefined && !tokenCheck.matches(tokenOf(request))) {
-      throw new ApiError(401, 'Invalid API Token')
+    if (route.access !== 'open' && tokenCheck !== undefined) {
+      if (!tokenCheck.matches(tokenOf(request))) throw new ApiError(401, 'Invalid API Token')
+      request.authenticated?.()
     }
     return route.handle({ ...context, path: match.path.map(decodeParameter), query: new Query(query.join('?')) })
   }

@@ -26,12 +26,31 @@ test('other work runs between any two slices of searches', async () => {
   setImmediate(other)
   await Promise.all([1, 2, 3].map((number) => work(turns, 3, () => events.push(`slice ${number}`))))
   isOver = true
-  // The first slice of each begins with its request.
   const later = events.slice(events.indexOf('other'))
   assert.ok(later.filter((event) => event !== 'other').length >= 6)
   for (let index = 1; index < later.length; index++) {
     assert.ok(later[index] === 'other' || later[index - 1] === 'other', later.join(', '))
   }
+})
+
+test('no two short searches follow each other without other work, however many wait', async () => {
+  const turns = new Turns()
+  let [loops, isOver] = [0, false]
+  const other = (): void => {
+    loops++
+    if (!isOver) setImmediate(other)
+  }
+  setImmediate(other)
+  const startedIn: number[] = []
+  const searches = Array.from({ length: 30 }, () =>
+    turns.run(() => {
+      startedIn.push(loops)
+      return Promise.resolve()
+    }),
+  )
+  await Promise.all(searches)
+  isOver = true
+  assert.equal(new Set(startedIn).size, 30, startedIn.join(', '))
 })
 
 test('few searches are under way at once, and all end', async () => {

@@ -16,6 +16,9 @@ export class Turns {
     if (this.#running >= maxSearches) await new Promise<void>((resolve) => this.#starts.push(resolve))
     else this.#running++
     try {
+      // One search in each turn from its beginning: hundreds of short ones would be a long one together.
+      if (this.#isScheduled) await this.next()
+      else this.#schedule()
       return await search(new Slice(this))
     } finally {
       const start = this.#starts.shift()

@@ -155,6 +155,29 @@ test('an account can be seen as it was', async () => {
   )
 })
 
+test('blocks that are added while a request waits for its turn are not undone twice', async () => {
+  const { node, roundOf } = await indexedHistory()
+  const round = roundOf('rekeyed')
+  const target = `/v2/accounts/${alice.address}?round=${round}`
+  const { amount } = (await node.read(target)).account
+  const [, second] = [node.read('/v2/accounts'), node.read(target)]
+  await node.send(sign(node.pay(alice, bob, 5_000n), alice))
+  const { account, 'current-round': current } = await second
+  assert.deepEqual([account.amount, current], [amount, Number(node.ledger.last.round)])
+})
+
+test('a holding that is closed while a request waits for its turn is not listed', async () => {
+  const node = new IndexerNode()
+  for (const one of [alice, bob]) fund(node, one, 100_000_000n)
+  const xaid = await createAsset(node, alice)
+  await node.send(sign(node.txn('axfer', bob, { xaid, arcv: bob.publicKey }), bob))
+  const target = `/v2/accounts/${bob.address}/assets`
+  assert.equal((await node.read(target)).assets.length, 1)
+  const [, second] = [node.read('/v2/accounts'), node.read(target)]
+  await node.send(sign(node.txn('axfer', bob, { xaid, arcv: alice.publicKey, aclose: alice.publicKey }), bob))
+  assert.deepEqual((await second).assets, [])
+})
+
 test('a round whose blocks are dropped cannot be seen any more', async () => {
   const { node } = await indexedHistory({ history: { blocks: 3, bytes: 2 ** 30 } })
   const response = await node.ask(`/v2/accounts/${bob.address}?round=2`)

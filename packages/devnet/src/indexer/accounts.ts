@@ -14,6 +14,7 @@ import type { IndexerCall, IndexerRoute } from './IndexerRoute.js'
 import { Page, scan } from './Page.js'
 import * as Parameters from './Parameters.js'
 import { rewind } from './rewind.js'
+import type { Slice } from './Turns.js'
 
 export const accountRoutes: readonly IndexerRoute[] = [
   { method: 'GET', path: '/v2/accounts', handle: searchAccounts },
@@ -63,12 +64,15 @@ async function lookUp({ ledger, transactions, turns, path, query }: IndexerCall)
   if (!isFound) throw new ApiError(404, `no accounts found for address: ${path[0]!}`)
   const tooMany = checkResources(ledger, key, included)
   if (tooMany !== undefined) return tooMany
-  const currentRound = ledger.last.round
-  const account = accountJson(ledger, key, included)
-  if (round === undefined) return HttpResponse.json({ account, 'current-round': currentRound })
-  const before = await turns.run((slice) => rewind({ ledger, transactions, slice, key, round, account }))
-  if (typeof before === 'string') throw rewindError(before)
-  return HttpResponse.json({ account: before, 'current-round': currentRound })
+  const shown = () => ({ account: accountJson(ledger, key, included), 'current-round': ledger.last.round })
+  if (round === undefined) return HttpResponse.json(shown())
+  return turns.run(async (slice) => {
+    // Not before its turn: blocks may be added while it waits, and all that are there then are undone.
+    const today = shown()
+    const account = await rewind({ ledger, transactions, slice, key, round, account: today.account })
+    if (typeof account === 'string') throw rewindError(account)
+    return HttpResponse.json({ ...today, account })
+  })
 }
 
 function rewindError(reason: string): ApiError {
@@ -134,9 +138,13 @@ async function searchAccounts({ ledger, turns, query }: IndexerCall): Promise<Ra
     last = key
     return page.add(accountJson(ledger, key, included))
   }
-  const currentRound = ledger.last.round
-  const candidates = filter.assetId === 0n ? lifetimes.accountOrder : lifetimes.holders(filter.assetId)
-  if (filter.applicationId === 0n) await turns.run((slice) => scan(candidates, after, slice, take))
+  let currentRound = ledger.last.round
+  const search = (slice: Slice): Promise<void> => {
+    currentRound = ledger.last.round
+    const candidates = filter.assetId === 0n ? lifetimes.accountOrder : lifetimes.holders(filter.assetId)
+    return scan(candidates, after, slice, take)
+  }
+  if (filter.applicationId === 0n) await turns.run(search)
   if (tooMany !== undefined) return tooMany
   return page.toResponse('accounts', { 'current-round': currentRound, 'next-token': last && MapKey.address(last) })
 }
@@ -158,16 +166,19 @@ async function assets({ ledger, turns, path, query }: IndexerCall): Promise<RawR
   Parameters.checkInt64(only)
   const key = Parameters.address(path[0]!)
   const after = readNextId(query)
-  const ids = new SortedList<bigint>()
-  for (const assetId of heldIds(ledger, key, includesAll)) {
-    if (only === undefined || only === assetId) ids.add(assetId)
-  }
+  let currentRound = ledger.last.round
   let last: bigint | undefined
   const take = (assetId: bigint): boolean => {
+    // Closed or reverted during the search.
+    const isShown = includesAll ? ledger.lifetimes!.holding(key, assetId) : ledger.state.holding(key, assetId)
+    if (isShown === undefined) return true
     last = assetId
     return page.add(holdingJson(ledger, key, assetId, 'asset'))
   }
-  const currentRound = ledger.last.round
-  await turns.run((slice) => scan(ids, after, slice, take))
+  await turns.run((slice) => {
+    currentRound = ledger.last.round
+    const ids = heldIds(ledger, key, includesAll)
+    return scan(SortedList.of(only === undefined ? ids : ids.filter((id) => id === only)), after, slice, take)
+  })
   return page.toResponse('assets', { 'current-round': currentRound, 'next-token': last?.toString() })
 }

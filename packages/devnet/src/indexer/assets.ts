@@ -58,21 +58,18 @@ async function searchAssets(
     last = assetId
     return page.add(assetJson(ledger, assetId, MapKey.address))
   }
-  const currentRound = ledger.last.round
-  const candidates = only === undefined ? assetsOf(creator) : listOf(only)
-  function assetsOf(key: MapKey.MapKey | undefined): SortedList<bigint> {
-    return key === undefined ? ledger.lifetimes!.assetOrder : listOf(...createdIds(ledger, key, true))
+  let currentRound = ledger.last.round
+  const candidates = (): SortedList<bigint> => {
+    if (only !== undefined) return SortedList.of([only])
+    return creator === undefined ? ledger.lifetimes!.assetOrder : SortedList.of(createdIds(ledger, creator, true))
   }
   if (only === undefined || creator === undefined || ledger.lifetimes!.assets.get(only)?.creator === creator) {
-    await turns.run((slice) => scan(candidates, after, slice, take))
+    await turns.run((slice) => {
+      currentRound = ledger.last.round
+      return scan(candidates(), after, slice, take)
+    })
   }
   return page.toResponse('assets', { 'current-round': currentRound, 'next-token': last?.toString() })
-}
-
-function listOf(...ids: bigint[]): SortedList<bigint> {
-  const list = new SortedList<bigint>()
-  for (const id of ids) list.add(id)
-  return list
 }
 
 /** A destroyed asset has no names. */
@@ -116,8 +113,11 @@ async function balances({ ledger, turns, path, query }: IndexerCall): Promise<Ra
     last = key
     return page.add(holdingJson(ledger, key, assetId, 'holder'))
   }
-  const currentRound = ledger.last.round
-  await turns.run((slice) => scan(ledger.lifetimes!.holders(assetId), after, slice, take))
+  let currentRound = ledger.last.round
+  await turns.run((slice) => {
+    currentRound = ledger.last.round
+    return scan(ledger.lifetimes!.holders(assetId), after, slice, take)
+  })
   return page.toResponse('balances', { 'current-round': currentRound, 'next-token': last && MapKey.address(last) })
 }
 

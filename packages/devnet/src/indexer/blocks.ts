@@ -113,14 +113,20 @@ function readAddresses(query: Query, reasons: string[]): boolean {
 async function searchHeaders({ ledger, turns, query }: IndexerCall): Promise<RawResponse> {
   const page = new Page(Parameters.limit(query, limits))
   const filter = readFilter(query)
-  const { round: currentRound } = ledger.last
+  let currentRound = ledger.last.round
   let last: bigint | undefined
   await turns.run(async (slice) => {
     if (filter.isEmpty) return
+    currentRound = ledger.last.round
     const first = filter.min > ledger.oldestRound ? filter.min : ledger.oldestRound
     for (let round = first; round <= filter.max && round <= currentRound; round++) {
+      // Dropped meanwhile, while those after it are still there.
+      if (round < ledger.oldestRound) {
+        round = ledger.oldestRound - 1n
+        continue
+      }
       const block = ledger.block(round)
-      // Dropped or reverted meanwhile.
+      // Reverted meanwhile.
       if (block === undefined) return
       const ms = Number(block.timestamp) * 1000
       if (filter.beforeMs !== undefined && ms >= filter.beforeMs) return

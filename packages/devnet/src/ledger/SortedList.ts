@@ -6,6 +6,13 @@ export class SortedList<T extends string | bigint> {
   #values: T[] = []
   #sorted = 0
 
+  /** Of distinct values in any order. */
+  static of<T extends string | bigint>(values: Iterable<T>): SortedList<T> {
+    const list = new SortedList<T>()
+    for (const value of values) list.add(value)
+    return list
+  }
+
   get size(): number {
     return this.#values.length
   }

@@ -13,6 +13,8 @@ const interiorTable = 0x05
 const maxColumns = 100
 /** Levels of a tree: more than the largest table has. */
 const maxDepth = 20
+/** Tables and indexes of a database: more than that of a participation key has. */
+const maxTables = 100
 
 export class SqliteFile {
   readonly #bytes: Buffer
@@ -36,21 +38,21 @@ export class SqliteFile {
       throw damaged()
   }
 
-  /** The rows of a table in the order of their ids; undefined if there is no such table. */
-  rows(table: string): Column[][] | undefined {
-    for (const [type, name, , root] of this.#read(1)) {
-      if (type === 'table' && name === table && typeof root === 'bigint') return this.#read(Number(root))
+  /**
+   * The rows of a table in the order of their ids; undefined if there is no such table. Each is read when it is asked for:
+   * a page can name the same long row ten thousands of times, and all of them would be many times the size of the file.
+   */
+  rows(table: string): Generator<Column[]> | undefined {
+    let tables = 0
+    for (const [type, name, , root] of this.#rows(1, 0)) {
+      if (type === 'table' && name === table && typeof root === 'bigint') return this.#rows(Number(root), 0)
+      tables++
+      if (tables > maxTables) throw damaged()
     }
     return undefined
   }
 
-  #read(root: number): Column[][] {
-    const rows: Column[][] = []
-    this.#walk(root, 0, rows)
-    return rows
-  }
-
-  #walk(page: number, depth: number, rows: Column[][]): void {
+  *#rows(page: number, depth: number): Generator<Column[]> {
     if (depth > maxDepth) throw damaged()
     const bytes = this.#page(page)
     const start = page === 1 ? headerBytes : 0
@@ -60,10 +62,10 @@ export class SqliteFile {
     const cells = at(bytes, start + 3, 2)
     for (let cell = 0; cell < cells; cell++) {
       const position = at(bytes, pointers + 2 * cell, 2)
-      if (type === interiorTable) this.#walk(at(bytes, position, 4), depth + 1, rows)
-      else rows.push(recordOf(this.#payload(bytes, position)))
+      if (type === interiorTable) yield* this.#rows(at(bytes, position, 4), depth + 1)
+      else yield recordOf(this.#payload(bytes, position))
     }
-    if (type === interiorTable) this.#walk(at(bytes, start + 8, 4), depth + 1, rows)
+    if (type === interiorTable) yield* this.#rows(at(bytes, start + 8, 4), depth + 1)
   }
 
   #page(number: number): Buffer {
@@ -119,11 +121,16 @@ const integerBytes = [0, 1, 2, 3, 4, 6, 8]
 function columnOf(type: number, values: Cursor): Column {
   if (type === 0) return null
   if (type <= 6) return BigInt.asIntN(8 * integerBytes[type]!, values.uint(integerBytes[type]!))
-  if (type === 7) return BigInt(Math.trunc(values.take(8).readDoubleBE()))
+  if (type === 7) return realOf(values.take(8).readDoubleBE())
   if (type === 8 || type === 9) return BigInt(type - 8)
   if (type < 12) throw damaged()
   const bytes = values.take(Math.floor((type - 12) / 2))
   return type % 2 === 0 ? new Uint8Array(bytes) : bytes.toString('utf8')
+}
+
+function realOf(value: number): bigint {
+  if (!Number.isFinite(value)) throw damaged()
+  return BigInt(Math.trunc(value))
 }
 
 class Cursor {

@@ -109,6 +109,71 @@ test('takes no damaged file for an internal error, and none makes it run long', 
   assert.deepEqual(node.errors, [])
 })
 
+test('reads no more of a file than the row it needs: a page can name a long row ten thousands of times', async () => {
+  const node = new TestNode()
+  const table = 'ParticipationAccount'
+  const long = Buffer.alloc(3_000)
+  const tooManyTables = database([record('table', 'other', 'other', long)], [])
+  assert.equal(errorMessageOf(await node.post(path, tooManyTables)), 'database disk image is malformed')
+  // The second row is none.
+  const rows = database([record('table', table, table, 2)], [record(long), Buffer.of(0x7f)])
+  const missing = 'cannot install partkey with missing (zero) parent address'
+  assert.equal(errorMessageOf(await node.post(path, rows)), missing)
+  assert.deepEqual(node.errors, [])
+})
+
+test('takes a number that is none for damage', async () => {
+  const node = new TestNode()
+  const table = 'ParticipationAccount'
+  const file = database([record('table', table, table, 2)], [record(Number.NaN)])
+  assert.equal(errorMessageOf(await node.post(path, file)), 'database disk image is malformed')
+  assert.deepEqual(node.errors, [])
+})
+
+/** A database with two pages. The last row of each is named again in all the room there is. */
+function database(...pages: Buffer[][]): Buffer {
+  const pageBytes = 65_536
+  const file = Buffer.alloc(pageBytes * pages.length)
+  file.write('SQLite format 3\0', 'latin1')
+  file.writeUInt16BE(1, 16)
+  for (const [index, rows] of pages.entries()) {
+    const page = file.subarray(pageBytes * index, pageBytes * (index + 1))
+    const start = index === 0 ? 100 : 0
+    let end = pageBytes
+    const positions = rows.map((row) => {
+      end -= row.length
+      row.copy(page, end)
+      return end
+    })
+    const cells = rows.length === 0 ? 0 : Math.floor((end - start - 8) / 2)
+    page[start] = 0x0d
+    page.writeUInt16BE(cells, start + 3)
+    for (let cell = 0; cell < cells; cell++) {
+      page.writeUInt16BE(positions[Math.min(cell, rows.length - 1)]!, start + 8 + 2 * cell)
+    }
+  }
+  return file
+}
+
+/** A row as a cell of its page. */
+function record(...columns: (string | number | Buffer)[]): Buffer {
+  const parts = columns.map((column) => {
+    if (typeof column === 'string') return { type: 13 + 2 * column.length, bytes: Buffer.from(column) }
+    if (typeof column === 'object') return { type: 12 + 2 * column.length, bytes: column }
+    if (Number.isInteger(column)) return { type: 1, bytes: Buffer.of(column) }
+    const bytes = Buffer.alloc(8)
+    bytes.writeDoubleBE(column)
+    return { type: 7, bytes }
+  })
+  const types = Buffer.concat(parts.map(({ type }) => varint(type)))
+  const payload = Buffer.concat([Buffer.of(types.length + 1), types, ...parts.map(({ bytes }) => bytes)])
+  return Buffer.concat([varint(payload.length), Buffer.of(1), payload])
+}
+
+function varint(value: number): Buffer {
+  return value < 128 ? Buffer.of(value) : Buffer.of(128 | (value >> 7), value & 127)
+}
+
 /** The recorded file with other bytes at a position. */
 function changed(at: number, ...bytes: number[]): Buffer {
   const copy = Buffer.from(recorded)
