@@ -25,13 +25,15 @@ const server = createServer((request, response) => {
     wallet_handle_token: 'h', addresses: [], wallet_handle: { expires_seconds: 60 },
   })))
 })
+let resets = Number(process.argv[2])
 server.on('connection', (socket) => socket.on('error', () => {}))
+server.prependListener('connection', (socket) => resets-- > 0 && socket.resetAndDestroy())
 server.listen(Number(process.argv[1]), '127.0.0.1', () => process.stdout.write('listening\\n'))
 `
 
-/** The impostor on `port`, and what it has received. */
-async function listenAs(t: TestContext, uid: number, port: number): Promise<() => string> {
-  const child = spawn(process.execPath, ['-e', impostor, String(port)], {
+/** The impostor on `port`, which resets its first connections, and what it has received. */
+async function listenAs(t: TestContext, uid: number, port: number, resets = 0): Promise<() => string> {
+  const child = spawn(process.execPath, ['-e', impostor, String(port), String(resets)], {
     ...{ uid, gid: uid, cwd: '/', env: {} },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
@@ -115,6 +117,19 @@ test('a client with a fetch of its own sends nothing either', { skip }, async (t
   const received = await listenAs(t, otherUid, port)
   const kmd = await Kmd.connect({ dataDir, fetch: (url, init) => fetch(url, init) })
   await assert.rejects(kmd.wallets.list(), isForeign)
+  assert.equal(received(), '')
+})
+
+test('a program of another account proves nothing by a reset', { skip }, async (t) => {
+  const { dataDir, port, kill } = await killedDaemon(t)
+  await kill()
+  const received = await listenAs(t, otherUid, port, 1)
+  for (const options of [{ fetch: (url: string, init: RequestInit) => fetch(url, init) }, {}]) {
+    const kmd = await Kmd.connect({ dataDir, ...options })
+    t.after(() => kmd.close())
+    await assert.rejects(kmd.wallets.list())
+    await assert.rejects(kmd.wallets.list(), isForeign)
+  }
   assert.equal(received(), '')
 })
 

@@ -4,7 +4,8 @@ import { type AddressInfo, createServer, type Server } from 'node:net'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { makeDataDir, readState, removeDataDir, startOurs } from '../daemons.test.helper.js'
-import type { Examine } from '../transport/Transport.js'
+import { createFetchTransport } from '../transport/fetch.js'
+import type { Examine, TransportError } from '../transport/Transport.js'
 import { ExaminedSocket } from './ExaminedSocket.js'
 import { doubt, doubtAddress } from './Listener.js'
 
@@ -62,6 +63,38 @@ test('a directory that is gone proves nothing', async (t) => {
   t.after(() => removeDataDir(dataDir))
   writeFileSync(join(dataDir, 'kmd.token'), 'a'.repeat(64))
   if (process.platform === 'linux') assert.equal(await doubtAddress(dataDir, '127.0.0.1', port), undefined)
+})
+
+test('a peer that resets the connection is not proven by it', { skip }, async (t) => {
+  const server = createServer((socket) => socket.resetAndDestroy()).listen(0, '127.0.0.1')
+  await new Promise((resolve) => server.once('listening', resolve))
+  t.after(() => server.close())
+  const { port } = server.address() as AddressInfo
+  for (let i = 0; i < 20; i++) {
+    const doubted = await doubtAddress('/nonexistent', '127.0.0.1', port).catch(({ code }: TransportError) => code)
+    // Refused if the reset is here before the connection.
+    assert.ok(doubted === 'refused' || (typeof doubted === 'object' && doubted.reason === 'stale'), String(doubted))
+  }
+})
+
+test('nothing is sent to an address that does not answer within the time of the request', async () => {
+  const silent: Examine = { connection: async () => undefined, address: () => new Promise(() => {}) }
+  let sent = 0
+  const fetch = async (): Promise<Response> => {
+    sent++
+    return new Response('{}')
+  }
+  const transport = createFetchTransport(fetch, silent)
+  const request = {
+    ...{ host: '127.0.0.1', port: 1, authority: '127.0.0.1:1', path: '/', method: 'GET', headers: {} },
+    ...{ body: undefined, signal: undefined, timeoutMs: 50, maxResponseBytes: 1, once: false },
+  }
+  await assert.rejects(transport.send(request), { code: 'timeout' })
+  const controller = new AbortController()
+  const aborted = transport.send({ ...request, timeoutMs: 60_000, signal: controller.signal })
+  controller.abort(new Error('enough'))
+  await assert.rejects(aborted, /enough/)
+  assert.equal(sent, 0)
 })
 
 async function listen(t: TestContext): Promise<{ port: number; received: () => string; server: Server }> {

@@ -8,9 +8,9 @@
  */
 import { constants } from 'node:fs'
 import { type FileHandle, open, readFile, stat } from 'node:fs/promises'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { join } from 'node:path'
-import type { Doubt, Ends } from '../transport/Transport.js'
+import { type Doubt, type Ends, TransportError } from '../transport/Transport.js'
 import * as SocketTable from './SocketTable.js'
 
 type User = number
@@ -37,26 +37,29 @@ async function examine(dataDir: string, ends: Ends): Promise<Doubt | undefined> 
 }
 
 /**
- * The same for an address, by a connection of its own: for a `fetch` whose connections cannot be seen. Undefined also
- * if nothing listens, because then nothing can be sent either.
+ * The same for an address, by a connection of its own: for a `fetch` whose connections cannot be seen. Once there is a
+ * connection, only the examination decides: a peer that resets it has proven nothing.
+ *
+ * @throws TransportError with the code `refused` if there is no connection.
  */
-export function doubtAddress(dataDir: string, host: string, port: number): Promise<Doubt | undefined> {
+export async function doubtAddress(dataDir: string, host: string, port: number): Promise<Doubt | undefined> {
+  const socket = connect({ host, port, timeout: probeMs })
+  try {
+    await connected(socket)
+    const { localAddress = '', localPort = 0, remoteAddress = '', remotePort = 0 } = socket
+    const local = { address: localAddress, port: localPort }
+    return await doubt(dataDir, { local, remote: { address: remoteAddress, port: remotePort } })
+  } finally {
+    socket.destroy()
+  }
+}
+
+function connected(socket: Socket): Promise<void> {
   return new Promise((resolve, reject) => {
-    const socket = connect({ host, port, timeout: probeMs })
-    socket.on('connect', () => {
-      const { localAddress = '', localPort = 0, remoteAddress = '', remotePort = 0 } = socket
-      const ends = {
-        local: { address: localAddress, port: localPort },
-        remote: { address: remoteAddress, port: remotePort },
-      }
-      doubt(dataDir, ends)
-        .finally(() => socket.destroy())
-        .then(resolve, reject)
-    })
-    socket.on('timeout', () => socket.destroy())
-    socket.on('error', () => {})
-    // After the doubt has been resolved, this changes nothing.
-    socket.on('close', (hadError) => hadError && resolve(undefined))
+    const fail = (systemCode: string | undefined): void => reject(new TransportError('refused', { systemCode }))
+    socket.on('connect', resolve)
+    socket.on('timeout', () => fail('ETIMEDOUT'))
+    socket.on('error', (error: NodeJS.ErrnoException) => fail(error.code))
   })
 }
 

@@ -40,7 +40,7 @@ export type Doubt = {
 /** Examines the peer before anything is sent to it: undefined if it is the daemon. */
 export type Examine = {
   connection: (ends: Ends) => Promise<Doubt | undefined>
-  /** For connections that cannot be seen. */
+  /** For connections that cannot be seen. Rejects with `TransportError` where there is no connection. */
   address: (host: string, port: number) => Promise<Doubt | undefined>
 }
 

@@ -23,13 +23,26 @@ export function createTransport(_examine: Examine | undefined): Transport {
  */
 export function createFetchTransport(fetch: Fetch, examine: Examine | undefined): Transport {
   return {
-    send: async (request) => {
-      const doubt = await examine?.address(request.host, request.port)
-      if (doubt !== undefined) throw new UnprovenPeerError(doubt)
-      return send(request, fetch)
-    },
+    send: (request) => send(request, examine === undefined ? fetch : examined(fetch, examine, request)),
     close: () => {},
   }
+}
+
+/** Nothing is fetched after the signal has fired: the body may be wiped by then. */
+function examined(fetch: Fetch, examine: Examine, { host, port }: TransportRequest): Fetch {
+  return async (url, init) => {
+    const doubt = await beforeAbort(examine.address(host, port), init.signal)
+    if (doubt !== undefined) throw new UnprovenPeerError(doubt)
+    return fetch(url, init)
+  }
+}
+
+/** Rejects when the signal fires, if it does so first. */
+function beforeAbort<T>(work: Promise<T>, signal: AbortSignal | null | undefined): Promise<T> {
+  return new Promise((resolve, reject) => {
+    signal?.addEventListener('abort', () => reject(signal.reason), { once: true })
+    work.then(resolve, reject)
+  })
 }
 
 /**
