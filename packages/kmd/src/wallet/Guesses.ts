@@ -160,9 +160,11 @@ export class Guesses {
     return Math.max(this.#streak + claimed - freeStreak, Math.floor(this.level() + claimed) - freeLevel)
   }
 
-  /** Never negative: a clock that was set back must not lock a wallet for longer than its wait. */
+  /** A clock that was set back must not lock a wallet for longer than its wait: time passes from then on. */
   #elapsedMs(): number {
-    return Math.max(0, this.#clock.now() - this.#lastFailureMs)
+    const now = this.#clock.now()
+    this.#lastFailureMs = Math.min(this.#lastFailureMs, now)
+    return now - this.#lastFailureMs
   }
 }
 

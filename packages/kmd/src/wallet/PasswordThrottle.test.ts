@@ -272,6 +272,17 @@ test('a clock that is set back locks a wallet for no longer than its wait, in th
   assert.deepEqual(slept, [500, 1000])
 })
 
+test('a clock that is set back does not prolong a wait that is rejected', async () => {
+  const { throttle, clock, slept } = start()
+  await guesses(throttle, 9)
+  clock.now -= 86_400_000
+  assert.equal(await rejection(throttle.attempt('w', wrong)), 16)
+  clock.now += 16_000
+  slept.length = 0
+  assert.equal(await throttle.attempt('w', () => 'right'), 'right')
+  assert.deepEqual(slept, [])
+})
+
 test('counts that cannot be saved stay in memory, and the failure is reported', async (t) => {
   const failures: unknown[] = []
   const throttle = new PasswordThrottle({
