@@ -9,6 +9,7 @@ import {
   renameSync,
   rmSync,
   truncateSync,
+  utimesSync,
   writeFileSync,
 } from 'node:fs'
 import { join } from 'node:path'
@@ -187,6 +188,31 @@ suite('planted wallet files', { concurrency: 2 }, () => {
       truncateSync(`${path}-journal`, 2 ** 30)
     })
     assert.match(await problemWith(kmd, 'planted.db'), /journal that is too large/)
+  })
+
+  test('K1 a wallet that was refused for a file beside it is listed again when that file is gone', async (t) => {
+    const kmd = await start(t)
+    const { id, file } = await unlocked(kmd)
+    // Beside a wallet that is open, one that is listed, and one that is not.
+    const beside = kmd.walletPath(`${file}-wal`)
+    const known = kmd.walletPath(file)
+    writeFileSync(beside, 'not a WAL')
+    utimesSync(known, new Date(), new Date())
+    assert.notEqual((await kmd.tryUnlock(id, 'pw')).status, 200)
+    assert.match(await problemWith(kmd, file), /has a WAL/)
+    rmSync(beside)
+    await until('it is listed', async () => (await kmd.walletNames()).includes('good'))
+    assert.deepEqual(await problemsOf(kmd), {})
+    await kmd.unlock(id, 'pw')
+
+    plant(t, kmd, (path) => {
+      plain(path)
+      writeFileSync(`${path}-wal`, 'not a WAL')
+    })
+    assert.match(await problemWith(kmd, 'planted.db'), /has a WAL/)
+    rmSync(kmd.walletPath('planted.db-wal'))
+    await until('the other is listed', async () => (await kmd.walletNames()).includes('planted'))
+    assert.deepEqual(await problemsOf(kmd), {})
   })
 
   test('K1 a wallet whose name is not UTF-8 is shown, because it cannot be opened', async (t) => {

@@ -20,7 +20,14 @@ export type Entry = { file: string; path: string; key: string; id: Buffer; name:
 /** A file that is no wallet, or not a whole one. `problem` follows the name of the file. */
 export type Problem = { file: string; problem: string }
 
-type Known = { signature: string; entry: Entry | undefined; locked: boolean; problem: string | undefined }
+type Known = {
+  signature: string
+  entry: Entry | undefined
+  locked: boolean
+  problem: string | undefined
+  /** Whether the problem can go away without a change of the file, so that the file is read at every scan. */
+  isPassing: boolean
+}
 
 export type WalletDirectoryOptions = {
   /** Called once for each file with a problem, and again when it has changed. */
@@ -84,11 +91,14 @@ export class WalletDirectory {
   }
 
   /** Records what was found when a wallet was opened, until its file changes. One that is refused is not listed. */
-  report({ path, problem, isRefused }: FileProblem): void {
+  report({ path, problem, isRefused, isOfContent }: FileProblem): void {
     const status = statSync(path, { throwIfNoEntry: false })
     if (status === undefined) return
     const [file, signature] = [basename(path), signatureOf(status)]
-    this.#reported.set(file, { signature, problem, isRefused })
+    const known = this.#known.get(file)
+    if (isOfContent) this.#reported.set(file, { signature, problem, isRefused })
+    // The next list finds it, too, if it is still there.
+    else if (known !== undefined) known.isPassing = true
     this.#changed.add(file)
     this.#tell(file, signature, problem)
   }
@@ -215,16 +225,16 @@ export class WalletDirectory {
     const known = this.#known.get(file)
     const reported = this.#reported.get(file)
     if (reported !== undefined && reported.signature !== signature) this.#reported.delete(file)
-    else if (reported === undefined && known?.signature === signature && !known.locked) return
+    else if (reported === undefined && known?.signature === signature && !known.locked && !known.isPassing) return
     const found = read(file, path)
-    const { locked } = found
+    const { locked, isPassing } = found
     const isReported = !locked && reported?.signature === signature
     const entry = isReported && reported.isRefused ? undefined : found.entry
     // A wallet that another program holds just now has not gone away, and most changes are to keys, not to the name:
     // keep what was known of it, and with it the list.
     const keep = locked || isSame(known?.entry, entry)
     const problem = isReported ? reported.problem : found.problem
-    this.#known.set(file, { signature, entry: keep ? known?.entry : entry, locked, problem })
+    this.#known.set(file, { signature, entry: keep ? known?.entry : entry, locked, problem, isPassing })
     if (!keep) this.#sorted = false
     if (problem !== undefined) this.#tell(file, signature, problem)
   }
@@ -272,7 +282,7 @@ export class WalletDirectory {
 
   #showNotUtf8(file: string): void {
     const problem = 'has a name that is not UTF-8'
-    this.#known.set(file, { signature: '', entry: undefined, locked: false, problem })
+    this.#known.set(file, { signature: '', entry: undefined, locked: false, problem, isPassing: false })
     this.#tell(file, '', problem)
   }
 
@@ -286,7 +296,7 @@ export class WalletDirectory {
 const signatureOf = ({ dev, ino, size, mtimeMs, ctimeMs }: Stats): string =>
   `${dev}:${ino}:${size}:${mtimeMs}:${ctimeMs}`
 
-type Read = { entry: Entry | undefined; locked: boolean; problem: string | undefined }
+type Read = Omit<Known, 'signature'>
 
 /**
  * Reads id and name out of a database file, without the help of SQLite: it only locks the file, and rolls back what a
@@ -295,12 +305,14 @@ type Read = { entry: Entry | undefined; locked: boolean; problem: string | undef
 function read(file: string, path: string): Read {
   try {
     const { id, name } = readLocked(path)
-    return { entry: { file, path, key: id.toString('latin1'), id, name }, locked: false, problem: undefined }
+    const entry = { file, path, key: id.toString('latin1'), id, name }
+    return { entry, locked: false, problem: undefined, isPassing: false }
   } catch (error) {
     // SQLite is not installed.
     if (error instanceof Sqlite.SqliteError) throw error
     const locked = Sqlite.isLocked(error)
-    return { entry: undefined, locked, problem: locked ? undefined : WalletFormat.problemOf(error) }
+    const problem = locked ? undefined : WalletFormat.problemOf(error)
+    return { entry: undefined, locked, problem, isPassing: !WalletFormat.isOfContent(error) }
   }
 }
 

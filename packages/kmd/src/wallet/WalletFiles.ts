@@ -4,8 +4,11 @@ import { KmdError } from '../errors.js'
 import { WalletFile } from './WalletFile.js'
 import * as WalletFormat from './WalletFormat.js'
 
-/** What is wrong with a file, in words that follow its name. One that is refused cannot be used at all. */
-export type FileProblem = { path: string; problem: string; isRefused: boolean }
+/**
+ * What is wrong with a file, in words that follow its name. One that is refused cannot be used at all. What is not of its
+ * content can go away without a change of the file.
+ */
+export type FileProblem = { path: string; problem: string; isRefused: boolean; isOfContent: boolean }
 
 export type WalletFilesOptions = {
   /** @default 128 */
@@ -31,12 +34,15 @@ export class WalletFiles {
   get(path: string): WalletFile {
     try {
       const file = this.#current(path)
-      if (file.damage !== undefined) this.#onProblem({ path, problem: file.damage, isRefused: false })
+      const { damage } = file
+      if (damage !== undefined) this.#onProblem({ path, problem: damage, isRefused: false, isOfContent: true })
       return file
     } catch (error) {
       const { cause } = error as Error
-      if (cause instanceof WalletFormat.DatabaseFormatError)
-        this.#onProblem({ path, problem: cause.message, isRefused: true })
+      if (cause instanceof WalletFormat.DatabaseFormatError) {
+        const isOfContent = WalletFormat.isOfContent(cause)
+        this.#onProblem({ path, problem: cause.message, isRefused: true, isOfContent })
+      }
       throw error
     }
   }

@@ -104,18 +104,17 @@ const journalMagic = Buffer.from('d9d505f920a163d7', 'hex')
 /** SQLite looks for journals beside the file that a link leads to, and writes what is in them into the database. */
 function checkBeside(path: string, database: Stats): void {
   // Read whatever the mode of the database is.
-  if (lstatSync(`${path}-wal`, { throwIfNoEntry: false }) !== undefined)
-    throw new DatabaseFormatError('has a WAL beside it')
+  if (lstatSync(`${path}-wal`, { throwIfNoEntry: false }) !== undefined) throw new BesideError('has a WAL beside it')
   const status = lstatSync(`${path}-journal`, { throwIfNoEntry: false })
   if (status === undefined) return
-  if (!status.isFile()) throw new DatabaseFormatError('has a journal that is not a regular file')
+  if (!status.isFile()) throw new BesideError('has a journal that is not a regular file')
   if (status.uid !== database.uid && status.uid !== process.geteuid?.())
-    throw new DatabaseFormatError('has a journal of another user')
+    throw new BesideError('has a journal of another user')
   // A journal has each page of the database once; a little more of one that a VACUUM has just shortened.
   if (status.size > Math.max(limits.journalBytes, 2 * database.size))
-    throw new DatabaseFormatError('has a journal that is too large')
+    throw new BesideError('has a journal that is too large')
   if (endOf(`${path}-journal`, status.size)?.equals(journalMagic) === true)
-    throw new DatabaseFormatError('has a journal of several databases')
+    throw new BesideError('has a journal of several databases')
 }
 
 /** The last eight bytes; undefined if there are fewer, or the writer of the journal has just removed it. */
@@ -246,6 +245,14 @@ function readMetadata(row: readonly Value[]): Metadata {
 function bytesOf(value: Value | undefined): Buffer {
   if (typeof value !== 'object' || value === null) throw new DatabaseFormatError('has metadata that is damaged')
   return value.bytes
+}
+
+/** Why a file is not read that is beside it, not in it: it can go away without a change of the file. */
+class BesideError extends DatabaseFormatError {}
+
+/** Whether the file itself is no wallet, which stays so until the file changes. */
+export function isOfContent(error: unknown): boolean {
+  return error instanceof DatabaseFormatError && !(error instanceof BesideError)
 }
 
 /** Why a file cannot be read as a wallet, in words that follow its name. */
