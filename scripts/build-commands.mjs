@@ -12,7 +12,7 @@ import {
   utimesSync,
   writeFileSync,
 } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
@@ -33,29 +33,57 @@ const entries = {
 /** Read by its path, beside the file that reads it. */
 const assets = ['kmd/dist/derivation/romix.wasm']
 
-const inputs = hashInputs()
-if (existsSync(stampFile) && readFileSync(stampFile, 'utf8') === inputs) {
-  // The compiler may have written the same again: see isCurrent in packages/cli/bin/run.js.
-  utimesSync(stampFile, new Date(), new Date())
-  process.exit(0)
-}
-const { rolldown } = await import('rolldown').catch(() => ({ rolldown: undefined }))
-if (rolldown === undefined) {
-  // The commands run without bundles, too.
-  console.error('latchkey: no bundler installed, the commands are not bundled')
-  process.exit(0)
+/** Compilers and other builds may run at the same time. */
+const maxBuilds = 3
+
+let written = new Set()
+for (let builds = 0; !isBuilt() && builds < maxBuilds; builds++) await buildAll()
+
+/** Whether the bundles are made from what is compiled now. */
+function isBuilt() {
+  // What is compiled from here on is newer: see isCurrent in packages/cli/bin/run.js.
+  const now = new Date()
+  if (!existsSync(stampFile) || readFileSync(stampFile, 'utf8') !== hashInputs()) return false
+  utimesSync(stampFile, now, now)
+  return true
 }
 
-rmSync(stampFile, { force: true })
-mkdirSync(output, { recursive: true })
-const written = new Set()
-for (const [name, path] of Object.entries(entries)) await bundle(name, join(packages, path))
-write('package.json', '{ "type": "commonjs" }\n')
-for (const asset of assets) write(asset.slice(asset.lastIndexOf('/') + 1), readFileSync(join(packages, asset)))
-for (const name of readdirSync(output)) if (!written.has(name)) rmSync(join(output, name), { recursive: true })
-writeFileSync(stampFile, inputs)
+async function buildAll() {
+  const { rolldown } = await import('rolldown').catch(() => ({ rolldown: undefined }))
+  if (rolldown === undefined) {
+    // The commands run without bundles, too.
+    console.error('latchkey: no bundler installed, the commands are not bundled')
+    process.exit(0)
+  }
+  const inputs = hashInputs()
+  rmSync(stampFile, { force: true })
+  mkdirSync(output, { recursive: true })
+  written = new Set()
+  for (const [name, path] of Object.entries(entries)) await bundle(rolldown, name, join(packages, path))
+  write('package.json', '{ "type": "commonjs" }\n')
+  for (const asset of assets) write(asset.slice(asset.lastIndexOf('/') + 1), readFileSync(join(packages, asset)))
+  for (const name of readdirSync(output))
+    if (isLeftOver(name)) rmSync(join(output, name), { recursive: true, force: true })
+  // Without the stamp the commands run from the compiled modules.
+  if (hashInputs() === inputs) write(basename(stampFile), inputs)
+}
 
-async function bundle(name, entry) {
+/** Of an earlier build; what another one is writing is not. */
+function isLeftOver(name) {
+  if (written.has(name) || name === basename(stampFile)) return false
+  const [, pid] = /\.([0-9]+)\.part$/.exec(name) ?? []
+  return pid === undefined || !isRunning(Number(pid))
+}
+
+function isRunning(pid) {
+  try {
+    return process.kill(pid, 0)
+  } catch {
+    return false
+  }
+}
+
+async function bundle(rolldown, name, entry) {
   const imports = new Map()
   const build = await rolldown({
     input: { [name]: entry },
@@ -128,8 +156,9 @@ function load(id) {
 /** Renamed into place, so that a process starting meanwhile never reads half a file. */
 function write(name, content) {
   const path = join(output, name)
-  writeFileSync(`${path}.part`, content)
-  renameSync(`${path}.part`, path)
+  const part = `${path}.${process.pid}.part`
+  writeFileSync(part, content)
+  renameSync(part, path)
   written.add(name)
 }
 

@@ -1,7 +1,18 @@
 /** What a command loads when it starts: the bundle, unless a checkout was compiled after it was made, and little else. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  utimesSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { suite, type TestContext, test } from 'node:test'
@@ -26,6 +37,20 @@ function fakeCheckout(t: TestContext): { directory: string; write: (path: string
   return { directory, write }
 }
 
+/** With the script that makes the bundles, and what it takes beside the command itself. */
+function makeBuildable(directory: string, write: (path: string, text: string) => void): void {
+  cpSync(join(root, 'scripts/build-commands.mjs'), join(directory, 'scripts/build-commands.mjs'))
+  symlinkSync(join(root, 'node_modules'), join(directory, 'node_modules'))
+  rmSync(join(directory, 'packages/cli/bundle'), { recursive: true })
+  write('packages/cli/tsconfig.json', '{}')
+  write('package-lock.json', '{}')
+  const others = ['cli/dist/latchkey.js', 'cli/dist/dev/cleanup.js', 'kmd/dist/derivation/worker.js']
+  // Long, so that a build is under way for a while after the first bundle.
+  const text = Array.from({ length: 20_000 }, (_, index) => `export const value${index} = () => ${index}\n`).join('')
+  for (const path of others) write(`packages/${path}`, text)
+  write('packages/kmd/dist/derivation/romix.wasm', '')
+}
+
 async function runKmd(directory: string): Promise<{ code: number; stdout: string }> {
   const command = [join(directory, 'packages/cli/bin/kmd.js'), '--help']
   return run(process.execPath, command, { timeout }).then(
@@ -48,6 +73,10 @@ suite('a command', { concurrency: 2, timeout: 4 * timeout }, () => {
     write('packages/kmd/dist/.tsbuildinfo', '')
     const compiled = { code: 8, stdout: 'compiled\n' }
     assert.deepEqual(await runKmd(directory), compiled, 'without a finished bundle')
+    for (const name of ['cli', 'kmd']) rmSync(join(directory, 'packages', name, 'dist/.tsbuildinfo'))
+    assert.deepEqual(await runKmd(directory), compiled, 'without a finished bundle, and without notes of the compiler')
+    write('packages/cli/dist/.tsbuildinfo', '')
+    write('packages/kmd/dist/.tsbuildinfo', '')
     write('packages/cli/bundle/.built-from', '')
     const [before, after] = [new Date(1_700_000_000_000), new Date(1_700_000_001_000)]
     const touch = (path: string, time: Date): void => utimesSync(join(directory, 'packages', path), time, time)
@@ -57,6 +86,33 @@ suite('a command', { concurrency: 2, timeout: 4 * timeout }, () => {
     assert.deepEqual(await runKmd(directory), { code: 7, stdout: 'bundle\n' }, 'with a current bundle')
     touch('kmd/dist/.tsbuildinfo', new Date(1_700_000_002_000))
     assert.deepEqual(await runKmd(directory), compiled, 'with a bundle of before')
+  })
+
+  test('runs what was compiled last, even if that was during a build', async (t) => {
+    const { directory, write } = fakeCheckout(t)
+    const compile = (text: string): void => {
+      write('packages/cli/dist/kmd.js', `export const main = async () => { console.log('${text}'); return 7 }`)
+      write('packages/cli/dist/.tsbuildinfo', text)
+    }
+    makeBuildable(directory, write)
+    compile('first')
+    const build = () => run(process.execPath, [join(directory, 'scripts/build-commands.mjs')], { timeout })
+    let isOver = false
+    const built = build().finally(() => {
+      isOver = true
+    })
+    const bundle = join(directory, 'packages/cli/bundle/kmd.js')
+    while (!isOver && !(existsSync(bundle) && readFileSync(bundle, 'utf8').includes('first'))) {
+      await new Promise((resolve) => setTimeout(resolve, 2))
+    }
+    compile('second')
+    await built
+    assert.deepEqual(await runKmd(directory), { code: 7, stdout: 'second\n' })
+    await build()
+    assert.match(readFileSync(bundle, 'utf8'), /second/)
+    assert.deepEqual(await runKmd(directory), { code: 7, stdout: 'second\n' })
+    const parts = readdirSync(dirname(bundle)).filter((name) => name.endsWith('.part'))
+    assert.deepEqual(parts, [])
   })
 
   test('loads neither libsodium nor SQLite nor HTTP to print its help', async () => {

@@ -27,9 +27,10 @@ function isCheckout() {
   return existsSync(join(directory, 'tsconfig.json'))
 }
 
-/** Whether no package was compiled after the bundle was made. */
+/** Whether there is a whole bundle, and no package was compiled after it was begun. */
 function isCurrent() {
   const bundledMs = changedMs(join(directory, 'bundle', '.built-from'))
+  if (bundledMs === 0) return false
   const packages = join(directory, '..')
   return readdirSync(packages).every((name) => changedMs(join(packages, name, 'dist', '.tsbuildinfo')) <= bundledMs)
 }
