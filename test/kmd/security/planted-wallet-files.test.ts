@@ -8,6 +8,7 @@ import {
   readFileSync,
   renameSync,
   rmSync,
+  statSync,
   truncateSync,
   utimesSync,
   writeFileSync,
@@ -17,7 +18,7 @@ import { suite, type TestContext, test } from 'node:test'
 import { type Kmd, start, temporaryDirectory, until } from '../../process/commands.test.helper.js'
 import { goldenDir } from '../../support/golden.test.helper.js'
 import { latchkey } from '../../support/latchkey.test.helper.js'
-import { damageKeys, hotJournal, loopKeys, plain, planted, withSuperJournal } from './plantedFiles.test.helper.js'
+import { damageKeys, hotJournal, loopKeys, plain, planted, run, withSuperJournal } from './plantedFiles.test.helper.js'
 
 /** Reaching it means that the daemon is stuck: every request here takes milliseconds. */
 const patienceMs = 60_000
@@ -153,6 +154,28 @@ suite('planted wallet files', { concurrency: 2 }, () => {
     plant(t, kmd, (path) => hotJournal(path, planted['a view that never ends']!))
     await problemWith(kmd, 'planted.db')
     assert.deepEqual(await kmd.walletNames(), [])
+    assert.equal(await kmd.stop(), 0)
+  })
+
+  test('K1 a journal, planted under an open handle, brings nothing into the wallet that is not checked', async (t) => {
+    const kmd = await start(t)
+    const [good, bad] = [await unlocked(kmd), await unlocked(kmd, 'bad')]
+    const directory = temporaryDirectory(t)
+    hotJournal(join(directory, 'x.db'), (path) => {
+      planted['a view that never ends']!(path)
+      // Otherwise SQLite keeps the schema that it has in memory.
+      run(path, 'PRAGMA schema_version = 99')
+    })
+    await until('the wallet is at rest', async () => {
+      await kmd.keys(bad.handle)
+      return Date.now() - statSync(kmd.walletPath(bad.file)).mtimeMs > 100
+    })
+    renameSync(join(directory, 'x.db-journal'), kmd.walletPath(`${bad.file}-journal`))
+    const listing = kmd.call('POST', '/v1/wallet/info', { wallet_handle_token: bad.handle })
+    const { status, json } = await withinPatience('info', listing)
+    assert.deepEqual([status, json.message], [500, 'database error'])
+    assert.match(await problemWith(kmd, bad.file), /has a view/)
+    assert.deepEqual(await kmd.keys(good.handle), [good.key])
     assert.equal(await kmd.stop(), 0)
   })
 

@@ -2,7 +2,17 @@
  * One wallet database, kept open. Tables, column types and the blob-typed ids are the reference's, so that either
  * daemon opens what the other wrote. Every method is one SQLite transaction and returns when it is on the disk.
  */
-import { closeSync, existsSync, openSync, renameSync, rmSync, type Stats, statSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  lstatSync,
+  openSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+} from 'node:fs'
 import * as AtomicFile from '@latchkey/system/atomic-file'
 import { KmdError } from '../errors.js'
 import { AddressList } from './AddressList.js'
@@ -28,6 +38,9 @@ export class WalletFile {
   readonly #database: Sqlite.Database
   readonly #device: number
   readonly #inode: number
+  /** Where SQLite looks for them: beside the file that a link leads to. */
+  readonly #journalPath: string
+  readonly #walPath: string
   readonly #statements = new Map<string, Sqlite.Statement>()
   readonly keyAddresses = this.#addressesOf('keys')
   readonly multisigAddresses = this.#addressesOf('msig_addrs')
@@ -56,6 +69,9 @@ export class WalletFile {
     this.#inode = status.ino
     this.damage = damage
     this.#remember(status)
+    const realPath = realpathSync(path)
+    this.#journalPath = `${realPath}-journal`
+    this.#walPath = `${realPath}-wal`
   }
 
   /**
@@ -88,7 +104,7 @@ export class WalletFile {
     if (this.#isLookedAt) return true
     const status = statSync(this.path, { throwIfNoEntry: false })
     if (status === undefined || status.ino !== this.#inode || status.dev !== this.#device) return false
-    const isModified = status.mtimeMs !== this.#modifiedMs || status.size !== this.#size
+    const isModified = status.mtimeMs !== this.#modifiedMs || status.size !== this.#size || this.#hasJournal()
     if (isModified) this.#revision = ++lastRevision
     if (isModified || status.ctimeMs !== this.#changedMs) {
       this.#foreignChanges++
@@ -98,6 +114,12 @@ export class WalletFile {
     this.#isLookedAt = true
     setImmediate(() => this.#lookAgain())
     return true
+  }
+
+  /** What is in a journal would replace what was checked. None is left of the changes made here. */
+  #hasJournal(): boolean {
+    const journal = lstatSync(this.#journalPath, { throwIfNoEntry: false })
+    return (journal?.size ?? 0) > 0 || lstatSync(this.#walPath, { throwIfNoEntry: false }) !== undefined
   }
 
   /** The state of the file whose content was checked, or is what was written here. */
