@@ -46,7 +46,7 @@ function makeBuildable(directory: string, write: (path: string, text: string) =>
   write('package-lock.json', '{}')
   const others = ['cli/dist/latchkey.js', 'cli/dist/dev/cleanup.js', 'kmd/dist/derivation/worker.js']
   // Long, so that a build is under way for a while after the first bundle.
-  const text = Array.from({ length: 20_000 }, (_, index) => `export const value${index} = () => ${index}\n`).join('')
+  const text = Array.from({ length: 5_000 }, (_, index) => `export const value${index} = () => ${index}\n`).join('')
   for (const path of others) write(`packages/${path}`, text)
   write('packages/kmd/dist/derivation/romix.wasm', '')
 }
