@@ -64,7 +64,9 @@ const stateErrors: Table<StateFileError['code']> = {
   state_file_unavailable: { hint: 'check that its directory exists and can be written' },
   state_file_unrecognized: { hint: 'give another file with --state' },
   state_file_version: { hint: 'use the version that wrote it, or give another file with --state' },
-  state_file_network: { hint: 'give the same number of --accounts, or another file with --state' },
+  state_file_network: {
+    hint: 'give the same --accounts and genesis as before, or another file with --state; other versions may have another genesis',
+  },
   state_file_damaged: { hint: 'restore a copy, or truncate the file where the message points to' },
   state_file_write_failed: {
     hint: 'free disk space or repair the disk, and start again: what was acknowledged is in the file',

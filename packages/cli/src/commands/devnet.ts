@@ -99,8 +99,8 @@ What is signed then can be valid on that network`,
     if (options.host !== undefined && !/^(127\.|localhost$|::1$)/.test(options.host)) {
       printWarning(`${devnet.url} can be reached from other machines, and its keys are public`)
     }
-    await devnet.stopped
-    removeGoalAddress()
+    // Even if the state file could not be written: nothing listens there any more.
+    await devnet.stopped.finally(removeGoalAddress)
     if (options.dump !== undefined) await devnet.dumpTo(options.dump)
     return exitCodes.ok
   },

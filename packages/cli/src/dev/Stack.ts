@@ -12,7 +12,7 @@ import { Chain, createFacilitatorHandler, Facilitator, Signer } from '@latchkey/
 import { SqliteSettlements } from '@latchkey/x402/sqlite'
 import { limitDaemonMemory } from '../daemonMemory.js'
 import { shellWord } from '../format.js'
-import { freePort } from './freePort.js'
+import { onFreePorts, type PortFor } from './freePort.js'
 import { writeGoalDirectory } from './goalDirectory.js'
 import { allowOrigins, onlyLocalHosts } from './localAccess.js'
 import { createSeller } from './seller.js'
@@ -108,7 +108,7 @@ async function close(closers: (() => unknown)[]): Promise<void> {
 type StartContext = {
   readonly directory: string
   readonly closers: (() => unknown)[]
-  readonly portFor: (preferred: number) => Promise<number>
+  readonly onPorts: <T>(start: (portFor: PortFor) => Promise<T>) => Promise<T>
   readonly allowedOrigins: readonly string[]
   readonly onError: StackOptions['onError']
 }
@@ -123,10 +123,12 @@ async function startParts(closers: (() => unknown)[], options: StackOptions): Pr
     closers,
     allowedOrigins,
     onError,
-    portFor: async (preferred) => (anyPort ? 0 : freePort(preferred)),
+    onPorts: (start) => onFreePorts(anyPort ?? false, start),
   }
-  const indexer = { port: await context.portFor(ports.indexer) }
-  const devnet = await Devnet.start({ port: await context.portFor(ports.devnet), indexer, onError })
+  const devnet = await context.onPorts(async (portFor) => {
+    const [port, indexerPort] = [await portFor(ports.devnet), await portFor(ports.indexer)]
+    return Devnet.start({ port, indexer: { port: indexerPort }, onError })
+  })
   closers.push(() => devnet.stop())
   writeGoalDirectory(directory, devnet)
   const chain = await Chain.open({ network: 'local', nodes: devnet.url, dollarAssetId })
@@ -152,21 +154,23 @@ async function startParts(closers: (() => unknown)[], options: StackOptions): Pr
 }
 
 /** The daemon has the wallet that tools look for, with the keys of the online accounts, and one with the key of the buyer. */
-async function startKmd({ directory, closers, portFor, allowedOrigins }: StartContext, devnet: Devnet) {
+async function startKmd({ directory, closers, onPorts, allowedOrigins }: StartContext, devnet: Devnet) {
   const kmdDataDir = join(directory, 'kmd-v0.5')
   mkdirSync(kmdDataDir, { mode: 0o700 })
-  const address = `127.0.0.1:${await portFor(ports.kmd)}`
-  const settings = { address, allowed_origins: allowedOrigins, allow_header_pna: true, ...lightScrypt }
-  writeFileSync(join(kmdDataDir, 'kmd_config.json'), JSON.stringify(settings), { mode: 0o600 })
   writeFileSync(join(kmdDataDir, 'kmd.token'), token, { mode: 0o600 })
   const onWorkerStart = limitDaemonMemory()
-  const daemon = await Daemon.start({
-    dataDir: kmdDataDir,
-    wire: 'reference',
-    node: { url: devnet.url },
-    // dApps under development, and the paywall of the seller.
-    allowLoopbackOrigins: true,
-    onWorkerStart,
+  const daemon = await onPorts(async (portFor) => {
+    const address = `127.0.0.1:${await portFor(ports.kmd)}`
+    const settings = { address, allowed_origins: allowedOrigins, allow_header_pna: true, ...lightScrypt }
+    writeFileSync(join(kmdDataDir, 'kmd_config.json'), JSON.stringify(settings), { mode: 0o600 })
+    return Daemon.start({
+      dataDir: kmdDataDir,
+      wire: 'reference',
+      node: { url: devnet.url },
+      // dApps under development, and the paywall of the seller.
+      allowLoopbackOrigins: true,
+      onWorkerStart,
+    })
   })
   closers.push(() => daemon.stop())
   const kmd = await Kmd.connect({ dataDir: kmdDataDir })
@@ -194,26 +198,30 @@ const lightScrypt = {
 }
 
 async function startFacilitator(context: StartContext, devnet: Devnet, chain: Chain): Promise<string> {
-  const { directory, closers, portFor, allowedOrigins, onError } = context
+  const { directory, closers, onPorts, allowedOrigins, onError } = context
   const store = new SqliteSettlements(join(directory, 'facilitator.db'))
   const feePayer = Signer.fromMnemonic(devnet.accounts[0]!.mnemonic)
   const facilitator = new Facilitator({ chains: [chain], feePayer, store, onError })
   closers.push(() => facilitator.stop())
   const fetch = onlyLocalHosts(allowOrigins(createFacilitatorHandler({ facilitator, onError }), allowedOrigins))
-  const server = new Server({ fetch, ...(onError === undefined ? {} : { onError }) })
-  const { port } = await server.listen('127.0.0.1', await portFor(ports.facilitator))
-  closers.push(() => server.stop())
-  return `http://127.0.0.1:${port}`
+  return onPorts(async (portFor) => {
+    const server = new Server({ fetch, ...(onError === undefined ? {} : { onError }) })
+    const { port } = await server.listen('127.0.0.1', await portFor(ports.facilitator))
+    closers.push(() => server.stop())
+    return `http://127.0.0.1:${port}`
+  })
 }
 
 /** The seller listens before it has routes: it may not take the port of another part. */
 type Listener = { readonly url: string; readonly server: HttpServer }
 
-async function listenForSeller({ closers, portFor }: StartContext): Promise<Listener> {
-  const server = createServer()
-  const port = await listen(server, await portFor(ports.seller))
-  closers.push(() => closeHttp(server))
-  return { url: `http://127.0.0.1:${port}`, server }
+function listenForSeller({ closers, onPorts }: StartContext): Promise<Listener> {
+  return onPorts(async (portFor) => {
+    const server = createServer()
+    const port = await listen(server, await portFor(ports.seller))
+    closers.push(() => closeHttp(server))
+    return { url: `http://127.0.0.1:${port}`, server }
+  })
 }
 
 async function startSeller({ onError }: StartContext, { server }: Listener, parts: Parts): Promise<void> {

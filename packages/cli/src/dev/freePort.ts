@@ -1,7 +1,7 @@
 import { createServer } from 'node:net'
 
 /** The preferred port if it is free; otherwise 0, for any free one. */
-export async function freePort(preferred: number): Promise<number> {
+async function freePort(preferred: number): Promise<number> {
   return (await isFree(preferred)) ? preferred : 0
 }
 
@@ -11,4 +11,30 @@ function isFree(port: number): Promise<boolean> {
     probe.once('error', () => resolve(false))
     probe.listen(port, '127.0.0.1', () => probe.close(() => resolve(true)))
   })
+}
+
+/** The port to listen on where this one is preferred. */
+export type PortFor = (preferred: number) => Promise<number>
+
+/** After this many lost races any port will do. */
+const maxAttempts = 3
+
+/**
+ * Calls `start` with a choice of ports. Another program can take one after it was found free, as when two stacks start at
+ * once: then it is called again.
+ */
+export async function onFreePorts<T>(anyPort: boolean, start: (portFor: PortFor) => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    const takesAny = anyPort || attempt === maxAttempts
+    try {
+      return await start(async (preferred) => (takesAny ? 0 : freePort(preferred)))
+    } catch (error) {
+      if (takesAny || !isPortInUse(error)) throw error
+    }
+  }
+}
+
+function isPortInUse(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  return (error as NodeJS.ErrnoException).code === 'EADDRINUSE' || isPortInUse(error.cause)
 }

@@ -80,7 +80,7 @@ export function read(text: string, genesis: Genesis): Snapshot {
     const expected = base64(MapKey.bytes(genesisHash))
     throw new DumpError(
       'dump_network',
-      `document.genesisHash is not ${expected}: the dump is of a devnet with another number of accounts, or another genesis hash was given`,
+      `document.genesisHash is not ${expected}: the dump is of a devnet with another number of accounts or genesis hash, or of a version with another genesis`,
       { member: 'document.genesisHash' },
     )
   }
