@@ -126,3 +126,16 @@ test('an internal error is reported, and not shown', async () => {
   assert.doesNotMatch(body, /secret/)
   assert.deepEqual(errors, [failure])
 })
+
+test('a search ends when its client closes the connection', async () => {
+  const node = new IndexerNode()
+  const response = await node.indexer({
+    method: 'GET',
+    target: '/v2/transactions',
+    header: () => undefined,
+    body: () => Buffer.alloc(0),
+    onClose: (listener) => listener(),
+  })
+  assert.equal((response as { status: number }).status, 503)
+  assert.deepEqual(node.errors, [])
+})

@@ -37,7 +37,8 @@ const router = new Router<IndexerRoute>([
 
 export function create(options: IndexerHandlerOptions): RawHandler {
   const { ledger, token, synced = () => undefined, onError = () => {} } = options
-  const context: IndexerContext = { ledger, transactions: new TransactionIndex(ledger), turns: new Turns() }
+  const context: Omit<IndexerContext, 'turns'> = { ledger, transactions: new TransactionIndex(ledger) }
+  const turns = new Turns()
   const tokenCheck = token === undefined ? undefined : new Access.TokenCheck(token)
 
   const errorResponse = (error: unknown): RawResponse => {
@@ -56,7 +57,8 @@ export function create(options: IndexerHandlerOptions): RawHandler {
       if (!tokenCheck.matches(tokenOf(request))) throw new ApiError(401, 'Invalid API Token')
       request.authenticated?.()
     }
-    return route.handle({ ...context, path: match.path.map(decodeParameter), query: new Query(query.join('?')) })
+    const parameters = { path: match.path.map(decodeParameter), query: new Query(query.join('?')) }
+    return route.handle({ ...context, ...parameters, turns: turns.of(request.onClose) })
   }
 
   return async (request): Promise<RawAnswer> => {

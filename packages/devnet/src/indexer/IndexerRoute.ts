@@ -7,7 +7,7 @@ import type { Turns } from './Turns.js'
 export type IndexerContext = {
   readonly ledger: Ledger
   readonly transactions: TransactionIndex
-  readonly turns: Turns
+  readonly turns: Pick<Turns, 'run'>
 }
 
 export type IndexerCall = IndexerContext & {

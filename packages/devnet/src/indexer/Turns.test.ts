@@ -80,3 +80,23 @@ test('a search that fails makes room for the next one', async () => {
   assert.deepEqual(new Set(await Promise.all(failing)), new Set(['failed']))
   assert.equal(await turns.run(() => Promise.resolve('done')), 'done')
 })
+
+test('a search whose client is gone ends, and one that waits does not begin', async () => {
+  const turns = new Turns()
+  const listeners: (() => void)[] = []
+  let begun = 0
+  const endless = () =>
+    turns.run(
+      async (slice) => {
+        begun++
+        for (;;) await slice.pause()
+      },
+      (listener) => listeners.push(listener),
+    )
+  const gone = Array.from({ length: 50 }, () => assert.rejects(endless(), /the client has closed the connection/))
+  while (begun < 4) await new Promise((resolve) => setImmediate(resolve))
+  for (const listener of listeners) listener()
+  await Promise.all(gone)
+  assert.equal(begun, 4)
+  assert.equal(await turns.run(() => Promise.resolve('done')), 'done')
+})

@@ -2,8 +2,13 @@
  * Shares the main thread between searches: each works for a few milliseconds at a time, one after another, and other
  * requests are served in between. Only a few searches are under way at once; the others wait for their start.
  */
+import { ApiError } from '../rest/ApiError.js'
+
 const sliceMs = 5
 const maxSearches = 4
+
+/** Calls the listener if the client closes its connection. */
+export type OnClose = (listener: () => void) => void
 
 export class Turns {
   readonly #queue: (() => void)[] = []
@@ -11,15 +16,23 @@ export class Turns {
   #isScheduled = false
   #running = 0
 
+  /** The turns of one client, whose searches end when it is gone. */
+  of(onClose: OnClose | undefined): Pick<Turns, 'run'> {
+    return { run: (search) => this.run(search, onClose) }
+  }
+
   /** Runs a search. It has to call `pause` of its slice often. */
-  async run<T>(search: (slice: Slice) => Promise<T>): Promise<T> {
+  async run<T>(search: (slice: Slice) => Promise<T>, onClose?: OnClose): Promise<T> {
+    const slice = new Slice(this)
+    onClose?.(() => slice.cancel())
     if (this.#running >= maxSearches) await new Promise<void>((resolve) => this.#starts.push(resolve))
     else this.#running++
     try {
       // One search in each turn from its beginning: hundreds of short ones would be a long one together.
-      if (this.#isScheduled) await this.next()
-      else this.#schedule()
-      return await search(new Slice(this))
+      if (!slice.isCancelled && !this.#isScheduled) this.#schedule()
+      else await slice.wait()
+      slice.start()
+      return await search(slice)
     } finally {
       const start = this.#starts.shift()
       if (start === undefined) this.#running--
@@ -40,8 +53,11 @@ export class Turns {
     this.#isScheduled = true
     setImmediate(() => {
       this.#isScheduled = false
-      this.#queue.shift()?.()
-      if (this.#queue.length > 0) this.#schedule()
+      const next = this.#queue.shift()
+      if (next === undefined) return
+      next()
+      // Its slice takes this turn, even if no other waits.
+      this.#schedule()
     })
   }
 }
@@ -49,10 +65,24 @@ export class Turns {
 /** The time that a search may work before others get their turn. */
 export class Slice {
   readonly #turns: Turns
-  #endsMs = performance.now() + sliceMs
+  #endsMs = 0
+  #isCancelled = false
 
   constructor(turns: Turns) {
     this.#turns = turns
+  }
+
+  get isCancelled(): boolean {
+    return this.#isCancelled
+  }
+
+  /** Makes the search end with an error at its next pause. */
+  cancel(): void {
+    this.#isCancelled = true
+  }
+
+  start(): void {
+    this.#endsMs = performance.now() + sliceMs
   }
 
   get isOver(): boolean {
@@ -61,11 +91,18 @@ export class Slice {
 
   /** A promise to wait for, if the time is up. */
   pause(): Promise<void> | undefined {
-    return this.isOver ? this.#wait() : undefined
+    return this.isOver ? this.wait() : undefined
   }
 
-  async #wait(): Promise<void> {
+  async wait(): Promise<void> {
+    // Before the turn, too: those of clients that are gone take no time of the others.
+    this.#check()
     await this.#turns.next()
-    this.#endsMs = performance.now() + sliceMs
+    this.#check()
+    this.start()
+  }
+
+  #check(): void {
+    if (this.#isCancelled) throw new ApiError(503, 'the client has closed the connection')
   }
 }
