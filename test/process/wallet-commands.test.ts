@@ -130,7 +130,7 @@ suite('latchkey wallet', { timeout: 600_000 }, () => {
     const count = { streak: 40, level: 40, lastFailureMs: Date.now() }
     writeFileSync(kmd.path('latchkey_failures.json'), JSON.stringify({ [id]: count }))
     const again = await start(t, { dataDir: kmd.dataDir })
-    const outcome = await run('key list', { dataDir: again.dataDir, env: { KMD_PASSWORD: 'wrong' } })
+    const outcome = await run(`key list --password-file ${file('a-guess', 'wrong')}`, { dataDir: again.dataDir })
     failed(outcome, 6, /too many wrong passwords for this wallet; wait [0-9]+ seconds, then give the right one/)
   })
 
