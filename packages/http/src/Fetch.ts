@@ -75,7 +75,14 @@ async function readBody(request: Request, limit: number): Promise<Buffer> {
   return pieces.take()
 }
 
-function toResponse({ status, headers, body }: RawResponse, method: string): Response {
+/** Bytes to be wiped are wiped at once: a `Response` has a copy of its own, which is the server's. */
+function toResponse(raw: RawResponse, method: string): Response {
+  const response = copyToResponse(raw, method)
+  if (raw.wipe === true && raw.body instanceof Uint8Array) raw.body.fill(0)
+  return response
+}
+
+function copyToResponse({ status, headers, body }: RawResponse, method: string): Response {
   const pairs: [string, string][] = []
   for (let i = 0; i < headers.length; i += 2) pairs.push([headers[i]!, headers[i + 1]!])
   if (hasNoBody(status)) return new Response(null, { status, headers: pairs })

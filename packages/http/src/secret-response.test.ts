@@ -1,6 +1,7 @@
 /** Responses whose bytes are overwritten once they are sent. */
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { toFetch } from './Fetch.js'
 import { get, serve } from './Peer.test.helper.js'
 
 const secret = 'the secret of this response'
@@ -21,6 +22,14 @@ test('a secret is sent whole, and its bytes are overwritten; other bodies are le
     bodies.map((body) => body.every((byte) => byte === 0)),
     [true, false, true],
   )
+})
+
+test('a web-standard response has a copy of a secret, and the bytes are overwritten', async () => {
+  const body = Buffer.from(secret)
+  const fetch = toFetch(() => ({ status: 200, headers: [], body, wipe: true }))
+  const response = await fetch(new Request('http://localhost/'))
+  assert.ok(body.every((byte) => byte === 0))
+  assert.equal(await response.text(), secret)
 })
 
 test('it is overwritten where the peer has left or did not want it', async (t) => {

@@ -27,7 +27,8 @@ const firstWaitMs = 250
 const longestWaitMs = 300_000
 /** A response is delayed up to this; a longer wait is 429 with Retry-After. */
 const longestHoldMs = 10_000
-const mostWaiting = 48
+/** With the free guesses that run at once, 64 in all. */
+const mostWaiting = 61
 
 /** The wait after the last failure; `steps` are failures beyond the free ones. */
 export function waitAfter(steps: number): number {
@@ -121,7 +122,9 @@ export class Guesses {
 
   async #queue(): Promise<void> {
     const waitMs = this.waitMs()
-    if (waitMs > longestHoldMs || this.#waiting >= mostWaiting) throw tooMany(waitMs)
+    if (waitMs > longestHoldMs) throw tooMany(waitMs)
+    // Of a wallet that many unlock at once, no password may have been wrong.
+    if (this.#waiting >= mostWaiting) throw this.#steps(0) < 0 ? busy() : tooMany(waitMs)
     this.#waiting++
     const before = this.#turn
     let mayFollow = (): void => {}
@@ -166,6 +169,10 @@ export class Guesses {
     this.#lastFailureMs = Math.min(this.#lastFailureMs, now)
     return now - this.#lastFailureMs
   }
+}
+
+function busy(): KmdError {
+  return new KmdError('derivation_busy', { retryAfterSeconds: 1 })
 }
 
 function tooMany(waitMs: number): KmdError {

@@ -201,7 +201,17 @@ test('queued attempts are rejected once the wait becomes too long', async () => 
   ])
 })
 
-test('at most 48 attempts wait', async () => {
+test('64 may unlock a wallet at once; of those beyond, none is told of wrong passwords that nobody gave', async () => {
+  const { throttle, slept } = start()
+  const unlocking = Array.from({ length: 65 }, () =>
+    throttle.attempt('w', () => new Promise((resolve) => setImmediate(resolve, 'right'))),
+  )
+  const results = await Promise.all(unlocking.map((one) => one.catch(({ code }: KmdError) => code)))
+  assert.deepEqual(results, [...new Array(64).fill('right'), 'derivation_busy'])
+  assert.deepEqual(slept, [])
+})
+
+test('at most 61 attempts wait', async () => {
   const { throttle } = start()
   await guesses(throttle, 3)
   let release = (): void => {}
@@ -210,11 +220,11 @@ test('at most 48 attempts wait', async () => {
   })
   const first = throttle.attempt('w', () => held)
   await new Promise(setImmediate)
-  const waiting = Array.from({ length: 48 }, () => throttle.attempt('w', () => 'right'))
+  const waiting = Array.from({ length: 61 }, () => throttle.attempt('w', () => 'right'))
   assert.equal(await rejection(throttle.attempt('w', () => 'right')), 1)
   release()
   await first
-  assert.deepEqual(await Promise.all(waiting), new Array(48).fill('right'))
+  assert.deepEqual(await Promise.all(waiting), new Array(61).fill('right'))
 })
 
 test('counts survive a restart, in a file readable by its owner only', async (t) => {
