@@ -136,3 +136,12 @@ test('Expect: 100-continue applies to HTTP/1.1 only', () => {
 test('HTTP/1.0 with a chunked body is rejected', () => {
   rejects(/HTTP\/1\.0/, () => head('POST / HTTP/1.0', 'Transfer-Encoding: chunked'))
 })
+
+test('blanks around a value are removed, and those within it are passed in linear time', () => {
+  assert.equal(head('GET / HTTP/1.1', 'A: \t b\t c \t').headers.get('a'), 'b\t c')
+  assert.equal(head('GET / HTTP/1.1', 'A:\t \t').headers.get('a'), '')
+  const startedAt = performance.now()
+  const value = `a${' '.repeat(100_000)}b`
+  assert.equal(head('GET / HTTP/1.1', `A: ${value}`).headers.get('a'), value)
+  assert.ok(performance.now() - startedAt < 5_000, 'takes too long')
+})

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import fc from 'fast-check'
+import { trimSlashes } from './pathReadings.js'
 import { RouteError, RouteTable } from './RouteTable.js'
 
 function keyOf(keys: readonly string[], method: string, path: string): string | undefined {
@@ -253,6 +254,14 @@ test('a path with too many readings is refused quickly', () => {
   assert.equal(keyOf(keys, 'GET', `/x${'%20'.repeat(1_000)}`), 'ambiguous')
   assert.equal(keyOf(keys, 'GET', `/${'a/'.repeat(5_000)}`), undefined, 'long, but plain')
   assert.equal(keyOf(keys, 'GET', '/%252e%252e;/..;/%2e%252f..\\%5c;x//..%2f%2e./;y#/..;/%23/../z'), 'ambiguous')
+})
+
+test('slashes are trimmed from the end of a path, and passed within it in linear time', () => {
+  assert.deepEqual(['/a//', '//', '', '/a//b'].map(trimSlashes), ['/a', '/', '/', '/a//b'])
+  const startedAt = performance.now()
+  const path = `${'/'.repeat(100_000)}a`
+  assert.equal(trimSlashes(path), path)
+  assert.ok(performance.now() - startedAt < 5_000, 'takes too long')
 })
 
 test('any path is matched without an error', () => {

@@ -49,8 +49,11 @@ function addNormal(readings: Set<string>, text: string): void {
   readings.add(withoutDots(text))
 }
 
+/** Not by a regular expression, which would try again at each of many slashes that are not at the end. */
 export function trimSlashes(path: string): string {
-  return path.replace(/\/+$/, '') || '/'
+  let end = path.length
+  while (end > 0 && path[end - 1] === '/') end--
+  return path.slice(0, end) || '/'
 }
 
 /** Each run of escapes on its own: an invalid one does not keep the others from being decoded. */
