@@ -17,7 +17,7 @@ import { blockRoutes } from './rest/blocks.js'
 import { cheatRoutes } from './rest/cheats.js'
 import { deltaRoutes } from './rest/deltas.js'
 import { json } from './rest/HttpResponse.js'
-import { Query } from './rest/Parameters.js'
+import { decodeParameter, Query } from './rest/Parameters.js'
 import { participationRoutes } from './rest/participation.js'
 import { type Match, type Route, Router } from './rest/Route.js'
 import { simulateRoutes } from './rest/simulate.js'
@@ -108,15 +108,6 @@ function find(method: string, path: string): { route: Route; parameters: readonl
   const route = match.routes.get(method)
   if (route === undefined) throw new ApiError(405, 'Method Not Allowed', undefined, ['Allow', allowedMethods(match)])
   return { route, parameters: match.path.map(decodeParameter) }
-}
-
-function decodeParameter(parameter: string): string {
-  if (!parameter.includes('%')) return parameter
-  try {
-    return decodeURIComponent(parameter)
-  } catch {
-    throw new ApiError(400, 'Bad Request')
-  }
 }
 
 function allowedMethods({ routes }: Match): string {

@@ -3,7 +3,7 @@ import { Access, type RawAnswer, type RawHandler, type RawRequest, type RawRespo
 import type { Ledger } from '../ledger/Ledger.js'
 import { ApiError } from '../rest/ApiError.js'
 import { json } from '../rest/HttpResponse.js'
-import { Query } from '../rest/Parameters.js'
+import { decodeParameter, Query } from '../rest/Parameters.js'
 import { Router } from '../rest/Route.js'
 import { accountRoutes } from './accounts.js'
 import { applicationRoutes } from './applications.js'
@@ -68,15 +68,6 @@ export function create(options: IndexerHandlerOptions): RawHandler {
     const pending = synced()
     if (pending !== undefined) response = await pending.then(() => response, errorResponse)
     return withOrigin(response, request)
-  }
-}
-
-function decodeParameter(parameter: string): string {
-  if (!parameter.includes('%')) return parameter
-  try {
-    return decodeURIComponent(parameter)
-  } catch {
-    throw new ApiError(400, 'Bad Request')
   }
 }
 

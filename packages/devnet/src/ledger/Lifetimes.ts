@@ -4,6 +4,7 @@
  */
 import type { Submission } from '@latchkey/algorand'
 import type * as Block from './Block.js'
+import { addTo, removeFrom } from './idsByKey.js'
 import type { MapKey } from './MapKey.js'
 import { SortedList } from './SortedList.js'
 import type { State } from './State.js'
@@ -244,16 +245,4 @@ function signatureOf({ sig, msig, lsig, txn }: Submission.Submitted): SignatureT
 /** For an asset that was created and destroyed in the same block. */
 function creatorOf(assetId: bigint, applied: readonly Block.Applied[]): MapKey {
   return applied.find(({ outcome }) => outcome.createdAssetId === assetId)!.transaction.sender
-}
-
-function addTo(index: Map<MapKey, Set<bigint>>, key: MapKey, id: bigint): void {
-  const ids = index.get(key)
-  if (ids === undefined) index.set(key, new Set([id]))
-  else ids.add(id)
-}
-
-function removeFrom(index: Map<MapKey, Set<bigint>>, key: MapKey, id: bigint): void {
-  const ids = index.get(key)
-  ids?.delete(id)
-  if (ids?.size === 0) index.delete(key)
 }

@@ -1,5 +1,6 @@
 /** The state after the last block. */
 import { type Account, type Asset, type Holding, isNone, none } from './Account.js'
+import { addTo, removeFrom } from './idsByKey.js'
 import type { MapKey } from './MapKey.js'
 import type { HoldingChange, OverlayTarget } from './StateOverlay.js'
 import { type Duplicate, type DuplicateQuery, holdingKey, type StateReader } from './StateReader.js'
@@ -167,16 +168,4 @@ export class State implements StateReader, OverlayTarget {
 
 function ascending(ids: ReadonlySet<bigint> | undefined): bigint[] {
   return ids === undefined ? [] : [...ids].sort((a, b) => (a < b ? -1 : 1))
-}
-
-function addTo(index: Map<MapKey, Set<bigint>>, key: MapKey, id: bigint): void {
-  const ids = index.get(key)
-  if (ids === undefined) index.set(key, new Set([id]))
-  else ids.add(id)
-}
-
-function removeFrom(index: Map<MapKey, Set<bigint>>, key: MapKey, id: bigint): void {
-  const ids = index.get(key)
-  ids?.delete(id)
-  if (ids?.size === 0) index.delete(key)
 }

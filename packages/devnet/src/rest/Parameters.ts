@@ -123,3 +123,17 @@ export function digest(text: string): MapKey.MapKey | undefined {
   const bytes = Hash.fromText(letters.replace(/[A-Z2-7]$/, (last) => (/[A-P]/.test(last) ? 'A' : 'Q')))
   return bytes && MapKey.of(bytes)
 }
+
+/**
+ * Decodes a part of a path.
+ *
+ * @throws ApiError 400 if it is no valid percent-encoding.
+ */
+export function decodeParameter(parameter: string): string {
+  if (!parameter.includes('%')) return parameter
+  try {
+    return decodeURIComponent(parameter)
+  } catch {
+    throw new ApiError(400, 'Bad Request')
+  }
+}
