@@ -26,3 +26,24 @@ test('more decimals than the asset has, signs, exponents and blanks are no amoun
   }
   assert.equal(Amount.parse('1.5000000', 6), 1_500_000n)
 })
+
+test('splits a quantity into its number and its unit', () => {
+  assert.deepEqual(Amount.split('2.5 USDC'), { number: '2.5', unit: 'USDC' })
+  assert.deepEqual(Amount.split(' 1ALGO '), { number: '1', unit: 'ALGO' })
+  assert.deepEqual(Amount.split('10 #1234'), { number: '10', unit: '#1234' })
+  assert.deepEqual(Amount.split('1,000,000.25'), { number: '1000000.25', unit: undefined })
+  for (const text of [
+    '',
+    'USDC',
+    '-1 ALGO',
+    '1,5',
+    '1,00 ALGO',
+    '1.2.3',
+    '1. ALGO',
+    '.5',
+    '1e3 1',
+    `1 ${'x'.repeat(41)}`,
+  ]) {
+    assert.equal(Amount.split(text), undefined, text)
+  }
+})

@@ -37,3 +37,22 @@ export function parse(text: string, decimals: number): bigint | undefined {
   const fraction = (match[2] ?? '').replace(/0+$/, '')
   return fraction.length > decimals ? undefined : BigInt(match[1]! + fraction.padEnd(decimals, '0'))
 }
+
+/** A number and the unit that was given with it. */
+export type Quantity = { readonly number: string; readonly unit: string | undefined }
+
+/**
+ * Splits what a person writes for an amount into its number and its unit, which is a unit name or `#` and an asset id.
+ * Commas group thousands and are left out of the number; undefined for anything that is no amount.
+ *
+ * @example
+ * Amount.split('2.5 USDC') // { number: '2.5', unit: 'USDC' }
+ * Amount.split('1,000') // { number: '1000', unit: undefined }
+ */
+export function split(text: string): Quantity | undefined {
+  const match = /^ *([0-9]{1,20}|[0-9]{1,3}(?:,[0-9]{3}){1,6})(\.[0-9]{1,40})?(?: *([^\s0-9.,]\S{0,39}))? *$/u.exec(
+    text,
+  )
+  if (match === null) return undefined
+  return { number: match[1]!.replaceAll(',', '') + (match[2] ?? ''), unit: match[3] }
+}

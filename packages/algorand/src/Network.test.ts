@@ -91,3 +91,11 @@ test('a misspelt network gets a suggestion', () => {
   })
   assert.throws(() => Network.resolve('x'.repeat(100_000)), { code: 'unknown_network' })
 })
+
+test('a network has a name for people', () => {
+  assert.equal(Network.displayName('mainnet'), 'MainNet')
+  assert.equal(Network.displayName(Network.testnet.caip2), 'TestNet')
+  assert.equal(Network.displayName(Network.fullCaip2(Network.betanet.genesisHash)), 'BetaNet')
+  assert.equal(Network.displayName(Network.caip2(new Uint8Array(32))), 'local network')
+  assert.equal(Network.displayName('local'), 'local network')
+})

@@ -8,6 +8,8 @@ import * as Suggestion from './Suggestion.js'
 /** A public Algorand network. */
 export type Network = {
   name: string
+  /** The name as its users write it: MainNet. */
+  displayName: string
   genesisId: string
   /** Standard base64, as nodes report it. */
   genesisHash: string
@@ -23,6 +25,7 @@ const referenceLength = 32
 /** MainNet, where assets have real value. */
 export const mainnet: Network = {
   name: 'mainnet',
+  displayName: 'MainNet',
   genesisId: 'mainnet-v1.0',
   genesisHash: 'wGHE2Pwdvd7S12BL5FaOP20EGYesN73ktiC1qzkkit8=',
   caip2: 'algorand:wGHE2Pwdvd7S12BL5FaOP20EGYesN73k',
@@ -32,6 +35,7 @@ export const mainnet: Network = {
 /** TestNet. */
 export const testnet: Network = {
   name: 'testnet',
+  displayName: 'TestNet',
   genesisId: 'testnet-v1.0',
   genesisHash: 'SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI=',
   caip2: 'algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe',
@@ -41,6 +45,7 @@ export const testnet: Network = {
 /** BetaNet. */
 export const betanet: Network = {
   name: 'betanet',
+  displayName: 'BetaNet',
   genesisId: 'betanet-v1.0',
   genesisHash: 'mFgazF+2uRS1tMiL9dsj01hJGySEmPN28B/TjjvpVW0=',
   caip2: 'algorand:mFgazF-2uRS1tMiL9dsj01hJGySEmPN2',
@@ -114,6 +119,17 @@ export function resolve(nameOrId: string): Parsed {
   if (nameOrId.startsWith(namespace)) return parse(nameOrId)
   const shown = JSON.stringify(nameOrId.slice(0, 80))
   throw new NetworkError('unknown_network', `${shown} names no Algorand network`, suggestion(nameOrId))
+}
+
+/**
+ * The name of a network for people: of a public network its own, of any other `local network`.
+ *
+ * @example
+ * Network.displayName('algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe') // 'TestNet'
+ */
+export function displayName(nameOrId: string): string {
+  const id = normalize(nameOrId)
+  return known.find(({ name, caip2 }) => name === nameOrId || caip2 === id)?.displayName ?? 'local network'
 }
 
 /** Whether two ids, each in either form, name the same network. Anything that is no such id matches nothing. */
