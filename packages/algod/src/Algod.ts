@@ -3,6 +3,7 @@
 import { BoundedMap, Bytes, Msgpack } from '@latchkey/algorand'
 import { createTransport } from '#transport'
 import { AlgodError } from './AlgodError.js'
+import * as DevnetFaucet from './DevnetFaucet.js'
 import { type NodeAddress, NodePool, type PoolRequest } from './NodePool.js'
 import type { Members, NodeResponse } from './NodeResponse.js'
 import { type RejectionCode, rejectionCode } from './rejections.js'
@@ -74,8 +75,16 @@ export type AccountHoldings = AccountState & {
   readonly holdingCount: number
 }
 
-/** How amounts of an asset are shown. */
-export type AssetInfo = { readonly decimals: number; readonly unitName: string | undefined }
+/** How amounts of an asset are shown, and whose it is. */
+export type AssetInfo = {
+  readonly decimals: number
+  readonly unitName: string | undefined
+  /** As its creator chose it: anybody can choose any name. */
+  readonly name?: string | undefined
+  readonly creator?: string | undefined
+  /** Whether an account that opts in is frozen at first. */
+  readonly isFrozenByDefault?: boolean | undefined
+}
 
 /** The state of a transaction, as far back as the node remembers it: about a thousand rounds. */
 export type TransactionState =
@@ -304,6 +313,23 @@ export class Algod {
     return (await this.blockTransactionIds(round)).includes(transactionId)
   }
 
+  /** Returns what the embedded devnet says of itself; undefined if the node is any other. */
+  devnet(): Promise<DevnetFaucet.DevnetInfo | undefined> {
+    return this.#get(DevnetFaucet.infoPath, DevnetFaucet.readInfo)
+  }
+
+  /**
+   * Funds an account from the faucet of the embedded devnet, opting it in to the asset if need be; any other node has no
+   * such path.
+   *
+   * @throws AlgodError `rejected` with the devnet's reason
+   */
+  fund(funding: DevnetFaucet.Funding): Promise<DevnetFaucet.Funded> {
+    const body = DevnetFaucet.encode(funding)
+    const request = { method: 'POST', path: DevnetFaucet.fundPath, body, contentType: 'application/json' } as const
+    return this.#pool.request({ ...request, once: true }, DevnetFaucet.readFunded)
+  }
+
   /** Closes idle connections, which otherwise time out by themselves. */
   close(): Promise<void> {
     return this.#transport.close()
@@ -367,7 +393,13 @@ function readAsset(response: NodeResponse): AssetInfo | undefined {
   const decimals = params.integer('decimals')
   if (decimals > maxDecimals) throw params.invalid()
   // Nodes leave out a unit whose bytes are not text.
-  return { decimals, unitName: params.optionalText('unit-name')?.slice(0, maxUnitNameLength) }
+  return {
+    decimals,
+    unitName: params.optionalText('unit-name')?.slice(0, maxUnitNameLength),
+    name: params.optionalText('name')?.slice(0, maxUnitNameLength),
+    creator: params.address('creator'),
+    isFrozenByDefault: params.isTrue('default-frozen'),
+  }
 }
 
 function readTransaction(response: NodeResponse): TransactionState {

@@ -83,7 +83,12 @@ export class Members {
   }
 
   uint(name: string): bigint {
-    const value = Json.uint64(this.#members[name])
+    return this.uintOf(this.#members[name])
+  }
+
+  /** An element of a list of integers. */
+  uintOf(element: unknown): bigint {
+    const value = Json.uint64(element)
     if (value === undefined) throw notANode(this.#node)
     return value
   }

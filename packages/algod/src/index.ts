@@ -13,7 +13,9 @@ export {
   type TransactionState,
 } from './Algod.js'
 export { AlgodError, type AlgodErrorOptions } from './AlgodError.js'
+export type { DevnetInfo, Funded, Funding } from './DevnetFaucet.js'
 export { type AlgodErrorCode, errors } from './errors.js'
+export { explainRejection } from './explainRejection.js'
 export type { NodeAddress } from './NodePool.js'
 export type { RejectionCode } from './rejections.js'
 export type { Fetch } from './transport/fetch.js'

@@ -120,12 +120,14 @@ test('an account whose response would be too long is read without its assets', a
   assert.deepEqual(await node({ maxResponseBytes: 1_000 }).accountWithHoldings(alice), expected)
 })
 
+const unnamed = { name: undefined, creator: undefined, isFrozenByDefault: false }
+
 test('an asset is requested once', async (t) => {
   const { node, seen } = await listen(t, { '/v2/assets/7': asset(6, 'USDC'), '/v2/assets/8': asset(0) })
   const algod = node()
   const [one, two] = await Promise.all([algod.asset(7n), algod.asset(7n)])
-  assert.deepEqual([one, two, await algod.asset(7n)], Array(3).fill({ decimals: 6, unitName: 'USDC' }))
-  assert.deepEqual(await algod.asset(8n), { decimals: 0, unitName: undefined })
+  assert.deepEqual([one, two, await algod.asset(7n)], Array(3).fill({ decimals: 6, unitName: 'USDC', ...unnamed }))
+  assert.deepEqual(await algod.asset(8n), { decimals: 0, unitName: undefined, ...unnamed })
   assert.deepEqual(
     seen.map(({ path }) => path),
     ['/v2/assets/7', '/v2/assets/8'],
@@ -139,7 +141,7 @@ test('an asset that does not exist, or whose request failed, is requested again'
   replies['/v2/assets/7'] = (_, response) => response.writeHead(500).end()
   await assert.rejects(algod.asset(7n), { code: 'unexpected_status' })
   replies['/v2/assets/7'] = asset(3, 'X')
-  assert.deepEqual(await algod.asset(7n), { decimals: 3, unitName: 'X' })
+  assert.deepEqual(await algod.asset(7n), { decimals: 3, unitName: 'X', ...unnamed })
 })
 
 test('assets of a ledger that was set back, or of another one, are requested again', async (t) => {

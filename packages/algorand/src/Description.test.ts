@@ -56,6 +56,13 @@ const kinds: Row[] = [
     ['Opts in to asset 7: the account may then hold it, and must keep 0.1 ALGO more.'],
   ],
   [
+    'an opt-out, which fails if the account holds some',
+    { type: 'axfer', xaid: 7n, arcv: alice, aclose: alice },
+    [
+      'Opts out of asset 7: the account may then not hold it, and need not keep 0.1 ALGO for it. The network rejects this if the account still holds some.',
+    ],
+  ],
+  [
     'a new asset',
     {
       type: 'acfg',

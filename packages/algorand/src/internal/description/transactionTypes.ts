@@ -57,6 +57,13 @@ function assetTransfer(builder: DescriptionBuilder): void {
     builder.add(`Opts in to ${builder.assetName(xaid)}: the account may then hold it, and must keep 0.1 ALGO more.`)
     return
   }
+  // Closing to itself is possible with an empty holding only: nothing can get lost.
+  if (aamt === 0n && isZeroAddress(asnd) && aclose !== undefined && Bytes.equal(aclose, snd)) {
+    builder.add(
+      `Opts out of ${builder.assetName(xaid)}: the account may then not hold it, and need not keep 0.1 ALGO for it. The network rejects this if the account still holds some.`,
+    )
+    return
+  }
   if (!isZeroAddress(asnd)) {
     builder.add(
       `Claws back ${builder.assetAmount(aamt, xaid)} from ${address(asnd)} to ${receiver(builder, arcv, aamt)}.`,

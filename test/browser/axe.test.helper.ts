@@ -1,0 +1,20 @@
+/** Judges the accessibility of a page with axe-core. */
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Page } from './chromium.test.helper.js'
+
+type Violation = { id: string; help: string; nodes: readonly { html: string }[] }
+type Axe = { run: (options: object) => Promise<{ violations: readonly Violation[] }> }
+
+const source = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8')
+
+/** What axe-core finds on the page as it is now, each with its elements; none is the only good result. */
+export async function axeIssues(page: Page): Promise<string[]> {
+  // By the debugger, which the content security policy of the page does not concern.
+  await page.evaluate(source)
+  return page.evaluate(async () => {
+    const { axe } = globalThis as unknown as { axe: Axe }
+    const { violations } = await axe.run({ resultTypes: ['violations'] })
+    return violations.map(({ id, help, nodes }) => `${id}: ${help}: ${nodes.map(({ html }) => html).join(' ')}`)
+  })
+}
