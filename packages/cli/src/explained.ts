@@ -50,6 +50,8 @@ const limitErrors: Table<PriceError['code']> = {
 const keyErrors: Table<Signer.SignerError['code']> = {
   invalid_secret_key: { hint: 'correct AVM_PRIVATE_KEY' },
   invalid_signer_address: { message: 'the key has no valid address', hint: 'correct --key or KMD_KEY' },
+  signer_key_missing: { hint: 'latchkey key list shows the keys of the wallet; correct --key or --wallet' },
+  account_rekeyed: { hint: 'give the key that the account is rekeyed to, or another account' },
   invalid_signature: { hint: 'check that --key is the key of the account' },
 }
 

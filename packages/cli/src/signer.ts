@@ -47,14 +47,16 @@ export function signerFrom(given: SignerValues, environment: Environment): Signe
   }
   const dataDir = dataDirectory(given['data-dir'])
   const signer = fromKmd({ kmd: { dataDir }, wallet, address, password: password(given, quoted(wallet), environment) })
+  const explaining = async <T>(work: () => T): Promise<Awaited<T>> => {
+    try {
+      return await work()
+    } catch (error) {
+      throw explainDaemonError(error, dataDir)
+    }
+  }
   return {
     ...signer,
-    sign: async (transaction) => {
-      try {
-        return await signer.sign(transaction)
-      } catch (error) {
-        throw explainDaemonError(error, dataDir)
-      }
-    },
+    sign: (transaction) => explaining(() => signer.sign(transaction)),
+    check: () => explaining(async () => signer.check?.()),
   }
 }

@@ -63,6 +63,14 @@ export const errors = {
     message: 'The signer returned something else than a valid signature of the transaction.',
     hint: 'Check that the signer returns the signed transaction, unchanged, for its own address.',
   },
+  signer_key_missing: {
+    message: 'The wallet of the signer does not have its key.',
+    hint: 'Name the address of a key in the wallet, or the wallet that holds the key.',
+  },
+  account_rekeyed: {
+    message: 'Another key than that of the signer authorizes the transactions of its account.',
+    hint: 'Use the key that the account is rekeyed to, and name the account as `sender`.',
+  },
   invalid_header: {
     message: 'A header of the protocol cannot be read.',
     hint: 'Headers are JSON in standard base64, of the form that x402 version 2 defines.',

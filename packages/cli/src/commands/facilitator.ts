@@ -2,7 +2,7 @@
 import { mkdirSync, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { Network } from '@latchkey/algorand'
+import { Address, Network } from '@latchkey/algorand'
 import { Server } from '@latchkey/http'
 import { createFacilitatorHandler, Facilitator, type PolicyOptions } from '@latchkey/x402/facilitator'
 import { SqliteSettlements } from '@latchkey/x402/sqlite'
@@ -10,6 +10,7 @@ import { command, jsonOption, readInteger, readNumber } from '../Command.js'
 import { chainOptions, networkOf, openChain } from '../chain.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
+import { quoted } from '../format.js'
 import { printError, printJson, printResult, printWarning } from '../messages.js'
 import { startUnderSignals } from '../signals.js'
 import { signerFrom, signerNotes, signerOptions } from '../signer.js'
@@ -21,7 +22,7 @@ const maxBodyBytes = 128 * 1024
 
 export const facilitatorCommand = command({
   description: `Runs an x402 facilitator until Ctrl-C or SIGTERM: POST /verify, POST /settle, GET /supported, /health and /metrics. Every settlement \
-is recorded before it is sent, and resumed after a restart.`,
+is recorded before it is sent, and resumed after a restart. It does not start with a key that cannot sign.`,
   options: {
     port: { type: 'string', short: 'p', placeholder: 'PORT', description: `port (${defaultPort}); 0 for a free one` },
     host: { type: 'string', placeholder: 'HOST', description: 'address to listen on (127.0.0.1)' },
@@ -100,6 +101,7 @@ commas; ALGOD_TOKEN is the token of the nodes.`,
       onError,
       limits: { bodyBytes: maxBodyBytes },
     })
+    await facilitator.checkFeePayer()
     const running = await startUnderSignals(async () => {
       const resumed = await facilitator.resume()
       const address = await server.listen(host, port)
@@ -162,8 +164,8 @@ type Options = {
 function readPolicy(options: Options): PolicyOptions {
   const keys = readApiKeys(options['api-keys-file'])
   return {
-    payTo: options['pay-to'],
-    assets: options.asset,
+    payTo: checkedEach('--pay-to', options['pay-to'], Address.isValid, 'an Algorand address'),
+    assets: checkedEach('--asset', options.asset, (id) => /^(0|[1-9][0-9]{0,19})$/.test(id), 'the id of an asset'),
     apiKeys: keys.length === 0 ? undefined : keys,
     requestsPerMinute: readNumber('--rate', options.rate, 0, 1_000_000_000),
     callerRequestsPerMinute: readNumber('--caller-rate', options['caller-rate'], 0, 1_000_000_000),
@@ -171,6 +173,18 @@ function readPolicy(options: Options): PolicyOptions {
     feeMicroAlgosPerDay: readInteger('--fee-budget', options['fee-budget']),
     totalFeeMicroAlgosPerDay: readInteger('--total-fee-budget', options['total-fee-budget']),
   }
+}
+
+/** A value that matches no payment would refuse all of them, without a word at the start. */
+function checkedEach(
+  option: string,
+  values: string[] | undefined,
+  isValid: (value: string) => boolean,
+  kind: string,
+): string[] | undefined {
+  const wrong = values?.find((value) => !isValid(value))
+  if (wrong === undefined) return values
+  throw new UsageError(`${option} ${quoted(wrong)} is not ${kind}`, { code: 'invalid_value' })
 }
 
 type ClientAddress = (request: Request) => string | undefined
@@ -229,7 +243,7 @@ function block({ url, network, feePayer, resumed }: Facts): string {
   return `Latchkey facilitator ${version}
 
   Address   ${url}
-  Network   ${network}
+  Network   ${Network.displayName(network)} (${network})
   Fees      ${feePayer === null ? 'paid by the buyers' : `paid by ${feePayer}`}
   Pending   ${resumed === 0 ? 'nothing' : `${resumed} settlements resumed`}
 

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { FakeNode, missing, ok } from '../../../algod/dist/FakeNode.test.helper.js'
 import { Chain } from './Chain.js'
-import { feeAccountProblem, payerProblem, receiverProblem } from './Funds.js'
+import { feeBalanceProblem, payerProblem, receiverProblem, spendable } from './Funds.js'
 
 const usdc = 10458941n
 const payment = { payer: 'PAYER', assetId: usdc, amount: 1_500_000n, feeMicroAlgos: 1_000n }
@@ -17,7 +17,7 @@ test('accounts with enough funds have no problem', async () => {
   assert.equal(await payerProblem(chain, payment), undefined)
   assert.equal(await receiverProblem(chain, 'SELLER', usdc), undefined)
   assert.equal(await receiverProblem(chain, 'SELLER', 0n), undefined)
-  assert.equal(await feeAccountProblem(chain, 'FEES'), undefined)
+  assert.equal(feeBalanceProblem('FEES', 100_000n), undefined)
 })
 
 test('reports what a payer lacks, and how much', async () => {
@@ -65,13 +65,9 @@ test('reports how a receiver opts in', async () => {
   assert.match(problem!.hint, /^opt in: send 0 of asset 10458941 from SELLER to itself/)
 })
 
-test('reports a fee account that runs low', async () => {
-  const { node, chain } = await setUp()
-  node.on('GET account', () => ok({ amount: 150_000, 'min-balance': 100_000 }))
-  assert.equal(
-    await feeAccountProblem(chain, 'FEES'),
-    'the fee account FEES has 0.05 ALGO to spend on fees; send it some',
-  )
-  node.on('GET account', () => ok({ amount: 0, 'min-balance': 100_000 }))
-  assert.match((await feeAccountProblem(chain, 'FEES'))!, /has 0 ALGO/)
+test('reports a fee account that runs low', () => {
+  const low = spendable({ microAlgos: 150_000n, minBalance: 100_000n })
+  assert.equal(feeBalanceProblem('FEES', low), 'the fee account FEES has 0.05 ALGO to spend on fees; send it some')
+  const none = spendable({ microAlgos: 0n, minBalance: 100_000n })
+  assert.match(feeBalanceProblem('FEES', none)!, /has 0 ALGO/)
 })

@@ -29,11 +29,10 @@ export function describe({ message, hint }: FundsProblem): string {
 /** Enough for about a hundred groups; the operator is warned below it. */
 const lowMicroAlgos = 100_000n
 
-/** What is wrong with an account that pays fees, or undefined. */
-export async function feeAccountProblem(chain: Chain, address: string): Promise<string | undefined> {
-  const free = await spendableMicroAlgos(chain, address)
-  if (free.microAlgos >= lowMicroAlgos) return undefined
-  const has = `has ${Amount.formatAlgos(free.microAlgos)} to spend on fees`
+/** What is wrong with the balance of an account that pays fees, or undefined. */
+export function feeBalanceProblem(address: string, spendableMicroAlgos: bigint): string | undefined {
+  if (spendableMicroAlgos >= lowMicroAlgos) return undefined
+  const has = `has ${Amount.formatAlgos(spendableMicroAlgos)} to spend on fees`
   return `the fee account ${address} ${has}; send it some`
 }
 
@@ -103,6 +102,11 @@ async function holdingProblem(
 }
 
 async function spendableMicroAlgos(chain: Chain, address: string): Promise<{ microAlgos: bigint; minBalance: bigint }> {
-  const { microAlgos, minBalance } = await chain.algod.account(address)
-  return { microAlgos: microAlgos > minBalance ? microAlgos - minBalance : 0n, minBalance }
+  const account = await chain.algod.account(address)
+  return { microAlgos: spendable(account), minBalance: account.minBalance }
+}
+
+/** What an account can spend, keeping its minimum balance. */
+export function spendable({ microAlgos, minBalance }: { microAlgos: bigint; minBalance: bigint }): bigint {
+  return microAlgos > minBalance ? microAlgos - minBalance : 0n
 }

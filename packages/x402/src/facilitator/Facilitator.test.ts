@@ -207,6 +207,45 @@ test('a signer that fails is an unexpected error; nothing is recorded or submitt
   assert.equal(node.submitted.length, 0)
 })
 
+test('health reports a key that cannot sign, and one that can again, without what the signer says', async (t) => {
+  const key = Signer.fromSeed(sponsor.seed)
+  let isAway = true
+  const sign = (bytes: Uint8Array) => (isAway ? Promise.reject(new Error('the password is hunter2')) : key.sign(bytes))
+  const { facilitator } = await setUp(t, { feePayer: { address: sponsor.address, sign } })
+  await assert.rejects(facilitator.checkFeePayer(), /hunter2/)
+  const { problem, networks } = await facilitator.status()
+  assert.match(problem!, /^the fee account cannot sign/)
+  assert.doesNotMatch(problem!, /hunter2/)
+  assert.equal(networks.length, 1)
+  assert.match(facilitator.metrics.text(), /^latchkey_facilitator_can_sign 0$/m)
+  isAway = false
+  await facilitator.checkFeePayer()
+  const { payload, requirements } = sponsored()
+  assert.equal((await facilitator.settle(payload, requirements)).success, true)
+})
+
+test('health reports a fee account that is rekeyed to another key', async (t) => {
+  const { facilitator, node } = await setUp(t)
+  const auth = Signer.fromSeed(new Uint8Array(32).fill(9)).address
+  node.on('GET account', () => ok({ amount: 9_000_000, 'min-balance': 100_000, 'auth-addr': auth }))
+  await assert.rejects(facilitator.checkFeePayer(), { code: 'account_rekeyed' })
+  assert.match((await facilitator.health())!, /is authorized by another key/)
+})
+
+test('the balance for fees is in the metrics while it is known', async (t) => {
+  const { facilitator, node } = await setUp(t)
+  node.on('GET account', () => ok({ amount: 1_600_000, 'min-balance': 100_000 }))
+  const { networks } = await facilitator.status()
+  assert.deepEqual(
+    networks.map(({ feeMicroAlgos }) => feeMicroAlgos),
+    [1_500_000n],
+  )
+  assert.match(
+    facilitator.metrics.text(),
+    /^latchkey_facilitator_fee_balance_microalgos\{network="algorand:\S+"\} 1500000$/m,
+  )
+})
+
 test('fees count once per payment, and not if none was paid', async (t) => {
   const { facilitator, node } = await setUp(t, { policy: { feeMicroAlgosPerDay: 4_000n } })
   const first = sponsored()

@@ -1,10 +1,9 @@
 /** Verifies payments and settles them on the ledger, for sellers. */
 import { AlgodError } from '@latchkey/algod'
 import { Address, Submission } from '@latchkey/algorand'
-import { type Chain, ChainError, chainList, isAddress } from '../chain/Chain.js'
-import * as Funds from '../chain/Funds.js'
+import { type Chain, chainList, isAddress } from '../chain/Chain.js'
 import { errors, OptionsError } from '../errors.js'
-import * as Signer from '../signer/Signer.js'
+import type * as Signer from '../signer/Signer.js'
 import { MemorySettlements, type Settlement, type SettlementStore } from '../store/Settlements.js'
 import type {
   PaymentPayload,
@@ -15,6 +14,8 @@ import type {
 } from '../wire/types.js'
 import { checkSponsoredFee } from './checkSponsoredFee.js'
 import { type FacilitatorLimits, type FacilitatorOptions, limitsOf } from './FacilitatorOptions.js'
+import { FeeSigner } from './FeeSigner.js'
+import { type FacilitatorStatus, Health } from './Health.js'
 import { holdMsOf, keyOf } from './holdOf.js'
 import { Metrics } from './Metrics.js'
 import { PaymentError, type PaymentErrorCode } from './PaymentError.js'
@@ -24,9 +25,6 @@ import { responseOf } from './responseOf.js'
 import { Settler } from './Settler.js'
 import { simulationError } from './simulationError.js'
 import { transactionIdOf, type VerifiedPayment, verifyPayment } from './verifyPayment.js'
-
-/** A health check this recent is reused: anyone may request one, and it costs requests to a node. */
-const healthMs = 1_000
 
 /**
  * Verifies and settles payments. A payment is submitted once, and every call for it gets the same result.
@@ -42,7 +40,7 @@ export class Facilitator {
   /** For whom it works. */
   readonly policy: Policy
   readonly #chains: readonly Chain[]
-  readonly #feePayer: Signer.Signer | undefined
+  readonly #feeSigner: FeeSigner | undefined
   readonly #feePayers: ReadonlySet<string>
   readonly #options: FacilitatorLimits
   readonly #store: SettlementStore
@@ -51,20 +49,23 @@ export class Facilitator {
   readonly #onError: (error: unknown) => void
   /** By payment and claimant. */
   readonly #starting = new Map<string, Promise<Settlement>>()
-  #health: { checkedMs: number; problem: Promise<string | undefined> } | undefined
+  readonly #health: Health
 
   /** @throws OptionsError without a chain, or for a fee payer without an address */
   constructor(options: FacilitatorOptions) {
     const { feePayer, store = new MemorySettlements(), policy } = options
     const chains = chainList(options.chains)
     this.#chains = chains
-    this.#feePayer = feePayer
-    this.#feePayers = new Set(feePayer === undefined ? [] : [payerAddress(feePayer)])
+    const payer = feePayer === undefined ? undefined : payerAddress(feePayer)
+    this.#feePayers = new Set(payer === undefined ? [] : [payer])
     this.#options = limitsOf(options)
     this.#store = store
     this.#reservations = new Reservations((transactionId) => store.get(transactionId))
     const onError = silenced(options.onError)
     this.#onError = onError
+    this.#feeSigner = feePayer === undefined ? undefined : new FeeSigner(feePayer, { onError })
+    const fees = this.#feeSigner === undefined ? undefined : { address: payer!, signer: this.#feeSigner }
+    this.#health = new Health({ chains, fees, metrics: this.metrics, onError })
     this.policy = new Policy(policy)
     const onEnd = (settlement: Settlement): void => this.#end(settlement)
     const onRejected = ({ transactionId }: Settlement, isRejected: boolean): void =>
@@ -143,31 +144,23 @@ export class Facilitator {
     }
   }
 
-  /** What is wrong with the nodes or the fee account, for the public; undefined if nothing is. */
-  health(): Promise<string | undefined> {
-    const now = performance.now()
-    if (this.#health === undefined || now - this.#health.checkedMs > healthMs) {
-      this.#health = { checkedMs: now, problem: this.#findProblem() }
-    }
-    return this.#health.problem
+  /** What is wrong with the nodes, the fee account or its key, for the public; undefined if nothing is. */
+  async health(): Promise<string | undefined> {
+    return (await this.#health.status()).problem
   }
 
-  async #findProblem(): Promise<string | undefined> {
-    for (const chain of this.#chains) {
-      try {
-        const { lastRound } = await chain.parameters()
-        const [feePayer] = this.#feePayers
-        const problem = feePayer === undefined ? undefined : await Funds.feeAccountProblem(chain, feePayer)
-        if (problem !== undefined) return problem
-        this.metrics.gauge('round', chain.caip2, Number(lastRound))
-      } catch (error) {
-        this.#onError(error)
-        // An AlgodError names the node, whose address may hold a secret.
-        const why = error instanceof ChainError ? error.message : 'no node responds as it should'
-        return `${chain.caip2}: ${why}`
-      }
-    }
-    return undefined
+  /** The state of the networks and of the fee account, for the public. Checked at most once per second. */
+  status(): Promise<FacilitatorStatus> {
+    return this.#health.status()
+  }
+
+  /**
+   * Checks that fees can be signed for. Call it before serving: a facilitator that cannot sign settles nothing.
+   *
+   * @throws what the signer throws: SignerError, KmdClientError
+   */
+  checkFeePayer(): Promise<void> {
+    return this.#health.checkFeePayer()
   }
 
   /** Stops, and closes the store. Pending settlements stay recorded. */
@@ -227,7 +220,7 @@ export class Facilitator {
 
   /** Without the signature of the fee payer: a network attacker who reads the simulation could submit the payment. */
   #unsignedGroup({ group, feeIndex }: VerifiedPayment): Uint8Array[] {
-    const { address, sender } = this.#feePayer ?? {}
+    const { address, sender } = this.#feeSigner?.signer ?? {}
     return group.members.map(({ bytes, txn }, index) => {
       if (index !== feeIndex) return bytes
       // A rekeyed account names its authorizer also without a signature.
@@ -310,7 +303,7 @@ export class Facilitator {
     const { chain, group, feeIndex, payer, payTo, amount, assetId, firstValid, lastValid, feeMicroAlgos } = payment
     const members = group.members.map(({ bytes }) => bytes)
     if (feeIndex !== undefined) {
-      members[feeIndex] = await Signer.signTransaction(this.#feePayer!, group.members[feeIndex]!.txn)
+      members[feeIndex] = await this.#feeSigner!.sign(group.members[feeIndex]!.txn)
     }
     return {
       transactionId: group.transactionId,

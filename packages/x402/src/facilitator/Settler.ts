@@ -233,10 +233,10 @@ export class Settler {
         this.#setRejected(settlement, false)
         this.#count(settlement, -1)
         this.#tasks.delete(transactionId)
-        this.#options.metrics.gauge('pending', '', this.#tasks.size)
+        this.#options.metrics.set('pending', this.#tasks.size)
       })
       this.#tasks.set(transactionId, task)
-      this.#options.metrics.gauge('pending', '', this.#tasks.size)
+      this.#options.metrics.set('pending', this.#tasks.size)
     }
     return task
   }

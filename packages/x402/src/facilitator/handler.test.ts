@@ -191,7 +191,11 @@ test('an unexpected error is 500 without details', async (t) => {
 
 test('health is 200, or 503 with the reason; metrics are in the format of Prometheus', async (t) => {
   const { send } = await open(t)
-  assert.deepEqual((await send('GET', '/health')).json(), { status: 'ok' })
+  const healthy = (await send('GET', '/health')).json()
+  assert.equal(healthy['status'], 'ok')
+  const [network] = healthy['networks'] as { [name: string]: unknown }[]
+  assert.deepEqual([network!['name'], typeof network!['lastRound']], ['TestNet', 'number'])
+  assert.match(String(network!['feeBalance']), / ALGO$/)
   const unhealthy = await open(t)
   unhealthy.node.on('GET account', () => ({ status: 200, body: { amount: 0, 'min-balance': 100_000 } }))
   const { status, json } = await unhealthy.send('GET', '/health')
@@ -200,4 +204,5 @@ test('health is 200, or 503 with the reason; metrics are in the format of Promet
   const metrics = await send('GET', '/metrics')
   assert.match(metrics.response.headers.get('Content-Type')!, /^text\/plain/)
   assert.match(metrics.text, /# TYPE latchkey_facilitator_settle_total counter/)
+  assert.match(metrics.text, /^latchkey_facilitator_healthy 1$/m)
 })

@@ -1,5 +1,5 @@
 /** The facilitator over HTTP: a handler from a web `Request` to a `Response`, for any server. */
-import { Json } from '@latchkey/algorand'
+import { Amount, Json, Network } from '@latchkey/algorand'
 import * as Prometheus from '@latchkey/system/prometheus'
 import { parsePaymentPayload, parsePaymentRequirements } from '@x402/core/schemas'
 import { OptionsError } from '../errors.js'
@@ -41,6 +41,8 @@ export type FacilitatorHandlerOptions = {
 
 const defaultMaxBodyBytes = 128 * 1024
 const defaultBodyTimeoutMs = 30_000
+/** Prometheus gives up on a scrape after 10 seconds by default. */
+const metricsPatienceMs = 2_000
 
 /** What a server knows about the connection of a request. */
 export type Connection = {
@@ -111,11 +113,25 @@ export function createFacilitatorHandler(options: FacilitatorHandlerOptions): Fa
 }
 
 async function health(facilitator: Facilitator): Promise<Response> {
-  const problem = await facilitator.health()
-  return problem === undefined ? json(200, { status: 'ok' }) : json(503, { status: 'unhealthy', reason: problem })
+  const { problem, networks } = await facilitator.status()
+  const states = networks.map(({ network, lastRound, feeMicroAlgos }) => ({
+    network,
+    name: Network.displayName(network),
+    lastRound: Number(lastRound),
+    ...(feeMicroAlgos === undefined ? {} : { feeBalance: Amount.formatAlgos(feeMicroAlgos) }),
+  }))
+  if (problem === undefined) return json(200, { status: 'ok', networks: states })
+  return json(503, { status: 'unhealthy', reason: problem, networks: states })
 }
 
-function metrics(facilitator: Facilitator): Response {
+/** Prometheus asks here and not for the health: the gauges must be current. A slow node does not hold up the rest. */
+async function metrics(facilitator: Facilitator): Promise<Response> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise((resolve) => {
+    timer = setTimeout(resolve, metricsPatienceMs)
+  })
+  await Promise.race([facilitator.status(), late])
+  clearTimeout(timer)
   return new Response(facilitator.metrics.text(), { headers: { 'Content-Type': Prometheus.contentType } })
 }
 

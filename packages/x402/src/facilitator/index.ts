@@ -25,6 +25,7 @@ export type {
 } from '../wire/types.js'
 export { Facilitator } from './Facilitator.js'
 export type { FacilitatorOptions } from './FacilitatorOptions.js'
+export type { FacilitatorStatus, NetworkStatus } from './Health.js'
 export {
   type Connection,
   createFacilitatorHandler,

@@ -49,6 +49,21 @@ function payment(sender: string): Transaction.Transaction {
   return { type: 'pay', snd: Address.decode(sender), rcv: new Uint8Array(32).fill(2), amt: 1n, fee: 1_000n, lv: 9n, gh }
 }
 
+test('a check tells whether it can sign', { timeout }, async (t) => {
+  const { dataDir, address, restart, stop } = await startDaemon(t)
+  const of = (change: object = {}) => fromKmd({ kmd: { dataDir }, wallet, password, address, ...change })
+  const signer = of()
+  await signer.check!()
+  await assert.rejects(of({ password: 'wrong' }).check!(), { code: 'wrong_password' })
+  await assert.rejects(of({ wallet: 'none' }).check!(), { code: 'wallet_name_not_found' })
+  const other = Signer.fromSeed(new Uint8Array(32).fill(3)).address
+  await assert.rejects(of({ address: other }).check!(), { code: 'signer_key_missing' })
+  await restart()
+  await signer.check!()
+  await stop()
+  await assert.rejects(signer.check!(), { name: 'KmdClientError' })
+})
+
 test('signs with a key in the daemon, unlocked on first use', { timeout }, async (t) => {
   const { dataDir, address } = await startDaemon(t)
   let asked = 0

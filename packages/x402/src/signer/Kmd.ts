@@ -1,7 +1,7 @@
 import { type ConnectOptions, Kmd, type Password, type Wallet } from '@latchkey/kmd-client'
 import { isUnset } from '../chain/Chain.js'
 import { OptionsError } from '../errors.js'
-import { checkSender, type Signer } from './Signer.js'
+import { checkSender, type Signer, SignerError } from './Signer.js'
 
 /** Options of {@link fromKmd}. */
 export type KmdSignerOptions = {
@@ -51,6 +51,11 @@ export function fromKmd(options: KmdSignerOptions): Signer {
     sender,
     sign: async (transaction) =>
       (await opened()).signTransaction(transaction, sender === undefined ? {} : { publicKey: address }),
+    // By listing the keys, which needs the handle as signing does: a trial signature would be in the daemon's log.
+    check: async () => {
+      if ((await (await opened()).keys()).includes(address)) return
+      throw new SignerError('signer_key_missing', `the wallet ${JSON.stringify(wallet)} has no key ${address}`)
+    },
   }
 }
 

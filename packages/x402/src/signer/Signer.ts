@@ -15,6 +15,12 @@ export type Signer = {
    * @default address
    */
   readonly sender?: string | undefined
+  /**
+   * Rejects if it could not sign now: the key is not there, or the key daemon is away.
+   *
+   * @default it is tried with a transaction that no ledger accepts
+   */
+  readonly check?: (() => Promise<void>) | undefined
 }
 
 /** Options of the signers that hold a key in this process. */
@@ -139,6 +145,8 @@ function isMultisig(msig: Multisig.Signature, message: Uint8Array, authorizer: U
 }
 
 /** A key that cannot be read, or a signer that does not sign as it should. */
-export class SignerError extends X402Error<'invalid_secret_key' | 'invalid_signer_address' | 'invalid_signature'> {
+export class SignerError extends X402Error<
+  'invalid_secret_key' | 'invalid_signer_address' | 'invalid_signature' | 'signer_key_missing' | 'account_rekeyed'
+> {
   override name = 'SignerError'
 }

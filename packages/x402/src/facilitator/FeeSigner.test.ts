@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Address, SignedTransaction, Transaction } from '@latchkey/algorand'
+import { KmdClientError } from '@latchkey/kmd-client'
+import * as Signer from '../signer/Signer.js'
+import { FeeSigner, type FeeSignerOptions } from './FeeSigner.js'
+
+const key = Signer.fromSeed(new Uint8Array(32).fill(1))
+const self = Address.decode(key.address)
+const txn: Transaction.Transaction = { type: 'pay', snd: self, rcv: self, fee: 1_000n, lv: 9n, gh: self }
+
+/** A signer whose check fails with what is set, with a clock that only moves when told. */
+function setUp(options: Partial<FeeSignerOptions> = {}) {
+  const state = { nowMs: 0, checks: 0, error: undefined as unknown, errors: [] as unknown[] }
+  const check = async (): Promise<void> => {
+    state.checks++
+    if (state.error !== undefined) throw state.error
+  }
+  const onError = (error: unknown): void => {
+    state.errors.push(error)
+  }
+  return { state, signer: new FeeSigner({ ...key, check }, { onError, nowMs: () => state.nowMs, ...options }) }
+}
+
+test('a check is good for ten seconds, and concurrent ones are one', async () => {
+  const { state, signer } = setUp()
+  assert.deepEqual(await Promise.all([signer.problem(), signer.problem()]), [undefined, undefined])
+  assert.equal(state.checks, 1)
+  state.nowMs = 9_999
+  await signer.problem()
+  assert.equal(state.checks, 1)
+  state.nowMs = 10_000
+  state.error = new Error('away')
+  assert.match((await signer.problem())!, /does not answer/)
+  assert.deepEqual([state.checks, state.errors.length], [2, 1])
+  state.nowMs = 20_000
+  state.error = undefined
+  assert.equal(await signer.problem(), undefined)
+})
+
+test('a signature counts as a check, and a failed one shows at once', async () => {
+  const { state, signer } = setUp()
+  await signer.sign(txn)
+  assert.equal(await signer.problem(), undefined)
+  assert.equal(state.checks, 0)
+  const { signer: broken } = setUp()
+  const failing = new FeeSigner(
+    { ...broken.signer, sign: () => Promise.reject(new Error('no')) },
+    { onError: () => {} },
+  )
+  await assert.rejects(failing.sign(txn), /no/)
+  assert.match((await failing.problem())!, /cannot sign/)
+})
+
+test('a wrong password is tried once a minute: the daemon counts them', async () => {
+  const { state, signer } = setUp()
+  state.error = new KmdClientError('wrong_password', 'wrong password', { operation: 'InitWalletHandleToken' })
+  assert.match((await signer.problem())!, /refuses the password/)
+  state.nowMs = 59_999
+  await signer.problem()
+  assert.equal(state.checks, 1)
+  state.nowMs = 60_000
+  await signer.problem()
+  assert.equal(state.checks, 2)
+})
+
+test('a signer that takes too long is a problem, and is not asked twice', async () => {
+  let checks = 0
+  let finish = (): void => {}
+  const check = (): Promise<void> => {
+    checks++
+    return new Promise((resolve) => {
+      finish = resolve
+    })
+  }
+  const signer = new FeeSigner({ ...key, check }, { onError: () => {}, patienceMs: 1 })
+  assert.match((await signer.problem())!, /takes too long/)
+  assert.match((await signer.problem())!, /takes too long/)
+  assert.equal(checks, 1)
+  finish()
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.equal(await signer.problem(), undefined)
+})
+
+test('without a check of its own, a signer signs what no ledger accepts', async () => {
+  const signed: Uint8Array[] = []
+  const sign = async (bytes: Uint8Array): Promise<Uint8Array> => {
+    signed.push(await key.sign(bytes))
+    return signed.at(-1)!
+  }
+  await new FeeSigner({ address: key.address, sign }, { onError: () => {} }).check()
+  const { txn: trial } = SignedTransaction.decode(signed[0]!)
+  assert.deepEqual([trial.lv, trial.amt ?? 0n, Address.encode(trial.rcv!)], [1n, 0n, key.address])
+  const lying = { address: key.address, sign: (bytes: Uint8Array) => bytes }
+  await assert.rejects(new FeeSigner(lying, { onError: () => {} }).check(), { code: 'invalid_signature' })
+  assert.ok(Transaction.encode(trial).length > 0)
+})

@@ -1,0 +1,111 @@
+import { Address, Hash, type Transaction } from '@latchkey/algorand'
+import { KmdClientError } from '@latchkey/kmd-client'
+import * as Signer from '../signer/Signer.js'
+
+/** How long a successful check or signature is trusted. An operator is to know of a lost key within half a minute. */
+const freshMs = 10_000
+/** The daemon counts wrong passwords: checking more often would delay the owner of the wallet. */
+const refusedMs = 60_000
+/** Time for a daemon to derive a key from the password; longer is a fault. */
+const defaultPatienceMs = 5_000
+
+/** Options of a {@link FeeSigner}. */
+export type FeeSignerOptions = {
+  readonly onError: (error: unknown) => void
+  /** @default performance.now */
+  readonly nowMs?: (() => number) | undefined
+  /** How long a check may take before it is reported. @default 5_000 */
+  readonly patienceMs?: number | undefined
+}
+
+type Outcome = { readonly untilMs: number; readonly problem: string | undefined }
+
+/** The signer of the fee account. Knows from its checks and signatures whether it can sign. */
+export class FeeSigner {
+  readonly signer: Signer.Signer
+  readonly #onError: (error: unknown) => void
+  readonly #nowMs: () => number
+  readonly #patienceMs: number
+  #outcome: Outcome | undefined
+  #checking: Promise<void> | undefined
+
+  constructor(signer: Signer.Signer, options: FeeSignerOptions) {
+    this.signer = signer
+    this.#onError = options.onError
+    this.#nowMs = options.nowMs ?? (() => performance.now())
+    this.#patienceMs = options.patienceMs ?? defaultPatienceMs
+  }
+
+  /** Signs, and remembers whether it could. */
+  async sign(txn: Transaction.Transaction): Promise<Uint8Array> {
+    try {
+      const signed = await Signer.signTransaction(this.signer, txn)
+      this.#remember(undefined)
+      return signed
+    } catch (error) {
+      this.#remember(error)
+      throw error
+    }
+  }
+
+  /**
+   * Checks that the signer can sign, by its own check or by a transaction that no ledger accepts.
+   *
+   * @throws what the signer throws
+   */
+  async check(): Promise<void> {
+    try {
+      if (this.signer.check !== undefined) await this.signer.check()
+      else await Signer.signTransaction(this.signer, trialTransaction(this.signer))
+      this.#remember(undefined)
+    } catch (error) {
+      this.#remember(error)
+      throw error
+    }
+  }
+
+  /** Why it cannot sign, for the public; undefined if it can. Checks only if the last outcome is old. */
+  async problem(): Promise<string | undefined> {
+    if (this.#outcome === undefined || this.#nowMs() >= this.#outcome.untilMs) {
+      this.#checking ??= this.check()
+        .catch((error) => this.#onError(error))
+        .finally(() => {
+          this.#checking = undefined
+        })
+      if (await isLongerThan(this.#patienceMs, this.#checking)) return noAnswer
+    }
+    return this.#outcome?.problem
+  }
+
+  #remember(error: unknown): void {
+    const isRefused = error instanceof KmdClientError && refusals.has(error.code)
+    const problem = error === undefined ? undefined : isRefused ? refused : unable
+    this.#outcome = { untilMs: this.#nowMs() + (isRefused ? refusedMs : freshMs), problem }
+  }
+}
+
+/** The reasons of the signer are for the operator only: they go to `onError`. */
+const unable = 'the fee account cannot sign: its key daemon does not answer, or does not have the key'
+const refused = 'the fee account cannot sign: its key daemon refuses the password'
+const noAnswer = 'the fee account cannot sign: its key daemon takes too long to answer'
+
+const refusals: ReadonlySet<string> = new Set(['wrong_password', 'too_many_wrong_passwords'])
+
+/** Valid in the first round of a network that does not exist: a copy of the signed bytes is worth nothing. */
+function trialTransaction(signer: Signer.Signer): Transaction.Transaction {
+  const sender = Address.decode(Signer.checkSender(signer))
+  const gh = Hash.sha512_256(new TextEncoder().encode('Latchkey: check of a signer'))
+  return { type: 'pay', snd: sender, rcv: sender, fee: 1_000n, lv: 1n, gh }
+}
+
+async function isLongerThan(ms: number, work: Promise<void>): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(true), ms)
+  })
+  try {
+    return await Promise.race([work.then(() => false), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

@@ -1,0 +1,137 @@
+/** `latchkey facilitator` with a key that cannot sign: it does not start, and reports one that it loses. */
+import assert from 'node:assert/strict'
+import { execFile, spawn } from 'node:child_process'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { before, suite, test } from 'node:test'
+import { Devnet } from '@latchkey/devnet'
+import * as algosdk from 'algosdk'
+import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { atEnd, type Kmd, start, suiteScope, temporaryDirectory, until } from './commands.test.helper.js'
+
+type Outcome = { code: number | null; stdout: string; stderr: string }
+
+suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
+  const scope = suiteScope()
+  const directory = temporaryDirectory(scope)
+  const passwordFile = join(directory, 'password')
+  let kmd: Kmd
+  let devnet: Devnet
+  let fees: string
+  let other: string
+
+  before(async () => {
+    writeFileSync(passwordFile, 'secret\n')
+    kmd = await start(scope)
+    devnet = await Devnet.start({ port: 0 })
+    atEnd(scope, () => devnet.stop())
+    const handle = await kmd.unlock(await kmd.create('fees', 'secret'), 'secret')
+    const [first, second] = devnet.accounts
+    fees = first!.address
+    other = second!.address
+    const key = { wallet_handle_token: handle, private_key: first!.secretKey }
+    await kmd.ok('POST', '/v1/key/import', key)
+  })
+
+  const environment = (): { [name: string]: string } => ({ PATH: process.env['PATH'] ?? '', HOME: directory })
+  const options = (): string[] => {
+    const chain = ['--port', '0', '--json', '--network', 'local', '--node', devnet.url, '--dollar', '31566704']
+    return [latchkeyCommand, 'facilitator', ...chain, '--store', join(directory, 'settlements.db')]
+  }
+  const daemonKey = (): string[] => ['-d', kmd.dataDir, '-w', 'fees', '--password-file', passwordFile, '--key', fees]
+
+  /** Runs it until it ends; with a usable key that is never. */
+  function run(args: string[], env: { [name: string]: string } = {}): Promise<Outcome> {
+    return new Promise((resolve) => {
+      const given = { env: { ...environment(), ...env }, timeout: 60_000 }
+      const child = execFile(process.execPath, [...options(), ...args], given, (_, stdout, stderr) =>
+        resolve({ code: child.exitCode, stdout, stderr }),
+      )
+    })
+  }
+
+  async function refused(args: string[], code: number, text: RegExp, env: { [name: string]: string } = {}) {
+    const { code: found, stdout, stderr } = await run(args, env)
+    assert.match(stderr, text)
+    assert.deepEqual([found, stdout], [code, ''], stderr)
+  }
+
+  test('a wrong, missing or unreadable password ends it with 6', async () => {
+    const wrong = join(directory, 'wrong')
+    writeFileSync(wrong, 'guess\n')
+    await refused([...daemonKey(), '--password-file', wrong], 6, /wrong password/)
+    const missing = daemonKey().filter((word) => word !== '--password-file' && word !== passwordFile)
+    await refused(missing, 6, /password/)
+    await refused([...daemonKey(), '--password-file', join(directory, 'none')], 6, /password/)
+  })
+
+  test('a wallet or a key that is not there ends it with 3', async () => {
+    await refused([...daemonKey(), '-w', 'purse'], 3, /wallet.*purse.*latchkey wallet list/s)
+    await refused([...daemonKey(), '--key', other], 3, /has no key [A-Z2-7]{58}; latchkey key list/)
+  })
+
+  test('a daemon that does not run or does not answer ends it with 5', async () => {
+    const empty = join(directory, 'empty')
+    await refused([...daemonKey(), '-d', empty], 5, /no key daemon runs in .*; latchkey kmd starts one/)
+  })
+
+  test('a key from the environment that is damaged ends it with 3', async () => {
+    await refused([], 3, /mnemonic|word/, { AVM_MNEMONIC: 'abandon '.repeat(25).trim() })
+    await refused([], 3, /secret key/, { AVM_PRIVATE_KEY: 'AAAA' })
+  })
+
+  test('an account that is rekeyed to another key ends it with 3', async () => {
+    const client = new algosdk.Algodv2('', devnet.url)
+    const [, , rekeyed] = devnet.accounts
+    const { sk, addr } = algosdk.mnemonicToSecretKey(rekeyed!.mnemonic)
+    const suggestedParams = await client.getTransactionParams().do()
+    const of = { sender: addr, receiver: addr, amount: 0, rekeyTo: other, suggestedParams }
+    const transaction = algosdk.makePaymentTxnWithSuggestedParamsFromObject(of)
+    await client.sendRawTransaction(transaction.signTxn(sk)).do()
+    await refused([], 3, /is authorized by another key/, { AVM_MNEMONIC: rekeyed!.mnemonic })
+  })
+
+  test('a seller or an asset that does not exist as such is invalid usage', async () => {
+    await refused(['--pay-to', 'SELLER'], 2, /--pay-to SELLER is not an Algorand address/)
+    await refused(['--asset', 'USDC'], 2, /--asset USDC is not the id of an asset/)
+  })
+
+  test('one that loses the daemon is unhealthy, and recovers with it', async (t) => {
+    const child = spawn(process.execPath, [...options(), ...daemonKey()], { env: environment() })
+    atEnd(t, () => child.kill('SIGKILL'))
+    let stdout = ''
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text
+    })
+    child.stderr.resume()
+    const { url } = await until('its address', () =>
+      stdout.endsWith('\n') ? (JSON.parse(stdout) as { url: string }) : false,
+    )
+    const health = async (): Promise<{ status: number; text: string }> => {
+      const response = await fetch(`${url}/health`)
+      return { status: response.status, text: await response.text() }
+    }
+    const metrics = async (): Promise<string> => (await fetch(`${url}/metrics`)).text()
+    assert.equal((await health()).status, 200)
+    assert.match((await health()).text, /"feeBalance":"[0-9.]+ ALGO"/)
+    assert.match(await metrics(), /^latchkey_facilitator_can_sign 1$/m)
+    await kmd.stop()
+    const lost = await until('the lost daemon', async () => {
+      const found = await health()
+      return found.status === 503 ? found : false
+    })
+    assert.match(lost.text, /"reason":"the fee account cannot sign/)
+    assert.match(await metrics(), /^latchkey_facilitator_can_sign 0$/m)
+    assert.match(await metrics(), /^latchkey_facilitator_healthy 0$/m)
+    kmd = await start(scope, { dataDir: kmd.dataDir })
+    await until('the daemon again', async () => (await health()).status === 200)
+    // A daemon that accepts connections and does not answer.
+    kmd.signal('SIGSTOP')
+    try {
+      await until('the stopped daemon', async () => (await health()).status === 503)
+    } finally {
+      kmd.signal('SIGCONT')
+    }
+    await until('the daemon once more', async () => (await health()).status === 200)
+  })
+})
