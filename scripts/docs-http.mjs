@@ -158,7 +158,7 @@ On \`http://127.0.0.1:4022\` by default. Requests and responses are those of x40
 | \`POST\` | \`/verify\` | \`x402Version\` (2), \`paymentPayload\`, \`paymentRequirements\`; \`claimant\` if a gate names itself and the resource: at most 128 letters, digits, \`-\` and \`_\` | \`isValid\`, \`payer\`; or \`invalidReason\`, \`invalidMessage\` |
 | \`POST\` | \`/settle\` | the same | \`success\`, \`transaction\`, \`network\`, \`payer\`, \`amount\`; or \`errorReason\`, \`errorMessage\` |
 | \`GET\` | \`/supported\` | | \`kinds\` (scheme, network, who pays fees), \`extensions\`, \`signers\` |
-| \`GET\` | \`/health\` | | 200 \`{"status":"ok"}\`; or 503 with \`status\` \`unhealthy\` and a \`reason\` |
+| \`GET\` | \`/health\` | | 200 with \`status\` \`ok\`, or 503 with \`unhealthy\` and a \`reason\`; \`networks\`: \`network\`, \`name\`, \`lastRound\`, \`feeBalance\` |
 | \`GET\` | \`/metrics\` | | the text format of Prometheus |
 
 A payment that is refused is a response with status 200; the codes are in [payment-errors.md](payment-errors.md). Other
