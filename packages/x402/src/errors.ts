@@ -139,6 +139,14 @@ export const errors = {
     message: 'An option of the gate, or of one of its routes, cannot work.',
     hint: 'Read the message: it names the route and the option.',
   },
+  hook_failed: {
+    message: 'A hook of the gate failed each time it was called with an event.',
+    hint: 'Look at `cause`. What was paid is in the store of claims; the response was not affected.',
+  },
+  hook_events_dropped: {
+    message: 'Events of the gate were not delivered to its hooks: there were too many, or the gate was closed.',
+    hint: 'Let the hooks return sooner, or put what they get into a queue.',
+  },
   receiver_not_opted_in: {
     message: 'The account that is to be paid is not opted in to the asset.',
     hint: 'Send 0 of the asset from the account to itself.',

@@ -1,6 +1,6 @@
 /** A network to pay on: its id, its nodes, its genesis, and the asset that represents a dollar there. */
 
-import { Algod, type AlgodOptions, type NodeAddress, type SuggestedParameters } from '@latchkey/algod'
+import { Algod, AlgodError, type AlgodOptions, type NodeAddress, type SuggestedParameters } from '@latchkey/algod'
 import { Address, Amount, BoundedMap, Bytes, Network, Suggestion } from '@latchkey/algorand'
 import { OptionsError, X402Error } from '../errors.js'
 import * as Price from '../Price.js'
@@ -19,7 +19,7 @@ export type ChainOptions = {
   /**
    * The asset in which prices in dollars are paid.
    *
-   * @default the USDC of the network
+   * @default the USDC of the network; for `local` the one that a devnet starts with, if there is one
    */
   dollarAssetId?: bigint | undefined
   /**
@@ -70,6 +70,8 @@ export class Chain {
   /** The client of the network's nodes. */
   readonly algod: Algod
   readonly genesisHash: Uint8Array
+  /** Whether it is no public network, such as a devnet. */
+  readonly isLocal: boolean
   /** The asset in which prices in dollars are paid; undefined where there is none. */
   readonly dollarAssetId: bigint | undefined
   /** Bounded: sellers choose which assets are looked up. */
@@ -79,6 +81,7 @@ export class Chain {
   private constructor(caip2: string, algod: Algod, genesisHash: Uint8Array, dollarAssetId: bigint | undefined) {
     this.caip2 = caip2
     this.ids = idsOf(caip2, genesisHash)
+    this.isLocal = !Network.known.some((known) => known.caip2 === caip2)
     this.algod = algod
     this.genesisHash = genesisHash
     this.dollarAssetId = dollarAssetId
@@ -103,7 +106,9 @@ export class Chain {
     const genesisHash = given === undefined ? (await algod.parameters()).genesisHash : readGenesisHash(given)
     const caip2 = parsed?.caip2 ?? Network.caip2(genesisHash)
     if (options.genesisHash === undefined) checkNetwork(genesisHash, caip2)
-    return new Chain(caip2, algod, genesisHash, options.dollarAssetId ?? known?.usdcAssetId)
+    const isPublic = Network.known.some((one) => one.caip2 === caip2)
+    const dollarAssetId = known?.usdcAssetId ?? (isPublic || !isLocal ? undefined : await localDollar(algod, options))
+    return new Chain(caip2, algod, genesisHash, options.dollarAssetId ?? dollarAssetId)
   }
 
   /** Whether a CAIP-2 id, in either form, names this network. */
@@ -179,6 +184,19 @@ export class Chain {
       throw new Price.PriceError('wrong_currency', message)
     }
     return { assetId, amount: Price.baseUnits(price, decimals) }
+  }
+}
+
+/** The devnet has a dollar with the id that USDC has on MainNet; other local networks may have something else there. */
+async function localDollar(algod: Algod, options: ChainOptions): Promise<bigint | undefined> {
+  if (options.dollarAssetId !== undefined) return undefined
+  try {
+    const assetId = Network.mainnet.usdcAssetId!
+    const found = await algod.asset(assetId)
+    return found?.unitName === 'USDC' && found.decimals === 6 ? assetId : undefined
+  } catch (error) {
+    if (error instanceof AlgodError) return undefined
+    throw error
   }
 }
 

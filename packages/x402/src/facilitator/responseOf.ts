@@ -3,8 +3,11 @@ import type { PaymentRequirements, SettleResponse } from '../wire/types.js'
 
 /** What a seller is told about a settlement. */
 export function responseOf(settlement: Settlement, network: PaymentRequirements['network']): SettleResponse {
-  const { transactionId: transaction, payer, amount, state, errorReason, errorMessage } = settlement
-  if (state === 'settled') return { success: true, transaction, network, payer, amount }
+  const { transactionId: transaction, payer, amount, state, round, errorReason, errorMessage } = settlement
+  if (state === 'settled') {
+    const extra = round === undefined ? {} : { extra: { round: Number(round) } }
+    return { success: true, transaction, network, payer, amount, ...extra }
+  }
   if (state === 'failed') {
     return { success: false, transaction, network, payer, errorReason: errorReason!, errorMessage: errorMessage! }
   }

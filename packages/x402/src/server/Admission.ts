@@ -1,6 +1,7 @@
 /** What a gate hands to an adapter, and gets back from it. */
 import type { HeldAnswer } from '../store/HeldAnswer.js'
 import type { SettleResponse } from '../wire/types.js'
+import type { Payment } from './Payment.js'
 import type { HeaderList } from './responses.js'
 
 /** What to do with a request. */
@@ -22,6 +23,8 @@ export type Admission = {
   /** The account that pays. */
   readonly payer: string
   readonly transactionId: string
+  /** The payment as it is now: `paymentOf` of the request returns the same. */
+  readonly payment: () => Payment
   /** The receipt, if the payment was settled before the handler runs. */
   readonly settled: SettleResponse | undefined
   /**

@@ -6,6 +6,7 @@ import type { HeldAnswer } from '../store/HeldAnswer.js'
 import type { PaymentPayload, PaymentRequired, PaymentRequirements, SettleResponse } from '../wire/types.js'
 import type { Admission, Decision } from './Admission.js'
 import type { Facilitators } from './Facilitators.js'
+import type { EventPayment, GateEvents } from './GateEvents.js'
 import { isSafe } from './isSafe.js'
 import * as LedgerPayment from './LedgerPayment.js'
 import * as responses from './responses.js'
@@ -38,6 +39,8 @@ export type PaidRequest = {
   /** Whether the requirement is none of the current ones, but that of an earlier claim: then there must be one. */
   readonly isOfEarlierClaim: boolean
   readonly refuse: (error: string, message?: string) => Decision
+  /** What hooks are told about it. */
+  readonly event: EventPayment
 }
 
 export type AdmissionsOptions = {
@@ -46,6 +49,7 @@ export type AdmissionsOptions = {
   readonly cors: boolean | readonly string[]
   /** Completes a response of the gate. */
   readonly finish: (request: Request, response: Response) => Response
+  readonly events: GateEvents
   readonly onError: (error: unknown) => void
   /** Called when a facilitator says that another gate has a payment. */
   readonly onClaimedElsewhere: (transactionId: string) => void
@@ -56,6 +60,7 @@ type Claim = {
   readonly result: ClaimResult
   /** Whether the ledger has the payment already. */
   readonly isOnLedger: boolean
+  readonly settledRound: bigint | undefined
   readonly startMs: number
 }
 
@@ -79,7 +84,7 @@ export class Admissions {
   async admit(paid: PaidRequest): Promise<Decision> {
     const { request, chain, payment, refuse, isSettledFirst } = paid
     const { transactionId } = payment
-    const { state, round } = await LedgerPayment.lookUp(chain, payment)
+    const { state, round, settledRound } = await LedgerPayment.lookUp(chain, payment)
     if (state === 'expired') return refuse('invalid_exact_avm_payload_validity', 'the payment has expired')
     // A payment that was claimed here was verified before, and would be refused as used by now.
     const isKnown = await this.#claims.has(transactionId)
@@ -90,7 +95,7 @@ export class Admissions {
     if (refusal !== undefined) return refusal
     // A client that has disconnected is not charged.
     if (request.signal.aborted) return refuse('Payment required')
-    const claim = await this.#claim(paid, round, state === 'settled')
+    const claim = { ...(await this.#claim(paid, round)), isOnLedger: state === 'settled', settledRound }
     const { owner, result } = claim
     if (result.type === 'taken') return refuse('payment_already_used', 'this payment opened a request already')
     if (result.type === 'busy') return this.#respond(request, responses.pending(busyReceipt(paid), 503))
@@ -111,17 +116,18 @@ export class Admissions {
       }
     }
     if (isSettledFirst) return this.#settleFirst(paid, claim)
+    this.#options.events.verified(paid.event)
     return { type: 'paid', admission: this.#admission(paid, claim, undefined) }
   }
 
-  async #claim(paid: PaidRequest, round: bigint, isOnLedger: boolean): Promise<Claim> {
+  async #claim(paid: PaidRequest, round: bigint): Promise<Pick<Claim, 'owner' | 'result' | 'startMs'>> {
     const { chain, requirement, payment, binding, proof } = paid
     const owner = Bytes.toHex(Bytes.random(16))
     const leaseMs = handlerMs(requirement) + settleMs
     const forgetRound = payment.lastValid + keepClaimRounds
     const lease = { owner, binding, proof, nowMs: Date.now(), leaseMs, network: chain.caip2, round, forgetRound }
     const startMs = performance.now()
-    return { owner, result: await this.#claims.claim(payment.transactionId, lease), isOnLedger, startMs }
+    return { owner, result: await this.#claims.claim(payment.transactionId, lease), startMs }
   }
 
   async #verify({ payload, requirement, claimant, payment, refuse }: PaidRequest): Promise<Decision | undefined> {
@@ -134,10 +140,13 @@ export class Admissions {
     return refuse('payment_already_used', 'another server has this payment')
   }
 
-  async #settle(paid: PaidRequest, { isOnLedger }: Claim): Promise<SettlementResult> {
-    const { facilitators, onError, onClaimedElsewhere } = this.#options
-    const result = await settlePayment({ ...paid, isOnLedger, facilitators, onError })
+  async #settle(paid: PaidRequest, { isOnLedger, settledRound }: Claim): Promise<SettlementResult> {
+    const { facilitators, events, onError, onClaimedElsewhere } = this.#options
+    const result = await settlePayment({ ...paid, isOnLedger, settledRound, facilitators, onError })
     if (result.state === 'failed' && result.isClaimedElsewhere) onClaimedElsewhere(paid.payment.transactionId)
+    if (result.state === 'settled') events.settled(paid.event, result.round)
+    else if (result.state === 'pending') events.pending(paid.event)
+    else events.refused(paid.event, result.receipt.errorReason!, result.receipt.errorMessage!, paid.event.status)
     return result
   }
 
@@ -199,7 +208,9 @@ export class Admissions {
     }
     const cancel = async (): Promise<void> => {
       // A payment that was sent before may be on the ledger, now or later, so its claim is kept.
-      if (!over()) await end(receipt !== undefined || claim.result.type !== 'new' ? 'open' : 'forgotten')
+      if (over()) return
+      if (receipt === undefined) this.#options.events.cancelled(paid.event)
+      await end(receipt !== undefined || claim.result.type !== 'new' ? 'open' : 'forgotten')
     }
     const settle: Admission['settle'] = async (answer) => {
       if (receipt === undefined && performance.now() > handlerEndMs) await cancel()
@@ -217,6 +228,7 @@ export class Admissions {
       } catch (error) {
         // Nothing is charged for an answer that would be lost with the connection.
         this.#options.onError(error)
+        this.#options.events.cancelled(paid.event)
         await end(claim.result.type === 'new' ? 'forgotten' : 'open')
         return instead(responses.unavailable(503))
       }
@@ -253,6 +265,7 @@ export class Admissions {
     return {
       payer,
       transactionId,
+      payment: () => paid.event.status.current,
       settled: receipt,
       isStreamed,
       headers,

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import { LatchkeyError, Network } from '@latchkey/algorand'
+import type { Chain } from '../chain/Chain.js'
 import * as express from './express.js'
 import * as fastify from './fastify.js'
 import * as hono from './hono.js'
@@ -9,6 +10,8 @@ import {
   address,
   admitted,
   ask,
+  feePayer,
+  localChain,
   newLedger,
   paymentFor,
   price,
@@ -16,6 +19,7 @@ import {
   requiredIn,
   responseOf,
   seller,
+  stubChain,
   stubFacilitator,
   stubGate,
 } from './stubs.test.helper.js'
@@ -147,7 +151,7 @@ test('options that are not set are errors with a code and a hint when it opens',
     [accepting({ payTo: '' }), 'invalid_gate_option', /GET \/a: payTo is not set/],
     [accepting({ payTo: 5 }), 'invalid_gate_option', /GET \/a: payTo is not an Algorand address/],
     [accepting({ price: undefined }), 'invalid_gate_option', /GET \/a: undefined is not a price/],
-    [accepting({ network: undefined }), 'invalid_gate_option', /GET \/a: network is not set/],
+    [accepting({ network: '' }), 'invalid_gate_option', /GET \/a: network is empty/],
     [{ routes: { 'GET /a': undefined } }, 'invalid_gate_option', /GET \/a: accepts is not set/],
     [{ routes: { 'GET /a': { accepts: [price, undefined] } } }, 'invalid_gate_option', /GET \/a: accepts is not set/],
     [{ routes: undefined }, 'invalid_route', /routes is not set/],
@@ -169,11 +173,47 @@ test('options that are not set are errors with a code and a hint when it opens',
   }
 })
 
-test('the hint for a local network names the id of its chain', async () => {
-  for (const network of ['local', 'localnet']) {
-    const routes = { 'GET /a': { accepts: { ...price, network } } }
-    await assert.rejects(stubGate({ routes }), (error: LatchkeyError) => /chain\.caip2/.test(error.hint ?? ''))
-  }
+test('the network is that of the only chain, unless it is named', async () => {
+  const { network: _, ...accepts } = price
+  const world = await stubGate({ routes: { 'GET /a': { accepts } } })
+  const required = await priced(world)
+  assert.deepEqual(
+    required.accepts.map((one) => one.network),
+    world.chain.ids,
+  )
+  const ledger = newLedger()
+  const chains = [await stubChain(ledger), await localChain(1)]
+  await assert.rejects(stubGate({ routes: { 'GET /a': { accepts } }, chains }, ledger), {
+    code: 'invalid_gate_option',
+    message: 'GET /a: network is not set, and there are 2 chains',
+    hint: /chain\.caip2/,
+  })
+})
+
+test('`local` is the local chain, and an error where there is none or more than one', async () => {
+  const local = { accepts: { network: 'local', price: { asset: '0', amount: '5' }, payTo: seller } }
+  const chain = await localChain(1)
+  const supported = () => ({
+    kinds: [{ x402Version: 2, scheme: 'exact', network: chain.caip2 as never, extra: { feePayer } }],
+    extensions: [],
+    signers: {},
+  })
+  const ledger = newLedger()
+  const facilitators = stubFacilitator(ledger, { supported })
+  const open = (chains: Chain[]) => stubGate({ routes: { 'GET /a': local }, chains, facilitators }, ledger)
+  const { gate } = await open([await stubChain(ledger), chain])
+  const required = requiredIn(responseOf(await gate.decide(ask('/a'))))
+  assert.deepEqual(
+    required.accepts.map((one) => one.network),
+    chain.ids,
+  )
+  await assert.rejects(open([chain, await localChain(2)]), { message: 'GET /a: there are 2 local chains' })
+  await assert.rejects(open([await stubChain(ledger)]), {
+    message: 'GET /a: no chain was passed for the network local',
+    hint: /Chain\.open\(\{ network: "local" \}\)/,
+  })
+  const misspelt = { 'GET /a': { accepts: { ...price, network: 'localnet' } } }
+  await assert.rejects(stubGate({ routes: misspelt }), { hint: /network: "local"/ })
 })
 
 test('the hint says how the receiver opts in, and the message does not', async () => {

@@ -13,11 +13,15 @@ import { Admissions } from './Admissions.js'
 import { bindingOf, claimantOf, proofOf } from './Binding.js'
 import { type FacilitatorClient, FacilitatorError, httpFacilitator } from './FacilitatorClient.js'
 import { Facilitators } from './Facilitators.js'
+import { eventRequest, GateEvents } from './GateEvents.js'
 import type { GateOptions, Route } from './GateOptions.js'
 import { isReplica, memoryClaimsWarning } from './isReplica.js'
 import * as LedgerPayment from './LedgerPayment.js'
+import { Notifications } from './Notifications.js'
 import { type PaidRoute, PaidRoutes, type RequestPath } from './PaidRoutes.js'
+import { assetOf, describePayment, PaymentStatus } from './Payment.js'
 import { Paywall } from './Paywall.js'
+import { notePayment } from './paymentOf.js'
 import { type Accept, Requirements } from './Requirements.js'
 import { RouteError } from './RouteTable.js'
 import * as responses from './responses.js'
@@ -27,6 +31,8 @@ import { warn } from './warn.js'
 export type { Admission, Decision } from './Admission.js'
 
 const warnEveryMs = 60_000
+/** The `error` of a 402 to a request without a payment. */
+const noPayment = 'Payment required'
 const defaultVaryBy = ['Authorization', 'Cookie']
 
 /**
@@ -44,6 +50,8 @@ export class Gate {
   readonly #claims: ClaimStore
   readonly #admissions: Admissions
   readonly #paywall: Paywall
+  readonly #notifications: Notifications
+  readonly #events: GateEvents
   readonly #onError: (error: unknown) => void
   #warnedMs = Number.NEGATIVE_INFINITY
 
@@ -55,7 +63,10 @@ export class Gate {
     this.#facilitators = new Facilitators(facilitatorClients(options.facilitators), this.#onError)
     this.#requirements = new Requirements(chainList(options.chains), this.#facilitators, options.quoteSecret)
     this.#claims = options.claims ?? new MemoryClaims()
+    this.#notifications = new Notifications({ hooks: options, onError: this.#onError })
+    this.#events = new GateEvents(this.#notifications)
     this.#admissions = new Admissions({
+      events: this.#events,
       facilitators: this.#facilitators,
       claims: this.#claims,
       cors: options.cors ?? false,
@@ -83,6 +94,15 @@ export class Gate {
       for (const accept of acceptsOf(route, key)) await gate.#check(key, route, accept)
     }
     return gate
+  }
+
+  /**
+   * Delivers the events that hooks have not got yet, and stops calling them. The store of claims stays open.
+   *
+   * @param options.timeoutMs how long hooks may take, 5 seconds by default; what is left then goes to `onError`
+   */
+  async close({ timeoutMs = 5_000 }: { timeoutMs?: number | undefined } = {}): Promise<void> {
+    await this.#notifications.close(timeoutMs)
   }
 
   /** Whether it responds to the preflight requests of browsers. */
@@ -146,8 +166,8 @@ export class Gate {
 
   async #decidePaid(request: Request, { key, route }: PaidRoute, clientAddress: string | undefined): Promise<Decision> {
     const accepts = acceptsOf(route, key).map((accept) => ({ accept, chain: this.#requirements.chainOf(accept) }))
-    const asset = await this.#paywall.assetResponse(request, accepts)
-    if (asset !== undefined) return this.#respond(request, asset)
+    const file = await this.#paywall.assetResponse(request, accepts)
+    if (file !== undefined) return this.#respond(request, file)
     await this.#facilitators.ready(accepts.map(({ chain }) => chain))
     const binding = quoteBindingOf(request, key, route)
     const built = await Promise.all(
@@ -158,18 +178,24 @@ export class Gate {
       throw new FacilitatorError('facilitator_unavailable', 'no facilitator serves the networks of the route')
     }
     const required = this.#required(request, route, this.#requirements.inBothIds(current))
-    const refuse = (error: string, message?: string): Decision =>
-      this.#respond(request, responses.paymentRequired({ ...required, error }, message))
+    const event = eventRequest(key, request)
+    const header = request.headers.get(Headers.paymentSignature)
+    const offers = accepts.flatMap((one, index) => {
+      const requirement = built[index]
+      return requirement === undefined ? [] : [{ ...one, requirement }]
+    })
+    const refuse = (error: string, message?: string, status?: PaymentStatus): Decision => {
+      if (header === null) this.#events.paymentRequired(event, offers)
+      // A client that has disconnected is not refused.
+      else if (error !== noPayment) this.#events.refused(event, error, message ?? error, status)
+      return this.#respond(request, responses.paymentRequired({ ...required, error }, message))
+    }
     if (this.#paywall.isFor(request)) {
-      const offers = accepts.flatMap((one, index) => {
-        const requirement = built[index]
-        return requirement === undefined ? [] : [{ ...one, requirement }]
-      })
-      const page = await this.#paywall.page(request, { ...required, error: 'Payment required' }, offers)
+      this.#events.paymentRequired(event, offers)
+      const page = await this.#paywall.page(request, { ...required, error: noPayment }, offers)
       return this.#respond(request, page)
     }
-    const header = request.headers.get(Headers.paymentSignature)
-    if (header === null) return refuse('Payment required')
+    if (header === null) return refuse(noPayment)
     const payload = readPayment(header)
     if (typeof payload === 'string') return refuse('invalid_payload', payload)
     if (!isForThis(payload, required)) return refuse('invalid_payload', 'the payment is for another resource')
@@ -181,9 +207,11 @@ export class Gate {
     if (typeof payment === 'string') return refuse('invalid_payload', payment)
     const proof = PaymentSecret.read(payload)
     if (typeof proof === 'string') return refuse('invalid_payload', proof)
+    const asset = await assetOf(chain, requirement.asset)
+    const status = new PaymentStatus(describePayment({ chain, requirement, payment, route: key, asset }))
     const isUpgrade = isUpgradeRequest(request)
     const isUpfront = requirement.extra['paymentFlow'] === 'upfront'
-    return this.#admissions.admit({
+    const decision = await this.#admissions.admit({
       request,
       chain,
       payload: PaymentSecret.strip(payload),
@@ -197,8 +225,12 @@ export class Gate {
       isSettledFirst: isUpfront || isUpgrade || found === undefined,
       isStreamed: isUpgrade || accepts.some(({ accept }) => accept.paymentFlow === 'upfront'),
       isOfEarlierClaim: found === undefined,
-      refuse,
+      refuse: (error, message) => refuse(error, message, status),
+      event: { ...event, chain, status },
     })
+    // Also where the answer of an earlier request is sent again.
+    if (decision.type === 'paid' || status.current.state === 'settled') notePayment(request, status)
+    return decision
   }
 
   /** What a payment was made for that was claimed here, and whose price has changed since. */

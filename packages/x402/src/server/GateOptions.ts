@@ -3,6 +3,7 @@ import type { Chain } from '../chain/Chain.js'
 import type { Price } from '../Price.js'
 import type { ClaimStore } from '../store/Claims.js'
 import type { FacilitatorClient } from './FacilitatorClient.js'
+import type { GateHooks } from './GateHooks.js'
 import type { CustomPaywall } from './Paywall.js'
 import type { Accept } from './Requirements.js'
 
@@ -46,7 +47,7 @@ export type Route = {
 }
 
 /** Options of `Gate.open`. */
-export type GateOptions = {
+export type GateOptions = GateHooks & {
   /**
    * By method and path: `GET /weather`, `/reports/:id`, `/files/*`. A path is the whole one that clients send, or relative to
    * where the gate is mounted.

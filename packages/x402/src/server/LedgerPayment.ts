@@ -20,6 +20,8 @@ export type LedgerStatus = {
   readonly state: 'unsubmitted' | 'submitted' | 'settled' | 'expired'
   /** The current round. */
   readonly round: bigint
+  /** The round that it was settled in. */
+  readonly settledRound?: bigint | undefined
 }
 
 /** How long a node may lag behind the one that a payment was settled by. */
@@ -53,26 +55,29 @@ export function parse(payload: PaymentPayload, requirement: PaymentRequirements,
 export async function lookUp(chain: Chain, { transactionId, lastValid }: LedgerPayment): Promise<LedgerStatus> {
   const found = await chain.algod.transaction(transactionId)
   const { lastRound: round } = await chain.parameters()
-  if (found.type === 'confirmed') return { state: 'settled', round }
+  if (found.type === 'confirmed') return { state: 'settled', round, settledRound: found.round }
   if (found.type === 'pending') return { state: 'submitted', round }
   return { state: lastValid < round ? 'expired' : 'unsubmitted', round }
 }
 
-/** Whether a payment is on the ledger, after the node had time to catch up. */
-export async function confirm(chain: Chain, { transactionId }: LedgerPayment): Promise<boolean> {
+/** The round that a payment was settled in, after the node had time to catch up; undefined if it is not on the ledger. */
+export async function confirm(chain: Chain, { transactionId }: LedgerPayment): Promise<bigint | undefined> {
   const endMs = performance.now() + lagMs
   for (let waitMs = firstWaitMs; ; waitMs = Math.min(waitMs * 2, maxWaitMs)) {
-    if (await isConfirmed(chain, transactionId)) return true
-    if (performance.now() + waitMs > endMs) return false
+    const round = await roundOf(chain, transactionId)
+    if (round !== undefined) return round
+    if (performance.now() + waitMs > endMs) return undefined
     await new Promise((resolve) => setTimeout(resolve, waitMs))
   }
 }
 
-async function isConfirmed(chain: Chain, transactionId: string): Promise<boolean> {
+/** The round that a transaction was confirmed in; undefined if no node knows one now. */
+export async function roundOf(chain: Chain, transactionId: string): Promise<bigint | undefined> {
   try {
-    return (await chain.algod.transaction(transactionId)).type === 'confirmed'
+    const found = await chain.algod.transaction(transactionId)
+    return found.type === 'confirmed' ? found.round : undefined
   } catch (error) {
-    if (error instanceof AlgodError) return false
+    if (error instanceof AlgodError) return undefined
     throw error
   }
 }

@@ -15,8 +15,12 @@ export type Dynamic<T> = T | ((request: Request) => T | Promise<T>)
 export type Accept = {
   /** @default 'exact' */
   readonly scheme?: 'exact' | undefined
-  /** The network of one of the gate's chains: `mainnet`, `testnet`, `betanet` or a CAIP-2 id. */
-  readonly network: string
+  /**
+   * The network of one of the gate's chains: `mainnet`, `testnet`, `betanet`, `local` or a CAIP-2 id.
+   *
+   * @default the network of the only chain
+   */
+  readonly network?: string | undefined
   /** Dollars (`"$0.01"`), or base units of an asset. */
   readonly price: Dynamic<Price>
   /** The address that is paid. */
@@ -50,6 +54,7 @@ const minSecretLength = 16
 const reservedExtra = ['feePayer', 'paymentFlow', 'quote']
 const reservedHint = 'Remove it from `extra`.'
 const chainIdHint = 'Write `network: chain.caip2`, with one of the chains in `chains`.'
+const localHint = 'Open it with `Chain.open({ network: "local" })`, and pass it in `chains`.'
 
 /** The options of a route that a requirement depends on. */
 export type SettleFirstOptions = { readonly settleFirstAbove?: Price | undefined }
@@ -73,14 +78,27 @@ export class Requirements {
   }
 
   chainOf({ network }: Pick<Accept, 'network'>): Chain {
-    if (isUnset(network)) throw new ChainError('unsupported_network', 'network is not set', { hint: chainIdHint })
-    const id = networkId(String(network))
-    const chain = this.#chains.find((one) => one.matches(id))
+    const candidates = this.#candidates(network)
+    const [chain] = candidates
     if (chain === undefined) {
       const message = `no chain was passed for the network ${network}`
       throw new ChainError('unsupported_network', message, { hint: networkHint(String(network)) })
     }
-    return chain
+    if (candidates.length === 1) return chain
+    const message = isUnset(network)
+      ? `network is not set, and there are ${candidates.length} chains`
+      : `there are ${candidates.length} local chains`
+    throw new ChainError('unsupported_network', message, { hint: chainIdHint })
+  }
+
+  /** The chains that a network may mean; a CAIP-2 id, which is all that buyers send, means one at most. */
+  #candidates(network: string | undefined): readonly Chain[] {
+    if (network === undefined) return this.#chains
+    // Left empty in the environment is not left out of the program.
+    if (isUnset(network)) throw new ChainError('unsupported_network', 'network is empty', { hint: chainIdHint })
+    if (network === 'local') return this.#chains.filter(({ isLocal }) => isLocal)
+    const id = networkId(String(network))
+    return this.#chains.filter((one) => one.matches(id)).slice(0, 1)
   }
 
   /** Throws for what is wrong whatever the request is. */
@@ -261,9 +279,10 @@ function networkId(network: string): string {
   return Network.known.find(({ name }) => name === network)?.caip2 ?? network
 }
 
-/** The suggestion for a misspelt network, if there is one. A local network has no name of its own. */
+/** The suggestion for a misspelt network, if there is one. */
 function networkHint(network: string): string | undefined {
-  if (isLocalName(network)) return chainIdHint
+  if (network === 'local') return localHint
+  if (isLocalName(network)) return 'Write `network: "local"`, or leave it out if there is one chain.'
   try {
     Network.resolve(network)
     return undefined

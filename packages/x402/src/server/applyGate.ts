@@ -11,6 +11,7 @@ import {
 import type { Gate } from './Gate.js'
 import { depthOf, type RequestPath } from './PaidRoutes.js'
 import { hasPassed, notePassed } from './passedGates.js'
+import { sharePayment } from './paymentOf.js'
 import type { NodeRequest, NodeResponse } from './ResponseCapture.js'
 import { type HeaderList, json } from './responses.js'
 import { copyStream } from './streamCopy.js'
@@ -56,6 +57,7 @@ export async function applyGate(gated: GatedRequest): Promise<GateResult> {
       return { type: 'response', response: json(400, { error: 'the request has no valid URL' }), isHeld: false }
     }
     const decision = await gate.decide(web, path, request.socket?.remoteAddress)
+    sharePayment(web, [request])
     if (decision.type === 'free') return { type: 'next', buffered: undefined }
     const { onError = warn } = options
     if (decision.type === 'response') {

@@ -14,6 +14,7 @@ function admission(log: Log, replacement?: Response): Admission {
   return {
     payer: 'payer',
     transactionId: 'id',
+    payment: () => assert.fail('not asked for'),
     settled: undefined,
     isStreamed: false,
     headers: [['Access-Control-Allow-Origin', '*']],

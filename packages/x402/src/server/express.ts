@@ -5,6 +5,8 @@ import { checkGate } from './checkGate.js'
 import type { Gate } from './Gate.js'
 
 export type { BufferOptions } from './bufferResponse.js'
+export type { Payment } from './Payment.js'
+export { paymentOf } from './paymentOf.js'
 
 /** A request of Express, as far as the gate uses it. */
 export type ExpressRequest = IncomingMessage & { originalUrl?: string; baseUrl?: string }

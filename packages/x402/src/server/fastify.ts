@@ -9,6 +9,8 @@ import type { NodeRequest, NodeResponse } from './ResponseCapture.js'
 import { mergeHeader } from './responses.js'
 
 export type { BufferOptions } from './bufferResponse.js'
+export type { Payment } from './Payment.js'
+export { paymentOf } from './paymentOf.js'
 
 /** A request of Fastify, as far as the gate uses it. */
 export type FastifyRequest = { raw: NodeRequest; originalUrl?: string }

@@ -10,12 +10,15 @@ import { type HonoContext, type NodeBindings, nodeBindings, pathOfContext } from
 import { newRequest } from './newRequest.js'
 import type { DirectOutput } from './node-response/NodeResponses.js'
 import { hasPassed, notePassed } from './passedGates.js'
+import { sharePayment } from './paymentOf.js'
 import { addTo, changed, json, remade } from './responses.js'
 import { copyBody } from './streamCopy.js'
 import { isUpgradeRequest } from './upgrade.js'
 import { warn } from './warn.js'
 
 export type { HonoContext } from './honoContext.js'
+export type { Payment } from './Payment.js'
+export { paymentOf } from './paymentOf.js'
 /** A middleware of Hono. */
 export type HonoMiddleware = (context: HonoContext, next: () => Promise<void>) => Promise<Response | undefined>
 
@@ -54,6 +57,8 @@ export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGate
     }
     const request = newRequest(url, { method, headers, signal })
     const decision = await gate.decide(request, path, bindings?.incoming.socket?.remoteAddress)
+    // Others may replace the request, as those do that limit bodies; the context stays.
+    sharePayment(request, [raw, context, bindings?.incoming])
     if (decision.type === 'free') {
       await next()
       return undefined

@@ -9,6 +9,8 @@ import { json } from './responses.js'
 import { warn } from './warn.js'
 
 export type { BufferOptions } from './bufferResponse.js'
+export type { Payment } from './Payment.js'
+export { paymentOf } from './paymentOf.js'
 export type { NodeRequest, NodeResponse } from './ResponseCapture.js'
 export { type UpgradeListener, upgradeGate } from './upgradeGate.js'
 

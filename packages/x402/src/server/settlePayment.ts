@@ -16,11 +16,18 @@ export type SettlePaymentOptions = {
   readonly claimant: string
   /** Whether the ledger has the payment already: then the facilitator only says whose it is. */
   readonly isOnLedger: boolean
+  /** The round that the ledger has it in. */
+  readonly settledRound?: bigint | undefined
   readonly onError: (error: unknown) => void
 }
 
 export type SettlementResult =
-  | { readonly state: 'settled'; readonly receipt: SettleResponse }
+  | {
+      readonly state: 'settled'
+      readonly receipt: SettleResponse
+      /** Undefined if the ledger was not asked, and a trusted facilitator did not tell. */
+      readonly round?: bigint | undefined
+    }
   /** It will not be settled. */
   | { readonly state: 'failed'; readonly receipt: SettleResponse; readonly isClaimedElsewhere: boolean }
   /** Not decided yet; the buyer may send the same payment again. */
@@ -32,34 +39,34 @@ export const maxCodeLength = 100
 export const maxMessageLength = 500
 
 export async function settlePayment(options: SettlePaymentOptions): Promise<SettlementResult> {
-  const { facilitators, payload, requirement, claimant, isOnLedger, onError } = options
+  const { facilitators, payload, requirement, claimant, isOnLedger, settledRound, onError } = options
   try {
     const { response, isTrusted } = await facilitators.settle(payload, requirement, { claimant })
     // The ledger has such a payment, too, so that it must not be asked.
     if (!response.success && response.errorReason === alreadyClaimed) return claimedElsewhere(options)
-    if (isOnLedger) return settled(options)
+    if (isOnLedger) return settled(options, settledRound)
     if (isTrusted) return resultOf(options, response)
     return await (response.success ? checkSuccess(options) : checkFailure(options, response))
   } catch (error) {
     // It may be settled although the response was lost; only the id is known then.
     onError(error)
-    if (isOnLedger) return settled(options)
+    if (isOnLedger) return settled(options, settledRound)
     const isProtocolError = error instanceof FacilitatorError && error.code === 'facilitator_protocol_error'
     return pending(options, isProtocolError ? 502 : 503, 'the facilitator does not respond')
   }
 }
 
-export function settled({
-  payment,
-  requirement,
-}: Pick<SettlePaymentOptions, 'payment' | 'requirement'>): SettlementResult {
+export function settled(
+  { payment, requirement }: Pick<SettlePaymentOptions, 'payment' | 'requirement'>,
+  round?: bigint | undefined,
+): SettlementResult {
   const { transactionId: transaction, payer } = payment
   const { network, amount } = requirement
-  return { state: 'settled', receipt: { success: true, transaction, network, payer, amount } }
+  return { state: 'settled', receipt: { success: true, transaction, network, payer, amount }, round }
 }
 
 function resultOf(options: SettlePaymentOptions, response: SettleResponse): SettlementResult {
-  if (response.success) return settled(options)
+  if (response.success) return settled(options, toldRound(response))
   if (response.errorReason === 'settlement_pending') return pending(options, 503, 'the ledger has not decided')
   return failed(options, response)
 }
@@ -67,7 +74,8 @@ function resultOf(options: SettlePaymentOptions, response: SettleResponse): Sett
 /** A facilitator that is not trusted reports success: the ledger must have the payment. */
 async function checkSuccess(options: SettlePaymentOptions): Promise<SettlementResult> {
   const { chain, payment, onError } = options
-  if (await LedgerPayment.confirm(chain, payment)) return settled(options)
+  const round = await LedgerPayment.confirm(chain, payment)
+  if (round !== undefined) return settled(options, round)
   const message = `the facilitator reports ${payment.transactionId} as settled, and it is not on the ledger`
   onError(new FacilitatorError('facilitator_protocol_error', message))
   return pending(options, 502, 'the facilitator reports it as settled, and it is not on the ledger')
@@ -76,8 +84,8 @@ async function checkSuccess(options: SettlePaymentOptions): Promise<SettlementRe
 /** Some facilitators report a failure where they did not see it confirmed, or found it settled already. */
 async function checkFailure(options: SettlePaymentOptions, response: SettleResponse): Promise<SettlementResult> {
   try {
-    const { state } = await LedgerPayment.lookUp(options.chain, options.payment)
-    if (state === 'settled') return settled(options)
+    const { state, settledRound } = await LedgerPayment.lookUp(options.chain, options.payment)
+    if (state === 'settled') return settled(options, settledRound)
     if (state === 'submitted') return pending(options, 503, 'the ledger has not decided')
   } catch (error) {
     if (!(error instanceof AlgodError)) throw error
@@ -86,6 +94,12 @@ async function checkFailure(options: SettlePaymentOptions, response: SettleRespo
   // Reasons of published facilitators that do not mean the payment failed.
   const isUndecided = /pending|confirmation|unexpected/.test(String(response.errorReason))
   return isUndecided ? pending(options, 503, 'the ledger has not decided') : failed(options, response)
+}
+
+/** Our facilitator tells the round, in a member that others leave out. */
+function toldRound({ extra }: SettleResponse): bigint | undefined {
+  const round = extra?.['round']
+  return Number.isSafeInteger(round) && Number(round) > 0 ? BigInt(round as number) : undefined
 }
 
 function failed(

@@ -57,6 +57,21 @@ export async function stubChain(ledger: Ledger): Promise<Chain> {
   })
 }
 
+/** A network of its own, on a fake node that has every account and no dollar. */
+export function localChain(seed: number): Promise<Chain> {
+  return Chain.open({
+    network: 'local',
+    fetch: (async (input: string | URL | Request) => {
+      const { pathname } = new URL(input instanceof Request ? input.url : input)
+      const hash = Buffer.alloc(32, seed).toString('base64')
+      if (pathname.endsWith('/params')) {
+        return Response.json({ ...parametersAt(1_000n), 'genesis-hash': hash, 'genesis-id': 'local-v1' })
+      }
+      return Response.json({ message: 'not found' }, { status: 404 })
+    }) as typeof fetch,
+  })
+}
+
 function parametersAt(round: bigint): object {
   return {
     'consensus-version': 'x',

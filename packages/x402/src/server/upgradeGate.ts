@@ -7,6 +7,7 @@ import { mountedPath } from './applyGate.js'
 import type { BufferOptions } from './bufferResponse.js'
 import { checkGate } from './checkGate.js'
 import type { Gate } from './Gate.js'
+import { sharePayment } from './paymentOf.js'
 import { json } from './responses.js'
 import { isUpgradeRequest } from './upgrade.js'
 import { warn } from './warn.js'
@@ -82,7 +83,9 @@ async function decide(gate: Gate, request: IncomingMessage, signal: AbortSignal)
   }
   // Whatever it is upgraded to, it is settled first.
   if (!isUpgradeRequest(web)) web.headers.set('Upgrade', 'unknown')
-  return gate.decide(web, path, request.socket?.remoteAddress)
+  const decision = await gate.decide(web, path, request.socket?.remoteAddress)
+  sharePayment(web, [request])
+  return decision
 }
 
 async function respond(socket: Duplex, response: Response): Promise<void> {

@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import test, { after } from 'node:test'
+import type { GateHooks, PaymentEvent, RefusedEvent } from './GateHooks.js'
+import { Notifications, type NotificationsOptions } from './Notifications.js'
+
+// Waiting for the next call keeps no process alive.
+const alive = setInterval(() => {}, 1_000)
+after(() => clearInterval(alive))
+
+function event(id: string): RefusedEvent & PaymentEvent {
+  const request = { route: 'GET /a', method: 'GET', path: '/a', timeMs: 0 }
+  return { ...request, id, code: 'bad', message: 'bad', payment: undefined as never }
+}
+
+function open(hooks: GateHooks, options: Partial<NotificationsOptions> = {}) {
+  const errors: Error[] = []
+  const onError = (error: unknown): void => void errors.push(error as Error)
+  return { errors, notifications: new Notifications({ hooks, onError, firstWaitMs: 1, ...options }) }
+}
+
+test('calls a hook after its caller has returned, and before close resolves', async () => {
+  const seen: string[] = []
+  const { notifications } = open({ onSettled: ({ id }) => void seen.push(id) })
+  notifications.emit('onSettled', event('1'))
+  await Promise.resolve()
+  assert.deepEqual(seen, [])
+  await notifications.close(5_000)
+  assert.deepEqual(seen, ['1'])
+})
+
+test('calls a hook again until it succeeds, and keeps the order of one payment meanwhile', async () => {
+  const seen: string[] = []
+  let failures = 3
+  const { notifications, errors } = open({
+    onVerified: async ({ id }) => {
+      if (id === '1' && failures-- > 0) throw new Error('away')
+      seen.push(`verified ${id}`)
+    },
+    onSettled: ({ id }) => void seen.push(`settled ${id}`),
+  })
+  notifications.emit('onVerified', event('1'))
+  const done = new Promise<void>((resolve) => notifications.emit('onSettled', event('1'), { onDelivered: resolve }))
+  notifications.emit('onSettled', event('2'))
+  await done
+  assert.deepEqual(seen, ['settled 2', 'verified 1', 'settled 1'])
+  assert.deepEqual(errors, [])
+})
+
+test('reports an error that does not go away once, after the last call', async () => {
+  let calls = 0
+  const reported = new Promise<Error>((resolve) => {
+    const hooks: GateHooks = {
+      onRefused: () => {
+        calls++
+        throw new Error('no\u001b[31m')
+      },
+    }
+    const onError = (error: unknown): void => resolve(error as Error)
+    new Notifications({ hooks, onError, firstWaitMs: 1, maxTries: 3 }).emit('onRefused', event('x'))
+  })
+  const error = await reported
+  assert.equal(calls, 3)
+  assert.equal((error as { code?: string }).code, 'hook_failed')
+  assert.match(error.message, /onRefused failed 3 times for x: no/)
+})
+
+test('a hook that never returns is called again after its time, and holds up no other payment', async () => {
+  const seen: string[] = []
+  let calls = 0
+  const { notifications } = open(
+    {
+      onSettled: ({ id }) => {
+        if (id === 'slow' && calls++ === 0) return new Promise(() => {})
+        seen.push(id)
+        return undefined
+      },
+    },
+    { timeoutMs: 20 },
+  )
+  const done = new Promise<void>((resolve) => notifications.emit('onSettled', event('slow'), { onDelivered: resolve }))
+  notifications.emit('onSettled', event('quick'))
+  await done
+  assert.deepEqual(seen, ['quick', 'slow'])
+})
+
+test('a flood of refusals is bounded, reported once, and leaves room for what was paid', async () => {
+  const seen: string[] = []
+  const { notifications, errors } = open(
+    { onRefused: ({ id }) => void seen.push(id), onSettled: ({ id }) => void seen.push(id) },
+    { maxQueued: 10 },
+  )
+  for (let count = 0; count < 100; count++) notifications.emit('onRefused', event(`r${count}`))
+  notifications.emit('onSettled', event('paid'))
+  await notifications.close(5_000)
+  assert.deepEqual(seen, ['r0', 'r1', 'r2', 'r3', 'r4', 'paid'])
+  assert.deepEqual(
+    errors.map(({ message }) => message),
+    ['hooks are slower than what happens: 1 event dropped, the last one for onRefused'],
+  )
+})
+
+test('close tries once more what waits, gives up in time, and tells what is left', async () => {
+  let calls = 0
+  const { notifications, errors } = open(
+    {
+      onSettled: () => {
+        if (calls++ === 0) throw new Error('away')
+        return new Promise(() => {})
+      },
+    },
+    { firstWaitMs: 3_600_000 },
+  )
+  notifications.emit('onSettled', event('1'))
+  while (calls === 0) await new Promise((resolve) => setTimeout(resolve, 1))
+  await new Promise((resolve) => setImmediate(resolve))
+  await notifications.close(10)
+  assert.equal(calls, 2)
+  assert.deepEqual(
+    errors.map(({ message }) => message),
+    ['the gate was closed before hooks had 1 event'],
+  )
+})
+
+test('refuses a hook that is no function', () => {
+  assert.throws(() => open({ onSettled: 'print' as never }), { code: 'invalid_option', message: /onSettled/ })
+})
+
+test('survives a reporter that throws', async () => {
+  const hooks: GateHooks = {
+    onSettled: () => {
+      throw new Error('a')
+    },
+  }
+  const onError = (): never => {
+    throw new Error('b')
+  }
+  const notifications = new Notifications({ hooks, onError, maxTries: 1 })
+  notifications.emit('onSettled', event('1'))
+  await notifications.close(5_000)
+})
