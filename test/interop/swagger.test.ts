@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict'
 import { after, before, suite, test } from 'node:test'
 import SwaggerParser from '@apidevtools/swagger-parser'
-import { Address, Transaction } from '@latchkey/algorand'
+import { Address, SignedTransaction, Transaction } from '@latchkey/algorand'
 import { Devnet } from '@latchkey/devnet'
 import { type Json, startDaemon, type TestDaemon, type TestResponse } from '../support/daemon.test.helper.js'
 import { operations } from '../support/operations.test.helper.js'
@@ -179,10 +179,23 @@ async function callExtras(daemon: TestDaemon): Promise<Step[]> {
   const { sender, transaction_id } = listed.json.signings[0]
   await call('GetAccounts', 'POST', '/latchkey/v1/accounts', { addresses: [sender] })
   await call('FindTransactions', 'POST', '/latchkey/v1/transactions', { transaction_ids: [transaction_id] })
-  const transaction = Transaction.encode({ type: 'pay', snd: Address.decode(sender) })
+  const payment = { type: 'pay', snd: Address.decode(sender) }
+  const transaction = Transaction.encode(payment)
   await call('DescribeTransaction', 'POST', '/latchkey/v1/transaction/describe', {
     transaction: Buffer.from(transaction).toString('base64'),
   })
+  const signed = SignedTransaction.encode({ txn: payment, sig: new Uint8Array(64).fill(1) })
+  const [unsignedText, signedText] = [transaction, signed].map((bytes) => Buffer.from(bytes).toString('base64'))
+  await call('GetTransactionParameters', 'GET', '/latchkey/v1/transaction/parameters')
+  await call('SimulateTransaction', 'POST', '/latchkey/v1/transaction/simulate', { transaction: unsignedText })
+  await call('SubmitTransaction', 'POST', '/latchkey/v1/transaction/submit', { transaction: signedText })
+  const validity = { first_valid: 1, last_valid: 1000 }
+  await call('GetTransactionOutcome', 'POST', '/latchkey/v1/transaction/outcome', { transaction_id, ...validity })
+  const asset_id = '31566704'
+  await call('GetAssets', 'POST', '/latchkey/v1/assets', { asset_ids: [asset_id] })
+  await call('GetHoldings', 'POST', '/latchkey/v1/holdings', { asset_id, addresses: [sender] })
+  const gift = { micro_algos: '1000000', asset_id, amount: '5' }
+  await call('FundAccount', 'POST', '/latchkey/v1/devnet/fund', { address: sender, ...gift })
   return steps
 }
 

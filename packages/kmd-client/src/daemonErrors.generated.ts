@@ -62,6 +62,22 @@ export const daemonErrors = {
     message: 'could not decode transaction',
     hint: 'send base64 of the msgpack of a bare transaction, not of a signed one',
   },
+  not_signed: {
+    message: 'a transaction is not signed, or lacks signatures of its multisig',
+    hint: 'sign every transaction of the group before you submit it',
+  },
+  bad_asset_id: {
+    message: 'could not decode asset id',
+    hint: 'send the id of an asset as decimal text, a whole number above 0',
+  },
+  too_many_asset_ids: {
+    message: 'too many asset ids, must be <= 50',
+    hint: 'ask in several requests',
+  },
+  bad_amount: {
+    message: 'could not decode amount',
+    hint: 'send an amount in the smallest unit as decimal text, a whole number below 2^64',
+  },
   bad_master_key_length: {
     message: 'master_derivation_key must be 32 bytes, or absent for a random one',
     hint: 'send all 32 bytes of the key, or leave it out',
@@ -257,6 +273,14 @@ export const daemonErrors = {
   node_failed: {
     message: 'the node did not answer as it should',
     hint: 'see whether the node runs, and whether its address and token are right. The text names it and says what is wrong',
+  },
+  no_faucet: {
+    message: 'this network has no faucet here; only the embedded devnet has one',
+    hint: 'on TestNet use its public dispenser; on MainNet funds are bought',
+  },
+  faucet_refused: {
+    message: 'the faucet of the devnet refuses this',
+    hint: 'ask for less, or for an asset that exists. The text says why',
   },
   internal: {
     message: 'internal error; kmd.log has the details',

@@ -313,6 +313,8 @@ for (const target of targets) {
 /** Operations that only the console's page uses: the client has no methods for them. */
 const consoleOnly = new Set([
   ...['OpenConsole', 'CloseConsole', 'GetSignings', 'GetAccounts', 'FindTransactions', 'DescribeTransaction'],
+  ...['GetTransactionParameters', 'GetAssets', 'GetHoldings', 'SimulateTransaction', 'SubmitTransaction'],
+  ...['GetTransactionOutcome', 'FundAccount'],
 ])
 
 test("the client has a method for every operation that is not the console's alone", async (t) => {

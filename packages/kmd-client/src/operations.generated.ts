@@ -35,5 +35,12 @@ export const routes = {
   GetAccounts: { method: 'POST', path: '/latchkey/v1/accounts' },
   FindTransactions: { method: 'POST', path: '/latchkey/v1/transactions' },
   DescribeTransaction: { method: 'POST', path: '/latchkey/v1/transaction/describe' },
+  GetTransactionParameters: { method: 'GET', path: '/latchkey/v1/transaction/parameters' },
+  GetAssets: { method: 'POST', path: '/latchkey/v1/assets' },
+  GetHoldings: { method: 'POST', path: '/latchkey/v1/holdings' },
+  SimulateTransaction: { method: 'POST', path: '/latchkey/v1/transaction/simulate' },
+  FundAccount: { method: 'POST', path: '/latchkey/v1/devnet/fund', once: true },
+  SubmitTransaction: { method: 'POST', path: '/latchkey/v1/transaction/submit', once: true },
+  GetTransactionOutcome: { method: 'POST', path: '/latchkey/v1/transaction/outcome' },
   SwaggerHandler: { method: 'GET', path: '/swagger.json' },
 } as const

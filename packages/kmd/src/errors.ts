@@ -79,6 +79,22 @@ export const apiErrors = {
     message: 'could not decode transaction',
     hint: 'send base64 of the msgpack of a bare transaction, not of a signed one',
   },
+  not_signed: {
+    status: 400,
+    message: 'a transaction is not signed, or lacks signatures of its multisig',
+    hint: 'sign every transaction of the group before you submit it',
+  },
+  bad_asset_id: {
+    status: 400,
+    message: 'could not decode asset id',
+    hint: 'send the id of an asset as decimal text, a whole number above 0',
+  },
+  too_many_asset_ids: { status: 400, message: 'too many asset ids, must be <= 50', hint: 'ask in several requests' },
+  bad_amount: {
+    status: 400,
+    message: 'could not decode amount',
+    hint: 'send an amount in the smallest unit as decimal text, a whole number below 2^64',
+  },
   bad_master_key_length: {
     status: 400,
     message: 'master_derivation_key must be 32 bytes, or absent for a random one',
@@ -315,6 +331,16 @@ export const apiErrors = {
     status: 503,
     message: 'the node did not answer as it should',
     hint: 'see whether the node runs, and whether its address and token are right. The text names it and says what is wrong',
+  },
+  no_faucet: {
+    status: 400,
+    message: 'this network has no faucet here; only the embedded devnet has one',
+    hint: 'on TestNet use its public dispenser; on MainNet funds are bought',
+  },
+  faucet_refused: {
+    status: 400,
+    message: 'the faucet of the devnet refuses this',
+    hint: 'ask for less, or for an asset that exists. The text says why',
   },
   internal: {
     status: 500,

@@ -1,4 +1,17 @@
 import type { Algod } from '@latchkey/algod'
 
 /** The queries to the Algorand node that operations make. */
-export type NodeClient = Pick<Algod, 'parameters' | 'accountWithHoldings' | 'asset' | 'transaction'>
+export type NodeClient = Pick<
+  Algod,
+  | 'parameters'
+  | 'lastRound'
+  | 'account'
+  | 'accountWithHoldings'
+  | 'holding'
+  | 'asset'
+  | 'transaction'
+  | 'simulate'
+  | 'submit'
+  | 'devnet'
+  | 'fund'
+>

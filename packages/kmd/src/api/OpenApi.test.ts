@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { createApp } from '../testing/TestApp.test.helper.js'
+import { createApp, quietNode } from '../testing/TestApp.test.helper.js'
 import { type Wire, wires } from '../wire/Wire.js'
 import { describe } from './OpenApi.js'
 
@@ -106,7 +106,7 @@ const ours: typeof documented = {
   GetNode: [
     'get /latchkey/v1/node',
     '',
-    'genesis_hash:string genesis_id:string is_reachable:boolean is_set:boolean last_round:int64 network:string',
+    'genesis_hash:string genesis_id:string has_faucet:boolean is_reachable:boolean is_set:boolean last_round:int64 network:string usdc_asset_ids:list(string)',
   ],
   GetAccounts: ['post /latchkey/v1/accounts', 'addresses:list(string)', 'accounts:list(Account)'],
   FindTransactions: [
@@ -119,6 +119,33 @@ const ours: typeof documented = {
     'transaction:base64',
     'group_warnings:list(string) transactions:list(DescribedTransaction)',
   ],
+  GetTransactionParameters: [
+    'get /latchkey/v1/transaction/parameters',
+    '',
+    'fee_per_byte_micro_algos:string genesis_hash:string genesis_id:string last_round:int64 min_fee_micro_algos:string',
+  ],
+  GetAssets: ['post /latchkey/v1/assets', 'asset_ids:list(string)', 'assets:list(Asset)'],
+  GetHoldings: ['post /latchkey/v1/holdings', 'addresses:list(string) asset_id:string', 'holdings:list(Holding)'],
+  SimulateTransaction: [
+    'post /latchkey/v1/transaction/simulate',
+    'transaction:base64',
+    'explanation:string is_accepted:boolean reason:string',
+  ],
+  FundAccount: [
+    'post /latchkey/v1/devnet/fund',
+    'address:string amount:string asset_id:string micro_algos:string',
+    'micro_algos:string round:int64',
+  ],
+  SubmitTransaction: [
+    'post /latchkey/v1/transaction/submit',
+    'transaction:base64',
+    'explanation:string reason:string round:int64 state:string transaction_id:string',
+  ],
+  GetTransactionOutcome: [
+    'post /latchkey/v1/transaction/outcome',
+    'first_valid:int64 last_valid:int64 transaction_id:string',
+    'explanation:string last_round:int64 round:int64 state:string',
+  ],
 }
 
 /** Answers that are no envelope. */
@@ -126,7 +153,7 @@ const plain = { SwaggerHandler: 'get /swagger.json', GetMetrics: 'get /latchkey/
 
 const objects = [
   ...['APIV1Wallet', 'APIV1WalletHandle', 'Signing', 'Account', 'AccountAsset', 'TransactionState'],
-  'DescribedTransaction',
+  ...['DescribedTransaction', 'Asset', 'Holding'],
 ]
 
 function nameOf(schema: Schema, definitions: Document['definitions']): string {
@@ -196,7 +223,7 @@ for (const wire of wires) {
   })
 
   test(`every path described on the ${wire} wire is served`, async (t) => {
-    const app = createApp(t, { wire })
+    const app = createApp(t, { wire, node: quietNode })
     for (const [path, methods] of Object.entries(document.paths)) {
       for (const method of Object.keys(methods)) {
         const { status } = await app.request(method.toUpperCase(), path, { body: '{"unknown":1}' })

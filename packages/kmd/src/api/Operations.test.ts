@@ -3,7 +3,7 @@ import assert from 'node:assert/strict'
 import { readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
-import { Address, Ed25519, Transaction } from '@latchkey/algorand'
+import { Address, Ed25519, SignedTransaction, Transaction } from '@latchkey/algorand'
 import { createApp, quietNode, type TestApp } from '../testing/TestApp.test.helper.js'
 import { sql } from '../testing/WalletFixture.test.helper.js'
 import { operations } from './Operations.js'
@@ -38,6 +38,7 @@ async function prepare(t: TestContext): Promise<{ app: TestApp; cases: { [operat
   const { address: account } = (await app.post('/v1/multisig/import', { ...token, ...multisig })).json
   const password = { wallet_password: 'secret' }
   const transaction = base64(Transaction.encode({ type: 'pay', snd: own }))
+  const signed = base64(SignedTransaction.encode({ txn: { type: 'pay', snd: own }, sig: new Uint8Array(64).fill(1) }))
   const fromAccount = base64(Transaction.encode({ type: 'pay', snd: Address.decode(account) }))
   const wallet = { wallet_id: id, ...password }
   const notMember: Fault = [{ address: Address.encode(stranger) }, 400, multisigMissing]
@@ -158,6 +159,42 @@ async function prepare(t: TestContext): Promise<{ app: TestApp; cases: { [operat
       ],
     },
     DescribeTransaction: { valid: { transaction }, faults: [noTransaction] },
+    SimulateTransaction: { valid: { transaction }, faults: [noTransaction] },
+    SubmitTransaction: {
+      valid: { transaction: signed },
+      faults: [
+        noTransaction,
+        [{ transaction }, 400, 'a transaction is not signed, or lacks signatures of its multisig'],
+      ],
+    },
+    GetTransactionOutcome: {
+      valid: { transaction_id: 'A'.repeat(52), first_valid: 1, last_valid: 9 },
+      faults: [[{ transaction_id: '../status' }, 400, 'could not decode transaction id']],
+    },
+    GetAssets: {
+      valid: { asset_ids: ['7'] },
+      faults: [
+        [{ asset_ids: Array(51).fill('nonsense') }, 400, 'too many asset ids, must be <= 50'],
+        [{ asset_ids: ['7', '../status'] }, 400, 'could not decode asset id'],
+      ],
+    },
+    GetHoldings: {
+      valid: { asset_id: '7', addresses: [address] },
+      faults: [
+        [{ addresses: Array(101).fill('nonsense') }, 400, 'too many addresses, must be <= 100'],
+        [{ asset_id: 'nonsense' }, 400, 'could not decode asset id'],
+        [{ addresses: [address, 'nonsense'] }, 400, 'could not decode address'],
+      ],
+    },
+    FundAccount: {
+      valid: { address, micro_algos: '5', asset_id: '7', amount: '3' },
+      faults: [
+        noAddress,
+        [{ micro_algos: '-1' }, 400, 'could not decode amount'],
+        [{ amount: '1.5' }, 400, 'could not decode amount'],
+        [{ asset_id: 'nonsense' }, 400, 'could not decode asset id'],
+      ],
+    },
   }
   return { app, cases }
 }
@@ -205,6 +242,7 @@ const byPassword = ['InitWalletHandleToken', 'RenameWallet', 'ChangeWalletPasswo
 const withoutFile = [
   ...['CreateWallet', 'ReleaseWalletHandleToken', 'ExportMasterKey', 'CreateConsoleLink', 'OpenConsole'],
   ...['CloseConsole', 'GetSignings', 'GetAccounts', 'FindTransactions', 'DescribeTransaction'],
+  ...['SimulateTransaction', 'SubmitTransaction', 'GetTransactionOutcome', 'GetAssets', 'GetHoldings', 'FundAccount'],
 ]
 
 async function failsAll(app: TestApp, ids: string[], cases: { [operation: string]: Case }, message: string) {

@@ -8,6 +8,8 @@ import { nodeOperations } from './nodeOperations.js'
 import type { Operation } from './Operation.js'
 import { serviceOperations } from './serviceOperations.js'
 import { signOperations } from './signOperations.js'
+import { submitOperations } from './submitOperations.js'
+import { transferOperations } from './transferOperations.js'
 import { walletOperations } from './walletOperations.js'
 
 export const operations: readonly Operation[] = [
@@ -20,6 +22,8 @@ export const operations: readonly Operation[] = [
   ...consoleOperations,
   ...nodeOperations,
   describeOperation,
+  ...transferOperations,
+  ...submitOperations,
 ]
 
 const byPath = new Map<string, Operation[]>()

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { AlgodError } from '@latchkey/algod'
 import { Address, Program, Transaction } from '@latchkey/algorand'
-import { createApp, type TestApp } from '../testing/TestApp.test.helper.js'
+import { createApp, type TestApp, unusedNode } from '../testing/TestApp.test.helper.js'
 import { wires } from '../wire/Wire.js'
 import type { NodeClient } from './NodeClient.js'
 
@@ -138,9 +138,7 @@ test('failed signings are not listed, and multisig signatures are', async (t) =>
   assert.deepEqual([signed.sender, signed.is_multisig, others], [address, true, []])
 })
 
-const nodeWith = (asset: NodeClient['asset']): NodeClient => ({
-  ...{ asset, parameters: assert.fail, accountWithHoldings: assert.fail, transaction: assert.fail },
-})
+const nodeWith = (asset: NodeClient['asset']): NodeClient => ({ ...unusedNode, asset })
 
 test('assets have the names that the node gives them, each queried once', async (t) => {
   const queried: bigint[] = []

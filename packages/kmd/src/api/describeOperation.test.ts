@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address, Bytes, Ed25519, Group, SignedTransaction, Transaction } from '@latchkey/algorand'
-import { createApp, parametersOf } from '../testing/TestApp.test.helper.js'
+import { createApp, parametersOf, unusedNode } from '../testing/TestApp.test.helper.js'
 import { wires } from '../wire/Wire.js'
 import type { NodeClient } from './NodeClient.js'
 
@@ -61,11 +61,8 @@ test('a group, signed in part, with its warnings', async (t) => {
 
 /** A node of the network that `payment` is for, with one asset. */
 function nodeWith(more: Partial<NodeClient>): NodeClient {
-  const no = async (): Promise<never> => {
-    throw new Error('unexpected query')
-  }
   const asset = async () => ({ decimals: 2, unitName: 'GLD' })
-  return { parameters: async () => parametersOf(bob), accountWithHoldings: no, transaction: no, asset, ...more }
+  return { ...unusedNode, parameters: async () => parametersOf(bob), asset, ...more }
 }
 
 test('units of assets come from a reachable node of the same network', async (t) => {

@@ -1,8 +1,8 @@
 /** Describes transactions in plain language before they are signed. Needs no wallet: nothing here is secret. */
-import { Address, Bytes, Description, Transaction, TransactionFile } from '@latchkey/algorand'
-import { KmdError } from '../errors.js'
+import { Address, Bytes, Description, Transaction, type TransactionFile } from '@latchkey/algorand'
 import type { NodeClient } from './NodeClient.js'
 import { bytes, define } from './Operation.js'
+import { readTransactions } from './transferOperations.js'
 
 const texts = { type: 'list', of: { type: 'string' } } as const
 
@@ -39,7 +39,7 @@ export const describeOperation = define({
   ],
   responseName: 'DescribeTransactionResponse',
   run: async ({ node }, input) => {
-    const members = read(input.transaction)
+    const members = readTransactions(input.transaction)
     const transactions = members.map(({ transaction }) => transaction)
     const units = await unitsOf(node, transactions)
     return {
@@ -48,15 +48,6 @@ export const describeOperation = define({
     }
   },
 })
-
-function read(given: Uint8Array): TransactionFile.Member[] {
-  try {
-    return TransactionFile.decode(given)
-  } catch (error) {
-    if (error instanceof TransactionFile.DecodeError) throw new KmdError('bad_transaction', { cause: error })
-    throw error
-  }
-}
 
 /** The units of assets on one network. The same id is another asset on another network. */
 type Units = { genesisHash: Uint8Array; assets: ReadonlyMap<bigint, Description.Asset> }

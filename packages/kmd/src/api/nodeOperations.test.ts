@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { AlgodError } from '@latchkey/algod'
 import { Address, Network } from '@latchkey/algorand'
-import { createApp, parametersOf } from '../testing/TestApp.test.helper.js'
+import { createApp, parametersOf, quietNode, unusedNode } from '../testing/TestApp.test.helper.js'
 import type { NodeClient } from './NodeClient.js'
 
 const alice = Address.encode(new Uint8Array(32).fill(1))
@@ -13,6 +13,7 @@ const noNode = 'no node is set: start the daemon with --node URL, or set "algod"
 const genesisHash = new Uint8Array(32).fill(9)
 
 const node: NodeClient = {
+  ...quietNode,
   parameters: async () => parametersOf(genesisHash, { genesisId: 'dev-v1', lastRound: 12n }),
   accountWithHoldings: async (address) => ({
     microAlgos: 2n ** 64n - 1n,
@@ -29,7 +30,7 @@ const node: NodeClient = {
 }
 
 const fail = () => Promise.reject(new AlgodError('unreachable', 'the node at http://n cannot be reached'))
-const down: NodeClient = { parameters: fail, accountWithHoldings: fail, asset: fail, transaction: fail }
+const down: NodeClient = { ...unusedNode, parameters: fail, accountWithHoldings: fail, asset: fail, transaction: fail }
 
 test('GetNode returns the network of the node', async (t) => {
   const app = createApp(t, { wire: 'documented', node })
@@ -43,7 +44,7 @@ test('GetNode returns the network of the node', async (t) => {
       genesis_id: 'dev-v1',
       genesis_hash: base64(genesisHash),
     },
-    ...{ network: 'local', last_round: 12 },
+    ...{ network: 'local', last_round: 12, has_faucet: false, usdc_asset_ids: [] },
   })
   assert.equal(response.text.match(/"message"/g)?.length, 1)
   for (const { name, genesisHash: hash, genesisId } of Network.known) {
@@ -54,7 +55,7 @@ test('GetNode returns the network of the node', async (t) => {
 })
 
 test('GetNode reports that no node is set, and why one is not reachable', async (t) => {
-  const blank = { genesis_id: '', genesis_hash: '', network: '', last_round: 0 }
+  const blank = { genesis_id: '', genesis_hash: '', network: '', last_round: 0, has_faucet: false, usdc_asset_ids: [] }
   const none = createApp(t, { wire: 'documented' })
   const unset = (await none.request('GET', '/latchkey/v1/node')).json
   assert.deepEqual(unset, { error: false, message: noNode, is_set: false, is_reachable: false, ...blank })

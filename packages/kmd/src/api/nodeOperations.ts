@@ -1,11 +1,13 @@
 /** Queries to the Algorand node for the console, which connects to the daemon only. */
 import { AlgodError, type AssetInfo } from '@latchkey/algod'
-import { Bytes, Network } from '@latchkey/algorand'
+import { Bytes } from '@latchkey/algorand'
 import { apiErrors, KmdError } from '../errors.js'
 import { decodeAddress } from './decodeAddress.js'
+import * as Faucet from './Faucet.js'
 import { extraPrefix } from './latchkeyOperations.js'
 import type { NodeClient } from './NodeClient.js'
 import { ascii, define } from './Operation.js'
+import { explain, withNode } from './withNode.js'
 
 const text = { type: 'string' } as const
 const bool = { type: 'bool' } as const
@@ -62,17 +64,19 @@ export const nodeOperations = [
       { name: 'genesis_hash', shape: text, about: 'In base64' },
       { name: 'network', shape: text, about: 'mainnet, testnet, betanet or local' },
       { name: 'last_round', shape: count },
+      { name: 'has_faucet', shape: bool, about: 'Whether it is the embedded devnet, which funds accounts' },
+      {
+        name: 'usdc_asset_ids',
+        shape: { type: 'list', of: text },
+        about: 'The assets that stand for a dollar on the network, as decimal text',
+      },
       { name: 'message', shape: text, about: 'Why it is not reachable, and what to do; blank if it is' },
     ],
     responseName: 'GetNodeResponse',
     run: async ({ node }) => {
       if (node === undefined) return { ...noNode, message: apiErrors.no_node.message }
       try {
-        const { genesisId, genesisHash: hash, lastRound } = await node.parameters()
-        const genesisHash = Bytes.toBase64(hash)
-        const network = Network.known.find((known) => known.genesisHash === genesisHash)?.name ?? 'local'
-        const found = { genesis_id: genesisId, genesis_hash: genesisHash, network, last_round: Number(lastRound) }
-        return { is_set: true, is_reachable: true, ...found, message: '' }
+        return { is_set: true, is_reachable: true, ...(await describeNode(node)), message: '' }
       } catch (error) {
         if (error instanceof AlgodError) return { ...noNode, is_set: true, message: explain(error) }
         throw error
@@ -126,21 +130,25 @@ export const nodeOperations = [
   }),
 ]
 
-const noNode = { is_set: false, is_reachable: false, genesis_id: '', genesis_hash: '', network: '', last_round: 0 }
-
-async function withNode<T>(node: NodeClient | undefined, work: (algod: NodeClient) => Promise<T>): Promise<T> {
-  if (node === undefined) throw new KmdError('no_node')
-  try {
-    return await work(node)
-  } catch (error) {
-    if (error instanceof AlgodError) throw new KmdError('node_failed', { message: explain(error), cause: error })
-    throw error
-  }
+const noNode = {
+  ...{ is_set: false, is_reachable: false, genesis_id: '', genesis_hash: '', network: '', last_round: 0 },
+  ...{ has_faucet: false, usdc_asset_ids: [] },
 }
 
-/** Why, and what to do: the wire has one text for both. */
-function explain({ message, hint }: AlgodError): string {
-  return hint === undefined ? message : `${message}. ${hint}`
+async function describeNode(node: NodeClient) {
+  const parameters = await node.parameters()
+  const { genesisId, genesisHash, lastRound } = parameters
+  const network = Faucet.networkOf(parameters)
+  const devnet = await Faucet.find(node, parameters)
+  const dollars = network?.usdcAssetId === undefined ? (devnet?.dollarAssetIds ?? []) : [network.usdcAssetId]
+  return {
+    genesis_id: genesisId,
+    genesis_hash: Bytes.toBase64(genesisHash),
+    network: network?.name ?? 'local',
+    last_round: Number(lastRound),
+    has_faucet: devnet !== undefined,
+    usdc_asset_ids: dollars.map(String),
+  }
 }
 
 /** Fails if the node fails for an asset: a wrong number of decimals would be a wrong amount. */

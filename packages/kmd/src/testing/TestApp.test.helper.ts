@@ -47,8 +47,26 @@ export function parametersOf(genesisHash: Uint8Array, { genesisId = 'test-v1', l
   return { genesisId, genesisHash, lastRound, minFee: 1000n, feePerByte: 0n }
 }
 
-/** A node that knows every account and no transaction. */
+const unexpected = async (): Promise<never> => {
+  throw new Error('unexpected query to the node')
+}
+
+/** A node that is not asked anything: a test sets what it expects. */
+export const unusedNode: NodeClient = {
+  ...{ parameters: unexpected, lastRound: unexpected, account: unexpected, accountWithHoldings: unexpected },
+  ...{ holding: unexpected, asset: unexpected, transaction: unexpected, simulate: unexpected, submit: unexpected },
+  ...{ devnet: unexpected, fund: unexpected },
+}
+
+/** A devnet that knows every account and no transaction, and takes all of them. */
 export const quietNode: NodeClient = {
+  devnet: async () => ({ genesisHash: new Uint8Array(32), dollarAssetIds: [] }),
+  fund: async () => ({ microAlgos: 1n, round: 1n }),
+  lastRound: async () => 1n,
+  account: async () => ({ microAlgos: 1n, minBalance: 0n, authAddress: undefined }),
+  holding: async () => undefined,
+  simulate: async () => undefined,
+  submit: async () => ({ type: 'accepted' }),
   parameters: async () => parametersOf(new Uint8Array(32)),
   accountWithHoldings: async () => ({
     ...{ microAlgos: 1n, minBalance: 0n, authAddress: undefined },
