@@ -172,11 +172,15 @@ async function callExtras(daemon: TestDaemon): Promise<Step[]> {
   await call('DeleteWallet', 'POST', '/latchkey/v1/wallet/delete', { ...wallet, wallet_password: 'new' })
   const link = await call('CreateConsoleLink', 'POST', '/latchkey/v1/console/link', {})
   const ticket: string = link.json.path.split('#')[1]
-  await call('OpenConsole', 'POST', '/latchkey/v1/console/session', { ticket })
+  const session = await call('OpenConsole', 'POST', '/latchkey/v1/console/session', { ticket })
+  await backUp(daemon, session.json.session_token, call)
   await call('CloseConsole', 'POST', '/latchkey/v1/console/close', {})
   await call('GetNode', 'GET', '/latchkey/v1/node')
   const listed = await call('GetSignings', 'POST', '/latchkey/v1/signings', { after: 0 })
   const { sender, transaction_id } = listed.json.signings[0]
+  await call('SetContact', 'POST', '/latchkey/v1/contact', { address: sender, label: 'mine' })
+  await call('ListContacts', 'GET', '/latchkey/v1/contacts')
+  await call('DeleteContact', 'DELETE', '/latchkey/v1/contact', { address: sender })
   await call('GetAccounts', 'POST', '/latchkey/v1/accounts', { addresses: [sender] })
   await call('FindTransactions', 'POST', '/latchkey/v1/transactions', { transaction_ids: [transaction_id] })
   const payment = { type: 'pay', snd: Address.decode(sender) }
@@ -197,6 +201,20 @@ async function callExtras(daemon: TestDaemon): Promise<Step[]> {
   const gift = { micro_algos: '1000000', asset_id, amount: '5' }
   await call('FundAccount', 'POST', '/latchkey/v1/devnet/fund', { address: sender, ...gift })
   return steps
+}
+
+type Call = (id: string, method: string, path: string, body?: Json) => Promise<TestResponse>
+
+/** Only a wallet that was created in a session of the console is backed up there. */
+async function backUp(daemon: TestDaemon, token: string, call: Call): Promise<void> {
+  const body = { wallet_driver_name: 'sqlite', wallet_name: 'from the console' }
+  const created = await daemon.call('POST', '/v1/wallet', body, { token })
+  const wallet = { wallet_id: created.json.wallet.id }
+  const opened = await daemon.call('POST', '/v1/wallet/init', { ...wallet, wallet_password: '' })
+  const handle = { wallet_handle_token: opened.json.wallet_handle_token }
+  await call('ListPendingBackups', 'GET', '/latchkey/v1/wallet/backups')
+  await call('BackUpWallet', 'POST', '/latchkey/v1/wallet/backup', { ...handle, wallet_password: '' })
+  await call('FinishWalletBackup', 'POST', '/latchkey/v1/wallet/backup/finish', wallet)
 }
 
 function describedOperations(document: Json): Described[] {

@@ -315,6 +315,7 @@ const consoleOnly = new Set([
   ...['OpenConsole', 'CloseConsole', 'GetSignings', 'GetAccounts', 'FindTransactions', 'DescribeTransaction'],
   ...['GetTransactionParameters', 'GetAssets', 'GetHoldings', 'SimulateTransaction', 'SubmitTransaction'],
   ...['GetTransactionOutcome', 'FundAccount'],
+  ...['ListContacts', 'SetContact', 'DeleteContact', 'ListPendingBackups', 'BackUpWallet', 'FinishWalletBackup'],
 ])
 
 test("the client has a method for every operation that is not the console's alone", async (t) => {

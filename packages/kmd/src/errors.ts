@@ -342,6 +342,37 @@ export const apiErrors = {
     message: 'the faucet of the devnet refuses this',
     hint: 'ask for less, or for an asset that exists. The text says why',
   },
+  bad_label: {
+    status: 400,
+    message: 'a label has 1 to 64 characters, none of them invisible, and is no address',
+    hint: 'choose a short name without control characters',
+  },
+  label_taken: {
+    status: 400,
+    message: 'another address has this label',
+    hint: 'choose another label, or delete the other contact first',
+  },
+  too_many_contacts: {
+    status: 400,
+    message: 'too many contacts, must be <= 1000',
+    hint: 'delete contacts that you do not need any more',
+  },
+  backup_not_pending: {
+    status: 403,
+    message:
+      'the console shows the recovery mnemonic only of a wallet that was created in it and is not backed up yet; use: latchkey wallet backup',
+    hint: 'run latchkey wallet backup NAME on the machine of the daemon',
+  },
+  state_file_damaged: {
+    status: 500,
+    message: 'a file in the data directory cannot be used; it was not changed',
+    hint: 'repair the file, or move it away to start with an empty one. The text names it and says what is wrong',
+  },
+  state_file_not_saved: {
+    status: 500,
+    message: 'a file in the data directory could not be written; nothing was changed',
+    hint: 'look for a full disk, or for a data directory that cannot be written. The text names the file',
+  },
   internal: {
     status: 500,
     message: 'internal error; kmd.log has the details',

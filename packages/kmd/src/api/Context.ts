@@ -2,8 +2,10 @@
 import type { SignatureLog } from '../activity/SignatureLog.js'
 import type { Sessions } from '../console/Sessions.js'
 import type { Tickets } from '../console/Tickets.js'
+import type { Contacts } from '../contacts/Contacts.js'
 import type { Handles } from '../Handles.js'
 import type { PasswordThrottle } from '../wallet/PasswordThrottle.js'
+import type { PendingBackups } from '../wallet/PendingBackups.js'
 import type { Wallets } from '../wallet/Wallets.js'
 import type { NodeClient } from './NodeClient.js'
 
@@ -11,9 +13,12 @@ export type WalletContext = { wallets: Wallets; handles: Handles; throttle: Pass
 
 export type ConsoleContext = { tickets: Tickets; sessions: Sessions; signatureLog: SignatureLog }
 
+/** What the owner told the daemon about addresses and wallets, each in a file of its own. */
+export type OwnerContext = { contacts: Contacts; pendingBackups: PendingBackups }
+
 /** Undefined if the operator named no Algorand node. */
 export type NodeContext = { node: NodeClient | undefined }
 
 export type ProcessContext = { startedAtMs: number; version: string; lostLogLines: () => number }
 
-export type Context = WalletContext & ConsoleContext & NodeContext & ProcessContext
+export type Context = WalletContext & ConsoleContext & OwnerContext & NodeContext & ProcessContext

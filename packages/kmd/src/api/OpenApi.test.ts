@@ -108,6 +108,16 @@ const ours: typeof documented = {
     '',
     'genesis_hash:string genesis_id:string has_faucet:boolean is_reachable:boolean is_set:boolean last_round:int64 network:string usdc_asset_ids:list(string)',
   ],
+  ListContacts: ['get /latchkey/v1/contacts', '', 'contacts:list(Contact)'],
+  SetContact: ['post /latchkey/v1/contact', 'address:string label:string', 'label:string'],
+  DeleteContact: ['delete /latchkey/v1/contact', 'address:string', ''],
+  ListPendingBackups: ['get /latchkey/v1/wallet/backups', '', 'wallet_ids:list(string)'],
+  BackUpWallet: [
+    'post /latchkey/v1/wallet/backup',
+    'wallet_handle_token:string wallet_password:string',
+    'master_derivation_key:bytes',
+  ],
+  FinishWalletBackup: ['post /latchkey/v1/wallet/backup/finish', 'wallet_id:string', ''],
   GetAccounts: ['post /latchkey/v1/accounts', 'addresses:list(string)', 'accounts:list(Account)'],
   FindTransactions: [
     'post /latchkey/v1/transactions',
@@ -154,6 +164,7 @@ const plain = { SwaggerHandler: 'get /swagger.json', GetMetrics: 'get /latchkey/
 const objects = [
   ...['APIV1Wallet', 'APIV1WalletHandle', 'Signing', 'Account', 'AccountAsset', 'TransactionState'],
   ...['DescribedTransaction', 'Asset', 'Holding'],
+  ...['DescribedTransaction', 'Contact'],
 ]
 
 function nameOf(schema: Schema, definitions: Document['definitions']): string {

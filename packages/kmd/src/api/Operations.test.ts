@@ -41,6 +41,8 @@ async function prepare(t: TestContext): Promise<{ app: TestApp; cases: { [operat
   const signed = base64(SignedTransaction.encode({ txn: { type: 'pay', snd: own }, sig: new Uint8Array(64).fill(1) }))
   const fromAccount = base64(Transaction.encode({ type: 'pay', snd: Address.decode(account) }))
   const wallet = { wallet_id: id, ...password }
+  app.context.contacts.set(account, 'theirs')
+  app.context.pendingBackups.add(id)
   const notMember: Fault = [{ address: Address.encode(stranger) }, 400, multisigMissing]
   const cases: { [operation: string]: Case } = {
     CreateWallet: {
@@ -158,6 +160,17 @@ async function prepare(t: TestContext): Promise<{ app: TestApp; cases: { [operat
         [{ transaction_ids: ['A'.repeat(51), '../status'] }, 400, 'could not decode transaction id'],
       ],
     },
+    SetContact: {
+      valid: { address, label: 'mine' },
+      faults: [
+        noAddress,
+        [{ label: 'a\u202eb' }, 400, 'a label has 1 to 64 characters, none of them invisible, and is no address'],
+        [{ label: 'Theirs' }, 400, 'another address has this label'],
+      ],
+    },
+    DeleteContact: { valid: { address }, faults: [noAddress] },
+    BackUpWallet: { valid: { ...token, ...password }, faults: [noHandle, wrongPassword] },
+    FinishWalletBackup: { valid: { wallet_id: id }, faults: [noWallet] },
     DescribeTransaction: { valid: { transaction }, faults: [noTransaction] },
     SimulateTransaction: { valid: { transaction }, faults: [noTransaction] },
     SubmitTransaction: {
@@ -243,6 +256,7 @@ const withoutFile = [
   ...['CreateWallet', 'ReleaseWalletHandleToken', 'ExportMasterKey', 'CreateConsoleLink', 'OpenConsole'],
   ...['CloseConsole', 'GetSignings', 'GetAccounts', 'FindTransactions', 'DescribeTransaction'],
   ...['SimulateTransaction', 'SubmitTransaction', 'GetTransactionOutcome', 'GetAssets', 'GetHoldings', 'FundAccount'],
+  ...['SetContact', 'DeleteContact', 'BackUpWallet', 'FinishWalletBackup'],
 ]
 
 async function failsAll(app: TestApp, ids: string[], cases: { [operation: string]: Case }, message: string) {

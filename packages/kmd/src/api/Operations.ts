@@ -1,5 +1,7 @@
 /** Every operation of the API, in the order in which /swagger.json lists them. */
+import { backupOperations } from './backupOperations.js'
 import { consoleOperations } from './consoleOperations.js'
+import { contactOperations } from './contactOperations.js'
 import { describeOperation } from './describeOperation.js'
 import { keyOperations } from './keyOperations.js'
 import { extraOperations } from './latchkeyOperations.js'
@@ -20,6 +22,8 @@ export const operations: readonly Operation[] = [
   ...signOperations,
   ...extraOperations,
   ...consoleOperations,
+  ...contactOperations,
+  ...backupOperations,
   ...nodeOperations,
   describeOperation,
   ...transferOperations,

@@ -64,7 +64,7 @@ export const walletOperations = [
       'derivation_busy',
     ],
     walletFailure: 400,
-    run: async ({ wallets }, input) => {
+    run: async ({ wallets, pendingBackups }, input, session) => {
       if (input.wallet_driver_name === 'ledger') throw new KmdError('not_supported')
       if (input.wallet_driver_name !== driverName) throw new KmdError('unknown_driver')
       const masterDerivationKey = input.master_derivation_key
@@ -72,7 +72,9 @@ export const walletOperations = [
         throw new KmdError('bad_master_key_length')
       try {
         const { wallet_name: name, wallet_password: password } = input
-        return { wallet: walletMember(await wallets.create({ name, password, masterDerivationKey })) }
+        const created = await wallets.create({ name, password, masterDerivationKey })
+        if (session !== undefined) pendingBackups.add(created.id.toString('latin1'))
+        return { wallet: walletMember(created) }
       } finally {
         Secret.wipe(masterDerivationKey)
       }

@@ -15,6 +15,7 @@ const allowed = new Set([
   ...['GetWalletInfo', 'RenewWalletHandleToken', 'ReleaseWalletHandleToken', 'GenerateKey', 'ImportKey'],
   ...['ListKeysInWallet', 'ImportMultisig', 'ExportMultisig', 'ListMultisig', 'SignTransaction'],
   ...['SignMultisigTransaction', 'SignProgram', 'SignMultisigProgram', 'OpenConsole', 'CloseConsole', 'GetNode'],
+  ...['ListContacts', 'SetContact', 'DeleteContact', 'ListPendingBackups', 'BackUpWallet', 'FinishWalletBackup'],
   ...['GetAccounts', 'GetSignings', 'FindTransactions', 'DescribeTransaction'],
   // What is submitted was signed with a password; the faucet is a devnet's.
   ...['GetTransactionParameters', 'GetAssets', 'GetHoldings', 'SimulateTransaction', 'SubmitTransaction'],

@@ -11,6 +11,7 @@ import { SignatureLog } from '../activity/SignatureLog.js'
 import { linkPath } from '../api/consoleOperations.js'
 import { Sessions } from '../console/Sessions.js'
 import { Tickets } from '../console/Tickets.js'
+import { Contacts } from '../contacts/Contacts.js'
 import { ScryptPool } from '../derivation/index.js'
 import { StartError } from '../errors.js'
 import { Handles } from '../Handles.js'
@@ -18,6 +19,7 @@ import { Metrics } from '../Metrics.js'
 import { RequestHandler } from '../RequestHandler.js'
 import { version } from '../version.js'
 import { PasswordThrottle } from '../wallet/PasswordThrottle.js'
+import { PendingBackups } from '../wallet/PendingBackups.js'
 import type { Problem } from '../wallet/WalletDirectory.js'
 import { Wallets } from '../wallet/Wallets.js'
 import type { Wire } from '../wire/Wire.js'
@@ -219,6 +221,7 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
     const handler = new RequestHandler({
       context: {
         ...{ wallets, handles, throttle, tickets, sessions, signatureLog, node, version },
+        ...openOwnerFiles(dataDir, log),
         startedAtMs: Date.now(),
         lostLogLines: () => log.lostLines,
       },
@@ -249,6 +252,16 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
   } catch (error) {
     await closers.close()
     throw error
+  }
+}
+
+/** Nothing is read before the first request for it. */
+function openOwnerFiles(dataDir: string, log: Log): { contacts: Contacts; pendingBackups: PendingBackups } {
+  const onFailure = (error: unknown): void =>
+    log.write('error', `a new wallet is not noted as one without a backup: ${explain(error)}`)
+  return {
+    contacts: new Contacts({ file: join(dataDir, 'latchkey_contacts.json') }),
+    pendingBackups: new PendingBackups({ file: join(dataDir, 'latchkey_backups.json'), onFailure }),
   }
 }
 

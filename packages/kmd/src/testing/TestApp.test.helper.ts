@@ -9,11 +9,13 @@ import type { Context } from '../api/Context.js'
 import type { NodeClient } from '../api/NodeClient.js'
 import { Sessions } from '../console/Sessions.js'
 import { Tickets } from '../console/Tickets.js'
+import { Contacts } from '../contacts/Contacts.js'
 import { ScryptPool } from '../derivation/index.js'
 import { Handles } from '../Handles.js'
 import { Metrics } from '../Metrics.js'
 import { RequestHandler, type RequestHandlerOptions } from '../RequestHandler.js'
 import { PasswordThrottle } from '../wallet/PasswordThrottle.js'
+import { PendingBackups } from '../wallet/PendingBackups.js'
 import { Wallets } from '../wallet/Wallets.js'
 
 export const token = 'a'.repeat(64)
@@ -131,6 +133,7 @@ export function createApp(
   const [tickets, sessions, signatureLog] = [new Tickets({ now }), new Sessions({ now }), new SignatureLog()]
   const context: Context = {
     ...{ wallets, handles, throttle, tickets, sessions, signatureLog, node },
+    ...{ contacts: new Contacts(), pendingBackups: new PendingBackups() },
     startedAtMs: Date.now(),
     version: '0.0.0',
     lostLogLines: () => 0,

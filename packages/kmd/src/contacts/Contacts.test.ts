@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { Address, Ed25519 } from '@latchkey/algorand'
+import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
+import { Contacts, maxContacts } from './Contacts.js'
+
+const addressOf = (number: number): string => {
+  const seed = new Uint8Array(32)
+  new DataView(seed.buffer).setUint32(0, number)
+  return Address.encode(Ed25519.publicKey(seed))
+}
+const [alice, bob] = [addressOf(1), addressOf(2)]
+
+function open(t: TestContext): { directory: string; file: string; contacts: Contacts } {
+  const directory = temporaryDirectory(t)
+  const file = join(directory, 'latchkey_contacts.json')
+  return { directory, file, contacts: new Contacts({ file }) }
+}
+
+test('keeps labels over a restart, sorted, in a file that only the owner reads', (t) => {
+  const { file, contacts, directory } = open(t)
+  assert.deepEqual(contacts.list(), [])
+  assert.equal(existsSync(file), false, 'asking writes nothing')
+  assert.equal(contacts.set(bob, '  shop   on the  corner '), 'shop on the corner')
+  contacts.set(alice, 'Exchange')
+  contacts.set(bob, 'shop')
+  const expected = [
+    { address: alice, label: 'Exchange' },
+    { address: bob, label: 'shop' },
+  ]
+  assert.deepEqual(new Contacts({ file }).list(), expected)
+  assert.equal(statSync(file).mode & 0o777, 0o600)
+  assert.deepEqual(readdirSync(directory), ['latchkey_contacts.json'])
+  contacts.delete(alice)
+  contacts.delete(alice)
+  assert.deepEqual(contacts.list(), expected.slice(1))
+})
+
+const refused: { [why: string]: string } = {
+  blank: '',
+  'spaces only': '  \t ',
+  'a control character': 'a\u0007b',
+  'an escape sequence': '\u001b[31mred',
+  'a line break': 'a\nb',
+  'a text direction': 'a\u202eb',
+  'an invisible letter': '\u3164',
+  'a zero-width space': 'pay\u200bpal',
+  'a lone surrogate': 'a\ud800',
+  'an address': alice,
+  'an address in lower case': alice.toLowerCase(),
+  'too long': 'x'.repeat(65),
+}
+for (const [why, label] of Object.entries(refused)) {
+  test(`refuses a label: ${why}`, (t) => {
+    const { contacts } = open(t)
+    assert.throws(() => contacts.set(alice, label), { code: 'bad_label' })
+    assert.deepEqual(contacts.list(), [])
+  })
+}
+
+test('takes letters of every script and emoji, in one form', (t) => {
+  const { contacts } = open(t)
+  for (const label of ['Café', 'Größe 12', '取引所', 'متجر', '❤️ fund', 'x'.repeat(64)]) {
+    assert.equal(contacts.set(alice, label.normalize('NFD')), label.normalize('NFC'))
+  }
+})
+
+test('refuses the label of another address, however it is written', (t) => {
+  const { contacts } = open(t)
+  contacts.set(alice, 'Exchange')
+  for (const label of ['Exchange', 'EXCHANGE', 'Ｅxchange']) {
+    assert.throws(() => contacts.set(bob, label), { code: 'label_taken' })
+  }
+  assert.equal(contacts.set(alice, 'EXCHANGE'), 'EXCHANGE')
+})
+
+test('holds 1,000 contacts and refuses one more, but renames', (t) => {
+  const { file, contacts } = open(t)
+  const all = Array.from({ length: maxContacts }, (_, index) => ({ address: addressOf(index + 10), label: `${index}` }))
+  writeFileSync(file, JSON.stringify({ version: 1, contacts: all }))
+  assert.throws(() => contacts.set(alice, 'one more'), { code: 'too_many_contacts' })
+  contacts.set(all[0]!.address, 'renamed')
+  assert.equal(contacts.list().length, maxContacts)
+})
+
+const damaged: { [why: string]: [content: string, message: RegExp] } = {
+  'not JSON': ['{"version": 1, "contacts": [', /it is not JSON/],
+  'a newer version': ['{"version": 2, "contacts": []}', /version/],
+  'no list': ['{"version": 1, "contacts": {}}', /no list/],
+  'a wrong address': [JSON.stringify({ version: 1, contacts: [{ address: 'X', label: 'a' }] }), /address of contact 1/],
+  'a label with an escape': [
+    JSON.stringify({ version: 1, contacts: [{ address: alice, label: '\u001b[2J' }] }),
+    /label of contact 1/,
+  ],
+  'an address twice': [
+    JSON.stringify({
+      version: 1,
+      contacts: [
+        { address: alice, label: 'a' },
+        { address: alice, label: 'b' },
+      ],
+    }),
+    /contact 2 has the address/,
+  ],
+  'too large': [' '.repeat(1024 * 1024 + 1), /more than 1048576 bytes/],
+}
+for (const [why, [content, message]] of Object.entries(damaged)) {
+  test(`a file with ${why} is an error that names it, and stays as it is`, (t) => {
+    const { file, contacts } = open(t)
+    writeFileSync(file, content)
+    const expected = { code: 'state_file_damaged', message }
+    assert.throws(() => contacts.list(), expected)
+    assert.throws(() => contacts.set(alice, 'new'), expected)
+    assert.throws(() => contacts.delete(alice), { code: 'state_file_damaged', message: /latchkey_contacts\.json/ })
+    assert.equal(readFileSync(file, 'utf8'), content)
+  })
+}
+
+test('a directory or a pipe in the place of the file is an error, not a wait', (t) => {
+  const { file, contacts } = open(t)
+  mkdirSync(file)
+  assert.throws(() => contacts.list(), { code: 'state_file_damaged', message: /not a regular file/ })
+})
+
+test('what cannot be written is an error, and changes nothing', { skip: process.getuid?.() === 0 }, (t) => {
+  const { directory, file, contacts } = open(t)
+  contacts.set(alice, 'kept')
+  const before = readFileSync(file)
+  chmodSync(directory, 0o500)
+  t.after(() => chmodSync(directory, 0o700))
+  assert.throws(() => contacts.set(bob, 'lost'), { code: 'state_file_not_saved', message: /EACCES/ })
+  assert.deepEqual(readFileSync(file), before)
+})

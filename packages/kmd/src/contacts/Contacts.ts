@@ -1,0 +1,90 @@
+/** The address book: labels that the owner gave to addresses, of others or of the own keys. */
+import { Address, Json } from '@latchkey/algorand'
+import { KmdError } from '../errors.js'
+import { StateFile } from '../state/StateFile.js'
+import * as Label from './Label.js'
+
+export type Contact = { readonly address: string; readonly label: string }
+
+export type ContactsOptions = {
+  /** @default none: contacts are in memory only */
+  file?: string
+}
+
+export const maxContacts = 1_000
+/** More than all contacts with the longest labels take. */
+const maxBytes = 1024 * 1024
+const version = 1
+
+type State = { readonly version: number; readonly contacts: readonly Contact[] }
+
+export class Contacts {
+  readonly #file: StateFile<State>
+
+  constructor({ file }: ContactsOptions = {}) {
+    this.#file = new StateFile({ path: file, maxBytes, empty: { version, contacts: [] }, parse })
+  }
+
+  /** All contacts, by label. */
+  list(): readonly Contact[] {
+    return this.#file.read().contacts
+  }
+
+  /**
+   * Adds a contact, or gives one another label. Returns the label as it is stored.
+   *
+   * @throws {@link KmdError} `bad_label`, `label_taken`, `too_many_contacts`, `state_file_damaged` or
+   *   `state_file_not_saved`.
+   */
+  set(address: string, text: string): string {
+    const label = Label.normalize(text)
+    if (label === undefined) throw new KmdError('bad_label')
+    const others = this.list().filter((contact) => contact.address !== address)
+    const name = Label.comparable(label)
+    if (others.some((other) => Label.comparable(other.label) === name)) throw new KmdError('label_taken')
+    if (others.length >= maxContacts) throw new KmdError('too_many_contacts')
+    this.#save([...others, { address, label }])
+    return label
+  }
+
+  /** Deletes a contact. Deleting one that is not there succeeds. */
+  delete(address: string): void {
+    const contacts = this.list()
+    const left = contacts.filter((contact) => contact.address !== address)
+    if (left.length < contacts.length) this.#save(left)
+  }
+
+  #save(contacts: readonly Contact[]): void {
+    const sorted = contacts.toSorted((a, b) => order(Label.comparable(a.label), Label.comparable(b.label)))
+    this.#file.write({ version, contacts: sorted })
+  }
+}
+
+function order(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
+
+/** People may edit the file: it is believed as little as a request. */
+function parse(json: unknown): State {
+  if (!Json.isObject(json) || json['version'] !== version) throw new Error(`its version is not ${version}`)
+  const list = json['contacts']
+  if (!Array.isArray(list) || list.length > maxContacts)
+    throw new Error(`it has no list of up to ${maxContacts} contacts`)
+  const contacts = list.map(parseContact)
+  for (const member of ['address', 'label'] as const) {
+    const values = contacts.map((contact) => (member === 'label' ? Label.comparable(contact.label) : contact.address))
+    const second = values.findIndex((value, index) => values.indexOf(value) !== index)
+    if (second >= 0) throw new Error(`contact ${second + 1} has the ${member} of another one`)
+  }
+  return { version, contacts }
+}
+
+function parseContact(json: unknown, index: number): Contact {
+  const { address, label } = Json.isObject(json) ? json : {}
+  if (typeof address !== 'string' || !Address.isValid(address)) {
+    throw new Error(`the address of contact ${index + 1} is not valid`)
+  }
+  const normal = typeof label === 'string' ? Label.normalize(label) : undefined
+  if (normal === undefined) throw new Error(`the label of contact ${index + 1} is not valid`)
+  return { address, label: normal }
+}

@@ -1,0 +1,70 @@
+/**
+ * A small JSON file of the daemon's own in the data directory: mode 0600, bounded, replaced in one step. One that cannot
+ * be read is never replaced: what is in it belongs to the owner.
+ */
+import { readFileSync, statSync } from 'node:fs'
+import { basename } from 'node:path'
+import * as AtomicFile from '@latchkey/system/atomic-file'
+import { KmdError } from '../errors.js'
+
+export type StateFileOptions<T> = {
+  /** @default none: the state is in memory only */
+  path?: string | undefined
+  maxBytes: number
+  /** The state while there is no file. */
+  empty: T
+  /** Checks what was read. Throws an error that says what is wrong with it. */
+  parse: (json: unknown) => T
+}
+
+export class StateFile<T extends object> {
+  readonly #options: StateFileOptions<T>
+  #inMemory: T
+
+  constructor(options: StateFileOptions<T>) {
+    this.#options = options
+    this.#inMemory = options.empty
+  }
+
+  /**
+   * Reads the file each time: it is small, rarely asked for, and may be replaced by a backup of it.
+   *
+   * @throws {@link KmdError} `state_file_damaged`.
+   */
+  read(): T {
+    const { path, maxBytes, empty, parse } = this.#options
+    if (path === undefined) return this.#inMemory
+    try {
+      const stats = statSync(path)
+      // Opening a named pipe would block the whole daemon.
+      if (!stats.isFile()) throw new Error('it is not a regular file')
+      if (stats.size > maxBytes) throw new Error(`it has more than ${maxBytes} bytes`)
+      return parse(JSON.parse(readFileSync(path, 'utf8')))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code === 'ENOENT') return empty
+      const reason = error instanceof SyntaxError ? 'it is not JSON' : (error as Error).message
+      throw new KmdError('state_file_damaged', {
+        message: `${basename(path)} in the data directory cannot be used: ${reason}. It was not changed; repair it, or move it away`,
+        cause: error,
+      })
+    }
+  }
+
+  /** @throws {@link KmdError} `state_file_not_saved`. The old content is unchanged then. */
+  write(state: T): void {
+    const { path } = this.#options
+    if (path === undefined) {
+      this.#inMemory = state
+      return
+    }
+    try {
+      AtomicFile.replaceSync(path, `${JSON.stringify(state, null, 2)}\n`)
+    } catch (error) {
+      const { code, message } = error as NodeJS.ErrnoException
+      throw new KmdError('state_file_not_saved', {
+        message: `${basename(path)} in the data directory could not be written (${code ?? message}); nothing was changed`,
+        cause: error,
+      })
+    }
+  }
+}
