@@ -1,5 +1,6 @@
 /** The root component: opens a session with the ticket or the stored token, then shows the views. */
 import { useEffect, useState } from 'preact/hooks'
+import { onInput } from './activity.js'
 import { Api } from './api.js'
 import { hasCode } from './errors.js'
 import { Layout } from './Layout.js'
@@ -30,6 +31,7 @@ export function App() {
       })
       current = store
       setState({ status: 'open', store })
+      void store.loadLabels()
     }
     const open = async (): Promise<void> => {
       const ticket = Session.takeTicket()
@@ -50,10 +52,12 @@ export function App() {
     const onPageHide = (): void => void current?.releaseAll()
     // Opening a link in a tab that already shows the console changes only the fragment.
     const onHashChange = (): void => void open()
+    const stopRenewing = onInput(() => current?.renewInUse())
     addEventListener('hashchange', onHashChange)
     addEventListener('pagehide', onPageHide)
     void open()
     return () => {
+      stopRenewing()
       removeEventListener('hashchange', onHashChange)
       removeEventListener('pagehide', onPageHide)
     }

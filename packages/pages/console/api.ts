@@ -6,6 +6,7 @@ import * as Fields from './fields.js'
 import { type RequestOptions, request } from './request.js'
 import {
   type Account,
+  type Contact,
   type Health,
   type MultisigAccount,
   type NodeStatus,
@@ -13,6 +14,7 @@ import {
   type TransactionDescription,
   type TransactionStatus,
   toAccount,
+  toContact,
   toHealth,
   toNodeStatus,
   toSignatureEntry,
@@ -152,6 +154,37 @@ export class Api {
       },
     })
     return Multisig.decode(Fields.bytes(response['multisig']))
+  }
+
+  async contacts(): Promise<Contact[]> {
+    return Fields.objects(await this.#get('/latchkey/v1/contacts'), 'contacts').map(toContact)
+  }
+
+  /** Adds a contact to the address book, or gives it another label. */
+  async setContact(contact: Contact): Promise<void> {
+    await this.#post('/latchkey/v1/contact', contact)
+  }
+
+  async deleteContact(address: string): Promise<void> {
+    await this.#request({ method: 'DELETE', path: '/latchkey/v1/contact', body: { address } })
+  }
+
+  /** Returns the ids of the wallets that were created in the console and are not backed up yet. */
+  async pendingBackups(): Promise<string[]> {
+    return Fields.strings(await this.#get('/latchkey/v1/wallet/backups'), 'wallet_ids')
+  }
+
+  /** Returns the 32 bytes of the master derivation key. The caller overwrites them. */
+  async backUp(options: { handle: string; password: string }): Promise<Uint8Array> {
+    const response = await this.#post('/latchkey/v1/wallet/backup', {
+      wallet_handle_token: options.handle,
+      wallet_password: options.password,
+    })
+    return Fields.bytes(response['master_derivation_key'])
+  }
+
+  async finishBackup(walletId: string): Promise<void> {
+    await this.#post('/latchkey/v1/wallet/backup/finish', { wallet_id: walletId })
   }
 
   async node(): Promise<NodeStatus> {

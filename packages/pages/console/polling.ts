@@ -1,15 +1,6 @@
 /** Repeats work at an interval while the page is visible and in use. */
 import { useEffect, useRef } from 'preact/hooks'
-
-/** Polling stops after this long without input, so that an unused session reaches its own timeout in the daemon. */
-const idleMs = 10 * 60_000
-let lastInputMs = Date.now()
-for (const type of ['pointerdown', 'pointermove', 'keydown', 'focus'])
-  addEventListener(type, () => (lastInputMs = Date.now()), { capture: true, passive: true })
-
-function isInUse(): boolean {
-  return document.visibilityState === 'visible' && Date.now() - lastInputMs < idleMs
-}
+import { isInUse } from './activity.js'
 
 /** Runs `work` at once, `everyMs` after each run ends, and when the page becomes visible. Restarts when `inputs` change. */
 export function usePolling(work: () => Promise<unknown>, everyMs: number, inputs: readonly unknown[]): void {

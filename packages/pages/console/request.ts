@@ -4,7 +4,7 @@ import { ConsoleError, DaemonError } from './errors.js'
 import { type JsonObject, string } from './fields.js'
 
 export type RequestOptions = {
-  method: 'GET' | 'POST'
+  method: 'GET' | 'POST' | 'DELETE'
   path: string
   body?: object
   token: string | undefined

@@ -2,6 +2,8 @@
 import * as Fields from './fields.js'
 
 export type Wallet = { id: string; name: string }
+/** An entry of the address book. */
+export type Contact = { address: string; label: string }
 export type Asset = { assetId: string; amount: string; decimals: number; unitName: string; isFrozen: boolean }
 export type Account = {
   address: string
@@ -81,6 +83,10 @@ export function toAccount(response: Fields.JsonObject): Account {
 
 export function toWallet(response: Fields.JsonObject): Wallet {
   return { id: Fields.string(response, 'id'), name: Fields.string(response, 'name') }
+}
+
+export function toContact(response: Fields.JsonObject): Contact {
+  return { address: Fields.string(response, 'address'), label: Fields.string(response, 'label') }
 }
 
 export function toNodeStatus(response: Fields.JsonObject): NodeStatus {

@@ -1,12 +1,15 @@
-/** State that the views share: wallets, open handles, node status and notices. In memory only. */
+/** State that the views share: wallets, open handles, labels, node status and notices. In memory only. */
 import { createContext } from 'preact'
 import { useContext, useEffect, useState } from 'preact/hooks'
 import type { Api } from './api.js'
 import { ConsoleError, hasCode } from './errors.js'
+import { type KnownAddress, knownAddresses } from './model/knownAddresses.js'
 import { Payments } from './model/payments.js'
+import { isFinal, isRenewalDue } from './model/renewal.js'
+import type { WalletContents } from './model/signerOptions.js'
 import type { NodeStatus, Wallet } from './responses.js'
 
-export type OpenWallet = Wallet & { handle: string; lifetimeSeconds: number; expiresAtMs: number }
+export type OpenWallet = Wallet & { handle: string; lifetimeSeconds: number; expiresAtMs: number; isFinal: boolean }
 export type Notice = { id: number; isError: boolean; text: string }
 
 const maxNotices = 3
@@ -22,11 +25,19 @@ export class Store {
   readonly payments = new Payments()
   wallets: readonly Wallet[] | undefined
   node: NodeStatus | undefined
+  /** The address book: the owner's label by address. */
+  labels: ReadonlyMap<string, string> = new Map()
+  /** Why the address book is not available; undefined if it is. */
+  labelsError: unknown
+  /** The wallets that were created in the console and are not backed up yet, by id. */
+  pendingBackups: ReadonlySet<string> = new Set()
   /** The wallet that was selected last, shown again when the person returns to the wallets view. */
   selectedId: string | undefined
   notices: readonly Notice[] = []
   readonly #open = new Map<string, OpenWallet>()
   readonly #timers = new Map<string, number>()
+  readonly #contents = new Map<string, WalletContents>()
+  readonly #renewing = new Set<string>()
   readonly #listeners = new Set<() => void>()
   #lastNotice = 0
 
@@ -54,8 +65,59 @@ export class Store {
   }
 
   async loadWallets(): Promise<void> {
-    this.wallets = await this.api.wallets()
+    const [wallets, pending] = await Promise.all([this.api.wallets(), this.api.pendingBackups().catch(() => undefined)])
+    this.wallets = wallets
+    // A damaged list of backups must not hide the wallets.
+    if (pending !== undefined) this.pendingBackups = new Set(pending)
     this.emitChange()
+  }
+
+  /** Loads the addresses of an unlocked wallet. They are forgotten when it is locked. */
+  async loadContents(id: string): Promise<WalletContents> {
+    const contents = await this.withHandle(id, async ({ handle }) => {
+      const [keys, multisigs] = await Promise.all([this.api.keys(handle), this.api.multisigs(handle)])
+      return { keys, multisigs }
+    })
+    if (this.#open.has(id)) this.#contents.set(id, contents)
+    this.emitChange()
+    return contents
+  }
+
+  /** The addresses of an unlocked wallet, as they were loaded last. */
+  contents(id: string): WalletContents | undefined {
+    return this.#contents.get(id)
+  }
+
+  /** The addresses that can be offered to the person: those of unlocked wallets, and the address book. */
+  knownAddresses(): readonly KnownAddress[] {
+    const wallets = this.openWallets.map((wallet) => {
+      const { keys = [], multisigs = [] } = this.#contents.get(wallet.id) ?? {}
+      const addresses = [...keys, ...multisigs.map(({ address }) => address)]
+      return { walletId: wallet.id, walletName: this.displayName(wallet), addresses }
+    })
+    return knownAddresses(wallets, this.labels)
+  }
+
+  async loadLabels(): Promise<void> {
+    try {
+      this.labels = new Map((await this.api.contacts()).map(({ address, label }) => [address, label]))
+      this.labelsError = undefined
+    } catch (error) {
+      this.labelsError = error
+    }
+    this.emitChange()
+  }
+
+  /** The owner's label of an address; blank if it has none. */
+  labelOf(address: string): string {
+    return this.labels.get(address) ?? ''
+  }
+
+  /** Gives an address a label; a blank one takes it away. */
+  async setLabel(address: string, label: string): Promise<void> {
+    if (label.trim() === '') await this.api.deleteContact(address)
+    else await this.api.setContact({ address, label })
+    await this.loadLabels()
   }
 
   async loadNode(): Promise<void> {
@@ -73,8 +135,10 @@ export class Store {
     const handle = await this.api.unlock({ walletId: wallet.id, password })
     const previous = this.#open.get(wallet.id)
     if (previous !== undefined) this.api.release(previous.handle).catch(() => {})
-    this.#open.set(wallet.id, { ...wallet, handle, lifetimeSeconds: 0, expiresAtMs: Number.POSITIVE_INFINITY })
+    this.#open.set(wallet.id, { ...wallet, handle, ...unknownLifetime })
     await this.renew(wallet.id)
+    // For the fields that offer addresses; the views load them again.
+    await this.loadContents(wallet.id).catch(() => {})
   }
 
   async renew(id: string): Promise<void> {
@@ -86,7 +150,7 @@ export class Store {
       const expiresAtMs = sentAtMs + lifetimeSeconds * 1000
       const open = this.#open.get(id)
       if (open?.handle !== handle) return
-      this.#open.set(id, { ...open, lifetimeSeconds, expiresAtMs })
+      this.#open.set(id, { ...open, lifetimeSeconds, expiresAtMs, isFinal: isFinal(open, { expiresAtMs }, sentAtMs) })
       clearTimeout(this.#timers.get(id))
       const delayMs = Math.min(expiresAtMs - Date.now(), maxTimerMs)
       this.#timers.set(
@@ -95,6 +159,20 @@ export class Store {
       )
     })
     this.emitChange()
+  }
+
+  /** Renews the handles that are due. Called at input: an unused page lets its wallets lock. */
+  renewInUse(): void {
+    const nowMs = Date.now()
+    for (const wallet of this.openWallets) {
+      const { id } = wallet
+      if (this.#renewing.has(id) || !isRenewalDue(wallet, nowMs)) continue
+      this.#renewing.add(id)
+      // A daemon that does not respond lets the wallet lock on time.
+      this.renew(id)
+        .catch(() => {})
+        .finally(() => this.#renewing.delete(id))
+    }
   }
 
   /** Runs work that needs an unlocked wallet. Locks the wallet in the page if the daemon has ended its handle. */
@@ -163,8 +241,12 @@ export class Store {
     clearTimeout(this.#timers.get(id))
     this.#timers.delete(id)
     this.#open.delete(id)
+    this.#contents.delete(id)
   }
 }
+
+/** Until the first renewal. */
+const unknownLifetime = { lifetimeSeconds: 0, expiresAtMs: Number.POSITIVE_INFINITY, isFinal: false }
 
 export const StoreContext = createContext<Store | undefined>(undefined)
 

@@ -1,6 +1,5 @@
 /** A sentence about a transaction. Formats its addresses and marks those of the unlocked wallets. */
-import { shortAddress } from '../model/shortAddress.js'
-import { AddressText } from './AddressText.js'
+import { AddressText, ShortAddress } from './AddressText.js'
 
 type Props = { text: string; own?: ReadonlySet<string>; isShort?: boolean }
 
@@ -8,11 +7,7 @@ export function Description({ text, own, isShort = false }: Props) {
   return text.split(/([A-Z2-7]{58})/).map((part, index) => {
     if (index % 2 === 0) return part
     if (isShort) {
-      return (
-        <code key={index} title={part}>
-          {shortAddress(part)}
-        </code>
-      )
+      return <ShortAddress key={index} address={part} />
     }
     return (
       <span key={index}>

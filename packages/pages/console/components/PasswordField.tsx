@@ -9,6 +9,8 @@ export type PasswordFieldProps = {
   hint?: string
   error?: string | undefined
   onInput?: () => void
+  /** Called by the Enter key, which then does not send the form around the field. */
+  onEnter?: () => void
 }
 
 export function PasswordField(props: PasswordFieldProps) {
@@ -29,6 +31,11 @@ export function PasswordField(props: PasswordFieldProps) {
           aria-describedby={`${id}-hint ${id}-error`}
           aria-invalid={props.error !== undefined}
           onInput={props.onInput}
+          onKeyDown={(event) => {
+            if (event.key !== 'Enter' || props.onEnter === undefined) return
+            event.preventDefault()
+            props.onEnter()
+          }}
         />
         <button type="button" class="quiet" aria-pressed={isShown} onClick={() => setShown(!isShown)}>
           {isShown ? 'Hide' : 'Show'}

@@ -1,7 +1,9 @@
 /** Reviews transactions, selects who signs each of them, and signs. */
-import { useCallback, useRef, useState } from 'preact/hooks'
+import { useCallback, useState } from 'preact/hooks'
+import { useAct } from '../act.js'
+import { ActPassword } from '../components/ActPassword.js'
 import { ErrorText } from '../components/ErrorText.js'
-import { PasswordField, takePassword } from '../components/PasswordField.js'
+import { UnlockInView } from '../components/UnlockInView.js'
 import { hasCode } from '../errors.js'
 import { errorMessage } from '../messages.js'
 import { multisigOf } from '../model/signedTransaction.js'
@@ -15,7 +17,6 @@ import {
 } from '../model/signerOptions.js'
 import { usePolling } from '../polling.js'
 import type { Account } from '../responses.js'
-import { hrefOf } from '../route.js'
 import { type ReviewedTransaction, signAll } from '../signing.js'
 import { type Store, useStore } from '../store.js'
 import { TransactionCard } from './TransactionCard.js'
@@ -32,7 +33,7 @@ type LoadedWallet = WalletContents & { walletId: string; accounts: ReadonlyMap<s
 
 export function SignForm({ transactions, groupWarnings, onSigned, onCancel }: Props) {
   const store = useStore()
-  const password = useRef<HTMLInputElement>(null)
+  const act = useAct()
   const [selectedId, setSelectedId] = useState<string>()
   const [loaded, setLoaded] = useState<readonly LoadedWallet[]>([])
   const [changes, setChanges] = useState<{ [index: number]: SelectedSigner }>({})
@@ -46,6 +47,7 @@ export function SignForm({ transactions, groupWarnings, onSigned, onCancel }: Pr
 
   const open = loaded.filter(({ walletId }) => store.openWallet(walletId) !== undefined)
   const wallet = open.find(({ walletId }) => walletId === selectedId) ?? firstAble(open, transactions) ?? open[0]
+  const unlockedWallet = wallet === undefined ? undefined : store.openWallet(wallet.walletId)
   const isGroup = transactions.length > 1
   const signers = wallet === undefined ? [] : transactions.map((one) => optionsFor(one, wallet, isGroup))
   const selected = signers.map((options, index) => changes[index] ?? selectSigner(options, options.suggestedId))
@@ -61,7 +63,7 @@ export function SignForm({ transactions, groupWarnings, onSigned, onCancel }: Pr
     setBusy(true)
     setError(undefined)
     setPasswordError(undefined)
-    const secret = takePassword(password)
+    const secret = act.password(wallet.walletId)
     try {
       const tasks = selected.map(({ method, members }, index) => ({
         ...transactions[index]!,
@@ -71,13 +73,15 @@ export function SignForm({ transactions, groupWarnings, onSigned, onCancel }: Pr
       const signed = await store.withHandle(wallet.walletId, ({ handle }) =>
         signAll({ api: store.api, handle, password: secret, tasks }),
       )
-      store.renew(wallet.walletId).catch(() => {})
+      act.clear()
       onSigned(signed)
     } catch (caught) {
-      if (hasCode(caught, 'wrong_password')) setPasswordError('Wrong password.')
-      else setError(errorMessage(caught))
+      if (hasCode(caught, 'wrong_password')) {
+        act.clear()
+        setPasswordError('Wrong password.')
+      } else setError(errorMessage(caught))
       setBusy(false)
-      password.current?.focus()
+      act.field.current?.focus()
     }
   }
 
@@ -120,25 +124,13 @@ export function SignForm({ transactions, groupWarnings, onSigned, onCancel }: Pr
           onSelect={(signer) => setChanges({ ...changes, [index]: signer })}
         />
       ))}
-      {open.length === 0 ? (
-        <div class="aside">
-          <p>
-            <b>No wallet is unlocked.</b>{' '}
-            <a href={hrefOf({ view: 'wallets', walletId: undefined })}>Unlock the wallet that signs</a>, then return
-            here. This page keeps the transaction.
-          </p>
-        </div>
-      ) : (
-        <div class="narrow">
-          <input type="text" autocomplete="username" value={walletName(store, wallet)} readOnly hidden />
-          <PasswordField
-            label={`Password of ${walletName(store, wallet)}`}
-            field={password}
-            autocomplete="current-password"
-            hint="Required for every signature."
-            error={passwordError}
-          />
-        </div>
+      {unlockedWallet !== undefined && <ActPassword act={act} wallet={unlockedWallet} error={passwordError} />}
+      {(unlockedWallet === undefined || signedCount === 0) && (
+        <UnlockInView
+          act={act}
+          purpose={open.length === 0 ? 'to sign this' : 'that has a key for this'}
+          onUnlocked={({ id }) => setSelectedId(id)}
+        />
       )}
       {warnings.length > 0 && (
         <WarningConfirmation count={warnings.length} value={confirmation} onChange={setConfirmation} />
