@@ -11,6 +11,8 @@ import {
   type RawResponse,
 } from './Message.js'
 import * as RequestHead from './RequestHead.js'
+import * as RequestId from './RequestId.js'
+import { knownMethod, noRoute, type RequestRecord } from './RequestRecord.js'
 import * as ResponseWriter from './ResponseWriter.js'
 
 export type ConnectionOptions = {
@@ -19,6 +21,8 @@ export type ConnectionOptions = {
   handle: HostHandler
   errorResponse: (status: number, message: string) => RawResponse
   onError: (error: unknown) => void
+  /** Called with each request when it is over. @default none */
+  onRequest?: ((record: RequestRecord) => void) | undefined
   /** Whether connections end after the response under way. */
   isStopping: () => boolean
   /**
@@ -50,6 +54,10 @@ export class Connection {
   #isAuthenticated = false
   #isDeferred = false
   #usedAt: number
+  /** Id, method and route of the request under way, for its record. */
+  #requestId: string | undefined
+  #method = ''
+  #route = noRoute
   /** When a peer that still sends after its last response has sent long enough. */
   #lingerEnd = 0
   #closeListeners: (() => void)[] | undefined
@@ -58,6 +66,9 @@ export class Connection {
   readonly #remoteAddress = (): string | undefined => this.#socket.remoteAddress
   readonly #authenticated = (): void => {
     this.#isAuthenticated = true
+  }
+  readonly #matched = (route: string): void => {
+    this.#route = route
   }
   readonly #onClose = (listener: () => void): void => this.#addCloseListener(listener)
 
@@ -179,6 +190,11 @@ export class Connection {
   #serve(head: RequestHead.RequestHead): void {
     this.#phase = 'handling'
     this.#usedAt = performance.now()
+    if (this.#options.onRequest !== undefined) {
+      this.#requestId = RequestId.choose(head.headers.get(RequestId.lowerCaseName))
+      this.#method = head.method
+      this.#route = noRoute
+    }
     let reader: BodyReader | undefined
     let isWhole = false
     let isOver = false
@@ -192,6 +208,8 @@ export class Connection {
       remoteAddress: this.#remoteAddress,
       onClose: this.#onClose,
       authenticated: this.#authenticated,
+      id: this.#requestId,
+      matched: this.#matched,
       body: (lower = this.#options.limits.bodyBytes) => {
         // What is in the input by then belongs to the next request.
         if (isOver) throw new BodyError('body_malformed', 'the request is over')
@@ -290,14 +308,17 @@ export class Connection {
     const isDelimited = !isStream || head.isHttp11
     const keepAlive = head.keepAlive && isRead && isDelimited && !this.#isOver() && !this.#options.isStopping()
     const connection = keepAlive ? (head.headers.has('connection') ? 'keep-alive' : undefined) : 'close'
-    const responseHead = { status, headers, connection, isHead: head.method === 'HEAD' }
+    const isHead = head.method === 'HEAD'
+    const responseHead = { status, headers, connection, isHead, requestId: this.#requestId }
     if (isStream) {
       this.#send(responseHead, body, head.isHttp11 ? 'chunked' : 'end', keepAlive)
       return
     }
     this.#closeListeners = undefined
     if (isSecret(response)) {
+      const { length } = response.body
       ResponseWriter.writeSecret(this.#socket, responseHead, response.body)
+      this.#record(status, length)
       this.#finishResponse(keepAlive)
       return
     }
@@ -305,8 +326,18 @@ export class Connection {
       this.#send(responseHead, ResponseWriter.inPieces(body), { bytes: Buffer.byteLength(body) }, keepAlive)
       return
     }
-    ResponseWriter.write(this.#socket, responseHead, body)
+    this.#record(status, ResponseWriter.write(this.#socket, responseHead, body))
     this.#finishResponse(keepAlive)
+  }
+
+  /** Once for each request, at its end. */
+  #record(status: number, bytes: number, isComplete = true): void {
+    const id = this.#requestId
+    if (id === undefined) return
+    this.#requestId = undefined
+    const durationMs = performance.now() - this.#usedAt
+    const method = knownMethod(this.#method)
+    this.#options.onRequest?.({ id, method, route: this.#route, status, durationMs, bytes, isComplete })
   }
 
   #send(head: ResponseWriter.Head, source: BodySource, framing: ResponseWriter.Framing, keepAlive: boolean): void {
@@ -321,11 +352,19 @@ export class Connection {
     // Not `#addCloseListener`: a peer that only ended its side still gets the whole body.
     const cancel = (): void => source.cancel()
     this.#socket.once('close', cancel)
-    const onProgress = (): void => {
+    let sent = 0
+    const onProgress = (bytes: number): void => {
+      sent += bytes
       this.#deadline = performance.now() + this.#options.limits.idleMs
     }
-    onProgress()
-    await ResponseWriter.writeStream(this.#socket, head, source, { framing, onProgress })
+    onProgress(0)
+    try {
+      await ResponseWriter.writeStream(this.#socket, head, source, { framing, onProgress })
+      this.#record(head.status, sent, !this.#socket.destroyed)
+    } catch (error) {
+      this.#record(head.status, sent, false)
+      throw error
+    }
     this.#socket.off('close', cancel)
     // Destroyed, but 'close' is still to come: it calls the other listeners.
     if (this.#socket.destroyed) cancel()
@@ -335,6 +374,7 @@ export class Connection {
   #drop(response: HostResponse): void {
     this.#closeListeners = undefined
     this.#socket.destroy()
+    this.#record(response === dropConnection ? 0 : response.status, 0, false)
     if (response === dropConnection) return
     if (isSource(response.body)) response.body.cancel()
     else if (isSecret(response)) response.body.fill(0)
@@ -344,6 +384,7 @@ export class Connection {
     // A body or handler that fails because its peer disconnected is no error.
     if (!this.#socket.destroyed) this.#options.onError(error)
     this.#socket.destroy()
+    this.#record(0, 0, false)
   }
 
   #finishResponse(keepAlive: boolean): void {
@@ -381,7 +422,12 @@ export class Connection {
 
   #refuse(status: number, message: string): void {
     const { headers, body, ...response } = this.#options.errorResponse(status, message)
-    ResponseWriter.write(this.#socket, { status: response.status, headers, connection: 'close', isHead: false }, body)
+    // What was received is not a request, so nothing of it is known.
+    if (this.#options.onRequest !== undefined) this.#requestId = RequestId.create()
+    this.#method = ''
+    this.#route = noRoute
+    const head = { status: response.status, headers, connection: 'close', isHead: false, requestId: this.#requestId }
+    this.#record(response.status, ResponseWriter.write(this.#socket, head, body))
     this.#finish()
   }
 

@@ -62,6 +62,8 @@ function toRawRequest(request: Request, info: ConnectionInfo | undefined, limit:
       else signal.addEventListener('abort', listener, { once: true })
     },
     authenticated: () => info?.authenticated?.(),
+    id: info?.requestId,
+    matched: (route) => info?.matched?.(route),
     body: (lower = limit) => readBody(request, Math.min(limit, lower)),
   }
 }
@@ -137,9 +139,11 @@ export function jsonError(status: number, message: string): RawResponse {
 }
 
 /** Looked up when read: most handlers never do. */
-function infoOf({ localAddress, remoteAddress, authenticated }: RawRequest): ConnectionInfo {
+function infoOf({ localAddress, remoteAddress, authenticated, id, matched }: RawRequest): ConnectionInfo {
   return {
     authenticated,
+    requestId: id,
+    matched,
     get localAddress() {
       return localAddress?.()
     },

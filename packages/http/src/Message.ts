@@ -22,6 +22,13 @@ export type RawRequest = {
    * A response with the status 401 takes it back.
    */
   authenticated?: () => void
+  /** The id of the request, as in the `X-Request-Id` of its response, on a server with `onRequest`. */
+  id?: string | undefined
+  /**
+   * Says which route the path belongs to, for `onRequest` of the server. A pattern, such as `/v2/accounts/{address}`: the
+   * path itself may hold secrets.
+   */
+  matched?: (route: string) => void
   /**
    * Reads the body. May be called once, before the response is returned.
    *
@@ -53,6 +60,10 @@ export type ConnectionInfo = {
   localAddress?: string | undefined
   /** As that of {@link RawRequest}. */
   authenticated?: (() => void) | undefined
+  /** As `id` of {@link RawRequest}. */
+  requestId?: string | undefined
+  /** As that of {@link RawRequest}. */
+  matched?: ((route: string) => void) | undefined
 }
 
 /**

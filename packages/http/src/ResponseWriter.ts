@@ -2,6 +2,7 @@
 import type { Socket } from 'node:net'
 import type { Writable } from 'node:stream'
 import type { BodySource } from './Message.js'
+import * as RequestId from './RequestId.js'
 
 const reasons: { [status: number]: string } = {
   200: 'OK',
@@ -36,11 +37,17 @@ const reasons: { [status: number]: string } = {
   504: 'Gateway Timeout',
 }
 
-/** Status, headers and the value of `Connection`, if it is sent. */
-export type Head = { status: number; headers: readonly string[]; connection: string | undefined; isHead: boolean }
+/** Status, headers, and the values of `Connection` and `X-Request-Id`, if they are sent. */
+export type Head = {
+  status: number
+  headers: readonly string[]
+  connection: string | undefined
+  isHead: boolean
+  requestId: string | undefined
+}
 
-/** In one write where possible. An `undefined` body has an unknown length. */
-export function write(socket: Socket, head: Head, body: string | Uint8Array | undefined): void {
+/** In one write where possible. An `undefined` body has an unknown length. Returns the length of the body. */
+export function write(socket: Socket, head: Head, body: string | Uint8Array | undefined): number {
   const { status, isHead } = head
   const bytes = body === undefined ? 0 : Buffer.byteLength(body)
   // RFC 9110, section 8.6: a 204 has no length; that of a 304 would be the length of the unchanged body.
@@ -50,6 +57,7 @@ export function write(socket: Socket, head: Head, body: string | Uint8Array | un
   // ASCII needs no encoding.
   else if (typeof body === 'string') socket.write(text + body, bytes === body.length ? 'latin1' : 'utf8')
   else writeBytes(socket, text, body)
+  return bytes
 }
 
 /** As `write`, for a body that is a secret: neither it nor a copy stays in memory. */
@@ -103,13 +111,13 @@ export function inPieces(body: string | Uint8Array): BodySource {
 
 /**
  * Sends a body piece by piece, and never ahead of what the peer reads. Rejects if the body fails; resolves early if the
- * socket closes.
+ * socket closes. `onProgress` is called before each piece.
  */
 export async function writeStream(
   socket: Socket,
   head: Head,
   source: BodySource,
-  { framing, onProgress }: { framing: Framing; onProgress: () => void },
+  { framing, onProgress }: { framing: Framing; onProgress: (bytes: number) => void },
 ): Promise<void> {
   const isChunked = framing === 'chunked'
   socket.write(headText(head, framingText(framing)), 'latin1')
@@ -119,7 +127,7 @@ export async function writeStream(
     if (piece === undefined) break
     if (!(piece instanceof Uint8Array)) throw new TypeError('the pieces of a response body must be bytes')
     if (piece.length === 0) continue
-    onProgress()
+    onProgress(piece.length)
     writePiece(socket, piece, isChunked)
     if (socket.writableNeedDrain) await drained(socket)
     if (socket.destroyed) return
@@ -157,14 +165,17 @@ export function drained(socket: Pick<Writable, 'on' | 'off'>): Promise<void> {
   })
 }
 
-function headText({ status, headers, connection }: Head, length: string): string {
+function headText({ status, headers, connection, requestId }: Head, length: string): string {
   let text = `HTTP/1.1 ${status} ${reasons[status] ?? ''}\r\n`
   let hasDate = false
   for (let i = 0; i < headers.length; i += 2) {
     const name = headers[i]!
     hasDate ||= name.length === 4 && name.toLowerCase() === 'date'
+    // One that the handler passes on from another server is not the one in the log.
+    if (requestId !== undefined && name.length === 12 && name.toLowerCase() === RequestId.lowerCaseName) continue
     text += `${name}: ${headers[i + 1]}\r\n`
   }
+  if (requestId !== undefined) text += `${RequestId.headerName}: ${requestId}\r\n`
   if (!hasDate) text += `Date: ${dateNow()}\r\n`
   text += length
   return connection === undefined ? `${text}\r\n` : `${text}Connection: ${connection}\r\n\r\n`

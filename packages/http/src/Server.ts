@@ -7,6 +7,7 @@ import { Connection } from './Connection.js'
 import { fromFetch, jsonError } from './Fetch.js'
 import { defaultLimits, type Limits } from './Limits.js'
 import type { FetchHandler, RawHandler, RawResponse } from './Message.js'
+import type { RequestRecord } from './RequestRecord.js'
 
 /** Options of {@link Server}: a handler in either form, and how to serve it. */
 export type ServerOptions = ({ fetch: FetchHandler } | { handle: RawHandler }) & {
@@ -21,6 +22,12 @@ export type ServerOptions = ({ fetch: FetchHandler } | { handle: RawHandler }) &
    * @default `console.error`
    */
   onError?: (error: unknown) => void
+  /**
+   * Called with each request when it is over, for a log. With it, every response has an `X-Request-Id`: the one of the
+   * request if that is short and plain, and a new one otherwise. It must not throw.
+   * @default none
+   */
+  onRequest?: ((record: RequestRecord) => void) | undefined
   /** @default {@link defaultLimits} */
   limits?: Partial<Limits> | undefined
 }
@@ -57,7 +64,7 @@ export class Server {
   }
 
   constructor(options: ServerOptions) {
-    const { errorResponse = jsonError, onError = console.error } = options
+    const { errorResponse = jsonError, onError = console.error, onRequest } = options
     const handle = 'fetch' in options ? fromFetch(options.fetch, { errorResponse, onError }) : options.handle
     this.#limits = { ...defaultLimits, ...options.limits }
     this.#net = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
@@ -67,7 +74,7 @@ export class Server {
       }
       const isStopping = (): boolean => this.#stopping
       const connection = new Connection({
-        ...{ socket, limits: this.#limits, handle, errorResponse, onError, isStopping, defer: this.#defer },
+        ...{ socket, limits: this.#limits, handle, errorResponse, onError, onRequest, isStopping, defer: this.#defer },
       })
       this.#connections.add(connection)
       socket.on('close', () => this.#connections.delete(connection))

@@ -18,4 +18,7 @@ export {
   type RawResponse,
 } from './Message.js'
 export { type NodeListenerOptions, toNodeListener } from './nodeListener.js'
+export * as RequestId from './RequestId.js'
+export { noRoute, type RequestRecord } from './RequestRecord.js'
+export { type RecordRequestsOptions, recordRequests } from './recordRequests.js'
 export { Server, type ServerOptions } from './Server.js'

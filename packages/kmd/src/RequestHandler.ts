@@ -4,6 +4,7 @@ import {
   BodyError,
   type BodyErrorCode,
   type FetchHandler,
+  noRoute,
   type RawRequest,
   type RawResponse,
   toFetch,
@@ -37,8 +38,8 @@ export type RequestHandlerOptions = {
   consoleFile?: ConsoleFiles.Find
   /** Called for every request on a known path with a valid token: it keeps the daemon from going idle. */
   onActivity?: () => void
-  /** Called with errors that are not the client's fault. They hold no secret. */
-  onFailure?: (operation: string, error: unknown) => void
+  /** Called with errors that are not the client's fault, and the id of the request. They hold no secret. */
+  onFailure?: (operation: string, error: unknown, requestId: string | undefined) => void
 }
 
 type Output = Wire.MembersOf<readonly Wire.Member[]>
@@ -107,7 +108,7 @@ export class RequestHandler {
         ? { status: 200, headers, body: this.#writeKey(operation, output), wipe: true }
         : { status: 200, headers, body: this.#write(operation, output) }
     } catch (error) {
-      response = this.#errorResponse(this.#explain(operation.id, error, bodyLimit), cors, operation)
+      response = this.#errorResponse(this.#explain(operation.id, error, request, bodyLimit), cors, operation)
     }
     // It may hold passwords, handles and keys.
     body.fill(0)
@@ -122,8 +123,12 @@ export class RequestHandler {
     if (!Access.isHostAllowed(request.header('host'), hosts, request.localAddress)) {
       return { response: this.#errorResponse(forbiddenHost(request.header('host')), []) }
     }
-    if (request.method === 'OPTIONS') return { response: { status: 200, headers: cors, body: '' } }
+    if (request.method === 'OPTIONS') {
+      request.matched?.(routeOf(path))
+      return { response: { status: 200, headers: cors, body: '' } }
+    }
     const operation = Operations.find(request.method, path)
+    request.matched?.(operation?.path ?? routeOf(path))
     if (operation === undefined) {
       return {
         response: this.#document(request, path, cors) ?? this.#consoleFile(request, path) ?? this.#unmatched(path),
@@ -187,7 +192,7 @@ export class RequestHandler {
   #consoleFile(request: RawRequest, path: string): Promise<RawResponse> | undefined {
     if (!ConsoleFiles.isPath(path) || !ConsoleFiles.methods.includes(request.method)) return undefined
     return this.#serveConsole(request, path).catch((error: unknown) =>
-      this.#errorResponse(this.#explain('the console', error), []),
+      this.#errorResponse(this.#explain('the console', error, request), []),
     )
   }
 
@@ -223,17 +228,17 @@ export class RequestHandler {
     })
   }
 
-  #explain(operation: string, error: unknown, bodyLimit?: number): KmdError {
+  #explain(operation: string, error: unknown, { id }: RawRequest, bodyLimit?: number): KmdError {
     if (error instanceof BodyError) {
       const isLower = error.code === 'body_too_large' && bodyLimit !== undefined
       const text = isLower ? { message: `request body too large, must be <= ${bodyLimit} bytes` } : {}
       return new KmdError(bodyCodes[error.code], { ...text, cause: error })
     }
     if (error instanceof KmdError) {
-      if (error.status >= 500 && error.status !== 503) this.#options.onFailure?.(operation, error)
+      if (error.status >= 500 && error.status !== 503) this.#options.onFailure?.(operation, error, id)
       return error
     }
-    this.#options.onFailure?.(operation, error)
+    this.#options.onFailure?.(operation, error, id)
     return new KmdError('internal', { cause: error })
   }
 
@@ -260,6 +265,12 @@ function forbiddenHost(host: string | undefined): KmdError {
 function methodsOf(path: string): readonly string[] {
   if (path === descriptionPath || path === metricsPath) return ['GET']
   return ConsoleFiles.isPath(path) ? ConsoleFiles.methods : Operations.methods(path)
+}
+
+/** For the log: a path that is served as it is, and nothing of any other. */
+function routeOf(path: string): string {
+  if (ConsoleFiles.isPath(path)) return '/console/*'
+  return methodsOf(path).length === 0 ? noRoute : path
 }
 
 function pathOf(target: string): string {

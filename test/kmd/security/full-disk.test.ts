@@ -104,17 +104,17 @@ if (isInside) {
     assert.ok(lost_log_lines >= 2, `${lost_log_lines} lines`)
     assert.equal(status, 'ok')
     const metrics = (await daemon.call('GET', '/latchkey/v1/metrics')).text
-    assert.match(metrics, new RegExp(`^latchkey_lost_log_lines ${lost_log_lines}$`, 'm'))
+    // Lines of requests are lost a moment later.
+    const counted = Number(/^latchkey_lost_log_lines (\d+)$/m.exec(metrics)?.[1])
+    assert.ok(counted >= lost_log_lines, `${counted} lines`)
 
     disk.free()
     await daemon.call('POST', '/v1/key', { wallet_handle_token })
     assert.equal(await daemon.stop(), 0)
     const log = readFileSync(join(disk.dir, 'kmd.log'), 'latin1')
-    assert.match(
-      log,
-      new RegExp(`\\n.*level=error msg="${lost_log_lines} lines of this log could not be written since`),
-    )
-    assert.match(log, /: the disk is full"\n.*Server closed"\n/, 'and the log goes on')
+    const reported = /\n.*level=error msg="(\d+) lines of this log could not be written since/.exec(log)
+    assert.ok(Number(reported?.[1]) >= counted, log.slice(-2_000))
+    assert.match(log, /: the disk is full"\n(?:time=.*\n)*time=.*Server closed"\n/, 'and the log goes on')
   })
 
   test('a token change on a full disk fails with the old token in force, and one that succeeds is taken', async (t) => {

@@ -1,5 +1,5 @@
 /** The daemon as a process: a data directory, a server, the files that launchers read, an orderly stop. */
-import { type Limits, type RawResponse, Server } from '@latchkey/http'
+import { type Limits, type RawResponse, type RequestRecord, Server } from '@latchkey/http'
 import type { Wire } from '../wire/Wire.js'
 import { Closers } from './Closers.js'
 import { DaemonApp, type DaemonAppOptions, logStartError } from './DaemonApp.js'
@@ -91,7 +91,8 @@ async function run(
 ): Promise<Running> {
   const { log } = app
   const onError = (error: unknown): void => log.write('error', `the request handler failed: ${String(error)}`)
-  const server = new Server({ handle: app.handle, errorResponse: envelope, onError, limits })
+  const onRequest = (record: RequestRecord): void => log.request(record)
+  const server = new Server({ handle: app.handle, errorResponse: envelope, onError, onRequest, limits })
   const closers = new Closers()
   closers.add(() => StateFiles.remove(dataDir))
   try {

@@ -165,7 +165,7 @@ export class DaemonApp {
   /** Closes handles, wallets and files, and releases the lock. Stop the server first. */
   async close(): Promise<void> {
     await this.closeFiles()
-    this.log.close()
+    await this.log.close()
   }
 
   /** As `close`, but the log stays open. */
@@ -179,7 +179,7 @@ export class DaemonApp {
 export function logStartError(log: Log, error: unknown): StartError {
   const message = error instanceof Error ? error.message : String(error)
   log.write('error', `couldn't start kmd: ${message}`)
-  log.close()
+  void log.close()
   const failure = error instanceof StartError ? error : new StartError('start_failed', { message, cause: error })
   failure.isLogLost = log.lostLines > 0
   return failure
@@ -235,7 +235,8 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
       hosts: allowedHosts(config),
       metrics: makeMetrics({ handles, wallets, log }),
       ...(onActivity && { onActivity }),
-      onFailure: (operation, error) => log.write('error', `${operation}: ${explain(error)}`),
+      onFailure: (operation, error, requestId) =>
+        log.write('error', `${operation}: ${explain(error)}`, { request_id: requestId }),
     })
     const stopWaiting = new Closers()
     stopWaiting.add(() => throttle.close())

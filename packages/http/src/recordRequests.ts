@@ -1,0 +1,51 @@
+/** Request ids and records for a server of `node:http`, as `onRequest` has them for the `Server` of this package. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import * as RequestId from './RequestId.js'
+import { knownMethod, noRoute, type RequestRecord } from './RequestRecord.js'
+
+/** Options of {@link recordRequests}. */
+export type RecordRequestsOptions = {
+  /** Called with each request when it is over. It must not throw. */
+  onRequest: (record: RequestRecord) => void
+  /**
+   * Returns the pattern of the route of a path, which has no query; undefined if there is none. Never the path as it is: it
+   * may hold a secret.
+   */
+  routeOf: (path: string, method: string) => string | undefined
+}
+
+type Listener = (request: IncomingMessage, response: ServerResponse) => void
+
+/**
+ * A listener for `node:http` or Express that gives every response an `X-Request-Id` and reports each request when it is over.
+ *
+ * @example
+ * ```ts
+ * const routeOf = (path: string) => (path === '/weather' ? path : undefined)
+ * createServer(recordRequests(listener, { routeOf, onRequest: (record) => console.log(JSON.stringify(record)) }))
+ * ```
+ */
+export function recordRequests(listener: Listener, { onRequest, routeOf }: RecordRequestsOptions): Listener {
+  return (request, response) => {
+    const startedAt = performance.now()
+    const sent = request.headers[RequestId.lowerCaseName]
+    const id = RequestId.choose(typeof sent === 'string' ? sent : undefined)
+    const [path = ''] = (request.url ?? '').split('?', 1)
+    const method = knownMethod(request.method ?? '')
+    const written = request.socket.bytesWritten
+    response.setHeader(RequestId.headerName, id)
+    response.once('close', () => {
+      const bytes = Math.max(0, request.socket.bytesWritten - written)
+      onRequest({
+        ...{
+          id,
+          method,
+          route: routeOf(path, method) ?? noRoute,
+          status: response.headersSent ? response.statusCode : 0,
+        },
+        ...{ durationMs: performance.now() - startedAt, bytes, isComplete: response.writableFinished },
+      })
+    })
+    listener(request, response)
+  }
+}

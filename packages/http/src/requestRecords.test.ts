@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { dropConnection } from './Message.js'
+import type { RequestRecord } from './RequestRecord.js'
+import { recordRequests } from './recordRequests.js'
+import { Server, type ServerOptions } from './Server.js'
+
+type Recorded = { port: number; records: RequestRecord[]; next: () => Promise<RequestRecord> }
+
+async function serve(t: TestContext, options: ServerOptions): Promise<Recorded> {
+  const records: RequestRecord[] = []
+  const server = new Server({ onError: () => {}, ...options, onRequest: (record) => void records.push(record) })
+  const { port } = await server.listen('127.0.0.1', 0)
+  t.after(() => server.stop())
+  return { port, records, next: () => nextOf(records) }
+}
+
+/** The first record that is not taken yet. */
+async function nextOf(records: RequestRecord[]): Promise<RequestRecord> {
+  for (let turn = 0; turn < 2_000; turn++) {
+    const record = records.shift()
+    if (record !== undefined) return record
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+  throw new Error('no request was recorded')
+}
+
+function assertHas(record: RequestRecord, expected: Partial<RequestRecord>): void {
+  assert.deepEqual({ ...record, ...expected }, record)
+}
+
+/** Sends text as it is and returns all that comes back. */
+async function exchange(port: number, text: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  let received = ''
+  socket.on('data', (chunk) => {
+    received += chunk.toString('latin1')
+  })
+  socket.end(text)
+  await once(socket, 'close')
+  return received
+}
+
+test('a request is recorded with its route, status, length and time, and the response has its id', async (t) => {
+  const { port, next } = await serve(t, {
+    handle: (request) => {
+      request.matched?.('/things/{id}')
+      return { status: 201, headers: ['X-Request-Id', 'of-another', 'X-Own', request.id ?? ''], body: 'grün' }
+    },
+  })
+  const response = await fetch(`http://127.0.0.1:${port}/things/secret?token=secret`, { method: 'POST' })
+  const record = await next()
+  const { durationMs, id, ...others } = record
+  assert.deepEqual(others, { method: 'POST', route: '/things/{id}', status: 201, bytes: 5, isComplete: true })
+  assert.match(id, /^[0-9a-f]{16}$/)
+  assert.ok(durationMs >= 0)
+  assert.equal(response.headers.get('x-request-id'), id)
+  assert.equal(response.headers.get('x-own'), id)
+  assert.doesNotMatch(JSON.stringify(record), /secret/)
+})
+
+test('an id of the client is kept if it is short and plain, and replaced otherwise', async (t) => {
+  const { port, records } = await serve(t, { handle: () => ({ status: 200, headers: [], body: '' }) })
+  const kept = ['a', '3f2504e0-4f89-41d3-9a0c-0305e82c3301', 'req_01J9Z3']
+  const replaced = ['f'.repeat(64), '../x', 'a b', '"x"', '\x1b[2J'.slice(1), '-x', 'x'.repeat(37), 'a, b']
+  for (const sent of [...kept, ...replaced]) {
+    const { headers } = await fetch(`http://127.0.0.1:${port}/`, { headers: { 'X-Request-Id': sent } })
+    const answered = headers.get('x-request-id')!
+    assert.equal(records.pop()?.id, answered)
+    if (kept.includes(sent)) assert.equal(answered, sent)
+    else assert.match(answered, /^[0-9a-f]{16}$/, sent)
+  }
+})
+
+test('what is not a request, a dropped and a failed one are recorded without anything of what was sent', async (t) => {
+  const { port, next } = await serve(t, {
+    handle: ({ target }) => {
+      if (target === '/drop') return dropConnection
+      throw new Error('secret')
+    },
+  })
+  assert.match(await exchange(port, 'SECRET\r\n\r\n'), /^HTTP\/1\.1 400 [\s\S]*X-Request-Id: [0-9a-f]{16}\r\n/)
+  assertHas(await next(), { method: 'OTHER', route: '-', status: 400, isComplete: true })
+  await exchange(port, 'GET /drop HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  assertHas(await next(), { method: 'GET', route: '-', status: 0, isComplete: false })
+  await exchange(port, 'SECRET /fail HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  const failed = await next()
+  assertHas(failed, { method: 'OTHER', status: 0, isComplete: false })
+  assert.doesNotMatch(JSON.stringify(failed), /secret/i)
+})
+
+test('a streamed response is recorded at its end, also one whose peer leaves', async (t) => {
+  let open!: () => void
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  const { port, next, records } = await serve(t, {
+    fetch: ({ url }, info) => {
+      info?.matched?.(new URL(url).pathname)
+      const isEndless = url.endsWith('/endless')
+      const body = new ReadableStream({
+        async pull(controller) {
+          await opened
+          controller.enqueue(Buffer.alloc(1000))
+          if (!isEndless) controller.close()
+        },
+      })
+      return new Response(body)
+    },
+  })
+  const response = await fetch(`http://127.0.0.1:${port}/whole`)
+  assert.equal(records.length, 0)
+  open()
+  assert.equal((await response.arrayBuffer()).byteLength, 1000)
+  assertHas(await next(), { route: '/whole', status: 200, bytes: 1000, isComplete: true })
+  const abort = new AbortController()
+  await fetch(`http://127.0.0.1:${port}/endless`, { signal: abort.signal })
+  abort.abort()
+  assertHas(await next(), { route: '/endless', status: 200, isComplete: false })
+})
+
+test('a response to a peer that has left is recorded as not complete', async (t) => {
+  const { port, next } = await serve(t, {
+    handle: ({ onClose }) => {
+      socket.resetAndDestroy()
+      return new Promise((resolve) => onClose?.(() => resolve({ status: 200, headers: [], body: 'late' })))
+    },
+  })
+  const socket = connect(port, '127.0.0.1')
+  socket.write('GET / HTTP/1.1\r\nHost: localhost\r\n\r\n')
+  assertHas(await next(), { status: 200, bytes: 0, isComplete: false })
+})
+
+test('without onRequest no response has an id', async (t) => {
+  const server = new Server({ handle: ({ id }) => ({ status: 200, headers: [], body: String(id) }) })
+  const { port } = await server.listen('127.0.0.1', 0)
+  t.after(() => server.stop())
+  const response = await fetch(`http://127.0.0.1:${port}/`, { headers: { 'X-Request-Id': 'mine' } })
+  assert.equal(response.headers.get('x-request-id'), null)
+  assert.equal(await response.text(), 'undefined')
+})
+
+test('recordRequests does the same for node:http', async (t) => {
+  const records: RequestRecord[] = []
+  const routeOf = (path: string): string | undefined => (path === '/weather' ? path : undefined)
+  const listener = recordRequests((_request, response) => void response.writeHead(402).end('pay'), {
+    routeOf,
+    onRequest: (record) => void records.push(record),
+  })
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close())
+  const { port } = server.address() as AddressInfo
+  const paid = await fetch(`http://127.0.0.1:${port}/weather?secret=1`, { headers: { 'X-Request-Id': 'mine' } })
+  assert.equal(paid.headers.get('x-request-id'), 'mine')
+  const record = await nextOf(records)
+  assertHas(record, { id: 'mine', method: 'GET', route: '/weather', status: 402, isComplete: true })
+  assert.ok(record.bytes >= 3)
+  await fetch(`http://127.0.0.1:${port}/secret`)
+  assert.equal((await nextOf(records)).route, '-')
+})

@@ -1,0 +1,170 @@
+/**
+ * A log in a file. Lines are collected for a moment and written together, each write whole lines at the end of the file
+ * (`O_APPEND`), so that the file can be renamed, truncated or read at any time.
+ *
+ * Writes are synchronous: one to a file is a copy into the memory of the kernel, and for a batch of lines it costs less
+ * than handing it to another thread.
+ */
+import { closeSync, constants, fstatSync, openSync, renameSync, type Stats, statSync, writeSync } from 'node:fs'
+import { type LogSink, Losses, type LossReport, reasonOf } from './LogSink.js'
+
+export type LogFileOptions = {
+  path: string
+  report: LossReport
+  /** @default 0o640 */
+  mode?: number | undefined
+  /**
+   * A longer file is renamed to `.old`, in the place of the one before, and a new one begun.
+   * @default 128 MiB
+   */
+  maxBytes?: number | undefined
+}
+
+const flushAfterMs = 100
+const flushBytes = 32 * 1024
+const defaultMaxBytes = 128 * 1024 * 1024
+/** Opening a pipe that no program reads fails at once, and writing to a full one does too. */
+const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK
+
+/** Those with lines that wait: the process may end in between. */
+const waiting = new Set<LogFile>()
+let isExitWatched = false
+
+export class LogFile implements LogSink {
+  readonly #options: LogFileOptions
+  readonly #losses: Losses
+  #descriptor: number
+  #lines: string[] = []
+  #bytes = 0
+  #timer: NodeJS.Timeout | undefined
+  #isClosed = false
+  /** Whether the file ends within a line. */
+  #isCut = false
+  /** Written since the size of the file was last looked at. */
+  #unchecked = 0
+
+  /** @throws the error of the file system if the file cannot be opened. */
+  constructor(options: LogFileOptions) {
+    this.#options = options
+    this.#losses = new Losses(options.report)
+    this.#descriptor = this.#open()
+    this.#unchecked = fstatSync(this.#descriptor).size
+    if (!isExitWatched) process.on('exit', flushAll)
+    isExitWatched = true
+  }
+
+  get lostLines(): number {
+    return this.#losses.total
+  }
+
+  append(line: string): void {
+    if (this.#isClosed) {
+      this.#losses.add(1, 'it is closed')
+      return
+    }
+    this.#lines.push(line)
+    this.#bytes += line.length
+    if (this.#bytes >= flushBytes) this.flush()
+    else if (this.#timer === undefined) {
+      waiting.add(this)
+      this.#timer = setTimeout(() => this.flush(), flushAfterMs).unref()
+    }
+  }
+
+  flush(): void {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    waiting.delete(this)
+    const lines = this.#lines
+    if (this.#isClosed || (lines.length === 0 && this.#losses.report === '')) return
+    this.#lines = []
+    this.#bytes = 0
+    this.#write(lines)
+    if (this.#unchecked > this.#maxBytes) this.#limitSize()
+  }
+
+  reopen(): void {
+    if (this.#isClosed) return
+    this.flush()
+    const old = this.#descriptor
+    try {
+      this.#descriptor = this.#open()
+    } catch (error) {
+      // The old file is better than none.
+      this.append(this.#options.report({ lines: 0, since: '', reason: reasonOf(error) }))
+      this.flush()
+      return
+    }
+    this.#isCut &&= isSame(fstatSync(old), fstatSync(this.#descriptor))
+    closeSync(old)
+  }
+
+  async close(): Promise<void> {
+    if (this.#isClosed) return
+    this.flush()
+    this.#isClosed = true
+    closeSync(this.#descriptor)
+  }
+
+  get #maxBytes(): number {
+    return this.#options.maxBytes ?? defaultMaxBytes
+  }
+
+  #open(): number {
+    return openSync(this.#options.path, flags, this.#options.mode ?? 0o640)
+  }
+
+  /** Of a disk that fills up, the last write gets a part. */
+  #write(lines: readonly string[]): void {
+    const start = (this.#isCut ? '\n' : '') + this.#losses.report
+    const text = start + lines.join('')
+    const bytes = Buffer.from(text)
+    let written = 0
+    let reason = 'the disk is full'
+    try {
+      written = writeSync(this.#descriptor, bytes)
+    } catch (error) {
+      reason = reasonOf(error)
+    }
+    this.#unchecked += written
+    if (written > 0) this.#isCut = bytes[written - 1] !== 0x0a
+    if (written > 0 && written >= Buffer.byteLength(start)) this.#losses.reported()
+    if (written < bytes.length) this.#losses.add(lines.length - wholeLines(lines, written - start.length), reason)
+  }
+
+  /** Only the file that is still at its path: logrotate may have moved it, and then reopens it. */
+  #limitSize(): void {
+    const { path } = this.#options
+    const status = fstatSync(this.#descriptor)
+    this.#unchecked = status.size
+    if (!status.isFile() || status.size <= this.#maxBytes) return
+    try {
+      const current = statSync(path, { throwIfNoEntry: false })
+      if (current !== undefined && isSame(current, status)) renameSync(path, `${path}.old`)
+      this.reopen()
+    } catch {
+      // It is longer than it should be, which is no reason to lose lines.
+    }
+    this.#unchecked = fstatSync(this.#descriptor).size
+  }
+}
+
+/** How many lines fit into so many bytes. */
+function wholeLines(lines: readonly string[], bytes: number): number {
+  let rest = bytes
+  let count = 0
+  for (const line of lines) {
+    rest -= Buffer.byteLength(line)
+    if (rest < 0) break
+    count++
+  }
+  return count
+}
+
+function isSame(one: Stats, other: Stats): boolean {
+  return one.ino === other.ino && one.dev === other.dev
+}
+
+function flushAll(): void {
+  for (const file of waiting) file.flush()
+}
