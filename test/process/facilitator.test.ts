@@ -132,7 +132,7 @@ suite('latchkey facilitator', { concurrency: 2 }, () => {
       assert.equal(code, 2, name)
       assert.match(
         stderr,
-        /^latchkey facilitator: on mainnet the sellers and the fees have to be limited; give --pay-to/,
+        /^latchkey facilitator: on MainNet the sellers and the fees have to be limited; give --pay-to/,
       )
     }
   })
@@ -169,6 +169,9 @@ suite('latchkey facilitator', { concurrency: 2 }, () => {
     const id = 'algorand:AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA'
     const other = await run(['--network', id, '--node', devnet.url])
     assert.equal(other.code, 3)
-    assert.match(other.stderr, /the node belongs to algorand:\S+, not to algorand:AAAA/)
+    assert.match(
+      other.stderr,
+      /the node belongs to local network \(algorand:\S+\), not to local network \(algorand:AAAA/,
+    )
   })
 })

@@ -183,14 +183,21 @@ suite('prompts on a terminal', { timeout: 600_000 }, () => {
     await no.sees('Show them here? [y/N] ')
     no.type('n\r')
     assert.deepEqual(await no.ended, { code: 1, ...inOrder })
-    assert.doesNotMatch(no.screen(), /([a-z]{3,8} ){24}/)
+    assert.doesNotMatch(no.screen(), /[0-9] [a-z]{3,8} +[0-9]/)
     const yes = await latchkey(t, 'wallet', 'backup', 'shown')
     await yes.sees('Password of shown: ')
     yes.type('pw\r')
     await yes.sees('Show them here? [y/N] ')
     yes.type('y\r')
     assert.deepEqual(await yes.ended, { code: 0, ...inOrder })
-    const [words] = /^([a-z]{3,8} ){24}[a-z]{3,8}$/m.exec(yes.screen())!
+    const [grid] = /^( {2,3}[0-9]{1,2} [a-z]{3,8} *){5}(\n( {2,3}[0-9]{1,2} [a-z]{3,8} *){5}){4}$/m.exec(yes.screen())!
+    const numbers = grid.match(/[0-9]+/g)!.map(Number)
+    assert.deepEqual(
+      numbers,
+      numbers.map((_, at) => at + 1),
+    )
+    // As copied from the screen.
+    const words = grid.replaceAll('\n', ' ').trim()
     const check = await latchkey(t, 'wallet', 'backup', 'shown', '--check')
     await check.sees('Password of shown: ')
     check.type('pw\r')

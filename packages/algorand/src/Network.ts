@@ -132,6 +132,27 @@ export function displayName(nameOrId: string): string {
   return known.find(({ name, caip2 }) => name === nameOrId || caip2 === id)?.displayName ?? 'local network'
 }
 
+/**
+ * A network in a message: the name of a public network, a local network with its id, and anything else in quotes, since it may
+ * come from another party.
+ *
+ * @example
+ * Network.describe('algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe') // 'TestNet'
+ * Network.describe('eip155:8453') // 'network "eip155:8453"'
+ */
+export function describe(nameOrId: string): string {
+  const id = normalize(nameOrId)
+  const isKnown = known.some(({ name }) => name === nameOrId)
+  if (id === undefined && !isKnown && nameOrId !== 'local') return `network ${quote(nameOrId)}`
+  const name = displayName(nameOrId)
+  return id === undefined || known.some(({ caip2 }) => caip2 === id) ? name : `${name} (${id})`
+}
+
+/** Bounded, and in ASCII: a terminal obeys some of the other characters. */
+function quote(text: string): string {
+  return JSON.stringify(text.slice(0, maxSuggestedLength)).replace(/[^ -~]/g, '?')
+}
+
 /** Whether two ids, each in either form, name the same network. Anything that is no such id matches nothing. */
 export function matches(a: string, b: string): boolean {
   const canonical = normalize(a)

@@ -66,7 +66,7 @@ export async function openChain(
     dollarAssetId: readInteger('--dollar', dollar),
   })
   if (!isReadOnly && network === 'local' && isMainnet(chain.caip2)) {
-    throw new UsageError('the node belongs to mainnet, where money is real, and not to a local network', {
+    throw new UsageError('the node belongs to MainNet, where money is real, and not to a local network', {
       code: 'invalid_value',
       hint: 'give --network mainnet if that is intended, or another node with --node',
     })

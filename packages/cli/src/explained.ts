@@ -33,7 +33,7 @@ const nodeErrors: Table<AlgodErrorCode> = {
 
 const networkErrors: Table<ChainError['code']> = {
   unknown_network: { hint: 'give --network testnet, mainnet, betanet, local or a CAIP-2 id' },
-  wrong_network: { hint: 'correct --network or --node' },
+  wrong_network: { hint: 'choose another network with --network, or another node with --node' },
   missing_node: { message: 'the network has no public node', hint: 'give one with --node' },
   unknown_asset: { hint: 'correct --dollar or --network' },
   missing_dollar_asset: { message: 'the network has no known dollar asset', hint: 'give its id with --dollar' },

@@ -60,6 +60,11 @@ export function columns(rows: readonly (readonly string[])[]): string {
   return lines.map((line) => `${line}\n`).join('')
 }
 
+/** A count and what is counted: `1 wallet`, `2 wallets`. */
+export function counted(count: number | bigint, one: string, many = `${one}s`): string {
+  return `${count} ${BigInt(count) === 1n ? one : many}`
+}
+
 /** The beginning of an address or a transaction id. */
 export function shortened(text: string): string {
   return `${text.slice(0, 8)}…`

@@ -13,18 +13,32 @@ export function usage(name: string, { positionals = [], options, rest }: Command
   return ['latchkey', name, ...words].join(' ')
 }
 
-export function help(name: string, command: Command): string {
+/** Where the width is not known: of most terminals, and of the documentation. */
+const defaultWidth = 80
+/** Longer lines are hard to read. */
+const maxWidth = 110
+/** In fewer columns nothing would be left beside the names of the options. */
+const minWidth = 40
+
+/** The width of the help: that of the terminal, within bounds. */
+export function terminalWidth({ isTTY, columns }: { isTTY?: boolean; columns?: number } = process.stdout): number {
+  if (isTTY !== true || columns === undefined || columns === 0) return defaultWidth
+  return Math.min(maxWidth, Math.max(minWidth, columns))
+}
+
+export function help(name: string, command: Command, width = defaultWidth): string {
   const { description, positionals = [], options, notes, examples, exits = [] } = command
   const rows: [string, string][] = [
     ...positionals.flatMap((one): [string, string][] => (one.description ? [[one.name, one.description]] : [])),
     ...Object.entries(options).map(([long, option]): [string, string] => [flags(long, option), option.description]),
   ]
-  const parts = [wrap(description, 0), `Usage:\n  ${usage(name, command)}`]
-  if (rows.length > 0) parts.push(`Options:\n${table(rows)}`)
-  if (notes !== undefined) parts.push(wrap(notes, 0))
-  parts.push(`Example${examples.length > 1 ? 's' : ''}:\n${examples.map((line) => `  ${line}`).join('\n')}`)
+  const parts = [wrap(description, 0, width), `Usage:\n  ${wrap(usage(name, command), 4, width - 2)}`]
+  if (rows.length > 0) parts.push(`Options:\n${table(rows, width)}`)
+  if (notes !== undefined) parts.push(wrap(notes, 0, width))
+  const lines = examples.map((line) => `  ${wrapCommand(line, 6, width)}`)
+  parts.push(`Example${examples.length > 1 ? 's' : ''}:\n${lines.join('\n')}`)
   const codes = (['ok', 'usage', 'failed', ...exits] as ExitCode[]).map((one) => exitCodes[one]).sort((a, b) => a - b)
-  parts.push(`Exit codes: ${codes.join(', ')} (see latchkey help exit-codes)`)
+  parts.push(wrap(`Exit codes: ${codes.join(', ')} (see latchkey help exit-codes)`, 2, width))
   return `${parts.join('\n\n')}\n`
 }
 
@@ -33,29 +47,36 @@ function flags(long: string, { short, type, placeholder = 'VALUE', choices }: Op
   return `${short === undefined ? '   ' : `-${short},`} --${long}${value}`
 }
 
-const width = 110
-
-export function table(rows: readonly (readonly [string, string])[]): string {
-  const column = Math.min(30, Math.max(...rows.map(([left]) => left.length)) + 2)
+/** Names and what they mean, in two columns. */
+export function table(rows: readonly (readonly [string, string])[], width = defaultWidth): string {
+  const longest = Math.max(...rows.map(([left]) => left.length)) + 2
+  const column = Math.min(30, Math.floor(width * 0.4), longest)
   return rows
     .map(([left, right]) => {
-      const text = wrap(right, column + 2)
+      const text = wrap(right, column + 2, width)
       const isLong = left.length > column - 2
       return isLong ? `  ${left}\n${' '.repeat(column + 2)}${text}` : `  ${left.padEnd(column)}${text}`
     })
     .join('\n')
 }
 
-/** Wraps text to the width of the help; lines after the first start with `indent` spaces. Line breaks stay. */
-export function wrap(text: string, indent: number): string {
-  const lines = text.split('\n').flatMap((line) => fold(line, width - indent))
+/** Wraps text to a width; lines after the first start with `indent` spaces. Line breaks stay. */
+export function wrap(text: string, indent: number, width = defaultWidth): string {
+  const lines = text.split('\n').flatMap((line) => fold(line.split(' '), width - indent))
   return lines.join(`\n${' '.repeat(indent)}`)
 }
 
-function fold(line: string, limit: number): string[] {
+/** Wraps a command between its words, so that it can be copied to a shell as it is shown. */
+function wrapCommand(line: string, indent: number, width: number): string {
+  if (line.length + 2 <= width) return line
+  const words = line.match(/(?:[^\s'"]|'[^']*'|"[^"]*")+/g) ?? []
+  return fold(words, width - indent - 2).join(` \\\n${' '.repeat(indent)}`)
+}
+
+function fold(words: readonly string[], limit: number): string[] {
   const lines: string[] = []
   let current = ''
-  for (const word of line.split(' ')) {
+  for (const word of words) {
     if (current !== '' && current.length + 1 + word.length > limit) {
       lines.push(current)
       current = word

@@ -1,8 +1,8 @@
 /** What `latchkey help` explains besides the commands. */
 import { type ExitCode, exitCodes, meanings } from './exitCodes.js'
-import { table } from './help.js'
+import { table, wrap } from './help.js'
 
-type HelpTopic = { readonly summary: string; readonly text: () => string }
+type HelpTopic = { readonly summary: string; readonly text: (width: number) => string }
 
 export const helpTopics: { readonly [name: string]: HelpTopic } = {
   environment: { summary: 'the environment variables that commands read', text: environmentText },
@@ -25,21 +25,24 @@ const variables: readonly (readonly [string, string])[] = [
   ['FACILITATOR_API_KEYS', 'API keys of which sellers must send one to the facilitator, separated by commas'],
 ]
 
-function environmentText(): string {
-  return `Environment variables that commands read. Options take precedence.\n\n${table(variables)}\n`
+function environmentText(width: number): string {
+  const title = 'Environment variables that commands read. Options take precedence.'
+  return `${wrap(title, 0, width)}\n\n${table(variables, width)}\n`
 }
 
-function exitCodesText(): string {
+function exitCodesText(width: number): string {
   const rows = (Object.keys(exitCodes) as ExitCode[]).map((name): [string, string] => {
     return [String(exitCodes[name]), meanings[name]]
   })
   return `Exit codes of the commands:
 
-${table(rows)}
+${table(rows, width)}
 
-latchkey dev -- COMMAND exits with the status of the command; with 128 and the number of the signal if one ended it.
-A pipe that is closed early (latchkey wallet list | head -1) is not an error.
-The command kmd has the exit codes of the Go daemon: 0 stopped, 1 invalid usage, 2 log file cannot be written,
-3 failed to start, 4 already running.
+${wrap(exitCodeNotes, 0, width)}
 `
 }
+
+const exitCodeNotes = `latchkey dev -- COMMAND exits with the status of the command; with 128 and the number of the signal if one ended it.
+A pipe that is closed early (latchkey wallet list | head -1) is not an error.
+The command kmd has the exit codes of the Go daemon: 0 stopped, 1 invalid usage, 2 log file cannot be written, \
+3 failed to start, 4 already running.`

@@ -6,7 +6,7 @@ import type { Command, CommandEntry } from './Command.js'
 import { clientExits } from './clientExits.js'
 import { CommandError, UsageError } from './errors.js'
 import { type ExitCode, exitCodes } from './exitCodes.js'
-import { help, table } from './help.js'
+import { help, table, terminalWidth, wrap } from './help.js'
 import { helpTopics } from './helpTopics.js'
 import { describe, printMessage, printResult, reportCrashes, withHint } from './messages.js'
 import { parseCall, splitRest } from './parseCall.js'
@@ -27,7 +27,7 @@ export async function main(args: readonly string[]): Promise<number> {
 
 async function run(entry: CommandEntry, args: readonly string[]): Promise<number> {
   const command = await entry.load()
-  if (wantsHelp(command, args)) return print(help(entry.name, command))
+  if (wantsHelp(command, args)) return print(help(entry.name, command, terminalWidth()))
   try {
     return await command.run(parseCall(command, args, registry))
   } catch (error) {
@@ -82,9 +82,9 @@ async function printHelp(words: readonly string[]): Promise<number> {
   const [first] = words
   if (first === undefined) return print(overview())
   const topic = words.length === 1 && Object.hasOwn(helpTopics, first) ? helpTopics[first] : undefined
-  if (topic !== undefined) return print(topic.text())
+  if (topic !== undefined) return print(topic.text(terminalWidth()))
   const entry = find(words)
-  if (entry !== undefined) return print(help(entry.name, await entry.load()))
+  if (entry !== undefined) return print(help(entry.name, await entry.load(), terminalWidth()))
   return words.length === 1 && isGroup(words) ? print(groupOverview(first)) : unknownTopic(words)
 }
 
@@ -101,23 +101,27 @@ function unknownTopic(words: readonly string[]): number {
 
 function overview(): string {
   const topics = Object.entries(helpTopics).map(([name, { summary }]): [string, string] => [`help ${name}`, summary])
-  return `Latchkey keeps Algorand keys in one place and lets programs use them, and pay with them.
+  const width = terminalWidth()
+  return `${wrap('Latchkey keeps Algorand keys in one place and lets programs use them, and pay with them.', 0, width)}
 
 Usage:
   latchkey <command> [options]
 
 Commands:
-${table(registry.map(({ name, summary }) => [name, summary] as const))}
+${table(
+  registry.map(({ name, summary }) => [name, summary] as const),
+  width,
+)}
 
-${table(topics)}
+${table(topics, width)}
 
-  latchkey <command> --help shows the help of a command; latchkey --version prints the version.
+  ${wrap('latchkey <command> --help shows the help of a command; latchkey --version prints the version.', 2, width)}
 `
 }
 
 function groupOverview(name: string): string {
   const rows = groupOf(name).map((entry) => [entry.name, entry.summary] as const)
-  return `Commands:\n${table(rows)}\n\n  latchkey <command> --help shows the help of a command.\n`
+  return `Commands:\n${table(rows, terminalWidth())}\n\n  latchkey <command> --help shows the help of a command.\n`
 }
 
 function print(text: string): number {

@@ -6,7 +6,7 @@ import { after, test } from 'node:test'
 import { Mnemonic } from '@latchkey/algorand'
 import fc from 'fast-check'
 import { CommandError } from './errors.js'
-import { readMnemonic } from './mnemonic.js'
+import { mnemonicGrid, readMnemonic } from './mnemonic.js'
 
 const directory = mkdtempSync(join(tmpdir(), 'latchkey-words-'))
 const path = join(directory, 'words')
@@ -49,4 +49,14 @@ test('quotes no given word in an error', async () => {
     assert.match(error.message, /checksum does not match/)
     return !swapped.slice(0, 20).some((word) => word.length > 5 && error.message.includes(word))
   })
+})
+
+test('the words are shown in numbered rows of five, which can be read back', async () => {
+  const seed = new Uint8Array(32).fill(7)
+  const words = Mnemonic.encode(seed)
+  const grid = mnemonicGrid(words)
+  const rows = grid.trimEnd().split('\n')
+  assert.deepEqual([rows.length, Math.max(...rows.map(({ length }) => length)) <= 80], [5, true])
+  assert.match(rows[0]!, /^ {3}1 [a-z]+ +2 [a-z]+ +3 [a-z]+ +4 [a-z]+ +5 [a-z]+$/)
+  assert.deepEqual(await readFrom(grid), seed)
 })

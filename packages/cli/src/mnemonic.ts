@@ -124,7 +124,23 @@ function invalid(message: string, hint?: string): CommandError {
   return new CommandError('invalid_mnemonic', message, { hint })
 }
 
-const split = (text: string): string[] => text.toLowerCase().split(/\s+/).filter(Boolean)
+/** The numbers of a grid that was copied from the screen are left out. */
+const split = (text: string): string[] =>
+  text
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== '' && !/^[0-9]{1,2}[.)]?$/.test(word))
+
+const gridColumns = 5
+
+/** The words numbered in rows of five, to be written down and compared. */
+export function mnemonicGrid(mnemonic: string): string {
+  const cells = mnemonic.split(' ').map((word, at) => `${String(at + 1).padStart(2)} ${word.padEnd(8)}`)
+  const rows = Array.from({ length: Math.ceil(cells.length / gridColumns) }, (_, row) =>
+    cells.slice(row * gridColumns, (row + 1) * gridColumns),
+  )
+  return rows.map((row) => `  ${row.join('  ').trimEnd()}\n`).join('')
+}
 
 function unknownWords(words: readonly string[]): number[] {
   const known = new Set(Mnemonic.wordList)

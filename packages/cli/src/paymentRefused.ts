@@ -1,10 +1,11 @@
 /** Why nothing was paid, and which option helps, in the words of the command line. */
+import { Network } from '@latchkey/algorand'
 import type { RefusalCode, RefusalReason } from '@latchkey/x402/client'
 import { CommandError } from './errors.js'
 
 type Words = {
   /** Missing where the message says what to do, or only the seller can do something. */
-  readonly hint?: string
+  readonly hint?: string | ((reason: RefusalReason) => string)
   /** Instead of the message of the reason, where that one is for programmers. */
   readonly message?: (reason: RefusalReason) => string
 }
@@ -12,9 +13,8 @@ type Words = {
 const words: { readonly [Code in RefusalCode]: Words } = {
   unsupported_scheme: {},
   unsupported_network: {
-    message: ({ network = '' }) =>
-      `the price is on ${JSON.stringify(shortened(network))}, another network than --network`,
-    hint: 'give that network with --network',
+    message: ({ network = '' }) => `the price is on ${Network.describe(network)}, another network than --network`,
+    hint: ({ network = '' }) => chooseNetwork(network),
   },
   unsupported_payment_flow: {},
   asset_not_allowed: {
@@ -33,7 +33,7 @@ const words: { readonly [Code in RefusalCode]: Words } = {
   receiver_not_opted_in: {},
   asset_frozen: { hint: 'pay with another key' },
   unknown_asset: {},
-  wrong_network: { hint: 'correct --network or --node' },
+  wrong_network: { hint: 'choose another network with --network, or another node with --node' },
   node_unavailable: { hint: 'try again, or give another node with --node' },
 }
 
@@ -42,10 +42,23 @@ const maxReasons = 10
 export function paymentRefused(reasons: readonly RefusalReason[], cause?: unknown): CommandError {
   const shown = reasons.slice(0, maxReasons)
   const messages = new Set(shown.map((reason) => words[reason.code].message?.(reason) ?? reason.message))
-  const hints = new Set(shown.flatMap(({ code }) => words[code].hint ?? []))
+  const hints = new Set(
+    shown.flatMap((reason) => {
+      const { hint = [] } = words[reason.code]
+      return typeof hint === 'function' ? hint(reason) : hint
+    }),
+  )
   const more = reasons.length > maxReasons ? [`and ${reasons.length - maxReasons} more reasons`] : []
   const message = reasons.length === 0 ? 'the seller offers no way to pay' : [...messages, ...more].join('; ')
   return new CommandError('payment_impossible', `not paid: ${message}`, { hint: [...hints].join(', or '), cause })
+}
+
+/** Which options pay on a network; none if it is not of Algorand. */
+function chooseNetwork(network: string): string {
+  const id = Network.normalize(network)
+  if (id === undefined) return 'latchkey pays on networks of Algorand only'
+  const name = Network.parse(id).network?.name
+  return name === undefined ? 'give --network local and its node with --node' : `give --network ${name}`
 }
 
 /** It comes from the seller. */

@@ -2,7 +2,7 @@
 import { closeSync, existsSync, fchmodSync, fsyncSync, openSync, unlinkSync, writeSync } from 'node:fs'
 import type { Option } from './Command.js'
 import { CommandError, UsageError } from './errors.js'
-import { printJson, printLine, printMessage } from './messages.js'
+import { printJson, printLine, printMessage, printResult } from './messages.js'
 import { confirm, hasTerminal, requireConfirmation } from './prompt.js'
 
 export const revealOptions = {
@@ -43,6 +43,8 @@ export function checkCanReveal({ out, yes }: Given): void {
 export type Secret = {
   /** One line. */
   readonly secret: string
+  /** What a terminal shows instead, in lines. @default the secret */
+  readonly display?: string | undefined
   /** The name of its member in JSON. */
   readonly member: string
   /** The other members in JSON, which are not secret. */
@@ -54,13 +56,14 @@ export type Secret = {
 export async function revealSecret(given: Given, obtain: () => Promise<Secret>, question: string): Promise<void> {
   checkCanReveal(given)
   if (given.out === undefined) await requireConfirmation(given.yes, () => confirm(question))
-  const { secret, member, facts, warning } = await obtain()
+  const { secret, display, member, facts, warning } = await obtain()
   for (const line of warning) printMessage(line)
   if (given.out !== undefined) {
     writeNewFile(given.out, `${secret}\n`)
     if (given.json) printJson({ ...facts, file: given.out })
     else printMessage(`Written to ${given.out}.`)
   } else if (given.json) printJson({ ...facts, [member]: secret })
+  else if (display !== undefined && process.stdout.isTTY) printResult(display)
   else printLine(secret)
 }
 

@@ -189,7 +189,7 @@ test('S14 an invalid configuration rejects `Gate.open` and does not end the proc
   const accepts = { network: market.chain.caip2, price: '$0.01', payTo: market.seller }
   const notOptedIn = newAddress()
   const bad: [object, RegExp][] = [
-    [{ ...accepts, network: 'mainnet' }, /no chain was passed for the network mainnet/],
+    [{ ...accepts, network: 'mainnet' }, /no chain was passed for MainNet/],
     [{ ...accepts, payTo: 'invalid' }, /payTo is not an Algorand address/],
     [{ ...accepts, payTo: notOptedIn }, /not opted in to asset 31566704/],
     [{ ...accepts, price: 'cheap' }, /is not a price/],

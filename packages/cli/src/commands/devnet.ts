@@ -203,7 +203,7 @@ function block(devnet: Devnet, mode: BlockMode): string {
   Address   ${url}${devnet.indexerUrl === undefined ? '' : `\n  Indexer   ${devnet.indexerUrl}`}
   Token     ${printable(token ?? 'none needed')}
   Genesis   ${genesisId}, ${genesisHash}
-  Network   ${network}
+  Network   ${Network.displayName(network)}, ${network}
   Dollars   assets ${dollarAssetIds.join(' and ')}, 6 decimals
   Blocks    ${blocksText(mode)}
 

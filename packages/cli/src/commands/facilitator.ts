@@ -10,7 +10,7 @@ import { command, jsonOption, readInteger, readNumber } from '../Command.js'
 import { chainOptions, networkOf, openChain } from '../chain.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
-import { quoted } from '../format.js'
+import { counted, quoted } from '../format.js'
 import { printError, printJson, printResult, printWarning } from '../messages.js'
 import { startUnderSignals } from '../signals.js'
 import { signerFrom, signerNotes, signerOptions } from '../signer.js'
@@ -73,7 +73,7 @@ is recorded before it is sent, and resumed after a restart. It does not start wi
       completes: 'file',
       description: 'file of API keys, one per line, of which callers must send one',
     },
-    open: { type: 'boolean', description: 'on mainnet: settle for any seller' },
+    open: { type: 'boolean', description: 'on MainNet: settle for any seller' },
     ...signerOptions,
     ...jsonOption,
   },
@@ -226,7 +226,7 @@ function readText(path: string): string {
 function checkForProduction({ payTo, apiKeys, feeMicroAlgosPerDay }: PolicyOptions): void {
   const isRestricted = payTo !== undefined || apiKeys !== undefined
   if (isRestricted && feeMicroAlgosPerDay !== undefined) return
-  throw new UsageError('on mainnet the sellers and the fees have to be limited', {
+  throw new UsageError('on MainNet the sellers and the fees have to be limited', {
     hint: 'give --pay-to or --api-keys-file, and --fee-budget; or --open for any seller',
   })
 }
@@ -243,9 +243,9 @@ function block({ url, network, feePayer, resumed }: Facts): string {
   return `Latchkey facilitator ${version}
 
   Address   ${url}
-  Network   ${Network.displayName(network)} (${network})
+  Network   ${Network.displayName(network)}, ${network}
   Fees      ${feePayer === null ? 'paid by the buyers' : `paid by ${feePayer}`}
-  Pending   ${resumed === 0 ? 'nothing' : `${resumed} settlements resumed`}
+  Pending   ${resumed === 0 ? 'nothing' : `${counted(resumed, 'settlement')} resumed`}
 
 Try it:
   curl -s ${url}/supported

@@ -2,6 +2,7 @@
 import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Config, checkWalletFile } from '@latchkey/kmd'
+import { counted } from '../format.js'
 import { type Finding, fault, ok, warning } from './Finding.js'
 
 export async function checkDirectory(dataDir: string): Promise<Finding[]> {
@@ -68,7 +69,7 @@ async function checkWallets(directory: string): Promise<Finding[]> {
     if (problem === undefined) whole++
     else findings.push(fault(`the wallet file ${path} ${problem}`, 'restore it from a backup, or move it elsewhere'))
   }
-  return [...findings, ok(`${whole} wallet files`)]
+  return [...findings, ok(counted(whole, 'wallet file'))]
 }
 
 function walletFiles(directory: string): string[] {

@@ -1,13 +1,13 @@
 /** Checks the daemon, the node, the facilitator, and the balance of the account that pays. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { Amount } from '@latchkey/algorand'
+import { Amount, Network } from '@latchkey/algorand'
 import { Kmd, KmdClientError } from '@latchkey/kmd-client'
 import type { Chain } from '@latchkey/x402/client'
 import { clientExits } from '../clientExits.js'
 import { foreignCure } from '../daemon.js'
 import { explained } from '../explained.js'
-import { shortened } from '../format.js'
+import { counted, shortened } from '../format.js'
 import { type Finding, fault, ok, warning } from './Finding.js'
 
 const timeoutMs = 5_000
@@ -17,7 +17,7 @@ export async function checkDaemon(dataDir: string): Promise<Finding> {
     const kmd = await Kmd.connect({ dataDir, timeoutMs })
     try {
       const { version, wallets, openHandles, walletProblems } = await kmd.health()
-      const text = `the daemon ${version} runs at ${kmd.address}: ${wallets} wallets, ${openHandles} open handles`
+      const text = `the daemon ${version} runs at ${kmd.address}: ${counted(wallets, 'wallet')}, ${counted(openHandles, 'open handle')}`
       if (walletProblems.length === 0) return ok(text)
       const problems = walletProblems.slice(0, 10).map(({ file, problem }) => `${file} ${problem}`)
       return warning(`${text}, but ${problems.join('; ')}`, 'restore the file from a backup, or move it elsewhere')
@@ -54,7 +54,10 @@ export async function checkNode(open: () => Promise<Chain>): Promise<{ finding: 
   try {
     const chain = await open()
     await chain.parameters()
-    return { finding: ok(`a node of ${chain.caip2} answers, at round ${await chain.algod.lastRound()}`), chain }
+    return {
+      finding: ok(`a node of ${Network.describe(chain.caip2)} answers, at round ${await chain.algod.lastRound()}`),
+      chain,
+    }
   } catch (error) {
     return {
       finding: fault(
@@ -93,6 +96,9 @@ async function checkDollars(chain: Chain, address: string, assetId: bigint): Pro
   return ok(`${shortened(address)} has ${Amount.format(holding.amount, decimals)} ${name}`)
 }
 
+/** Named twice, by both ids of a network. */
+const maxKinds = 20
+
 export async function checkFacilitator(url: string): Promise<Finding> {
   const cure = 'start one: latchkey facilitator; or set FACILITATOR_URL to one that runs'
   try {
@@ -102,12 +108,8 @@ export async function checkFacilitator(url: string): Promise<Finding> {
     })
     const { kinds } = (await response.json()) as { kinds?: { network?: unknown }[] }
     if (!response.ok || !Array.isArray(kinds)) return fault(`${url} answers, but is not a facilitator`, cure)
-    return ok(
-      `the facilitator at ${url} serves ${kinds
-        .map(({ network }) => String(network))
-        .join(', ')
-        .slice(0, 200)}`,
-    )
+    const networks = new Set(kinds.slice(0, maxKinds).map(({ network }) => Network.describe(String(network))))
+    return ok(`the facilitator at ${url} serves ${[...networks].join(', ')}`)
   } catch (error) {
     return fault(`the facilitator at ${url} does not answer: ${(error as Error).message}`, cure)
   }

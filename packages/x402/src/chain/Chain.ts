@@ -160,7 +160,8 @@ export class Chain {
     const known = Network.known.find(({ caip2 }) => caip2 === this.caip2)
     if (assetId === known?.usdcAssetId) return { assetId, decimals: 6, name: 'USDC' }
     const found = await this.algod.asset(assetId)
-    if (found === undefined) throw new ChainError('unknown_asset', `there is no asset ${assetId} on ${this.caip2}`)
+    if (found === undefined)
+      throw new ChainError('unknown_asset', `there is no asset ${assetId} on ${Network.describe(this.caip2)}`)
     return { assetId, decimals: found.decimals, name: found.unitName ?? `asset ${assetId}` }
   }
 
@@ -174,7 +175,7 @@ export class Chain {
    */
   async resolvePrice(price: Price.Money, assetId = this.dollarAssetId): Promise<{ assetId: bigint; amount: bigint }> {
     if (assetId === undefined) {
-      throw new ChainError('missing_dollar_asset', `${this.caip2} has no known USDC`)
+      throw new ChainError('missing_dollar_asset', `${Network.describe(this.caip2)} has no known USDC`)
     }
     const { decimals, name } = await this.asset(assetId)
     const { ticker } = Price.parse(price)
@@ -274,7 +275,7 @@ function nodesOf({ nodes, network }: ChainOptions, known: Network.Network | unde
   if (addresses.length > 0) return addresses
   if (known !== undefined) return [{ url: publicNodes[known.name]! }]
   if (network === 'local') return [{ url: defaultLocalNode }]
-  throw new ChainError('missing_node', `${network} has no public node`)
+  throw new ChainError('missing_node', `${Network.describe(network)} has no public node`)
 }
 
 function readGenesisHash(text: string): Uint8Array {
@@ -288,7 +289,8 @@ function checkNetwork(genesisHash: Uint8Array, caip2: string): void {
 }
 
 function wrongNetwork(genesisHash: Uint8Array, expected: string): ChainError {
-  return new ChainError('wrong_network', `the node belongs to ${Network.caip2(genesisHash)}, not to ${expected}`)
+  const [its, wanted] = [Network.caip2(genesisHash), expected].map(Network.describe)
+  return new ChainError('wrong_network', `the node belongs to ${its}, not to ${wanted}`)
 }
 
 type ChainErrorCode =

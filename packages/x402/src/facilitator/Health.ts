@@ -1,4 +1,5 @@
 import { AlgodError } from '@latchkey/algod'
+import { Network } from '@latchkey/algorand'
 import { type Chain, ChainError } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
 import { SignerError } from '../signer/Signer.js'
@@ -103,7 +104,7 @@ export class Health {
       metrics.remove('fee_balance_microalgos', network)
       // An AlgodError names the node, whose address may hold a secret.
       const why = error instanceof ChainError ? error.message : 'no node responds as it should'
-      return { problem: `${network}: ${why}` }
+      return { problem: `${Network.describe(network)}: ${why}` }
     }
   }
 }

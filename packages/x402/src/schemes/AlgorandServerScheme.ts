@@ -1,3 +1,4 @@
+import { Network as AlgorandNetwork } from '@latchkey/algorand'
 import type {
   AssetAmount,
   Network,
@@ -44,7 +45,8 @@ export class AlgorandServerScheme implements SchemeNetworkServer {
   async parsePrice(price: Price, network: Network): Promise<AssetAmount> {
     if (typeof price === 'object') return checkAmount(price)
     const chain = this.#chains.find((one) => one.matches(network))
-    if (chain === undefined) throw new ChainError('unsupported_network', `no chain was passed for ${network}`)
+    if (chain === undefined)
+      throw new ChainError('unsupported_network', `no chain was passed for ${AlgorandNetwork.describe(network)}`)
     const { assetId, amount } = await chain.resolvePrice(price)
     return { asset: assetId.toString(), amount: amount.toString() }
   }

@@ -23,7 +23,9 @@ test('a server resolves prices in dollars on any network, and refuses zero', { t
   ]) {
     await assert.rejects(server.parsePrice(price, network), PriceError)
   }
-  await assert.rejects(server.parsePrice('$1', 'algorand:other'), { message: 'no chain was passed for algorand:other' })
+  await assert.rejects(server.parsePrice('$1', 'algorand:other'), {
+    message: 'no chain was passed for network "algorand:other"',
+  })
 })
 
 test('a server passes on the fee payer of the facilitator', { timeout }, async (t) => {

@@ -1,6 +1,6 @@
 /** The check in front of a route: from a request to a decision. Each web framework has an adapter that applies it. */
 import { AlgodError } from '@latchkey/algod'
-import { LatchkeyError } from '@latchkey/algorand'
+import { LatchkeyError, Network } from '@latchkey/algorand'
 import { chainList, isUnset, parseAssetId } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
 import { OptionsError, X402Error } from '../errors.js'
@@ -121,7 +121,7 @@ export class Gate {
       this.#requirements.check(accept)
       const chain = this.#requirements.chainOf(accept)
       if (this.#facilitators.kindFor(chain) === undefined) {
-        onWarning(`no facilitator serves ${chain.caip2} now; ${key} responds with 503 until one does`)
+        onWarning(`no facilitator serves ${Network.describe(chain.caip2)} now; ${key} responds with 503 until one does`)
       }
       if (settleFirstAbove !== undefined) await this.#requirements.amount(settleFirstAbove, accept)
       if (typeof accept.price === 'function') return

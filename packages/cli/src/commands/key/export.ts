@@ -3,6 +3,7 @@ import { Ed25519, Mnemonic } from '@latchkey/algorand'
 import { command, jsonOption } from '../../Command.js'
 import { type Unlocked, walletOptions, withWallet } from '../../daemon.js'
 import { exitCodes } from '../../exitCodes.js'
+import { mnemonicGrid } from '../../mnemonic.js'
 import { checkCanReveal, revealOptions, revealSecret, type Secret } from '../../revealSecret.js'
 import { checkAddress, checkKey } from './checkKey.js'
 
@@ -43,8 +44,10 @@ async function exportKey({ wallet }: Unlocked, address: string, format: Format):
   try {
     const isMnemonic = format === 'words'
     const bytes = Buffer.from(key.buffer, key.byteOffset, key.length)
+    const secret = isMnemonic ? Mnemonic.encode(key.subarray(0, Ed25519.seedLength)) : bytes.toString('base64')
     return {
-      secret: isMnemonic ? Mnemonic.encode(key.subarray(0, Ed25519.seedLength)) : bytes.toString('base64'),
+      secret,
+      display: isMnemonic ? mnemonicGrid(secret) : undefined,
       member: isMnemonic ? 'words' : 'secretKey',
       facts: { wallet: { id: wallet.id, name: wallet.name }, address },
       warning: [`The key of ${address}. Store it in a safe place; latchkey key import imports it again.`],

@@ -1,5 +1,5 @@
 /** What is shown before a payment, and the question. */
-import { Amount } from '@latchkey/algorand'
+import { Amount, Network } from '@latchkey/algorand'
 import type { Offer, Payment } from '@latchkey/x402/client'
 import { UsageError } from '../../errors.js'
 import { printMessage } from '../../messages.js'
@@ -16,7 +16,7 @@ export async function confirmPayment(
   isConfirmed: boolean,
 ): Promise<boolean> {
   const price = describeAmount(amount, asset, microDollars !== undefined)
-  const lines = [`The request costs ${price}, to ${requirement.payTo} on ${chain.caip2}.`]
+  const lines = [`The request costs ${price}, to ${requirement.payTo} on ${Network.displayName(chain.caip2)}.`]
   // On a line of its own, in quotes and before the price: words of the seller must not pass for it.
   if (description !== '') {
     lines.unshift(`The seller describes it as ${JSON.stringify(description.slice(0, maxDescriptionLength))}.`)

@@ -1,5 +1,5 @@
 /** What became of a payment, by the ledger: settled, not settled, or not known yet. Never by the seller's word alone. */
-import { Amount } from '@latchkey/algorand'
+import { Amount, Network } from '@latchkey/algorand'
 import {
   type AssetInfo,
   type Buyer,
@@ -73,7 +73,7 @@ async function describeState(chain: Chain, payment: Payment, state: PaymentState
   const { transactionId, payTo, network, lastValid } = payment
   const asset = await chain.asset(BigInt(payment.asset)).catch(() => undefined)
   const amount = describeAmount(BigInt(payment.amount), asset, payment.microDollars !== undefined)
-  const what = `${amount} to ${payTo} on ${network}`
+  const what = `${amount} to ${payTo} on ${Network.displayName(network)}`
   const answer = describeStatus(response)
   if (state === 'settled') return `Paid ${what}: transaction ${transactionId}.${answer}`
   if (state === 'expired') return `Not paid: ${what}; transaction ${transactionId} can no longer be settled.${answer}`

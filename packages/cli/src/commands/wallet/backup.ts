@@ -7,7 +7,7 @@ import { CommandError, UsageError } from '../../errors.js'
 import { exitCodes } from '../../exitCodes.js'
 import { quoted, shellWord } from '../../format.js'
 import { printJson, printMessage } from '../../messages.js'
-import { isMnemonicGiven, mnemonicOptions, readMnemonic } from '../../mnemonic.js'
+import { isMnemonicGiven, mnemonicGrid, mnemonicOptions, readMnemonic } from '../../mnemonic.js'
 import { passwordOptions } from '../../password.js'
 import { checkCanReveal, revealOptions, revealSecret, type Secret } from '../../revealSecret.js'
 import { derivationIndexes } from './derivationIndexes.js'
@@ -85,7 +85,8 @@ async function backup({ wallet }: Unlocked): Promise<Secret> {
     const keys = Math.max(0, ...generated.values())
     const facts = { wallet: info(wallet), keys, imported, multisigs }
     const warning = contents(wallet.name, keys, imported, multisigs)
-    return { secret: Mnemonic.encode(key), member: 'words', facts, warning }
+    const words = Mnemonic.encode(key)
+    return { secret: words, display: mnemonicGrid(words), member: 'words', facts, warning }
   } finally {
     key.fill(0)
   }
