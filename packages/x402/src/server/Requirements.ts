@@ -81,7 +81,7 @@ export class Requirements {
     const candidates = this.#candidates(network)
     const [chain] = candidates
     if (chain === undefined) {
-      const message = `no chain was passed for ${Network.describe(network)}`
+      const message = `no chain was passed for ${Network.describe(String(network))}`
       throw new ChainError('unsupported_network', message, { hint: networkHint(String(network)) })
     }
     if (candidates.length === 1) return chain
