@@ -1,7 +1,7 @@
 /** What a gate hands to an adapter, and gets back from it. */
 import type { HeldAnswer } from '../store/HeldAnswer.js'
 import type { SettleResponse } from '../wire/types.js'
-import type { Payment } from './Payment.js'
+import type { PassUse, Payment } from './Payment.js'
 import type { HeaderList } from './responses.js'
 
 /** What to do with a request. */
@@ -27,6 +27,8 @@ export type Admission = {
   readonly payment: () => Payment
   /** The receipt, if the payment was settled before the handler runs. */
   readonly settled: SettleResponse | undefined
+  /** Set if an earlier payment opened the request by a pass: `payer`, `transactionId` and `settled` are of that payment. */
+  readonly pass?: PassUse | undefined
   /**
    * Whether the response is sent as it is made, with `headers`; call `settle` at its end to have it held, if it is short.
    * Otherwise it is read to its end and passed to `settle`, also if it was settled before.

@@ -41,6 +41,8 @@ export type PaidRequest = {
   readonly refuse: (error: string, message?: string) => Decision
   /** What hooks are told about it. */
   readonly event: EventPayment
+  /** The headers of the pass that its buyer gets once it is settled; undefined where there are no passes. */
+  readonly issuePass: (() => Promise<responses.HeaderList>) | undefined
 }
 
 export type AdmissionsOptions = {
@@ -163,7 +165,8 @@ export class Admissions {
     }
     // What is streamed is held at its end only.
     if (paid.isStreamed) await this.#end(transactionId, claim.owner, 'served')
-    return { type: 'paid', admission: this.#admission(paid, claim, result.receipt) }
+    const headers = await this.#paidHeaders(paid, result.receipt)
+    return { type: 'paid', admission: this.#admission(paid, claim, result.receipt, headers) }
   }
 
   /** The answer of an earlier request, once its payment is settled. */
@@ -172,7 +175,7 @@ export class Admissions {
     const result = await this.#settle(paid, claim)
     if (result.state !== 'settled') return this.#respond(request, await this.#notSettled(paid, claim, result))
     await this.#end(payment.transactionId, claim.owner, 'served')
-    const response = responses.held(answer, this.#paidHeaders(request, result.receipt))
+    const response = responses.held(answer, await this.#paidHeaders(paid, result.receipt))
     return { type: 'response', response, undelivered: () => this.#end(payment.transactionId, claim.owner, 'open') }
   }
 
@@ -183,7 +186,13 @@ export class Admissions {
     return responses.notSettled(result.receipt, paid.required)
   }
 
-  #admission(paid: PaidRequest, claim: Claim, receipt: SettleResponse | undefined): Admission {
+  /** `paidHeaders` are those of the receipt. */
+  #admission(
+    paid: PaidRequest,
+    claim: Claim,
+    receipt: SettleResponse | undefined,
+    paidHeaders: responses.HeaderList = [],
+  ): Admission {
     const { request, requirement, payment } = paid
     const { transactionId, payer } = payment
     const isStreamed = paid.isStreamed && receipt !== undefined
@@ -221,7 +230,7 @@ export class Admissions {
           isLost = isOnce
         })
         await end('served')
-        return { headers: this.#paidHeaders(request, receipt) }
+        return { headers: paidHeaders }
       }
       try {
         await this.#hold(paid, claim, answer)
@@ -235,7 +244,7 @@ export class Admissions {
       const result = await this.#settle(paid, claim)
       if (result.state !== 'settled') return instead(await this.#notSettled(paid, claim, result))
       await end('served')
-      return { headers: this.#paidHeaders(request, result.receipt) }
+      return { headers: await this.#paidHeaders(paid, result.receipt) }
     }
     const waitForEnd = async (): Promise<void> => {
       if (isOver || isStreamed) return
@@ -258,7 +267,7 @@ export class Admissions {
       ended ??= waitForEnd()
       return ended
     }
-    const headers = receipt === undefined ? cors : this.#paidHeaders(request, receipt)
+    const headers = receipt === undefined ? cors : paidHeaders
     const undelivered = async (): Promise<void> => {
       if (!isLost) await end('open')
     }
@@ -285,8 +294,9 @@ export class Admissions {
     return this.#unfinished.finish(transactionId, owner, end)
   }
 
-  #paidHeaders(request: Request, receipt: SettleResponse): responses.HeaderList {
-    return [...responses.paidHeaders(receipt), ...responses.corsHeaders(request, this.#options.cors)]
+  async #paidHeaders({ request, issuePass }: PaidRequest, receipt: SettleResponse): Promise<responses.HeaderList> {
+    const headers = [...responses.paidHeaders(receipt), ...responses.corsHeaders(request, this.#options.cors)]
+    return issuePass === undefined ? headers : [...headers, ...(await issuePass())]
   }
 
   #respond(request: Request, response: Response): Decision {

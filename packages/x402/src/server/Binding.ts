@@ -3,6 +3,7 @@ import { Bytes, Hash } from '@latchkey/algorand'
 import type { ClaimLease } from '../store/Claims.js'
 import * as Headers from '../wire/Headers.js'
 import type { Proof } from '../wire/PaymentSecret.js'
+import { withoutPasses } from './passCookie.js'
 
 /**
  * A digest of the resource and of the buyer: the hash of its secret; for a buyer without one, everything of the request
@@ -10,7 +11,11 @@ import type { Proof } from '../wire/PaymentSecret.js'
  */
 export function bindingOf(request: Request, { hash }: Proof, clientAddress: string | undefined): string {
   const { headers } = request
-  const shown = [Headers.paymentSignature, 'Authorization', 'Cookie'].map((name) => headers.get(name))
+  const shown = [
+    headers.get(Headers.paymentSignature),
+    headers.get('Authorization'),
+    withoutPasses(headers.get('Cookie')),
+  ]
   const forwarded = forwardedFor(request)
   // Each in its own place: where there is no proxy, the address of a connection cannot be forged by the header.
   const addresses = forwarded === undefined ? [null, clientAddress ?? null] : [forwarded, null]

@@ -6,6 +6,7 @@ import * as Funds from '../chain/Funds.js'
 import { OptionsError, X402Error } from '../errors.js'
 import { type ClaimStore, MemoryClaims } from '../store/Claims.js'
 import * as Headers from '../wire/Headers.js'
+import * as PaymentPass from '../wire/PaymentPass.js'
 import * as PaymentSecret from '../wire/PaymentSecret.js'
 import type { PaymentPayload, PaymentRequired, PaymentRequirements } from '../wire/types.js'
 import type { Decision } from './Admission.js'
@@ -19,9 +20,11 @@ import { isReplica, memoryClaimsWarning } from './isReplica.js'
 import * as LedgerPayment from './LedgerPayment.js'
 import { Notifications } from './Notifications.js'
 import { type PaidRoute, PaidRoutes, type RequestPath } from './PaidRoutes.js'
+import { Passes, type PassOffer } from './Passes.js'
 import { assetOf, describePayment, PaymentStatus } from './Payment.js'
 import { Paywall } from './Paywall.js'
 import { notePayment } from './paymentOf.js'
+import { pricedBy } from './pricedBy.js'
 import { type Accept, Requirements } from './Requirements.js'
 import { RouteError } from './RouteTable.js'
 import * as responses from './responses.js'
@@ -33,7 +36,6 @@ export type { Admission, Decision } from './Admission.js'
 const warnEveryMs = 60_000
 /** The `error` of a 402 to a request without a payment. */
 const noPayment = 'Payment required'
-const defaultVaryBy = ['Authorization', 'Cookie']
 
 /**
  * Decides which requests have to be paid for, and has their payments verified and settled.
@@ -52,6 +54,7 @@ export class Gate {
   readonly #paywall: Paywall
   readonly #notifications: Notifications
   readonly #events: GateEvents
+  readonly #passes: Passes
   readonly #onError: (error: unknown) => void
   #warnedMs = Number.NEGATIVE_INFINITY
 
@@ -74,6 +77,16 @@ export class Gate {
       onError: this.#onError,
       onClaimedElsewhere: (transactionId) => this.#warnOfClaim(transactionId),
     })
+    this.#passes = new Passes({
+      passes: options.passes,
+      routes: options.routes,
+      claims: this.#claims,
+      isInMemory: this.#claims instanceof MemoryClaims,
+      origin: this.#options.origin,
+      publicPath: (path) => this.#routes.publicPath(path),
+      corsHeaders: (request) => responses.corsHeaders(request, options.cors ?? false),
+      onError: this.#onError,
+    })
     this.#paywall = new Paywall(options.paywall, options.onWarning)
   }
 
@@ -89,6 +102,7 @@ export class Gate {
   static async open(options: GateOptions): Promise<Gate> {
     const gate = new Gate(options)
     if (gate.#claims instanceof MemoryClaims && isReplica()) gate.#warn(memoryClaimsWarning)
+    if (gate.#passes.warning !== undefined) gate.#warn(gate.#passes.warning)
     await gate.#facilitators.refresh()
     for (const [key, route] of Object.entries(options.routes)) {
       for (const accept of acceptsOf(route, key)) await gate.#check(key, route, accept)
@@ -168,7 +182,14 @@ export class Gate {
     const accepts = acceptsOf(route, key).map((accept) => ({ accept, chain: this.#requirements.chainOf(accept) }))
     const file = await this.#paywall.assetResponse(request, accepts)
     if (file !== undefined) return this.#respond(request, file)
-    await this.#facilitators.ready(accepts.map(({ chain }) => chain))
+    const pass = this.#passes.offer(request, key, route)
+    const chains = accepts.map(({ chain }) => chain)
+    const shown = pass === undefined ? undefined : await this.#passes.admit(request, pass, chains)
+    if (shown?.type === 'admitted') {
+      notePayment(request, new PaymentStatus(shown.admission.payment()))
+      return { type: 'paid', admission: shown.admission }
+    }
+    await this.#facilitators.ready(chains)
     const binding = quoteBindingOf(request, key, route)
     const built = await Promise.all(
       accepts.map(({ accept }) => this.#requirements.build(accept, request, binding, route)),
@@ -177,7 +198,7 @@ export class Gate {
     if (current.length === 0) {
       throw new FacilitatorError('facilitator_unavailable', 'no facilitator serves the networks of the route')
     }
-    const required = this.#required(request, route, this.#requirements.inBothIds(current))
+    const required = this.#required(request, route, this.#requirements.inBothIds(current), pass)
     const event = eventRequest(key, request)
     const header = request.headers.get(Headers.paymentSignature)
     const offers = accepts.flatMap((one, index) => {
@@ -195,7 +216,7 @@ export class Gate {
       const page = await this.#paywall.page(request, { ...required, error: noPayment }, offers)
       return this.#respond(request, page)
     }
-    if (header === null) return refuse(noPayment)
+    if (header === null) return refuse(shown?.error ?? noPayment, shown?.message)
     const payload = readPayment(header)
     if (typeof payload === 'string') return refuse('invalid_payload', payload)
     if (!isForThis(payload, required)) return refuse('invalid_payload', 'the payment is for another resource')
@@ -227,6 +248,10 @@ export class Gate {
       isOfEarlierClaim: found === undefined,
       refuse: (error, message) => refuse(error, message, status),
       event: { ...event, chain, status },
+      issuePass:
+        pass === undefined
+          ? undefined
+          : () => this.#passes.issue(request, pass, { payment, requirement, network: chain.caip2, holder: proof.hash }),
     })
     // Also where the answer of an earlier request is sent again.
     if (decision.type === 'paid' || status.current.state === 'settled') notePayment(request, status)
@@ -260,6 +285,7 @@ export class Gate {
     request: Request,
     { description = '', mimeType = '' }: Route,
     accepts: PaymentRequirements[],
+    pass: PassOffer | undefined,
   ): PaymentRequired {
     const { pathname, search, origin } = new URL(request.url)
     const url = `${this.#options.origin ?? origin}${this.#routes.publicPath(pathname)}${search}`
@@ -267,7 +293,10 @@ export class Gate {
       x402Version: 2,
       resource: { url, description, mimeType },
       accepts,
-      extensions: PaymentSecret.declaration(),
+      extensions: {
+        ...PaymentSecret.declaration(),
+        ...(pass === undefined ? {} : PaymentPass.declaration(pass.terms)),
+      },
     }
   }
 
@@ -321,10 +350,10 @@ function pathOf(url: string): string {
 }
 
 /** Everything of a request that a price may depend on. Replicas on one machine differ by their port. */
-function quoteBindingOf(request: Request, key: string, { varyBy = defaultVaryBy }: Route): string {
+function quoteBindingOf(request: Request, key: string, route: Route): string {
   const { hostname, pathname, search } = new URL(request.url)
   const method = request.method === 'HEAD' ? 'GET' : request.method
-  return JSON.stringify([key, method, hostname, pathname, search, varyBy.map((name) => request.headers.get(name))])
+  return JSON.stringify([key, method, hostname, pathname, search, pricedBy(request, route)])
 }
 
 function readPayment(header: string): PaymentPayload | string {

@@ -44,6 +44,46 @@ export type Route = {
    * @default none
    */
   readonly settleFirstAbove?: Price | undefined
+  /**
+   * One payment opens the route for some minutes, for some requests, or until either ends; `false` for none.
+   *
+   * @default those of the gate
+   */
+  readonly passes?: PassOptions | false | undefined
+}
+
+/** What one payment opens. At least one of `minutes` and `requests` is set. */
+export type PassOptions = {
+  /**
+   * For how long, from the settlement on.
+   *
+   * @default 30 days, if `requests` is set
+   */
+  readonly minutes?: number | undefined
+  /**
+   * For how many requests, the one that pays included. Those that fail with a status of 400 or more do not count.
+   *
+   * @default any number
+   */
+  readonly requests?: number | undefined
+  /**
+   * Which requests: all of the `route` with the same method, or those to the same `path`. Where a function chooses the
+   * price or the payee, a pass opens only requests with the same path, query and headers of `varyBy`.
+   *
+   * @default 'route'
+   */
+  readonly scope?: 'route' | 'path' | undefined
+}
+
+/** Passes of a gate: their secret, and those of routes without an option of their own. */
+export type GatePassOptions = PassOptions & {
+  /**
+   * What passes are sealed with: at least 32 bytes from a generator, the same in all replicas of this seller and in no other.
+   * Of several the first seals, and the passes of the others are accepted, so that it can be replaced.
+   *
+   * @default a random one for this process, with a warning if a route has passes
+   */
+  readonly secret?: string | readonly string[] | undefined
 }
 
 /** Options of `Gate.open`. */
@@ -96,6 +136,12 @@ export type GateOptions = GateHooks & {
    * @default a random one for this process
    */
   quoteSecret?: string | undefined
+  /**
+   * By which one payment opens a route several times: their secret, and what routes have that set no `passes` themselves.
+   *
+   * @default none
+   */
+  passes?: GatePassOptions | undefined
   /**
    * Called with problems at the start that may go away by themselves, and with claims that other replicas do not see.
    *

@@ -35,6 +35,16 @@ export type Payment = {
   readonly state: 'verified' | 'settled' | 'pending' | 'failed'
   /** The round that it was settled in, once that is known. */
   readonly round: number | undefined
+  /** Set if it opened an earlier request, and this one by its pass. */
+  readonly pass?: PassUse | undefined
+}
+
+/** What is left of the pass that opened a request. */
+export type PassUse = {
+  /** When it ends, in milliseconds since 1970. */
+  readonly untilMs: number
+  /** How many further requests it opens; undefined if they are not counted. */
+  readonly requestsLeft: number | undefined
 }
 
 /** What changes about a payment. */
@@ -62,8 +72,8 @@ export class PaymentStatus {
 
 export type PaymentParts = {
   readonly chain: Chain
-  readonly requirement: PaymentRequirements
-  readonly payment: LedgerPayment
+  readonly requirement: Pick<PaymentRequirements, 'amount' | 'asset' | 'payTo'>
+  readonly payment: Pick<LedgerPayment, 'transactionId' | 'payer'>
   readonly route: string
   readonly asset: AssetInfo | undefined
 }

@@ -79,7 +79,8 @@ export async function applyGate(gated: GatedRequest): Promise<GateResult> {
     let own: HeaderList = []
     const hold = (status: number, body: Uint8Array<ArrayBuffer>): void =>
       void admission.settle({ status, headers: own, body }).catch(onError)
-    if (!isUpgrade) copyStream(response, hold)
+    // What a pass opens is sent once.
+    if (!isUpgrade && admission.pass === undefined) copyStream(response, hold)
     addHeadersOnSend(response, admission.headers, (status, headers) => {
       own = headers
       if (status >= 400 && !isOpen) admission.cancel().catch(onError)

@@ -149,6 +149,8 @@ function streamed(admission: Admission, response: Response, signal: AbortSignal)
   const headers = new Headers(response.headers)
   const own = [...headers]
   addTo(headers, admission.headers)
+  // What a pass opens is sent once.
+  if (admission.pass !== undefined) return remade(response, response.body, headers)
   const hold = (body: Uint8Array<ArrayBuffer>) => void admission.settle({ status, headers: own, body }).catch(warn)
   if (response.body === null) {
     hold(new Uint8Array())

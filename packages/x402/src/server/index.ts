@@ -16,6 +16,7 @@ export {
   type StoredClaim,
 } from '../store/Claims.js'
 export type { HeldAnswer } from '../store/HeldAnswer.js'
+export { type IssuedPass, MemoryPasses, type NewPass, type PassStore, type TakeResult } from '../store/PassStore.js'
 export type {
   PaymentPayload,
   PaymentRequired,
@@ -34,11 +35,11 @@ export {
 } from './FacilitatorClient.js'
 export { Gate, GateError } from './Gate.js'
 export type { GateEvent, GateHooks, PaymentEvent, PaymentRequiredEvent, RefusedEvent } from './GateHooks.js'
-export type { GateOptions, Route } from './GateOptions.js'
+export type { GateOptions, GatePassOptions, PassOptions, Route } from './GateOptions.js'
 export { localFacilitator } from './localFacilitator.js'
 export { HookError } from './Notifications.js'
 export type { RequestPath } from './PaidRoutes.js'
-export type { Payment } from './Payment.js'
+export type { PassUse, Payment } from './Payment.js'
 export type { CustomPaywall, PaywallOptions, PaywallWallet } from './Paywall.js'
 export { paymentOf } from './paymentOf.js'
 export type { Accept, Dynamic } from './Requirements.js'

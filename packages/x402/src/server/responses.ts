@@ -1,6 +1,7 @@
 /** The responses of the gate itself, and the headers that it adds to those of handlers. */
 import type { HeldAnswer } from '../store/HeldAnswer.js'
 import * as Headers from '../wire/Headers.js'
+import { passHeader, passStatusHeader } from '../wire/PaymentPass.js'
 import type { PaymentRequired, SettleResponse } from '../wire/types.js'
 
 /** Names and values of headers. */
@@ -93,7 +94,8 @@ export function held({ status, headers, body }: HeldAnswer, paid: HeaderList): R
 /** Adds the headers of the gate to those of a web response. */
 export function addTo(target: globalThis.Headers, headers: HeaderList): void {
   for (const [name, value] of [...sharedCacheHeaders([...target.keys()], headers), ...headers]) {
-    target.set(name, mergeHeader(name, target.get(name) ?? undefined, value))
+    if (/^set-cookie$/i.test(name)) target.append(name, value)
+    else target.set(name, mergeHeader(name, target.get(name) ?? undefined, value))
   }
 }
 
@@ -112,7 +114,7 @@ export function sharedCacheHeaders(names: readonly string[], headers: HeaderList
   )
 }
 
-/** What a browser needs in order to pay: it may send the one header and read the other two. */
+/** What a browser needs in order to pay: it may send and read the headers of payments and passes. */
 export function corsHeaders(request: Request, cors: boolean | readonly string[]): HeaderList {
   const origin = request.headers.get('Origin')
   if (origin === null || cors === false) return []
@@ -120,7 +122,7 @@ export function corsHeaders(request: Request, cors: boolean | readonly string[])
   const headers: [string, string][] = [
     ['Access-Control-Allow-Origin', cors === true ? '*' : origin],
     ['Vary', 'Origin'],
-    ['Access-Control-Expose-Headers', `${Headers.paymentRequired}, ${Headers.paymentResponse}`],
+    ['Access-Control-Expose-Headers', exposed],
   ]
   if (request.method === 'OPTIONS') {
     headers.push(
@@ -132,11 +134,18 @@ export function corsHeaders(request: Request, cors: boolean | readonly string[])
   return headers
 }
 
+/** What a script of another origin may read: the price, the receipt, and a pass. */
+const exposed = [Headers.paymentRequired, Headers.paymentResponse, passHeader, passStatusHeader].join(', ')
 const maxHeaders = 50
 
 function allowedHeaders(request: Request): string {
   const requested = (request.headers.get('Access-Control-Request-Headers') ?? '').split(',')
-  const names = [Headers.paymentSignature, 'Content-Type', ...requested.slice(0, maxHeaders).map((name) => name.trim())]
+  const names = [
+    Headers.paymentSignature,
+    passHeader,
+    'Content-Type',
+    ...requested.slice(0, maxHeaders).map((name) => name.trim()),
+  ]
   return [...new Set(names.filter((name) => /^[A-Za-z0-9-]{1,64}$/.test(name)))].join(', ')
 }
 

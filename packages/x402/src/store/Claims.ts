@@ -2,6 +2,7 @@
 import { Bytes } from '@latchkey/algorand'
 import type { HeldAnswer } from './HeldAnswer.js'
 import { MemoryAnswers } from './MemoryAnswers.js'
+import { MemoryPasses, type PassStore } from './PassStore.js'
 
 /** The result of a claim. With `new`, `again` and `held` the payment is claimed, and {@link ClaimStore.finish} ends it. */
 export type ClaimResult =
@@ -40,6 +41,8 @@ export type ClaimStore = {
   readonly hold: (transactionId: string, owner: string, answer: HeldAnswer) => Promise<void> | void
   /** Ends the claim, if `owner` was the last to claim it: `open` also after `served`, for an answer that did not arrive. */
   readonly finish: (transactionId: string, owner: string, end: ClaimEnd, nowMs: number) => Promise<void> | void
+  /** Where passes are recorded; without it routes cannot have any. */
+  readonly passes?: PassStore | undefined
   /** Releases the resources of the store. */
   readonly close: () => Promise<void> | void
 }
@@ -116,6 +119,7 @@ export type MemoryClaimsOptions = {
 /** Claims in memory, for a seller of one process. */
 export class MemoryClaims implements ClaimStore {
   readonly id = Bytes.toHex(Bytes.random(16))
+  readonly passes = new MemoryPasses((transactionId) => this.has(transactionId))
   /** By network: each has its own rounds. */
   readonly #networks = new Map<string, Map<string, Claim>>()
   readonly #answers: MemoryAnswers

@@ -10,6 +10,7 @@ import {
 } from './Claims.js'
 import { bytesOf, type HeldAnswer } from './HeldAnswer.js'
 import * as Sqlite from './Sqlite.js'
+import { SqlitePasses } from './SqlitePasses.js'
 import { naming, StoreError } from './StoreError.js'
 
 /** Version 1, from before answers were held. */
@@ -58,6 +59,7 @@ export type SqliteClaimsOptions = {
 /** Claims in a file, shared by the processes of one machine. */
 export class SqliteClaims implements ClaimStore {
   readonly id: string
+  readonly passes: SqlitePasses
   readonly #path: string
   readonly #database: Sqlite.Database
   readonly #statements
@@ -79,6 +81,7 @@ export class SqliteClaims implements ClaimStore {
     this.#migrate()
     this.id = (this.#database.prepare('SELECT id FROM store').get() as { id: string }).id
     this.#statements = prepareAll(this.#database)
+    this.passes = new SqlitePasses(path, this.#database)
   }
 
   has(transactionId: string): boolean {

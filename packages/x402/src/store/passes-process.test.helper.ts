@@ -1,0 +1,20 @@
+/** Takes requests of one pass while another process does, from the same moment on, and tells how many it got. */
+import { once } from 'node:events'
+import { setTimeout } from 'node:timers/promises'
+import { SqliteClaims } from './SqliteClaims.js'
+
+const store = new SqliteClaims(process.argv[2]!)
+process.send!('ready')
+await once(process, 'message')
+let count = 0
+for (let index = 0; index < 300; index++) {
+  if (store.passes.take('payment', Date.now()).type === 'taken') count++
+  // Of those that it has taken it gives some back.
+  if (index % 10 === 0 && count > 0) {
+    store.passes.giveBack('payment')
+    count--
+    await setTimeout(5)
+  }
+}
+store.close()
+process.send!(count, () => process.disconnect())

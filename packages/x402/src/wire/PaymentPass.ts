@@ -1,0 +1,98 @@
+/**
+ * The extension `payment-pass`: one payment opens a route several times. The 402 declares it, the response to the payment
+ * carries a pass, and later requests show the pass together with the secret of the payment (extension `payment-secret`).
+ */
+import { Json } from '@latchkey/algorand'
+
+/** Its key in `extensions`. */
+export const key = 'payment-pass'
+/** In a response: a pass. In a request: the pass and the buyer's secret, or `cookie`, by which a page asks for a cookie. */
+export const passHeader = 'PAYMENT-PASS'
+/** In a response: what is left of the pass, like `until=1767225600, requests=9`. */
+export const passStatusHeader = 'PAYMENT-PASS-STATUS'
+/** The value of {@link passHeader} by which a page of the same origin asks for a cookie. */
+export const cookieRequest = 'cookie'
+
+/** A pass has about 600 characters. */
+export const maxPassLength = 2_048
+export const maxPassMinutes = 366 * 24 * 60
+export const maxPassRequests = 1_000_000_000
+
+/** What a pass opens: every request of its route, those to its path, or those that are the same in all that a price depends on. */
+export type PassScope = 'route' | 'path' | 'request'
+
+/** What a seller says about its passes in a 402. */
+export type PassTerms = {
+  /** Identifies what the pass opens; opaque to buyers. */
+  readonly scope: string
+  readonly opens: PassScope
+  /** How long it is valid. */
+  readonly minutes: number
+  /** How many requests the payment opens, itself included; undefined if they are not counted. */
+  readonly requests: number | undefined
+}
+
+/** What is left of a pass. */
+export type PassStatus = {
+  /** When it ends, in milliseconds since 1970. */
+  readonly untilMs: number
+  /** How many requests it still opens; undefined if they are not counted. */
+  readonly requestsLeft: number | undefined
+}
+
+const isScope = /^[A-Za-z0-9_-]{43}$/
+const isPass = /^1\.[A-Za-z0-9_-]{1,1900}\.[A-Za-z0-9_-]{43}$/
+
+/** What a seller adds to `extensions` of a PaymentRequired. */
+export function declaration({ scope, opens, minutes, requests }: PassTerms): { readonly [key]: object } {
+  const number = { type: 'number', exclusiveMinimum: 0 }
+  const schema = {
+    type: 'object',
+    properties: {
+      version: { const: 1 },
+      scope: { type: 'string' },
+      opens: { enum: ['route', 'path', 'request'] },
+      minutes: number,
+      requests: number,
+    },
+    required: ['version', 'scope', 'opens', 'minutes'],
+  }
+  const counted = requests === undefined ? {} : { requests }
+  return { [key]: { info: { version: 1, scope, opens, minutes, ...counted }, schema } }
+}
+
+/** The passes that a seller declares; undefined if it declares none, or in a form that is not known here. */
+export function readTerms(extensions: unknown): PassTerms | undefined {
+  const extension = Json.isObject(extensions) ? extensions[key] : undefined
+  const info = Json.isObject(extension) ? extension['info'] : undefined
+  if (!Json.isObject(info) || info['version'] !== 1) return undefined
+  const { scope, opens, minutes, requests } = info
+  if (typeof scope !== 'string' || !isScope.test(scope)) return undefined
+  if (opens !== 'route' && opens !== 'path' && opens !== 'request') return undefined
+  if (typeof minutes !== 'number' || !(minutes > 0 && minutes <= maxPassMinutes)) return undefined
+  if (requests !== undefined && !isCount(requests)) return undefined
+  return { scope, opens, minutes, requests: requests as number | undefined }
+}
+
+/** A pass in a response; undefined if there is none that can be sent again. */
+export function readPass(headers: Headers): string | undefined {
+  const pass = headers.get(passHeader)
+  return pass !== null && pass.length <= maxPassLength && isPass.test(pass) ? pass : undefined
+}
+
+export function formatStatus({ untilMs, requestsLeft }: PassStatus): string {
+  const until = `until=${Math.floor(untilMs / 1000)}`
+  return requestsLeft === undefined ? until : `${until}, requests=${requestsLeft}`
+}
+
+/** What is left of a pass by a response; undefined if it does not say. */
+export function readStatus(headers: Headers): PassStatus | undefined {
+  const [, until, requests] =
+    /^until=([0-9]{1,11})(?:, requests=([0-9]{1,10}))?$/.exec(headers.get(passStatusHeader) ?? '') ?? []
+  if (until === undefined) return undefined
+  return { untilMs: Number(until) * 1000, requestsLeft: requests === undefined ? undefined : Number(requests) }
+}
+
+function isCount(value: unknown): boolean {
+  return Number.isSafeInteger(value) && (value as number) > 0 && (value as number) <= maxPassRequests
+}
