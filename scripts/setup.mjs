@@ -22,11 +22,12 @@ function isInstalled() {
 
 function install() {
   console.error('latchkey: installing packages, which happens once and takes up to a minute')
-  run('npm', ['ci', '--no-audit', '--no-fund', '--loglevel=error'])
+  // What is in npm's cache is not asked for again: without a network, npm would wait minutes for each answer.
+  run('npm', ['ci', '--prefer-offline', '--no-audit', '--no-fund', '--loglevel=error'], 'ignore')
   writeFileSync(stamp, readFileSync(join(root, 'package-lock.json')))
 }
 
-function run(command, args) {
-  const result = spawnSync(command, args, { cwd: root, stdio: ['ignore', 2, 2] })
+function run(command, args, stdout = 2) {
+  const result = spawnSync(command, args, { cwd: root, stdio: ['ignore', stdout, 2] })
   if (result.status !== 0) process.exit(result.status ?? 1)
 }

@@ -55,7 +55,7 @@ type Facts = {
 const browser = await launch({ after })
 
 async function startDev(t: TestContext, ...args: string[]): Promise<Facts> {
-  const child = spawn(process.execPath, [latchkeyCommand, 'dev', '--any-port', '--json', ...args], {
+  const child = spawn(process.execPath, [latchkeyCommand, 'dev', '--ephemeral', '--any-port', '--json', ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const exited = once(child, 'close')

@@ -22,7 +22,7 @@ type Facts = {
 suite('latchkey pay', { timeout: 600_000 }, () => {
   const directory = temporaryDirectory(suiteScope())
   const log = join(directory, 'payments.jsonl')
-  const stack = spawn(process.execPath, [latchkeyCommand, 'dev', '--any-port', '--json'])
+  const stack = spawn(process.execPath, [latchkeyCommand, 'dev', '--ephemeral', '--any-port', '--json'])
   let facts: Facts
   let text = ''
 

@@ -3,6 +3,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
 import { Address, Ed25519, Mnemonic, Submission, Transaction } from '@latchkey/algorand'
+import './stateHome.test.helper.js'
 
 export const latchkeyCommand = fileURLToPath(new URL('../../../packages/cli/bin/latchkey.js', import.meta.url))
 

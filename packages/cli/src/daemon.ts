@@ -36,8 +36,11 @@ type Given = { readonly 'data-dir'?: string | undefined }
 type WalletGiven = Given & Parameters<typeof password>[0] & { readonly wallet?: string | undefined }
 
 /** The data directory: the one given, or of the environment, or the default. */
-export function dataDirectory(given: string | undefined): string {
-  const chosen = given ?? process.env['KMD_DATA_DIR']
+export function dataDirectory(
+  given: string | undefined,
+  environment: { readonly [name: string]: string | undefined } = process.env,
+): string {
+  const chosen = given ?? environment['KMD_DATA_DIR']
   return chosen === undefined || chosen === '' ? join(homedir(), '.latchkey', 'kmd-v0.5') : resolve(chosen)
 }
 

@@ -72,6 +72,21 @@ export const errors = {
     message: 'the key daemon returned something other than what was requested; it was discarded',
     hint: 'check which program listens at the address in kmd.net',
   },
+  stack_not_running: {
+    exit: 'unreachable',
+    message: 'no dev stack runs in the directory that LATCHKEY_STACK names',
+    hint: 'latchkey dev starts one; unset LATCHKEY_STACK to find one that runs',
+  },
+  stack_already_running: {
+    exit: 'running',
+    message: 'a dev stack already runs in the directory',
+    hint: 'use that one: the commands find it; or start another beside it with latchkey dev --ephemeral',
+  },
+  stack_unusable: {
+    exit: 'failed',
+    message: 'what an earlier dev stack left in the directory cannot be used',
+    hint: 'latchkey dev --fresh starts over and keeps the old files in the directory previous',
+  },
   token_refused: {
     exit: 'failed',
     message: 'the daemon does not accept the API token in kmd.token',

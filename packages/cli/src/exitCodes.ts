@@ -17,7 +17,7 @@ export const meanings: { readonly [code in ExitCode]: string } = {
   declined: 'the confirmation was declined; nothing was done',
   usage: 'invalid usage',
   failed: 'failed; the message says why',
-  running: 'a daemon already runs in that directory',
+  running: 'a daemon or a dev stack already runs in that directory',
   unreachable: 'no daemon runs there, or it does not answer',
   password: 'the password is wrong or missing',
   interrupted: 'interrupted (Ctrl-C) before it was done',

@@ -22,6 +22,9 @@ const variables: readonly (readonly [string, string])[] = [
   ['ALGOD_TOKEN', 'API token of that algod'],
   ['USDC_ASSET_ID', 'id of the dollar asset on a local network, if --dollar is not given'],
   ['FACILITATOR_URL', 'URL of the facilitator that doctor checks'],
+  ['LATCHKEY_STACK', 'directory of the running dev stack to use; none for none (the newest, if nothing else is given)'],
+  ['XDG_STATE_HOME', 'where dev keeps its directory, and commands look for a stack that runs (~/.local/state)'],
+  ['NO_COLOR', 'no colour on a terminal; FORCE_COLOR for colour elsewhere, too'],
   ['FACILITATOR_API_KEYS', 'API keys of which sellers must send one to the facilitator, separated by commas'],
 ]
 

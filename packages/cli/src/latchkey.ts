@@ -2,7 +2,7 @@
 import { LatchkeyError } from '@latchkey/algorand/error'
 import * as Suggestion from '@latchkey/algorand/suggestion'
 import type { KmdClientErrorCode } from '@latchkey/kmd-client'
-import type { Command, CommandEntry } from './Command.js'
+import type { Call, Command, CommandEntry } from './Command.js'
 import { clientExits } from './clientExits.js'
 import { CommandError, UsageError } from './errors.js'
 import { type ExitCode, exitCodes } from './exitCodes.js'
@@ -11,6 +11,7 @@ import { helpTopics } from './helpTopics.js'
 import { describe, printMessage, printResult, reportCrashes, withHint } from './messages.js'
 import { parseCall, splitRest } from './parseCall.js'
 import { registry } from './registry.js'
+import { mayUseStack } from './stack/stateDirectory.js'
 import { version } from './version.js'
 
 export async function main(args: readonly string[]): Promise<number> {
@@ -29,10 +30,20 @@ async function run(entry: CommandEntry, args: readonly string[]): Promise<number
   const command = await entry.load()
   if (wantsHelp(command, args)) return print(help(entry.name, command, terminalWidth()))
   try {
-    return await command.run(parseCall(command, args, registry))
+    const call = parseCall(command, args, registry)
+    return await command.run(
+      mayUseStack(entry.name, command.options) ? await withStack(entry.name, command, call) : call,
+    )
   } catch (error) {
     return fail(entry.name, error)
   }
+}
+
+/** Loaded only if a stack may run: most commands are over in less time than it takes. */
+async function withStack(name: string, command: Command, call: Call): Promise<Call> {
+  const { useRunningStack } = await import('./stack/useRunningStack.js')
+  const use = { name, options: call.options, known: command.options, environment: process.env }
+  return { ...call, options: (await useRunningStack(use)) as Call['options'] }
 }
 
 function wantsHelp(command: Command, args: readonly string[]): boolean {

@@ -5,6 +5,7 @@
  */
 import { explained } from './explained.js'
 import { printable, printableJson, printableLines } from './format.js'
+import { type Span, styled } from './style.js'
 
 /** Writes a line to stderr. */
 export function printMessage(text: string): void {
@@ -35,6 +36,16 @@ export function printLine(text: string): void {
 /** Writes lines to stdout. A value from others that is part of them must be one line: see `printable`. */
 export function printResult(text: string): void {
   process.stdout.write(printableLines(text))
+}
+
+/** Writes a line to stdout, in colour where that shows it. */
+export function printStyledLine(spans: readonly Span[]): void {
+  process.stdout.write(`${styled(spans, process.stdout)}\n`)
+}
+
+/** Writes a line to stderr, in colour where that shows it. */
+export function printStyledMessage(spans: readonly Span[]): void {
+  process.stderr.write(`${styled(spans, process.stderr)}\n`)
 }
 
 /** Writes a value as one line of JSON to stdout. */

@@ -8,6 +8,7 @@ import { CommandError, UsageError } from './errors.js'
 import { type LineReader, openDescriptor, openFile } from './LineReader.js'
 import { printWarning } from './messages.js'
 import { askHidden, confirm, hasTerminal, printNotice } from './prompt.js'
+import { hasBlankPassword } from './stack/stackValues.js'
 
 export const passwordOptions = {
   'password-file': {
@@ -56,12 +57,17 @@ export function password(
   wallet: string,
   environment: Environment = process.env,
 ): () => Promise<Uint8Array> {
-  const source = sourceOf(given, '')
+  const source = sourceOf(given, '') ?? blankOfStack(wallet, environment)
   let reading: Promise<Uint8Array> | undefined
   return () => {
     reading ??= read(source, environment, async () => Buffer.from(await askHidden(`Password of ${wallet}: `)))
     return reading
   }
+}
+
+/** The wallets of a development stack have none; without its environment in the terminal, too. */
+function blankOfStack(wallet: string, { KMD_PASSWORD_FILE: file = '' }: Environment): Source {
+  return file === '' && hasBlankPassword(wallet) ? { isBlank: true, read: () => new Uint8Array() } : undefined
 }
 
 /** The password of a new wallet: a person types it twice, and confirms a blank one. */

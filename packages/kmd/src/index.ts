@@ -1,3 +1,4 @@
+export type { SignatureRecord } from './activity/SignatureLog.js'
 export {
   type Code,
   errors,

@@ -20,7 +20,7 @@ suite('the stack of latchkey dev', { timeout: 240_000 }, () => {
   let facts: Facts
 
   before(async () => {
-    const child = spawn(process.execPath, [latchkeyCommand, 'dev', '--any-port', '--json'])
+    const child = spawn(process.execPath, [latchkeyCommand, 'dev', '--ephemeral', '--any-port', '--json'])
     atEnd(scope, async () => {
       child.kill('SIGTERM')
       if (child.exitCode === null) await once(child, 'close')

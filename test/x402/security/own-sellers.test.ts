@@ -117,7 +117,7 @@ test('A14 the weather example serves nothing unpaid', { timeout }, async (t) => 
 })
 
 test('A14 the seller of latchkey dev serves nothing unpaid', { timeout }, async (t) => {
-  const output = run(t, [latchkeyCommand, 'dev', '--any-port', '--json'], {})
+  const output = run(t, [latchkeyCommand, 'dev', '--ephemeral', '--any-port', '--json'], {})
   await until('the stack', () => output().endsWith('\n'))
   const { seller } = JSON.parse(output()) as { seller: { url: string } }
   assert.ok((await attack(new URL(seller.url).origin)) > 300)

@@ -1,52 +1,85 @@
 /** `latchkey dev`: everything that a paid request needs, until Ctrl-C or for as long as a program runs. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { constants } from 'node:os'
-import type { DevAccount } from '@latchkey/devnet'
-import { command } from '../Command.js'
+import { resolve } from 'node:path'
+import { command, type Values } from '../Command.js'
 import { type CleanupProcess, startCleanupProcess } from '../dev/CleanupProcess.js'
-import { printDemo } from '../dev/demo.js'
+import { runDemo } from '../dev/demo.js'
+import { EventPrinter } from '../dev/EventPrinter.js'
+import { environmentOf } from '../dev/environment.js'
+import { addressLines, storyLine, title } from '../dev/firstScreen.js'
 import * as ProcessGroup from '../dev/ProcessGroup.js'
-import { buyerWallet, defaultWallet, environmentOf, exportLines, Stack, token } from '../dev/Stack.js'
-import { environmentPath } from '../dev/seller.js'
+import { Stack } from '../dev/Stack.js'
+import * as StackDirectory from '../dev/StackDirectory.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
-import { printError, printJson, printResult } from '../messages.js'
+import { printError, printJson, printStyledLine } from '../messages.js'
 import { startUnderSignals } from '../signals.js'
+import { buyerWallet, defaultWallet, token } from '../stack/stackValues.js'
+import { defaultStackDirectory } from '../stack/stateDirectory.js'
+import type { Span } from '../style.js'
 import { version } from '../version.js'
+
+const devOptions = {
+  fresh: {
+    type: 'boolean',
+    description: 'start over with a new ledger and new keys; the earlier ones are moved to the directory "previous"',
+  },
+  ephemeral: {
+    type: 'boolean',
+    description: 'use a temporary directory and remove it at the end, as for CI; always so with -- COMMAND',
+  },
+  dir: {
+    type: 'string',
+    placeholder: 'DIR',
+    completes: 'directory',
+    description: 'directory of ledger, keys and payments (~/.local/state/latchkey/dev)',
+  },
+  quiet: { type: 'boolean', short: 'q', description: 'print no line for each event' },
+  json: { type: 'boolean', description: 'print URLs and accounts as one line of JSON, and no events' },
+  'any-port': { type: 'boolean', description: 'use any free ports' },
+  'allow-origin': {
+    type: 'string',
+    multiple: true,
+    placeholder: 'ORIGIN',
+    description: 'let web pages of ORIGIN use it, beside those on localhost; repeatable',
+  },
+} as const
 
 export const devCommand = command({
   description: `Starts a development chain, the key daemon, a facilitator and a weather seller on this machine, creates and funds a buyer, \
-makes one paid request and prints its steps. Runs until Ctrl-C and leaves no files behind. Nothing on the chain has any value.`,
+makes one paid request and prints its steps. Then it prints a line on stderr for each request, signature and settlement until Ctrl-C. The next start \
+goes on with the same ledger, keys and balances. Nothing on the chain has any value.`,
   rest: 'COMMAND',
-  options: {
-    json: { type: 'boolean', description: 'print URLs and accounts as one line of JSON' },
-    'any-port': { type: 'boolean', description: 'use any free ports' },
-    'allow-origin': {
-      type: 'string',
-      multiple: true,
-      placeholder: 'ORIGIN',
-      description: 'let web pages of ORIGIN use it, beside those on localhost; repeatable',
-    },
-  },
-  notes: `With -- COMMAND, runs that program with the environment set and exits with its status, for tests and CI.
+  options: devOptions,
+  notes: `Other commands find the stack that runs, and say so: no environment has to be set. LATCHKEY_STACK chooses one of several by its directory, \
+or none; options and environment variables that name a daemon, a network or a node come first.
+With -- COMMAND, runs that program with the environment set and exits with its status, for tests and CI.
 Ports are those of LocalNet (4001, 4002, 8980) and of the x402 examples (4021, 4022) if they are free, any free ones otherwise.`,
   examples: ['latchkey dev', 'latchkey dev -- npm test', 'latchkey dev --allow-origin https://dapp.example.net'],
+  exits: ['running'],
   run: async ({ options, rest = [] }) => {
     const allowedOrigins = options['allow-origin']?.map(readOrigin)
-    const isQuiet = options.json === true || rest.length > 0
-    const print = (text: string): void => void (isQuiet || printResult(`${text}\n`))
-    const onError = (error: unknown): void => printError('dev', error)
-    print(`Latchkey ${version}: starting a chain, the key daemon, a facilitator and a seller`)
+    checkDirectoryOptions(options, rest.length > 0)
+    const isSilent = options.json === true || rest.length > 0
+    const print = (line: readonly Span[]): void => void (isSilent || printStyledLine(line))
+    const events = new EventPrinter()
     const cleanup = startCleanupProcess()
     let program: ChildProcess | undefined
     const stack = await startUnderSignals(
-      () =>
-        Stack.start({
-          onError,
-          onDirectory: (directory) => cleanup.note({ directory }),
+      async () => {
+        const directory = openDirectory(options, rest.length > 0, cleanup)
+        print(title())
+        return Stack.start({
+          directory,
+          onError: (error) => printError('dev', error),
+          onEvent: events.onEvent,
+          onPointer: (path) => cleanup.note({ directory: path }),
+          isFound: rest.length === 0,
           anyPort: options['any-port'],
           allowedOrigins,
-        }),
+        })
+      },
       {
         endsWithTerminal: true,
         // The stack keeps running until the program has exited.
@@ -56,21 +89,41 @@ Ports are those of LocalNet (4001, 4002, 8980) and of the x402 examples (4021, 4
     )
     try {
       if (rest.length > 0) {
-        program = spawnProgram(rest, environmentOf(stack))
+        program = spawnProgram(rest, environmentOf(stack.parts))
         return await exitStatus(program, rest[0]!, cleanup)
       }
-      print('')
-      await printDemo(stack, (text) => print(`  ${text}`))
+      await runDemo(stack.parts, (text, emphasis) => print(storyLine(text, emphasis)))
       if (options.json) printJson(factsOf(stack))
-      else printResult(block(stack))
+      else for (const line of addressLines(stack, commandName())) print(line)
+      if (!isSilent && options.quiet !== true) events.open()
       await stack.stopped
       return exitCodes.ok
     } finally {
+      events.close()
       await stack.stop()
       cleanup.close()
     }
   },
 })
+
+type Options = Values<typeof devOptions>
+
+function checkDirectoryOptions({ fresh, ephemeral, dir }: Options, isProgram: boolean): void {
+  const isTemporary = ephemeral === true || isProgram
+  const given = fresh === true ? '--fresh' : dir === undefined ? undefined : '--dir'
+  if (!isTemporary || given === undefined) return
+  throw new UsageError(`${given} is for a stack that stays, and --ephemeral and -- COMMAND are for one that does not`)
+}
+
+function openDirectory({ fresh, ephemeral, dir }: Options, isProgram: boolean, cleanup: CleanupProcess) {
+  if (ephemeral === true || isProgram) return StackDirectory.openEphemeral((directory) => cleanup.note({ directory }))
+  return StackDirectory.open(dir === undefined ? defaultStackDirectory() : resolve(dir), { isFresh: fresh })
+}
+
+/** As it was called: npm has the command in no PATH but its own. */
+function commandName(): string {
+  return process.env['npm_lifecycle_event'] === undefined ? 'latchkey' : 'npx latchkey'
+}
 
 /** In the form that browsers send: scheme, host and port. */
 function readOrigin(text: string): string {
@@ -105,7 +158,8 @@ function exitStatus(program: ChildProcess, name: string, cleanup: CleanupProcess
 }
 
 function factsOf(stack: Stack) {
-  const { devnet, kmdUrl, kmdDataDir, facilitatorUrl, sellerUrl, seller, buyer, chain } = stack
+  const { devnet, kmdUrl, kmdDataDir, facilitatorUrl, sellerUrl, seller, buyer, chain, consoleLink } = stack.parts
+  const { path, isEphemeral, isKept } = stack.directory
   return {
     version,
     network: chain.caip2,
@@ -122,38 +176,10 @@ function factsOf(stack: Stack) {
     facilitator: { url: facilitatorUrl },
     seller: { url: `${sellerUrl}/weather`, address: seller },
     buyer: { address: buyer, wallet: buyerWallet },
-    console: stack.consoleLink(),
-    environment: environmentOf(stack),
+    console: consoleLink(),
+    directory: { path, isEphemeral, isKept },
+    takenPorts: stack.takenPorts,
+    environment: environmentOf(stack.parts),
     pid: process.pid,
   }
-}
-
-function block(stack: Stack): string {
-  const { devnet, kmdUrl, facilitatorUrl, sellerUrl, buyer, seller } = stack
-  return `
-  Devnet       ${devnet.url}
-  Indexer      ${devnet.indexerUrl}
-  Key daemon   ${kmdUrl}  (token: ${token.length} times "a"; wallets have no password)
-  Facilitator  ${facilitatorUrl}
-  Seller       ${sellerUrl}/weather  (in a browser too)
-  Console      ${stack.consoleLink()}
-               (works once; latchkey console prints another)
-
-  Buyer        ${buyer}  in the wallet ${buyerWallet}
-  Paid to      ${seller}
-${devnet.onlineAccounts.map(richLine).join('\n')}
-
-Environment for another terminal; eval "$(curl -s ${sellerUrl}${environmentPath})" sets it:
-${exportLines(environmentOf(stack)).replaceAll(/^(?=.)/gm, '  ')}
-Try it there:
-  curl -si ${sellerUrl}/weather
-  npx latchkey pay ${sellerUrl}/weather
-
-Ctrl-C ends all of it.
-
-`
-}
-
-function richLine({ address }: DevAccount, index: number): string {
-  return `  ${index === 0 ? 'Dispenser  ' : '           '}  ${address}  in the wallet ${defaultWallet}`
 }

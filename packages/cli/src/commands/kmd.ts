@@ -72,6 +72,8 @@ function facts(daemon: Daemon, dataDir: string) {
 
 function block(daemon: Daemon, dataDir: string): string {
   const { address, tokenFile, wire } = facts(daemon, dataDir)
+  // Without it, commands in another terminal look elsewhere.
+  const option = dataDir === dataDirectory(undefined, {}) ? '' : ` -d ${shellWord(dataDir)}`
   const other = wire === 'documented' ? 'for clients of the Go daemon: --wire reference' : 'as the Go daemon responds'
   return `Latchkey key daemon ${version}
 
@@ -81,8 +83,8 @@ function block(daemon: Daemon, dataDir: string): string {
   Wire        ${wire} (${other})
 
 Try it:
-  latchkey wallet new savings
-  latchkey console
+  latchkey wallet new savings${option}
+  latchkey console${option}
   curl -s -H "X-KMD-API-Token: $(cat ${shellWord(tokenFile)})" ${address}/v1/wallets
 
 `

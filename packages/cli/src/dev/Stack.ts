@@ -1,35 +1,35 @@
 /** Everything that a paid request needs, in this process: chain, key daemon, facilitator and seller. */
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { rmSync } from 'node:fs'
 import { createServer, type Server as HttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { Devnet } from '@latchkey/devnet'
+import { Devnet, StateFileError } from '@latchkey/devnet'
 import { Server } from '@latchkey/http'
-import { Daemon } from '@latchkey/kmd'
-import { Kmd } from '@latchkey/kmd-client'
-import { Chain, createFacilitatorHandler, Facilitator, Signer } from '@latchkey/x402/facilitator'
-import { SqliteSettlements } from '@latchkey/x402/sqlite'
-import { limitDaemonMemory } from '../daemonMemory.js'
-import { shellWord } from '../format.js'
+import { Chain, createFacilitatorHandler, Signer } from '@latchkey/x402/facilitator'
+import { SqliteClaims, SqliteSettlements } from '@latchkey/x402/sqlite'
+import { CommandError } from '../errors.js'
+import * as StackPointer from '../stack/StackPointer.js'
+import { buyerWallet, dollarAssetId, token } from '../stack/stackValues.js'
+import type { OnEvent } from './EventPrinter.js'
+import { environmentOf, exportLines } from './environment.js'
 import { onFreePorts, type PortFor } from './freePort.js'
 import { writeGoalDirectory } from './goalDirectory.js'
 import { allowOrigins, onlyLocalHosts } from './localAccess.js'
+import type { StackDirectory } from './StackDirectory.js'
 import { createSeller } from './seller.js'
+import { LedgerEvents, ReportingFacilitator, signatureEvents } from './stackEvents.js'
+import { startDaemon } from './startDaemon.js'
 
 /** The first three are AlgoKit's for LocalNet, the others those of the x402 examples. */
-const ports = { devnet: 4001, kmd: 4002, indexer: 8980, facilitator: 4022, seller: 4021 }
-export const token = 'a'.repeat(64)
-/** Tools that know LocalNet look for it, and fund accounts from a key in it. */
-export const defaultWallet = 'unencrypted-default-wallet'
-/** A wallet of its own, because every key in the default wallet is a rich one; listed after it, for tools that take the first. */
-export const buyerWallet = 'x402-buyer'
-export const dollarAssetId = 31566704n
-export const dollarDecimals = 6
+export const ports = { devnet: 4001, indexer: 8980, kmd: 4002, facilitator: 4022, seller: 4021 } as const
 const buyerMicroDollars = 5_000_000n
 const buyerMicroAlgos = 10_000_000n
+/** Less than this pays for no request: see `price` in seller.ts. */
+const priceMicroDollars = 10_000n
 
 export type StackOptions = {
+  /** Where it keeps everything. The stack closes it when it stops. */
+  directory: StackDirectory
   /** Uses any free ports, even if those that tools expect are free. @default false */
   anyPort?: boolean | undefined
   /**
@@ -37,12 +37,17 @@ export type StackOptions = {
    * @default []
    */
   allowedOrigins?: readonly string[] | undefined
+  /** Whether the commands of other terminals find it. @default true */
+  isFound?: boolean | undefined
   onError?: ((error: unknown) => void) | undefined
-  /** Called with the directory of all files of the stack, before anything is written to it. */
-  onDirectory?: ((directory: string) => void) | undefined
+  /** Called with what happens in it. */
+  onEvent?: OnEvent | undefined
+  /** Called with the path of the file by which commands find it, once that is written. */
+  onPointer?: ((path: string) => void) | undefined
 }
 
-export class Stack {
+/** The parts of a stack. */
+export type StackParts = {
   readonly devnet: Devnet
   readonly chain: Chain
   readonly kmdUrl: string
@@ -53,8 +58,17 @@ export class Stack {
   readonly sellerUrl: string
   readonly seller: string
   readonly buyer: string
+  /** Whether the buyer had nothing left to pay with, and was given money again. */
+  readonly isBuyerFunded: boolean
   /** Creates a one-time link to the daemon's web console. */
   readonly consoleLink: () => string
+}
+
+export class Stack {
+  readonly parts: StackParts
+  readonly directory: StackDirectory
+  /** The ports that tools expect and other programs have taken, by the part that would have had them. */
+  readonly takenPorts: { readonly [part in keyof typeof ports]?: number }
   readonly #closers: (() => unknown)[]
   #stopping: Promise<void> | undefined
   #resolveStopped!: (stopping: Promise<void>) => void
@@ -63,25 +77,20 @@ export class Stack {
     this.#resolveStopped = resolve
   })
 
-  private constructor(parts: Parts, closers: (() => unknown)[]) {
-    this.devnet = parts.devnet
-    this.chain = parts.chain
-    this.kmdUrl = parts.kmdUrl
-    this.kmdDataDir = parts.kmdDataDir
-    this.goalDir = parts.goalDir
-    this.facilitatorUrl = parts.facilitatorUrl
-    this.sellerUrl = parts.sellerUrl
-    this.seller = parts.seller
-    this.buyer = parts.buyer
-    this.consoleLink = parts.consoleLink
+  private constructor(parts: StackParts, { directory, anyPort = false }: StackOptions, closers: (() => unknown)[]) {
+    this.parts = parts
+    this.directory = directory
+    this.takenPorts = anyPort ? {} : takenPorts(parts)
     this.#closers = closers
   }
 
   /** Starts all parts; if one fails, stops those that were started before. */
-  static async start(options: StackOptions = {}): Promise<Stack> {
-    const closers: (() => unknown)[] = []
+  static async start(options: StackOptions): Promise<Stack> {
+    const closers: (() => unknown)[] = [() => options.directory.close()]
     try {
-      return new Stack(await startParts(closers, options), closers)
+      const parts = await startParts(closers, options)
+      if (options.isFound ?? true) writePointer(closers, options, parts)
+      return new Stack(parts, options, closers)
     } catch (error) {
       await close(closers)
       throw error
@@ -97,112 +106,115 @@ export class Stack {
   }
 }
 
-type Parts = Omit<Stack, 'stop' | 'stopped'>
-
 /** In reverse order of the start. */
 async function close(closers: (() => unknown)[]): Promise<void> {
   for (const closer of closers.reverse()) await closer()
 }
 
+/** Without it the stack runs as well, and programs use it by its environment. */
+function writePointer(closers: (() => unknown)[], options: StackOptions, parts: StackParts): void {
+  const { devnet, kmdUrl, facilitatorUrl, sellerUrl, buyer } = parts
+  const urls = { devnetUrl: devnet.url, indexerUrl: devnet.indexerUrl!, kmdUrl, facilitatorUrl, sellerUrl }
+  try {
+    const path = StackPointer.write({ directory: options.directory.path, buyer, ...urls })
+    closers.push(() => rmSync(path, { force: true }))
+    options.onPointer?.(path)
+  } catch (cause) {
+    const why = `other terminals do not find this stack by themselves: ${(cause as Error).message}`
+    options.onError?.(new CommandError('file_unwritable', why, { hint: 'use its environment there', cause }))
+  }
+}
+
+function takenPorts(parts: StackParts): Stack['takenPorts'] {
+  const { devnet, kmdUrl, facilitatorUrl, sellerUrl } = parts
+  const used = {
+    devnet: devnet.url,
+    indexer: devnet.indexerUrl!,
+    kmd: kmdUrl,
+    facilitator: facilitatorUrl,
+    seller: sellerUrl,
+  }
+  const taken = Object.entries(used).flatMap(([part, url]) => {
+    const expected = ports[part as keyof typeof ports]
+    return new URL(url).port === String(expected) ? [] : [[part, expected] as const]
+  })
+  return Object.fromEntries(taken)
+}
+
 /** What the parts share during the start. */
 type StartContext = {
-  readonly directory: string
+  readonly directory: StackDirectory
   readonly closers: (() => unknown)[]
   readonly onPorts: <T>(start: (portFor: PortFor) => Promise<T>) => Promise<T>
   readonly allowedOrigins: readonly string[]
   readonly onError: StackOptions['onError']
+  readonly onEvent: OnEvent
+  readonly ledgerEvents: LedgerEvents
 }
 
-async function startParts(closers: (() => unknown)[], options: StackOptions): Promise<Parts> {
-  const { anyPort, allowedOrigins = [], onError, onDirectory } = options
-  const directory = mkdtempSync(join(tmpdir(), 'latchkey-dev-'))
-  onDirectory?.(directory)
-  closers.push(() => rmSync(directory, { recursive: true, force: true }))
-  const context: StartContext = {
-    directory,
-    closers,
-    allowedOrigins,
-    onError,
-    onPorts: (start) => onFreePorts(anyPort ?? false, start),
-  }
-  const devnet = await context.onPorts(async (portFor) => {
-    const [port, indexerPort] = [await portFor(ports.devnet), await portFor(ports.indexer)]
-    return Devnet.start({ port, indexer: { port: indexerPort }, onError })
-  })
-  closers.push(() => devnet.stop())
-  writeGoalDirectory(directory, devnet)
+async function startParts(closers: (() => unknown)[], options: StackOptions): Promise<StackParts> {
+  const { directory, anyPort, allowedOrigins = [], onError, onEvent = () => {} } = options
+  const ledgerEvents = new LedgerEvents(onEvent)
+  const onPorts: StartContext['onPorts'] = (start) => onFreePorts(anyPort ?? false, start)
+  const context: StartContext = { directory, closers, allowedOrigins, onError, onEvent, ledgerEvents, onPorts }
+  const devnet = await startDevnet(context)
+  closers.push(writeGoalDirectory(directory.path, devnet))
   const chain = await Chain.open({ network: 'local', nodes: devnet.url, dollarAssetId })
+  // Before the server: it is closed after it.
+  const claims = openClaims(context)
   const listener = await listenForSeller(context)
-  const { kmdUrl, kmdDataDir, buyer, consoleLink } = await startKmd(context, devnet)
-  devnet.fund(buyer, { microAlgos: buyerMicroAlgos, microDollars: buyerMicroDollars })
+  const onSignature = signatureEvents(onEvent)
+  const daemon = await startDaemon({ directory, devnet, port: ports.kmd, onPorts, allowedOrigins, onSignature })
+  closers.push(() => daemon.stop())
+  const { buyer } = daemon
+  const isBuyerFunded = await fundBuyer(devnet, chain, buyer)
+  // After the money is there: a directory without a buyer is one of a start that was not finished.
+  if (directory.buyer !== buyer) directory.recordBuyer(buyer)
   const facilitatorUrl = await startFacilitator(context, devnet, chain)
-  const seller = devnet.accounts[1]!.address
-  const parts = {
-    devnet,
-    chain,
-    kmdUrl,
-    kmdDataDir,
-    goalDir: directory,
-    facilitatorUrl,
-    sellerUrl: listener.url,
-    seller,
-    buyer,
-    consoleLink,
+  const parts: StackParts = {
+    ...{ devnet, chain, kmdUrl: daemon.url, kmdDataDir: daemon.dataDir, goalDir: directory.path, facilitatorUrl },
+    ...{ sellerUrl: listener.url, seller: devnet.accounts[1]!.address, buyer },
+    isBuyerFunded: isBuyerFunded && directory.isKept,
+    consoleLink: daemon.consoleLink,
   }
-  await startSeller(context, listener, parts)
+  await startSeller(context, listener, claims, parts)
   return parts
 }
 
-/** The daemon has the wallet that tools look for, with the keys of the online accounts, and one with the key of the buyer. */
-async function startKmd({ directory, closers, onPorts, allowedOrigins }: StartContext, devnet: Devnet) {
-  const kmdDataDir = join(directory, 'kmd-v0.5')
-  mkdirSync(kmdDataDir, { mode: 0o700 })
-  writeFileSync(join(kmdDataDir, 'kmd.token'), token, { mode: 0o600 })
-  const onWorkerStart = limitDaemonMemory()
-  const daemon = await onPorts(async (portFor) => {
-    const address = `127.0.0.1:${await portFor(ports.kmd)}`
-    const settings = { address, allowed_origins: allowedOrigins, allow_header_pna: true, ...lightScrypt }
-    writeFileSync(join(kmdDataDir, 'kmd_config.json'), JSON.stringify(settings), { mode: 0o600 })
-    return Daemon.start({
-      dataDir: kmdDataDir,
-      wire: 'reference',
-      node: { url: devnet.url },
-      // dApps under development, and the paywall of the seller.
-      allowLoopbackOrigins: true,
-      onWorkerStart,
+async function startDevnet({ directory, closers, onPorts, onError, ledgerEvents }: StartContext): Promise<Devnet> {
+  const stateFile = directory.isEphemeral ? undefined : join(directory.path, 'ledger.log')
+  const devnet = await onPorts(async (portFor) => {
+    const [port, indexerPort] = [await portFor(ports.devnet), await portFor(ports.indexer)]
+    return Devnet.start({ port, indexer: { port: indexerPort }, stateFile, onLine: ledgerEvents.onLine, onError })
+  }).catch((cause: unknown) => {
+    if (!(cause instanceof StateFileError)) throw cause
+    const hint = 'latchkey dev --fresh starts over and keeps the old files in the directory previous'
+    throw new CommandError('stack_unusable', `the ledger of the stack cannot be used: ${cause.message}`, {
+      hint,
+      cause,
     })
   })
-  closers.push(() => daemon.stop())
-  const kmd = await Kmd.connect({ dataDir: kmdDataDir })
-  const rich = await createWallet(kmd, defaultWallet)
-  for (const { secretKey } of devnet.onlineAccounts) {
-    await rich.importKey(new Uint8Array(Buffer.from(secretKey, 'base64')))
-  }
-  await rich.release()
-  const wallet = await createWallet(kmd, buyerWallet)
-  const buyer = await wallet.generateKey()
-  await wallet.release()
-  // Longer than usual, as nothing here has any value.
-  const consoleLink = (): string => daemon.consoleLink({ lifetimeMs: 3_600_000 })
-  return { kmdUrl: `http://${daemon.address}`, kmdDataDir, buyer, consoleLink }
+  closers.push(() => devnet.stop())
+  return devnet
 }
 
-async function createWallet(kmd: Kmd, name: string): ReturnType<Kmd['unlock']> {
-  await kmd.wallets.create({ name, password: '' })
-  return kmd.unlock({ name, password: '' })
-}
-
-/** The keys have no value, so deriving the password need not take time. */
-const lightScrypt = {
-  drivers: { sqlite: { scrypt: { scrypt_n: 1024, scrypt_r: 1, scrypt_p: 1 }, allow_unsafe_scrypt: true } },
+/** A restart keeps what the buyer has. One that cannot pay for a single request is given the money of a new one. */
+async function fundBuyer(devnet: Devnet, chain: Chain, buyer: string): Promise<boolean> {
+  const holding = await chain.algod.holding(buyer, dollarAssetId)
+  if (holding !== undefined && holding.amount >= priceMicroDollars) return false
+  const { microAlgos } = await chain.algod.account(buyer)
+  const missingAlgos = microAlgos < buyerMicroAlgos ? buyerMicroAlgos - microAlgos : 0n
+  devnet.fund(buyer, { microAlgos: missingAlgos, microDollars: buyerMicroDollars })
+  return true
 }
 
 async function startFacilitator(context: StartContext, devnet: Devnet, chain: Chain): Promise<string> {
-  const { directory, closers, onPorts, allowedOrigins, onError } = context
-  const store = new SqliteSettlements(join(directory, 'facilitator.db'))
+  const { directory, closers, onPorts, allowedOrigins, onError, onEvent, ledgerEvents } = context
+  const store = new SqliteSettlements(join(directory.path, 'facilitator.db'))
   const feePayer = Signer.fromMnemonic(devnet.accounts[0]!.mnemonic)
-  const facilitator = new Facilitator({ chains: [chain], feePayer, store, onError })
+  const facilitator = new ReportingFacilitator({ chains: [chain], feePayer, store, onError }, onEvent, ledgerEvents)
   closers.push(() => facilitator.stop())
+  if (directory.isKept) await facilitator.resume()
   const fetch = onlyLocalHosts(allowOrigins(createFacilitatorHandler({ facilitator, onError }), allowedOrigins))
   return onPorts(async (portFor) => {
     const server = new Server({ fetch, ...(onError === undefined ? {} : { onError }) })
@@ -224,48 +236,24 @@ function listenForSeller({ closers, onPorts }: StartContext): Promise<Listener> 
   })
 }
 
-async function startSeller({ onError }: StartContext, { server }: Listener, parts: Parts): Promise<void> {
+/** Which payments have opened a request is to be known after a restart, too: the ledger still has them. */
+function openClaims({ directory, closers }: StartContext): SqliteClaims | undefined {
+  if (directory.isEphemeral) return undefined
+  const claims = new SqliteClaims(join(directory.path, 'seller.db'))
+  closers.push(() => claims.close())
+  return claims
+}
+
+async function startSeller(
+  { onError, onEvent }: StartContext,
+  { server }: Listener,
+  claims: SqliteClaims | undefined,
+  parts: StackParts,
+): Promise<void> {
   const { chain, seller: payTo, facilitatorUrl: facilitators, kmdUrl } = parts
   const paywall = { kmd: { url: kmdUrl, token, wallet: buyerWallet } }
   const exports = (): string => exportLines(environmentOf(parts))
-  server.on('request', await createSeller({ chain, payTo, facilitators, paywall, exports, onError }))
-}
-
-/** The environment variables with which programs use the stack. */
-export function environmentOf(parts: Parts): { [name: string]: string } {
-  const { devnet, kmdUrl, kmdDataDir, goalDir, facilitatorUrl, sellerUrl, seller, buyer } = parts
-  const [algod, kmd, indexer] = [new URL(devnet.url), new URL(kmdUrl), new URL(devnet.indexerUrl!)]
-  return {
-    ALGOD_SERVER: `http://${algod.hostname}`,
-    ALGOD_PORT: algod.port,
-    ALGOD_TOKEN: token,
-    ALGOD_URL: devnet.url,
-    ALGORAND_DATA: goalDir,
-    INDEXER_SERVER: `http://${indexer.hostname}`,
-    INDEXER_PORT: indexer.port,
-    INDEXER_TOKEN: token,
-    INDEXER_URL: devnet.indexerUrl!,
-    KMD_SERVER: `http://${kmd.hostname}`,
-    KMD_PORT: kmd.port,
-    KMD_TOKEN: token,
-    KMD_DATA_DIR: kmdDataDir,
-    KMD_WALLET: buyerWallet,
-    KMD_KEY: buyer,
-    KMD_PASSWORD_FILE: '/dev/null',
-    DISPENSER_MNEMONIC: devnet.dispenser.mnemonic,
-    FACILITATOR_URL: facilitatorUrl,
-    RESOURCE_SERVER_URL: sellerUrl,
-    AVM_NETWORK: 'local',
-    AVM_ADDRESS: seller,
-    USDC_ASSET_ID: dollarAssetId.toString(),
-  }
-}
-
-/** Export statements for a POSIX shell. */
-export function exportLines(environment: { [name: string]: string }): string {
-  return Object.entries(environment)
-    .map(([name, value]) => `export ${name}=${shellWord(value)}\n`)
-    .join('')
+  server.on('request', await createSeller({ chain, payTo, facilitators, claims, paywall, exports, onError, onEvent }))
 }
 
 function listen(server: HttpServer, port: number): Promise<number> {

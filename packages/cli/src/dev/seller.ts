@@ -2,27 +2,37 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { paymentGate } from '@latchkey/x402/node'
 import { Gate, type GateOptions } from '@latchkey/x402/server'
+import type { OnEvent } from './EventPrinter.js'
 import { hostRefusal, isLocalHost, isLocalOrigin } from './localAccess.js'
+import { reportResponse } from './stackEvents.js'
 
 /** The path that returns the environment of the stack, for the shell of another terminal. */
 export const environmentPath = '/env'
 export const price = '$0.01'
 
-export type SellerOptions = Pick<GateOptions, 'facilitators' | 'paywall' | 'onError'> & {
+export type SellerOptions = Pick<GateOptions, 'facilitators' | 'claims' | 'paywall' | 'onError'> & {
   readonly chain: NonNullable<GateOptions['chains']> & { readonly caip2: string }
   readonly payTo: string
   /** The environment, as export statements. */
   readonly exports: () => string
+  readonly onEvent: OnEvent
 }
 
-export async function createSeller({ chain, payTo, exports, ...options }: SellerOptions): Promise<RequestListener> {
+export async function createSeller({
+  chain,
+  payTo,
+  exports,
+  onEvent,
+  ...options
+}: SellerOptions): Promise<RequestListener> {
   const accepts = { network: chain.caip2, price, payTo }
   const routes = { 'GET /weather': { accepts, description: 'The weather, now', mimeType: 'application/json' } }
   const gate = await Gate.open({ ...options, routes, chains: chain, cors: true })
   const gated = paymentGate(gate, (request, response) => send(response, answer(request, exports)))
   return (request, response) => {
-    if (isLocalHost(request.headers.host)) void gated(request, response)
-    else send(response, refusal(403, hostRefusal))
+    if (!isLocalHost(request.headers.host)) return send(response, refusal(403, hostRefusal))
+    reportResponse(request, response, price, onEvent)
+    void gated(request, response)
   }
 }
 

@@ -39,6 +39,8 @@ export type SignatureLogOptions = {
   limitBytes?: number
   /** Milliseconds since 1970. */
   now?: () => number
+  /** Called after each record; what it does is part of each signature's time. */
+  onAdd?: (() => void) | undefined
 }
 
 /** Reused for each slot: an allocation for every signature would cost more than the copy. */
@@ -57,16 +59,18 @@ export class SignatureLog {
   readonly #limit: number
   readonly #limitBytes: number
   readonly #now: () => number
+  readonly #onAdd: (() => void) | undefined
   /** A ring buffer: record n is at n modulo its size. */
   readonly #ring: Entry[] = []
   #first = 1
   #last = 0
   #bytes = 0
 
-  constructor({ limit = 1_000, limitBytes = 4 * 1024 * 1024, now = Date.now }: SignatureLogOptions = {}) {
+  constructor({ limit = 1_000, limitBytes = 4 * 1024 * 1024, now = Date.now, onAdd }: SignatureLogOptions = {}) {
     this.#limit = limit
     this.#limitBytes = limitBytes
     this.#now = now
+    this.#onAdd = onAdd
   }
 
   /** The number of the latest record; 0 if there is none. */
@@ -98,6 +102,7 @@ export class SignatureLog {
     entry.isProgram = isProgram
     entry.facts = undefined
     this.#last++
+    this.#onAdd?.()
   }
 
   /**

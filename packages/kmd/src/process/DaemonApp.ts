@@ -7,7 +7,8 @@ import * as Libsodium from '@latchkey/algorand/sodium'
 import { Access, type FetchHandler, type RawHandler } from '@latchkey/http'
 import * as AtomicFile from '@latchkey/system/atomic-file'
 import * as Sqlite from '@latchkey/system/sqlite'
-import { SignatureLog } from '../activity/SignatureLog.js'
+import { reportingLog } from '../activity/reportSignatures.js'
+import { SignatureLog, type SignatureRecord } from '../activity/SignatureLog.js'
 import { linkPath } from '../api/consoleOperations.js'
 import { Sessions } from '../console/Sessions.js'
 import { Tickets } from '../console/Tickets.js'
@@ -56,6 +57,11 @@ export type DaemonAppOptions = {
    * @default false
    */
   allowLoopbackOrigins?: boolean | undefined
+  /**
+   * Called for the signatures that are made, soon after each; of a flood, for the latest.
+   * @default none
+   */
+  onSignature?: ((signature: SignatureRecord) => void) | undefined
   /** Called for every `/v1` request with a valid token. */
   onActivity?: () => void
   /**
@@ -216,7 +222,8 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
     })
     closers.add(() => handles.close())
     const node = openNode(options.node ?? config.algod, closers)
-    const [tickets, sessions, signatureLog] = [new Tickets(), new Sessions(), new SignatureLog()]
+    const [tickets, sessions] = [new Tickets(), new Sessions()]
+    const signatureLog = openSignatureLog(options, log)
     const wire = options.forceWire ?? config.wire ?? options.wire ?? 'documented'
     const handler = new RequestHandler({
       context: {
@@ -264,6 +271,17 @@ function openOwnerFiles(dataDir: string, log: Log): { contacts: Contacts; pendin
     contacts: new Contacts({ file: join(dataDir, 'latchkey_contacts.json') }),
     pendingBackups: new PendingBackups({ file: join(dataDir, 'latchkey_backups.json'), onFailure }),
   }
+}
+
+function openSignatureLog({ onSignature }: DaemonAppOptions, log: Log): SignatureLog {
+  if (onSignature === undefined) return new SignatureLog()
+  return reportingLog((signature) => {
+    try {
+      onSignature(signature)
+    } catch (error) {
+      log.write('error', `onSignature failed: ${explain(error)}`)
+    }
+  })
 }
 
 /** Short, because a person waits at the console. */

@@ -1,0 +1,139 @@
+/**
+ * The directory of a development stack: ledger, wallets, settlements and claims. It stays, so that a restart goes on
+ * where the last one ended, even if that was killed; or it is temporary and removed with the stack.
+ */
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Json } from '@latchkey/algorand'
+import * as AtomicFile from '@latchkey/system/atomic-file'
+import * as Lock from '@latchkey/system/lock'
+import { CommandError } from '../errors.js'
+import * as StackPointer from '../stack/StackPointer.js'
+import { shortPath } from '../stack/useRunningStack.js'
+
+const { lockName } = StackPointer
+/** Says that the directory is that of a stack; has the address of the buyer. */
+const markerName = 'dev.json'
+const markerKind = 'latchkey dev stack'
+/** What `--fresh` has replaced, until it is used again. */
+const previousName = 'previous'
+
+export type StackDirectory = {
+  readonly path: string
+  readonly isEphemeral: boolean
+  /** Whether an earlier stack has left its ledger and keys there. */
+  readonly isKept: boolean
+  /** The buyer of the earlier stack, if it got so far. */
+  readonly buyer: string | undefined
+  readonly recordBuyer: (address: string) => void
+  /** Releases the directory, and removes a temporary one. */
+  readonly close: () => void
+}
+
+/** A temporary directory. `onDirectory` is called before anything is written to it. */
+export function openEphemeral(onDirectory: (path: string) => void = () => {}): StackDirectory {
+  const path = mkdtempSync(join(tmpdir(), 'latchkey-dev-'))
+  onDirectory(path)
+  const close = (): void => rmSync(path, { recursive: true, force: true })
+  try {
+    // For those who cannot see when a process has started.
+    Lock.take(join(path, lockName))
+    writeMarker(path, '')
+  } catch (error) {
+    close()
+    throw error
+  }
+  const isKept = false
+  return { path, isEphemeral: true, isKept, buyer: undefined, recordBuyer: (buyer) => writeMarker(path, buyer), close }
+}
+
+/**
+ * A directory that stays, for one stack at a time.
+ *
+ * @throws CommandError `stack_already_running`, `invalid_file` if the directory is another program's, or
+ * `file_unwritable`
+ */
+export function open(path: string, { isFresh = false }: { isFresh?: boolean | undefined } = {}): StackDirectory {
+  const lock = explained(path, () => {
+    mkdirSync(path, { recursive: true, mode: 0o700 })
+    checkOwner(path)
+    return Lock.take(join(path, lockName))
+  })
+  try {
+    return explained(path, () => {
+      if (isFresh) moveAway(path)
+      const { buyer } = readMarker(path) ?? { buyer: undefined }
+      const isKept = buyer !== undefined && buyer !== ''
+      if (!isKept) writeMarker(path, '')
+      const recordBuyer = (address: string): void => writeMarker(path, address)
+      const close = (): void => Lock.release(lock)
+      return { path, isEphemeral: false, isKept, buyer: isKept ? buyer : undefined, recordBuyer, close }
+    })
+  } catch (error) {
+    Lock.release(lock)
+    throw error
+  }
+}
+
+/** The directory of another program must be neither used nor emptied. */
+function checkOwner(path: string): void {
+  const isNew = readdirSync(path).every((name) => name === lockName)
+  if (isNew || readMarker(path) !== undefined) return
+  throw new CommandError('invalid_file', `${path} is not the directory of a dev stack`, {
+    hint: 'give a new or an empty one with --dir',
+  })
+}
+
+/** One step back is kept: there may be keys in it that someone has imported. */
+function moveAway(path: string): void {
+  const previous = join(path, previousName)
+  rmSync(previous, { recursive: true, force: true })
+  mkdirSync(previous, { mode: 0o700 })
+  // The marker last: after a crash in between, the rest is moved by the next attempt.
+  const names = readdirSync(path).filter((name) => ![lockName, previousName, markerName].includes(name))
+  for (const name of [...names, markerName]) {
+    if (existsSync(join(path, name))) renameSync(join(path, name), join(previous, name))
+  }
+}
+
+type Marker = { readonly buyer: string }
+
+function readMarker(path: string): Marker | undefined {
+  try {
+    const marker: unknown = JSON.parse(readFileSync(join(path, markerName), 'utf8'))
+    if (!Json.isObject(marker) || marker['kind'] !== markerKind) return undefined
+    return { buyer: typeof marker['buyer'] === 'string' ? marker['buyer'] : '' }
+  } catch {
+    return undefined
+  }
+}
+
+function writeMarker(path: string, buyer: string): void {
+  AtomicFile.replaceSync(join(path, markerName), `${JSON.stringify({ kind: markerKind, version: 1, buyer })}\n`)
+}
+
+function explained<T>(path: string, work: () => T): T {
+  try {
+    return work()
+  } catch (cause) {
+    if (cause instanceof CommandError) throw cause
+    if (cause instanceof Lock.LockError && cause.code === 'locked') throw alreadyRunning(path, cause)
+    throw new CommandError('file_unwritable', `${path} cannot be used: ${(cause as Error).message}`, {
+      hint: 'give another directory with --dir, or a temporary one with --ephemeral',
+      cause,
+    })
+  }
+}
+
+/** Says what runs and what to do about it. */
+function alreadyRunning(path: string, cause: unknown): CommandError {
+  const stack = StackPointer.find().running.find(({ directory }) => directory === path)
+  const where =
+    stack === undefined ? 'and is just starting or stopping' : `at ${stack.sellerUrl} (process ${stack.pid})`
+  const stop = stack === undefined ? '' : ` Ctrl-C in its terminal, or kill ${stack.pid}, ends it.`
+  return new CommandError('stack_already_running', `a dev stack already runs in ${shortPath(path)} ${where}`, {
+    hint: `The other commands find it by themselves: try latchkey console.${stop} latchkey dev --ephemeral starts another beside it.`,
+    cause,
+  })
+}

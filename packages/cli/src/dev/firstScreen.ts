@@ -1,0 +1,59 @@
+/**
+ * What `latchkey dev` prints before anything else happens: the story of one paid request, the addresses, and how to go
+ * on. All of it fits a terminal of 80 columns and 24 lines, together with what npm prints before it.
+ */
+
+import { shortPath } from '../stack/useRunningStack.js'
+import type { Span, Style } from '../style.js'
+import { version } from '../version.js'
+import type { Stack } from './Stack.js'
+import { environmentPath } from './seller.js'
+
+const width = 80
+
+export function title(): readonly Span[] {
+  return [['bold', `Latchkey ${version}`], ': starting a chain, the key daemon, a facilitator and a seller']
+}
+
+/** The addresses, and what to do next. */
+export function addressLines(stack: Stack, command: string): readonly (readonly Span[])[] {
+  const { devnet, kmdUrl, facilitatorUrl, sellerUrl, consoleLink } = stack.parts
+  const { takenPorts: taken } = stack
+  const env = `${sellerUrl}${environmentPath}`
+  return [
+    [],
+    row('Seller', `${sellerUrl}/weather`, taken.seller, 'open it in a browser, too'),
+    row('Key daemon', kmdUrl, taken.kmd, 'its console, by a link that works once:'),
+    ['  ', ['cyan', consoleLink()]],
+    row('Facilitator', facilitatorUrl, taken.facilitator),
+    row('Devnet', devnet.url, taken.devnet),
+    row('Indexer', devnet.indexerUrl!, taken.indexer),
+    directoryRow(stack),
+    ['Other terminals find it: ', ['bold', `${command} pay ${sellerUrl}/weather`]],
+    ['For other programs: ', ['bold', `eval "$(curl -s ${env})"`]],
+    ['Ctrl-C ends all of it.'],
+  ]
+}
+
+function row(label: string, url: string, takenPort: number | undefined, note?: string): readonly Span[] {
+  const taken = takenPort === undefined ? undefined : `its port ${takenPort} is taken`
+  const notes = [taken, note].filter((one) => one !== undefined).join('; ')
+  return ['  ', ['bold', label.padEnd(13)], ['cyan', url], ['dim', notes === '' ? '' : `  (${notes})`]]
+}
+
+function directoryRow({ directory }: Stack): readonly Span[] {
+  const { path, isEphemeral, isKept } = directory
+  const shown = shortPath(path)
+  const kept = isKept ? '  (from before; --fresh starts over)' : '  (kept for the next start)'
+  const note = isEphemeral ? '  (removed at the end)' : kept
+  const fits = '  '.length + 13 + shown.length + note.length < width
+  return ['  ', ['bold', 'Directory'.padEnd(13)], shown, ['dim', fits ? note : '']]
+}
+
+/** A step of the story, cut to the width of the terminal. */
+export function storyLine(text: string, emphasis?: readonly [Style, string]): readonly Span[] {
+  const shown = text.length > width - 3 ? `${text.slice(0, width - 4)}…` : text
+  const at = emphasis === undefined ? -1 : shown.indexOf(emphasis[1])
+  if (emphasis === undefined || at < 0) return ['  ', shown]
+  return ['  ', shown.slice(0, at), emphasis, shown.slice(at + emphasis[1].length)]
+}

@@ -1,0 +1,170 @@
+/** What happens in a stack, as its parts see it: signatures, settlements, other transactions, responses of the seller. */
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { Amount, BoundedMap } from '@latchkey/algorand'
+import type { DaemonOptions } from '@latchkey/kmd'
+import { Facilitator, type FacilitatorOptions } from '@latchkey/x402/facilitator'
+import { quoted, shortened } from '../format.js'
+import { dollarAssetId, dollarDecimals } from '../stack/stackValues.js'
+import type { OnEvent } from './EventPrinter.js'
+
+type OnSignature = NonNullable<DaemonOptions['onSignature']>
+
+/** An amount in the smallest unit, as a person says it. */
+function amountOf(amount: bigint, assetId: bigint): string {
+  if (assetId === 0n) return Amount.formatAlgos(amount)
+  if (assetId === dollarAssetId) return `$${Amount.format(amount, dollarDecimals)}`
+  return `${amount} of asset ${assetId}`
+}
+
+export function signatureEvents(onEvent: OnEvent): OnSignature {
+  return ({ facts }) => {
+    const { transactionId, type, sender, receiver, amount, assetId } = facts
+    const who = shortened(sender)
+    const what =
+      type === 'pay' || type === 'axfer'
+        ? `${who} sends ${amountOf(amount, assetId)} to ${shortened(receiver)}`
+        : `a transaction of type ${quoted(type)} of ${who}`
+    const text = type === 'program' ? `signed a program for ${who}` : `signed ${shortened(transactionId)}: ${what}`
+    onEvent({ part: 'key daemon', outcome: 'note', text })
+  }
+}
+
+const maxRounds = 1_000
+const maxHeld = 100
+
+/**
+ * Transactions of the ledger. Those of a settlement are reported by the facilitator: what is confirmed while one is under
+ * way is held back until it is known which of the two it is.
+ */
+export class LedgerEvents {
+  readonly #onEvent: OnEvent
+  readonly #rounds = new BoundedMap<string, string>(maxRounds)
+  #held: { readonly round: string; readonly text: string }[] = []
+  #settling = 0
+
+  constructor(onEvent: OnEvent) {
+    this.#onEvent = onEvent
+  }
+
+  /** Takes a line of the devnet: `round 3  ID  what`, or `rejected  what`. */
+  readonly onLine = (line: string): void => {
+    const [, round, id, what] = /^round ([0-9]+) {2}([A-Z2-7]{52}) {2}(.*)$/s.exec(line) ?? []
+    if (round === undefined || id === undefined || what === undefined) {
+      if (this.#settling === 0) this.#onEvent({ part: 'devnet', outcome: 'refused', text: line.replace(/ +/, ' ') })
+      return
+    }
+    this.#rounds.set(id, round)
+    const held = { round, text: `round ${round}: ${what}, ${shortened(id)}` }
+    if (this.#settling === 0) this.#report(held)
+    else if (this.#held.length < maxHeld) this.#held.push(held)
+  }
+
+  /** The round in which a transaction was confirmed, if that was lately. */
+  roundOf(transactionId: string): string | undefined {
+    return this.#rounds.get(transactionId)
+  }
+
+  /** Calls `settle` and returns its result; what is in the round of the transaction that it names is not reported here. */
+  async during<T extends { readonly transaction?: string | undefined }>(settle: () => Promise<T>): Promise<T> {
+    this.#settling++
+    try {
+      const result = await settle()
+      const round = this.roundOf(result.transaction ?? '')
+      this.#held = this.#held.filter((one) => one.round !== round)
+      return result
+    } finally {
+      this.#settling--
+      if (this.#settling === 0) for (const held of this.#held.splice(0)) this.#report(held)
+    }
+  }
+
+  #report({ text }: { readonly text: string }): void {
+    this.#onEvent({ part: 'devnet', outcome: 'note', text })
+  }
+}
+
+type Result = Awaited<ReturnType<Facilitator['settle']>>
+
+/** A facilitator that reports what it settles and what it refuses. */
+export class ReportingFacilitator extends Facilitator {
+  readonly #onEvent: OnEvent
+  readonly #ledger: LedgerEvents
+
+  constructor(options: FacilitatorOptions, onEvent: OnEvent, ledger: LedgerEvents) {
+    super(options)
+    this.#onEvent = onEvent
+    this.#ledger = ledger
+  }
+
+  override async verify(...args: Parameters<Facilitator['verify']>): ReturnType<Facilitator['verify']> {
+    const result = await super.verify(...args)
+    const { isValid, invalidReason, invalidMessage } = result
+    if (!isValid) this.#refuse(args[1], invalidMessage ?? invalidReason)
+    return result
+  }
+
+  override async settle(...args: Parameters<Facilitator['settle']>): Promise<Result> {
+    const result = await this.#ledger.during(() => super.settle(...args))
+    const { success, transaction, payer, errorMessage, errorReason } = result
+    const round = this.#ledger.roundOf(transaction)
+    if (!success) this.#refuse(args[1], errorMessage ?? errorReason)
+    else {
+      const where = round === undefined ? '' : ` in round ${round}`
+      const from = payer === undefined ? '' : ` from ${shortened(payer)}`
+      const text = `settled ${shortened(transaction)}${where}: ${priceOf(args[1])}${from}`
+      this.#onEvent({ part: 'facilitator', outcome: 'done', text })
+    }
+    return result
+  }
+
+  #refuse(requirements: Parameters<Facilitator['settle']>[1], why: string | undefined): void {
+    // Messages quote what the buyer has sent.
+    const reason = why === undefined ? 'no reason given' : quoted(why.slice(0, maxReasonLength))
+    this.#onEvent({ part: 'facilitator', outcome: 'refused', text: `refused ${priceOf(requirements)}: ${reason}` })
+  }
+}
+
+const maxReasonLength = 120
+const maxPathLength = 60
+
+function priceOf(requirements: { readonly amount?: unknown; readonly asset?: unknown } | undefined): string {
+  const [amount, asset] = [String(requirements?.amount ?? ''), String(requirements?.asset ?? '')]
+  const isKnown = /^[0-9]{1,20}$/.test(amount) && /^[0-9]{1,20}$/.test(asset)
+  return isKnown ? amountOf(BigInt(amount), BigInt(asset)) : 'a payment'
+}
+
+/** Reports the responses of a seller with a gate: 402 sent, paid, refused. Called before the request is handled. */
+export function reportResponse(
+  request: IncomingMessage,
+  response: ServerResponse,
+  price: string,
+  onEvent: OnEvent,
+): void {
+  const hasPayment = request.headers['payment-signature'] !== undefined || request.headers['x-payment'] !== undefined
+  const path = (request.url ?? '').slice(0, maxPathLength)
+  response.once('finish', () => {
+    const { statusCode: status } = response
+    const what = `${request.method ?? ''} ${quotedPath(path)}`
+    const report = (outcome: 'done' | 'refused' | 'note', text: string): void =>
+      onEvent({ part: 'seller', outcome, text })
+    if (status === 402 && !hasPayment) report('note', `402 sent for ${what}: ${price}`)
+    else if (status === 402) report('refused', `refused the payment for ${what}: ${reasonOf(response)}`)
+    else if (hasPayment && status < 400) report('done', `paid ${price}: ${status} sent for ${what}`)
+    else if (hasPayment) report('refused', `${status} sent for ${what}, with a payment`)
+  })
+}
+
+function quotedPath(path: string): string {
+  return /^[\w/.?=&%-]*$/.test(path) ? path : JSON.stringify(path)
+}
+
+/** The gate's reason, which can quote what the buyer has sent. */
+function reasonOf(response: ServerResponse): string {
+  try {
+    const header = String(response.getHeader('payment-required'))
+    const { error } = JSON.parse(Buffer.from(header, 'base64').toString('utf8')) as { error?: unknown }
+    return typeof error === 'string' ? quoted(error.slice(0, maxReasonLength)) : 'no reason given'
+  } catch {
+    return 'no reason given'
+  }
+}

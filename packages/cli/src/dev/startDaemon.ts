@@ -1,0 +1,108 @@
+/** The key daemon of a stack, with the wallet that tools look for and one with the key of the buyer. */
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import type { DevAccount, Devnet } from '@latchkey/devnet'
+import { Daemon, type DaemonOptions } from '@latchkey/kmd'
+import { Kmd, KmdClientError, type Wallet } from '@latchkey/kmd-client'
+import * as AtomicFile from '@latchkey/system/atomic-file'
+import { limitDaemonMemory } from '../daemonMemory.js'
+import { CommandError } from '../errors.js'
+import { kmdDirectoryName } from '../stack/StackPointer.js'
+import { buyerWallet, defaultWallet, token } from '../stack/stackValues.js'
+import type { PortFor } from './freePort.js'
+import type { StackDirectory } from './StackDirectory.js'
+
+export type StartDaemonOptions = {
+  readonly directory: StackDirectory
+  readonly devnet: Devnet
+  readonly port: number
+  readonly onPorts: <T>(start: (portFor: PortFor) => Promise<T>) => Promise<T>
+  readonly allowedOrigins: readonly string[]
+  readonly onSignature: DaemonOptions['onSignature']
+}
+
+export type StartedDaemon = {
+  readonly url: string
+  readonly dataDir: string
+  readonly buyer: string
+  /** Creates a one-time link to the web console. */
+  readonly consoleLink: () => string
+  readonly stop: () => Promise<void>
+}
+
+/** @throws CommandError `stack_unusable` if a wallet of an earlier stack cannot be opened */
+export async function startDaemon(options: StartDaemonOptions): Promise<StartedDaemon> {
+  const { directory, devnet, port: preferred, onPorts, allowedOrigins, onSignature } = options
+  const dataDir = join(directory.path, kmdDirectoryName)
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  AtomicFile.replaceSync(join(dataDir, 'kmd.token'), token)
+  const onWorkerStart = limitDaemonMemory()
+  const daemon = await onPorts(async (portFor) => {
+    const address = `127.0.0.1:${await portFor(preferred)}`
+    const settings = { address, allowed_origins: allowedOrigins, allow_header_pna: true, ...lightScrypt }
+    AtomicFile.replaceSync(join(dataDir, 'kmd_config.json'), JSON.stringify(settings))
+    return Daemon.start({
+      dataDir,
+      wire: 'reference',
+      node: { url: devnet.url },
+      // dApps under development, and the paywall of the seller.
+      allowLoopbackOrigins: true,
+      onWorkerStart,
+      onSignature,
+    })
+  })
+  try {
+    const buyer = await prepareWallets(dataDir, devnet.onlineAccounts, directory.buyer)
+    // Longer than usual, as nothing here has any value.
+    const consoleLink = (): string => daemon.consoleLink({ lifetimeMs: 3_600_000 })
+    return { url: `http://${daemon.address}`, dataDir, buyer, consoleLink, stop: () => daemon.stop() }
+  } catch (error) {
+    await daemon.stop()
+    throw error
+  }
+}
+
+/** The keys have no value, so deriving the password need not take time. */
+const lightScrypt = {
+  drivers: { sqlite: { scrypt: { scrypt_n: 1024, scrypt_r: 1, scrypt_p: 1 }, allow_unsafe_scrypt: true } },
+}
+
+/** Creates what an earlier stack has not created yet; returns the address of the buyer. */
+async function prepareWallets(
+  dataDir: string,
+  richAccounts: readonly DevAccount[],
+  earlierBuyer: string | undefined,
+): Promise<string> {
+  const kmd = await Kmd.connect({ dataDir })
+  try {
+    const rich = await openWallet(kmd, defaultWallet)
+    const keys = await rich.keys()
+    for (const { address, secretKey } of richAccounts) {
+      if (!keys.includes(address)) await rich.importKey(new Uint8Array(Buffer.from(secretKey, 'base64')))
+    }
+    await rich.release()
+    const wallet = await openWallet(kmd, buyerWallet)
+    const [first, ...others] = await wallet.keys()
+    const known = [first, ...others].find((address) => address === earlierBuyer)
+    const buyer = known ?? first ?? (await wallet.generateKey())
+    await wallet.release()
+    return buyer
+  } finally {
+    kmd.close()
+  }
+}
+
+async function openWallet(kmd: Kmd, name: string): Promise<Wallet> {
+  const isThere = (await kmd.wallets.list()).some((wallet) => wallet.name === name)
+  if (!isThere) await kmd.wallets.create({ name, password: '' })
+  try {
+    return await kmd.unlock({ name, password: '' })
+  } catch (cause) {
+    if (!(cause instanceof KmdClientError) || cause.code !== 'wrong_password') throw cause
+    const hint = `give it a blank one again, or another name: latchkey kmd -d DIR, then latchkey wallet password ${name} -d DIR. latchkey dev --fresh starts over.`
+    throw new CommandError('stack_unusable', `the wallet ${name} has a password now, and the stack needs it blank`, {
+      hint,
+      cause,
+    })
+  }
+}

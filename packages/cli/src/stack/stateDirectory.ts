@@ -1,0 +1,40 @@
+/** Where the commands keep what outlives them and is no setting: the place that each system has for it. */
+import { existsSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { isAbsolute, join } from 'node:path'
+
+type Environment = { readonly [name: string]: string | undefined }
+
+/**
+ * The state directory of this user: `$XDG_STATE_HOME/latchkey`, by default `~/.local/state/latchkey`; on macOS in
+ * `~/Library/Application Support`, on Windows in `%LOCALAPPDATA%`.
+ */
+export function stateDirectory(
+  environment: Environment = process.env,
+  platform: NodeJS.Platform = process.platform,
+): string {
+  const { XDG_STATE_HOME: state = '', LOCALAPPDATA: local = '' } = environment
+  // The XDG base directory specification: a relative path is ignored.
+  if (isAbsolute(state)) return join(state, 'latchkey')
+  if (platform === 'darwin') return join(homedir(), 'Library', 'Application Support', 'latchkey')
+  if (platform === 'win32' && isAbsolute(local)) return join(local, 'latchkey')
+  return join(homedir(), '.local', 'state', 'latchkey')
+}
+
+/** The directory in which a development stack keeps its ledger and keys. */
+export function defaultStackDirectory(environment: Environment = process.env): string {
+  return join(stateDirectory(environment), 'dev')
+}
+
+/** The directory of the files that say which stacks run: see StackPointer.ts. */
+export function pointerDirectory(): string {
+  return join(stateDirectory(), 'stacks')
+}
+
+/** Commands that run a program of their own, configure one, or change its token. */
+const ownCommands = /^(dev|devnet|kmd|facilitator|service|config|token|completions)\b/
+
+/** Whether a command may use a stack that runs: it works with the key daemon or with a network, and there may be one. */
+export function mayUseStack(name: string, options: { readonly [name: string]: unknown }): boolean {
+  return !ownCommands.test(name) && ('data-dir' in options || 'network' in options) && existsSync(pointerDirectory())
+}

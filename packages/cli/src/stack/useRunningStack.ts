@@ -1,0 +1,201 @@
+/**
+ * Lets commands use the development stack that runs, without its environment in their terminal: what the environment of
+ * the stack would set is set for this process. A stack is used as a whole or not at all, so that its keys never meet
+ * another network, nor other keys its node. Options and environment come first: a data directory, a network or a node
+ * that is given is the one that is used.
+ */
+import { existsSync, realpathSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join, resolve } from 'node:path'
+import type { Options } from '../Command.js'
+import { CommandError } from '../errors.js'
+import { printMessage } from '../messages.js'
+import * as StackPointer from './StackPointer.js'
+import { buyerWallet, dollarAssetId, noteUse, token } from './stackValues.js'
+
+type Environment = { [name: string]: string | undefined }
+type Given = { readonly [name: string]: unknown }
+
+/** Chooses a stack by its directory; `none` for none. */
+export const stackVariable = 'LATCHKEY_STACK'
+
+/** They are given a key from elsewhere, which may hold something: it does not go to a stack that is not named. */
+const keyReceivers = ['key import', 'wallet recover']
+
+export type Use = {
+  readonly name: string
+  readonly options: Given
+  /** The names of all options of the command. */
+  readonly known: Options
+  readonly environment: Environment
+  /** Whether the daemon of the default data directory answers. @default it is asked */
+  readonly isDefaultRunning?: (() => Promise<boolean>) | undefined
+}
+
+/**
+ * Sets the environment of the stack that the command is to use, and says so on stderr.
+ *
+ * @returns the options, in which the directory of a stack stands for the data directory inside it
+ * @throws CommandError if a stack is named that does not run
+ */
+export async function useRunningStack(use: Use): Promise<Given> {
+  const { options, environment } = use
+  const chosen = environment[stackVariable] ?? ''
+  if (chosen === 'none') return options
+  const named = directoryOf(options['data-dir'] ?? environment['KMD_DATA_DIR'])
+  const { running, ended } = StackPointer.find()
+  if (named !== undefined) {
+    const stack = running.find((one) => isDirectoryOf(one, named))
+    if (stack === undefined) return options
+    if (!isChainGiven(use)) apply(stack, use)
+    return options['data-dir'] === undefined ? options : { ...options, 'data-dir': StackPointer.kmdDataDir(stack) }
+  }
+  const note = noteFor(options)
+  if (chosen !== '') {
+    const stack = running.find((one) => isDirectoryOf(one, directoryOf(chosen)!))
+    if (stack === undefined) throw notRunning(chosen, running)
+    if (isChainGiven(use)) return options
+    apply(stack, use)
+    note(`using the dev stack ${describe(stack)}`)
+    return options
+  }
+  await useNewest(use, running, ended, note)
+  return options
+}
+
+async function useNewest(
+  use: Use,
+  [stack, ...others]: readonly StackPointer.StackPointer[],
+  ended: StackPointer.StackPointer | undefined,
+  note: (text: string) => void,
+): Promise<void> {
+  if (stack === undefined) {
+    if (ended !== undefined && !existsSync(defaultAddressFile()))
+      note(`the dev stack in ${shortPath(ended.directory)} has ended: latchkey dev starts it again`)
+    return
+  }
+  if (isChainGiven(use) || hasOwnKey(use)) {
+    noteUnused(use, note)
+    return
+  }
+  if (keyReceivers.includes(use.name)) {
+    const directory = shortPath(stack.directory)
+    note(`a dev stack runs too; -d ${directory} imports into it, for keys that hold nothing elsewhere`)
+    return
+  }
+  if (await (use.isDefaultRunning ?? isDefaultRunning)()) {
+    const directory = shortPath(stack.directory)
+    note(`using the key daemon in ~/.latchkey; a dev stack runs too: ${stackVariable}=${directory} selects it`)
+    return
+  }
+  apply(stack, use)
+  const more = others.length === 0 ? '' : `, the newest of ${others.length + 1}; ${stackVariable}=DIR selects another`
+  note(`using the dev stack ${describe(stack)}${more}`)
+}
+
+/** A variable of the environment may have been set long ago, and the error that follows would not name it. */
+function noteUnused({ options, known, environment }: Use, note: (text: string) => void): void {
+  const names = ['AVM_NETWORK', 'ALGOD_URL', 'AVM_MNEMONIC', 'AVM_PRIVATE_KEY']
+  const name = names.find((one) => (environment[one] ?? '') !== '')
+  const isByOption = [options['network'], options['node'], options['dollar']].some((value) => value !== undefined)
+  if (isByOption || name === undefined || !('data-dir' in known) || existsSync(defaultAddressFile())) return
+  note(`a dev stack runs and is not used, because ${name} is set in the environment`)
+}
+
+/** Once, in a line, for a person. */
+function noteFor({ json, quiet }: Given): (text: string) => void {
+  return (text) => {
+    if (json !== true && quiet !== true) printMessage(`latchkey: ${text}`)
+  }
+}
+
+function describe({ sellerUrl, directory }: StackPointer.StackPointer): string {
+  return `at ${sellerUrl.replace('http://', '')} (${shortPath(directory)})`
+}
+
+/** A network or a node by option or environment: then nothing of the stack is used. */
+function isChainGiven({ options, environment }: Use): boolean {
+  const isSet = (value: unknown): boolean => value !== undefined && value !== ''
+  return (
+    [options['network'], options['node'], options['dollar']].some(isSet) ||
+    ['AVM_NETWORK', 'ALGOD_URL'].some((name) => isSet(environment[name]))
+  )
+}
+
+/** Whether a key from the environment signs: it belongs to the network that was meant, not to this one. */
+function hasOwnKey({ options, known, environment }: Use): boolean {
+  const isSigner =
+    'key' in known && 'network' in known && options['wallet'] === undefined && options['key'] === undefined
+  return isSigner && ['AVM_MNEMONIC', 'AVM_PRIVATE_KEY'].some((name) => (environment[name] ?? '') !== '')
+}
+
+/** What is set already stays. */
+function apply(stack: StackPointer.StackPointer, { options, environment }: Use): void {
+  const set = (name: string, value: string): void => {
+    if ((environment[name] ?? '') === '') environment[name] = value
+  }
+  set('KMD_DATA_DIR', StackPointer.kmdDataDir(stack))
+  set('KMD_WALLET', buyerWallet)
+  const wallet = options['wallet'] ?? environment['KMD_WALLET']
+  if (wallet === buyerWallet) set('KMD_KEY', stack.buyer)
+  noteUse()
+  set('AVM_NETWORK', 'local')
+  set('ALGOD_URL', stack.devnetUrl)
+  set('ALGOD_TOKEN', token)
+  set('USDC_ASSET_ID', dollarAssetId.toString())
+  set('INDEXER_URL', stack.indexerUrl)
+  set('FACILITATOR_URL', stack.facilitatorUrl)
+  set('RESOURCE_SERVER_URL', stack.sellerUrl)
+}
+
+function notRunning(chosen: string, [stack]: readonly StackPointer.StackPointer[]): CommandError {
+  const hint =
+    stack === undefined
+      ? `latchkey dev starts one; unset ${stackVariable} for the daemon in ~/.latchkey`
+      : `set ${stackVariable}=${shortPath(stack.directory)}, where one runs`
+  return new CommandError('stack_not_running', `no dev stack runs in ${chosen}, which ${stackVariable} names`, { hint })
+}
+
+function isDirectoryOf(stack: StackPointer.StackPointer, directory: string): boolean {
+  return [stack.directory, StackPointer.kmdDataDir(stack)].some((one) => realPath(one) === directory)
+}
+
+function directoryOf(given: unknown): string | undefined {
+  return typeof given === 'string' && given !== '' ? realPath(resolve(given)) : undefined
+}
+
+function realPath(path: string): string {
+  try {
+    return realpathSync(path)
+  } catch {
+    return path
+  }
+}
+
+const defaultDataDirectory = (): string => join(homedir(), '.latchkey', 'kmd-v0.5')
+const defaultAddressFile = (): string => join(defaultDataDirectory(), 'kmd.net')
+const answerMs = 2_000
+
+/** Without asking, if there is no address: a stopped daemon removes it. */
+async function isDefaultRunning(): Promise<boolean> {
+  const dataDir = defaultDataDirectory()
+  if (!existsSync(defaultAddressFile())) return false
+  const { Kmd, KmdClientError } = await import('@latchkey/kmd-client')
+  let kmd: Awaited<ReturnType<typeof Kmd.connect>> | undefined
+  try {
+    kmd = await Kmd.connect({ dataDir, timeoutMs: answerMs })
+    await kmd.health()
+    return true
+  } catch (error) {
+    // One that is busy, or the Go daemon, which has no such operation, runs too.
+    return !(error instanceof KmdClientError) || error.code !== 'daemon_not_running'
+  } finally {
+    kmd?.close()
+  }
+}
+
+/** With a tilde for the home directory. */
+export function shortPath(path: string): string {
+  const home = homedir()
+  return home !== '/' && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path
+}
