@@ -16,8 +16,9 @@ import { onFreePorts, type PortFor } from './freePort.js'
 import { writeGoalDirectory } from './goalDirectory.js'
 import { allowOrigins, onlyLocalHosts } from './localAccess.js'
 import type { StackDirectory } from './StackDirectory.js'
+import type { StackParts } from './StackParts.js'
 import { createSeller } from './seller.js'
-import { LedgerEvents, ReportingFacilitator, signatureEvents } from './stackEvents.js'
+import { LedgerEvents, ReportingFacilitator, sellerEvents, signatureEvents } from './stackEvents.js'
 import { startDaemon } from './startDaemon.js'
 
 /** The first three are AlgoKit's for LocalNet, the others those of the x402 examples. */
@@ -44,24 +45,6 @@ export type StackOptions = {
   onEvent?: OnEvent | undefined
   /** Called with the path of the file by which commands find it, once that is written. */
   onPointer?: ((path: string) => void) | undefined
-}
-
-/** The parts of a stack. */
-export type StackParts = {
-  readonly devnet: Devnet
-  readonly chain: Chain
-  readonly kmdUrl: string
-  readonly kmdDataDir: string
-  /** A data directory for `goal`, with that of the daemon inside. */
-  readonly goalDir: string
-  readonly facilitatorUrl: string
-  readonly sellerUrl: string
-  readonly seller: string
-  readonly buyer: string
-  /** Whether the buyer had nothing left to pay with, and was given money again. */
-  readonly isBuyerFunded: boolean
-  /** Creates a one-time link to the daemon's web console. */
-  readonly consoleLink: () => string
 }
 
 export class Stack {
@@ -245,7 +228,7 @@ function openClaims({ directory, closers }: StartContext): SqliteClaims | undefi
 }
 
 async function startSeller(
-  { onError, onEvent }: StartContext,
+  { closers, onError, onEvent }: StartContext,
   { server }: Listener,
   claims: SqliteClaims | undefined,
   parts: StackParts,
@@ -253,7 +236,10 @@ async function startSeller(
   const { chain, seller: payTo, facilitatorUrl: facilitators, kmdUrl } = parts
   const paywall = { kmd: { url: kmdUrl, token, wallet: buyerWallet } }
   const exports = (): string => exportLines(environmentOf(parts))
-  server.on('request', await createSeller({ chain, payTo, facilitators, claims, paywall, exports, onError, onEvent }))
+  const hooks = sellerEvents(onEvent)
+  const seller = await createSeller({ chain, payTo, facilitators, claims, paywall, exports, onError, hooks })
+  closers.push(() => seller.close())
+  server.on('request', seller.listener)
 }
 
 function listen(server: HttpServer, port: number): Promise<number> {

@@ -4,7 +4,7 @@ import { Buyer, fromKmd, payingFetch, receiptOf } from '@latchkey/x402/client'
 import { shortened } from '../format.js'
 import { buyerWallet, dollarAssetId, dollarDecimals } from '../stack/stackValues.js'
 import type { Style } from '../style.js'
-import type { StackParts } from './Stack.js'
+import type { StackParts } from './StackParts.js'
 import { price } from './seller.js'
 
 /** Called with a step, and with what to emphasize of it. */

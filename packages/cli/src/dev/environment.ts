@@ -1,7 +1,7 @@
 /** The environment with which programs use a stack. */
 import { shellWord } from '../format.js'
 import { buyerWallet, dollarAssetId, token } from '../stack/stackValues.js'
-import type { StackParts } from './Stack.js'
+import type { StackParts } from './StackParts.js'
 
 /** The environment variables with which programs use the stack. */
 export function environmentOf(parts: StackParts): { [name: string]: string } {

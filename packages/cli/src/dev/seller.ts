@@ -1,10 +1,8 @@
 /** The seller of the stack: a weather report for a cent, and the environment for other terminals. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
 import { paymentGate } from '@latchkey/x402/node'
-import { Gate, type GateOptions } from '@latchkey/x402/server'
-import type { OnEvent } from './EventPrinter.js'
+import { Gate, type GateHooks, type GateOptions } from '@latchkey/x402/server'
 import { hostRefusal, isLocalHost, isLocalOrigin } from './localAccess.js'
-import { reportResponse } from './stackEvents.js'
 
 /** The path that returns the environment of the stack, for the shell of another terminal. */
 export const environmentPath = '/env'
@@ -15,25 +13,21 @@ export type SellerOptions = Pick<GateOptions, 'facilitators' | 'claims' | 'paywa
   readonly payTo: string
   /** The environment, as export statements. */
   readonly exports: () => string
-  readonly onEvent: OnEvent
+  readonly hooks: GateHooks
 }
 
-export async function createSeller({
-  chain,
-  payTo,
-  exports,
-  onEvent,
-  ...options
-}: SellerOptions): Promise<RequestListener> {
+export type Seller = { readonly listener: RequestListener; readonly close: () => Promise<void> }
+
+export async function createSeller({ chain, payTo, exports, hooks, ...options }: SellerOptions): Promise<Seller> {
   const accepts = { network: chain.caip2, price, payTo }
   const routes = { 'GET /weather': { accepts, description: 'The weather, now', mimeType: 'application/json' } }
-  const gate = await Gate.open({ ...options, routes, chains: chain, cors: true })
+  const gate = await Gate.open({ ...options, ...hooks, routes, chains: chain, cors: true })
   const gated = paymentGate(gate, (request, response) => send(response, answer(request, exports)))
-  return (request, response) => {
-    if (!isLocalHost(request.headers.host)) return send(response, refusal(403, hostRefusal))
-    reportResponse(request, response, price, onEvent)
-    void gated(request, response)
+  const listener: RequestListener = (request, response) => {
+    if (isLocalHost(request.headers.host)) void gated(request, response)
+    else send(response, refusal(403, hostRefusal))
   }
+  return { listener, close: () => gate.close() }
 }
 
 type Answer = { status: number; headers: { [name: string]: string }; body: string }

@@ -1,11 +1,11 @@
 /** What happens in a stack, as its parts see it: signatures, settlements, other transactions, responses of the seller. */
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import { Amount, BoundedMap } from '@latchkey/algorand'
 import type { DaemonOptions } from '@latchkey/kmd'
 import { Facilitator, type FacilitatorOptions } from '@latchkey/x402/facilitator'
+import type { GateHooks } from '@latchkey/x402/server'
 import { quoted, shortened } from '../format.js'
 import { dollarAssetId, dollarDecimals } from '../stack/stackValues.js'
-import type { OnEvent } from './EventPrinter.js'
+import type { OnEvent, Outcome } from './EventPrinter.js'
 
 type OnSignature = NonNullable<DaemonOptions['onSignature']>
 
@@ -105,8 +105,8 @@ export class ReportingFacilitator extends Facilitator {
 
   override async settle(...args: Parameters<Facilitator['settle']>): Promise<Result> {
     const result = await this.#ledger.during(() => super.settle(...args))
-    const { success, transaction, payer, errorMessage, errorReason } = result
-    const round = this.#ledger.roundOf(transaction)
+    const { success, transaction, payer, errorMessage, errorReason, extra } = result
+    const round = extra?.['round'] ?? this.#ledger.roundOf(transaction)
     if (!success) this.#refuse(args[1], errorMessage ?? errorReason)
     else {
       const where = round === undefined ? '' : ` in round ${round}`
@@ -133,38 +133,25 @@ function priceOf(requirements: { readonly amount?: unknown; readonly asset?: unk
   return isKnown ? amountOf(BigInt(amount), BigInt(asset)) : 'a payment'
 }
 
-/** Reports the responses of a seller with a gate: 402 sent, paid, refused. Called before the request is handled. */
-export function reportResponse(
-  request: IncomingMessage,
-  response: ServerResponse,
-  price: string,
-  onEvent: OnEvent,
-): void {
-  const hasPayment = request.headers['payment-signature'] !== undefined || request.headers['x-payment'] !== undefined
-  const path = (request.url ?? '').slice(0, maxPathLength)
-  response.once('finish', () => {
-    const { statusCode: status } = response
-    const what = `${request.method ?? ''} ${quotedPath(path)}`
-    const report = (outcome: 'done' | 'refused' | 'note', text: string): void =>
-      onEvent({ part: 'seller', outcome, text })
-    if (status === 402 && !hasPayment) report('note', `402 sent for ${what}: ${price}`)
-    else if (status === 402) report('refused', `refused the payment for ${what}: ${reasonOf(response)}`)
-    else if (hasPayment && status < 400) report('done', `paid ${price}: ${status} sent for ${what}`)
-    else if (hasPayment) report('refused', `${status} sent for ${what}, with a payment`)
-  })
-}
-
-function quotedPath(path: string): string {
-  return /^[\w/.?=&%-]*$/.test(path) ? path : JSON.stringify(path)
-}
-
-/** The gate's reason, which can quote what the buyer has sent. */
-function reasonOf(response: ServerResponse): string {
-  try {
-    const header = String(response.getHeader('payment-required'))
-    const { error } = JSON.parse(Buffer.from(header, 'base64').toString('utf8')) as { error?: unknown }
-    return typeof error === 'string' ? quoted(error.slice(0, maxReasonLength)) : 'no reason given'
-  } catch {
-    return 'no reason given'
+/** What the gate of a seller reports: 402 sent, paid, refused. */
+export function sellerEvents(onEvent: OnEvent): GateHooks {
+  const report = (outcome: Outcome, text: string): void => onEvent({ part: 'seller', outcome, text })
+  return {
+    onPaymentRequired: ({ prices, ...request }) =>
+      report('note', `402 sent for ${pathOf(request)}: ${prices.join(' or ')}`),
+    onSettled: ({ payment: { amountText, payer }, ...request }) =>
+      report('done', `paid ${amountText} by ${shortened(payer)} for ${pathOf(request)}`),
+    // Messages quote what the buyer has sent.
+    onRefused: ({ code, message, ...request }) =>
+      report(
+        'refused',
+        `refused for ${pathOf(request)}: ${quoted(code)}, ${quoted(message.slice(0, maxReasonLength))}`,
+      ),
   }
+}
+
+/** A client chooses it. */
+function pathOf({ method, path }: { readonly method: string; readonly path: string }): string {
+  const shown = path.slice(0, maxPathLength)
+  return `${quoted(method)} ${/^[\w/.-]*$/.test(shown) ? shown : JSON.stringify(shown)}`
 }

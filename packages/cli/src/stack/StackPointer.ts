@@ -102,7 +102,7 @@ function filesIn(pointers: string): string[] {
 
 const own = process.getuid?.()
 
-/** Whoever can write into the directory could put a file of this user's there: an older one, say. */
+/** Another user who can write into the directory could move files of this user into it. */
 function isPrivate(directory: string): boolean {
   try {
     const { uid, mode } = lstatSync(directory)
