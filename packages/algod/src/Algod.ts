@@ -1,12 +1,13 @@
 /** A client for the nodes of one Algorand network. */
 
-import { BoundedMap, Bytes, Msgpack } from '@latchkey/algorand'
+import { BoundedMap, Bytes, Msgpack, type Transaction } from '@latchkey/algorand'
 import { createTransport } from '#transport'
 import { AlgodError } from './AlgodError.js'
 import * as DevnetFaucet from './DevnetFaucet.js'
 import { type NodeAddress, NodePool, type PoolRequest } from './NodePool.js'
 import type { Members, NodeResponse } from './NodeResponse.js'
 import { type RejectionCode, rejectionCode } from './rejections.js'
+import { decodeTransaction } from './transactionJson.js'
 import { createTransport as createFetchTransport, type Fetch } from './transport/fetch.js'
 import type { Transport } from './transport/Transport.js'
 
@@ -93,6 +94,13 @@ export type TransactionState =
   | { readonly type: 'dropped'; readonly reason: string }
   | { readonly type: 'unknown' }
 
+/** The state of a transaction, and the transaction itself where the node has it. */
+export type TransactionDetails = {
+  readonly state: TransactionState
+  /** Undefined if the node does not know it, or sent something that does not have the id. */
+  readonly transaction: Transaction.Transaction | undefined
+}
+
 /** Why a simulated group would be rejected. */
 export type SimulationFailure = {
   /** The node's own text. */
@@ -140,6 +148,8 @@ const maxHoldings = 200
 const maxCachedAssets = 4_096
 const maxUnitNameLength = 32
 const genesisHashLength = 32
+/** The last second of the year 9999. */
+const maxSeconds = 253_402_300_799
 /** The protocol's own limit. */
 const maxDecimals = 19
 
@@ -288,6 +298,36 @@ export class Algod {
     return best
   }
 
+  /** Returns the state of a transaction with its content: of a node that knows it, if there is one. */
+  async transactionDetails(transactionId: string): Promise<TransactionDetails> {
+    let best: TransactionDetails = { state: { type: 'unknown' }, transaction: undefined }
+    const path = `/v2/transactions/pending/${transactionId}`
+    await this.#pool.each({ method: 'GET', path }, (response) => {
+      const state = readTransaction(response)
+      if (certainty[state.type] > certainty[best.state.type]) {
+        best = { state, transaction: readContent(response.members(), transactionId) }
+      }
+      return state.type === 'confirmed'
+    })
+    return best
+  }
+
+  /**
+   * The time of a block, by the clock of its proposer.
+   *
+   * @throws AlgodError `not_found` if no node has the block
+   */
+  blockTime(round: bigint): Promise<Date> {
+    const path = `/v2/blocks/${round}?header-only=true`
+    return this.#get(path, (response) => {
+      if (response.status === 404) throw response.notFound(path)
+      const header = response.members().object('block')
+      const seconds = header.has('ts') ? header.integer('ts') : 0
+      if (seconds > maxSeconds) throw header.invalid()
+      return new Date(seconds * 1000)
+    })
+  }
+
   /**
    * The ids of the transactions of a block. Nodes that no longer have the block are passed over.
    *
@@ -409,6 +449,11 @@ function readTransaction(response: NodeResponse): TransactionState {
   if (round > 0) return { type: 'confirmed', round: BigInt(round) }
   const reason = members.optionalText('pool-error') ?? ''
   return reason === '' ? { type: 'pending' } : { type: 'dropped', reason }
+}
+
+function readContent(members: Members, transactionId: string): Transaction.Transaction | undefined {
+  const signed = members.has('txn') ? members.object('txn') : undefined
+  return signed === undefined ? undefined : decodeTransaction(signed.value('txn'), transactionId)
 }
 
 /** Of what nodes say about a transaction, the most certain counts. */

@@ -70,6 +70,11 @@ export class Members {
     return this.#members[name] !== undefined
   }
 
+  /** A member as it was sent, for a reader of its own. */
+  value(name: string): unknown {
+    return this.#members[name]
+  }
+
   text(name: string): string {
     const value = this.#members[name]
     if (typeof value !== 'string' || value.length > maxTextLength) throw notANode(this.#node)

@@ -10,6 +10,7 @@ export {
   type SubmitOptions,
   type SubmitResult,
   type SuggestedParameters,
+  type TransactionDetails,
   type TransactionState,
 } from './Algod.js'
 export { AlgodError, type AlgodErrorOptions } from './AlgodError.js'
