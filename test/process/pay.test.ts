@@ -135,7 +135,10 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
     }
     const poor = await run([facts.seller.url, '-y', ...options()], unfunded)
     assert.equal(poor.code, 3)
-    assert.match(poor.stderr, /not opted in to asset 31566704; opt in, then buy or receive some\n$/)
+    assert.match(
+      poor.stderr,
+      /not opted in to asset 31566704; opt in, then buy or receive some: latchkey opt-in 31566704 --account [A-Z2-7]{58} --network local\n$/,
+    )
   })
 
   test('names the next step where the daemon does not sign', async () => {

@@ -149,7 +149,7 @@ export const errors = {
   },
   receiver_not_opted_in: {
     message: 'The account that is to be paid is not opted in to the asset.',
-    hint: 'Send 0 of the asset from the account to itself.',
+    hint: 'Opt in: `latchkey opt-in`, or send 0 of the asset from the account to itself.',
   },
   facilitator_unavailable: {
     message: 'The facilitator did not respond, or responded that it cannot serve now.',

@@ -3,7 +3,7 @@ import { existsSync } from 'node:fs'
 import { join } from 'node:path'
 import { Amount, Network } from '@latchkey/algorand'
 import { Kmd, KmdClientError } from '@latchkey/kmd-client'
-import type { Chain } from '@latchkey/x402/client'
+import { type Chain, Funds } from '@latchkey/x402/client'
 import { clientExits } from '../clientExits.js'
 import { foreignCure } from '../daemon.js'
 import { explained } from '../explained.js'
@@ -89,10 +89,11 @@ async function checkDollars(chain: Chain, address: string, assetId: bigint): Pro
   const { name, decimals } = await chain.asset(assetId)
   const holding = await chain.algod.holding(address, assetId)
   if (holding === undefined)
-    return warning(`${shortened(address)} is not opted in to ${name}`, `send 0 of asset ${assetId} from it to itself`)
+    return warning(`${shortened(address)} is not opted in to ${name}`, Funds.optInCommand(chain, address, assetId))
   if (holding.isFrozen)
     return fault(`the ${name} of ${shortened(address)} is frozen`, 'contact the issuer of the asset')
-  if (holding.amount === 0n) return warning(`${shortened(address)} has no ${name}`, 'send it some')
+  if (holding.amount === 0n)
+    return warning(`${shortened(address)} has no ${name}`, Funds.fundCommand(chain, address, `1 #${assetId}`))
   return ok(`${shortened(address)} has ${Amount.format(holding.amount, decimals)} ${name}`)
 }
 

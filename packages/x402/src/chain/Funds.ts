@@ -2,6 +2,9 @@
 
 import { Amount } from '@latchkey/algorand'
 import { algoAssetId, type Chain } from './Chain.js'
+import { fundCommand, optInCommand } from './cures.js'
+
+export { fundCommand, optInCommand } from './cures.js'
 
 /** Why an account cannot pay, or cannot be paid. */
 export type FundsProblem = {
@@ -30,10 +33,10 @@ export function describe({ message, hint }: FundsProblem): string {
 const lowMicroAlgos = 100_000n
 
 /** What is wrong with the balance of an account that pays fees, or undefined. */
-export function feeBalanceProblem(address: string, spendableMicroAlgos: bigint): string | undefined {
+export function feeBalanceProblem(chain: Chain, address: string, spendableMicroAlgos: bigint): string | undefined {
   if (spendableMicroAlgos >= lowMicroAlgos) return undefined
   const has = `has ${Amount.formatAlgos(spendableMicroAlgos)} to spend on fees`
-  return `the fee account ${address} ${has}; send it some`
+  return `the fee account ${address} ${has}; send it some: ${fundCommand(chain, address, '1 ALGO')}`
 }
 
 /** What is wrong with an account that is to be paid, or undefined. */
@@ -48,7 +51,7 @@ export async function receiverProblem(
   return {
     code: 'receiver_not_opted_in',
     message: `${address} cannot be paid in ${name}: it is not opted in to asset ${assetId}`,
-    hint: `opt in: send 0 of asset ${assetId} from ${address} to itself, with 0.1 ALGO to spare`,
+    hint: `opt in, with 0.1 ALGO to spare: ${optInCommand(chain, address, assetId)}`,
   }
 }
 
@@ -70,7 +73,7 @@ export async function payerProblem(chain: Chain, cost: PaymentCost): Promise<Fun
   return {
     code: 'insufficient_algos',
     message: `${payer} is short of ${short} for this, ${why}`,
-    hint: `send it ${short}`,
+    hint: `send it ${short}: ${fundCommand(chain, payer, short)}`,
     asked,
     left,
   }
@@ -84,7 +87,8 @@ async function holdingProblem(
   const holding = await chain.algod.holding(payer, assetId)
   if (holding === undefined) {
     const message = `${payer} holds no ${name}: it is not opted in to asset ${assetId}`
-    return { code: 'payer_not_opted_in', message, hint: 'opt in, then buy or receive some' }
+    const hint = `opt in, then buy or receive some: ${optInCommand(chain, payer, assetId)}`
+    return { code: 'payer_not_opted_in', message, hint }
   }
   if (holding.isFrozen) {
     return { code: 'asset_frozen', message: `the ${name} of ${payer} is frozen`, hint: 'pay from another account' }
@@ -95,7 +99,7 @@ async function holdingProblem(
   return {
     code: 'insufficient_asset',
     message: `${payer} has ${has} ${name} and needs ${needs}`,
-    hint: `send it ${short} ${name}`,
+    hint: `send it ${short} ${name}: ${fundCommand(chain, payer, `${short} #${assetId}`)}`,
     asked: amount,
     left: holding.amount,
   }

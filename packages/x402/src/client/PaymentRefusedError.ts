@@ -50,19 +50,19 @@ export const refusalReasons = {
   },
   insufficient_asset: {
     message: 'The paying account has too little of the asset.',
-    hint: 'Send it more: `asked` and `left` say how much.',
+    hint: 'Send it more: `asked` and `left` say how much. `latchkey send` does it, on a devnet `latchkey fund`.',
   },
   insufficient_algos: {
     message: 'The paying account has too few ALGOs beyond its minimum balance.',
-    hint: 'Send it ALGOs: `asked` and `left` say how much.',
+    hint: 'Send it ALGOs: `asked` and `left` say how much. `latchkey send` does it, on a devnet `latchkey fund`.',
   },
   payer_not_opted_in: {
     message: 'The paying account is not opted in to the asset.',
-    hint: 'Opt in, then buy or receive some of the asset.',
+    hint: 'Opt in (`latchkey opt-in`), then buy or receive some of the asset.',
   },
   receiver_not_opted_in: {
     message: 'The account that is to be paid is not opted in to the asset.',
-    hint: 'The seller has to opt in.',
+    hint: 'The seller has to opt in: `latchkey opt-in`.',
   },
   asset_frozen: {
     message: 'The asset is frozen in the paying account.',

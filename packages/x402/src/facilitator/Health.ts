@@ -96,7 +96,7 @@ export class Health {
       const feeMicroAlgos = Funds.spendable(account)
       metrics.set('fee_balance_microalgos', Number(feeMicroAlgos), network)
       const isOwn = (account.authAddress ?? fees.address) === fees.signer.signer.address
-      const problem = isOwn ? Funds.feeBalanceProblem(fees.address, feeMicroAlgos) : rekeyed(fees.address)
+      const problem = isOwn ? Funds.feeBalanceProblem(chain, fees.address, feeMicroAlgos) : rekeyed(fees.address)
       return { problem, state: { network, lastRound, feeMicroAlgos } }
     } catch (error) {
       onError(error)

@@ -122,7 +122,7 @@ export const paymentErrors = {
   payer_balance_reserved: {
     message:
       'The payer has enough for this payment alone, and not for those beside it that are verified and not settled.',
-    hint: 'Wait until they are settled or their time has passed; or add to the account.',
+    hint: 'Wait until they are settled or their time has passed; or add to the account: `latchkey send`, on a devnet `latchkey fund`.',
   },
   settlement_pending: {
     message: 'The payment was submitted and is not confirmed yet; its id is in transaction.',
@@ -130,7 +130,7 @@ export const paymentErrors = {
   },
   facilitator_fee_account_unfunded: {
     message: 'The fee account of the facilitator cannot pay.',
-    hint: 'The operator sends it ALGOs; it is never the buyer’s fault.',
+    hint: 'The operator sends it ALGOs (`latchkey send`); it is never the buyer’s fault.',
   },
   facilitator_node_unavailable: {
     message: 'No node responds.',
