@@ -137,7 +137,7 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
     assert.equal(poor.code, 3)
     assert.match(
       poor.stderr,
-      /not opted in to asset 31566704; opt in, then buy or receive some: latchkey opt-in 31566704 --account [A-Z2-7]{58} --network local\n$/,
+      /not opted in to asset 31566704; opt in, then buy or receive some: latchkey opt-in 31566704 --account [A-Z2-7]{58}\n$/,
     )
   })
 

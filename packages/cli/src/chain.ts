@@ -74,6 +74,14 @@ export async function openChain(
   return chain
 }
 
+/** Opens the network for a command that only reads: with a node and no network, the one that the node belongs to. */
+export function openReadingChain(given: ChainValues, environment: Environment): Promise<Chain> {
+  const { ALGOD_URL: url = '', AVM_NETWORK: network = '' } = environment
+  const isByNode = given.network === undefined && network === '' && (given.node !== undefined || url !== '')
+  const values = isByNode ? { ...given, network: 'local', node: given.node ?? [url] } : given
+  return openChain(values, environment, { isReadOnly: true })
+}
+
 /** Whether a name or a CAIP-2 id, in either form, is that of MainNet. */
 export function isMainnet(network: string): boolean {
   return network === Network.mainnet.name || Network.matches(network, Network.mainnet.caip2)

@@ -170,6 +170,106 @@ export const errors = {
     message: 'the balances cannot be read from the node',
     hint: 'check --network and --node',
   },
+  asset_ambiguous: {
+    exit: 'usage',
+    message: 'the unit is that of several assets of the account',
+    hint: "name the asset by its id, like '#1234'",
+  },
+  asset_not_found: {
+    exit: 'failed',
+    message: 'no asset is known by the unit',
+    hint: "name the asset by its id, like '#1234'",
+  },
+  insufficient_algos: {
+    exit: 'failed',
+    message: 'the account has too few ALGOs beyond its minimum balance',
+    hint: 'latchkey send sends it some; on a devnet latchkey fund does',
+  },
+  insufficient_asset: {
+    exit: 'failed',
+    message: 'the account has too little of the asset',
+    hint: 'latchkey send sends it some; on a devnet latchkey fund does',
+  },
+  payer_not_opted_in: {
+    exit: 'failed',
+    message: 'the account is not opted in to the asset',
+    hint: 'latchkey opt-in opts in',
+  },
+  receiver_not_opted_in: {
+    exit: 'failed',
+    message: 'the receiver is not opted in to the asset',
+    hint: 'the holder of its key runs latchkey opt-in',
+  },
+  receiver_below_minimum: {
+    exit: 'failed',
+    message: 'the receiver would have less than its minimum balance',
+    hint: 'send at least what the message names',
+  },
+  asset_frozen: {
+    exit: 'failed',
+    message: 'the asset is frozen in the account of the sender or of the receiver',
+    hint: 'use another account, or ask the issuer of the asset',
+  },
+  holding_not_empty: {
+    exit: 'failed',
+    message: 'the account still holds some of the asset that it is to opt out of',
+    hint: 'name the account that gets the rest with --to',
+  },
+  multisig_account: {
+    exit: 'failed',
+    message: 'the account is a multisig, for which several keys sign',
+    hint: 'latchkey sign FILE --multisig ADDRESS --member ADDRESS --submit',
+  },
+  fee_too_high: {
+    exit: 'failed',
+    message: 'the network asks for a fee of more than 0.1 ALGO',
+    hint: 'try again when it is less busy',
+  },
+  wrong_network: {
+    exit: 'failed',
+    message: 'the transaction is for another network than that of the node; nothing was signed',
+    hint: 'give its network with --network',
+  },
+  not_submittable: {
+    exit: 'failed',
+    message: 'the transactions cannot be sent: signatures are missing, or they are not one group; nothing was signed',
+    hint: 'sign without --submit, and pass them on to the other signers',
+  },
+  transaction_rejected: {
+    exit: 'failed',
+    message: 'the ledger rejects the transaction, or no node took it; nothing was sent',
+    hint: 'the message says why',
+  },
+  transaction_expired: {
+    exit: 'failed',
+    message: 'the last valid round of the transaction has passed, and it is not in the ledger',
+    hint: 'make a new one',
+  },
+  transaction_unknown: {
+    exit: 'failed',
+    message: 'neither the node nor an indexer knows the transaction',
+    hint: 'check the id and --network; give an indexer with --indexer for older ones',
+  },
+  outcome_pending: {
+    exit: 'pending',
+    message: 'the transaction was sent, and whether it is confirmed is not known yet',
+    hint: 'latchkey tx ID tells; to run the same command again sends the same transaction, not a new one',
+  },
+  outcome_unknown: {
+    exit: 'pending',
+    message: 'the same was sent before, and no node tells what became of it; nothing was sent now',
+    hint: 'latchkey tx ID tells; --again sends another one',
+  },
+  indexer_unavailable: {
+    exit: 'failed',
+    message: 'the indexer does not answer, or not as an indexer does',
+    hint: 'give another one with --indexer',
+  },
+  faucet_unavailable: {
+    exit: 'failed',
+    message: 'the network has no faucet that the command can use',
+    hint: 'the message names the one for people, if there is one',
+  },
   payment_impossible: {
     exit: 'failed',
     message: 'the buyer can pay none of the offers of the server',

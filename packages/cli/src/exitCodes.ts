@@ -7,6 +7,7 @@ export const exitCodes = {
   running: 4,
   unreachable: 5,
   password: 6,
+  pending: 7,
   interrupted: 130,
 } as const
 
@@ -20,5 +21,6 @@ export const meanings: { readonly [code in ExitCode]: string } = {
   running: 'a daemon or a dev stack already runs in that directory',
   unreachable: 'no daemon runs there, or it does not answer',
   password: 'the password is wrong or missing',
+  pending: 'a transaction was sent and is not confirmed yet; latchkey tx ID tells what became of it',
   interrupted: 'interrupted (Ctrl-C) before it was done',
 }

@@ -12,7 +12,7 @@ export const helpTopics: { readonly [name: string]: HelpTopic } = {
 const variables: readonly (readonly [string, string])[] = [
   ['KMD_DATA_DIR', 'data directory of the key daemon, if --data-dir is not given (~/.latchkey/kmd-v0.5)'],
   ['KMD_WALLET', 'name of the wallet, if --wallet is not given'],
-  ['KMD_KEY', 'address of the key that pays, if --key is not given; AVM_ADDRESS if it is not set'],
+  ['KMD_KEY', 'address of the key that pays, if --key or --from is not given; AVM_ADDRESS if it is not set'],
   ['KMD_PASSWORD_FILE', 'file with the password of the wallet in its first line; /dev/null for a blank one'],
   ['KMD_PASSWORD', 'the password itself; other programs can read it, so the command prints a warning'],
   ['AVM_MNEMONIC', 'a key as a mnemonic of 25 words, for pay and facilitator; prefer a key in the daemon'],
@@ -21,6 +21,8 @@ const variables: readonly (readonly [string, string])[] = [
   ['ALGOD_URL', 'URL of an algod of that network, if --node is not given'],
   ['ALGOD_TOKEN', 'API token of that algod'],
   ['USDC_ASSET_ID', 'id of the dollar asset on a local network, if --dollar is not given'],
+  ['INDEXER_URL', 'URL of an indexer of that network, which tx asks for older transactions'],
+  ['INDEXER_TOKEN', 'API token of that indexer'],
   ['FACILITATOR_URL', 'URL of the facilitator that doctor checks'],
   ['LATCHKEY_STACK', 'directory of the running dev stack to use; none for none (the newest, if nothing else is given)'],
   ['XDG_STATE_HOME', 'where dev keeps its directory, and commands look for a stack that runs (~/.local/state)'],

@@ -24,6 +24,36 @@ export const registry: readonly CommandEntry[] = [
     load: async () => (await import('./commands/pay.js')).payCommand,
   },
   {
+    name: 'send',
+    summary: 'pay ALGO or an asset from an account of the daemon',
+    load: async () => (await import('./commands/send.js')).sendCommand,
+  },
+  {
+    name: 'opt-in',
+    summary: 'let an account hold an asset',
+    load: async () => (await import('./commands/opt-in.js')).optInCommand,
+  },
+  {
+    name: 'opt-out',
+    summary: 'end that an account can hold an asset',
+    load: async () => (await import('./commands/opt-out.js')).optOutCommand,
+  },
+  {
+    name: 'fund',
+    summary: 'get ALGO and dollars from the faucet of a devnet',
+    load: async () => (await import('./commands/fund.js')).fundCommand,
+  },
+  {
+    name: 'balance',
+    summary: 'show what accounts hold, and how much of it can be spent',
+    load: async () => (await import('./commands/balance.js')).balanceCommand,
+  },
+  {
+    name: 'tx',
+    summary: 'say what became of a transaction',
+    load: async () => (await import('./commands/tx.js')).txCommand,
+  },
+  {
     name: 'wallet new',
     summary: 'create a wallet',
     load: async () => (await import('./commands/wallet/new.js')).walletNewCommand,

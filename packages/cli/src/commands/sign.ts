@@ -1,6 +1,7 @@
 /** `latchkey sign [FILE]`: describes transactions, asks for confirmation, and signs with keys of the daemon. */
 import { Bytes, Description, Transaction } from '@latchkey/algorand'
 import { command, type Values } from '../Command.js'
+import { chainOptions } from '../chain.js'
 import { type Unlocked, walletOptions, withWallet } from '../daemon.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
@@ -11,6 +12,7 @@ import { readAll, readTransactions } from './sign/input.js'
 import { toFile, toStdout } from './sign/output.js'
 import * as Plan from './sign/Plan.js'
 import * as SignProgram from './sign/program.js'
+import * as Submission from './sign/Submission.js'
 
 const signOptions = {
   key: {
@@ -41,8 +43,16 @@ const signOptions = {
     completes: 'file',
     description: 'write it to this file instead of stdout',
   },
+  submit: { type: 'boolean', description: 'send it to the network as well, wait for its round, and print its id' },
+  timeout: {
+    type: 'string',
+    placeholder: 'SECONDS',
+    description: 'with --submit: how long to wait for the round (60)',
+  },
   yes: { type: 'boolean', short: 'y', description: 'sign without confirmation' },
   'allow-warnings': { type: 'boolean', description: 'with --yes: also sign what cannot be undone' },
+  network: { ...chainOptions.network, description: `with --submit: ${chainOptions.network.description}` },
+  node: { ...chainOptions.node, description: `with --submit: ${chainOptions.node.description}` },
   ...walletOptions,
   json: { type: 'boolean', description: 'print the result as one line of JSON, with the signed bytes in base64' },
 } as const
@@ -62,13 +72,17 @@ before it is written: raw to a file or a pipe, as base64 to a terminal.`,
   ],
   options: signOptions,
   notes: `Signs each transaction whose sender has its key in the wallet; the others of a group are passed on unchanged. What cannot be undone \
-(a rekey, a closed account, a role given up, a high fee) is signed only after the word "sign" is typed, or with --yes and --allow-warnings.`,
+(a rekey, a closed account, a role given up, a high fee) is signed only after the word "sign" is typed, or with --yes and --allow-warnings.
+
+With --submit a transaction for another network than that of the node, one that has expired, and a group that stays incomplete are refused \
+before anything is signed. What is sent is the file: to run the command again sends the same transactions, which the ledger accepts once.`,
   examples: [
     'latchkey sign payment.txn --wallet treasury --out payment.stxn',
     'latchkey sign group.txn -w treasury | curl --data-binary @- http://127.0.0.1:4001/v2/transactions',
+    'latchkey sign payment.txn --submit --network testnet',
     'latchkey sign spend.txn -w mine --multisig ADDRESS --member ADDRESS --out spend.txn',
   ],
-  exits: ['declined', 'unreachable', 'password', 'interrupted'],
+  exits: ['declined', 'unreachable', 'password', 'pending', 'interrupted'],
   run: async ({ options, args: [file] }) => {
     Plan.check(options)
     return options.program === undefined ? signTransactions(options, file) : signProgram(options, options.program, file)
@@ -77,14 +91,20 @@ before it is written: raw to a file or a pipe, as base64 to a terminal.`,
 
 async function signTransactions(options: Options, file: string | undefined): Promise<number> {
   const members = readTransactions(await readAll(file), file)
-  printDescriptions(members)
+  const submission = options.submit ? await Submission.open(members, options) : undefined
+  printDescriptions(members, submission?.assets)
+  if (submission?.reportKnown !== undefined) return submission.reportKnown()
   checkCanConfirmSigning(options)
   const { steps, signed } = await withWallet(options, async ({ wallet }: Unlocked) => {
     const planned = await Plan.create(members, wallet, options)
-    return { steps: planned, signed: await carryOut(planned, options, wallet.name) }
+    return { steps: planned, signed: await carryOut(planned, options, wallet.name, submission) }
   })
-  await write(options, steps, signed)
-  return exitCodes.ok
+  const isWhole = signed.every((one) => one === undefined || one.missing === 0)
+  if (submission === undefined || !isWhole) await write(options, steps, signed)
+  if (submission === undefined) return exitCodes.ok
+  if (!isWhole) throw Submission.incomplete()
+  if (options.out !== undefined) toFile(options.out, bytesOf(steps, signed))
+  return submission.send(steps.map(({ member }, index) => signed[index]?.bytes ?? Plan.encodeUnchanged(member)))
 }
 
 /** Signs in order; nothing is written if one fails. */
@@ -92,21 +112,29 @@ async function carryOut(
   steps: readonly Plan.Step[],
   options: Options,
   wallet: string,
+  submission: Submission.Submission | undefined,
 ): Promise<(Plan.Signed | undefined)[]> {
   const own = steps.filter(({ sign }) => sign !== undefined)
-  if (own.length === 0) {
+  // A file that is signed already can still be sent.
+  if (own.length === 0 && (submission === undefined || steps.some(({ member }) => !member.isSigned))) {
     throw new CommandError('nothing_to_sign', `the wallet ${quoted(wallet)} has nothing to sign here`, {
       hint: 'if an account is rekeyed or a multisig, name the key with --key, or the multisig with --multisig and --member',
     })
   }
+  await submission?.check(steps)
   printLines(...steps.map(({ text }, index) => `${titleOf(index, steps.length)} ${text}.`))
   await confirmSigning(
     options,
     own.flatMap(({ member }) => Description.describe(member.transaction).finalWarnings),
+    submission === undefined ? undefined : own.length === 0 ? 'Send?' : 'Sign and send?',
   )
   const signed: (Plan.Signed | undefined)[] = []
   for (const { sign } of steps) signed.push(await sign?.())
   return signed
+}
+
+function bytesOf(steps: readonly Plan.Step[], signed: readonly (Plan.Signed | undefined)[]): Uint8Array {
+  return Bytes.concat(steps.map(({ member }, index) => signed[index]?.bytes ?? Plan.encodeUnchanged(member)))
 }
 
 async function write(
@@ -114,7 +142,7 @@ async function write(
   steps: readonly Plan.Step[],
   signed: readonly (Plan.Signed | undefined)[],
 ): Promise<void> {
-  const bytes = Bytes.concat(steps.map(({ member }, index) => signed[index]?.bytes ?? Plan.encodeUnchanged(member)))
+  const bytes = bytesOf(steps, signed)
   for (const [index, one] of signed.entries()) {
     if (one !== undefined && one.missing > 0) {
       printLines(`${titleOf(index, steps.length)} needs ${one.missing} more signature${one.missing === 1 ? '' : 's'}.`)
@@ -136,6 +164,7 @@ async function write(
 async function signProgram(options: Options, programFile: string, file: string | undefined): Promise<number> {
   const { key } = options
   if (file !== undefined) throw new UsageError('give a transaction or --program, not both')
+  if (options.submit) throw new UsageError('--program is signed, not sent: it cannot be given with --submit')
   if (key === undefined) throw new UsageError('--program needs --key: the account that the program may spend from')
   const program = await readAll(programFile)
   SignProgram.check(program, programFile)

@@ -64,11 +64,11 @@ test('names the faucet on a local network', async () => {
   node.on('GET account', () => ok({ amount: 200_400, 'min-balance': 200_000 }))
   const chain = await Chain.open({ network: 'local', nodes: 'http://n', fetch: node.fetch as typeof fetch })
   const { hint } = (await payerProblem(chain, payment))!
-  assert.equal(hint, "send it 0.0006 ALGO: latchkey fund PAYER '0.0006 ALGO' --network local")
+  assert.equal(hint, "send it 0.0006 ALGO: latchkey fund PAYER '0.0006 ALGO'")
   node.on('GET holding', () => missing)
   assert.match(
     (await payerProblem(chain, payment))!.hint,
-    /^opt in, then buy or receive some: latchkey opt-in 10458941 --account PAYER --network local$/,
+    /^opt in, then buy or receive some: latchkey opt-in 10458941 --account PAYER$/,
   )
 })
 

@@ -8,8 +8,15 @@ const blocksAtOnce = 16n
 /** A node this many rounds past a transaction's last valid round has seen it if it was ever confirmed. */
 const settledRounds = 2n
 
-/** The state of a payment on the ledger; `expired` only where it is certain. Throws an AlgodError if no node responds. */
-export async function findPaymentState({ transactionId, ...payment }: Payment, algod: Algod): Promise<PaymentState> {
+/**
+ * The state of a payment on the ledger; `expired` only where it is certain.
+ *
+ * @throws AlgodError if no node responds
+ */
+export async function findPaymentState(
+  { transactionId, ...payment }: Pick<Payment, 'transactionId' | 'firstValid' | 'lastValid'>,
+  algod: Algod,
+): Promise<PaymentState> {
   const [firstValid, lastValid] = [BigInt(payment.firstValid), BigInt(payment.lastValid)]
   // Most payments are looked up when they are settled.
   if ((await algod.transaction(transactionId)).type === 'confirmed') return 'settled'

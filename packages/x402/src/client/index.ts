@@ -27,6 +27,7 @@ export {
   type PayOptions,
   type SignedPayment,
 } from './Buyer.js'
+export { findPaymentState } from './findPaymentState.js'
 export type { AssetLimit, LimitOptions } from './Limits.js'
 export { LostResponseError } from './LostResponseError.js'
 export { MemoryPayments, type MemoryPaymentsOptions } from './MemoryPayments.js'

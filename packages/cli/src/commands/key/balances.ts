@@ -1,7 +1,7 @@
 /** The balances of addresses, from a node. */
 import { Amount, Network } from '@latchkey/algorand'
 import type { Chain } from '@latchkey/x402/client'
-import { type ChainValues, openChain } from '../../chain.js'
+import { type ChainValues, openReadingChain } from '../../chain.js'
 
 /** Decimals as strings. `dollars` is null if the account is not opted in to the asset. */
 export type Balance = { readonly algos: string; readonly dollars?: string | null }
@@ -10,16 +10,10 @@ const maxParallel = 8
 
 /** Undefined if neither a network nor a node is given. */
 export async function balances(given: ChainValues, addresses: readonly string[]): Promise<Balance[] | undefined> {
-  const { ALGOD_URL: url = '', AVM_NETWORK: environment = '' } = process.env
+  const { ALGOD_URL: url = '' } = process.env
   const isGiven = given.network !== undefined || given.node !== undefined || url !== ''
   if (!isGiven || addresses.length === 0) return undefined
-  // Without a network, the one that the node belongs to.
-  const isByNode = given.network === undefined && environment === ''
-  const chain = await openChain(
-    isByNode ? { ...given, network: 'local', node: given.node ?? [url] } : given,
-    process.env,
-    { isReadOnly: true },
-  )
+  const chain = await openReadingChain(given, process.env)
   const dollar = chain.dollarAssetId ?? Network.parse(chain.caip2).network?.usdcAssetId
   const found: Balance[] = []
   for (let at = 0; at < addresses.length; at += maxParallel) {

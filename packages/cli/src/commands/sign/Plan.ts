@@ -14,6 +14,8 @@ export type Step = {
   readonly member: TransactionFile.Member
   /** What happens to it, for the screen. */
   readonly text: string
+  /** The account whose key, or keys, sign it; undefined for one that is passed on unchanged. */
+  readonly signer?: string | undefined
   /** Undefined for one that is passed on unchanged. */
   readonly sign: (() => Promise<Signed>) | undefined
 }
@@ -89,6 +91,7 @@ async function byMultisig(
     return {
       member,
       text: `is signed by ${key}, for the multisig ${account}`,
+      signer: account,
       sign: () => signMultisig(member, wallet, { account, key, partial }),
     }
   })
@@ -112,7 +115,8 @@ function foreign(member: TransactionFile.Member, { name }: Wallet): Step {
 
 function signedBy(member: TransactionFile.Member, wallet: Wallet, key: string): Step {
   const rekeyed = senderOf(member) === key ? '' : ', to which its sender must be rekeyed'
-  return { member, text: `is signed by ${key}${rekeyed}`, sign: () => signAlone(member, wallet, key) }
+  const text = `is signed by ${key}${rekeyed}`
+  return { member, text, signer: key, sign: () => signAlone(member, wallet, key) }
 }
 
 async function signAlone({ transaction, bytes }: TransactionFile.Member, wallet: Wallet, key: string): Promise<Signed> {

@@ -6,10 +6,13 @@ import { confirm, confirmByWord, hasTerminal } from '../../prompt.js'
 
 export type Confirmation = { readonly yes?: boolean | undefined; readonly 'allow-warnings'?: boolean | undefined }
 
-export function printDescriptions(members: readonly TransactionFile.Member[]): void {
+export function printDescriptions(
+  members: readonly TransactionFile.Member[],
+  assets?: ReadonlyMap<bigint, Description.Asset>,
+): void {
   const lines: string[] = []
   for (const [index, { transaction, bytes }] of members.entries()) {
-    const { lines: description, warnings } = Description.describe(transaction)
+    const { lines: description, warnings } = Description.describe(transaction, { assets })
     lines.push(`${titleOf(index, members.length)}, ${Transaction.id(bytes)}:`)
     for (const line of description) lines.push(`  ${line}`)
     for (const line of warnings) lines.push(`  Warning: ${line}`)
@@ -40,6 +43,7 @@ export function checkCanConfirmSigning({ yes }: Confirmation): void {
 export async function confirmSigning(
   { yes, 'allow-warnings': allowWarnings }: Confirmation,
   finalWarnings: readonly string[],
+  question = 'Sign?',
 ): Promise<void> {
   const isFinal = finalWarnings.length > 0
   if (yes && isFinal && !allowWarnings) {
@@ -49,6 +53,6 @@ export async function confirmSigning(
     })
   }
   if (yes) return
-  const isConfirmed = await (isFinal ? confirmByWord('This cannot be undone.', 'sign') : confirm('Sign?'))
+  const isConfirmed = await (isFinal ? confirmByWord('This cannot be undone.', 'sign') : confirm(question))
   if (!isConfirmed) throw new CommandError('declined', 'nothing was signed')
 }

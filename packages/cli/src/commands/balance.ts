@@ -1,0 +1,122 @@
+/** `latchkey balance [ADDRESS...]`: what accounts hold, how much of it can be spent, and in what. */
+import { Amount } from '@latchkey/algorand'
+import type { Chain } from '@latchkey/x402/client'
+import { command, jsonOption } from '../Command.js'
+import { chainOptions, openReadingChain } from '../chain.js'
+import { walletOptions, withWallet } from '../daemon.js'
+import { UsageError } from '../errors.js'
+import { exitCodes } from '../exitCodes.js'
+import { columns, printable, quoted } from '../format.js'
+import { printJson, printMessage, printResult } from '../messages.js'
+import { readAddress, spendable } from '../money/Account.js'
+import { type Asset, assetOfHolding } from '../money/assets.js'
+import { networkName } from '../money/report.js'
+import { withProgress } from '../progress.js'
+
+const maxAddresses = 1_000
+const maxParallel = 8
+
+type Held = { readonly asset: Asset; readonly units: bigint; readonly isFrozen: boolean }
+type Balance = {
+  readonly address: string
+  readonly microAlgos: bigint
+  readonly minBalance: bigint
+  readonly rekeyedTo: string | undefined
+  readonly assets: readonly Held[]
+  /** How many assets it holds beyond those listed. */
+  readonly assetsLeftOut: number
+}
+
+export const balanceCommand = command({
+  description: `Shows what accounts hold: ALGO, how much of it can be spent beyond the minimum balance, and every asset with its unit. Without \
+addresses, all accounts of a wallet.`,
+  positionals: [{ name: 'ADDRESS', isOptional: true, isVariadic: true }],
+  options: { ...chainOptions, ...walletOptions, ...jsonOption },
+  notes: 'With addresses no key daemon is needed. A node without a network shows the network that it belongs to.',
+  examples: [
+    'latchkey balance',
+    'latchkey balance --wallet savings --network testnet',
+    'latchkey balance ADDRESS --json',
+  ],
+  exits: ['unreachable', 'password', 'interrupted'],
+  run: async ({ options, args }) => {
+    if (args.length > maxAddresses) throw new UsageError(`at most ${maxAddresses} addresses`)
+    const given = args.map((one) => readAddress('ADDRESS', one))
+    const chain = await openReadingChain(options, process.env)
+    await chain.parameters()
+    const addresses = given.length > 0 ? given : await withWallet(options, ({ wallet }) => accountsOf(wallet))
+    const found = await withProgress('Reading balances', readAll(chain, addresses))
+    if (options.json) printJson({ network: chain.caip2, accounts: found.map(toJson) })
+    else {
+      printMessage(`On ${networkName(chain.caip2)}:`)
+      printResult(found.map(block).join('\n'))
+    }
+    return exitCodes.ok
+  },
+})
+
+async function accountsOf(wallet: {
+  readonly name: string
+  keys: () => Promise<string[]>
+  multisigs: () => Promise<string[]>
+}): Promise<string[]> {
+  const addresses = [...new Set([...(await wallet.keys()), ...(await wallet.multisigs())])].slice(0, maxAddresses)
+  if (addresses.length > 0) return addresses
+  printMessage(`There is no key in ${quoted(wallet.name)} yet; latchkey key new generates one.`)
+  return []
+}
+
+async function readAll(chain: Chain, addresses: readonly string[]): Promise<Balance[]> {
+  const found: Balance[] = []
+  for (let at = 0; at < addresses.length; at += maxParallel) {
+    found.push(...(await Promise.all(addresses.slice(at, at + maxParallel).map((one) => read(chain, one)))))
+  }
+  return found
+}
+
+async function read(chain: Chain, address: string): Promise<Balance> {
+  const { microAlgos, minBalance, authAddress, holdings, holdingCount } = await chain.algod.accountWithHoldings(address)
+  const assets: Held[] = []
+  for (const { assetId, amount, isFrozen } of holdings) {
+    assets.push({ asset: await assetOfHolding(chain, assetId), units: amount, isFrozen })
+  }
+  return {
+    address,
+    microAlgos,
+    minBalance,
+    rekeyedTo: authAddress,
+    assets,
+    assetsLeftOut: holdingCount - assets.length,
+  }
+}
+
+function block(balance: Balance): string {
+  const { address, microAlgos, minBalance, rekeyedTo, assets, assetsLeftOut } = balance
+  const free = Amount.formatAlgos(spendable(balance))
+  const rows = [
+    [Amount.formatAlgos(microAlgos), `${free} to spend, ${Amount.formatAlgos(minBalance)} must stay`],
+    ...assets.map(({ asset, units, isFrozen }) => [
+      `${Amount.format(units, asset.decimals)} ${asset.unit}`,
+      `asset ${asset.assetId}${isFrozen ? ', frozen' : ''}`,
+    ]),
+    ...(assetsLeftOut > 0 ? [[`and ${assetsLeftOut} more assets`, '']] : []),
+    ...(rekeyedTo === undefined ? [] : [[`rekeyed to ${rekeyedTo}`, '']]),
+  ]
+  return `${printable(address)}\n${columns(rows).replaceAll(/^(?=.)/gm, '  ')}`
+}
+
+function toJson(balance: Balance) {
+  const { address, microAlgos, minBalance, rekeyedTo, assets, assetsLeftOut } = balance
+  const algos = (amount: bigint): string => Amount.format(amount, Amount.algoDecimals)
+  return {
+    address,
+    algos: algos(microAlgos),
+    minBalance: algos(minBalance),
+    spendable: algos(spendable(balance)),
+    rekeyedTo: rekeyedTo ?? null,
+    assets: assets.map(({ asset, units, isFrozen }) => ({
+      ...{ asset: `${asset.assetId}`, unit: asset.unit, amount: Amount.format(units, asset.decimals), isFrozen },
+    })),
+    assetsLeftOut,
+  }
+}

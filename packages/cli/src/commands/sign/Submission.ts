@@ -1,0 +1,194 @@
+/** Sends what was signed: checks the network before the signature, and reports what becomes of it. */
+
+import { AlgodError, explainRejection } from '@latchkey/algod'
+import {
+  Address,
+  Bytes,
+  type Description,
+  Group,
+  Network,
+  SignedTransaction,
+  Transaction,
+  type TransactionFile,
+} from '@latchkey/algorand'
+import type { Chain } from '@latchkey/x402/client'
+import { openChain } from '../../chain.js'
+import { CommandError } from '../../errors.js'
+import { printJson, printLine, printMessage } from '../../messages.js'
+import { readWaitMs } from '../../money/act.js'
+import { assetOfHolding } from '../../money/assets.js'
+import { Interrupt } from '../../money/Interrupt.js'
+import { deliver, type Outcome } from '../../money/Outcome.js'
+import { explorerUrl, networkName, reportOutcome } from '../../money/report.js'
+import { withProgress } from '../../progress.js'
+import { titleOf } from './confirmation.js'
+import { encodeUnchanged, type Step } from './Plan.js'
+
+export type Given = {
+  readonly network?: string | undefined
+  readonly node?: string[] | undefined
+  readonly timeout?: string | undefined
+  readonly json?: boolean | undefined
+}
+
+export type Submission = {
+  /** Units and decimals of the assets in the transactions. */
+  readonly assets: ReadonlyMap<bigint, Description.Asset>
+  /** Reports a group that is in the ledger already, of an earlier run; undefined for any other. @returns the exit code */
+  readonly reportKnown: (() => number) | undefined
+  /** Throws if what is planned cannot be sent, or the node would reject it: before anything is signed. */
+  readonly check: (steps: readonly Step[]) => Promise<void>
+  /** Sends the group, waits and reports. @returns the exit code */
+  readonly send: (group: readonly Uint8Array[]) => Promise<number>
+}
+
+/** Opens the network and checks that the transactions are for it, and for now. */
+export async function open(members: readonly TransactionFile.Member[], given: Given): Promise<Submission> {
+  const waitMs = readWaitMs(given)
+  const chain = await openChain(given, process.env)
+  const { lastRound } = await chain.parameters()
+  const transactions = members.map(({ transaction }) => transaction)
+  for (const [index, transaction] of transactions.entries()) {
+    checkNetwork(chain, transaction, titleOf(index, members.length).toLowerCase())
+  }
+  if (!Group.isComplete(transactions) && (members.length > 1 || isGrouped(transactions[0]!))) throw notOneGroup()
+  const ids = members.map(({ bytes }) => Transaction.id(bytes))
+  const known = await chain.algod.transaction(ids[0]!)
+  const isKnown = known.type === 'confirmed'
+  if (!isKnown) {
+    for (const [index, one] of transactions.entries()) {
+      checkValidity(one, lastRound, titleOf(index, members.length).toLowerCase(), ids[index]!)
+    }
+  }
+  return {
+    assets: await assetsOf(chain, transactions),
+    reportKnown: isKnown ? () => reportGroup(chain, ids, { state: 'confirmed', round: known.round }, given) : undefined,
+    check: (steps) => check(chain, steps),
+    send: (group) => send(chain, members, group, { ...given, waitMs }),
+  }
+}
+
+function isGrouped({ grp }: Transaction.Transaction): boolean {
+  return grp?.some((byte) => byte !== 0) ?? false
+}
+
+function checkNetwork(chain: Chain, { gh }: Transaction.Transaction, title: string): void {
+  if (gh !== undefined && Bytes.equal(gh, chain.genesisHash)) return
+  const own = gh === undefined ? undefined : Network.known.find(({ genesisHash }) => genesisHash === Bytes.toBase64(gh))
+  const what =
+    gh === undefined ? 'names no network' : `is for ${own === undefined ? 'another network' : own.displayName}`
+  const message = `nothing was signed: the ${title} ${what}, and the node belongs to ${networkName(chain.caip2)}`
+  throw new CommandError('wrong_network', message, {
+    hint: own === undefined ? 'give its network with --network, and --node' : `give --network ${own.name}`,
+  })
+}
+
+function checkValidity(
+  { fv = 0n, lv = 0n }: Transaction.Transaction,
+  lastRound: bigint,
+  title: string,
+  id: string,
+): void {
+  if (lv <= lastRound) {
+    const message = `nothing was signed: the ${title} expired in round ${lv}, and the network is at round ${lastRound}`
+    throw new CommandError('transaction_expired', message, {
+      hint: `latchkey tx ${id} tells whether it was confirmed before; if not, make a new one`,
+    })
+  }
+  if (fv > lastRound + 1n) {
+    const message = `nothing was signed: the ${title} is valid from round ${fv} on, and the network is at round ${lastRound}`
+    throw new CommandError('not_submittable', message, { hint: 'send it then' })
+  }
+}
+
+function notOneGroup(): CommandError {
+  return new CommandError('not_submittable', 'nothing was signed: the transactions are not one complete group', {
+    hint: 'sign without --submit, or send them one by one',
+  })
+}
+
+/** What signing has left incomplete; its result was written. */
+export function incomplete(): CommandError {
+  return new CommandError('not_submittable', 'nothing was sent: signatures of other members are missing', {
+    hint: 'pass the file on to them; the last one gives --submit',
+  })
+}
+
+async function check(chain: Chain, steps: readonly Step[]): Promise<void> {
+  const index = steps.findIndex(({ member, sign }) => sign === undefined && !isWhole(member))
+  if (index >= 0) {
+    const title = titleOf(index, steps.length)
+    throw new CommandError(
+      'not_submittable',
+      `nothing was signed: ${title} ${steps[index]!.text}, so it cannot be sent`,
+      {
+        hint: 'sign without --submit, and pass it on to its signer; or give the wallet that has the key with --wallet',
+      },
+    )
+  }
+  const failure = await chain.algod.simulate(steps.map(unsigned)).catch((error: unknown) => {
+    // Some nodes do not simulate; then the ledger decides.
+    if (error instanceof AlgodError) return undefined
+    throw error
+  })
+  if (failure === undefined) return
+  throw new CommandError('transaction_rejected', `nothing was signed: ${explainRejection(failure.message)}`)
+}
+
+/** Whether it has all signatures that it needs. */
+function isWhole({ isSigned, signed }: TransactionFile.Member): boolean {
+  const msig = signed?.msig
+  return isSigned && (msig === undefined || msig.subsig.filter(({ s }) => s !== undefined).length >= msig.thr)
+}
+
+/** As it will be, without the signatures that are to come: a part of those of a multisig would count as wrong. */
+function unsigned({ member, sign, signer }: Step): Uint8Array {
+  if (sign === undefined || signer === undefined) return encodeUnchanged(member)
+  const { transaction: txn } = member
+  const isOwn = Bytes.equal(txn.snd, Address.decode(signer))
+  return SignedTransaction.encode({ sgnr: isOwn ? undefined : Address.decode(signer), txn })
+}
+
+async function send(
+  chain: Chain,
+  members: readonly TransactionFile.Member[],
+  group: readonly Uint8Array[],
+  { waitMs, json }: { readonly waitMs: number; readonly json?: boolean | undefined },
+): Promise<number> {
+  const ids = members.map(({ bytes }) => Transaction.id(bytes))
+  const [{ fv = 0n, lv = 0n }] = members.map(({ transaction }) => transaction) as [Transaction.Transaction]
+  // Before it leaves: whatever happens now, the id tells what became of it.
+  if (!json) for (const id of ids) printLine(id)
+  const interrupt = new Interrupt()
+  const sent = { id: ids[0]!, firstValid: fv, lastValid: lv, group }
+  const delivery = deliver(chain, sent, { waitMs, interrupt, isRepeated: false })
+  const outcome = await withProgress('Sending', delivery).finally(() => interrupt.stop())
+  if (json) printJson(toJson(chain, ids, outcome))
+  return reportOutcome(chain, ids, outcome, interrupt.isInterrupted)
+}
+
+function reportGroup(chain: Chain, ids: readonly string[], outcome: Outcome, { json }: Given): number {
+  if (json) printJson(toJson(chain, ids, outcome))
+  else for (const id of ids) printLine(id)
+  printMessage('It is in the ledger already: nothing was signed or sent now.')
+  return reportOutcome(chain, ids, outcome, false)
+}
+
+function toJson(chain: Chain, ids: readonly string[], outcome: Outcome) {
+  const round = outcome.state === 'confirmed' && outcome.round !== undefined ? Number(outcome.round) : null
+  const transactions = ids.map((id) => ({ id, explorer: explorerUrl(chain, id) ?? null }))
+  return { transactions, state: outcome.state, round, network: chain.caip2 }
+}
+
+async function assetsOf(
+  chain: Chain,
+  transactions: readonly Transaction.Transaction[],
+): Promise<Map<bigint, Description.Asset>> {
+  const ids = new Set(transactions.flatMap(({ xaid, faid, caid }) => [xaid, faid, caid]))
+  const assets = new Map<bigint, Description.Asset>()
+  for (const id of ids) {
+    const asset = id === undefined ? undefined : await assetOfHolding(chain, id).catch(() => undefined)
+    if (asset !== undefined) assets.set(id!, { decimals: asset.decimals, unitName: asset.unit })
+  }
+  return assets
+}

@@ -1,0 +1,103 @@
+/** The account that a command acts for, and the key of the wallet that signs for it. */
+
+import type { AccountHoldings } from '@latchkey/algod'
+import { Address, Amount } from '@latchkey/algorand'
+import type { Wallet } from '@latchkey/kmd-client'
+import type { Chain } from '@latchkey/x402/client'
+import type { Option } from '../Command.js'
+import { CommandError, UsageError } from '../errors.js'
+import { quoted } from '../format.js'
+
+export type Account = {
+  readonly address: string
+  readonly holdings: AccountHoldings
+  /** The address of the key that signs: its own, or the one that it is rekeyed to. */
+  readonly key: string
+}
+
+export const accountOption = {
+  type: 'string',
+  aliases: ['from'],
+  placeholder: 'ADDRESS',
+  description: 'account to act for, or the wallet that has its only key; optional if there is only one',
+} as const satisfies Option
+
+const maxListed = 5
+
+/** The address or the wallet that an option names. */
+export function readAccount(
+  option: string,
+  text: string | undefined,
+  wallet: string | undefined,
+): { readonly address: string | undefined; readonly wallet: string | undefined } {
+  if (text === undefined || Address.isValid(text)) return { address: text, wallet }
+  checkNoTypo(option, text)
+  if (wallet !== undefined && wallet !== text) {
+    throw new UsageError(`${option} names the wallet ${quoted(text)}, and --wallet ${quoted(wallet)}`)
+  }
+  return { address: undefined, wallet: text }
+}
+
+/** An address with a wrong letter must not become the name of something else. */
+function checkNoTypo(option: string, text: string): void {
+  if (!/^[A-Z2-7]{50,66}$/.test(text)) return
+  throw new UsageError(`${option} is not an Algorand address: ${quoted(text)}`, {
+    code: 'invalid_value',
+    hint: 'a letter is wrong, missing or too many: copy it again',
+  })
+}
+
+export function readAddress(name: string, text: string): string {
+  if (Address.isValid(text)) return text
+  checkNoTypo(name, text)
+  throw new UsageError(`${name} is not an Algorand address: ${quoted(text.slice(0, 80))}`, { code: 'invalid_value' })
+}
+
+/** Finds the account and its key. The named one; that of the environment; or the only one of the wallet. */
+export async function chooseAccount(chain: Chain, wallet: Wallet, given: string | undefined): Promise<Account> {
+  const keys = await wallet.keys()
+  const address = given ?? onlyOne(keys, wallet)
+  const holdings = await chain.algod.accountWithHoldings(address)
+  const key = holdings.authAddress ?? address
+  if (keys.includes(key)) return { address, holdings, key }
+  if (holdings.authAddress !== undefined) {
+    const message = `${address} is rekeyed to ${key}, whose key the wallet ${quoted(wallet.name)} does not have; nothing was signed`
+    throw new CommandError('key_not_found', message, {
+      hint: 'give the wallet that has it with --wallet; latchkey key import imports a key',
+    })
+  }
+  if ((await wallet.multisigs()).includes(address)) {
+    throw new CommandError('multisig_account', `${address} is a multisig account, which several keys sign for`, {
+      hint: `make the transaction elsewhere, then sign it with latchkey sign FILE --multisig ${address} --member ADDRESS --submit`,
+    })
+  }
+  throw new CommandError('key_not_found', `the wallet ${quoted(wallet.name)} has no key of ${address}`, {
+    hint: 'latchkey key list shows those it has; give another wallet with --wallet',
+  })
+}
+
+function onlyOne(keys: readonly string[], wallet: Wallet): string {
+  const preferred = process.env['KMD_KEY'] ?? ''
+  if (keys.includes(preferred)) return preferred
+  const [first] = keys
+  if (first === undefined) {
+    throw new CommandError('key_not_found', `there is no key in ${quoted(wallet.name)} yet`, {
+      hint: 'latchkey key new generates one',
+    })
+  }
+  if (keys.length === 1) return first
+  const shown = keys.slice(0, maxListed).join(', ')
+  throw new UsageError(
+    `the wallet ${quoted(wallet.name)} has several keys: ${shown}${keys.length > maxListed ? ' and others' : ''}`,
+    { hint: 'select one with --from' },
+  )
+}
+
+export function spendable({ microAlgos, minBalance }: { microAlgos: bigint; minBalance: bigint }): bigint {
+  return microAlgos > minBalance ? microAlgos - minBalance : 0n
+}
+
+/** What an account has, and how much of it must stay. */
+export function describeAlgos(state: { microAlgos: bigint; minBalance: bigint }): string {
+  return `${Amount.formatAlgos(state.microAlgos)}, of which ${Amount.formatAlgos(state.minBalance)} must stay`
+}

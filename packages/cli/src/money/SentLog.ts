@@ -1,0 +1,176 @@
+/**
+ * What the commands have sent, in a file: recorded before a transaction leaves, closed when its outcome is known. A
+ * command that is run again because it was interrupted, or because no node answered, finds the transaction here and
+ * sends the same bytes, which the ledger accepts once. Without the record it would make another transaction and pay twice.
+ */
+import { mkdirSync, readFileSync, statSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { dirname, join } from 'node:path'
+import { Json } from '@latchkey/algorand'
+import * as AtomicFile from '@latchkey/system/atomic-file'
+import * as Lock from '@latchkey/system/lock'
+import { CommandError } from '../errors.js'
+import { quoted } from '../format.js'
+
+export type Sent = {
+  readonly id: string
+  /** The CAIP-2 id of its network. */
+  readonly network: string
+  /** What it does, apart from its rounds and fee: equal for a command that is run again. */
+  readonly intent: string
+  readonly sentMs: number
+  readonly firstValid: bigint
+  readonly lastValid: bigint
+  readonly signed: Uint8Array
+  /** Whether its outcome is not known yet. */
+  readonly isOpen: boolean
+}
+
+const maxBytes = 8 * 1024 * 1024
+/** Open ones are kept in any case. */
+const maxClosed = 500
+const lockMs = 10_000
+const lockPollMs = 20
+const current = 1
+
+export function defaultPath(): string {
+  return join(homedir(), '.latchkey', 'transactions.jsonl')
+}
+
+export class SentLog {
+  readonly #path: string
+
+  constructor(path: string) {
+    this.#path = path
+  }
+
+  /** @throws CommandError if the file cannot be read */
+  get(id: string): Sent | undefined {
+    return this.#read().find((one) => one.id === id)
+  }
+
+  /** The latest one that does the same and whose outcome is not known. */
+  findOpen(network: string, intent: string): Sent | undefined {
+    return this.#read().findLast((one) => one.isOpen && one.network === network && one.intent === intent)
+  }
+
+  /**
+   * Records a transaction that `sign` makes, unless another process has recorded one that does the same meanwhile; then
+   * that one is returned. On the disk before it returns.
+   */
+  async add(
+    network: string,
+    intent: string,
+    sign: (isTaken: (id: string) => boolean) => Promise<Omit<Sent, 'isOpen' | 'network' | 'intent' | 'sentMs'>>,
+    { isAgain }: { readonly isAgain: boolean },
+  ): Promise<{ sent: Sent; isNew: boolean }> {
+    return this.#exclusively(async () => {
+      const known = isAgain ? undefined : this.findOpen(network, intent)
+      if (known !== undefined) return { sent: known, isNew: false }
+      const all = this.#read()
+      const made = await sign((id) => all.some((one) => one.id === id))
+      const sent: Sent = { ...made, network, intent, sentMs: Date.now(), isOpen: true }
+      this.#write([...all, sent])
+      return { sent, isNew: true }
+    })
+  }
+
+  /** Its outcome is known. */
+  close(id: string): Promise<void> {
+    return this.#exclusively(async () => {
+      const all = this.#read()
+      if (!all.some((one) => one.id === id && one.isOpen)) return
+      this.#write(all.map((one) => (one.id === id ? { ...one, isOpen: false } : one)))
+    })
+  }
+
+  async #exclusively<T>(work: () => Promise<T>): Promise<T> {
+    const lock = await this.#lock()
+    try {
+      return await work()
+    } finally {
+      Lock.release(lock)
+    }
+  }
+
+  async #lock(): Promise<number> {
+    const giveUpAt = performance.now() + lockMs
+    for (;;) {
+      try {
+        mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 })
+        return Lock.take(`${this.#path}.lock`)
+      } catch (cause) {
+        const isHeld = cause instanceof Lock.LockError && cause.code === 'locked'
+        if (!isHeld || performance.now() > giveUpAt) throw this.#failure('written', cause)
+      }
+      await new Promise((resolve) => setTimeout(resolve, lockPollMs))
+    }
+  }
+
+  #read(): Sent[] {
+    let text: string
+    try {
+      const size = statSync(this.#path, { throwIfNoEntry: false })?.size
+      if (size === undefined) return []
+      if (size > maxBytes) throw new Error(`it has more than ${maxBytes} bytes`)
+      text = readFileSync(this.#path, 'utf8')
+    } catch (cause) {
+      throw this.#failure('read', cause)
+    }
+    return text
+      .split('\n')
+      .filter((line) => line !== '')
+      .map((line) => decode(line) ?? this.#refuse())
+  }
+
+  #write(all: readonly Sent[]): void {
+    const closed = all.filter(({ isOpen }) => !isOpen)
+    const dropped = new Set(closed.slice(0, Math.max(0, closed.length - maxClosed)))
+    const lines = all.filter((one) => !dropped.has(one)).map((one) => `${encode(one)}\n`)
+    try {
+      AtomicFile.replaceSync(this.#path, lines.join(''))
+    } catch (cause) {
+      throw this.#failure('written', cause)
+    }
+  }
+
+  /** Its transactions may be under way: to go on without it could pay twice. */
+  #refuse(): never {
+    const message = `${quoted(this.#path)} is not a record of sent transactions, or is damaged; nothing was sent`
+    throw new CommandError('invalid_file', message, { hint: 'move it away, or give another file with --log' })
+  }
+
+  #failure(how: string, cause: unknown): CommandError {
+    const message = `${quoted(this.#path)} cannot be ${how}: ${(cause as Error).message}; nothing was sent`
+    return new CommandError(how === 'read' ? 'file_unreadable' : 'file_unwritable', message, {
+      hint: 'give another file with --log, or correct HOME',
+      cause,
+    })
+  }
+}
+
+function encode({ signed, firstValid, lastValid, ...rest }: Sent): string {
+  const bytes = Buffer.from(signed).toString('base64')
+  return JSON.stringify({ v: current, ...rest, firstValid: `${firstValid}`, lastValid: `${lastValid}`, signed: bytes })
+}
+
+function decode(line: string): Sent | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(line)
+  } catch {
+    return undefined
+  }
+  if (!Json.isObject(value) || value['v'] !== current) return undefined
+  const { id, network, intent, sentMs, firstValid, lastValid, signed, isOpen } = value
+  const texts = [id, network, intent, firstValid, lastValid, signed]
+  if (!texts.every((one): one is string => typeof one === 'string')) return undefined
+  if (typeof sentMs !== 'number' || typeof isOpen !== 'boolean') return undefined
+  const rounds = [firstValid, lastValid] as string[]
+  if (!rounds.every((round) => /^[0-9]{1,20}$/.test(round)) || !/^[A-Z2-7]{52}$/.test(id as string)) return undefined
+  return {
+    ...{ id: id as string, network: network as string, intent: intent as string, sentMs, isOpen },
+    ...{ firstValid: BigInt(rounds[0]!), lastValid: BigInt(rounds[1]!) },
+    signed: new Uint8Array(Buffer.from(signed as string, 'base64')),
+  }
+}

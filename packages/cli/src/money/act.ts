@@ -1,0 +1,241 @@
+/**
+ * One act with money: describes the transaction, asks, signs in the daemon, records, sends, waits and reports. Everything
+ * that can be known to fail is found before anything is signed.
+ */
+
+import { AlgodError, explainRejection } from '@latchkey/algod'
+import { Address, Amount, Description, SignedTransaction, Transaction } from '@latchkey/algorand'
+import type { Wallet } from '@latchkey/kmd-client'
+import type { Chain, Funds } from '@latchkey/x402/client'
+import { type Option, readNumber } from '../Command.js'
+import { chainOptions } from '../chain.js'
+import * as Plan from '../commands/sign/Plan.js'
+import { walletOptions } from '../daemon.js'
+import { CommandError } from '../errors.js'
+import { printJson, printLine, printMessage } from '../messages.js'
+import { withProgress } from '../progress.js'
+import { confirm, confirmByWord, printNotice, requireConfirmation } from '../prompt.js'
+import type { Account } from './Account.js'
+import type { Asset } from './assets.js'
+import { Interrupt } from './Interrupt.js'
+import { deliver, find, type Outcome } from './Outcome.js'
+import { explorerUrl, networkName, reportOutcome } from './report.js'
+import { defaultPath, type Sent, SentLog } from './SentLog.js'
+
+/** The options of commands that send a transaction. */
+export const actOptions = {
+  again: {
+    type: 'boolean',
+    description: 'send another one although the same was sent and its outcome is not known',
+  },
+  timeout: { type: 'string', placeholder: 'SECONDS', description: 'how long to wait for the round (60)' },
+  yes: { type: 'boolean', short: 'y', description: 'send without confirmation' },
+  ...chainOptions,
+  ...walletOptions,
+  log: {
+    type: 'string',
+    placeholder: 'FILE',
+    completes: 'file',
+    description: 'file that records what was sent (~/.latchkey/transactions.jsonl)',
+  },
+  json: { type: 'boolean', description: 'print the result as one line of JSON' },
+} as const satisfies { [name: string]: Option }
+
+export type ActValues = {
+  readonly again?: boolean | undefined
+  readonly timeout?: string | undefined
+  readonly yes?: boolean | undefined
+  readonly log?: string | undefined
+  readonly json?: boolean | undefined
+}
+
+export type Act = {
+  readonly chain: Chain
+  readonly wallet: Wallet
+  readonly options: ActValues
+  readonly account: Account
+  /** The fields of its own; sender, fee, rounds and network are added. */
+  readonly fields: Pick<Transaction.Transaction, 'type' | 'rcv' | 'amt' | 'xaid' | 'aamt' | 'arcv' | 'aclose' | 'note'>
+  readonly asset: Asset
+  /** What the accounts have afterwards, by the fee that is paid. */
+  readonly afterwards: (feeMicroAlgos: bigint) => readonly string[]
+  /** Throws if an account lacks something. */
+  readonly check: (feeMicroAlgos: bigint) => Promise<void>
+  /** Asks for a typed word instead of yes. */
+  readonly word?: string | undefined
+  /** What is added to the JSON. */
+  readonly facts: { readonly [name: string]: string | null }
+}
+
+const validRounds = 1_000n
+const maxFeeMicroAlgos = 100_000n
+const signatureBytes = 75n
+const defaultWaitSeconds = 60
+const maxWaitSeconds = 3_600
+
+export function readWaitMs({ timeout }: Pick<ActValues, 'timeout'>): number {
+  return (readNumber('--timeout', timeout, 0, maxWaitSeconds) ?? defaultWaitSeconds) * 1000
+}
+
+/** @returns the exit code */
+export async function act(given: Act): Promise<number> {
+  const { chain, options } = given
+  const waitMs = readWaitMs(options)
+  const log = new SentLog(options.log ?? defaultPath())
+  const intent = intentOf(given)
+  const earlier = options.again ? undefined : await openOne(given, log, intent)
+  if (earlier !== undefined) return repeat(given, log, earlier, waitMs)
+  const draft = await prepare(given)
+  await ask(given, draft)
+  const { sent, isNew } = await log.add(
+    chain.caip2,
+    intent,
+    async (isTaken) => {
+      const transaction = unique(draft, isTaken)
+      return { ...(await sign(given, transaction)), firstValid: transaction.fv ?? 0n, lastValid: transaction.lv! }
+    },
+    { isAgain: options.again ?? false },
+  )
+  return isNew ? send(given, log, sent, { waitMs, isRepeated: false }) : repeat(given, log, sent, waitMs)
+}
+
+/** What a command that is run again has in common with the first one. */
+function intentOf({ account, fields }: Act): string {
+  const bytes = Transaction.encode({ ...fields, snd: Address.decode(account.address) })
+  return Buffer.from(Transaction.digest(bytes)).toString('base64url')
+}
+
+/** One that was sent for the same, and whose outcome the command did not see. */
+async function openOne({ chain }: Act, log: SentLog, intent: string): Promise<Sent | undefined> {
+  const open = log.findOpen(chain.caip2, intent)
+  if (open === undefined) return undefined
+  const outcome = await withProgress('Looking for the earlier transaction', find(chain, open)).catch((cause) => {
+    if (!(cause instanceof AlgodError)) throw cause
+    const message = `the same was sent before as ${open.id}, and no node tells what became of it: ${cause.message}`
+    throw new CommandError('outcome_unknown', message, {
+      hint: `latchkey tx ${open.id} tells; --again sends another one`,
+      cause,
+    })
+  })
+  if (outcome.state !== 'expired') return open
+  await log.close(open.id)
+  printMessage(`The same was sent before as ${open.id}, which expired: nothing was sent by it.`)
+  return undefined
+}
+
+async function repeat(given: Act, log: SentLog, sent: Sent, waitMs: number): Promise<number> {
+  const time = new Date(sent.sentMs).toISOString()
+  printMessage(
+    `The same was sent at ${time}, and the outcome was not seen: transaction ${sent.id} is sent again, and no new one. --again makes a new one.`,
+  )
+  return send(given, log, sent, { waitMs, isRepeated: true })
+}
+
+async function send(
+  { chain, options, facts }: Act,
+  log: SentLog,
+  sent: Sent,
+  { waitMs, isRepeated }: { waitMs: number; isRepeated: boolean },
+): Promise<number> {
+  // Before it leaves: whatever happens now, the id tells what became of it.
+  if (!options.json) printLine(sent.id)
+  const interrupt = new Interrupt()
+  const known = { ...sent, group: [sent.signed] }
+  const outcome = await withProgress('Sending', deliver(chain, known, { waitMs, interrupt, isRepeated })).finally(() =>
+    interrupt.stop(),
+  )
+  if (outcome.state !== 'pending') await log.close(sent.id).catch(() => {})
+  if (options.json) printJson({ id: sent.id, ...resultOf(chain, outcome, sent.id), ...facts })
+  return reportOutcome(chain, [sent.id], outcome, interrupt.isInterrupted)
+}
+
+export function resultOf(chain: Chain, outcome: Outcome, id: string): { readonly [name: string]: unknown } {
+  const round = outcome.state === 'confirmed' && outcome.round !== undefined ? Number(outcome.round) : null
+  return { state: outcome.state, round, network: chain.caip2, explorer: explorerUrl(chain, id) ?? null }
+}
+
+/** The transaction without a signature, after every check. */
+async function prepare(given: Act): Promise<Transaction.Transaction> {
+  const { chain, account, fields } = given
+  const { lastRound, genesisHash, genesisId, minFee, feePerByte } = await chain.parameters()
+  const draft: Transaction.Transaction = {
+    ...fields,
+    snd: Address.decode(account.address),
+    fee: minFee,
+    fv: lastRound,
+    lv: lastRound + validRounds,
+    gen: genesisId,
+    gh: genesisHash,
+  }
+  const size = BigInt(Transaction.encode(draft).length) + signatureBytes
+  const fee = feePerByte * size > minFee ? feePerByte * size : minFee
+  if (fee > maxFeeMicroAlgos) {
+    throw new CommandError('fee_too_high', `the network asks for a fee of ${Amount.formatAlgos(fee)}`, {
+      hint: 'try again when it is less busy',
+    })
+  }
+  const transaction = { ...draft, fee }
+  await given.check(fee)
+  await simulate(given, transaction)
+  return transaction
+}
+
+/** Rules that are not checked here, such as those of a new version of the protocol, are known to the node. */
+async function simulate({ chain, account }: Act, txn: Transaction.Transaction): Promise<void> {
+  const sgnr = account.key === account.address ? undefined : Address.decode(account.key)
+  const failure = await chain.algod.simulate([SignedTransaction.encode({ sgnr, txn })]).catch((error: unknown) => {
+    // Some nodes do not simulate; then the ledger decides.
+    if (error instanceof AlgodError) return undefined
+    throw error
+  })
+  if (failure === undefined) return
+  throw new CommandError('transaction_rejected', `nothing was signed: ${explainRejection(failure.message)}`)
+}
+
+async function ask(given: Act, transaction: Transaction.Transaction): Promise<void> {
+  const { chain, asset, options, word } = given
+  const { assetId, decimals, unit } = asset
+  const assets = new Map(assetId === 0n ? [] : [[assetId, { decimals, unitName: unit }]])
+  const { lines, warnings } = Description.describe(transaction, { assets })
+  const { address, key } = given.account
+  const shown = [
+    `On ${networkName(chain.caip2)}:`,
+    ...lines.map((line) => `  ${line}`),
+    ...(key === address ? [] : [`  It is signed by ${key}, to which the sender is rekeyed.`]),
+    ...warnings.map((line) => `  Warning: ${line}`),
+    ...given.afterwards(transaction.fee ?? 0n).map((line) => `  ${line}`),
+  ]
+  for (const line of shown) printMessage(line)
+  await requireConfirmation(options.yes, () => {
+    // The question is asked on the terminal, so what it is about must be there too.
+    if (!process.stderr.isTTY) for (const line of shown) printNotice(line)
+    return word === undefined ? confirm('Send it?') : confirmByWord('This cannot be undone.', word)
+  })
+}
+
+/**
+ * The same act twice in one round would be the same transaction, which the ledger takes once: the second gets another
+ * last round.
+ */
+function unique(draft: Transaction.Transaction, isTaken: (id: string) => boolean): Transaction.Transaction {
+  let transaction = draft
+  while (isTaken(Transaction.id(transaction))) transaction = { ...transaction, lv: transaction.lv! - 1n }
+  return transaction
+}
+
+async function sign(
+  { wallet, account }: Act,
+  transaction: Transaction.Transaction,
+): Promise<{ id: string; signed: Uint8Array }> {
+  const bytes = Transaction.encode(transaction)
+  const member = { transaction, bytes, signed: undefined, isSigned: false }
+  const [step] = await Plan.create([member], wallet, { key: account.key })
+  const { bytes: signed } = await withProgress('Signing', step!.sign!())
+  return { id: Transaction.id(bytes), signed }
+}
+
+/** Throws the problem of an account as an error of the command. */
+export function checkFunds(problem: Funds.FundsProblem | undefined): void {
+  if (problem === undefined) return
+  throw new CommandError(problem.code, `nothing was signed: ${problem.message}`, { hint: problem.hint })
+}

@@ -1,0 +1,130 @@
+/** Assets and amounts as people write them: `2.5 USDC`, `1 ALGO`, `7 #1234`. */
+
+import type { AccountHoldings } from '@latchkey/algod'
+import { Amount } from '@latchkey/algorand'
+import { type Chain, ChainError } from '@latchkey/x402/client'
+import { CommandError, UsageError } from '../errors.js'
+import { printable, quoted } from '../format.js'
+
+export type Asset = {
+  /** 0 is ALGO. */
+  readonly assetId: bigint
+  readonly decimals: number
+  /** As its creator chose it; `#` and the id if it has none. */
+  readonly unit: string
+}
+
+export type AssetAmount = { readonly asset: Asset; readonly units: bigint }
+
+export const algo: Asset = { assetId: 0n, decimals: Amount.algoDecimals, unit: 'ALGO' }
+
+const maxUnits = 2n ** 64n - 1n
+const maxListed = 10
+
+/**
+ * Reads an amount with its unit.
+ *
+ * @param holder whose assets its unit may name
+ * @throws UsageError for what is no amount, or has no unit
+ */
+export async function readAmount(chain: Chain, text: string, holder?: AccountHoldings): Promise<AssetAmount> {
+  const quantity = Amount.split(text)
+  if (quantity === undefined) {
+    throw new UsageError(`${quoted(text.slice(0, 80))} is not an amount`, {
+      code: 'invalid_value',
+      hint: "write it with its unit, like '2.5 USDC', '1 ALGO' or '7 #1234'",
+    })
+  }
+  const { number, unit } = quantity
+  if (unit === undefined) {
+    throw new UsageError(`${number} of what?`, {
+      code: 'invalid_value',
+      hint: `Write the unit: '${number} ALGO', '${number} USDC', or '${number} #ID' for any asset`,
+    })
+  }
+  const asset = await findAsset(chain, unit, holder)
+  const units = Amount.parse(number, asset.decimals)
+  if (units === undefined) {
+    const digits = asset.decimals === 1 ? '1 decimal' : `${asset.decimals} decimals`
+    throw new UsageError(`${number} has too many decimals: ${nameOf(asset)} has ${digits}`, { code: 'invalid_value' })
+  }
+  if (units === 0n) throw new UsageError('the amount is zero', { code: 'invalid_value' })
+  if (units > maxUnits) throw new UsageError('the amount is larger than any asset', { code: 'invalid_value' })
+  return { asset, units }
+}
+
+/**
+ * The asset that a text names: `ALGO`, the dollar of the network, an id with or without `#`, or the unit of an asset
+ * that `holder` has. Units are not unique: one that fits several assets is refused, except the dollar of the network.
+ */
+export async function findAsset(chain: Chain, text: string, holder?: AccountHoldings): Promise<Asset> {
+  const [, digits] = /^#?([0-9]{1,19})$/.exec(text) ?? []
+  if (digits !== undefined) return assetById(chain, BigInt(digits))
+  if (isSame(text, algo.unit)) return algo
+  const dollar = await dollarOf(chain)
+  if (dollar !== undefined && (isSame(text, dollar.unit) || isSame(text, 'USDC'))) return dollar
+  return assetByUnit(chain, text, holder)
+}
+
+async function assetByUnit(chain: Chain, text: string, holder: AccountHoldings | undefined): Promise<Asset> {
+  const held =
+    holder === undefined ? [] : await Promise.all(holder.holdings.map((one) => assetById(chain, one.assetId)))
+  const found = held.filter(({ unit }) => isSame(text, unit))
+  const isComplete = holder === undefined || holder.holdingCount === holder.holdings.length
+  if (found.length === 1 && isComplete) return found[0]!
+  if (found.length > 1) {
+    const list = found.slice(0, maxListed).map(nameOf).join(', ')
+    throw new CommandError('asset_ambiguous', `${quoted(text)} is the unit of several assets: ${list}`, {
+      hint: `name the one that is meant by its id, like '#${found[0]!.assetId}'`,
+    })
+  }
+  const names = held.slice(0, maxListed).map(nameOf).join(', ')
+  const known = names === '' ? '' : `; the account holds ${names}`
+  throw new CommandError('asset_not_found', `no asset is known by the unit ${quoted(text.slice(0, 40))}${known}`, {
+    hint: "name it by its id, like '#1234'",
+  })
+}
+
+/** The asset that stands for a dollar on the network; a devnet says which one that is. */
+export async function dollarOf(chain: Chain): Promise<Asset | undefined> {
+  const assetId = chain.dollarAssetId ?? (await devnetDollar(chain))
+  return assetId === undefined ? undefined : assetById(chain, assetId)
+}
+
+async function devnetDollar({ algod }: Chain): Promise<bigint | undefined> {
+  const info = await algod.devnet().catch(() => undefined)
+  return info?.dollarAssetIds[0]
+}
+
+/** @throws ChainError if there is no such asset */
+export async function assetById(chain: Chain, assetId: bigint): Promise<Asset> {
+  if (assetId === 0n) return algo
+  const { decimals, name } = await chain.asset(assetId)
+  return { assetId, decimals, unit: name === `asset ${assetId}` ? `#${assetId}` : name }
+}
+
+/** The asset of a holding; the holding of an asset that was destroyed stays, in base units. */
+export async function assetOfHolding(chain: Chain, assetId: bigint): Promise<Asset> {
+  try {
+    return await assetById(chain, assetId)
+  } catch (error) {
+    if (error instanceof ChainError && error.code === 'unknown_asset')
+      return { assetId, decimals: 0, unit: `#${assetId}` }
+    throw error
+  }
+}
+
+/** An amount with its unit, without the id: `2.5 USDC`. */
+export function formatAmount({ asset, units }: AssetAmount): string {
+  return `${Amount.format(units, asset.decimals)} ${printable(asset.unit)}`
+}
+
+/** The unit, which any asset can have, and the id, which only one has. */
+export function nameOf({ assetId, unit }: Asset): string {
+  if (assetId === 0n) return unit
+  return unit === `#${assetId}` ? `asset ${assetId}` : `${quoted(unit)} (asset ${assetId})`
+}
+
+function isSame(a: string, b: string): boolean {
+  return a.toLowerCase() === b.toLowerCase()
+}

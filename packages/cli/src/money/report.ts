@@ -1,0 +1,53 @@
+/** Says what became of transactions that were sent. */
+import { Explorer, Network } from '@latchkey/algorand'
+import type { Chain } from '@latchkey/x402/client'
+import { CommandError } from '../errors.js'
+import { exitCodes } from '../exitCodes.js'
+import { printMessage } from '../messages.js'
+import type { Outcome } from './Outcome.js'
+
+/** A network inside a sentence: `TestNet`, `the local network`. */
+export function networkName(caip2: string): string {
+  const name = Network.displayName(caip2)
+  return name === 'local network' ? `the ${name}` : name
+}
+
+/** The page of a transaction in an explorer; undefined on a local network. */
+export function explorerUrl({ caip2 }: Chain, id: string): string | undefined {
+  return Explorer.transactionUrl(caip2, id)
+}
+
+/**
+ * Reports on stderr. The ids are of one group, of which the first stands for all.
+ *
+ * @returns the exit code of a success
+ * @throws CommandError for any other outcome
+ */
+export function reportOutcome(chain: Chain, ids: readonly string[], outcome: Outcome, isInterrupted: boolean): number {
+  const [id = ''] = ids
+  const where = networkName(chain.caip2)
+  switch (outcome.state) {
+    case 'confirmed': {
+      const round = outcome.round === undefined ? '' : ` in round ${outcome.round}`
+      printMessage(`Confirmed${round} on ${where}.`)
+      for (const one of ids) {
+        const url = explorerUrl(chain, one)
+        if (url !== undefined) printMessage(url)
+      }
+      return exitCodes.ok
+    }
+    case 'pending': {
+      const why = isInterrupted ? 'the command was interrupted' : outcome.why
+      const message = `pending: transaction ${id} was sent, and whether it is confirmed is not known yet (${why})`
+      throw new CommandError(isInterrupted ? 'interrupted' : 'outcome_pending', message, {
+        hint: `latchkey tx ${id} tells; to run the same command again sends the same transaction, not a new one`,
+      })
+    }
+    case 'expired':
+      throw new CommandError('transaction_expired', `transaction ${id} expired: it was not confirmed, and cannot be`, {
+        hint: 'run it again to send a new one',
+      })
+    case 'rejected':
+      throw new CommandError('transaction_rejected', `nothing was sent: ${outcome.why}`)
+  }
+}
