@@ -38,9 +38,10 @@ suite('every command', () => {
   test('the help lists it', async () => {
     const names = await listed()
     const expected = ['dev', 'kmd', 'devnet', 'facilitator', 'pay', 'sign', 'console', 'doctor', 'completions']
+    const money = ['send', 'opt-in', 'opt-out', 'fund', 'balance', 'tx']
     const groups = ['wallet new', 'wallet list', 'wallet rename', 'wallet password', 'wallet delete', 'wallet backup']
     const keys = ['wallet recover', 'key new', 'key list', 'key import', 'key export', 'key delete', 'token rotate']
-    for (const name of [...expected, ...groups, ...keys]) assert.ok(names.includes(name), name)
+    for (const name of [...expected, ...money, ...groups, ...keys]) assert.ok(names.includes(name), name)
   })
 
   test('--help and help show its usage, an example and its exit codes', async () => {
@@ -82,8 +83,9 @@ suite('environment and exit codes', () => {
       assert.match(environment.stdout, new RegExp(`^  ${name} `, 'm'))
     const codes = await run(['help', 'exit-codes'])
     const found = [...codes.stdout.matchAll(/^ {2}([0-9]+) +\S/gm)].map(([, code]) => Number(code))
-    // Each is covered by a test: 0, 2, 3 and 5 here, 1 with pay and sign, 4 with kmd, 6 with wallets, 130 at prompts.
-    assert.deepEqual(found, [0, 1, 2, 3, 4, 5, 6, 130])
+    // Each is covered by a test: 0, 2, 3 and 5 here, 1 with pay and sign, 4 with kmd, 6 with wallets, 7 with
+    // send and tx, 130 at prompts.
+    assert.deepEqual(found, [0, 1, 2, 3, 4, 5, 6, 7, 130])
   })
 
   test('exits with 5 without a daemon', async () => {
