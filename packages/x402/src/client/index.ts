@@ -19,6 +19,7 @@ export {
   paymentSignature,
   type Receipt,
 } from '../wire/Headers.js'
+export { type PassScope, type PassStatus, passHeader, passStatusHeader } from '../wire/PaymentPass.js'
 export type { PaymentPayload, PaymentRequired, PaymentRequirements } from '../wire/types.js'
 export {
   Buyer,
@@ -33,6 +34,7 @@ export { LostResponseError } from './LostResponseError.js'
 export { MemoryPayments, type MemoryPaymentsOptions } from './MemoryPayments.js'
 export type { Offer } from './Offer.js'
 export type { PaidRequest } from './PaidRequest.js'
+export { MemoryPassCache, type PassCache, type StoredPass } from './PassCache.js'
 export { PaymentRefusedError, type RefusalCode, type RefusalReason, refusalReasons } from './PaymentRefusedError.js'
 export {
   type Payment,
@@ -44,3 +46,4 @@ export {
 } from './Payments.js'
 export { type PayingFetchOptions, PaymentRequestError, payingFetch } from './payingFetch.js'
 export { type PaymentResult, paymentOf, receiptOf } from './sendPayment.js'
+export { passOf } from './showPass.js'

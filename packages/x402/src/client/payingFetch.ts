@@ -2,14 +2,17 @@
 import { Bytes } from '@latchkey/algorand'
 import { X402Error } from '../errors.js'
 import * as Headers from '../wire/Headers.js'
+import { passHeader } from '../wire/PaymentPass.js'
 import type { PaymentRequired } from '../wire/types.js'
 import type { Buyer, SignedPayment } from './Buyer.js'
 import { LostResponseError } from './LostResponseError.js'
 import type { Offer } from './Offer.js'
 import type { PaidRequest } from './PaidRequest.js'
+import { MemoryPassCache, type PassCache } from './PassCache.js'
 import { PaymentRefusedError } from './PaymentRefusedError.js'
 import type { Payment, PaymentState } from './Payments.js'
 import { type Delivery, receiptOf, sendPayment } from './sendPayment.js'
+import { PassRequests, type Send } from './showPass.js'
 
 /** Options of {@link payingFetch}. */
 export type PayingFetchOptions = {
@@ -66,6 +69,13 @@ export type PayingFetchOptions = {
    * @default 500
    */
   repeatMs?: number | undefined
+  /**
+   * Where passes are kept that sellers give with their answers: requests that a pass opens are not paid for again. A pass is
+   * shown to the origin that issued it, and follows no redirect. `false` keeps none and shows none.
+   *
+   * @default new MemoryPassCache(), for the calls of this `fetch`
+   */
+  passes?: PassCache | false | undefined
 }
 
 const defaultMaxBodyBytes = 10 * 1024 * 1024
@@ -73,7 +83,8 @@ const defaultRepeatMs = 500
 
 /**
  * Wraps `fetch`: a request that is answered with 402 is paid and repeated, at most once. A 402 that is not understood, or
- * that follows a payment, is returned as it is.
+ * that follows a payment, is returned as it is. A request that a pass of an earlier payment opens is not paid for; where
+ * the seller refuses the pass, it is paid for as any other.
  *
  * @returns a `fetch` that throws, besides what the wrapped one throws:
  * - `PaymentRefusedError` if none of the offers may or can be paid; nothing is signed then
@@ -89,6 +100,7 @@ const defaultRepeatMs = 500
  */
 export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typeof fetch {
   const { fetch: baseFetch = fetch, maxBodyBytes = defaultMaxBodyBytes, repeatMs = defaultRepeatMs } = options
+  const cache = options.passes === false ? undefined : (options.passes ?? new MemoryPassCache())
   return async (input, init) => {
     const request = new Request(input, init)
     const given = init?.signal ?? (input instanceof Request ? input.signal : undefined)
@@ -98,10 +110,20 @@ export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typ
     }
     const body = await readBody(request, maxBodyBytes)
     const send = sender(baseFetch, request, body, given)
-    const first = await send(request)
-    const required = first.status === 402 ? requiredOf(first) : undefined
+    const passes = cache === undefined ? undefined : new PassRequests(cache, send)
+    const opened = await passes?.showKnown(request)
+    // One that the caller shows follows no redirect either.
+    const own = request.headers.has(passHeader) ? ({ redirect: 'manual' } as const) : {}
+    const unpaid = opened ?? (await send(request, own))
+    const price = priceIn(unpaid)
+    if (price === undefined) return unpaid
+    const target = targetOf(request, unpaid)
+    // It may open another path than the one that it was bought at.
+    const shown = await passes?.showFor(price, target)
+    if (shown !== undefined) await unpaid.body?.cancel().catch(() => {})
+    const first = shown ?? unpaid
+    const required = shown === undefined ? price : priceIn(shown)
     if (required === undefined) return first
-    const target = targetOf(request, first)
     const { method, url, headers, signal } = request
     const payment = await paymentFor(buyer, required, { method, url, headers, body }, target.url, signal, options)
     if (payment === undefined) return first
@@ -116,7 +138,19 @@ export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typ
       options.onPayment?.(paid, response === undefined ? undefined : receiptOf(response), state)
     const isAnsweredByBody = options.answer === 'body'
     const requests = [input, request]
-    return sendPayment({ ...payment, buyer, method, signal, sendOnce, repeatMs, onSent, isAnsweredByBody, requests })
+    const response = await sendPayment({
+      ...payment,
+      buyer,
+      method,
+      signal,
+      sendOnce,
+      repeatMs,
+      onSent,
+      isAnsweredByBody,
+      requests,
+    })
+    passes?.keep(required, target, payment.paid, response)
+    return response
   }
 }
 
@@ -152,12 +186,12 @@ async function paymentFor(
   return { paid: await buyer.pay(required, { offer, request, signal }), isRepeat: false }
 }
 
-function requiredOf(response: Response): PaymentRequired | undefined {
+/** What a response asks for; undefined if it is no 402, or one that is not understood. */
+function priceIn(response: Response): PaymentRequired | undefined {
+  if (response.status !== 402) return undefined
   const header = response.headers.get(Headers.paymentRequired)
   return header === null ? undefined : Headers.orUndefined(() => Headers.decodeRequired(header))
 }
-
-type Send = (target: Request, changes?: RequestInit) => Promise<Response>
 
 /** Sends the request as often as needed: a body can be read only once, so a copy goes with each request. */
 function sender(

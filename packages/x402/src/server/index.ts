@@ -17,6 +17,7 @@ export {
 } from '../store/Claims.js'
 export type { HeldAnswer } from '../store/HeldAnswer.js'
 export { type IssuedPass, MemoryPasses, type NewPass, type PassStore, type TakeResult } from '../store/PassStore.js'
+export { type PassScope, passHeader, passStatusHeader } from '../wire/PaymentPass.js'
 export type {
   PaymentPayload,
   PaymentRequired,

@@ -77,7 +77,12 @@ export function readTerms(extensions: unknown): PassTerms | undefined {
 /** A pass in a response; undefined if there is none that can be sent again. */
 export function readPass(headers: Headers): string | undefined {
   const pass = headers.get(passHeader)
-  return pass !== null && pass.length <= maxPassLength && isPass.test(pass) ? pass : undefined
+  return pass !== null && isPassText(pass) ? pass : undefined
+}
+
+/** Whether a text has the form of a pass, without the secret of its holder. */
+export function isPassText(text: string): boolean {
+  return text.length <= maxPassLength && isPass.test(text)
 }
 
 export function formatStatus({ untilMs, requestsLeft }: PassStatus): string {

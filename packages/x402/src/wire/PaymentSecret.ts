@@ -81,6 +81,14 @@ export function read({ extensions }: PaymentPayload): Proof | string {
   return { hash: hash as string, isProven: true }
 }
 
+/** The secret that a payment shows, in base64url; undefined if it shows none. */
+export function secretIn({ extensions }: PaymentPayload): string | undefined {
+  const extension = (extensions as Json.Members | null | undefined)?.[key]
+  const info = Json.isObject(extension) ? extension['info'] : undefined
+  const secret = Json.isObject(info) ? info['secret'] : undefined
+  return typeof secret === 'string' && isText.test(secret) ? secret : undefined
+}
+
 /** The payment without the secret, for a facilitator. */
 export function strip(payload: PaymentPayload): PaymentPayload {
   const extension = (payload.extensions as Json.Members | null | undefined)?.[key]
