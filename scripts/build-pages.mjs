@@ -21,14 +21,15 @@ if (build === undefined) {
 rmSync(stampFile, { force: true })
 for (const page of ['console', 'paywall']) {
   const { settings } = await import(join(pages, page, 'vite.mjs'))
-  await build({ configFile: false, logLevel: 'warn', ...settings })
+  for (const one of [settings].flat()) await build({ configFile: false, logLevel: 'warn', ...one })
 }
 writeFileSync(stampFile, made)
 
 /** One hash over all inputs: the sources, the settings, the versions of dependencies, and our own compiled packages. */
 function sources() {
   const hash = createHash('sha256').update(readFileSync(join(root, 'package-lock.json')))
-  const directories = [join(pages, 'console'), join(pages, 'paywall'), join(root, 'packages', 'algorand', 'dist')]
+  const own = ['algorand', 'kmd-client'].map((name) => join(root, 'packages', name, 'dist'))
+  const directories = [join(pages, 'console'), join(pages, 'paywall'), ...own]
   for (const directory of directories) {
     const names = readdirSync(directory, { recursive: true, withFileTypes: true })
       .filter((entry) => entry.isFile() && /\.(m?js|tsx?|css|html|svg)$/.test(entry.name))

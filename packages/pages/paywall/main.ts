@@ -1,5 +1,8 @@
 /** The payment flow: connect a wallet, sign, settle, show the paid content. Never makes a second payment unasked. */
 import './paywall.css'
+import 'virtual:logos.css'
+import { accountChooser } from './accountChooser.js'
+import { type Balances, fetchBalances, preselect } from './balances.js'
 import { openDialog } from './dialog.js'
 import { button, h, slot } from './dom.js'
 import { errorMessage, PaymentError, rejectionMessage } from './messages.js'
@@ -9,13 +12,24 @@ import {
   type PaymentRequired,
   type PaymentRequirement,
   readPageData,
-  shortAddress,
+  type WalletOption,
 } from './pageData.js'
 import { renderContent } from './paidContent.js'
 import { buildPayment, fetchParameters, paymentHeader } from './payment.js'
 import { clearStoredPayment, type StoredPayment, storedPayment, storePayment } from './storedPayment.js'
 import { fetchRequirements, type Outcome, submitPayment } from './submitPayment.js'
-import { clearMessage, receiptList, showActions, showMessage, showOffer, showProgress, stepList } from './view.js'
+import {
+  clearMessage,
+  enableHelp,
+  receiptList,
+  showActions,
+  showHelp,
+  showMessage,
+  showOffer,
+  showProgress,
+  stepList,
+  walletButton,
+} from './view.js'
 import { type ConnectedWallet, connect } from './wallets.js'
 
 const data = readPageData()
@@ -42,11 +56,29 @@ async function runTask(task: () => Promise<void>, restore: () => void): Promise<
   }
 }
 
-/** Adds a cancel button to a wallet request. A result after cancellation is ignored. */
-function withCancel<T>(request: Promise<T>): Promise<T> {
+/** Adds a cancel button to a wallet request. After cancellation it is told to stop, and its result is ignored. */
+function withCancel<T>(request: (signal: AbortSignal) => Promise<T>): Promise<T> {
+  const cancellation = new AbortController()
   return new Promise((resolve, reject) => {
-    slot('pay').append(button('Cancel', 'link', () => reject(new PaymentError('declined'))))
-    request.then(resolve, reject)
+    const cancel = (): void => {
+      cancellation.abort()
+      reject(new PaymentError('declined'))
+    }
+    slot('pay').append(button('Cancel', 'link', cancel))
+    request(cancellation.signal).then(resolve, reject)
+  })
+}
+
+/** Puts a button in place of the text of what the page waits for, until it is clicked. */
+function waitForClick(label: string): Promise<void> {
+  const wait = slot('pay').querySelector('.wait')
+  return new Promise((resolve) => {
+    const proceed = button(`Continue to ${label}`, 'main', () => {
+      proceed.replaceWith(wait!)
+      resolve()
+    })
+    wait?.replaceWith(proceed)
+    proceed.focus()
   })
 }
 
@@ -60,42 +92,38 @@ function showWallets(): void {
   const { wallets, network } = offer()
   if (wallets.length === 0) {
     showActions(h('p', { class: 'note' }, `No supported wallet can pay on ${network.name}.`))
-    return
-  }
-  const buttons = wallets.map(({ wallet, label }) =>
-    button(label, wallets.length === 1 ? 'main' : 'plain', () =>
-      runTask(() => connectWallet(wallet, label), showWallets),
-    ),
-  )
-  showActions(h('h2', {}, 'Pay from'), h('div', { class: 'wallets' }, ...buttons))
-}
-
-async function connectWallet(wallet: ConnectedWallet['wallet'], label: string): Promise<void> {
-  showProgress('Connect', `Connecting to ${label}…`)
-  const parameters = await fetchParameters(offer().network.caip2)
-  const options = { wallet, label, offer: offer(), parameters, siteName: data.name, kmd: data.kmd }
-  showAccounts(await withCancel(connect(options)))
-}
-
-function showAccounts(connected: ConnectedWallet, selected?: string): void {
-  enableOffers(false)
-  const { accounts, label } = connected
-  const options = accounts.map(({ address }) => h('option', { value: address }, shortAddress(address)))
-  const select = h('select', { id: 'account' }, ...options)
-  if (selected !== undefined) select.value = selected
-  const [only] = accounts
-  const from =
-    accounts.length === 1
-      ? h('p', { class: 'from' }, `From ${label}: `, h('span', { title: only!.address }, shortAddress(only!.address)))
-      : h('p', { class: 'from' }, h('label', { for: 'account' }, `From ${label}`), select)
-  const pay = button(`Pay ${formatPrice(offer())}`, 'main', () => {
-    const payer = accounts.length === 1 ? only!.address : select.value
-    return runTask(
-      () => payFrom(connected, payer),
-      () => showAccounts(connected, payer),
+  } else {
+    const buttons = wallets.map((option) =>
+      walletButton(option, wallets.length === 1, () => runTask(() => connectWallet(option), showWallets)),
     )
+    showActions(h('h2', {}, 'Pay from'), h('div', { class: 'wallets' }, ...buttons))
+  }
+  showHelp(offerIndex)
+}
+
+async function connectWallet(option: WalletOption): Promise<void> {
+  showProgress('Connect', `Connecting to ${option.label}…`)
+  const paidIn = offer()
+  const parameters = fetchParameters(paidIn.network.caip2)
+  const connected = await withCancel((signal) =>
+    connect({ option, offer: paidIn, parameters, siteName: data.name, kmd: data.kmd, waitForClick, signal }),
+  )
+  showProgress('Connect', 'Looking up balances…')
+  showAccounts(connected, await fetchBalances(paidIn, connected.addresses, (await parameters).minFee))
+}
+
+function showAccounts(connected: ConnectedWallet, balances: Balances, previous?: string): void {
+  enableOffers(false)
+  const { addresses, label } = connected
+  const selected = previous ?? preselect(addresses, balances)
+  const price = formatPrice(offer())
+  const chooser = accountChooser({ label, addresses, balances, selected, price })
+  const pay = button(`Pay ${price}`, 'main', () => {
+    const payer = chooser.selected()
+    const restore = (): void => showAccounts(connected, balances, payer)
+    return runTask(() => payFrom(connected, payer, restore), restore)
   })
-  showActions(stepList('Sign'), from, pay, button('Use another wallet', 'link', restart))
+  showActions(stepList('Sign'), chooser.element, pay, button('Use another wallet', 'link', restart))
   pay.focus()
 }
 
@@ -104,7 +132,7 @@ function restart(): void {
   showWallets()
 }
 
-async function payFrom(connected: ConnectedWallet, payer: string): Promise<void> {
+async function payFrom(connected: ConnectedWallet, payer: string, restore: () => void): Promise<void> {
   showProgress('Sign', `Waiting for a signature from ${connected.label}…`)
   const current = await currentRequirement()
   if (current instanceof Response) {
@@ -114,7 +142,7 @@ async function payFrom(connected: ConnectedWallet, payer: string): Promise<void>
   const { required, requirement } = current
   const parameters = await fetchParameters(offer().network.caip2)
   const unsigned = buildPayment(requirement, parameters, payer)
-  const signed = await withCancel(connected.sign(unsigned, payer))
+  const signed = await withCancel(() => connected.sign(unsigned, payer))
   const payment = {
     header: paymentHeader(required, requirement, unsigned, signed),
     transactionId: unsigned.transactionId,
@@ -124,7 +152,7 @@ async function payFrom(connected: ConnectedWallet, payer: string): Promise<void>
   }
   // Stored before it is sent: from here on it may be settled.
   storePayment(payment)
-  await settle(payment, () => showAccounts(connected, payer))
+  await settle(payment, restore)
 }
 
 /** Fetches the selected requirement again: its fee payer may change, its price may not. */
@@ -249,7 +277,7 @@ async function showContent(response: Response, payment?: StoredPayment, hasRecei
   if (!hasFailed) section.focus()
 }
 
-slot('pay').textContent = ''
+enableHelp()
 document.querySelector('[data-offers]')?.addEventListener('change', (event) => {
   offerIndex = Number((event.target as HTMLInputElement).value)
   showOffer(offer())

@@ -1,7 +1,12 @@
 /** Error texts for people: what happened, and what to do. */
 import { LatchkeyError } from '@latchkey/algorand'
 
-export type Message = { readonly title: string; readonly text: string }
+export type Message = {
+  readonly title: string
+  readonly text: string
+  /** Whether the page offers to load itself again. */
+  readonly canReload?: boolean
+}
 
 /** Errors that the page itself detects, before a payment is sent. `detail` completes the text. */
 const messages = {
@@ -45,7 +50,20 @@ const messages = {
     title: 'The wallet uses another network',
     text: `Switch it to ${name}, then try again.`,
   }),
-  price_changed: () => ({ title: 'The price has changed', text: 'Nothing was signed. Reload the page to see it.' }),
+  page_outdated: () => ({
+    title: 'This page is out of date',
+    text: 'The seller has updated it since you opened it. Nothing was signed. Reload it, then choose your wallet again.',
+    canReload: true,
+  }),
+  wallet_not_loaded: (name) => ({
+    title: `The code for ${name} could not be loaded`,
+    text: 'Nothing was signed. Check your connection, then try again.',
+  }),
+  price_changed: () => ({
+    title: 'The price has changed',
+    text: 'Nothing was signed. Reload the page to see it.',
+    canReload: true,
+  }),
   wallet_failed: (detail) => ({
     title: 'The wallet reported an error',
     text: `Nothing was paid. ${toSentence(detail)}`,
@@ -92,6 +110,7 @@ const rejections: { readonly [code: string]: (detail: string) => Message } = {
   'No matching payment requirements': () => ({
     title: 'The price has changed',
     text: 'Nothing was paid. Reload the page to see the new price.',
+    canReload: true,
   }),
   facilitator_policy_refused: (detail) => ({ title: 'The seller’s facilitator rejected the payment', text: detail }),
 }

@@ -17,6 +17,9 @@ export type PaymentRequired = {
 
 export type WalletId = 'pera' | 'defly' | 'lute' | 'exodus' | 'kibisis' | 'kmd'
 
+/** A wallet as the page offers it. `file` is the name of the file with its code. */
+export type WalletOption = { readonly wallet: WalletId; readonly label: string; readonly file: string }
+
 export type Offer = {
   readonly network: { readonly caip2: string; readonly name: string; readonly isReal: boolean }
   readonly dollars?: string
@@ -26,7 +29,7 @@ export type Offer = {
   readonly asset: string
   readonly payTo: string
   readonly isFeePaid: boolean
-  readonly wallets: readonly { readonly wallet: WalletId; readonly label: string }[]
+  readonly wallets: readonly WalletOption[]
 }
 
 /** A key daemon on the person's own machine. */

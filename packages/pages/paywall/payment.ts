@@ -1,5 +1,5 @@
 /** Builds the transactions of a payment in the scheme `exact`, and the header that carries them. */
-import algosdk from 'algosdk'
+import { Address, Bytes, Group, SignedTransaction, Transaction } from '@latchkey/algorand'
 import { PaymentError } from './messages.js'
 import { type PaymentRequired, type PaymentRequirement, pageUrl } from './pageData.js'
 import { withSecret } from './paymentSecret.js'
@@ -15,7 +15,8 @@ export type TransactionParameters = {
 }
 
 export type UnsignedPayment = {
-  readonly transactions: readonly algosdk.Transaction[]
+  /** In their canonical encoding. */
+  readonly transactions: readonly Uint8Array[]
   readonly paymentIndex: number
   readonly transactionId: string
 }
@@ -28,7 +29,7 @@ const signingSeconds = 120
 const maxRounds = 1_000
 const publicGenesisIds = ['mainnet-v1.0', 'testnet-v1.0', 'betanet-v1.0']
 /** The limit for all transactions of a payment together. */
-const maxFeeMicroAlgos = 10_000
+const maxFeeMicroAlgos = 10_000n
 /** The size of a signature, its envelope and the group id, for fees per byte. */
 const signatureBytes = 115
 
@@ -53,70 +54,68 @@ export function buildPayment(
   payer: string,
 ): UnsignedPayment {
   const { payTo, asset, amount } = requirement
-  const common = suggestedParams(requirement, parameters)
+  const common = commonFields(requirement, parameters)
+  const [snd, receiver] = [Address.decode(payer), Address.decode(payTo)]
+  const sent = { ...common, snd, note: note('x402-payment-v2') }
+  const transfer: Transaction.Transaction =
+    asset === '0'
+      ? { ...sent, type: 'pay', rcv: receiver, amt: BigInt(amount) }
+      : { ...sent, type: 'axfer', arcv: receiver, aamt: BigInt(amount), xaid: BigInt(asset) }
+  const fee = feeFor(transfer, parameters)
   const feePayer = feePayerOf(requirement, payer)
-  const transfer = (feeMicroAlgos: number): algosdk.Transaction => {
-    const params = { ...common, fee: feeMicroAlgos }
-    const sent = { sender: payer, receiver: payTo, amount: BigInt(amount), note: note('x402-payment-v2') }
-    if (asset === '0') return algosdk.makePaymentTxnWithSuggestedParamsFromObject({ ...sent, suggestedParams: params })
-    return algosdk.makeAssetTransferTxnWithSuggestedParamsFromObject({
-      ...sent,
-      assetIndex: BigInt(asset),
-      suggestedParams: params,
-    })
-  }
-  const fee = feeFor(transfer(0), parameters)
   if (feePayer === undefined) {
     checkFee(fee)
-    const payment = transfer(fee)
-    return { transactions: [payment], paymentIndex: 0, transactionId: payment.txID() }
+    return unsigned([{ ...transfer, fee }], 0)
   }
-  checkFee(2 * fee)
-  const sponsor = algosdk.makePaymentTxnWithSuggestedParamsFromObject({
-    sender: feePayer,
-    receiver: feePayer,
-    amount: 0,
+  checkFee(2n * fee)
+  const sponsor = Address.decode(feePayer)
+  const feeTransaction: Transaction.Transaction = {
+    ...common,
+    type: 'pay',
+    snd: sponsor,
+    rcv: sponsor,
+    fee: 2n * fee,
     note: note('x402-fee-payer'),
-    suggestedParams: { ...common, fee: 2 * fee },
-  })
-  const transactions = algosdk.assignGroupID([sponsor, transfer(0)])
-  return { transactions, paymentIndex: 1, transactionId: transactions[1]!.txID() }
+  }
+  return unsigned(Group.assign([feeTransaction, transfer]), 1)
 }
 
-function suggestedParams({ maxTimeoutSeconds }: PaymentRequirement, parameters: TransactionParameters) {
-  const { genesisId, genesisHash, lastRound, minFee } = parameters
+function unsigned(transactions: readonly Transaction.Transaction[], paymentIndex: number): UnsignedPayment {
+  const encoded = transactions.map((transaction) => Transaction.encode(transaction))
+  return { transactions: encoded, paymentIndex, transactionId: Transaction.id(encoded[paymentIndex]!) }
+}
+
+function commonFields({ maxTimeoutSeconds }: PaymentRequirement, parameters: TransactionParameters) {
+  const { genesisId, genesisHash, lastRound } = parameters
   const rounds = publicGenesisIds.includes(genesisId)
     ? Math.ceil((maxTimeoutSeconds + signingSeconds) / minRoundSeconds) + spareRounds
     : maxRounds
   return {
-    firstValid: lastRound,
-    lastValid: lastRound + Math.min(maxRounds, rounds),
-    genesisID: genesisId,
-    genesisHash: algosdk.base64ToBytes(genesisHash),
-    minFee,
-    flatFee: true,
+    fv: BigInt(lastRound),
+    lv: BigInt(lastRound + Math.min(maxRounds, rounds)),
+    gen: genesisId,
+    gh: Bytes.fromBase64(genesisHash)!,
   }
 }
 
 /** The account that pays the network fees, if it is not the payer itself. */
 function feePayerOf({ extra }: PaymentRequirement, payer: string): string | undefined {
   const feePayer = extra?.['feePayer']
-  const isOther = typeof feePayer === 'string' && algosdk.isValidAddress(feePayer) && feePayer !== payer
+  const isOther = typeof feePayer === 'string' && Address.isValid(feePayer) && feePayer !== payer
   return isOther ? feePayer : undefined
 }
 
-function feeFor(txn: algosdk.Transaction, { minFee, feePerByte }: TransactionParameters): number {
-  return Math.max(minFee, feePerByte * (algosdk.encodeUnsignedTransaction(txn).length + signatureBytes))
+function feeFor(transaction: Transaction.Transaction, { minFee, feePerByte }: TransactionParameters): bigint {
+  return BigInt(Math.max(minFee, feePerByte * (Transaction.encode(transaction).length + signatureBytes)))
 }
 
-function checkFee(feeMicroAlgos: number): void {
+function checkFee(feeMicroAlgos: bigint): void {
   if (feeMicroAlgos > maxFeeMicroAlgos) throw new PaymentError('fee_too_high')
 }
 
 /** A random note: two equal payments must not be the same transaction. */
 function note(kind: string): Uint8Array {
-  const random = crypto.getRandomValues(new Uint8Array(9))
-  return new TextEncoder().encode(`${kind}-${Date.now()}-${algosdk.bytesToBase64(random)}`)
+  return Bytes.fromUtf8(`${kind}-${Date.now()}-${Bytes.toBase64(Bytes.random(9))}`)
 }
 
 /** The value of the header PAYMENT-SIGNATURE. Rejects a wallet's result unless it is the payment that was built. */
@@ -124,21 +123,28 @@ export function paymentHeader(
   required: PaymentRequired,
   accepted: PaymentRequirement,
   { transactions, paymentIndex, transactionId }: UnsignedPayment,
-  signed: readonly (Uint8Array | null)[],
+  signed: readonly (Uint8Array | null | undefined)[],
 ): string {
-  const isPayment = (bytes: Uint8Array | null): bytes is Uint8Array =>
-    bytes !== null && algosdk.decodeSignedTransaction(bytes).txn.txID() === transactionId
-  const payment = signed.find(isPayment)
-  if (payment === undefined) throw new PaymentError('wrong_transaction_signed')
-  const paymentGroup = transactions.map((txn) => algosdk.encodeUnsignedTransaction(txn))
+  const payment = signed.find((bytes) => bytes instanceof Uint8Array && idOf(bytes) === transactionId)
+  if (!payment) throw new PaymentError('wrong_transaction_signed')
+  const paymentGroup = [...transactions]
   paymentGroup[paymentIndex] = payment
   const payload = {
     x402Version: 2,
     resource: required.resource,
     accepted,
-    payload: { paymentGroup: paymentGroup.map((bytes) => algosdk.bytesToBase64(bytes)), paymentIndex },
+    payload: { paymentGroup: paymentGroup.map((bytes) => Bytes.toBase64(bytes)), paymentIndex },
     // The header is kept, and shows the secret each time it is sent.
     ...(required.extensions === undefined ? {} : { extensions: withSecret(required.extensions) }),
   }
-  return algosdk.bytesToBase64(new TextEncoder().encode(JSON.stringify(payload)))
+  return Bytes.toBase64(Bytes.fromUtf8(JSON.stringify(payload)))
+}
+
+/** The id of the transaction that a wallet signed; undefined if its bytes are none. */
+function idOf(signed: Uint8Array): string | undefined {
+  try {
+    return Transaction.id(SignedTransaction.decode(signed).txn)
+  } catch {
+    return undefined
+  }
 }

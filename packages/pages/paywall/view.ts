@@ -1,14 +1,46 @@
 /** Renders each step on the card. Makes no decisions. */
-import { h, slot } from './dom.js'
+import { button, h, slot } from './dom.js'
 import type { Message } from './messages.js'
-import { formatPrice, type Offer, shortAddress } from './pageData.js'
+import { formatPrice, type Offer, shortAddress, type WalletOption } from './pageData.js'
 
 const steps = ['Connect', 'Sign', 'Settle', 'Done'] as const
 export type Step = (typeof steps)[number]
 
-/** Replaces the actions that the person can take. */
+/** Replaces the actions that the person can take. What helps to choose a wallet belongs to that step only. */
 export function showActions(...children: (Node | string)[]): void {
   slot('pay').replaceChildren(...children)
+  showHelp(undefined)
+}
+
+const helpElements = (): HTMLElement[] => [...document.querySelectorAll<HTMLElement>('[data-help]')]
+
+/** Shows how to pay without a wallet, for the offer with this index. */
+export function showHelp(offerIndex: number | undefined): void {
+  for (const element of helpElements()) element.hidden = element.dataset['help'] !== String(offerIndex)
+}
+
+/** Adds buttons that copy the commands. */
+export function enableHelp(): void {
+  for (const pre of document.querySelectorAll<HTMLElement>('[data-help] pre')) {
+    const copy = button('Copy', 'plain', async () => {
+      await navigator.clipboard.writeText(pre.innerText).then(
+        () => {
+          copy.textContent = 'Copied'
+        },
+        () => getSelection()?.selectAllChildren(pre),
+      )
+    })
+    // Browsers have a clipboard for pages on https and on this machine only.
+    if (navigator.clipboard !== undefined) pre.after(copy)
+  }
+}
+
+/** As the server renders it. */
+export function walletButton({ wallet, label }: WalletOption, isOnly: boolean, onClick: () => unknown): HTMLElement {
+  const element = button(label, isOnly ? 'main' : 'plain', onClick)
+  element.classList.add('wallet')
+  element.prepend(h('span', { class: 'logo', 'data-wallet': wallet }))
+  return element
 }
 
 export function stepList(current: Step): HTMLElement {
@@ -30,8 +62,11 @@ export function clearMessage(): void {
   slot('status').replaceChildren()
 }
 
-export function showMessage({ title, text }: Message, kind: 'bad' | 'good' | 'open' = 'bad'): void {
-  slot('status').replaceChildren(h('div', { class: kind }, h('strong', {}, title), h('p', {}, ...formatIds(text))))
+export function showMessage({ title, text, canReload }: Message, kind: 'bad' | 'good' | 'open' = 'bad'): void {
+  // A payment that was signed is kept in the tab, so a reload loses nothing.
+  const reload = canReload === true ? [button('Reload the page', 'plain', () => location.reload())] : []
+  const children = [h('strong', {}, title), h('p', {}, ...formatIds(text)), ...reload]
+  slot('status').replaceChildren(h('div', { class: kind }, ...children))
 }
 
 /** Shortens addresses, which people recognize, and keeps transaction ids, which they look up. */

@@ -1,29 +1,21 @@
-// Bundles the paywall into one script and one style sheet, which the page that the server renders refers to.
+// Bundles the page, and the code of each wallet into a file of its own that the page loads when the wallet is chosen.
+// Each file is whole: a click leads to one request, and no file refers to another, whose address would depend on where
+// the seller's route is.
+import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { DeflyWallet, ExodusWallet, KibisisWallet, LuteWallet, PeraWallet } from '@txnlab/use-wallet'
 
-/** Dependencies of use-wallet for wallets that the paywall does not offer. */
-const unused = [
-  '@walletconnect/sign-client',
-  '@walletconnect/modal',
-  '@web3auth/modal',
-  '@web3auth/base',
-  '@web3auth/base-provider',
-  '@web3auth/single-factor-auth',
-  'magic-sdk',
-  '@magic-ext/algorand',
-]
+const path = (name) => fileURLToPath(new URL(name, import.meta.url))
+
 /** Animations in the dialogs of Pera and Defly: half of the script, loaded from other hosts, and run by `eval`. */
 const animations = ['lottie-web', '@evanhahn/lottie-web-light']
 
 const stubs = {
   name: 'stubs',
   enforce: 'pre',
-  resolveId: (id) => (unused.includes(id) || animations.includes(id) ? `\0stub:${id}` : undefined),
-  load: (id) => {
-    if (!id.startsWith('\0stub:')) return undefined
-    if (animations.includes(id.slice(6))) return 'export default { loadAnimation: () => ({ destroy: () => {} }) }'
-    return 'export default undefined'
-  },
+  resolveId: (id) => (animations.includes(id) ? `\0stub:${id}` : undefined),
+  load: (id) =>
+    id.startsWith('\0stub:') ? 'export default { loadAnimation: () => ({ destroy: () => {} }) }' : undefined,
 }
 
 /** The same dialogs load fonts from Google. */
@@ -33,27 +25,70 @@ const fonts = {
     /defly-connect|@perawallet/.test(id) ? code.replace(/@import url\([^)]*fonts\.googleapis[^)]*\);/g, '') : undefined,
 }
 
+/** The wallets' logos as use-wallet (MIT) has them, and our own for the key daemon. */
+const logos = {
+  pera: PeraWallet.defaultMetadata.icon,
+  defly: DeflyWallet.defaultMetadata.icon,
+  lute: LuteWallet.defaultMetadata.icon,
+  exodus: ExodusWallet.defaultMetadata.icon,
+  kibisis: KibisisWallet.defaultMetadata.icon,
+}
+
+/** As text, which compresses better than base64. */
+function dataUrl(svg) {
+  const text = svg.replace(/\s+/g, ' ').replace(/> </g, '><').trim().replaceAll('"', "'")
+  return `data:image/svg+xml,${text.replace(/[#%<>{}]/g, encodeURIComponent)}`
+}
+
+const logoStyles = {
+  name: 'logos',
+  resolveId: (id) => (id === 'virtual:logos.css' ? '\0logos.css' : undefined),
+  load: (id) => {
+    if (id !== '\0logos.css') return undefined
+    const drawn = Object.entries(logos).map(([wallet, icon]) => [wallet, Buffer.from(icon.split(',')[1], 'base64')])
+    return [...drawn, ['kmd', readFileSync(path('../console/icon.svg'))]]
+      .map(([wallet, svg]) => `.logo[data-wallet="${wallet}"]{background-image:url("${dataUrl(String(svg))}")}`)
+      .join('\n')
+  },
+}
+
 /** Two wallets depend on one QR code library under two names. */
 const alias = { '@likecoin/qr-code-styling': 'qr-code-styling' }
 
-export const settings = {
-  root: fileURLToPath(new URL('.', import.meta.url)),
+const common = {
+  root: path('.'),
   define: { global: 'globalThis' },
-  plugins: [stubs, fonts],
+  plugins: [stubs, fonts, logoStyles],
   resolve: { alias },
-  build: {
-    outDir: fileURLToPath(new URL('../dist/paywall', import.meta.url)),
-    emptyOutDir: true,
-    modulePreload: false,
-    chunkSizeWarningLimit: 2_000,
-    cssCodeSplit: false,
-    rolldownOptions: {
-      input: fileURLToPath(new URL('main.ts', import.meta.url)),
-      output: {
-        codeSplitting: false,
-        entryFileNames: 'assets/paywall-[hash].js',
-        assetFileNames: 'assets/paywall-[hash][extname]',
+}
+
+function build(input, name, options) {
+  return {
+    ...common,
+    build: {
+      outDir: path('../dist/paywall'),
+      modulePreload: false,
+      chunkSizeWarningLimit: 1_000,
+      cssCodeSplit: false,
+      ...options,
+      rolldownOptions: {
+        input: path(input),
+        // Without it, an entry keeps none of its exports.
+        preserveEntrySignatures: 'strict',
+        output: {
+          codeSplitting: false,
+          entryFileNames: `assets/${name}-[hash].js`,
+          assetFileNames: `assets/${name}-[hash][extname]`,
+        },
       },
     },
-  },
+  }
 }
+
+const wallets = [...Object.keys(logos), 'kmd']
+
+/** One build for each file. */
+export const settings = [
+  build('main.ts', 'paywall', { emptyOutDir: true }),
+  ...wallets.map((wallet) => build(`connectors/${wallet}.ts`, `wallet-${wallet}`, { emptyOutDir: false })),
+]

@@ -3,7 +3,7 @@ import * as BuiltFiles from '#built-files'
 import { PagesError } from './errors.js'
 import type { PageFile } from './PageFile.js'
 import { type PaywallPage, paywallHtml } from './paywallHtml.js'
-import { type PaywallOptions, walletOptions } from './paywallOptions.js'
+import { type PaywallOptions, paywallWallets, type WalletOption, walletOptions } from './paywallOptions.js'
 import { paywallPolicy } from './paywallPolicy.js'
 
 export { type ErrorCode, errors, PagesError, PaywallError, type PaywallErrorCode } from './errors.js'
@@ -28,13 +28,17 @@ export type RenderedPaywall = {
  * return new Response(html, { status: 402, headers: { 'Content-Type': 'text/html', 'Content-Security-Policy': policy } })
  */
 export function paywallPage(page: PaywallPage, options: PaywallOptions = {}): RenderedPaywall {
-  const offers = page.offers.map((offer) => ({ ...offer, wallets: walletOptions(offer.network, options) }))
+  const files = fileNames()
+  const offers = page.offers.map((offer) => {
+    const wallets = walletOptions(offer.network, options)
+    return { ...offer, wallets: wallets.map((option) => ({ ...option, file: files.wallets[option.wallet] })) }
+  })
   const offered = offers.flatMap(({ wallets }) => wallets)
   const isKmdOffered = offered.some(({ wallet }) => wallet === 'kmd')
   const { name = '', kmd } = options
   const data = { required: page.required, offers, name, ...(isKmdOffered ? { kmd } : {}) }
   return {
-    html: paywallHtml(page, { ...options, files: fileNames(), data }),
+    html: paywallHtml({ ...page, offers }, { ...options, files, data }),
     policy: paywallPolicy(offered, options),
   }
 }
@@ -75,10 +79,27 @@ function allFiles(): ReadonlyMap<string, PaywallFile> {
   return files
 }
 
-function fileNames(): { script: string; style: string } {
-  const names = [...allFiles().keys()]
-  const script = names.find((name) => name.endsWith('.js'))
-  const style = names.find((name) => name.endsWith('.css'))
-  if (script === undefined || style === undefined) throw new PagesError('pages_not_built')
-  return { script, style }
+type FileNames = {
+  readonly script: string
+  readonly style: string
+  /** The code of each wallet, which is loaded when the wallet is chosen. */
+  readonly wallets: { readonly [wallet in WalletOption['wallet']]: string }
+}
+
+let names: FileNames | undefined
+
+function fileNames(): FileNames {
+  const find = (start: string, end: string): string => {
+    const found = [...allFiles().keys()].find((name) => name.startsWith(`${start}-`) && name.endsWith(end))
+    if (found === undefined) throw new PagesError('pages_not_built')
+    return found
+  }
+  names ??= {
+    script: find('paywall', '.js'),
+    style: find('paywall', '.css'),
+    wallets: Object.fromEntries(
+      [...paywallWallets, 'kmd'].map((wallet) => [wallet, find(`wallet-${wallet}`, '.js')]),
+    ) as FileNames['wallets'],
+  }
+  return names
 }

@@ -1,5 +1,7 @@
 /** The HTML of the paywall. Titles, units and addresses come from third parties: they are always escaped. */
-import type { PaywallOptions } from './paywallOptions.js'
+import { clip, escapeJson, escapeText } from './escape.js'
+import { helpElement } from './paywallHelp.js'
+import type { PaywallOptions, WalletOption } from './paywallOptions.js'
 
 /** One of the seller's offers, formatted for people. */
 export type PaywallOffer = {
@@ -25,11 +27,18 @@ export type PaywallPage = {
   readonly title: string
   /** The paid URL, formatted for people. */
   readonly address: string
+  /** The paid URL, for a command that pays it; without it none is shown. */
+  readonly url?: string | undefined
   /** The content of the header PAYMENT-REQUIRED. */
   readonly required: object
   /** One offer for each entry of `required.accepts`, in the same order. At least one. */
   readonly offers: readonly PaywallOffer[]
 }
+
+/** An offer with the wallets that can pay it. */
+export type WalletOffer = PaywallOffer & { readonly wallets: readonly WalletOption[] }
+
+export type HtmlPage = Omit<PaywallPage, 'offers'> & { readonly offers: readonly WalletOffer[] }
 
 export type HtmlOptions = PaywallOptions & {
   /** The names of the page's files. */
@@ -38,10 +47,9 @@ export type HtmlOptions = PaywallOptions & {
   readonly data: object
 }
 
-const maxTextLength = 300
 const maxUnitLength = 12
 
-export function paywallHtml(page: PaywallPage, options: HtmlOptions): string {
+export function paywallHtml(page: HtmlPage, options: HtmlOptions): string {
   const { logo, files } = options
   const title = clip(page.title)
   const [first] = page.offers
@@ -68,8 +76,10 @@ ${brandElement(options)}<h1><bdi>${escapeText(title)}</bdi></h1>
 <p class="terms"><span data-terms>${escapeText(terms)}</span> <span class="money${network.isReal ? ' real' : ''}" data-money>${network.isReal ? 'Real money' : 'Test money'}</span></p>
 </div>
 ${page.offers.length > 1 ? offersElement(page.offers) : ''}<div data-pay>
-<noscript><p class="note">Paying on this page needs JavaScript. Programs pay with the header PAYMENT-REQUIRED: see <a href="https://x402.org">x402.org</a>.</p></noscript>
+${walletsElement(first!)}
+<noscript><style>.needs-script{display:none}</style><p class="note">Paying on this page needs JavaScript. Programs pay with the header PAYMENT-REQUIRED: see <a href="https://x402.org">x402.org</a>.</p></noscript>
 </div>
+${page.offers.map((offer, index) => helpElement(offer, { index, url: page.url })).join('\n')}
 <div class="status" role="status" aria-live="polite" data-status></div>
 <dl class="facts" data-facts>
 <div><dt>Paid to</dt><dd class="id" data-payee title="${escapeText(payTo)}">${escapeText(shortAddress(payTo))}</dd></div>
@@ -117,6 +127,17 @@ function brandElement({ name, logo }: PaywallOptions): string {
   return `<p class="brand">${image}<bdi>${escapeText(clip(name ?? ''))}</bdi></p>\n`
 }
 
+/** As the script renders them: they take their place at once, and can be used when the script is there. */
+function walletsElement({ wallets, network }: WalletOffer): string {
+  if (wallets.length === 0) return `<p class="note">No supported wallet can pay on ${escapeText(network.name)}.</p>`
+  const kind = wallets.length === 1 ? 'main' : 'plain'
+  const buttons = wallets.map(({ wallet, label }) => {
+    const logo = `<span class="logo" data-wallet="${wallet}"></span>`
+    return `<button type="button" class="${kind} wallet" disabled>${logo}${escapeText(label)}</button>`
+  })
+  return `<h2 class="needs-script">Pay from</h2><div class="wallets needs-script">${buttons.join('')}</div>`
+}
+
 function offersElement(offers: readonly PaywallOffer[]): string {
   const labels = offers.map((offer, index) => {
     const input = `<input type="radio" name="offer" value="${index}"${index === 0 ? ' checked' : ''}>`
@@ -136,21 +157,4 @@ function footerElement({ footer }: PaywallOptions): string {
 
 function shortAddress(address: string): string {
   return `${address.slice(0, 6)}…${address.slice(-6)}`
-}
-
-/** Limits the length, and replaces control characters and marks that change the writing direction. */
-function clip(text: string, length = maxTextLength): string {
-  const visible = text.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, ' ').trim()
-  return visible.length > length ? `${visible.slice(0, length - 1)}…` : visible
-}
-
-function escapeText(text: string): string {
-  return text.replace(/[&<>"'`]/g, (character) => `&#${character.charCodeAt(0)};`)
-}
-
-/** JSON for a script element: no character in it can end the element or change the writing direction. */
-function escapeJson(value: object): string {
-  return JSON.stringify(value).replace(/[<>&\u2028\u2029\u202a-\u202e\u2066-\u2069]/g, (character) => {
-    return `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`
-  })
 }

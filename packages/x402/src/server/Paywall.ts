@@ -18,6 +18,7 @@ import {
 import { algoAssetId, type Chain, parseAssetId } from '../chain/Chain.js'
 import * as Headers from '../wire/Headers.js'
 import type { PaymentRequired, PaymentRequirements } from '../wire/types.js'
+import { PaywallBalances } from './PaywallBalances.js'
 import type { Accept } from './Requirements.js'
 import { json } from './responses.js'
 
@@ -41,6 +42,7 @@ const noSharedCache = { 'CDN-Cache-Control': 'no-store', 'Surrogate-Control': 'n
 
 export class Paywall {
   readonly #options: PaywallOptions | CustomPaywall | undefined
+  readonly #balances = new PaywallBalances()
 
   /** Throws a PaywallError for options that no page can be made of. */
   constructor(paywall: boolean | PaywallOptions | CustomPaywall = true, onWarning: (text: string) => void = () => {}) {
@@ -69,9 +71,14 @@ export class Paywall {
     accepts: readonly { accept: Accept; chain: Chain }[],
   ): Promise<Response | undefined> {
     if (this.#options === undefined || !isRead(request) || !request.url.includes(query)) return undefined
-    const name = new URL(request.url).searchParams.get(query)
+    const { searchParams } = new URL(request.url)
+    const name = searchParams.get(query)
     if (name === null) return undefined
     if (name === 'params') return parameters(accepts)
+    if (name === 'balances') {
+      const chains = accepts.map(({ chain }) => chain)
+      return this.#balances.response(searchParams, chains)
+    }
     const file = typeof this.#options === 'function' ? undefined : fileResponse(name, request)
     return file ?? json(404, { error: 'the page has no such file' })
   }
@@ -212,7 +219,10 @@ function render(options: PaywallOptions, required: PaymentRequired, offers: read
   const { url, description = '' } = required.resource
   const { host, pathname, search } = new URL(url)
   const title = description === '' ? pathname : description
-  const { html, policy } = paywallPage({ title, address: `${host}${pathname}${search}`, required, offers }, options)
+  const { html, policy } = paywallPage(
+    { title, address: `${host}${pathname}${search}`, url, required, offers },
+    options,
+  )
   return new Response(html, {
     status: 402,
     headers: {

@@ -1,0 +1,56 @@
+/** A seller on MainNet whose page offers all wallets, from any checkout. No payment is settled: only the page is measured. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import { Network } from '@latchkey/algorand'
+import type { paymentGate as PaymentGate } from '@latchkey/x402/node'
+import type * as Server from '@latchkey/x402/server'
+
+const round = 50_000_000
+/** Valid addresses of nobody's: the page only shows them. */
+const payTo = 'Y76M3MSY6DKBRHBL7C3NNDXGS5IIMQVQVUAB6MP4XEMMGVF2QWNPL226CA'
+
+/** A node with the parameters of MainNet, in which every account has the dollar asset. */
+async function node(url: string): Promise<Response> {
+  const { genesisHash, genesisId } = Network.mainnet
+  const network = { 'genesis-hash': genesisHash, 'genesis-id': genesisId, 'consensus-version': 'x' }
+  if (url.endsWith('/v2/transactions/params'))
+    return Response.json({ ...network, fee: 0, 'last-round': round, 'min-fee': 1_000 })
+  if (url.endsWith('/v2/status')) return Response.json({ 'last-round': round })
+  if (!/\/assets\/\d+$/.test(url)) return Response.json({ message: 'not found' }, { status: 404 })
+  return Response.json({ 'asset-holding': { amount: 0, 'asset-id': 31566704, 'is-frozen': false } })
+}
+
+const facilitator = {
+  name: 'none',
+  isTrusted: true,
+  supported: async () => ({
+    kinds: [{ x402Version: 2, scheme: 'exact', network: Network.mainnet.caip2, extra: { feePayer: payTo } }],
+    extensions: [],
+    signers: {},
+  }),
+  verify: () => Promise.reject(new Error('not measured')),
+  settle: () => Promise.reject(new Error('not measured')),
+} as unknown as Server.FacilitatorClient
+
+/** The seller's page of a built checkout. */
+export async function startSeller(checkout: string): Promise<{ url: string; stop: () => Promise<void> }> {
+  const load = (path: string) => import(pathToFileURL(join(checkout, 'packages/x402/dist', path)).href)
+  const { Chain, Gate } = (await load('server/index.js')) as typeof Server
+  const { paymentGate } = (await load('server/node.js')) as { paymentGate: typeof PaymentGate }
+  const chain = await Chain.open({ network: 'mainnet', fetch: node as never })
+  const accepts = { network: 'mainnet', price: '$0.25', payTo }
+  const routes = { 'GET /weather': { accepts, description: 'The weather, now' } }
+  const gate = await Gate.open({ routes, chains: chain, facilitators: facilitator })
+  const server = createServer(paymentGate(gate, (_, response) => void response.end('sunny')))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const stop = async (): Promise<void> => {
+    server.closeAllConnections()
+    server.close()
+    await once(server, 'close')
+  }
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/weather`, stop }
+}
