@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
-import { gunzipSync } from 'node:zlib'
+import { gunzipSync, gzipSync } from 'node:zlib'
 import {
   checkPaywall,
   isPaywallBuilt,
@@ -11,6 +11,7 @@ import {
   paywallFile,
   paywallPage,
 } from './paywall.js'
+import { commandFor } from './paywallHelp.js'
 import { formatPrice } from './paywallHtml.js'
 import { walletOptions } from './paywallOptions.js'
 
@@ -27,7 +28,13 @@ const offer: PaywallOffer = {
 }
 const mainnet: PaywallOffer = { ...offer, network: { caip2: 'algorand:y', name: 'Algorand MainNet', isReal: true } }
 const local: PaywallOffer = { ...offer, network: { caip2: 'algorand:z', name: 'a local network', isReal: false } }
-const page: PaywallPage = { title: 'The weather, now', address: 'shop.example/weather', required: {}, offers: [offer] }
+const page: PaywallPage = {
+  title: 'The weather, now',
+  address: 'shop.example/weather',
+  url: 'https://shop.example/weather',
+  required: {},
+  offers: [offer],
+}
 const kmd = { url: 'http://127.0.0.1:4002', token: 'secret-token' }
 
 const walletsFor = (one: PaywallOffer, options: PaywallOptions = {}): string[] =>
@@ -70,7 +77,7 @@ for (const text of hostile) {
     const required = { resource: { description: text, url: `https://shop.example/${text}` } }
     const named = { ...offer, unit: text }
     const { html } = paywallPage(
-      { title: text, address: text, required, offers: [named, named] },
+      { title: text, address: text, url: `https://shop.example/${text}`, required, offers: [named, named] },
       { name: text, footer: text, kmd: { ...kmd, token: text } },
     )
     const tags = html.match(/<[a-z!/][^>]*>/gi)!.join('\n')
@@ -160,8 +167,83 @@ test('serves the files that the page refers to, also compressed, and no others',
   }
 })
 
-test('the script contains no eval and no Function constructor', () => {
-  const [, name] = /src="\?x402-page=([^"]+)"/.exec(paywallPage(page).html)!
-  const script = Buffer.from(paywallFile(name!)!.body).toString()
-  assert.ok(!/[^.\w]eval\(|new Function\(/.test(script))
+/** The names of the files with the wallets' code, from what the page's script reads. */
+function walletFiles(html: string): string[] {
+  const [, json] = /<script type="application\/json" id="x402">(.*?)<\/script>/s.exec(html)!
+  const { offers } = JSON.parse(json!) as { offers: { wallets: { file: string }[] }[] }
+  return offers.flatMap(({ wallets }) => wallets.map(({ file }) => file))
+}
+
+const scriptsOf = (html: string): string[] => [/src="\?x402-page=([^"]+)"/.exec(html)![1]!, ...walletFiles(html)]
+const textOf = (name: string): string => Buffer.from(paywallFile(name)!.body).toString()
+
+test('the page, its style sheet and its script are less than 60 kB packed', () => {
+  const { html } = paywallPage({ ...page, offers: [mainnet] }, { kmd })
+  const names = [...html.matchAll(/\?x402-page=([^"]+)"/g)].map(([, name]) => name!)
+  const sizes = names.map((name) => paywallFile(name)!.gzip().length)
+  const bytes = sizes.reduce((sum, size) => sum + size, gzipSync(html).length)
+  assert.ok(bytes < 60_000, `${bytes} bytes`)
+})
+
+test('each wallet has a file of its own, which refers to no other', () => {
+  const files = walletFiles(paywallPage({ ...page, offers: [mainnet, local] }, { kmd }).html)
+  assert.equal(new Set(files).size, 6)
+  for (const name of files) {
+    assert.match(name, /^wallet-[a-z]+-[\w-]+\.js$/)
+    assert.ok(paywallFile(name)!.isImmutable)
+    const text = textOf(name)
+    assert.ok(!/\bimport\s*["'{*]|\bimport\(\s*["'`.]|\bfrom\s*["']\.\//.test(text.replace(/"[^"\n]*"/g, '""')), name)
+    assert.match(text, /export\s*{[^}]*\bas connect\b/, name)
+  }
+})
+
+test('the scripts contain no eval and no Function constructor', () => {
+  for (const name of scriptsOf(paywallPage({ ...page, offers: [mainnet, local] }, { kmd }).html)) {
+    assert.ok(!/[^.\w]eval\(|new Function\(/.test(textOf(name)), name)
+  }
+})
+
+test('the buttons of the wallets are there before the script, and cannot be used yet', () => {
+  const { html } = paywallPage({ ...page, offers: [mainnet] })
+  const buttons = html.match(/<button[^>]*class="plain wallet" disabled><span class="logo"[^>]*><\/span>[^<]+/g) ?? []
+  assert.deepEqual(
+    buttons.map((text) => text.replace(/.*>/, '')),
+    ['Pera', 'Defly', 'Lute', 'Exodus', 'Kibisis'],
+  )
+  assert.match(paywallPage(page, { wallets: [] }).html, /No supported wallet can pay on Algorand TestNet/)
+})
+
+test('tells people without a wallet what to do on each network', () => {
+  const helpOf = (one: PaywallOffer, options: PaywallOptions = {}): string =>
+    /<details.*?<\/details>/s.exec(paywallPage({ ...page, offers: [one] }, options).html)![0]
+  const real = helpOf(mainnet)
+  assert.match(real, /<a href="https:\/\/perawallet\.app" target="_blank" rel="noopener noreferrer">Pera<\/a>/)
+  assert.match(real, /latchkey pay &#34;https:\/\/shop\.example\/weather&#34; --network mainnet/)
+  assert.ok(!/free|faucet/.test(real))
+  const test = helpOf(offer)
+  assert.match(test, /free on TestNet.*faucet\.circle\.com/)
+  assert.match(test, /opt in to USDC \(asset 10458941\)/)
+  assert.ok(!/Exodus/.test(test), 'it has no TestNet')
+  const local_ = helpOf(local, { kmd })
+  assert.match(local_, /latchkey dev.*Choose the local key daemon/)
+  assert.ok(!/--network|https:\/\/(?!shop)/.test(local_))
+  assert.match(helpOf(local), /option <code>kmd<\/code>/)
+  const { url: _, ...unknown } = page
+  assert.ok(!paywallPage(unknown).html.includes('latchkey pay'))
+})
+
+test('a link that somebody sent cannot run anything when its command is pasted into a shell', () => {
+  const urls = ['$(id)', '`id`', '"; id; "', "'; id; '", '!!', '%24(id)', 'a&b|c>d', '\\"', '^&id', 'a\nb\tc']
+  for (const text of urls) {
+    for (const url of [`https://shop.example/${text}`, `https://shop.example/?q=${text}`]) {
+      const command = commandFor(url, 'mainnet')!
+      assert.match(
+        command,
+        /^latchkey pay "https:\/\/shop\.example\/[\w%./?=&;(),:#~*+@-]*" --network mainnet$/,
+        command,
+      )
+    }
+  }
+  assert.equal(commandFor('https://shop.example/a?b=1&c=2', undefined), 'latchkey pay "https://shop.example/a?b=1&c=2"')
+  assert.equal(commandFor(`https://shop.example/${'a'.repeat(3_000)}`, undefined), undefined)
 })

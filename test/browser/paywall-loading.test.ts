@@ -1,0 +1,191 @@
+/** What the paywall loads and when, which account it selects, and what it offers to people without a wallet. */
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { axeIssues } from './axe.test.helper.js'
+import { takeScreenshot } from './chromium.test.helper.js'
+import { connect, type Products, pay, startEnvironment, type Visit, waitForStatus } from './paywall.test.helper.js'
+
+const environment = await startEnvironment({ after })
+const weather: Products = { '/weather': { type: 'text/plain', body: 'sunny' } }
+const isPageFile = (url: string): boolean => /x402-page=.*\.(js|css)/.test(url)
+const isConnector = (url: string): boolean => url.includes('x402-page=wallet-')
+const daemonButton = ({ page }: Visit) => page.getByRole('button', { name: 'Local key daemon' })
+const paidText = ({ page }: Visit): Promise<string> => page.locator('[data-content] pre').innerText()
+
+/** Sums up what moved without the person having done anything, from the first paint on. */
+const observeShifts = `
+  globalThis.shifted = 0
+  new PerformanceObserver((list) => {
+    for (const entry of list.getEntries()) if (!entry.hadRecentInput) globalThis.shifted += entry.value
+  }).observe({ type: 'layout-shift', buffered: true })
+`
+
+test('loads a wallet’s code when the wallet is chosen, and once', async () => {
+  await environment.sell(weather)
+  const visitor = await environment.visit('/weather?city=Rome')
+  await daemonButton(visitor).and(visitor.page.locator(':enabled')).waitFor()
+  assert.equal(visitor.requests.filter(isPageFile).length, 2)
+  assert.deepEqual(visitor.requests.filter(isConnector), [])
+  await connect(visitor)
+  await visitor.page.getByRole('button', { name: 'Use another wallet' }).click()
+  await connect(visitor)
+  assert.equal(visitor.requests.filter(isConnector).length, 1)
+  assert.deepEqual(visitor.issues, [])
+})
+
+for (const [scheme, width] of [
+  ['light', 1280],
+  ['dark', 1280],
+  ['light', 390],
+  ['dark', 390],
+] as const) {
+  test(`nothing moves while the page loads, and axe-core finds nothing (${scheme}, ${width} px)`, async () => {
+    await environment.sell(weather)
+    const before = async (page: Visit['page']): Promise<void> => {
+      await page.addInitScript(observeShifts)
+      // The script comes long after the first paint.
+      await page.route(/x402-page=paywall-.*\.js/, async (route) => {
+        await page.locator('.wallet').first().waitFor()
+        await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
+        await route.continue()
+      })
+    }
+    const visitor = await environment.visit('/weather', { scheme, width, before })
+    const { page } = visitor
+    await daemonButton(visitor).and(page.locator(':enabled')).waitFor()
+    await page.evaluate('new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))')
+    assert.equal(await page.evaluate('globalThis.shifted'), 0)
+    await takeScreenshot(page, `loading-wallets-${scheme}-${width}`)
+    assert.deepEqual(await axeIssues(page), [])
+    await page.getByText('No wallet yet?').click()
+    await takeScreenshot(page, `loading-help-${scheme}-${width}`)
+    assert.deepEqual(await axeIssues(page), [])
+    await connect(visitor)
+    await page.getByRole('button', { name: 'Pay $0.01' }).waitFor()
+    await takeScreenshot(page, `loading-accounts-${scheme}-${width}`)
+    assert.deepEqual(await axeIssues(page), [])
+    assert.ok(await page.evaluate('document.documentElement.scrollWidth <= window.innerWidth'))
+    assert.deepEqual(visitor.issues, [])
+  })
+}
+
+test('selects an account that can pay, and shows what each one has', async () => {
+  await environment.sell(weather)
+  const visitor = await environment.visit('/weather')
+  const { page } = visitor
+  await connect(visitor)
+  const account = page.getByLabel('From Local key daemon')
+  assert.equal(await account.inputValue(), environment.funded)
+  assert.match(await page.locator('.balance').innerText(), /^Balance: [\d.]+ USDC$/)
+  const texts = await account.locator('option').allInnerTexts()
+  const textOf = (address: string): string => texts.find((text) => text.startsWith(address.slice(0, 6)))!
+  assert.match(textOf(environment.empty), /· 0 USDC$/)
+  assert.match(textOf(environment.notOptedIn), /· not opted in to USDC$/)
+  await account.selectOption(environment.empty)
+  assert.equal(await page.locator('.balance').innerText(), 'Cannot pay $0.01: 0 USDC')
+  await account.selectOption(environment.funded)
+  await page.getByRole('button', { name: 'Pay $0.01' }).click()
+  assert.equal(await paidText(visitor), 'sunny')
+  assert.deepEqual(visitor.issues, [])
+})
+
+test('pays without balances if the seller’s node does not tell them', async () => {
+  await environment.sell(weather)
+  const visitor = await environment.visit('/weather')
+  await visitor.page.route(/x402-page=balances/, (route) => route.fulfill({ status: 503, body: 'no' }))
+  await connect(visitor, environment.funded)
+  assert.equal(await visitor.page.locator('.balance').innerText(), 'Balance unknown')
+  await visitor.page.getByRole('button', { name: 'Pay $0.01' }).click()
+  assert.equal(await paidText(visitor), 'sunny')
+})
+
+test('a page from before an update says so, and a reload makes it whole', async () => {
+  await environment.sell(weather)
+  const visitor = await environment.visit('/weather')
+  const { page } = visitor
+  // As the seller answers for a file that it has no more.
+  await page.route(/x402-page=wallet-/, (route) =>
+    route.continue({ url: route.request().url().replace('wallet-', 'old-') }),
+  )
+  await daemonButton(visitor).click()
+  await waitForStatus(visitor, /This page is out of date.*Nothing was signed/s)
+  await takeScreenshot(page, 'loading-outdated')
+  assert.deepEqual(await axeIssues(page), [])
+  await page.unroute(/x402-page=wallet-/)
+  await page.getByRole('button', { name: 'Reload the page' }).click()
+  await page.getByText('This page is out of date').waitFor({ state: 'detached' })
+  await pay(visitor, environment.funded)
+  assert.equal(await paidText(visitor), 'sunny')
+})
+
+test('a page from before an update sends a signed payment again without loading anything', async () => {
+  await environment.sell(weather)
+  const visitor = await environment.visit('/weather')
+  const { page } = visitor
+  await page.route('**/weather', (route) =>
+    route.request().headers()['payment-signature'] === undefined ? route.continue() : route.abort('failed'),
+  )
+  await pay(visitor, environment.funded)
+  await waitForStatus(visitor, /No response from the seller/)
+  await page.unroute('**/weather')
+  await page.route(/x402-page=/, (route) => route.abort('failed'))
+  await page.getByRole('button', { name: 'Send the payment again' }).click()
+  assert.equal(await paidText(visitor), 'sunny')
+})
+
+test('loads a wallet’s code again after the connection failed', async () => {
+  await environment.sell(weather)
+  const visitor = await environment.visit('/weather')
+  const { page } = visitor
+  await page.route(/x402-page=wallet-/, (route) => route.abort('failed'))
+  await daemonButton(visitor).click()
+  await waitForStatus(visitor, /The code for Local key daemon could not be loaded.*Nothing was signed/s)
+  await page.unroute(/x402-page=wallet-/)
+  await pay(visitor, environment.funded)
+  assert.equal(await paidText(visitor), 'sunny')
+})
+
+test('does not ask for a password after the wallet was cancelled', async () => {
+  await environment.sell(weather)
+  const visitor = await environment.visit('/weather')
+  const { page } = visitor
+  let proceed = (): void => {}
+  const held = new Promise<void>((resolve) => {
+    proceed = resolve
+  })
+  await page.route(/x402-page=wallet-/, async (route) => {
+    await held
+    await route.continue()
+  })
+  await daemonButton(visitor).click()
+  await page.getByRole('button', { name: 'Cancel' }).click()
+  await waitForStatus(visitor, /You declined/)
+  const loaded = page.waitForResponse(/x402-page=wallet-/)
+  proceed()
+  await (await loaded).finished()
+  await page.evaluate('new Promise((resolve) => setTimeout(resolve, 0))')
+  assert.equal(await page.getByRole('dialog').count(), 0)
+  await pay(visitor, environment.funded)
+  assert.equal(await paidText(visitor), 'sunny')
+})
+
+test('copies the command that pays from a terminal, and shows the help of the selected offer only', async () => {
+  const dollars = { network: environment.market.chain.caip2, price: '$0.01', payTo: environment.market.seller }
+  const algos = { ...dollars, price: { asset: '0', amount: '250000' } }
+  const routes = { 'GET /weather': { accepts: [dollars, algos], description: 'The weather, now' } }
+  await environment.sell(weather, { routes, paywall: { kmd: environment.kmd } })
+  const visitor = await environment.visit('/weather?city=New%20York&unit=F')
+  const { page } = visitor
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+  await page.getByLabel('0.25 ALGO on a local network').check()
+  const help = page.locator('[data-help]:visible')
+  assert.equal(await help.count(), 1)
+  assert.equal(await help.getAttribute('data-help'), '1')
+  await page.getByText('No wallet yet?').and(page.locator(':visible')).click()
+  await help.getByRole('button', { name: 'Copy' }).click()
+  await help.getByRole('button', { name: 'Copied' }).waitFor()
+  const command = `latchkey pay "${environment.url}/weather?city=New%20York&unit=F"`
+  assert.equal(await page.evaluate('navigator.clipboard.readText()'), command)
+  await connect(visitor)
+  assert.equal(await help.count(), 0)
+})
