@@ -9,7 +9,7 @@ import type { paymentGate as PaymentGate } from '@latchkey/x402/node'
 import type * as Server from '@latchkey/x402/server'
 
 const round = 50_000_000
-/** Valid addresses of nobody's: the page only shows them. */
+/** A valid address, which the page shows. */
 const payTo = 'Y76M3MSY6DKBRHBL7C3NNDXGS5IIMQVQVUAB6MP4XEMMGVF2QWNPL226CA'
 
 /** A node with the parameters of MainNet, in which every account has the dollar asset. */

@@ -8,7 +8,8 @@ import { paywallPolicy } from './paywallPolicy.js'
 
 export { type ErrorCode, errors, PagesError, PaywallError, type PaywallErrorCode } from './errors.js'
 export type { PageFile } from './PageFile.js'
-export type { PaywallOffer, PaywallPage } from './paywallHtml.js'
+export type { PaywallPage } from './paywallHtml.js'
+export type { PaywallOffer } from './paywallOffer.js'
 export { checkPaywall, type PaywallOptions, type PaywallWallet, paywallWallets } from './paywallOptions.js'
 
 /** A paywall as a server sends it. */

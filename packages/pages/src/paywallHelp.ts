@@ -1,6 +1,6 @@
 /** How to pay without a wallet: where to get one for the network, and the command that pays. */
 import { clip, escapeText } from './escape.js'
-import type { WalletOffer } from './paywallHtml.js'
+import type { WalletOffer } from './paywallOffer.js'
 import type { PaywallWallet } from './paywallOptions.js'
 
 const walletSites: { readonly [wallet in PaywallWallet]: { readonly url: string; readonly kind: string } } = {
@@ -63,8 +63,8 @@ const link = (url: string, text: string): string =>
   `<a href="${url}" target="_blank" rel="noopener noreferrer">${escapeText(text)}</a>`
 
 /**
- * The command as one can paste it into any shell; undefined for a URL that is too long. Whoever sent the link chose the
- * URL: every character that a shell reads between double quotes is percent-encoded, which leaves its meaning.
+ * The command as one can paste it into any shell; undefined for a URL that is too long. The sender of a link
+ * chooses the URL: every character that a shell reads between double quotes is percent-encoded, which leaves its meaning.
  */
 export function commandFor(url: string, networkWord: string | undefined): string | undefined {
   const safe = new URL(url).href.replace(/["$`!\\'^|<>]/g, (character) => {

@@ -1,26 +1,8 @@
 /** The HTML of the paywall. Titles, units and addresses come from third parties: they are always escaped. */
 import { clip, escapeJson, escapeText } from './escape.js'
 import { helpElement } from './paywallHelp.js'
-import type { PaywallOptions, WalletOption } from './paywallOptions.js'
-
-/** One of the seller's offers, formatted for people. */
-export type PaywallOffer = {
-  /** `isReal`: the network's assets have real value. */
-  readonly network: { readonly caip2: string; readonly name: string; readonly isReal: boolean }
-  /** The price in dollars without the sign; undefined if the price is in another unit. */
-  readonly dollars: string | undefined
-  /** The amount as a decimal. */
-  readonly amount: string
-  /** The unit name of the asset. */
-  readonly unit: string
-  readonly decimals: number
-  /** The id of the asset, 0 for ALGO. */
-  readonly asset: string
-  /** The address that is paid. */
-  readonly payTo: string
-  /** Whether the facilitator pays the network fee. */
-  readonly isFeePaid: boolean
-}
+import type { PaywallOffer, WalletOffer } from './paywallOffer.js'
+import type { PaywallOptions } from './paywallOptions.js'
 
 /** What the paywall shows. */
 export type PaywallPage = {
@@ -34,9 +16,6 @@ export type PaywallPage = {
   /** One offer for each entry of `required.accepts`, in the same order. At least one. */
   readonly offers: readonly PaywallOffer[]
 }
-
-/** An offer with the wallets that can pay it. */
-export type WalletOffer = PaywallOffer & { readonly wallets: readonly WalletOption[] }
 
 export type HtmlPage = Omit<PaywallPage, 'offers'> & { readonly offers: readonly WalletOffer[] }
 
@@ -79,8 +58,8 @@ ${page.offers.length > 1 ? offersElement(page.offers) : ''}<div data-pay>
 ${walletsElement(first!)}
 <noscript><style>.needs-script{display:none}</style><p class="note">Paying on this page needs JavaScript. Programs pay with the header PAYMENT-REQUIRED: see <a href="https://x402.org">x402.org</a>.</p></noscript>
 </div>
-${page.offers.map((offer, index) => helpElement(offer, { index, url: page.url })).join('\n')}
 <div class="status" role="status" aria-live="polite" data-status></div>
+${page.offers.map((offer, index) => helpElement(offer, { index, url: page.url })).join('\n')}
 <dl class="facts" data-facts>
 <div><dt>Paid to</dt><dd class="id" data-payee title="${escapeText(payTo)}">${escapeText(shortAddress(payTo))}</dd></div>
 <div><dt>Network fee</dt><dd data-fee>${isFeePaid ? 'paid for you' : 'a small fee in ALGO'}</dd></div>
