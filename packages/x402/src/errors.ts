@@ -147,6 +147,10 @@ export const errors = {
     message: 'Events of the gate were not delivered to its hooks: there were too many, or the gate was closed.',
     hint: 'Let the hooks return sooner, or put what they get into a queue.',
   },
+  sales_not_recorded: {
+    message: 'Outcomes of payments could not be recorded for the page of the seller.',
+    hint: 'Check the disk and the database of the claims. What was paid is on the ledger; responses were not affected.',
+  },
   receiver_not_opted_in: {
     message: 'The account that is to be paid is not opted in to the asset.',
     hint: 'Opt in: `latchkey opt-in`, or send 0 of the asset from the account to itself.',

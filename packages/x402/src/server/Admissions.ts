@@ -6,7 +6,7 @@ import type { HeldAnswer } from '../store/HeldAnswer.js'
 import type { PaymentPayload, PaymentRequired, PaymentRequirements, SettleResponse } from '../wire/types.js'
 import type { Admission, Decision } from './Admission.js'
 import type { Facilitators } from './Facilitators.js'
-import type { EventPayment, GateEvents } from './GateEvents.js'
+import { type EventPayment, type GateEvents, saleOf } from './GateEvents.js'
 import { isSafe } from './isSafe.js'
 import * as LedgerPayment from './LedgerPayment.js'
 import * as responses from './responses.js'
@@ -97,7 +97,11 @@ export class Admissions {
     if (refusal !== undefined) return refusal
     // A client that has disconnected is not charged.
     if (request.signal.aborted) return refuse('Payment required')
-    const claim = { ...(await this.#claim(paid, round)), isOnLedger: state === 'settled', settledRound }
+    const claim = {
+      ...(await this.#claim(paid, round, state === 'unsubmitted' || isKnown)),
+      isOnLedger: state === 'settled',
+      settledRound,
+    }
     const { owner, result } = claim
     if (result.type === 'taken') return refuse('payment_already_used', 'this payment opened a request already')
     if (result.type === 'busy') return this.#respond(request, responses.pending(busyReceipt(paid), 503))
@@ -122,12 +126,18 @@ export class Admissions {
     return { type: 'paid', admission: this.#admission(paid, claim, undefined) }
   }
 
-  async #claim(paid: PaidRequest, round: bigint): Promise<Pick<Claim, 'owner' | 'result' | 'startMs'>> {
+  async #claim(
+    paid: PaidRequest,
+    round: bigint,
+    isSale: boolean,
+  ): Promise<Pick<Claim, 'owner' | 'result' | 'startMs'>> {
     const { chain, requirement, payment, binding, proof } = paid
     const owner = Bytes.toHex(Bytes.random(16))
     const leaseMs = handlerMs(requirement) + settleMs
     const forgetRound = payment.lastValid + keepClaimRounds
-    const lease = { owner, binding, proof, nowMs: Date.now(), leaseMs, network: chain.caip2, round, forgetRound }
+    // What was settled elsewhere is refused, and is not sold here.
+    const sale = isSale ? saleOf(paid.event, 'verified') : undefined
+    const lease = { owner, binding, proof, nowMs: Date.now(), leaseMs, network: chain.caip2, round, forgetRound, sale }
     const startMs = performance.now()
     return { owner, result: await this.#claims.claim(payment.transactionId, lease), startMs }
   }
@@ -148,7 +158,7 @@ export class Admissions {
     if (result.state === 'failed' && result.isClaimedElsewhere) onClaimedElsewhere(paid.payment.transactionId)
     if (result.state === 'settled') events.settled(paid.event, result.round)
     else if (result.state === 'pending') events.pending(paid.event)
-    else events.refused(paid.event, result.receipt.errorReason!, result.receipt.errorMessage!, paid.event.status)
+    else events.refused(paid.event, { code: result.receipt.errorReason!, message: result.receipt.errorMessage! })
     return result
   }
 

@@ -14,7 +14,7 @@ import { Admissions } from './Admissions.js'
 import { bindingOf, claimantOf, proofOf } from './Binding.js'
 import { type FacilitatorClient, FacilitatorError, httpFacilitator } from './FacilitatorClient.js'
 import { Facilitators } from './Facilitators.js'
-import { eventRequest, GateEvents } from './GateEvents.js'
+import { type EventPayment, eventRequest, GateEvents } from './GateEvents.js'
 import type { GateOptions, Route } from './GateOptions.js'
 import { isReplica, memoryClaimsWarning } from './isReplica.js'
 import * as LedgerPayment from './LedgerPayment.js'
@@ -28,6 +28,7 @@ import { pricedBy } from './pricedBy.js'
 import { type Accept, Requirements } from './Requirements.js'
 import { RouteError } from './RouteTable.js'
 import * as responses from './responses.js'
+import { SalesLog } from './SalesLog.js'
 import { isUpgradeRequest } from './upgrade.js'
 import { warn } from './warn.js'
 
@@ -53,6 +54,7 @@ export class Gate {
   readonly #admissions: Admissions
   readonly #paywall: Paywall
   readonly #notifications: Notifications
+  readonly #sales: SalesLog
   readonly #events: GateEvents
   readonly #passes: Passes
   readonly #onError: (error: unknown) => void
@@ -67,7 +69,8 @@ export class Gate {
     this.#requirements = new Requirements(chainList(options.chains), this.#facilitators, options.quoteSecret)
     this.#claims = options.claims ?? new MemoryClaims()
     this.#notifications = new Notifications({ hooks: options, onError: this.#onError })
-    this.#events = new GateEvents(this.#notifications)
+    this.#sales = new SalesLog(this.#claims.sales, this.#onError)
+    this.#events = new GateEvents(this.#notifications, this.#sales)
     this.#admissions = new Admissions({
       events: this.#events,
       facilitators: this.#facilitators,
@@ -111,12 +114,15 @@ export class Gate {
   }
 
   /**
-   * Delivers the events that hooks have not got yet, and stops calling them. The store of claims stays open.
+   * Delivers the events that hooks have not got yet, and records the outcomes that are not recorded yet. Then it calls no
+   * hook any more. The store of claims stays open.
    *
    * @param options.timeoutMs how long hooks may take, 5 seconds by default; what is left then goes to `onError`
    */
   async close({ timeoutMs = 5_000 }: { timeoutMs?: number | undefined } = {}): Promise<void> {
+    const endMs = performance.now() + timeoutMs
     await this.#notifications.close(timeoutMs)
+    await this.#sales.close(Math.max(100, endMs - performance.now()))
   }
 
   /** Whether it responds to the preflight requests of browsers. */
@@ -205,10 +211,10 @@ export class Gate {
       const requirement = built[index]
       return requirement === undefined ? [] : [{ ...one, requirement }]
     })
-    const refuse = (error: string, message?: string, status?: PaymentStatus): Decision => {
+    const refuse = (error: string, message?: string, paid?: EventPayment): Decision => {
       if (header === null) this.#events.paymentRequired(event, offers)
       // A client that has disconnected is not refused.
-      else if (error !== noPayment) this.#events.refused(event, error, message ?? error, status)
+      else if (error !== noPayment) this.#events.refused(paid ?? event, { code: error, message: message ?? error })
       return this.#respond(request, responses.paymentRequired({ ...required, error }, message))
     }
     if (this.#paywall.isFor(request)) {
@@ -230,6 +236,7 @@ export class Gate {
     if (typeof proof === 'string') return refuse('invalid_payload', proof)
     const asset = await assetOf(chain, requirement.asset)
     const status = new PaymentStatus(describePayment({ chain, requirement, payment, route: key, asset }))
+    const paid = { ...event, chain, status, ledger: payment }
     const isUpgrade = isUpgradeRequest(request)
     const isUpfront = requirement.extra['paymentFlow'] === 'upfront'
     const decision = await this.#admissions.admit({
@@ -246,12 +253,12 @@ export class Gate {
       isSettledFirst: isUpfront || isUpgrade || found === undefined,
       isStreamed: isUpgrade || accepts.some(({ accept }) => accept.paymentFlow === 'upfront'),
       isOfEarlierClaim: found === undefined,
-      refuse: (error, message) => refuse(error, message, status),
-      event: { ...event, chain, status },
       issuePass:
         pass === undefined
           ? undefined
           : () => this.#passes.issue(request, pass, { payment, requirement, network: chain.caip2, holder: proof.hash }),
+      refuse: (error, message) => refuse(error, message, paid),
+      event: paid,
     })
     // Also where the answer of an earlier request is sent again.
     if (decision.type === 'paid' || status.current.state === 'settled') notePayment(request, status)

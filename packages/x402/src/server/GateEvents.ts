@@ -1,17 +1,25 @@
-/** What happens at a gate, passed on to the hooks of its seller. */
+/** What happens at a gate, recorded in its store and passed on to the hooks of its seller. */
 import { BoundedMap, Bytes } from '@latchkey/algorand'
 import type { Chain } from '../chain/Chain.js'
+import type { Sale, SaleOutcome } from '../store/Sales.js'
 import type { PaymentRequirements } from '../wire/types.js'
-import type { GateEvent } from './GateHooks.js'
+import type { GateEvent, PaymentEvent } from './GateHooks.js'
 import * as LedgerPayment from './LedgerPayment.js'
 import type { Notifications } from './Notifications.js'
 import { assetOf, describePayment, type PaymentStatus } from './Payment.js'
+import type { SalesLog } from './SalesLog.js'
 
 /** The request that something happens to. */
 export type EventRequest = Pick<GateEvent, 'route' | 'method' | 'path'>
 
 /** A payment for a request. */
-export type EventPayment = EventRequest & { readonly chain: Chain; readonly status: PaymentStatus }
+export type EventPayment = EventRequest & {
+  readonly chain: Chain
+  readonly status: PaymentStatus
+  readonly ledger: LedgerPayment.LedgerPayment
+}
+
+export type Refusal = { readonly code: string; readonly message: string }
 
 /** Clients choose methods and paths. */
 const maxMethodLength = 20
@@ -25,11 +33,13 @@ export function eventRequest(route: string, { method, url }: Request): EventRequ
 
 export class GateEvents {
   readonly #notifications: Notifications
+  readonly #log: SalesLog
   /** Payments whose settlement was told: a repeat has it settled again. */
   readonly #told = new BoundedMap<string, true>(maxTold)
 
-  constructor(notifications: Notifications) {
+  constructor(notifications: Notifications, log: SalesLog) {
     this.#notifications = notifications
+    this.#log = log
   }
 
   /** A request without a payment got the price. */
@@ -47,36 +57,75 @@ export class GateEvents {
     this.#notifications.emit('onVerified', { ...eventOf(payment.transactionId, request), payment })
   }
 
-  settled({ status, chain, ...request }: EventPayment, round: bigint | undefined): void {
+  settled(event: EventPayment, round: bigint | undefined): void {
+    const { status, chain, ...request } = event
     const payment = status.change({ state: 'settled', round: round === undefined ? undefined : Number(round) })
     const { transactionId } = payment
-    if (!this.#notifications.has('onSettled') || this.#told.get(transactionId) === true) return
+    if (this.#told.get(transactionId) === true) return
     this.#told.set(transactionId, true)
-    const event = { ...eventOf(transactionId, request), payment }
-    const prepare = async (): Promise<typeof event> => {
+    const isDue = this.#notifications.has('onSettled')
+    this.#log.add({ ...saleOf(event, 'settled'), isDue })
+    this.tellSettled({ ...eventOf(transactionId, request), payment }, async () => {
       const found = status.current.round === undefined ? await LedgerPayment.roundOf(chain, transactionId) : undefined
-      if (found === undefined) return { ...event, payment: status.current }
-      return { ...event, payment: status.change({ state: 'settled', round: Number(found) }) }
-    }
-    this.#notifications.emit('onSettled', event, { prepare })
+      return found === undefined ? status.current : status.change({ state: 'settled', round: Number(found) })
+    })
+  }
+
+  /** Tells the hook of a settlement, now or after a restart. `complete` finds the round. */
+  tellSettled(event: PaymentEvent, complete?: () => Promise<PaymentEvent['payment']>): void {
+    if (!this.#notifications.has('onSettled')) return
+    this.#told.set(event.id, true)
+    const prepare = complete && (async () => ({ ...event, payment: await complete() }))
+    this.#notifications.emit('onSettled', event, { prepare, onDelivered: () => this.#log.delivered(event.id) })
   }
 
   /** The ledger has not decided. */
-  pending({ status }: EventPayment): void {
-    status.change({ state: 'pending' })
+  pending(event: EventPayment): void {
+    event.status.change({ state: 'pending' })
+    this.#log.add(saleOf(event, 'pending'))
   }
 
   /** The handler failed, and nothing was charged. */
-  cancelled({ status }: EventPayment): void {
-    status.change({ state: 'failed' })
+  cancelled(event: EventPayment): void {
+    event.status.change({ state: 'failed' })
+    this.#log.add(saleOf(event, 'cancelled'))
   }
 
   /** A payment opened nothing. */
-  refused(request: EventRequest, code: string, message: string, status?: PaymentStatus): void {
+  refused(request: EventRequest & Partial<EventPayment>, { code, message }: Refusal): void {
+    const { status, chain, ledger } = request
     const payment = status?.change({ state: 'failed' })
+    if (status !== undefined && chain !== undefined && ledger !== undefined) {
+      this.#log.add({ ...saleOf({ ...request, status, chain, ledger }, 'refused'), code })
+    }
     if (!this.#notifications.has('onRefused')) return
     const id = payment?.transactionId ?? Bytes.toHex(Bytes.random(16))
     this.#notifications.emit('onRefused', { ...eventOf(id, request), code, message, payment })
+  }
+}
+
+/** The record of a payment, with an outcome as of now. */
+export function saleOf({ route, method, path, status, ledger }: EventPayment, outcome: SaleOutcome): Sale {
+  const { transactionId, payer, payTo, amount, asset, assetName, decimals, network, round } = status.current
+  return {
+    transactionId,
+    timeMs: Date.now(),
+    outcome,
+    code: '',
+    route,
+    method,
+    path,
+    payer,
+    payTo,
+    amount,
+    asset,
+    assetName,
+    decimals,
+    network,
+    round,
+    firstValid: Number(ledger.firstValid),
+    lastValid: Number(ledger.lastValid),
+    isDue: false,
   }
 }
 
@@ -86,6 +135,6 @@ function eventOf(id: string, { route, method, path }: EventRequest): GateEvent {
 
 async function priceOf({ chain, requirement }: { chain: Chain; requirement: PaymentRequirements }): Promise<string> {
   const asset = await assetOf(chain, requirement.asset)
-  const payment = { transactionId: '', payer: '', lastValid: 0n }
+  const payment = { transactionId: '', payer: '', firstValid: 0n, lastValid: 0n }
   return describePayment({ chain, requirement, payment, route: '', asset }).amountText
 }

@@ -12,6 +12,7 @@ import type { PaymentPayload, PaymentRequirements } from '../wire/types.js'
 export type LedgerPayment = {
   readonly transactionId: string
   readonly payer: string
+  readonly firstValid: bigint
   readonly lastValid: bigint
 }
 
@@ -48,11 +49,14 @@ export function parse(payload: PaymentPayload, requirement: PaymentRequirements,
     return 'the payment is to another account'
   }
   if (amount.toString() !== requirement.amount) return `the payment is of ${amount} base units`
-  return { transactionId: group.transactionId, payer: sender, lastValid: txn.lv ?? 0n }
+  return { transactionId: group.transactionId, payer: sender, firstValid: txn.fv ?? 0n, lastValid: txn.lv ?? 0n }
 }
 
 /** Looks a payment up. Throws an AlgodError if no node responds. */
-export async function lookUp(chain: Chain, { transactionId, lastValid }: LedgerPayment): Promise<LedgerStatus> {
+export async function lookUp(
+  chain: Chain,
+  { transactionId, lastValid }: Pick<LedgerPayment, 'transactionId' | 'lastValid'>,
+): Promise<LedgerStatus> {
   const found = await chain.algod.transaction(transactionId)
   const { lastRound: round } = await chain.parameters()
   if (found.type === 'confirmed') return { state: 'settled', round, settledRound: found.round }

@@ -17,6 +17,16 @@ export {
 } from '../store/Claims.js'
 export type { HeldAnswer } from '../store/HeldAnswer.js'
 export { type IssuedPass, MemoryPasses, type NewPass, type PassStore, type TakeResult } from '../store/PassStore.js'
+export {
+  type NextSale,
+  nextSale,
+  type Revenue,
+  type Sale,
+  type SaleOutcome,
+  type SalePage,
+  type SaleQuery,
+  type SaleStore,
+} from '../store/Sales.js'
 export { type PassScope, passHeader, passStatusHeader } from '../wire/PaymentPass.js'
 export type {
   PaymentPayload,
@@ -46,4 +56,5 @@ export { paymentOf } from './paymentOf.js'
 export type { Accept, Dynamic } from './Requirements.js'
 export { RouteError } from './RouteTable.js'
 export type { HeaderList } from './responses.js'
+export { SalesError } from './SalesLog.js'
 export { type SellerSettings, SettingsError, sellerSettings } from './sellerSettings.js'

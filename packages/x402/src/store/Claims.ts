@@ -2,7 +2,9 @@
 import { Bytes } from '@latchkey/algorand'
 import type { HeldAnswer } from './HeldAnswer.js'
 import { MemoryAnswers } from './MemoryAnswers.js'
+import { MemorySales } from './MemorySales.js'
 import { MemoryPasses, type PassStore } from './PassStore.js'
+import type { Sale, SaleStore } from './Sales.js'
 
 /** The result of a claim. With `new`, `again` and `held` the payment is claimed, and {@link ClaimStore.finish} ends it. */
 export type ClaimResult =
@@ -43,6 +45,8 @@ export type ClaimStore = {
   readonly finish: (transactionId: string, owner: string, end: ClaimEnd, nowMs: number) => Promise<void> | void
   /** Where passes are recorded; without it routes cannot have any. */
   readonly passes?: PassStore | undefined
+  /** What was sold: for the seller's page, and for hooks that were not told. A store without it keeps none. */
+  readonly sales?: SaleStore | undefined
   /** Releases the resources of the store. */
   readonly close: () => Promise<void> | void
 }
@@ -68,6 +72,8 @@ export type ClaimLease = {
   readonly round: bigint
   /** After this round the gate refuses the payment without the claim, which can be deleted. */
   readonly forgetRound: bigint
+  /** What is sold; recorded with the claim, by a store that has `sales`. */
+  readonly sale?: Sale | undefined
 }
 
 /** A claim, as a store keeps it. */
@@ -114,6 +120,12 @@ export type MemoryClaimsOptions = {
    * @default 64 MiB
    */
   maxHeldBytes?: number | undefined
+  /**
+   * How many sales are kept. Sums by day and route go on counting.
+   *
+   * @default 10_000
+   */
+  maxSales?: number | undefined
 }
 
 /** Claims in memory, for a seller of one process. */
@@ -123,8 +135,10 @@ export class MemoryClaims implements ClaimStore {
   /** By network: each has its own rounds. */
   readonly #networks = new Map<string, Map<string, Claim>>()
   readonly #answers: MemoryAnswers
+  readonly sales: MemorySales
 
-  constructor({ maxHeldBytes }: MemoryClaimsOptions = {}) {
+  constructor({ maxHeldBytes, maxSales }: MemoryClaimsOptions = {}) {
+    this.sales = new MemorySales(maxSales)
     this.#answers = new MemoryAnswers(maxHeldBytes)
   }
 
@@ -143,6 +157,7 @@ export class MemoryClaims implements ClaimStore {
     const type = decideClaim(known && { ...known, hasAnswer: answer !== undefined }, lease)
     if (type === 'busy' || type === 'taken') return { type }
     this.#answers.keep(transactionId)
+    if (lease.sale !== undefined) this.sales.record([lease.sale])
     claims.delete(transactionId)
     const isDone = known?.isDone ?? false
     claims.set(transactionId, { owner, binding, state: 'serving', untilMs: nowMs + leaseMs, forgetRound, isDone })

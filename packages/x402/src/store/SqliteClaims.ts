@@ -11,6 +11,7 @@ import {
 import { bytesOf, type HeldAnswer } from './HeldAnswer.js'
 import * as Sqlite from './Sqlite.js'
 import { SqlitePasses } from './SqlitePasses.js'
+import { SqliteSales, salesSchema } from './SqliteSales.js'
 import { naming, StoreError } from './StoreError.js'
 
 /** Version 1, from before answers were held. */
@@ -41,7 +42,8 @@ const secondSchema = `
   ) STRICT;
   CREATE INDEX answers_by_time ON answers (delete_ms, bytes);
 `
-const version = 2
+/** Version 3 records sales. */
+const version = 3
 /** How many claims are made between two deletions of old ones. */
 const cleanEvery = 1_000
 const defaultMaxHeldBytes = 256 * 1024 * 1024
@@ -54,12 +56,19 @@ export type SqliteClaimsOptions = {
    * @default 256 MiB
    */
   maxHeldBytes?: number | undefined
+  /**
+   * How many sales are kept. Sums by day and route go on counting.
+   *
+   * @default 100_000
+   */
+  maxSales?: number | undefined
 }
 
 /** Claims in a file, shared by the processes of one machine. */
 export class SqliteClaims implements ClaimStore {
   readonly id: string
   readonly passes: SqlitePasses
+  readonly sales: SqliteSales
   readonly #path: string
   readonly #database: Sqlite.Database
   readonly #statements
@@ -73,7 +82,7 @@ export class SqliteClaims implements ClaimStore {
    * cannot be used; methods throw the latter too
    * @throws {@link Sqlite.SqliteError} `sqlite_missing`; no file is created then
    */
-  constructor(path: string, { maxHeldBytes = defaultMaxHeldBytes }: SqliteClaimsOptions = {}) {
+  constructor(path: string, { maxHeldBytes = defaultMaxHeldBytes, maxSales }: SqliteClaimsOptions = {}) {
     this.#path = path
     this.#maxHeldBytes = maxHeldBytes
     this.#database = Sqlite.openPrivate(path)
@@ -82,6 +91,8 @@ export class SqliteClaims implements ClaimStore {
     this.id = (this.#database.prepare('SELECT id FROM store').get() as { id: string }).id
     this.#statements = prepareAll(this.#database)
     this.passes = new SqlitePasses(path, this.#database)
+    const inTransaction = <T>(work: () => T): T => this.#inTransaction(work)
+    this.sales = new SqliteSales({ database: this.#database, inTransaction, maxSales, path })
   }
 
   has(transactionId: string): boolean {
@@ -98,6 +109,7 @@ export class SqliteClaims implements ClaimStore {
       if (type === 'busy' || type === 'taken') return { type }
       this.#statements.claim.run(transactionId, owner, nowMs + leaseMs, network, forgetRound, binding)
       this.#statements.keep.run(null, transactionId)
+      if (lease.sale !== undefined) this.sales.recordOne(lease.sale)
       return type === 'held' ? { type, answer: this.#answer(transactionId) } : { type }
     })
   }
@@ -179,9 +191,12 @@ export class SqliteClaims implements ClaimStore {
         throw new StoreError('store_too_new', `${this.#path} was written by a later version of this program`)
       }
       if (Number(found) === version) return
-      this.#database.exec(firstSchema)
-      this.#database.exec(secondSchema)
-      this.#database.prepare('INSERT INTO store VALUES (?)').run(Bytes.toHex(Bytes.random(16)))
+      if (Number(found) < 2) {
+        this.#database.exec(firstSchema)
+        this.#database.exec(secondSchema)
+        this.#database.prepare('INSERT INTO store VALUES (?)').run(Bytes.toHex(Bytes.random(16)))
+      }
+      this.#database.exec(salesSchema)
       this.#database.exec(`PRAGMA user_version = ${version}`)
     })
   }
