@@ -3,6 +3,7 @@
 import { availableParallelism } from 'node:os'
 import { join, sep } from 'node:path'
 import { obtainChromium } from './chromium.mjs'
+import { obtainPrometheus } from './prometheus.mjs'
 import { takePythonProblem } from './python.mjs'
 import { runNode } from './run.mjs'
 import { root, setUp } from './setup.mjs'
@@ -38,18 +39,31 @@ async function runAll() {
     if (code !== 0) return code
   }
   const needsBrowser = (path) => path.includes(`${sep}browser${sep}`)
+  const needsPrometheus = (path) => path.includes(`${sep}prometheus${sep}`)
   const chromium = found.some(needsBrowser) ? obtainChromium() : undefined
-  const tests = chromium === undefined ? found.filter((path) => !needsBrowser(path)) : found
+  const prometheus = found.some(needsPrometheus) ? obtainPrometheus() : undefined
+  const tests = found.filter((path) => {
+    return (chromium !== undefined || !needsBrowser(path)) && (prometheus !== undefined || !needsPrometheus(path))
+  })
   // At least two: most tests wait for a process, a timer or a disk now and then.
   const concurrency = Number(process.env.LATCHKEY_TEST_CONCURRENCY ?? Math.max(2, availableParallelism()))
   takePythonProblem()
-  const code = tests.length === 0 ? 0 : await runTests(tests, concurrency, { CHROMIUM: chromium })
+  const code =
+    tests.length === 0 ? 0 : await runTests(tests, concurrency, { CHROMIUM: chromium, PROMETHEUS_BIN: prometheus })
   const pythonProblem = takePythonProblem()
   if (pythonProblem !== undefined) console.error(`\nNOT RUN: the interop tests with Python, because ${pythonProblem}`)
   if (tests.length === found.length) return code
   // Not a failure of the code; but in CI, where the output is not read, it must not look like a success either.
-  console.error(`\nNOT RUN, for want of a browser: ${found.filter(needsBrowser).join(', ')}`)
-  console.error('Install Chromium (Debian: apt-get install chromium), or set CHROMIUM to its path.')
+  if (chromium === undefined && found.some(needsBrowser)) {
+    console.error(`\nNOT RUN, for want of a browser: ${found.filter(needsBrowser).join(', ')}`)
+    console.error('Install Chromium (Debian: apt-get install chromium), or set CHROMIUM to its path.')
+  }
+  if (prometheus === undefined && found.some(needsPrometheus)) {
+    console.error(`\nNOT RUN, for want of Prometheus: ${found.filter(needsPrometheus).join(', ')}`)
+    console.error(
+      'Install it (Debian: apt-get install prometheus), or set PROMETHEUS_BIN to the directory of its programs.',
+    )
+  }
   return code !== 0 ? code : process.env.CI || tests.length === 0 ? 1 : 0
 }
 

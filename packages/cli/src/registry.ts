@@ -158,4 +158,9 @@ export const registry: readonly CommandEntry[] = [
     summary: 'replace the API token of the key daemon',
     load: async () => (await import('./commands/token/rotate.js')).tokenRotateCommand,
   },
+  {
+    name: 'token metrics',
+    summary: 'create a token with which Prometheus reads the metrics',
+    load: async () => (await import('./commands/token/metrics.js')).tokenMetricsCommand,
+  },
 ]

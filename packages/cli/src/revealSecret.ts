@@ -68,7 +68,7 @@ export async function revealSecret(given: Given, obtain: () => Promise<Secret>, 
 }
 
 /** Creates the file, never replaces one: what it holds may be the only copy of another secret. */
-function writeNewFile(path: string, text: string): void {
+export function writeNewFile(path: string, text: string): void {
   const bytes = Buffer.from(text)
   let descriptor: number | undefined
   try {

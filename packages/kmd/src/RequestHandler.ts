@@ -30,6 +30,8 @@ export type RequestHandlerOptions = {
   context: Context
   wire: Wire.Wire
   token: Access.TokenCheck
+  /** Whether an Authorization header may read the metrics, and nothing else. @default none may */
+  isMetricsToken?: (authorization: string | undefined) => boolean
   cors: Omit<Access.CorsSettings, keyof typeof corsLists>
   /** Host names that are served beside those of the loopback interface. */
   hosts: ReadonlySet<string>
@@ -175,10 +177,12 @@ export class RequestHandler {
     const isHead = request.method === 'HEAD' && isOpenPath
     if (!isHead && !(request.method === 'GET' && (isDescription || path === metricsPath))) return undefined
     const needsToken = !isOpenPath || this.#options.wire !== 'reference'
-    if (needsToken && !this.#hasToken(request) && this.#session(request) === undefined) {
+    const isMetrics = path === metricsPath
+    const mayRead = (): boolean => (isMetrics && this.#hasMetricsToken(request)) || this.#hasAccess(request)
+    if (needsToken && !mayRead()) {
       return this.#errorResponse(new KmdError('invalid_token'), cors)
     }
-    const type = path === metricsPath ? 'text/plain; version=0.0.4; charset=utf-8' : 'application/json'
+    const type = isMetrics ? 'text/plain; version=0.0.4; charset=utf-8' : 'application/json'
     const body = isHead ? '' : isDescription ? this.#describe() : this.#options.metrics.text()
     return { status: 200, headers: ['Content-Type', type, ...cors], body }
   }
@@ -212,6 +216,16 @@ export class RequestHandler {
     const isValid = this.#options.token.matches(request.header(tokenHeader))
     if (isValid) request.authenticated?.()
     return isValid
+  }
+
+  #hasMetricsToken(request: RawRequest): boolean {
+    const isValid = this.#options.isMetricsToken?.(request.header('authorization')) === true
+    if (isValid) request.authenticated?.()
+    return isValid
+  }
+
+  #hasAccess(request: RawRequest): boolean {
+    return this.#hasToken(request) || this.#session(request) !== undefined
   }
 
   #session(request: RawRequest): Session | undefined {

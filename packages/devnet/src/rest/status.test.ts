@@ -150,12 +150,12 @@ ${online.join('\n')}
       assert.match(line, /^(# HELP [a-z_]+ .+|# TYPE [a-z_]+ (gauge|counter)|[a-z_]+ [0-9]+)$/)
     }
     assert.match(text, /^algod_ledger_round 0$/m)
-    assert.match(text, /^algod_tx_pool_count 1$/m)
+    assert.match(text, /^algod_tx_pool_transactions 1$/m)
     await node.post('/devnet/mine')
     const after = (await node.get('/metrics')).text
     assert.match(after, /^algod_ledger_round 1$/m)
     assert.match(after, /^algod_ledger_transactions_total 1$/m)
-    assert.match(after, /^algod_tx_pool_count 0$/m)
+    assert.match(after, /^algod_tx_pool_transactions 0$/m)
   })
 })
 

@@ -184,7 +184,8 @@ function metrics({ ledger }: DevnetNode): string {
   const metrics: [string, 'counter' | 'gauge', string, bigint | number][] = [
     ['algod_ledger_round', 'gauge', 'the last round', ledger.last.round],
     ['algod_ledger_transactions_total', 'counter', 'transactions confirmed', ledger.confirmedCount],
-    ['algod_tx_pool_count', 'gauge', 'transactions that wait for a block', ledger.pendingTransactions().length],
+    // As the node's algod_tx_pool_count; promtool refuses the suffix for a gauge.
+    ['algod_tx_pool_transactions', 'gauge', 'transactions that wait for a block', ledger.pendingTransactions().length],
     ['latchkey_devnet_accounts', 'gauge', 'accounts in the ledger', ledger.state.allAccounts().size],
     ['process_resident_memory_bytes', 'gauge', 'memory in use', process.memoryUsage.rss()],
   ]

@@ -29,6 +29,7 @@ import * as Config from './Config.js'
 import * as ListenAddress from './ListenAddress.js'
 import * as Lock from './Lock.js'
 import { Log } from './Log.js'
+import * as MetricsToken from './MetricsToken.js'
 import * as StateFiles from './StateFiles.js'
 import * as Token from './Token.js'
 
@@ -234,6 +235,7 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
       },
       wire,
       token,
+      isMetricsToken: (authorization) => MetricsToken.matches(dataDir, authorization),
       cors: {
         allowedOrigins: config.allowedOrigins,
         allowLoopbackOrigins: options.allowLoopbackOrigins,

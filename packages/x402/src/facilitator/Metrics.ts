@@ -19,7 +19,8 @@ type Gauge = keyof typeof gauges
 
 export class Metrics {
   readonly #counts = new Map<Counter, Map<string, number>>()
-  readonly #gauges = new Map<Gauge, Map<string, number>>()
+  /** An alert on a gauge that is missing until the first settlement would not work. */
+  readonly #gauges = new Map<Gauge, Map<string, number>>([['pending', new Map([['', 0]])]])
 
   count(what: Counter, outcome: string): void {
     const counts = samplesOf(this.#counts, what)

@@ -1,0 +1,54 @@
+/** `latchkey token metrics`: a token with which Prometheus reads the metrics of the daemon, and nothing else. */
+import { existsSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { MetricsToken } from '@latchkey/kmd'
+import { command, jsonOption } from '../../Command.js'
+import { daemonOptions, dataDirectory } from '../../daemon.js'
+import { CommandError, UsageError } from '../../errors.js'
+import { exitCodes } from '../../exitCodes.js'
+import { printJson, printLine, printMessage } from '../../messages.js'
+import { writeNewFile } from '../../revealSecret.js'
+
+export const tokenMetricsCommand = command({
+  description: `Creates a token that reads the metrics of the key daemon and does nothing else, for Prometheus: it sends it as Authorization: Bearer. \
+A running daemon accepts it at once, and refuses the one before. The token is printed once; the data directory keeps its hash.`,
+  options: {
+    out: {
+      type: 'string',
+      short: 'o',
+      placeholder: 'FILE',
+      completes: 'file',
+      description: 'write it to this new file, readable by the owner only, and print nothing',
+    },
+    delete: { type: 'boolean', description: 'create none, and end the one that there is' },
+    ...daemonOptions,
+    ...jsonOption,
+  },
+  examples: ['latchkey token metrics --out latchkey-metrics.token', 'latchkey token metrics --delete'],
+  run: async ({ options }) => {
+    const dataDir = dataDirectory(options['data-dir'])
+    if (options.delete && options.out !== undefined) throw new UsageError('give --delete or --out, not both')
+    if (!existsSync(dataDir)) {
+      throw new CommandError('data_directory_missing', `${dataDir} does not exist`, {
+        hint: 'start the daemon there first, or give -d',
+      })
+    }
+    if (options.delete) return end(dataDir, options.json)
+    const token = MetricsToken.generate()
+    const file = options.out === undefined ? undefined : resolve(options.out)
+    // First: the token before stays in force if it cannot be written.
+    if (file !== undefined) writeNewFile(file, token)
+    MetricsToken.store(dataDir, token)
+    if (options.json) printJson(file === undefined ? { token } : { file })
+    else if (file === undefined) printLine(token)
+    else printMessage(`Written to ${file}. Let Prometheus read it: authorization: { credentials_file: ${file} }`)
+    return exitCodes.ok
+  },
+})
+
+function end(dataDir: string, isJson: boolean | undefined): number {
+  const isDeleted = MetricsToken.remove(dataDir)
+  if (isJson) printJson({ isDeleted })
+  else printMessage(isDeleted ? 'The metrics token no longer works.' : 'There is no metrics token.')
+  return exitCodes.ok
+}
