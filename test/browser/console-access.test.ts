@@ -47,7 +47,7 @@ test('a link works once, and only the session token is stored, for the tab', asy
   await third.page.getByRole('link', { name: /one/ }).waitFor()
 
   await first.page.reload()
-  await first.page.getByRole('link', { name: /one locked/ }).waitFor()
+  await first.page.getByRole('link', { name: /one.* locked/ }).waitFor()
   for (const { assertClean } of [first, second, third]) assertClean()
 })
 
@@ -56,6 +56,7 @@ test('reports a wrong password, and how long the daemon blocks attempts', async 
   const { page, expectStatus, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   expectStatus(401)
   await createWallet(page, 'guarded')
+  await page.getByRole('button', { name: 'Lock', exact: true }).click()
   await unlock(page, 'wrong password')
   await page.getByText('Wrong password.').waitFor()
   assert.equal(await page.getByLabel('Password', { exact: true }).inputValue(), '')
@@ -87,7 +88,6 @@ test('locks a wallet when its handle expires', async (t) => {
   // A request may reach the daemon just after the handle has expired.
   expectStatus(401)
   await createWallet(page, 'brief')
-  await unlock(page)
   await page.getByText('The wallet brief was locked after 8 seconds.').waitFor()
   await page.getByLabel('Password', { exact: true }).waitFor()
   await page.getByRole('button', { name: 'Dismiss' }).click()
@@ -95,15 +95,40 @@ test('locks a wallet when its handle expires', async (t) => {
   assertClean()
 })
 
-test('renews the handle with the button "Stay unlocked"', async (t) => {
-  const environment = await startEnvironment(t)
+test('renews the handle at input, and neither without it nor while the page is hidden', async (t) => {
+  const environment = await startEnvironment(t, { config: { session_lifetime_secs: 30 } })
   const { page, assertClean } = await openPage(environment, environment.daemon.consoleLink())
+  let renewals = 0
+  page.on('request', (request) => void (request.url().endsWith('/v1/wallet/renew') && renewals++))
   await createWallet(page, 'renewed')
-  await unlock(page)
-  await page.getByText(/locks in (10 min 0 s|9 min \d+ s)/).waitFor()
-  const renewed = page.waitForResponse('**/v1/wallet/renew')
-  await page.getByRole('button', { name: 'Stay unlocked' }).click()
-  assert.equal((await renewed).status(), 200)
+  const before = renewals
+  // A quarter of the time has passed. Until then, and without input, nothing is renewed.
+  await page.getByText(/locks in (1\d|20) s without use/).waitFor()
+  assert.equal(renewals, before)
+  await page.evaluate(() => document.body.dispatchEvent(new PointerEvent('pointermove', { bubbles: true })))
+  await page.evaluate(() => Object.defineProperty(document, 'visibilityState', { value: 'hidden', configurable: true }))
+  await page.mouse.move(20, 20)
+  await page.mouse.move(30, 30)
+  assert.equal(renewals, before, 'neither a script nor a hidden page renews')
+  await page.evaluate(() => Reflect.deleteProperty(document, 'visibilityState'))
+  await page.mouse.move(40, 40)
+  await page.getByText(/locks in (2[5-9]|30) s without use/).waitFor()
+  assert.equal(renewals, before + 1)
+  assertClean()
+})
+
+test('a handle ends with the longest lifetime of the daemon, however active the person is', async (t) => {
+  const config = { session_lifetime_secs: 12, session_max_lifetime_secs: 20 }
+  const environment = await startEnvironment(t, { config })
+  const { page, expectStatus, assertClean } = await openPage(environment, environment.daemon.consoleLink())
+  expectStatus(401)
+  await createWallet(page, 'limited')
+  const locked = page.getByText(/^The (daemon locked the wallet limited\.|wallet limited was locked)/)
+  for (let step = 0; step < 600 && !(await locked.isVisible()); step++) {
+    await page.mouse.move(10 + (step % 50), 10)
+    await page.waitForTimeout(100)
+  }
+  await locked.waitFor()
   assertClean()
 })
 
@@ -112,7 +137,6 @@ test('locks a wallet when the daemon has ended its handle', async (t) => {
   const { page, expectStatus, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   await createWallet(page, 'ended')
   expectStatus(401)
-  await unlock(page)
   await page.getByRole('button', { name: 'Generate key' }).waitFor()
   const walletId = new URL(page.url()).hash.slice('#/wallets/'.length)
   await call(environment.daemon, '/latchkey/v1/wallet/password', {
@@ -135,7 +159,10 @@ test('unlocks a wallet with the keyboard alone, without losing the focus', async
   })
   const { page, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   await page.getByRole('link', { name: /keys only/ }).waitFor()
-  await page.keyboard.press('Tab')
+  await page.getByRole('link', { name: 'Wallets', exact: true }).focus()
+  await page.keyboard.press('Enter')
+  await page.getByRole('heading', { name: 'Wallets', level: 1 }).waitFor()
+  await page.getByRole('button', { name: 'Skip to content' }).focus()
   assert.equal(await focusedText(page), 'Skip to content')
   await page.keyboard.press('Enter')
   await page.keyboard.press('Tab')
@@ -153,7 +180,7 @@ test('unlocks a wallet with the keyboard alone, without losing the focus', async
   await page.keyboard.press('Enter')
   await page.getByRole('button', { name: 'Generate key' }).waitFor()
   assert.equal(await focusedText(page), 'keys only')
-  for (const button of ['Stay unlocked', 'Lock', 'Generate key']) {
+  for (const button of ['Lock', 'Generate key']) {
     await page.keyboard.press('Tab')
     assert.equal(await focusedText(page), button)
     const outline = await page.evaluate(() => getComputedStyle(document.activeElement!).outlineStyle)

@@ -123,14 +123,23 @@ export async function openPage(environment: Environment, link: string): Promise<
   }
 }
 
+/** Creates a wallet and puts its backup off. The wallet is unlocked then. */
 export async function createWallet(page: Page, name: string): Promise<void> {
+  await startWallet(page, name)
+  await page.getByRole('button', { name: 'Later', exact: true }).click()
+  await page.getByRole('heading', { name, exact: true }).waitFor()
+  await page.getByRole('button', { name: 'Lock', exact: true }).waitFor()
+}
+
+/** Creates a wallet and waits for the dialog that leads through its backup. */
+export async function startWallet(page: Page, name: string): Promise<void> {
   await page.getByRole('button', { name: 'Create wallet' }).click()
   const dialog = page.getByRole('dialog')
   await dialog.getByLabel('Name').fill(name)
   await dialog.getByLabel('Password', { exact: true }).fill(password)
   await dialog.getByLabel('Confirm password', { exact: true }).fill(password)
   await dialog.getByRole('button', { name: 'Create', exact: true }).click()
-  await page.getByRole('heading', { name, exact: true }).waitFor()
+  await page.getByRole('heading', { name: `Back up ${name}` }).waitFor()
 }
 
 export async function unlock(page: Page, text = password): Promise<void> {
@@ -141,7 +150,6 @@ export async function unlock(page: Page, text = password): Promise<void> {
 /** Creates a wallet with keys and returns their addresses in the order of the page. */
 export async function walletWithKeys(page: Page, name: string, count: number): Promise<string[]> {
   await createWallet(page, name)
-  await unlock(page)
   for (let index = 0; index < count; index++) {
     await page.getByRole('button', { name: 'Generate key' }).click()
     await page

@@ -1,19 +1,25 @@
 /** The frame around the views: network, navigation, notices, and the button that ends the session. */
 import { useRef, useState } from 'preact/hooks'
 import { Notices } from './components/Notices.js'
+import { Search } from './components/Search.js'
 import { errorMessage } from './messages.js'
+import { networkTitle } from './model/network.js'
 import { usePolling } from './polling.js'
 import { hrefOf, type Route, useRoute } from './route.js'
 import { useStore } from './store.js'
+import { AddressBookView } from './views/AddressBookView.js'
 import { HealthView } from './views/HealthView.js'
+import { OverviewView } from './views/OverviewView.js'
 import { PaymentsView } from './views/PaymentsView.js'
 import { SignView } from './views/SignView.js'
 import { WalletsView } from './views/WalletsView.js'
 
 const views: readonly { route: Route; name: string }[] = [
+  { route: { view: 'overview' }, name: 'Overview' },
   { route: { view: 'wallets', walletId: undefined }, name: 'Wallets' },
   { route: { view: 'sign' }, name: 'Sign' },
   { route: { view: 'payments' }, name: 'Payments' },
+  { route: { view: 'addresses' }, name: 'Address book' },
   { route: { view: 'health' }, name: 'Health' },
 ]
 
@@ -46,6 +52,7 @@ export function Layout() {
           Latchkey <span>console</span>
         </p>
         <NetworkLabel />
+        <Search />
         <button type="button" class="quiet end" disabled={isEnding} onClick={end}>
           End session
         </button>
@@ -59,27 +66,22 @@ export function Layout() {
       </header>
       <main id="content" ref={main} tabIndex={-1}>
         <Notices />
-        {route.view === 'wallets' && <WalletsView walletId={route.walletId} />}
+        {route.view === 'overview' && <OverviewView />}
+        {route.view === 'wallets' && <WalletsView walletId={route.walletId} address={route.address} />}
         {route.view === 'sign' && <SignView />}
-        {route.view === 'payments' && <PaymentsView />}
+        {route.view === 'payments' && <PaymentsView transactionId={route.transactionId} />}
+        {route.view === 'addresses' && <AddressBookView address={route.address} />}
         {route.view === 'health' && <HealthView />}
       </main>
     </>
   )
 }
 
-const networks: { [network: string]: string } = {
-  mainnet: 'MainNet',
-  testnet: 'TestNet',
-  betanet: 'BetaNet',
-  local: 'Local network',
-}
-
 function NetworkLabel() {
   const { node } = useStore()
   if (node === undefined) return <p class="network">…</p>
   if (!node.isSet) return <p class="network off">No node configured</p>
-  const name = networks[node.network] ?? node.network
+  const name = networkTitle(node.network)
   if (!node.isReachable) return <p class="network off">{node.network === '' ? 'Node' : name} not reachable</p>
   return (
     <p class={`network ${node.network}`}>

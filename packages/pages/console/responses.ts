@@ -20,6 +20,10 @@ export type NodeStatus = {
   genesisHash: string
   network: string
   lastRound: number
+  /** Whether it is the embedded devnet, which funds accounts. */
+  hasFaucet: boolean
+  /** The assets that stand for a dollar on the network. */
+  usdcAssetIds: readonly string[]
   message: string
 }
 export type Health = {
@@ -97,6 +101,8 @@ export function toNodeStatus(response: Fields.JsonObject): NodeStatus {
     genesisHash: Fields.string(response, 'genesis_hash'),
     network: Fields.string(response, 'network'),
     lastRound: Fields.number(response, 'last_round'),
+    hasFaucet: Fields.boolean(response, 'has_faucet'),
+    usdcAssetIds: Fields.strings(response, 'usdc_asset_ids').filter((id) => /^\d{1,20}$/.test(id)),
     message: Fields.string(response, 'message'),
   }
 }

@@ -1,21 +1,56 @@
 /** The current view, kept in the URL fragment so that the browser's history and bookmarks work. */
+import { Address } from '@latchkey/algorand'
 import { useEffect, useState } from 'preact/hooks'
 
 export type Route =
-  | { view: 'wallets'; walletId: string | undefined }
+  | { view: 'overview' }
+  | { view: 'wallets'; walletId: string | undefined; address?: string | undefined }
+  | { view: MoneyViewName; address: string | undefined; assetId: string | undefined }
   | { view: 'sign' }
-  | { view: 'payments' }
+  | { view: 'payments'; transactionId?: string | undefined }
+  | { view: 'addresses'; address?: string | undefined }
   | { view: 'health' }
 
+/** The views that start from an account, and perhaps from an asset of it. */
+export type MoneyViewName = 'send' | 'receive' | 'opt-in'
+
 export function parse(hash: string): Route {
-  const [view, rest] = hash.replace(/^#\/?/, '').split('/', 2)
-  if (view === 'sign' || view === 'payments' || view === 'health') return { view }
-  return { view: 'wallets', walletId: rest === undefined || rest === '' ? undefined : decodeURIComponent(rest) }
+  const [view, encoded = '', more = ''] = hash.replace(/^#\/?/, '').split('/', 3)
+  const rest = decode(encoded)
+  if (view === 'send' || view === 'receive' || view === 'opt-in') {
+    const address = rest !== undefined && Address.isValid(rest) ? rest : undefined
+    return { view, address, assetId: /^\d{1,20}$/.test(more) ? more : undefined }
+  }
+  if (view === 'sign' || view === 'health') return { view }
+  if (view === 'payments') return { view, transactionId: rest }
+  if (view === 'addresses') return { view, address: rest }
+  return view === 'wallets' ? { view, walletId: rest, address: decode(more) } : { view: 'overview' }
 }
 
 export function hrefOf(route: Route): string {
-  if (route.view !== 'wallets') return `#/${route.view}`
-  return route.walletId === undefined ? '#/wallets' : `#/wallets/${encodeURIComponent(route.walletId)}`
+  if (route.view === 'send' || route.view === 'receive' || route.view === 'opt-in') {
+    return `#/${[route.view, route.address, route.assetId].filter((part) => part !== undefined).join('/')}`
+  }
+  if (route.view === 'wallets') {
+    const parts = [route.walletId, route.address].filter((part) => part !== undefined)
+    return ['#/wallets', ...parts.map(encodeURIComponent)].join('/')
+  }
+  const rest = detailOf(route)
+  return rest === undefined ? `#/${route.view}` : `#/${route.view}/${encodeURIComponent(rest)}`
+}
+
+function detailOf(route: Route): string | undefined {
+  if (route.view === 'payments') return route.transactionId
+  return route.view === 'addresses' ? route.address : undefined
+}
+
+/** People edit addresses and share them: one that is malformed leads to the view without the detail. */
+function decode(text: string): string | undefined {
+  try {
+    return text === '' ? undefined : decodeURIComponent(text)
+  } catch {
+    return undefined
+  }
 }
 
 export function navigate(route: Route): void {

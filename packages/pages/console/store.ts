@@ -232,9 +232,8 @@ export class Store {
     )
   }
 
-  /** Programs choose names: one must not reorder the text around it, or look like another by what cannot be seen. */
   displayName(wallet: Wallet): string {
-    return wallet.name === '' ? wallet.id : wallet.name.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd')
+    return wallet.name === '' ? wallet.id : safeName(wallet.name)
   }
 
   #close(id: string): void {
@@ -243,6 +242,11 @@ export class Store {
     this.#open.delete(id)
     this.#contents.delete(id)
   }
+}
+
+/** Programs choose names: one must not reorder the text around it, or look like another by what cannot be seen. */
+export function safeName(name: string): string {
+  return name.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd')
 }
 
 /** Until the first renewal. */

@@ -21,12 +21,12 @@ export function Dialog({ title, onClose, children }: DialogProps) {
   }, [])
   return (
     <dialog ref={dialog} aria-labelledby={titleId} onClose={onClose}>
-      <header class="dialog-head">
+      <div class="dialog-head">
         <h2 id={titleId}>{title}</h2>
         <button type="button" class="quiet" onClick={() => dialog.current?.close()}>
           Close
         </button>
-      </header>
+      </div>
       {children}
     </dialog>
   )

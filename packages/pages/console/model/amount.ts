@@ -14,11 +14,24 @@ export function formatAlgos(microAlgos: bigint | string): string {
   return `${format(microAlgos, Amount.algoDecimals)} ${algoUnit}`
 }
 
-/** The unit name of an asset, or its id if it has none. */
-export function unitOf(asset: { assetId: string; unitName: string }): string {
-  if (asset.unitName !== '') return asset.unitName
-  return asset.assetId === '0' ? algoUnit : `asset ${asset.assetId}`
+/**
+ * The unit name of an asset, or its id if it has none. Its creator chose the name: unless it is one plain word, and not
+ * that of the ledger's own unit, it stands in quotes.
+ */
+export function unitOf({ assetId, unitName }: { assetId: string; unitName: string }): string {
+  if (assetId === '0') return algoUnit
+  if (unitName === '') return `asset ${assetId}`
+  const isPlain = /^[A-Za-z0-9]{1,8}$/.test(unitName) && unitName.toUpperCase() !== algoUnit
+  return isPlain ? unitName : quote(unitName)
 }
+
+/** A text from a stranger, in quotes, without what cannot be seen or reorders the text around it. */
+export function quote(text: string): string {
+  const visible = text.replace(/[\p{C}\p{Zl}\p{Zp}"“”]|\p{Default_Ignorable_Code_Point}/gu, '\ufffd')
+  return `“${[...visible].slice(0, maxQuoted).join('')}”`
+}
+
+const maxQuoted = 32
 
 /** The share of the whole, rounded to four decimals: for drawing only. */
 export function ratio(part: bigint, whole: bigint): number {

@@ -8,7 +8,7 @@ import { type PasswordStrength, passwordStrength } from '../model/passwordStreng
 import type { Wallet } from '../responses.js'
 import { useStore } from '../store.js'
 
-type Props = { onClose: () => void; onCreated: (wallet: Wallet) => void }
+type Props = { onClose: () => void; onCreated: (wallet: Wallet, password: string) => void }
 
 const blank: PasswordStrength = { level: 'none', note: '' }
 
@@ -40,7 +40,7 @@ export function CreateWallet({ onClose, onCreated }: Props) {
     takePassword(second)
     updateStrength()
     try {
-      onCreated(await store.api.createWallet({ name: name.current?.value.trim() ?? '', password }))
+      onCreated(await store.api.createWallet({ name: name.current?.value.trim() ?? '', password }), password)
     } catch (caught) {
       setError(errorMessage(caught))
       setBusy(false)
@@ -60,7 +60,7 @@ export function CreateWallet({ onClose, onCreated }: Props) {
           field={first}
           autocomplete="new-password"
           onInput={updateStrength}
-          hint="It cannot be recovered. Without it, the keys in the wallet are lost."
+          hint="It cannot be recovered. Without it, only a backup of the wallet restores the keys."
         />
         <p class={`strength ${strength.level}`} aria-live="polite">
           {strength.note}

@@ -3,6 +3,7 @@ import { useState } from 'preact/hooks'
 import { ErrorText } from '../components/ErrorText.js'
 import { Heading } from '../components/Heading.js'
 import { errorMessage, toSentence } from '../messages.js'
+import { chooseNetwork, networkTitle } from '../model/network.js'
 import { formatDuration } from '../model/time.js'
 import { usePolling } from '../polling.js'
 import type { Health } from '../responses.js'
@@ -80,7 +81,10 @@ function NodeFacts() {
         </Fact>
         {node.isReachable && (
           <>
-            <Fact name="Network">{node.network}</Fact>
+            <Fact name="Network">
+              <b>{networkTitle(node.network)}</b>
+              <span class="soft"> {chooseNetwork}</span>
+            </Fact>
             <Fact name="Last round">{node.lastRound.toLocaleString('en')}</Fact>
             <Fact name="Genesis id">
               <code>{node.genesisId}</code>

@@ -1,20 +1,22 @@
 /** One multisig account with its balance and members. */
 import { AddressText } from '../components/AddressText.js'
 import type { Account, MultisigAccount } from '../responses.js'
-import { AddressLine, Balance } from './KeyRow.js'
+import { AddressLine, Balance, scrollTo } from './KeyRow.js'
 
 type Props = {
   multisig: MultisigAccount
   keys: readonly string[]
   account: Account | undefined
+  isFound: boolean
   onShow: (address: string) => void
+  onLabel: (address: string) => void
 }
 
-export function MultisigRow({ multisig, keys, account, onShow }: Props) {
+export function MultisigRow({ multisig, keys, account, isFound, onShow, onLabel }: Props) {
   const { address, threshold, members } = multisig
   return (
-    <li>
-      <AddressLine address={address} onShow={onShow} />
+    <li class={isFound ? 'found' : undefined} ref={isFound ? scrollTo : null}>
+      <AddressLine address={address} onShow={onShow} onLabel={onLabel} />
       <Balance account={account} />
       <details>
         <summary>

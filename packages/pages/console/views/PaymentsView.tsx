@@ -1,58 +1,28 @@
 /** The daemon's signature log: spending over time, and each transaction with its status. */
 import { useState } from 'preact/hooks'
-import { maxTransactionsPerRequest } from '../api.js'
 import { Chart } from '../components/Chart.js'
-import { CopyButton } from '../components/CopyButton.js'
-import { Description } from '../components/Description.js'
 import { ErrorText } from '../components/ErrorText.js'
 import { Heading } from '../components/Heading.js'
-import { errorMessage, toSentence } from '../messages.js'
-import { format, formatAlgos, unitOf } from '../model/amount.js'
-import { typeName } from '../model/payments.js'
-import { shortAddress } from '../model/shortAddress.js'
+import { unitOf } from '../model/amount.js'
 import { formatTime } from '../model/time.js'
-import { usePolling } from '../polling.js'
-import type { SignatureEntry, TransactionStatus } from '../responses.js'
+import { usePaymentsPolling } from '../paymentsPolling.js'
 import { useStore } from '../store.js'
+import { idOf, PaymentRow, ProgramRow } from './PaymentRow.js'
 
 const pollMs = 2_000
 const pageLength = 50
 
-export function PaymentsView() {
+export function PaymentsView({ transactionId: wanted }: { transactionId: string | undefined }) {
   const store = useStore()
   const { payments } = store
-  const [error, setError] = useState<string>()
-  const [statusError, setStatusError] = useState<string>()
+  const { error, statusError } = usePaymentsPolling(pollMs)
   const [assetId, setAssetId] = useState<string>()
   const [shownCount, setShownCount] = useState(pageLength)
-  usePolling(
-    async () => {
-      try {
-        const { sinceMs, entries } = await store.api.signatureLog(payments.lastNumber)
-        payments.add(sinceMs, entries)
-        setError(undefined)
-      } catch (caught) {
-        setError(errorMessage(caught))
-      }
-      store.emitChange()
-      const due = payments.takeDue(Date.now(), maxTransactionsPerRequest)
-      if (due.length === 0) return
-      try {
-        if (!(await store.hasNode())) return setStatusError(toSentence(store.node?.message ?? ''))
-        payments.update(await store.api.transactionStatuses(due))
-        setStatusError(undefined)
-      } catch (caught) {
-        setStatusError(errorMessage(caught))
-      }
-      store.emitChange()
-    },
-    pollMs,
-    [store],
-  )
 
   const spending = payments.spending()
   const shown = spending.find((one) => one.assetId === assetId) ?? spending[0]
   const entries = payments.newestFirst
+  const wantedIndex = wanted === undefined ? -1 : entries.findIndex((entry) => idOf(entry) === wanted)
   return (
     <section aria-labelledby="payments-title">
       <Heading id="payments-title">Payments</Heading>
@@ -85,15 +55,25 @@ export function PaymentsView() {
         </>
       )}
       <h2>Signed transactions and programs</h2>
+      {wanted !== undefined && wantedIndex < 0 && payments.sinceMs > 0 && (
+        <p class="aside">
+          This daemon has not signed <code class="break">{wanted}</code> since it started.
+        </p>
+      )}
       {entries.length === 0 && payments.sinceMs > 0 && <p class="empty">Nothing signed yet.</p>}
       <ol class="rows payments" aria-label="Signed transactions and programs, newest first">
         {entries
-          .slice(0, shownCount)
+          .slice(0, Math.max(shownCount, wantedIndex + 1))
           .map((entry) =>
             entry.program === '' ? (
-              <PaymentRow key={entry.number} entry={entry} status={payments.status(entry.transactionId)} />
+              <PaymentRow
+                key={entry.number}
+                entry={entry}
+                status={payments.status(entry.transactionId)}
+                isFound={idOf(entry) === wanted}
+              />
             ) : (
-              <ProgramRow key={entry.number} entry={entry} />
+              <ProgramRow key={entry.number} entry={entry} isFound={idOf(entry) === wanted} />
             ),
           )}
       </ol>
@@ -104,73 +84,4 @@ export function PaymentsView() {
       )}
     </section>
   )
-}
-
-function PaymentRow({ entry, status }: { entry: SignatureEntry; status: TransactionStatus | undefined }) {
-  const hasAmount = entry.amount !== '0' || entry.type === 'pay'
-  return (
-    <li>
-      <time dateTime={new Date(entry.atMs).toISOString()}>{formatTime(entry.atMs)}</time>
-      <div class="what">
-        <p>
-          <b class="amount">
-            {hasAmount ? `${format(entry.amount, entry.decimals)} ${unitOf(entry)}` : typeName(entry.type)}
-          </b>
-          {entry.receiver !== '' && (
-            <>
-              {' to '}
-              <code title={entry.receiver}>{shortAddress(entry.receiver)}</code>
-            </>
-          )}
-        </p>
-        <p class="soft small">
-          {hasAmount && `${typeName(entry.type)}, `}from <code title={entry.sender}>{shortAddress(entry.sender)}</code>,
-          wallet {entry.walletName}
-          {entry.isMultisig && ', one multisig signature'}, fee {formatAlgos(entry.feeMicroAlgos)}
-        </p>
-        <Warnings entry={entry} />
-      </div>
-      <div class="status">
-        <StatusText status={status} />
-        <CopyButton text={entry.transactionId} what={shortAddress(entry.transactionId)} label="Copy ID" />
-      </div>
-    </li>
-  )
-}
-
-/** A program does nothing by being signed: it has no amount and no status, only what it may do from now on. */
-function ProgramRow({ entry }: { entry: SignatureEntry }) {
-  return (
-    <li>
-      <time dateTime={new Date(entry.atMs).toISOString()}>{formatTime(entry.atMs)}</time>
-      <div class="what">
-        <p>
-          <b class="amount">{typeName(entry.type)}</b> <code title={entry.program}>{shortAddress(entry.program)}</code>
-        </p>
-        <p class="soft small">
-          may sign for <code title={entry.sender}>{shortAddress(entry.sender)}</code>, wallet {entry.walletName}
-          {entry.isMultisig && ', one multisig signature'}
-        </p>
-        <Warnings entry={entry} />
-      </div>
-      <div class="status">
-        <CopyButton text={entry.program} what={shortAddress(entry.program)} label="Copy address" />
-      </div>
-    </li>
-  )
-}
-
-function Warnings({ entry }: { entry: SignatureEntry }) {
-  return entry.warnings.map((warning) => (
-    <p class="error small" key={warning}>
-      <Description text={warning} isShort />
-    </p>
-  ))
-}
-
-function StatusText({ status }: { status: TransactionStatus | undefined }) {
-  if (status?.state === 'confirmed') {
-    return <span class="status-good">confirmed in round {status.round.toLocaleString('en')}</span>
-  }
-  return <span class="status-open">{status?.state === 'pending' ? 'pending' : 'not found on the network'}</span>
 }

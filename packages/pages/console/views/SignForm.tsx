@@ -6,6 +6,7 @@ import { ErrorText } from '../components/ErrorText.js'
 import { UnlockInView } from '../components/UnlockInView.js'
 import { hasCode } from '../errors.js'
 import { errorMessage } from '../messages.js'
+import { chooseNetwork, foreignNetwork, networkTitle } from '../model/network.js'
 import { multisigOf } from '../model/signedTransaction.js'
 import {
   type SelectedSigner,
@@ -49,6 +50,9 @@ export function SignForm({ transactions, groupWarnings, onSigned, onCancel }: Pr
   const wallet = open.find(({ walletId }) => walletId === selectedId) ?? firstAble(open, transactions) ?? open[0]
   const unlockedWallet = wallet === undefined ? undefined : store.openWallet(wallet.walletId)
   const isGroup = transactions.length > 1
+  const foreign = transactions
+    .map(({ description }) => foreignNetwork(description.transaction, store.node))
+    .find((name) => name !== undefined)
   const signers = wallet === undefined ? [] : transactions.map((one) => optionsFor(one, wallet, isGroup))
   const selected = signers.map((options, index) => changes[index] ?? selectSigner(options, options.suggestedId))
   const signedCount = selected.filter(willSign).length
@@ -112,6 +116,14 @@ export function SignForm({ transactions, groupWarnings, onSigned, onCancel }: Pr
             <li key={warning}>{warning}</li>
           ))}
         </ul>
+      )}
+      {foreign !== undefined && (
+        <p class="cautions">
+          <b>
+            This is for {foreign}, and the daemon’s node is on {networkTitle(store.node?.network ?? '')}.
+          </b>{' '}
+          It can be signed here. Balances, asset names and the status are not of its network. {chooseNetwork}
+        </p>
       )}
       {transactions.map(({ description }, index) => (
         <TransactionCard

@@ -1,12 +1,14 @@
 /** An unlocked wallet: time until it locks, keys, multisig accounts. */
 import { useCallback, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { ErrorText } from '../components/ErrorText.js'
+import { LabelDialog } from '../components/LabelDialog.js'
 import { QrDialog } from '../components/QrDialog.js'
 import { errorMessage, toSentence } from '../messages.js'
 import { formatDuration } from '../model/time.js'
 import { useEverySecond, usePolling } from '../polling.js'
 import type { Account, MultisigAccount } from '../responses.js'
 import { type OpenWallet, useStore } from '../store.js'
+import { BackupDialog } from './BackupDialog.js'
 import { CreateMultisig } from './CreateMultisig.js'
 import { KeyRow } from './KeyRow.js'
 import { MultisigRow } from './MultisigRow.js'
@@ -14,7 +16,13 @@ import { MultisigRow } from './MultisigRow.js'
 /** Keys shown at first: a wallet may have thousands. */
 const pageLength = 100
 
-export function WalletView({ wallet }: { wallet: OpenWallet }) {
+type Props = {
+  wallet: OpenWallet
+  /** The key that a search led to. */
+  address?: string | undefined
+}
+
+export function WalletView({ wallet, address: wanted }: Props) {
   const store = useStore()
   const title = useRef<HTMLHeadingElement>(null)
   const [keys, setKeys] = useState<readonly string[]>()
@@ -26,15 +34,18 @@ export function WalletView({ wallet }: { wallet: OpenWallet }) {
   const [isBusy, setBusy] = useState(false)
   const [isCreating, setCreating] = useState(false)
   const [shownAddress, setShownAddress] = useState<string>()
+  const [labelledAddress, setLabelledAddress] = useState<string>()
+  const [isBackingUp, setBackingUp] = useState(false)
 
   const load = useCallback(async () => {
-    const [keys, multisigs] = await store.withHandle(wallet.id, ({ handle }) =>
-      Promise.all([store.api.keys(handle), store.api.multisigs(handle)]),
-    )
+    const { keys, multisigs } = await store.loadContents(wallet.id)
     setKeys(keys)
     setMultisigs(multisigs)
+    // A key that was searched for is shown, wherever it is.
+    const wantedIndex = wanted === undefined ? -1 : keys.indexOf(wanted)
+    if (wantedIndex >= shownCount) setShownCount(wantedIndex + 1)
     return [...keys.slice(0, shownCount), ...multisigs.map(({ address }) => address)]
-  }, [store, wallet.id, shownCount])
+  }, [store, wallet.id, shownCount, wanted])
 
   const refresh = useCallback(async () => {
     const addresses = await load()
@@ -61,7 +72,6 @@ export function WalletView({ wallet }: { wallet: OpenWallet }) {
     setError(undefined)
     try {
       await store.withHandle(wallet.id, ({ handle }) => store.api.generateKey(handle))
-      await store.renew(wallet.id)
       await refresh()
     } catch (caught) {
       setError(errorMessage(caught))
@@ -82,6 +92,17 @@ export function WalletView({ wallet }: { wallet: OpenWallet }) {
         <TimeLeft wallet={wallet} />
       </div>
 
+      {store.pendingBackups.has(wallet.id) && (
+        <div class="aside to-do">
+          <p>
+            <b>Not backed up.</b> If this machine is lost, so are the keys in this wallet.
+          </p>
+          <button type="button" onClick={() => setBackingUp(true)}>
+            Back up
+          </button>
+        </div>
+      )}
+
       <div class="section-head">
         <h3>Keys</h3>
         <button type="button" class={keys?.length === 0 ? 'main' : ''} disabled={isBusy} onClick={generate}>
@@ -97,7 +118,14 @@ export function WalletView({ wallet }: { wallet: OpenWallet }) {
       {keys?.length === 0 && <p class="empty">No keys yet. Each key is an address that can hold funds.</p>}
       <ul class="rows">
         {keys?.slice(0, shownCount).map((address) => (
-          <KeyRow key={address} address={address} account={accounts.get(address)} onShow={setShownAddress} />
+          <KeyRow
+            key={address}
+            address={address}
+            account={accounts.get(address)}
+            isFound={address === wanted}
+            onShow={setShownAddress}
+            onLabel={setLabelledAddress}
+          />
         ))}
       </ul>
       {(keys?.length ?? 0) > shownCount && (
@@ -122,11 +150,17 @@ export function WalletView({ wallet }: { wallet: OpenWallet }) {
             multisig={multisig}
             keys={keys ?? []}
             account={accounts.get(multisig.address)}
+            isFound={multisig.address === wanted}
             onShow={setShownAddress}
+            onLabel={setLabelledAddress}
           />
         ))}
       </ul>
 
+      {isBackingUp && <BackupDialog wallet={wallet} onClose={() => setBackingUp(false)} />}
+      {labelledAddress !== undefined && (
+        <LabelDialog address={labelledAddress} onClose={() => setLabelledAddress(undefined)} />
+      )}
       {shownAddress !== undefined && <QrDialog address={shownAddress} onClose={() => setShownAddress(undefined)} />}
       {isCreating && (
         <CreateMultisig wallet={wallet} keys={keys ?? []} onClose={() => setCreating(false)} onCreated={onCreated} />
@@ -140,20 +174,11 @@ function TimeLeft({ wallet }: { wallet: OpenWallet }) {
   const [, draw] = useState(0)
   useEverySecond(draw)
   const seconds = Math.max(0, Math.ceil((wallet.expiresAtMs - Date.now()) / 1000))
-  const renew = (): void => {
-    store.renew(wallet.id).catch((caught) => {
-      const message = errorMessage(caught)
-      if (message !== undefined) store.notify(message, { isError: true })
-    })
-  }
   return (
     <p class="time-left">
       <span class={seconds <= 10 ? 'soon' : ''} role="timer">
-        {Number.isFinite(seconds) ? `locks in ${formatDuration(seconds)}` : ''}
+        {Number.isFinite(seconds) ? `locks in ${formatDuration(seconds)}${wallet.isFinal ? '' : ' without use'}` : ''}
       </span>
-      <button type="button" onClick={renew}>
-        Stay unlocked
-      </button>
       <button type="button" onClick={() => void store.lock(wallet.id)}>
         Lock
       </button>

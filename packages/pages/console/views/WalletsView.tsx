@@ -5,13 +5,15 @@ import { Heading } from '../components/Heading.js'
 import { errorMessage } from '../messages.js'
 import { usePolling } from '../polling.js'
 import type { Wallet } from '../responses.js'
-import { hrefOf, navigate } from '../route.js'
+import { hrefOf } from '../route.js'
 import { useStore } from '../store.js'
-import { CreateWallet } from './CreateWallet.js'
+import { CreatingWallet } from './CreatingWallet.js'
 import { UnlockForm } from './UnlockForm.js'
 import { WalletView } from './WalletView.js'
 
-export function WalletsView({ walletId }: { walletId: string | undefined }) {
+type Props = { walletId: string | undefined; address: string | undefined }
+
+export function WalletsView({ walletId, address }: Props) {
   const store = useStore()
   const [isCreating, setCreating] = useState(false)
   const [error, setError] = useState<string>()
@@ -24,12 +26,6 @@ export function WalletsView({ walletId }: { walletId: string | undefined }) {
     5_000,
     [store],
   )
-
-  const onCreated = (wallet: Wallet): void => {
-    setCreating(false)
-    navigate({ view: 'wallets', walletId: wallet.id })
-    void store.loadWallets().catch(() => {})
-  }
 
   const { wallets } = store
   const selectedId = walletId ?? store.selectedId
@@ -54,9 +50,7 @@ export function WalletsView({ walletId }: { walletId: string | undefined }) {
                 aria-current={wallet.id === selectedId ? 'true' : undefined}
               >
                 <span class="name">{store.displayName(wallet)}</span>
-                <span class={store.openWallet(wallet.id) === undefined ? 'lock' : 'lock open'}>
-                  {store.openWallet(wallet.id) === undefined ? 'locked' : 'unlocked'}
-                </span>
+                <WalletState wallet={wallet} />
               </a>
             </li>
           ))}
@@ -64,7 +58,7 @@ export function WalletsView({ walletId }: { walletId: string | undefined }) {
         {isFirst && <p class="empty">No wallets yet. A wallet is a set of keys with one password.</p>}
       </section>
       <div class="selected">
-        {selected !== undefined && <SelectedWallet key={selected.id} wallet={selected} />}
+        {selected !== undefined && <SelectedWallet key={selected.id} wallet={selected} address={address} />}
         {selected === undefined && !isFirst && wallets !== undefined && (
           <p class="empty">
             {selectedId === undefined
@@ -73,12 +67,25 @@ export function WalletsView({ walletId }: { walletId: string | undefined }) {
           </p>
         )}
       </div>
-      {isCreating && <CreateWallet onClose={() => setCreating(false)} onCreated={onCreated} />}
+      {isCreating && <CreatingWallet onClose={() => setCreating(false)} />}
     </div>
   )
 }
 
-function SelectedWallet({ wallet }: { wallet: Wallet }) {
+/** Whether a wallet is unlocked, and whether its backup is still to be made. */
+export function WalletState({ wallet }: { wallet: Wallet }) {
+  const store = useStore()
+  const isOpen = store.openWallet(wallet.id) !== undefined
+  return (
+    <span class={isOpen ? 'lock open' : 'lock'}>
+      {store.pendingBackups.has(wallet.id) && <span class="tag to-do">not backed up</span>}{' '}
+      {isOpen ? 'unlocked' : 'locked'}
+    </span>
+  )
+}
+
+function SelectedWallet({ wallet, address }: { wallet: Wallet; address: string | undefined }) {
   const open = useStore().openWallet(wallet.id)
-  return open === undefined ? <UnlockForm wallet={wallet} /> : <WalletView key={open.handle} wallet={open} />
+  if (open === undefined) return <UnlockForm wallet={wallet} />
+  return <WalletView key={open.handle} wallet={open} address={address} />
 }

@@ -1,0 +1,53 @@
+/** Follows the daemon's signature log, and what became of each transaction. */
+import { useState } from 'preact/hooks'
+import { maxTransactionsPerRequest } from './api.js'
+import { errorMessage, toSentence } from './messages.js'
+import { usePolling } from './polling.js'
+import { type Store, useStore } from './store.js'
+
+export type PaymentsErrors = {
+  /** Why the log is not available. */
+  error: string | undefined
+  /** Why the status of transactions is not available. */
+  statusError: string | undefined
+}
+
+export function usePaymentsPolling(everyMs: number): PaymentsErrors {
+  const store = useStore()
+  const [errors, setErrors] = useState<PaymentsErrors>({ error: undefined, statusError: undefined })
+  usePolling(
+    async () => {
+      const error = await failureOf(() => loadSignatureLog(store))
+      store.emitChange()
+      const statusError = await failureOf(() => updateStatuses(store))
+      setErrors({ error, statusError })
+      store.emitChange()
+    },
+    everyMs,
+    [store],
+  )
+  return errors
+}
+
+/** Adds what was signed since the last time. It succeeds with nothing to say. */
+export async function loadSignatureLog({ api, payments }: Store): Promise<undefined> {
+  const { sinceMs, entries } = await api.signatureLog(payments.lastNumber)
+  payments.add(sinceMs, entries)
+}
+
+/** Returns why there is no status, if the daemon has no node. */
+async function updateStatuses(store: Store): Promise<string | undefined> {
+  const due = store.payments.takeDue(Date.now(), maxTransactionsPerRequest)
+  if (due.length === 0) return undefined
+  if (!(await store.hasNode())) return toSentence(store.node?.message ?? '')
+  store.payments.update(await store.api.transactionStatuses(due))
+  return undefined
+}
+
+async function failureOf(work: () => Promise<string | undefined>): Promise<string | undefined> {
+  try {
+    return await work()
+  } catch (caught) {
+    return errorMessage(caught)
+  }
+}
