@@ -1,7 +1,9 @@
 /** One payment, several requests: passes over HTTP, in every web framework, with our buyer and with a published one. */
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { readdirSync, statSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { join } from 'node:path'
 import { after, test } from 'node:test'
 import {
   MemoryPassCache,
@@ -15,6 +17,7 @@ import {
 import { paymentGate, upgradeGate } from '@latchkey/x402/node'
 import { type Payment, paymentOf as paymentOfRequest, type Route } from '@latchkey/x402/server'
 import { WebSocket, WebSocketServer } from 'ws'
+import { openShopper } from './security/support/sellers.test.helper.js'
 import { openMarket, requiredOf } from './support/market.test.helper.js'
 import { adapters, listen, routesFor, Stock } from './support/shops.test.helper.js'
 
@@ -250,4 +253,49 @@ test('the 402 of a route without passes is as it was', async (t) => {
   t.after(() => shop.close())
   const required = (await requiredOf(await fetch(`${shop.url}/a`))) as unknown as { extensions: object }
   assert.deepEqual(Object.keys(required.extensions), ['payment-secret'])
+})
+
+test('`latchkey pay` shows the pass of an earlier run, and pays again when that is refused or a new payment is asked for', async (t) => {
+  const gate = await market.gate({
+    routes: { 'GET /a': { accepts, passes: { requests: 3 } } },
+    passes: { secret },
+    onWarning: () => {},
+  })
+  const shop = await listen(paymentGate(gate, (_, response) => void response.end('goods')))
+  t.after(() => shop.close())
+  const { run, log } = openShopper(t, market)
+  const charge = async (...args: string[]) => {
+    const before = await market.dollars()
+    const { code, stdout, stderr } = await run(`${shop.url}/a`, '--yes', ...args)
+    assert.deepEqual([code, stdout], [0, 'goods'], stderr)
+    return { charged: (await market.dollars()) - before, stderr }
+  }
+  const first = await charge()
+  assert.equal(first.charged, cent)
+  assert.match(
+    first.stderr,
+    /\nRun it again for nothing: the response has a pass, until 20\S+Z, with 2 requests left\.\n/,
+  )
+  const [file] = readdirSync(`${log}.passes`)
+  assert.equal(statSync(join(`${log}.passes`, file!)).mode & 0o777, 0o600)
+  const second = await charge()
+  assert.equal(second.charged, 0n)
+  assert.match(
+    second.stderr,
+    /^Nothing was paid: a pass of an earlier payment opens it, until \S+, with 1 request left \(/,
+  )
+  const third = await charge('--json')
+  assert.equal(third.charged, 0n)
+  const { payment, pass } = JSON.parse(third.stderr) as {
+    payment: unknown
+    pass: { until: string; requestsLeft: number }
+  }
+  assert.deepEqual([payment, pass.requestsLeft], [null, 0])
+  assert.ok(Date.parse(pass.until) > Date.now())
+  assert.deepEqual(readdirSync(`${log}.passes`), [])
+  assert.equal((await charge()).charged, cent)
+  assert.equal((await charge('--new-payment')).charged, cent)
+  const header = await run(`${shop.url}/a`, '--yes', '--header', 'payment-pass: 1.x.y')
+  assert.equal(header.code, 2)
+  assert.match(header.stderr, /--header cannot be PAYMENT-PASS/)
 })

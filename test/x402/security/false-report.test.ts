@@ -102,7 +102,7 @@ test('A6 --json has the state by the ledger beside the word of the seller', { ti
   }
   const free = await openSeller(t, (_, response) => void response.end('free'))
   const { stderr } = await openShopper(t, market).run(free.url, '--json')
-  assert.deepEqual(JSON.parse(stderr), { status: 200, state: null, payment: null, receipt: null })
+  assert.deepEqual(JSON.parse(stderr), { status: 200, state: null, payment: null, receipt: null, pass: null })
 })
 
 test('A6 a payment that can no longer be settled is reported as not settled', { timeout }, async (t) => {
@@ -214,7 +214,7 @@ test('A6 --json prints one object, also when the command fails', { timeout }, as
     const lines = stderr.trim().split('\n')
     const objects = lines.filter((line) => line.startsWith('{')).map((line) => JSON.parse(line))
     assert.equal(objects.length, 1, stderr)
-    assert.deepEqual(Object.keys(objects[0]), ['status', 'state', 'payment', 'receipt'])
+    assert.deepEqual(Object.keys(objects[0]), ['status', 'state', 'payment', 'receipt', 'pass'])
     assert.deepEqual([objects[0].status, objects[0].state, objects[0].receipt], [null, state, null])
     // Why it failed, for people.
     assert.match(lines.at(-1)!, /^latchkey pay: /)

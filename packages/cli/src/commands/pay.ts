@@ -2,8 +2,17 @@
 import { mkdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import { Buyer, LostResponseError, PaymentRefusedError, payingFetch, type SignedPayment } from '@latchkey/x402/client'
-import { FilePayments } from '@latchkey/x402/file'
+import {
+  Buyer,
+  LostResponseError,
+  type PassCache,
+  PaymentRefusedError,
+  passHeader,
+  payingFetch,
+  paymentSignature,
+  type SignedPayment,
+} from '@latchkey/x402/client'
+import { FilePassCache, FilePayments } from '@latchkey/x402/file'
 import { command, readNumber, type Values } from '../Command.js'
 import { chainOptions, openChain } from '../chain.js'
 import { CommandError, UsageError } from '../errors.js'
@@ -31,7 +40,8 @@ const payOptions = {
   data: { type: 'string', placeholder: 'TEXT', description: 'request body' },
   'new-payment': {
     type: 'boolean',
-    description: 'make a new payment although an earlier one for the same request may still be settled or answered',
+    description:
+      'make a new payment although an earlier one for the same request may still be settled or answered, or its pass open it',
   },
   output: {
     type: 'string',
@@ -63,13 +73,14 @@ const maxTimeoutSeconds = 24 * 60 * 60
 export const payCommand = command({
   description: `Sends a request and, if the response is 402 Payment Required, shows the price, pays exactly that and prints the response: the \
 body on stdout, everything else on stderr. Whether the payment is settled is looked up on the ledger. A payment that got no answer is sent \
-again by the same command, instead of a new one.`,
+again by the same command, instead of a new one. A seller may give a pass with its response: then further requests cost nothing until it \
+ends.`,
   positionals: [{ name: 'URL' }],
   options: payOptions,
   notes: `${signerNotes}
 
 With --json one line on stderr is an object, the last one or the one before the message of an error. It has "state": settled, \
-not_settled, not_known_yet, or null if nothing was sent; "receipt" is what the seller says.`,
+not_settled, not_known_yet, or null if nothing was sent; "receipt" and "pass" are what the seller says.`,
   examples: [
     "latchkey pay https://example.com/weather --wallet spending --key ADDRESS --max '$0.05'",
     'latchkey pay http://127.0.0.1:4021/weather --yes > weather.json',
@@ -82,12 +93,14 @@ not_settled, not_known_yet, or null if nothing was sent; "receipt" is what the s
     const signer = signerFrom(options, process.env)
     if (signer === undefined) throw new UsageError('no key to pay with', { hint: 'give --wallet and --key' })
     const chain = await openChain(options, process.env)
-    const payments = new FilePayments(options.log ?? defaultLog())
+    const log = options.log ?? defaultLog()
+    const payments = new FilePayments(log)
+    const passes = passesOf(`${log}.passes`, options['new-payment'] === true)
     const buyer = new Buyer({ signer, chains: chain, payments, maxPerPayment: options.max ?? '$1' })
     const sink = openBodySink(options.output)
     const limit = new IdleLimit(timeoutSeconds)
     try {
-      const isComplete = await buy(request, { options, buyer, chain, sink, limit, maxBytes })
+      const isComplete = await buy(request, { options, buyer, passes, chain, sink, limit, maxBytes })
       if (!isComplete) await sink.discard()
       return isComplete ? exitCodes.ok : exitCodes.failed
     } catch (error) {
@@ -103,6 +116,7 @@ type Options = Values<typeof payOptions>
 type Purchase = {
   readonly options: Options
   readonly buyer: Buyer
+  readonly passes: PassCache
   readonly chain: Sent['chain']
   readonly sink: ReturnType<typeof openBodySink>
   readonly limit: IdleLimit
@@ -110,12 +124,14 @@ type Purchase = {
 }
 
 /** Whether the response is a success, and there as a whole. */
-async function buy(request: Request, { options, buyer, chain, sink, limit, maxBytes }: Purchase): Promise<boolean> {
+async function buy(request: Request, purchase: Purchase): Promise<boolean> {
+  const { options, buyer, passes, chain, sink, limit, maxBytes } = purchase
   const isJson = options.json ?? false
   let isDeclined = false
   let paid: SignedPayment | undefined
   const pay = payingFetch(buyer, {
     resume: options['new-payment'] !== true,
+    passes,
     answer: 'body',
     fetch: (input, init) => {
       limit.restart()
@@ -163,15 +179,23 @@ function requestOf(url: string, { method, header = [], data }: Options): Request
     }
     headers.append(name, value)
   }
-  if (headers.has('PAYMENT-SIGNATURE')) {
-    const hint = 'an open payment of the log is sent again without it'
-    throw new UsageError('--header cannot be PAYMENT-SIGNATURE: the command makes the payment', {
+  const own = [paymentSignature, passHeader].find((name) => headers.has(name))
+  if (own !== undefined) {
+    const hint = 'an open payment of the log is sent again without it, and a pass is shown'
+    throw new UsageError(`--header cannot be ${own}: the command makes the payment`, {
       code: 'invalid_value',
       hint,
     })
   }
   const body = data === undefined ? {} : { body: data }
   return new Request(url, { method: method ?? (data === undefined ? 'GET' : 'POST'), headers, ...body })
+}
+
+/** A new payment is made whatever passes there are, and its own is kept. */
+function passesOf(directory: string, isNewPayment: boolean): PassCache {
+  const cache = new FilePassCache(directory)
+  if (!isNewPayment) return cache
+  return { all: () => [], put: (pass) => cache.put(pass), remove: () => {} }
 }
 
 function explain(error: unknown, { interruption }: IdleLimit): unknown {

@@ -8,9 +8,14 @@ import { maxRequests, type PassCache, type StoredPass } from './PassCache.js'
 
 export type Send = (target: Request, changes?: RequestInit) => Promise<Response>
 
-/** What is left of the pass that a response was opened by, or that came with it; undefined if there is none. */
+const passes = new WeakMap<Response, PaymentPass.PassStatus>()
+
+/**
+ * What is left of the pass that {@link payingFetch} showed for a response, or got with it; undefined if there is none. It is
+ * the seller's word.
+ */
 export function passOf(response: Response): PaymentPass.PassStatus | undefined {
-  return PaymentPass.readStatus(response.headers)
+  return passes.get(response)
 }
 
 /** The passes of a buyer for the requests of one call. A cache that fails is as one without passes. */
@@ -45,7 +50,7 @@ export class PassRequests {
   /** Keeps the pass that came with the response to a payment. */
   keep(required: PaymentRequired, target: Request, { repeatHeader }: SignedPayment, response: Response): void {
     const pass = PaymentPass.readPass(response.headers)
-    const status = passOf(response)
+    const status = PaymentPass.readStatus(response.headers)
     const terms = PaymentPass.readTerms(required.extensions)
     if (pass === undefined || status === undefined || terms === undefined) return
     const secret = PaymentSecret.secretIn(Headers.decodePayment(repeatHeader))
@@ -55,6 +60,7 @@ export class PassRequests {
     const requests = [requestKey(target, opens)]
     const untilMs = Math.min(status.untilMs, maxUntilMs)
     const { origin } = new URL(target.url)
+    passes.set(response, { untilMs, requestsLeft: status.requestsLeft })
     this.#put({ origin, scope, opens, requests, pass, secret, untilMs, requestsLeft: status.requestsLeft })
   }
 
@@ -71,7 +77,8 @@ export class PassRequests {
   #learn(pass: StoredPass, target: Request, response: Response): void {
     const key = requestKey(target, pass.opens)
     const others = pass.requests.filter((one) => one !== key)
-    const status = passOf(response)
+    const status = PaymentPass.readStatus(response.headers)
+    if (status !== undefined) passes.set(response, status)
     if (status?.requestsLeft === 0) this.#remove(pass)
     else if (status !== undefined) {
       const requests = [key, ...others].slice(0, maxRequests)

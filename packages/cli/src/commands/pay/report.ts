@@ -4,8 +4,10 @@ import {
   type AssetInfo,
   type Buyer,
   type Chain,
+  type PassStatus,
   type Payment,
   type PaymentState,
+  passOf,
   paymentOf,
   receiptOf,
 } from '@latchkey/x402/client'
@@ -36,10 +38,16 @@ export async function report(
   { isJson, isFinal, before }: ReportOptions,
 ): Promise<PaymentState | undefined> {
   const status = response?.status
+  const left = response === undefined ? undefined : passOf(response)
+  const pass = { pass: left === undefined ? null : { until: new Date(left.untilMs), requestsLeft: left.requestsLeft } }
+  const passText = left === undefined ? undefined : describePass(left)
   if (payment === undefined) {
     if (isJson && isFinal)
-      printMessage(printableJson({ status: status ?? null, state: null, payment: null, receipt: null }))
-    else if (!isJson && !isFinal) printMessage(`Nothing was paid (response status: ${status}).`)
+      printMessage(printableJson({ status: status ?? null, state: null, payment: null, receipt: null, ...pass }))
+    else if (!isJson && !isFinal) {
+      const opened = passText === undefined ? '' : `: a pass of an earlier payment opens it, ${passText}`
+      printMessage(`Nothing was paid${opened} (response status: ${status}).`)
+    }
     return undefined
   }
   // The first report does not wait: the response is there, and the ledger was asked when it came.
@@ -49,11 +57,19 @@ export async function report(
     const { transactionId: transaction, amount, asset, payTo, network } = payment
     const receipt = (response === undefined ? undefined : receiptOf(response)) ?? null
     const paid = { transaction, amount, asset, payTo, network }
-    printMessage(printableJson({ status: status ?? null, state: states[state], payment: paid, receipt }))
+    printMessage(printableJson({ status: status ?? null, state: states[state], payment: paid, receipt, ...pass }))
   } else if (!isJson && response !== undefined && state !== before) {
     printMessage(await describeState(chain, payment, state, response))
+    if (passText !== undefined) printMessage(`Run it again for nothing: the response has a pass, ${passText}.`)
   }
   return state
+}
+
+/** How long, and how often. */
+function describePass({ untilMs, requestsLeft }: PassStatus): string {
+  const until = `until ${new Date(untilMs).toISOString()}`
+  if (requestsLeft === undefined) return until
+  return `${until}, with ${requestsLeft === 1 ? '1 request' : `${requestsLeft} requests`} left`
 }
 
 /** By the ledger, as far as it can be asked in time: a node that does not respond leaves it unknown. */
