@@ -41,14 +41,16 @@ export async function main(args: readonly string[]): Promise<number> {
     return exitCodes.ok
   }
   try {
-    const daemon = await startUnderSignals(() =>
-      Daemon.start({
-        onWorkerStart: limitDaemonMemory(),
-        dataDir: values['data-dir']!,
-        wire: 'reference',
-        forceWire: values.wire,
-        idleSecs: values['timout-secs'] ?? 0,
-      }),
+    const daemon = await startUnderSignals(
+      () =>
+        Daemon.start({
+          onWorkerStart: limitDaemonMemory(),
+          dataDir: values['data-dir']!,
+          wire: 'reference',
+          forceWire: values.wire,
+          idleSecs: values['timout-secs'] ?? 0,
+        }),
+      { onHangup: (started) => started.reload() },
     )
     await daemon.stopped
     return exitCodes.ok

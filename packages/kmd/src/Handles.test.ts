@@ -287,3 +287,20 @@ test('closing locks every wallet', (t) => {
   )
   assert.equal(handles.size, 0)
 })
+
+test('shorter lifetimes apply to handles that are open, and longer ones do not prolong them', (t) => {
+  const { handles, clock } = start(t, { maxLifetimeMs: 100_000 })
+  const token = handles.open(fakeWallet())
+  handles.configure({ lifetimeMs: 10_000, maxLifetimeMs: 15_000 })
+  assert.equal(handles.expiresSeconds(token), 10)
+  clock.now += 9_000
+  handles.renew(token)
+  assert.equal(handles.expiresSeconds(token), 6)
+  handles.configure({ lifetimeMs: 600_000 })
+  assert.equal(handles.expiresSeconds(token), 6)
+  handles.renew(token)
+  assert.equal(handles.expiresSeconds(token), 6)
+  assert.equal(handles.expiresSeconds(handles.open(fakeWallet())), 600)
+  clock.now += 6_001
+  fails('handle_expired', () => handles.wallet(token))
+})

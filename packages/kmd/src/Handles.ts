@@ -10,11 +10,14 @@ import { KmdError } from './errors.js'
 import * as Secret from './wallet/Secret.js'
 import type { UnlockedWallet } from './wallet/UnlockedWallet.js'
 
-export type HandlesOptions = {
+export type Lifetimes = {
   /** From opening or renewing to expiry. */
   lifetimeMs: number
   /** From opening to expiry, however often it is renewed. @default none */
   maxLifetimeMs?: number | undefined
+}
+
+export type HandlesOptions = Lifetimes & {
   /** A monotonic clock, in milliseconds. @default performance.now */
   now?: () => number
   limit?: number
@@ -35,8 +38,8 @@ export class Handles {
   readonly #handles = new Map<string, Handle>()
   /** Those that expired lately, oldest first. Their wallets are locked. */
   readonly #expired: BoundedMap<string, Expired>
-  readonly #lifetimeMs: number
-  readonly #maxLifetimeMs: number
+  #lifetimeMs: number
+  #maxLifetimeMs: number
   readonly #now: () => number
   readonly #limit: number
   #sweeper: NodeJS.Timeout | undefined
@@ -49,6 +52,19 @@ export class Handles {
     this.#now = options.now ?? (() => performance.now())
     this.#limit = options.limit ?? 16_384
     this.#expired = new BoundedMap(this.#limit)
+  }
+
+  /** Changes the lifetimes. A handle that is open may end sooner by that, never later than it was going to. */
+  configure({ lifetimeMs, maxLifetimeMs = Number.POSITIVE_INFINITY }: Lifetimes): void {
+    const now = this.#now()
+    for (const handle of this.#handles.values()) {
+      const openedAtMs = Number.isFinite(this.#maxLifetimeMs) ? handle.latestExpiryMs - this.#maxLifetimeMs : now
+      handle.latestExpiryMs = Math.min(handle.latestExpiryMs, openedAtMs + maxLifetimeMs)
+      handle.expiresAtMs = Math.min(handle.expiresAtMs, now + lifetimeMs, handle.latestExpiryMs)
+    }
+    this.#lifetimeMs = lifetimeMs
+    this.#maxLifetimeMs = maxLifetimeMs
+    this.sweep()
   }
 
   get size(): number {

@@ -81,13 +81,21 @@ export class RequestHandler {
   readonly fetch: FetchHandler = toFetch((request) => this.handle(request))
   readonly #options: RequestHandlerOptions
   #description: string | undefined
-  readonly #corsSettings: Access.CorsSettings
+  #corsSettings: Access.CorsSettings
+  #hosts: ReadonlySet<string>
   /** Responses of operations that return the same output again (see `Operation.reusesOutput`). */
   readonly #written = new WeakMap<object, string>()
 
   constructor(options: RequestHandlerOptions) {
     this.#options = options
     this.#corsSettings = { ...options.cors, ...corsLists }
+    this.#hosts = options.hosts
+  }
+
+  /** Changes which pages and host names are served, from the next request on. */
+  configure({ cors, hosts }: Pick<RequestHandlerOptions, 'cors' | 'hosts'>): void {
+    this.#corsSettings = { ...cors, ...corsLists }
+    this.#hosts = hosts
   }
 
   /** The same handler in the private form of `@latchkey/http`, which costs less. */
@@ -120,9 +128,9 @@ export class RequestHandler {
 
   /** The operation that the request may use, or the response that it gets instead. */
   #admit(request: RawRequest, cors: string[]): Admitted | { response: RawResponse | Promise<RawResponse> } {
-    const { wire, hosts, onActivity } = this.#options
+    const { wire, onActivity } = this.#options
     const path = pathOf(request.target)
-    if (!Access.isHostAllowed(request.header('host'), hosts, request.localAddress)) {
+    if (!Access.isHostAllowed(request.header('host'), this.#hosts, request.localAddress)) {
       return { response: this.#errorResponse(forbiddenHost(request.header('host')), []) }
     }
     if (request.method === 'OPTIONS') {

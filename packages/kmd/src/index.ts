@@ -12,6 +12,7 @@ export {
 export * as Config from './process/Config.js'
 export { Daemon, type DaemonOptions } from './process/Daemon.js'
 export { DaemonApp, type DaemonAppOptions } from './process/DaemonApp.js'
+export type { LogSettings } from './process/Log.js'
 export * as MetricsToken from './process/MetricsToken.js'
 export * as Token from './process/Token.js'
 export { version } from './version.js'

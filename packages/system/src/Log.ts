@@ -41,6 +41,7 @@ export class Log {
   readonly #sink: LogSink
   #format: LogLine.Format
   #level: LogLine.Level
+  #copy: Log | undefined
 
   /** @throws the error of the file system if the file cannot be opened. */
   constructor({ to, format = 'text', level = 'info', maxBytes }: LogOptions) {
@@ -66,8 +67,14 @@ export class Log {
     this.#level = level ?? this.#level
   }
 
+  /** Writes everything to another log too, such as one on the terminal, which has a form and a level of its own. */
+  copyTo(log: Log): void {
+    this.#copy = log
+  }
+
   /** Writes an event, at once if it goes to a file. */
   write(level: LogLine.Level, message: string, fields?: LogLine.Fields): void {
+    this.#copy?.write(level, message, fields)
     if (!LogLine.isAtLeast(level, this.#level)) return
     this.#sink.append(LogLine.event(this.#format, level, message, fields))
     this.#sink.flush()
@@ -75,6 +82,7 @@ export class Log {
 
   /** Writes a request that is over, within a tenth of a second. */
   request(request: LogLine.RequestFields): void {
+    this.#copy?.request(request)
     const level = LogLine.levelOf(request)
     if (LogLine.isAtLeast(level, this.#level)) this.#sink.append(LogLine.request(this.#format, level, request))
   }
@@ -85,8 +93,8 @@ export class Log {
   }
 
   /** Writes what is waiting and closes the file, at once; on a descriptor, waits a second for its reader. */
-  close(): Promise<void> {
-    return this.#sink.close()
+  async close(): Promise<void> {
+    await Promise.all([this.#sink.close(), this.#copy?.close()])
   }
 }
 

@@ -10,6 +10,7 @@ import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { printable, shellWord } from '../format.js'
 import { printJson, printResult, printWarning } from '../messages.js'
+import { logOptions, openTerminalLog, readLogOptions } from '../serverLog.js'
 import { startUnderSignals } from '../signals.js'
 
 export const kmdCommand = command({
@@ -35,9 +36,11 @@ export const kmdCommand = command({
       placeholder: 'URL',
       description: 'URL of an algod from which the console reads balances; ALGOD_TOKEN is its token',
     },
+    ...logOptions,
     ...jsonOption,
   },
-  notes: 'Settings are in kmd_config.json in the data directory; kmd_config.json.example there shows them all.',
+  notes: `Settings are in kmd_config.json in the data directory; kmd_config.json.example there shows them. The log is kmd.log there, and on the \
+terminal. SIGHUP opens kmd.log again and takes over settings that need no restart. latchkey kmd start runs it in the background.`,
   examples: ['latchkey kmd', 'latchkey kmd -d /var/lib/kmd-v0.5 --wire reference --node http://127.0.0.1:8080'],
   exits: ['running'],
   run: async ({ options }) => {
@@ -47,11 +50,19 @@ export const kmdCommand = command({
     const node = readNode(options.node)
     createDirectory(dataDir)
     const onWorkerStart = limitDaemonMemory()
-    const start = () => Daemon.start({ dataDir, idleSecs, forceWire, wire: 'documented', node, onWorkerStart })
-    const daemon = await startUnderSignals(start).catch((error: unknown) => explain(error, dataDir))
+    const forceLog = readLogOptions(options)
+    const start = () =>
+      Daemon.start({
+        ...{ dataDir, idleSecs, forceWire, wire: 'documented', node, onWorkerStart },
+        ...{ log: { format: 'json' }, forceLog },
+      })
+    const onHangup = (started: Daemon): void => started.reload()
+    const daemon = await startUnderSignals(start, { onHangup }).catch((error: unknown) => explain(error, dataDir))
     if (options.json) printJson(facts(daemon, dataDir))
     else printResult(block(daemon, dataDir))
     for (const warning of daemon.warnings) printWarning(warning)
+    const terminal = openTerminalLog(forceLog)
+    if (terminal !== undefined) daemon.log.copyTo(terminal)
     await daemon.stopped
     return exitCodes.ok
   },
@@ -61,7 +72,7 @@ function explain(cause: unknown, dataDir: string): never {
   if (!(cause instanceof StartError)) throw cause
   const message = `could not start in ${dataDir}: ${cause.message}`
   if (cause.exitCode !== daemonExitCodes.locked) throw new CommandError('daemon_not_started', message, { cause })
-  const hint = 'Its address is in kmd.net there. To stop it, end the process with the id in kmd.pid.'
+  const hint = 'latchkey kmd status shows it, and latchkey kmd stop ends it.'
   throw new CommandError('daemon_already_running', message, { hint, cause })
 }
 

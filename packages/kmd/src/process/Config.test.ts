@@ -32,6 +32,8 @@ test('every setting is read', () => {
     wire: 'documented',
     allowed_hosts: ['keys.example'],
     algod: { url: 'http://127.0.0.1:8080', token: 'x' },
+    log_level: 'warning',
+    log_format: 'json',
   }
   assert.deepEqual(parse(all), {
     walletsDir: '/w',
@@ -46,6 +48,8 @@ test('every setting is read', () => {
     wire: 'documented',
     allowedHosts: ['keys.example'],
     algod: { url: 'http://127.0.0.1:8080', token: 'x' },
+    logLevel: 'warning',
+    logFormat: 'json',
   })
 })
 

@@ -1,10 +1,11 @@
 /**
  * kmd_config.json, read by the rules of the Go daemon: names in any case, unknown names ignored, null for the default,
- * wrong types rejected. `session_max_lifetime_secs`, `wire`, `allowed_hosts` and `algod` are additions, which the Go daemon
- * ignores.
+ * wrong types rejected. `session_max_lifetime_secs`, `wire`, `allowed_hosts`, `algod`, `log_level` and `log_format` are
+ * additions, which the Go daemon ignores.
  */
 import { isAbsolute, join } from 'node:path'
 import { Json, Suggestion } from '@latchkey/algorand'
+import { type Format, formats, type Level, levels } from '@latchkey/system/log'
 import { StartError } from '../errors.js'
 import { type Wire, wires } from '../wire/Wire.js'
 
@@ -34,6 +35,10 @@ export type Config = {
   allowedHosts: readonly string[]
   /** The Algorand node for balances and confirmations. */
   algod: { url: string; token: string } | undefined
+  /** The least severe lines of kmd.log; undefined for the default of the command. */
+  logLevel: Level | undefined
+  /** The form of kmd.log; undefined for the default of the command. */
+  logFormat: Format | undefined
 }
 
 /** The settings of an empty kmd_config.json. */
@@ -50,6 +55,8 @@ export const defaults: Config = {
   wire: undefined,
   allowedHosts: [],
   algod: undefined,
+  logLevel: undefined,
+  logFormat: undefined,
 }
 
 /** Returns the content of kmd_config.json.example: every setting of the Go daemon, in its order. */
@@ -101,9 +108,11 @@ export function parse(text: string): Config {
     address: root.text('address') ?? defaults.address,
     allowedOrigins: root.texts('allowed_origins') ?? defaults.allowedOrigins,
     allowHeaderPna: root.bool('allow_header_pna') ?? defaults.allowHeaderPna,
-    wire: readWire(root.text('wire')),
+    wire: oneOf(wires, 'wire', root.text('wire')),
     allowedHosts: root.texts('allowed_hosts') ?? defaults.allowedHosts,
     algod: readAlgod(root.section('algod')),
+    logLevel: oneOf(levels, 'log_level', root.text('log_level')),
+    logFormat: oneOf(formats, 'log_format', root.text('log_format')),
   }
 }
 
@@ -119,6 +128,8 @@ const settings: { readonly [section: string]: readonly string[] } = {
     'wire',
     'allowed_hosts',
     'algod',
+    'log_level',
+    'log_format',
   ],
   drivers: ['sqlite', 'ledger'],
   'drivers.sqlite': ['wallets_dir', 'allow_unsafe_scrypt', 'scrypt'],
@@ -166,11 +177,11 @@ export function walletsDirectory(config: Config, dataDir: string): string {
   return config.walletsDir === '' ? join(dataDir, 'sqlite_wallets') : config.walletsDir
 }
 
-function readWire(value: string | undefined): Wire | undefined {
+function oneOf<T extends string>(choices: readonly T[], name: string, value: string | undefined): T | undefined {
   if (value === undefined || value === '') return undefined
-  const wire = wires.find((known) => known === value)
-  if (wire === undefined) throw invalid(`wire must be one of ${wires.join(', ')}`, Suggestion.didYouMean(value, wires))
-  return wire
+  const found = choices.find((known) => known === value)
+  if (found !== undefined) return found
+  throw invalid(`${name} must be one of ${choices.join(', ')}`, Suggestion.didYouMean(value, choices))
 }
 
 function readAlgod(section: Section): Config['algod'] {

@@ -72,6 +72,16 @@ export class Daemon {
     return `http://${ListenAddress.reachable(this.address)}${this.#app.consolePath(options)}`
   }
 
+  /** kmd.log, for lines of the program that hosts the daemon. */
+  get log(): DaemonApp['log'] {
+    return this.#app.log
+  }
+
+  /** As that of {@link DaemonApp}, for SIGHUP: opens kmd.log again and takes over changed settings. */
+  reload(): void {
+    this.#app.reload()
+  }
+
   /** Stops the server, ends handles and closes files, in that order. */
   stop(): Promise<void> {
     return this.#stop()

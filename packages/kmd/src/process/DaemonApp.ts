@@ -1,6 +1,5 @@
 /** The daemon without a server: a data directory, its lock, wallets and settings, behind a fetch handler. */
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { hostname } from 'node:os'
+import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Algod } from '@latchkey/algod'
 import * as Libsodium from '@latchkey/algorand/sodium'
@@ -17,7 +16,7 @@ import { ScryptPool } from '../derivation/index.js'
 import { StartError } from '../errors.js'
 import { Handles } from '../Handles.js'
 import { Metrics } from '../Metrics.js'
-import { RequestHandler } from '../RequestHandler.js'
+import { RequestHandler, type RequestHandlerOptions } from '../RequestHandler.js'
 import { version } from '../version.js'
 import { PasswordThrottle } from '../wallet/PasswordThrottle.js'
 import { PendingBackups } from '../wallet/PendingBackups.js'
@@ -26,10 +25,10 @@ import { Wallets } from '../wallet/Wallets.js'
 import type { Wire } from '../wire/Wire.js'
 import { Closers } from './Closers.js'
 import * as Config from './Config.js'
-import * as ListenAddress from './ListenAddress.js'
 import * as Lock from './Lock.js'
-import { Log } from './Log.js'
+import { Log, type LogSettings } from './Log.js'
 import * as MetricsToken from './MetricsToken.js'
+import * as Settings from './Settings.js'
 import * as StateFiles from './StateFiles.js'
 import * as Token from './Token.js'
 
@@ -63,6 +62,16 @@ export type DaemonAppOptions = {
    * @default none
    */
   onSignature?: ((signature: SignatureRecord) => void) | undefined
+  /**
+   * Form and least level of kmd.log where kmd_config.json does not set them.
+   * @default the text form of the Go daemon, and `info`, which has a line for each request
+   */
+  log?: LogSettings | undefined
+  /**
+   * Form and least level of kmd.log, whatever kmd_config.json says.
+   * @default `log_format` and `log_level` in kmd_config.json
+   */
+  forceLog?: LogSettings | undefined
   /** Called for every `/v1` request with a valid token. */
   onActivity?: () => void
   /**
@@ -85,6 +94,9 @@ type Parts = {
   tickets: Tickets
   stopWaiting: Closers
   closers: Closers
+  /** Applies settings that need no restart. */
+  apply: (config: Config.Config) => void
+  replaceNode: (config: Config.Config) => void
 }
 
 /**
@@ -110,11 +122,11 @@ export class DaemonApp {
   readonly wire: Wire
   /** Warnings about settings that expose the daemon to other machines or pages, and about unknown settings. */
   readonly warnings: readonly string[]
-  /** The settings of kmd_config.json, or the defaults. */
-  readonly config: Config.Config
   /** kmd.log. */
   readonly log: Log
   readonly #parts: Parts
+  readonly #dataDir: string
+  #config: Config.Config
 
   private constructor(dataDir: string, log: Log, parts: Parts) {
     this.fetch = parts.handler.fetch
@@ -122,9 +134,15 @@ export class DaemonApp {
     this.tokenFile = Token.path(dataDir)
     this.wire = parts.wire
     this.warnings = parts.warnings
-    this.config = parts.config
     this.log = log
     this.#parts = parts
+    this.#dataDir = dataDir
+    this.#config = parts.config
+  }
+
+  /** The settings in force: those of kmd_config.json, or the defaults. */
+  get config(): Config.Config {
+    return this.#config
   }
 
   /**
@@ -134,12 +152,27 @@ export class DaemonApp {
    * @throws {@link StartError} with a code for each reason.
    */
   static async open(options: DaemonAppOptions): Promise<DaemonApp> {
-    const log = openLog(options.dataDir)
+    const log = openLog(options)
     try {
       return new DaemonApp(options.dataDir, log, await openParts(options, log))
     } catch (error) {
       throw logStartError(log, error)
     }
+  }
+
+  /**
+   * Opens kmd.log by its name again, and takes over what has changed in kmd_config.json and needs no restart. A file that
+   * cannot be read, or is not valid, changes nothing. What was done is in kmd.log; nothing is thrown.
+   */
+  reload(): void {
+    this.log.reopen()
+    const result = Settings.reload(this.#dataDir, this.#config)
+    if (result.config !== undefined) {
+      this.#parts.apply(result.config)
+      if (result.isNodeChanged) this.#parts.replaceNode(result.config)
+      this.#config = result.config
+    }
+    for (const { level, text } of result.lines) this.log.write(level, text)
   }
 
   /**
@@ -196,8 +229,9 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
   const { dataDir } = options
   if (dataDir === '') throw new StartError('blank_data_dir')
   Libsodium.check()
-  const { config, unknown } = readConfig(dataDir)
+  const { config, unknown } = Settings.read(dataDir)
   Config.validate(config)
+  log.configure(logSettings(options, config))
   const walletsDir = Config.walletsDirectory(config, dataDir)
   makeDirectory(walletsDir)
   const token = new Access.TokenCheck(Token.readOrCreate(dataDir))
@@ -217,31 +251,25 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
     const onProblem = ({ file, problem }: Problem): void => log.write('warning', `wallet file ${file} ${problem}`)
     const wallets = new Wallets({ directory: walletsDir, scrypt: config.scrypt, derivation, throttle, onProblem })
     closers.add(() => wallets.close())
-    const handles = new Handles({
-      lifetimeMs: config.sessionLifetimeSecs * 1000,
-      maxLifetimeMs: config.sessionMaxLifetimeSecs === 0 ? undefined : config.sessionMaxLifetimeSecs * 1000,
-    })
+    const handles = new Handles(Settings.lifetimes(config))
     closers.add(() => handles.close())
-    const node = openNode(options.node ?? config.algod, closers)
+    const node = openNode(options.node ?? config.algod)
+    closers.add(() => context.node?.close())
     const [tickets, sessions] = [new Tickets(), new Sessions()]
     const signatureLog = openSignatureLog(options, log)
     const wire = options.forceWire ?? config.wire ?? options.wire ?? 'documented'
+    const context = {
+      ...{ wallets, handles, throttle, tickets, sessions, signatureLog, node, version },
+      ...openOwnerFiles(dataDir, log),
+      startedAtMs: Date.now(),
+      lostLogLines: () => log.lostLines,
+    }
     const handler = new RequestHandler({
-      context: {
-        ...{ wallets, handles, throttle, tickets, sessions, signatureLog, node, version },
-        ...openOwnerFiles(dataDir, log),
-        startedAtMs: Date.now(),
-        lostLogLines: () => log.lostLines,
-      },
+      context,
       wire,
       token,
       isMetricsToken: (authorization) => MetricsToken.matches(dataDir, authorization),
-      cors: {
-        allowedOrigins: config.allowedOrigins,
-        allowLoopbackOrigins: options.allowLoopbackOrigins,
-        allowPrivateNetwork: config.allowHeaderPna,
-      },
-      hosts: allowedHosts(config),
+      ...access(options, config),
       metrics: makeMetrics({ handles, wallets, log }),
       ...(onActivity && { onActivity }),
       onFailure: (operation, error, requestId) =>
@@ -256,9 +284,21 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
       tickets.clear()
     }
     stopWaiting.add(Token.follow(dataDir, { take: replaceToken, log }))
-    const warnings = [...findWarnings(config), ...unknown]
+    const warnings = [...Settings.findWarnings(config), ...unknown]
     for (const warning of warnings) log.write('warning', warning)
-    return { handler, config, wire, warnings, tickets, stopWaiting, closers }
+    const apply = (changed: Config.Config): void => {
+      handles.configure(Settings.lifetimes(changed))
+      handler.configure(access(options, changed))
+      log.configure(logSettings(options, changed))
+    }
+    const replaceNode = (changed: Config.Config): void => {
+      if (options.node !== undefined) return
+      const { node: old } = context
+      context.node = openNode(changed.algod)
+      // Requests that are under way still use it.
+      if (old !== undefined) setTimeout(() => old.close(), nodeTimeoutMs).unref()
+    }
+    return { handler, config, wire, warnings, tickets, stopWaiting, closers, apply, replaceNode }
   } catch (error) {
     await closers.close()
     throw error
@@ -290,38 +330,36 @@ function openSignatureLog({ onSignature }: DaemonAppOptions, log: Log): Signatur
 const nodeTimeoutMs = 5_000
 
 /** Makes no connection before the first query. */
-function openNode(address: DaemonAppOptions['node'], closers: Closers): Algod | undefined {
-  if (address === undefined) return undefined
-  const node = new Algod({ nodes: [address], timeoutMs: nodeTimeoutMs })
-  closers.add(() => node.close())
-  return node
+function openNode(address: DaemonAppOptions['node']): Algod | undefined {
+  return address === undefined ? undefined : new Algod({ nodes: [address], timeoutMs: nodeTimeoutMs })
 }
 
-function openLog(dataDir: string): Log {
+/** Who may send requests. */
+function access(
+  { allowLoopbackOrigins }: DaemonAppOptions,
+  config: Config.Config,
+): Pick<RequestHandlerOptions, 'cors' | 'hosts'> {
+  const { allowedOrigins, allowHeaderPna: allowPrivateNetwork } = config
+  return { cors: { allowedOrigins, allowLoopbackOrigins, allowPrivateNetwork }, hosts: Settings.allowedHosts(config) }
+}
+
+/** An option takes precedence over kmd_config.json, and that over the default of the command. */
+function logSettings({ log = {}, forceLog = {} }: DaemonAppOptions, config: Config.Config): LogSettings {
+  return {
+    format: forceLog.format ?? config.logFormat ?? log.format ?? 'text',
+    level: forceLog.level ?? config.logLevel ?? log.level ?? 'info',
+  }
+}
+
+function openLog({ dataDir, log, forceLog }: DaemonAppOptions): Log {
   try {
-    return new Log(dataDir)
+    return new Log(dataDir, { format: forceLog?.format ?? log?.format, level: forceLog?.level ?? log?.level })
   } catch (error) {
     const { message } = error as Error
     // The reference resolves a blank directory to none at all and fails later.
     if (dataDir === '') throw new StartError('blank_data_dir', { cause: error })
     throw new StartError('log_not_writable', { message: `failed to open log file: ${message}`, cause: error })
   }
-}
-
-/** The settings, and warnings about unknown names. */
-function readConfig(dataDir: string): { config: Config.Config; unknown: readonly string[] } {
-  let text: string
-  try {
-    text = readFileSync(join(dataDir, 'kmd_config.json'), 'utf8')
-  } catch {
-    try {
-      writeFileSync(join(dataDir, 'kmd_config.json.example'), Config.example())
-    } catch {
-      // The example is optional.
-    }
-    return { config: Config.defaults, unknown: [] }
-  }
-  return { config: Config.parse(text), unknown: Config.unknownSettings(text) }
 }
 
 function makeDirectory(directory: string): void {
@@ -332,30 +370,6 @@ function makeDirectory(directory: string): void {
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error
   }
-}
-
-function allowedHosts(config: Config.Config): ReadonlySet<string> {
-  const hosts = new Set(config.allowedHosts.map((host) => host.toLowerCase()))
-  if (config.address === '') return hosts
-  const { host, isLoopback } = ListenAddress.parse(config.address)
-  hosts.add(host)
-  // Other machines call it by this name. Who could point the name elsewhere could answer for this machine anyway.
-  if (!isLoopback) hosts.add(hostname().toLowerCase())
-  if (host === '::') hosts.add('0.0.0.0')
-  return hosts
-}
-
-function findWarnings(config: Config.Config): string[] {
-  const warnings: string[] = []
-  if (config.allowedOrigins.includes('*')) {
-    warnings.push(
-      'allowed_origins contains *: every web page the browser opens may talk to this daemon, if it knows the token',
-    )
-  }
-  if (config.address !== '' && !ListenAddress.parse(config.address).isLoopback) {
-    warnings.push(`address ${config.address} can be reached from other machines, without encryption`)
-  }
-  return warnings
 }
 
 function makeMetrics({ handles, wallets, log }: { handles: Handles; wallets: Wallets; log: Log }): Metrics {

@@ -7,6 +7,8 @@ import * as SystemLog from '@latchkey/system/log'
 
 export const fileName = 'kmd.log'
 
+export type { Level } from '@latchkey/system/log'
+/** Form and least level of kmd.log. */
 export type LogSettings = Pick<SystemLog.LogOptions, 'format' | 'level'>
 
 /** Writing never throws: a full disk must not fail the request, the token change or the stop that a line is about. */

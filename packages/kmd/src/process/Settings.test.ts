@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
+import * as Config from './Config.js'
+import { Daemon } from './Daemon.js'
+import { DaemonApp } from './DaemonApp.js'
+import * as Settings from './Settings.js'
+
+const write = (dataDir: string, settings: unknown): void =>
+  writeFileSync(join(dataDir, 'kmd_config.json'), typeof settings === 'string' ? settings : JSON.stringify(settings))
+
+test('settings that need no restart are taken over, and the others named', (t) => {
+  const dataDir = temporaryDirectory(t)
+  const current = { ...Config.defaults, address: '127.0.0.1:1', sessionLifetimeSecs: 5 }
+  write(dataDir, {
+    ...{ address: '127.0.0.1:2', wire: 'reference', session_lifetime_secs: 7, allowed_hosts: ['a.example'] },
+    ...{
+      algod: { url: 'http://127.0.0.1:4001' },
+      log_level: 'debug',
+      drivers: { sqlite: { scrypt: { scrypt_n: 131072 } } },
+    },
+  })
+  const { config, isNodeChanged, lines } = Settings.reload(dataDir, current)
+  const { sessionLifetimeSecs, allowedHosts, algod, logLevel, ...others } = config!
+  assert.deepEqual(
+    [sessionLifetimeSecs, allowedHosts, algod, logLevel, isNodeChanged],
+    [7, ['a.example'], { url: 'http://127.0.0.1:4001', token: '' }, 'debug', true],
+  )
+  assert.deepEqual([others.address, others.wire, others.scrypt], ['127.0.0.1:1', undefined, Config.defaults.scrypt])
+  assert.deepEqual(
+    lines.map(({ level, text }) => `${level}: ${text}`),
+    [
+      'info: took over session_lifetime_secs, allowed_hosts, algod, log_level from kmd_config.json',
+      'warning: drivers.sqlite.scrypt, address, wire in kmd_config.json changed: restart the daemon to use it',
+    ],
+  )
+  const again = Settings.reload(dataDir, config!)
+  assert.deepEqual(
+    again.lines.map(({ level }) => level),
+    ['warning'],
+    'what waits for a restart is named each time',
+  )
+})
+
+test('a broken, half-written, missing, huge or invalid file changes nothing and says why', (t) => {
+  const dataDir = temporaryDirectory(t)
+  const current = { ...Config.defaults, sessionLifetimeSecs: 5 }
+  const broken: [unknown, RegExp][] = [
+    ['', /not JSON/],
+    ['{"session_lifetime_secs": 7', /not JSON/],
+    [{ session_lifetime_secs: 'x' }, /must be an integer/],
+    [{ log_level: 'loud' }, /log_level must be one of debug, info, warning, error/],
+    [{ drivers: { sqlite: { scrypt: { scrypt_n: 2 } } }, session_lifetime_secs: 7 }, /scrypt N must be at least/],
+    [`{"a": "${'x'.repeat(1024 * 1024)}"}`, /longer than/],
+  ]
+  for (const [settings, reason] of broken) {
+    write(dataDir, settings)
+    const { config, lines } = Settings.reload(dataDir, current)
+    assert.equal(config, undefined)
+    assert.equal(lines.length, 1)
+    assert.equal(lines[0]!.level, 'error')
+    assert.match(lines[0]!.text, reason)
+    assert.match(lines[0]!.text, /^kmd_config\.json was not taken over, and the settings stay as they were: /)
+  }
+  rmSync(join(dataDir, 'kmd_config.json'))
+  assert.match(Settings.reload(dataDir, current).lines[0]!.text, /it is missing; a restart uses the defaults/)
+  assert.deepEqual(Settings.reload(dataDir, Config.defaults).lines, [
+    { level: 'info', text: 'there is no kmd_config.json' },
+  ])
+})
+
+test('a misspelt setting and one that exposes the daemon are warned of', (t) => {
+  const dataDir = temporaryDirectory(t)
+  write(dataDir, { alowed_origins: [], allowed_origins: ['*'] })
+  const texts = Settings.reload(dataDir, Config.defaults).lines.map(({ level, text }) => `${level}: ${text}`)
+  assert.match(texts.join('\n'), /warning: allowed_origins contains \*/)
+  assert.match(texts.join('\n'), /warning: alowed_origins .*not a setting.*allowed_origins/)
+})
+
+test('every setting has a name that the file may have', () => {
+  assert.deepEqual(
+    Config.unknownSettings(JSON.stringify({ log_level: 'info', log_format: 'text', algod: {}, allowed_hosts: [] })),
+    [],
+  )
+})
+
+test('a running daemon applies what it reads', async (t) => {
+  const dataDir = temporaryDirectory(t)
+  const origin = 'https://dapp.example.net'
+  write(dataDir, { address: '127.0.0.1:0' })
+  const daemon = await Daemon.start({ dataDir, wire: 'reference' })
+  t.after(() => daemon.stop())
+  const allowed = async (): Promise<string | null> => {
+    const { headers } = await fetch(`http://${daemon.address}/versions`, { headers: { Origin: origin } })
+    return headers.get('access-control-allow-origin')
+  }
+  assert.equal(await allowed(), null)
+  write(dataDir, { address: '127.0.0.1:0', allowed_origins: [origin], log_format: 'json' })
+  daemon.reload()
+  assert.equal(await allowed(), origin)
+  write(dataDir, '{')
+  daemon.reload()
+  assert.equal(await allowed(), origin)
+  await daemon.stop()
+  const log = readFileSync(join(dataDir, 'kmd.log'), 'utf8')
+  assert.match(log, /"msg":"took over allowed_origins, log_format from kmd_config.json"/)
+  assert.match(log, /"level":"error","msg":"kmd_config.json was not taken over/)
+})
+
+test('another node is used after a reload, unless an option names one', async (t) => {
+  const dataDir = temporaryDirectory(t)
+  for (const node of [undefined, { url: 'http://127.0.0.1:1' }]) {
+    write(dataDir, {})
+    const app = await DaemonApp.open({ dataDir, node })
+    write(dataDir, { algod: { url: 'http://127.0.0.1:2' } })
+    app.reload()
+    assert.equal(app.config.algod?.url, 'http://127.0.0.1:2')
+    await app.close()
+  }
+})

@@ -1,0 +1,146 @@
+/** kmd_config.json at the start and while the daemon runs: what is read, what follows from it, and what changes live. */
+import { readFileSync, statSync, writeFileSync } from 'node:fs'
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { isDeepStrictEqual } from 'node:util'
+import type { Lifetimes } from '../Handles.js'
+import * as Config from './Config.js'
+import * as ListenAddress from './ListenAddress.js'
+import type { Level } from './Log.js'
+
+export const fileName = 'kmd_config.json'
+
+/** The settings, and warnings about unknown names. */
+export function read(dataDir: string): { config: Config.Config; unknown: readonly string[] } {
+  let text: string
+  try {
+    text = readFileSync(join(dataDir, fileName), 'utf8')
+  } catch {
+    try {
+      writeFileSync(join(dataDir, `${fileName}.example`), Config.example())
+    } catch {
+      // The example is optional.
+    }
+    return { config: Config.defaults, unknown: [] }
+  }
+  return { config: Config.parse(text), unknown: Config.unknownSettings(text) }
+}
+
+/** The lifetimes of wallet handles. */
+export function lifetimes({ sessionLifetimeSecs, sessionMaxLifetimeSecs }: Config.Config): Lifetimes {
+  return {
+    lifetimeMs: sessionLifetimeSecs * 1000,
+    maxLifetimeMs: sessionMaxLifetimeSecs === 0 ? undefined : sessionMaxLifetimeSecs * 1000,
+  }
+}
+
+/** The host names that are served beside those of the loopback interface. */
+export function allowedHosts(config: Config.Config): ReadonlySet<string> {
+  const hosts = new Set(config.allowedHosts.map((host) => host.toLowerCase()))
+  if (config.address === '') return hosts
+  const { host, isLoopback } = ListenAddress.parse(config.address)
+  hosts.add(host)
+  // Other machines call it by this name. Who could point the name elsewhere could answer for this machine anyway.
+  if (!isLoopback) hosts.add(hostname().toLowerCase())
+  if (host === '::') hosts.add('0.0.0.0')
+  return hosts
+}
+
+/** Warnings about settings that expose the daemon to other machines or pages. */
+export function findWarnings(config: Config.Config): string[] {
+  const warnings: string[] = []
+  if (config.allowedOrigins.includes('*')) {
+    warnings.push(
+      'allowed_origins contains *: every web page the browser opens may talk to this daemon, if it knows the token',
+    )
+  }
+  if (config.address !== '' && !ListenAddress.parse(config.address).isLoopback) {
+    warnings.push(`address ${config.address} can be reached from other machines, without encryption`)
+  }
+  return warnings
+}
+
+/** The name of each setting in the file, and whether it takes effect without a restart. */
+const names: { readonly [setting in keyof Config.Config]: readonly [name: string, isLive: boolean] } = {
+  walletsDir: ['drivers.sqlite.wallets_dir', false],
+  allowUnsafeScrypt: ['drivers.sqlite.allow_unsafe_scrypt', false],
+  scrypt: ['drivers.sqlite.scrypt', false],
+  disableLedger: ['drivers.ledger.disable', false],
+  sessionLifetimeSecs: ['session_lifetime_secs', true],
+  sessionMaxLifetimeSecs: ['session_max_lifetime_secs', true],
+  address: ['address', false],
+  allowedOrigins: ['allowed_origins', true],
+  allowHeaderPna: ['allow_header_pna', true],
+  wire: ['wire', false],
+  allowedHosts: ['allowed_hosts', true],
+  algod: ['algod', true],
+  logLevel: ['log_level', true],
+  logFormat: ['log_format', true],
+}
+
+export type Reload = {
+  /** The settings in force from now on; undefined if nothing changes. */
+  readonly config?: Config.Config
+  readonly isNodeChanged: boolean
+  /** For the log. */
+  readonly lines: readonly { level: Level; text: string }[]
+}
+
+/** Reads the file again. What needs a restart keeps the value that it had, and is named. */
+export function reload(dataDir: string, current: Config.Config): Reload {
+  let text: string
+  let read: Config.Config
+  try {
+    text = readWhole(join(dataDir, fileName))
+    read = Config.parse(text)
+    Config.validate(read)
+  } catch (error) {
+    return { isNodeChanged: false, lines: [unread(error, current)] }
+  }
+  const warnings = Config.unknownSettings(text).map((warning) => ({ level: 'warning' as const, text: warning }))
+  const changed = (Object.keys(names) as (keyof Config.Config)[]).filter(
+    (setting) => !isDeepStrictEqual(read[setting], current[setting]),
+  )
+  if (changed.length === 0) {
+    return { isNodeChanged: false, lines: [{ level: 'info', text: `${fileName} is unchanged` }, ...warnings] }
+  }
+  const live = changed.filter((setting) => names[setting][1])
+  const config = { ...current, ...Object.fromEntries(live.map((setting) => [setting, read[setting]])) }
+  const known = new Set(findWarnings(current))
+  const newWarnings = findWarnings(config).filter((warning) => !known.has(warning))
+  return {
+    config,
+    isNodeChanged: live.includes('algod'),
+    lines: [
+      ...taken(live),
+      ...waiting(changed.filter((setting) => !names[setting][1])),
+      ...[...newWarnings.map((warning) => ({ level: 'warning' as const, text: warning })), ...warnings],
+    ],
+  }
+}
+
+/** More is not a file of settings. */
+const longestFile = 1024 * 1024
+
+function readWhole(path: string): string {
+  if (statSync(path).size > longestFile) throw new Error(`it is longer than ${longestFile} bytes`)
+  return readFileSync(path, 'utf8')
+}
+
+function unread(error: unknown, current: Config.Config): Reload['lines'][number] {
+  const isMissing = (error as NodeJS.ErrnoException).code === 'ENOENT'
+  if (isMissing && current === Config.defaults) return { level: 'info', text: `there is no ${fileName}` }
+  const reason = isMissing ? 'it is missing; a restart uses the defaults' : (error as Error).message
+  return { level: 'error', text: `${fileName} was not taken over, and the settings stay as they were: ${reason}` }
+}
+
+function taken(live: readonly (keyof Config.Config)[]): Reload['lines'] {
+  if (live.length === 0) return []
+  return [{ level: 'info', text: `took over ${live.map((setting) => names[setting][0]).join(', ')} from ${fileName}` }]
+}
+
+function waiting(settings: readonly (keyof Config.Config)[]): Reload['lines'] {
+  if (settings.length === 0) return []
+  const list = settings.map((setting) => names[setting][0]).join(', ')
+  return [{ level: 'warning', text: `${list} in ${fileName} changed: restart the daemon to use it` }]
+}
