@@ -107,22 +107,25 @@ function zsh(commands: readonly CompletedCommand[]): string {
   return `#compdef latchkey
 _latchkey() {
   local -a typed choices
-  local command='' index
+  local command='' found='' position=0 index
   typed=("\${words[@]:1:$((CURRENT - 2))}")
   for ((index = 1; index <= $#typed; index++)); do
     [[ $typed[index] == -* ]] && break
     command="\${command:+$command }$typed[index]"
     case $command in
-    ${commands.map(({ name }) => inZsh(name)).join('|')})
-      words=(latchkey "\${(@)words[index + 2,-1]}")
-      ((CURRENT -= index))
-      _latchkey_options "$command"
-      return ;;
+    ${commands.map(({ name }) => inZsh(name)).join('|')}) found=$command position=$index ;;
     esac
   done
   case $command in
 ${next.join('\n')}
   esac
+  # A command can be the beginning of others, as kmd is of kmd start.
+  if [[ -n $found && ( $#choices -eq 0 || $words[CURRENT] == -* ) ]]; then
+    words=(latchkey "\${(@)words[position + 2,-1]}")
+    ((CURRENT -= position))
+    _latchkey_options "$found"
+    return
+  fi
   _describe command choices
 }
 _latchkey_options() {

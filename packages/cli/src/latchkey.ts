@@ -23,7 +23,10 @@ export async function main(args: readonly string[]): Promise<number> {
   if (first === 'help') return printHelp(others)
   const entry = find(args)
   if (entry === undefined) return isGroup(args) ? print(groupOverview(first)) : unknownCommand(args)
-  return run(entry, args.slice(entry.name.split(' ').length))
+  const rest = args.slice(entry.name.split(' ').length)
+  // Such as `kmd strat`.
+  if (groupOf(entry.name).length > 0 && /^\w/.test(rest[0] ?? '')) return unknownCommand(args)
+  return run(entry, rest)
 }
 
 async function run(entry: CommandEntry, args: readonly string[]): Promise<number> {
@@ -64,8 +67,11 @@ function exitOf(error: unknown): ExitCode {
   return clientExits[error.code as KmdClientErrorCode] ?? 'failed'
 }
 
+/** The one with the longest name: `kmd start` rather than `kmd`. */
 function find(args: readonly string[]): CommandEntry | undefined {
-  return registry.find(({ name }) => name.split(' ').every((word, index) => args[index] === word))
+  return registry
+    .filter(({ name }) => name.split(' ').every((word, index) => args[index] === word))
+    .sort((a, b) => b.name.length - a.name.length)[0]
 }
 
 const groupOf = (name: string): readonly CommandEntry[] => registry.filter((entry) => entry.name.startsWith(`${name} `))

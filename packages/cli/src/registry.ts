@@ -9,6 +9,21 @@ export const registry: readonly CommandEntry[] = [
   },
   { name: 'kmd', summary: 'run the key daemon', load: async () => (await import('./commands/kmd.js')).kmdCommand },
   {
+    name: 'kmd start',
+    summary: 'run the key daemon in the background',
+    load: async () => (await import('./commands/kmd/start.js')).kmdStartCommand,
+  },
+  {
+    name: 'kmd stop',
+    summary: 'stop the key daemon',
+    load: async () => (await import('./commands/kmd/stop.js')).kmdStopCommand,
+  },
+  {
+    name: 'kmd status',
+    summary: 'say whether the key daemon runs, and how it is',
+    load: async () => (await import('./commands/kmd/status.js')).kmdStatusCommand,
+  },
+  {
     name: 'devnet',
     summary: 'run an Algorand ledger for development, with funded accounts',
     load: async () => (await import('./commands/devnet.js')).devnetCommand,

@@ -1,42 +1,20 @@
 /** `latchkey kmd`: runs the key daemon in the foreground and prints how to use it. */
-import { chmodSync, mkdirSync, statSync } from 'node:fs'
-import { dirname, resolve } from 'node:path'
-import { Daemon, exitCodes as daemonExitCodes, StartError, version, type Wire, wires } from '@latchkey/kmd'
-import * as AtomicFile from '@latchkey/system/atomic-file'
+import { Daemon, exitCodes as daemonExitCodes, StartError, version, type Wire } from '@latchkey/kmd'
 import { command, jsonOption, readNumber } from '../Command.js'
-import { daemonOptions, dataDirectory } from '../daemon.js'
+import { dataDirectory } from '../daemon.js'
 import { limitDaemonMemory } from '../daemonMemory.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { printable, shellWord } from '../format.js'
 import { printJson, printResult, printWarning } from '../messages.js'
-import { logOptions, openTerminalLog, readLogOptions } from '../serverLog.js'
+import { openTerminalLog, readLogOptions } from '../serverLog.js'
 import { startUnderSignals } from '../signals.js'
+import { createDirectory, kmdOptions } from './kmd/options.js'
 
 export const kmdCommand = command({
   description: 'Runs the key daemon until Ctrl-C or SIGTERM.',
   options: {
-    'data-dir': {
-      ...daemonOptions['data-dir'],
-      description: 'directory of wallets, token and settings (~/.latchkey/kmd-v0.5); created if it is missing',
-    },
-    timeout: {
-      type: 'string',
-      short: 't',
-      placeholder: 'SECS',
-      description: 'stop after this many seconds without a request (0: never)',
-    },
-    wire: {
-      type: 'string',
-      choices: wires,
-      description: 'form of responses: documented (bytes as integers), or reference (exactly as the Go daemon)',
-    },
-    node: {
-      type: 'string',
-      placeholder: 'URL',
-      description: 'URL of an algod from which the console reads balances; ALGOD_TOKEN is its token',
-    },
-    ...logOptions,
+    ...kmdOptions,
     ...jsonOption,
   },
   notes: `Settings are in kmd_config.json in the data directory; kmd_config.json.example there shows them. The log is kmd.log there, and on the \
@@ -99,21 +77,6 @@ Try it:
   curl -s -H "X-KMD-API-Token: $(cat ${shellWord(tokenFile)})" ${address}/v1/wallets
 
 `
-}
-
-/** Readable by the owner only, as it holds keys; existing tools refuse a directory that others can read. */
-function createDirectory(dataDir: string): void {
-  const first = mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  if (first !== undefined) {
-    chmodSync(dataDir, 0o700)
-    const top = resolve(first)
-    for (let made = resolve(dataDir); made.length >= top.length; made = dirname(made))
-      AtomicFile.syncDirectorySync(made)
-    return
-  }
-  if ((statSync(dataDir).mode & 0o077) !== 0) {
-    printWarning(`${dataDir} can be read by others; chmod 700 it`)
-  }
 }
 
 function readNode(url: string | undefined): { url: string; token: string | undefined } | undefined {

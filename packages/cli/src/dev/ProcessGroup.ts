@@ -16,6 +16,12 @@ export function of(pid: number): Member[] {
   return members
 }
 
+/** The process itself, by its start time; undefined without /proc. */
+export function memberOf(pid: number): Member | undefined {
+  const stat = readStat(pid)
+  return stat === undefined ? undefined : { pid, startTime: stat.startTime }
+}
+
 export function isAlive({ pid, startTime }: Member): boolean {
   const stat = readStat(pid)
   return stat !== undefined && stat.startTime === startTime && stat.state !== 'Z'

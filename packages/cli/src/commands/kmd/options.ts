@@ -1,0 +1,48 @@
+/** What `latchkey kmd` and `latchkey kmd start` share. */
+import { chmodSync, mkdirSync, statSync } from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { wires } from '@latchkey/kmd'
+import * as AtomicFile from '@latchkey/system/atomic-file'
+import type { Option } from '../../Command.js'
+import { daemonOptions } from '../../daemon.js'
+import { printWarning } from '../../messages.js'
+import { logOptions } from '../../serverLog.js'
+
+export const kmdOptions = {
+  'data-dir': {
+    ...daemonOptions['data-dir'],
+    description: 'directory of wallets, token and settings (~/.latchkey/kmd-v0.5); created if it is missing',
+  },
+  timeout: {
+    type: 'string',
+    short: 't',
+    placeholder: 'SECS',
+    description: 'stop after this many seconds without a request (0: never)',
+  },
+  wire: {
+    type: 'string',
+    choices: wires,
+    description: 'form of responses: documented (bytes as integers), or reference (exactly as the Go daemon)',
+  },
+  node: {
+    type: 'string',
+    placeholder: 'URL',
+    description: 'URL of an algod from which the console reads balances; ALGOD_TOKEN is its token',
+  },
+  ...logOptions,
+} as const satisfies { [name: string]: Option }
+
+/** Readable by the owner only, as it holds keys; existing tools refuse a directory that others can read. */
+export function createDirectory(dataDir: string): void {
+  const first = mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  if (first !== undefined) {
+    chmodSync(dataDir, 0o700)
+    const top = resolve(first)
+    for (let made = resolve(dataDir); made.length >= top.length; made = dirname(made))
+      AtomicFile.syncDirectorySync(made)
+    return
+  }
+  if ((statSync(dataDir).mode & 0o077) !== 0) {
+    printWarning(`${dataDir} can be read by others; chmod 700 it`)
+  }
+}

@@ -1,0 +1,55 @@
+/** `latchkey kmd stop`: ends the key daemon of a data directory. */
+import { command, jsonOption, readNumber } from '../../Command.js'
+import * as DaemonProcess from '../../DaemonProcess.js'
+import { daemonOptions, dataDirectory } from '../../daemon.js'
+import { CommandError } from '../../errors.js'
+import { exitCodes } from '../../exitCodes.js'
+import { printable } from '../../format.js'
+import { printJson, printResult, printWarning } from '../../messages.js'
+import { withProgress } from '../../progress.js'
+
+/** As launchers of the Go daemon. */
+const defaultTimeoutSecs = 30
+
+export const kmdStopCommand = command({
+  description: `Stops the key daemon that runs in a data directory. Requests that it has begun are finished first. Ends no other program: kmd.pid \
+counts only if that process holds the lock of the directory.`,
+  options: {
+    ...daemonOptions,
+    timeout: {
+      type: 'string',
+      short: 't',
+      placeholder: 'SECS',
+      description: `kill it if it has not stopped after SECS (${defaultTimeoutSecs})`,
+    },
+    ...jsonOption,
+  },
+  examples: ['latchkey kmd stop', 'latchkey kmd stop -d /var/lib/kmd-v0.5'],
+  exits: ['unreachable'],
+  run: async ({ options }) => {
+    const dataDir = dataDirectory(options['data-dir'])
+    const timeoutSecs = readNumber('--timeout', options.timeout, 1, 3600) ?? defaultTimeoutSecs
+    const found = DaemonProcess.find(dataDir)
+    if (found.state !== 'running') throw notRunning(dataDir, found)
+    const { pid } = found
+    let isKilled = false
+    const onKill = (): void => {
+      isKilled = true
+    }
+    const stopping = DaemonProcess.stop(dataDir, pid, { timeoutMs: timeoutSecs * 1000, onKill })
+    await withProgress('Stopping the key daemon', stopping)
+    if (isKilled) printWarning(`it did not stop within ${timeoutSecs} seconds and was killed`)
+    if (options.json) printJson({ pid, dataDir, killed: isKilled })
+    else printResult(`The key daemon in ${printable(dataDir)} (process ${pid}) has stopped.\n`)
+    return exitCodes.ok
+  },
+})
+
+function notRunning(dataDir: string, found: Exclude<DaemonProcess.DaemonProcess, { state: 'running' }>): CommandError {
+  const message = `no key daemon runs in ${dataDir}`
+  if (found.state === 'stopped') return new CommandError('daemon_not_running', message)
+  const detail = found.isAlive
+    ? `${message}: process ${found.pid} in kmd.pid is another program, which was left alone`
+    : `${message}: it was killed, and kmd.pid is what it left behind`
+  return new CommandError('daemon_not_running', detail)
+}
