@@ -87,7 +87,8 @@ suite('latchkey', { concurrency: 2 }, () => {
       [['kmd', '--nope'], /^latchkey kmd: unknown option --nope; did you mean --node\? see latchkey kmd --help$/m],
       [['kmd', '-t', 'soon'], /--timeout takes a number from 0 to 2147483/],
       [['kmd', '--wire', 'copper'], /--wire takes documented or reference/],
-      [['kmd', 'extra'], /"extra" is one argument too many/],
+      [['kmd', 'strat'], /unknown command "kmd strat"; did you mean kmd start\?/],
+      [['devnet', 'extra'], /"extra" is one argument too many/],
       [['kmd', '-d'], /-d needs a value/],
       [['kmd', '--json=yes'], /--json takes no value/],
       [['pay'], /URL is missing/],
@@ -180,7 +181,7 @@ suite('latchkey kmd', { concurrency: 2 }, () => {
     await runDaemon(t, home, dataDir)
     const second = await run(['kmd'], home)
     assert.equal(second.code, 4)
-    assert.match(second.stderr, /already running.*kmd\.net.*kmd\.pid/s)
+    assert.match(second.stderr, /already running.*latchkey kmd status.*latchkey kmd stop/s)
     const broken = join(home, 'broken')
     mkdirSync(broken, { mode: 0o700 })
     writeFileSync(join(broken, 'kmd_config.json'), '{"session_lifetime_secs":-1}')
