@@ -38,6 +38,7 @@ waits for its round. The account must keep 0.1 ALGO more for as long as it is op
         return exitCodes.ok
       }
       const minBalance = holdings.minBalance + holdingMicroAlgos
+      const isFrozen = (await chain.algod.asset(asset.assetId))?.isFrozenByDefault ?? false
       return act({
         ...{ chain, wallet, options, account, asset },
         fields: { type: 'axfer', xaid: asset.assetId, arcv: Address.decode(address) },
@@ -51,6 +52,9 @@ waits for its round. The account must keep 0.1 ALGO more for as long as it is op
           checkFunds({ code: 'insufficient_algos', message, hint })
         },
         afterwards: (fee) => [
+          ...(isFrozen
+            ? ['The asset is frozen at first: its issuer has to unfreeze it before the account can use it.']
+            : []),
           `Afterwards ${address} has ${describeAlgos({ microAlgos: holdings.microAlgos - fee, minBalance })}.`,
         ],
         facts: { account: address, asset: `${asset.assetId}`, unit: asset.unit },

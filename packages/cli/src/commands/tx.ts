@@ -61,7 +61,7 @@ not known. Asks the node, which remembers about 1000 rounds, then an indexer, an
     const isOwn = options.network === undefined || options.network === process.env['AVM_NETWORK']
     const indexer = Indexer.indexerUrl(options.indexer, chain.caip2, process.env, isOwn)
     const log = new SentLog(options.log ?? defaultPath())
-    const sent = log.get(id!)
+    const sent = recordOf(log, id!)
     const found = await withProgress('Looking for it', lookUp(chain, id!, sent, indexer))
     if (sent?.isOpen && (found.state === 'confirmed' || found.state === 'expired')) {
       await log.close(id!).catch(() => {})
@@ -71,6 +71,17 @@ not known. Asks the node, which remembers about 1000 rounds, then an indexer, an
     return report(chain, id!, found, lines, options.json ?? false)
   },
 })
+
+/** The network knows most transactions without it. */
+function recordOf(log: SentLog, id: string): Sent | undefined {
+  try {
+    return log.get(id)
+  } catch (error) {
+    if (!(error instanceof CommandError)) throw error
+    printWarning(explained(error).message)
+    return undefined
+  }
+}
 
 async function lookUp(chain: Chain, id: string, sent: Sent | undefined, indexer: string | undefined): Promise<Found> {
   const { state, transaction } = await chain.algod.transactionDetails(id)

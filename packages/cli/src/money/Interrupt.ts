@@ -1,3 +1,8 @@
+import { exitCodes } from '../exitCodes.js'
+
+/** After what is known is printed. */
+const lingerMs = 500
+
 /** Ctrl-C while a transaction is under way: what is known of it is still told. A second one ends the process at once. */
 export class Interrupt {
   #isInterrupted = false
@@ -23,5 +28,7 @@ export class Interrupt {
 
   stop(): void {
     this.#stop()
+    // A request that is under way would keep the process for its whole time limit.
+    if (this.#isInterrupted) setTimeout(() => process.exit(exitCodes.interrupted), lingerMs).unref()
   }
 }

@@ -30,7 +30,8 @@ export async function deliver(
   sent: Known & { readonly group: readonly Uint8Array[] },
   { waitMs, interrupt, isRepeated }: DeliverOptions,
 ): Promise<Outcome> {
-  const result = await chain.algod.submit(sent.group)
+  const result = await Promise.race([chain.algod.submit(sent.group), interrupt.promise])
+  if (result === undefined) return { state: 'pending', why: 'interrupted' }
   if (result.type === 'accepted') return wait(chain, sent, { waitMs, interrupt })
   const why = result.type === 'unanswered' ? result.reason : explainRejection(result.reason)
   const isCertain = !result.isAmbiguous && !isRepeated

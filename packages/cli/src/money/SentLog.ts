@@ -136,12 +136,12 @@ export class SentLog {
 
   /** Its transactions may be under way: to go on without it could pay twice. */
   #refuse(): never {
-    const message = `${quoted(this.#path)} is not a record of sent transactions, or is damaged; nothing was sent`
+    const message = `${quoted(this.#path)} is not a record of sent transactions, or is damaged`
     throw new CommandError('invalid_file', message, { hint: 'move it away, or give another file with --log' })
   }
 
   #failure(how: string, cause: unknown): CommandError {
-    const message = `${quoted(this.#path)} cannot be ${how}: ${(cause as Error).message}; nothing was sent`
+    const message = `${quoted(this.#path)} cannot be ${how}: ${(cause as Error).message}`
     return new CommandError(how === 'read' ? 'file_unreadable' : 'file_unwritable', message, {
       hint: 'give another file with --log, or correct HOME',
       cause,

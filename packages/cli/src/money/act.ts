@@ -96,7 +96,9 @@ export async function act(given: Act): Promise<number> {
     },
     { isAgain: options.again ?? false },
   )
-  return isNew ? send(given, log, sent, { waitMs, isRepeated: false }) : repeat(given, log, sent, waitMs)
+  return isNew
+    ? send(given, log, sent, { waitMs, isRepeated: false })
+    : repeat(given, log, { sent, round: undefined }, waitMs)
 }
 
 /** What a command that is run again has in common with the first one. */
@@ -105,8 +107,10 @@ function intentOf({ account, fields }: Act): string {
   return Buffer.from(Transaction.digest(bytes)).toString('base64url')
 }
 
-/** One that was sent for the same, and whose outcome the command did not see. */
-async function openOne({ chain }: Act, log: SentLog, intent: string): Promise<Sent | undefined> {
+/** One that was sent for the same, and whose outcome the command did not see; with its round if it is in the ledger. */
+type Earlier = { readonly sent: Sent; readonly round: bigint | undefined; readonly isConfirmed?: boolean }
+
+async function openOne({ chain }: Act, log: SentLog, intent: string): Promise<Earlier | undefined> {
   const open = log.findOpen(chain.caip2, intent)
   if (open === undefined) return undefined
   const outcome = await withProgress('Looking for the earlier transaction', find(chain, open)).catch((cause) => {
@@ -117,39 +121,55 @@ async function openOne({ chain }: Act, log: SentLog, intent: string): Promise<Se
       cause,
     })
   })
-  if (outcome.state !== 'expired') return open
+  if (outcome.state === 'confirmed') return { sent: open, round: outcome.round, isConfirmed: true }
+  if (outcome.state !== 'expired') return { sent: open, round: undefined }
   await log.close(open.id)
   printMessage(`The same was sent before as ${open.id}, which expired: nothing was sent by it.`)
   return undefined
 }
 
-async function repeat(given: Act, log: SentLog, sent: Sent, waitMs: number): Promise<number> {
-  const time = new Date(sent.sentMs).toISOString()
-  printMessage(
-    `The same was sent at ${time}, and the outcome was not seen: transaction ${sent.id} is sent again, and no new one. --again makes a new one.`,
-  )
-  return send(given, log, sent, { waitMs, isRepeated: true })
+async function repeat(
+  given: Act,
+  log: SentLog,
+  { sent, round, isConfirmed }: Earlier,
+  waitMs: number,
+): Promise<number> {
+  const before = `The same was sent at ${new Date(sent.sentMs).toISOString()}, and the outcome was not seen`
+  if (!isConfirmed) {
+    printMessage(`${before}: transaction ${sent.id} is sent again, and no new one. --again makes a new one.`)
+    return send(given, log, sent, { waitMs, isRepeated: true })
+  }
+  printMessage(`${before}: it is in the ledger, and nothing is sent now. --again sends another one.`)
+  if (!given.options.json) printLine(sent.id)
+  return finish(given, log, sent, { outcome: { state: 'confirmed', round }, isRepeated: true, isInterrupted: false })
 }
 
 async function send(
-  { chain, options, facts }: Act,
+  given: Act,
   log: SentLog,
   sent: Sent,
   { waitMs, isRepeated }: { waitMs: number; isRepeated: boolean },
 ): Promise<number> {
   // Before it leaves: whatever happens now, the id tells what became of it.
-  if (!options.json) printLine(sent.id)
+  if (given.options.json) printMessage(`Sending transaction ${sent.id}.`)
+  else printLine(sent.id)
   const interrupt = new Interrupt()
-  const known = { ...sent, group: [sent.signed] }
-  const outcome = await withProgress('Sending', deliver(chain, known, { waitMs, interrupt, isRepeated })).finally(() =>
-    interrupt.stop(),
-  )
-  if (outcome.state !== 'pending') await log.close(sent.id).catch(() => {})
-  if (options.json) printJson({ id: sent.id, ...resultOf(chain, outcome, sent.id), ...facts })
-  return reportOutcome(chain, [sent.id], outcome, interrupt.isInterrupted)
+  const delivery = deliver(given.chain, { ...sent, group: [sent.signed] }, { waitMs, interrupt, isRepeated })
+  const outcome = await withProgress('Sending', delivery).finally(() => interrupt.stop())
+  return finish(given, log, sent, { outcome, isRepeated, isInterrupted: interrupt.isInterrupted })
 }
 
-export function resultOf(chain: Chain, outcome: Outcome, id: string): { readonly [name: string]: unknown } {
+type End = { readonly outcome: Outcome; readonly isRepeated: boolean; readonly isInterrupted: boolean }
+
+async function finish({ chain, options, facts }: Act, log: SentLog, { id }: Sent, end: End): Promise<number> {
+  const { outcome, isRepeated, isInterrupted } = end
+  // A record that cannot be closed only leads to another look at the ledger.
+  if (outcome.state !== 'pending') await log.close(id).catch(() => {})
+  if (options.json) printJson({ id, ...resultOf(chain, outcome, id), repeated: isRepeated, ...facts })
+  return reportOutcome(chain, [id], outcome, isInterrupted)
+}
+
+function resultOf(chain: Chain, outcome: Outcome, id: string): { readonly [name: string]: unknown } {
   const round = outcome.state === 'confirmed' && outcome.round !== undefined ? Number(outcome.round) : null
   return { state: outcome.state, round, network: chain.caip2, explorer: explorerUrl(chain, id) ?? null }
 }

@@ -85,15 +85,9 @@ async function assetByUnit(chain: Chain, text: string, holder: AccountHoldings |
   })
 }
 
-/** The asset that stands for a dollar on the network; a devnet says which one that is. */
+/** The asset that stands for a dollar on the network; undefined where there is none. */
 export async function dollarOf(chain: Chain): Promise<Asset | undefined> {
-  const assetId = chain.dollarAssetId ?? (await devnetDollar(chain))
-  return assetId === undefined ? undefined : assetById(chain, assetId)
-}
-
-async function devnetDollar({ algod }: Chain): Promise<bigint | undefined> {
-  const info = await algod.devnet().catch(() => undefined)
-  return info?.dollarAssetIds[0]
+  return chain.dollarAssetId === undefined ? undefined : assetById(chain, chain.dollarAssetId)
 }
 
 /** @throws ChainError if there is no such asset */
