@@ -9,7 +9,7 @@ import { exitCodes } from '../exitCodes.js'
 import { columns, printable, quoted } from '../format.js'
 import { printJson, printMessage, printResult } from '../messages.js'
 import { readAddress, spendable } from '../money/Account.js'
-import { type Asset, assetOfHolding } from '../money/assets.js'
+import { type Asset, assetOfHolding, formatAmount } from '../money/assets.js'
 import { networkName } from '../money/report.js'
 import { withProgress } from '../progress.js'
 
@@ -96,7 +96,7 @@ function block(balance: Balance): string {
   const rows = [
     [Amount.formatAlgos(microAlgos), `${free} to spend, ${Amount.formatAlgos(minBalance)} must stay`],
     ...assets.map(({ asset, units, isFrozen }) => [
-      `${Amount.format(units, asset.decimals)} ${asset.unit}`,
+      formatAmount({ asset, units }),
       `asset ${asset.assetId}${isFrozen ? ', frozen' : ''}`,
     ]),
     ...(assetsLeftOut > 0 ? [[`and ${assetsLeftOut} more assets`, '']] : []),

@@ -90,8 +90,10 @@ test('a network without a dollar has none by that unit', async () => {
 test('a unit from a stranger is one printable line', async () => {
   const chain = await openTestChain(nodeWith({ 7: ['\u001b[2JX', 0] }))
   const asset = await assetOfHolding(chain, 7n)
-  assert.equal(formatAmount({ asset, units: 3n }), '3 ?[2JX')
+  assert.equal(formatAmount({ asset, units: 3n }), '3 "?[2JX"')
   assert.equal(nameOf(asset), '"?[2JX" (asset 7)')
+  assert.equal(formatAmount({ asset: { assetId: 7n, decimals: 0, unit: 'Algo' }, units: 3n }), '3 "Algo"')
+  assert.equal(formatAmount({ asset: { assetId: 7n, decimals: 0, unit: '#7' }, units: 3n }), '3 #7')
 })
 
 test('a holding of an asset that was destroyed stays readable', async () => {

@@ -4,7 +4,7 @@ import type { AccountHoldings } from '@latchkey/algod'
 import { Amount } from '@latchkey/algorand'
 import { type Chain, ChainError } from '@latchkey/x402/client'
 import { CommandError, UsageError } from '../errors.js'
-import { printable, quoted } from '../format.js'
+import { quoted } from '../format.js'
 
 export type Asset = {
   /** 0 is ALGO. */
@@ -110,13 +110,20 @@ export async function assetOfHolding(chain: Chain, assetId: bigint): Promise<Ass
 
 /** An amount with its unit, without the id: `2.5 USDC`. */
 export function formatAmount({ asset, units }: AssetAmount): string {
-  return `${Amount.format(units, asset.decimals)} ${printable(asset.unit)}`
+  return `${Amount.format(units, asset.decimals)} ${unitOf(asset)}`
+}
+
+/** The unit in quotes unless it is a plain word: its creator chose it, and may have chosen that of ALGO. */
+export function unitOf({ assetId, unit }: Pick<Asset, 'assetId' | 'unit'>): string {
+  const isImitation = assetId !== 0n && isSame(unit, algo.unit)
+  if (isImitation) return `"${unit}"`
+  return unit === `#${assetId}` ? unit : quoted(unit)
 }
 
 /** The unit, which any asset can have, and the id, which only one has. */
-export function nameOf({ assetId, unit }: Asset): string {
+export function nameOf({ assetId, unit }: Pick<Asset, 'assetId' | 'unit'>): string {
   if (assetId === 0n) return unit
-  return unit === `#${assetId}` ? `asset ${assetId}` : `${quoted(unit)} (asset ${assetId})`
+  return unit === `#${assetId}` ? `asset ${assetId}` : `${unitOf({ assetId, unit })} (asset ${assetId})`
 }
 
 function isSame(a: string, b: string): boolean {
