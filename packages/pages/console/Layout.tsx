@@ -1,5 +1,5 @@
 /** The frame around the views: network, navigation, notices, and the button that ends the session. */
-import { useRef, useState } from 'preact/hooks'
+import { useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Notices } from './components/Notices.js'
 import { Search } from './components/Search.js'
 import { errorMessage } from './messages.js'
@@ -28,7 +28,12 @@ export function Layout() {
   const route = useRoute()
   const main = useRef<HTMLElement>(null)
   const [isEnding, setEnding] = useState(false)
+  const nav = useRef<HTMLElement>(null)
   usePolling(() => store.loadNode(), 10_000, [store])
+  // On a phone the sections do not fit beside each other.
+  useLayoutEffect(() => {
+    nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
+  }, [route.view])
 
   const end = async (): Promise<void> => {
     setEnding(true)
@@ -56,7 +61,7 @@ export function Layout() {
         <button type="button" class="quiet end" disabled={isEnding} onClick={end}>
           End session
         </button>
-        <nav aria-label="Sections">
+        <nav aria-label="Sections" ref={nav}>
           {views.map(({ route: target, name }) => (
             <a key={name} href={hrefOf(target)} aria-current={target.view === route.view ? 'page' : undefined}>
               {name}

@@ -46,7 +46,7 @@ export function HealthView() {
         <Fact name="Wallets">{health?.wallets}</Fact>
         <Fact name="Open handles">
           {health?.openHandles}
-          <span class="soft"> unlocked wallets, across all programs</span>
+          <span class="soft"> of all programs that have unlocked a wallet</span>
         </Fact>
         {health !== undefined && health.lostLogLines > 0 && (
           <Fact name="Log">
