@@ -209,7 +209,7 @@ test('`local` is the local chain, and an error where there is none or more than 
   )
   await assert.rejects(open([chain, await localChain(2)]), { message: 'GET /a: there are 2 local chains' })
   await assert.rejects(open([await stubChain(ledger)]), {
-    message: 'GET /a: no chain was passed for the network local',
+    message: 'GET /a: no chain was passed for local network',
     hint: /Chain\.open\(\{ network: "local" \}\)/,
   })
   const misspelt = { 'GET /a': { accepts: { ...price, network: 'localnet' } } }
@@ -222,7 +222,7 @@ test('the hint says how the receiver opts in, and the message does not', async (
   await assert.rejects(stubGate({ routes }), {
     code: 'receiver_not_opted_in',
     message: `GET /a: ${payTo} cannot be paid in USDC: it is not opted in to asset 10458941`,
-    hint: `Opt in: send 0 of asset 10458941 from ${payTo} to itself, with 0.1 ALGO to spare.`,
+    hint: `Opt in, with 0.1 ALGO to spare: latchkey opt-in 10458941 --account ${payTo} --network testnet.`,
   })
 })
 

@@ -7,6 +7,8 @@ import type { Gate } from './Gate.js'
 export type { BufferOptions } from './bufferResponse.js'
 export type { Payment } from './Payment.js'
 export { paymentOf } from './paymentOf.js'
+export { type SalesListener, salesListener } from './salesListener.js'
+export type { SalesPageOptions } from './salesPage.js'
 
 /** A request of Express, as far as the gate uses it. */
 export type ExpressRequest = IncomingMessage & { originalUrl?: string; baseUrl?: string }

@@ -12,6 +12,8 @@ export type { BufferOptions } from './bufferResponse.js'
 export type { Payment } from './Payment.js'
 export { paymentOf } from './paymentOf.js'
 export type { NodeRequest, NodeResponse } from './ResponseCapture.js'
+export { type SalesListener, salesListener } from './salesListener.js'
+export type { SalesPageOptions } from './salesPage.js'
 export { type UpgradeListener, upgradeGate } from './upgradeGate.js'
 
 /** A listener for requests of `node:http` or `node:http2`. */

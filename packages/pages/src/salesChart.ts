@@ -1,0 +1,52 @@
+/** Sums and bars of the seller's page. */
+import { Network } from '@latchkey/algorand'
+import { clip, escapeText } from './escape.js'
+import type { AssetTotal } from './salesData.js'
+import { formatAmount, formatDay, plural } from './salesText.js'
+
+export function totalsElement(totals: readonly AssetTotal[], days: number): string {
+  if (totals.length === 0) {
+    return `<p class="empty">Nothing was sold in the last ${days} days.</p>`
+  }
+  const items = totals.map((total) => {
+    const { settled, failed, network } = total
+    const failures = failed === 0 ? '' : `, ${plural(failed, 'failure')}`
+    return `<div><dt>On ${escapeText(Network.displayName(network))}</dt>
+<dd class="sum">${escapeText(formatAmount(total.amount, total))}</dd>
+<dd class="quiet">${plural(settled, 'payment')}${failures}</dd></div>`
+  })
+  return `<dl class="totals">${items.join('\n')}</dl>`
+}
+
+/** A gap between bars, in the width of one. */
+const gap = 0.2
+
+/**
+ * Labels are text beside the picture, so that they keep their size on every screen and never meet a bar. The picture is
+ * stretched to the width that there is.
+ */
+export function chartElement(total: AssetTotal, { days, today }: { days: number; today: number }): string {
+  const first = today - days + 1
+  const shown = [...total.byDay].filter(([day]) => day >= first && day <= today)
+  const max = shown.reduce((most, [, amount]) => (amount > most ? amount : most), 0n)
+  if (max === 0n) return ''
+  const bars = shown
+    .filter(([, amount]) => amount > 0n)
+    .map(([day, amount]) => {
+      // Ten-thousandths of the height, computed as integers; the smallest amount can be seen, too.
+      const height = Math.max(1, Number((amount * 10_000n) / max) / 100)
+      const title = `${formatDay(day)}: ${formatAmount(amount, total)}`
+      const place = `x="${day - first + gap / 2}" y="${100 - height}" width="${1 - gap}" height="${height}"`
+      return `<rect ${place}><title>${escapeText(title)}</title></rect>`
+    })
+  const name = `${clip(total.assetName, 40)} on ${Network.displayName(total.network)}`
+  const label = `Revenue by day in ${name}: at most ${formatAmount(max, total)} on a day`
+  return `<figure>
+<figcaption>Revenue by day, ${escapeText(name)}</figcaption>
+<div class="plot">
+<div class="axis"><span class="top">${escapeText(formatAmount(max, total))}</span><span class="zero">0</span></div>
+<svg viewBox="0 0 ${days} 100" preserveAspectRatio="none" role="img" aria-label="${escapeText(label)}">${bars.join('')}</svg>
+<div class="dates"><span>${formatDay(first)}</span><span>${formatDay(today)}</span></div>
+</div>
+</figure>`
+}

@@ -1,0 +1,99 @@
+/** Tables of the seller's page. Routes are the seller's; payers, codes and asset names come from others: all is escaped. */
+import { Explorer, Network } from '@latchkey/algorand'
+import { clip, escapeText } from './escape.js'
+import { type SalesList, type SalesPayment, type SalesRevenue, totalsByRoute } from './salesData.js'
+import { formatAmount, formatTime, shorten } from './salesText.js'
+
+const maxRoutes = 200
+
+export function routesElement(revenue: readonly SalesRevenue[]): string {
+  const rows = totalsByRoute(revenue).slice(0, maxRoutes)
+  if (rows.length === 0) return '<p class="empty">No route was paid for.</p>'
+  const columns = ['Route', 'Network', 'Payments|number', 'Failures|number', 'Revenue|number']
+  return table('Revenue by route', columns, [
+    ...rows.map((row) => [
+      cell(clip(row.route, 200), 'text'),
+      cell(Network.displayName(row.network)),
+      cell(String(row.settled), 'number'),
+      cell(String(row.failed), 'number'),
+      cell(formatAmount(row.amount, row), 'number'),
+    ]),
+  ])
+}
+
+export function paymentsElement(list: SalesList, days: number): string {
+  if (list.sales.length === 0) return '<p class="empty">No payment yet.</p>'
+  const columns = ['Time (UTC)', 'Route', 'Payer', 'Amount|number', 'State', 'Transaction']
+  const rows = list.sales.map((sale) => [
+    cell(formatTime(sale.timeMs)),
+    cell(clip(sale.route, 200), 'text'),
+    idCell(sale.payer, Explorer.accountUrl(sale.network, sale.payer)),
+    cell(formatAmount(BigInt(sale.amount), sale), 'number'),
+    stateCell(sale),
+    idCell(sale.transactionId, Explorer.transactionUrl(sale.network, sale.transactionId)),
+  ])
+  return table('Latest payments', columns, rows) + pager(list, 'payments', days)
+}
+
+export function failuresElement(list: SalesList, days: number): string {
+  if (list.sales.length === 0) return '<p class="empty">No failure.</p>'
+  const columns = ['Time (UTC)', 'Route', 'Payer', 'Amount|number', 'State', 'Reason']
+  const rows = list.sales.map((sale) => [
+    cell(formatTime(sale.timeMs)),
+    cell(clip(sale.route, 200), 'text'),
+    idCell(sale.payer, Explorer.accountUrl(sale.network, sale.payer)),
+    cell(formatAmount(BigInt(sale.amount), sale), 'number'),
+    stateCell(sale),
+    cell(clip(sale.code, 100).replaceAll('_', ' '), 'text'),
+  ])
+  return table('Failures', columns, rows) + pager(list, 'failures', days)
+}
+
+const states: { readonly [outcome in SalesPayment['outcome']]: string } = {
+  settled: 'settled',
+  pending: 'waits for the ledger',
+  verified: 'being served',
+  refused: 'refused',
+  cancelled: 'not charged',
+}
+
+function stateCell({ outcome }: SalesPayment): string {
+  return `<td class="${outcome}">${states[outcome]}</td>`
+}
+
+function cell(text: string, kind = ''): string {
+  const name = kind === '' ? '' : ` class="${kind}"`
+  return `<td${name}><bdi>${escapeText(text)}</bdi></td>`
+}
+
+function idCell(id: string, url: string | undefined): string {
+  const whole = clip(id)
+  const short = `<span class="id" title="${escapeText(whole)}">${escapeText(shorten(whole))}</span>`
+  if (url === undefined) return `<td>${short}</td>`
+  return `<td><a href="${escapeText(url)}" rel="noreferrer noopener">${short}</a></td>`
+}
+
+/** A region that scrolls sideways must be reachable by the keyboard. */
+function table(label: string, columns: readonly string[], rows: readonly (readonly string[])[]): string {
+  const head = columns.map((column) => {
+    const [title, kind] = column.split('|')
+    return `<th scope="col"${kind === undefined ? '' : ` class="${kind}"`}>${title}</th>`
+  })
+  const body = rows.map((cells) => `<tr>${cells.join('')}</tr>`)
+  return `<div class="scroll" role="region" aria-label="${label}" tabindex="0"><table>
+<thead><tr>${head.join('')}</tr></thead>
+<tbody>
+${body.join('\n')}
+</tbody>
+</table></div>
+`
+}
+
+function pager({ next, after }: SalesList, name: string, days: number): string {
+  const links: string[] = []
+  if (after !== undefined) links.push(`<li><a href="?days=${days}#${name}">Latest</a></li>`)
+  if (next !== undefined) {
+    links.push(`<li><a href="?days=${days}&amp;${name}=${encodeURIComponent(next)}#${name}">Older</a></li>`)
+  }
+  return links.length === 0 ? '' : `<nav aria-label="Pages of ${name}"><ul>${links.join('')}</ul></nav>`
+}

@@ -1,0 +1,74 @@
+/** Sales as CSV (RFC 4180), for spreadsheets: exact decimals, and no text of a stranger that a spreadsheet would compute. */
+import { Amount, Network } from '@latchkey/algorand'
+import type { Revenue, Sale, SaleQuery, SaleStore } from '../store/Sales.js'
+import { earlier, maxPage } from '../store/Sales.js'
+
+type Column<Row> = readonly [string, (row: Row) => string | number | undefined]
+
+const saleColumns: readonly Column<Sale>[] = [
+  ['time', ({ timeMs }) => new Date(timeMs).toISOString()],
+  ['outcome', ({ outcome }) => outcome],
+  ['code', ({ code }) => code],
+  ['route', ({ route }) => route],
+  ['method', ({ method }) => method],
+  ['path', ({ path }) => path],
+  ['payer', ({ payer }) => payer],
+  ['pay_to', ({ payTo }) => payTo],
+  ['amount', decimal],
+  ['unit', ({ assetName }) => assetName],
+  ['base_units', ({ amount }) => amount],
+  ['asset_id', ({ asset }) => asset],
+  ['network', ({ network }) => Network.displayName(network)],
+  ['network_id', ({ network }) => network],
+  ['transaction_id', ({ transactionId }) => transactionId],
+  ['round', ({ round }) => round],
+]
+
+const revenueColumns: readonly Column<Revenue>[] = [
+  ['day', ({ day }) => (day === earlier ? 'earlier' : new Date(day * 86_400_000).toISOString().slice(0, 10))],
+  ['route', ({ route }) => route],
+  ['payments', ({ settled }) => settled],
+  ['failures', ({ failed }) => failed],
+  ['amount', decimal],
+  ['unit', ({ assetName }) => assetName],
+  ['base_units', ({ amount }) => amount],
+  ['asset_id', ({ asset }) => asset],
+  ['network', ({ network }) => Network.displayName(network)],
+  ['network_id', ({ network }) => network],
+]
+
+/** Sales as lines of CSV, the latest first, a page of the store at a time. */
+export async function* salesCsv(store: SaleStore, query: Omit<SaleQuery, 'limit' | 'after'>): AsyncGenerator<string> {
+  yield header(saleColumns)
+  let after: string | undefined
+  do {
+    const page = await store.list({ ...query, after, limit: maxPage })
+    yield lines(saleColumns, page.sales)
+    after = page.next
+  } while (after !== undefined)
+}
+
+/** Sums by day and route as CSV. */
+export function revenueCsv(revenue: readonly Revenue[]): string {
+  return header(revenueColumns) + lines(revenueColumns, revenue)
+}
+
+/** Empty where the decimals are not known; `base_units` has the amount then. */
+function decimal({ amount, decimals }: { amount: string; decimals: number | undefined }): string {
+  return decimals === undefined ? '' : Amount.format(BigInt(amount), decimals)
+}
+
+function header<Row>(columns: readonly Column<Row>[]): string {
+  return `${columns.map(([name]) => name).join(',')}\r\n`
+}
+
+function lines<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): string {
+  return rows.map((row) => `${columns.map(([, read]) => field(read(row))).join(',')}\r\n`).join('')
+}
+
+/** Spreadsheets run what begins like a formula, also after blanks and in full-width forms: an apostrophe makes it text. */
+function field(value: string | number | undefined): string {
+  const text = value === undefined ? '' : String(value)
+  const plain = /^[\s\p{C}]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/u.test(text) ? `'${text}` : text
+  return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
+}

@@ -1,0 +1,40 @@
+/** The seller's page for `node:http`, Express and others like it. */
+import { mountedPath } from './applyGate.js'
+import { send } from './bufferResponse.js'
+import type { NodeRequest, NodeResponse } from './ResponseCapture.js'
+import { json } from './responses.js'
+import { type SalesPageOptions, salesPage } from './salesPage.js'
+import { warn } from './warn.js'
+import { webRequest } from './webRequest.js'
+
+/** A listener that serves the seller's page. */
+export type SalesListener = (request: NodeRequest, response: NodeResponse) => Promise<void>
+
+/**
+ * `salesPage` as a listener of `node:http`, for any path.
+ *
+ * @throws OptionsError if there is neither a token nor a function, or the store keeps no sales
+ * @example
+ * app.use('/sales', salesListener({ claims, token: process.env['SALES_TOKEN'] })) // Express
+ */
+export function salesListener(options: SalesPageOptions): SalesListener {
+  const handle = salesPage(options)
+  const { onError = warn } = options
+  return async (request, response) => {
+    const closed = new AbortController()
+    const onClose = (): void => closed.abort()
+    response.once('close', onClose)
+    try {
+      const web = webRequest(request, mountedPath(request).path, closed.signal)
+      await send(response, await handle(web))
+    } catch (error) {
+      const isRequest = error instanceof TypeError
+      if (!isRequest) onError(error)
+      if (response.headersSent) return
+      const [status, text] = isRequest ? [400, 'the request has no valid URL'] : [500, 'the sales cannot be read now']
+      await send(response, json(status as number, { error: text }))
+    } finally {
+      response.off('close', onClose)
+    }
+  }
+}
