@@ -41,7 +41,7 @@ export const codeRewrites: readonly (readonly [string | RegExp, string])[] = [
   ['signTransaction(transactionBytes)', 'signTransaction(transactionFrom(address))'],
   [/\.listen\((?:40[0-9]{2}|7833)/g, '.listen(0'],
   [/port: 40[0-9]{2}/g, 'port: 0'],
-  [/(Payments|Settlements|Claims)\('([\w.-]+)'\)/g, "$1(fileIn('$2'))"],
+  [/(Payments|Settlements|Claims|PassCache)\('([\w.-]+)'\)/g, "$1(fileIn('$2'))"],
   [/(take|replaceSync)\('([\w.-]+)'/g, "$1(fileIn('$2')"],
   [/stateFile: '([\w.-]+)'/g, "stateFile: fileIn('$1')"],
 ]

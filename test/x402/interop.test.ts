@@ -81,3 +81,31 @@ test('A9 published buyers pay for a POST, which our seller settles first', async
     })
   }
 })
+
+test('published buyers pay for each request of a route with passes, and are served as before', async (t) => {
+  t.mock.method(console, 'log', () => {})
+  const families = { current: [current, caip2], newest: [newest, caip2], avm: [avmFamily, full] } as const
+  for (const [name, [{ buyers }, network]] of Object.entries(families)) {
+    await t.test(name, { timeout: 60_000 }, async (t) => {
+      const market = await openTrade(t, { genesisHash })
+      const facilitators = await ours.facilitators['ours']!(t, market)
+      const accepts = { network: caip2, price, payTo: String(market.seller.addr) }
+      const routes = { 'GET /news': { accepts, passes: { minutes: 30, requests: 10 } } }
+      const gate = await Gate.open({ routes, facilitators, chains: market.chain, onWarning: () => {} })
+      const app = express()
+      app.use(paymentGate(gate))
+      app.get('/news', (_, response) => void response.json({ news: 'none' }))
+      const url = `${await listen(t, app)}/news`
+      for (const buys of Object.values(buyers)) {
+        const before = await possessions(market)
+        const buy = buys(settingOf(market, network))
+        for (let times = 1; times <= 2; times++) {
+          const paid = await buy(url, {})
+          assert.deepEqual([paid.status, await paid.json()], [200, { news: 'none' }])
+          assert.deepEqual(paid.headers.getSetCookie(), [])
+          assert.equal((await possessions(market)).buyer[1], before.buyer[1]! - BigInt(times) * cent)
+        }
+      }
+    })
+  }
+})

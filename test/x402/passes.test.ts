@@ -56,7 +56,7 @@ for (const { name, prefix, open } of adapters) {
       for (let times = 0; times < 5; times++) {
         const { response, text, charged } = await buy('/weather')
         assert.deepEqual([response.status, text], [200, '{"weather":"sunny"}'])
-        // Those of the handler are there, whoever opened it.
+        // Those of the handler are there, also where a pass opened it.
         assert.deepEqual(response.headers.getSetCookie(), ['session=1', 'theme=dark'])
         assert.match(response.headers.get('cache-control')!, /^private/)
         assert.match(response.headers.get('vary')!, /PAYMENT-PASS, Cookie/)

@@ -15,6 +15,7 @@ import {
   type WalletOption,
 } from './pageData.js'
 import { renderContent } from './paidContent.js'
+import { passText } from './pass.js'
 import { buildPayment, fetchParameters, paymentHeader } from './payment.js'
 import { clearStoredPayment, type StoredPayment, storedPayment, storePayment } from './storedPayment.js'
 import { fetchRequirements, type Outcome, submitPayment } from './submitPayment.js'
@@ -263,10 +264,18 @@ async function showContent(response: Response, payment?: StoredPayment, hasRecei
       'Sending the same payment again does not cost more. If it does not help, contact the seller with this transaction.'
     showMessage({ title, text })
   } else if (payment === undefined) {
-    showMessage({ title: 'No payment needed', text: 'The seller does not charge for it at the moment.' }, 'good')
+    const opens = passText(response)
+    const free = 'The seller does not charge for it at the moment.'
+    const text = opens === undefined ? free : `You paid for it before: this page opens ${opens}.`
+    showMessage({ title: 'No payment needed', text }, 'good')
   } else {
     const receipt = hasReceipt ? '' : 'The seller sent no receipt. '
-    const text = `${receipt}Opening this page again costs again: save what you want to keep.`
+    const opens = passText(response)
+    const again =
+      opens === undefined
+        ? 'Opening this page again costs again: save what you want to keep.'
+        : `In this browser the page opens again for nothing, ${opens}.`
+    const text = `${receipt}${again}`
     showMessage({ title: 'Payment complete', text }, 'good')
   }
   const section = slot('content')

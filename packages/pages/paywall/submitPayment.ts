@@ -1,6 +1,7 @@
 /** Sends a signed payment to the seller and reports the outcome. Repeats the same payment where that is safe; never signs. */
 import { Bytes, Json } from '@latchkey/algorand'
 import { type PaymentRequired, pageUrl } from './pageData.js'
+import { passRequest } from './pass.js'
 import type { StoredPayment } from './storedPayment.js'
 
 export type Outcome =
@@ -55,7 +56,7 @@ export async function submitPayment(
 }
 
 async function send({ header }: StoredPayment): Promise<Response> {
-  const headers = { 'PAYMENT-SIGNATURE': header, Accept: accept }
+  const headers = { 'PAYMENT-SIGNATURE': header, Accept: accept, ...passRequest }
   // Redirects are not followed: they would carry the payment to another address.
   const response = await fetch(pageUrl, { headers, redirect: 'manual', cache: 'no-store' })
   if (response.type === 'opaqueredirect') return response

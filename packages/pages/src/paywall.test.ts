@@ -247,3 +247,17 @@ test('a link that somebody sent cannot run anything when its command is pasted i
   assert.equal(commandFor('https://shop.example/a?b=1&c=2', undefined), 'latchkey pay "https://shop.example/a?b=1&c=2"')
   assert.equal(commandFor(`https://shop.example/${'a'.repeat(3_000)}`, undefined), undefined)
 })
+
+test('says for how long and how often one payment opens the page', () => {
+  const shown = (info: object): string | undefined => {
+    const { html } = paywallPage({ ...page, required: { extensions: { 'payment-pass': { info } } } })
+    return /<dd data-pass>([^<]*)<\/dd>/.exec(html)?.[1]
+  }
+  assert.equal(shown({ minutes: 30 }), 'for 30 minutes')
+  assert.equal(shown({ minutes: 1 }), 'for 1 minute')
+  assert.equal(shown({ minutes: 0.5 }), 'for 30 seconds')
+  assert.equal(shown({ minutes: 120 }), 'for 2 hours')
+  assert.equal(shown({ minutes: 43_200, requests: 1_000 }), '1,000 times, for 30 days')
+  for (const info of [{}, { minutes: 'x' }, { minutes: -1 }, { requests: 5 }]) assert.equal(shown(info), undefined)
+  assert.doesNotMatch(paywallPage(page).html, /data-pass/)
+})

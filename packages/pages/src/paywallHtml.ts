@@ -1,5 +1,6 @@
 /** The HTML of the paywall. Titles, units and addresses come from third parties: they are always escaped. */
 import { clip, escapeJson, escapeText } from './escape.js'
+import { passTerms } from './passTerms.js'
 import { helpElement } from './paywallHelp.js'
 import type { PaywallOffer, WalletOffer } from './paywallOffer.js'
 import type { PaywallOptions } from './paywallOptions.js'
@@ -33,6 +34,7 @@ export function paywallHtml(page: HtmlPage, options: HtmlOptions): string {
   const title = clip(page.title)
   const [first] = page.offers
   const { network, payTo, isFeePaid, dollars } = first!
+  const pass = passTerms(page.required)
   const terms = dollars === undefined ? `on ${network.name}` : formatTerms(first!)
   return `<!doctype html>
 <html lang="en">
@@ -62,7 +64,7 @@ ${walletsElement(first!)}
 ${page.offers.map((offer, index) => helpElement(offer, { index, url: page.url })).join('\n')}
 <dl class="facts" data-facts>
 <div><dt>Paid to</dt><dd class="id" data-payee title="${escapeText(payTo)}">${escapeText(shortAddress(payTo))}</dd></div>
-<div><dt>Network fee</dt><dd data-fee>${isFeePaid ? 'paid for you' : 'a small fee in ALGO'}</dd></div>
+${pass === undefined ? '' : `<div><dt>One payment opens it</dt><dd data-pass>${escapeText(pass)}</dd></div>\n`}<div><dt>Network fee</dt><dd data-fee>${isFeePaid ? 'paid for you' : 'a small fee in ALGO'}</dd></div>
 </dl>
 </main>
 <section class="paid-content" data-content hidden aria-label="Paid content"></section>

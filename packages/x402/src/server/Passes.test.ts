@@ -19,7 +19,7 @@ import {
 
 const counted = { 'GET /a': { accepts: price, passes: { requests: 3 } } } as const
 
-test('a pass opens the route again, for whoever shows the secret of the payment', async () => {
+test('a pass opens the route again, to a client that shows the secret of the payment', async () => {
   const world = await passGate()
   const { pass, shown, headers, transactionId } = await buy(world)
   const admission = admitted(await world.gate.decide(show('/a', shown)))
