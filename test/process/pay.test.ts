@@ -72,7 +72,7 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
       /^The seller describes it as "The weather, now"\.\nThe request costs \$0\.01 \(USDC, asset 31566704\), to [A-Z2-7]{58} on local network\.\n/,
     )
     const [, transaction] =
-      /\nPaid \$0\.01 \(USDC, asset 31566704\) to [A-Z2-7]{58} on algorand:\S+: transaction ([A-Z2-7]{52})\.\n/.exec(
+      /\nPaid \$0\.01 \(USDC, asset 31566704\) to [A-Z2-7]{58} on local network: transaction ([A-Z2-7]{52})\.\n/.exec(
         stderr,
       )!
     const pending = await fetch(`${facts.devnet.url}/v2/transactions/pending/${transaction}`)
