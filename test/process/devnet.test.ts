@@ -210,7 +210,7 @@ test('latchkey devnet --goal-dir leaves the directory of another node alone', as
 })
 
 test('latchkey devnet --verbose prints every transaction', async (t) => {
-  const devnet = await startDevnet(t, ['--verbose'])
+  const devnet = await startDevnet(t, ['--verbose', '--log-level', 'warning'])
   await pay(devnet.facts, 1_500_000n)
   await assert.rejects(pay(devnet.facts, 10n ** 18n))
   await until('two lines', () => devnet.stderr().split('\n').length >= 3)

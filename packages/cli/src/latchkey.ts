@@ -146,8 +146,9 @@ function print(text: string): number {
   return exitCodes.ok
 }
 
-/** A closed pipe is a normal end: `latchkey wallet list | head -1`. */
+/** A closed pipe is a normal end: `latchkey wallet list | head -1`. Without a reader of its messages a server goes on. */
 function exitWhenReaderCloses(): void {
+  process.stderr.on('error', () => {})
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') process.exit(exitCodes.ok)
     printMessage(`latchkey: stdout cannot be written: ${error.message}`)

@@ -29,7 +29,7 @@ export const logFileOptions = {
   },
 } as const satisfies { [name: string]: Option }
 
-type LogValues = {
+export type LogValues = {
   readonly 'log-format'?: string | undefined
   readonly 'log-level'?: string | undefined
   readonly 'log-file'?: string | undefined

@@ -1,5 +1,5 @@
 /** A development ledger that serves the algod API and the indexer API, in this process. */
-import { type FetchHandler, type RawHandler, Server, toFetch } from '@latchkey/http'
+import { type FetchHandler, type RawHandler, type RequestRecord, Server, toFetch } from '@latchkey/http'
 import { DevnetError } from './DevnetError.js'
 import { type BlockMode, DevnetNode } from './DevnetNode.js'
 import type { Fault } from './Faults.js'
@@ -89,6 +89,11 @@ export type DevnetOptions = Omit<DevnetHandlerOptions, 'indexer'> & {
    * @default false
    */
   indexer?: boolean | { port?: number | undefined } | undefined
+  /**
+   * Called with each request when it is over, for a log; responses then have an `X-Request-Id`.
+   * @default none
+   */
+  onRequest?: ((record: RequestRecord) => void) | undefined
 }
 
 /** What {@link DevnetHandler.fund} moves to an account. */
@@ -398,10 +403,14 @@ async function listenAll({ handle, handleIndexer }: Parts, options: DevnetOption
   }
 }
 
-type ListenOptions = Pick<DevnetOptions, 'host' | 'onError'> & { handle: RawHandler; port: number; bodyBytes: number }
+type ListenOptions = Pick<DevnetOptions, 'host' | 'onError' | 'onRequest'> & {
+  handle: RawHandler
+  port: number
+  bodyBytes: number
+}
 
-async function listen({ handle, host = '127.0.0.1', port, bodyBytes, onError = () => {} }: ListenOptions) {
-  const server = new Server({ handle, onError, limits: { bodyBytes } })
+async function listen({ handle, host = '127.0.0.1', port, bodyBytes, onError = () => {}, onRequest }: ListenOptions) {
+  const server = new Server({ handle, onError, onRequest, limits: { bodyBytes } })
   try {
     const address = await server.listen(host, port)
     const name = address.family === 'IPv6' ? `[${address.address}]` : address.address

@@ -74,7 +74,7 @@ export function create({
   }
 
   const serve = (request: RawRequest, path: string, query: string): RawAnswer | Promise<RawAnswer> => {
-    const { route, parameters } = find(request.method, path)
+    const { route, parameters } = find(request, path)
     if (route.access === 'cheat') checkCheat(request)
     if (route.access !== 'open' && tokenCheck !== undefined) {
       if (!tokenCheck.matches(tokenOf(request))) throw new ApiError(401, 'Invalid API Token')
@@ -102,10 +102,11 @@ export function create({
   }
 }
 
-function find(method: string, path: string): { route: Route; parameters: readonly string[] } {
+function find(request: RawRequest, path: string): { route: Route; parameters: readonly string[] } {
   const match = router.match(path)
   if (match === undefined) throw new ApiError(404, 'Not Found')
-  const route = match.routes.get(method)
+  request.matched?.(match.pattern)
+  const route = match.routes.get(request.method)
   if (route === undefined) throw new ApiError(405, 'Method Not Allowed', undefined, ['Allow', allowedMethods(match)])
   return { route, parameters: match.path.map(decodeParameter) }
 }
@@ -162,7 +163,10 @@ function withOrigin(response: RawAnswer, request: RawRequest, path: string): Raw
 function preflight(request: RawRequest, path: string): RawResponse {
   const headers = ['Vary', 'Origin']
   const match = router.match(path)
-  if (match !== undefined) headers.push('Allow', allowedMethods(match))
+  if (match !== undefined) {
+    request.matched?.(match.pattern)
+    headers.push('Allow', allowedMethods(match))
+  }
   const origin = allowedOrigin(request, path)
   if (origin !== undefined) {
     headers.push('Access-Control-Allow-Origin', origin)

@@ -20,6 +20,8 @@ export type RequestFields = {
   readonly durationMs: number
   readonly bytes: number
   readonly isComplete: boolean
+  /** Which of several servers with one log. */
+  readonly server?: string | undefined
 }
 
 /** A text from outside that is longer is cut off: a line must not fill a disk. */
@@ -37,12 +39,12 @@ export function event(format: Format, level: Level, message: string, fields: Fie
 
 /** The line of a request. It is written thousands of times a second, so nothing is looked up or copied for it. */
 export function request(format: Format, level: Level, fields: RequestFields): string {
-  const { id, method, route, status, bytes, isComplete } = fields
+  const { id, method, route, status, bytes, isComplete, server } = fields
   const durationMs = Math.round(fields.durationMs * 1000) / 1000
   if (format === 'json') {
-    return `{"time":"${now(format)}","level":"${level}","msg":"request","method":${jsonText(method)},"route":${jsonText(route)},"status":${status},"duration_ms":${durationMs},"bytes":${bytes},"request_id":${jsonText(id)}${isComplete ? '' : ',"incomplete":true'}}\n`
+    return `{"time":"${now(format)}","level":"${level}","msg":"request","method":${jsonText(method)},"route":${jsonText(route)},"status":${status},"duration_ms":${durationMs},"bytes":${bytes},"request_id":${jsonText(id)}${server === undefined ? '' : `,"server":${jsonText(server)}`}${isComplete ? '' : ',"incomplete":true'}}\n`
   }
-  return `time="${now(format)}" level=${level} msg=request method=${plainText(method)} route=${plainText(route)} status=${status} duration_ms=${durationMs} bytes=${bytes} request_id=${plainText(id)}${isComplete ? '' : ' incomplete=true'}\n`
+  return `time="${now(format)}" level=${level} msg=request method=${plainText(method)} route=${plainText(route)} status=${status} duration_ms=${durationMs} bytes=${bytes} request_id=${plainText(id)}${server === undefined ? '' : ` server=${plainText(server)}`}${isComplete ? '' : ' incomplete=true'}\n`
 }
 
 /** Errors of the server are errors; what shows an attack, a wrong setting or too much load is a warning. */

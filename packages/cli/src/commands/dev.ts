@@ -81,7 +81,9 @@ Ports are those of LocalNet (4001, 4002, 8980) and of the x402 examples (4021, 4
         })
       },
       {
-        endsWithTerminal: true,
+        // Without a terminal, as under nohup, none can close.
+        endsWithTerminal: rest.length > 0 || hasTerminal(),
+        onHangup: (started) => started.reopenLog(),
         // The stack keeps running until the program has exited.
         onSignal: (started, signal) =>
           program === undefined ? void started.stop() : forward(signal, program, cleanup),
@@ -105,6 +107,10 @@ Ports are those of LocalNet (4001, 4002, 8980) and of the x402 examples (4021, 4
     }
   },
 })
+
+function hasTerminal(): boolean {
+  return [process.stdin, process.stdout, process.stderr].some(({ isTTY }) => isTTY === true)
+}
 
 type Options = Values<typeof devOptions>
 

@@ -1,12 +1,14 @@
 /** `latchkey devnet`: runs a development ledger in the foreground and prints how to use it. */
 import { Network } from '@latchkey/algorand'
 import { type BlockMode, type DevAccount, Devnet, DevnetError, defaultPort, version } from '@latchkey/devnet'
+import type { Log } from '@latchkey/system/log'
 import { command, jsonOption, readNumber } from '../Command.js'
 import { checkToken, writeGoalDirectory } from '../dev/goalDirectory.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { printable, shellWord } from '../format.js'
 import { printJson, printMessage, printResult, printWarning } from '../messages.js'
+import { type LogValues, logFileOptions, openServerLog } from '../serverLog.js'
 import { startUnderSignals } from '../signals.js'
 
 export const devnetCommand = command({
@@ -64,6 +66,7 @@ What is signed then can be valid on that network`,
       description: 'write a data directory with which goal uses the devnet (goal -d DIR)',
     },
     verbose: { type: 'boolean', short: 'v', description: 'print a line for every transaction on stderr' },
+    ...logFileOptions,
     ...jsonOption,
   },
   examples: [
@@ -75,7 +78,8 @@ What is signed then can be valid on that network`,
     if (options['goal-dir'] !== undefined) checkToken(options.token)
     const blocks = readBlockMode(options['block-time'], options['no-mining'] ?? false)
     const indexerPort = readNumber('--indexer-port', options['indexer-port'], 0, 65_535)
-    const devnet = await startUnderSignals(() =>
+    const log = openServerLog(options)
+    const start = (): Promise<Devnet> =>
       Devnet.start({
         port: readNumber('--port', options.port, 0, 65_535),
         host: options.host,
@@ -87,10 +91,13 @@ What is signed then can be valid on that network`,
         genesisId: options['genesis-id'],
         stateFile: options.state,
         historyBlocks: readNumber('--history', options.history, 1, 10_000_000),
-        onLine: options.verbose ? printMessage : undefined,
-        onError: printStack,
-      }),
-    ).catch((error: unknown) => explain(error, indexerPort))
+        onLine: options.verbose ? lineWriter(options, log) : undefined,
+        onError: (error) => log.write('error', (error as Error).stack ?? String(error)),
+        onRequest: (record) => log.request(record),
+      })
+    const devnet = await startUnderSignals(start, { onHangup: () => log.reopen() }).catch((error: unknown) =>
+      explain(error, indexerPort),
+    )
     if (options['genesis-hash'] !== undefined) warnOfGivenHash(devnet)
     if (options.load !== undefined) await loadDump(devnet, options.load)
     const removeGoalAddress = await writeGoalDirectoryOf(devnet, options['goal-dir'])
@@ -100,15 +107,16 @@ What is signed then can be valid on that network`,
       printWarning(`${devnet.url} can be reached from other machines, and its keys are public`)
     }
     // Even if the state file could not be written: nothing listens there any more.
-    await devnet.stopped.finally(removeGoalAddress)
+    await devnet.stopped.finally(removeGoalAddress).finally(() => log.close())
     if (options.dump !== undefined) await devnet.dumpTo(options.dump)
     return exitCodes.ok
   },
 })
 
-/** Each line with the name of the command: the message of the error can have line breaks. */
-function printStack(error: unknown): void {
-  for (const line of `${(error as Error).stack ?? error}`.split('\n')) printMessage(`latchkey devnet: ${line}`)
+/** Where a program collects the log, what is in it must be of one form. */
+function lineWriter(options: LogValues, log: Log): (line: string) => void {
+  const isCollected = options['log-file'] !== undefined || options['log-format'] === 'json'
+  return isCollected ? (line) => log.write('info', line.replace(/ +/g, ' ').trim()) : printMessage
 }
 
 function explain(cause: unknown, indexerPort: number | undefined): never {

@@ -11,7 +11,8 @@ import { chainOptions, networkOf, openChain } from '../chain.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { counted, quoted } from '../format.js'
-import { printError, printJson, printResult, printWarning } from '../messages.js'
+import { describe, printJson, printResult, printWarning } from '../messages.js'
+import { logFileOptions, openServerLog } from '../serverLog.js'
 import { startUnderSignals } from '../signals.js'
 import { signerFrom, signerNotes, signerOptions } from '../signer.js'
 import { version } from '../version.js'
@@ -75,6 +76,7 @@ is recorded before it is sent, and resumed after a restart. It does not start wi
     },
     open: { type: 'boolean', description: 'on MainNet: settle for any seller' },
     ...signerOptions,
+    ...logFileOptions,
     ...jsonOption,
   },
   notes: `${signerNotes} It pays the fees; without one, buyers pay their own. API keys can also be in FACILITATOR_API_KEYS, separated by \
@@ -94,19 +96,22 @@ commas; ALGOD_TOKEN is the token of the nodes.`,
     const feePayer = signerFrom(options, process.env)
     const chain = await openChain(options, process.env)
     const store = new SqliteSettlements(options.store ?? defaultStore())
-    const onError = (error: unknown): void => printError('facilitator', error)
+    const log = openServerLog(options)
+    const onError = (error: unknown): void => log.write('error', describe(error))
     const facilitator = new Facilitator({ chains: [chain], feePayer, store, policy, onError })
     const server = new Server({
       fetch: createFacilitatorHandler({ facilitator, onError, clientAddress }),
       onError,
+      onRequest: (record) => log.request(record),
       limits: { bodyBytes: maxBodyBytes },
     })
     await facilitator.checkFeePayer()
-    const running = await startUnderSignals(async () => {
+    const start = async (): Promise<RunningFacilitator> => {
       const resumed = await facilitator.resume()
       const address = await server.listen(host, port)
       return new RunningFacilitator(`http://${host}:${address.port}`, resumed, server, facilitator)
-    })
+    }
+    const running = await startUnderSignals(start, { onHangup: () => log.reopen() })
     const account = feePayer === undefined ? undefined : (feePayer.sender ?? feePayer.address)
     const facts = {
       version,
@@ -120,6 +125,7 @@ commas; ALGOD_TOKEN is the token of the nodes.`,
     const fault = await facilitator.health()
     if (fault !== undefined) printWarning(fault)
     await running.stopped
+    await log.close()
     return exitCodes.ok
   },
 })

@@ -4,7 +4,8 @@ import { createServer, type Server as HttpServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { Devnet, StateFileError } from '@latchkey/devnet'
-import { Server } from '@latchkey/http'
+import { type RequestRecord, recordRequests, Server } from '@latchkey/http'
+import { Log } from '@latchkey/system/log'
 import { Chain, createFacilitatorHandler, Signer } from '@latchkey/x402/facilitator'
 import { SqliteClaims, SqliteSettlements } from '@latchkey/x402/sqlite'
 import { CommandError } from '../errors.js'
@@ -17,7 +18,7 @@ import { writeGoalDirectory } from './goalDirectory.js'
 import { allowOrigins, onlyLocalHosts } from './localAccess.js'
 import type { StackDirectory } from './StackDirectory.js'
 import type { StackParts } from './StackParts.js'
-import { createSeller } from './seller.js'
+import { createSeller, routeOf } from './seller.js'
 import { LedgerEvents, ReportingFacilitator, sellerEvents, signatureEvents } from './stackEvents.js'
 import { startDaemon } from './startDaemon.js'
 
@@ -27,6 +28,7 @@ const buyerMicroDollars = 5_000_000n
 const buyerMicroAlgos = 10_000_000n
 /** Less than this pays for no request: see `price` in seller.ts. */
 const priceMicroDollars = 10_000n
+const maxLogBytes = 16 * 1024 * 1024
 
 export type StackOptions = {
   /** Where it keeps everything. The stack closes it when it stops. */
@@ -60,8 +62,15 @@ export class Stack {
     this.#resolveStopped = resolve
   })
 
-  private constructor(parts: StackParts, { directory, anyPort = false }: StackOptions, closers: (() => unknown)[]) {
+  readonly #log: Log
+
+  private constructor(
+    parts: StackParts,
+    { directory, anyPort = false }: StackOptions,
+    { log, closers }: { log: Log; closers: (() => unknown)[] },
+  ) {
     this.parts = parts
+    this.#log = log
     this.directory = directory
     this.takenPorts = anyPort ? {} : takenPorts(parts)
     this.#closers = closers
@@ -71,13 +80,19 @@ export class Stack {
   static async start(options: StackOptions): Promise<Stack> {
     const closers: (() => unknown)[] = [() => options.directory.close()]
     try {
-      const parts = await startParts(closers, options)
+      const log = openLog(options.directory.path, closers)
+      const parts = await startParts(closers, options, log)
       if (options.isFound ?? true) writePointer(closers, options, parts)
-      return new Stack(parts, options, closers)
+      return new Stack(parts, options, { log, closers })
     } catch (error) {
       await close(closers)
       throw error
     }
+  }
+
+  /** Opens the log of requests by its name again. */
+  reopenLog(): void {
+    this.#log.reopen()
   }
 
   stop(): Promise<void> {
@@ -133,13 +148,18 @@ type StartContext = {
   readonly onError: StackOptions['onError']
   readonly onEvent: OnEvent
   readonly ledgerEvents: LedgerEvents
+  /** Makes the listener of one of the servers, for the log that they share. */
+  readonly onRequestOf: (server: string) => (record: RequestRecord) => void
 }
 
-async function startParts(closers: (() => unknown)[], options: StackOptions): Promise<StackParts> {
+async function startParts(closers: (() => unknown)[], options: StackOptions, log: Log): Promise<StackParts> {
   const { directory, anyPort, allowedOrigins = [], onError, onEvent = () => {} } = options
   const ledgerEvents = new LedgerEvents(onEvent)
   const onPorts: StartContext['onPorts'] = (start) => onFreePorts(anyPort ?? false, start)
-  const context: StartContext = { directory, closers, allowedOrigins, onError, onEvent, ledgerEvents, onPorts }
+  const onRequestOf: StartContext['onRequestOf'] = (server) => (record) => log.request({ ...record, server })
+  const context: StartContext = {
+    ...{ directory, closers, allowedOrigins, onError, onEvent, ledgerEvents, onPorts, onRequestOf },
+  }
   const devnet = await startDevnet(context)
   closers.push(writeGoalDirectory(directory.path, devnet))
   const chain = await Chain.open({ network: 'local', nodes: devnet.url, dollarAssetId })
@@ -164,11 +184,21 @@ async function startParts(closers: (() => unknown)[], options: StackOptions): Pr
   return parts
 }
 
-async function startDevnet({ directory, closers, onPorts, onError, ledgerEvents }: StartContext): Promise<Devnet> {
+/** Of all servers but the daemon, which has one of its own. It is closed last. */
+function openLog(directory: string, closers: (() => unknown)[]): Log {
+  const log = new Log({ to: join(directory, 'requests.log'), format: 'json', maxBytes: maxLogBytes })
+  closers.push(() => log.close())
+  return log
+}
+
+async function startDevnet(context: StartContext): Promise<Devnet> {
+  const { directory, closers, onPorts, onError, ledgerEvents } = context
+  const onRequest = context.onRequestOf('devnet')
   const stateFile = directory.isEphemeral ? undefined : join(directory.path, 'ledger.log')
   const devnet = await onPorts(async (portFor) => {
     const [port, indexerPort] = [await portFor(ports.devnet), await portFor(ports.indexer)]
-    return Devnet.start({ port, indexer: { port: indexerPort }, stateFile, onLine: ledgerEvents.onLine, onError })
+    const options = { port, indexer: { port: indexerPort }, stateFile, onError, onRequest }
+    return Devnet.start({ ...options, onLine: ledgerEvents.onLine })
   }).catch((cause: unknown) => {
     if (!(cause instanceof StateFileError)) throw cause
     const hint = 'latchkey dev --fresh starts over and keeps the old files in the directory previous'
@@ -200,7 +230,8 @@ async function startFacilitator(context: StartContext, devnet: Devnet, chain: Ch
   if (directory.isKept) await facilitator.resume()
   const fetch = onlyLocalHosts(allowOrigins(createFacilitatorHandler({ facilitator, onError }), allowedOrigins))
   return onPorts(async (portFor) => {
-    const server = new Server({ fetch, ...(onError === undefined ? {} : { onError }) })
+    const onRequest = context.onRequestOf('facilitator')
+    const server = new Server({ fetch, onRequest, ...(onError === undefined ? {} : { onError }) })
     const { port } = await server.listen('127.0.0.1', await portFor(ports.facilitator))
     closers.push(() => server.stop())
     return `http://127.0.0.1:${port}`
@@ -228,7 +259,7 @@ function openClaims({ directory, closers }: StartContext): SqliteClaims | undefi
 }
 
 async function startSeller(
-  { closers, onError, onEvent }: StartContext,
+  { closers, onError, onEvent, onRequestOf }: StartContext,
   { server }: Listener,
   claims: SqliteClaims | undefined,
   parts: StackParts,
@@ -239,7 +270,7 @@ async function startSeller(
   const hooks = sellerEvents(onEvent)
   const seller = await createSeller({ chain, payTo, facilitators, claims, paywall, exports, onError, hooks })
   closers.push(() => seller.close())
-  server.on('request', seller.listener)
+  server.on('request', recordRequests(seller.listener, { routeOf, onRequest: onRequestOf('seller') }))
 }
 
 function listen(server: HttpServer, port: number): Promise<number> {

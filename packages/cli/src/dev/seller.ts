@@ -30,6 +30,11 @@ export async function createSeller({ chain, payTo, exports, hooks, ...options }:
   return { listener, close: () => gate.close() }
 }
 
+/** The pattern of a path, for the log. */
+export function routeOf(path: string): string | undefined {
+  return path === '/weather' || path === environmentPath ? path : undefined
+}
+
 type Answer = { status: number; headers: { [name: string]: string }; body: string }
 
 function answer({ method, url, headers }: IncomingMessage, exports: () => string): Answer {

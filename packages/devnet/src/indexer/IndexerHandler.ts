@@ -51,6 +51,7 @@ export function create(options: IndexerHandlerOptions): RawHandler {
     const [path = '', ...query] = request.target.split('?')
     const match = router.match(path)
     if (match === undefined || match.path.includes('')) throw new ApiError(404, 'Not Found')
+    request.matched?.(match.pattern)
     const route = match.routes.get(request.method)
     if (route === undefined) throw new ApiError(405, 'Method Not Allowed', undefined, ['Allow', 'OPTIONS, GET'])
     if (route.access !== 'open' && tokenCheck !== undefined) {

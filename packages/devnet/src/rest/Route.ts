@@ -25,12 +25,18 @@ export type Route = {
 }
 
 type AnyRoute = Pick<Route, 'method' | 'path'>
-type Entry<R> = { readonly segments: readonly (string | undefined)[]; readonly routes: Map<string, R> }
+type Entry<R> = {
+  readonly pattern: string
+  readonly segments: readonly (string | undefined)[]
+  readonly routes: Map<string, R>
+}
 
 /** The routes of a path, by method: a path without a route for the method gets 405, an unknown path 404. */
 export type Match<R extends AnyRoute = Route> = {
   readonly routes: ReadonlyMap<string, R>
   readonly path: readonly string[]
+  /** The path with its parameters in braces. */
+  readonly pattern: string
 }
 
 export class Router<R extends AnyRoute = Route> {
@@ -44,7 +50,8 @@ export class Router<R extends AnyRoute = Route> {
     const segments = path.split('/')
     for (const entry of this.#byLength.get(segments.length) ?? []) {
       if (!entry.segments.every((segment, index) => segment === undefined || segment === segments[index])) continue
-      return { routes: entry.routes, path: segments.filter((_, index) => entry.segments[index] === undefined) }
+      const path = segments.filter((_, index) => entry.segments[index] === undefined)
+      return { routes: entry.routes, path, pattern: entry.pattern }
     }
     return undefined
   }
@@ -55,7 +62,7 @@ export class Router<R extends AnyRoute = Route> {
     this.#byLength.set(segments.length, entries)
     const same = entries.find((entry) => entry.segments.every((segment, index) => segment === segments[index]))
     if (same !== undefined) same.routes.set(route.method, route)
-    else entries.push({ segments, routes: new Map([[route.method, route]]) })
+    else entries.push({ pattern: route.path, segments, routes: new Map([[route.method, route]]) })
     // A literal segment takes precedence over a parameter.
     entries.sort((a, b) => parameters(a) - parameters(b))
   }

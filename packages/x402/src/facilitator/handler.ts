@@ -49,6 +49,8 @@ export type Connection = {
   readonly remoteAddress?: string | undefined
   /** Called when the request has a valid API key: a server that is full closes connections without one first. */
   readonly authenticated?: (() => void) | undefined
+  /** Called with the path of the operation, for a log: of another path nothing is told. */
+  readonly matched?: ((route: string) => void) | undefined
 }
 
 /** A handler of requests, for any server. Without a connection, callers are not told apart by address. */
@@ -98,7 +100,9 @@ export function createFacilitatorHandler(options: FacilitatorHandlerOptions): Fa
 
   return async (request, connection = {}) => {
     const { pathname } = new URL(request.url)
-    const route = routes.get(pathname.length > 1 && pathname.endsWith('/') ? pathname.slice(0, -1) : pathname)
+    const path = pathname.length > 1 && pathname.endsWith('/') ? pathname.slice(0, -1) : pathname
+    const route = routes.get(path)
+    if (route !== undefined) connection.matched?.(path)
     if (route === undefined) return json(404, { error: `not found; there are ${[...routes.keys()].join(', ')}` })
     if (route.method !== request.method) {
       return json(405, { error: `use ${route.method}` }, { Allow: route.method })
