@@ -12,6 +12,12 @@ type Known = { address: string; label: string; walletName: string; walletId: str
 type Lifetime = { lifetimeSeconds: number; expiresAtMs: number; isFinal: boolean }
 type Word = { position: number; word: string }
 
+type Payments = {
+  add(sinceMs: number, entries: readonly object[]): void
+  update(statuses: readonly object[]): void
+  unconfirmedCount(nowMs: number): number
+}
+
 type Model = {
   amount: { unitOf(asset: { assetId: string; unitName: string }): string; quote(text: string): string }
   backup: {
@@ -24,6 +30,7 @@ type Model = {
     matching(known: readonly Known[], text: string): Known[]
     addressOf(known: readonly Known[], text: string): string | undefined
   }
+  payments: { Payments: new () => Payments }
   network: { networkTitle(network: string): string }
   overview: {
     totals(accounts: readonly object[]): { assetId: string; amount: bigint }[]
@@ -36,7 +43,7 @@ type Model = {
   search: { search(query: string, searchable: object): { kind: string }[] }
 }
 
-const names = ['amount', 'backup', 'knownAddresses', 'network', 'overview', 'renewal', 'search'] as const
+const names = ['amount', 'backup', 'knownAddresses', 'network', 'overview', 'payments', 'renewal', 'search'] as const
 const directory = mkdtempSync(join(tmpdir(), 'console-everyday-'))
 const model = {} as { -readonly [name in keyof Model]: Model[name] }
 
@@ -245,6 +252,24 @@ test('search finds wallets by name, addresses by label, and transactions by id o
   assert.deepEqual(kinds('nothing like it'), [])
   const many = { ...searchable, entries: Array.from({ length: 1_000 }, (_, index) => entry(`TX${index}`, shop)) }
   assert.ok(model.search.search('tx', many).length <= 6)
+})
+
+test('counts what was signed lately and is not in the ledger, once', () => {
+  const minute = 60_000
+  const payments = new model.payments.Payments()
+  const signed = ['confirmed', 'missing', 'missing', 'pending', 'new', 'old', 'not asked yet']
+  const ages = [1, 1, 1, 1, 0, 50, 1]
+  const entries = signed.map((id, index) => ({
+    ...entry(id, shop),
+    ...{ number: index + 1, atMs: 100 * minute - ages[index]! * minute },
+  }))
+  payments.add(1, [...entries, { ...entry('', shop), number: 9, atMs: 99 * minute, program: 'PROGRAM' }])
+  const state = (transactionId: string, state: string): object => ({ transactionId, state, round: 0 })
+  payments.update([
+    ...[state('confirmed', 'confirmed'), state('missing', 'unknown'), state('pending', 'pending')],
+    ...[state('new', 'unknown'), state('old', 'unknown')],
+  ])
+  assert.equal(payments.unconfirmedCount(100 * minute), 2)
 })
 
 test('names networks for people', () => {

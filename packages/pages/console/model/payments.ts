@@ -8,6 +8,9 @@ const maxEntries = 1_000
 /** Recent transactions are queried every time, older ones once a minute: few of those are confirmed that late. */
 const recentMs = 5 * 60_000
 const oldEveryMs = 60_000
+/** A node remembers a confirmed transaction for about a thousand rounds. After that its silence means nothing. */
+const rememberedMs = 40 * 60_000
+const sendingMs = 5_000
 
 export class Payments {
   sinceMs = 0
@@ -48,6 +51,17 @@ export class Payments {
     const due = [...unconfirmed].sort((a, b) => a[1] - b[1]).slice(0, limit)
     for (const [id] of due) this.#queriedAtMs.set(id, nowMs)
     return due.map(([id]) => id)
+  }
+
+  /** How many transactions were signed lately, are not just being sent, and are not in the ledger. */
+  unconfirmedCount(nowMs: number): number {
+    const isMissing = ({ transactionId, program, atMs }: SignatureEntry): boolean => {
+      const ageMs = nowMs - atMs
+      if (program !== '' || ageMs < sendingMs || ageMs > rememberedMs) return false
+      const state = this.#statuses.get(transactionId)?.state
+      return state !== undefined && state !== 'confirmed'
+    }
+    return new Set(this.#entries.filter(isMissing).map(({ transactionId }) => transactionId)).size
   }
 
   update(statuses: readonly TransactionStatus[]): void {

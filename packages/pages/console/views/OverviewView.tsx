@@ -48,7 +48,7 @@ export function OverviewView() {
           unlocked,
           node: store.node,
           accounts,
-          unconfirmedCount: unconfirmedCount(store),
+          unconfirmedCount: store.node?.isReachable === true ? store.payments.unconfirmedCount(Date.now()) : 0,
         })
   return (
     <section aria-labelledby="overview-title">
@@ -98,15 +98,6 @@ function useBalances(store: Store): {
   }, [store])
   usePolling(load, 5_000, [load, store.openWallets.map(({ handle }) => handle).join()])
   return { accounts, balanceError }
-}
-
-function unconfirmedCount({ payments, node }: Store): number {
-  if (node?.isReachable !== true) return 0
-  const ids = payments.newestFirst.filter(({ program }) => program === '').map(({ transactionId }) => transactionId)
-  return [...new Set(ids)].filter((id) => {
-    const state = payments.status(id)?.state
-    return state !== undefined && state !== 'confirmed'
-  }).length
 }
 
 type BalanceProps = { wallets: readonly Wallet[]; accounts: ReadonlyMap<string, Account> | undefined }

@@ -8,7 +8,6 @@ import { formatDuration } from '../model/time.js'
 import { useEverySecond, usePolling } from '../polling.js'
 import type { Account, MultisigAccount } from '../responses.js'
 import { type OpenWallet, useStore } from '../store.js'
-import { BackupDialog } from './BackupDialog.js'
 import { CreateMultisig } from './CreateMultisig.js'
 import { KeyRow } from './KeyRow.js'
 import { MultisigRow } from './MultisigRow.js'
@@ -20,9 +19,10 @@ type Props = {
   wallet: OpenWallet
   /** The key that a search led to. */
   address?: string | undefined
+  onBackUp: () => void
 }
 
-export function WalletView({ wallet, address: wanted }: Props) {
+export function WalletView({ wallet, address: wanted, onBackUp }: Props) {
   const store = useStore()
   const title = useRef<HTMLHeadingElement>(null)
   const [keys, setKeys] = useState<readonly string[]>()
@@ -35,7 +35,6 @@ export function WalletView({ wallet, address: wanted }: Props) {
   const [isCreating, setCreating] = useState(false)
   const [shownAddress, setShownAddress] = useState<string>()
   const [labelledAddress, setLabelledAddress] = useState<string>()
-  const [isBackingUp, setBackingUp] = useState(false)
 
   const load = useCallback(async () => {
     const { keys, multisigs } = await store.loadContents(wallet.id)
@@ -97,7 +96,7 @@ export function WalletView({ wallet, address: wanted }: Props) {
           <p>
             <b>Not backed up.</b> If this machine is lost, so are the keys in this wallet.
           </p>
-          <button type="button" onClick={() => setBackingUp(true)}>
+          <button type="button" onClick={onBackUp}>
             Back up
           </button>
         </div>
@@ -157,7 +156,6 @@ export function WalletView({ wallet, address: wanted }: Props) {
         ))}
       </ul>
 
-      {isBackingUp && <BackupDialog wallet={wallet} onClose={() => setBackingUp(false)} />}
       {labelledAddress !== undefined && (
         <LabelDialog address={labelledAddress} onClose={() => setLabelledAddress(undefined)} />
       )}

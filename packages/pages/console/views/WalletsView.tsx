@@ -7,6 +7,7 @@ import { usePolling } from '../polling.js'
 import type { Wallet } from '../responses.js'
 import { hrefOf } from '../route.js'
 import { useStore } from '../store.js'
+import { BackupDialog } from './BackupDialog.js'
 import { CreatingWallet } from './CreatingWallet.js'
 import { UnlockForm } from './UnlockForm.js'
 import { WalletView } from './WalletView.js'
@@ -16,6 +17,7 @@ type Props = { walletId: string | undefined; address: string | undefined }
 export function WalletsView({ walletId, address }: Props) {
   const store = useStore()
   const [isCreating, setCreating] = useState(false)
+  const [backedUp, setBackedUp] = useState<Wallet>()
   const [error, setError] = useState<string>()
   usePolling(
     () =>
@@ -58,7 +60,14 @@ export function WalletsView({ walletId, address }: Props) {
         {isFirst && <p class="empty">No wallets yet. A wallet is a set of keys with one password.</p>}
       </section>
       <div class="selected">
-        {selected !== undefined && <SelectedWallet key={selected.id} wallet={selected} address={address} />}
+        {selected !== undefined && (
+          <SelectedWallet
+            key={selected.id}
+            wallet={selected}
+            address={address}
+            onBackUp={() => setBackedUp(selected)}
+          />
+        )}
         {selected === undefined && !isFirst && wallets !== undefined && (
           <p class="empty">
             {selectedId === undefined
@@ -67,6 +76,8 @@ export function WalletsView({ walletId, address }: Props) {
           </p>
         )}
       </div>
+      {/* Here, because a wallet may lock while its words are being written down. */}
+      {backedUp !== undefined && <BackupDialog wallet={backedUp} onClose={() => setBackedUp(undefined)} />}
       {isCreating && <CreatingWallet onClose={() => setCreating(false)} />}
     </div>
   )
@@ -84,8 +95,10 @@ export function WalletState({ wallet }: { wallet: Wallet }) {
   )
 }
 
-function SelectedWallet({ wallet, address }: { wallet: Wallet; address: string | undefined }) {
+type SelectedProps = { wallet: Wallet; address: string | undefined; onBackUp: () => void }
+
+function SelectedWallet({ wallet, address, onBackUp }: SelectedProps) {
   const open = useStore().openWallet(wallet.id)
   if (open === undefined) return <UnlockForm wallet={wallet} />
-  return <WalletView key={open.handle} wallet={open} address={address} />
+  return <WalletView key={open.handle} wallet={open} address={address} onBackUp={onBackUp} />
 }
