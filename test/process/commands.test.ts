@@ -41,7 +41,8 @@ suite('every command', () => {
     const money = ['send', 'opt-in', 'opt-out', 'fund', 'balance', 'tx']
     const groups = ['wallet new', 'wallet list', 'wallet rename', 'wallet password', 'wallet delete', 'wallet backup']
     const keys = ['wallet recover', 'key new', 'key list', 'key import', 'key export', 'key delete', 'token rotate']
-    for (const name of [...expected, ...money, ...groups, ...keys]) assert.ok(names.includes(name), name)
+    const contacts = ['contact add', 'contact list', 'contact delete']
+    for (const name of [...expected, ...contacts, ...money, ...groups, ...keys]) assert.ok(names.includes(name), name)
   })
 
   test('--help and help show its usage, an example and its exit codes', async () => {

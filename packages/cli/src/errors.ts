@@ -126,6 +126,11 @@ export const errors = {
   },
   wallet_exists: { exit: 'failed', message: 'a wallet of that name exists', hint: 'choose another name' },
   key_not_found: { exit: 'failed', message: 'the wallet has no such key', hint: 'latchkey key list shows them' },
+  contact_not_found: {
+    exit: 'failed',
+    message: 'the address book has no such contact',
+    hint: 'latchkey contact list shows them',
+  },
   key_exists: { exit: 'failed', message: 'the wallet already has the key', hint: 'nothing needs to be done' },
   multisig_not_found: {
     exit: 'failed',

@@ -149,6 +149,21 @@ export const registry: readonly CommandEntry[] = [
     load: async () => (await import('./commands/multisig/delete.js')).multisigDeleteCommand,
   },
   {
+    name: 'contact add',
+    summary: 'give an address a label',
+    load: async () => (await import('./commands/contact/add.js')).contactAddCommand,
+  },
+  {
+    name: 'contact list',
+    summary: 'list the address book',
+    load: async () => (await import('./commands/contact/list.js')).contactListCommand,
+  },
+  {
+    name: 'contact delete',
+    summary: 'take the label of an address away',
+    load: async () => (await import('./commands/contact/delete.js')).contactDeleteCommand,
+  },
+  {
     name: 'sign',
     summary: 'describe a transaction, ask for confirmation, and sign it with a key of the daemon',
     load: async () => (await import('./commands/sign.js')).signCommand,

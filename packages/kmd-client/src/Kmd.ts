@@ -1,5 +1,6 @@
 /** A typed client for the key daemon, Latchkey's or the Go daemon, on either wire. */
 import { type CallOptions, Connection, read } from './Connection.js'
+import { Contacts } from './Contacts.js'
 import * as Endpoint from './Endpoint.js'
 import { KmdClientError } from './KmdClientError.js'
 import type { Password } from './Password.js'
@@ -114,11 +115,14 @@ const defaultMaxResponseBytes = 64 * 1024 * 1024
 export class Kmd {
   /** The wallets of the daemon. */
   readonly wallets: Wallets
+  /** The address book. Latchkey's daemon only. */
+  readonly contacts: Contacts
   readonly #connection: Connection
 
   private constructor(connection: Connection) {
     this.#connection = connection
     this.wallets = new Wallets(connection)
+    this.contacts = new Contacts(connection)
   }
 
   /**

@@ -285,6 +285,22 @@ for (const target of targets) {
       assert.notEqual((await kmd.consoleLink()).url, url)
     })
 
+    await t.test('the address book exists in Latchkey only', async () => {
+      const address = Address.encode(new Uint8Array(32).fill(7))
+      if (!target.isOurs) {
+        await assert.rejects(kmd.contacts.list(), { code: 'operation_not_supported' })
+        return
+      }
+      assert.deepEqual(await kmd.contacts.list(), [])
+      assert.deepEqual(await kmd.contacts.set({ address, label: ' Café ' }), { address, label: 'Café' })
+      assert.deepEqual(await kmd.contacts.list(), [{ address, label: 'Café' }])
+      const other = Address.encode(new Uint8Array(32).fill(8))
+      await assert.rejects(kmd.contacts.set({ address: other, label: 'CAFÉ' }), { code: 'label_taken' })
+      await assert.rejects(kmd.contacts.set({ address: other, label: '\u001b[2J' }), { code: 'bad_label' })
+      await kmd.contacts.delete({ address })
+      assert.deepEqual(await kmd.contacts.list(), [])
+    })
+
     await t.test('health, changePassword and delete exist in Latchkey only', async () => {
       const { id } = wallet
       if (!target.isOurs) {
@@ -315,7 +331,7 @@ const consoleOnly = new Set([
   ...['OpenConsole', 'CloseConsole', 'GetSignings', 'GetAccounts', 'FindTransactions', 'DescribeTransaction'],
   ...['GetTransactionParameters', 'GetAssets', 'GetHoldings', 'SimulateTransaction', 'SubmitTransaction'],
   ...['GetTransactionOutcome', 'FundAccount'],
-  ...['ListContacts', 'SetContact', 'DeleteContact', 'ListPendingBackups', 'BackUpWallet', 'FinishWalletBackup'],
+  ...['ListPendingBackups', 'BackUpWallet', 'FinishWalletBackup'],
 ])
 
 test("the client has a method for every operation that is not the console's alone", async (t) => {
@@ -337,6 +353,9 @@ test("the client has a method for every operation that is not the console's alon
   const exported = await wallet.exportKey(key)
   await wallet.deleteKey(key)
   await wallet.importKey(exported)
+  await kmd.contacts.set({ address: key, label: 'mine' })
+  await kmd.contacts.list()
+  await kmd.contacts.delete({ address: key })
   const multisig = await wallet.importMultisig({ threshold: 1, publicKeys: [key] })
   await Promise.all([wallet.info(), wallet.keys(), wallet.multisigs(), wallet.masterDerivationKey()])
   await wallet.exportMultisig(multisig)

@@ -1,4 +1,5 @@
 export type { CallOptions } from './Connection.js'
+export type { Contact, Contacts } from './Contacts.js'
 export type { DaemonErrorCode } from './daemonErrors.generated.js'
 export { type ClientErrorCode, errors, type KmdClientErrorCode } from './errors.js'
 export { type ConnectOptions, type ConsoleLink, type Health, Kmd, type NodeInfo, type UnlockOptions } from './Kmd.js'

@@ -1,0 +1,28 @@
+/** `latchkey contact add LABEL ADDRESS`: gives an address a label. */
+import { command, jsonOption } from '../../Command.js'
+import { daemonOptions, withDaemon } from '../../daemon.js'
+import { exitCodes } from '../../exitCodes.js'
+import { quoted } from '../../format.js'
+import { printJson, printMessage } from '../../messages.js'
+import { checkAddress } from '../key/checkKey.js'
+
+export const contactAddCommand = command({
+  description: `Gives an address a label in your own words, or another label. The console shows it beside the address. It is kept by the daemon, \
+and is not on the ledger.`,
+  positionals: [
+    { name: 'LABEL', description: '1 to 64 visible characters; a label belongs to one address' },
+    { name: 'ADDRESS', description: 'address of 58 characters' },
+  ],
+  options: { ...daemonOptions, ...jsonOption },
+  examples: ['latchkey contact add "Corner shop" ADDRESS'],
+  exits: ['unreachable'],
+  run: ({ options, args: [label, address] }) => {
+    checkAddress(address!)
+    return withDaemon(options, async (kmd) => {
+      const contact = await kmd.contacts.set({ address: address!, label: label! })
+      if (options.json) printJson({ contact })
+      else printMessage(`${contact.address} is ${quoted(contact.label)} now.`)
+      return exitCodes.ok
+    })
+  },
+})
