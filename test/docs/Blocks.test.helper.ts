@@ -13,6 +13,8 @@ export type Block = {
   /** What follows that word: the file that a block of JSON is, for one. */
   readonly about: string
   readonly text: string
+  /** The heading of the part of the page that it is in; blank before the first. */
+  readonly section: string
 }
 
 /** Every page that this test is about, in the order in which people come across them. */
@@ -38,6 +40,7 @@ export function blocksOf(page: string): Block[] {
     line: text.slice(0, index).split('\n').length,
     language: groups!['language']!,
     about: groups!['about'] ?? '',
+    section: [...text.slice(0, index).matchAll(/^## (.*)$/gm)].at(-1)?.[1] ?? '',
     text: groups!['body']!.replaceAll(new RegExp(`^${groups!['indent']}`, 'gm'), ''),
   }))
 }

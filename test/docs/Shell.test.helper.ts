@@ -57,6 +57,8 @@ export class Shell {
   readonly #ports: Map<number, number>
   /** What stays up, by the rule that says so: two of a kind cannot share a port. */
   readonly #up = new Map<RegExp, () => Promise<void>>()
+  /** What commands that stay up have printed. */
+  readonly #printed = new Map<string, () => string>()
 
   private constructor(scope: Scope, place: Place, accounts: readonly DevAccount[], ports: Map<number, number>) {
     this.#scope = scope
@@ -99,6 +101,16 @@ export class Shell {
     writeFileSync(file, this.#withPorts(text))
   }
 
+  /** What a command that stays up has printed until now. */
+  printedBy(command: string): string {
+    return this.asOnPage(this.#printed.get(command)?.() ?? '')
+  }
+
+  /** A URL of the page, with the port that is used. */
+  realUrl(url: string): string {
+    return this.#withPorts(url)
+  }
+
   get directory(): string {
     return this.#directory
   }
@@ -137,6 +149,7 @@ export class Shell {
       await closed
     }
     this.#up.set(kind, stop)
+    this.#printed.set(command, output)
     atEnd(this.#scope, stop)
     await until(`${command} to be up; it printed ${output()}`, () => code !== undefined || ready.test(output()))
     this.#learnPorts(output())

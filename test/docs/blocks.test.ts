@@ -10,13 +10,15 @@ import { type Compiled, compile, type Declared, removeCompiled } from './Code.te
 import { checkEnvironment, checkJson, checkNotRun, checkProxy } from './Files.test.helper.js'
 import { isPrinted, normal } from './Output.test.helper.js'
 import { environmentFor, openWorld, provide, type World } from './Provided.test.helper.js'
-import { generatedPages, notRun, pictures } from './rules.test.helper.js'
+import { followedElsewhere, generatedPages, notRun, pictures } from './rules.test.helper.js'
 import { commandsIn, Shell } from './Shell.test.helper.js'
 
 const timeout = 120_000
 
 const written = pages().filter((page) => !generatedPages.includes(page))
-const blocks = written.flatMap(blocksOf)
+const isElsewhere = ({ page, section }: Block): boolean =>
+  followedElsewhere.some(([where, heading]) => where === page && heading === section)
+const blocks = written.flatMap(blocksOf).filter((block) => !isElsewhere(block))
 const isCode = ({ language }: Block): boolean => language === 'ts' || language === 'js'
 const compiled = compile(blocks.filter(isCode))
 after(removeCompiled)

@@ -26,6 +26,11 @@ export const pictures: readonly (readonly [page: string, words: string])[] = [
   ['packages/x402/README.md', 'buyer ───'],
 ]
 
+/** Parts that are followed in an empty folder (`selling.test.ts`): a page, and the heading. */
+export const followedElsewhere: readonly (readonly [page: string, section: string])[] = [
+  ['docs/selling.md', 'A shop in an empty folder'],
+]
+
 /** Code of the pages, and what is run in its place. Everything on the right is in `Provided`. */
 export const codeRewrites: readonly (readonly [string | RegExp, string])[] = [
   ["'/home/you/.latchkey/kmd-v0.5'", 'dataDir'],
@@ -55,7 +60,7 @@ export const longRunning: readonly { readonly command: RegExp; readonly ready: R
   { command: /^(?!.*--help).*\blatchkey devnet\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
   { command: /^(?!.*--help).*\blatchkey kmd\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
   { command: /^(?!.*--help).*\blatchkey facilitator\b/s, ready: /Try it:\n.*\n\n|^\{.*\}\n$/s },
-  { command: /^node seller\.js$/, ready: /Listening at http/ },
+  { command: /^node (seller|shop)\.js$/, ready: /Listening at http/ },
   { command: /\bdist\/seller\.js\b/, ready: /Facilitator: / },
 ]
 

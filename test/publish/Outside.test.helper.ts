@@ -9,6 +9,7 @@ import type { Tarball } from './Tarballs.test.helper.js'
 
 /** Where a page says `npm install NAME`, this version: the one that all other tests run with. */
 const versions: { readonly [name: string]: string } = {
+  '@photostructure/sqlite': versionOf('@photostructure/sqlite'),
   algosdk: versionOf('algosdk'),
   express: versionOf('express'),
   hono: versionOf('hono'),

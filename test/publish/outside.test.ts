@@ -9,6 +9,7 @@ import { test } from 'node:test'
 import { type Block, blocksOf, nameOf } from '../docs/Blocks.test.helper.js'
 import { isPrinted, normal } from '../docs/Output.test.helper.js'
 import { commandsIn, Shell } from '../docs/Shell.test.helper.js'
+import { until } from '../process/commands.test.helper.js'
 import { root } from '../support/daemon.test.helper.js'
 import { isRegistryReachable, outside } from './Outside.test.helper.js'
 import { packAll } from './Tarballs.test.helper.js'
@@ -17,6 +18,7 @@ const timeout = 900_000
 const pages = readdirSync(join(root, 'docs', 'start'))
   .filter((name) => name.endsWith('.md'))
   .map((name) => `docs/start/${name}`)
+const shop = blocksOf('docs/selling.md').filter(({ section }) => section === 'A shop in an empty folder')
 const workflow = 'docs/start/github-actions.yml'
 
 const skip = isRegistryReachable() ? false : 'NOT RUN: the npm registry cannot be reached'
@@ -32,6 +34,12 @@ for (const page of pages) {
   })
 }
 
+test('docs/selling.md: a shop in an empty folder', { timeout, skip }, async (t) => {
+  const shell = await Shell.open(t, outside(tarballs))
+  let printed = ''
+  for (const block of shop) printed = (await follow(shell, block, printed)) ?? printed
+})
+
 /** What was printed by the last command, if the block has one. */
 async function follow(shell: Shell, block: Block, printed: string): Promise<string | undefined> {
   if (block.language === 'js') {
@@ -41,6 +49,12 @@ async function follow(shell: Shell, block: Block, printed: string): Promise<stri
   }
   if (block.language === 'sh') return runAll(shell, block.text)
   assert.equal(block.language, '', nameOf(block))
+  if (block.about !== '') {
+    await until(`${block.about} to print what the page says`, () =>
+      isPrinted(block.text, shell.printedBy(`node ${block.about}`)),
+    )
+    return undefined
+  }
   assert.ok(isPrinted(block.text, printed), `${nameOf(block)}: this was printed before it:\n${normal(printed)}`)
   return undefined
 }

@@ -9,27 +9,28 @@ const maxRoutes = 200
 export function routesElement(revenue: readonly SalesRevenue[]): string {
   const rows = totalsByRoute(revenue).slice(0, maxRoutes)
   if (rows.length === 0) return '<p class="empty">No route was paid for.</p>'
-  const columns = ['Route', 'Network', 'Payments|number', 'Failures|number', 'Revenue|number']
+  // What counts most comes first: a phone shows as much as fits, and scrolls.
+  const columns = ['Route', 'Revenue|number', 'Payments|number', 'Failures|number', 'Network']
   return table('Revenue by route', columns, [
     ...rows.map((row) => [
       cell(clip(row.route, 200), 'text'),
-      cell(Network.displayName(row.network)),
+      cell(formatAmount(row.amount, row), 'number'),
       cell(String(row.settled), 'number'),
       cell(String(row.failed), 'number'),
-      cell(formatAmount(row.amount, row), 'number'),
+      cell(Network.displayName(row.network)),
     ]),
   ])
 }
 
 export function paymentsElement(list: SalesList, days: number): string {
   if (list.sales.length === 0) return '<p class="empty">No payment yet.</p>'
-  const columns = ['Time (UTC)', 'Route', 'Payer', 'Amount|number', 'State', 'Transaction']
+  const columns = ['Time (UTC)', 'Amount|number', 'Route', 'State', 'Payer', 'Transaction']
   const rows = list.sales.map((sale) => [
     cell(formatTime(sale.timeMs)),
-    cell(clip(sale.route, 200), 'text'),
-    idCell(sale.payer, Explorer.accountUrl(sale.network, sale.payer)),
     cell(formatAmount(BigInt(sale.amount), sale), 'number'),
+    cell(clip(sale.route, 200), 'text'),
     stateCell(sale),
+    idCell(sale.payer, Explorer.accountUrl(sale.network, sale.payer)),
     idCell(sale.transactionId, Explorer.transactionUrl(sale.network, sale.transactionId)),
   ])
   return table('Latest payments', columns, rows) + pager(list, 'payments', days)
@@ -37,14 +38,14 @@ export function paymentsElement(list: SalesList, days: number): string {
 
 export function failuresElement(list: SalesList, days: number): string {
   if (list.sales.length === 0) return '<p class="empty">No failure.</p>'
-  const columns = ['Time (UTC)', 'Route', 'Payer', 'Amount|number', 'State', 'Reason']
+  const columns = ['Time (UTC)', 'Reason', 'Route', 'State', 'Payer', 'Amount|number']
   const rows = list.sales.map((sale) => [
     cell(formatTime(sale.timeMs)),
+    cell(clip(sale.code, 100).replaceAll('_', ' '), 'text'),
     cell(clip(sale.route, 200), 'text'),
+    stateCell(sale),
     idCell(sale.payer, Explorer.accountUrl(sale.network, sale.payer)),
     cell(formatAmount(BigInt(sale.amount), sale), 'number'),
-    stateCell(sale),
-    cell(clip(sale.code, 100).replaceAll('_', ' '), 'text'),
   ])
   return table('Failures', columns, rows) + pager(list, 'failures', days)
 }

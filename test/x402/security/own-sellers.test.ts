@@ -46,7 +46,7 @@ function commentExamples(): Block[] {
     const examples = readFileSync(join(root, page), 'utf8').matchAll(/ \* @example\n((?: \* .*\n)+?)(?= \* @| \*\/)/g)
     return [...examples].map(([, lines]) => {
       const text = `${imports}\n${lines!.replaceAll(/^ \* /gm, '')}`
-      return { page, line: 1, language: 'js', about: '', text }
+      return { page, line: 1, language: 'js', about: '', section: '', text }
     })
   })
 }

@@ -45,7 +45,7 @@ export type SalesHandler = (request: Request) => Promise<Response>
 
 const minTokenLength = 16
 const defaultDays = 30
-const rowsPerPage = 50
+const rowsPerPage = 25
 const dayMs = 86_400_000
 const paid: readonly SaleOutcome[] = ['settled', 'pending', 'verified']
 const failed: readonly SaleOutcome[] = ['refused', 'cancelled']
