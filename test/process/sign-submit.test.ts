@@ -95,6 +95,11 @@ suite('latchkey sign --submit', { timeout: 600_000 }, () => {
     await money.devnet('/mine', { rounds: 3 })
     const group = algosdk.assignGroupID([await payment(alice), await payment(alice)])
     const mixed = algosdk.assignGroupID([await payment(alice), await payment(bob)])
+    const assetId = await money.createAsset('RARE', [alice])
+    const transfer = algosdk.makeAssetTransferTxnWithSuggestedParamsFromObject({
+      ...{ sender: alice.address, receiver: bob.address, amount: 1n, assetIndex: assetId },
+      suggestedParams: await money.params(),
+    })
     const cases: [transactions: algosdk.Transaction[], says: RegExp][] = [
       [
         [await payment(alice, { suggestedParams: elsewhere })],
@@ -111,13 +116,20 @@ suite('latchkey sign --submit', { timeout: 600_000 }, () => {
       [[await payment(alice, rounds(now + 50n, now + 60n))], /is valid from round [0-9]+ on/],
       [[await payment(alice), await payment(alice)], /not one complete group/],
       [[group[0]!], /not one complete group/],
+      [
+        [transfer],
+        new RegExp(`nothing was signed: The receiver .*latchkey opt-in ${assetId} --account ${bob.address}`),
+      ],
       [mixed, /Transaction 2 of 2 stays unsigned: .*cannot be sent/],
       [[await payment(bob)], /has nothing to sign here/],
       [
         [await payment(alice, { amount: 10n ** 16n })],
-        /nothing was signed: The account [A-Z2-7]{58} does not have enough ALGO/,
+        /nothing was signed: The account [A-Z2-7]{58} does not have enough ALGO\. latchkey balance [A-Z2-7]{58} shows .*latchkey fund/,
       ],
-      [[await payment(alice, { receiver: newAddress(), amount: 5n })], /nothing was signed: .*minimum balance/],
+      [
+        [await payment(alice, { receiver: newAddress(), amount: 5n })],
+        /nothing was signed: .*minimum balance of 0\.1 ALGO\. Send it 0\.099995 ALGO: latchkey fund [A-Z2-7]{58} '0\.099995 ALGO'/,
+      ],
     ]
     for (const [transactions, says] of cases) {
       const out = join(money.home, `${++files}.out`)

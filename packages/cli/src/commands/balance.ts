@@ -1,6 +1,6 @@
 /** `latchkey balance [ADDRESS...]`: what accounts hold, how much of it can be spent, and in what. */
 import { Amount } from '@latchkey/algorand'
-import type { Chain } from '@latchkey/x402/client'
+import { type Chain, Funds } from '@latchkey/x402/client'
 import { command, jsonOption } from '../Command.js'
 import { chainOptions, openReadingChain } from '../chain.js'
 import { walletOptions, withWallet } from '../daemon.js'
@@ -8,7 +8,7 @@ import { UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { columns, printable, quoted } from '../format.js'
 import { printJson, printMessage, printResult } from '../messages.js'
-import { readAddress, spendable } from '../money/Account.js'
+import { readAddress } from '../money/Account.js'
 import { type Asset, assetOfHolding, formatAmount } from '../money/assets.js'
 import { networkName } from '../money/report.js'
 import { withProgress } from '../progress.js'
@@ -92,7 +92,7 @@ async function read(chain: Chain, address: string): Promise<Balance> {
 
 function block(balance: Balance): string {
   const { address, microAlgos, minBalance, rekeyedTo, assets, assetsLeftOut } = balance
-  const free = Amount.formatAlgos(spendable(balance))
+  const free = Amount.formatAlgos(Funds.spendable(balance))
   const rows = [
     [Amount.formatAlgos(microAlgos), `${free} to spend, ${Amount.formatAlgos(minBalance)} must stay`],
     ...assets.map(({ asset, units, isFrozen }) => [
@@ -112,7 +112,7 @@ function toJson(balance: Balance) {
     address,
     algos: algos(microAlgos),
     minBalance: algos(minBalance),
-    spendable: algos(spendable(balance)),
+    spendable: algos(Funds.spendable(balance)),
     rekeyedTo: rekeyedTo ?? null,
     assets: assets.map(({ asset, units, isFrozen }) => ({
       ...{ asset: `${asset.assetId}`, unit: asset.unit, amount: Amount.format(units, asset.decimals), isFrozen },

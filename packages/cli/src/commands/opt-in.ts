@@ -7,7 +7,7 @@ import { withWallet } from '../daemon.js'
 import { UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { printJson, printMessage } from '../messages.js'
-import { accountOption, chooseAccount, describeAlgos, readAccount, spendable } from '../money/Account.js'
+import { accountOption, chooseAccount, describeAlgos, readAccount } from '../money/Account.js'
 import { act, actOptions, checkFunds } from '../money/act.js'
 import { findAsset, nameOf } from '../money/assets.js'
 import { checkCanConfirm } from '../prompt.js'
@@ -44,7 +44,7 @@ waits for its round. The account must keep 0.1 ALGO more for as long as it is op
         fields: { type: 'axfer', xaid: asset.assetId, arcv: Address.decode(address) },
         check: async (fee) => {
           const asked = fee + holdingMicroAlgos
-          const left = spendable(holdings)
+          const left = Funds.spendable(holdings)
           if (asked <= left) return
           const short = Amount.formatAlgos(asked - left)
           const message = `${address} is short of ${short}: to opt in takes ${Amount.formatAlgos(asked)}, of which 0.1 ALGO must stay`

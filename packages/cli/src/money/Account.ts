@@ -93,10 +93,6 @@ function onlyOne(keys: readonly string[], wallet: Wallet): string {
   )
 }
 
-export function spendable({ microAlgos, minBalance }: { microAlgos: bigint; minBalance: bigint }): bigint {
-  return microAlgos > minBalance ? microAlgos - minBalance : 0n
-}
-
 /** What an account has, and how much of it must stay. */
 export function describeAlgos(state: { microAlgos: bigint; minBalance: bigint }): string {
   return `${Amount.formatAlgos(state.microAlgos)}, of which ${Amount.formatAlgos(state.minBalance)} must stay`

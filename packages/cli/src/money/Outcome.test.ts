@@ -32,6 +32,7 @@ test('one that no node took is rejected, and only that', async () => {
   assert.deepEqual(await deliver(chain, sent, quick), {
     state: 'rejected',
     why: 'The account does not have enough ALGO.',
+    reason: 'overspend',
   })
   node.on('POST submit', () => 'refuse')
   assert.equal((await deliver(chain, sent, quick)).state, 'rejected')

@@ -11,7 +11,7 @@ export type Outcome =
   /** Its last valid round has passed, and it is in no block. */
   | { readonly state: 'expired' }
   /** No node has taken it, nor can have. */
-  | { readonly state: 'rejected'; readonly why: string }
+  | { readonly state: 'rejected'; readonly why: string /** The text of the node. */; readonly reason: string }
 
 type Known = Pick<Sent, 'id' | 'firstValid' | 'lastValid'>
 
@@ -36,7 +36,7 @@ export async function deliver(
   const why = result.type === 'unanswered' ? result.reason : explainRejection(result.reason)
   const isCertain = !result.isAmbiguous && !isRepeated
   const isThere = result.type === 'refused' && result.code === 'already_in_ledger'
-  if (isCertain && !isThere) return { state: 'rejected', why }
+  if (isCertain && !isThere) return { state: 'rejected', why, reason: result.reason }
   return wait(chain, sent, { waitMs, interrupt, why: isThere ? undefined : why })
 }
 

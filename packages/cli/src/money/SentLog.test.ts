@@ -3,6 +3,7 @@ import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import * as Lock from '@latchkey/system/lock'
 import { SentLog } from './SentLog.js'
 
 const network = 'algorand:A'
@@ -99,6 +100,19 @@ test('a damaged or foreign file stops everything', async (t) => {
   }
   writeFileSync(path, ' '.repeat(9 * 1024 * 1024))
   await assert.rejects(add(log, 'B'), { code: 'file_unreadable' })
+})
+
+test('a lock that another process holds is waited for, and then an error that asks to try again', async (t) => {
+  const path = fileOf(t)
+  await add(new SentLog(path), 'A')
+  const lock = Lock.take(`${path}.lock`)
+  const waiting = add(new SentLog(path), 'B', 'y')
+  await assert.rejects(add(new SentLog(path, { lockMs: 50 }), 'C', 'z'), {
+    code: 'file_unwritable',
+    hint: 'another command is about to send something; try again',
+  })
+  Lock.release(lock)
+  assert.ok((await waiting).isNew)
 })
 
 test('a file that cannot be written stops everything before the signature', async (t) => {

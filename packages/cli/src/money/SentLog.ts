@@ -29,7 +29,7 @@ export type Sent = {
 const maxBytes = 8 * 1024 * 1024
 /** Open ones are kept in any case. */
 const maxClosed = 500
-const lockMs = 10_000
+const defaultLockMs = 10_000
 const lockPollMs = 20
 const current = 1
 
@@ -39,9 +39,11 @@ export function defaultPath(): string {
 
 export class SentLog {
   readonly #path: string
+  readonly #lockMs: number
 
-  constructor(path: string) {
+  constructor(path: string, { lockMs = defaultLockMs }: { readonly lockMs?: number } = {}) {
     this.#path = path
+    this.#lockMs = lockMs
   }
 
   /** @throws CommandError if the file cannot be read */
@@ -94,7 +96,7 @@ export class SentLog {
   }
 
   async #lock(): Promise<number> {
-    const giveUpAt = performance.now() + lockMs
+    const giveUpAt = performance.now() + this.#lockMs
     for (;;) {
       try {
         mkdirSync(dirname(this.#path), { recursive: true, mode: 0o700 })
@@ -142,8 +144,12 @@ export class SentLog {
 
   #failure(how: string, cause: unknown): CommandError {
     const message = `${quoted(this.#path)} cannot be ${how}: ${(cause as Error).message}`
+    const isHeld = cause instanceof Lock.LockError && cause.code === 'locked'
     return new CommandError(how === 'read' ? 'file_unreadable' : 'file_unwritable', message, {
-      hint: 'give another file with --log, or correct HOME',
+      // Not another file: what the other command sends would not be found there.
+      hint: isHeld
+        ? 'another command is about to send something; try again'
+        : 'give another file with --log, or correct HOME',
       cause,
     })
   }

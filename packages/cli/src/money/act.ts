@@ -3,7 +3,7 @@
  * that can be known to fail is found before anything is signed.
  */
 
-import { AlgodError, explainRejection } from '@latchkey/algod'
+import { AlgodError } from '@latchkey/algod'
 import { Address, Amount, Description, SignedTransaction, Transaction } from '@latchkey/algorand'
 import type { Wallet } from '@latchkey/kmd-client'
 import type { Chain, Funds } from '@latchkey/x402/client'
@@ -19,6 +19,7 @@ import type { Account } from './Account.js'
 import type { Asset } from './assets.js'
 import { Interrupt } from './Interrupt.js'
 import { deliver, find, type Outcome } from './Outcome.js'
+import { rejected } from './rejection.js'
 import { explorerUrl, networkName, reportOutcome } from './report.js'
 import { defaultPath, type Sent, SentLog } from './SentLog.js'
 
@@ -209,7 +210,7 @@ async function simulate({ chain, account }: Act, txn: Transaction.Transaction): 
     throw error
   })
   if (failure === undefined) return
-  throw new CommandError('transaction_rejected', `nothing was signed: ${explainRejection(failure.message)}`)
+  throw rejected(chain, 'nothing was signed', failure.message)
 }
 
 async function ask(given: Act, transaction: Transaction.Transaction): Promise<void> {

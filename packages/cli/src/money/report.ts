@@ -5,6 +5,7 @@ import { CommandError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { printMessage } from '../messages.js'
 import type { Outcome } from './Outcome.js'
+import { rejected } from './rejection.js'
 
 /** A network inside a sentence: `TestNet`, `the local network`. */
 export function networkName(caip2: string): string {
@@ -48,6 +49,8 @@ export function reportOutcome(chain: Chain, ids: readonly string[], outcome: Out
         hint: 'run it again to send a new one',
       })
     case 'rejected':
-      throw new CommandError('transaction_rejected', `nothing was sent: ${outcome.why}`)
+      if (outcome.why === outcome.reason)
+        throw new CommandError('transaction_rejected', `nothing was sent: ${outcome.why}`)
+      throw rejected(chain, 'nothing was sent', outcome.reason)
   }
 }

@@ -1,6 +1,6 @@
 /** Sends what was signed: checks the network before the signature, and reports what becomes of it. */
 
-import { AlgodError, explainRejection } from '@latchkey/algod'
+import { AlgodError } from '@latchkey/algod'
 import {
   Address,
   Bytes,
@@ -19,6 +19,7 @@ import { readWaitMs } from '../../money/act.js'
 import { assetOfHolding } from '../../money/assets.js'
 import { Interrupt } from '../../money/Interrupt.js'
 import { deliver, type Outcome } from '../../money/Outcome.js'
+import { rejected } from '../../money/rejection.js'
 import { explorerUrl, networkName, reportOutcome } from '../../money/report.js'
 import { withProgress } from '../../progress.js'
 import { titleOf } from './confirmation.js'
@@ -132,7 +133,7 @@ async function check(chain: Chain, steps: readonly Step[]): Promise<void> {
     throw error
   })
   if (failure === undefined) return
-  throw new CommandError('transaction_rejected', `nothing was signed: ${explainRejection(failure.message)}`)
+  throw rejected(chain, 'nothing was signed', failure.message)
 }
 
 /** Whether it has all signatures that it needs. */
