@@ -5,8 +5,12 @@ import type { Spending } from '../model/payments.js'
 import { formatAxisTime, formatTime } from '../model/time.js'
 import { type TimeBucket, timeBuckets } from '../model/timeBuckets.js'
 
-const height = 180
-const margin = { top: 8, right: 4, bottom: 24, left: 4 }
+/** The labels have rows of their own, above and below the bars: a bar can be anywhere between. */
+const margin = { top: 24, right: 4, bottom: 24, left: 4 }
+const room = 148
+const height = margin.top + room + margin.bottom
+/** Room for the longest time on the axis. */
+const axisLabelWidth = 64
 
 export function Chart({ spending, nowMs }: { spending: Spending; nowMs: number }) {
   const box = useRef<HTMLDivElement>(null)
@@ -45,10 +49,9 @@ function Bars({ buckets, stepMs, width, show, unit }: BarsProps) {
     buckets.reduce((highest, { confirmed, unconfirmed }) => max(highest, confirmed + unconfirmed), 0n),
   )
   const total = buckets.reduce((sum, { confirmed, unconfirmed }) => sum + confirmed + unconfirmed, 0n)
-  const room = height - margin.top - margin.bottom
   const slot = (width - margin.left - margin.right) / buckets.length
   const base = height - margin.bottom
-  const hasLabel = axisLabels(buckets.length, width)
+  const hasLabel = axisLabels(buckets.length, slot, width)
   return (
     <svg width={width} height={height} role="img" aria-labelledby={`${id}-title`} aria-describedby={`${id}-desc`}>
       <title id={`${id}-title`}>Spending in {unit} over time</title>
@@ -58,7 +61,7 @@ function Bars({ buckets, stepMs, width, show, unit }: BarsProps) {
       <line class="grid" x1={0} x2={width} y1={margin.top + 0.5} y2={margin.top + 0.5} />
       <line class="grid" x1={0} x2={width} y1={margin.top + room / 2 + 0.5} y2={margin.top + room / 2 + 0.5} />
       <line class="axis" x1={0} x2={width} y1={base + 0.5} y2={base + 0.5} />
-      <text class="axis-label" x={2} y={margin.top + 14}>
+      <text class="axis-label" x={2} y={margin.top - 8}>
         {show(top)}
       </text>
       {buckets.map(({ fromMs, confirmed, unconfirmed }, index) => {
@@ -120,9 +123,10 @@ function max(a: bigint, b: bigint): bigint {
   return a > b ? a : b
 }
 
-function axisLabels(count: number, width: number): (index: number) => boolean {
+/** Which bars have a time below them: as many as fit without touching each other or the edge. */
+function axisLabels(count: number, slot: number, width: number): (index: number) => boolean {
   const every = Math.max(1, Math.ceil(count / Math.max(2, Math.floor(width / 110))))
-  return (index) => index % every === 0 && index + every / 2 < count
+  return (index) => index % every === 0 && margin.left + index * slot + axisLabelWidth <= width
 }
 
 /** The width in CSS pixels: a scaled drawing would scale its text too. */
