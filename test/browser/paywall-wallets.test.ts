@@ -1,56 +1,10 @@
 /** Browser wallets on a simulated MainNet: an installed extension, a missing one, and wallet dialogs. */
 import assert from 'node:assert/strict'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { Network } from '@latchkey/algorand'
-import { paymentGate } from '@latchkey/x402/node'
-import { Chain, type FacilitatorClient, Gate } from '@latchkey/x402/server'
 import algosdk from 'algosdk'
-import { listen } from '../x402/support/shops.test.helper.js'
-import { launch } from './chromium.test.helper.js'
-import { type Visit, visit, waitForStatus } from './paywall.test.helper.js'
-
-const browser = await launch({ after })
-const buyer = algosdk.generateAccount()
-const [seller, feePayer] = [algosdk.generateAccount(), algosdk.generateAccount()].map(({ addr }) => addr.toString())
-const round = 50_000_000
-
-/** A node with the parameters of MainNet and no transactions. */
-const node = async (url: string): Promise<Response> => {
-  if (url.endsWith('/v2/transactions/params')) {
-    const { genesisHash, genesisId } = Network.mainnet
-    const network = { 'genesis-hash': genesisHash, 'genesis-id': genesisId, 'consensus-version': 'x' }
-    return Response.json({ ...network, fee: 0, 'last-round': round, 'min-fee': 1_000 })
-  }
-  if (url.endsWith('/v2/status')) return Response.json({ 'last-round': round })
-  if (/\/assets\/31566704$/.test(url)) {
-    return Response.json({ 'asset-holding': { amount: 0, 'asset-id': 31566704, 'is-frozen': false } })
-  }
-  return Response.json({ message: 'not found' }, { status: 404 })
-}
-
-const verified: string[][] = []
-const facilitator: FacilitatorClient = {
-  name: 'stub',
-  isTrusted: true,
-  supported: async () => ({
-    kinds: [{ x402Version: 2, scheme: 'exact', network: Network.mainnet.caip2 as never, extra: { feePayer } }],
-    extensions: [],
-    signers: {},
-  }),
-  verify: async ({ payload }) => {
-    verified.push((payload as { paymentGroup: string[] }).paymentGroup)
-    return { isValid: true, payer: buyer.addr.toString() }
-  },
-  settle: async (_, { network }) => ({ success: true, transaction: 'x', network, payer: buyer.addr.toString() }),
-}
-
-const chain = await Chain.open({ network: 'mainnet', fetch: node as never })
-const accepts = { network: 'mainnet', price: '$0.25', payTo: seller!, maxTimeoutSeconds: 60 }
-const routes = { 'GET /weather': { accepts, description: 'The weather, now' } }
-const paywall = { kmd: { url: 'http://127.0.0.1:4002', token: 'example-daemon-token' } }
-const gate = await Gate.open({ routes, chains: chain, facilitators: facilitator, paywall })
-const shop = await listen(paymentGate(gate, (_, response) => response.end('sunny')))
-after(shop.close)
+import { buyer, feePayer, openShop, round, seller, signed, verified } from './mainnetShop.test.helper.js'
+import { type Visit, waitForStatus } from './paywall.test.helper.js'
 
 /** The script that an extension injects. It signs in the test process. */
 const extension = `window.algorand = {
@@ -62,24 +16,14 @@ const extension = `window.algorand = {
 type WalletHandler = (what: 'enable' | 'sign', txn: string) => unknown
 
 async function open(handler?: WalletHandler): Promise<Visit> {
-  const before = async (page: Visit['page']): Promise<void> => {
-    if (handler !== undefined) {
-      await page.exposeFunction('request', async (what: 'enable' | 'sign', txn: string) => handler(what, txn))
-      await page.addInitScript(extension)
-    }
-    // Tests do not connect to other hosts.
-    await page.route(/^https:/, (route) => route.abort('failed'))
-    await page.routeWebSocket(/^wss:/, (socket) => socket.close())
-  }
-  return visit(browser, `${shop.url}/weather`, { before })
+  return openShop(async (page) => {
+    if (handler === undefined) return
+    await page.exposeFunction('request', async (what: 'enable' | 'sign', txn: string) => handler(what, txn))
+    await page.addInitScript(extension)
+  })
 }
 
 const accounts = { accounts: [buyer.addr.toString()] }
-
-function signed(text: string): string {
-  const txn = algosdk.decodeUnsignedTransaction(Buffer.from(text, 'base64'))
-  return Buffer.from(txn.signTxn(buyer.sk)).toString('base64')
-}
 
 test('marks real money, and neither offers a key daemon nor contains its token', async () => {
   const { page } = await open()
