@@ -10,8 +10,14 @@ const address = buyer.addr.toString()
 type WalletTransaction = { txn: string; signers?: string[] }
 
 /** As ARC-1 says: an empty list of signers means that the transaction is not to be signed. */
-const signOwn = (transactions: WalletTransaction[]): (string | null)[] =>
-  transactions.map(({ txn, signers }) => (signers?.length === 0 ? null : signed(txn)))
+const signOwn = (transactions: WalletTransaction[]): (string | null)[] => {
+  assert.deepEqual(
+    transactions.map(({ signers }) => signers),
+    [[], undefined],
+    'the first pays the fees, and another account signs it',
+  )
+  return transactions.map(({ txn, signers }) => (signers?.length === 0 ? null : signed(txn)))
+}
 
 async function payWith({ page }: Visit, wallet: string): Promise<void> {
   await page.getByRole('button', { name: wallet, exact: true }).click()

@@ -4,6 +4,7 @@
 import { readFileSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { DeflyWallet, ExodusWallet, KibisisWallet, LuteWallet, PeraWallet } from '@txnlab/use-wallet'
+import * as algosdk from 'algosdk'
 
 const path = (name) => fileURLToPath(new URL(name, import.meta.url))
 
@@ -23,6 +24,24 @@ const fonts = {
   name: 'fonts',
   transform: (code, id) =>
     /defly-connect|@perawallet/.test(id) ? code.replace(/@import url\([^)]*fonts\.googleapis[^)]*\);/g, '') : undefined,
+}
+
+/** What the two libraries use of algosdk; the others are for signing data, which the page never does. */
+const usedOfAlgosdk = ['encodeUnsignedTransaction', 'decodeAddress', 'Algodv2', 'Indexer']
+
+/** Replaces algosdk, half of what was left, in the libraries of Pera and Defly. */
+const encodedTransactions = {
+  name: 'encoded-transactions',
+  enforce: 'pre',
+  resolveId: (id) => (id === 'algosdk' ? path('connectors/encodedTransaction.ts') : undefined),
+  transform: (code, id) => {
+    const [, name] = /import\s*(\w+)\s*from\s*["']algosdk["']/.exec(code) ?? []
+    if (name === undefined) return
+    const members = [...code.matchAll(new RegExp(`(?<![\\w$.])${name}\\.(\\w+)`, 'g'))].map(([, member]) => member)
+    const unknown = members.filter((member) => Object.hasOwn(algosdk, member) && !usedOfAlgosdk.includes(member))
+    if (unknown.length > 0)
+      throw new Error(`${id} uses ${unknown} of algosdk, which connectors/encodedTransaction.ts lacks`)
+  },
 }
 
 /** The wallets' logos as use-wallet (MIT) has them, and our own for the key daemon. */
@@ -58,7 +77,7 @@ const alias = { '@likecoin/qr-code-styling': 'qr-code-styling' }
 const common = {
   root: path('.'),
   define: { global: 'globalThis' },
-  plugins: [stubs, fonts, logoStyles],
+  plugins: [stubs, fonts, encodedTransactions, logoStyles],
   resolve: { alias },
 }
 

@@ -191,6 +191,7 @@ test('each wallet has a file of its own, which refers to no other', () => {
   for (const name of files) {
     assert.match(name, /^wallet-[a-z]+-[\w-]+\.js$/)
     assert.ok(paywallFile(name)!.isImmutable)
+    assert.ok(paywallFile(name)!.gzip().length < 110_000, name)
     const text = textOf(name)
     assert.ok(!/\bimport\s*["'{*]|\bimport\(\s*["'`.]|\bfrom\s*["']\.\//.test(text.replace(/"[^"\n]*"/g, '""')), name)
     assert.match(text, /export\s*{[^}]*\bas connect\b/, name)

@@ -1,6 +1,6 @@
 /** Pera and Defly: phone apps that are paired by a QR code. Their libraries have the same methods. */
-import { decodeUnsignedTransaction, type Transaction } from 'algosdk'
 import type { Connection, ConnectorOptions, TransactionGroup } from './Connector.js'
+import type { EncodedTransaction } from './encodedTransaction.js'
 
 /** The chain ids of both wallets; other networks have none. */
 const chainIds: { readonly [genesisId: string]: number } = {
@@ -9,11 +9,13 @@ const chainIds: { readonly [genesisId: string]: number } = {
   'betanet-v1.0': 416003,
 }
 
+type SignerTransaction = { txn: EncodedTransaction; signers: string[] }
+
 type Client = {
   connect: () => Promise<string[]>
   reconnectSession: () => Promise<string[]>
-  disconnect: () => Promise<unknown>
-  signTransaction: (groups: { txn: Transaction; signers?: string[] }[][], signer?: string) => Promise<Uint8Array[]>
+  /** Both libraries mark what is not for `signer` only if it is given. */
+  signTransaction: (groups: SignerTransaction[][], signer: string) => Promise<Uint8Array[]>
 }
 
 export type ClientOptions = { chainId?: never }
@@ -26,18 +28,18 @@ let hasConnected = false
 /** @param name the name that the wallet gives itself */
 export async function connectWith(
   name: 'Pera' | 'Defly',
-  create: (options: ClientOptions) => Client,
+  create: (options: ClientOptions) => unknown,
   { network }: ConnectorOptions,
 ): Promise<Connection> {
   const chainId = chainIds[network.genesisId]
   // Choosing the wallet a second time makes a new pairing: the phone of the old one may be gone.
   if (hasConnected || !isPairedWith(name)) localStorage.removeItem(pairingKey)
-  const client = create((chainId === undefined ? {} : { chainId }) as ClientOptions)
+  const client = create((chainId === undefined ? {} : { chainId }) as ClientOptions) as Client
   const known = hasConnected ? [] : await client.reconnectSession().catch(() => [])
   const addresses = known.length > 0 ? known : await client.connect()
   hasConnected = true
   localStorage.setItem(pairedWalletKey, name)
-  return { addresses, sign: (group) => client.signTransaction([signerTransactions(group)]) }
+  return { addresses, sign: (group) => client.signTransaction([signerTransactions(group)], group.signer) }
 }
 
 /** Whether the stored pairing is with this wallet: both libraries use the same key for it. */
@@ -52,9 +54,6 @@ function isPairedWith(name: string): boolean {
   }
 }
 
-function signerTransactions({ transactions, index }: TransactionGroup): { txn: Transaction; signers?: string[] }[] {
-  return transactions.map((bytes, at) => {
-    const txn = decodeUnsignedTransaction(bytes)
-    return at === index ? { txn } : { txn, signers: [] }
-  })
+function signerTransactions({ transactions, index, signer }: TransactionGroup): SignerTransaction[] {
+  return transactions.map((bytes, at) => ({ txn: { bytes }, signers: at === index ? [signer] : [] }))
 }
