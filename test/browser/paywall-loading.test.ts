@@ -143,6 +143,9 @@ test('loads a wallet’s code again after the connection failed', async () => {
   await page.unroute(/x402-page=wallet-/)
   await pay(visitor, environment.funded)
   assert.equal(await paidText(visitor), 'sunny')
+  // Some browsers remember that an address failed.
+  const loads = visitor.requests.filter((url) => url.includes('x402-page=wallet-kmd'))
+  assert.ok(loads.at(-1)!.endsWith('&retry=1'), loads.join(' '))
 })
 
 test('does not ask for a password after the wallet was cancelled', async () => {
