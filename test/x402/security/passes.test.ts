@@ -7,9 +7,11 @@ import { join } from 'node:path'
 import { after, type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { MemoryPassCache, payingFetch } from '@latchkey/x402/client'
+import { paymentGate as expressGate } from '@latchkey/x402/express'
 import { paymentGate } from '@latchkey/x402/node'
 import type { Gate, GateOptions, Route } from '@latchkey/x402/server'
 import { SqliteClaims } from '@latchkey/x402/sqlite'
+import express from 'express'
 import { openMarket, requiredOf } from '../support/market.test.helper.js'
 import { rawRequest } from '../support/rawRequest.test.helper.js'
 import { listen } from '../support/shops.test.helper.js'
@@ -246,4 +248,19 @@ test('P8 a cookie that another page has tossed, or makes a browser send, neither
   assert.equal((await fetch(`${url}/a?_method=DELETE`, { headers: { Cookie: cookie! } })).status, 402)
   assert.equal((await show(`${url}/a`, cookie!.slice(name.length + 1))).status, 402)
   assert.deepEqual(served, ['GET /a'])
+})
+
+test('P4 a pass of one gate opens nothing at another of the same server, whose keys are the same below its prefix', async (t) => {
+  const app = express()
+  const prices = { '/cheap': '$0.01', '/dear': '$5' }
+  for (const [prefix, price] of Object.entries(prices)) {
+    const routes = { 'GET /a': { accepts: { ...accepts, price }, passes: { minutes: 30 } } }
+    app.use(prefix, expressGate(await market.gate({ routes, passes: { secret } })))
+    app.get(`${prefix}/a`, (_, response) => void response.send('goods'))
+  }
+  const { url, close } = await listen(app)
+  t.after(close)
+  const pass = await buy(`${url}/cheap/a`)
+  assert.equal((await show(`${url}/cheap/a`, pass)).status, 200)
+  assert.equal(await errorOf(await show(`${url}/dear/a`, pass)), '402 pass_invalid')
 })

@@ -176,7 +176,7 @@ export class Gate {
       return this.#respond(request, found.response)
     }
     try {
-      return await this.#decidePaid(request, found.value, clientAddress)
+      return await this.#decidePaid(request, found.value, path, clientAddress)
     } catch (error) {
       // Nothing is served after an error.
       this.#onError(error)
@@ -184,11 +184,16 @@ export class Gate {
     }
   }
 
-  async #decidePaid(request: Request, { key, route }: PaidRoute, clientAddress: string | undefined): Promise<Decision> {
+  async #decidePaid(
+    request: Request,
+    { key, route }: PaidRoute,
+    path: RequestPath,
+    clientAddress: string | undefined,
+  ): Promise<Decision> {
     const accepts = acceptsOf(route, key).map((accept) => ({ accept, chain: this.#requirements.chainOf(accept) }))
     const file = await this.#paywall.assetResponse(request, accepts)
     if (file !== undefined) return this.#respond(request, file)
-    const pass = this.#passes.offer(request, key, route)
+    const pass = this.#passes.offer(request, { key, route }, path)
     const chains = accepts.map(({ chain }) => chain)
     const shown = pass === undefined ? undefined : await this.#passes.admit(request, pass, chains)
     if (shown?.type === 'admitted') {

@@ -12,6 +12,7 @@ import type { GatePassOptions, Route } from './GateOptions.js'
 import { isSafe } from './isSafe.js'
 import type { LedgerPayment } from './LedgerPayment.js'
 import { overridesOf } from './methodOverrides.js'
+import type { PaidRoute, RequestPath } from './PaidRoutes.js'
 import { PassKeys, type PassToken } from './PassToken.js'
 import { assetOf, describePayment, type Payment } from './Payment.js'
 import { type CookiePlace, readCookies, setCookies } from './passCookie.js'
@@ -94,12 +95,13 @@ export class Passes {
   }
 
   /** Undefined if the route has no passes. */
-  offer(request: Request, key: string, route: Route): PassOffer | undefined {
+  offer(request: Request, { key, route }: PaidRoute, path: RequestPath): PassOffer | undefined {
     const plan = this.#plans.get(route)
     if (plan === undefined) return undefined
     const { origin, publicPath } = this.#options
     const url = new URL(request.url)
-    const scope = digest([origin ?? url.hostname, key, methodsOf(request), plan.opens, ...plan.parts(request, url)])
+    const where = [origin ?? url.hostname, ...mountOf(path), key]
+    const scope = digest([where, methodsOf(request), plan.opens, ...plan.parts(request, url)])
     const publicUrl = new URL(publicPath(url.pathname), origin ?? url.origin)
     const { opens, minutes, requests } = plan
     const place = { url: publicUrl, scope, isForRoute: opens === 'route' }
@@ -255,6 +257,12 @@ const messages: { readonly [error in PassRefusal]: string } = {
 
 function refused(error: PassRefusal): Extract<PassResult, { type: 'refused' }> {
   return { type: 'refused', error, message: messages[error] }
+}
+
+/** Two gates of one server may have the same keys, relative to where they are mounted. */
+function mountOf({ path, depth = 0 }: RequestPath): string[] {
+  const segments = path.replace(/[?#].*$/s, '').split('/')
+  return segments.filter((segment) => segment !== '').slice(0, depth)
 }
 
 /** HEAD is as GET. A program behind the gate may run the handler of another method. */
