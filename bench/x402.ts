@@ -19,6 +19,7 @@ Starts a devnet in a process of its own and, in this one, our facilitator (with 
   verify_per_s             payments verified
   verify_and_settle_per_s  payments verified, settled and confirmed, as for one paid request
   paid_requests_per_s      complete requests with ours: 402, payment, verify, handler, settle, 200; with their p50 and p99
+  pass_requests_per_s      the same requests, opened by a pass of one payment each; counted_pass_...: with its requests counted
 Each is the median over rounds. Prints one line of JSON, with the ratios of ours to the published one.
 `
 
@@ -60,6 +61,15 @@ function push(samples: Samples, name: string, value: number): void {
 const medians = (samples: Samples): object =>
   Object.fromEntries([...samples].map(([name, values]) => [name, tidy(median(values))]))
 
+function requestFigures(name: string, outcomes: readonly PaidOutcome[]): object {
+  const of = (figure: keyof PaidOutcome): number => tidy(median(outcomes.map((outcome) => outcome[figure])))
+  return {
+    [`${name}_requests_per_s`]: of('perSecond'),
+    [`${name}_request_p50_ms`]: of('p50Ms'),
+    [`${name}_request_p99_ms`]: of('p99Ms'),
+  }
+}
+
 async function main(): Promise<void> {
   const { values } = parseArgs({ options: { quick: { type: 'boolean' }, help: { type: 'boolean', short: 'h' } } })
   if (values.help) {
@@ -76,11 +86,15 @@ async function main(): Promise<void> {
   for (const judge of judges) await measure(judge, market, 20, new Map())
   const samples = new Map(judges.map((judge) => [judge, new Map() as Samples]))
   const paid: PaidOutcome[] = []
+  const opened: PaidOutcome[] = []
+  const counted: PaidOutcome[] = []
   for (let round = 0; round < rounds; round++) {
     for (const judge of round % 2 === 0 ? judges : judges.toReversed()) {
       await measure(judge, market, count, samples.get(judge)!)
     }
     paid.push(await paidRequests(market, count, concurrency))
+    opened.push(await paidRequests(market, count, concurrency, { minutes: 60 }))
+    counted.push(await paidRequests(market, count, concurrency, { requests: 1_000_000 }))
   }
   const [ours, theirs] = judges.map((judge) => samples.get(judge)!) as [Samples, Samples]
   const result = {
@@ -90,9 +104,9 @@ async function main(): Promise<void> {
     latchkey: medians(ours),
     published: medians(theirs),
     ratios: Object.fromEntries([...ours].map(([name, own]) => [name, tidy(pairedRatio(own, theirs.get(name)!))])),
-    paid_requests_per_s: tidy(median(paid.map(({ perSecond }) => perSecond))),
-    paid_request_p50_ms: tidy(median(paid.map(({ p50Ms }) => p50Ms))),
-    paid_request_p99_ms: tidy(median(paid.map(({ p99Ms }) => p99Ms))),
+    ...requestFigures('paid', paid),
+    ...requestFigures('pass', opened),
+    ...requestFigures('counted_pass', counted),
     method: { rounds, count, concurrency, load_before: loadBefore },
   }
   process.stdout.write(`${JSON.stringify(result)}\n`)
