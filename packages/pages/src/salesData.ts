@@ -4,7 +4,7 @@
 export type SalesPayment = {
   readonly transactionId: string
   readonly timeMs: number
-  readonly outcome: 'verified' | 'pending' | 'settled' | 'refused' | 'cancelled'
+  readonly outcome: 'verified' | 'pending' | 'settled' | 'refused' | 'cancelled' | 'unknown'
   readonly code: string
   readonly route: string
   readonly payer: string

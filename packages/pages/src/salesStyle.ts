@@ -49,7 +49,7 @@ td.text { white-space: normal; overflow-wrap: anywhere; min-width: 9rem; }
 .id { font-family: var(--mono); font-size: 0.8125rem; }
 .settled { color: var(--accent); }
 .refused, .cancelled { color: var(--danger); }
-.pending, .verified { color: var(--caution); }
+.pending, .verified, .unknown { color: var(--caution); }
 .empty { padding: 1rem 0; color: var(--soft); }
 footer { margin-top: 3rem; color: var(--soft); font-size: 0.8125rem; }
 `

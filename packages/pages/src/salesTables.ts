@@ -56,6 +56,7 @@ const states: { readonly [outcome in SalesPayment['outcome']]: string } = {
   verified: 'being served',
   refused: 'refused',
   cancelled: 'not charged',
+  unknown: 'not known',
 }
 
 function stateCell({ outcome }: SalesPayment): string {

@@ -29,6 +29,7 @@ import { type Accept, Requirements } from './Requirements.js'
 import { RouteError } from './RouteTable.js'
 import * as responses from './responses.js'
 import { SalesLog } from './SalesLog.js'
+import { SalesRecovery } from './SalesRecovery.js'
 import { isUpgradeRequest } from './upgrade.js'
 import { warn } from './warn.js'
 
@@ -56,6 +57,7 @@ export class Gate {
   readonly #notifications: Notifications
   readonly #sales: SalesLog
   readonly #events: GateEvents
+  readonly #recovery: SalesRecovery | undefined
   readonly #passes: Passes
   readonly #onError: (error: unknown) => void
   #warnedMs = Number.NEGATIVE_INFINITY
@@ -71,6 +73,7 @@ export class Gate {
     this.#notifications = new Notifications({ hooks: options, onError: this.#onError })
     this.#sales = new SalesLog(this.#claims.sales, this.#onError)
     this.#events = new GateEvents(this.#notifications, this.#sales)
+    this.#recovery = this.#recoveryOf(options)
     this.#admissions = new Admissions({
       events: this.#events,
       facilitators: this.#facilitators,
@@ -110,6 +113,7 @@ export class Gate {
     for (const [key, route] of Object.entries(options.routes)) {
       for (const accept of acceptsOf(route, key)) await gate.#check(key, route, accept)
     }
+    gate.#recovery?.start()
     return gate
   }
 
@@ -120,6 +124,7 @@ export class Gate {
    * @param options.timeoutMs how long hooks may take, 5 seconds by default; what is left then goes to `onError`
    */
   async close({ timeoutMs = 5_000 }: { timeoutMs?: number | undefined } = {}): Promise<void> {
+    this.#recovery?.stop()
     const endMs = performance.now() + timeoutMs
     await this.#notifications.close(timeoutMs)
     await this.#sales.close(Math.max(100, endMs - performance.now()))
@@ -277,6 +282,20 @@ export class Gate {
     const payment = LedgerPayment.parse(payload, accepted, this.#requirements.chainOf(accepted))
     // The transaction has the amount and the payee that it was claimed with.
     return typeof payment !== 'string' && (await this.#claims.has(payment.transactionId)) ? accepted : undefined
+  }
+
+  #recoveryOf({ chains, onSettled }: GateOptions): SalesRecovery | undefined {
+    const store = this.#claims.sales
+    if (store === undefined) return undefined
+    const [events, log, onError] = [this.#events, this.#sales, this.#onError]
+    return new SalesRecovery({
+      store,
+      chains: chainList(chains),
+      events,
+      log,
+      onError,
+      hasHook: onSettled !== undefined,
+    })
   }
 
   /** Now and then: anybody can cause it with payments of its own. */

@@ -48,7 +48,7 @@ const defaultDays = 30
 const rowsPerPage = 25
 const dayMs = 86_400_000
 const paid: readonly SaleOutcome[] = ['settled', 'pending', 'verified']
-const failed: readonly SaleOutcome[] = ['refused', 'cancelled']
+const failed: readonly SaleOutcome[] = ['refused', 'cancelled', 'unknown']
 
 /**
  * The page of a seller, to be mounted at any path: `?days=90` chooses the period, `?csv=payments` and `?csv=revenue`

@@ -2,9 +2,10 @@
 
 /**
  * How a payment ended: `verified` is being served, or was left by a process that ended; `pending` waits for the ledger;
- * `settled` is on it; `refused` opened nothing; `cancelled` was not charged, because the handler failed.
+ * `settled` is on it; `refused` opened nothing; `cancelled` was not charged, because the handler failed, or it was never
+ * submitted; `unknown` was left by a process that ended, and nodes no longer tell what became of it.
  */
-export type SaleOutcome = 'verified' | 'pending' | 'settled' | 'refused' | 'cancelled'
+export type SaleOutcome = 'verified' | 'pending' | 'settled' | 'refused' | 'cancelled' | 'unknown'
 
 /** A payment to a seller, as it is recorded. */
 export type Sale = {

@@ -9,6 +9,7 @@ import {
   parseCursor,
   type Revenue,
   type Sale,
+  type SaleOutcome,
   type SalePage,
   type SaleQuery,
   type SaleStore,
@@ -21,7 +22,7 @@ export const salesSchema = `
   CREATE TABLE sales (
     transaction_id TEXT PRIMARY KEY,
     time_ms INTEGER NOT NULL,
-    outcome TEXT NOT NULL CHECK (outcome IN ('verified', 'pending', 'settled', 'refused', 'cancelled')),
+    outcome TEXT NOT NULL CHECK (outcome IN ('verified', 'pending', 'settled', 'refused', 'cancelled', 'unknown')),
     code TEXT NOT NULL,
     route TEXT NOT NULL,
     method TEXT NOT NULL,
@@ -55,6 +56,7 @@ export const salesSchema = `
     PRIMARY KEY (day, route, network, asset)
   ) STRICT;
 `
+const all: readonly SaleOutcome[] = ['verified', 'pending', 'settled', 'refused', 'cancelled', 'unknown']
 const defaultMaxSales = 100_000
 const maxFailures = 10_000
 /** How many sales are recorded between two deletions of old ones. */
@@ -106,7 +108,7 @@ export class SqliteSales implements SaleStore {
       timeMs: Number.MAX_SAFE_INTEGER,
       transactionId: '',
     }
-    const wanted = JSON.stringify(outcomes ?? ['verified', 'pending', 'settled', 'refused', 'cancelled'])
+    const wanted = JSON.stringify(outcomes ?? all)
     const count = pageLimit(limit)
     const values = [sinceMs, untilMs, wanted, timeMs, transactionId, count + 1]
     const rows = naming(this.#options.path, () => this.#statements.list.all(...values) as Row[])

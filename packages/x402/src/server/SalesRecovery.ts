@@ -1,0 +1,138 @@
+/**
+ * Finishes what an earlier process left: settlements that no hook was told of, and payments whose outcome is not recorded.
+ * Runs when a gate opens and every minute, beside the requests.
+ */
+import { AlgodError } from '@latchkey/algod'
+import { BoundedMap, Network } from '@latchkey/algorand'
+import { type Chain, ChainError } from '../chain/Chain.js'
+import type { Sale, SaleStore } from '../store/Sales.js'
+import type { GateEvents } from './GateEvents.js'
+import * as LedgerPayment from './LedgerPayment.js'
+import { formatAmount, type Payment } from './Payment.js'
+import type { SalesLog } from './SalesLog.js'
+
+export type SalesRecoveryOptions = {
+  readonly store: SaleStore
+  readonly chains: readonly Chain[]
+  readonly events: GateEvents
+  readonly log: SalesLog
+  readonly onError: (error: unknown) => void
+  /** Whether there is a hook to be told. */
+  readonly hasHook: boolean
+}
+
+const everyMs = 60_000
+/** A hook is tried for about a minute by the process that had the payment settled; this is well after. */
+const dueAfterMs = 180_000
+/** Before that a request is being served, most likely. To look up one that is does no harm: the ledger decides. */
+const undecidedAfterMs = 120_000
+/** Nodes find a transaction by its id for about as many rounds; before that they cannot tell. */
+const lookupRounds = 900n
+const batch = 200
+/** A hook that fails for good is called again this often, and each time reported. */
+const againMs = 600_000
+const maxTold = 10_000
+
+export class SalesRecovery {
+  readonly #options: SalesRecoveryOptions
+  /** When the hook was last told of a settlement. */
+  readonly #told = new BoundedMap<string, number>(maxTold)
+  #timer: ReturnType<typeof setInterval> | undefined
+  #running: Promise<void> | undefined
+
+  constructor(options: SalesRecoveryOptions) {
+    this.#options = options
+  }
+
+  start(): void {
+    void this.run()
+    this.#timer = setInterval(() => void this.run(), everyMs)
+    this.#timer.unref?.()
+  }
+
+  stop(): void {
+    clearInterval(this.#timer)
+  }
+
+  /** Never throws. One at a time. */
+  run(nowMs = Date.now()): Promise<void> {
+    this.#running ??= this.#recover(nowMs).finally(() => {
+      this.#running = undefined
+    })
+    return this.#running
+  }
+
+  async #recover(nowMs: number): Promise<void> {
+    const { store, events, hasHook, onError } = this.#options
+    try {
+      // Where there is no hook any more, nobody waits for them.
+      const due = hasHook ? await store.open('due', nowMs - dueAfterMs, batch) : []
+      for (const sale of due) {
+        if ((this.#told.get(sale.transactionId) ?? 0) > nowMs - againMs) continue
+        this.#told.set(sale.transactionId, nowMs)
+        events.tellSettled(eventOf(sale))
+      }
+      const undecided = await store.open('undecided', nowMs - undecidedAfterMs, batch)
+      for (const sale of undecided) await this.#decide(sale)
+    } catch (error) {
+      try {
+        onError(error)
+      } catch {
+        // A reporter that throws must not end the process.
+      }
+    }
+  }
+
+  /** What the ledger says about a payment that a process left. */
+  async #decide(sale: Sale): Promise<void> {
+    const chain = this.#options.chains.find(({ caip2 }) => caip2 === sale.network)
+    if (chain === undefined) return
+    const { transactionId, firstValid } = sale
+    try {
+      const lookUp = { transactionId, lastValid: BigInt(sale.lastValid) }
+      const { state, round, settledRound } = await LedgerPayment.lookUp(chain, lookUp)
+      if (state === 'settled') this.#settled(sale, Number(settledRound))
+      else if (state === 'expired') this.#expired(sale, round - BigInt(firstValid) < lookupRounds)
+    } catch (error) {
+      // The next run asks again.
+      if (!(error instanceof AlgodError || error instanceof ChainError)) throw error
+    }
+  }
+
+  #settled(sale: Sale, round: number): void {
+    const { log, events, hasHook } = this.#options
+    const settled: Sale = { ...sale, outcome: 'settled', code: '', round, timeMs: Date.now(), isDue: hasHook }
+    log.add(settled)
+    events.tellSettled(eventOf(settled))
+  }
+
+  /** One that is too old to be looked up may have been settled: that is not called a failure. */
+  #expired(sale: Sale, isCertain: boolean): void {
+    if (isCertain) this.#options.log.add({ ...sale, outcome: 'cancelled', code: 'not_settled', timeMs: Date.now() })
+    else this.#options.log.add({ ...sale, outcome: 'unknown', timeMs: Date.now() })
+  }
+}
+
+function eventOf(sale: Sale): Parameters<GateEvents['tellSettled']>[0] {
+  const { transactionId: id, timeMs, route, method, path } = sale
+  return { id, timeMs, route, method, path, payment: paymentOfSale(sale) }
+}
+
+function paymentOfSale(sale: Sale): Payment {
+  const { transactionId, payer, payTo, amount, asset, assetName, decimals, network, route, round } = sale
+  return {
+    transactionId,
+    payer,
+    payTo,
+    amount,
+    amountText: formatAmount(amount, decimals, assetName),
+    asset,
+    assetName,
+    decimals,
+    network,
+    networkName: Network.displayName(network),
+    route,
+    state: 'settled',
+    round,
+  }
+}
