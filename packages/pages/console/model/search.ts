@@ -38,7 +38,7 @@ export function search(query: string, { wallets, nameOf, known, entries }: Searc
   return found
 }
 
-/** By id, or by an address in it or its label: what was sent to somebody. */
+/** By id, or by an address in it or its label: what was sent there. */
 function transactions(
   text: string,
   entries: readonly SignatureEntry[],

@@ -1,5 +1,5 @@
 /** Leads through the backup of a wallet: what it covers, the words, and two of them typed back. */
-import { useEffect, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { type Act, useAct } from '../act.js'
 import { ActPassword } from '../components/ActPassword.js'
 import { Dialog } from '../components/Dialog.js'
@@ -167,9 +167,14 @@ function Explanation({ wallet, act, onWords, onClose }: ExplanationProps) {
 type WordsProps = { words: readonly string[]; onWritten: () => void; onClose: () => void }
 
 function Words({ words, onWritten, onClose }: WordsProps) {
+  const text = useRef<HTMLParagraphElement>(null)
+  // The button that had the focus is gone.
+  useLayoutEffect(() => text.current?.focus(), [])
   return (
     <>
-      <p>Write all 25 words on paper, with their numbers. Take no photo, and store them in no file.</p>
+      <p ref={text} tabIndex={-1}>
+        Write all 25 words on paper, with their numbers. Take no photo, and store them in no file.
+      </p>
       <ol class="words" translate={false} aria-label="The 25 words">
         {words.map((word, index) => (
           <li key={index}>
@@ -194,9 +199,12 @@ type CheckProps = { wallet: Wallet; asked: readonly WordToCheck[]; onAgain: () =
 
 function Check({ wallet, asked, onAgain, onDone }: CheckProps) {
   const store = useStore()
+  const form = useRef<HTMLFormElement>(null)
   const [typed, setTyped] = useState<readonly string[]>(asked.map(() => ''))
   const [error, setError] = useState<string>()
   const [isBusy, setBusy] = useState(false)
+
+  useLayoutEffect(() => form.current?.querySelector('input')?.focus(), [])
 
   const check = async (event: Event): Promise<void> => {
     event.preventDefault()
@@ -217,7 +225,7 @@ function Check({ wallet, asked, onAgain, onDone }: CheckProps) {
     }
   }
   return (
-    <form onSubmit={check}>
+    <form ref={form} onSubmit={check}>
       <p>Type two of the words from your paper.</p>
       {asked.map(({ position }, index) => (
         <div class="field narrow" key={position}>

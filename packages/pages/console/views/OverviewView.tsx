@@ -154,7 +154,7 @@ function TotalList({ list, name }: { list: readonly Total[]; name: string }) {
 
 function WalletRows({ wallets, accounts }: BalanceProps) {
   const store = useStore()
-  if (wallets.length === 0) return <p class="empty">No wallets yet. A wallet is a set of keys with one password.</p>
+  if (wallets.length === 0) return <p class="empty">No wallets yet.</p>
   return (
     <ul class="wallet-list">
       {wallets.map((wallet) => {
