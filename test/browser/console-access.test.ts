@@ -242,7 +242,7 @@ test('reports an unreachable node in the header and beside missing balances', as
   const environment = await startEnvironment(t)
   const { page, expectStatus, assertClean } = await openPage(environment, environment.daemon.consoleLink())
   await walletWithKeys(page, 'cut off', 1)
-  await page.getByText('0 ALGO').waitFor()
+  await page.getByText('0 ALGO', { exact: true }).waitFor()
   expectStatus(503)
   await environment.devnet.stop()
   await page.getByText(/Balances are not available/).waitFor()

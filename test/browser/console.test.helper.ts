@@ -154,7 +154,7 @@ export async function walletWithKeys(page: Page, name: string, count: number): P
     await page.getByRole('button', { name: 'Generate key' }).click()
     await page
       .getByRole('listitem')
-      .getByRole('button', { name: /^QR code/ })
+      .getByRole('link', { name: /^Receive with/ })
       .nth(index)
       .waitFor()
   }

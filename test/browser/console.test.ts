@@ -24,7 +24,7 @@ for (const wire of wires) {
     await page.getByText('No wallets yet.').waitFor()
     assert.equal(new URL(page.url()).hash, '')
     const [address] = await walletWithKeys(page, 'savings', 1)
-    await page.getByText('0 ALGO').waitFor()
+    await page.getByText('0 ALGO', { exact: true }).waitFor()
 
     // Above 2^53: a JavaScript number would lose the last digit.
     const assetId = await createAsset(environment, 9_007_199_254_740_993n)
@@ -35,10 +35,6 @@ for (const wire of wires) {
     await page.getByText('12.345678 ALGO').waitFor()
     await page.getByText('90,071,992,547,409.93 CENT').waitFor()
 
-    await page.getByRole('button', { name: /^QR code/ }).click()
-    await page.getByRole('img', { name: `QR code of algorand://${address}` }).waitFor()
-    await page.keyboard.press('Escape')
-    await page.getByRole('dialog').waitFor({ state: 'detached' })
     assert.equal(await copyWith(page, page.getByRole('button', { name: /^Copy address/ })), address)
 
     const receiver = environment.devnet.accounts[0]!.address

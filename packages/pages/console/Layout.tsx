@@ -9,14 +9,19 @@ import { hrefOf, type Route, useRoute } from './route.js'
 import { useStore } from './store.js'
 import { AddressBookView } from './views/AddressBookView.js'
 import { HealthView } from './views/HealthView.js'
+import { OptInView } from './views/OptInView.js'
 import { OverviewView } from './views/OverviewView.js'
 import { PaymentsView } from './views/PaymentsView.js'
+import { ReceiveView } from './views/ReceiveView.js'
+import { SendView } from './views/SendView.js'
 import { SignView } from './views/SignView.js'
 import { WalletsView } from './views/WalletsView.js'
 
 const views: readonly { route: Route; name: string }[] = [
   { route: { view: 'overview' }, name: 'Overview' },
   { route: { view: 'wallets', walletId: undefined }, name: 'Wallets' },
+  { route: { view: 'send', address: undefined, assetId: undefined }, name: 'Send' },
+  { route: { view: 'receive', address: undefined, assetId: undefined }, name: 'Receive' },
   { route: { view: 'sign' }, name: 'Sign' },
   { route: { view: 'payments' }, name: 'Payments' },
   { route: { view: 'addresses' }, name: 'Address book' },
@@ -73,6 +78,9 @@ export function Layout() {
         <Notices />
         {route.view === 'overview' && <OverviewView />}
         {route.view === 'wallets' && <WalletsView walletId={route.walletId} address={route.address} />}
+        {route.view === 'send' && <SendView key={hrefOf(route)} {...route} />}
+        {route.view === 'receive' && <ReceiveView key={hrefOf(route)} {...route} />}
+        {route.view === 'opt-in' && <OptInView key={hrefOf(route)} {...route} />}
         {route.view === 'sign' && <SignView />}
         {route.view === 'payments' && <PaymentsView transactionId={route.transactionId} />}
         {route.view === 'addresses' && <AddressBookView address={route.address} />}

@@ -6,25 +6,37 @@ import * as Fields from './fields.js'
 import { type RequestOptions, request } from './request.js'
 import {
   type Account,
+  type AssetDetails,
   type Contact,
   type Health,
+  type Holding,
   type MultisigAccount,
   type NodeStatus,
+  type Outcome,
   type SignatureEntry,
+  type Submitted,
   type TransactionDescription,
+  type TransactionParameters,
   type TransactionStatus,
   toAccount,
+  toAssetDetails,
   toContact,
   toHealth,
+  toHolding,
   toNodeStatus,
+  toOutcome,
   toSignatureEntry,
+  toSubmitted,
   toTransactionDescription,
+  toTransactionParameters,
   toTransactionStatus,
   toWallet,
   type Wallet,
 } from './responses.js'
 
 const maxAccountsPerRequest = 100
+/** Of 64 KiB, which base64 and the rest of the body have to fit in. */
+const maxKeepaliveBytes = 40_000
 export const maxTransactionsPerRequest = 50
 
 export class Api {
@@ -211,6 +223,46 @@ export class Api {
   async transactionStatuses(transactionIds: readonly string[]): Promise<TransactionStatus[]> {
     const response = await this.#post('/latchkey/v1/transactions', { transaction_ids: transactionIds })
     return Fields.objects(response, 'transactions').map(toTransactionStatus)
+  }
+
+  async transactionParameters(): Promise<TransactionParameters> {
+    return toTransactionParameters(await this.#get('/latchkey/v1/transaction/parameters'))
+  }
+
+  async asset(assetId: string): Promise<AssetDetails | undefined> {
+    const response = await this.#post('/latchkey/v1/assets', { asset_ids: [assetId] })
+    return Fields.objects(response, 'assets').map(toAssetDetails)[0]
+  }
+
+  async holdings(assetId: string, addresses: readonly string[]): Promise<Holding[]> {
+    const response = await this.#post('/latchkey/v1/holdings', { asset_id: assetId, addresses })
+    return Fields.objects(response, 'holdings').map(toHolding)
+  }
+
+  /** Returns why the node would reject a transaction; blank if it would accept it. */
+  async simulate(transaction: Uint8Array): Promise<string> {
+    const response = await this.#post('/latchkey/v1/transaction/simulate', { transaction: Bytes.toBase64(transaction) })
+    if (Fields.boolean(response, 'is_accepted')) return ''
+    return Fields.string(response, 'explanation') || 'The node rejects the transaction.'
+  }
+
+  async submit(signed: Uint8Array): Promise<Submitted> {
+    const body = { transaction: Bytes.toBase64(signed) }
+    // Also while the page unloads; browsers limit the size of what outlives a page.
+    return toSubmitted(await this.#post('/latchkey/v1/transaction/submit', body, signed.length < maxKeepaliveBytes))
+  }
+
+  async outcome(options: { transactionId: string; firstValid: number; lastValid: number }): Promise<Outcome> {
+    const { transactionId, firstValid, lastValid } = options
+    const body = { transaction_id: transactionId, first_valid: firstValid, last_valid: lastValid }
+    return toOutcome(await this.#post('/latchkey/v1/transaction/outcome', body))
+  }
+
+  /** Funds an account from the faucet of a devnet. */
+  async fund(options: { address: string; microAlgos: bigint; assetId?: string; units?: bigint }): Promise<void> {
+    const { address, microAlgos, assetId, units } = options
+    const asset = assetId === undefined ? {} : { asset_id: assetId, amount: String(units ?? 0n) }
+    await this.#post('/latchkey/v1/devnet/fund', { address, micro_algos: String(microAlgos), ...asset })
   }
 
   async health(): Promise<Health> {

@@ -13,6 +13,14 @@ export const errors = {
     message: 'This is not base64.',
     hint: 'Paste the transaction as the other program wrote it, or choose its file.',
   },
+  fee_too_high: {
+    message: 'The node asks for a fee of more than 1 ALGO.',
+    hint: 'Check the node, and try again later.',
+  },
+  wrong_signature: {
+    message: 'The daemon signed another transaction than the one that was shown.',
+    hint: 'Nothing was sent. Report this: it is a defect.',
+  },
   file_too_large: { message: 'The file is too large for a transaction.', hint: 'Choose another file.' },
 } as const satisfies ErrorRegistry
 

@@ -68,6 +68,38 @@ export type SignatureEntry = {
   warnings: readonly string[]
 }
 export type TransactionStatus = { transactionId: string; state: 'confirmed' | 'pending' | 'unknown'; round: number }
+/** What a new transaction needs from the network. */
+export type TransactionParameters = {
+  genesisId: string
+  /** In base64. */
+  genesisHash: string
+  lastRound: number
+  minFeeMicroAlgos: string
+  feePerByteMicroAlgos: string
+}
+export type AssetDetails = {
+  assetId: string
+  exists: boolean
+  decimals: number
+  unitName: string
+  /** As the creator chose it. */
+  name: string
+  creator: string
+  isFrozenByDefault: boolean
+}
+export type Holding = { address: string; isOptedIn: boolean; amount: string; isFrozen: boolean }
+/** The response to a submission; `unknown` if the transaction may have been sent. */
+export type Submitted = {
+  state: 'sent' | 'confirmed' | 'refused' | 'not_sent' | 'unknown'
+  round: number
+  reason: string
+  explanation: string
+}
+export type Outcome = {
+  state: 'confirmed' | 'pending' | 'dropped' | 'expired' | 'unknown'
+  round: number
+  explanation: string
+}
 
 export function toAccount(response: Fields.JsonObject): Account {
   return {
@@ -157,5 +189,59 @@ export function toTransactionStatus(response: Fields.JsonObject): TransactionSta
     transactionId: Fields.string(response, 'transaction_id'),
     state: state === 'confirmed' || state === 'pending' ? state : 'unknown',
     round: Fields.number(response, 'round'),
+  }
+}
+
+export function toTransactionParameters(response: Fields.JsonObject): TransactionParameters {
+  return {
+    genesisId: Fields.string(response, 'genesis_id'),
+    genesisHash: Fields.string(response, 'genesis_hash'),
+    lastRound: Fields.number(response, 'last_round'),
+    minFeeMicroAlgos: Fields.digits(response, 'min_fee_micro_algos'),
+    feePerByteMicroAlgos: Fields.digits(response, 'fee_per_byte_micro_algos'),
+  }
+}
+
+export function toAssetDetails(response: Fields.JsonObject): AssetDetails {
+  return {
+    assetId: Fields.digits(response, 'asset_id'),
+    exists: Fields.boolean(response, 'exists'),
+    decimals: Fields.number(response, 'decimals'),
+    unitName: Fields.string(response, 'unit_name'),
+    name: Fields.string(response, 'name'),
+    creator: Fields.string(response, 'creator'),
+    isFrozenByDefault: Fields.boolean(response, 'is_frozen_by_default'),
+  }
+}
+
+export function toHolding(response: Fields.JsonObject): Holding {
+  return {
+    address: Fields.string(response, 'address'),
+    isOptedIn: Fields.boolean(response, 'is_opted_in'),
+    amount: Fields.digits(response, 'amount'),
+    isFrozen: Fields.boolean(response, 'is_frozen'),
+  }
+}
+
+const submittedStates = ['sent', 'confirmed', 'refused', 'not_sent'] as const
+
+export function toSubmitted(response: Fields.JsonObject): Submitted {
+  const state = Fields.string(response, 'state')
+  return {
+    state: submittedStates.find((known) => known === state) ?? 'unknown',
+    round: Fields.number(response, 'round'),
+    reason: Fields.string(response, 'reason'),
+    explanation: Fields.string(response, 'explanation'),
+  }
+}
+
+const outcomeStates = ['confirmed', 'pending', 'dropped', 'expired'] as const
+
+export function toOutcome(response: Fields.JsonObject): Outcome {
+  const state = Fields.string(response, 'state')
+  return {
+    state: outcomeStates.find((known) => known === state) ?? 'unknown',
+    round: Fields.number(response, 'round'),
+    explanation: Fields.string(response, 'explanation'),
   }
 }

@@ -1,6 +1,7 @@
 /** Signs a list of transactions, one after the other, each with the method chosen for it. */
-import type { Multisig } from '@latchkey/algorand'
+import { type Multisig, SignedTransaction as Signed, Transaction } from '@latchkey/algorand'
 import type { Api } from './api.js'
+import { ConsoleError } from './errors.js'
 import * as SignedTransaction from './model/signedTransaction.js'
 import type { SigningMethod } from './model/signerOptions.js'
 import type { TransactionDescription } from './responses.js'
@@ -19,7 +20,14 @@ export type SignOptions = { api: Api; handle: string; password: string; tasks: r
 /** Returns each transaction, signed or not, in the encoding that nodes accept. */
 export async function signAll({ tasks, ...options }: SignOptions): Promise<Uint8Array[]> {
   const signed: Uint8Array[] = []
-  for (const task of tasks) signed.push(await signOne({ ...options, task }))
+  for (const task of tasks) {
+    const one = await signOne({ ...options, task })
+    // What is sent is what was shown.
+    if (Transaction.id(Signed.decode(one).txn) !== task.description.transactionId) {
+      throw new ConsoleError('wrong_signature')
+    }
+    signed.push(one)
+  }
   return signed
 }
 

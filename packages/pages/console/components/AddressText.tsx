@@ -1,17 +1,20 @@
 /** An address with the owner's label for it. The address itself is always shown: the label is only a help to read it. */
 import { shortAddress } from '../model/shortAddress.js'
 import { useStore } from '../store.js'
+import { ExplorerLink } from './ExplorerLink.js'
 
-/** A full address, with both ends in bold: people compare those. */
+/** A full address, with both ends in bold: people compare those. On a public network it links to the explorer. */
 export function AddressText({ address }: { address: string }) {
   return (
     <>
       <Label address={address} />
-      <code class="address" translate={false}>
-        <b>{address.slice(0, 6)}</b>
-        {address.slice(6, -6)}
-        <b>{address.slice(-6)}</b>
-      </code>
+      <ExplorerLink kind="account" id={address}>
+        <code class="address" translate={false}>
+          <b>{address.slice(0, 6)}</b>
+          {address.slice(6, -6)}
+          <b>{address.slice(-6)}</b>
+        </code>
+      </ExplorerLink>
     </>
   )
 }
@@ -21,9 +24,11 @@ export function ShortAddress({ address }: { address: string }) {
   return (
     <>
       <Label address={address} />
-      <code title={address} translate={false}>
-        {shortAddress(address)}
-      </code>
+      <ExplorerLink kind="account" id={address}>
+        <code title={address} translate={false}>
+          {shortAddress(address)}
+        </code>
+      </ExplorerLink>
     </>
   )
 }

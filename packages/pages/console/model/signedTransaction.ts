@@ -1,5 +1,14 @@
 /** Builds and takes apart signed transactions around the bytes that the daemon signed. */
-import { Address, Group, Msgpack, type Multisig, SignedTransaction, Transaction } from '@latchkey/algorand'
+import {
+  Address,
+  Bytes,
+  Group,
+  Msgpack,
+  type Multisig,
+  Network,
+  SignedTransaction,
+  Transaction,
+} from '@latchkey/algorand'
 
 /** Splits concatenated transactions. Returns the input as one part if it cannot be split. */
 export function split(bytes: Uint8Array): Uint8Array[] {
@@ -43,4 +52,19 @@ export function withMultisig({ transaction, sender, multisig, account }: WithMul
 /** The transaction without a signature, in the encoding of a signed one: how group files carry it for others to sign. */
 export function unsigned(transaction: Uint8Array): Uint8Array {
   return SignedTransaction.encode({ txn: Transaction.decode(transaction) })
+}
+
+/** Whether the transaction, by its own bytes, is for MainNet. One without a genesis hash may be. */
+export function isMainnet(transaction: Uint8Array): boolean {
+  const { gh } = Transaction.decode(transaction)
+  return gh === undefined || Bytes.toBase64(gh) === Network.mainnet.genesisHash
+}
+
+/** Whether every transaction has all the signatures that a node requires. */
+export function isComplete(signed: readonly Uint8Array[]): boolean {
+  return signed.every((one) => {
+    const { sig, msig, lsig } = SignedTransaction.decode(one)
+    if (msig === undefined) return sig !== undefined || lsig !== undefined
+    return msig.subsig.filter(({ s }) => s !== undefined).length >= msig.thr
+  })
 }

@@ -1,17 +1,20 @@
 /** One address with its balance, and buttons to copy and show it. */
 import { AddressText, ShortAddress } from '../components/AddressText.js'
 import { CopyButton } from '../components/CopyButton.js'
+import { ExplorerLink } from '../components/ExplorerLink.js'
 import { format, formatAlgos, unitOf } from '../model/amount.js'
 import { shortAddress } from '../model/shortAddress.js'
 import type { Account } from '../responses.js'
+import { hrefOf } from '../route.js'
 import { useStore } from '../store.js'
+import { FaucetButton } from './Faucet.js'
 
 type Props = {
   address: string
   account: Account | undefined
   /** Whether a search led to it. */
   isFound: boolean
-  onShow: (address: string) => void
+  onFunded: () => Promise<void>
   onLabel: (address: string) => void
 }
 
@@ -24,13 +27,20 @@ export function KeyRow(props: Props) {
   )
 }
 
+const actions = [
+  ['send', 'Send'],
+  ['receive', 'Receive'],
+  ['opt-in', 'Opt in'],
+] as const
+
 /** Shows the address that a search led to. */
 export function scrollTo(element: HTMLElement | null): void {
   element?.scrollIntoView({ block: 'nearest' })
 }
 
-export function AddressLine({ address, onShow, onLabel }: Pick<Props, 'address' | 'onShow' | 'onLabel'>) {
+export function AddressLine({ address, onFunded, onLabel }: Pick<Props, 'address' | 'onFunded' | 'onLabel'>) {
   const isLabelled = useStore().labelOf(address) !== ''
+  const what = shortAddress(address)
   return (
     <div class="address-line">
       <span>
@@ -38,13 +48,17 @@ export function AddressLine({ address, onShow, onLabel }: Pick<Props, 'address' 
       </span>
       <span class="actions">
         <CopyButton text={address} what={`address ${shortAddress(address)}`} />
-        <button type="button" class="quiet" onClick={() => onShow(address)}>
-          QR code<span class="visually-hidden"> of {shortAddress(address)}</span>
-        </button>
+        {actions.map(([view, name]) => (
+          <a key={view} class="button quiet" href={hrefOf({ view, address, assetId: undefined })}>
+            {name}
+            <span class="visually-hidden"> with {what}</span>
+          </a>
+        ))}
         <button type="button" class="quiet" onClick={() => onLabel(address)}>
           {isLabelled ? 'Change label' : 'Label'}
           <span class="visually-hidden"> of {shortAddress(address)}</span>
         </button>
+        <FaucetButton address={address} what={what} onFunded={onFunded} />
       </span>
     </div>
   )
@@ -59,7 +73,16 @@ export function Balance({ account }: { account: Account | undefined }) {
         {account.assets.map((asset) => (
           <li key={asset.assetId}>
             {format(asset.amount, asset.decimals)} {unitOf(asset)}
-            {asset.unitName !== '' && <span class="soft"> ({asset.assetId})</span>}
+            {asset.unitName !== '' && (
+              <span class="soft">
+                {' '}
+                (
+                <ExplorerLink kind="asset" id={asset.assetId}>
+                  {asset.assetId}
+                </ExplorerLink>
+                )
+              </span>
+            )}
             {asset.isFrozen && <span class="tag">frozen</span>}
           </li>
         ))}

@@ -8,15 +8,15 @@ type Props = {
   keys: readonly string[]
   account: Account | undefined
   isFound: boolean
-  onShow: (address: string) => void
+  onFunded: () => Promise<void>
   onLabel: (address: string) => void
 }
 
-export function MultisigRow({ multisig, keys, account, isFound, onShow, onLabel }: Props) {
+export function MultisigRow({ multisig, keys, account, isFound, onFunded, onLabel }: Props) {
   const { address, threshold, members } = multisig
   return (
     <li class={isFound ? 'found' : undefined} ref={isFound ? scrollTo : null}>
-      <AddressLine address={address} onShow={onShow} onLabel={onLabel} />
+      <AddressLine address={address} onFunded={onFunded} onLabel={onLabel} />
       <Balance account={account} />
       <details>
         <summary>

@@ -2,6 +2,7 @@
 import { ShortAddress } from '../components/AddressText.js'
 import { CopyButton } from '../components/CopyButton.js'
 import { Description } from '../components/Description.js'
+import { ExplorerLink } from '../components/ExplorerLink.js'
 import { format, formatAlgos, unitOf } from '../model/amount.js'
 import { typeName } from '../model/payments.js'
 import { shortAddress } from '../model/shortAddress.js'
@@ -47,6 +48,11 @@ export function PaymentRow({ entry, status, isFound }: RowProps & { status: Tran
       <div class="status">
         <StatusText status={status} />
         <CopyButton text={entry.transactionId} what={shortAddress(entry.transactionId)} label="Copy ID" />
+        {status?.state === 'confirmed' && (
+          <ExplorerLink kind="transaction" id={entry.transactionId} isHiddenWithout>
+            Explorer<span class="visually-hidden"> page of {shortAddress(entry.transactionId)}</span>
+          </ExplorerLink>
+        )}
       </div>
     </li>
   )

@@ -1,13 +1,13 @@
 /** Reviews transactions, selects who signs each of them, and signs. */
-import { useCallback, useState } from 'preact/hooks'
-import { useAct } from '../act.js'
+import { useCallback, useRef, useState } from 'preact/hooks'
+import { type Act, useAct } from '../act.js'
 import { ActPassword } from '../components/ActPassword.js'
 import { ErrorText } from '../components/ErrorText.js'
 import { UnlockInView } from '../components/UnlockInView.js'
 import { hasCode } from '../errors.js'
 import { errorMessage } from '../messages.js'
 import { chooseNetwork, foreignNetwork, networkTitle } from '../model/network.js'
-import { multisigOf } from '../model/signedTransaction.js'
+import { isMainnet, multisigOf } from '../model/signedTransaction.js'
 import {
   type SelectedSigner,
   type SignerOptions,
@@ -20,25 +20,33 @@ import { usePolling } from '../polling.js'
 import type { Account } from '../responses.js'
 import { type ReviewedTransaction, signAll } from '../signing.js'
 import { type Store, useStore } from '../store.js'
+import { RealMoneyConfirmation } from './RealMoneyConfirmation.js'
 import { TransactionCard } from './TransactionCard.js'
 import { isConfirmed, WarningConfirmation } from './WarningConfirmation.js'
 
 type Props = {
   transactions: readonly ReviewedTransaction[]
   groupWarnings: readonly string[]
+  /** What the button says if what is signed is sent at once. @default it is only signed */
+  submitLabel?: string
+  /** The act that began before, which may have the password already. @default an act of its own */
+  act?: Act
   onSigned: (signed: readonly Uint8Array[]) => void
   onCancel: () => void
 }
 
 type LoadedWallet = WalletContents & { walletId: string; accounts: ReadonlyMap<string, Account> }
 
-export function SignForm({ transactions, groupWarnings, onSigned, onCancel }: Props) {
+export function SignForm({ transactions, groupWarnings, submitLabel, act: begun, onSigned, onCancel }: Props) {
   const store = useStore()
-  const act = useAct()
+  const ownAct = useAct()
+  const act = begun ?? ownAct
+  const isSigning = useRef(false)
   const [selectedId, setSelectedId] = useState<string>()
   const [loaded, setLoaded] = useState<readonly LoadedWallet[]>([])
   const [changes, setChanges] = useState<{ [index: number]: SelectedSigner }>({})
   const [confirmation, setConfirmation] = useState('')
+  const [isRealMoney, setRealMoney] = useState(false)
   const [error, setError] = useState<string>()
   const [passwordError, setPasswordError] = useState<string>()
   const [isBusy, setBusy] = useState(false)
@@ -61,9 +69,14 @@ export function SignForm({ transactions, groupWarnings, onSigned, onCancel }: Pr
   // Effects that cannot be undone, or that are outside of what is shown here, need more than a click.
   const warnings = [...groupWarnings, ...transactions.flatMap(({ description }) => description.finalWarnings)]
 
+  const needsRealMoney =
+    submitLabel !== undefined && transactions.some(({ description }) => isMainnet(description.transaction))
+
   const sign = async (event: Event): Promise<void> => {
     event.preventDefault()
-    if (wallet === undefined || isBusy) return
+    // A second click comes before the button is drawn as disabled.
+    if (wallet === undefined || isSigning.current) return
+    isSigning.current = true
     setBusy(true)
     setError(undefined)
     setPasswordError(undefined)
@@ -84,6 +97,7 @@ export function SignForm({ transactions, groupWarnings, onSigned, onCancel }: Pr
         act.clear()
         setPasswordError('Wrong password.')
       } else setError(errorMessage(caught))
+      isSigning.current = false
       setBusy(false)
       act.field.current?.focus()
     }
@@ -147,17 +161,23 @@ export function SignForm({ transactions, groupWarnings, onSigned, onCancel }: Pr
       {warnings.length > 0 && (
         <WarningConfirmation count={warnings.length} value={confirmation} onChange={setConfirmation} />
       )}
+      {needsRealMoney && <RealMoneyConfirmation isChecked={isRealMoney} onChange={setRealMoney} />}
       <ErrorText text={error} />
       <p class="actions">
         <button
           type="submit"
           class={warnings.length > 0 ? 'main danger' : 'main'}
-          disabled={isBusy || !isSelected || (warnings.length > 0 && !isConfirmed(confirmation))}
+          disabled={
+            isBusy ||
+            !isSelected ||
+            (warnings.length > 0 && !isConfirmed(confirmation)) ||
+            (needsRealMoney && !isRealMoney)
+          }
         >
-          {isBusy ? 'Signing…' : signedCount > 1 ? `Sign ${signedCount} transactions` : 'Sign'}
+          {isBusy ? 'Signing…' : (submitLabel ?? (signedCount > 1 ? `Sign ${signedCount} transactions` : 'Sign'))}
         </button>
         <button type="button" onClick={onCancel}>
-          Do not sign
+          {submitLabel === undefined ? 'Do not sign' : 'Back'}
         </button>
       </p>
     </form>

@@ -1,35 +1,70 @@
-/** The signed transactions, to copy or download. */
+/** The signed transactions: to submit, and to copy or download. */
 import { Bytes } from '@latchkey/algorand'
 import { useEffect, useMemo } from 'preact/hooks'
 import { CopyButton } from '../components/CopyButton.js'
+import { Description } from '../components/Description.js'
 import { shortAddress } from '../model/shortAddress.js'
+import { isComplete } from '../model/signedTransaction.js'
 import { hrefOf } from '../route.js'
+import { useStore } from '../store.js'
+import { SubmitPanel } from './SubmitPanel.js'
 
-type Props = { signed: readonly Uint8Array[]; ids: readonly string[]; onRestart: () => void }
+type Props = {
+  signed: readonly Uint8Array[]
+  ids: readonly string[]
+  /** What each transaction does, in a sentence. */
+  lines: readonly string[]
+  again?: string
+  onRestart: () => void
+}
 
-export function SignResult({ signed, ids, onRestart }: Props) {
+export function SignResult({ signed, ids, lines, again = 'Sign another', onRestart }: Props) {
+  const { node } = useStore()
   const bytes = useMemo(() => Bytes.concat(signed) as Uint8Array<ArrayBuffer>, [signed])
   const base64 = Bytes.toBase64(bytes)
   const url = useMemo(() => URL.createObjectURL(new Blob([bytes], { type: 'application/octet-stream' })), [bytes])
   useEffect(() => () => URL.revokeObjectURL(url), [url])
   const name = `${(ids[0] ?? 'transaction').slice(0, 8)}.stxn`
+  const isDone = isComplete(signed)
   return (
     <>
-      <p class="lede">
-        Nothing was sent to the network. Copy this to the program that requested it, or download it and send it with{' '}
+      <ul class="lead">
+        {lines.map((line, index) => (
+          <li key={ids[index]}>
+            <Description text={line} />
+          </li>
+        ))}
+      </ul>
+      {!isDone && (
+        <p class="aside">
+          <b>Signatures are missing.</b> Pass this on to who signs next; only then can it be submitted.
+        </p>
+      )}
+      {isDone && node?.isSet === false && (
+        <p class="aside">
+          <b>Nothing was sent to the network.</b> The daemon has no node to submit it to: start it with --node URL, or
+          pass the signed bytes on.
+        </p>
+      )}
+      {isDone && node?.isSet === true && <SubmitPanel signed={signed} isAutomatic={false} />}
+      <div class="section-head">
+        <h2>Pass it on</h2>
+      </div>
+      <p class="lede soft">
+        Copy it to the program that requested it, or send it from elsewhere with{' '}
         <code>goal clerk rawsend -f {name}</code>.
       </p>
       <div class="field">
         <label for="signed">{signed.length === 1 ? 'Signed transaction, base64' : 'Signed group, base64'}</label>
-        <textarea id="signed" rows={6} readOnly value={base64} onFocus={(event) => event.currentTarget.select()} />
+        <textarea id="signed" rows={4} readOnly value={base64} onFocus={(event) => event.currentTarget.select()} />
       </div>
       <p class="actions after">
         <CopyButton text={base64} what="the signed transaction" isPlain />
         <a class="button" href={url} download={name}>
           Download {name}
         </a>
-        <button type="button" class="main" onClick={onRestart}>
-          Sign another
+        <button type="button" onClick={onRestart}>
+          {again}
         </button>
         <a href={hrefOf({ view: 'payments' })}>View in Payments</a>
       </p>

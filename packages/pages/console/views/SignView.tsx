@@ -11,7 +11,7 @@ import { SignResult } from './SignResult.js'
 type State =
   | { step: 'input' }
   | { step: 'review'; transactions: readonly ReviewedTransaction[]; groupWarnings: readonly string[] }
-  | { step: 'done'; signed: readonly Uint8Array[]; ids: readonly string[] }
+  | { step: 'done'; signed: readonly Uint8Array[]; ids: readonly string[]; lines: readonly string[] }
 
 const input: State = { step: 'input' }
 /** Survives navigation: the person may have to unlock a wallet before signing. */
@@ -45,12 +45,13 @@ export function SignView() {
               step: 'done',
               signed,
               ids: state.transactions.map(({ description }) => description.transactionId),
+              lines: state.transactions.map(({ description }) => description.lines[0] ?? ''),
             })
           }
           onCancel={restart}
         />
       )}
-      {state.step === 'done' && <SignResult signed={state.signed} ids={state.ids} onRestart={restart} />}
+      {state.step === 'done' && <SignResult {...state} onRestart={restart} />}
     </section>
   )
 }

@@ -2,7 +2,6 @@
 import { useCallback, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { ErrorText } from '../components/ErrorText.js'
 import { LabelDialog } from '../components/LabelDialog.js'
-import { QrDialog } from '../components/QrDialog.js'
 import { errorMessage, toSentence } from '../messages.js'
 import { formatDuration } from '../model/time.js'
 import { useEverySecond, usePolling } from '../polling.js'
@@ -33,7 +32,6 @@ export function WalletView({ wallet, address: wanted, onBackUp }: Props) {
   const [shownCount, setShownCount] = useState(pageLength)
   const [isBusy, setBusy] = useState(false)
   const [isCreating, setCreating] = useState(false)
-  const [shownAddress, setShownAddress] = useState<string>()
   const [labelledAddress, setLabelledAddress] = useState<string>()
 
   const load = useCallback(async () => {
@@ -122,7 +120,7 @@ export function WalletView({ wallet, address: wanted, onBackUp }: Props) {
             address={address}
             account={accounts.get(address)}
             isFound={address === wanted}
-            onShow={setShownAddress}
+            onFunded={refresh}
             onLabel={setLabelledAddress}
           />
         ))}
@@ -150,7 +148,7 @@ export function WalletView({ wallet, address: wanted, onBackUp }: Props) {
             keys={keys ?? []}
             account={accounts.get(multisig.address)}
             isFound={multisig.address === wanted}
-            onShow={setShownAddress}
+            onFunded={refresh}
             onLabel={setLabelledAddress}
           />
         ))}
@@ -159,7 +157,6 @@ export function WalletView({ wallet, address: wanted, onBackUp }: Props) {
       {labelledAddress !== undefined && (
         <LabelDialog address={labelledAddress} onClose={() => setLabelledAddress(undefined)} />
       )}
-      {shownAddress !== undefined && <QrDialog address={shownAddress} onClose={() => setShownAddress(undefined)} />}
       {isCreating && (
         <CreateMultisig wallet={wallet} keys={keys ?? []} onClose={() => setCreating(false)} onCreated={onCreated} />
       )}

@@ -1,0 +1,43 @@
+/** Selects one of the accounts of the unlocked wallets. */
+import { useId } from 'preact/hooks'
+import { formatAlgos } from '../model/amount.js'
+import { shortAddress } from '../model/shortAddress.js'
+import type { OwnAccount } from '../ownAccounts.js'
+import { useStore } from '../store.js'
+
+type Props = {
+  label: string
+  accounts: readonly OwnAccount[]
+  selected: OwnAccount | undefined
+  onSelect: (address: string) => void
+}
+
+export function AccountSelect({ label, accounts, selected, onSelect }: Props) {
+  const store = useStore()
+  const id = useId()
+  const wallets = [...new Map(accounts.map(({ walletId, walletName }) => [walletId, walletName]))]
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select id={id} value={selected?.address ?? ''} onChange={(event) => onSelect(event.currentTarget.value)}>
+        {wallets.map(([walletId, walletName]) => (
+          <optgroup key={walletId} label={walletName}>
+            {accounts
+              .filter((one) => one.walletId === walletId)
+              .map((one) => (
+                <option key={one.address} value={one.address}>
+                  {optionText(one, store.labelOf(one.address))}
+                </option>
+              ))}
+          </optgroup>
+        ))}
+      </select>
+    </div>
+  )
+}
+
+function optionText({ address, account, isMultisig }: OwnAccount, label: string): string {
+  const balance = account === undefined ? '' : ` – ${formatAlgos(account.microAlgos)}`
+  const name = label === '' ? shortAddress(address) : `${label}, ${shortAddress(address)}`
+  return `${name}${isMultisig ? ' (multisig)' : ''}${balance}`
+}

@@ -1,0 +1,105 @@
+/**
+ * Sends signed transactions and follows them until their outcome is certain. The bytes never change: sent twice, they
+ * still count once. An outcome that is not known is looked up.
+ */
+import { Bytes, SignedTransaction, Transaction } from '@latchkey/algorand'
+import type { Api } from './api.js'
+import { DaemonError, hasCode } from './errors.js'
+import { errorMessage } from './messages.js'
+import type { Outcome, Submitted } from './responses.js'
+
+export type SubmissionState =
+  | { status: 'ready' }
+  | { status: 'sending' }
+  /** Sent, or perhaps sent: until the network confirms it or it expires. */
+  | { status: 'waiting'; isKnown: boolean; note: string }
+  | { status: 'confirmed'; round: number }
+  | { status: 'refused'; text: string; reason: string }
+  | { status: 'not-sent'; text: string }
+  | { status: 'expired' }
+
+type SubmissionApi = Pick<Api, 'submit' | 'outcome'>
+
+/** By the signed transactions, so that a view that is opened again goes on, and sends nothing a second time. */
+const submissions = new WeakMap<readonly Uint8Array[], Submission>()
+
+export class Submission {
+  state: SubmissionState = { status: 'ready' }
+  readonly transactionId: string
+  readonly firstValid: number
+  readonly lastValid: number
+  /** In base64. */
+  readonly genesisHash: string
+  readonly #api: SubmissionApi
+  readonly #bytes: Uint8Array
+  readonly #listeners = new Set<() => void>()
+
+  constructor(api: SubmissionApi, signed: readonly Uint8Array[]) {
+    const { txn } = SignedTransaction.decode(signed[0]!)
+    this.#api = api
+    this.#bytes = Bytes.concat(signed)
+    this.transactionId = Transaction.id(txn)
+    this.firstValid = Number(txn.fv ?? 0n)
+    this.lastValid = Number(txn.lv ?? 0n)
+    this.genesisHash = txn.gh === undefined ? '' : Bytes.toBase64(txn.gh)
+  }
+
+  static of(api: SubmissionApi, signed: readonly Uint8Array[]): Submission {
+    const submission = submissions.get(signed) ?? new Submission(api, signed)
+    submissions.set(signed, submission)
+    return submission
+  }
+
+  subscribe(listener: () => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  /** Sends the transactions. Does nothing while they are on their way, and after the outcome is certain. */
+  async submit(): Promise<void> {
+    const { state } = this
+    const isAgain = state.status === 'waiting' && !state.isKnown
+    if (state.status !== 'ready' && state.status !== 'not-sent' && state.status !== 'refused' && !isAgain) return
+    this.#set({ status: 'sending' })
+    try {
+      this.#set(afterSubmission(await this.#api.submit(this.#bytes)))
+    } catch (error) {
+      this.#set(afterFailure(error))
+    }
+  }
+
+  /** Looks the transaction up, if its outcome is open. */
+  async check(): Promise<void> {
+    if (this.state.status !== 'waiting') return
+    const { transactionId, firstValid, lastValid } = this
+    const outcome = await this.#api.outcome({ transactionId, firstValid, lastValid })
+    if (this.state.status === 'waiting') this.#set(afterOutcome(outcome))
+  }
+
+  #set(state: SubmissionState): void {
+    this.state = state
+    for (const listener of this.#listeners) listener()
+  }
+}
+
+function afterSubmission({ state, round, reason, explanation }: Submitted): SubmissionState {
+  if (state === 'confirmed') return { status: 'confirmed', round }
+  if (state === 'refused') return { status: 'refused', text: explanation, reason }
+  if (state === 'not_sent') return { status: 'not-sent', text: explanation }
+  return { status: 'waiting', isKnown: state === 'sent', note: explanation }
+}
+
+/** The daemon rejects a request before it sends anything; after any other failure it may have sent it. */
+function afterFailure(error: unknown): SubmissionState {
+  const isRejected = error instanceof DaemonError && error.status < 500
+  if (isRejected || hasCode(error, 'no_node', 'session_ended')) {
+    return { status: 'not-sent', text: errorMessage(error) ?? 'The session has ended.' }
+  }
+  return { status: 'waiting', isKnown: false, note: errorMessage(error) ?? '' }
+}
+
+function afterOutcome({ state, round, explanation }: Outcome): SubmissionState {
+  if (state === 'confirmed') return { status: 'confirmed', round }
+  if (state === 'expired') return { status: 'expired' }
+  return { status: 'waiting', isKnown: state === 'pending', note: explanation }
+}

@@ -1,0 +1,54 @@
+/** What the network says about an asset. Its name is its creator's choice, and quoted. */
+import { AddressText } from '../components/AddressText.js'
+import { ExplorerLink } from '../components/ExplorerLink.js'
+import type { AssetDetails } from '../responses.js'
+import { useStore } from '../store.js'
+
+export function AssetFacts({ asset }: { asset: AssetDetails }) {
+  const { node } = useStore()
+  if (!asset.exists) return <p class="error">There is no asset {asset.assetId} on this network.</p>
+  const isDollar = node?.usdcAssetIds.includes(asset.assetId) ?? false
+  return (
+    <>
+      <dl class="facts compact">
+        <div>
+          <dt>Asset</dt>
+          <dd>
+            <ExplorerLink kind="asset" id={asset.assetId}>
+              {asset.assetId}
+            </ExplorerLink>
+            {isDollar && <span class="tag">USDC of this network</span>}
+          </dd>
+        </div>
+        <div>
+          <dt>Name and unit</dt>
+          <dd class="break">
+            {[asset.name, asset.unitName]
+              .filter((text) => text !== '')
+              .map(quoted)
+              .join(', ') || 'none'}
+          </dd>
+        </div>
+        <div>
+          <dt>Decimals</dt>
+          <dd>{asset.decimals}</dd>
+        </div>
+        <div>
+          <dt>Creator</dt>
+          <dd>
+            <AddressText address={asset.creator} />
+          </dd>
+        </div>
+      </dl>
+      {!isDollar && <p class="hint">Anybody can choose any name for an asset. Compare the id.</p>}
+      {asset.isFrozenByDefault && (
+        <p class="aside">Accounts are frozen at first: they cannot use this asset until its manager allows it.</p>
+      )}
+    </>
+  )
+}
+
+/** Without what cannot be seen, or would reorder the text around it. */
+function quoted(text: string): string {
+  return `“${text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd')}”`
+}

@@ -1,0 +1,185 @@
+/** Opts an account in to an asset, or out of one that it holds nothing of. */
+import { useEffect, useState } from 'preact/hooks'
+import type { Act } from '../act.js'
+import { AccountSelect } from '../components/AccountSelect.js'
+import { ErrorText } from '../components/ErrorText.js'
+import { ExplorerLink } from '../components/ExplorerLink.js'
+import { Problems } from '../components/Problems.js'
+import { TextField } from '../components/TextField.js'
+import { errorMessage } from '../messages.js'
+import { format, unitOf } from '../model/amount.js'
+import type { TransferProblem } from '../model/transferChecks.js'
+import { type OwnAccount, useOwnAccounts } from '../ownAccounts.js'
+import type { Asset, AssetDetails } from '../responses.js'
+import { hrefOf } from '../route.js'
+import { useStore } from '../store.js'
+import { AssetFacts } from './AssetFacts.js'
+import { NoAccount } from './NoAccount.js'
+import { type OnPrepare, TransferFlow } from './TransferFlow.js'
+
+type Props = { address: string | undefined; assetId: string | undefined }
+
+export function OptInView(props: Props) {
+  return (
+    <TransferFlow
+      name="opt-in"
+      title="Opt in"
+      action="Sign and send"
+      again="Another asset"
+      form={(onPrepare, act) => <OptInStart {...props} onPrepare={onPrepare} act={act} />}
+    />
+  )
+}
+
+type StartProps = Props & { onPrepare: OnPrepare; act: Act }
+
+function OptInStart({ address, assetId, onPrepare, act }: StartProps) {
+  const { accounts } = useOwnAccounts(address)
+  if (accounts === undefined || accounts.length === 0) {
+    return <NoAccount act={act} isLoaded={accounts !== undefined} purpose="to opt in one of its accounts" />
+  }
+  return <OptInForm {...{ address, assetId, accounts, onPrepare }} />
+}
+
+type FormProps = Props & { accounts: readonly OwnAccount[]; onPrepare: OnPrepare }
+
+function OptInForm({ address, assetId: wanted, accounts, onPrepare }: FormProps) {
+  const store = useStore()
+  const [selected, setSelected] = useState(address)
+  const [assetId, setAssetId] = useState(wanted ?? '')
+  const [fieldError, setFieldError] = useState<string>()
+  const [problems, setProblems] = useState<readonly TransferProblem[]>([])
+  const [error, setError] = useState<string>()
+  const [isBusy, setBusy] = useState(false)
+  const asset = useAsset(assetId)
+  const own = accounts.find((one) => one.address === selected) ?? accounts[0]!
+
+  const prepare = async (kind: 'opt-in' | 'opt-out', id: string): Promise<void> => {
+    if (isBusy) return
+    setBusy(true)
+    setError(undefined)
+    setProblems([])
+    try {
+      setProblems(await onPrepare({ kind, sender: own.address, assetId: id }))
+    } catch (caught) {
+      setError(errorMessage(caught))
+    }
+    setBusy(false)
+  }
+  const enter = (text: string): void => {
+    setAssetId(text)
+    setFieldError(undefined)
+    setProblems([])
+  }
+  const review = (event: Event): void => {
+    event.preventDefault()
+    if (isAssetId(assetId)) void prepare('opt-in', assetId.trim())
+    else setFieldError('Enter the id of the asset: a whole number.')
+  }
+
+  const dollars = store.node?.usdcAssetIds.slice(0, 2) ?? []
+  return (
+    <>
+      <p class="lede soft">
+        An account receives an asset only after it has opted in to it. While it is opted in, 0.1 ALGO more must stay in
+        the account; it is free again after an opt-out.
+      </p>
+      <form class="money" onSubmit={review} noValidate>
+        <AccountSelect label="Account" accounts={accounts} selected={own} onSelect={setSelected} />
+        <TextField label="Asset id" value={assetId} onInput={enter} inputMode="numeric" error={fieldError} />
+        {dollars.length > 0 && (
+          <p class="chips">
+            {dollars.map((id) => (
+              <button type="button" class="quiet" key={id} onClick={() => enter(id)}>
+                USDC ({id})
+              </button>
+            ))}
+          </p>
+        )}
+        {asset !== undefined && <AssetFacts asset={asset} />}
+        <Problems problems={problems} assetId={undefined} own={new Set(accounts.map((one) => one.address))} />
+        <ErrorText text={error} />
+        <p class="actions">
+          <button type="submit" class="main" disabled={isBusy}>
+            {isBusy ? 'Checking…' : 'Review the opt-in'}
+          </button>
+        </p>
+      </form>
+      <HeldAssets own={own} isBusy={isBusy} onOptOut={(id) => void prepare('opt-out', id)} />
+    </>
+  )
+}
+
+type HeldAssetsProps = { own: OwnAccount; isBusy: boolean; onOptOut: (assetId: string) => void }
+
+function HeldAssets({ own, isBusy, onOptOut }: HeldAssetsProps) {
+  const assets = own.account?.assets ?? []
+  return (
+    <>
+      <div class="section-head">
+        <h2>Opted in</h2>
+      </div>
+      {assets.length === 0 && <p class="empty">The account has not opted in to any asset.</p>}
+      <ul class="rows">
+        {assets.map((asset) => (
+          <li key={asset.assetId} class="held">
+            <span>
+              {format(asset.amount, asset.decimals)} {unitOf(asset)}{' '}
+              <span class="soft">
+                <ExplorerLink kind="asset" id={asset.assetId}>
+                  asset {asset.assetId}
+                </ExplorerLink>
+              </span>
+              {asset.isFrozen && <span class="tag">frozen</span>}
+            </span>
+            <HeldAction address={own.address} asset={asset} isBusy={isBusy} onOptOut={onOptOut} />
+          </li>
+        ))}
+      </ul>
+    </>
+  )
+}
+
+type HeldActionProps = { address: string; asset: Asset; isBusy: boolean; onOptOut: (assetId: string) => void }
+
+function HeldAction({ address, asset, isBusy, onOptOut }: HeldActionProps) {
+  const { assetId } = asset
+  const what = <span class="visually-hidden"> {unitOf(asset)}</span>
+  if (asset.amount !== '0') {
+    return (
+      <a class="button" href={hrefOf({ view: 'send', address, assetId })}>
+        Send{what}
+      </a>
+    )
+  }
+  return (
+    <button type="button" disabled={isBusy} onClick={() => onOptOut(assetId)}>
+      Opt out{what}
+    </button>
+  )
+}
+
+function isAssetId(text: string): boolean {
+  return /^[1-9]\d{0,19}$/.test(text.trim())
+}
+
+/** The asset of an id that the person types, a moment after the last letter. */
+function useAsset(assetId: string): AssetDetails | undefined {
+  const store = useStore()
+  const [asset, setAsset] = useState<AssetDetails>()
+  useEffect(() => {
+    setAsset(undefined)
+    if (!isAssetId(assetId)) return
+    let isCurrent = true
+    const load = async (): Promise<void> => {
+      const found = await store.api.asset(assetId.trim()).catch(() => undefined)
+      if (isCurrent) setAsset(found)
+    }
+    const timer = window.setTimeout(() => void load(), 250)
+    return () => {
+      isCurrent = false
+      clearTimeout(timer)
+    }
+  }, [store, assetId])
+  return asset
+}

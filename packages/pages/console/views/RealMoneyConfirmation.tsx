@@ -1,0 +1,14 @@
+/** On MainNet the person confirms that money is real. */
+type Props = { isChecked: boolean; onChange: (isChecked: boolean) => void }
+
+export function RealMoneyConfirmation({ isChecked, onChange }: Props) {
+  return (
+    <label class="check caution">
+      <input type="checkbox" checked={isChecked} onChange={(event) => onChange(event.currentTarget.checked)} />
+      <span>
+        <b>This is MainNet: the money is real.</b> I have checked the amount and the receiver. What is sent cannot be
+        brought back.
+      </span>
+    </label>
+  )
+}

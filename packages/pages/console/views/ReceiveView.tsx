@@ -1,0 +1,91 @@
+/** Shows an address and a payment request as a QR code; on a devnet, its faucet. */
+import { useState } from 'preact/hooks'
+import { useAct } from '../act.js'
+import { AccountSelect } from '../components/AccountSelect.js'
+import { AddressText } from '../components/AddressText.js'
+import { AmountFields } from '../components/AmountFields.js'
+import { CopyButton } from '../components/CopyButton.js'
+import { Heading } from '../components/Heading.js'
+import { QrCode } from '../components/QrCode.js'
+import { TextField } from '../components/TextField.js'
+import { formatAlgos } from '../model/amount.js'
+import { algo, readAmount } from '../model/amountInput.js'
+import * as PaymentUri from '../model/paymentUri.js'
+import { unitsOf } from '../model/sendDraft.js'
+import { type OwnAccount, useOwnAccounts } from '../ownAccounts.js'
+import { hrefOf } from '../route.js'
+import { Faucet } from './Faucet.js'
+import { NoAccount } from './NoAccount.js'
+
+type Props = { address: string | undefined; assetId: string | undefined }
+
+export function ReceiveView({ address, assetId }: Props) {
+  const act = useAct()
+  const { accounts, reload } = useOwnAccounts(address)
+  const [selected, setSelected] = useState(address)
+  const own = accounts?.find((one) => one.address === selected) ?? accounts?.[0]
+  return (
+    <section aria-labelledby="receive-title">
+      <Heading id="receive-title">Receive</Heading>
+      {own === undefined && <NoAccount act={act} isLoaded={accounts !== undefined} purpose="to receive with it" />}
+      {own !== undefined && (
+        <>
+          <div class="money">
+            <AccountSelect label="Account" accounts={accounts ?? []} selected={own} onSelect={setSelected} />
+          </div>
+          <PaymentRequest key={own.address} own={own} assetId={assetId} />
+          <Faucet address={own.address} onFunded={reload} />
+        </>
+      )}
+    </section>
+  )
+}
+
+function PaymentRequest({ own, assetId: wanted }: { own: OwnAccount; assetId: string | undefined }) {
+  const [assetId, setAssetId] = useState(wanted ?? '0')
+  const [amount, setAmount] = useState('')
+  const [note, setNote] = useState('')
+  const units = unitsOf(own.account)
+  const unit = units.find((one) => one.assetId === assetId) ?? algo
+  const read = amount.trim() === '' ? undefined : readAmount(amount, unit)
+  const uri = PaymentUri.format({
+    address: own.address,
+    assetId: unit.assetId === '0' ? undefined : unit.assetId,
+    units: read !== undefined && 'units' in read ? read.units : undefined,
+    note: note.trim(),
+  })
+  return (
+    <div class="receive">
+      <div>
+        <QrCode text={uri} title={`QR code of ${uri}`} />
+      </div>
+      <div>
+        <p>
+          <AddressText address={own.address} />
+        </p>
+        {own.account !== undefined && <p class="soft">Balance: {formatAlgos(own.account.microAlgos)}</p>}
+        <p class="actions">
+          <CopyButton text={own.address} what="of the account" label="Copy address" isPlain />
+          <CopyButton text={uri} what="with the address" label="Copy link" isPlain />
+        </p>
+        <AmountFields
+          label="Amount (optional)"
+          amount={amount}
+          onAmount={setAmount}
+          units={units}
+          unit={unit}
+          onUnit={setAssetId}
+          error={read !== undefined && 'error' in read ? read.error : undefined}
+        />
+        <TextField label="Note (optional)" value={note} onInput={setNote} hint="Everybody can read it in the ledger." />
+        <p class="hint">
+          The account receives ALGO and the assets above. For another one,{' '}
+          <a href={hrefOf({ view: 'opt-in', address: own.address, assetId: undefined })}>opt in</a> first.
+        </p>
+        <p class="small break">
+          <span class="soft">Link:</span> <code>{uri}</code>
+        </p>
+      </div>
+    </div>
+  )
+}

@@ -1,0 +1,156 @@
+/** Sends ALGO or an asset. */
+import { useState } from 'preact/hooks'
+import type { Act } from '../act.js'
+import { AccountSelect } from '../components/AccountSelect.js'
+import { AddressField } from '../components/AddressField.js'
+import { AmountFields } from '../components/AmountFields.js'
+import { ErrorText } from '../components/ErrorText.js'
+import { Problems } from '../components/Problems.js'
+import { TextField } from '../components/TextField.js'
+import { errorMessage } from '../messages.js'
+import * as PaymentUri from '../model/paymentUri.js'
+import {
+  availableText,
+  blankDraft,
+  readDraft,
+  type SendDraft,
+  type SendErrors,
+  unitsOf,
+  wholeBalance,
+  withRequest,
+} from '../model/sendDraft.js'
+import type { TransferProblem } from '../model/transferChecks.js'
+import { type OwnAccount, useOwnAccounts } from '../ownAccounts.js'
+import { type Store, useStore } from '../store.js'
+import { NoAccount } from './NoAccount.js'
+import { type OnPrepare, TransferFlow } from './TransferFlow.js'
+
+type Props = { address: string | undefined; assetId: string | undefined }
+
+/** Survives navigation: the person may have to opt in or to add funds first. */
+const drafts = new WeakMap<Store, SendDraft>()
+
+export function SendView(props: Props) {
+  const store = useStore()
+  return (
+    <TransferFlow
+      name="send"
+      title="Send"
+      action="Sign and send"
+      again="Send another"
+      // The same transfer a second time must not be one click away.
+      onSigned={() => drafts.delete(store)}
+      form={(onPrepare, act) => <SendStart {...props} onPrepare={onPrepare} act={act} />}
+    />
+  )
+}
+
+type StartProps = Props & { onPrepare: OnPrepare; act: Act }
+
+function SendStart({ address, assetId, onPrepare, act }: StartProps) {
+  const { accounts, error } = useOwnAccounts(address)
+  if (accounts === undefined || accounts.length === 0) {
+    return <NoAccount act={act} isLoaded={accounts !== undefined} purpose="to send from it" />
+  }
+  return <SendForm {...{ address, assetId, accounts, onPrepare }} balanceError={error} />
+}
+
+type FormProps = Props & {
+  accounts: readonly OwnAccount[]
+  balanceError: string | undefined
+  onPrepare: OnPrepare
+}
+
+function SendForm({ address, assetId, accounts, balanceError, onPrepare }: FormProps) {
+  const store = useStore()
+  const [draft, setDraft] = useState(() => startingDraft(store, address, assetId))
+  const [errors, setErrors] = useState<SendErrors>({})
+  const [problems, setProblems] = useState<readonly TransferProblem[]>([])
+  const [error, setError] = useState<string>()
+  const [isBusy, setBusy] = useState(false)
+  const from = accounts.find((one) => one.address === draft.from) ?? accounts[0]!
+  const units = unitsOf(from.account)
+  const unit = units.find((one) => one.assetId === draft.assetId) ?? units[0]!
+
+  const update = (change: Partial<SendDraft>, found: SendErrors = {}): void => {
+    const next = { ...draft, ...change }
+    drafts.set(store, next)
+    setDraft(next)
+    setErrors(found)
+    setProblems([])
+  }
+  const enterReceiver = (text: string): void => {
+    const request = PaymentUri.parse(text)
+    const filled = request === undefined ? undefined : withRequest(draft, request, units)
+    update(filled?.draft ?? { to: text }, filled?.errors)
+  }
+  const review = async (event: Event): Promise<void> => {
+    event.preventDefault()
+    if (isBusy) return
+    const read = readDraft(draft, { sender: from.address, unit, known: store.knownAddresses() })
+    setErrors('errors' in read ? read.errors : {})
+    if ('errors' in read) return
+    setBusy(true)
+    setError(undefined)
+    try {
+      setProblems(await onPrepare(read.transfer))
+    } catch (caught) {
+      setError(errorMessage(caught))
+    }
+    setBusy(false)
+  }
+
+  const own = new Set(accounts.map((one) => one.address))
+  return (
+    <form class="money" onSubmit={review} noValidate>
+      <AccountSelect label="From" accounts={accounts} selected={from} onSelect={(one) => update({ from: one })} />
+      {from.account !== undefined && from.account.rekeyedTo !== '' && (
+        <p class="aside">This account was rekeyed: another key signs for it.</p>
+      )}
+      <AddressField
+        label="To"
+        value={draft.to}
+        onInput={enterReceiver}
+        hint="An address, a name of the address book, or an algorand:// link."
+        error={errors.to}
+        exclude={[from.address]}
+      />
+      <AmountFields
+        label="Amount"
+        amount={draft.amount}
+        onAmount={(amount) => update({ amount })}
+        units={units}
+        unit={unit}
+        onUnit={(id) => update({ assetId: id })}
+        hint={availableText(from.account, unit)}
+        error={errors.amount}
+        onAll={() => from.account !== undefined && update({ amount: wholeBalance(from.account, unit) })}
+      />
+      <TextField
+        label="Note (optional)"
+        value={draft.note}
+        onInput={(note) => update({ note })}
+        hint="Everybody can read it in the ledger."
+        error={errors.note}
+      />
+      {balanceError !== undefined && (
+        <p class="aside">
+          <b>Balances are not available.</b> {balanceError}
+        </p>
+      )}
+      <Problems problems={problems} assetId={unit.assetId === '0' ? undefined : unit.assetId} own={own} />
+      <ErrorText text={error} />
+      <p class="actions">
+        <button type="submit" class="main" disabled={isBusy}>
+          {isBusy ? 'Checking…' : 'Review'}
+        </button>
+      </p>
+    </form>
+  )
+}
+
+/** The draft of before, unless the person comes with an account or an asset. */
+function startingDraft(store: Store, address: string | undefined, assetId: string | undefined): SendDraft {
+  const saved = drafts.get(store) ?? blankDraft
+  return { ...saved, from: address ?? saved.from, assetId: assetId ?? (address === undefined ? saved.assetId : '0') }
+}
