@@ -73,8 +73,11 @@ function parse(json: unknown): State {
   const contacts = list.map(parseContact)
   for (const member of ['address', 'label'] as const) {
     const values = contacts.map((contact) => (member === 'label' ? Label.comparable(contact.label) : contact.address))
-    const second = values.findIndex((value, index) => values.indexOf(value) !== index)
-    if (second >= 0) throw new Error(`contact ${second + 1} has the ${member} of another one`)
+    const seen = new Set<string>()
+    for (const [index, value] of values.entries()) {
+      if (seen.has(value)) throw new Error(`contact ${index + 1} has the ${member} of another one`)
+      seen.add(value)
+    }
   }
   return { version, contacts }
 }

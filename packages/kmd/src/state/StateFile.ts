@@ -20,6 +20,7 @@ export type StateFileOptions<T> = {
 export class StateFile<T extends object> {
   readonly #options: StateFileOptions<T>
   #inMemory: T
+  #read: { version: string; state: T } | undefined
 
   constructor(options: StateFileOptions<T>) {
     this.#options = options
@@ -27,7 +28,8 @@ export class StateFile<T extends object> {
   }
 
   /**
-   * Reads the file each time: it is small, rarely asked for, and may be replaced by a backup of it.
+   * The state in the file as it is now: it may be replaced while the daemon runs, for example by a backup of it. Checking
+   * a thousand addresses takes a while, so that a file that did not change is not read again.
    *
    * @throws {@link KmdError} `state_file_damaged`.
    */
@@ -35,11 +37,15 @@ export class StateFile<T extends object> {
     const { path, maxBytes, empty, parse } = this.#options
     if (path === undefined) return this.#inMemory
     try {
-      const stats = statSync(path)
+      const stats = statSync(path, { bigint: true })
       // Opening a named pipe would block the whole daemon.
       if (!stats.isFile()) throw new Error('it is not a regular file')
       if (stats.size > maxBytes) throw new Error(`it has more than ${maxBytes} bytes`)
-      return parse(JSON.parse(readFileSync(path, 'utf8')))
+      const version = `${stats.ino} ${stats.mtimeNs} ${stats.ctimeNs} ${stats.size}`
+      if (this.#read?.version === version) return this.#read.state
+      const state = parse(JSON.parse(readFileSync(path, 'utf8')))
+      this.#read = { version, state }
+      return state
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return empty
       const reason = error instanceof SyntaxError ? 'it is not JSON' : (error as Error).message
