@@ -69,6 +69,11 @@ export const registry: readonly CommandEntry[] = [
     load: async () => (await import('./commands/tx.js')).txCommand,
   },
   {
+    name: 'sales',
+    summary: 'show what a shop earned, by route, from its file of claims',
+    load: async () => (await import('./commands/sales.js')).salesCommand,
+  },
+  {
     name: 'wallet new',
     summary: 'create a wallet',
     load: async () => (await import('./commands/wallet/new.js')).walletNewCommand,

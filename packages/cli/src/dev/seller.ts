@@ -1,11 +1,13 @@
 /** The seller of the stack: a weather report for a cent, and the environment for other terminals. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { paymentGate } from '@latchkey/x402/node'
-import { Gate, type GateHooks, type GateOptions } from '@latchkey/x402/server'
+import { paymentGate, salesListener } from '@latchkey/x402/node'
+import { Gate, type GateHooks, type GateOptions, MemoryClaims } from '@latchkey/x402/server'
 import { hostRefusal, isLocalHost, isLocalOrigin } from './localAccess.js'
 
 /** The path that returns the environment of the stack, for the shell of another terminal. */
 export const environmentPath = '/env'
+/** The page with the revenue of the stack's seller. */
+export const salesPath = '/sales'
 export const price = '$0.01'
 
 export type SellerOptions = Pick<GateOptions, 'facilitators' | 'claims' | 'paywall' | 'onError'> & {
@@ -21,8 +23,15 @@ export type Seller = { readonly listener: RequestListener; readonly close: () =>
 export async function createSeller({ chain, payTo, exports, hooks, ...options }: SellerOptions): Promise<Seller> {
   const accepts = { network: chain.caip2, price, payTo }
   const routes = { 'GET /weather': { accepts, description: 'The weather, now', mimeType: 'application/json' } }
-  const gate = await Gate.open({ ...options, ...hooks, routes, chains: chain, cors: true })
-  const gated = paymentGate(gate, (request, response) => send(response, answer(request, exports)))
+  const claims = options.claims ?? new MemoryClaims()
+  const gate = await Gate.open({ ...options, ...hooks, claims, routes, chains: chain, cors: true })
+  const authorize = ({ headers }: Request): boolean =>
+    isLocalOrigin(headers.get('Origin') ?? undefined, headers.get('Sec-Fetch-Site') ?? undefined)
+  const sales = salesListener({ claims, authorize, name: 'Weather', onError: options.onError })
+  const gated = paymentGate(gate, (request, response) => {
+    if (request.url?.split('?')[0] === salesPath) return sales(request, response)
+    return send(response, answer(request, exports))
+  })
   const listener: RequestListener = (request, response) => {
     if (isLocalHost(request.headers.host)) void gated(request, response)
     else send(response, refusal(403, hostRefusal))
@@ -32,7 +41,7 @@ export async function createSeller({ chain, payTo, exports, hooks, ...options }:
 
 /** The pattern of a path, for the log. */
 export function routeOf(path: string): string | undefined {
-  return path === '/weather' || path === environmentPath ? path : undefined
+  return path === '/weather' || path === environmentPath || path === salesPath ? path : undefined
 }
 
 type Answer = { status: number; headers: { [name: string]: string }; body: string }
@@ -40,7 +49,7 @@ type Answer = { status: number; headers: { [name: string]: string }; body: strin
 function answer({ method, url, headers }: IncomingMessage, exports: () => string): Answer {
   const path = url?.split('?')[0]
   if (path !== '/weather' && path !== environmentPath) {
-    return refusal(404, `there are only /weather and ${environmentPath}`)
+    return refusal(404, `there are only /weather, ${salesPath} and ${environmentPath}`)
   }
   if (method !== 'GET' && method !== 'HEAD') return refusal(405, 'this can only be read', { Allow: 'GET, HEAD' })
   if (path === '/weather') {
