@@ -1,14 +1,12 @@
 /** Cryptography in JavaScript alone, for browsers and edge runtimes. */
-import { hashes, hash as hashSha512, Point, sign as signWithSeed } from '@noble/ed25519'
+import { hashes, Point, sign as signWithSeed } from '@noble/ed25519'
 import { hmac } from '@noble/hashes/hmac.js'
 import * as sha2 from '@noble/hashes/sha2.js'
 import type { Crypto } from './Crypto.js'
 
-hashes.sha512 = sha2.sha512
-
 const seedLength = 32
-/** The order L of the base point. */
-const order = Point.CURVE().n
+/** The order L of the base point. Nothing of noble runs at the top: a bundle that neither signs nor verifies leaves it out. */
+const order = 0x1000000000000000000000000000000014def9dea2f79cd65812631a5cf5d3edn
 const maxRandomBytes = 65_536
 
 export const sha256: Crypto['sha256'] = (data) => sha2.sha256(data)
@@ -33,7 +31,7 @@ export const equalConstantTime: Crypto['equalConstantTime'] = (a, b) => {
 }
 
 export const writeKeyPair: Crypto['writeKeyPair'] = (publicKeyOut, secretKeyOut, seed) => {
-  const digest = hashSha512(plain(seed))
+  const digest = sha2.sha512(plain(seed))
   digest[0]! &= 0xf8
   digest[31]! = (digest[31]! & 0x7f) | 0x40
   // The clamped scalar is a multiple of 8 and not of L, so reducing it changes no result and never gives zero.
@@ -45,6 +43,7 @@ export const writeKeyPair: Crypto['writeKeyPair'] = (publicKeyOut, secretKeyOut,
 }
 
 export const sign: Crypto['sign'] = (signatureOut, message, secretKey) => {
+  hashes.sha512 = sha2.sha512
   signatureOut.set(signWithSeed(plain(message), plain(secretKey.subarray(0, seedLength))))
 }
 
@@ -58,7 +57,7 @@ export const verify: Crypto['verify'] = (signature, message, publicKey) => {
   input.set(signature.subarray(0, 32))
   input.set(publicKey, 32)
   input.set(message, 64)
-  const k = littleEndian(hashSha512(input)) % order
+  const k = littleEndian(sha2.sha512(input)) % order
   const r = Point.BASE.multiply(s, false).subtract(key.multiply(k, false))
   return !r.isSmallOrder() && equalConstantTime(r.toBytes(), signature.subarray(0, 32))
 }
