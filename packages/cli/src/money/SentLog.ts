@@ -29,7 +29,7 @@ export type Sent = {
 const maxBytes = 8 * 1024 * 1024
 /** Open ones are kept in any case. */
 const maxClosed = 500
-const defaultLockMs = 10_000
+const defaultLockMs = 30_000
 const lockPollMs = 20
 const current = 1
 
