@@ -118,6 +118,43 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
     return file(`${count++}.txn`, Transaction.encode({ type: 'acfg', ...common, apar } as Transaction.Transaction))
   }
 
+  /** A wallet whose key has ALGO and dollars. */
+  async function funded(): Promise<Fixture> {
+    const own = await fixture(kmd.dataDir)
+    const body = JSON.stringify({ address: own.key, algos: 10, dollars: 5 })
+    assert.equal((await fetch(`${devnet.url}/devnet/fund`, { method: 'POST', body })).status, 200)
+    return own
+  }
+
+  const receiver = (): string => devnet.accounts[1]!.address
+  const sending = (): string[] => [
+    ...[...chain(), '--yes', '--timeout', '0', '--log', join(directory, `sent${count++}.jsonl`)],
+  ]
+
+  /** The commands that send a transaction: with the daemons of `withDaemon`, and from an account that can pay. */
+  const withMoney = (argsOf: () => readonly string[], others: () => readonly (readonly string[])[]) => {
+    return async (name: string): Promise<Run[]> => {
+      const runs = await withDaemon((own) => [...wallet(own), ...argsOf(), ...sending()])(name)
+      const own = await funded()
+      const base = [name, ...wallet(own), '-d', kmd.dataDir]
+      const more = [argsOf(), ...others()].flatMap((args) => [
+        { args: [...base, ...sending(), ...args] },
+        { args: [...base, ...sending(), ...args, '--json'] },
+      ])
+      const failing = [
+        ['--network', 'local', '--node', refusing],
+        [...chain(), '--log', file(`${count++}.jsonl`, `${hostile}\n`)],
+      ]
+      return [...runs, ...more, ...failing.map((args) => ({ args: [...base, ...argsOf(), '--yes', ...args] }))]
+    }
+  }
+
+  async function hostileTransaction(): Promise<string> {
+    const { mnemonic, address } = devnet.accounts[3]!
+    const payment = { from: mnemonic, to: address, microAlgos: 1n, round: 0n, note: `${hostile}${count++}` }
+    return submit(devnet.url, signPayment(devnet, payment))
+  }
+
   const table: { [command: string]: (name: string) => Promise<Run[]> } = {
     dev: async () => [
       { args: ['dev', '--any-port', '--', hostile] },
@@ -189,6 +226,60 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
         },
       ]
     },
+    send: withMoney(
+      () => ['1 ALGO', receiver()],
+      () => [
+        ['1 USDC', receiver(), '--note', hostile],
+        ['1 NONE', receiver()],
+        [`1 ${hostile}`, receiver()],
+        [hostile, receiver()],
+        ['1 ALGO', hostile],
+        ['1 ALGO', receiver(), '--from', hostile],
+      ],
+    ),
+    'opt-in': withMoney(
+      () => ['31566704'],
+      () => [[hostile], ['31566704', '--account', hostile]],
+    ),
+    'opt-out': withMoney(
+      () => ['31566704'],
+      () => [['31566704', '--to', receiver()], [hostile], ['31566704', '--to', hostile]],
+    ),
+    fund: async () => {
+      const stranger = Address.encode(Ed25519.keyPairFromSeed(seed(90 + (count++ % 100))).publicKey)
+      return [
+        { args: ['fund', stranger, '0.01 ALGO', ...chain()] },
+        { args: ['fund', stranger, ...chain()] },
+        { args: ['fund', stranger, '1 USDC', ...chain(), '--json'] },
+        { args: ['fund', stranger, hostile, ...chain()] },
+        { args: ['fund', stranger, `1 ${hostile}`, ...chain()] },
+        { args: ['fund', hostile, ...chain()] },
+        { args: ['fund', stranger, '--network', 'local', '--node', refusing] },
+      ]
+    },
+    balance: async (name) => {
+      const runs = await withDaemon((own) => [...wallet(own), ...chain()])(name)
+      const others = [
+        [receiver(), ...chain()],
+        [receiver(), ...chain(), '--json'],
+        [hostile, ...chain()],
+      ]
+      const failing = [receiver(), '--network', 'local', '--node', refusing]
+      return [...runs, ...[...others, failing].map((args) => ({ args: ['balance', ...args] }))]
+    },
+    tx: async () => {
+      const id = await hostileTransaction()
+      const unknown = 'A'.repeat(52)
+      return [
+        { args: ['tx', id, ...chain()] },
+        { args: ['tx', id, ...chain(), '--json'] },
+        { args: ['tx', hostile, ...chain()] },
+        { args: ['tx', id, '--network', 'local', '--node', refusing] },
+        { args: ['tx', unknown, ...chain(), '--indexer', refusing] },
+        { args: ['tx', unknown, ...chain(), '--indexer', hostile] },
+        { args: ['tx', unknown, ...chain(), '--log', file(`${count++}.jsonl`, `${hostile}\n`)] },
+      ]
+    },
     'wallet new': withDaemon(() => [`${count++}${hostileName}`, '--no-password']),
     'wallet list': withDaemon(() => []),
     'wallet backup': withDaemon((own) => [named(own), '--no-password', '--yes']),
@@ -221,6 +312,8 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
         [transactionOf(own.key), '--key', Address.encode(strangers[0]!), '--yes'],
         [file(hostileName, hostile)],
         [`/nonexistent/${hostile}`],
+        [transactionOf(own.key), '--yes', '--submit', '--network', 'local', '--node', node],
+        [transactionOf(own.key), '--yes', '--submit', '--network', 'local', '--node', refusing],
       ]
       return [...runs, ...others.map((args) => ({ args: ['sign', ...wallet(own), '-d', kmd.dataDir, ...args] }))]
     },
