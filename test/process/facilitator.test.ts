@@ -66,6 +66,22 @@ suite('latchkey facilitator', { concurrency: 2 }, () => {
     assert.equal(await running.exited, 0)
   })
 
+  test('names the port that is in use, and an address that this machine does not have', async (t) => {
+    const devnet = await startDevnet(t)
+    const { port } = new URL(devnet.url)
+    const home = { HOME: temporaryDirectory(t) }
+    const chain = ['--network', 'local', '--dollar', '31566704']
+    assert.deepEqual(await run([...chain, '--node', devnet.url, '--port', port], home), {
+      ...{ code: 3, stdout: '' },
+      stderr: `latchkey facilitator: port ${port} is in use; give another with --port, or 0 for a free one\n`,
+    })
+    const elsewhere = await run([...chain, '--node', devnet.url, '--host', '192.0.2.1'], home)
+    assert.equal(
+      elsewhere.stderr,
+      'latchkey facilitator: this machine has no address 192.0.2.1; give another with --host\n',
+    )
+  })
+
   test('accepts a key in base64, and runs without one', async (t) => {
     const devnet = await startDevnet(t)
     const [sponsor] = devnet.accounts

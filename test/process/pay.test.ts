@@ -183,6 +183,18 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
     assert.match(stderr, /^The seller describes it as "Free\\u001b\[2J\? money"\.\nThe request costs \$0\.01 /)
   })
 
+  test('says that nothing listens there', async () => {
+    const server = createServer().listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    const { port } = server.address() as AddressInfo
+    server.close()
+    await once(server, 'close')
+    assert.deepEqual(await run([`http://127.0.0.1:${port}/weather`, '--yes', ...options()], words()), {
+      ...{ code: 5, stdout: '' },
+      stderr: `latchkey pay: nothing listens at http://127.0.0.1:${port}; start the server there, or correct the address\n`,
+    })
+  })
+
   test('prints a response that costs nothing', async () => {
     const { code, stdout, stderr } = await run([`${facts.devnet.url}/health`, ...options()], words())
     assert.deepEqual([code, stdout], [0, 'null\n'])

@@ -295,6 +295,16 @@ export const errors = {
     message: 'the response broke off, or was cut off because it is longer than --max-bytes allows',
     hint: 'run it again, or raise --max-bytes',
   },
+  server_unreachable: {
+    exit: 'unreachable',
+    message: 'no server answers at the address of the request; nothing was paid',
+    hint: 'check the address and the connection',
+  },
+  port_unavailable: {
+    exit: 'failed',
+    message: 'the command may not listen on the port, or this machine does not have the address',
+    hint: 'give another with --port or --host',
+  },
   port_in_use: { exit: 'failed', message: 'the port is in use', hint: 'give another with --port, or 0 for a free one' },
   program_not_started: {
     exit: 'failed',

@@ -19,7 +19,7 @@ export const meanings: { readonly [code in ExitCode]: string } = {
   usage: 'invalid usage',
   failed: 'failed; the message says why',
   running: 'a daemon or a dev stack already runs in that directory',
-  unreachable: 'no daemon runs there, or it does not answer',
+  unreachable: 'no daemon or server is there, or it does not answer',
   password: 'the password is wrong or missing',
   pending: 'a transaction was sent and is not confirmed yet; latchkey tx ID tells what became of it',
   interrupted: 'interrupted (Ctrl-C) before it was done',

@@ -7,6 +7,7 @@ import { checkToken, writeGoalDirectory } from '../dev/goalDirectory.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { printable, shellWord } from '../format.js'
+import { explainListenError } from '../listenErrors.js'
 import { printJson, printMessage, printResult, printWarning } from '../messages.js'
 import { type LogValues, logFileOptions, openServerLog } from '../serverLog.js'
 import { startUnderSignals } from '../signals.js'
@@ -96,7 +97,7 @@ What is signed then can be valid on that network`,
         onRequest: (record) => log.request(record),
       })
     const devnet = await startUnderSignals(start, { onHangup: () => log.reopen() }).catch((error: unknown) =>
-      explain(error, indexerPort),
+      explain(error, options.host ?? '127.0.0.1', indexerPort),
     )
     if (options['genesis-hash'] !== undefined) warnOfGivenHash(devnet)
     if (options.load !== undefined) await loadDump(devnet, options.load)
@@ -119,13 +120,11 @@ function lineWriter(options: LogValues, log: Log): (line: string) => void {
   return isCollected ? (line) => log.write('info', line.replace(/ +/g, ' ').trim()) : printMessage
 }
 
-function explain(cause: unknown, indexerPort: number | undefined): never {
-  if (!(cause instanceof DevnetError) || cause.code !== 'address_in_use') throw cause
-  const port = Number(/[0-9]+/.exec(cause.message)?.[0])
-  throw new CommandError('port_in_use', `port ${port} is in use`, {
-    hint: `give another with ${port === indexerPort ? '--indexer-port' : '--port'}, or 0 for a free one`,
-    cause,
-  })
+function explain(cause: unknown, host: string, indexerPort: number | undefined): never {
+  if (!(cause instanceof DevnetError) || !['address_in_use', 'listen_failed'].includes(cause.code)) throw cause
+  const port = Number(/port ([0-9]+)/.exec(cause.message)?.[1])
+  const option = port === indexerPort ? '--indexer-port' : '--port'
+  throw explainListenError(cause, { host, port, cure: `give another with ${option}, or 0 for a free one` })
 }
 
 /** Before anything else is printed: everything that is signed for a devnet is worthless elsewhere, except for this one. */

@@ -11,6 +11,7 @@ import { chainOptions, networkOf, openChain } from '../chain.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { counted, quoted } from '../format.js'
+import { explainListenError } from '../listenErrors.js'
 import { describe, printJson, printResult, printWarning } from '../messages.js'
 import { logFileOptions, openServerLog } from '../serverLog.js'
 import { startUnderSignals } from '../signals.js'
@@ -108,7 +109,9 @@ commas; ALGOD_TOKEN is the token of the nodes.`,
     await facilitator.checkFeePayer()
     const start = async (): Promise<RunningFacilitator> => {
       const resumed = await facilitator.resume()
-      const address = await server.listen(host, port)
+      const address = await server.listen(host, port).catch((error: unknown) => {
+        throw explainListenError(error, { host, port })
+      })
       return new RunningFacilitator(`http://${host}:${address.port}`, resumed, server, facilitator)
     }
     const running = await startUnderSignals(start, { onHangup: () => log.reopen() })

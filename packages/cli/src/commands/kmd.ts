@@ -1,4 +1,5 @@
 /** `latchkey kmd`: runs the key daemon in the foreground and prints how to use it. */
+import { join } from 'node:path'
 import { Daemon, exitCodes as daemonExitCodes, StartError, version, type Wire } from '@latchkey/kmd'
 import { command, jsonOption, readNumber } from '../Command.js'
 import { dataDirectory } from '../daemon.js'
@@ -6,6 +7,7 @@ import { limitDaemonMemory } from '../daemonMemory.js'
 import { CommandError, UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
 import { printable, shellWord } from '../format.js'
+import { explainListenError, type ListenAttempt } from '../listenErrors.js'
 import { printJson, printResult, printWarning } from '../messages.js'
 import { openTerminalLog, readLogOptions } from '../serverLog.js'
 import { startUnderSignals } from '../signals.js'
@@ -48,10 +50,19 @@ terminal. SIGHUP opens kmd.log again and takes over settings that need no restar
 
 function explain(cause: unknown, dataDir: string): never {
   if (!(cause instanceof StartError)) throw cause
+  const listening = explainListenError(cause, listenAttempt(cause.message, dataDir))
+  if (listening !== cause) throw listening
   const message = `could not start in ${dataDir}: ${cause.message}`
   if (cause.exitCode !== daemonExitCodes.locked) throw new CommandError('daemon_not_started', message, { cause })
   const hint = 'latchkey kmd status shows it, and latchkey kmd stop ends it.'
   throw new CommandError('daemon_already_running', message, { hint, cause })
+}
+
+/** The system's message ends with the address. */
+function listenAttempt(message: string, dataDir: string): ListenAttempt {
+  const [, host = '', port = '0'] = /(\S+):([0-9]+)$/.exec(message) ?? []
+  const cure = `set another address in ${join(dataDir, 'kmd_config.json')}, or end the program that uses it`
+  return { host, port: Number(port), cure, hostCure: `set another address in ${join(dataDir, 'kmd_config.json')}` }
 }
 
 function facts(daemon: Daemon, dataDir: string) {

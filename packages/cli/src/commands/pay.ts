@@ -20,6 +20,7 @@ import { exitCodes } from '../exitCodes.js'
 import { quoted } from '../format.js'
 import { printMessage } from '../messages.js'
 import { paymentRefused } from '../paymentRefused.js'
+import { explainServerError } from '../serverErrors.js'
 import { signerFrom, signerNotes, signerOptions } from '../signer.js'
 import { openBodySink, receiveBody } from './pay/body.js'
 import { confirmPayment, describeRepeat } from './pay/consent.js'
@@ -161,7 +162,7 @@ async function buy(request: Request, purchase: Purchase): Promise<boolean> {
   } catch (error) {
     limit.stop()
     const state = await report(sent(), undefined, { isJson, isFinal: true })
-    if (paid === undefined) throw explain(error, limit)
+    if (paid === undefined) throw explainServerError(explain(error, limit), request.url)
     const isLost = error instanceof LostResponseError
     throw explain(isLost ? new LostResponseError(paid, state!, error.cause, error.status) : error, limit)
   }

@@ -10,7 +10,7 @@ import * as AtomicFile from '@latchkey/system/atomic-file'
 import * as Lock from '@latchkey/system/lock'
 import { CommandError } from '../errors.js'
 import * as StackPointer from '../stack/StackPointer.js'
-import { shortPath } from '../stack/useRunningStack.js'
+import { shortPath } from '../stack/stateDirectory.js'
 
 const { lockName } = StackPointer
 /** Says that the directory is that of a stack; has the address of the buyer. */

@@ -3,7 +3,7 @@
  * on. All of it fits a terminal of 80 columns and 24 lines, together with what npm prints before it.
  */
 
-import { shortPath } from '../stack/useRunningStack.js'
+import { shortPath } from '../stack/stateDirectory.js'
 import type { Span, Style } from '../style.js'
 import { version } from '../version.js'
 import type { Stack } from './Stack.js'

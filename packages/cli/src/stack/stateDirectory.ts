@@ -38,3 +38,9 @@ const ownCommands = /^(dev|devnet|kmd|facilitator|service|config|token|completio
 export function mayUseStack(name: string, options: { readonly [name: string]: unknown }): boolean {
   return !ownCommands.test(name) && ('data-dir' in options || 'network' in options) && existsSync(pointerDirectory())
 }
+
+/** With a tilde for the home directory. */
+export function shortPath(path: string): string {
+  const home = homedir()
+  return home !== '/' && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path
+}

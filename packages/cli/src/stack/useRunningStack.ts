@@ -12,6 +12,7 @@ import { CommandError } from '../errors.js'
 import { printMessage } from '../messages.js'
 import * as StackPointer from './StackPointer.js'
 import { buyerWallet, dollarAssetId, noteUse, token } from './stackValues.js'
+import { shortPath } from './stateDirectory.js'
 
 type Environment = { [name: string]: string | undefined }
 type Given = { readonly [name: string]: unknown }
@@ -192,10 +193,4 @@ async function isDefaultRunning(): Promise<boolean> {
   } finally {
     kmd?.close()
   }
-}
-
-/** With a tilde for the home directory. */
-export function shortPath(path: string): string {
-  const home = homedir()
-  return home !== '/' && path.startsWith(`${home}/`) ? `~${path.slice(home.length)}` : path
 }

@@ -1,0 +1,70 @@
+/** Why a request got no response, in the words of the command line: `fetch` itself says only that it failed. */
+import { CommandError } from './errors.js'
+import { quoted } from './format.js'
+
+const spelling = 'check the address and the connection'
+
+/** By the codes of the system and of the HTTP client of Node. */
+const reasons: { readonly [code: string]: (host: string) => readonly [message: string, hint: string] } = {
+  ECONNREFUSED: (host) => [`nothing listens at ${host}`, 'start the server there, or correct the address'],
+  ENOTFOUND: (host) => [`there is no server named ${host}`, spelling],
+  EAI_AGAIN: (host) => [`the name ${host} could not be looked up`, 'check the connection, and try again'],
+  EHOSTUNREACH: (host) => [`${host} cannot be reached from here`, spelling],
+  ENETUNREACH: (host) => [`${host} cannot be reached from here`, spelling],
+  ETIMEDOUT: (host) => [`${host} does not answer`, spelling],
+  UND_ERR_CONNECT_TIMEOUT: (host) => [`${host} does not answer`, spelling],
+  ECONNRESET: (host) => [`${host} closed the connection without a response`, 'try again'],
+  UND_ERR_SOCKET: (host) => [`${host} closed the connection without a response`, 'try again'],
+  EPROTO: (host) => [`${host} does not speak TLS`, 'try http:// instead of https://, if you trust the network'],
+  ERR_SSL_WRONG_VERSION_NUMBER: (host) => [
+    `${host} does not speak TLS`,
+    'try http:// instead of https://, if you trust the network',
+  ],
+  ERR_SSL_PACKET_LENGTH_TOO_LONG: (host) => [
+    `${host} does not speak TLS`,
+    'try http:// instead of https://, if you trust the network',
+  ],
+  CERT_HAS_EXPIRED: (host) => [`the certificate of ${host} has expired`, 'nothing was sent; tell its operator'],
+  DEPTH_ZERO_SELF_SIGNED_CERT: (host) => [
+    `the certificate of ${host} is signed by itself`,
+    'nothing was sent; NODE_EXTRA_CA_CERTS names certificates to trust',
+  ],
+  UNABLE_TO_VERIFY_LEAF_SIGNATURE: (host) => [
+    `the certificate of ${host} cannot be verified`,
+    'nothing was sent; NODE_EXTRA_CA_CERTS names certificates to trust',
+  ],
+  ERR_TLS_CERT_ALTNAME_INVALID: (host) => [
+    `the certificate of ${host} is for another name`,
+    'nothing was sent; correct the address',
+  ],
+}
+
+/** A TypeError with another message is a mistake in a program. */
+const fetchMessages = ['fetch failed', 'terminated']
+
+/** An error of `fetch` as that of the command; any other as it is. */
+export function explainServerError(error: unknown, url: string): unknown {
+  if (!(error instanceof TypeError) || !fetchMessages.includes(error.message)) return error
+  const { protocol, hostname, host } = new URL(url)
+  for (const code of codesOf(error.cause)) {
+    if (code.startsWith('HPE_')) {
+      const message = `${quoted(host)} does not speak HTTP`
+      return new CommandError('server_unreachable', message, { hint: 'correct the address', cause: error })
+    }
+    const reason = reasons[code]
+    if (reason === undefined) continue
+    const isName = code === 'ENOTFOUND' || code === 'EAI_AGAIN'
+    const [message, hint] = reason(isName ? quoted(hostname) : `${protocol}//${host}`)
+    return new CommandError('server_unreachable', message, { hint, cause: error })
+  }
+  const why = error.cause instanceof Error ? `: ${error.cause.message}` : ''
+  return new CommandError('server_unreachable', `the request failed${why}`, { hint: spelling, cause: error })
+}
+
+/** A name with several addresses has an error for each of them. */
+function codesOf(cause: unknown): string[] {
+  if (!(cause instanceof Error)) return []
+  const { code } = cause as NodeJS.ErrnoException
+  const inner = cause instanceof AggregateError ? cause.errors.flatMap(codesOf) : codesOf(cause.cause)
+  return typeof code === 'string' ? [code, ...inner] : inner
+}
