@@ -81,7 +81,10 @@ function readPid(path: string): number | undefined {
   }
 }
 
+/** One that has ended and is not yet removed by the system is not alive. */
 function isAlive(pid: number): boolean {
+  const member = ProcessGroup.memberOf(pid)
+  if (member !== undefined || process.platform === 'linux') return member !== undefined && ProcessGroup.isAlive(member)
   try {
     process.kill(pid, 0)
     return true

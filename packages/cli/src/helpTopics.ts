@@ -30,6 +30,9 @@ const variables: readonly (readonly [string, string])[] = [
   ['FACILITATOR_API_KEYS', 'API keys of which sellers must send one to the facilitator, separated by commas'],
 ]
 
+/** The names of the variables. */
+export const variableNames: readonly string[] = variables.map(([name]) => name)
+
 function environmentText(width: number): string {
   const title = 'Environment variables that commands read. Options take precedence.'
   return `${wrap(title, 0, width)}\n\n${table(variables, width)}\n`

@@ -184,6 +184,11 @@ export const registry: readonly CommandEntry[] = [
     load: async () => (await import('./commands/doctor.js')).doctorCommand,
   },
   {
+    name: 'config show',
+    summary: 'show the settings of the key daemon and of the commands, and where each comes from',
+    load: async () => (await import('./commands/config/show.js')).configShowCommand,
+  },
+  {
     name: 'completions',
     summary: 'print a completion script for a shell',
     load: async () => (await import('./commands/completions.js')).completionsCommand,

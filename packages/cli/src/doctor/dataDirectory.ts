@@ -47,7 +47,7 @@ function checkSettings(dataDir: string): { config?: Config.Config; findings: Fin
     const cure = 'correct it; kmd_config.json.example shows every setting'
     return { findings: [fault(`kmd_config.json: ${(error as Error).message}`, cure)] }
   }
-  const findings: Finding[] = []
+  const findings = text === undefined ? [] : misspelt(text)
   if (config.allowedOrigins.includes('*'))
     findings.push(warning('every web page may call the daemon', 'list the origins in allowed_origins instead of *'))
   if (config.allowUnsafeScrypt)
@@ -57,6 +57,12 @@ function checkSettings(dataDir: string): { config?: Config.Config; findings: Fin
       warning(`the daemon listens on ${config.address}, without encryption`, 'set address to 127.0.0.1:7833'),
     )
   return { config, findings: findings.length > 0 ? findings : [ok('the settings are valid')] }
+}
+
+/** The daemon ignores an unknown name, so what the operator wanted of it is not so. */
+function misspelt(text: string): Finding[] {
+  const cure = 'correct the name, or remove it; latchkey config show lists every setting'
+  return Config.unknownSettings(text).map((problem) => fault(problem, cure))
 }
 
 /** Every file that the daemon would take for a wallet, as it would check it. */

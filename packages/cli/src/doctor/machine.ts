@@ -1,10 +1,12 @@
 /** Checks the machine and the environment. */
 import { spawnSync } from 'node:child_process'
+import * as Suggestion from '@latchkey/algorand/suggestion'
+import { variableNames } from '../helpTopics.js'
 import { type Finding, fault, ok, warning } from './Finding.js'
 
 export function checkMachine(environment: { readonly [name: string]: string | undefined }): Finding[] {
   // An older Node than the supported ones does not get here: see bin/checkNode.js.
-  return [ok(`Node ${process.versions.node}`), checkFlock(), ...checkSecrets(environment)]
+  return [ok(`Node ${process.versions.node}`), checkFlock(), ...checkSecrets(environment), ...checkNames(environment)]
 }
 
 /** The daemon needs it to lock its data directory. */
@@ -24,4 +26,21 @@ function checkSecrets(environment: { readonly [name: string]: string | undefined
   const found = secrets.filter(([name]) => (environment[name] ?? '') !== '')
   if (found.length === 0) return [ok('no secret is in the environment')]
   return found.map(([name, cure]) => warning(`${name} is in the environment, where other programs can read it`, cure))
+}
+
+/** What our variables begin with. */
+const prefixes = /^(KMD|AVM|ALGOD|INDEXER|FACILITATOR|USDC|LATCHKEY)_/
+/** Those of other programs, and of the tests. */
+const others =
+  /^(KMD|ALGOD|INDEXER)_(SERVER|PORT|TOKEN|NOUSB|HOST|ADDRESS)$|^(AVM_ADDRESS|LATCHKEY_(FUZZ|CRASH|SOAK|REFERENCE|TEST).*)$/
+
+/** A variable that is nearly one of ours has no effect, and nothing else would say so. */
+function checkNames(environment: { readonly [name: string]: string | undefined }): Finding[] {
+  return Object.keys(environment).flatMap((name) => {
+    if (!prefixes.test(name) || variableNames.includes(name) || others.test(name)) return []
+    const suggestion = Suggestion.didYouMean(name, variableNames)
+    if (suggestion === undefined && !name.startsWith('LATCHKEY_')) return []
+    const text = `${name} in the environment is read by no command`
+    return [warning(suggestion === undefined ? text : `${text}; ${suggestion}`, 'latchkey help environment lists them')]
+  })
 }

@@ -59,6 +59,25 @@ export const defaults: Config = {
   logFormat: undefined,
 }
 
+/** Each setting by its name in the file, and whether a running daemon takes it over on SIGHUP. */
+export const settingNames: { readonly [setting in keyof Config]: { readonly name: string; readonly isLive: boolean } } =
+  {
+    walletsDir: { name: 'drivers.sqlite.wallets_dir', isLive: false },
+    allowUnsafeScrypt: { name: 'drivers.sqlite.allow_unsafe_scrypt', isLive: false },
+    scrypt: { name: 'drivers.sqlite.scrypt', isLive: false },
+    disableLedger: { name: 'drivers.ledger.disable', isLive: false },
+    sessionLifetimeSecs: { name: 'session_lifetime_secs', isLive: true },
+    sessionMaxLifetimeSecs: { name: 'session_max_lifetime_secs', isLive: true },
+    address: { name: 'address', isLive: false },
+    allowedOrigins: { name: 'allowed_origins', isLive: true },
+    allowHeaderPna: { name: 'allow_header_pna', isLive: true },
+    wire: { name: 'wire', isLive: false },
+    allowedHosts: { name: 'allowed_hosts', isLive: true },
+    algod: { name: 'algod', isLive: true },
+    logLevel: { name: 'log_level', isLive: true },
+    logFormat: { name: 'log_format', isLive: true },
+  }
+
 /** Returns the content of kmd_config.json.example: every setting of the Go daemon, in its order. */
 export function example(): string {
   const settings = {
@@ -136,6 +155,22 @@ const settings: { readonly [section: string]: readonly string[] } = {
   'drivers.sqlite.scrypt': ['scrypt_n', 'scrypt_r', 'scrypt_p'],
   'drivers.ledger': ['disable'],
   algod: ['url', 'token'],
+}
+
+/**
+ * Returns the names of the settings that a file sets, of those in {@link settingNames}.
+ *
+ * @throws SyntaxError if the text is not JSON.
+ */
+export function givenSettings(text: string): Set<string> {
+  return new Set(Object.values(settingNames).flatMap(({ name }) => (isGiven(JSON.parse(text), name) ? [name] : [])))
+}
+
+function isGiven(json: unknown, path: string): boolean {
+  const [first, ...rest] = path.split('.')
+  const [, value] =
+    (Json.isObject(json) ? Object.entries(json) : []).find(([name]) => name.toLowerCase() === first) ?? []
+  return rest.length === 0 ? value !== undefined && value !== null : isGiven(value, rest.join('.'))
 }
 
 /** Returns a warning for each unknown name. Unknown names are ignored, as by the Go daemon, but may be misspelt. */

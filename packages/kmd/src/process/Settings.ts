@@ -60,24 +60,6 @@ export function findWarnings(config: Config.Config): string[] {
   return warnings
 }
 
-/** The name of each setting in the file, and whether it takes effect without a restart. */
-const names: { readonly [setting in keyof Config.Config]: readonly [name: string, isLive: boolean] } = {
-  walletsDir: ['drivers.sqlite.wallets_dir', false],
-  allowUnsafeScrypt: ['drivers.sqlite.allow_unsafe_scrypt', false],
-  scrypt: ['drivers.sqlite.scrypt', false],
-  disableLedger: ['drivers.ledger.disable', false],
-  sessionLifetimeSecs: ['session_lifetime_secs', true],
-  sessionMaxLifetimeSecs: ['session_max_lifetime_secs', true],
-  address: ['address', false],
-  allowedOrigins: ['allowed_origins', true],
-  allowHeaderPna: ['allow_header_pna', true],
-  wire: ['wire', false],
-  allowedHosts: ['allowed_hosts', true],
-  algod: ['algod', true],
-  logLevel: ['log_level', true],
-  logFormat: ['log_format', true],
-}
-
 export type Reload = {
   /** The settings in force from now on; undefined if nothing changes. */
   readonly config?: Config.Config
@@ -98,13 +80,13 @@ export function reload(dataDir: string, current: Config.Config): Reload {
     return { isNodeChanged: false, lines: [unread(error, current)] }
   }
   const warnings = Config.unknownSettings(text).map((warning) => ({ level: 'warning' as const, text: warning }))
-  const changed = (Object.keys(names) as (keyof Config.Config)[]).filter(
+  const changed = (Object.keys(Config.settingNames) as (keyof Config.Config)[]).filter(
     (setting) => !isDeepStrictEqual(read[setting], current[setting]),
   )
   if (changed.length === 0) {
     return { isNodeChanged: false, lines: [{ level: 'info', text: `${fileName} is unchanged` }, ...warnings] }
   }
-  const live = changed.filter((setting) => names[setting][1])
+  const live = changed.filter((setting) => Config.settingNames[setting].isLive)
   const config = { ...current, ...Object.fromEntries(live.map((setting) => [setting, read[setting]])) }
   const known = new Set(findWarnings(current))
   const newWarnings = findWarnings(config).filter((warning) => !known.has(warning))
@@ -113,7 +95,7 @@ export function reload(dataDir: string, current: Config.Config): Reload {
     isNodeChanged: live.includes('algod'),
     lines: [
       ...taken(live),
-      ...waiting(changed.filter((setting) => !names[setting][1])),
+      ...waiting(changed.filter((setting) => !Config.settingNames[setting].isLive)),
       ...[...newWarnings.map((warning) => ({ level: 'warning' as const, text: warning })), ...warnings],
     ],
   }
@@ -136,11 +118,16 @@ function unread(error: unknown, current: Config.Config): Reload['lines'][number]
 
 function taken(live: readonly (keyof Config.Config)[]): Reload['lines'] {
   if (live.length === 0) return []
-  return [{ level: 'info', text: `took over ${live.map((setting) => names[setting][0]).join(', ')} from ${fileName}` }]
+  return [
+    {
+      level: 'info',
+      text: `took over ${live.map((setting) => Config.settingNames[setting].name).join(', ')} from ${fileName}`,
+    },
+  ]
 }
 
 function waiting(settings: readonly (keyof Config.Config)[]): Reload['lines'] {
   if (settings.length === 0) return []
-  const list = settings.map((setting) => names[setting][0]).join(', ')
+  const list = settings.map((setting) => Config.settingNames[setting].name).join(', ')
   return [{ level: 'warning', text: `${list} in ${fileName} changed: restart the daemon to use it` }]
 }

@@ -38,7 +38,7 @@ counts only if that process holds the lock of the directory.`,
     }
     const stopping = DaemonProcess.stop(dataDir, pid, { timeoutMs: timeoutSecs * 1000, onKill })
     await withProgress('Stopping the key daemon', stopping)
-    if (isKilled) printWarning(`it did not stop within ${timeoutSecs} seconds and was killed`)
+    if (isKilled) printWarning(`it did not stop in ${timeoutSecs} s and was killed`)
     if (options.json) printJson({ pid, dataDir, killed: isKilled })
     else printResult(`The key daemon in ${printable(dataDir)} (process ${pid}) has stopped.\n`)
     return exitCodes.ok

@@ -1,0 +1,197 @@
+/** `latchkey kmd start`, `stop` and `status`: the daemon in the background. */
+import assert from 'node:assert/strict'
+import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { suite, type TestContext, test } from 'node:test'
+import { Kmd } from '@latchkey/kmd-client'
+import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { atEnd, dataDirectory, temporaryDirectory, until } from './commands.test.helper.js'
+
+type Outcome = { code: number | null; stdout: string; stderr: string }
+
+function run(args: readonly string[], environment: NodeJS.ProcessEnv = {}): Promise<Outcome> {
+  const env = { PATH: process.env['PATH'], HOME: '/nonexistent', ...environment }
+  return new Promise((resolve) => {
+    const child = execFile(
+      process.execPath,
+      [latchkeyCommand, 'kmd', ...args],
+      { env, timeout: 120_000 },
+      (_, stdout, stderr) => resolve({ code: child.exitCode, stdout, stderr }),
+    )
+  })
+}
+
+/** A data directory whose daemon, if one runs at the end of the test, is stopped. */
+function directory(t: TestContext, settings: { [name: string]: unknown } | string = {}): string {
+  const dataDir = dataDirectory(t, settings)
+  atEnd(t, async () => {
+    await run(['stop', '-d', dataDir])
+  })
+  return dataDir
+}
+
+const started = async (dataDir: string, ...args: string[]): Promise<{ pid: number; address: string }> => {
+  const { code, stdout, stderr } = await run(['start', '-d', dataDir, '--json', ...args])
+  assert.equal(code, 0, stderr)
+  return JSON.parse(stdout)
+}
+
+/** Not of one that has ended and waits to be looked after by the system. */
+const isAlive = (pid: number): boolean => {
+  try {
+    const text = readFileSync(`/proc/${pid}/stat`, 'latin1')
+    return text.slice(text.lastIndexOf(')') + 2, text.lastIndexOf(')') + 3) !== 'Z'
+  } catch {
+    return false
+  }
+}
+
+suite('the daemon in the background', { concurrency: 2 }, () => {
+  test('start returns when it answers, status describes it, stop ends it', async (t) => {
+    const dataDir = directory(t)
+    assert.equal((await run(['status', '-d', dataDir])).code, 5)
+    const { pid, address } = await started(dataDir, '--wire', 'reference', '--log-level', 'warning')
+    assert.equal(readFileSync(join(dataDir, 'kmd.pid'), 'utf8'), String(pid))
+    assert.equal((await fetch(`http://${address}/versions`)).status, 200, 'the wire is passed on')
+    // Its session has no terminal, and its parent is gone.
+    const [, , , , , session, terminal] = readFileSync(`/proc/${pid}/stat`, 'latin1').split(' ')
+    assert.deepEqual([session, terminal], [String(pid), '0'])
+    const status = await run(['status', '-d', dataDir, '--json'])
+    assert.equal(status.code, 0)
+    const { running, answers, pid: shown, health } = JSON.parse(status.stdout)
+    assert.deepEqual([running, answers, shown, health.status], [true, true, pid, 'ok'])
+    assert.match((await run(['status', '-d', dataDir])).stdout, /^The key daemon [0-9.]+ runs, for \d+ \w+\./)
+    const again = await run(['start', '-d', dataDir])
+    assert.equal(again.code, 4)
+    assert.match(again.stderr, new RegExp(`already runs in .*, as process ${pid}; use that one, or stop it first`))
+    const stopped = await run(['stop', '-d', dataDir, '--json'])
+    assert.deepEqual([stopped.code, JSON.parse(stopped.stdout)], [0, { pid, dataDir, killed: false }])
+    assert.equal(isAlive(pid), false)
+    for (const name of ['kmd.pid', 'kmd.net']) assert.equal(existsSync(join(dataDir, name)), false)
+    const none = await run(['stop', '-d', dataDir])
+    assert.deepEqual([none.code, none.stdout], [5, ''])
+    assert.match(none.stderr, /no key daemon runs in/)
+  })
+
+  test('of several starts at once one succeeds, and the others say that it runs', async (t) => {
+    const dataDir = directory(t)
+    const outcomes = await Promise.all([1, 2, 3].map(() => run(['start', '-d', dataDir, '--json'])))
+    assert.deepEqual(outcomes.map(({ code }) => code).sort(), [0, 4, 4], outcomes.map(({ stderr }) => stderr).join())
+    const { pid } = JSON.parse(outcomes.find(({ code }) => code === 0)!.stdout)
+    assert.equal(readFileSync(join(dataDir, 'kmd.pid'), 'utf8'), String(pid))
+  })
+
+  test('one that cannot start says why and ends with 3', async (t) => {
+    const dataDir = directory(t, '{"session_lifetime_secs": "soon"}')
+    for (let i = 0; i < 2; i++) {
+      const { code, stderr, stdout } = await run(['start', '-d', dataDir])
+      assert.deepEqual([code, stdout], [3, ''])
+      assert.match(stderr, /session_lifetime_secs must be an integer of at least 0/)
+      assert.equal(stderr.trim().split('\n').length, 1)
+    }
+    assert.equal((await run(['start', '--nonsense'])).code, 2)
+    assert.equal((await run(['start', '-d', dataDir, '--node', 'ftp://x'])).code, 3)
+  })
+
+  test('after kill -9 nothing is stopped, and the next start succeeds', async (t) => {
+    const dataDir = directory(t)
+    const { pid } = await started(dataDir)
+    process.kill(pid, 'SIGKILL')
+    await until('it to be gone', () => !isAlive(pid))
+    assert.equal(readFileSync(join(dataDir, 'kmd.pid'), 'utf8'), String(pid), 'it leaves its id behind')
+    const status = await run(['status', '-d', dataDir])
+    assert.equal(status.code, 5)
+    assert.match(status.stdout, /one was killed and left kmd\.pid behind/)
+    const stopped = await run(['stop', '-d', dataDir])
+    assert.equal(stopped.code, 5)
+    assert.match(stopped.stderr, /it was killed, and kmd\.pid is what it left behind/)
+    assert.notEqual((await started(dataDir)).pid, pid)
+  })
+
+  test('a program that has the number of a killed daemon is never ended', async (t) => {
+    const dataDir = directory(t)
+    const stranger = spawn('sleep', ['600'], { stdio: 'ignore' })
+    atEnd(t, () => stranger.kill('SIGKILL'))
+    await once(stranger, 'spawn')
+    writeFileSync(join(dataDir, 'kmd.lock'), '')
+    for (const text of [String(stranger.pid), `${stranger.pid}\nmore`]) {
+      writeFileSync(join(dataDir, 'kmd.pid'), text)
+      const { code, stderr } = await run(['stop', '-d', dataDir, '--timeout', '1'])
+      assert.equal(code, 5)
+      assert.match(stderr, new RegExp(`process ${stranger.pid} in kmd.pid is another program, which was left alone`))
+    }
+    for (const text of ['', '-1', '0', '1e3', 'x', `${process.pid} `, '99999999999']) {
+      writeFileSync(join(dataDir, 'kmd.pid'), text)
+      assert.equal((await run(['stop', '-d', dataDir])).code, 5, text)
+    }
+    assert.equal(stranger.exitCode, null)
+    assert.equal(stranger.signalCode, null)
+    // A stale number is no obstacle, either.
+    writeFileSync(join(dataDir, 'kmd.pid'), String(stranger.pid))
+    assert.notEqual((await started(dataDir)).pid, stranger.pid)
+  })
+
+  test('stop finishes what has begun: signatures under way are returned', async (t) => {
+    const dataDir = directory(t)
+    const { pid } = await started(dataDir)
+    const kmd = await Kmd.connect({ dataDir })
+    await kmd.wallets.create({ name: 'w', password: 'p' })
+    const wallet = await kmd.unlock({ name: 'w', password: 'p' })
+    const address = await wallet.generateKey()
+    let signed = 0
+    const sign = async (): Promise<unknown> => {
+      for (;;) {
+        await wallet.signProgram({ address, program: new Uint8Array([1]), password: 'p' })
+        signed++
+      }
+    }
+    const ends = [1, 2, 3].map(() => sign().catch((error: unknown) => error))
+    await until('some signatures', async () => signed > 50 || (await Promise.race([...ends, undefined])) !== undefined)
+    assert.ok(signed > 50, String(await Promise.race(ends)))
+    const stopped = await run(['stop', '-d', dataDir])
+    assert.deepEqual([stopped.code, stopped.stderr], [0, ''])
+    for (const error of await Promise.all(ends)) assert.ok(error instanceof Error)
+    kmd.close()
+    assert.equal(isAlive(pid), false)
+    const log = readFileSync(join(dataDir, 'kmd.log'), 'utf8').trim().split('\n')
+    const lines = log.map((line) => JSON.parse(line) as { route?: string; status?: number; incomplete?: boolean })
+    const signatures = lines.filter(({ route }) => route === '/v1/program/sign')
+    assert.ok(signatures.length >= signed, `${signatures.length} lines of ${signed} signatures`)
+    assert.ok(signatures.every(({ status }) => status === 200))
+  })
+
+  test('a daemon that does not stop in time is killed, and that is said', async (t) => {
+    const dataDir = directory(t)
+    const { pid } = await started(dataDir)
+    process.kill(pid, 'SIGSTOP')
+    const { code, stdout, stderr } = await run(['stop', '-d', dataDir, '--timeout', '1', '--json'])
+    assert.deepEqual([code, JSON.parse(stdout).killed], [0, true])
+    assert.match(stderr, /did not stop in 1 s and was killed/)
+    assert.equal(isAlive(pid), false)
+  })
+
+  test('Ctrl-C during the start ends the daemon, too', async (t) => {
+    const dataDir = directory(t)
+    const child = spawn(process.execPath, [latchkeyCommand, 'kmd', 'start', '-d', dataDir], {
+      env: { PATH: process.env['PATH'], HOME: temporaryDirectory(t) },
+    })
+    atEnd(t, () => child.kill('SIGKILL'))
+    await until('the daemon to begin', () => existsSync(join(dataDir, 'kmd-err.log')))
+    child.kill('SIGINT')
+    const [code] = await once(child, 'close')
+    // It may have answered before the signal came.
+    if (code === 0) return
+    assert.ok(code === 130 || code === null, String(code))
+    await until('the daemon to be gone', async () => (await run(['status', '-d', dataDir])).code === 5)
+  })
+
+  test('secrets of the environment are not passed on to the daemon', async (t) => {
+    const dataDir = directory(t)
+    const secrets = { AVM_MNEMONIC: 'planted one', AVM_PRIVATE_KEY: 'planted two', KMD_PASSWORD: 'planted three' }
+    const { code, stdout, stderr } = await run(['start', '-d', dataDir, '--json'], secrets)
+    assert.equal(code, 0, stderr)
+    assert.doesNotMatch(readFileSync(`/proc/${JSON.parse(stdout).pid}/environ`, 'latin1'), /planted/)
+  })
+})
