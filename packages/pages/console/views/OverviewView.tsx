@@ -114,7 +114,17 @@ function Totals({ wallets, accounts, balanceError }: BalanceProps & { balanceErr
     addresses.map((address) => accounts?.get(address)).filter((account) => account !== undefined)
   return (
     <>
-      <h2>Total</h2>
+      <div class="section-head">
+        <h2>Total</h2>
+        <span class="actions">
+          <a class="button" href={hrefOf({ view: 'send', address: undefined, assetId: undefined })}>
+            Send
+          </a>
+          <a class="button" href={hrefOf({ view: 'receive', address: undefined, assetId: undefined })}>
+            Receive
+          </a>
+        </span>
+      </div>
       {isOpen && accounts !== undefined && <TotalList list={totals(held(keys))} name="Total in unlocked wallets" />}
       {isOpen && accounts !== undefined && held(multisigs).length > 0 && (
         <p class="soft">
