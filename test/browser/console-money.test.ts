@@ -192,7 +192,7 @@ test('shows a payment request as a QR code that a phone reads', async (t) => {
   assert.equal(await copyWith(page, page.getByRole('button', { name: /^Copy link/ })), link)
   assert.equal(await copyWith(page, page.getByRole('button', { name: /^Copy address/ })), address)
   await checkView(page, 'receive')
-  // A link fills the form of whoever pays it.
+  // A link fills in the form.
   await openSend(page)
   await page.getByLabel('To', { exact: true }).fill(link)
   assert.equal(await page.getByLabel('To', { exact: true }).inputValue(), address)
