@@ -6,6 +6,7 @@ import algosdk from 'algosdk'
 import { axeIssues } from './axe.test.helper.js'
 import { type Page, takeScreenshot } from './chromium.test.helper.js'
 import {
+  call,
   copyWith,
   type Environment,
   layoutIssues,
@@ -286,6 +287,26 @@ test('unlocks inside the view, and one password both unlocks and signs', async (
   await page.getByText(/4\.899 ALGO can be sent/).waitFor()
   await fillSend(page, { to: environment.devnet.accounts[0]!.address, amount: '1' })
   await page.getByRole('button', { name: 'Sign and send' }).click()
+  await page.getByText(/^Confirmed in round \d/).waitFor()
+  assertClean()
+})
+
+test('sends to a name of the address book', async (t) => {
+  const environment = await startEnvironment(t)
+  const receiver = environment.devnet.accounts[0]!.address
+  await call(environment.daemon, '/latchkey/v1/contact', { address: receiver, label: 'the bakery' })
+  const { page, assertClean } = await openPage(environment, environment.daemon.consoleLink())
+  const [address] = await walletWithKeys(page, 'purse', 1)
+  environment.devnet.fund(address!, { microAlgos: 5_000_000n })
+  await page.getByRole('link', { name: 'Address book', exact: true }).click()
+  await page.getByRole('button', { name: /^Send to/ }).click()
+  assert.equal(await page.getByLabel('To', { exact: true }).inputValue(), receiver)
+  await page.getByText(/4\.899 ALGO can be sent/).waitFor()
+  await fillSend(page, { to: 'The Bakery', amount: '2' })
+  const card = page.getByRole('article')
+  await card.getByText(receiver).first().waitFor()
+  await card.getByText('the bakery').first().waitFor()
+  await signAndSend(page, 'purse')
   await page.getByText(/^Confirmed in round \d/).waitFor()
   assertClean()
 })

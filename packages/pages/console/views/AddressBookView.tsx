@@ -10,6 +10,7 @@ import { QrDialog } from '../components/QrDialog.js'
 import { errorMessage } from '../messages.js'
 import { shortAddress } from '../model/shortAddress.js'
 import { usePolling } from '../polling.js'
+import { sendTo } from '../sendDrafts.js'
 import { useStore } from '../store.js'
 import { scrollTo } from './KeyRow.js'
 
@@ -44,6 +45,9 @@ export function AddressBookView({ address: wanted }: { address: string | undefin
               </span>
               <span class="actions">
                 <CopyButton text={address} what={`address ${shortAddress(address)}`} />
+                <button type="button" class="quiet" onClick={() => sendTo(store, address)}>
+                  Send<span class="visually-hidden"> to {shortAddress(address)}</span>
+                </button>
                 <button type="button" class="quiet" onClick={() => setShown({ kind: 'qr', address })}>
                   QR code<span class="visually-hidden"> of {shortAddress(address)}</span>
                 </button>

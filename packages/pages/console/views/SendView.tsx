@@ -11,7 +11,6 @@ import { errorMessage } from '../messages.js'
 import * as PaymentUri from '../model/paymentUri.js'
 import {
   availableText,
-  blankDraft,
   readDraft,
   type SendDraft,
   type SendErrors,
@@ -21,14 +20,12 @@ import {
 } from '../model/sendDraft.js'
 import type { TransferProblem } from '../model/transferChecks.js'
 import { type OwnAccount, useOwnAccounts } from '../ownAccounts.js'
+import { clearDraft, saveDraft, savedDraft } from '../sendDrafts.js'
 import { type Store, useStore } from '../store.js'
 import { NoAccount } from './NoAccount.js'
 import { type OnPrepare, TransferFlow } from './TransferFlow.js'
 
 type Props = { address: string | undefined; assetId: string | undefined }
-
-/** Survives navigation: the person may have to opt in or to add funds first. */
-const drafts = new WeakMap<Store, SendDraft>()
 
 export function SendView(props: Props) {
   const store = useStore()
@@ -39,7 +36,7 @@ export function SendView(props: Props) {
       action="Sign and send"
       again="Send another"
       // The same transfer a second time must not be one click away.
-      onSigned={() => drafts.delete(store)}
+      onSigned={() => clearDraft(store)}
       form={(onPrepare, act) => <SendStart {...props} onPrepare={onPrepare} act={act} />}
     />
   )
@@ -74,7 +71,7 @@ function SendForm({ address, assetId, accounts, balanceError, onPrepare }: FormP
 
   const update = (change: Partial<SendDraft>, found: SendErrors = {}): void => {
     const next = { ...draft, ...change }
-    drafts.set(store, next)
+    saveDraft(store, next)
     setDraft(next)
     setErrors(found)
     setProblems([])
@@ -151,6 +148,6 @@ function SendForm({ address, assetId, accounts, balanceError, onPrepare }: FormP
 
 /** The draft of before, unless the person comes with an account or an asset. */
 function startingDraft(store: Store, address: string | undefined, assetId: string | undefined): SendDraft {
-  const saved = drafts.get(store) ?? blankDraft
+  const saved = savedDraft(store)
   return { ...saved, from: address ?? saved.from, assetId: assetId ?? (address === undefined ? saved.assetId : '0') }
 }
