@@ -93,6 +93,23 @@ suite('latchkey send', { timeout: 600_000 }, () => {
     assert.equal(await money.holding(alice.address, assetId), 300)
   })
 
+  test('pays to a label of the address book, and names the label of an address', async () => {
+    const { bob } = money.accounts
+    const added = await money.run(['contact', 'add', 'Best friend', bob.address])
+    assert.equal(added.code, 0, added.stderr)
+    const before = await money.microAlgos(bob.address)
+    const paid = await money.run(['send', '0.75 ALGO', 'best friend', '-w', 'spending', '-y'])
+    idOf(paid)
+    assert.match(paid.stderr, new RegExp(`Pays 0\\.75 ALGO to ${bob.address}\\.`))
+    assert.match(paid.stderr, /The address book has the receiver as "Best friend"\./)
+    assert.equal((await money.microAlgos(bob.address)) - before, 750_000)
+    const byAddress = await money.run(['send', '0.5 ALGO', bob.address, '-w', 'spending', '-y'])
+    assert.match(byAddress.stderr, /The address book has the receiver as "Best friend"\./)
+    const near = await money.run(['send', '1 ALGO', 'Best freind', '-w', 'spending', '-y'])
+    assert.deepEqual([near.code, near.stdout], [3, ''])
+    assert.match(near.stderr, /did you mean Best friend\?/)
+  })
+
   test('says what is missing before it signs, and which command helps', async () => {
     const { alice, bob, dora } = money.accounts
     const stranger = newAddress()
@@ -138,7 +155,11 @@ suite('latchkey send', { timeout: 600_000 }, () => {
         2,
         /TO is not an Algorand address.*copy it again/,
       ],
-      [['1 ALGO', 'bob'], 2, /TO is not an Algorand address/],
+      [
+        ['1 ALGO', 'Corner shop'],
+        3,
+        /"Corner shop" is neither an address nor in the address book; latchkey contact list/,
+      ],
       [['1 ALGO', alice.address], 2, /sender and receiver are the same account/],
       [
         ['1 ALGO', bob.address, '--from', dora.address],

@@ -5,16 +5,18 @@ import { command, type Values } from '../Command.js'
 import { openChain } from '../chain.js'
 import { withWallet } from '../daemon.js'
 import { CommandError, UsageError } from '../errors.js'
+import { quoted } from '../format.js'
 import {
   type Account,
   accountOption,
+  checkNoTypo,
   chooseAccount,
   describeAlgos,
   readAccount,
-  readAddress,
 } from '../money/Account.js'
 import { act, actOptions, checkFunds } from '../money/act.js'
 import { type AssetAmount, formatAmount, nameOf, readAmount } from '../money/assets.js'
+import { findReceiver } from '../money/contacts.js'
 import { checkCanConfirm } from '../prompt.js'
 
 const sendOptions = {
@@ -32,7 +34,7 @@ export const sendCommand = command({
 round. Prints the id of the transaction.`,
   positionals: [
     { name: 'AMOUNT', description: "with its unit: '2.5 USDC', '1 ALGO', or '7 #1234' for the asset of that id" },
-    { name: 'TO', description: 'address of the receiver' },
+    { name: 'TO', description: 'address of the receiver, or its label in the address book (latchkey contact list)' },
   ],
   options: sendOptions,
   notes: `A unit names the dollar of the network, or an asset of the sender; one that fits several assets is refused. What can be known to fail \
@@ -43,18 +45,19 @@ same transaction again, never a second one; --again makes a second one. latchkey
   examples: [
     "latchkey send '2.5 USDC' ADDRESS",
     "latchkey send '1 ALGO' ADDRESS --from ADDRESS --note lunch --network testnet",
-    "latchkey send '7 #1234' ADDRESS --from savings --yes --json",
+    "latchkey send '7 #1234' 'Corner shop' --from savings --yes --json",
   ],
   exits: ['declined', 'unreachable', 'password', 'pending', 'interrupted'],
   run: async ({ options, args: [amount, to] }) => {
-    const receiver = readAddress('TO', to!)
+    checkNoTypo('TO', to!)
     const note = readNote(options.note)
     const given = readAccount('--from', options.from, options.wallet)
-    if (given.address === receiver) throw sameAccount()
+    if (given.address === to) throw sameAccount()
     checkCanConfirm(options.yes)
     const chain = await openChain(options, process.env)
     await chain.parameters()
-    return withWallet({ ...options, wallet: given.wallet }, async ({ wallet }) => {
+    return withWallet({ ...options, wallet: given.wallet }, async ({ kmd, wallet }) => {
+      const { address: receiver, label } = await findReceiver(kmd, to!)
       const account = await chooseAccount(chain, wallet, given.address)
       if (account.address === receiver) throw sameAccount()
       const sum = await readAmount(chain, amount!, account.holdings)
@@ -62,7 +65,10 @@ same transaction again, never a second one; --again makes a second one. latchkey
         ...{ chain, wallet, options, account, asset: sum.asset },
         fields: { ...fieldsOf(sum, Address.decode(receiver)), note },
         check: (fee) => check({ chain, account, sum, receiver, fee }),
-        afterwards: (fee) => [afterwards(account, sum, fee)],
+        afterwards: (fee) => [
+          ...(label === undefined ? [] : [`The address book has the receiver as ${quoted(label)}.`]),
+          afterwards(account, sum, fee),
+        ],
         facts: { from: account.address, to: receiver, amount: formatNumber(sum), ...assetFacts(sum) },
       })
     })

@@ -39,8 +39,8 @@ export function readAccount(
 }
 
 /** An address with a wrong letter must not become the name of something else. */
-function checkNoTypo(option: string, text: string): void {
-  if (!/^[A-Z2-7]{50,66}$/.test(text)) return
+export function checkNoTypo(option: string, text: string): void {
+  if (Address.isValid(text) || !/^[A-Z2-7]{50,66}$/.test(text)) return
   throw new UsageError(`${option} is not an Algorand address: ${quoted(text)}`, {
     code: 'invalid_value',
     hint: 'a letter is wrong, missing or too many: copy it again',
