@@ -25,6 +25,7 @@ const allowed: { [directory: string]: readonly string[] } = {
     '@latchkey/algod',
     '@latchkey/kmd-client',
     '@latchkey/pages/paywall',
+    '@latchkey/pages/sales',
     '@latchkey/system',
   ],
   'packages/cli': [

@@ -108,3 +108,26 @@ test('asset ids and addresses are parsed strictly', () => {
   }
   assert.throws(() => checkAddress('invalid', 'payTo'), /payTo is not an Algorand address/)
 })
+
+test('a local network finds the dollar of the devnet, and takes nothing else for one', async () => {
+  const openWith = (asset: object | undefined) =>
+    Chain.open({
+      network: 'local',
+      fetch: (async (input: string | URL | Request) => {
+        const { pathname } = new URL(input instanceof Request ? input.url : input)
+        if (pathname === '/v2/assets/31566704' && asset !== undefined) {
+          return Response.json({ index: 31566704, params: { creator: 'X', total: 10, ...asset } })
+        }
+        if (!pathname.endsWith('/params')) return Response.json({ message: 'not found' }, { status: 404 })
+        const hash = Buffer.alloc(32, 7).toString('base64')
+        const known = { 'consensus-version': 'x', fee: 0, 'genesis-id': 'local-v1', 'last-round': 1, 'min-fee': 1000 }
+        return Response.json({ ...known, 'genesis-hash': hash })
+      }) as typeof fetch,
+    })
+  const chain = await openWith({ decimals: 6, 'unit-name': 'USDC' })
+  assert.deepEqual([chain.dollarAssetId, chain.isLocal], [31566704n, true])
+  for (const asset of [undefined, { decimals: 2, 'unit-name': 'USDC' }, { decimals: 6, 'unit-name': 'GOLD' }]) {
+    assert.equal((await openWith(asset)).dollarAssetId, undefined)
+  }
+  assert.equal((await open('testnet')).isLocal, false)
+})

@@ -1,9 +1,8 @@
 /** The check in front of a route: from a request to a decision. Each web framework has an adapter that applies it. */
 import { AlgodError } from '@latchkey/algod'
-import { LatchkeyError, Network } from '@latchkey/algorand'
-import { chainList, isUnset, parseAssetId } from '../chain/Chain.js'
+import { Network } from '@latchkey/algorand'
+import { chainList, parseAssetId } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
-import { OptionsError, X402Error } from '../errors.js'
 import { type ClaimStore, MemoryClaims } from '../store/Claims.js'
 import * as Headers from '../wire/Headers.js'
 import * as PaymentPass from '../wire/PaymentPass.js'
@@ -12,7 +11,7 @@ import type { PaymentPayload, PaymentRequired, PaymentRequirements } from '../wi
 import type { Decision } from './Admission.js'
 import { Admissions } from './Admissions.js'
 import { bindingOf, claimantOf, proofOf } from './Binding.js'
-import { type FacilitatorClient, FacilitatorError, httpFacilitator } from './FacilitatorClient.js'
+import { FacilitatorError } from './FacilitatorClient.js'
 import { Facilitators } from './Facilitators.js'
 import { type EventPayment, eventRequest, GateEvents } from './GateEvents.js'
 import type { GateOptions, Route } from './GateOptions.js'
@@ -27,6 +26,7 @@ import { notePayment } from './paymentOf.js'
 import { pricedBy } from './pricedBy.js'
 import { type Accept, Requirements } from './Requirements.js'
 import { RouteError } from './RouteTable.js'
+import { acceptsOf, facilitatorClients, GateError, originOf, routeError, sentence } from './readGateOptions.js'
 import * as responses from './responses.js'
 import { SalesLog } from './SalesLog.js'
 import { SalesRecovery } from './SalesRecovery.js'
@@ -34,6 +34,7 @@ import { isUpgradeRequest } from './upgrade.js'
 import { warn } from './warn.js'
 
 export type { Admission, Decision } from './Admission.js'
+export { GateError } from './readGateOptions.js'
 
 const warnEveryMs = 60_000
 /** The `error` of a 402 to a request without a payment. */
@@ -344,37 +345,6 @@ export class Gate {
   }
 }
 
-function facilitatorClients(facilitators: GateOptions['facilitators']): FacilitatorClient[] {
-  const list = (Array.isArray(facilitators) ? facilitators : [facilitators]) as (string | FacilitatorClient)[]
-  const hint = 'Pass the URL of a facilitator; check that its environment variable is set.'
-  if (list.some(isUnset)) throw new OptionsError('facilitators is not set', hint)
-  const clients = list.map((one) => (typeof one === 'string' ? httpFacilitator({ url: one }) : one))
-  if (clients.every(({ supported }) => typeof supported === 'function')) return clients
-  throw new OptionsError('facilitators has something else than URLs and clients', 'Pass a URL, or `localFacilitator`.')
-}
-
-function acceptsOf(route: Route | undefined, key: string): readonly Accept[] {
-  const accepts = route?.accepts
-  const list = (Array.isArray(accepts) ? accepts : [accepts]) as readonly Accept[]
-  if (list.length > 0 && !list.some(isUnset)) return list
-  const message = `${key}: accepts is ${list.length === 0 ? 'empty' : 'not set'}`
-  throw new GateError('invalid_gate_option', message, { hint: 'Pass at least one `{ network, price, payTo }`.' })
-}
-
-function sentence(hint: string): string {
-  return `${hint[0]!.toUpperCase()}${hint.slice(1)}.`
-}
-
-function originOf(origin: string | undefined): string | undefined {
-  if (origin === undefined) return undefined
-  const url = URL.canParse(origin) ? new URL(origin) : undefined
-  if (url === undefined || !/^https?:$/.test(url.protocol) || !/^\/?$/.test(url.pathname + url.search + url.hash)) {
-    const message = `origin cannot be ${JSON.stringify(origin)}`
-    throw new GateError('invalid_gate_option', message, { hint: 'Write it like "https://example.com".' })
-  }
-  return url.origin
-}
-
 /** As it is in the URL: nothing is resolved. */
 function pathOf(url: string): string {
   return url.replace(/^[a-z][a-z0-9+.-]*:\/\/[^/?#\\]*/i, '')
@@ -410,15 +380,4 @@ function errorResponse(error: unknown): Response {
   }
   if (error instanceof AlgodError) return responses.unavailable(503)
   return responses.json(500, { error: `the payment could not be checked; ${responses.sendAgain}` })
-}
-
-function routeError(key: string, error: Error): GateError {
-  const code = error instanceof GateError ? error.code : 'invalid_gate_option'
-  const hint = error instanceof LatchkeyError ? error.hint : undefined
-  return new GateError(code, `${key}: ${error.message}`, { hint, cause: error })
-}
-
-/** A route or an option that can never work. */
-export class GateError extends X402Error<'invalid_gate_option' | 'receiver_not_opted_in'> {
-  override name = 'GateError'
 }

@@ -19,7 +19,7 @@ export type EventPayment = EventRequest & {
   readonly ledger: LedgerPayment.LedgerPayment
 }
 
-export type Refusal = { readonly code: string; readonly message: string }
+export type RefusalReason = { readonly code: string; readonly message: string }
 
 /** Clients choose methods and paths. */
 const maxMethodLength = 20
@@ -92,7 +92,7 @@ export class GateEvents {
   }
 
   /** A payment opened nothing. */
-  refused(request: EventRequest & Partial<EventPayment>, { code, message }: Refusal): void {
+  refused(request: EventRequest & Partial<EventPayment>, { code, message }: RefusalReason): void {
     const { status, chain, ledger } = request
     const payment = status?.change({ state: 'failed' })
     if (status !== undefined && chain !== undefined && ledger !== undefined) {

@@ -65,7 +65,7 @@ export class SalesRecovery {
   async #recover(nowMs: number): Promise<void> {
     const { store, events, hasHook, onError } = this.#options
     try {
-      // Where there is no hook any more, nobody waits for them.
+      // Without a hook there is nothing to be told.
       const due = hasHook ? await store.open('due', nowMs - dueAfterMs, batch) : []
       for (const sale of due) {
         if ((this.#told.get(sale.transactionId) ?? 0) > nowMs - againMs) continue

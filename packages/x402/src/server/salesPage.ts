@@ -52,7 +52,7 @@ const failed: readonly SaleOutcome[] = ['refused', 'cancelled', 'unknown']
 
 /**
  * The page of a seller, to be mounted at any path: `?days=90` chooses the period, `?csv=payments` and `?csv=revenue`
- * download. Refuses everybody who does not show the token, or whom `authorize` does not let in.
+ * download. Refuses requests without the token, and those that `authorize` does not let in.
  *
  * @throws OptionsError if there is neither a token nor a function, or the store keeps no sales
  * @example
