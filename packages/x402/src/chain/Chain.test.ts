@@ -110,13 +110,14 @@ test('asset ids and addresses are parsed strictly', () => {
 })
 
 test('a local network finds the dollar of the devnet, and takes nothing else for one', async () => {
+  const creator = 'RKEOHXLUBHYZL7KS3MWTZOS5OLFGOCN7DWKBEG7TOSEADNAPN5OOTUNSLE'
   const openWith = (asset: object | undefined) =>
     Chain.open({
       network: 'local',
       fetch: (async (input: string | URL | Request) => {
         const { pathname } = new URL(input instanceof Request ? input.url : input)
         if (pathname === '/v2/assets/31566704' && asset !== undefined) {
-          return Response.json({ index: 31566704, params: { creator: 'X', total: 10, ...asset } })
+          return Response.json({ index: 31566704, params: { creator, total: 10, ...asset } })
         }
         if (!pathname.endsWith('/params')) return Response.json({ message: 'not found' }, { status: 404 })
         const hash = Buffer.alloc(32, 7).toString('base64')
