@@ -57,7 +57,7 @@ for (const [wallet, phone] of Object.entries(phones)) {
     await payWith(visitor, wallet)
     await assertPaid(visitor, before)
     assert.equal(pairings(), 1)
-    // Chosen a second time, a wallet is paired anew: its phone may be gone.
+    // Chosen a second time, a wallet is paired again: its phone may be gone.
     await visitor.page.reload()
     await visitor.page.getByRole('button', { name: wallet, exact: true }).click()
     await visitor.page.getByRole('button', { name: 'Use another wallet' }).click()

@@ -118,6 +118,28 @@ test('a page from before an update says so, and a reload makes it whole', async 
   assert.equal(await paidText(visitor), 'sunny')
 })
 
+test('a page whose script does not load offers a reload, and says nothing before', async () => {
+  await environment.sell(weather)
+  const isScript = /x402-page=paywall-.*\.js/
+  const visitor = await environment.visit('/weather', {
+    before: async (page) => {
+      await page.route(isScript, (route) => route.abort('failed'))
+    },
+  })
+  const { page } = visitor
+  const reload = page.getByRole('link', { name: 'Reload it' })
+  await daemonButton(visitor).and(page.locator(':disabled')).waitFor()
+  assert.equal(await reload.isVisible(), false)
+  await page.evaluate('for (const animation of document.getAnimations()) animation.finish()')
+  await reload.waitFor()
+  await takeScreenshot(page, 'loading-late')
+  assert.deepEqual(await axeIssues(page), [])
+  await page.unroute(isScript)
+  await reload.click()
+  await pay(visitor, environment.funded)
+  assert.equal(await paidText(visitor), 'sunny')
+})
+
 test('a page from before an update sends a signed payment again without loading anything', async () => {
   await environment.sell(weather)
   const visitor = await environment.visit('/weather')

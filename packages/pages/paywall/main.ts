@@ -286,6 +286,7 @@ async function showContent(response: Response, payment?: StoredPayment, hasRecei
   if (!hasFailed) section.focus()
 }
 
+clearMessage()
 enableHelp()
 document.querySelector('[data-offers]')?.addEventListener('change', (event) => {
   offerIndex = Number((event.target as HTMLInputElement).value)

@@ -60,7 +60,7 @@ ${page.offers.length > 1 ? offersElement(page.offers) : ''}<div data-pay>
 ${walletsElement(first!)}
 <noscript><style>.needs-script{display:none}</style><p class="note">Paying on this page needs JavaScript. Programs pay with the header PAYMENT-REQUIRED: see <a href="https://x402.org">x402.org</a>.</p></noscript>
 </div>
-<div class="status" role="status" aria-live="polite" data-status></div>
+<div class="status" role="status" aria-live="polite" data-status><p class="late needs-script">The page has not loaded completely. <a href="">Reload it</a> if this does not change.</p></div>
 ${page.offers.map((offer, index) => helpElement(offer, { index, url: page.url })).join('\n')}
 <dl class="facts" data-facts>
 <div><dt>Paid to</dt><dd class="id" data-payee title="${escapeText(payTo)}">${escapeText(shortAddress(payTo))}</dd></div>
