@@ -305,6 +305,16 @@ export const errors = {
     message: 'the command may not listen on the port, or this machine does not have the address',
     hint: 'give another with --port or --host',
   },
+  service_unsupported: {
+    exit: 'failed',
+    message: 'this system has no service manager that is known',
+    hint: 'latchkey kmd start runs the daemon in the background',
+  },
+  service_not_installed: {
+    exit: 'unreachable',
+    message: 'the service of the key daemon is not installed',
+    hint: 'latchkey service install writes it',
+  },
   port_in_use: { exit: 'failed', message: 'the port is in use', hint: 'give another with --port, or 0 for a free one' },
   program_not_started: {
     exit: 'failed',

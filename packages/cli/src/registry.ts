@@ -189,6 +189,21 @@ export const registry: readonly CommandEntry[] = [
     load: async () => (await import('./commands/config/show.js')).configShowCommand,
   },
   {
+    name: 'service install',
+    summary: 'let systemd or launchd run the key daemon for this user',
+    load: async () => (await import('./commands/service/install.js')).serviceInstallCommand,
+  },
+  {
+    name: 'service uninstall',
+    summary: 'stop the service of the key daemon and remove its file',
+    load: async () => (await import('./commands/service/uninstall.js')).serviceUninstallCommand,
+  },
+  {
+    name: 'service status',
+    summary: 'say whether the service of the key daemon is installed and runs',
+    load: async () => (await import('./commands/service/status.js')).serviceStatusCommand,
+  },
+  {
     name: 'completions',
     summary: 'print a completion script for a shell',
     load: async () => (await import('./commands/completions.js')).completionsCommand,

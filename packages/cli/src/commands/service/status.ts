@@ -1,0 +1,42 @@
+/** `latchkey service status`: whether the service of the key daemon is installed and runs. */
+import { readFileSync } from 'node:fs'
+import { command, jsonOption } from '../../Command.js'
+import { exitCodes } from '../../exitCodes.js'
+import { printJson, printResult } from '../../messages.js'
+import { stateOf } from '../../service/manage.js'
+import { managerOf, marker, servicePath } from '../../service/serviceFile.js'
+
+export const serviceStatusCommand = command({
+  description: 'Says whether the service of the key daemon is installed, and what the service manager says about it.',
+  options: { ...jsonOption },
+  examples: ['latchkey service status', 'latchkey service status --json'],
+  exits: ['unreachable'],
+  run: async ({ options }) => {
+    const manager = managerOf(process.platform) ?? null
+    const path = manager === null ? null : servicePath(manager, process.env)
+    const text = path === null ? undefined : readText(path)
+    const state = manager === null || text === undefined ? null : (stateOf(manager) ?? null)
+    const facts = { manager, path, installed: text !== undefined, own: text?.includes(marker) ?? false, state }
+    if (options.json) printJson(facts)
+    else printResult(`${describe(facts)}\n`)
+    return state === 'active' || state === 'loaded' ? exitCodes.ok : exitCodes.unreachable
+  },
+})
+
+type Facts = { manager: string | null; path: string | null; installed: boolean; own: boolean; state: string | null }
+
+function describe({ manager, path, installed, own, state }: Facts): string {
+  if (manager === null) return `There are no user services on ${process.platform}; latchkey kmd start runs the daemon.`
+  if (!installed) return `The service is not installed: ${path} does not exist. latchkey service install writes it.`
+  const whose = own ? '' : ', which latchkey service install did not write'
+  const what = state === null ? `${manager} does not answer` : `${manager} says: ${state}`
+  return `${path}${whose}: ${what}.`
+}
+
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,44 @@
+/** `latchkey service uninstall`: stops the service of the key daemon and removes its file. */
+import { readFileSync, rmSync } from 'node:fs'
+import { command, jsonOption } from '../../Command.js'
+import { CommandError } from '../../errors.js'
+import { exitCodes } from '../../exitCodes.js'
+import { printJson, printResult, printWarning } from '../../messages.js'
+import { forgetCommands, runAll, stopCommands } from '../../service/manage.js'
+import { managerOf, marker, servicePath } from '../../service/serviceFile.js'
+
+export const serviceUninstallCommand = command({
+  description: 'Stops the service of the key daemon and removes its file. Wallets, token and settings stay.',
+  options: { ...jsonOption },
+  examples: ['latchkey service uninstall'],
+  exits: ['unreachable'],
+  run: async ({ options }) => {
+    const manager = managerOf(process.platform)
+    if (manager === undefined)
+      throw new CommandError('service_unsupported', `there are no user services on ${process.platform}`)
+    const path = servicePath(manager, process.env)
+    const text = readText(path)
+    if (text === undefined) throw new CommandError('service_not_installed', `${path} does not exist`)
+    if (!text.includes(marker))
+      throw new CommandError('file_exists', `${path} is not of latchkey service install and stays`, {
+        hint: 'remove it by hand',
+      })
+    const stopping = runAll(stopCommands(manager))
+    rmSync(path, { force: true })
+    const steps = [...stopping, ...runAll(forgetCommands(manager))]
+    if (options.json) printJson({ manager, path, removed: true, steps })
+    else printResult(`Removed ${path}.\n`)
+    const failed = steps.find(({ isOk }) => !isOk)
+    if (failed !== undefined)
+      printWarning(`${failed.command.join(' ')} failed: ${failed.problem}; latchkey kmd stop ends a daemon that runs`)
+    return exitCodes.ok
+  },
+})
+
+function readText(path: string): string | undefined {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch {
+    return undefined
+  }
+}

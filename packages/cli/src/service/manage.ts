@@ -1,0 +1,66 @@
+/** Calls of the service manager of the user. Nothing here needs root. */
+import { spawnSync } from 'node:child_process'
+import { agentLabel, type ServiceManager, unitName } from './serviceFile.js'
+
+export type Step = {
+  readonly command: readonly string[]
+  readonly isOk: boolean
+  readonly problem?: string | undefined
+}
+
+const timeoutMs = 60_000
+
+/** The commands that make the manager read the file and start the daemon now and with the session. */
+export function startCommands(manager: ServiceManager, path: string): string[][] {
+  if (manager === 'launchd') return [['launchctl', 'bootstrap', domain(), path]]
+  return [
+    ['systemctl', '--user', 'daemon-reload'],
+    ['systemctl', '--user', 'enable', unitName],
+    ['systemctl', '--user', 'restart', unitName],
+  ]
+}
+
+/** The commands that stop the daemon, before the file is removed. */
+export function stopCommands(manager: ServiceManager): string[][] {
+  if (manager === 'launchd') return [['launchctl', 'bootout', `${domain()}/${agentLabel}`]]
+  return [['systemctl', '--user', 'disable', '--now', unitName]]
+}
+
+/** The commands after the file is removed. */
+export function forgetCommands(manager: ServiceManager): string[][] {
+  return manager === 'systemd' ? [['systemctl', '--user', 'daemon-reload']] : []
+}
+
+/** `active`, `inactive`, `failed` and so on; undefined if the manager does not answer. */
+export function stateOf(manager: ServiceManager): string | undefined {
+  const command =
+    manager === 'systemd'
+      ? ['systemctl', '--user', 'is-active', unitName]
+      : ['launchctl', 'print', `${domain()}/${agentLabel}`]
+  const { stdout, status, error } = call(command)
+  if (error !== undefined) return undefined
+  if (manager === 'launchd') return status === 0 ? 'loaded' : 'not loaded'
+  const [word = ''] = (stdout ?? '').trim().split('\n', 1)
+  return /^[a-z-]{1,32}$/.test(word) ? word : undefined
+}
+
+/** Runs them one after the other, until one fails. */
+export function runAll(commands: readonly (readonly string[])[]): Step[] {
+  const steps: Step[] = []
+  for (const command of commands) {
+    const { status, stderr, error } = call(command)
+    const isOk = error === undefined && status === 0
+    const said = (stderr ?? '').trim().split('\n', 1)[0] ?? ''
+    steps.push({ command, isOk, problem: isOk ? undefined : (error?.message ?? (said || `exit code ${status}`)) })
+    if (!isOk) break
+  }
+  return steps
+}
+
+function call([file, ...args]: readonly string[]) {
+  return spawnSync(file!, args, { encoding: 'utf8', timeout: timeoutMs, stdio: ['ignore', 'pipe', 'pipe'] })
+}
+
+function domain(): string {
+  return `gui/${process.getuid?.() ?? 0}`
+}
