@@ -95,3 +95,34 @@ test('without a check of its own, a signer signs what no ledger accepts', async 
   await assert.rejects(new FeeSigner(lying, { onError: () => {} }).check(), { code: 'invalid_signature' })
   assert.ok(Transaction.encode(trial).length > 0)
 })
+
+test('a wrong password that the signer explains by an error of its own is tried once a minute, too', async () => {
+  const { state, signer } = setUp()
+  const cause = new KmdClientError('wrong_password', 'wrong password', { operation: 'InitWalletHandleToken' })
+  state.error = new Error('wrong password; nothing was done', { cause })
+  assert.match((await signer.problem())!, /refuses the password/)
+  state.nowMs = 59_999
+  await signer.problem()
+  assert.equal(state.checks, 1)
+  const circle = new Error('of itself')
+  circle.cause = circle
+  state.nowMs = 60_000
+  state.error = circle
+  assert.match((await signer.problem())!, /does not answer/)
+})
+
+test('payments do not try a password that was refused: each would bring the owner closer to being locked out', async () => {
+  let attempts = 0
+  const clock = { nowMs: 0 }
+  const error = new KmdClientError('wrong_password', 'wrong password', { operation: 'InitWalletHandleToken' })
+  const sign = (): Promise<never> => {
+    attempts++
+    return Promise.reject(error)
+  }
+  const signer = new FeeSigner({ ...key, sign }, { onError: () => {}, nowMs: () => clock.nowMs })
+  for (let payment = 0; payment < 20; payment++) await assert.rejects(signer.sign(txn), error)
+  assert.equal(attempts, 1)
+  clock.nowMs = 60_000
+  await assert.rejects(signer.sign(txn), error)
+  assert.equal(attempts, 2)
+})

@@ -18,7 +18,12 @@ export type FeeSignerOptions = {
   readonly patienceMs?: number | undefined
 }
 
-type Outcome = { readonly untilMs: number; readonly problem: string | undefined }
+type Outcome = {
+  readonly untilMs: number
+  readonly problem: string | undefined
+  /** What the daemon refused the password with. */
+  readonly refusal?: unknown
+}
 
 /** The signer of the fee account. Knows from its checks and signatures whether it can sign. */
 export class FeeSigner {
@@ -36,8 +41,15 @@ export class FeeSigner {
     this.#patienceMs = options.patienceMs ?? defaultPatienceMs
   }
 
-  /** Signs, and remembers whether it could. */
+  /**
+   * Signs, and remembers whether it could. A password that was refused is not tried with every payment: buyers would lock
+   * the owner out.
+   *
+   * @throws what the signer throws
+   */
   async sign(txn: Transaction.Transaction): Promise<Uint8Array> {
+    const { refusal, untilMs } = this.#outcome ?? { untilMs: 0 }
+    if (refusal !== undefined && this.#nowMs() < untilMs) throw refusal
     try {
       const signed = await Signer.signTransaction(this.signer, txn)
       this.#remember(undefined)
@@ -78,9 +90,10 @@ export class FeeSigner {
   }
 
   #remember(error: unknown): void {
-    const isRefused = error instanceof KmdClientError && refusals.has(error.code)
+    const isRefused = isPasswordRefused(error)
     const problem = error === undefined ? undefined : isRefused ? refused : unable
-    this.#outcome = { untilMs: this.#nowMs() + (isRefused ? refusedMs : freshMs), problem }
+    const untilMs = this.#nowMs() + (isRefused ? refusedMs : freshMs)
+    this.#outcome = { untilMs, problem, refusal: isRefused ? error : undefined }
   }
 }
 
@@ -90,6 +103,17 @@ const refused = 'the fee account cannot sign: its key daemon refuses the passwor
 const noAnswer = 'the fee account cannot sign: its key daemon takes too long to answer'
 
 const refusals: ReadonlySet<string> = new Set(['wrong_password', 'too_many_wrong_passwords'])
+const maxCauses = 8
+
+/** A signer may explain the error of the daemon by one of its own, as the command line does. */
+function isPasswordRefused(error: unknown): boolean {
+  let cause = error
+  for (let depth = 0; depth < maxCauses && cause instanceof Error; depth++) {
+    if (cause instanceof KmdClientError && refusals.has(cause.code)) return true
+    cause = cause.cause
+  }
+  return false
+}
 
 /** Valid in the first round of a network that does not exist: a copy of the signed bytes is worth nothing. */
 function trialTransaction(signer: Signer.Signer): Transaction.Transaction {
