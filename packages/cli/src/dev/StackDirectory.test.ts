@@ -1,5 +1,16 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
@@ -47,6 +58,66 @@ test('--fresh moves what was there away, and keeps one step back', (t) => {
   }
   assert.equal(readFileSync(join(path, 'previous', 'ledger.log'), 'utf8'), 'SECOND')
   assert.equal(existsSync(join(path, 'previous', 'previous')), false)
+})
+
+/** A stack with a buyer and two files. */
+function used(path: string, buyer: string): void {
+  const directory = StackDirectory.open(path, { isFresh: true })
+  directory.recordBuyer(buyer)
+  for (const name of ['ledger.log', 'keys']) writeFileSync(join(path, name), buyer)
+  directory.close()
+}
+
+test('a --fresh that is killed at any point is finished by the next start, and loses no keys', (t) => {
+  for (const next of [{ isFresh: false }, { isFresh: true }]) {
+    for (const step of [0, 1, 2, 3, 4]) {
+      const path = join(temporary(t), 'dev')
+      used(path, 'FIRST')
+      used(path, 'SECOND')
+      const [moving, previous] = [join(path, 'moving'), join(path, 'previous')]
+      // What it does, up to the step.
+      mkdirSync(moving)
+      if (step > 0) writeFileSync(join(moving, 'dev.json'), readFileSync(join(path, 'dev.json')))
+      if (step > 1) renameSync(join(path, 'keys'), join(moving, 'keys'))
+      if (step > 2) renameSync(join(path, 'ledger.log'), join(moving, 'ledger.log'))
+      if (step > 2) writeFileSync(join(path, 'dev.json'), '{"kind":"latchkey dev stack","version":1,"buyer":""}')
+      if (step > 3) rmSync(previous, { recursive: true })
+      const directory = StackDirectory.open(path, next)
+      const text = `after step ${step}, isFresh ${next.isFresh}`
+      assert.equal(directory.isKept, false, text)
+      directory.close()
+      assert.deepEqual(readdirSync(path).sort(), ['dev.json', 'dev.lock', 'previous'], text)
+      assert.deepEqual(readdirSync(previous).sort(), ['dev.json', 'keys', 'ledger.log'], text)
+      assert.equal(readFileSync(join(previous, 'keys'), 'utf8'), 'SECOND', text)
+      const kept = StackDirectory.open(previous)
+      assert.equal(kept.buyer, 'SECOND', 'it can be used again')
+      kept.close()
+    }
+  }
+})
+
+test('a start that was not finished is no step back', (t) => {
+  const path = join(temporary(t), 'dev')
+  used(path, 'FIRST')
+  for (let start = 0; start < 3; start++) {
+    StackDirectory.open(path, { isFresh: true }).close()
+    writeFileSync(join(path, 'ledger.log'), 'unfinished')
+  }
+  assert.equal(readFileSync(join(path, 'previous', 'keys'), 'utf8'), 'FIRST')
+})
+
+test('--fresh follows no link out of the directory', (t) => {
+  const outside = temporary(t)
+  writeFileSync(join(outside, 'thesis.txt'), 'precious')
+  const path = join(temporary(t), 'dev')
+  used(path, 'FIRST')
+  symlinkSync(outside, join(path, 'link'))
+  symlinkSync(outside, join(path, 'previous'))
+  StackDirectory.open(path, { isFresh: true }).close()
+  StackDirectory.open(path, { isFresh: true }).close()
+  used(path, 'SECOND')
+  StackDirectory.open(path, { isFresh: true }).close()
+  assert.deepEqual(readdirSync(outside), ['thesis.txt'])
 })
 
 test('the directory of another program is neither used nor emptied', (t) => {

@@ -18,6 +18,8 @@ const markerName = 'dev.json'
 const markerKind = 'latchkey dev stack'
 /** What `--fresh` has replaced, until it is used again. */
 const previousName = 'previous'
+/** What `--fresh` is moving. A stack that was killed meanwhile leaves it to the next start. */
+const movingName = 'moving'
 
 export type StackDirectory = {
   readonly path: string
@@ -62,7 +64,7 @@ export function open(path: string, { isFresh = false }: { isFresh?: boolean | un
   })
   try {
     return explained(path, () => {
-      if (isFresh) moveAway(path)
+      if (isFresh || existsSync(join(path, movingName))) moveAway(path)
       const { buyer } = readMarker(path) ?? { buyer: undefined }
       const isKept = buyer !== undefined && buyer !== ''
       if (!isKept) writeMarker(path, '')
@@ -85,16 +87,25 @@ function checkOwner(path: string): void {
   })
 }
 
-/** One step back is kept: there may be keys in it that someone has imported. */
+/**
+ * One step back is kept: there may be keys in it that someone has imported. Whenever it is interrupted, the next start
+ * finishes it, and nothing is lost.
+ */
 function moveAway(path: string): void {
-  const previous = join(path, previousName)
-  rmSync(previous, { recursive: true, force: true })
-  mkdirSync(previous, { mode: 0o700 })
-  // The marker last: after a crash in between, the rest is moved by the next attempt.
-  const names = readdirSync(path).filter((name) => ![lockName, previousName, markerName].includes(name))
-  for (const name of [...names, markerName]) {
-    if (existsSync(join(path, name))) renameSync(join(path, name), join(previous, name))
+  const [moving, previous] = [join(path, movingName), join(path, previousName)]
+  const names = readdirSync(path).filter((name) => ![lockName, previousName, movingName, markerName].includes(name))
+  const { buyer = '' } = readMarker(path) ?? {}
+  if (buyer === '' && !existsSync(moving)) {
+    // A start that was not finished is no step.
+    for (const name of names) rmSync(join(path, name), { recursive: true, force: true })
+    return
   }
+  mkdirSync(moving, { recursive: true, mode: 0o700 })
+  if (readMarker(moving) === undefined) writeMarker(moving, buyer)
+  for (const name of names) renameSync(join(path, name), join(moving, name))
+  writeMarker(path, '')
+  rmSync(previous, { recursive: true, force: true })
+  renameSync(moving, previous)
 }
 
 type Marker = { readonly buyer: string }

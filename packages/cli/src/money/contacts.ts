@@ -39,6 +39,8 @@ async function contactsOf(kmd: Kmd): Promise<readonly { readonly address: string
   }
 }
 
-function isSame(a: string, b: string): boolean {
-  return a.normalize('NFC').toLowerCase() === b.trim().normalize('NFC').toLowerCase()
+/** As the daemon compares labels, so that a text means one of them. */
+function isSame(label: string, text: string): boolean {
+  const comparable = (one: string): string => one.normalize('NFKC').trim().replace(/\s+/gu, ' ').toLowerCase()
+  return comparable(label) === comparable(text)
 }
