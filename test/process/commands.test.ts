@@ -201,9 +201,9 @@ suite('latchkey doctor', () => {
     const { findings } = JSON.parse(stdout) as { findings: Finding[] }
     assert.match(find(findings, /the daemon .* runs/).text, /2 wallets/)
     for (const pattern of [
-      /^a node of local network \(algorand:\S+\) answers/,
+      /^a node of the local network \(algorand:\S+\) answers/,
       /^[A-Z2-7]{8}… has 5 USDC|has 5 /,
-      /^the facilitator at .* serves local network \(algorand:\S+\)$/,
+      /^the facilitator at .* serves the local network \(algorand:\S+\)$/,
     ])
       assert.equal(find(findings, pattern).state, 'ok')
     const warnings = findings.filter(({ state }) => state === 'warning').map(({ text }) => text)

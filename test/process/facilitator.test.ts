@@ -187,7 +187,7 @@ suite('latchkey facilitator', { concurrency: 2 }, () => {
     assert.equal(other.code, 3)
     assert.match(
       other.stderr,
-      /the node belongs to local network \(algorand:\S+\), not to local network \(algorand:AAAA/,
+      /the node belongs to the local network \(algorand:\S+\), not to the local network \(algorand:AAAA/,
     )
   })
 })

@@ -69,10 +69,10 @@ suite('latchkey pay', { timeout: 600_000 }, () => {
     assert.deepEqual(Object.keys(JSON.parse(stdout)), ['report'])
     assert.match(
       stderr,
-      /^The seller describes it as "The weather, now"\.\nThe request costs \$0\.01 \(USDC, asset 31566704\), to [A-Z2-7]{58} on local network\.\n/,
+      /^The seller describes it as "The weather, now"\.\nThe request costs \$0\.01 \(USDC, asset 31566704\), to [A-Z2-7]{58} on the local network\.\n/,
     )
     const [, transaction] =
-      /\nPaid \$0\.01 \(USDC, asset 31566704\) to [A-Z2-7]{58} on local network: transaction ([A-Z2-7]{52})\.\n/.exec(
+      /\nPaid \$0\.01 \(USDC, asset 31566704\) to [A-Z2-7]{58} on the local network: transaction ([A-Z2-7]{52})\.\n/.exec(
         stderr,
       )!
     const pending = await fetch(`${facts.devnet.url}/v2/transactions/pending/${transaction}`)

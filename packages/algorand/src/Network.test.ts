@@ -103,9 +103,11 @@ test('a network has a name for people', () => {
 test('a message has the name of a network before its id, and quotes what is none', () => {
   assert.equal(Network.describe(Network.fullCaip2(Network.mainnet.genesisHash)), 'MainNet')
   assert.equal(Network.describe('testnet'), 'TestNet')
-  assert.equal(Network.describe('local'), 'local network')
+  assert.equal(Network.describe('local'), 'the local network')
   const id = Network.caip2(new Uint8Array(32).fill(1))
-  assert.equal(Network.describe(id), `local network (${id})`)
+  assert.equal(Network.describe(id), `the local network (${id})`)
+  assert.equal(Network.phrase(id), 'the local network')
+  assert.equal(Network.phrase('testnet'), 'TestNet')
   assert.equal(Network.describe('eip155:8453'), 'network "eip155:8453"')
   assert.equal(Network.describe('\u001b[2J\u202eMainNet'), 'network "\\u001b[2J?MainNet"')
   assert.ok(Network.describe('x'.repeat(10_000)).length < 120)

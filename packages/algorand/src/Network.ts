@@ -133,6 +133,17 @@ export function displayName(nameOrId: string): string {
 }
 
 /**
+ * The name of a network inside a sentence, as in `on TestNet` and `on the local network`.
+ *
+ * @example
+ * Network.phrase('local') // 'the local network'
+ */
+export function phrase(nameOrId: string): string {
+  const name = displayName(nameOrId)
+  return name === 'local network' ? `the ${name}` : name
+}
+
+/**
  * A network in a message: the name of a public network, a local network with its id, and anything else in quotes, since it may
  * come from another party.
  *
@@ -144,7 +155,7 @@ export function describe(nameOrId: string): string {
   const id = normalize(nameOrId)
   const isKnown = known.some(({ name }) => name === nameOrId)
   if (id === undefined && !isKnown && nameOrId !== 'local') return `network ${quote(nameOrId)}`
-  const name = displayName(nameOrId)
+  const name = phrase(nameOrId)
   return id === undefined || known.some(({ caip2 }) => caip2 === id) ? name : `${name} (${id})`
 }
 

@@ -11,7 +11,7 @@ export function totalsElement(totals: readonly AssetTotal[], days: number): stri
   const items = totals.map((total) => {
     const { settled, failed, network } = total
     const failures = failed === 0 ? '' : `, ${plural(failed, 'failure')}`
-    return `<div><dt>On ${escapeText(Network.displayName(network))}</dt>
+    return `<div><dt>On ${escapeText(Network.phrase(network))}</dt>
 <dd class="sum">${escapeText(formatAmount(total.amount, total))}</dd>
 <dd class="quiet">${plural(settled, 'payment')}${failures}</dd></div>`
   })
@@ -39,7 +39,7 @@ export function chartElement(total: AssetTotal, { days, today }: { days: number;
       const place = `x="${day - first + gap / 2}" y="${100 - height}" width="${1 - gap}" height="${height}"`
       return `<rect ${place}><title>${escapeText(title)}</title></rect>`
     })
-  const name = `${clip(total.assetName, 40)} on ${Network.displayName(total.network)}`
+  const name = `${clip(total.assetName, 40)} on ${Network.phrase(total.network)}`
   const label = `Revenue by day in ${name}: at most ${formatAmount(max, total)} on a day`
   return `<figure>
 <figcaption>Revenue by day, ${escapeText(name)}</figcaption>

@@ -1,5 +1,5 @@
 /** `latchkey balance [ADDRESS...]`: what accounts hold, how much of it can be spent, and in what. */
-import { Amount } from '@latchkey/algorand'
+import { Amount, Network } from '@latchkey/algorand'
 import { type Chain, Funds } from '@latchkey/x402/client'
 import { command, jsonOption } from '../Command.js'
 import { chainOptions, openReadingChain } from '../chain.js'
@@ -10,7 +10,6 @@ import { columns, printable, quoted } from '../format.js'
 import { printJson, printMessage, printResult } from '../messages.js'
 import { readAddress } from '../money/Account.js'
 import { type Asset, assetOfHolding, formatAmount } from '../money/assets.js'
-import { networkName } from '../money/report.js'
 import { withProgress } from '../progress.js'
 
 const maxAddresses = 1_000
@@ -48,7 +47,7 @@ addresses, all accounts of a wallet.`,
     const found = await withProgress('Reading balances', readAll(chain, addresses))
     if (options.json) printJson({ network: chain.caip2, accounts: found.map(toJson) })
     else {
-      printMessage(`On ${networkName(chain.caip2)}:`)
+      printMessage(`On ${Network.phrase(chain.caip2)}:`)
       printResult(found.map(block).join('\n'))
     }
     return exitCodes.ok

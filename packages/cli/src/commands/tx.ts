@@ -1,7 +1,7 @@
 /** `latchkey tx ID`: what became of a transaction, in words. */
 
 import { AlgodError, explainRejection } from '@latchkey/algod'
-import { Description, type Transaction } from '@latchkey/algorand'
+import { Description, Network, type Transaction } from '@latchkey/algorand'
 import type { Chain } from '@latchkey/x402/client'
 import { command } from '../Command.js'
 import { chainOptions, openReadingChain } from '../chain.js'
@@ -13,7 +13,7 @@ import { printJson, printResult, printWarning } from '../messages.js'
 import { assetOfHolding } from '../money/assets.js'
 import * as Indexer from '../money/Indexer.js'
 import { find } from '../money/Outcome.js'
-import { explorerUrl, networkName } from '../money/report.js'
+import { explorerUrl } from '../money/report.js'
 import { defaultPath, type Sent, SentLog } from '../money/SentLog.js'
 import { withProgress } from '../progress.js'
 
@@ -105,7 +105,7 @@ async function lookUp(chain: Chain, id: string, sent: Sent | undefined, indexer:
 /** The command that sent it has recorded until when it is valid, so that more can be said than a node knows. */
 async function byRecord(chain: Chain, sent: Sent, dropped: string | undefined): Promise<Found> {
   if (sent.network !== chain.caip2) {
-    const text = `It was sent on ${networkName(sent.network)}, and not on ${networkName(chain.caip2)}.`
+    const text = `It was sent on ${Network.phrase(sent.network)}, and not on ${Network.phrase(chain.caip2)}.`
     return { state: 'unknown', text }
   }
   const outcome = await find(chain, sent).catch((error: unknown) => {
@@ -178,7 +178,7 @@ function toJson(chain: Chain, id: string, { state, round, time }: Found, lines: 
 }
 
 function report(chain: Chain, id: string, { state, text }: Found, lines: readonly string[], isJson: boolean): number {
-  const where = networkName(chain.caip2)
+  const where = Network.phrase(chain.caip2)
   const url = state === 'confirmed' ? explorerUrl(chain, id) : undefined
   if (!isJson && state !== 'unknown') {
     const shown = [`${text.slice(0, -1)}, on ${where}.`, ...lines.map((line) => `  ${line}`), ...(url ? [url] : [])]

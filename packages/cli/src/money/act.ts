@@ -4,7 +4,7 @@
  */
 
 import { AlgodError } from '@latchkey/algod'
-import { Address, Amount, Description, SignedTransaction, Transaction } from '@latchkey/algorand'
+import { Address, Amount, Description, Network, SignedTransaction, Transaction } from '@latchkey/algorand'
 import type { Wallet } from '@latchkey/kmd-client'
 import type { Chain, Funds } from '@latchkey/x402/client'
 import { type Option, readNumber } from '../Command.js'
@@ -20,7 +20,7 @@ import type { Asset } from './assets.js'
 import { Interrupt } from './Interrupt.js'
 import { deliver, find, type Outcome } from './Outcome.js'
 import { rejected } from './rejection.js'
-import { explorerUrl, networkName, reportOutcome } from './report.js'
+import { explorerUrl, reportOutcome } from './report.js'
 import { defaultPath, type Sent, SentLog } from './SentLog.js'
 
 /** The options of commands that send a transaction. */
@@ -220,7 +220,7 @@ async function ask(given: Act, transaction: Transaction.Transaction): Promise<vo
   const { lines, warnings } = Description.describe(transaction, { assets })
   const { address, key } = given.account
   const shown = [
-    `On ${networkName(chain.caip2)}:`,
+    `On ${Network.phrase(chain.caip2)}:`,
     ...lines.map((line) => `  ${line}`),
     ...(key === address ? [] : [`  It is signed by ${key}, to which the sender is rekeyed.`]),
     ...warnings.map((line) => `  Warning: ${line}`),

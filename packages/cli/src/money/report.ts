@@ -7,12 +7,6 @@ import { printMessage } from '../messages.js'
 import type { Outcome } from './Outcome.js'
 import { rejected } from './rejection.js'
 
-/** A network inside a sentence: `TestNet`, `the local network`. */
-export function networkName(caip2: string): string {
-  const name = Network.displayName(caip2)
-  return name === 'local network' ? `the ${name}` : name
-}
-
 /** The page of a transaction in an explorer; undefined on a local network. */
 export function explorerUrl({ caip2 }: Chain, id: string): string | undefined {
   return Explorer.transactionUrl(caip2, id)
@@ -26,7 +20,7 @@ export function explorerUrl({ caip2 }: Chain, id: string): string | undefined {
  */
 export function reportOutcome(chain: Chain, ids: readonly string[], outcome: Outcome, isInterrupted: boolean): number {
   const [id = ''] = ids
-  const where = networkName(chain.caip2)
+  const where = Network.phrase(chain.caip2)
   switch (outcome.state) {
     case 'confirmed': {
       const round = outcome.round === undefined ? '' : ` in round ${outcome.round}`

@@ -193,7 +193,7 @@ test('health reports a node of another network', async (t) => {
     }),
   )
   const { facilitator } = await setUp(t, { chains: [await openChain(node)] })
-  assert.match((await facilitator.health())!, /the node belongs to local network \(algorand:AQEB/)
+  assert.match((await facilitator.health())!, /the node belongs to the local network \(algorand:AQEB/)
 })
 
 test('a signer that fails is an unexpected error; nothing is recorded or submitted', async (t) => {

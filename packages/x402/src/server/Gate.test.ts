@@ -209,7 +209,7 @@ test('`local` is the local chain, and an error where there is none or more than 
   )
   await assert.rejects(open([chain, await localChain(2)]), { message: 'GET /a: there are 2 local chains' })
   await assert.rejects(open([await stubChain(ledger)]), {
-    message: 'GET /a: no chain was passed for local network',
+    message: 'GET /a: no chain was passed for the local network',
     hint: /Chain\.open\(\{ network: "local" \}\)/,
   })
   const misspelt = { 'GET /a': { accepts: { ...price, network: 'localnet' } } }

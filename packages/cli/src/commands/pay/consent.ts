@@ -16,7 +16,7 @@ export async function confirmPayment(
   isConfirmed: boolean,
 ): Promise<boolean> {
   const price = describeAmount(amount, asset, microDollars !== undefined)
-  const lines = [`The request costs ${price}, to ${requirement.payTo} on ${Network.displayName(chain.caip2)}.`]
+  const lines = [`The request costs ${price}, to ${requirement.payTo} on ${Network.phrase(chain.caip2)}.`]
   // On a line of its own, in quotes and before the price: words of the seller must not pass for it.
   if (description !== '') {
     lines.unshift(`The seller describes it as ${JSON.stringify(description.slice(0, maxDescriptionLength))}.`)

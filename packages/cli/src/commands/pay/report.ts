@@ -89,7 +89,7 @@ async function describeState(chain: Chain, payment: Payment, state: PaymentState
   const { transactionId, payTo, network, lastValid } = payment
   const asset = await chain.asset(BigInt(payment.asset)).catch(() => undefined)
   const amount = describeAmount(BigInt(payment.amount), asset, payment.microDollars !== undefined)
-  const what = `${amount} to ${payTo} on ${Network.displayName(network)}`
+  const what = `${amount} to ${payTo} on ${Network.phrase(network)}`
   const answer = describeStatus(response)
   if (state === 'settled') return `Paid ${what}: transaction ${transactionId}.${answer}`
   if (state === 'expired') return `Not paid: ${what}; transaction ${transactionId} can no longer be settled.${answer}`

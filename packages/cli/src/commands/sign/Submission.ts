@@ -20,7 +20,7 @@ import { assetOfHolding } from '../../money/assets.js'
 import { Interrupt } from '../../money/Interrupt.js'
 import { deliver, type Outcome } from '../../money/Outcome.js'
 import { rejected } from '../../money/rejection.js'
-import { explorerUrl, networkName, reportOutcome } from '../../money/report.js'
+import { explorerUrl, reportOutcome } from '../../money/report.js'
 import { withProgress } from '../../progress.js'
 import { titleOf } from './confirmation.js'
 import { encodeUnchanged, type Step } from './Plan.js'
@@ -78,7 +78,7 @@ function checkNetwork(chain: Chain, { gh }: Transaction.Transaction, title: stri
   const own = gh === undefined ? undefined : Network.known.find(({ genesisHash }) => genesisHash === Bytes.toBase64(gh))
   const what =
     gh === undefined ? 'names no network' : `is for ${own === undefined ? 'another network' : own.displayName}`
-  const message = `nothing was signed: the ${title} ${what}, and the node belongs to ${networkName(chain.caip2)}`
+  const message = `nothing was signed: the ${title} ${what}, and the node belongs to ${Network.phrase(chain.caip2)}`
   throw new CommandError('wrong_network', message, {
     hint: own === undefined ? 'give its network with --network, and --node' : `give --network ${own.name}`,
   })
