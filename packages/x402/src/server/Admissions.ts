@@ -6,7 +6,7 @@ import type { HeldAnswer } from '../store/HeldAnswer.js'
 import type { PaymentPayload, PaymentRequired, PaymentRequirements, SettleResponse } from '../wire/types.js'
 import type { Admission, Decision } from './Admission.js'
 import type { Facilitators } from './Facilitators.js'
-import { type EventPayment, type GateEvents, saleOf } from './GateEvents.js'
+import type { EventPayment, GateEvents } from './GateEvents.js'
 import { isSafe } from './isSafe.js'
 import * as LedgerPayment from './LedgerPayment.js'
 import * as responses from './responses.js'
@@ -71,6 +71,8 @@ const graceMs = 60_000
 const settleMs = 240_000
 /** How long a claim is kept after its payment has expired. */
 const keepClaimRounds = 1_000n
+/** A transaction is valid for at most 1,000 rounds, and a node may lag behind that of the buyer. */
+const maxAheadRounds = 2_000n
 
 export class Admissions {
   readonly #options: AdmissionsOptions
@@ -88,6 +90,10 @@ export class Admissions {
     const { transactionId } = payment
     const { state, round, settledRound } = await LedgerPayment.lookUp(chain, payment)
     if (state === 'expired') return refuse('invalid_exact_avm_payload_validity', 'the payment has expired')
+    // It would be claimed, and kept among those that the ledger has not decided on, for as long as its sender chooses.
+    if (state === 'unsubmitted' && payment.lastValid > round + maxAheadRounds) {
+      return refuse('invalid_exact_avm_payload_validity', 'the payment is not valid yet')
+    }
     // A payment that was claimed here was verified before, and would be refused as used by now.
     const isKnown = await this.#claims.has(transactionId)
     // The claim by which its requirement was accepted may have been forgotten since.
@@ -136,7 +142,7 @@ export class Admissions {
     const leaseMs = handlerMs(requirement) + settleMs
     const forgetRound = payment.lastValid + keepClaimRounds
     // What was settled elsewhere is refused, and is not sold here.
-    const sale = isSale ? saleOf(paid.event, 'verified') : undefined
+    const sale = isSale ? this.#options.events.saleOf(paid.event, 'verified') : undefined
     const lease = { owner, binding, proof, nowMs: Date.now(), leaseMs, network: chain.caip2, round, forgetRound, sale }
     const startMs = performance.now()
     return { owner, result: await this.#claims.claim(payment.transactionId, lease), startMs }
@@ -228,7 +234,7 @@ export class Admissions {
     const cancel = async (): Promise<void> => {
       // A payment that was sent before may be on the ledger, now or later, so its claim is kept.
       if (over()) return
-      if (receipt === undefined) this.#options.events.cancelled(paid.event)
+      if (receipt === undefined) this.#cancelled(paid, claim)
       await end(receipt !== undefined || claim.result.type !== 'new' ? 'open' : 'forgotten')
     }
     const settle: Admission['settle'] = async (answer) => {
@@ -247,7 +253,7 @@ export class Admissions {
       } catch (error) {
         // Nothing is charged for an answer that would be lost with the connection.
         this.#options.onError(error)
-        this.#options.events.cancelled(paid.event)
+        this.#cancelled(paid, claim)
         await end(claim.result.type === 'new' ? 'forgotten' : 'open')
         return instead(responses.unavailable(503))
       }
@@ -293,6 +299,14 @@ export class Admissions {
       disconnected,
       undelivered,
     }
+  }
+
+  /** One that was sent before may be on the ledger, now or later, although its handler has failed this time. */
+  #cancelled({ event }: PaidRequest, { result, isOnLedger, settledRound }: Claim): void {
+    const { events } = this.#options
+    if (isOnLedger) events.settled(event, settledRound)
+    else if (result.type === 'new') events.cancelled(event)
+    else events.pending(event)
   }
 
   async #hold({ payment }: PaidRequest, { owner }: Claim, answer: HeldAnswer): Promise<void> {

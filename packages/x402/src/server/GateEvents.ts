@@ -1,7 +1,7 @@
 /** What happens at a gate, recorded in its store and passed on to the hooks of its seller. */
 import { BoundedMap, Bytes } from '@latchkey/algorand'
 import type { Chain } from '../chain/Chain.js'
-import type { Sale, SaleOutcome } from '../store/Sales.js'
+import { isFailure, type Sale, type SaleOutcome } from '../store/Sales.js'
 import type { PaymentRequirements } from '../wire/types.js'
 import type { GateEvent, PaymentEvent } from './GateHooks.js'
 import * as LedgerPayment from './LedgerPayment.js'
@@ -19,7 +19,7 @@ export type EventPayment = EventRequest & {
   readonly ledger: LedgerPayment.LedgerPayment
 }
 
-export type RefusalReason = { readonly code: string; readonly message: string }
+type RefusalReason = { readonly code: string; readonly message: string }
 
 /** Clients choose methods and paths. */
 const maxMethodLength = 20
@@ -63,8 +63,7 @@ export class GateEvents {
     const { transactionId } = payment
     if (this.#told.get(transactionId) === true) return
     this.#told.set(transactionId, true)
-    const isDue = this.#notifications.has('onSettled')
-    this.#log.add({ ...saleOf(event, 'settled'), isDue })
+    this.#log.add(this.saleOf(event, 'settled'))
     this.tellSettled({ ...eventOf(transactionId, request), payment }, async () => {
       const found = status.current.round === undefined ? await LedgerPayment.roundOf(chain, transactionId) : undefined
       return found === undefined ? status.current : status.change({ state: 'settled', round: Number(found) })
@@ -82,13 +81,13 @@ export class GateEvents {
   /** The ledger has not decided. */
   pending(event: EventPayment): void {
     event.status.change({ state: 'pending' })
-    this.#log.add(saleOf(event, 'pending'))
+    this.#log.add(this.saleOf(event, 'pending'))
   }
 
   /** The handler failed, and nothing was charged. */
   cancelled(event: EventPayment): void {
     event.status.change({ state: 'failed' })
-    this.#log.add(saleOf(event, 'cancelled'))
+    this.#log.add(this.saleOf(event, 'cancelled'))
   }
 
   /** A payment opened nothing. */
@@ -96,36 +95,37 @@ export class GateEvents {
     const { status, chain, ledger } = request
     const payment = status?.change({ state: 'failed' })
     if (status !== undefined && chain !== undefined && ledger !== undefined) {
-      this.#log.add({ ...saleOf({ ...request, status, chain, ledger }, 'refused'), code })
+      this.#log.add({ ...this.saleOf({ ...request, status, chain, ledger }, 'refused'), code })
     }
     if (!this.#notifications.has('onRefused')) return
     const id = payment?.transactionId ?? Bytes.toHex(Bytes.random(16))
     this.#notifications.emit('onRefused', { ...eventOf(id, request), code, message, payment })
   }
-}
 
-/** The record of a payment, with an outcome as of now. */
-export function saleOf({ route, method, path, status, ledger }: EventPayment, outcome: SaleOutcome): Sale {
-  const { transactionId, payer, payTo, amount, asset, assetName, decimals, network, round } = status.current
-  return {
-    transactionId,
-    timeMs: Date.now(),
-    outcome,
-    code: '',
-    route,
-    method,
-    path,
-    payer,
-    payTo,
-    amount,
-    asset,
-    assetName,
-    decimals,
-    network,
-    round,
-    firstValid: Number(ledger.firstValid),
-    lastValid: Number(ledger.lastValid),
-    isDue: false,
+  /** The record of a payment, with an outcome as of now. */
+  saleOf({ route, method, path, status, ledger }: EventPayment, outcome: SaleOutcome): Sale {
+    const { transactionId, payer, payTo, amount, asset, assetName, decimals, network, round } = status.current
+    return {
+      transactionId,
+      timeMs: Date.now(),
+      outcome,
+      code: '',
+      route,
+      method,
+      path,
+      payer,
+      payTo,
+      amount,
+      asset,
+      assetName,
+      decimals,
+      network,
+      round,
+      firstValid: Number(ledger.firstValid),
+      lastValid: Number(ledger.lastValid),
+      // Also before it is settled: another gate with the same store may be the one that finds out.
+      isDue: !isFailure(outcome) && this.#notifications.has('onSettled'),
+    }
   }
 }
 

@@ -9,7 +9,9 @@ import {
   ask,
   newLedger,
   paymentFor,
+  price,
   priced,
+  requiredIn,
   responseOf,
   stubFacilitator,
   stubGate,
@@ -94,6 +96,35 @@ test('a payment that was settled elsewhere is refused, and is no sale', async ()
   await world.gate.close()
   assert.deepEqual(await outcomes(claims), ['refused payment_already_used'])
   assert.deepEqual(claims.sales.open('undecided', Number.MAX_SAFE_INTEGER, 10), [])
+})
+
+test('a payment whose repeat fails may be on the ledger: it is not recorded as one that was not charged', async () => {
+  for (const isOnLedger of [true, false]) {
+    const claims = new MemoryClaims({ maxHeldBytes: 1 })
+    const ledger = newLedger()
+    const facilitators = stubFacilitator(ledger, { settle: () => Promise.reject(new Error('lost')) })
+    const world = await stubGate({ claims, facilitators }, ledger)
+    const { header, transactionId } = paymentFor(await priced(world), world.chain)
+    assert.ok('response' in (await admitted(await world.gate.decide(ask('/a', header))).settle(answer)))
+    if (isOnLedger) ledger.transactions.set(transactionId, { type: 'confirmed', round: 1_000n })
+    await admitted(await world.gate.decide(ask('/a', header))).cancel()
+    await world.gate.close()
+    assert.deepEqual(await outcomes(claims), [isOnLedger ? 'settled' : 'pending'])
+  }
+})
+
+test('a payment that no ledger takes for a long time is refused, before it is claimed', async () => {
+  const claims = new MemoryClaims()
+  const facilitators = stubFacilitator(newLedger(), { settle: () => Promise.reject(new Error('lost')) })
+  const world = await stubGate({ claims, facilitators, routes: { 'POST /a': { accepts: price } } })
+  const post = { method: 'POST' }
+  const required = requiredIn(responseOf(await world.gate.decide(ask('/a', undefined, post))))
+  const { header } = paymentFor(required, world.chain, { round: 1_000_000_000n })
+  const response = responseOf(await world.gate.decide(ask('/a', header, post)))
+  assert.equal(requiredIn(response).error, 'invalid_exact_avm_payload_validity')
+  await world.gate.close()
+  assert.equal(claims.size, 0)
+  assert.deepEqual(await outcomes(claims), ['refused invalid_exact_avm_payload_validity'])
 })
 
 function failing(store: SaleStore, failures: number): { store: SaleStore; calls: () => number } {

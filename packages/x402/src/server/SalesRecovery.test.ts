@@ -15,7 +15,7 @@ function sale(transactionId: string, change: Partial<Sale>): Sale {
   const what = { payer: 'P', payTo: 'S', amount: '10000', asset: '10458941', assetName: 'USDC', decimals: 6, network }
   const where = { route: 'GET /a', method: 'GET', path: '/a', round: undefined, firstValid: 900, lastValid: 990 }
   const timeMs = Date.now() - hourMs
-  return { transactionId, timeMs, outcome: 'verified', code: '', isDue: false, ...what, ...where, ...change }
+  return { transactionId, timeMs, outcome: 'verified', code: '', isDue: true, ...what, ...where, ...change }
 }
 
 async function recovery(sales: readonly Sale[], { hasHook = true } = {}) {
@@ -104,10 +104,45 @@ test('a node that does not answer leaves everything as it is', async () => {
 })
 
 test('without a hook nothing is told, and what is settled is recorded', async () => {
-  const world = await recovery([sale('A', {})], { hasHook: false })
+  const world = await recovery([sale('A', { isDue: false })], { hasHook: false })
   world.ledger.transactions.set('A', { type: 'confirmed', round: 950n })
   await world.recover.run()
   await world.finish()
   const [recorded] = world.store.list({ limit: 1 }).sales
   assert.deepEqual([recorded!.outcome, recorded!.isDue], ['settled', false])
+})
+
+test('a payment of another gate with the same store stays due for the hook of that one', async () => {
+  const world = await recovery([sale('A', {})], { hasHook: false })
+  world.ledger.transactions.set('A', { type: 'confirmed', round: 950n })
+  await world.recover.run()
+  await world.finish()
+  assert.deepEqual(
+    world.store.open('due', Date.now() + 1, 10).map(({ transactionId }) => transactionId),
+    ['A'],
+  )
+})
+
+test('payments that stay open keep no later ones waiting', async () => {
+  const digits = (count: number): string => [...String(count)].map((digit) => 'ABCDEFGHIJ'[Number(digit)]).join('')
+  const elsewhere = Array.from({ length: 450 }, (_, count) =>
+    sale(`X${digits(count)}`, { network: 'algorand:other', timeMs: Date.now() - 2 * hourMs + count }),
+  )
+  const world = await recovery([...elsewhere, sale('LATER', {})])
+  world.ledger.transactions.set('LATER', { type: 'confirmed', round: 950n })
+  for (let runs = 0; runs < 3; runs++) await world.recover.run()
+  await world.finish()
+  assert.deepEqual(
+    world.store.list({ outcomes: ['settled'], limit: 10 }).sales.map(({ transactionId }) => transactionId),
+    ['LATER'],
+  )
+})
+
+test('does nothing after it was stopped', async () => {
+  const world = await recovery([sale('A', {})])
+  world.ledger.transactions.set('A', { type: 'confirmed', round: 950n })
+  world.recover.stop()
+  await world.recover.run()
+  await world.finish()
+  assert.deepEqual(world.told, [])
 })

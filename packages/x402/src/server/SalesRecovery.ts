@@ -5,7 +5,7 @@
 import { AlgodError } from '@latchkey/algod'
 import { BoundedMap, Network } from '@latchkey/algorand'
 import { type Chain, ChainError } from '../chain/Chain.js'
-import type { Sale, SaleStore } from '../store/Sales.js'
+import { cursorOf, type Sale, type SaleStore } from '../store/Sales.js'
 import type { GateEvents } from './GateEvents.js'
 import * as LedgerPayment from './LedgerPayment.js'
 import { formatAmount, type Payment } from './Payment.js'
@@ -37,7 +37,10 @@ export class SalesRecovery {
   readonly #options: SalesRecoveryOptions
   /** When the hook was last told of a settlement. */
   readonly #told = new BoundedMap<string, number>(maxTold)
+  /** Where the next run goes on: some that stay open, such as those of another network, keep no others waiting. */
+  readonly #next: { due: string | undefined; undecided: string | undefined } = { due: undefined, undecided: undefined }
   #timer: ReturnType<typeof setInterval> | undefined
+  #isStopped = false
   #running: Promise<void> | undefined
 
   constructor(options: SalesRecoveryOptions) {
@@ -51,6 +54,7 @@ export class SalesRecovery {
   }
 
   stop(): void {
+    this.#isStopped = true
     clearInterval(this.#timer)
   }
 
@@ -63,17 +67,19 @@ export class SalesRecovery {
   }
 
   async #recover(nowMs: number): Promise<void> {
-    const { store, events, hasHook, onError } = this.#options
+    const { events, hasHook, onError } = this.#options
     try {
-      // Without a hook there is nothing to be told.
-      const due = hasHook ? await store.open('due', nowMs - dueAfterMs, batch) : []
+      // Without a hook there is nothing to tell.
+      const due = hasHook ? await this.#open('due', nowMs - dueAfterMs) : []
       for (const sale of due) {
         if ((this.#told.get(sale.transactionId) ?? 0) > nowMs - againMs) continue
         this.#told.set(sale.transactionId, nowMs)
         events.tellSettled(eventOf(sale))
       }
-      const undecided = await store.open('undecided', nowMs - undecidedAfterMs, batch)
-      for (const sale of undecided) await this.#decide(sale)
+      for (const sale of await this.#open('undecided', nowMs - undecidedAfterMs)) {
+        if (this.#isStopped) return
+        await this.#decide(sale)
+      }
     } catch (error) {
       try {
         onError(error)
@@ -81,6 +87,13 @@ export class SalesRecovery {
         // A reporter that throws must not end the process.
       }
     }
+  }
+
+  async #open(which: 'due' | 'undecided', beforeMs: number): Promise<readonly Sale[]> {
+    if (this.#isStopped) return []
+    const sales = await this.#options.store.open(which, beforeMs, batch, this.#next[which])
+    this.#next[which] = sales.length < batch ? undefined : cursorOf(sales.at(-1)!)
+    return sales
   }
 
   /** What the ledger says about a payment that a process left. */
@@ -100,10 +113,11 @@ export class SalesRecovery {
   }
 
   #settled(sale: Sale, round: number): void {
-    const { log, events, hasHook } = this.#options
-    const settled: Sale = { ...sale, outcome: 'settled', code: '', round, timeMs: Date.now(), isDue: hasHook }
+    const { log, events } = this.#options
+    const settled: Sale = { ...sale, outcome: 'settled', code: '', round, timeMs: Date.now() }
     log.add(settled)
-    events.tellSettled(eventOf(settled))
+    // If the hook is another gate's, that one is told by its own recovery.
+    if (sale.isDue) events.tellSettled(eventOf(settled))
   }
 
   /** One that is too old to be looked up may have been settled: that is not called a failure. */

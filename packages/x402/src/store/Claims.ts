@@ -138,7 +138,7 @@ export class MemoryClaims implements ClaimStore {
   readonly sales: MemorySales
 
   constructor({ maxHeldBytes, maxSales }: MemoryClaimsOptions = {}) {
-    this.sales = new MemorySales(maxSales)
+    this.sales = new MemorySales(maxSales, (transactionId) => this.has(transactionId))
     this.#answers = new MemoryAnswers(maxHeldBytes)
   }
 

@@ -17,6 +17,8 @@ import {
 
 const defaultMaxSales = 10_000
 const maxFailures = 1_000
+/** How many sales are looked at that cannot be deleted yet. */
+const maxSkipped = 100
 
 /** Sales in memory, while the process runs. */
 export class MemorySales implements SaleStore {
@@ -25,9 +27,12 @@ export class MemorySales implements SaleStore {
   /** The ids of refused and cancelled ones, the oldest first. */
   readonly #failed = new Set<string>()
   readonly #maxSales: number
+  readonly #isClaimed: (transactionId: string) => boolean
 
-  constructor(maxSales = defaultMaxSales) {
+  /** @param isClaimed whether a payment can still be sent again */
+  constructor(maxSales = defaultMaxSales, isClaimed: (transactionId: string) => boolean = () => false) {
     this.#maxSales = maxSales
+    this.#isClaimed = isClaimed
   }
 
   record(sales: readonly Sale[]): void {
@@ -57,11 +62,15 @@ export class MemorySales implements SaleStore {
     return [...this.#revenue.values()].filter(({ day }) => day >= sinceDay).sort((a, b) => b.day - a.day)
   }
 
-  open(which: 'due' | 'undecided', beforeMs: number, limit: number): readonly Sale[] {
+  open(which: 'due' | 'undecided', beforeMs: number, limit: number, after?: string): readonly Sale[] {
     const isOpen = ({ outcome, isDue }: Sale): boolean =>
-      which === 'due' ? isDue : outcome === 'verified' || outcome === 'pending'
+      which === 'due' ? isDue && outcome === 'settled' : outcome === 'verified' || outcome === 'pending'
+    const cursor = parseCursor(after ?? '')
     const found = [...this.#sales.values()].filter((sale) => sale.timeMs < beforeMs && isOpen(sale))
-    return found.sort(compare).slice(0, pageLimit(limit))
+    return found
+      .sort(compare)
+      .filter((sale) => cursor === undefined || compare(sale, cursor) > 0)
+      .slice(0, pageLimit(limit))
   }
 
   delivered(transactionIds: readonly string[]): void {
@@ -96,7 +105,7 @@ export class MemorySales implements SaleStore {
       route,
       network,
       asset,
-      assetName,
+      assetName: decimals === undefined ? (known?.assetName ?? assetName) : assetName,
       decimals: decimals ?? known?.decimals,
       settled: settled + (known?.settled ?? 0),
       amount: (BigInt(amount) + BigInt(known?.amount ?? 0)).toString(),
@@ -110,9 +119,12 @@ export class MemorySales implements SaleStore {
       if (this.#failed.size <= maxFailures) break
       this.#delete(id)
     }
+    let skipped = 0
     for (const id of this.#sales.keys()) {
-      if (this.#sales.size <= this.#maxSales) break
-      this.#delete(id)
+      if (this.#sales.size <= this.#maxSales || skipped === maxSkipped) break
+      // A payment that is sent again must find that it was counted; memory ends before claims do, if there are that many.
+      if (this.#sales.size <= 2 * this.#maxSales && this.#isClaimed(id)) skipped++
+      else this.#delete(id)
     }
   }
 

@@ -19,17 +19,21 @@ function file(t: TestContext): string {
 }
 
 type Options = { maxSales?: number }
-const stores: [string, (t: TestContext, options?: Options) => SaleStore][] = [
-  ['MemoryClaims', (_, options) => new MemoryClaims(options).sales],
+const claimStores: [string, (t: TestContext, options?: Options) => MemoryClaims | SqliteClaims][] = [
+  ['MemoryClaims', (_, options) => new MemoryClaims(options)],
   [
     'SqliteClaims',
     (t, options) => {
       const claims = new SqliteClaims(file(t), options)
       t.after(() => claims.close())
-      return claims.sales
+      return claims
     },
   ],
 ]
+const stores = claimStores.map(([name, open]): [string, (t: TestContext, options?: Options) => SaleStore] => [
+  name,
+  (t, options) => open(t, options).sales,
+])
 
 function id(count: number): string {
   return [...String(count).padStart(52, '0')].map((digit) => 'ABCDEFGHIJ'[Number(digit)]).join('')
@@ -170,6 +174,15 @@ for (const [name, open] of stores) {
     )
   })
 
+  test(`${name}: the name of an asset stays when no node tells it any more`, async (t) => {
+    const store = open(t)
+    await store.record([sale(id(1)), sale(id(2), { assetName: 'asset 31566704', decimals: undefined })])
+    assert.deepEqual(
+      (await store.revenue({})).map(({ assetName, decimals, amount }) => [assetName, decimals, amount]),
+      [['USDC', 6, '20000']],
+    )
+  })
+
   test(`${name}: days that are long past are summed up as earlier ones`, async (t) => {
     const store = open(t)
     await store.record([sale(id(1)), sale(id(2), { timeMs: noon + dayMs })])
@@ -212,3 +225,20 @@ test('SqliteClaims: sales outlive the process', (t) => {
   t.after(() => second.close())
   assert.deepEqual(second.sales.list({ limit: 5 }).sales, [sale(id(1), { decimals: undefined, round: undefined })])
 })
+
+for (const [name, open] of claimStores) {
+  test(`${name}: a payment that is sent again after many others is not counted again`, async (t) => {
+    const claims = open(t, { maxSales: 600 })
+    const lease = { proof: 'none', nowMs: noon, leaseMs: 1_000, network: 'algorand:x', round: 1n } as const
+    const first = sale(id(1), { outcome: 'verified' })
+    await claims.claim(id(1), { ...lease, owner: 'o', binding: 'b', forgetRound: 1_000n, sale: first })
+    await claims.sales.record([sale(id(1))])
+    for (let batch = 1; batch <= 3; batch++) {
+      const others = Array.from({ length: 360 }, (_, index) => sale(id(1_000 * batch + index), { timeMs: noon + 1 }))
+      await claims.sales.record(others)
+    }
+    await claims.sales.record([sale(id(1))])
+    const [row] = await claims.sales.revenue({})
+    assert.deepEqual([row!.settled, row!.amount], [1_081, '10810000'])
+  })
+}

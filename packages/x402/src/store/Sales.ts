@@ -33,7 +33,7 @@ export type Sale = {
   readonly round: number | undefined
   readonly firstValid: number
   readonly lastValid: number
-  /** Whether a hook has yet to be told that it was settled. */
+  /** Whether a hook has yet to be told that it was settled, or is to be told once it is. */
   readonly isDue: boolean
 }
 
@@ -77,7 +77,8 @@ export type Revenue = {
 
 /**
  * A store of sales. `MemoryClaims` and `SqliteClaims` have one as `sales`; a store of claims on another database may have
- * one, too, with {@link nextSale} for the decision. Sums count what was deleted since.
+ * one, too, with {@link nextSale} for the decision. Sums count what was deleted since; a sale is not deleted while its
+ * payment is claimed, since one that is sent again would be counted again.
  */
 export type SaleStore = {
   /** Records outcomes, all of them or none. */
@@ -87,11 +88,15 @@ export type SaleStore = {
   readonly revenue: (query: {
     readonly sinceDay?: number | undefined
   }) => Promise<readonly Revenue[]> | readonly Revenue[]
-  /** Settled sales that no hook was told of, or undecided ones, older than a time; the oldest first. */
+  /**
+   * Settled sales that no hook was told of, or undecided ones, older than a time; the oldest first. `after` is
+   * {@link cursorOf} the last one that is not wanted.
+   */
   readonly open: (
     which: 'due' | 'undecided',
     beforeMs: number,
     limit: number,
+    after?: string | undefined,
   ) => Promise<readonly Sale[]> | readonly Sale[]
   /** Notes that hooks were told. */
   readonly delivered: (transactionIds: readonly string[]) => Promise<void> | void
@@ -134,7 +139,7 @@ export function nextSale(known: Sale | undefined, sale: Sale): NextSale | undefi
 }
 
 /** The place of a sale among the others, as text for {@link SalePage.next}. */
-export function cursorOf({ timeMs, transactionId }: Sale): string {
+export function cursorOf({ timeMs, transactionId }: Pick<Sale, 'timeMs' | 'transactionId'>): string {
   return `${timeMs}.${transactionId}`
 }
 

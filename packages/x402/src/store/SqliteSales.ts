@@ -120,9 +120,11 @@ export class SqliteSales implements SaleStore {
     return naming(this.#options.path, () => this.#statements.revenue.all(sinceDay) as RevenueRow[]).map(revenueOf)
   }
 
-  open(which: 'due' | 'undecided', beforeMs: number, limit: number): readonly Sale[] {
+  open(which: 'due' | 'undecided', beforeMs: number, limit: number, after?: string): readonly Sale[] {
     const statement = this.#statements[which]
-    return naming(this.#options.path, () => statement.all(beforeMs, pageLimit(limit)) as Row[]).map(saleOf)
+    const { timeMs, transactionId } = parseCursor(after ?? '') ?? { timeMs: -1, transactionId: '' }
+    const values = [beforeMs, timeMs, transactionId, pageLimit(limit)]
+    return naming(this.#options.path, () => statement.all(...values) as Row[]).map(saleOf)
   }
 
   delivered(transactionIds: readonly string[]): void {
@@ -232,9 +234,10 @@ function revenueOf({ day, route, network, asset, asset_name, decimals, settled, 
 
 function prepareAll(database: Sqlite.Database) {
   const prepare = (sql: string) => database.prepare(sql)
-  const oldest = (which: string) =>
-    `DELETE FROM sales WHERE ${which} AND time_ms < (SELECT time_ms FROM sales WHERE ${which}
-       ORDER BY time_ms DESC LIMIT 1 OFFSET ?)`
+  const failed = `outcome IN ('refused', 'cancelled')`
+  const open = (which: string) =>
+    `SELECT * FROM sales WHERE ${which} AND time_ms < ? AND (time_ms, transaction_id) > (?, ?)
+       ORDER BY time_ms, transaction_id LIMIT ?`
   return {
     read: prepare('SELECT * FROM sales WHERE transaction_id = ?'),
     write: prepare(`INSERT OR REPLACE INTO sales VALUES (${Array(18).fill('?').join(', ')})`),
@@ -242,19 +245,24 @@ function prepareAll(database: Sqlite.Database) {
       `SELECT * FROM sales WHERE time_ms >= ? AND time_ms < ? AND outcome IN (SELECT value FROM json_each(?))
          AND (time_ms, transaction_id) < (?, ?) ORDER BY time_ms DESC, transaction_id DESC LIMIT ?`,
     ),
-    due: prepare('SELECT * FROM sales WHERE is_due = 1 AND time_ms < ? ORDER BY time_ms LIMIT ?'),
-    undecided: prepare(
-      `SELECT * FROM sales WHERE outcome IN ('verified', 'pending') AND time_ms < ? ORDER BY time_ms LIMIT ?`,
-    ),
+    due: prepare(open(`is_due = 1 AND outcome = 'settled'`)),
+    undecided: prepare(open(`outcome IN ('verified', 'pending')`)),
     delivered: prepare('UPDATE sales SET is_due = 0 WHERE transaction_id = ?'),
-    dropFailed: prepare(oldest(`outcome IN ('refused', 'cancelled')`)),
-    dropOld: prepare(oldest('is_due = 0')),
+    dropFailed: prepare(
+      `DELETE FROM sales WHERE ${failed} AND time_ms <
+         (SELECT time_ms FROM sales WHERE ${failed} ORDER BY time_ms DESC LIMIT 1 OFFSET ?)`,
+    ),
+    // A payment can be sent again as long as it is claimed, and must find that it was counted.
+    dropOld: prepare(
+      `DELETE FROM sales WHERE time_ms < (SELECT time_ms FROM sales ORDER BY time_ms DESC LIMIT 1 OFFSET ?)
+         AND NOT (is_due = 1 AND outcome = 'settled') AND transaction_id NOT IN (SELECT transaction_id FROM claims)`,
+    ),
     revenue: prepare('SELECT * FROM revenue WHERE day >= ? ORDER BY day DESC, route, network, asset'),
     sum: prepare('SELECT amount FROM revenue WHERE day = ? AND route = ? AND network = ? AND asset = ?'),
     add: prepare(
       `INSERT INTO revenue VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
-       ON CONFLICT DO UPDATE SET asset_name = ?5, decimals = COALESCE(?6, decimals), settled = settled + ?7, amount = ?8,
-         failed = failed + ?9`,
+       ON CONFLICT DO UPDATE SET asset_name = iif(?6 IS NULL, asset_name, ?5), decimals = COALESCE(?6, decimals),
+         settled = settled + ?7, amount = ?8, failed = failed + ?9`,
     ),
     oldDays: prepare('SELECT * FROM revenue WHERE day > ? AND day < ? LIMIT 10000'),
     dropDay: prepare('DELETE FROM revenue WHERE day = ? AND route = ? AND network = ? AND asset = ?'),
