@@ -65,7 +65,7 @@ export class Gate {
 
   private constructor(options: GateOptions) {
     this.#options = { ...options, origin: originOf(options.origin) }
-    this.#onError = options.onError ?? warn
+    this.#onError = safely(options.onError ?? warn)
     if (options.routes === undefined) throw new RouteError('', 'routes is not set')
     this.#routes = new PaidRoutes(options.routes, options.basePath)
     this.#facilitators = new Facilitators(facilitatorClients(options.facilitators), this.#onError)
@@ -342,6 +342,17 @@ export class Gate {
       if (response.status !== 200 || !headers.has('Cache-Control')) headers.set('Cache-Control', 'no-store')
       responses.addTo(headers, responses.corsHeaders(request, this.#options.cors ?? false))
     })
+  }
+}
+
+/** A reporter that throws, or whose promise rejects, must neither lose a response that was paid for nor end the process. */
+function safely(report: (error: unknown) => unknown): (error: unknown) => void {
+  return (error) => {
+    try {
+      void Promise.resolve(report(error)).catch(() => {})
+    } catch {
+      // There is no one else to tell.
+    }
   }
 }
 

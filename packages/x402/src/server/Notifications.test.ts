@@ -92,11 +92,26 @@ test('a flood of refusals is bounded, reported once, and leaves room for what wa
   for (let count = 0; count < 100; count++) notifications.emit('onRefused', event(`r${count}`))
   notifications.emit('onSettled', event('paid'))
   await notifications.close(5_000)
-  assert.deepEqual(seen, ['r0', 'r1', 'r2', 'r3', 'r4', 'paid'])
+  assert.deepEqual(seen, ['paid', 'r0', 'r1', 'r2', 'r3', 'r4'])
   assert.deepEqual(
     errors.map(({ message }) => message),
     ['hooks are slower than what happens: 1 event dropped, the last one for onRefused'],
   )
+})
+
+test('hooks that hang with prices and refusals hold up no payment', { timeout: 60_000 }, async () => {
+  let hanging = 0
+  const onRefused = (): Promise<void> => {
+    hanging++
+    return new Promise(() => {})
+  }
+  const hooks: GateHooks = { onRefused, onSettled: () => {}, onVerified: () => {} }
+  const { notifications } = open(hooks, { timeoutMs: 3_600_000 })
+  for (let count = 0; count < 100; count++) notifications.emit('onRefused', event(`r${count}`))
+  while (hanging === 0) await new Promise((resolve) => setTimeout(resolve, 1))
+  notifications.emit('onVerified', event('paid'))
+  await new Promise<void>((resolve) => notifications.emit('onSettled', event('paid'), { onDelivered: resolve }))
+  await notifications.close(1)
 })
 
 test('close tries once more what waits, gives up in time, and tells what is left', async () => {

@@ -34,6 +34,8 @@ export type NotificationParts<Event> = {
 const names: readonly HookName[] = ['onPaymentRequired', 'onVerified', 'onSettled', 'onRefused']
 const maxWaitMs = 60_000
 const maxRunning = 16
+/** Anyone can cause prices and refusals: hooks that take long with those leave room for what is paid. */
+const maxRunningUnpaid = 8
 const reportEveryMs = 60_000
 
 export class Notifications {
@@ -42,12 +44,13 @@ export class Notifications {
   readonly #onError: (error: unknown) => void
   /** By the id of their events: those of one payment run one after another. */
   readonly #chains = new Map<string, Job[]>()
-  /** Ids whose first job can run. */
-  readonly #ready: string[] = []
+  /** Ids whose first job can run; those of payments are taken first. */
+  readonly #ready: { readonly paid: string[]; readonly unpaid: string[] } = { paid: [], unpaid: [] }
   readonly #waiting = new Map<string, ReturnType<typeof setTimeout>>()
   readonly #idle: (() => void)[] = []
   #queued = 0
   #running = 0
+  #runningUnpaid = 0
   #isScheduled = false
   #isClosed = false
   #dropped = 0
@@ -120,12 +123,14 @@ export class Notifications {
     if (this.#queued > 0)
       this.#report('hook_events_dropped', `the gate was closed before hooks had ${count(this.#queued)}`)
     this.#chains.clear()
-    this.#ready.length = 0
+    for (const ids of Object.values(this.#ready)) ids.length = 0
     this.#queued = 0
   }
 
   #makeReady(id: string): void {
-    this.#ready.push(id)
+    const job = this.#chains.get(id)?.[0]
+    if (job === undefined) return
+    this.#ready[isUnpaid(job) ? 'unpaid' : 'paid'].push(id)
     if (this.#isScheduled) return
     this.#isScheduled = true
     // Not a microtask: those run before the response is sent.
@@ -136,11 +141,14 @@ export class Notifications {
   }
 
   #start(): void {
-    while (this.#running < maxRunning && this.#ready.length > 0) {
-      const id = this.#ready.shift()!
+    while (this.#running < maxRunning) {
+      const { paid, unpaid } = this.#ready
+      const id = paid.shift() ?? (this.#runningUnpaid < maxRunningUnpaid ? unpaid.shift() : undefined)
+      if (id === undefined) return
       const job = this.#chains.get(id)?.[0]
       if (job === undefined) continue
       this.#running++
+      if (isUnpaid(job)) this.#runningUnpaid++
       void this.#run(id, job)
     }
   }
@@ -161,6 +169,7 @@ export class Notifications {
       }
     } finally {
       this.#running--
+      if (isUnpaid(job)) this.#runningUnpaid--
       this.#start()
       if (this.#queued === 0) for (const resolve of this.#idle.splice(0)) resolve()
     }
@@ -225,6 +234,10 @@ export class Notifications {
       // A reporter that throws must not end the process.
     }
   }
+}
+
+function isUnpaid({ name }: Job): boolean {
+  return name === 'onPaymentRequired' || name === 'onRefused'
 }
 
 function count(events: number): string {

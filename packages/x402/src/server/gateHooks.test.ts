@@ -170,6 +170,25 @@ test('a hook that fails or never ends changes no response', async () => {
   ])
 })
 
+test('a reporter that throws or rejects changes no response', async () => {
+  const broken = [
+    () => {
+      throw new Error('no log')
+    },
+    () => Promise.reject(new Error('no log')),
+  ]
+  for (const onError of broken) {
+    const ledger = newLedger()
+    const facilitators = stubFacilitator(ledger, { settle: () => Promise.reject(new Error('lost')) })
+    const world = await hookedGate({ facilitators, onError }, ledger)
+    const { header } = paymentFor(await priced(world), world.chain)
+    const result = await admitted(await world.gate.decide(ask('/a', header))).settle(answer)
+    assert.ok('response' in result)
+    assert.equal(result.response.status, 503)
+    await world.gate.close()
+  }
+})
+
 test('a free route, a stranger and a forged property have no payment', async () => {
   const world = await stubGate()
   const free = ask('/b', undefined, { headers: { payment: '{"payer":"X"}', 'X-Payment': 'X' } })
