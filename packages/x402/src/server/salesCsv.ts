@@ -45,6 +45,8 @@ export async function* salesCsv(store: SaleStore, query: Omit<SaleQuery, 'limit'
     const page = await store.list({ ...query, after, limit: maxPage })
     yield lines(saleColumns, page.sales)
     after = page.next
+    // A store that answers at once would keep the process from everything else until the last page.
+    await new Promise((resolve) => setTimeout(resolve, 0))
   } while (after !== undefined)
 }
 
@@ -66,9 +68,11 @@ function lines<Row>(columns: readonly Column<Row>[], rows: readonly Row[]): stri
   return rows.map((row) => `${columns.map(([, read]) => field(read(row))).join(',')}\r\n`).join('')
 }
 
+/** Where a cell begins: many spreadsheets are set to separate by semicolons or tabs, and then read a quote as text. */
+const cellStart = /(?<=^|[;\t\r\n])(?=[\s\p{C}"]*[=+\-@\uff1d\uff0b\uff0d\uff20])|^(?=[\t\r\n])/gu
+
 /** Spreadsheets run what begins like a formula, also after blanks and in full-width forms: an apostrophe makes it text. */
 function field(value: string | number | undefined): string {
-  const text = value === undefined ? '' : String(value)
-  const plain = /^[\s\p{C}]*[=+\-@\uff1d\uff0b\uff0d\uff20]|^[\t\r\n]/u.test(text) ? `'${text}` : text
+  const plain = (value === undefined ? '' : String(value)).replace(cellStart, "'")
   return /[",\r\n]/.test(plain) ? `"${plain.replaceAll('"', '""')}"` : plain
 }

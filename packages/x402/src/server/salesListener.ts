@@ -1,4 +1,8 @@
 /** The seller's page for `node:http`, Express and others like it. */
+import type { ServerResponse } from 'node:http'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import type { ReadableStream } from 'node:stream/web'
 import { mountedPath } from './applyGate.js'
 import { send } from './bufferResponse.js'
 import type { NodeRequest, NodeResponse } from './ResponseCapture.js'
@@ -26,7 +30,7 @@ export function salesListener(options: SalesPageOptions): SalesListener {
     response.once('close', onClose)
     try {
       const web = webRequest(request, mountedPath(request).path, closed.signal)
-      await send(response, await handle(web))
+      await stream(response as ServerResponse, await handle(web), closed.signal)
     } catch (error) {
       const isRequest = error instanceof TypeError
       if (!isRequest) onError(error)
@@ -36,5 +40,24 @@ export function salesListener(options: SalesPageOptions): SalesListener {
     } finally {
       response.off('close', onClose)
     }
+  }
+}
+
+/** A file of all payments is sent as it is read: it may have tens of megabytes. */
+async function stream(
+  response: ServerResponse,
+  { status, headers, body }: Response,
+  closed: AbortSignal,
+): Promise<void> {
+  response.statusCode = status
+  for (const [name, value] of headers) response.setHeader(name, value)
+  if (body === null) {
+    response.end()
+    return
+  }
+  try {
+    await pipeline(Readable.fromWeb(body as ReadableStream), response)
+  } catch (error) {
+    if (!closed.aborted) throw error
   }
 }

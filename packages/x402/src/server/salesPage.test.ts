@@ -137,21 +137,23 @@ test('CSV has exact decimals, every row, and no formula', async () => {
   const open = shop([
     sale(1, { amount: '18446744073709551615' }),
     sale(2, { decimals: undefined }),
-    ...['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', ' =1', '＝1', 'a"b,c\nd'].map((code, index) =>
-      sale(3 + index, { outcome: 'refused', code }),
+    ...['=1+1', '+1', '-1', '@SUM(A1)', '\t=1', ' =1', '＝1', "x;=cmd|'/C calc'!A0", 'x;"@1', 'a"b,c\n=d'].map(
+      (code, index) => sale(3 + index, { outcome: 'refused', code }),
     ),
   ])
   const response = await open('?csv=payments')
   assert.match(response.headers.get('Content-Disposition')!, /attachment; filename="payments.csv"/)
   const text = await response.text()
   const lines = text.split('\r\n')
-  assert.equal(lines.length, 1 + 10 + 1)
+  assert.equal(lines.length, 1 + 12 + 1)
   assert.match(lines[1]!, /,18446744073709\.551615,USDC,18446744073709551615,10458941,TestNet,/)
   assert.match(lines[2]!, /,,USDC,10000,/)
-  const codes = lines.slice(3, 10).map((line) => line.split(',')[2])
-  assert.deepEqual(codes, ["'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\t=1", "' =1", "'＝1"])
-  assert.match(text, /,"a""b,c\nd",/)
+  const codes = lines.slice(3, 12).map((line) => line.split(',')[2])
+  const first = ["'=1+1", "'+1", "'-1", "'@SUM(A1)", "'\t'=1", "' =1", "'＝1"]
+  // Where semicolons separate cells, as in much of Europe, a text must not begin another one.
+  assert.deepEqual(codes, [...first, "x;'=cmd|'/C calc'!A0", `"x;'""@1"`])
+  assert.match(text, /,"a""b,c\n'=d",/)
   const revenue = await (await open('?csv=revenue')).text()
   assert.match(revenue, /^day,route,payments,failures,amount,unit,/)
-  assert.match(revenue, /,GET \/weather,2,8,18446744073709\.561615,USDC,18446744073709561615,/)
+  assert.match(revenue, /,GET \/weather,2,10,18446744073709\.561615,USDC,18446744073709561615,/)
 })
