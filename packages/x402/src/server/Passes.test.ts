@@ -232,6 +232,19 @@ test('of several cookies of the name one that is valid counts, and a pass in the
   assert.equal(refusal(await at(`${'x=y; '.repeat(8_000)}${pair}`)), 'Payment required')
 })
 
+test('a pass for a path opens no other spelling of it, which a handler may read as another path', async () => {
+  const routes = { 'GET /files/*': { accepts: price, passes: { minutes: 1, scope: 'path' } } } as const
+  const world = await passGate({ routes })
+  const { shown } = await buy(world, '/files/rome')
+  const at = (path: string, sent = path) => world.gate.decide(show('/files/rome', shown), { path, sent })
+  admitted(await at('/files/rome'))
+  admitted(await at('/files/rome?day=1'))
+  for (const path of ['/files/paris/../rome', '/files/paris/%2e%2e/rome', '/files/paris\\..\\rome', '/files/rome#a']) {
+    assert.equal(refusal(await at(path)), 'pass_invalid', path)
+    assert.equal(refusal(await at('/files/rome', path)), 'pass_invalid', path)
+  }
+})
+
 test('a cookie for one path goes to that path, and on a development server needs no TLS', async () => {
   const routes = { 'GET /news/:id': { accepts: price, passes: { minutes: 1, scope: 'path' } } } as const
   const world = await passGate({ routes })

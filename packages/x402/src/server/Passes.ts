@@ -101,7 +101,7 @@ export class Passes {
     const { origin, publicPath } = this.#options
     const url = new URL(request.url)
     const where = [origin ?? url.hostname, ...mountOf(path), key]
-    const scope = digest([where, methodsOf(request), plan.opens, ...plan.parts(request, url)])
+    const scope = digest([where, methodsOf(request), plan.opens, ...plan.parts(request, path)])
     const publicUrl = new URL(publicPath(url.pathname), origin ?? url.origin)
     const { opens, minutes, requests } = plan
     const place = { url: publicUrl, scope, isForRoute: opens === 'route' }

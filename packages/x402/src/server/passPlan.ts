@@ -2,6 +2,7 @@
 import { OptionsError } from '../errors.js'
 import { maxPassMinutes, maxPassRequests, type PassScope } from '../wire/PaymentPass.js'
 import type { PassOptions, Route } from './GateOptions.js'
+import type { RequestPath } from './PaidRoutes.js'
 import { pricedBy } from './pricedBy.js'
 
 /** The passes of a route. */
@@ -11,7 +12,7 @@ export type PassPlan = {
   /** Undefined if they are not counted. */
   readonly requests: number | undefined
   /** What of a request, besides route and method, decides whether a pass opens it. */
-  readonly parts: (request: Request, url: URL) => readonly unknown[]
+  readonly parts: (request: Request, path: RequestPath) => readonly unknown[]
 }
 
 const defaultMinutes = 30 * 24 * 60
@@ -39,12 +40,13 @@ export function passPlan(key: string, route: Route, ofGate: PassOptions | undefi
 
 const parts: { readonly [opens in PassScope]: (route: Route) => PassPlan['parts'] } = {
   route: () => () => [],
-  path:
-    () =>
-    (_, { pathname }) => [pathname],
-  request:
-    (route) =>
-    (request, { pathname, search }) => [pathname, search, pricedBy(request, route)],
+  path: () => (_, path) => targetsOf(path).map((target) => target.replace(/\?.*$/s, '')),
+  request: (route) => (request, path) => [...targetsOf(path), pricedBy(request, route)],
+}
+
+/** As they were sent: a handler may read a path with dots in it otherwise than a URL does. */
+function targetsOf({ path, sent = path }: RequestPath): [string, string] {
+  return [path, sent]
 }
 
 /** A price that a function chooses is of one request, and so is what was bought for it. */
