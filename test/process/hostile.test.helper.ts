@@ -74,7 +74,7 @@ function refuse(status: number) {
 }
 
 /** What a command can show without the rest of it being unreadable. */
-const shown = /^(name|id|address|addresses|path|moved_to|version|message|wallet_name)$/
+const shown = /^(name|id|address|addresses|path|moved_to|version|message|wallet_name|label)$/
 
 export type Lies = 'shown' | 'all' | 'errors'
 

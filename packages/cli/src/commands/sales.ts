@@ -48,10 +48,13 @@ async function printCsv(sales: SaleStore, kind: string, sinceDay: number): Promi
   for await (const text of salesCsv(sales, { sinceMs: sinceDay * dayMs })) await printText(text)
 }
 
-/** Paths and codes are from strangers: a terminal gets them escaped, a file as they are. */
+/** With its quotes, which are doubled inside. */
+const quotedField = /"(?:[^"]|"")*"/g
+
+/** Paths and codes are from strangers: a terminal gets them escaped, without lines of their own, a file as they are. */
 async function printText(csv: string): Promise<void> {
   if (csv === '') return
-  if (process.stdout.isTTY) printResult(csv.replaceAll('\r\n', '\n'))
+  if (process.stdout.isTTY) printResult(csv.replace(quotedField, printable).replaceAll('\r\n', '\n'))
   else await printBytes(new TextEncoder().encode(csv))
 }
 

@@ -6,6 +6,7 @@ import { command, jsonOption } from '../../Command.js'
 import { dataDirectory } from '../../daemon.js'
 import { CommandError } from '../../errors.js'
 import { exitCodes } from '../../exitCodes.js'
+import { printable } from '../../format.js'
 import { printJson, printResult, printWarning } from '../../messages.js'
 import { runAll, type Step, startCommands } from '../../service/manage.js'
 import { managerOf, marker, type ServiceManager, servicePath, serviceText } from '../../service/serviceFile.js'
@@ -49,7 +50,10 @@ opens it with its password, which is in no service file.`,
     const steps = isDry || options['no-start'] ? [] : runAll(commands)
     const failed = steps.find(({ isOk }) => !isOk)
     if (options.json) printJson({ manager, path, text, written: !isDry, started: steps.length > 0 && !failed, steps })
-    else printResult(`${isDry ? 'It would write' : 'Wrote'} ${path}:\n\n${text}\n${outcome(steps, commands, isDry)}`)
+    else
+      printResult(
+        `${isDry ? 'It would write' : 'Wrote'} ${printable(path)}:\n\n${text}\n${outcome(steps, commands, isDry)}`,
+      )
     if (failed !== undefined) printWarning(advice(manager, failed, commands))
     return failed === undefined ? exitCodes.ok : exitCodes.failed
   },

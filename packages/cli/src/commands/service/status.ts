@@ -2,6 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { command, jsonOption } from '../../Command.js'
 import { exitCodes } from '../../exitCodes.js'
+import { printable } from '../../format.js'
 import { printJson, printResult } from '../../messages.js'
 import { stateOf } from '../../service/manage.js'
 import { managerOf, marker, servicePath } from '../../service/serviceFile.js'
@@ -18,7 +19,7 @@ export const serviceStatusCommand = command({
     const state = manager === null || text === undefined ? null : (stateOf(manager) ?? null)
     const facts = { manager, path, installed: text !== undefined, own: text?.includes(marker) ?? false, state }
     if (options.json) printJson(facts)
-    else printResult(`${describe(facts)}\n`)
+    else printResult(`${printable(describe(facts))}\n`)
     return state === 'active' || state === 'loaded' ? exitCodes.ok : exitCodes.unreachable
   },
 })

@@ -3,6 +3,7 @@ import { readFileSync, rmSync } from 'node:fs'
 import { command, jsonOption } from '../../Command.js'
 import { CommandError } from '../../errors.js'
 import { exitCodes } from '../../exitCodes.js'
+import { printable } from '../../format.js'
 import { printJson, printResult, printWarning } from '../../messages.js'
 import { forgetCommands, runAll, stopCommands } from '../../service/manage.js'
 import { managerOf, marker, servicePath } from '../../service/serviceFile.js'
@@ -27,7 +28,7 @@ export const serviceUninstallCommand = command({
     rmSync(path, { force: true })
     const steps = [...stopping, ...runAll(forgetCommands(manager))]
     if (options.json) printJson({ manager, path, removed: true, steps })
-    else printResult(`Removed ${path}.\n`)
+    else printResult(`Removed ${printable(path)}.\n`)
     const failed = steps.find(({ isOk }) => !isOk)
     if (failed !== undefined)
       printWarning(`${failed.command.join(' ')} failed: ${failed.problem}; latchkey kmd stop ends a daemon that runs`)
