@@ -12,9 +12,7 @@ import { CommandError } from '../errors.js'
 import * as StackPointer from '../stack/StackPointer.js'
 import { shortPath } from '../stack/stateDirectory.js'
 
-const { lockName } = StackPointer
-/** Says that the directory is that of a stack; has the address of the buyer. */
-const markerName = 'dev.json'
+const { lockName, markerName } = StackPointer
 const markerKind = 'latchkey dev stack'
 /** What `--fresh` has replaced, until it is used again. */
 const previousName = 'previous'

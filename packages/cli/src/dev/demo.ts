@@ -19,10 +19,7 @@ export async function runDemo(parts: StackParts, onStep: OnStep): Promise<void> 
   const pay = payingFetch(new Buyer({ signer, chains: chain }), {
     onPaymentRequired: (_required, _url, [offer]) => {
       const asked = '402 Payment Required'
-      onStep(`the seller responds with ${asked}: ${price}, ${offer.amount} of asset ${dollarAssetId}`, [
-        'yellow',
-        asked,
-      ])
+      onStep(`the seller responds with ${asked}: ${price} in USDC (asset ${dollarAssetId})`, ['yellow', asked])
       return offer
     },
     onPayment: ({ payment }) =>

@@ -3,6 +3,7 @@ import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Config, checkWalletFile } from '@latchkey/kmd'
 import { counted } from '../format.js'
+import { isStackUsed } from '../stack/stackValues.js'
 import { type Finding, fault, ok, warning } from './Finding.js'
 
 export async function checkDirectory(dataDir: string): Promise<Finding[]> {
@@ -32,9 +33,14 @@ function checkToken(dataDir: string): Finding[] {
   const token = readText(path)
   if (token === undefined) findings.push(fault(`${path} cannot be read`, 'run this as the user of the daemon'))
   // Public, which is fine on a machine for development.
-  else if (/^a{64}\s*$/.test(token))
-    findings.push(warning('the API token is the one of LocalNet', 'on a machine with real keys: latchkey token rotate'))
+  else if (/^a{64}\s*$/.test(token)) findings.push(publicToken())
   return findings.length > 0 ? findings : [ok('the API token exists and is readable by its owner only')]
+}
+
+/** A dev stack writes it at every start: to rotate it would not last. */
+function publicToken(): Finding {
+  if (isStackUsed()) return ok('the API token is the one of LocalNet, as in every dev stack')
+  return warning('the API token is the one of LocalNet', 'on a machine with real keys: latchkey token rotate')
 }
 
 function checkSettings(dataDir: string): { config?: Config.Config; findings: Finding[] } {
@@ -50,7 +56,7 @@ function checkSettings(dataDir: string): { config?: Config.Config; findings: Fin
   const findings = text === undefined ? [] : misspelt(text)
   if (config.allowedOrigins.includes('*'))
     findings.push(warning('every web page may call the daemon', 'list the origins in allowed_origins instead of *'))
-  if (config.allowUnsafeScrypt)
+  if (config.allowUnsafeScrypt && !isStackUsed())
     findings.push(warning('passwords can be guessed fast (allow_unsafe_scrypt)', 'remove it from kmd_config.json'))
   if (!/^(|127\.[0-9.]+:[0-9]+|localhost:[0-9]+|\[::1\]:[0-9]+|:[0-9]+)$/.test(config.address))
     findings.push(

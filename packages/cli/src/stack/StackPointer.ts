@@ -43,6 +43,8 @@ const maxBytes = 16 * 1024
 const maxFiles = 256
 /** In the directory of a stack; locked while it runs. */
 export const lockName = 'dev.lock'
+/** In the directory of a stack: says that it is one, and has the address of the buyer. */
+export const markerName = 'dev.json'
 export const kmdDirectoryName = 'kmd-v0.5'
 
 export function kmdDataDir({ directory }: StackPointer): string {

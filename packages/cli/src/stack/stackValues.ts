@@ -16,6 +16,11 @@ export function noteUse(): void {
   isUsed = true
 }
 
+/** Whether the commands of this process use a stack that was found. */
+export function isStackUsed(): boolean {
+  return isUsed
+}
+
 /** Whether the wallet is one that a stack creates, without a password, and the stack is used. */
 export function hasBlankPassword(wallet: string): boolean {
   return isUsed && (wallet === defaultWallet || wallet === buyerWallet)

@@ -163,6 +163,24 @@ test('one that has ended is named, and not used', async (t) => {
   assert.equal(said, 'latchkey: the dev stack in ~/dev has ended: latchkey dev starts it again\n')
 })
 
+test('one that was stopped is named, unless another network or daemon is meant', async (t) => {
+  const { directory, run } = setUp(t)
+  rmSync(join(process.env['XDG_STATE_HOME']!, 'latchkey', 'stacks'), { recursive: true })
+  rmSync(directory, { recursive: true })
+  assert.equal((await run()).said, '', 'there was never one in the default directory')
+  const earlier = join(process.env['XDG_STATE_HOME']!, 'latchkey', 'dev')
+  mkdirSync(earlier)
+  writeFileSync(join(earlier, 'dev.json'), '{}')
+  const said = 'latchkey: the dev stack in ~/state/latchkey/dev has ended: latchkey dev starts it again\n'
+  assert.equal((await run()).said, said)
+  for (const use of [{ options: { network: 'testnet' } }, { environment: { AVM_NETWORK: 'testnet' } }]) {
+    assert.equal((await run(use)).said, '')
+  }
+  mkdirSync(join(process.env['HOME']!, '.latchkey', 'kmd-v0.5'), { recursive: true })
+  writeFileSync(join(process.env['HOME']!, '.latchkey', 'kmd-v0.5', 'kmd.net'), '127.0.0.1:1')
+  assert.equal((await run()).said, '')
+})
+
 test('servers and commands without a daemon do not look for a stack', (t) => {
   setUp(t)
   for (const name of ['kmd', 'dev', 'devnet', 'facilitator', 'token rotate', 'kmd stop', 'service install']) {

@@ -12,7 +12,7 @@ import { CommandError } from '../errors.js'
 import { printMessage } from '../messages.js'
 import * as StackPointer from './StackPointer.js'
 import { buyerWallet, dollarAssetId, noteUse, token } from './stackValues.js'
-import { shortPath } from './stateDirectory.js'
+import { defaultStackDirectory, shortPath } from './stateDirectory.js'
 
 type Environment = { [name: string]: string | undefined }
 type Given = { readonly [name: string]: unknown }
@@ -71,8 +71,9 @@ async function useNewest(
   note: (text: string) => void,
 ): Promise<void> {
   if (stack === undefined) {
-    if (ended !== undefined && !existsSync(defaultAddressFile()))
-      note(`the dev stack in ${shortPath(ended.directory)} has ended: latchkey dev starts it again`)
+    const directory = ended?.directory ?? earlierDirectory()
+    if (directory !== undefined && !isChainGiven(use) && !existsSync(defaultAddressFile()))
+      note(`the dev stack in ${shortPath(directory)} has ended: latchkey dev starts it again`)
     return
   }
   if (isChainGiven(use) || hasOwnKey(use)) {
@@ -92,6 +93,12 @@ async function useNewest(
   apply(stack, use)
   const more = others.length === 0 ? '' : `, the newest of ${others.length + 1}; ${stackVariable}=DIR selects another`
   note(`using the dev stack ${describe(stack)}${more}`)
+}
+
+/** Of a stack that has run: without a word its user would wonder why the command turns to another network. */
+function earlierDirectory(): string | undefined {
+  const directory = defaultStackDirectory()
+  return existsSync(join(directory, StackPointer.markerName)) ? directory : undefined
 }
 
 /** A variable of the environment may have been set long ago, and the error that follows would not name it. */
