@@ -136,6 +136,21 @@ test('a file beyond its limit is renamed in the place of the one before', async 
   assert.match(readFileSync(path, 'utf8'), /line 299/)
 })
 
+test('a file beyond its limit that cannot be opened again goes on, and says so now and then', async (t) => {
+  const path = join(temporaryDirectory(t), 'a.log')
+  const log = new Log({ to: path, maxBytes: 10_000 })
+  // As with too many open files: the old one is moved away, and a new one cannot be opened.
+  renameSync(path, `${path}.1`)
+  mkdirSync(path)
+  for (let i = 0; i < 200; i++) log.write('info', `line ${i} ${'x'.repeat(100)}`)
+  await log.close()
+  const lines = linesOf(`${path}.1`)
+  const reports = lines.filter((line) => line.includes('could not be opened again')).length
+  assert.ok(reports > 0 && reports < 40, String(reports))
+  assert.equal(lines.length - reports, 200)
+  assert.equal(log.lostLines, 0)
+})
+
 test('a full disk loses lines, counts them, and reports them in the first line that it takes again', async (t) => {
   const path = join(temporaryDirectory(t), 'a.log')
   symlinkSync('/dev/full', path)

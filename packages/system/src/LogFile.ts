@@ -42,6 +42,7 @@ export class LogFile implements LogSink {
   #isCut = false
   /** Written since the size of the file was last looked at. */
   #unchecked = 0
+  #isLimiting = false
 
   /** @throws the error of the file system if the file cannot be opened. */
   constructor(options: LogFileOptions) {
@@ -80,7 +81,11 @@ export class LogFile implements LogSink {
     this.#lines = []
     this.#bytes = 0
     this.#write(lines)
-    if (this.#unchecked > this.#maxBytes) this.#limitSize()
+    // A file that cannot be opened again is reported in the old one, by another flush.
+    if (this.#unchecked <= this.#maxBytes || this.#isLimiting) return
+    this.#isLimiting = true
+    this.#limitSize()
+    this.#isLimiting = false
   }
 
   reopen(): void {
@@ -135,17 +140,19 @@ export class LogFile implements LogSink {
   /** Only the file that is still at its path: logrotate may have moved it, and then reopens it. */
   #limitSize(): void {
     const { path } = this.#options
-    const status = fstatSync(this.#descriptor)
-    this.#unchecked = status.size
-    if (!status.isFile() || status.size <= this.#maxBytes) return
     try {
+      const status = fstatSync(this.#descriptor)
+      this.#unchecked = status.size
+      if (!status.isFile() || status.size <= this.#maxBytes) return
       const current = statSync(path, { throwIfNoEntry: false })
       if (current !== undefined && isSame(current, status)) renameSync(path, `${path}.old`)
       this.reopen()
+      this.#unchecked = fstatSync(this.#descriptor).size
     } catch {
       // It is longer than it should be, which is no reason to lose lines.
     }
-    this.#unchecked = fstatSync(this.#descriptor).size
+    // Not with every line: the next attempt may fail as this one did.
+    this.#unchecked = Math.min(this.#unchecked, this.#maxBytes - Math.floor(this.#maxBytes / 16))
   }
 }
 

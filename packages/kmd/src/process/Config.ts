@@ -107,7 +107,7 @@ export function parse(text: string): Config {
   try {
     json = JSON.parse(text)
   } catch (error) {
-    throw invalid(`kmd_config.json is not JSON: ${(error as Error).message}`)
+    throw invalid(`kmd_config.json is not JSON: ${withoutQuote((error as Error).message)}`)
   }
   const root = new Section(json, '')
   const drivers = root.section('drivers')
@@ -133,6 +133,12 @@ export function parse(text: string): Config {
     logLevel: oneOf(levels, 'log_level', root.text('log_level')),
     logFormat: oneOf(formats, 'log_format', root.text('log_format')),
   }
+}
+
+/** Without the part of the file that V8 quotes: it may be the token of the node, and the message goes to the log. */
+function withoutQuote(message: string): string {
+  const [problem = ''] = message.split(/,? (?:\.\.\.)?"/, 1)
+  return problem === '' || message.startsWith('"') ? 'it has text where there should be a value' : problem
 }
 
 /** The names of settings, by the section they are in. */

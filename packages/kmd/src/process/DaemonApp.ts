@@ -94,6 +94,8 @@ type Parts = {
   tickets: Tickets
   stopWaiting: Closers
   closers: Closers
+  /** The settings that an option takes precedence over. */
+  overridden: ReadonlySet<keyof Config.Config>
   /** Applies settings that need no restart. */
   apply: (config: Config.Config) => void
   replaceNode: (config: Config.Config) => void
@@ -166,7 +168,7 @@ export class DaemonApp {
    */
   reload(): void {
     this.log.reopen()
-    const result = Settings.reload(this.#dataDir, this.#config)
+    const result = Settings.reload(this.#dataDir, this.#config, this.#parts.overridden)
     if (result.config !== undefined) {
       this.#parts.apply(result.config)
       if (result.isNodeChanged) this.#parts.replaceNode(result.config)
@@ -298,7 +300,8 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
       // Requests that are under way still use it.
       if (old !== undefined) setTimeout(() => old.close(), nodeTimeoutMs).unref()
     }
-    return { handler, config, wire, warnings, tickets, stopWaiting, closers, apply, replaceNode }
+    const overridden = overriddenSettings(options)
+    return { handler, config, wire, warnings, tickets, stopWaiting, closers, overridden, apply, replaceNode }
   } catch (error) {
     await closers.close()
     throw error
@@ -349,6 +352,14 @@ function logSettings({ log = {}, forceLog = {} }: DaemonAppOptions, config: Conf
     format: forceLog.format ?? config.logFormat ?? log.format ?? 'text',
     level: forceLog.level ?? config.logLevel ?? log.level ?? 'info',
   }
+}
+
+function overriddenSettings({ node, forceLog = {} }: DaemonAppOptions): ReadonlySet<keyof Config.Config> {
+  const overridden = new Set<keyof Config.Config>()
+  if (node !== undefined) overridden.add('algod')
+  if (forceLog.format !== undefined) overridden.add('logFormat')
+  if (forceLog.level !== undefined) overridden.add('logLevel')
+  return overridden
 }
 
 function openLog({ dataDir, log, forceLog }: DaemonAppOptions): Log {

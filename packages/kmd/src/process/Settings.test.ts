@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
@@ -54,6 +54,8 @@ test('a broken, half-written, missing, huge or invalid file changes nothing and 
     [{ log_level: 'loud' }, /log_level must be one of debug, info, warning, error/],
     [{ drivers: { sqlite: { scrypt: { scrypt_n: 2 } } }, session_lifetime_secs: 7 }, /scrypt N must be at least/],
     [`{"a": "${'x'.repeat(1024 * 1024)}"}`, /longer than/],
+    [{ algod: { url: 'localhost:4001' }, session_lifetime_secs: 7 }, /algod: the node must be an http or https URL/],
+    [{ algod: { url: 'http://127.0.0.1:1', token: 'a\nb' } }, /algod: the token of the node has characters/],
   ]
   for (const [settings, reason] of broken) {
     write(dataDir, settings)
@@ -69,6 +71,31 @@ test('a broken, half-written, missing, huge or invalid file changes nothing and 
   assert.deepEqual(Settings.reload(dataDir, Config.defaults).lines, [
     { level: 'info', text: 'there is no kmd_config.json' },
   ])
+})
+
+test('what is no file is not waited for', (t) => {
+  const dataDir = temporaryDirectory(t)
+  mkdirSync(join(dataDir, 'kmd_config.json'))
+  assert.match(Settings.reload(dataDir, Config.defaults).lines[0]!.text, /it is not a regular file/)
+})
+
+test('a file that is not JSON is not quoted: a token may be in it', (t) => {
+  const dataDir = temporaryDirectory(t)
+  const halves = [
+    '{"algod":{"url":"http://127.0.0.1:1","token": 0123456789secret}}',
+    `{"algod":{"url":"http://127.0.0.1:1${'/x'.repeat(50)}","token": secret012345}}${' '.repeat(80)}`,
+    'secret',
+    '{"token":"a" secret}',
+    "{'secret': 1}",
+    '{"token":"secret\n"}',
+    '{"token":"secr',
+  ]
+  for (const half of halves) {
+    write(dataDir, half)
+    const { text } = Settings.reload(dataDir, Config.defaults).lines[0]!
+    assert.match(text, /is not JSON: [A-Z]/i)
+    assert.doesNotMatch(text, /secr|0123|url/, text)
+  }
 })
 
 test('a misspelt setting and one that exposes the daemon are warned of', (t) => {
@@ -118,5 +145,23 @@ test('another node is used after a reload, unless an option names one', async (t
     app.reload()
     assert.equal(app.config.algod?.url, 'http://127.0.0.1:2')
     await app.close()
+    const log = readFileSync(join(dataDir, 'kmd.log'), 'utf8')
+    const expected = node === undefined ? /took over algod from/ : /algod in kmd_config\.json changed, without effect/
+    assert.match(log, expected)
+    rmSync(join(dataDir, 'kmd.log'))
   }
+})
+
+test('a node whose address is none changes nothing at all, and the log says so', async (t) => {
+  const dataDir = temporaryDirectory(t)
+  write(dataDir, { allowed_hosts: ['a.example'] })
+  const app = await DaemonApp.open({ dataDir })
+  const before = app.config
+  write(dataDir, { algod: { url: '127.0.0.1:8080' }, allowed_hosts: ['b.example'] })
+  app.reload()
+  assert.equal(app.config, before)
+  const { status } = await app.fetch(new Request('http://b.example/versions'))
+  assert.equal(status, 403)
+  await app.close()
+  assert.match(readFileSync(join(dataDir, 'kmd.log'), 'utf8'), /was not taken over.*algod: the node must be/)
 })

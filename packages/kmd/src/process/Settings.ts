@@ -3,6 +3,7 @@ import { readFileSync, statSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
+import { Algod } from '@latchkey/algod'
 import type { Lifetimes } from '../Handles.js'
 import * as Config from './Config.js'
 import * as ListenAddress from './ListenAddress.js'
@@ -68,14 +69,22 @@ export type Reload = {
   readonly lines: readonly { level: Level; text: string }[]
 }
 
-/** Reads the file again. What needs a restart keeps the value that it had, and is named. */
-export function reload(dataDir: string, current: Config.Config): Reload {
+/**
+ * Reads the file again. What needs a restart keeps the value that it had, and is named, and so is what has no effect because
+ * an option of the command takes precedence (`overridden`).
+ */
+export function reload(
+  dataDir: string,
+  current: Config.Config,
+  overridden: ReadonlySet<keyof Config.Config> = new Set(),
+): Reload {
   let text: string
   let read: Config.Config
   try {
     text = readWhole(join(dataDir, fileName))
     read = Config.parse(text)
     Config.validate(read)
+    if (read.algod !== undefined) checkNode(read.algod)
   } catch (error) {
     return { isNodeChanged: false, lines: [unread(error, current)] }
   }
@@ -94,7 +103,8 @@ export function reload(dataDir: string, current: Config.Config): Reload {
     config,
     isNodeChanged: live.includes('algod'),
     lines: [
-      ...taken(live),
+      ...taken(live.filter((setting) => !overridden.has(setting))),
+      ...withoutEffect(live.filter((setting) => overridden.has(setting))),
       ...waiting(changed.filter((setting) => !Config.settingNames[setting].isLive)),
       ...[...newWarnings.map((warning) => ({ level: 'warning' as const, text: warning })), ...warnings],
     ],
@@ -105,8 +115,20 @@ export function reload(dataDir: string, current: Config.Config): Reload {
 const longestFile = 1024 * 1024
 
 function readWhole(path: string): string {
-  if (statSync(path).size > longestFile) throw new Error(`it is longer than ${longestFile} bytes`)
+  const stats = statSync(path)
+  // Opening a named pipe would block the whole daemon.
+  if (!stats.isFile()) throw new Error('it is not a regular file')
+  if (stats.size > longestFile) throw new Error(`it is longer than ${longestFile} bytes`)
   return readFileSync(path, 'utf8')
+}
+
+/** Before anything is applied: with an address that is none, the daemon would have one half of the new settings. */
+function checkNode(algod: NonNullable<Config.Config['algod']>): void {
+  try {
+    new Algod({ nodes: [algod] }).close()
+  } catch (error) {
+    throw new Error(`algod: ${(error as Error).message}`, { cause: error })
+  }
 }
 
 function unread(error: unknown, current: Config.Config): Reload['lines'][number] {
@@ -116,18 +138,21 @@ function unread(error: unknown, current: Config.Config): Reload['lines'][number]
   return { level: 'error', text: `${fileName} was not taken over, and the settings stay as they were: ${reason}` }
 }
 
-function taken(live: readonly (keyof Config.Config)[]): Reload['lines'] {
-  if (live.length === 0) return []
-  return [
-    {
-      level: 'info',
-      text: `took over ${live.map((setting) => Config.settingNames[setting].name).join(', ')} from ${fileName}`,
-    },
-  ]
+type Names = readonly (keyof Config.Config)[]
+
+const listed = (settings: Names): string => settings.map((setting) => Config.settingNames[setting].name).join(', ')
+
+function taken(settings: Names): Reload['lines'] {
+  return settings.length === 0 ? [] : [{ level: 'info', text: `took over ${listed(settings)} from ${fileName}` }]
 }
 
-function waiting(settings: readonly (keyof Config.Config)[]): Reload['lines'] {
+function withoutEffect(settings: Names): Reload['lines'] {
   if (settings.length === 0) return []
-  const list = settings.map((setting) => Config.settingNames[setting].name).join(', ')
-  return [{ level: 'warning', text: `${list} in ${fileName} changed: restart the daemon to use it` }]
+  const text = `${listed(settings)} in ${fileName} changed, without effect: an option of the daemon takes precedence`
+  return [{ level: 'warning', text }]
+}
+
+function waiting(settings: Names): Reload['lines'] {
+  if (settings.length === 0) return []
+  return [{ level: 'warning', text: `${listed(settings)} in ${fileName} changed: restart the daemon to use it` }]
 }
