@@ -1,7 +1,7 @@
 /** `latchkey sales`: what a shop earned, from its file, while it runs. */
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Network } from '@latchkey/algorand'
@@ -76,7 +76,7 @@ test('a file that is missing, empty or something else is an error that names it,
   const missing = join(directory, 'missing.db')
   const absent = await run(['sales', missing])
   assert.deepEqual([absent.code, existsSync(missing)], [3, false])
-  assert.match(absent.stderr, /missing\.db: there is no such file/)
+  assert.match(absent.stderr, /missing\.db: there is no such file; pass the file that the shop passes to SqliteClaims$/m)
   const other = join(directory, 'other.db')
   writeFileSync(other, 'something else '.repeat(100))
   assert.match((await run(['sales', other])).stderr, /other\.db: it is not a database/)
@@ -84,6 +84,7 @@ test('a file that is missing, empty or something else is an error that names it,
   writeFileSync(blank, '')
   assert.match((await run(['sales', blank])).stderr, /blank\.db: it has no sales/)
   assert.throws(() => openSales(blank), { code: 'store_failed' })
+  assert.equal(statSync(blank).size, 0)
   for (const flags of [
     ['--days', '0'],
     ['--csv', 'all'],

@@ -83,16 +83,21 @@ const tables: { readonly [name: string]: Table<string> } = {
   MnemonicError: { invalid_mnemonic: { hint: 'correct AVM_MNEMONIC' } },
   PaymentLogError: logErrors,
   StateFileError: stateErrors,
-  StoreError: {
-    store_too_new: { hint: 'give another file with --store' },
-    store_failed: { hint: 'check the file, its directory and the free space; or give another file with --store' },
-  },
 }
 
 /** An error as the command line explains it; one without an explanation has its message alone. */
 export function explained(error: unknown): { readonly message: string; readonly hint?: string | undefined } {
   if (error instanceof CommandError) return error
   if (!(error instanceof LatchkeyError)) return { message: error instanceof Error ? error.message : String(error) }
+  // Commands name the file of a store in different ways: what it says itself is right for all of them.
+  if (error.name === 'StoreError') return { message: error.message, hint: clauseOf(error.hint) }
   const { message = error.message, hint } = tables[error.name]?.[error.code] ?? {}
   return { message, hint }
+}
+
+/** Sentences as a part of another one. */
+function clauseOf(hint: string | undefined): string | undefined {
+  if (hint === undefined) return undefined
+  const text = hint.replace(/\.$/, '').replace(/\. ([A-Z])/g, (_, first: string) => `; ${first.toLowerCase()}`)
+  return `${text.slice(0, 1).toLowerCase()}${text.slice(1)}`
 }

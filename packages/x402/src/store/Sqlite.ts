@@ -3,7 +3,7 @@ import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
 import * as Sqlite from '@latchkey/system/sqlite'
 import { naming } from './StoreError.js'
 
-export { type Database, SqliteError } from '@latchkey/system/sqlite'
+export { type Database, open as openAny, SqliteError } from '@latchkey/system/sqlite'
 
 /** @throws StoreError that names the file */
 export function open(path: string): Sqlite.Database {

@@ -20,8 +20,10 @@ export function openSales(path: string): OpenSales {
     const hint = 'Pass the file that the shop passes to SqliteClaims.'
     throw new StoreError('store_failed', `the store ${path}: there is no such file`, { hint })
   }
-  const database = Sqlite.open(path)
+  const database = naming(path, () => Sqlite.openAny(path))
   try {
+    // Whatever file this is, it stays as it is.
+    naming(path, () => database.exec('PRAGMA busy_timeout = 10000; PRAGMA query_only = ON;'))
     const found = naming(path, () => database.prepare('PRAGMA user_version').get()) as { user_version: number }
     const table = naming(path, () => database.prepare("SELECT 1 FROM sqlite_master WHERE name = 'sales'").get())
     if (Number(found.user_version) < firstVersion || table === undefined) {
