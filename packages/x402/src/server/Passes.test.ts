@@ -245,6 +245,15 @@ test('a pass for a path opens no other spelling of it, which a handler may read 
   }
 })
 
+test('a pass opens its route while a node does not answer what its asset is called', async () => {
+  const accepts = { ...price, price: { asset: '77', amount: '5' } }
+  const world = await passGate({ routes: { 'GET /a': { accepts, passes: { minutes: 1 } } } })
+  const { shown } = await buy(world)
+  world.chain.asset = () => new Promise(() => {})
+  const { payment } = admitted(await world.gate.decide(show('/a', shown)))
+  assert.equal(payment().amountText, '5 base units of asset 77')
+})
+
 test('a cookie for one path goes to that path, and on a development server needs no TLS', async () => {
   const routes = { 'GET /news/:id': { accepts: price, passes: { minutes: 1, scope: 'path' } } } as const
   const world = await passGate({ routes })

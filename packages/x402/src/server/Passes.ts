@@ -58,6 +58,8 @@ export type PassResult =
 
 type PassRefusal = 'pass_invalid' | 'pass_expired' | 'pass_used_up'
 
+/** How long a node may take to tell the name of an asset that is not known yet: a pass opens its route without it, too. */
+const assetWaitMs = 200
 /** How far the clocks of replicas may differ. */
 const maxSkewMs = 5 * 60_000
 
@@ -117,7 +119,7 @@ export class Passes {
     if (token === undefined || 'error' in token) return token
     const { transactionId, payer, untilMs } = token
     const chain = chains.find(({ caip2 }) => caip2 === token.network)!
-    const asset = await assetOf(chain, token.asset)
+    const asset = await assetInTime(chain, token.asset)
     const taken = token.isCounted ? await this.#store!.take(transactionId, this.#clock.nowMs()) : undefined
     if (taken?.type === 'unknown') return refused('pass_expired')
     if (taken?.type === 'used_up') return refused('pass_used_up')
@@ -257,6 +259,18 @@ const messages: { readonly [error in PassRefusal]: string } = {
 
 function refused(error: PassRefusal): Extract<PassResult, { type: 'refused' }> {
   return { type: 'refused', error, message: messages[error] }
+}
+
+async function assetInTime(chain: Chain, asset: string): ReturnType<typeof assetOf> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const timeUp = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), assetWaitMs)
+  })
+  try {
+    return await Promise.race([assetOf(chain, asset), timeUp])
+  } finally {
+    clearTimeout(timer)
+  }
 }
 
 /** Two gates of one server may have the same keys, relative to where they are mounted. */
