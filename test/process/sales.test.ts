@@ -76,7 +76,10 @@ test('a file that is missing, empty or something else is an error that names it,
   const missing = join(directory, 'missing.db')
   const absent = await run(['sales', missing])
   assert.deepEqual([absent.code, existsSync(missing)], [3, false])
-  assert.match(absent.stderr, /missing\.db: there is no such file; pass the file that the shop passes to SqliteClaims$/m)
+  assert.match(
+    absent.stderr,
+    /missing\.db: there is no such file; pass the file that the shop passes to SqliteClaims$/m,
+  )
   const other = join(directory, 'other.db')
   writeFileSync(other, 'something else '.repeat(100))
   assert.match((await run(['sales', other])).stderr, /other\.db: it is not a database/)
