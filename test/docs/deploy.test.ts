@@ -18,6 +18,10 @@ function settings(unit: string, name: string): string[] {
   return [...unit.matchAll(new RegExp(`^${name}=(.*)$`, 'gm'))].map(([, value]) => value!)
 }
 
+test('a start with a wrong password is not repeated: the daemon counts attempts, and the owner would wait', () => {
+  assert.deepEqual(settings(read(units.facilitator), 'RestartPreventExitStatus'), ['2 6'])
+})
+
 const notInstalled = 'NOT RUN: systemd-analyze is not installed'
 
 for (const [command, path] of Object.entries(units)) {

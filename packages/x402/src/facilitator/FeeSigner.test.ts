@@ -52,7 +52,7 @@ test('a signature counts as a check, and a failed one shows at once', async () =
   assert.match((await failing.problem())!, /cannot sign/)
 })
 
-test('a wrong password is tried once a minute: the daemon counts them', async () => {
+test('a wrong password is tried after a minute, then ever more rarely: the daemon counts them', async () => {
   const { state, signer } = setUp()
   state.error = new KmdClientError('wrong_password', 'wrong password', { operation: 'InitWalletHandleToken' })
   assert.match((await signer.problem())!, /refuses the password/)
@@ -62,6 +62,19 @@ test('a wrong password is tried once a minute: the daemon counts them', async ()
   state.nowMs = 60_000
   await signer.problem()
   assert.equal(state.checks, 2)
+  const dayMs = 86_400_000
+  for (; state.nowMs < dayMs; state.nowMs += 10_000) assert.match((await signer.problem())!, /refuses the password/)
+  assert.ok(state.checks < 32, `${state.checks} wrong passwords in a day`)
+  state.nowMs = 2 * dayMs
+  state.error = undefined
+  assert.equal(await signer.problem(), undefined)
+  const { checks } = state
+  state.nowMs += 10_000
+  state.error = new KmdClientError('wrong_password', 'wrong password', { operation: 'InitWalletHandleToken' })
+  await signer.problem()
+  state.nowMs += 60_000
+  await signer.problem()
+  assert.equal(state.checks, checks + 2, 'after a success the pause is short again')
 })
 
 test('a signer that takes too long is a problem, and is not asked twice', async () => {
@@ -96,7 +109,7 @@ test('without a check of its own, a signer signs what no ledger accepts', async 
   assert.ok(Transaction.encode(trial).length > 0)
 })
 
-test('a wrong password that the signer explains by an error of its own is tried once a minute, too', async () => {
+test('a wrong password that the signer explains by an error of its own is not tried more often', async () => {
   const { state, signer } = setUp()
   const cause = new KmdClientError('wrong_password', 'wrong password', { operation: 'InitWalletHandleToken' })
   state.error = new Error('wrong password; nothing was done', { cause })

@@ -4,8 +4,12 @@ import * as Signer from '../signer/Signer.js'
 
 /** How long a successful check or signature is trusted. An operator is to know of a lost key within half a minute. */
 const freshMs = 10_000
-/** The daemon counts wrong passwords: checking more often would delay the owner of the wallet. */
+/**
+ * The daemon counts wrong passwords, and makes the owner of the wallet wait for up to five minutes after each: the pause
+ * after a refusal doubles.
+ */
 const refusedMs = 60_000
+const maxRefusedMs = 3_600_000
 /** Time for a daemon to derive a key from the password; longer is a fault. */
 const defaultPatienceMs = 5_000
 
@@ -33,6 +37,7 @@ export class FeeSigner {
   readonly #patienceMs: number
   #outcome: Outcome | undefined
   #checking: Promise<void> | undefined
+  #pauseMs = refusedMs
 
   constructor(signer: Signer.Signer, options: FeeSignerOptions) {
     this.signer = signer
@@ -92,7 +97,8 @@ export class FeeSigner {
   #remember(error: unknown): void {
     const isRefused = isPasswordRefused(error)
     const problem = error === undefined ? undefined : isRefused ? refused : unable
-    const untilMs = this.#nowMs() + (isRefused ? refusedMs : freshMs)
+    const untilMs = this.#nowMs() + (isRefused ? this.#pauseMs : freshMs)
+    this.#pauseMs = isRefused ? Math.min(2 * this.#pauseMs, maxRefusedMs) : refusedMs
     this.#outcome = { untilMs, problem, refusal: isRefused ? error : undefined }
   }
 }
