@@ -59,7 +59,7 @@ not known. Asks the node, which remembers about 1000 rounds, then an indexer, an
     const chain = await openReadingChain(options, process.env)
     await chain.parameters()
     const isOwn = options.network === undefined || options.network === process.env['AVM_NETWORK']
-    const indexer = Indexer.indexerUrl(options.indexer, chain.caip2, process.env, isOwn)
+    const indexer = Indexer.choose(options.indexer, chain.caip2, process.env, isOwn)
     const log = new SentLog(options.log ?? defaultPath())
     const sent = recordOf(log, id!)
     const found = await withProgress('Looking for it', lookUp(chain, id!, sent, indexer))
@@ -83,7 +83,12 @@ function recordOf(log: SentLog, id: string): Sent | undefined {
   }
 }
 
-async function lookUp(chain: Chain, id: string, sent: Sent | undefined, indexer: string | undefined): Promise<Found> {
+async function lookUp(
+  chain: Chain,
+  id: string,
+  sent: Sent | undefined,
+  indexer: Indexer.Place | undefined,
+): Promise<Found> {
   const { state, transaction } = await chain.algod.transactionDetails(id)
   if (state.type === 'confirmed') return confirmed(state.round, await timeOf(chain, state.round), transaction)
   if (state.type === 'pending') return pending(`It waits for a block${until(transaction)}.`, transaction)
@@ -127,9 +132,9 @@ async function byRecord(chain: Chain, sent: Sent, dropped: string | undefined): 
   )
 }
 
-async function askIndexer(url: string, id: string): Promise<Indexer.IndexedTransaction | undefined> {
+async function askIndexer(place: Indexer.Place, id: string): Promise<Indexer.IndexedTransaction | undefined> {
   try {
-    return await Indexer.lookUp(url, id, process.env['INDEXER_TOKEN'])
+    return await Indexer.lookUp(place, id)
   } catch (error) {
     if (!(error instanceof CommandError)) throw error
     printWarning(explained(error).message)

@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { Address, Transaction } from '@latchkey/algorand'
-import { indexerUrl, lookUp } from './Indexer.js'
+import { choose, lookUp } from './Indexer.js'
 
 const bytes = (fill: number): Uint8Array => new Uint8Array(32).fill(fill)
 const base64 = (value: Uint8Array): string => Buffer.from(value).toString('base64')
@@ -47,7 +47,7 @@ async function serve(t: TestContext, reply: (path: string) => [number, string]) 
 test('reads payments and transfers whose id fits', async (t) => {
   let body: object = { transaction: indexedPay }
   const { url, seen } = await serve(t, () => [200, JSON.stringify(body)])
-  const found = await lookUp(`${url}/`, Transaction.id(pay), 'secret')
+  const found = await lookUp({ url: `${url}/`, token: 'secret' }, Transaction.id(pay))
   assert.deepEqual([found?.round, found?.time?.toISOString()], [7n, '2023-11-14T22:13:20.000Z'])
   assert.equal(Transaction.id(found!.transaction!), Transaction.id(pay))
   assert.deepEqual(seen, [{ path: `/v2/transactions/${Transaction.id(pay)}`, token: 'secret' }])
@@ -59,13 +59,13 @@ test('reads payments and transfers whose id fits', async (t) => {
   }
   body = { transaction: indexed(transfer, { 'asset-transfer-transaction': own }) }
   const id = Transaction.id(transfer)
-  assert.equal(Transaction.id((await lookUp(url, id, undefined))!.transaction!), id)
+  assert.equal(Transaction.id((await lookUp({ url: url, token: undefined }, id))!.transaction!), id)
 })
 
 test('describes nothing that does not have the id, and believes no other transaction', async (t) => {
   let body: object = { transaction: { ...indexedPay, fee: 2000 } }
   const { url } = await serve(t, () => [200, JSON.stringify(body)])
-  const found = await lookUp(url, Transaction.id(pay), undefined)
+  const found = await lookUp({ url: url, token: undefined }, Transaction.id(pay))
   assert.deepEqual([found?.round, found?.transaction], [7n, undefined])
   for (const wrong of [
     { transaction: { ...indexedPay, id: 'B'.repeat(52) } },
@@ -74,7 +74,7 @@ test('describes nothing that does not have the id, and believes no other transac
     {},
   ]) {
     body = wrong
-    await assert.rejects(lookUp(url, Transaction.id(pay), undefined), { code: 'indexer_unavailable' })
+    await assert.rejects(lookUp({ url: url, token: undefined }, Transaction.id(pay)), { code: 'indexer_unavailable' })
   }
 })
 
@@ -82,7 +82,7 @@ test('one that fails, redirects, sends a page or too much is an error, and 404 i
   let reply: [number, string] = [404, '{"message":"no transaction found"}']
   const { url } = await serve(t, () => reply)
   const id = Transaction.id(pay)
-  assert.equal(await lookUp(url, id, undefined), undefined)
+  assert.equal(await lookUp({ url: url, token: undefined }, id), undefined)
   for (const wrong of [
     [500, '{}'],
     [302, ''],
@@ -90,18 +90,24 @@ test('one that fails, redirects, sends a page or too much is an error, and 404 i
     [200, `"${'x'.repeat(2 * 1024 * 1024)}"`],
   ] as [number, string][]) {
     reply = wrong
-    await assert.rejects(lookUp(url, id, undefined), { code: 'indexer_unavailable' })
+    await assert.rejects(lookUp({ url: url, token: undefined }, id), { code: 'indexer_unavailable' })
   }
-  await assert.rejects(lookUp('http://127.0.0.1:1', id, undefined), { code: 'indexer_unavailable' })
+  await assert.rejects(lookUp({ url: 'http://127.0.0.1:1', token: undefined }, id), { code: 'indexer_unavailable' })
 })
 
 test('the indexer is the given one, that of the environment for its network, or a public one', () => {
   const testnet = 'algorand:SGO1GKSzyE7IEPItTxCByw9x8FmnrCDe'
   const environment = { INDEXER_URL: 'http://own' }
-  assert.equal(indexerUrl('http://given', testnet, environment, true), 'http://given')
-  assert.equal(indexerUrl(undefined, testnet, environment, true), 'http://own')
-  assert.equal(indexerUrl(undefined, testnet, environment, false), 'https://testnet-idx.algonode.cloud')
-  assert.equal(indexerUrl(undefined, `algorand:${'x'.repeat(32)}`, {}, true), undefined)
-  assert.throws(() => indexerUrl('file:///etc/passwd', testnet, {}, true), { code: 'invalid_value' })
-  assert.throws(() => indexerUrl('nonsense', testnet, {}, true), { code: 'invalid_value' })
+  const secret = { ...environment, INDEXER_TOKEN: 'secret' }
+  assert.deepEqual(choose(undefined, testnet, secret, true), { url: 'http://own', token: 'secret' })
+  const others = [
+    [choose('http://given', testnet, secret, true), 'http://given'],
+    [choose(undefined, testnet, secret, false), 'https://testnet-idx.algonode.cloud'],
+    [choose(undefined, testnet, { ...secret, INDEXER_URL: '' }, true), 'https://testnet-idx.algonode.cloud'],
+  ] as const
+  for (const [place, url] of others)
+    assert.deepEqual(place, { url, token: undefined }, 'no other indexer gets the token')
+  assert.equal(choose(undefined, `algorand:${'x'.repeat(32)}`, {}, true), undefined)
+  assert.throws(() => choose('file:///etc/passwd', testnet, {}, true), { code: 'invalid_value' })
+  assert.throws(() => choose('nonsense', testnet, {}, true), { code: 'invalid_value' })
 })

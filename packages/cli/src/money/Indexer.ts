@@ -18,19 +18,26 @@ const publicIndexers: { readonly [name: string]: string } = {
   betanet: 'https://betanet-idx.algonode.cloud',
 }
 
-/** The given one; that of the environment, which belongs to its network; or a public one. Undefined if there is none. */
-export function indexerUrl(
+/** Where an indexer is, and the token that it is sent. */
+export type Place = { readonly url: string; readonly token: string | undefined }
+
+/**
+ * The given one; that of the environment, which belongs to its network; or a public one. Undefined if there is none. The
+ * token of the environment is for the indexer there, and no other is told it.
+ */
+export function choose(
   given: string | undefined,
   caip2: string,
   environment: { readonly [name: string]: string | undefined },
   isOwnNetwork: boolean,
-): string | undefined {
+): Place | undefined {
   if (given !== undefined && !(URL.canParse(given) && /^https?:$/.test(new URL(given).protocol))) {
     throw new UsageError('--indexer takes an http address', { code: 'invalid_value' })
   }
-  const own = isOwnNetwork && environment['INDEXER_URL'] !== '' ? environment['INDEXER_URL'] : undefined
+  const { INDEXER_URL: own = '', INDEXER_TOKEN: token } = environment
   const name = Network.known.find((network) => network.caip2 === caip2)?.name
-  return given ?? own ?? (name === undefined ? undefined : publicIndexers[name])
+  const url = given ?? (isOwnNetwork && own !== '' ? own : name === undefined ? undefined : publicIndexers[name])
+  return url === undefined ? undefined : { url, token: url === own && token !== '' ? token : undefined }
 }
 
 /**
@@ -38,11 +45,7 @@ export function indexerUrl(
  *
  * @throws CommandError if it does not answer, or not as an indexer does
  */
-export async function lookUp(
-  url: string,
-  id: string,
-  token: string | undefined,
-): Promise<IndexedTransaction | undefined> {
+export async function lookUp({ url, token }: Place, id: string): Promise<IndexedTransaction | undefined> {
   const failure = (why: string, cause?: unknown): CommandError =>
     new CommandError('indexer_unavailable', `the indexer at ${url} ${why}`, { cause })
   let status: number

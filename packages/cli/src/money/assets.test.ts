@@ -96,6 +96,11 @@ test('a unit from a stranger is one printable line', async () => {
   assert.equal(formatAmount({ asset: { assetId: 7n, decimals: 0, unit: '#7' }, units: 3n }), '3 #7')
 })
 
+test('a holding of an asset that was destroyed does not hide the others', async () => {
+  const chain = await openTestChain(nodeWith({ 7: ['GOLD', 2] }))
+  assert.equal((await findAsset(chain, 'GOLD', holderOf(7n, 9n))).assetId, 7n)
+})
+
 test('a holding of an asset that was destroyed stays readable', async () => {
   const chain = await openTestChain(nodeWith({}))
   assert.deepEqual(await assetOfHolding(chain, 9n), { assetId: 9n, decimals: 0, unit: '#9' })

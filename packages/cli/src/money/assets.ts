@@ -68,7 +68,7 @@ export async function findAsset(chain: Chain, text: string, holder?: AccountHold
 
 async function assetByUnit(chain: Chain, text: string, holder: AccountHoldings | undefined): Promise<Asset> {
   const held =
-    holder === undefined ? [] : await Promise.all(holder.holdings.map((one) => assetById(chain, one.assetId)))
+    holder === undefined ? [] : await Promise.all(holder.holdings.map((one) => assetOfHolding(chain, one.assetId)))
   const found = held.filter(({ unit }) => isSame(text, unit))
   const isComplete = holder === undefined || holder.holdingCount === holder.holdings.length
   if (found.length === 1 && isComplete) return found[0]!
