@@ -434,6 +434,7 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
           }),
         ),
         { args: ['token', 'metrics', '-d', `/nonexistent/${hostile}`] },
+        { args: ['token', 'metrics', '-d', hostileDirectory()] },
       ]
     },
     'config show': async () => {

@@ -9,6 +9,7 @@ import { CommandError, type CommandErrorCode, UsageError } from './errors.js'
 import { quoted } from './format.js'
 import { password, passwordOptions } from './password.js'
 import { withProgress } from './progress.js'
+import { dataDirectoryAt } from './stack/stateDirectory.js'
 
 export const daemonOptions = {
   'data-dir': {
@@ -35,13 +36,15 @@ export const walletOptions = {
 type Given = { readonly 'data-dir'?: string | undefined }
 type WalletGiven = Given & Parameters<typeof password>[0] & { readonly wallet?: string | undefined }
 
-/** The data directory: the one given, or of the environment, or the default. */
+/** The data directory: the one given, or of the environment, or the default. That of a dev stack by its directory, too. */
 export function dataDirectory(
   given: string | undefined,
   environment: { readonly [name: string]: string | undefined } = process.env,
 ): string {
   const chosen = given ?? environment['KMD_DATA_DIR']
-  return chosen === undefined || chosen === '' ? join(homedir(), '.latchkey', 'kmd-v0.5') : resolve(chosen)
+  return chosen === undefined || chosen === ''
+    ? join(homedir(), '.latchkey', 'kmd-v0.5')
+    : dataDirectoryAt(resolve(chosen))
 }
 
 /** Calls `work` with a client of the daemon that runs in the data directory. */

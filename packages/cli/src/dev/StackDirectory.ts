@@ -10,9 +10,9 @@ import * as AtomicFile from '@latchkey/system/atomic-file'
 import * as Lock from '@latchkey/system/lock'
 import { CommandError } from '../errors.js'
 import * as StackPointer from '../stack/StackPointer.js'
-import { shortPath } from '../stack/stateDirectory.js'
+import { markerName, shortPath } from '../stack/stateDirectory.js'
 
-const { lockName, markerName } = StackPointer
+const { lockName } = StackPointer
 const markerKind = 'latchkey dev stack'
 /** What `--fresh` has replaced, until it is used again. */
 const previousName = 'previous'

@@ -21,7 +21,7 @@ import { isAbsolute, join } from 'node:path'
 import * as AtomicFile from '@latchkey/system/atomic-file'
 import * as Lock from '@latchkey/system/lock'
 import * as ProcessGroup from '../dev/ProcessGroup.js'
-import { pointerDirectory } from './stateDirectory.js'
+import { kmdDirectoryName, pointerDirectory } from './stateDirectory.js'
 
 /** A stack, as other processes need it. */
 export type StackPointer = {
@@ -43,9 +43,6 @@ const maxBytes = 16 * 1024
 const maxFiles = 256
 /** In the directory of a stack; locked while it runs. */
 export const lockName = 'dev.lock'
-/** In the directory of a stack: says that it is one, and has the address of the buyer. */
-export const markerName = 'dev.json'
-export const kmdDirectoryName = 'kmd-v0.5'
 
 export function kmdDataDir({ directory }: StackPointer): string {
   return join(directory, kmdDirectoryName)

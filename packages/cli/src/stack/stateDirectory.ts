@@ -26,6 +26,17 @@ export function defaultStackDirectory(environment: Environment = process.env): s
   return join(stateDirectory(environment), 'dev')
 }
 
+/** In the directory of a stack: says that it is one, and has the address of the buyer. */
+export const markerName = 'dev.json'
+/** In the directory of a stack: the data directory of its key daemon. */
+export const kmdDirectoryName = 'kmd-v0.5'
+
+/** The data directory that is meant by a path: the directory of a stack stands for the one inside it. */
+export function dataDirectoryAt(path: string): string {
+  const inside = join(path, kmdDirectoryName)
+  return existsSync(join(path, markerName)) && existsSync(inside) ? inside : path
+}
+
 /** The directory of the files that say which stacks run: see StackPointer.ts. */
 export function pointerDirectory(): string {
   return join(stateDirectory(), 'stacks')

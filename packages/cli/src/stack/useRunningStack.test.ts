@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import type { Options } from '../Command.js'
+import { dataDirectory } from '../daemon.js'
 import * as StackPointer from './StackPointer.js'
 import { hasBlankPassword } from './stackValues.js'
 import { mayUseStack, stateDirectory } from './stateDirectory.js'
@@ -188,6 +189,15 @@ test('servers and commands without a daemon do not look for a stack', (t) => {
   }
   assert.equal(mayUseStack('completions', {}), false)
   for (const name of ['pay', 'wallet list', 'send', 'doctor']) assert.equal(mayUseStack(name, known), true, name)
+})
+
+test('the directory of a stack stands for the data directory inside it, for every command', (t) => {
+  const { directory } = setUp(t)
+  assert.equal(dataDirectory(directory, {}), directory, 'nothing says that it is a stack')
+  writeFileSync(join(directory, 'dev.json'), '{}')
+  assert.equal(dataDirectory(directory, {}), join(directory, 'kmd-v0.5'))
+  assert.equal(dataDirectory(undefined, { KMD_DATA_DIR: directory }), join(directory, 'kmd-v0.5'))
+  assert.equal(dataDirectory(join(directory, 'kmd-v0.5'), {}), join(directory, 'kmd-v0.5'))
 })
 
 test('the state directory is that of the system', () => {

@@ -12,7 +12,7 @@ import { CommandError } from '../errors.js'
 import { printMessage } from '../messages.js'
 import * as StackPointer from './StackPointer.js'
 import { buyerWallet, dollarAssetId, noteUse, token } from './stackValues.js'
-import { defaultStackDirectory, shortPath } from './stateDirectory.js'
+import { defaultStackDirectory, markerName, shortPath } from './stateDirectory.js'
 
 type Environment = { [name: string]: string | undefined }
 type Given = { readonly [name: string]: unknown }
@@ -98,7 +98,7 @@ async function useNewest(
 /** Of a stack that has run: without a word its user would wonder why the command turns to another network. */
 function earlierDirectory(): string | undefined {
   const directory = defaultStackDirectory()
-  return existsSync(join(directory, StackPointer.markerName)) ? directory : undefined
+  return existsSync(join(directory, markerName)) ? directory : undefined
 }
 
 /** A variable of the environment may have been set long ago, and the error that follows would not name it. */

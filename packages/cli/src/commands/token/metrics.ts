@@ -1,7 +1,7 @@
 /** `latchkey token metrics`: a token with which Prometheus reads the metrics of the daemon, and nothing else. */
 import { existsSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { MetricsToken } from '@latchkey/kmd'
+import { MetricsToken, Token } from '@latchkey/kmd'
 import { command, jsonOption } from '../../Command.js'
 import { daemonOptions, dataDirectory } from '../../daemon.js'
 import { CommandError, UsageError } from '../../errors.js'
@@ -28,11 +28,7 @@ A running daemon accepts it at once, and refuses the one before. The token is pr
   run: async ({ options }) => {
     const dataDir = dataDirectory(options['data-dir'])
     if (options.delete && options.out !== undefined) throw new UsageError('give --delete or --out, not both')
-    if (!existsSync(dataDir)) {
-      throw new CommandError('data_directory_missing', `${dataDir} does not exist`, {
-        hint: 'start the daemon there first, or give -d',
-      })
-    }
+    checkDirectory(dataDir)
     if (options.delete) return end(dataDir, options.json)
     const token = MetricsToken.generate()
     const file = options.out === undefined ? undefined : resolve(options.out)
@@ -45,6 +41,15 @@ A running daemon accepts it at once, and refuses the one before. The token is pr
     return exitCodes.ok
   },
 })
+
+/** In another directory no daemon would find it. */
+function checkDirectory(dataDir: string): void {
+  if (existsSync(Token.path(dataDir))) return
+  const message = existsSync(dataDir) ? 'is not the data directory of a key daemon' : 'does not exist'
+  throw new CommandError('data_directory_missing', `${dataDir} ${message}`, {
+    hint: 'start the daemon there first, or give -d',
+  })
+}
 
 function end(dataDir: string, isJson: boolean | undefined): number {
   const isDeleted = MetricsToken.remove(dataDir)
