@@ -25,6 +25,13 @@ type Model = {
     format(request: object): string
     parse(text: string): { address: string; assetId?: string; units?: bigint; note?: string } | undefined
   }
+  'model/chosenAccount': { chosenAccount<T>(accounts: readonly T[], address: string | undefined): T | undefined }
+  'model/sendDraft': {
+    chosenUnit(account: object | undefined, assetId: string): { units: Unit[]; unit: Unit; isKnown: boolean }
+    unitLabel(unit: Unit): string
+    readDraft(draft: object, options: object): { transfer?: object; errors?: { [field: string]: string } }
+    withRequest(draft: object, request: object, units: Unit[]): { draft: { [field: string]: string }; errors: object }
+  }
   'model/transfer': { build(transfer: object, parameters: object): Bytes; validRounds: number }
   'model/transferChecks': { transferProblems(facts: object): Problem[] }
   submission: {
@@ -32,7 +39,10 @@ type Model = {
   }
 }
 
-const names = ['model/amountInput', 'model/paymentUri', 'model/transfer', 'model/transferChecks', 'submission'] as const
+const names = [
+  ...(['model/amountInput', 'model/chosenAccount', 'model/paymentUri', 'model/sendDraft', 'model/transfer'] as const),
+  ...(['model/transferChecks', 'submission'] as const),
+] as const
 const directory = mkdtempSync(join(tmpdir(), 'console-money-'))
 const model = {} as { -readonly [name in keyof Model]: Model[name] }
 
@@ -71,6 +81,36 @@ test('reads amounts exactly, with or without their unit', () => {
     ['18446744073709.551615', algo, 2n ** 64n - 1n],
   ]
   for (const [text, unit, units] of cases) assert.equal(readAmount(text, unit).units, units, text)
+})
+
+test('an asset that the account does not hold is never another one, nor is an account that is gone', () => {
+  const { readDraft, chosenUnit, withRequest, unitLabel } = model['model/sendDraft']
+  const { chosenAccount } = model['model/chosenAccount']
+  const holding = { ...usdc, amount: '5000000', isFrozen: false }
+  const holder = { address: alice, microAlgos: '9000000', minMicroAlgos: '200000', rekeyedTo: '', assets: [holding] }
+  const draft = { from: alice, assetId: usdc.assetId, to: bob, amount: '5', note: '' }
+  const read = (account: object | undefined, change: object = {}) =>
+    readDraft({ ...draft, ...change }, { sender: { address: alice, account }, known: [] })
+  assert.deepEqual(read(holder).transfer, {
+    ...{ kind: 'asset', assetId: usdc.assetId, sender: alice, receiver: bob, units: 5_000_000n, note: '' },
+  })
+  // Another account was chosen, or the node has not answered: 5 USDC must not become 5 ALGO.
+  assert.match(read({ ...holder, assets: [] }).errors!['amount']!, /does not hold asset 31566704/)
+  assert.match(read(undefined).errors!['amount']!, /is not known: the node has not answered/)
+  assert.equal(chosenUnit({ ...holder, assets: [] }, usdc.assetId).unit.assetId, usdc.assetId)
+  const request = withRequest({ ...draft, assetId: '0' }, { address: bob, assetId: '77', units: 5n }, [algo, usdc])
+  assert.deepEqual([request.draft['assetId'], request.draft['amount']], ['77', ''])
+  assert.match(read(holder, { ...request.draft, amount: '5' }).errors!['amount']!, /does not hold asset 77/)
+  const accounts = [{ address: bob }, { address: alice }]
+  assert.deepEqual(
+    [undefined, '', alice, 'gone'].map((address) => chosenAccount(accounts, address)?.address),
+    [bob, bob, alice, undefined],
+  )
+  assert.match(readDraft(draft, { sender: undefined, known: [] }).errors!['from']!, /Choose an account/)
+  assert.deepEqual(
+    ['USDC', 'ALGO', 'A\u202eB'].map((unitName) => unitLabel({ assetId: '7', unitName, decimals: 0 })),
+    ['USDC (7)', '“ALGO” (7)', '“A\ufffdB” (7)'],
+  )
 })
 
 test('explains an amount that is none, in another unit, too fine or too large', () => {

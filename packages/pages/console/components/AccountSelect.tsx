@@ -8,18 +8,31 @@ import { useStore } from '../store.js'
 type Props = {
   label: string
   accounts: readonly OwnAccount[]
+  /** Undefined if the one that was chosen is not available. */
   selected: OwnAccount | undefined
+  error?: string | undefined
   onSelect: (address: string) => void
 }
 
-export function AccountSelect({ label, accounts, selected, onSelect }: Props) {
+export function AccountSelect({ label, accounts, selected, error, onSelect }: Props) {
   const store = useStore()
   const id = useId()
   const wallets = [...new Map(accounts.map(({ walletId, walletName }) => [walletId, walletName]))]
   return (
     <div class="field">
       <label for={id}>{label}</label>
-      <select id={id} value={selected?.address ?? ''} onChange={(event) => onSelect(event.currentTarget.value)}>
+      <select
+        id={id}
+        value={selected?.address ?? ''}
+        aria-describedby={`${id}-error`}
+        aria-invalid={error !== undefined}
+        onChange={(event) => onSelect(event.currentTarget.value)}
+      >
+        {selected === undefined && (
+          <option value="" disabled>
+            Choose an account
+          </option>
+        )}
         {wallets.map(([walletId, walletName]) => (
           <optgroup key={walletId} label={walletName}>
             {accounts
@@ -32,6 +45,12 @@ export function AccountSelect({ label, accounts, selected, onSelect }: Props) {
           </optgroup>
         ))}
       </select>
+      {selected === undefined && (
+        <p class="hint">The account that was chosen is not available: its wallet is locked, or does not have it.</p>
+      )}
+      <p class="error" id={`${id}-error`} role="alert">
+        {error}
+      </p>
     </div>
   )
 }

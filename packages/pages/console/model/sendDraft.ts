@@ -8,7 +8,7 @@ import { maxNoteBytes, type Transfer } from './transfer.js'
 import { spendableMicroAlgos } from './transferChecks.js'
 
 export type SendDraft = { from: string; assetId: string; to: string; amount: string; note: string }
-export type SendErrors = { amount?: string; to?: string; note?: string }
+export type SendErrors = { from?: string; amount?: string; to?: string; note?: string }
 
 export const blankDraft: SendDraft = { from: '', assetId: '0', to: '', amount: '', note: '' }
 
@@ -20,9 +20,31 @@ export function unitsOf(account: Account | undefined): readonly Unit[] {
   return [algo, ...(account?.assets ?? [])]
 }
 
-/** The name of a unit in a list: several assets may have the same. */
+/**
+ * The units to choose from, and the chosen one. An asset that the account does not hold, or whose decimals are not known
+ * while the node does not answer, stays chosen and is not `known`: another one in its place would be another amount.
+ */
+export function chosenUnit(
+  account: Account | undefined,
+  assetId: string,
+): { units: readonly Unit[]; unit: Unit; isKnown: boolean } {
+  const units = unitsOf(account)
+  const found = units.find((one) => one.assetId === assetId)
+  if (found !== undefined) return { units, unit: found, isKnown: true }
+  const unit = { assetId, unitName: '', decimals: 0 }
+  return { units: [...units, unit], unit, isKnown: false }
+}
+
+/** Why an amount of the chosen asset cannot be read. */
+export function unknownUnitText(account: Account | undefined, assetId: string): string {
+  if (account === undefined)
+    return `What the account holds of asset ${assetId} is not known: the node has not answered.`
+  return `The account does not hold asset ${assetId}. Choose another asset or account.`
+}
+
+/** The name of a unit in a list: several assets may have the same, and their creators chose it. */
 export function unitLabel(unit: Unit): string {
-  return unit.assetId === '0' || unit.unitName === '' ? unitOf(unit) : `${unit.unitName} (${unit.assetId})`
+  return unit.assetId === '0' || unit.unitName === '' ? unitOf(unit) : `${unitOf(unit)} (${unit.assetId})`
 }
 
 /** The most that the account can send, as a person would type it. */
@@ -37,26 +59,33 @@ export function availableText(account: Account | undefined, unit: Unit): string 
   return unit.assetId === '0' ? `${most}; ${format(account.minMicroAlgos, algo.decimals)} ALGO must stay.` : `${most}.`
 }
 
-/** The transfer, or what is wrong with each field. */
+export type ReadDraftOptions = {
+  /** Undefined if the account that was chosen is not available. */
+  sender: { address: string; account: Account | undefined } | undefined
+  known: readonly KnownAddress[]
+}
+
+/** The transfer, or what is wrong with each field. Nothing that was chosen is replaced by something else. */
 export function readDraft(
   draft: SendDraft,
-  options: { sender: string; unit: Unit; known: readonly KnownAddress[] },
+  { sender, known }: ReadDraftOptions,
 ): { transfer: Transfer } | { errors: SendErrors } {
-  const { sender, unit, known } = options
-  const amount = readAmount(draft.amount, unit)
+  const { unit, isKnown } = chosenUnit(sender?.account, draft.assetId)
+  const amount = isKnown ? readAmount(draft.amount, unit) : { error: unknownUnitText(sender?.account, draft.assetId) }
   const receiver = addressOf(known, draft.to)
   const note = draft.note.trim()
   const isNoteTooLong = new TextEncoder().encode(note).length > maxNoteBytes
-  if ('error' in amount || receiver === undefined || isNoteTooLong) {
+  if (sender === undefined || 'error' in amount || receiver === undefined || isNoteTooLong) {
     return {
       errors: {
+        ...(sender === undefined ? { from: 'Choose an account.' } : {}),
         ...('error' in amount ? { amount: amount.error } : {}),
         ...(receiver === undefined ? { to: receiverError(draft.to) } : {}),
         ...(isNoteTooLong ? { note: `A note has at most ${maxNoteBytes} bytes.` } : {}),
       },
     }
   }
-  const common = { sender, receiver, units: amount.units, note }
+  const common = { sender: sender.address, receiver, units: amount.units, note }
   const { assetId } = unit
   return { transfer: assetId === '0' ? { kind: 'pay', ...common } : { kind: 'asset', assetId, ...common } }
 }
@@ -67,8 +96,9 @@ export function withRequest(
   request: PaymentRequest,
   units: readonly Unit[],
 ): { draft: SendDraft; errors: SendErrors } {
-  const unit = units.find((one) => one.assetId === (request.assetId ?? '0'))
-  const filled = { ...draft, to: request.address, note: request.note ?? '' }
+  const assetId = request.assetId ?? '0'
+  const unit = units.find((one) => one.assetId === assetId)
+  const filled = { ...draft, to: request.address, note: request.note ?? '', assetId }
   if (unit === undefined) {
     return {
       draft: { ...filled, amount: '' },
@@ -76,7 +106,7 @@ export function withRequest(
     }
   }
   const amount = request.units === undefined ? '' : format(request.units, unit.decimals)
-  return { draft: { ...filled, assetId: unit.assetId, amount }, errors: {} }
+  return { draft: { ...filled, amount }, errors: {} }
 }
 
 function receiverError(text: string): string {

@@ -1,6 +1,7 @@
 /** What the network says about an asset. Its name is its creator's choice, and quoted. */
 import { AddressText } from '../components/AddressText.js'
 import { ExplorerLink } from '../components/ExplorerLink.js'
+import { quote } from '../model/amount.js'
 import type { AssetDetails } from '../responses.js'
 import { useStore } from '../store.js'
 
@@ -25,7 +26,7 @@ export function AssetFacts({ asset }: { asset: AssetDetails }) {
           <dd class="break">
             {[asset.name, asset.unitName]
               .filter((text) => text !== '')
-              .map(quoted)
+              .map(quote)
               .join(', ') || 'none'}
           </dd>
         </div>
@@ -46,9 +47,4 @@ export function AssetFacts({ asset }: { asset: AssetDetails }) {
       )}
     </>
   )
-}
-
-/** Without what cannot be seen, or would reorder the text around it. */
-function quoted(text: string): string {
-  return `“${text.replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd')}”`
 }

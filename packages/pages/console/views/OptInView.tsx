@@ -8,6 +8,7 @@ import { Problems } from '../components/Problems.js'
 import { TextField } from '../components/TextField.js'
 import { errorMessage } from '../messages.js'
 import { format, unitOf } from '../model/amount.js'
+import { chosenAccount } from '../model/chosenAccount.js'
 import type { TransferProblem } from '../model/transferChecks.js'
 import { type OwnAccount, useOwnAccounts } from '../ownAccounts.js'
 import type { Asset, AssetDetails } from '../responses.js'
@@ -45,17 +46,19 @@ type FormProps = Props & { accounts: readonly OwnAccount[]; onPrepare: OnPrepare
 
 function OptInForm({ address, assetId: wanted, accounts, onPrepare }: FormProps) {
   const store = useStore()
-  const [selected, setSelected] = useState(address)
+  const [selected, setSelected] = useState(() => address ?? accounts[0]?.address)
+  const [accountError, setAccountError] = useState<string>()
   const [assetId, setAssetId] = useState(wanted ?? '')
   const [fieldError, setFieldError] = useState<string>()
   const [problems, setProblems] = useState<readonly TransferProblem[]>([])
   const [error, setError] = useState<string>()
   const [isBusy, setBusy] = useState(false)
   const asset = useAsset(assetId)
-  const own = accounts.find((one) => one.address === selected) ?? accounts[0]!
+  const own = chosenAccount(accounts, selected)
 
   const prepare = async (kind: 'opt-in' | 'opt-out', id: string): Promise<void> => {
     if (isBusy) return
+    if (own === undefined) return setAccountError('Choose an account.')
     setBusy(true)
     setError(undefined)
     setProblems([])
@@ -65,6 +68,11 @@ function OptInForm({ address, assetId: wanted, accounts, onPrepare }: FormProps)
       setError(errorMessage(caught))
     }
     setBusy(false)
+  }
+  const select = (chosen: string): void => {
+    setSelected(chosen)
+    setAccountError(undefined)
+    setProblems([])
   }
   const enter = (text: string): void => {
     setAssetId(text)
@@ -85,7 +93,7 @@ function OptInForm({ address, assetId: wanted, accounts, onPrepare }: FormProps)
         the account; it is free again after an opt-out.
       </p>
       <form class="money" onSubmit={review} noValidate>
-        <AccountSelect label="Account" accounts={accounts} selected={own} onSelect={setSelected} />
+        <AccountSelect label="Account" accounts={accounts} selected={own} error={accountError} onSelect={select} />
         <TextField label="Asset id" value={assetId} onInput={enter} inputMode="numeric" error={fieldError} />
         {dollars.length > 0 && (
           <p class="chips">
@@ -105,7 +113,7 @@ function OptInForm({ address, assetId: wanted, accounts, onPrepare }: FormProps)
           </button>
         </p>
       </form>
-      <HeldAssets own={own} isBusy={isBusy} onOptOut={(id) => void prepare('opt-out', id)} />
+      {own !== undefined && <HeldAssets own={own} isBusy={isBusy} onOptOut={(id) => void prepare('opt-out', id)} />}
     </>
   )
 }

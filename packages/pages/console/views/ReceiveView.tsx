@@ -1,5 +1,5 @@
 /** Shows an address and a payment request as a QR code; on a devnet, its faucet. */
-import { useState } from 'preact/hooks'
+import { useEffect, useState } from 'preact/hooks'
 import { useAct } from '../act.js'
 import { AccountSelect } from '../components/AccountSelect.js'
 import { AddressText } from '../components/AddressText.js'
@@ -9,9 +9,10 @@ import { Heading } from '../components/Heading.js'
 import { QrCode } from '../components/QrCode.js'
 import { TextField } from '../components/TextField.js'
 import { formatAlgos } from '../model/amount.js'
-import { algo, readAmount } from '../model/amountInput.js'
+import { readAmount } from '../model/amountInput.js'
+import { chosenAccount } from '../model/chosenAccount.js'
 import * as PaymentUri from '../model/paymentUri.js'
-import { unitsOf } from '../model/sendDraft.js'
+import { chosenUnit, unknownUnitText } from '../model/sendDraft.js'
 import { type OwnAccount, useOwnAccounts } from '../ownAccounts.js'
 import { hrefOf } from '../route.js'
 import { Faucet } from './Faucet.js'
@@ -23,16 +24,23 @@ export function ReceiveView({ address, assetId }: Props) {
   const act = useAct()
   const { accounts, reload } = useOwnAccounts(address)
   const [selected, setSelected] = useState(address)
-  const own = accounts?.find((one) => one.address === selected) ?? accounts?.[0]
+  const own = chosenAccount(accounts ?? [], selected)
+  const hasAccounts = accounts !== undefined && accounts.length > 0
+  // The first one stays the one in view, also after another wallet is unlocked.
+  useEffect(() => {
+    if (selected === undefined && own !== undefined) setSelected(own.address)
+  }, [selected, own])
   return (
     <section aria-labelledby="receive-title">
       <Heading id="receive-title">Receive</Heading>
-      {own === undefined && <NoAccount act={act} isLoaded={accounts !== undefined} purpose="to receive with it" />}
+      {!hasAccounts && <NoAccount act={act} isLoaded={accounts !== undefined} purpose="to receive with it" />}
+      {hasAccounts && (
+        <div class="money">
+          <AccountSelect label="Account" accounts={accounts} selected={own} onSelect={setSelected} />
+        </div>
+      )}
       {own !== undefined && (
         <>
-          <div class="money">
-            <AccountSelect label="Account" accounts={accounts ?? []} selected={own} onSelect={setSelected} />
-          </div>
           <PaymentRequest key={own.address} own={own} assetId={assetId} />
           <Faucet address={own.address} onFunded={reload} />
         </>
@@ -45,9 +53,9 @@ function PaymentRequest({ own, assetId: wanted }: { own: OwnAccount; assetId: st
   const [assetId, setAssetId] = useState(wanted ?? '0')
   const [amount, setAmount] = useState('')
   const [note, setNote] = useState('')
-  const units = unitsOf(own.account)
-  const unit = units.find((one) => one.assetId === assetId) ?? algo
-  const read = amount.trim() === '' ? undefined : readAmount(amount, unit)
+  const { units, unit, isKnown } = chosenUnit(own.account, assetId)
+  const unknown = { error: unknownUnitText(own.account, assetId) }
+  const read = amount.trim() === '' ? undefined : isKnown ? readAmount(amount, unit) : unknown
   const uri = PaymentUri.format({
     address: own.address,
     assetId: unit.assetId === '0' ? undefined : unit.assetId,

@@ -8,13 +8,15 @@ import { ErrorText } from '../components/ErrorText.js'
 import { Problems } from '../components/Problems.js'
 import { TextField } from '../components/TextField.js'
 import { errorMessage } from '../messages.js'
+import { chosenAccount } from '../model/chosenAccount.js'
 import * as PaymentUri from '../model/paymentUri.js'
 import {
   availableText,
+  chosenUnit,
   readDraft,
   type SendDraft,
   type SendErrors,
-  unitsOf,
+  unknownUnitText,
   wholeBalance,
   withRequest,
 } from '../model/sendDraft.js'
@@ -65,12 +67,13 @@ function SendForm({ address, assetId, accounts, balanceError, onPrepare }: FormP
   const [problems, setProblems] = useState<readonly TransferProblem[]>([])
   const [error, setError] = useState<string>()
   const [isBusy, setBusy] = useState(false)
-  const from = accounts.find((one) => one.address === draft.from) ?? accounts[0]!
-  const units = unitsOf(from.account)
-  const unit = units.find((one) => one.assetId === draft.assetId) ?? units[0]!
+  const from = chosenAccount(accounts, draft.from)
+  const account = from?.account
+  const { units, unit, isKnown } = chosenUnit(account, draft.assetId)
 
   const update = (change: Partial<SendDraft>, found: SendErrors = {}): void => {
-    const next = { ...draft, ...change }
+    // The account in view is the one that was meant, also after another one comes first in the list.
+    const next = { ...draft, from: from?.address ?? draft.from, ...change }
     saveDraft(store, next)
     setDraft(next)
     setErrors(found)
@@ -84,7 +87,7 @@ function SendForm({ address, assetId, accounts, balanceError, onPrepare }: FormP
   const review = async (event: Event): Promise<void> => {
     event.preventDefault()
     if (isBusy) return
-    const read = readDraft(draft, { sender: from.address, unit, known: store.knownAddresses() })
+    const read = readDraft(draft, { sender: from, known: store.knownAddresses() })
     setErrors('errors' in read ? read.errors : {})
     if ('errors' in read) return
     setBusy(true)
@@ -100,8 +103,14 @@ function SendForm({ address, assetId, accounts, balanceError, onPrepare }: FormP
   const own = new Set(accounts.map((one) => one.address))
   return (
     <form class="money" onSubmit={review} noValidate>
-      <AccountSelect label="From" accounts={accounts} selected={from} onSelect={(one) => update({ from: one })} />
-      {from.account !== undefined && from.account.rekeyedTo !== '' && (
+      <AccountSelect
+        label="From"
+        accounts={accounts}
+        selected={from}
+        error={errors.from}
+        onSelect={(one) => update({ from: one })}
+      />
+      {account !== undefined && account.rekeyedTo !== '' && (
         <p class="aside">This account was rekeyed: another key signs for it.</p>
       )}
       <AddressField
@@ -110,7 +119,7 @@ function SendForm({ address, assetId, accounts, balanceError, onPrepare }: FormP
         onInput={enterReceiver}
         hint="An address, a name of the address book, or an algorand:// link."
         error={errors.to}
-        exclude={[from.address]}
+        exclude={from === undefined ? [] : [from.address]}
       />
       <AmountFields
         label="Amount"
@@ -119,9 +128,9 @@ function SendForm({ address, assetId, accounts, balanceError, onPrepare }: FormP
         units={units}
         unit={unit}
         onUnit={(id) => update({ assetId: id })}
-        hint={availableText(from.account, unit)}
+        hint={isKnown ? availableText(account, unit) : unknownUnitText(account, unit.assetId)}
         error={errors.amount}
-        onAll={() => from.account !== undefined && update({ amount: wholeBalance(from.account, unit) })}
+        onAll={() => account !== undefined && isKnown && update({ amount: wholeBalance(account, unit) })}
       />
       <TextField
         label="Note (optional)"
