@@ -28,20 +28,21 @@ export class Submission {
   readonly transactionId: string
   readonly firstValid: number
   readonly lastValid: number
-  /** In base64. */
-  readonly genesisHash: string
+  /** Of each transaction, in base64; blank for one that names none. */
+  readonly genesisHashes: readonly string[]
   readonly #api: SubmissionApi
   readonly #bytes: Uint8Array
   readonly #listeners = new Set<() => void>()
 
   constructor(api: SubmissionApi, signed: readonly Uint8Array[]) {
-    const { txn } = SignedTransaction.decode(signed[0]!)
+    const transactions = signed.map((one) => SignedTransaction.decode(one).txn)
+    const txn = transactions[0]!
     this.#api = api
     this.#bytes = Bytes.concat(signed)
     this.transactionId = Transaction.id(txn)
     this.firstValid = Number(txn.fv ?? 0n)
     this.lastValid = Number(txn.lv ?? 0n)
-    this.genesisHash = txn.gh === undefined ? '' : Bytes.toBase64(txn.gh)
+    this.genesisHashes = transactions.map(({ gh }) => (gh === undefined ? '' : Bytes.toBase64(gh)))
   }
 
   static of(api: SubmissionApi, signed: readonly Uint8Array[]): Submission {

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { Address, Description, SignedTransaction, Transaction } from '@latchkey/algorand'
+import { Address, Description, Network, SignedTransaction, Transaction } from '@latchkey/algorand'
 import algosdk from 'algosdk'
 import { build } from 'vite'
 
@@ -21,6 +21,7 @@ type Submission = {
 
 type Model = {
   'model/amountInput': { readAmount(text: string, unit: Unit): { units?: bigint; error?: string } }
+  'model/network': { submittedHash(genesisHashes: string[], nodeHash: string | undefined): string }
   'model/paymentUri': {
     format(request: object): string
     parse(text: string): { address: string; assetId?: string; units?: bigint; note?: string } | undefined
@@ -41,7 +42,7 @@ type Model = {
 
 const names = [
   ...(['model/amountInput', 'model/chosenAccount', 'model/paymentUri', 'model/sendDraft', 'model/transfer'] as const),
-  ...(['model/transferChecks', 'submission'] as const),
+  ...(['model/network', 'model/transferChecks', 'submission'] as const),
 ] as const
 const directory = mkdtempSync(join(tmpdir(), 'console-money-'))
 const model = {} as { -readonly [name in keyof Model]: Model[name] }
@@ -255,6 +256,16 @@ test('an opt-in needs 0.1 ALGO more, an opt-out an empty holding', () => {
 const txn = { type: 'pay', snd: Address.decode(alice), rcv: Address.decode(bob), amt: 5n, fv: 10n, lv: 20n }
 const signedOnce = (): Bytes[] => [SignedTransaction.encode({ txn, sig: new Uint8Array(64).fill(1) })]
 const submitted = (state: string, more: object = {}) => ({ state, round: 0, reason: '', explanation: 'why', ...more })
+
+test('what may be for MainNet is never taken for play money', () => {
+  const { submittedHash } = model['model/network']
+  const main = Network.mainnet.genesisHash
+  assert.equal(submittedHash([main], 'local'), main)
+  assert.equal(submittedHash(['local', main], 'local'), main)
+  // Without a genesis hash of its own it is for the network of the node.
+  assert.equal(submittedHash([''], main), main)
+  assert.equal(submittedHash(['', 'local'], 'local'), 'local')
+})
 
 test('a submission is sent once, however often it is asked for and shown', async () => {
   const { Submission } = model.submission

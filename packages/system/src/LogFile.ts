@@ -21,7 +21,11 @@ export type LogFileOptions = {
 }
 
 const flushAfterMs = 100
+/** What waits is kept as bytes: as strings in pieces, it would cost the garbage collector more than writing it. */
 const flushBytes = 32 * 1024
+/** Of UTF-8 for each unit of a string. */
+const maxUnitBytes = 3
+const newline = 0x0a
 const defaultMaxBytes = 128 * 1024 * 1024
 /** Opening a pipe that no program reads fails at once, and writing to a full one does too. */
 const flags = constants.O_WRONLY | constants.O_APPEND | constants.O_CREAT | constants.O_NONBLOCK
@@ -34,8 +38,10 @@ export class LogFile implements LogSink {
   readonly #options: LogFileOptions
   readonly #losses: Losses
   #descriptor: number
-  #lines: string[] = []
+  readonly #buffer = Buffer.allocUnsafe(flushBytes)
+  /** How much of the buffer waits, and in how many lines. */
   #bytes = 0
+  #lines = 0
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
   /** Whether the file ends within a line. */
@@ -63,13 +69,17 @@ export class LogFile implements LogSink {
       this.#losses.add(1, 'it is closed')
       return
     }
-    this.#lines.push(line)
-    this.#bytes += line.length
-    if (this.#bytes >= flushBytes) this.flush()
-    else if (this.#timer === undefined) {
-      waiting.add(this)
-      this.#timer = setTimeout(() => this.flush(), flushAfterMs).unref()
+    const longest = line.length * maxUnitBytes
+    if (longest > flushBytes - this.#bytes) this.flush()
+    if (longest > flushBytes) {
+      this.#write(Buffer.from(line), 1)
+      return
     }
+    this.#bytes += this.#buffer.write(line, this.#bytes)
+    this.#lines++
+    if (this.#timer !== undefined) return
+    waiting.add(this)
+    this.#timer = setTimeout(() => this.flush(), flushAfterMs).unref()
   }
 
   flush(): void {
@@ -77,10 +87,11 @@ export class LogFile implements LogSink {
     this.#timer = undefined
     waiting.delete(this)
     const lines = this.#lines
-    if (this.#isClosed || (lines.length === 0 && this.#losses.report === '')) return
-    this.#lines = []
+    if (this.#isClosed || (lines === 0 && this.#losses.report === '')) return
+    const bytes = this.#buffer.subarray(0, this.#bytes)
+    this.#lines = 0
     this.#bytes = 0
-    this.#write(lines)
+    this.#write(bytes, lines)
     // A file that cannot be opened again is reported in the old one, by another flush.
     if (this.#unchecked <= this.#maxBytes || this.#isLimiting) return
     this.#isLimiting = true
@@ -120,10 +131,10 @@ export class LogFile implements LogSink {
   }
 
   /** Of a disk that fills up, the last write gets a part. */
-  #write(lines: readonly string[]): void {
+  #write(lines: Buffer, count: number): void {
     const start = (this.#isCut ? '\n' : '') + this.#losses.report
-    const text = start + lines.join('')
-    const bytes = Buffer.from(text)
+    const head = Buffer.from(start)
+    const bytes = start === '' ? lines : Buffer.concat([head, lines])
     let written = 0
     let reason = 'the disk is full'
     try {
@@ -132,9 +143,9 @@ export class LogFile implements LogSink {
       reason = reasonOf(error)
     }
     this.#unchecked += written
-    if (written > 0) this.#isCut = bytes[written - 1] !== 0x0a
-    if (written > 0 && written >= Buffer.byteLength(start)) this.#losses.reported()
-    if (written < bytes.length) this.#losses.add(lines.length - wholeLines(lines, written - start.length), reason)
+    if (written > 0) this.#isCut = bytes[written - 1] !== newline
+    if (written > 0 && written >= head.length) this.#losses.reported()
+    if (written < bytes.length) this.#losses.add(count - wholeLines(lines, written - head.length), reason)
   }
 
   /** Only the file that is still at its path: logrotate may have moved it, and then reopens it. */
@@ -156,15 +167,10 @@ export class LogFile implements LogSink {
   }
 }
 
-/** How many lines fit into so many bytes. */
-function wholeLines(lines: readonly string[], bytes: number): number {
-  let rest = bytes
+/** How many lines end within the first so many bytes. */
+function wholeLines(lines: Buffer, bytes: number): number {
   let count = 0
-  for (const line of lines) {
-    rest -= Buffer.byteLength(line)
-    if (rest < 0) break
-    count++
-  }
+  for (let at = lines.indexOf(newline); at >= 0 && at < bytes; at = lines.indexOf(newline, at + 1)) count++
   return count
 }
 

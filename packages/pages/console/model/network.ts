@@ -21,6 +21,15 @@ export function foreignNetwork(transaction: Uint8Array, node: NodeStatus | undef
   return known?.displayName ?? 'another local network'
 }
 
+/**
+ * The genesis hash of what is submitted: that of MainNet if any of the transactions is for it, so that real money is never
+ * taken for play money. One that names none is for the network of the node.
+ */
+export function submittedHash(genesisHashes: readonly string[], nodeHash: string | undefined): string {
+  const hashes = genesisHashes.map((hash) => hash || (nodeHash ?? ''))
+  return hashes.find((hash) => hash === Network.mainnet.genesisHash) ?? hashes[0] ?? ''
+}
+
 function genesisHashOf(transaction: Uint8Array): string | undefined {
   try {
     const { gh } = Transaction.decode(transaction)

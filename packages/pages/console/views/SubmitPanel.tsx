@@ -5,7 +5,7 @@ import { CopyButton } from '../components/CopyButton.js'
 import { Description } from '../components/Description.js'
 import { ErrorText } from '../components/ErrorText.js'
 import { errorMessage } from '../messages.js'
-import { chooseNetwork } from '../model/network.js'
+import { chooseNetwork, submittedHash } from '../model/network.js'
 import { usePolling } from '../polling.js'
 import { useStore } from '../store.js'
 import { Submission } from '../submission.js'
@@ -23,7 +23,8 @@ export function SubmitPanel({ signed, isAutomatic }: Props) {
   const [isRealMoney, setRealMoney] = useState(false)
   const [error, setError] = useState<string>()
   const { state } = submission
-  const network = networkOf(submission.genesisHash)
+  const genesisHash = submittedHash(submission.genesisHashes, store.node?.genesisHash)
+  const network = networkOf(genesisHash)
   const isWaiting = state.status === 'waiting'
 
   useEffect(() => {
@@ -44,7 +45,7 @@ export function SubmitPanel({ signed, isAutomatic }: Props) {
     [submission, isWaiting],
   )
 
-  const mismatch = networkMismatch(submission.genesisHash, store.node?.genesisHash)
+  const mismatch = networkMismatch(genesisHash, store.node?.genesisHash)
   const needsWord = network === Network.mainnet && !isAutomatic
   return (
     <section class="submission" aria-label="Submission">
