@@ -6,12 +6,13 @@ import type { Sale } from '../store/Sales.js'
 import { type SalesPageOptions, salesPage } from './salesPage.js'
 
 const token = 'a-token-of-the-seller'
+const now = Date.now()
 const evil = '<script>alert(1)</script>"\'\u202e'
 
 function sale(count: number, change: Partial<Sale> = {}): Sale {
   return {
     transactionId: 'ABCDEFGHIJ'[count % 10]!.repeat(40) + 'ABCDEFGHIJ'[Math.floor(count / 10) % 10]!.repeat(12),
-    timeMs: Date.now() - count,
+    timeMs: now - count,
     outcome: 'settled',
     code: '',
     route: 'GET /weather',
