@@ -3,15 +3,13 @@
  * that is not in the table fails the test.
  */
 import assert from 'node:assert/strict'
-import { spawnSync } from 'node:child_process'
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { before, suite, type TestContext, test } from 'node:test'
 import { Address, Ed25519, Multisig, Transaction } from '@latchkey/algorand'
-import { SqliteClaims } from '@latchkey/x402/sqlite'
 import { type DevnetFacts, latchkeyCommand, signPayment, startDevnet, submit } from '../support/devnet.test.helper.js'
 import { openTerminal } from '../support/terminal.test.helper.js'
-import { atEnd, type Kmd, kmdScript, start, suiteScope, temporaryDirectory } from './commands.test.helper.js'
+import { type Kmd, kmdScript, start, suiteScope, temporaryDirectory } from './commands.test.helper.js'
 import {
   hostile,
   hostileName,
@@ -23,37 +21,14 @@ import {
   sellerPaths,
   unsafeIn,
 } from './hostile.test.helper.js'
+import { hostileDirectories, operatingCommands, type Run, type Table } from './hostileDirectories.test.helper.js'
 
 type Registry = readonly { readonly name: string }[]
 const registryUrl = new URL('../../../packages/cli/dist/registry.js', import.meta.url).href
 const { registry } = (await import(registryUrl)) as { registry: Registry }
 
-type Run = {
-  args: readonly string[]
-  env?: { [name: string]: string }
-  typed?: string
-  /** For a command that stays up: what it prints when it is ready, and what is done before it is stopped. */
-  ready?: string
-  meanwhile?: (screen: string) => Promise<unknown>
-}
-
 /** A wallet of the honest daemon with a hostile name, for one run. */
 type Fixture = { name: string; key: string; multisig: string; dataDir: string; isLying: boolean }
-
-/** Everything that buyers and nodes choose. */
-function recordHostileSales(path: string): void {
-  const claims = new SqliteClaims(path)
-  const texts = { payer: hostile, payTo: hostile, assetName: hostile, route: hostile, method: hostile, path: hostile }
-  const numbers = { amount: '10', asset: '7', timeMs: Date.now(), round: 7, firstValid: 1, lastValid: 2, isDue: false }
-  const outcomes = ['settled', 'refused'] as const
-  claims.sales.record(
-    outcomes.map((outcome, index) => ({
-      ...{ ...texts, ...numbers, outcome, transactionId: `${index}`.repeat(52), code: hostile, network: hostile },
-      decimals: index === 0 ? 6 : undefined,
-    })),
-  )
-  claims.close()
-}
 
 /** Long enough for an overloaded machine: a command that takes longer waits for something that does not come. */
 const runTimeoutMs = 60_000
@@ -91,6 +66,7 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
   })
 
   let count = 0
+  const { hostileDirectory, fakeDirectory } = hostileDirectories(scope, directory)
 
   async function fixture(dataDir: string): Promise<Fixture> {
     const name = `${count++}${hostileName}`
@@ -172,7 +148,8 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
     return submit(devnet.url, signPayment(devnet, payment))
   }
 
-  const table: { [command: string]: (name: string) => Promise<Run[]> } = {
+  const table: Table = {
+    ...operatingCommands(scope, directory, () => liars.all),
     dev: async () => [
       { args: ['dev', '--any-port', '--', hostile] },
       { args: ['dev', '--any-port', '--', 'true'], env: { TMPDIR: hostileDirectory() } },
@@ -188,60 +165,6 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
         { args: ['kmd', '-d', broken] },
         { args: ['kmd', '-d', dataDir, '--node', hostile] },
       ]
-    },
-    'kmd start': async () => {
-      const broken = await fakeDirectory()
-      writeFileSync(join(broken, 'kmd_config.json'), `{"${hostile}": "${hostile}"`)
-      const { dataDir, start, stop } = background()
-      return [
-        start,
-        start,
-        { args: ['kmd', 'start', '-d', broken] },
-        { args: [...start.args, '--node', hostile] },
-        stop,
-      ]
-        .concat({ args: ['kmd', 'start', '-d', dataDir, '--json'] })
-        .concat(stop)
-    },
-    'kmd stop': async () => {
-      const { start, stop } = background()
-      const killed = await fakeDirectory()
-      writeFileSync(join(killed, 'kmd.pid'), hostile)
-      return [start, { args: [...stop.args, '--json'] }, start, stop, stop, { args: ['kmd', 'stop', '-d', killed] }]
-    },
-    'kmd status': async () => {
-      const { dataDir, start, stop } = background()
-      const directories = [dataDir, await fakeDirectory(), liars.all, `/nonexistent/${hostile}`]
-      const asked = directories.flatMap((one) =>
-        [[], ['--json']].map((more) => ({ args: ['kmd', 'status', '-d', one, ...more] })),
-      )
-      return [start, ...asked, stop]
-    },
-    'service install': async () => {
-      const base = ['service', 'install', '-d', join(directory, `service${count++}`, 'kmd-v0.5')]
-      return [
-        { args: ['service', 'install', '-d', hostileDirectory(), '--dry-run'] },
-        { args: [...base, '--dry-run'] },
-        { args: [...base, '--dry-run', '--json', '--node', hostile] },
-        ...[[], ['--json'], ['--no-start']].map((more) => ({ args: [...base, ...more], env: services() })),
-        { args: base, env: services(`${hostile}\n`) },
-      ]
-    },
-    'service uninstall': async () => {
-      const env = services()
-      const install = { args: ['service', 'install', '--no-start'], env }
-      const remove = { args: ['service', 'uninstall'], env }
-      return [install, remove, remove, install, { args: [...remove.args, '--json'], env }].concat({
-        ...{ args: remove.args, env: services(`${hostile}\n`) },
-      })
-    },
-    'service status': async () => {
-      const env = services()
-      const status = { args: ['service', 'status'], env }
-      const json = { args: [...status.args, '--json'], env }
-      return [status, { args: ['service', 'install', '--no-start'], env }, status, json].concat({
-        ...{ args: status.args, env: services(`${hostile}\n`) },
-      })
     },
     devnet: async () => {
       const pay = async (screen: string): Promise<void> => {
@@ -351,17 +274,6 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
         { args: ['tx', unknown, ...chain(), '--log', file(`${count++}.jsonl`, `${hostile}\n`)] },
       ]
     },
-    sales: async () => {
-      const claims = join(hostileDirectory(), 'claims.db')
-      recordHostileSales(claims)
-      const others = [file('sales.db', hostile), `/nonexistent/${hostile}`]
-      return [
-        ...[[], ['--json'], ['--csv', 'payments'], ['--csv', 'revenue'], ['--csv', hostile], ['--days', hostile]].map(
-          (more) => ({ args: ['sales', claims, ...more] }),
-        ),
-        ...others.map((path) => ({ args: ['sales', path] })),
-      ]
-    },
     'contact add': async (name) => {
       const address = (): string => Address.encode(Ed25519.keyPairFromSeed(seed(count++ % 250)).publicKey)
       return [
@@ -423,32 +335,6 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
       const dataDir = await fakeDirectory()
       return [[], ['--json']].map((more) => ({ args: ['token', 'rotate', '-d', dataDir, ...more] }))
     },
-    'token metrics': async () => {
-      const dataDir = await fakeDirectory()
-      const base = ['token', 'metrics', '-d', dataDir]
-      const out = join(hostileDirectory(), 'metrics.token')
-      return [
-        ...[[], ['--json'], ['--out', out], ['--out', out], ['--out', `${out}2`, '--json'], ['--delete']].map(
-          (more) => ({
-            args: [...base, ...more],
-          }),
-        ),
-        { args: ['token', 'metrics', '-d', `/nonexistent/${hostile}`] },
-        { args: ['token', 'metrics', '-d', hostileDirectory()] },
-      ]
-    },
-    'config show': async () => {
-      const broken = await fakeDirectory()
-      writeFileSync(join(broken, 'kmd_config.json'), `{"${hostile}": "${hostile}"`)
-      const env = { KMD_WALLET: hostile, AVM_NETWORK: hostile, ALGOD_URL: hostile, FACILITATOR_URL: hostile }
-      const directories = [await fakeDirectory(), join(hostileDirectory(), 'kmd-v0.5'), broken]
-      return directories.flatMap((dataDir) =>
-        [[], ['--json'], ['--node', hostile]].map((more) => ({
-          args: ['config', 'show', '-d', dataDir, ...more],
-          env,
-        })),
-      )
-    },
     doctor: async () => {
       const env = {
         FACILITATOR_URL: `${refusing}/${hostile}`,
@@ -473,47 +359,6 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
 
   /** Nothing of a stranger is in what they print. */
   const withoutStrangers = ['completions']
-
-  function hostileDirectory(): string {
-    const path = join(directory, `${count++}${hostileName.replaceAll('/', '')}`)
-    mkdirSync(path, { mode: 0o700 })
-    return path
-  }
-
-  /** A daemon in the background, in a directory with a hostile name; it is stopped in any case. */
-  function background(): { dataDir: string; start: Run; stop: Run } {
-    const dataDir = join(hostileDirectory(), 'kmd-v0.5')
-    const stop = ['kmd', 'stop', '-d', dataDir]
-    atEnd(scope, () => void spawnSync(process.execPath, [latchkeyCommand, ...stop], { timeout: runTimeoutMs }))
-    return { dataDir, start: { args: ['kmd', 'start', '-d', dataDir] }, stop: { args: stop } }
-  }
-
-  /** A service manager that refuses everything, and says so at length; and a file that is there already. */
-  function services(existing?: string): { [name: string]: string } {
-    const bin = join(directory, `bin${count++}`)
-    mkdirSync(bin)
-    writeFileSync(join(bin, 'says'), hostile)
-    for (const name of ['systemctl', 'launchctl']) {
-      writeFileSync(join(bin, name), `#!/bin/sh\ncat '${bin}/says'\ncat '${bin}/says' >&2\nexit 1\n`, { mode: 0o700 })
-    }
-    const config = hostileDirectory()
-    if (existing !== undefined) {
-      mkdirSync(join(config, 'systemd', 'user'), { recursive: true })
-      writeFileSync(join(config, 'systemd', 'user', 'latchkey-kmd.service'), existing)
-    }
-    return { PATH: `${bin}:${process.env['PATH']}`, XDG_CONFIG_HOME: config }
-  }
-
-  /** Every file of a data directory was written by others. */
-  async function fakeDirectory(): Promise<string> {
-    const dataDir = join(hostileDirectory(), 'kmd-v0.5')
-    mkdirSync(dataDir, { mode: 0o700 })
-    const { host } = new URL(await refusingServer(scope, 401))
-    writeFileSync(join(dataDir, 'kmd.net'), `${host}/${hostile}`)
-    writeFileSync(join(dataDir, 'kmd.token'), hostile)
-    writeFileSync(join(dataDir, 'kmd_config.json'), JSON.stringify({ address: hostile, [hostile]: hostile }))
-    return dataDir
-  }
 
   async function runIn(t: TestContext, program: string, run: Run): Promise<string> {
     const env = { PATH: process.env['PATH'] ?? '', HOME: directory, TERM: 'xterm', ...run.env }

@@ -94,7 +94,7 @@ export const errors = {
   },
   data_directory_missing: {
     exit: 'failed',
-    message: 'the data directory does not exist',
+    message: 'the data directory does not exist, or is not that of a key daemon',
     hint: 'start the daemon there first, or give --data-dir',
   },
   wrong_password: { exit: 'password', message: 'the password of the wallet is wrong', hint: 'give the right one' },
