@@ -87,8 +87,15 @@ export async function copyWith(page: Page, button: Locator): Promise<string> {
   return page.evaluate(() => navigator.clipboard.readText())
 }
 
-/** Opens the console in a new browser context and records errors and requests to other origins. */
-export async function openPage(environment: Environment, link: string): Promise<OpenedPage> {
+/**
+ * Opens the console in a new browser context and records errors and requests to other origins. `before` runs before
+ * anything is loaded.
+ */
+export async function openPage(
+  environment: Environment,
+  link: string,
+  before: (page: Page) => Promise<void> = async () => {},
+): Promise<OpenedPage> {
   const context = await environment.browser.newContext({
     viewport: { width: 1280, height: 860 },
     reducedMotion: 'reduce',
@@ -112,6 +119,7 @@ export async function openPage(environment: Environment, link: string): Promise<
   await page.addInitScript(() => {
     addEventListener('securitypolicyviolation', (event) => console.error(`policy: ${event.violatedDirective}`))
   })
+  await before(page)
   await page.goto(link)
   return {
     page,

@@ -1,5 +1,5 @@
 /** The frame around the views: network, navigation, notices, and the button that ends the session. */
-import { useLayoutEffect, useRef, useState } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import { Notices } from './components/Notices.js'
 import { Search } from './components/Search.js'
 import { errorMessage } from './messages.js'
@@ -7,15 +7,18 @@ import { networkTitle } from './model/network.js'
 import { usePolling } from './polling.js'
 import { hrefOf, type Route, useRoute } from './route.js'
 import { useStore } from './store.js'
-import { AddressBookView } from './views/AddressBookView.js'
-import { HealthView } from './views/HealthView.js'
-import { OptInView } from './views/OptInView.js'
+import {
+  AddressBookView,
+  HealthView,
+  OptInView,
+  PaymentsView,
+  preloadAll,
+  ReceiveView,
+  SendView,
+  SignView,
+  WalletsView,
+} from './views/lazy.js'
 import { OverviewView } from './views/OverviewView.js'
-import { PaymentsView } from './views/PaymentsView.js'
-import { ReceiveView } from './views/ReceiveView.js'
-import { SendView } from './views/SendView.js'
-import { SignView } from './views/SignView.js'
-import { WalletsView } from './views/WalletsView.js'
 
 const views: readonly { route: Route; name: string }[] = [
   { route: { view: 'overview' }, name: 'Overview' },
@@ -28,6 +31,9 @@ const views: readonly { route: Route; name: string }[] = [
   { route: { view: 'health' }, name: 'Health' },
 ]
 
+/** After the first view has asked the daemon for what it shows. */
+const preloadDelayMs = 1_000
+
 export function Layout() {
   const store = useStore()
   const route = useRoute()
@@ -35,6 +41,11 @@ export function Layout() {
   const [isEnding, setEnding] = useState(false)
   const nav = useRef<HTMLElement>(null)
   usePolling(() => store.loadNode(), 10_000, [store])
+  useEffect(() => {
+    // A view that fails then says so when it is opened.
+    const timer = setTimeout(() => preloadAll().catch(() => {}), preloadDelayMs)
+    return () => clearTimeout(timer)
+  }, [])
   // On a phone the sections do not fit beside each other.
   useLayoutEffect(() => {
     nav.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' })

@@ -1,6 +1,6 @@
 /** The daemon's operations that the console uses. */
 
-import { Address, Bytes, Multisig } from '@latchkey/algorand'
+import { Address, Bytes, type Multisig } from '@latchkey/algorand'
 import { hasCode } from './errors.js'
 import * as Fields from './fields.js'
 import { type RequestOptions, request } from './request.js'
@@ -140,7 +140,7 @@ export class Api {
     return Fields.bytes(response['signed_transaction'])
   }
 
-  /** Returns the multisig signature with one member's signature added. */
+  /** Returns the multisig signature with one member's signature added, encoded. */
   async signMultisig(options: {
     handle: string
     password: string
@@ -148,7 +148,7 @@ export class Api {
     member: string
     account: string
     partial: Multisig.Signature
-  }): Promise<Multisig.Signature> {
+  }): Promise<Uint8Array> {
     const { v, thr, subsig } = options.partial
     const response = await this.#post('/v1/multisig/sign', {
       wallet_handle_token: options.handle,
@@ -165,7 +165,7 @@ export class Api {
         })),
       },
     })
-    return Multisig.decode(Fields.bytes(response['multisig']))
+    return Fields.bytes(response['multisig'])
   }
 
   async contacts(): Promise<Contact[]> {

@@ -2,4 +2,7 @@ import { render } from 'preact'
 import { App } from './App.js'
 import './styles/index.css'
 
-render(<App />, document.getElementById('app')!)
+const root = document.getElementById('app')!
+// What the page shows until its script is there.
+root.replaceChildren()
+render(<App />, root)

@@ -1,5 +1,5 @@
 /** Signs a list of transactions, one after the other, each with the method chosen for it. */
-import { type Multisig, SignedTransaction as Signed, Transaction } from '@latchkey/algorand'
+import { Multisig, SignedTransaction as Signed, Transaction } from '@latchkey/algorand'
 import type { Api } from './api.js'
 import { ConsoleError } from './errors.js'
 import * as SignedTransaction from './model/signedTransaction.js'
@@ -43,7 +43,7 @@ async function signOne({ api, handle, password, task }: SignOneOptions): Promise
   let multisig: Multisig.Signature | undefined
   for (const member of members) {
     const partial = multisig ?? method.partial
-    multisig = await api.signMultisig({ handle, password, transaction, member, account, partial })
+    multisig = Multisig.decode(await api.signMultisig({ handle, password, transaction, member, account, partial }))
   }
   return multisig === undefined
     ? unchanged()

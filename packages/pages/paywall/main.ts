@@ -1,6 +1,5 @@
 /** The payment flow: connect a wallet, sign, settle, show the paid content. Never makes a second payment unasked. */
 import './paywall.css'
-import 'virtual:logos.css'
 import { accountChooser } from './accountChooser.js'
 import { type Balances, fetchBalances, preselect } from './balances.js'
 import { openDialog } from './dialog.js'

@@ -53,21 +53,44 @@ const logos = {
   kibisis: KibisisWallet.defaultMetadata.icon,
 }
 
-/** As text, which compresses better than base64. */
-function dataUrl(svg) {
-  const text = svg.replace(/\s+/g, ' ').replace(/> </g, '><').trim().replaceAll('"', "'")
-  return `data:image/svg+xml,${text.replace(/[#%<>{}]/g, encodeURIComponent)}`
+const wallets = [...Object.keys(logos), 'kmd']
+
+/** Their places in the image, with the distance between two of them: the colours at an edge do not reach the next one. */
+const cell = 24
+const pitch = 32
+
+/** All logos in one image: one request, which the page does not wait for. */
+function logoImage() {
+  const drawn = Object.entries(logos).map(([wallet, icon]) => [wallet, Buffer.from(icon.split(',')[1], 'base64')])
+  const cells = [...drawn, ['kmd', readFileSync(path('../console/icon.svg'))]].map(([wallet, svg], index) => {
+    const text = String(svg)
+      .replace(/\s+/g, ' ')
+      .replace(/> </g, '><')
+      .replace(/<title>.*?<\/title>/, '')
+      .trim()
+    const [, viewBox] = /viewBox="([\d ]+)"/.exec(text)
+    const inside = text.replace(/^<svg[^>]*>/, '').replace(/(id="|url\(#)/g, `$1${wallet}-`)
+    return `<svg x="${index * pitch}" width="${cell}" height="${cell}" viewBox="${viewBox}">${inside}`
+  })
+  const width = cells.length * pitch
+  return `<svg xmlns="http://www.w3.org/2000/svg" width="${width}" height="${cell}">${cells.join('')}</svg>`
 }
 
-const logoStyles = {
+/** The image is a file of the first build; which part of it a wallet shows is in the style sheet, in root em as its size. */
+const logoFiles = {
   name: 'logos',
-  resolveId: (id) => (id === 'virtual:logos.css' ? '\0logos.css' : undefined),
-  load: (id) => {
-    if (id !== '\0logos.css') return undefined
-    const drawn = Object.entries(logos).map(([wallet, icon]) => [wallet, Buffer.from(icon.split(',')[1], 'base64')])
-    return [...drawn, ['kmd', readFileSync(path('../console/icon.svg'))]]
-      .map(([wallet, svg]) => `.logo[data-wallet="${wallet}"]{background-image:url("${dataUrl(String(svg))}")}`)
-      .join('\n')
+  enforce: 'pre',
+  transform: (code, id) => {
+    if (!id.endsWith('/firstPaint.css')) return undefined
+    const size = `.logo{background-size:${(wallets.length * pitch) / 16}rem ${cell / 16}rem}`
+    const places = wallets.map(
+      (wallet, index) => `.logo[data-wallet="${wallet}"]{background-position:${(-index * pitch) / 16}rem 0}`,
+    )
+    return [code, size, ...places].join('\n')
+  },
+  generateBundle(_, bundle) {
+    if (!Object.keys(bundle).some((name) => name.startsWith('assets/paywall-'))) return
+    this.emitFile({ type: 'asset', name: 'logos.svg', source: logoImage() })
   },
 }
 
@@ -77,7 +100,7 @@ const alias = { '@likecoin/qr-code-styling': 'qr-code-styling' }
 const common = {
   root: path('.'),
   define: { global: 'globalThis' },
-  plugins: [stubs, fonts, encodedTransactions, logoStyles],
+  plugins: [stubs, fonts, encodedTransactions, logoFiles],
   resolve: { alias },
 }
 
@@ -104,10 +127,9 @@ function build(input, name, options) {
   }
 }
 
-const wallets = [...Object.keys(logos), 'kmd']
-
 /** One build for each file. */
 export const settings = [
   build('main.ts', 'paywall', { emptyOutDir: true }),
+  build('firstPaint.css', 'first', { emptyOutDir: false, cssCodeSplit: true }),
   ...wallets.map((wallet) => build(`connectors/${wallet}.ts`, `wallet-${wallet}`, { emptyOutDir: false })),
 ]

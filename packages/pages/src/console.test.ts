@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { gunzipSync } from 'node:zlib'
 import { consoleFile } from './console.js'
 
 test('the empty path and index.html are the page, which is not immutable', () => {
@@ -9,17 +10,64 @@ test('the empty path and index.html are the page, which is not immutable', () =>
   assert.equal(consoleFile('index.html'), page)
 })
 
+const textOf = (path: string): string => Buffer.from(consoleFile(path)!.body).toString()
+
+/** What the page itself refers to: it is loaded before the first screen. */
+function firstFiles(): string[] {
+  return [...textOf('').matchAll(/(?:src|href)="([^"]+)"/g)].map(([, name]) => {
+    assert.match(name!, /^\.\/assets\/[\w-]+\.\w+$/)
+    return name!.slice(2)
+  })
+}
+
+/** The scripts that a script loads, at once or later: they are beside it. */
+function loadedBy(path: string): string[] {
+  const names = [...textOf(path).matchAll(/["'`](?:\.\/|assets\/)([\w-]+\.js)["'`]/g)]
+  return [...new Set(names.map(([, name]) => `assets/${name}`))]
+}
+
 test('everything that the page refers to is an immutable file', () => {
-  const html = Buffer.from(consoleFile('')!.body).toString()
-  const names = [...html.matchAll(/(?:src|href)="([^"]+)"/g)].map(([, name]) => name!)
-  assert.equal(names.length, 3)
-  const types = names.map((name) => {
-    assert.match(name, /^\.\/assets\/[\w-]+\.\w+$/)
-    const file = consoleFile(name.slice(2))
+  const types = firstFiles().map((name) => {
+    const file = consoleFile(name)
     assert.ok(file?.isImmutable && file.body.length > 0)
     return file.type
   })
-  assert.deepEqual(types.sort(), ['image/svg+xml', 'text/css; charset=utf-8', 'text/javascript; charset=utf-8'])
+  const expected = ['image/svg+xml', 'text/css; charset=utf-8', 'text/javascript; charset=utf-8']
+  assert.deepEqual([...new Set(types)].sort(), expected)
+})
+
+test('every script that is loaded later is an immutable file, with a hash in its name', () => {
+  const found = new Set(firstFiles().filter((name) => name.endsWith('.js')))
+  for (const path of found) for (const name of loadedBy(path)) found.add(name)
+  assert.ok(found.size > firstFiles().length + 5, [...found].join())
+  for (const path of found) {
+    assert.match(path, /-[\w-]{8}\.js$/)
+    const file = consoleFile(path)
+    assert.deepEqual([file?.type, file?.isImmutable], ['text/javascript; charset=utf-8', true], path)
+  }
+})
+
+test('the first screen takes less than 40 kB, and no words, QR codes or signing', () => {
+  const paths = ['', ...firstFiles()]
+  const size = paths.map((path) => consoleFile(path)!.gzip().length).reduce((sum, bytes) => sum + bytes, 0)
+  assert.ok(size < 40_000, `${size} bytes`)
+  const text = paths.map(textOf).join('')
+  for (const later of ['abandon', 'QR code', 'Write them on paper', 'Sign transactions'])
+    assert.ok(!text.includes(later), later)
+})
+
+test('a file is compressed for clients that accept it', () => {
+  const [name] = firstFiles().filter((path) => path.endsWith('.js'))
+  const file = consoleFile(name!)!
+  for (const accepted of ['gzip', 'deflate, gzip, br', 'br;q=1, GZIP;q=0.5', 'gzip;q=1.0']) {
+    const { body, encoding } = file.bodyFor(accepted)
+    assert.equal(encoding, 'gzip', accepted)
+    assert.deepEqual(gunzipSync(body), file.body)
+    assert.equal(body, file.gzip(), 'compressed once')
+  }
+  for (const accepted of [undefined, null, '', 'br', 'gzip;q=0', 'gzip; q=0.000, br', 'xgzip', 'identity']) {
+    assert.deepEqual(file.bodyFor(accepted), { body: file.body, encoding: undefined }, String(accepted))
+  }
 })
 
 test('the page has no inline script, style or event handler', () => {

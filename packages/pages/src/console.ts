@@ -3,7 +3,7 @@ import * as BuiltFiles from '#built-files'
 import type { PageFile } from './PageFile.js'
 
 export { type ErrorCode, errors, PagesError } from './errors.js'
-export type { PageFile } from './PageFile.js'
+export type { EncodedBody, PageFile } from './PageFile.js'
 
 let files: ReadonlyMap<string, PageFile> | undefined
 

@@ -10,6 +10,7 @@ import {
   type PaywallPage,
   paywallFile,
   paywallPage,
+  paywallWallets,
 } from './paywall.js'
 import { commandFor } from './paywallHelp.js'
 import { formatPrice } from './paywallHtml.js'
@@ -131,7 +132,7 @@ test('wears the seller’s name, logo, colours and footer', () => {
   })
   assert.match(html, /Weather Inc/)
   assert.match(html, /<img src="data:image\/svg\+xml,%3Csvg%3E"/)
-  assert.match(html, /<style>:root\{--accent:#0a7;--on-accent:#fff;--radius:0\}<\/style>/)
+  assert.match(html, /<style>:root\{--accent:#0a7;--on-accent:#fff;--radius:0\}/)
   assert.match(html, /<a href="https:\/\/shop\.example\/terms" rel="noreferrer">Terms<\/a>/)
 })
 
@@ -155,7 +156,7 @@ for (const [what, [code, options]] of Object.entries(invalid)) {
 test('serves the files that the page refers to, also compressed, and no others', () => {
   const { html } = paywallPage(page)
   const names = [...html.matchAll(/\?x402-page=([^"]+)"/g)].map(([, name]) => name!)
-  assert.equal(names.length, 2)
+  assert.equal(names.length, 3)
   assert.ok(isPaywallBuilt())
   for (const name of names) {
     const file = paywallFile(name)!
@@ -183,6 +184,28 @@ test('the page, its style sheet and its script are less than 60 kB packed', () =
   const sizes = names.map((name) => paywallFile(name)!.gzip().length)
   const bytes = sizes.reduce((sum, size) => sum + size, gzipSync(html).length)
   assert.ok(bytes < 60_000, `${bytes} bytes`)
+})
+
+test('the first paint waits for nothing but the page, which stays small', () => {
+  const { html } = paywallPage({ ...page, offers: [mainnet] }, { kmd })
+  const [head, body] = html.split('<body>') as [string, string]
+  assert.doesNotMatch(head, /<link rel="stylesheet"|<script/)
+  assert.ok(head.length < 7_000, `${head.length} characters`)
+  assert.match(head, /<style>.*\.card\{.*<\/style>/s)
+  assert.match(body, /<\/main>.*<link rel="stylesheet" href="[^"]+">\n<script type="module"/s)
+})
+
+test('the image with the logos has a place for each wallet, and no script', () => {
+  const [, name] = /url\("\?x402-page=([^"]+)"\)/.exec(paywallPage(page).html)!
+  const image = textOf(name!)
+  assert.equal(paywallFile(name!)!.type, 'image/svg+xml')
+  assert.equal(image.match(/<svg x=/g)?.length, paywallWallets.length + 1)
+  assert.doesNotMatch(image, /<script|\son\w+=|href=/)
+  const ids = [...image.matchAll(/ id="([^"]+)"/g)].map(([, id]) => id!)
+  assert.equal(new Set(ids).size, ids.length)
+  for (const [, id] of image.matchAll(/url\(#([^)]+)\)/g)) assert.ok(ids.includes(id!), id)
+  for (const wallet of [...paywallWallets, 'kmd'])
+    assert.ok(paywallPage(page).html.includes(`[data-wallet=${wallet}]{background-position`), wallet)
 })
 
 test('each wallet has a file of its own, which refers to no other', () => {

@@ -7,7 +7,7 @@ import { type PaywallOptions, paywallWallets, type WalletOption, walletOptions }
 import { paywallPolicy } from './paywallPolicy.js'
 
 export { type ErrorCode, errors, PagesError, PaywallError, type PaywallErrorCode } from './errors.js'
-export type { PageFile } from './PageFile.js'
+export type { EncodedBody, PageFile } from './PageFile.js'
 export type { PaywallPage } from './paywallHtml.js'
 export type { PaywallOffer } from './paywallOffer.js'
 export { checkPaywall, type PaywallOptions, type PaywallWallet, paywallWallets } from './paywallOptions.js'
@@ -49,40 +49,29 @@ export function isPaywallBuilt(): boolean {
   return BuiltFiles.isBuilt('paywall')
 }
 
-/** A file of the paywall. */
-export type PaywallFile = PageFile & {
-  /** The body, compressed once and cached. */
-  readonly gzip: () => Uint8Array
-}
-
-let files: ReadonlyMap<string, PaywallFile> | undefined
+let files: ReadonlyMap<string, PageFile> | undefined
 
 /**
  * Returns a file by the name that the page uses, or undefined if there is none. Files are read once, on the first call.
  *
  * @throws PagesError with the code `pages_not_built`.
  */
-export function paywallFile(name: string): PaywallFile | undefined {
+export function paywallFile(name: string): PageFile | undefined {
   return allFiles().get(name)
 }
 
-function allFiles(): ReadonlyMap<string, PaywallFile> {
-  files ??= new Map(
-    [...BuiltFiles.read('paywall')].map(([path, file]) => {
-      let compressed: Uint8Array | undefined
-      const gzip = (): Uint8Array => {
-        compressed ??= BuiltFiles.gzip(file.body)
-        return compressed
-      }
-      return [path.replace(/^assets\//, ''), { ...file, gzip }]
-    }),
-  )
+function allFiles(): ReadonlyMap<string, PageFile> {
+  files ??= new Map([...BuiltFiles.read('paywall')].map(([path, file]) => [path.replace(/^assets\//, ''), file]))
   return files
 }
 
 type FileNames = {
   readonly script: string
   readonly style: string
+  /** The styles that the page itself contains, as text. */
+  readonly firstStyles: string
+  /** The image with the logos of the wallets. */
+  readonly logos: string
   /** The code of each wallet, which is loaded when the wallet is chosen. */
   readonly wallets: { readonly [wallet in WalletOption['wallet']]: string }
 }
@@ -98,6 +87,8 @@ function fileNames(): FileNames {
   names ??= {
     script: find('paywall', '.js'),
     style: find('paywall', '.css'),
+    firstStyles: new TextDecoder().decode(allFiles().get(find('first', '.css'))!.body),
+    logos: find('paywall', '.svg'),
     wallets: Object.fromEntries(
       [...paywallWallets, 'kmd'].map((wallet) => [wallet, find(`wallet-${wallet}`, '.js')]),
     ) as FileNames['wallets'],

@@ -21,8 +21,13 @@ export type PaywallPage = {
 export type HtmlPage = Omit<PaywallPage, 'offers'> & { readonly offers: readonly WalletOffer[] }
 
 export type HtmlOptions = PaywallOptions & {
-  /** The names of the page's files. */
-  readonly files: { readonly script: string; readonly style: string }
+  /** The names of the page's files, and the styles that it contains. */
+  readonly files: {
+    readonly script: string
+    readonly style: string
+    readonly logos: string
+    readonly firstStyles: string
+  }
   /** What the script reads. */
   readonly data: object
 }
@@ -45,7 +50,6 @@ export function paywallHtml(page: HtmlPage, options: HtmlOptions): string {
 <meta name="color-scheme" content="light dark">
 <title>${escapeText(`${formatPrice(first!)} · ${title}`)}</title>
 <link rel="icon" href="${logo === undefined ? 'data:,' : escapeText(logo)}">
-<link rel="stylesheet" href="?x402-page=${files.style}">
 ${styleElement(options)}
 </head>
 <body>
@@ -69,6 +73,7 @@ ${pass === undefined ? '' : `<div><dt>One payment opens it</dt><dd data-pass>${e
 </main>
 <section class="paid-content" data-content hidden aria-label="Paid content"></section>
 ${footerElement(options)}<script type="application/json" id="x402">${escapeJson(options.data)}</script>
+<link rel="stylesheet" href="?x402-page=${files.style}">
 <script type="module" src="?x402-page=${files.script}"></script>
 </body>
 </html>
@@ -84,10 +89,13 @@ function formatTerms({ amount, unit, network }: PaywallOffer): string {
   return `${amount} ${clip(unit, maxUnitLength)} on ${network.name}`
 }
 
-function styleElement({ colour, style }: PaywallOptions): string {
+/** What the first paint needs, without a request; the seller's colours; and where the logos are: nothing waits for them. */
+function styleElement({ colour, style, files }: HtmlOptions): string {
   const properties = Object.entries({ ...accentColours(colour), ...style })
-  if (properties.length === 0) return ''
-  return `<style>:root{${properties.map(([name, value]) => `${name}:${value}`).join(';')}}</style>`
+  const root =
+    properties.length === 0 ? '' : `:root{${properties.map(([name, value]) => `${name}:${value}`).join(';')}}`
+  return `<style>${files.firstStyles.trim()}</style>
+<style>${root}.logo{background-image:url("?x402-page=${files.logos}")}</style>`
 }
 
 /** The accent colour, and a text colour with enough contrast if the accent is given in hexadecimal. */

@@ -10,6 +10,8 @@ import { exitCodes } from '../exitCodes.js'
 import { printable } from '../format.js'
 import { printJson, printResult } from '../messages.js'
 import { withProgress } from '../progress.js'
+import * as StackPointer from '../stack/StackPointer.js'
+import { isStackUsed } from '../stack/stackValues.js'
 
 export const doctorCommand = command({
   description: `Checks this machine, the data directory and the settings of the daemon, and the daemon itself; also the node, the facilitator and \
@@ -20,7 +22,10 @@ the paying account if --node, FACILITATOR_URL or KMD_KEY name them. Each line sa
   run: async ({ options }) => {
     const environment = process.env
     const dataDir = dataDirectory(options['data-dir'])
-    const findings: Finding[] = [...checkMachine(environment), ...(await checkDirectory(dataDir))]
+    const findings: Finding[] = [
+      ...checkMachine(environment),
+      ...(await checkDirectory(dataDir, { isDevStack: isStackUsed() || StackPointer.isRunningIn(dataDir) })),
+    ]
     const checkServices = async (): Promise<void> => {
       findings.push(await checkDaemon(dataDir))
       const isNodeNamed = options.node !== undefined || options.network !== undefined || environment['ALGOD_URL']

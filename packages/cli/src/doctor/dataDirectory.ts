@@ -3,17 +3,17 @@ import { readdirSync, readFileSync, type Stats, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Config, checkWalletFile } from '@latchkey/kmd'
 import { counted } from '../format.js'
-import { isStackUsed } from '../stack/stackValues.js'
 import { type Finding, fault, ok, warning } from './Finding.js'
 
-export async function checkDirectory(dataDir: string): Promise<Finding[]> {
+/** `isDevStack` says that a running `latchkey dev` made the directory: it is public and quick to open on purpose. */
+export async function checkDirectory(dataDir: string, { isDevStack = false } = {}): Promise<Finding[]> {
   const directory = statOf(dataDir)
   if (directory === undefined)
     return [fault(`${dataDir} does not exist`, 'latchkey kmd creates it and starts the daemon')]
   if (!directory.isDirectory()) return [fault(`${dataDir} is not a directory`, 'give another with --data-dir')]
-  const { config, findings } = checkSettings(dataDir)
+  const { config, findings } = checkSettings(dataDir, isDevStack)
   const wallets = config === undefined ? [] : await checkWallets(Config.walletsDirectory(config, dataDir))
-  return [checkOwner(dataDir, directory), ...checkToken(dataDir), ...findings, ...wallets]
+  return [checkOwner(dataDir, directory), ...checkToken(dataDir, isDevStack), ...findings, ...wallets]
 }
 
 function checkOwner(dataDir: string, { uid, mode }: Stats): Finding {
@@ -24,7 +24,7 @@ function checkOwner(dataDir: string, { uid, mode }: Stats): Finding {
   return ok(`${dataDir} is readable by its owner only`)
 }
 
-function checkToken(dataDir: string): Finding[] {
+function checkToken(dataDir: string, isDevStack: boolean): Finding[] {
   const path = join(dataDir, 'kmd.token')
   const file = statOf(path)
   if (file === undefined) return [warning('there is no API token yet', 'start the daemon: latchkey kmd')]
@@ -32,18 +32,16 @@ function checkToken(dataDir: string): Finding[] {
   if ((file.mode & 0o077) !== 0) findings.push(warning(`${path} can be read by others`, `chmod 600 ${path}`))
   const token = readText(path)
   if (token === undefined) findings.push(fault(`${path} cannot be read`, 'run this as the user of the daemon'))
-  // Public, which is fine on a machine for development.
-  else if (/^a{64}\s*$/.test(token)) findings.push(publicToken())
+  else if (/^a{64}\s*$/.test(token))
+    findings.push(
+      isDevStack
+        ? ok('the API token is the public one of LocalNet, on purpose: this is a dev stack')
+        : warning('the API token is the one of LocalNet', 'on a machine with real keys: latchkey token rotate'),
+    )
   return findings.length > 0 ? findings : [ok('the API token exists and is readable by its owner only')]
 }
 
-/** A dev stack writes it at every start: to rotate it would not last. */
-function publicToken(): Finding {
-  if (isStackUsed()) return ok('the API token is the one of LocalNet, as in every dev stack')
-  return warning('the API token is the one of LocalNet', 'on a machine with real keys: latchkey token rotate')
-}
-
-function checkSettings(dataDir: string): { config?: Config.Config; findings: Finding[] } {
+function checkSettings(dataDir: string, isDevStack: boolean): { config?: Config.Config; findings: Finding[] } {
   const text = readText(join(dataDir, 'kmd_config.json'))
   let config = Config.defaults
   try {
@@ -56,8 +54,12 @@ function checkSettings(dataDir: string): { config?: Config.Config; findings: Fin
   const findings = text === undefined ? [] : misspelt(text)
   if (config.allowedOrigins.includes('*'))
     findings.push(warning('every web page may call the daemon', 'list the origins in allowed_origins instead of *'))
-  if (config.allowUnsafeScrypt && !isStackUsed())
-    findings.push(warning('passwords can be guessed fast (allow_unsafe_scrypt)', 'remove it from kmd_config.json'))
+  if (config.allowUnsafeScrypt)
+    findings.push(
+      isDevStack
+        ? ok('passwords can be guessed fast (allow_unsafe_scrypt), on purpose: this is a dev stack')
+        : warning('passwords can be guessed fast (allow_unsafe_scrypt)', 'remove it from kmd_config.json'),
+    )
   if (!/^(|127\.[0-9.]+:[0-9]+|localhost:[0-9]+|\[::1\]:[0-9]+|:[0-9]+)$/.test(config.address))
     findings.push(
       warning(`the daemon listens on ${config.address}, without encryption`, 'set address to 127.0.0.1:7833'),

@@ -14,6 +14,7 @@ import {
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
+import * as Lock from '@latchkey/system/lock'
 import * as StackPointer from './StackPointer.js'
 import { stateDirectory } from './stateDirectory.js'
 
@@ -138,4 +139,17 @@ test('the newest is first, and a start removes what killed stacks have left', (t
   edit(older, { startTime: '1' })
   StackPointer.write({ directory, buyer, ...urls })
   assert.equal(existsSync(older), false)
+})
+
+test('the data directory of a running stack is known by its lock, and looking changes nothing', (t) => {
+  const { directory } = setUp(t)
+  const dataDir = join(directory, 'kmd-v0.5')
+  const lockFile = join(directory, StackPointer.lockName)
+  assert.equal(StackPointer.isRunningIn(dataDir), false)
+  assert.equal(existsSync(lockFile), false)
+  const lock = Lock.take(lockFile)
+  assert.equal(StackPointer.isRunningIn(dataDir), true)
+  assert.equal(StackPointer.isRunningIn(join(directory, 'other')), false)
+  Lock.release(lock)
+  assert.equal(StackPointer.isRunningIn(dataDir), false)
 })

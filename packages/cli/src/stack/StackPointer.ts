@@ -7,6 +7,7 @@
 import {
   closeSync,
   constants,
+  existsSync,
   fstatSync,
   lstatSync,
   mkdirSync,
@@ -17,7 +18,7 @@ import {
   rmSync,
   statSync,
 } from 'node:fs'
-import { isAbsolute, join } from 'node:path'
+import { basename, dirname, isAbsolute, join } from 'node:path'
 import * as AtomicFile from '@latchkey/system/atomic-file'
 import * as Lock from '@latchkey/system/lock'
 import * as ProcessGroup from '../dev/ProcessGroup.js'
@@ -70,6 +71,13 @@ function removeStale(pointers: string): void {
     const pointer = read(path)
     if (pointer !== undefined && !isRunning(pointer)) rmSync(path, { force: true })
   }
+}
+
+/** Whether a stack runs with its keys in this directory, also one that runs for a single command and is not found. */
+export function isRunningIn(dataDir: string): boolean {
+  const lock = join(dirname(dataDir), lockName)
+  // To look whether it is locked would create it.
+  return basename(dataDir) === kmdDirectoryName && existsSync(lock) && isLocked(lock)
 }
 
 export type Found = {

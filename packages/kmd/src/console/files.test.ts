@@ -1,9 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import type { PageFile } from '@latchkey/pages/console'
 import { createApp, type RequestOptions, type TestAppOptions } from '../testing/TestApp.test.helper.js'
 
-const html = { type: 'text/html; charset=utf-8', body: Buffer.from('<!doctype html>page'), isImmutable: false }
-const script = { type: 'text/javascript; charset=utf-8', body: Buffer.from('run()'), isImmutable: true }
+function fileOf(type: string, text: string, isImmutable: boolean): PageFile {
+  const body = Buffer.from(text)
+  const gzip = (): Uint8Array => Buffer.from(`packed ${text}`)
+  const bodyFor: PageFile['bodyFor'] = (accepted) =>
+    accepted === 'br, gzip' ? { body: gzip(), encoding: 'gzip' } : { body, encoding: undefined }
+  return { type, body, isImmutable, gzip, bodyFor }
+}
+
+const html = fileOf('text/html; charset=utf-8', '<!doctype html>page', false)
+const script = fileOf('text/javascript; charset=utf-8', 'run()', true)
 const consoleFile: NonNullable<TestAppOptions['consoleFile']> = (path) =>
   new Map([
     ['', html],
@@ -28,6 +37,7 @@ for (const method of ['GET', 'HEAD']) {
     assert.equal(page.status, 200)
     assert.deepEqual(Object.fromEntries(page.headers), {
       'content-type': 'text/html; charset=utf-8',
+      vary: 'Accept-Encoding',
       'cache-control': 'no-cache',
       ...security,
     })
@@ -35,7 +45,22 @@ for (const method of ['GET', 'HEAD']) {
     const file = await app.request(method, '/console/assets/main-1a2b.js', local)
     assert.deepEqual(Object.fromEntries(file.headers), {
       'content-type': 'text/javascript; charset=utf-8',
+      vary: 'Accept-Encoding',
       'cache-control': 'public, max-age=31536000, immutable',
+      ...security,
+    })
+  })
+
+  test(`${method} gives a file compressed to a client that accepts it, with the same headers`, async (t) => {
+    const app = createApp(t, { consoleFile, wire: 'documented' })
+    const headers = { ...local.headers, 'accept-encoding': 'br, gzip' }
+    const page = await app.request(method, '/console/', { ...local, headers })
+    assert.equal(page.text, 'packed <!doctype html>page')
+    assert.deepEqual(Object.fromEntries(page.headers), {
+      'content-type': 'text/html; charset=utf-8',
+      'content-encoding': 'gzip',
+      vary: 'Accept-Encoding',
+      'cache-control': 'no-cache',
       ...security,
     })
   })

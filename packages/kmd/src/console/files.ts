@@ -45,8 +45,10 @@ export function serve(request: RawRequest, path: string, find: Find): RawRespons
   if (!path.startsWith(root)) return { status: 308, headers: ['Location', root, ...revalidated], body: '' }
   const file = find(path.slice(root.length))
   if (file === undefined) throw new KmdError('not_found')
-  const headers = file.isImmutable ? ['Cache-Control', 'public, max-age=31536000, immutable', ...always] : revalidated
-  return { status: 200, headers: ['Content-Type', file.type, ...headers], body: file.body }
+  const caching = file.isImmutable ? ['Cache-Control', 'public, max-age=31536000, immutable', ...always] : revalidated
+  const { body, encoding } = file.bodyFor(request.header('accept-encoding'))
+  const coding = ['Vary', 'Accept-Encoding', ...(encoding === undefined ? [] : ['Content-Encoding', encoding])]
+  return { status: 200, headers: ['Content-Type', file.type, ...coding, ...caching], body }
 }
 
 /** Whether the request arrived by the loopback interface. */

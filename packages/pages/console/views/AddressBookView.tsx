@@ -7,12 +7,12 @@ import { ErrorText } from '../components/ErrorText.js'
 import { Heading } from '../components/Heading.js'
 import { LabelDialog } from '../components/LabelDialog.js'
 import { QrDialog } from '../components/QrDialog.js'
+import { scrollTo } from '../components/scrollTo.js'
 import { errorMessage } from '../messages.js'
 import { shortAddress } from '../model/shortAddress.js'
 import { usePolling } from '../polling.js'
 import { sendTo } from '../sendDrafts.js'
 import { useStore } from '../store.js'
-import { scrollTo } from './KeyRow.js'
 
 type Shown = { kind: 'label' | 'qr'; address: string }
 

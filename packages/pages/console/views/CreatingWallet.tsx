@@ -4,8 +4,8 @@ import { useAct } from '../act.js'
 import type { Wallet } from '../responses.js'
 import { navigate } from '../route.js'
 import { useStore } from '../store.js'
-import { BackupDialog } from './BackupDialog.js'
 import { CreateWallet } from './CreateWallet.js'
+import { BackupDialog } from './lazy.js'
 
 export function CreatingWallet({ onClose }: { onClose: () => void }) {
   const store = useStore()

@@ -2,6 +2,7 @@
 import { AddressText, ShortAddress } from '../components/AddressText.js'
 import { CopyButton } from '../components/CopyButton.js'
 import { ExplorerLink } from '../components/ExplorerLink.js'
+import { scrollTo } from '../components/scrollTo.js'
 import { format, formatAlgos, unitOf } from '../model/amount.js'
 import { shortAddress } from '../model/shortAddress.js'
 import type { Account } from '../responses.js'
@@ -32,11 +33,6 @@ const actions = [
   ['receive', 'Receive'],
   ['opt-in', 'Opt in'],
 ] as const
-
-/** Shows the address that a search led to. */
-export function scrollTo(element: HTMLElement | null): void {
-  element?.scrollIntoView({ block: 'nearest' })
-}
 
 export function AddressLine({ address, onFunded, onLabel }: Pick<Props, 'address' | 'onFunded' | 'onLabel'>) {
   const isLabelled = useStore().labelOf(address) !== ''

@@ -1,7 +1,8 @@
 /** One multisig account with its balance and members. */
 import { AddressText } from '../components/AddressText.js'
+import { scrollTo } from '../components/scrollTo.js'
 import type { Account, MultisigAccount } from '../responses.js'
-import { AddressLine, Balance, scrollTo } from './KeyRow.js'
+import { AddressLine, Balance } from './KeyRow.js'
 
 type Props = {
   multisig: MultisigAccount

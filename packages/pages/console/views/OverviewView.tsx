@@ -12,10 +12,10 @@ import { usePolling } from '../polling.js'
 import type { Account, Wallet } from '../responses.js'
 import { hrefOf } from '../route.js'
 import { type Store, useStore } from '../store.js'
-import { CreatingWallet } from './CreatingWallet.js'
+import { CreatingWallet } from './lazy.js'
 import { NextActions } from './NextActions.js'
 import { PaymentRow } from './PaymentRow.js'
-import { WalletState } from './WalletsView.js'
+import { WalletState } from './WalletState.js'
 
 /** Balances of more addresses would take the node too long. */
 const maxAddresses = 300

@@ -3,13 +3,13 @@ import { ShortAddress } from '../components/AddressText.js'
 import { CopyButton } from '../components/CopyButton.js'
 import { Description } from '../components/Description.js'
 import { ExplorerLink } from '../components/ExplorerLink.js'
+import { scrollTo } from '../components/scrollTo.js'
 import { format, formatAlgos, unitOf } from '../model/amount.js'
 import { typeName } from '../model/payments.js'
 import { shortAddress } from '../model/shortAddress.js'
 import { formatTime } from '../model/time.js'
 import type { SignatureEntry, TransactionStatus } from '../responses.js'
 import { safeName } from '../store.js'
-import { scrollTo } from './KeyRow.js'
 
 export function idOf({ transactionId, program }: SignatureEntry): string {
   return program === '' ? transactionId : program

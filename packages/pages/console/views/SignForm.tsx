@@ -6,7 +6,8 @@ import { ErrorText } from '../components/ErrorText.js'
 import { UnlockInView } from '../components/UnlockInView.js'
 import { hasCode } from '../errors.js'
 import { errorMessage } from '../messages.js'
-import { chooseNetwork, foreignNetwork, networkTitle } from '../model/network.js'
+import { foreignNetwork } from '../model/foreignNetwork.js'
+import { chooseNetwork, networkTitle } from '../model/network.js'
 import { isMainnet, multisigOf } from '../model/signedTransaction.js'
 import {
   type SelectedSigner,

@@ -7,9 +7,9 @@ import { usePolling } from '../polling.js'
 import type { Wallet } from '../responses.js'
 import { hrefOf } from '../route.js'
 import { useStore } from '../store.js'
-import { BackupDialog } from './BackupDialog.js'
-import { CreatingWallet } from './CreatingWallet.js'
+import { BackupDialog, CreatingWallet } from './lazy.js'
 import { UnlockForm } from './UnlockForm.js'
+import { WalletState } from './WalletState.js'
 import { WalletView } from './WalletView.js'
 
 type Props = { walletId: string | undefined; address: string | undefined }
@@ -80,18 +80,6 @@ export function WalletsView({ walletId, address }: Props) {
       {backedUp !== undefined && <BackupDialog wallet={backedUp} onClose={() => setBackedUp(undefined)} />}
       {isCreating && <CreatingWallet onClose={() => setCreating(false)} />}
     </div>
-  )
-}
-
-/** Whether a wallet is unlocked, and whether its backup is still to be made. */
-export function WalletState({ wallet }: { wallet: Wallet }) {
-  const store = useStore()
-  const isOpen = store.openWallet(wallet.id) !== undefined
-  return (
-    <span class={isOpen ? 'lock open' : 'lock'}>
-      {store.pendingBackups.has(wallet.id) && <span class="tag to-do">not backed up</span>}{' '}
-      {isOpen ? 'unlocked' : 'locked'}
-    </span>
   )
 }
 

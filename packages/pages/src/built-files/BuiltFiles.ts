@@ -10,5 +10,4 @@ export type BuiltFiles = {
    * @throws PagesError with the code `pages_not_built`.
    */
   read: (page: string) => ReadonlyMap<string, PageFile>
-  gzip: (bytes: Uint8Array) => Uint8Array
 }

@@ -3,7 +3,7 @@ import { extname } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { gzipSync } from 'node:zlib'
 import { PagesError } from '../errors.js'
-import type { PageFile } from '../PageFile.js'
+import { type PageFile, pageFile } from '../PageFile.js'
 import type { BuiltFiles } from './BuiltFiles.js'
 
 const types: { readonly [extension: string]: string } = {
@@ -26,11 +26,10 @@ export const read: BuiltFiles['read'] = (page) => {
   return new Map(names.map((name): [string, PageFile] => [name, readPageFile(directory, name)]))
 }
 
-export const gzip: BuiltFiles['gzip'] = (bytes) => gzipSync(bytes, { level: 9 })
-
 function readPageFile(directory: string, name: string): PageFile {
   const type = types[extname(name)] ?? 'application/octet-stream'
-  return { type, body: readFileSync(`${directory}/${name}`), isImmutable: name.startsWith('assets/') }
+  const file = { type, body: readFileSync(`${directory}/${name}`), isImmutable: name.startsWith('assets/') }
+  return pageFile(file, (bytes) => gzipSync(bytes, { level: 9 }))
 }
 
 function directoryOf(page: string): string {

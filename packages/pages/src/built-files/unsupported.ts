@@ -7,5 +7,3 @@ export const isBuilt: BuiltFiles['isBuilt'] = () => false
 export const read: BuiltFiles['read'] = () => {
   throw new PagesError('pages_not_built')
 }
-
-export const gzip: BuiltFiles['gzip'] = (bytes) => bytes

@@ -124,10 +124,8 @@ function weightOf(accept: string, type: string): number {
 function fileResponse(name: string, request: Request): Response | undefined {
   const file = paywallFile(name)
   if (file === undefined) return undefined
-  const isGzip = /(^|,)\s*gzip\s*(;\s*q=(?!0(\.0*)?\s*(,|$))[^,]*)?(,|$)/i.test(
-    request.headers.get('Accept-Encoding') ?? '',
-  )
-  return new Response(new Uint8Array(isGzip ? file.gzip() : file.body), {
+  const { body, encoding } = file.bodyFor(request.headers.get('Accept-Encoding'))
+  return new Response(new Uint8Array(body), {
     headers: {
       'Content-Type': file.type,
       // Its name changes with its content. But a shared cache may leave the query out of its key, and would then serve
@@ -136,7 +134,7 @@ function fileResponse(name: string, request: Request): Response | undefined {
       ...noSharedCache,
       'X-Content-Type-Options': 'nosniff',
       Vary: 'Accept-Encoding',
-      ...(isGzip ? { 'Content-Encoding': 'gzip' } : {}),
+      ...(encoding === undefined ? {} : { 'Content-Encoding': encoding }),
     },
   })
 }

@@ -1,0 +1,21 @@
+/** Which network a transaction is for. */
+import { Bytes, Network, Transaction } from '@latchkey/algorand'
+import type { NodeStatus } from '../responses.js'
+
+/** The network of a transaction if it is not that of the daemon's node; undefined if it is, or if that is not known. */
+export function foreignNetwork(transaction: Uint8Array, node: NodeStatus | undefined): string | undefined {
+  if (node === undefined || !node.isReachable) return undefined
+  const genesisHash = genesisHashOf(transaction)
+  if (genesisHash === undefined || genesisHash === node.genesisHash) return undefined
+  const known = Network.known.find((network) => network.genesisHash === genesisHash)
+  return known?.displayName ?? 'another local network'
+}
+
+function genesisHashOf(transaction: Uint8Array): string | undefined {
+  try {
+    const { gh } = Transaction.decode(transaction)
+    return gh === undefined ? undefined : Bytes.toBase64(gh)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,33 @@
+/** What the first screen does not show, in files of their own. */
+import { lazyDialog, lazyView } from '../components/Lazy.js'
+
+export const WalletsView = lazyView(async () => (await import('./WalletsView.js')).WalletsView)
+export const SendView = lazyView(async () => (await import('./SendView.js')).SendView)
+export const ReceiveView = lazyView(async () => (await import('./ReceiveView.js')).ReceiveView)
+export const OptInView = lazyView(async () => (await import('./OptInView.js')).OptInView)
+export const SignView = lazyView(async () => (await import('./SignView.js')).SignView)
+export const PaymentsView = lazyView(async () => (await import('./PaymentsView.js')).PaymentsView)
+export const AddressBookView = lazyView(async () => (await import('./AddressBookView.js')).AddressBookView)
+export const HealthView = lazyView(async () => (await import('./HealthView.js')).HealthView)
+
+export const BackupDialog = lazyDialog(async () => (await import('./BackupDialog.js')).BackupDialog)
+export const CreatingWallet = lazyDialog(async () => (await import('./CreatingWallet.js')).CreatingWallet)
+
+/** In the order in which they are likely to be needed. */
+const all = [
+  CreatingWallet,
+  BackupDialog,
+  WalletsView,
+  SendView,
+  ReceiveView,
+  PaymentsView,
+  SignView,
+  OptInView,
+  AddressBookView,
+  HealthView,
+]
+
+/** Loads everything, one after the other, so that it is there when it is needed, even if the daemon is updated until then. */
+export async function preloadAll(): Promise<void> {
+  for (const { preload } of all) await preload()
+}
