@@ -1,7 +1,7 @@
 /** The log of a server: events, and one line for each request. It never gets secrets, and never fails what it is about. */
 import { LogFile } from './LogFile.js'
 import * as LogLine from './LogLine.js'
-import type { LogSink, LossReport } from './LogSink.js'
+import type { LogSink, LossReport, RequestFormatter } from './LogSink.js'
 import { LogStream } from './LogStream.js'
 
 export { type Fields, type Format, formats, type Level, levels, type RequestFields } from './LogLine.js'
@@ -48,8 +48,12 @@ export class Log {
     this.#format = format
     this.#level = level
     const report: LossReport = (loss) => LogLine.event(this.#format, 'error', lossText(loss))
+    const formatRequest: RequestFormatter = (request, atMs) =>
+      LogLine.request(this.#format, LogLine.levelOf(request), request, atMs)
     this.#sink =
-      typeof to === 'string' ? new LogFile({ path: to, report, maxBytes }) : new LogStream({ descriptor: to, report })
+      typeof to === 'string'
+        ? new LogFile({ path: to, report, format: formatRequest, maxBytes })
+        : new LogStream({ descriptor: to, report, format: formatRequest })
   }
 
   /** How many lines could not be written since the start. */
@@ -63,6 +67,8 @@ export class Log {
 
   /** Changes the form and the least level of what is written from now on. */
   configure({ format, level }: Pick<LogOptions, 'format' | 'level'>): void {
+    // What waits is of before.
+    this.#sink.flush()
     this.#format = format ?? this.#format
     this.#level = level ?? this.#level
   }
@@ -83,8 +89,7 @@ export class Log {
   /** Writes a request that is over, within a tenth of a second. */
   request(request: LogLine.RequestFields): void {
     this.#copy?.request(request)
-    const level = LogLine.levelOf(request)
-    if (LogLine.isAtLeast(level, this.#level)) this.#sink.append(LogLine.request(this.#format, level, request))
+    if (LogLine.isAtLeast(LogLine.levelOf(request), this.#level)) this.#sink.appendRequest(request)
   }
 
   /** Opens the file by its name again, after logrotate or a person has renamed it. */

@@ -6,11 +6,13 @@
  * than handing it to another thread.
  */
 import { closeSync, constants, fstatSync, openSync, renameSync, type Stats, statSync, writeSync } from 'node:fs'
-import { type LogSink, Losses, type LossReport, reasonOf } from './LogSink.js'
+import type { RequestFields } from './LogLine.js'
+import { type LogSink, Losses, type LossReport, type RequestFormatter, reasonOf } from './LogSink.js'
 
 export type LogFileOptions = {
   path: string
   report: LossReport
+  format: RequestFormatter
   /** @default 0o640 */
   mode?: number | undefined
   /**
@@ -23,6 +25,10 @@ export type LogFileOptions = {
 const flushAfterMs = 100
 /** What waits is kept as bytes: as strings in pieces, it would cost the garbage collector more than writing it. */
 const flushBytes = 32 * 1024
+/**
+ * Lines of requests are made together: one by one, each between two requests, they would cost a daemon three times as much.
+ */
+const maxRequests = 128
 /** Of UTF-8 for each unit of a string. */
 const maxUnitBytes = 3
 const newline = 0x0a
@@ -42,6 +48,9 @@ export class LogFile implements LogSink {
   /** How much of the buffer waits, and in how many lines. */
   #bytes = 0
   #lines = 0
+  /** Requests whose lines are not made yet, and when they were over. */
+  readonly #requests: RequestFields[] = []
+  readonly #times: number[] = []
   #timer: NodeJS.Timeout | undefined
   #isClosed = false
   /** Whether the file ends within a line. */
@@ -64,30 +73,62 @@ export class LogFile implements LogSink {
     return this.#losses.total
   }
 
+  appendRequest(request: RequestFields): void {
+    if (this.#isClosed) {
+      this.#losses.add(1, 'it is closed')
+      return
+    }
+    this.#requests.push(request)
+    this.#times.push(Date.now())
+    if (this.#requests.length >= maxRequests) this.#appendRequests()
+    else this.#flushSoon()
+  }
+
   append(line: string): void {
     if (this.#isClosed) {
       this.#losses.add(1, 'it is closed')
       return
     }
+    this.#appendRequests()
+    this.#append(line)
+  }
+
+  #appendRequests(): void {
+    const { format } = this.#options
+    const [requests, times] = [this.#requests.splice(0), this.#times.splice(0)]
+    for (const [index, request] of requests.entries()) this.#append(format(request, times[index]!))
+  }
+
+  #append(line: string): void {
     const longest = line.length * maxUnitBytes
-    if (longest > flushBytes - this.#bytes) this.flush()
+    if (longest > flushBytes - this.#bytes) this.#writeBuffer()
     if (longest > flushBytes) {
       this.#write(Buffer.from(line), 1)
       return
     }
     this.#bytes += this.#buffer.write(line, this.#bytes)
     this.#lines++
+    this.#flushSoon()
+  }
+
+  #flushSoon(): void {
     if (this.#timer !== undefined) return
     waiting.add(this)
     this.#timer = setTimeout(() => this.flush(), flushAfterMs).unref()
   }
 
   flush(): void {
+    if (this.#isClosed) return
+    this.#appendRequests()
+    this.#writeBuffer()
+  }
+
+  #writeBuffer(): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
     waiting.delete(this)
     const lines = this.#lines
-    if (this.#isClosed || (lines === 0 && this.#losses.report === '')) return
+    if (lines === 0 && this.#losses.report === '') return
     const bytes = this.#buffer.subarray(0, this.#bytes)
     this.#lines = 0
     this.#bytes = 0

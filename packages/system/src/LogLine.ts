@@ -28,7 +28,7 @@ export type RequestFields = {
 const longestText = 4_096
 
 export function event(format: Format, level: Level, message: string, fields: Fields = {}): string {
-  const time = now(format)
+  const time = timeText(format, Date.now())
   if (format === 'json') {
     const rest = entries(fields).map(([name, value]) => `,${quoted(name)}:${jsonValue(value)}`)
     return `{"time":"${time}","level":"${level}","msg":${quoted(message)}${rest.join('')}}\n`
@@ -41,9 +41,9 @@ export function event(format: Format, level: Level, message: string, fields: Fie
  * The line of a request. It is written thousands of times a second: what does not change between two requests of a route is
  * kept, because it would cost as much as a twentieth of a signature.
  */
-export function request(format: Format, level: Level, fields: RequestFields): string {
+export function request(format: Format, level: Level, fields: RequestFields, atMs = Date.now()): string {
   const { id, bytes, isComplete } = fields
-  const time = now(format)
+  const time = timeText(format, atMs)
   const middle = middleOf(format, level, fields)
   const duration = milliseconds(fields.durationMs)
   const end = isComplete && fields.server === undefined ? '' : endOf(format, fields)
@@ -151,8 +151,7 @@ let secondText = ''
 let nowText = ''
 
 /** Made once a millisecond, and to the second once a second. The Go daemon writes microseconds and the zone. */
-function now(format: Format): string {
-  const ms = Date.now()
+function timeText(format: Format, ms: number): string {
   if (ms !== nowMs) {
     const second = Math.floor(ms / 1000)
     if (second !== nowSecond) secondText = new Date(second * 1000).toISOString().slice(0, -'000Z'.length)

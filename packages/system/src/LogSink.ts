@@ -1,4 +1,8 @@
 /** Where the lines of a log go, and what is kept about those that did not get there. */
+import type { RequestFields } from './LogLine.js'
+
+/** Makes the line of a request that was over at `atMs`. */
+export type RequestFormatter = (request: RequestFields, atMs: number) => string
 
 /** Takes whole lines. Nothing here throws, and nothing waits: a log must not fail or hold up what it is about. */
 export type LogSink = {
@@ -6,6 +10,8 @@ export type LogSink = {
   readonly lostLines: number
   /** Takes a line, which ends with a line break. It may be written a little later. */
   append(line: string): void
+  /** Takes a request that is over now. Its line may be made a little later. */
+  appendRequest(request: RequestFields): void
   /** Writes what is waiting, as far as that can be done without waiting. */
   flush(): void
   /** Starts again with the file of that name, after a program such as logrotate has moved it away. */

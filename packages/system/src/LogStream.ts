@@ -4,11 +4,13 @@
  * waits, and what is kept for the reader is limited.
  */
 import { closeSync, constants, fstatSync, openSync, write, writeSync } from 'node:fs'
-import { type LogSink, Losses, type LossReport, reasonOf } from './LogSink.js'
+import type { RequestFields } from './LogLine.js'
+import { type LogSink, Losses, type LossReport, type RequestFormatter, reasonOf } from './LogSink.js'
 
 export type LogStreamOptions = {
   descriptor: number
   report: LossReport
+  format: RequestFormatter
   /**
    * How much may wait for the reader.
    * @default 1 MiB
@@ -35,8 +37,8 @@ export class LogStream implements LogSink {
   /** Undefined if only a thread of its own can write without holding up the others. */
   readonly #direct: number | undefined
 
-  constructor({ descriptor, report, maxBytes = 1024 * 1024, closeMs = 1_000 }: LogStreamOptions) {
-    this.#options = { descriptor, report, maxBytes, closeMs }
+  constructor({ descriptor, report, format, maxBytes = 1024 * 1024, closeMs = 1_000 }: LogStreamOptions) {
+    this.#options = { descriptor, report, format, maxBytes, closeMs }
     this.#losses = new Losses(report)
     this.#direct = openDirect(descriptor)
   }
@@ -53,6 +55,11 @@ export class LogStream implements LogSink {
     this.#lines.push(line)
     this.#bytes += line.length
     this.flush()
+  }
+
+  /** At once: a person may be looking. */
+  appendRequest(request: RequestFields): void {
+    this.append(this.#options.format(request, Date.now()))
   }
 
   flush(): void {
