@@ -22,6 +22,7 @@ export const pictures: readonly (readonly [page: string, words: string])[] = [
   ['packages/kmd/README.md', 'socket ── @latchkey/http'],
   ['packages/kmd/README.md', 'latchkey console ── API token'],
   ['packages/pages/README.md', 'console/  preact ─►'],
+  ['packages/pages/README.md', 'SendView, OptInView ─►'],
   ['packages/system/README.md', 'take(path) ──►'],
   ['packages/x402/README.md', 'buyer ───'],
 ]

@@ -2,10 +2,12 @@
 
 /** How severe an event is, least first. */
 export const levels = ['debug', 'info', 'warning', 'error'] as const
+/** How much a line matters. */
 export type Level = (typeof levels)[number]
 
 /** `text` is `key=value`, for people; `json` is one object a line, for collectors. */
 export const formats = ['text', 'json'] as const
+/** How lines are written: for people, or as JSON. */
 export type Format = (typeof formats)[number]
 
 /** What a line has besides time, level and message. */

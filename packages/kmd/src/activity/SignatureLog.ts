@@ -4,6 +4,7 @@
  */
 import { Address, Description, Program, Transaction } from '@latchkey/algorand'
 
+/** One signature that the daemon made, as its log has it. */
 export type SignatureRecord = {
   readonly number: number
   readonly atMs: number
