@@ -146,7 +146,7 @@ test('payment requests survive being written and read', () => {
 
 test('what is no payment request, or one with a wrong amount, is not read as one', () => {
   const { parse } = model['model/paymentUri']
-  const wrong = ['', alice, `https://${alice}`, 'algorand://nobody', `algorand://${alice}?amount=-1`]
+  const wrong = ['', alice, `https://${alice}`, 'algorand://no-address', `algorand://${alice}?amount=-1`]
   const more = [
     `algorand://${alice}?amount=1.5`,
     `algorand://${alice}?amount=${2n ** 64n}`,
