@@ -45,7 +45,7 @@ for (const { name, prefix, open } of adapters) {
 
     await t.test('serves the files of the page at the paid address, and runs no handler', async () => {
       const names = await files()
-      assert.equal(names.length, 2)
+      assert.equal(names.length, 3)
       for (const query of names) {
         const response = await fetch(at(`/weather${query}`))
         assert.equal(response.status, 200)
