@@ -276,7 +276,7 @@ suite('planted wallet files', { concurrency: 2 }, () => {
       assert.match(stdout, /fault +the wallet file .*fifo\.db is not a regular file\n +cure: restore it from a backup/)
       assert.match(stdout, /fault +the wallet file .*view.\[31m\.db has a view/)
       assert.match(stdout, /fault +the wallet file .*damaged\.[0-9a-f]+\.db has 2 damaged pages/)
-      assert.match(stdout, /ok +1 wallet files/)
+      assert.match(stdout, /ok +1 wallet file\n/)
       return stdout
     }
     assert.match(await doctor(), /warning +the daemon .* runs at .*fifo\.db is not a regular file/)
