@@ -73,6 +73,8 @@ test('a view that does not load says so, and a reload makes it whole, in the sam
   await page.getByRole('link', { name: 'Health', exact: true }).click()
   await page.getByRole('heading', { name: 'Health', exact: true }).waitFor()
   await page.getByRole('link', { name: 'Sign', exact: true }).click()
+  // The view is tried again; it fails as long as the file is missing.
+  await page.getByRole('heading', { name: failure }).waitFor()
   await page.unroute(file)
   await page.getByRole('button', { name: 'Reload the console' }).click()
   await page.getByLabel('Transaction or group, as base64').waitFor()
