@@ -7,11 +7,18 @@ type Scope = { after: (work: () => unknown) => void }
 
 export function http2Fetch(t: Scope, origin: string): typeof fetch {
   let session: ClientHttp2Session | undefined
-  t.after(() => session?.destroy())
+  // One that is closing has a successor, and stays open for as long as a lost response keeps one of its streams.
+  const sessions = new Set<ClientHttp2Session>()
+  t.after(() => {
+    for (const one of sessions) one.destroy()
+  })
   const open = (): ClientHttp2Session => {
     if (session === undefined || session.closed || session.destroyed) {
-      session = connect(origin)
-      session.on('error', () => {})
+      const opened = connect(origin)
+      opened.on('error', () => {})
+      sessions.add(opened)
+      opened.once('close', () => sessions.delete(opened))
+      session = opened
     }
     return session
   }

@@ -90,6 +90,13 @@ test('a body is announced by its length', () => {
   }
 })
 
+test('a tab beside what tells where the body ends is rejected, as parsers differ on it', () => {
+  for (const line of ['Transfer-Encoding: chunked\t', 'Transfer-Encoding:\tchunked', 'Content-Length: 5 \t ']) {
+    rejects(/there is a tab in the (transfer-encoding|content-length) header/, () => post(line))
+  }
+  assert.deepEqual(post('Content-Length:  5  ', 'X-A:\tb\t').body, { type: 'length', bytes: 5 })
+})
+
 test('Transfer-Encoding is chunked and nothing else', () => {
   assert.deepEqual(post('Transfer-Encoding: Chunked').body, { type: 'chunked' })
   for (const encoding of ['gzip', 'gzip, chunked', 'chunked, chunked', 'identity', '', 'chunked;q=1', 'xchunked']) {

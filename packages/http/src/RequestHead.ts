@@ -27,6 +27,8 @@ const single = new Set([
   'x-kmd-api-token',
   'x-algo-api-token',
 ])
+/** Where the body ends. */
+const framing = new Set(['content-length', 'transfer-encoding'])
 const maxHeaders = 100
 
 /** `text` is the head without the blank line that ends it, one character a byte. */
@@ -78,7 +80,11 @@ const isBlank = (code: number): boolean => code === 0x20 || code === 0x09
 function addHeader(headers: Map<string, string>, line: string): void {
   const [name, value] = parseField(line) ?? refuse('a header is malformed')
   const before = headers.get(name)
-  if (before !== undefined && single.has(name)) refuse(`there is more than one ${name} header`)
+  if (single.has(name)) {
+    if (before !== undefined) refuse(`there is more than one ${name} header`)
+    // The RFC allows a tab around a value. llhttp refuses one after these, and another parser may read it as part of them.
+    if (line.includes('\t') && framing.has(name)) refuse(`there is a tab in the ${name} header`)
+  }
   // RFC 9113, section 8.2.3: only cookies are joined by semicolons.
   const separator = name === 'cookie' ? '; ' : ', '
   headers.set(name, before === undefined ? value : `${before}${separator}${value}`)

@@ -54,6 +54,7 @@ const framing = fc.constantFrom(
   ...['Transfer-Encoding: identity', 'Transfer-Encoding: gzip, chunked', 'Transfer-Encoding: Chunked'],
   ...['Transfer-Encoding: chunked,', 'Transfer-Encoding:\tchunked', 'Transfer-Encoding: xchunked'],
   ...['Transfer-Encoding : chunked', 'Transfer-Encoding: chunked, chunked', 'Transfer-Encoding: "chunked"'],
+  ...['Transfer-Encoding: chunked\t', 'Transfer-Encoding: chunked \t ', 'Content-Length: 3\t', 'Content-Length: 3 \t'],
 )
 const extension = mostly(
   ['', '', '', ';a', ';a=b', ';a="b;c"', ';a=b;c', ';a="\\""'],
