@@ -3,7 +3,7 @@
 import { availableParallelism } from 'node:os'
 import { join, sep } from 'node:path'
 import { obtainChromium } from './chromium.mjs'
-import { obtainPrometheus } from './prometheus.mjs'
+import { neededBy, obtainFor } from './programs.mjs'
 import { takePythonProblem } from './python.mjs'
 import { runNode } from './run.mjs'
 import { root, setUp } from './setup.mjs'
@@ -39,17 +39,14 @@ async function runAll() {
     if (code !== 0) return code
   }
   const needsBrowser = (path) => path.includes(`${sep}browser${sep}`)
-  const needsPrometheus = (path) => path.includes(`${sep}prometheus${sep}`)
   const chromium = found.some(needsBrowser) ? obtainChromium() : undefined
-  const prometheus = found.some(needsPrometheus) ? obtainPrometheus() : undefined
-  const tests = found.filter((path) => {
-    return (chromium !== undefined || !needsBrowser(path)) && (prometheus !== undefined || !needsPrometheus(path))
-  })
+  const { environment, missing } = obtainFor(found)
+  const lacks = (path) => neededBy(path).filter((program) => missing.has(program))
+  const tests = found.filter((path) => (chromium !== undefined || !needsBrowser(path)) && lacks(path).length === 0)
   // At least two: most tests wait for a process, a timer or a disk now and then.
   const concurrency = Number(process.env.LATCHKEY_TEST_CONCURRENCY ?? Math.max(2, availableParallelism()))
   takePythonProblem()
-  const code =
-    tests.length === 0 ? 0 : await runTests(tests, concurrency, { CHROMIUM: chromium, PROMETHEUS_BIN: prometheus })
+  const code = tests.length === 0 ? 0 : await runTests(tests, concurrency, { CHROMIUM: chromium, ...environment })
   const pythonProblem = takePythonProblem()
   if (pythonProblem !== undefined) console.error(`\nNOT RUN: the interop tests with Python, because ${pythonProblem}`)
   if (tests.length === found.length) return code
@@ -58,11 +55,11 @@ async function runAll() {
     console.error(`\nNOT RUN, for want of a browser: ${found.filter(needsBrowser).join(', ')}`)
     console.error('Install Chromium (Debian: apt-get install chromium), or set CHROMIUM to its path.')
   }
-  if (prometheus === undefined && found.some(needsPrometheus)) {
-    console.error(`\nNOT RUN, for want of Prometheus: ${found.filter(needsPrometheus).join(', ')}`)
-    console.error(
-      'Install it (Debian: apt-get install prometheus), or set PROMETHEUS_BIN to the directory of its programs.',
-    )
+  for (const program of missing) {
+    const left = found.filter((path) => lacks(path).includes(program))
+    console.error(`\nNOT RUN, for want of ${program.name}: ${left.join(', ')}`)
+    const install = `apt-get install ${program.packages.join(' ')}`
+    console.error(`Install it (Debian: ${install}), or set ${program.variable} to the directory of its programs.`)
   }
   return code !== 0 ? code : process.env.CI || tests.length === 0 ? 1 : 0
 }

@@ -1,0 +1,40 @@
+import type { SettlementLimits } from './SettlementLimits.js'
+import type { Settlement } from './Settlements.js'
+
+/** A payment that was verified, for the other replicas: it belongs to its claimant, and takes from its payer's balance. */
+export type SharedHold = {
+  readonly transactionId: string
+  readonly network: string
+  readonly payer: string
+  readonly payTo: string
+  readonly claimant: string
+  /** What it takes from the payer, in base units by asset id. */
+  readonly costs: readonly { readonly asset: string; readonly amount: bigint }[]
+  /** What the facilitator pays for it, and from which account. */
+  readonly feeMicroAlgos: bigint
+  readonly feePayer: string | undefined
+  readonly holdMs: number
+}
+
+/** The result of {@link SharedHolds.hold}. */
+export type HoldResult =
+  /** It is held. `ahead` is what other payments of the payer, and of the fee account, were there before it and take. */
+  | { readonly type: 'held'; readonly ahead: HeldAhead }
+  | { readonly type: 'known'; readonly settlement: Settlement }
+  /** It belongs to another claimant. */
+  | { readonly type: 'claimed' }
+  | { readonly type: 'limited'; readonly limit: keyof SettlementLimits }
+
+export type HeldAhead = {
+  /** By asset id: what is verified, and what settles now and may have left the balance already. */
+  readonly costs: readonly { readonly asset: string; readonly held: bigint; readonly settling: bigint }[]
+  readonly fees: { readonly all: bigint; readonly settling: bigint; readonly own: bigint; readonly payers: number }
+}
+
+/** Payments that are verified and not settled, over all replicas. May be lost with the database's memory, not with a replica. */
+export type SharedHolds = {
+  /** Looks up the settlement, checks the limits without counting, and holds the payment: one round trip. */
+  readonly hold: (hold: SharedHold, limits: SettlementLimits) => Promise<HoldResult>
+  /** It is not held any more: the balance does not cover it. */
+  readonly release: (transactionId: string) => Promise<void>
+}

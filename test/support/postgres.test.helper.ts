@@ -1,0 +1,188 @@
+/** PostgreSQL servers of a test's own: a fresh data directory, on a free port of loopback. */
+import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { promisify } from 'node:util'
+import { Client } from 'pg'
+import { freePort } from './freePort.test.helper.js'
+
+const run = promisify(execFile)
+/** Starting on an overloaded machine. */
+const startMs = 120_000
+/** The programs refuse to run as root. Debian keeps this id for those that own no file. */
+const unprivilegedId = 65_534
+
+type Scope = { after: (work: () => unknown) => void }
+
+export type PostgresServerOptions = {
+  /** @default a free one */
+  readonly port?: number | undefined
+  /** @default '127.0.0.1' */
+  readonly host?: string | undefined
+  /** Further settings of the server, like `{ max_connections: '20' }`. */
+  readonly settings?: { readonly [name: string]: string } | undefined
+  /** A command that the server is started by, like `['ip', 'netns', 'exec', 'name']`. */
+  readonly prefix?: readonly string[] | undefined
+}
+
+/** Whether this machine has the programs. */
+export const hasPostgres = (): boolean => existsSync(join(binDirectory(), 'initdb'))
+
+/** A server that can be killed and started again on the same data. Its superuser is `postgres`, without a password. */
+export class PostgresServer {
+  readonly directory: string
+  readonly port: number
+  readonly host: string
+  readonly #options: PostgresServerOptions
+  #process: ChildProcess | undefined
+
+  private constructor(directory: string, port: number, options: PostgresServerOptions) {
+    this.directory = directory
+    this.port = port
+    this.host = options.host ?? '127.0.0.1'
+    this.#options = options
+  }
+
+  /** Creates the data and starts the server; both end with the test. */
+  static async start(t: Scope, options: PostgresServerOptions = {}): Promise<PostgresServer> {
+    const directory = mkdtempSync(join(tmpdir(), 'latchkey-postgres-'))
+    const server = new PostgresServer(directory, options.port ?? (await freePort()), options)
+    t.after(async () => {
+      await server.kill()
+      rmSync(directory, { recursive: true, force: true })
+    })
+    if (isRoot()) chownSync(directory, unprivilegedId, unprivilegedId)
+    const data = join(directory, 'data')
+    const flags = ['-D', data, '-U', 'postgres', '-A', 'trust', '-E', 'UTF8', '--locale=C', '--no-sync']
+    await run(join(binDirectory(), 'initdb'), flags, { ...identity(), env: environment(), cwd: directory })
+    writeFileSync(
+      join(data, 'pg_hba.conf'),
+      'local all all trust\nhost all all 0.0.0.0/0 trust\nhost all all ::0/0 trust\n',
+    )
+    await server.restart()
+    return server
+  }
+
+  /** An address for clients, of a database and a role. */
+  url(database = 'postgres', role = 'postgres'): string {
+    return `postgres://${role}@${this.host}:${this.port}/${database}`
+  }
+
+  /** Starts the server again, after `kill` or a crash. */
+  async restart(): Promise<void> {
+    for (let tries = 1; ; tries++) {
+      try {
+        return await this.#start()
+      } catch (error) {
+        // Its processes notice the death of their parent one after the other, and hold the shared memory until then.
+        if (tries >= 100 || !String(error).includes('shared memory')) throw error
+        await sleep(100)
+      }
+    }
+  }
+
+  async #start(): Promise<void> {
+    const settings = {
+      listen_addresses: this.host,
+      port: String(this.port),
+      unix_socket_directories: this.directory,
+      fsync: 'off',
+      max_connections: '200',
+      shared_buffers: '32MB',
+      ...this.#options.settings,
+    }
+    const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
+    const program = [join(binDirectory(), 'postgres'), '-D', join(this.directory, 'data'), ...flags]
+    const [command, ...args] =
+      this.#options.prefix === undefined ? program : [...this.#options.prefix, ...asUser(program)]
+    const child = spawn(command!, args, {
+      ...(this.#options.prefix === undefined ? identity() : {}),
+      env: environment(),
+      cwd: this.directory,
+      stdio: ['ignore', 'ignore', 'pipe'],
+    })
+    this.#process = child
+    await ready(child)
+  }
+
+  /** Whether its process runs. */
+  get isRunning(): boolean {
+    return this.#process !== undefined && this.#process.exitCode === null && this.#process.signalCode === null
+  }
+
+  /** Ends it at once (`SIGKILL`, all of its processes), or as `SIGINT` does: connections are closed, nothing is lost. */
+  async kill(signal: 'SIGKILL' | 'SIGINT' = 'SIGKILL'): Promise<void> {
+    const child = this.#process
+    if (child === undefined || !this.isRunning) return
+    const ended = new Promise((resolve) => child.once('exit', resolve))
+    // The postmaster writes its process id first; a prefix command may stand between it and this process.
+    process.kill(postmasterPid(join(this.directory, 'data')) ?? child.pid!, signal)
+    await ended
+  }
+}
+
+let count = 0
+
+/** The address of a new, empty database in a server. */
+export async function emptyDatabase(server: PostgresServer): Promise<string> {
+  const name = `test_${process.pid}_${++count}`
+  const client = new Client({ connectionString: server.url() })
+  await client.connect()
+  try {
+    await client.query(`CREATE DATABASE ${name}`)
+  } finally {
+    await client.end()
+  }
+  return server.url(name)
+}
+
+function binDirectory(): string {
+  const given = process.env['POSTGRES_BIN']
+  if (given !== undefined) return given
+  const versions = ['18', '17', '16', '15'].map((version) => `/usr/lib/postgresql/${version}/bin`)
+  return versions.find((directory) => existsSync(join(directory, 'initdb'))) ?? '/usr/bin'
+}
+
+function environment(): NodeJS.ProcessEnv {
+  const libraries = process.env['LATCHKEY_TEST_LIBRARIES']
+  return { PATH: process.env['PATH'], LC_ALL: 'C', ...(libraries === undefined ? {} : { LD_LIBRARY_PATH: libraries }) }
+}
+
+const isRoot = (): boolean => process.getuid?.() === 0
+const identity = (): { uid?: number; gid?: number } => (isRoot() ? { uid: unprivilegedId, gid: unprivilegedId } : {})
+
+/** The same for a program that another one starts. */
+function asUser(program: readonly string[]): readonly string[] {
+  if (!isRoot()) return program
+  return ['setpriv', `--reuid=${unprivilegedId}`, `--regid=${unprivilegedId}`, '--clear-groups', ...program]
+}
+
+/** Resolves once it accepts connections. @throws with what it printed if it ends before */
+function ready(child: ChildProcess): Promise<void> {
+  let text = ''
+  return new Promise((resolve, reject) => {
+    const fail = (): void => reject(new Error(`PostgreSQL did not start: ${text}`))
+    const timer = setTimeout(fail, startMs)
+    child.once('error', reject)
+    child.once('exit', () => {
+      clearTimeout(timer)
+      fail()
+    })
+    child.stderr!.on('data', (chunk: Buffer) => {
+      if (text.length < 10_000) text += chunk.toString()
+      if (!text.includes('ready to accept connections')) return
+      clearTimeout(timer)
+      resolve()
+    })
+  })
+}
+
+function postmasterPid(data: string): number | undefined {
+  try {
+    return Number(readFileSync(join(data, 'postmaster.pid'), 'utf8').split('\n', 1)[0])
+  } catch {
+    return undefined
+  }
+}
