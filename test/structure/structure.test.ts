@@ -48,6 +48,7 @@ const allowed: { [directory: string]: readonly string[] } = {
     '@latchkey/kmd-client',
     '@latchkey/system',
     '@latchkey/x402',
+    '@latchkey/published',
   ],
 }
 

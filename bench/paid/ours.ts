@@ -1,0 +1,73 @@
+/** The parties of a checkout of this repository, as its documentation starts them. */
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import type * as Devnets from '@latchkey/devnet'
+import type * as Http from '@latchkey/http'
+import type * as Clients from '@latchkey/x402/client'
+import type * as Facilitating from '@latchkey/x402/facilitator'
+import type * as Nodes from '@latchkey/x402/node'
+import type * as Servers from '@latchkey/x402/server'
+import type * as Sqlite from '@latchkey/x402/sqlite'
+import type { Facts } from '../devnet/Process.js'
+import { newAccounts } from './newAccounts.js'
+import type { PartyOptions } from './Party.js'
+import { dollar, network, priceMicroDollars } from './setting.js'
+
+export type Buy = () => Promise<Response>
+
+async function load<T>(checkout: string, path: string): Promise<T> {
+  return (await import(pathToFileURL(join(checkout, 'packages', path)).href)) as T
+}
+
+export async function devnet({ checkout }: PartyOptions): Promise<unknown> {
+  const { Devnet } = await load<typeof Devnets>(checkout!, 'devnet/dist/index.js')
+  const { url, genesisHash, dispenser, accounts } = await Devnet.start({ port: 0 })
+  return { url, genesisHash, dispenser, accounts }
+}
+
+export async function facilitator({ checkout, devnet: facts, directory }: PartyOptions): Promise<string> {
+  const { Chain, createFacilitatorHandler, Facilitator, Signer } = await load<typeof Facilitating>(
+    checkout!,
+    'x402/dist/facilitator/index.js',
+  )
+  const { SqliteSettlements } = await load<typeof Sqlite>(checkout!, 'x402/dist/sqlite.js')
+  const { Server } = await load<typeof Http>(checkout!, 'http/dist/index.js')
+  const chain = await Chain.open(chainOptions(facts!))
+  // On disk, as in the command.
+  const store = new SqliteSettlements(join(directory, 'facilitator.db'))
+  const feePayer = Signer.fromSecretKey(facts!.accounts[0]!.secretKey)
+  const one = new Facilitator({ chains: [chain], feePayer, store })
+  const server = new Server({ fetch: createFacilitatorHandler({ facilitator: one }) })
+  const { port } = await server.listen('127.0.0.1', 0)
+  return `http://127.0.0.1:${port}`
+}
+
+export async function seller({ checkout, devnet: facts, url }: PartyOptions): Promise<string> {
+  const { Chain, Gate } = await load<typeof Servers>(checkout!, 'x402/dist/server/index.js')
+  const { paymentGate } = await load<typeof Nodes>(checkout!, 'x402/dist/server/node.js')
+  const chain = await Chain.open(chainOptions(facts!))
+  const price = { asset: dollar, amount: String(priceMicroDollars) }
+  const accepts = { network: chain.caip2, price, payTo: facts!.accounts[1]!.address }
+  const gate = await Gate.open({ routes: { 'GET /weather': { accepts } }, facilitators: url!, chains: chain })
+  const server = createServer(paymentGate(gate, (_, response) => response.end('{"report":{"weather":"sunny"}}')))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/weather`
+}
+
+/** `at` buyers with one chain. */
+export async function buyers({ checkout, devnet: facts, url }: PartyOptions, at: number): Promise<Buy[]> {
+  const { Buyer, Chain, payingFetch, Signer } = await load<typeof Clients>(checkout!, 'x402/dist/client/index.js')
+  const chain = await Chain.open(chainOptions(facts!))
+  return (await newAccounts(facts!.url, at)).map((secretKey) => {
+    const pay = payingFetch(new Buyer({ signer: Signer.fromSecretKey(secretKey), chains: chain }))
+    return () => pay(url!)
+  })
+}
+
+function chainOptions({ url, genesisHash }: Facts) {
+  return { network, nodes: url, genesisHash }
+}
