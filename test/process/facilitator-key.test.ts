@@ -114,14 +114,14 @@ suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
     const metrics = async (): Promise<string> => (await fetch(`${url}/metrics`)).text()
     assert.equal((await health()).status, 200)
     assert.match((await health()).text, /"feeBalance":"[0-9.]+ ALGO"/)
-    assert.match(await metrics(), /^latchkey_facilitator_can_sign 1$/m)
+    assert.match(await metrics(), /^latchkey_facilitator_can_sign\{account="\w+"\} 1$/m)
     await kmd.stop()
     const lost = await until('the lost daemon', async () => {
       const found = await health()
       return found.status === 503 ? found : false
     })
     assert.match(lost.text, /"reason":"the fee account cannot sign/)
-    assert.match(await metrics(), /^latchkey_facilitator_can_sign 0$/m)
+    assert.match(await metrics(), /^latchkey_facilitator_can_sign\{account="\w+"\} 0$/m)
     assert.match(await metrics(), /^latchkey_facilitator_healthy 0$/m)
     kmd = await start(scope, { dataDir: kmd.dataDir })
     await until('the daemon again', async () => (await health()).status === 200)

@@ -9,7 +9,7 @@ export type FakeResponse =
   /** No response before the time limit. */
   | 'hang'
 
-type Handler = (body: Uint8Array) => FakeResponse | Promise<FakeResponse>
+type Handler = (body: Uint8Array, path: string) => FakeResponse | Promise<FakeResponse>
 
 export const genesisHash = 'SGO1GKSzyE7IEPItTxCByw9x8FmnrCDexi9/cOUJOiI='
 
@@ -60,10 +60,11 @@ export class FakeNode {
   }
 
   readonly fetch = async (input: string | URL | Request, init: RequestInit = {}): Promise<Response> => {
-    const kind = `${init.method ?? 'GET'} ${kindOf(new URL(String(input)).pathname)}`
+    const { pathname } = new URL(String(input))
+    const kind = `${init.method ?? 'GET'} ${kindOf(pathname)}`
     const body = Buffer.from((init.body as Uint8Array | undefined) ?? [])
     this.requests.push(kind)
-    const response = (await this.#handlers.get(kind)?.(body)) ?? missing
+    const response = (await this.#handlers.get(kind)?.(body, pathname)) ?? missing
     if (response === 'hang') return waitForAbort(init.signal!)
     if (response === 'refuse') throw failure('ECONNREFUSED')
     const isAccepted = response === 'drop' || response.status === 200

@@ -63,6 +63,10 @@ export const errors = {
     message: 'The signer returned something else than a valid signature of the transaction.',
     hint: 'Check that the signer returns the signed transaction, unchanged, for its own address.',
   },
+  signer_timeout: {
+    message: 'The signer did not answer in time.',
+    hint: 'Check that the key daemon runs and is not busy.',
+  },
   signer_key_missing: {
     message: 'The wallet of the signer does not have its key.',
     hint: 'Name the address of a key in the wallet, or the wallet that holds the key.',

@@ -1,9 +1,7 @@
 /** Verifies payments and settles them on the ledger, for sellers. */
 import { AlgodError } from '@latchkey/algod'
 import { Address, Submission } from '@latchkey/algorand'
-import { type Chain, chainList, isAddress } from '../chain/Chain.js'
-import { errors, OptionsError } from '../errors.js'
-import type * as Signer from '../signer/Signer.js'
+import { type Chain, chainList } from '../chain/Chain.js'
 import { MemorySettlements, type Settlement, type SettlementStore } from '../store/Settlements.js'
 import type {
   PaymentPayload,
@@ -14,7 +12,7 @@ import type {
 } from '../wire/types.js'
 import { checkSponsoredFee } from './checkSponsoredFee.js'
 import { type FacilitatorLimits, type FacilitatorOptions, limitsOf } from './FacilitatorOptions.js'
-import { FeeSigner } from './FeeSigner.js'
+import { FeePayers } from './FeePayers.js'
 import { type FacilitatorStatus, Health } from './Health.js'
 import { holdMsOf, keyOf } from './holdOf.js'
 import { Metrics } from './Metrics.js'
@@ -40,8 +38,7 @@ export class Facilitator {
   /** For whom it works. */
   readonly policy: Policy
   readonly #chains: readonly Chain[]
-  readonly #feeSigner: FeeSigner | undefined
-  readonly #feePayers: ReadonlySet<string>
+  readonly #feePayers: FeePayers
   readonly #options: FacilitatorLimits
   readonly #store: SettlementStore
   readonly #reservations: Reservations
@@ -53,25 +50,28 @@ export class Facilitator {
 
   /** @throws OptionsError without a chain, or for a fee payer without an address */
   constructor(options: FacilitatorOptions) {
-    const { feePayer, store = new MemorySettlements(), policy } = options
+    const { feePayer, policy } = options
+    const store: SettlementStore = options.store ?? new MemorySettlements()
     const chains = chainList(options.chains)
     this.#chains = chains
-    const payer = feePayer === undefined ? undefined : payerAddress(feePayer)
-    this.#feePayers = new Set(payer === undefined ? [] : [payer])
     this.#options = limitsOf(options)
     this.#store = store
     this.#reservations = new Reservations((transactionId) => store.get(transactionId))
     const onError = silenced(options.onError)
     this.#onError = onError
-    this.#feeSigner = feePayer === undefined ? undefined : new FeeSigner(feePayer, { onError })
-    const fees = this.#feeSigner === undefined ? undefined : { address: payer!, signer: this.#feeSigner }
-    this.#health = new Health({ chains, fees, metrics: this.metrics, onError })
+    this.#feePayers = new FeePayers(feePayer, { onError })
+    this.#health = new Health({ chains, feePayers: this.#feePayers, store, metrics: this.metrics, onError })
     this.policy = new Policy(policy)
     const onEnd = (settlement: Settlement): void => this.#end(settlement)
     const onRejected = ({ transactionId }: Settlement, isRejected: boolean): void =>
       this.#reservations.setRejected(transactionId, isRejected)
     const of = { store, chains, onError, onEnd, onRejected, metrics: this.metrics }
     this.#settler = new Settler({ ...of, ...this.#options })
+  }
+
+  /** The accounts that it pays fees from. */
+  get feePayers(): ReadonlySet<string> {
+    return this.#feePayers.addresses
   }
 
   /** Continues settlements that were pending when an earlier process ended. Call it once, before serving. */
@@ -81,14 +81,17 @@ export class Facilitator {
     return (await this.#settler.resume()).length
   }
 
-  /** What it serves: the response of GET /supported. */
+  /** What it serves: the response of GET /supported. Fee accounts that can pay come first. */
   supported(): SupportedResponse {
-    const [feePayer] = this.#feePayers
-    const extra = feePayer === undefined ? {} : { extra: { feePayer } }
-    // By both ids: published sellers look up the one that they know, and compare the strings.
-    const ids = this.#chains.flatMap((chain) => chain.ids) as `${string}:${string}`[]
-    const kinds = ids.map((network) => ({ x402Version: 2, scheme: 'exact', network, ...extra }))
-    return { kinds, extensions: [], signers: { 'algorand:*': [...this.#feePayers] } }
+    const kinds = this.#chains.flatMap((chain) => {
+      const payers = this.#feePayers.working(chain.caip2)
+      const extras = payers.length === 0 ? [{}] : payers.map(({ address }) => ({ extra: { feePayer: address } }))
+      // By both ids: published sellers look up the one that they know, and take the first kind of it.
+      return extras.flatMap((extra) =>
+        chain.ids.map((id) => ({ x402Version: 2, scheme: 'exact', network: id as `${string}:${string}`, ...extra })),
+      )
+    })
+    return { kinds, extensions: [], signers: { 'algorand:*': [...this.#feePayers.addresses] } }
   }
 
   /** Whether a payment would be settled. Refusals are results with a code, not errors. */
@@ -155,12 +158,21 @@ export class Facilitator {
   }
 
   /**
-   * Checks that fees can be signed for. Call it before serving: a facilitator that cannot sign settles nothing.
+   * Checks that fees can be signed for, by at least one of the accounts. Call it before serving: a facilitator that cannot
+   * sign settles nothing.
    *
    * @throws what the signer throws: SignerError, KmdClientError
    */
   checkFeePayer(): Promise<void> {
     return this.#health.checkFeePayer()
+  }
+
+  /**
+   * Is not ready any more, and goes on with everything else: what balances load sends new payments to other replicas. Call
+   * it some seconds before `stop`.
+   */
+  drain(): void {
+    this.#health.drain()
   }
 
   /** Stops, and closes the store. Pending settlements stay recorded. */
@@ -169,7 +181,11 @@ export class Facilitator {
   }
 
   #verifyPayment(payload: PaymentPayload, requirements: PaymentRequirements): VerifiedPayment {
-    return verifyPayment(payload, requirements, { chains: this.#chains, feePayers: this.#feePayers, ...this.#options })
+    return verifyPayment(payload, requirements, {
+      chains: this.#chains,
+      feePayers: this.#feePayers.addresses,
+      ...this.#options,
+    })
   }
 
   /**
@@ -211,21 +227,21 @@ export class Facilitator {
     const { transactionId } = payment.group
     if (this.#reservations.isVerified(transactionId, key, claimant)) return
     if (!this.#reservations.isHeld(transactionId, claimant)) this.#settler.checkRoom(payment)
+    if (payment.feePayer !== undefined) this.#feePayers.checkKey(payment.feePayer)
     await checkSponsoredFee(payment)
     const startedMs = performance.now()
     const failure = await payment.chain.algod.simulate(this.#unsignedGroup(payment))
-    if (failure !== undefined) throw await simulationError(failure, payment)
+    if (failure !== undefined) throw await simulationError(failure, payment, this.#feePayers)
     await this.#reservations.hold(payment, { claimant, key, startedMs, holdMs: holdMsOf(payment, requirements) })
   }
 
   /** Without the signature of the fee payer: a network attacker who reads the simulation could submit the payment. */
-  #unsignedGroup({ group, feeIndex }: VerifiedPayment): Uint8Array[] {
-    const { address, sender } = this.#feeSigner?.signer ?? {}
+  #unsignedGroup({ group, feeIndex, feePayer }: VerifiedPayment): Uint8Array[] {
+    const authorizer = feePayer === undefined ? undefined : this.#feePayers.get(feePayer)?.authorizer
     return group.members.map(({ bytes, txn }, index) => {
       if (index !== feeIndex) return bytes
       // A rekeyed account names its authorizer also without a signature.
-      const isRekeyed = sender !== undefined && sender !== address
-      return Submission.encode(isRekeyed ? { txn, sgnr: Address.decode(address!) } : { txn })
+      return Submission.encode(authorizer === feePayer ? { txn } : { txn, sgnr: Address.decode(authorizer!) })
     })
   }
 
@@ -303,7 +319,7 @@ export class Facilitator {
     const { chain, group, feeIndex, payer, payTo, amount, assetId, firstValid, lastValid, feeMicroAlgos } = payment
     const members = group.members.map(({ bytes }) => bytes)
     if (feeIndex !== undefined) {
-      members[feeIndex] = await this.#feeSigner!.sign(group.members[feeIndex]!.txn)
+      members[feeIndex] = await this.#feePayers.sign(group.members[feeIndex]!.txn, this.#onError)
     }
     return {
       transactionId: group.transactionId,
@@ -346,9 +362,4 @@ function silenced(onError: ((error: unknown) => void) | undefined): (error: unkn
       // There is no one else to report it to.
     }
   }
-}
-
-function payerAddress({ address, sender = address }: Signer.Signer): string {
-  if (isAddress(address) && isAddress(sender)) return sender
-  throw new OptionsError('feePayer has no valid address', errors.invalid_signer_address.hint)
 }

@@ -9,11 +9,12 @@ export type FacilitatorOptions = {
   /** One for each network that is served. */
   chains: readonly Chain[]
   /**
-   * The account that pays the fees of buyers.
+   * The account that pays the fees of buyers, or several in the order of preference. New payments name the first one that
+   * can pay and sign; those that name another one are settled as well.
    *
    * @default buyers pay their own fees
    */
-  feePayer?: Signer.Signer | undefined
+  feePayer?: Signer.Signer | readonly Signer.Signer[] | undefined
   /**
    * Where settlements are recorded, shared by all replicas.
    *

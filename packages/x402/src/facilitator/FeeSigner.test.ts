@@ -139,3 +139,37 @@ test('payments do not try a password that was refused: each would bring the owne
   await assert.rejects(signer.sign(txn), error)
   assert.equal(attempts, 2)
 })
+
+test('a signature that takes too long is given up, and is a problem until the signer answers again', async () => {
+  let finish = (_: Uint8Array): void => {}
+  const state = { isStuck: true }
+  const sign = (bytes: Uint8Array): Promise<Uint8Array> | Uint8Array =>
+    state.isStuck
+      ? new Promise<Uint8Array>((resolve) => {
+          finish = resolve
+        })
+      : key.sign(bytes)
+  const signer = new FeeSigner({ ...key, sign }, { onError: () => {}, signMs: 1 })
+  assert.equal(signer.lastProblem(), undefined, 'nothing is known yet')
+  await assert.rejects(signer.sign(txn), { code: 'signer_timeout' })
+  assert.match(signer.lastProblem()!, /takes too long/)
+  finish(new Uint8Array())
+  state.isStuck = false
+  const patient = new FeeSigner({ ...key, sign }, { onError: () => {} })
+  await patient.sign(txn)
+  assert.equal(patient.lastProblem(), undefined)
+})
+
+test('an old problem is checked in the background', async () => {
+  const { state, signer } = setUp()
+  state.error = new Error('away')
+  await assert.rejects(signer.check())
+  assert.equal(state.checks, 1)
+  assert.match(signer.lastProblem()!, /does not answer/)
+  assert.equal(state.checks, 1)
+  state.nowMs = 10_000
+  state.error = undefined
+  assert.match(signer.lastProblem()!, /does not answer/, 'until the check is done')
+  await signer.problem()
+  assert.deepEqual([state.checks, signer.lastProblem()], [2, undefined])
+})

@@ -1,6 +1,7 @@
 import { Address, Hash, type Transaction } from '@latchkey/algorand'
 import { KmdClientError } from '@latchkey/kmd-client'
 import * as Signer from '../signer/Signer.js'
+import { SignerError } from '../signer/Signer.js'
 
 /** How long a successful check or signature is trusted. An operator is to know of a lost key within half a minute. */
 const freshMs = 10_000
@@ -12,6 +13,8 @@ const refusedMs = 60_000
 const maxRefusedMs = 3_600_000
 /** Time for a daemon to derive a key from the password; longer is a fault. */
 const defaultPatienceMs = 5_000
+/** A signature may wait behind others; the callers of a payment wait for half a minute. */
+const defaultSignMs = 10_000
 
 /** Options of a {@link FeeSigner}. */
 export type FeeSignerOptions = {
@@ -20,6 +23,8 @@ export type FeeSignerOptions = {
   readonly nowMs?: (() => number) | undefined
   /** How long a check may take before it is reported. @default 5_000 */
   readonly patienceMs?: number | undefined
+  /** How long a signature may take before it is given up. @default 10_000 */
+  readonly signMs?: number | undefined
 }
 
 type Outcome = {
@@ -35,6 +40,7 @@ export class FeeSigner {
   readonly #onError: (error: unknown) => void
   readonly #nowMs: () => number
   readonly #patienceMs: number
+  readonly #signMs: number
   #outcome: Outcome | undefined
   #checking: Promise<void> | undefined
   #pauseMs = refusedMs
@@ -44,6 +50,7 @@ export class FeeSigner {
     this.#onError = options.onError
     this.#nowMs = options.nowMs ?? (() => performance.now())
     this.#patienceMs = options.patienceMs ?? defaultPatienceMs
+    this.#signMs = options.signMs ?? defaultSignMs
   }
 
   /**
@@ -51,12 +58,15 @@ export class FeeSigner {
    * the owner out.
    *
    * @throws what the signer throws
+   * @throws SignerError if it takes too long
    */
   async sign(txn: Transaction.Transaction): Promise<Uint8Array> {
     const { refusal, untilMs } = this.#outcome ?? { untilMs: 0 }
     if (refusal !== undefined && this.#nowMs() < untilMs) throw refusal
     try {
-      const signed = await Signer.signTransaction(this.signer, txn)
+      const signing = Signer.signTransaction(this.signer, txn)
+      if (await isLongerThan(this.#signMs, signing)) throw new SignerError('signer_timeout', noAnswer)
+      const signed = await signing
       this.#remember(undefined)
       return signed
     } catch (error) {
@@ -89,14 +99,22 @@ export class FeeSigner {
         .finally(() => {
           this.#checking = undefined
         })
-      if (await isLongerThan(this.#patienceMs, this.#checking)) return noAnswer
+      if (await isLongerThan(this.#patienceMs, this.#checking)) this.#outcome = { untilMs: 0, problem: noAnswer }
     }
     return this.#outcome?.problem
   }
 
+  /** The same, without waiting for a check: as far as it is known. What is old is checked in the background. */
+  lastProblem(): string | undefined {
+    const { problem, untilMs } = this.#outcome ?? { problem: undefined, untilMs: 0 }
+    if (problem !== undefined && this.#nowMs() >= untilMs) void this.problem()
+    return problem
+  }
+
   #remember(error: unknown): void {
     const isRefused = isPasswordRefused(error)
-    const problem = error === undefined ? undefined : isRefused ? refused : unable
+    const isLate = error instanceof SignerError && error.code === 'signer_timeout'
+    const problem = error === undefined ? undefined : isRefused ? refused : isLate ? noAnswer : unable
     const untilMs = this.#nowMs() + (isRefused ? this.#pauseMs : freshMs)
     this.#pauseMs = isRefused ? Math.min(2 * this.#pauseMs, maxRefusedMs) : refusedMs
     this.#outcome = { untilMs, problem, refusal: isRefused ? error : undefined }
@@ -128,7 +146,8 @@ function trialTransaction(signer: Signer.Signer): Transaction.Transaction {
   return { type: 'pay', snd: sender, rcv: sender, fee: 1_000n, lv: 1n, gh }
 }
 
-async function isLongerThan(ms: number, work: Promise<void>): Promise<boolean> {
+/** Whether work is not done in time; the error of work that fails in time is thrown. */
+export async function isLongerThan(ms: number, work: Promise<unknown>): Promise<boolean> {
   let timer: ReturnType<typeof setTimeout> | undefined
   const late = new Promise<boolean>((resolve) => {
     timer = setTimeout(() => resolve(true), ms)
@@ -136,6 +155,8 @@ async function isLongerThan(ms: number, work: Promise<void>): Promise<boolean> {
   try {
     return await Promise.race([work.then(() => false), late])
   } finally {
+    // Its result is not awaited any more.
+    work.catch(() => {})
     clearTimeout(timer)
   }
 }

@@ -3,18 +3,29 @@ import { Network } from '@latchkey/algorand'
 import { type Chain, ChainError } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
 import { SignerError } from '../signer/Signer.js'
-import type { FeeSigner } from './FeeSigner.js'
+import { type FeePayer, type FeePayers, rekeyedText } from './FeePayers.js'
+import { isLongerThan } from './FeeSigner.js'
+import { type HealthCheck, type HealthCheckName, Since } from './HealthChecks.js'
 import type { Metrics } from './Metrics.js'
+import { type CheckedStore, StoreCheck } from './StoreCheck.js'
 
 /** A check this recent is reused: anyone may request one, and it costs requests to a node. */
 const freshMs = 1_000
+/** A node that takes longer is reported. */
+const nodePatienceMs = 5_000
 
 /** What a facilitator reports about itself, for the public. */
 export type FacilitatorStatus = {
-  /** What is wrong with the nodes, the fee account or its key; undefined if nothing is. */
+  /** What keeps it from settling payments; undefined if nothing does. */
   readonly problem: string | undefined
+  /** Whether it takes payments: nothing is wrong, and it is not about to stop. */
+  readonly isReady: boolean
+  readonly checks: readonly HealthCheck[]
+  /** What is wrong and does not keep it from settling: fee accounts beside others that work. */
+  readonly warnings: readonly string[]
   /** Networks whose node answered. */
   readonly networks: readonly NetworkStatus[]
+  readonly feeAccounts: readonly FeeAccountStatus[]
 }
 
 /** The state of one network. */
@@ -22,31 +33,54 @@ export type NetworkStatus = {
   /** The CAIP-2 id. */
   readonly network: string
   readonly lastRound: bigint
-  /** What the fee account can spend there, in microAlgos; undefined without a fee account. */
+  /** What the fee accounts can spend there together, in microAlgos; undefined without a fee account. */
   readonly feeMicroAlgos: bigint | undefined
 }
 
-/** The account that pays the fees, and its signer. */
-type Fees = { readonly address: string; readonly signer: FeeSigner }
+/** The state of one fee account on one network. */
+export type FeeAccountStatus = {
+  readonly network: string
+  readonly address: string
+  /** What it can spend there, in microAlgos; undefined if no node says so. */
+  readonly feeMicroAlgos: bigint | undefined
+  /** Why it does not pay fees there; undefined if it does. */
+  readonly problem: string | undefined
+  /** When it was first as it is now, in milliseconds since 1970. */
+  readonly sinceMs: number
+}
 
 export type HealthOptions = {
   readonly chains: readonly Chain[]
-  readonly fees: Fees | undefined
+  readonly feePayers: FeePayers
+  readonly store: CheckedStore
   readonly metrics: Metrics
   readonly onError: (error: unknown) => void
 }
 
-/** Checks the nodes, the fee account and its key. */
+type ChainState = {
+  readonly chain: Chain
+  readonly problem: string | undefined
+  readonly state?: NetworkStatus
+  readonly balances?: ReadonlyMap<string, bigint>
+}
+
+/** Checks the database, the nodes, the fee accounts and their keys. */
 export class Health {
   readonly #options: HealthOptions
+  readonly #store: StoreCheck
+  readonly #since = new Since()
+  #isDraining = false
   /** Its time is infinite until it is done. */
   #latest: { checkedMs: number; readonly status: Promise<FacilitatorStatus> } | undefined
 
   constructor(options: HealthOptions) {
     this.#options = options
+    this.#store = new StoreCheck(options.store, options.onError)
+    this.#accepting()
+    options.metrics.set('draining', 0)
   }
 
-  status(): Promise<FacilitatorStatus> {
+  async status(): Promise<FacilitatorStatus> {
     const now = performance.now()
     if (this.#latest === undefined || now - this.#latest.checkedMs > freshMs) {
       const latest = { checkedMs: Number.POSITIVE_INFINITY, status: this.#check() }
@@ -55,71 +89,166 @@ export class Health {
         latest.checkedMs = performance.now()
       })
     }
-    return this.#latest.status
+    // It may have begun to stop since the check.
+    return this.#withAccepting(await this.#latest.status)
+  }
+
+  /** It takes no more payments from now on. */
+  drain(): void {
+    this.#isDraining = true
+    this.#accepting()
+    this.#options.metrics.set('draining', 1)
+    this.#options.metrics.set('ready', 0)
+  }
+
+  get isDraining(): boolean {
+    return this.#isDraining
   }
 
   /**
-   * Checks that fees can be signed for: that the key can sign, and is the one that the account is authorized by.
+   * Checks that fees can be signed for by one account at least: that its key can sign, and is the one that the account is
+   * authorized by.
    *
-   * @throws what the signer throws
+   * @throws what the signer of the first account throws
    * @throws SignerError with the code `account_rekeyed`
    */
   async checkFeePayer(): Promise<void> {
-    const { chains, fees } = this.#options
-    if (fees === undefined) return
-    await fees.signer.check()
-    for (const chain of chains) {
-      if (!(await isAuthorized(chain, fees))) throw new SignerError('account_rekeyed', rekeyed(fees.address))
-    }
+    const { feePayers, chains, onError } = this.#options
+    const checks = await Promise.allSettled(feePayers.all.map((payer) => checkPayer(payer, chains)))
+    const failures = checks.flatMap((check) => (check.status === 'rejected' ? [check.reason as unknown] : []))
+    if (failures.length > 0 && failures.length === checks.length) throw failures[0]
+    for (const failure of failures) onError(failure)
   }
 
   async #check(): Promise<FacilitatorStatus> {
-    const { chains, fees, metrics } = this.#options
-    const [signing, ...checks] = await Promise.all([
-      fees?.signer.problem(),
+    const { chains, feePayers, metrics } = this.#options
+    const [store, keys, ...states] = await Promise.all([
+      this.#store.isPossible ? this.#store.problem() : undefined,
+      this.#checkKeys(),
       ...chains.map((chain) => this.#checkChain(chain)),
     ])
-    const problem = [signing, ...checks.map((check) => check.problem)].find((found) => found !== undefined)
+    const feeAccounts = states.flatMap((state) => feePayers.all.map((payer) => this.#feeAccount(payer, keys, state)))
+    const checks = [
+      ...(this.#store.isPossible ? [this.#result('store', store)] : []),
+      ...(feePayers.all.length === 0 ? [] : [this.#result('key', ofAll([...keys.values()]))]),
+      ...states.flatMap(({ chain: { caip2 }, problem, balances }) => [
+        this.#result('node', problem, caip2),
+        ...(balances === undefined || balances.size === 0
+          ? []
+          : [this.#result('fee_balance', ofAll(problemsOn(caip2, feeAccounts)), caip2)]),
+      ]),
+    ]
+    const problem = checks.find((check) => !check.isOk)?.problem
     metrics.set('healthy', problem === undefined ? 1 : 0)
-    if (fees !== undefined) metrics.set('can_sign', signing === undefined ? 1 : 0)
-    return { problem, networks: checks.flatMap(({ state }) => (state === undefined ? [] : [state])) }
+    metrics.set('ready', problem === undefined && !this.#isDraining ? 1 : 0)
+    if (this.#store.isPossible) metrics.set('store_up', store === undefined ? 1 : 0)
+    const failed = new Set(checks.map((check) => check.problem))
+    const warnings = [...new Set(feeAccounts.flatMap((one) => one.problem ?? []))].filter((text) => !failed.has(text))
+    const networks = states.flatMap(({ state }) => (state === undefined ? [] : [state]))
+    return { problem, isReady: problem === undefined, checks, warnings, networks, feeAccounts }
   }
 
-  async #checkChain(chain: Chain): Promise<{ problem: string | undefined; state?: NetworkStatus }> {
-    const { fees, metrics, onError } = this.#options
+  #withAccepting(status: FacilitatorStatus): FacilitatorStatus {
+    const accepting = this.#accepting()
+    const problem = accepting.problem ?? status.problem
+    return { ...status, problem, isReady: problem === undefined, checks: [accepting, ...status.checks] }
+  }
+
+  #accepting(): HealthCheck {
+    return this.#result('accepting', this.#isDraining ? 'the facilitator is about to stop' : undefined)
+  }
+
+  #result(name: HealthCheckName, problem: string | undefined, network?: string): HealthCheck {
+    const isOk = problem === undefined
+    const sinceMs = this.#since.of(`${name} ${network ?? ''}`, isOk)
+    return { name, ...(network === undefined ? {} : { network }), isOk, sinceMs, ...(isOk ? {} : { problem }) }
+  }
+
+  /** What is wrong with each key, by the address of its account. */
+  async #checkKeys(): Promise<ReadonlyMap<string, string | undefined>> {
+    const { feePayers, metrics } = this.#options
+    const check = async ({ address, signer }: FeePayer) => {
+      const problem = await signer.problem()
+      metrics.set('can_sign', problem === undefined ? 1 : 0, { account: address })
+      return [address, problem] as const
+    }
+    return new Map(await Promise.all(feePayers.all.map(check)))
+  }
+
+  #feeAccount(
+    payer: FeePayer,
+    keys: ReadonlyMap<string, string | undefined>,
+    { chain, balances }: ChainState,
+  ): FeeAccountStatus {
+    const { address } = payer
+    const network = chain.caip2
+    const problem = keys.get(address) ?? payer.problem(network)
+    const sinceMs = this.#since.of(`account ${network} ${address}`, problem === undefined)
+    return { network, address, feeMicroAlgos: balances?.get(address), problem, sinceMs }
+  }
+
+  async #checkChain(chain: Chain): Promise<ChainState> {
+    const { feePayers, metrics, onError } = this.#options
     const network = chain.caip2
     try {
-      const { lastRound } = await chain.parameters()
-      metrics.set('round', Number(lastRound), network)
-      if (fees === undefined) return { problem: undefined, state: { network, lastRound, feeMicroAlgos: undefined } }
-      const account = await chain.algod.account(fees.address)
-      const feeMicroAlgos = Funds.spendable(account)
-      metrics.set('fee_balance_microalgos', Number(feeMicroAlgos), network)
-      const isOwn = (account.authAddress ?? fees.address) === fees.signer.signer.address
-      const problem = isOwn ? Funds.feeBalanceProblem(chain, fees.address, feeMicroAlgos) : rekeyed(fees.address)
-      return { problem, state: { network, lastRound, feeMicroAlgos } }
+      const asking = this.#askChain(chain)
+      if (!(await isLongerThan(nodePatienceMs, asking))) return await asking
+      return { chain, problem: `${Network.describe(network)}: no node responds in time` }
     } catch (error) {
       onError(error)
       // What is not known any more must not look current.
-      metrics.remove('fee_balance_microalgos', network)
+      for (const { address } of feePayers.all) metrics.remove('fee_balance_microalgos', { network, account: address })
       // An AlgodError names the node, whose address may hold a secret.
       const why = error instanceof ChainError ? error.message : 'no node responds as it should'
-      return { problem: `${Network.describe(network)}: ${why}` }
+      return { chain, problem: `${Network.describe(network)}: ${why}` }
     }
+  }
+
+  async #askChain(chain: Chain): Promise<ChainState> {
+    const { feePayers, metrics } = this.#options
+    const network = chain.caip2
+    const { lastRound } = await chain.parameters()
+    metrics.set('round', Number(lastRound), { network })
+    const balances = new Map<string, bigint>()
+    const ask = async (payer: FeePayer): Promise<void> => {
+      const { address } = payer
+      const account = await chain.algod.account(address)
+      const feeMicroAlgos = Funds.spendable(account)
+      balances.set(address, feeMicroAlgos)
+      metrics.set('fee_balance_microalgos', Number(feeMicroAlgos), { network, account: address })
+      const isOwn = (account.authAddress ?? address) === payer.authorizer
+      payer.report(network, isOwn ? Funds.feeBalanceProblem(chain, address, feeMicroAlgos) : rekeyedText(address))
+    }
+    await Promise.all(feePayers.all.map(ask))
+    const sum = [...balances.values()].reduce((total, one) => total + one, 0n)
+    const feeMicroAlgos = balances.size === 0 ? undefined : sum
+    return { chain, problem: undefined, state: { network, lastRound, feeMicroAlgos }, balances }
+  }
+}
+
+/** What is wrong with all of them: the first problem if each has one. */
+function ofAll(problems: readonly (string | undefined)[]): string | undefined {
+  return problems.includes(undefined) ? undefined : problems[0]
+}
+
+function problemsOn(id: string, accounts: readonly FeeAccountStatus[]): (string | undefined)[] {
+  return accounts.filter(({ network }) => network === id).map(({ problem }) => problem)
+}
+
+async function checkPayer(payer: FeePayer, chains: readonly Chain[]): Promise<void> {
+  await payer.signer.check()
+  for (const chain of chains) {
+    if (!(await isAuthorized(chain, payer))) throw new SignerError('account_rekeyed', rekeyedText(payer.address))
   }
 }
 
 /** Whether the key signs for the account. A node that is away for a moment does not tell, and `status` reports it. */
-async function isAuthorized(chain: Chain, { address, signer }: Fees): Promise<boolean> {
+async function isAuthorized(chain: Chain, { address, authorizer }: FeePayer): Promise<boolean> {
   try {
     const { authAddress = address } = await chain.algod.account(address)
-    return authAddress === signer.signer.address
+    return authAddress === authorizer
   } catch (error) {
     if (error instanceof AlgodError) return true
     throw error
   }
-}
-
-function rekeyed(address: string): string {
-  return `the fee account ${address} is authorized by another key than the one that signs for it`
 }

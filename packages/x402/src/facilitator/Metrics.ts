@@ -9,9 +9,15 @@ const counters = {
 const gauges = {
   pending: 'Settlements in progress.',
   round: 'The last round seen, by network.',
-  healthy: 'Whether it can settle: 1 if nodes answer and the fee account can pay and sign, at the last check.',
-  can_sign: 'Whether the key of the fee account could sign at the last check: 1 or 0.',
-  fee_balance_microalgos: 'What the fee account can spend on fees, in microAlgos, by network.',
+  healthy:
+    'Whether it can settle: 1 if database and nodes answer and a fee account can pay and sign, at the last check.',
+  ready: 'Whether it takes payments: 1 if it can settle and is not about to stop, as GET /readyz at the last check.',
+  draining: 'Whether it is about to stop: 1 from the signal to stop on.',
+  store_up: 'Whether the database of settlements answered at the last check: 1 or 0.',
+  store_connections: 'Connections to the database: in_use, idle, and calls that wait for one.',
+  store_max_connections: 'The most connections to the database that it opens.',
+  can_sign: 'Whether the key of a fee account could sign at the last check, by account: 1 or 0.',
+  fee_balance_microalgos: 'What a fee account can spend on fees, in microAlgos, by network and account.',
 } as const
 
 type Counter = keyof typeof counters
@@ -20,21 +26,21 @@ type Gauge = keyof typeof gauges
 export class Metrics {
   readonly #counts = new Map<Counter, Map<string, number>>()
   /** An alert on a gauge that is missing until the first settlement would not work. */
-  readonly #gauges = new Map<Gauge, Map<string, number>>([['pending', new Map([['', 0]])]])
+  readonly #gauges = new Map<Gauge, Map<string, Value>>([['pending', new Map([['', { value: 0 }]])]])
 
   count(what: Counter, outcome: string): void {
     const counts = samplesOf(this.#counts, what)
     counts.set(outcome, (counts.get(outcome) ?? 0) + 1)
   }
 
-  /** Sets a gauge, of one network or of all. */
-  set(what: Gauge, value: number, network = ''): void {
-    samplesOf(this.#gauges, what).set(network, value)
+  /** Sets a gauge: the one of these labels, or the only one. */
+  set(what: Gauge, value: number, labels?: Prometheus.Labels): void {
+    samplesOf(this.#gauges, what).set(keyOf(labels), { value, labels })
   }
 
   /** Removes a gauge whose value is no longer known. */
-  remove(what: Gauge, network = ''): void {
-    this.#gauges.get(what)?.delete(network)
+  remove(what: Gauge, labels?: Prometheus.Labels): void {
+    this.#gauges.get(what)?.delete(keyOf(labels))
   }
 
   text(): string {
@@ -50,15 +56,18 @@ export class Metrics {
   }
 
   #gauge(what: Gauge): Prometheus.Metric {
-    const samples = [...(this.#gauges.get(what) ?? [])].map(([network, value]) => ({
-      labels: network === '' ? undefined : { network },
-      value,
-    }))
+    const samples = [...(this.#gauges.get(what)?.values() ?? [])]
     return { name: `latchkey_facilitator_${what}`, help: gauges[what], type: 'gauge', samples }
   }
 }
 
-function samplesOf<Name>(all: Map<Name, Map<string, number>>, name: Name): Map<string, number> {
+type Value = { readonly value: number; readonly labels?: Prometheus.Labels | undefined }
+
+function keyOf(labels: Prometheus.Labels | undefined): string {
+  return labels === undefined ? '' : JSON.stringify(labels)
+}
+
+function samplesOf<Name, Sample>(all: Map<Name, Map<string, Sample>>, name: Name): Map<string, Sample> {
   let samples = all.get(name)
   if (samples === undefined) {
     samples = new Map()

@@ -132,6 +132,10 @@ export const paymentErrors = {
     message: 'The fee account of the facilitator cannot pay.',
     hint: 'The operator sends it ALGOs (`latchkey send`); it is never the buyer’s fault.',
   },
+  facilitator_key_unavailable: {
+    message: 'The key of the fee account that the payment names cannot sign. Nothing was submitted.',
+    hint: 'Pay by the offer of a new response. The operator looks after the key daemon.',
+  },
   facilitator_node_unavailable: {
     message: 'No node responds.',
     hint: 'Retry. The operator names several nodes.',

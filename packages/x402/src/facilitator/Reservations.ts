@@ -2,6 +2,7 @@
  * Payments that were verified and have not ended. Each counts against the balance of its payer, so that an account with
  * money for one payment does not have twenty verified; and belongs to the claimant that presented it first.
  */
+import { Address, Submission } from '@latchkey/algorand'
 import { algoAssetId } from '../chain/Chain.js'
 import type { Settlement } from '../store/Settlements.js'
 import { FeeAccount } from './FeeAccount.js'
@@ -43,7 +44,7 @@ const maxPerAccount = 1_000
 export class Reservations {
   readonly #byId = new Map<string, Reservation>()
   readonly #accounts = new Map<string, PayerAccount>()
-  /** By network. */
+  /** By network and address. */
   readonly #feeAccounts = new Map<string, FeeAccount>()
   readonly #find: FindSettlement
   readonly #nowMs: () => number
@@ -115,14 +116,14 @@ export class Reservations {
       // The other call found too little; so would this one, unless something changed since.
       return again()
     }
-    const { chain, payer, feeMicroAlgos } = payment
+    const { chain, payer, feeMicroAlgos, feePayer } = payment
     const account = this.#accountOf(chain.caip2, payer)
     const ahead = [...account.reservations]
     if (ahead.length >= maxPerAccount) {
       if (await this.#endElsewhere(account)) return again()
       throw reserved(payer)
     }
-    const feeAccount = this.#feeAccountOf(chain.caip2)
+    const feeAccount = this.#feeAccountOf(chain.caip2, feePayer)
     const feesAhead = feeAccount.reserve(payer, feeMicroAlgos)
     const of = { transactionId, account, feeAccount, feeMicroAlgos, claimant }
     const one = this.#add({ ...of, costs: costsOf(payment), verified, state: 'checking', isRejected: false, untilMs })
@@ -168,10 +169,11 @@ export class Reservations {
   }
 
   /** A settlement of an earlier process. */
-  restore({ transactionId, network, payer, asset, amount, feeMicroAlgos, claimant }: Settlement): void {
+  restore(settlement: Settlement): void {
+    const { transactionId, network, payer, asset, amount, feeMicroAlgos, claimant } = settlement
     if (this.#byId.has(transactionId)) return
     const account = this.#accountOf(network, payer)
-    const feeAccount = this.#feeAccountOf(network)
+    const feeAccount = this.#feeAccountOf(network, feePayerOf(settlement))
     feeAccount.reserve(payer, feeMicroAlgos)
     feeAccount.settle(feeMicroAlgos, true)
     const costs = new Map([[BigInt(asset), BigInt(amount)]])
@@ -235,9 +237,10 @@ export class Reservations {
     return account
   }
 
-  #feeAccountOf(network: string): FeeAccount {
-    const account = this.#feeAccounts.get(network) ?? new FeeAccount(this.#nowMs)
-    this.#feeAccounts.set(network, account)
+  #feeAccountOf(network: string, feePayer = ''): FeeAccount {
+    const key = `${network} ${feePayer}`
+    const account = this.#feeAccounts.get(key) ?? new FeeAccount(this.#nowMs)
+    this.#feeAccounts.set(key, account)
     return account
   }
 
@@ -321,9 +324,22 @@ function sumsOf(open: readonly Reservation[], assetId: bigint): { held: bigint; 
   return { held, undecided }
 }
 
-/** Of the account that pays the fee. */
-function feeBalance({ chain, group, feeIndex }: VerifiedPayment): Promise<bigint> {
-  return spendable(chain, group.members[feeIndex!]!.sender, algoAssetId)
+function feeBalance({ chain, feePayer }: VerifiedPayment): Promise<bigint> {
+  return spendable(chain, feePayer!, algoAssetId)
+}
+
+/** The sender of the other transaction: a group is the payment, and what pays its fees. */
+function feePayerOf({ group, payer, feeMicroAlgos }: Settlement): string | undefined {
+  if (feeMicroAlgos === 0n) return undefined
+  const senders = group.flatMap((bytes) => {
+    try {
+      return [Address.encode(Submission.decodeFirst(bytes).signed.txn.snd)]
+    } catch {
+      // It was written by something else, and is the node's to refuse.
+      return []
+    }
+  })
+  return senders.find((sender) => sender !== payer)
 }
 
 function reserved(payer: string): PaymentError {

@@ -5,6 +5,7 @@ import { parsePaymentPayload, parsePaymentRequirements } from '@x402/core/schema
 import { OptionsError } from '../errors.js'
 import type { PaymentPayload, PaymentRequirements } from '../wire/types.js'
 import type { Facilitator } from './Facilitator.js'
+import { isLongerThan } from './FeeSigner.js'
 import { json } from './jsonResponse.js'
 import { parseJson, readText } from './readBody.js'
 
@@ -42,7 +43,7 @@ export type FacilitatorHandlerOptions = {
 const defaultMaxBodyBytes = 128 * 1024
 const defaultBodyTimeoutMs = 30_000
 /** Prometheus gives up on a scrape after 10 seconds by default. */
-const metricsPatienceMs = 2_000
+const statusPatienceMs = 2_000
 
 /** What a server knows about the connection of a request. */
 export type Connection = {
@@ -62,7 +63,7 @@ type Route = {
 }
 
 /**
- * The HTTP API of a facilitator: POST /verify, POST /settle, GET /supported, GET /health and GET /metrics.
+ * The HTTP API of a facilitator: POST /verify and /settle, GET /supported, /livez, /readyz, /health and /metrics.
  *
  * @throws OptionsError without a facilitator
  * @example
@@ -93,7 +94,10 @@ export function createFacilitatorHandler(options: FacilitatorHandlerOptions): Fa
   const routes = new Map<string, Route>([
     ['/verify', { method: 'POST', handle: (request, connection) => judge(request, connection, 'verify') }],
     ['/settle', { method: 'POST', handle: (request, connection) => judge(request, connection, 'settle') }],
-    ['/supported', { method: 'GET', handle: () => json(200, facilitator.supported()) }],
+    ['/supported', { method: 'GET', handle: () => supported(facilitator) }],
+    // Of the process itself: what is wrong outside is no reason to start it again.
+    ['/livez', { method: 'GET', handle: () => json(200, { status: 'ok' }) }],
+    ['/readyz', { method: 'GET', handle: () => readiness(facilitator) }],
     ['/health', { method: 'GET', handle: () => health(facilitator) }],
     ['/metrics', { method: 'GET', handle: () => metrics(facilitator) }],
   ])
@@ -117,25 +121,49 @@ export function createFacilitatorHandler(options: FacilitatorHandlerOptions): Fa
 }
 
 async function health(facilitator: Facilitator): Promise<Response> {
-  const { problem, networks } = await facilitator.status()
+  const { problem, networks, warnings } = await facilitator.status()
   const states = networks.map(({ network, lastRound, feeMicroAlgos }) => ({
     network,
     name: Network.displayName(network),
     lastRound: Number(lastRound),
     ...(feeMicroAlgos === undefined ? {} : { feeBalance: Amount.formatAlgos(feeMicroAlgos) }),
   }))
-  if (problem === undefined) return json(200, { status: 'ok', networks: states })
-  return json(503, { status: 'unhealthy', reason: problem, networks: states })
+  const rest = { networks: states, ...(warnings.length === 0 ? {} : { warnings }) }
+  if (problem === undefined) return json(200, { status: 'ok', ...rest })
+  return json(503, { status: 'unhealthy', reason: problem, ...rest })
+}
+
+/** Every check with its result, and since when it has it. The texts are for the public. */
+async function readiness(facilitator: Facilitator): Promise<Response> {
+  const { isReady, checks, warnings, feeAccounts } = await facilitator.status()
+  const results = checks.map(({ name, network, isOk, sinceMs, problem }) => ({
+    name,
+    ...(network === undefined ? {} : { network }),
+    status: isOk ? 'ok' : 'failed',
+    since: new Date(sinceMs).toISOString(),
+    ...(problem === undefined ? {} : { reason: problem }),
+  }))
+  const accounts = feeAccounts.map(({ network, address, problem, sinceMs, feeMicroAlgos }) => ({
+    network,
+    address,
+    status: problem === undefined ? 'ok' : 'failed',
+    since: new Date(sinceMs).toISOString(),
+    ...(feeMicroAlgos === undefined ? {} : { balance: Amount.formatAlgos(feeMicroAlgos) }),
+    ...(problem === undefined ? {} : { reason: problem }),
+  }))
+  const status = isReady ? 'ready' : 'not ready'
+  return json(isReady ? 200 : 503, { status, checks: results, feeAccounts: accounts, warnings })
+}
+
+/** With several fee accounts, the ones that can pay now come first: a seller may ask once and never again. */
+async function supported(facilitator: Facilitator): Promise<Response> {
+  if (facilitator.feePayers.size > 1) await isLongerThan(statusPatienceMs, facilitator.status())
+  return json(200, facilitator.supported())
 }
 
 /** Prometheus asks here and not for the health: the gauges must be current. A slow node does not hold up the rest. */
 async function metrics(facilitator: Facilitator): Promise<Response> {
-  let timer: ReturnType<typeof setTimeout> | undefined
-  const late = new Promise((resolve) => {
-    timer = setTimeout(resolve, metricsPatienceMs)
-  })
-  await Promise.race([facilitator.status(), late])
-  clearTimeout(timer)
+  await isLongerThan(statusPatienceMs, facilitator.status())
   return new Response(facilitator.metrics.text(), { headers: { 'Content-Type': Prometheus.contentType } })
 }
 

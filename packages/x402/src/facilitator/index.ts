@@ -25,7 +25,8 @@ export type {
 } from '../wire/types.js'
 export { Facilitator } from './Facilitator.js'
 export type { FacilitatorOptions } from './FacilitatorOptions.js'
-export type { FacilitatorStatus, NetworkStatus } from './Health.js'
+export type { FacilitatorStatus, FeeAccountStatus, NetworkStatus } from './Health.js'
+export type { HealthCheck, HealthCheckName } from './HealthChecks.js'
 export {
   type Connection,
   createFacilitatorHandler,

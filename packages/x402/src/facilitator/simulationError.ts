@@ -1,6 +1,7 @@
 import { AlgodError, type SimulationFailure } from '@latchkey/algod'
 import { ChainError } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
+import { type FeePayers, keyUnavailable, rekeyedText } from './FeePayers.js'
 import { PaymentError } from './PaymentError.js'
 import type { VerifiedPayment } from './verifyPayment.js'
 
@@ -8,7 +9,11 @@ import type { VerifiedPayment } from './verifyPayment.js'
  * Why a simulation failed: which account is the cause, and what it lacks. What is the facilitator's fault is not reported
  * as the buyer's.
  */
-export async function simulationError(failure: SimulationFailure, payment: VerifiedPayment): Promise<PaymentError> {
+export async function simulationError(
+  failure: SimulationFailure,
+  payment: VerifiedPayment,
+  feePayers: FeePayers,
+): Promise<PaymentError> {
   const { message } = failure
   if (failure.code === 'already_in_ledger') {
     const text = 'the payment is on the ledger already; every payment opens one request'
@@ -21,18 +26,27 @@ export async function simulationError(failure: SimulationFailure, payment: Verif
   }
   const code = 'invalid_exact_avm_simulation_failed'
   try {
-    return (await feeAccountError(payment)) ?? new PaymentError(code, (await fundsMessage(payment)) ?? message)
+    return (
+      (await feeAccountError(payment, feePayers)) ?? new PaymentError(code, (await fundsMessage(payment)) ?? message)
+    )
   } catch (error) {
     if (error instanceof AlgodError || error instanceof ChainError) return new PaymentError(code, message)
     throw error
   }
 }
 
-async function feeAccountError(payment: VerifiedPayment): Promise<PaymentError | undefined> {
-  const { chain, group, feeIndex, feeMicroAlgos } = payment
-  if (feeIndex === undefined) return undefined
-  const { microAlgos, minBalance } = await chain.algod.account(group.members[feeIndex]!.sender)
+/** Remembers what is wrong with the account: new payments are to name another one. */
+async function feeAccountError(payment: VerifiedPayment, feePayers: FeePayers): Promise<PaymentError | undefined> {
+  const { chain, feePayer, feeMicroAlgos } = payment
+  const account = feePayer === undefined ? undefined : feePayers.get(feePayer)
+  if (account === undefined) return undefined
+  const { microAlgos, minBalance, authAddress = account.address } = await chain.algod.account(account.address)
+  if (authAddress !== account.authorizer) {
+    account.report(chain.caip2, rekeyedText(account.address))
+    return keyUnavailable()
+  }
   if (microAlgos - minBalance >= feeMicroAlgos) return undefined
+  account.report(chain.caip2, `the fee account ${account.address} cannot pay a fee`)
   const message = 'the facilitator cannot pay the fee now; this is not the fault of the buyer'
   return new PaymentError('facilitator_fee_account_unfunded', message)
 }

@@ -23,6 +23,8 @@ export type VerifiedPayment = {
   readonly assetId: bigint
   /** The position of the fee transaction, if the facilitator pays the fees. */
   readonly feeIndex: number | undefined
+  /** The account that pays the fees, if it is one of the facilitator's. */
+  readonly feePayer: string | undefined
   readonly feeMicroAlgos: bigint
   readonly firstValid: bigint
   readonly lastValid: bigint
@@ -73,7 +75,8 @@ export function verifyPayment(
   const feeMicroAlgos = feeIndex === undefined ? 0n : checkFeePayment(group, feeIndex, options)
   const { firstValid, lastValid } = checkValidity(group, options)
   const { payTo } = requirements
-  return { chain, group, payer, payTo, amount, assetId, feeIndex, feeMicroAlgos, firstValid, lastValid }
+  const feePayer = feeIndex === undefined ? undefined : group.members[feeIndex]!.sender
+  return { chain, group, payer, payTo, amount, assetId, feeIndex, feePayer, feeMicroAlgos, firstValid, lastValid }
 }
 
 function chainOf(payload: PaymentPayload, requirements: PaymentRequirements, { chains }: VerifyOptions): Chain {

@@ -176,3 +176,31 @@ test('requests do not wait for a silent facilitator while another serves; others
   respond()
   await started
 })
+
+test('a fee account that cannot pay or sign is not offered while the facilitator has another one', async () => {
+  for (const reason of ['facilitator_fee_account_unfunded', 'facilitator_key_unavailable']) {
+    const kind = (payer: string) => ({
+      x402Version: 2,
+      scheme: 'exact',
+      network: network as never,
+      extra: { feePayer: payer },
+    })
+    let lookups = 0
+    const supported = () => {
+      lookups++
+      return { kinds: [kind(feePayer), kind(second)], extensions: [], signers: {} }
+    }
+    const verify = async (_: PaymentPayload, { extra }: PaymentRequirements) =>
+      extra['feePayer'] === feePayer ? { isValid: false, invalidReason: reason } : { isValid: true, payer: 'first' }
+    const backup = named('backup', address())
+    const all = new Facilitators([named('first', feePayer, { supported, verify }), backup])
+    await all.refresh()
+    assert.equal(all.kindFor(chain)?.feePayer, feePayer)
+    await assert.rejects(all.verify({} as never, requirement(feePayer)), FacilitatorError)
+    assert.equal(all.kindFor(chain)?.feePayer, second, 'the other account of the same facilitator')
+    assert.equal((await all.verify({} as never, requirement(second))).payer, 'first')
+    await all.refresh()
+    assert.equal(lookups, 2, 'what it serves is looked up again')
+    assert.equal(all.kindFor(chain)?.feePayer, second)
+  }
+})

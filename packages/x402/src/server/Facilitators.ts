@@ -18,6 +18,8 @@ type FacilitatorState = {
   kinds: readonly Kind[]
   /** Every address it ever named: a buyer may hold an older requirement. */
   readonly feePayers: Set<string>
+  /** Those that could not pay or sign, and are not offered until then. */
+  readonly failingUntilMs: Map<string, number>
 }
 /** What one facilitator serves on one network. */
 export type Kind = { readonly network: string; readonly feePayer: string | undefined }
@@ -42,6 +44,7 @@ export class Facilitators {
       downUntilMs: 0,
       kinds: [],
       feePayers: new Set(),
+      failingUntilMs: new Map(),
     }))
   }
 
@@ -87,8 +90,9 @@ export class Facilitators {
 
   /** What the preferred facilitator serves on a network; undefined if none serves it. */
   kindFor(chain: Chain): Kind | undefined {
-    for (const { kinds } of this.#preferred()) {
-      const kind = kinds.find(({ network }) => chain.matches(network))
+    for (const { kinds, failingUntilMs } of this.#preferred()) {
+      const own = kinds.filter(({ network }) => chain.matches(network))
+      const kind = own.find(({ feePayer }) => isWorking(failingUntilMs, feePayer)) ?? own[0]
       if (kind !== undefined) return kind
     }
     return undefined
@@ -106,7 +110,7 @@ export class Facilitators {
   ): Promise<VerifyResponse> {
     const { response } = await this.#callFirst(requirements, async ({ client, kinds }) => {
       const verified = await client.verify(...inListedId(payload, requirements, kinds), options)
-      if (!verified.isValid) checkOwnFailure(client, verified.invalidReason, verified.invalidMessage)
+      if (!verified.isValid) checkOwnFailure(client, requirements, verified.invalidReason, verified.invalidMessage)
       return verified
     })
     return response
@@ -120,7 +124,7 @@ export class Facilitators {
   ): Promise<Result<SettleResponse>> {
     return this.#callFirst(requirements, async ({ client, kinds }) => {
       const settled = await client.settle(...inListedId(payload, requirements, kinds), options)
-      if (!settled.success) checkOwnFailure(client, settled.errorReason, settled.errorMessage)
+      if (!settled.success) checkOwnFailure(client, requirements, settled.errorReason, settled.errorMessage)
       return settled
     })
   }
@@ -159,7 +163,9 @@ export class Facilitators {
   }
 
   #failed(state: FacilitatorState, error: unknown): FacilitatorError {
-    state.downUntilMs = performance.now() + downMs
+    if (!(error instanceof FeePayerError) || !hasOther(state, error.feePayer)) {
+      state.downUntilMs = performance.now() + downMs
+    }
     this.#onError(error)
     if (error instanceof FacilitatorError) return error
     const message = `${state.client.name}: ${(error as Error).message}`
@@ -187,10 +193,43 @@ function inListedId(
   ]
 }
 
+/** What one of several fee accounts of a facilitator fails with, while another may work. */
+const feePayerReasons: readonly string[] = ['facilitator_fee_account_unfunded', 'facilitator_key_unavailable']
+
+class FeePayerError extends FacilitatorError {
+  readonly feePayer: string
+
+  constructor(feePayer: string, message: string) {
+    super('facilitator_unavailable', message)
+    this.feePayer = feePayer
+  }
+}
+
 /** A failure of the facilitator itself is not the buyer's: another one may settle, or the same one later. */
-function checkOwnFailure({ name }: FacilitatorClient, reason: unknown, message: unknown): void {
+function checkOwnFailure(
+  { name }: FacilitatorClient,
+  { extra }: PaymentRequirements,
+  reason: unknown,
+  message: unknown,
+): void {
   if (typeof reason !== 'string' || !reason.startsWith('facilitator_')) return
-  throw new FacilitatorError('facilitator_unavailable', `${name}: ${reason}: ${String(message).slice(0, 500)}`)
+  const text = `${name}: ${reason}: ${String(message).slice(0, 500)}`
+  const feePayer = extra['feePayer']
+  if (feePayerReasons.includes(reason) && typeof feePayer === 'string') throw new FeePayerError(feePayer, text)
+  throw new FacilitatorError('facilitator_unavailable', text)
+}
+
+/** Remembers that the account failed, and whether the facilitator has another one to offer. */
+function hasOther(state: FacilitatorState, failing: string): boolean {
+  const { failingUntilMs, kinds } = state
+  if (state.feePayers.has(failing)) failingUntilMs.set(failing, performance.now() + downMs)
+  // It may name another one by now.
+  state.refreshedMs = Math.min(state.refreshedMs, performance.now() - refreshMs)
+  return kinds.some(({ feePayer }) => feePayer !== undefined && isWorking(failingUntilMs, feePayer))
+}
+
+function isWorking(failingUntilMs: ReadonlyMap<string, number>, feePayer: string | undefined): boolean {
+  return feePayer === undefined || (failingUntilMs.get(feePayer) ?? 0) <= performance.now()
 }
 
 /** A kind of /supported, which is not validated yet. */

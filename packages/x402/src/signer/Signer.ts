@@ -146,7 +146,12 @@ function isMultisig(msig: Multisig.Signature, message: Uint8Array, authorizer: U
 
 /** A key that cannot be read, or a signer that does not sign as it should. */
 export class SignerError extends X402Error<
-  'invalid_secret_key' | 'invalid_signer_address' | 'invalid_signature' | 'signer_key_missing' | 'account_rekeyed'
+  | 'invalid_secret_key'
+  | 'invalid_signer_address'
+  | 'invalid_signature'
+  | 'signer_key_missing'
+  | 'signer_timeout'
+  | 'account_rekeyed'
 > {
   override name = 'SignerError'
 }

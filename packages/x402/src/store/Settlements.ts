@@ -71,6 +71,8 @@ export type SettlementStore = {
   readonly paidFees?: (sinceMs: number, partMs: number) => Promise<readonly PaidFees[]> | readonly PaidFees[]
   /** Deletes settlements that are older and not pending. */
   readonly forgetBefore: (createdMs: number) => Promise<void> | void
+  /** Whether the store can be used now, for /health: throws if not. */
+  readonly ping?: (() => Promise<void>) | undefined
   /** Releases the resources of the store. */
   readonly close: () => Promise<void> | void
 }
