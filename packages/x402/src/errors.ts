@@ -180,12 +180,16 @@ export const errors = {
     hint: 'Read the message: it names the option.',
   },
   store_failed: {
-    message: 'The file of a store cannot be read or written.',
-    hint: 'Read the message: it names the file, and what is wrong with it.',
+    message: 'The file or the database of a store cannot be read or written.',
+    hint: 'Read the message: it names the file or the server, and what is wrong with it.',
   },
   store_too_new: {
     message: 'The store was written by a later version of this program.',
     hint: 'Use that version, or another file.',
+  },
+  store_not_migrated: {
+    message: 'The database of a store has no tables of this version, and the role may not create them.',
+    hint: 'Run the migrations as the owner of the schema: `latchkey facilitator migrate`, or `migratePostgres`.',
   },
 } as const satisfies ErrorRegistry
 

@@ -3,7 +3,7 @@ import * as Sqlite from '@latchkey/system/sqlite'
 import { X402Error } from '../errors.js'
 
 /** A store that cannot be used. */
-export class StoreError extends X402Error<'store_too_new' | 'store_failed'> {
+export class StoreError extends X402Error<'store_too_new' | 'store_failed' | 'store_not_migrated'> {
   override name = 'StoreError'
 }
 

@@ -1,0 +1,173 @@
+/**
+ * The versions of the tables. Each component (the facilitator's tables, the seller's) has migrations of its own, numbered
+ * from 1, in one list; the table `migrations` says which were run. They run under an advisory lock, in one transaction: of
+ * replicas that start together one migrates, and a migration that fails leaves nothing behind.
+ *
+ * A migration never changes what the version before it needs: during a rolling restart replicas of both versions work.
+ */
+import { StoreError } from '../StoreError.js'
+import { PostgresConnection, type PostgresOptions, type Transaction } from './PostgresConnection.js'
+
+/** Whose tables: a facilitator and a seller can share a database, and have versions of their own. */
+export type PostgresComponent = 'facilitator' | 'seller'
+
+/** The migrations of a component. In their text `{schema}` stands for the schema, quoted. */
+export type Migrations = {
+  readonly component: PostgresComponent
+  /** Version 1 first. One that was released is never changed. */
+  readonly versions: readonly string[]
+  /** What a role needs at run time, and no more. `{role}` stands for the role, quoted. */
+  readonly grants: readonly string[]
+}
+
+/** What {@link migrate} did. */
+export type MigrationReport = {
+  readonly component: PostgresComponent
+  readonly schema: string
+  /** 0 if there were no tables. */
+  readonly from: number
+  readonly to: number
+}
+
+/** Rather long: another process may be migrating tables with many rows. */
+const lockTimeoutMs = 120_000
+/** The first bytes of the key of the advisory lock; the schema makes the others. */
+const lockClass = 0x6c6b
+
+/**
+ * Brings the tables of a component up to date if the role of the connection owns them, and checks their version if not.
+ *
+ * @throws StoreError `store_too_new` if a later version wrote them, `store_not_migrated` if this role may not change them
+ */
+export async function prepare(connection: PostgresConnection, migrations: Migrations): Promise<void> {
+  const state = await stateOf(connection, migrations)
+  checkNotNewer(connection, migrations, state.version)
+  if (state.version === migrations.versions.length) return
+  if (!state.mayMigrate) throw notMigrated(connection, migrations, state.version)
+  await run(connection, migrations, undefined)
+}
+
+/**
+ * Brings the tables of a component up to date, and grants a role what it needs at run time.
+ *
+ * @throws StoreError
+ */
+export async function migrate(
+  connection: PostgresConnection,
+  migrations: Migrations,
+  runtimeRole: string | undefined,
+): Promise<MigrationReport> {
+  return run(connection, migrations, runtimeRole)
+}
+
+/** Opens a connection for migrations of one component, and closes it. */
+export async function migrateOnce(
+  options: PostgresOptions & { readonly runtimeRole?: string | undefined },
+  migrations: Migrations,
+): Promise<MigrationReport> {
+  const connection = await PostgresConnection.open({ maxConnections: 1, ...options })
+  try {
+    return await migrate(connection, migrations, options.runtimeRole)
+  } finally {
+    await connection.close()
+  }
+}
+
+/** Replaces the names in a text of SQL. Both are checked or quoted: nothing of them is read as SQL. */
+export function sql(text: string, schema: string, role?: string): string {
+  return text.replaceAll('{schema}', schema).replaceAll('{role}', () => quoted(role ?? ''))
+}
+
+async function run(
+  connection: PostgresConnection,
+  migrations: Migrations,
+  runtimeRole: string | undefined,
+): Promise<MigrationReport> {
+  const { component, versions, grants } = migrations
+  const schema = connection.quotedSchema
+  return connection.transaction(async (query) => {
+    await query(`SET LOCAL lock_timeout = ${lockTimeoutMs}`)
+    await query('SET LOCAL statement_timeout = 0')
+    await query('SELECT pg_advisory_xact_lock($1, hashtext($2))', [lockClass, connection.schema])
+    await createBase(query, connection)
+    const [row] = await query<{ version: number }>(
+      `SELECT coalesce(max(version), 0) AS version FROM ${schema}.migrations WHERE component = $1`,
+      [component],
+    )
+    const from = row!.version
+    checkNotNewer(connection, migrations, from)
+    for (let version = from + 1; version <= versions.length; version++) {
+      await query(sql(versions[version - 1]!, schema))
+      await query(`INSERT INTO ${schema}.migrations (component, version) VALUES ($1, $2)`, [component, version])
+    }
+    if (runtimeRole !== undefined) {
+      const base = ['GRANT USAGE ON SCHEMA {schema} TO {role}', 'GRANT SELECT ON {schema}.migrations TO {role}']
+      for (const grant of [...base, ...grants]) await query(sql(grant, schema, runtimeRole))
+    }
+    return { component, schema: connection.schema, from, to: versions.length }
+  })
+}
+
+/** Only what is missing: `CREATE SCHEMA IF NOT EXISTS` needs the right to create one even where it exists. */
+async function createBase(query: Transaction, connection: PostgresConnection): Promise<void> {
+  const [found] = await query('SELECT 1 FROM pg_namespace WHERE nspname = $1', [connection.schema])
+  if (found === undefined) await query(`CREATE SCHEMA ${connection.quotedSchema}`)
+  await query(
+    `CREATE TABLE IF NOT EXISTS ${connection.quotedSchema}.migrations (
+       component text NOT NULL,
+       version integer NOT NULL,
+       applied_at timestamptz NOT NULL DEFAULT now(),
+       PRIMARY KEY (component, version)
+     )`,
+  )
+}
+
+type State = { readonly version: number; readonly mayMigrate: boolean }
+
+async function stateOf(connection: PostgresConnection, { component }: Migrations): Promise<State> {
+  const [row] = await connection.read<{ may_use: boolean | null; has_table: boolean; may_migrate: boolean }>(
+    {
+      name: 'latchkey_schema',
+      text: `SELECT has_schema_privilege(n.oid, 'USAGE') AS may_use,
+               EXISTS (SELECT FROM pg_class c WHERE c.relnamespace = n.oid AND c.relname = 'migrations') AS has_table,
+               CASE WHEN n.oid IS NULL THEN has_database_privilege(current_database(), 'CREATE')
+                 ELSE pg_has_role(n.nspowner, 'USAGE') END AS may_migrate
+             FROM (SELECT $1::name AS name) AS given LEFT JOIN pg_namespace n ON n.nspname = given.name`,
+    },
+    [connection.schema],
+  )
+  const mayMigrate = row!.may_migrate
+  if (!row!.has_table || row!.may_use !== true) return { version: 0, mayMigrate }
+  const [found] = await connection.read<{ version: number }>(
+    {
+      name: 'latchkey_version_of',
+      text: `SELECT coalesce(max(version), 0) AS version FROM ${connection.quotedSchema}.migrations WHERE component = $1`,
+    },
+    [component],
+  )
+  return { version: found!.version, mayMigrate }
+}
+
+function checkNotNewer(
+  { server, schema }: PostgresConnection,
+  { component, versions }: Migrations,
+  found: number,
+): void {
+  if (found <= versions.length) return
+  const message = `the tables of the ${component} in schema ${schema} of ${server} were written by a later version of this program`
+  throw new StoreError('store_too_new', message, { hint: 'Use that version, or another schema or database.' })
+}
+
+function notMigrated(
+  { server, schema }: PostgresConnection,
+  { component, versions }: Migrations,
+  found: number,
+): StoreError {
+  const state = found === 0 ? 'has no tables' : `has tables of version ${found}`
+  const message =
+    `schema ${schema} of ${server} ${state} of the ${component} that this role can use; ` +
+    `version ${versions.length} is needed, and this role may not create it`
+  return new StoreError('store_not_migrated', message)
+}
+
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`

@@ -1,0 +1,310 @@
+/** The connections of one process to one database: bounded in number and time, and made again after the server restarted. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Pool, PoolClient, PoolConfig, QueryResultRow } from 'pg'
+import { StoreError } from '../StoreError.js'
+import { offersTls } from './offersTls.js'
+import * as PostgresAddress from './PostgresAddress.js'
+import * as Failure from './PostgresError.js'
+
+/** How a store reaches its database. */
+export type PostgresOptions = {
+  /**
+   * `postgres://user@host:port/database?sslmode=...`. What it leaves out is taken from the environment: `PGHOST`, `PGPORT`,
+   * `PGDATABASE`, `PGUSER`, `PGPASSWORD`, `PGSSLMODE`, `PGSSLROOTCERT`, `PGSSLCERT`, `PGSSLKEY`, `PGAPPNAME`,
+   * `PGCONNECT_TIMEOUT`, `PGOPTIONS`.
+   *
+   * @default the environment
+   */
+  readonly address?: string | undefined
+  /**
+   * The schema of the tables.
+   *
+   * @default 'latchkey'
+   */
+  readonly schema?: string | undefined
+  /**
+   * Connections of this process.
+   *
+   * @default 10
+   */
+  readonly maxConnections?: number | undefined
+  /**
+   * For a new connection, and for a free one of the pool.
+   *
+   * @default 5000, or that of `connect_timeout`
+   */
+  readonly connectTimeoutMs?: number | undefined
+  /**
+   * After which the server ends a statement; two seconds later the connection is given up.
+   *
+   * @default 5000
+   */
+  readonly statementTimeoutMs?: number | undefined
+  /** @default 3000 */
+  readonly lockTimeoutMs?: number | undefined
+  /** @default 10000 */
+  readonly idleInTransactionTimeoutMs?: number | undefined
+  /**
+   * How long a connection is tried again while the server is down. A change that was sent is never sent again.
+   *
+   * @default 5000
+   */
+  readonly retryMs?: number | undefined
+  /** @default 'latchkey' */
+  readonly applicationName?: string | undefined
+  /** @default process.env */
+  readonly environment?: { readonly [name: string]: string | undefined } | undefined
+}
+
+/** A statement that is prepared once in every connection. */
+export type Statement = {
+  /** Unique among the statements of a process. */
+  readonly name: string
+  readonly text: string
+}
+
+type Row = QueryResultRow
+
+/** What runs in a transaction. */
+export type Transaction = <R extends Row = Row>(text: string, values?: readonly unknown[]) => Promise<R[]>
+
+/** What waits for a connection beyond this is refused at once. */
+const maxWaiting = 10_000
+/** The server's own limit is to end a statement first, because its outcome is known then. */
+const marginMs = 2_000
+const oldestVersion = 150_000
+const [firstPauseMs, maxPauseMs] = [25, 500]
+
+export class PostgresConnection {
+  /** The schema of the tables. */
+  readonly schema: string
+  /** Server and database, for messages. */
+  readonly server: string
+  readonly #pool: Pool
+  readonly #retryMs: number
+  readonly #statementTimeoutMs: number
+
+  private constructor(pool: Pool, address: PostgresAddress.PostgresAddress, options: PostgresOptions) {
+    this.#pool = pool
+    this.schema = schemaOf(options)
+    this.server = PostgresAddress.describe(address)
+    this.#retryMs = options.retryMs ?? 5_000
+    this.#statementTimeoutMs = options.statementTimeoutMs ?? 5_000
+    // Of an idle connection: the pool has removed it already. Without a listener the process would end.
+    pool.on('error', () => {})
+    // One in use: its query fails too. The pool listens to idle ones only.
+    pool.on('connect', (client) => client.on('error', () => {}))
+  }
+
+  /**
+   * Connects, and checks that the server can be used.
+   *
+   * @throws StoreError if not, with the reason and never with the password
+   */
+  static async open(options: PostgresOptions = {}): Promise<PostgresConnection> {
+    schemaOf(options)
+    const address = PostgresAddress.parse(options.address, options.environment)
+    const connectTimeoutMs = options.connectTimeoutMs ?? address.connectTimeoutMs ?? 5_000
+    const { Pool } = await driver()
+    const usesTls =
+      address.sslMode !== 'prefer' || (await isTlsOffered(address, connectTimeoutMs, options.retryMs ?? 5_000))
+    const pool = new Pool(poolConfig(address, usesTls, { ...options, connectTimeoutMs }))
+    const connection = new PostgresConnection(pool, address, options)
+    try {
+      await connection.#checkVersion()
+    } catch (error) {
+      await connection.close()
+      throw error
+    }
+    return connection
+  }
+
+  /** The schema as an identifier of SQL. */
+  get quotedSchema(): string {
+    return `"${this.schema}"`
+  }
+
+  /** Connections of this process, and requests that wait for one. */
+  get pool(): { readonly total: number; readonly idle: number; readonly waiting: number } {
+    return { total: this.#pool.totalCount, idle: this.#pool.idleCount, waiting: this.#pool.waitingCount }
+  }
+
+  /**
+   * Runs a statement that can be run twice without harm: it is sent again if the connection is lost.
+   *
+   * @throws StoreError
+   */
+  async read<R extends Row = Row>(statement: Statement, values: readonly unknown[] = []): Promise<R[]> {
+    const untilMs = performance.now() + this.#retryMs
+    for (let tries = 0; ; tries++) {
+      try {
+        return await this.#run<R>(statement, values, untilMs)
+      } catch (error) {
+        const isLost = error instanceof Failure.PostgresError && error.isOutcomeUnknown
+        if (!isLost || performance.now() >= untilMs) throw error
+        await sleep(pauseMs(tries))
+      }
+    }
+  }
+
+  /**
+   * Runs a statement that changes something, once.
+   *
+   * @throws StoreError; a {@link Failure.PostgresError} says whether the change may have been made
+   */
+  write<R extends Row = Row>(statement: Statement, values: readonly unknown[] = []): Promise<R[]> {
+    return this.#run<R>(statement, values, performance.now() + this.#retryMs)
+  }
+
+  /**
+   * Runs several statements in one transaction and one connection, without the limit of time of single statements.
+   *
+   * @throws StoreError, and what `work` throws
+   */
+  async transaction<T>(work: (query: Transaction) => Promise<T>, timeoutMs = 600_000): Promise<T> {
+    const client = await this.#connect(performance.now() + this.#retryMs)
+    const query: Transaction = async <R extends Row>(text: string, values: readonly unknown[] = []): Promise<R[]> => {
+      // Without values by the simple protocol, which takes several statements. The types do not know the timeout.
+      const config = { text, ...(values.length === 0 ? {} : { values: [...values] }), query_timeout: timeoutMs }
+      return (await client.query<R>(config)).rows
+    }
+    let lost: unknown
+    try {
+      await query('BEGIN')
+      const result = await work(query)
+      await query('COMMIT')
+      return result
+    } catch (error) {
+      lost = Failure.isOfStatement(error) || error instanceof StoreError ? undefined : error
+      await query('ROLLBACK').catch((second) => {
+        lost ??= second
+      })
+      throw error instanceof Error ? Failure.named(this.server, error, lost !== undefined) : error
+    } finally {
+      client.release(lost !== undefined)
+    }
+  }
+
+  /**
+   * Whether changes can be made now.
+   *
+   * @throws StoreError if not
+   */
+  async ping(): Promise<void> {
+    const [row] = await this.read<{ readonly: boolean }>({
+      name: 'latchkey_ping',
+      text: `SELECT pg_is_in_recovery() OR current_setting('transaction_read_only')::boolean AS readonly`,
+    })
+    if (row?.readonly !== true) return
+    const hint = 'Name the primary server: this may be a standby.'
+    throw new StoreError('store_failed', `the database ${this.server}: it is read-only`, { hint })
+  }
+
+  /** Closes all connections, once what they do has ended. */
+  async close(): Promise<void> {
+    if (!this.#pool.ending) await this.#pool.end()
+  }
+
+  async #run<R extends Row>({ name, text }: Statement, values: readonly unknown[], untilMs: number): Promise<R[]> {
+    const client = await this.#connect(untilMs)
+    let lost: unknown
+    try {
+      const { rows } = await client.query<R>({ name, text, values: values as unknown[] })
+      return rows
+    } catch (error) {
+      if (!Failure.isOfStatement(error)) lost = error
+      throw Failure.named(this.server, error, lost !== undefined)
+    } finally {
+      client.release(lost !== undefined)
+    }
+  }
+
+  /** A free connection. Nothing was sent, so that it may be tried again while the server is down. */
+  async #connect(untilMs: number): Promise<PoolClient> {
+    for (let tries = 0; ; tries++) {
+      try {
+        if (this.#pool.waitingCount >= maxWaiting) throw new Error('timeout exceeded when trying to connect')
+        return await this.#pool.connect()
+      } catch (error) {
+        if (!Failure.isTemporary(error) || performance.now() >= untilMs || this.#pool.ending) {
+          throw Failure.named(this.server, error, false)
+        }
+        await sleep(pauseMs(tries))
+      }
+    }
+  }
+
+  async #checkVersion(): Promise<void> {
+    const [row] = await this.read<{ version: number; text: string }>({
+      name: 'latchkey_version',
+      text: `SELECT current_setting('server_version_num')::integer AS version, current_setting('server_version') AS text`,
+    })
+    if (row!.version >= oldestVersion) return
+    const message = `the database ${this.server}: it is PostgreSQL ${row!.text}, and 15 or newer is needed`
+    throw new StoreError('store_failed', message, { hint: 'Update the server.' })
+  }
+
+  /** The limit for one statement, in milliseconds. */
+  get statementTimeoutMs(): number {
+    return this.#statementTimeoutMs
+  }
+}
+
+function poolConfig(address: PostgresAddress.PostgresAddress, usesTls: boolean, options: PostgresOptions): PoolConfig {
+  const statementTimeoutMs = options.statementTimeoutMs ?? 5_000
+  return {
+    host: address.host,
+    port: address.port,
+    database: address.database,
+    user: address.user,
+    ...(address.password === undefined ? {} : { password: address.password }),
+    ssl: usesTls && address.tls !== undefined ? address.tls : false,
+    ...(address.options === undefined ? {} : { options: address.options }),
+    application_name: options.applicationName ?? address.applicationName ?? 'latchkey',
+    max: options.maxConnections ?? 10,
+    connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,
+    idleTimeoutMillis: 60_000,
+    keepAlive: true,
+    statement_timeout: statementTimeoutMs,
+    query_timeout: statementTimeoutMs + marginMs,
+    lock_timeout: options.lockTimeoutMs ?? 3_000,
+    idle_in_transaction_session_timeout: options.idleInTransactionTimeoutMs ?? 10_000,
+  }
+}
+
+/** Asked until the server answers, because it may be starting; connecting fails with the reason if it does not. */
+async function isTlsOffered(
+  { host, port }: PostgresAddress.PostgresAddress,
+  timeoutMs: number,
+  retryMs: number,
+): Promise<boolean> {
+  const untilMs = performance.now() + retryMs
+  for (let tries = 0; ; tries++) {
+    const isOffered = await offersTls(host, port, timeoutMs)
+    if (isOffered !== undefined || performance.now() >= untilMs) return isOffered ?? true
+    await sleep(pauseMs(tries))
+  }
+}
+
+/** @throws StoreError if it is not a plain identifier: it becomes a part of statements */
+function schemaOf({ schema = 'latchkey' }: PostgresOptions): string {
+  if (/^[a-z_][a-z0-9_]{0,47}$/.test(schema) && !schema.startsWith('pg_')) return schema
+  const hint = 'Use lower-case letters, digits and underscores, at most 48.'
+  throw new StoreError('store_failed', 'the name of the schema cannot be used', { hint })
+}
+
+/** From 25 ms up to half a second, each a little different: replicas would connect all at once otherwise. */
+function pauseMs(tries: number): number {
+  return Math.min(firstPauseMs * 2 ** tries, maxPauseMs) * (0.5 + Math.random() / 2)
+}
+
+/** @throws StoreError if `pg` is not installed */
+async function driver(): Promise<typeof import('pg')> {
+  try {
+    return (await import('pg')).default as unknown as typeof import('pg')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
+    const hint = 'Install it: npm install pg'
+    throw new StoreError('store_failed', 'stores in PostgreSQL need the package pg', { hint, cause: error })
+  }
+}

@@ -1,0 +1,122 @@
+/** What is wrong with a PostgreSQL server, and what to do: by its SQLSTATE, or by the error of the connection. */
+import { StoreError } from '../StoreError.js'
+
+/** What is known about a change that failed. */
+export type PostgresErrorDetails = {
+  /** The code of the server, as 42501; undefined if the connection failed. */
+  readonly sqlState: string | undefined
+  /** Whether the change may have been made: the connection was lost after it was sent. */
+  readonly isOutcomeUnknown: boolean
+}
+
+/** A PostgreSQL server that cannot be used. */
+export class PostgresError extends StoreError {
+  override name = 'StoreError'
+  readonly sqlState: string | undefined
+  readonly isOutcomeUnknown: boolean
+
+  constructor(message: string, hint: string | undefined, cause: unknown, details: PostgresErrorDetails) {
+    super('store_failed', message, { ...(hint === undefined ? {} : { hint }), cause })
+    this.sqlState = details.sqlState
+    this.isOutcomeUnknown = details.isOutcomeUnknown
+  }
+}
+
+type Reason = readonly [reason: string, hint: string]
+
+const rights = 'Let its owner run the migrations with the name of this role, as docs/facilitator.md shows.'
+const wait = 'Wait, or look at what the server does: pg_stat_activity lists it.'
+
+/** By SQLSTATE, or by its class of two characters. */
+const reasons: { readonly [sqlState: string]: Reason } = {
+  '08': ['the connection failed', 'Check the network, and the log of the server.'],
+  '25006': ['it is read-only', 'Name the primary server: this may be a standby.'],
+  '28': [
+    'it does not accept the role or the password',
+    'Check the user, PGPASSWORD and the pg_hba.conf of the server.',
+  ],
+  '3D000': ['the database does not exist', 'Create it, or name another one.'],
+  '3F000': ['the schema does not exist', rights],
+  '42501': ['the role does not have the right to do this', rights],
+  '42P01': ['a table is missing', rights],
+  '42883': ['a function is missing', rights],
+  '53100': ['the disk is full', 'Free some space. Nothing that was answered is lost.'],
+  '53200': ['the server is out of memory', 'Raise max_locks_per_transaction, or use fewer connections.'],
+  '53300': ['it has no connection left', 'Raise max_connections, or use fewer connections or replicas.'],
+  '55P03': ['a lock was not released in time', wait],
+  '57014': ['a statement took too long', wait],
+  '57P01': ['it is shutting down', 'Wait until it runs again.'],
+  '57P02': ['it crashed', 'Wait until it runs again, and read its log.'],
+  '57P03': ['it is starting', 'Wait until it accepts connections.'],
+}
+
+/** By the code of the system, or the text of `pg`. */
+const connectionReasons: readonly (readonly [text: RegExp, reason: string, hint: string])[] = [
+  [/ECONNREFUSED/, 'no server listens there', 'Start the server, or check host and port.'],
+  [/ENOTFOUND|EAI_AGAIN/, 'the host is not known', 'Check the name of the host.'],
+  [/ENOENT/, 'there is no socket of a server', 'Start the server, or check the directory of the socket.'],
+  [
+    /does not support SSL/,
+    'it does not offer TLS',
+    'Turn on `ssl` in the server, or use sslmode=disable on a safe network.',
+  ],
+  [
+    /certificate|CERT_|ERR_TLS|self.signed|issuer/i,
+    'its certificate is not accepted',
+    'Name the certificate of its authority in sslrootcert, and the host as the certificate does.',
+  ],
+  [/SASL|password must be a string/i, 'it asks for a password', 'Set PGPASSWORD.'],
+  [/trying to connect/, 'all connections of this process are busy', 'Allow more connections, or send fewer requests.'],
+  [/timeout/i, 'it does not answer in time', 'Check the network, and what the server does.'],
+]
+
+/** Errors of the server after which a connection can be used further. */
+export function isOfStatement(error: unknown): boolean {
+  const { severity } = error as { severity?: unknown }
+  return severity === 'ERROR' && !isShutdown(sqlStateOf(error))
+}
+
+/** Whether the server is not there yet or not any more, and nothing was sent: connecting again is safe. */
+export function isTemporary(error: unknown): boolean {
+  const state = sqlStateOf(error)
+  if (state !== undefined) return isShutdown(state) || state === '53300'
+  const text = textOf(error)
+  return /ECONNREFUSED|ECONNRESET|EPIPE|ENOENT|EAI_AGAIN|terminated|connection timeout|timeout expired/.test(text)
+}
+
+/** The error with the name of the server. */
+export function named(server: string, error: unknown, isOutcomeUnknown: boolean): unknown {
+  if (error instanceof StoreError) return error
+  const sqlState = sqlStateOf(error)
+  const [reason, hint] = (sqlState === undefined ? connectionReason(error) : serverReason(sqlState, error)) ?? []
+  const message = `the database ${server}: ${reason ?? textOf(error).slice(0, 300)}`
+  return new PostgresError(message, hint, error, { sqlState, isOutcomeUnknown })
+}
+
+export function sqlStateOf(error: unknown): string | undefined {
+  const { code, severity } = error as { code?: unknown; severity?: unknown }
+  return typeof code === 'string' && severity !== undefined && /^[0-9A-Z]{5}$/.test(code) ? code : undefined
+}
+
+function isShutdown(sqlState: string | undefined): boolean {
+  return sqlState !== undefined && (/^57P0[1-5]$/.test(sqlState) || sqlState.startsWith('08'))
+}
+
+function serverReason(sqlState: string, error: unknown): Reason {
+  const [reason, hint] = reasons[sqlState] ?? reasons[sqlState.slice(0, 2)] ?? []
+  const text = textOf(error).slice(0, 300)
+  return [reason === undefined ? `${text} (${sqlState})` : `${reason} (${text})`, hint ?? 'Read the log of the server.']
+}
+
+function connectionReason(error: unknown): Reason | undefined {
+  const text = textOf(error)
+  const found = connectionReasons.find(([pattern]) => pattern.test(text))
+  return found && [found[1], found[2]]
+}
+
+/** An `AggregateError` of several addresses of a host has no text of its own. */
+function textOf(error: unknown): string {
+  const { code, message, errors } = error as { code?: unknown; message?: unknown; errors?: readonly unknown[] }
+  const inner = Array.isArray(errors) && errors.length > 0 ? ` ${textOf(errors[0])}` : ''
+  return `${message ?? ''}${typeof code === 'string' ? ` ${code}` : ''}${inner}`.trim()
+}

@@ -1,0 +1,171 @@
+/** Connections to a real server: addresses, pool, timeouts, roles, migrations, a server that restarts. */
+import assert from 'node:assert/strict'
+import { after, test } from 'node:test'
+import { inspect } from 'node:util'
+import { migratePostgres, PostgresConnection, type PostgresOptions, StoreError } from '@latchkey/x402/postgres'
+import { Client } from 'pg'
+import { emptyDatabase, PostgresServer } from '../support/postgres.test.helper.js'
+
+type Test = { after: (work: () => unknown) => void }
+
+const environment = {}
+const server = await PostgresServer.start({ after }, { settings: { max_connections: '40' } })
+const address = await emptyDatabase(server)
+
+test('an address, or the environment, names the server', async (t) => {
+  const { hostname, port, pathname } = new URL(address)
+  const variables = { PGHOST: hostname, PGPORT: port, PGUSER: 'postgres', PGDATABASE: pathname.slice(1) }
+  for (const options of [
+    { address, environment },
+    { environment: variables },
+    { address: 'postgres:///', environment: variables },
+    { address: `postgres://postgres@:${port}${pathname}?host=${server.directory}`, environment },
+  ]) {
+    const connection = await open(t, options)
+    const text = "SELECT current_database() AS name, current_setting('application_name') AS app"
+    const [row] = await connection.read({ name: 'who', text })
+    assert.deepEqual({ ...row }, { name: variables.PGDATABASE, app: 'latchkey' })
+  }
+})
+
+test('a server that is not there is named, and a password is in no text', async () => {
+  const wrong = `postgres://someone:hunter2@127.0.0.1:1/nothing`
+  const error = await failure(PostgresConnection.open({ address: wrong, environment, retryMs: 50 }))
+  assert.equal(error.message, 'the database 127.0.0.1:1/nothing: no server listens there')
+  assert.match(error.hint ?? '', /Start the server/)
+  assert.doesNotMatch(inspect(error, { depth: 10, showHidden: true }), /hunter2/)
+  const missing = await failure(open({ after: () => {} }, { address: server.url('missing') }))
+  assert.match(missing.message, /the database does not exist/)
+})
+
+test('the pool is bounded, and what waits too long fails', async (t) => {
+  const connection = await open(t, { maxConnections: 2, connectTimeoutMs: 300 })
+  const slow = [1, 2].map(() => connection.read({ name: 'slow', text: 'SELECT pg_sleep(2)' }))
+  const error = await failure(connection.read({ name: 'quick', text: 'SELECT 1' }))
+  assert.match(error.message, /all connections of this process are busy/)
+  assert.equal(connection.pool.total, 2)
+  await Promise.all(slow)
+  await connection.read({ name: 'quick', text: 'SELECT 1' })
+})
+
+test('a statement that takes too long is ended by the server, and its outcome is known', async (t) => {
+  const connection = await open(t, { statementTimeoutMs: 200, maxConnections: 1 })
+  const error = await failure(connection.write({ name: 'slow', text: 'SELECT pg_sleep(30)' }))
+  assert.match(error.message, /a statement took too long/)
+  assert.equal(error.isOutcomeUnknown, false)
+  assert.equal((await connection.read({ name: 'quick', text: 'SELECT 1 AS one' }))[0]!['one'], 1)
+})
+
+test('a lock that another transaction holds is waited for until the limit', async (t) => {
+  const connection = await open(t, { lockTimeoutMs: 100 })
+  await connection.write({ name: 'create', text: 'CREATE TABLE locked (id integer)' })
+  await connection.transaction(async (query) => {
+    await query('LOCK TABLE locked')
+    const error = await failure(connection.read({ name: 'wait', text: 'SELECT * FROM locked' }))
+    assert.match(error.message, /a lock was not released in time/)
+  })
+})
+
+test('a transaction that fails leaves nothing, and its connection is used again', async (t) => {
+  const connection = await open(t, { maxConnections: 1 })
+  const failed = connection.transaction(async (query) => {
+    await query('CREATE TABLE nothing (id integer)')
+    await query('SELECT 1 / 0')
+  })
+  assert.match((await failure(failed)).message, /division by zero/)
+  const [row] = await connection.read({ name: 'there', text: "SELECT to_regclass('nothing') AS found" })
+  assert.equal(row!['found'], null)
+})
+
+test('idle connections that the server ends do not end the process; reads go on after a restart', async (t) => {
+  const connection = await open(t, { maxConnections: 3, retryMs: 60_000 })
+  const read = (): Promise<unknown> => connection.read({ name: 'one', text: 'SELECT 1' })
+  await Promise.all([read(), read(), read()])
+  await server.kill()
+  const reading = [read(), read()]
+  await server.restart()
+  await Promise.all(reading)
+  await read()
+})
+
+test('a change whose connection is lost is not sent again, and says that its outcome is not known', async (t) => {
+  const connection = await open(t)
+  await connection.write({ name: 'create', text: 'CREATE TABLE changes (id serial)' })
+  const sleeping = failure(
+    connection.write({ name: 'change', text: 'WITH s AS (SELECT pg_sleep(20)) INSERT INTO changes SELECT FROM s' }),
+  )
+  const other = await open(t)
+  const text =
+    "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE query LIKE 'WITH s AS%' AND pid <> pg_backend_pid()"
+  while ((await other.read({ name: 'terminate', text })).length === 0);
+  const error = await sleeping
+  assert.equal(error.isOutcomeUnknown, true)
+  assert.equal((await connection.read({ name: 'count', text: 'SELECT * FROM changes' })).length, 0)
+})
+
+test('a standby, or a role without rights, is no store', async (t) => {
+  const standby = await open(t, { address: `${address}?options=-c%20default_transaction_read_only%3Don` })
+  assert.match((await failure(standby.ping())).message, /read-only/)
+  await (await open(t)).ping()
+})
+
+test('the owner migrates, and another role needs to be granted what it uses', async (t) => {
+  const database = await emptyDatabase(server)
+  await asAdmin(database, 'CREATE ROLE owner_1 LOGIN; CREATE ROLE runtime_1 LOGIN; CREATE ROLE other_1 LOGIN')
+  await asAdmin(database, `GRANT CREATE ON DATABASE ${new URL(database).pathname.slice(1)} TO owner_1`)
+  const as = (role: string): string => database.replace('postgres@', `${role}@`)
+  const denied = await failure(migratePostgres('facilitator', { address: as('runtime_1'), environment }))
+  assert.equal(denied.code, 'store_failed')
+  assert.match(denied.message, /does not have the right/)
+  const options = { address: as('owner_1'), environment, runtimeRole: 'runtime_1' }
+  const [first, second] = await Promise.all([
+    migratePostgres('facilitator', options),
+    migratePostgres('facilitator', options),
+  ])
+  assert.deepEqual([first.from, second.from].sort(), [0, first.to])
+  const runtime = await open(t, { address: as('runtime_1') })
+  await runtime.read({ name: 'versions', text: 'SELECT * FROM latchkey.migrations' })
+  const text = 'CREATE TABLE latchkey.more (id integer)'
+  assert.match((await failure(runtime.write({ name: 'more', text }))).message, /does not have the right/)
+  const other = await open(t, { address: as('other_1') })
+  const read = other.read({ name: 'versions', text: 'SELECT * FROM latchkey.migrations' })
+  assert.match((await failure(read)).message, /does not have the right/)
+})
+
+test('tables of a later version are refused', async () => {
+  const database = await emptyDatabase(server)
+  await migratePostgres('seller', { address: database, environment, schema: 'later' })
+  await asAdmin(database, "INSERT INTO later.migrations VALUES ('seller', 1000)")
+  const error = await failure(migratePostgres('seller', { address: database, environment, schema: 'later' }))
+  assert.equal(error.code, 'store_too_new')
+})
+
+test('a schema that is not a plain name is refused', async () => {
+  for (const schema of ['a"; DROP TABLE x; --', 'A', '', 'pg_catalog', 'x'.repeat(64)]) {
+    await assert.rejects(PostgresConnection.open({ address, environment, schema }), { code: 'store_failed' })
+  }
+})
+
+async function open(t: Test, options: PostgresOptions = {}): Promise<PostgresConnection> {
+  const connection = await PostgresConnection.open({ address, environment, ...options })
+  t.after(() => connection.close())
+  return connection
+}
+
+type Failure = StoreError & { readonly isOutcomeUnknown?: boolean }
+
+async function failure(work: Promise<unknown>): Promise<Failure> {
+  const error = await work.then(
+    () => assert.fail('it did not fail'),
+    (reason: unknown) => reason,
+  )
+  assert.ok(error instanceof StoreError, inspect(error))
+  return error
+}
+
+async function asAdmin(database: string, text: string): Promise<void> {
+  const client = new Client({ connectionString: database })
+  await client.connect()
+  await client.query(text)
+  await client.end()
+}
