@@ -7,7 +7,7 @@ import { pathToFileURL } from 'node:url'
 import type * as Devnets from '@latchkey/devnet'
 import type * as Http from '@latchkey/http'
 import type * as Clients from '@latchkey/x402/client'
-import type * as Facilitating from '@latchkey/x402/facilitator'
+import type * as Facilitators from '@latchkey/x402/facilitator'
 import type * as Nodes from '@latchkey/x402/node'
 import type * as Servers from '@latchkey/x402/server'
 import type * as Sqlite from '@latchkey/x402/sqlite'
@@ -29,7 +29,7 @@ export async function devnet({ checkout }: PartyOptions): Promise<unknown> {
 }
 
 export async function facilitator({ checkout, devnet: facts, directory }: PartyOptions): Promise<string> {
-  const { Chain, createFacilitatorHandler, Facilitator, Signer } = await load<typeof Facilitating>(
+  const { Chain, createFacilitatorHandler, Facilitator, Signer } = await load<typeof Facilitators>(
     checkout!,
     'x402/dist/facilitator/index.js',
   )

@@ -8,7 +8,7 @@ import { type NodeAddress, NodePool, type PoolRequest } from './NodePool.js'
 import type { Members, NodeResponse } from './NodeResponse.js'
 import { type RejectionCode, rejectionCode } from './rejections.js'
 import { decodeTransaction } from './transactionJson.js'
-import { createTransport as createFetchTransport, type Fetch } from './transport/fetch.js'
+import { createFetchTransport, type Fetch } from './transport/fetch.js'
 import type { Transport } from './transport/Transport.js'
 
 /** The nodes, and the limits of the client. */

@@ -1,3 +1,4 @@
+export { createTransport } from '#transport'
 export {
   type AccountHoldings,
   type AccountState,
@@ -20,3 +21,11 @@ export { explainRejection } from './explainRejection.js'
 export type { NodeAddress } from './NodePool.js'
 export type { RejectionCode } from './rejections.js'
 export type { Fetch } from './transport/fetch.js'
+export {
+  type Transport,
+  TransportError,
+  type TransportFailure,
+  type TransportOptions,
+  type TransportRequest,
+  type TransportResponse,
+} from './transport/Transport.js'

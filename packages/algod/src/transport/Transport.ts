@@ -22,6 +22,16 @@ export type Transport = {
   close: () => Promise<void>
 }
 
+/** Options of `createTransport`. */
+export type TransportOptions = {
+  /**
+   * The most connections to one server, where the transport holds them; further requests wait for one.
+   *
+   * @default 64
+   */
+  readonly maxConnections?: number | undefined
+}
+
 export type TransportFailure = 'network' | 'timeout' | 'too_large'
 
 /** The reason for a failed exchange, for `Node` to explain. */

@@ -1,10 +1,21 @@
 /** The web platform's `fetch`: browsers, edge runtimes, and wherever the caller passes one. */
-import { type Transport, TransportError, type TransportRequest, type TransportResponse } from './Transport.js'
+import {
+  type Transport,
+  TransportError,
+  type TransportOptions,
+  type TransportRequest,
+  type TransportResponse,
+} from './Transport.js'
 
 /** As much of `fetch` as is used. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>
 
-export function createTransport(fetch: Fetch = (url, init) => globalThis.fetch(url, init)): Transport {
+/** Requests by the `fetch` of the runtime, which holds the connections. */
+export function createTransport(_options: TransportOptions = {}): Transport {
+  return createFetchTransport((url, init) => globalThis.fetch(url, init))
+}
+
+export function createFetchTransport(fetch: Fetch): Transport {
   return { send: (request) => send(request, fetch), close: async () => {} }
 }
 

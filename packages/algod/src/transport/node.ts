@@ -4,18 +4,26 @@
  * daemon starts without making any.
  */
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
-import { type Transport, TransportError, type TransportRequest, type TransportResponse } from './Transport.js'
+import {
+  type Transport,
+  TransportError,
+  type TransportOptions,
+  type TransportRequest,
+  type TransportResponse,
+} from './Transport.js'
 
 type Protocol = { start: (options: RequestOptions) => ClientRequest; agent: Agent }
 
-const agentOptions = { keepAlive: true, maxSockets: 64, maxFreeSockets: 16, timeout: 60_000 }
+const agentOptions = { keepAlive: true, maxFreeSockets: 16, timeout: 60_000 }
+const defaultMaxConnections = 64
 
-export function createTransport(): Transport {
+/** Requests on keep-alive connections of `node:http` and `node:https`. */
+export function createTransport({ maxConnections = defaultMaxConnections }: TransportOptions = {}): Transport {
   const protocols = new Map<string, Promise<Protocol>>()
   const protocolOf = (name: string): Promise<Protocol> => {
     let protocol = protocols.get(name)
     if (protocol === undefined) {
-      protocol = load(name)
+      protocol = load(name, maxConnections)
       protocols.set(name, protocol)
     }
     return protocol
@@ -28,9 +36,9 @@ export function createTransport(): Transport {
   }
 }
 
-async function load(protocol: string): Promise<Protocol> {
+async function load(protocol: string, maxSockets: number): Promise<Protocol> {
   const { Agent, request: start } = await (protocol === 'https:' ? import('node:https') : import('node:http'))
-  return { start, agent: new Agent(agentOptions) }
+  return { start, agent: new Agent({ ...agentOptions, maxSockets }) }
 }
 
 async function send(request: TransportRequest, { start, agent }: Protocol): Promise<TransportResponse> {

@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import test, { type TestContext } from 'node:test'
 import { FacilitatorError, httpFacilitator } from './FacilitatorClient.js'
 
-async function facilitator(t: TestContext, listener: RequestListener, timeoutMs = 300) {
+async function facilitator(t: TestContext, listener: RequestListener, timeoutMs = 300, send?: typeof fetch) {
   const server = createServer(listener).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => {
@@ -13,7 +13,7 @@ async function facilitator(t: TestContext, listener: RequestListener, timeoutMs 
     server.close()
   })
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/base/`
-  return httpFacilitator({ url, timeoutMs, apiKey: 'the key' })
+  return httpFacilitator({ url, timeoutMs, apiKey: 'the key', fetch: send })
 }
 
 const isProtocolError = (error: Error): boolean =>
@@ -21,24 +21,63 @@ const isProtocolError = (error: Error): boolean =>
 const isUnavailable = (error: Error): boolean =>
   error instanceof FacilitatorError && error.code === 'facilitator_unavailable'
 
-test('sends requests of the protocol, with the key', async (t) => {
-  const seen: unknown[] = []
-  const client = await facilitator(t, async (request, response) => {
-    let body = ''
-    for await (const chunk of request.setEncoding('utf8')) body += chunk
-    seen.push([request.method, request.url, request.headers.authorization, body === '' ? '' : JSON.parse(body)])
-    response.end(request.url === '/base/supported' ? '{"kinds":[]}' : '{"isValid":true,"success":true}')
+/** The default, and a `fetch` that the seller passes. */
+const ways: readonly (typeof fetch | undefined)[] = [undefined, fetch]
+
+for (const send of ways) {
+  const by = send === undefined ? 'by default' : 'by fetch'
+
+  test(`sends requests of the protocol, with the key, ${by}`, async (t) => {
+    const seen: unknown[] = []
+    const listener: RequestListener = async (request, response) => {
+      let body = ''
+      for await (const chunk of request.setEncoding('utf8')) body += chunk
+      const { authorization, accept, 'content-type': type } = request.headers
+      assert.equal(accept, 'application/json')
+      seen.push([request.method, request.url, authorization, type, body === '' ? '' : JSON.parse(body)])
+      response.end(request.url === '/base/supported' ? '{"kinds":[]}' : '{"isValid":true,"success":true}')
+    }
+    const client = await facilitator(t, listener, 30_000, send)
+    const payload = { x402Version: 2, note: 'über' } as never
+    await client.verify(payload, { scheme: 'exact' } as never)
+    await client.settle(payload, { scheme: 'exact' } as never)
+    await client.supported()
+    const body = { x402Version: 2, paymentPayload: payload, paymentRequirements: { scheme: 'exact' } }
+    assert.deepEqual(seen, [
+      ['POST', '/base/verify', 'Bearer the key', 'application/json', body],
+      ['POST', '/base/settle', 'Bearer the key', 'application/json', body],
+      ['GET', '/base/supported', 'Bearer the key', undefined, ''],
+    ])
   })
-  const payload = { x402Version: 2 } as never
-  await client.verify(payload, { scheme: 'exact' } as never)
-  await client.settle(payload, { scheme: 'exact' } as never)
-  await client.supported()
-  const body = { x402Version: 2, paymentPayload: { x402Version: 2 }, paymentRequirements: { scheme: 'exact' } }
-  assert.deepEqual(seen, [
-    ['POST', '/base/verify', 'Bearer the key', body],
-    ['POST', '/base/settle', 'Bearer the key', body],
-    ['GET', '/base/supported', 'Bearer the key', ''],
-  ])
+
+  test(`says why there is no response, ${by}`, async (t) => {
+    const silent = await facilitator(t, () => {}, 300, send)
+    await assert.rejects(silent.verify({} as never, {} as never), /\/base\/verify: no response within 300 ms$/)
+    const closed = createServer().listen(0, '127.0.0.1')
+    await once(closed, 'listening')
+    const url = `http://127.0.0.1:${(closed.address() as AddressInfo).port}`
+    closed.close()
+    await once(closed, 'close')
+    const gone = httpFacilitator({ url, fetch: send })
+    await assert.rejects(gone.verify({} as never, {} as never), /\/verify: ECONNREFUSED$/)
+  })
+}
+
+test('asks again where the facilitator has closed the connection meanwhile', async (t) => {
+  let calls = 0
+  const client = await facilitator(
+    t,
+    (request, response) => {
+      calls++
+      // The second request on the connection is not answered.
+      if (calls === 2) request.socket.destroy()
+      else response.end('{"isValid":true}')
+    },
+    30_000,
+  )
+  assert.equal((await client.verify({} as never, {} as never)).isValid, true)
+  assert.equal((await client.verify({} as never, {} as never)).isValid, true)
+  assert.equal(calls, 3)
 })
 
 test('names the claimant where there is one', async (t) => {
@@ -75,27 +114,28 @@ test('unavailability and protocol errors have different codes', async (t) => {
     [() => {}, isUnavailable],
     [(_, response) => void response.write('{'), isUnavailable],
   ]
-  for (const [listener, expected] of cases) {
-    const client = await facilitator(t, listener)
-    await assert.rejects(client.verify({} as never, {} as never), expected, listener.toString())
+  for (const send of ways) {
+    for (const [listener, expected] of cases) {
+      const client = await facilitator(t, listener, 300, send)
+      await assert.rejects(client.verify({} as never, {} as never), expected, listener.toString())
+    }
   }
 })
 
 test('an endless response is not read to its end', async (t) => {
-  let sent = 0
-  const client = await facilitator(
-    t,
-    (_, response) => {
+  for (const send of ways) {
+    let sent = 0
+    const listener: RequestListener = (_, response) => {
       const timer = setInterval(() => {
         sent += 64 * 1024
         response.write(' '.repeat(64 * 1024))
       }, 1)
       response.on('close', () => clearInterval(timer))
-    },
-    5_000,
-  )
-  await assert.rejects(client.verify({} as never, {} as never), /sent more than 262144 bytes/)
-  assert.ok(sent < 10 * 1024 * 1024)
+    }
+    const client = await facilitator(t, listener, 30_000, send)
+    await assert.rejects(client.verify({} as never, {} as never), /sent more than 262144 bytes/)
+    assert.ok(sent < 10 * 1024 * 1024)
+  }
 })
 
 test('an invalid address is an error at once', () => {

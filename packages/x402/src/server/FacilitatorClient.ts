@@ -1,4 +1,5 @@
 /** Facilitators as a seller uses them: in this process, or over HTTP with limits on time and size. */
+import { createTransport, type Transport, TransportError } from '@latchkey/algod'
 import { Bytes, Json } from '@latchkey/algorand'
 import { X402Error } from '../errors.js'
 import type {
@@ -71,7 +72,7 @@ export type HttpFacilitatorOptions = {
   /**
    * Sends the requests.
    *
-   * @default globalThis.fetch
+   * @default keep-alive connections of `node:http` on Node, `globalThis.fetch` elsewhere
    */
   fetch?: typeof fetch | undefined
 }
@@ -79,6 +80,8 @@ export type HttpFacilitatorOptions = {
 const defaultTimeoutMs = 40_000
 const supportedTimeoutMs = 5_000
 const maxResponseBytes = 256 * 1024
+/** A settlement takes as long as a block, and each has a connection for that time. */
+const maxConnections = 1_024
 
 /**
  * A facilitator over HTTP.
@@ -87,26 +90,29 @@ const maxResponseBytes = 256 * 1024
  * respond, or not as the protocol says
  */
 export function httpFacilitator(options: HttpFacilitatorOptions): FacilitatorClient {
-  const { apiKey, timeoutMs = defaultTimeoutMs, isTrusted = false, fetch: send = fetch } = options
+  const { apiKey, timeoutMs = defaultTimeoutMs, isTrusted = false, fetch } = options
   const url = baseUrl(options.url)
+  const send = fetch === undefined ? sendByTransport(url) : sendByFetch(url, fetch)
+  const key = apiKey === undefined ? {} : { Authorization: `Bearer ${apiKey}` }
+  const headers = { Accept: 'application/json', ...key }
+  const postHeaders = { ...headers, 'Content-Type': 'application/json' }
   const call = async (path: string, body: object | undefined, limitMs: number): Promise<Json.Members> => {
-    const headers: { [name: string]: string } = { Accept: 'application/json' }
-    if (body !== undefined) headers['Content-Type'] = 'application/json'
-    if (apiKey !== undefined) headers['Authorization'] = `Bearer ${apiKey}`
+    const request =
+      body === undefined
+        ? { path, method: 'GET' as const, headers }
+        : { path, method: 'POST' as const, headers: postHeaders, body: JSON.stringify(body) }
     try {
-      const response = await send(`${url}${path}`, {
-        method: body === undefined ? 'GET' : 'POST',
-        headers,
-        // Neither a payment nor the key follows a redirect.
-        redirect: 'manual',
-        signal: AbortSignal.timeout(limitMs),
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-      })
-      return await readResponse(response, `${url}${path}`)
+      return readResponse(await send({ ...request, timeoutMs: limitMs }), `${url}${path}`)
     } catch (error) {
       if (error instanceof FacilitatorError) throw error
-      const reason = (error as Error).name === 'TimeoutError' ? `no response within ${limitMs} ms` : reasonOf(error)
-      throw new FacilitatorError('facilitator_unavailable', `${url}${path}: ${reason}`, { cause: error })
+      if (error instanceof TransportError && error.code === 'too_large') {
+        throw new FacilitatorError(
+          'facilitator_protocol_error',
+          `${url}${path} sent more than ${maxResponseBytes} bytes`,
+        )
+      }
+      const message = `${url}${path}: ${reasonOf(error, limitMs)}`
+      throw new FacilitatorError('facilitator_unavailable', message, { cause: error })
     }
   }
   const pay = (
@@ -156,24 +162,60 @@ function baseUrl(text: string): string {
   return text.trim().replace(/\/+$/, '')
 }
 
-async function readResponse(response: Response, address: string): Promise<Json.Members> {
-  const protocolError = (what: string): FacilitatorError =>
-    new FacilitatorError('facilitator_protocol_error', `${address} ${what}`)
-  if (response.type === 'opaqueredirect' || (response.status >= 300 && response.status < 400)) {
-    await response.body?.cancel()
-    throw protocolError('redirects')
+type CallRequest = {
+  readonly path: string
+  readonly method: 'GET' | 'POST'
+  readonly headers: { readonly [name: string]: string }
+  readonly body?: string | undefined
+  readonly timeoutMs: number
+}
+type CallResponse = { readonly status: number; readonly text: string }
+/** Neither a payment nor the key follows a redirect. */
+type Send = (request: CallRequest) => Promise<CallResponse>
+
+/** Asking twice is as good as asking once, so that a request is repeated if its connection was closed meanwhile. */
+function sendByTransport(text: string): Send {
+  const url = new URL(text)
+  const basePath = url.pathname.replace(/\/+$/, '')
+  let transport: Transport | undefined
+  return ({ path, body, ...request }) => {
+    transport ??= createTransport({ maxConnections })
+    const bytes = body === undefined ? undefined : new Uint8Array(Bytes.fromUtf8(body))
+    return transport.send({ ...request, url, path: `${basePath}${path}`, body: bytes, maxResponseBytes, once: false })
   }
-  const text = await readText(response)
-  if (text === undefined) throw protocolError(`sent more than ${maxResponseBytes} bytes`)
-  const value = parse(text)
-  // Some facilitators send a refusal with an error status; it is a result all the same.
-  if (value !== undefined && (response.ok || 'isValid' in value || 'success' in value)) return value
-  if (response.ok) throw protocolError('responded with something else than JSON')
-  throw new FacilitatorError('facilitator_unavailable', `${address} responded with status ${response.status}`)
 }
 
-/** Undefined if it is longer than the limit; the rest is not read then. */
-async function readText({ body }: Response): Promise<string | undefined> {
+function sendByFetch(url: string, send: typeof fetch): Send {
+  return async ({ path, timeoutMs, ...request }) => {
+    const signal = AbortSignal.timeout(timeoutMs)
+    const response = await send(`${url}${path}`, { ...request, redirect: 'manual', signal } as RequestInit)
+    if (response.type === 'opaqueredirect' || isRedirect(response.status)) {
+      await response.body?.cancel()
+      return { status: 302, text: '' }
+    }
+    return { status: response.status, text: await readText(response) }
+  }
+}
+
+function isRedirect(status: number): boolean {
+  return status >= 300 && status < 400
+}
+
+function readResponse({ status, text }: CallResponse, address: string): Json.Members {
+  const protocolError = (what: string): FacilitatorError =>
+    new FacilitatorError('facilitator_protocol_error', `${address} ${what}`)
+  // Browsers hide the status of a redirect behind 0.
+  if (status === 0 || isRedirect(status)) throw protocolError('redirects')
+  const value = parse(text)
+  const isOk = status >= 200 && status < 300
+  // Some facilitators send a refusal with an error status; it is a result all the same.
+  if (value !== undefined && (isOk || 'isValid' in value || 'success' in value)) return value
+  if (isOk) throw protocolError('responded with something else than JSON')
+  throw new FacilitatorError('facilitator_unavailable', `${address} responded with status ${status}`)
+}
+
+/** The rest of a response that is longer than the limit is not read. */
+async function readText({ body }: Response): Promise<string> {
   if (body === null) return ''
   const chunks: Uint8Array[] = []
   let bytes = 0
@@ -182,7 +224,7 @@ async function readText({ body }: Response): Promise<string | undefined> {
     bytes += read.value.length
     if (bytes > maxResponseBytes) {
       void reader.cancel().catch(() => {})
-      return undefined
+      throw new TransportError('too_large')
     }
     chunks.push(read.value)
   }
@@ -198,9 +240,13 @@ function parse(text: string): Json.Members | undefined {
   }
 }
 
-function reasonOf(error: unknown): string {
-  const { message, cause } = error as Error & { cause?: { code?: string } }
-  return cause?.code ?? message
+function reasonOf(error: unknown, limitMs: number): string {
+  const { name, message, cause } = error as Error & { cause?: { code?: string; message?: string } }
+  if (error instanceof TransportError) {
+    if (error.code === 'timeout') return `no response within ${limitMs} ms`
+    return error.systemCode ?? cause?.message ?? message
+  }
+  return name === 'TimeoutError' ? `no response within ${limitMs} ms` : (cause?.code ?? message)
 }
 
 /** A facilitator that did not respond, or not as the protocol says: nothing is known about the payment. */

@@ -141,7 +141,7 @@ export class Facilitators {
         ? kinds.some(({ network }) => Network.matches(network, requirements.network))
         : feePayers.has(String(feePayer)),
     )
-    let last = new FacilitatorError('facilitator_unavailable', 'no facilitator can settle this payment')
+    let last: FacilitatorError | undefined
     for (const state of candidates) {
       try {
         const response = await call(state)
@@ -151,7 +151,7 @@ export class Facilitators {
         last = this.#failed(state, error)
       }
     }
-    throw last
+    throw last ?? new FacilitatorError('facilitator_unavailable', 'no facilitator can settle this payment')
   }
 
   #preferred(): FacilitatorState[] {
