@@ -2,6 +2,7 @@
 import { AlgodError } from '@latchkey/algod'
 import { Address, Submission } from '@latchkey/algorand'
 import { type Chain, chainList } from '../chain/Chain.js'
+import type { SettlementLimits } from '../store/SettlementLimits.js'
 import { MemorySettlements, type Settlement, type SettlementStore } from '../store/Settlements.js'
 import type {
   PaymentPayload,
@@ -15,6 +16,7 @@ import { type FacilitatorLimits, type FacilitatorOptions, limitsOf } from './Fac
 import { FeePayers } from './FeePayers.js'
 import { type FacilitatorStatus, Health } from './Health.js'
 import { holdMsOf, keyOf } from './holdOf.js'
+import { limitError } from './limitError.js'
 import { Metrics } from './Metrics.js'
 import { PaymentError, type PaymentErrorCode } from './PaymentError.js'
 import { type Caller, Policy } from './Policy.js'
@@ -40,6 +42,7 @@ export class Facilitator {
   readonly #chains: readonly Chain[]
   readonly #feePayers: FeePayers
   readonly #options: FacilitatorLimits
+  readonly #limits: SettlementLimits
   readonly #store: SettlementStore
   readonly #reservations: Reservations
   readonly #settler: Settler
@@ -62,10 +65,13 @@ export class Facilitator {
     this.#feePayers = new FeePayers(feePayer, { onError })
     this.#health = new Health({ chains, feePayers: this.#feePayers, store, metrics: this.metrics, onError })
     this.policy = new Policy(policy)
-    const onEnd = (settlement: Settlement): void => this.#end(settlement)
+    const { maxPendingPerPayer: pendingPerPayer, maxPendingPerPayTo: pendingPerPayTo } = this.#options
+    this.#limits = { ...this.policy.limits, pendingPerPayer, pendingPerPayTo }
+    const onEnd = ({ transactionId, state }: Settlement): void =>
+      this.#reservations.end(transactionId, state === 'settled')
     const onRejected = ({ transactionId }: Settlement, isRejected: boolean): void =>
       this.#reservations.setRejected(transactionId, isRejected)
-    const of = { store, chains, onError, onEnd, onRejected, metrics: this.metrics }
+    const of = { store, chains, onError, onEnd, onRejected, metrics: this.metrics, limits: this.#limits }
     this.#settler = new Settler({ ...of, ...this.#options })
   }
 
@@ -76,7 +82,6 @@ export class Facilitator {
 
   /** Continues settlements that were pending when an earlier process ended. Call it once, before serving. */
   async resume(): Promise<number> {
-    await this.policy.restore(this.#store)
     for (const settlement of await this.#store.pending()) this.#reservations.restore(settlement)
     return (await this.#settler.resume()).length
   }
@@ -103,7 +108,6 @@ export class Facilitator {
     try {
       this.#admitCaller(caller)
       const payment = this.#verifyPayment(payload, requirements)
-      await this.policy.restore(this.#store)
       this.policy.check(caller, requirements, payment)
       const { transactionId } = payment.group
       let known = await this.#settler.find(transactionId)
@@ -226,13 +230,25 @@ export class Facilitator {
     const key = keyOf(payment)
     const { transactionId } = payment.group
     if (this.#reservations.isVerified(transactionId, key, claimant)) return
-    if (!this.#reservations.isHeld(transactionId, claimant)) this.#settler.checkRoom(payment)
+    if (!this.#reservations.isHeld(transactionId, claimant)) await this.#checkLimits(payment)
     if (payment.feePayer !== undefined) this.#feePayers.checkKey(payment.feePayer)
     await checkSponsoredFee(payment)
     const startedMs = performance.now()
     const failure = await payment.chain.algod.simulate(this.#unsignedGroup(payment))
     if (failure !== undefined) throw await simulationError(failure, payment, this.#feePayers)
     await this.#reservations.hold(payment, { claimant, key, startedMs, holdMs: holdMsOf(payment, requirements) })
+  }
+
+  /**
+   * Whether it would meet a limit now: told before the seller works for it.
+   *
+   * @throws PaymentError
+   */
+  async #checkLimits(payment: VerifiedPayment): Promise<void> {
+    this.#settler.checkRoom()
+    const limits = this.#limits
+    const limit = await this.#store.check(payment, limits)
+    if (limit !== undefined) throw limitError(limit, { payment, limits })
   }
 
   /** Without the signature of the fee payer: a network attacker who reads the simulation could submit the payment. */
@@ -259,7 +275,6 @@ export class Facilitator {
   /** Signs the fee transaction and records the group: what is submitted is what was recorded. */
   async #start(payment: VerifiedPayment, requirements: PaymentRequirements, caller: Caller): Promise<Settlement> {
     const { transactionId } = payment.group
-    await this.policy.restore(this.#store)
     // One that was verified has passed the limits, and the work for it may be done.
     const isAdmitted = this.#reservations.isHeld(transactionId, claimantOf(caller))
     if (!isAdmitted) {
@@ -267,21 +282,15 @@ export class Facilitator {
       this.policy.check(caller, requirements, payment)
     }
     await this.#hold(payment, requirements, caller)
-    // Others may have been counted meanwhile.
-    if (!isAdmitted) this.policy.check(caller, requirements, payment)
-    const release = this.policy.spend(transactionId, requirements, payment)
     this.#reservations.startSettling(transactionId)
     try {
       const { settlement, isNew } = await this.#settler.begin(await this.#settlementOf(payment, claimantOf(caller)), {
         isPatient: isAdmitted,
       })
-      if (isNew) return settlement
-      // Another call or another process has recorded it, and its fee with it.
-      release()
-      this.#checkClaim(settlement, caller)
+      // Another call or another process has recorded it.
+      if (!isNew) this.#checkClaim(settlement, caller)
       return settlement
     } catch (error) {
-      release()
       this.#reservations.stopSettling(transactionId)
       throw error
     }
@@ -308,11 +317,6 @@ export class Facilitator {
     if (known.state === 'settled') throw new PaymentError('duplicate_settlement', 'this payment is settled already')
     if (known.state === 'pending') return
     throw new PaymentError('invalid_exact_avm_settlement_failed', known.errorMessage ?? 'it was rejected before')
-  }
-
-  #end({ transactionId, state }: Settlement): void {
-    this.policy.end(transactionId, state)
-    this.#reservations.end(transactionId, state === 'settled')
   }
 
   async #settlementOf(payment: VerifiedPayment, claimant: string): Promise<Settlement> {

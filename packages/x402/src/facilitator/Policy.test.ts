@@ -1,12 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { requirementsFor, seller, stranger } from '../exact/payments.test.helper.js'
-import { MemorySettlements } from '../store/Settlements.js'
 import { PaymentError } from './PaymentError.js'
 import { Policy } from './Policy.js'
 import { RateCounter } from './RateCounter.js'
 
-const fee = (feeMicroAlgos: bigint, payer = 'P') => ({ feeMicroAlgos, payer, amount: 1_000n })
+const fee = (feeMicroAlgos: bigint) => ({ feeMicroAlgos, amount: 1_000n })
 const requirements = requirementsFor()
 const other = requirementsFor({ payTo: stranger.address })
 
@@ -52,33 +51,11 @@ test('a caller needs one of the keys', () => {
   )
 })
 
-let count = 0
-const newId = (): string => `T${++count}`
-const dayMs = 24 * 60 * 60 * 1000
-const quarterMs = 15 * 60 * 1000
-
-test('payments are counted per minute and seller when they are submitted, not when they are checked', () => {
-  let now = 0
-  const policy = new Policy({ requestsPerMinute: 2, payerRequestsPerMinute: 10 }, () => now)
-  const ask = (whom = requirements): boolean => isRefused(() => policy.check({}, whom, fee(0n)))
-  for (let time = 0; time < 100; time++) assert.equal(ask(), false)
-  for (let time = 0; time < 2; time++) policy.spend(newId(), requirements, fee(0n))
-  assert.deepEqual([ask(), ask(other)], [true, false])
-  now = 60_000
-  assert.equal(ask(), false)
-})
-
 test('one payer has half of a seller’s payments by default', () => {
-  const policy = new Policy({ requestsPerMinute: 5 }, () => 0)
-  for (let time = 0; time < 3; time++) policy.spend(newId(), requirements, fee(0n, 'RICH'))
-  assert.equal(
-    isRefused(() => policy.check({}, requirements, fee(0n, 'RICH'))),
-    true,
-  )
-  assert.equal(
-    isRefused(() => policy.check({}, requirements, fee(0n, 'OTHER'))),
-    false,
-  )
+  const { limits } = new Policy({ requestsPerMinute: 5, feeMicroAlgosPerDay: 7n, totalFeeMicroAlgosPerDay: 8n })
+  assert.deepEqual(limits, { payToPerMinute: 5, payerPerMinute: 3, feesPerPayTo: 7n, feesInAll: 8n })
+  assert.equal(new Policy({ requestsPerMinute: 5, payerRequestsPerMinute: 4 }).limits.payerPerMinute, 4)
+  assert.equal(new Policy().limits.payerPerMinute, undefined)
 })
 
 test('requests of a caller are counted by key, otherwise by address, of IPv6 by its network', () => {
@@ -115,81 +92,4 @@ test('fees are paid for amounts from a limit on', () => {
     isRefused(() => policy.check({}, requirements, fee(0n))),
     false,
   )
-})
-
-test('fees are counted over a rolling day and by seller; buyers who pay their own are not limited', () => {
-  let now = 10 * dayMs
-  const policy = new Policy({ feeMicroAlgosPerDay: 5_000n }, () => now)
-  const spend = (microAlgos: bigint, id = newId()) => policy.spend(id, requirements, fee(microAlgos))
-  const isFull = (microAlgos: bigint, whom = requirements) => isRefused(() => policy.check({}, whom, fee(microAlgos)))
-  spend(2_000n)
-  now += dayMs / 2
-  const release = spend(2_000n)
-  assert.deepEqual([isFull(2_000n), isFull(0n), isFull(2_000n, other)], [true, false, false])
-  release()
-  release()
-  assert.equal(isFull(2_000n), false)
-  spend(2_000n)
-  now += dayMs / 2
-  assert.equal(isFull(2_000n), true, 'the first quarter of an hour is not over')
-  now += quarterMs
-  assert.deepEqual([isFull(3_000n), isFull(4_000n)], [false, true], 'the second half of the day still counts')
-  now += dayMs
-  assert.equal(isFull(5_000n), false)
-})
-
-test('a fee is given back when its settlement fails, whenever that is, and once', () => {
-  let now = 10 * dayMs
-  const policy = new Policy({ feeMicroAlgosPerDay: 4_000n }, () => now)
-  const spend = (id: string) => policy.spend(id, requirements, fee(2_000n))
-  spend('A')
-  spend('B')
-  assert.equal(
-    isRefused(() => spend('C')),
-    true,
-  )
-  now += dayMs / 2
-  for (let time = 0; time < 3; time++) policy.end('A', 'failed')
-  policy.end('B', 'settled')
-  policy.end('B', 'failed')
-  spend('C')
-  assert.equal(
-    isRefused(() => spend('D')),
-    true,
-  )
-})
-
-test('the fees of an earlier process count, and those of what it left pending are given back on failure', async () => {
-  const now = 10 * dayMs
-  const store = new MemorySettlements()
-  const record = (transactionId: string, createdMs: number, state?: 'settled' | 'failed') => {
-    const texts = { network: 'n', payer: 'P', payTo: seller.address, asset: '1', amount: '1' }
-    const rest = { group: [], firstValid: 1n, lastValid: 2n, feeMicroAlgos: 2_000n, createdMs }
-    store.claim({ transactionId, state: 'pending', ...texts, ...rest })
-    if (state !== undefined) store.finish(transactionId, { state })
-  }
-  record('OLD', now - dayMs - quarterMs, 'settled')
-  record('SETTLED', now - dayMs / 2, 'settled')
-  record('FAILED', now - 5, 'failed')
-  record('PENDING', now - 5)
-  const policy = new Policy({ feeMicroAlgosPerDay: 5_000n, totalFeeMicroAlgosPerDay: 5_000n }, () => now)
-  await Promise.all([policy.restore(store), policy.restore(store)])
-  const isFull = () => isRefused(() => policy.check({}, requirements, fee(2_000n)))
-  assert.equal(isFull(), true)
-  policy.end('PENDING', 'failed')
-  assert.equal(isFull(), false)
-})
-
-test('fees of all sellers together have a limit', () => {
-  let now = 10 * dayMs
-  const policy = new Policy({ totalFeeMicroAlgosPerDay: 5_000n }, () => now)
-  const spend = (whom: typeof requirements, microAlgos: bigint) => policy.spend(newId(), whom, fee(microAlgos))
-  spend(requirements, 3_000n)
-  assert.equal(
-    isRefused(() => spend(other, 3_000n)),
-    true,
-  )
-  spend(other, 2_000n)
-  now += dayMs + quarterMs
-  spend(other, 5_000n)
 })

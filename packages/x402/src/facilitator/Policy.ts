@@ -1,8 +1,7 @@
 /** For which sellers and callers a facilitator works, and how much it spends on fees. */
 import { Bytes } from '@latchkey/algorand'
-import type { Settlement, SettlementStore } from '../store/Settlements.js'
+import type { SettlementLimits } from '../store/SettlementLimits.js'
 import type { PaymentRequirements } from '../wire/types.js'
-import { FeeBudget, partMs } from './FeeBudget.js'
 import { PaymentError } from './PaymentError.js'
 import { RateCounter } from './RateCounter.js'
 
@@ -83,7 +82,7 @@ export type Caller = {
 }
 
 /** What a policy needs to know about a payment. */
-export type PolicyPayment = { readonly payer: string; readonly feeMicroAlgos: bigint; readonly amount: bigint }
+export type PolicyPayment = { readonly feeMicroAlgos: bigint; readonly amount: bigint }
 
 const minuteMs = 60_000
 const maxTracked = 10_000
@@ -92,23 +91,23 @@ export class Policy {
   readonly #options: PolicyOptions
   readonly #keys: readonly Uint8Array[]
   readonly #callers: RateCounter
-  readonly #payers: RateCounter
-  readonly #sellers: RateCounter
-  readonly #payerLimit: number | undefined
-  readonly #fees: FeeBudget
-  #restored: Promise<void> | undefined
 
   constructor(options: PolicyOptions = {}, nowMs: () => number = Date.now) {
     this.#options = options
     this.#keys = (options.apiKeys ?? []).map((key) => new Uint8Array(Bytes.fromUtf8(key)))
-    const { requestsPerMinute } = options
-    this.#payerLimit =
-      options.payerRequestsPerMinute ?? (requestsPerMinute === undefined ? undefined : Math.ceil(requestsPerMinute / 2))
-    const counter = (): RateCounter => new RateCounter({ maxKeys: maxTracked, periodMs: minuteMs, nowMs })
-    this.#callers = counter()
-    this.#payers = counter()
-    this.#sellers = counter()
-    this.#fees = new FeeBudget({ each: options.feeMicroAlgosPerDay, all: options.totalFeeMicroAlgosPerDay }, nowMs)
+    this.#callers = new RateCounter({ maxKeys: maxTracked, periodMs: minuteMs, nowMs })
+  }
+
+  /** What the store counts, over all replicas. */
+  get limits(): SettlementLimits {
+    const { requestsPerMinute, payerRequestsPerMinute, feeMicroAlgosPerDay, totalFeeMicroAlgosPerDay } = this.#options
+    const half = requestsPerMinute === undefined ? undefined : Math.ceil(requestsPerMinute / 2)
+    return {
+      payToPerMinute: requestsPerMinute,
+      payerPerMinute: payerRequestsPerMinute ?? half,
+      feesPerPayTo: feeMicroAlgosPerDay,
+      feesInAll: totalFeeMicroAlgosPerDay,
+    }
   }
 
   /** Whether callers need an API key. */
@@ -138,67 +137,18 @@ export class Policy {
   }
 
   /**
-   * Counts nothing but the payment's limits: whether it is served is known after it was verified.
+   * Whether it works for a caller, a seller and such a payment at all. Rates and budgets are checked by the store.
    *
    * @throws PaymentError
    */
-  check(caller: Caller, { payTo, asset }: PaymentRequirements, payment: PolicyPayment): void {
-    const { payTo: sellers, assets, requestsPerMinute, minSponsoredAmount = 1n } = this.#options
-    const { payer, feeMicroAlgos, amount } = payment
+  check(caller: Caller, { payTo, asset }: PaymentRequirements, { feeMicroAlgos, amount }: PolicyPayment): void {
+    const { payTo: sellers, assets, minSponsoredAmount = 1n } = this.#options
     if (!this.isAuthorized(caller)) refuse('an API key is required')
     if (sellers !== undefined && !sellers.includes(payTo)) refuse(`payments to ${payTo} are not settled here`)
     if (assets !== undefined && !assets.includes(asset)) refuse(`payments in asset ${asset} are not settled here`)
     if (feeMicroAlgos > 0n && amount < minSponsoredAmount) {
       refuse(`fees are paid for payments of ${minSponsoredAmount} base units or more; buyers can pay their own`)
     }
-    if (this.#payerLimit !== undefined && this.#payers.get(payer) >= this.#payerLimit) {
-      refuse(`more than ${this.#payerLimit} payments per minute from ${payer}`)
-    }
-    if (requestsPerMinute !== undefined && this.#sellers.get(payTo) >= requestsPerMinute) {
-      refuse(`more than ${requestsPerMinute} payments per minute for ${payTo}`)
-    }
-    this.#fees.check(payTo, feeMicroAlgos)
-  }
-
-  /**
-   * Counts a payment that was verified and is about to be submitted, and reserves its fee. Returns a function that releases a
-   * fee that was not spent.
-   *
-   * @throws PaymentError
-   */
-  spend(
-    transactionId: string,
-    { payTo }: PaymentRequirements,
-    { payer, feeMicroAlgos }: Pick<PolicyPayment, 'payer' | 'feeMicroAlgos'>,
-  ): () => void {
-    const isReserved = this.#fees.reserve(transactionId, payTo, feeMicroAlgos)
-    if (this.#payerLimit !== undefined) this.#payers.add(payer)
-    if (this.#options.requestsPerMinute !== undefined) this.#sellers.add(payTo)
-    return () => {
-      if (isReserved) this.#fees.release(transactionId)
-    }
-  }
-
-  /** Gives back the fee of a settlement that failed; the fee of one that is settled is spent. */
-  end(transactionId: string, state: Settlement['state']): void {
-    if (state === 'failed') this.#fees.release(transactionId)
-    else if (state === 'settled') this.#fees.keep(transactionId)
-  }
-
-  /** Counts the fees of the last day that the store knows. Further calls wait for the first one. */
-  restore(store: SettlementStore): Promise<void> | undefined {
-    if (!this.#fees.isLimited) return undefined
-    this.#restored ??= this.#restore(store).catch((error) => {
-      this.#restored = undefined
-      throw error
-    })
-    return this.#restored
-  }
-
-  async #restore(store: SettlementStore): Promise<void> {
-    const { oldestMs } = this.#fees
-    const paid = (await store.paidFees?.(oldestMs - (oldestMs % partMs), partMs)) ?? []
-    this.#fees.restore(paid, await store.pending())
   }
 
   /** Undefined if nothing tells it from others. */

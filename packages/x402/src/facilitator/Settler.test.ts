@@ -212,7 +212,7 @@ test('fails after its last valid round also if nodes reject submissions', async 
 
 test('an old confirmation is found in its block', async (t) => {
   const store = new MemorySettlements()
-  store.claim(written('OLD'))
+  store.claim(written('OLD'), {})
   const { facilitator, node } = await setUp(t, { store })
   node.round = 5_000n
   node.on('POST submit', () => refused('txn dead'))
@@ -229,7 +229,7 @@ test('fails if no block has it; undecided while a block is missing', async (t) =
     [10, 'pending'],
   ] as const) {
     const store = new MemorySettlements()
-    store.claim(written('OLD', { lastValid: 110n }))
+    store.claim(written('OLD', { lastValid: 110n }), {})
     const { facilitator, node } = await setUp(t, { store })
     node.round = 5_000n
     node.on('POST submit', () => refused('txn dead'))
@@ -244,7 +244,7 @@ test('fails if no block has it; undecided while a block is missing', async (t) =
 
 test('the next process submits the same bytes', async (t) => {
   const store = new MemorySettlements()
-  store.claim(written('LEFT', { group: [Uint8Array.of(7), Uint8Array.of(8, 9)] }))
+  store.claim(written('LEFT', { group: [Uint8Array.of(7), Uint8Array.of(8, 9)] }), {})
   const { facilitator, node } = await setUp(t, { store })
   assert.equal(await facilitator.resume(), 1)
   await until(() => store.get('LEFT')!.state === 'settled')
@@ -337,9 +337,9 @@ test('stop ends waiting calls, keeps pending settlements and submits nothing mor
 
 test('old settlements are deleted at the start', async (t) => {
   const store = new MemorySettlements()
-  store.claim(written('OLD', { createdMs: Date.now() - 10_000 }))
+  store.claim(written('OLD', { createdMs: Date.now() - 10_000 }), {})
   store.finish('OLD', { state: 'settled', round: 1n })
-  store.claim(written('NEW'))
+  store.claim(written('NEW'), {})
   store.finish('NEW', { state: 'settled', round: 1n })
   const { facilitator } = await setUp(t, { store, keepMs: 5_000 })
   await facilitator.resume()

@@ -4,8 +4,10 @@
  */
 import { AlgodError } from '@latchkey/algod'
 import type { Chain } from '../chain/Chain.js'
+import type { SettlementClaim, SettlementLimits } from '../store/SettlementLimits.js'
 import type { Settlement, SettlementStore } from '../store/Settlements.js'
 import { BlockSearch } from './BlockSearch.js'
+import { isTemporary, limitError } from './limitError.js'
 import type { Metrics } from './Metrics.js'
 import { PaymentError } from './PaymentError.js'
 import { RoundClock } from './RoundClock.js'
@@ -19,8 +21,8 @@ export type SettlerOptions = {
   settleTimeoutMs: number
   pollMs: number
   keepMs: number
-  maxPendingPerPayer: number
-  maxPendingPerPayTo: number
+  /** What holds for the settlements of all replicas together. */
+  limits: SettlementLimits
   onError: (error: unknown) => void
   /** Called once with every settlement that ends, also with one of an earlier process. */
   onEnd: (settlement: Settlement) => void
@@ -40,6 +42,8 @@ const maxTasks = 10_000
 const maxTasksWithRejected = 4 * maxTasks
 /** After this long a settlement runs in the background: no caller waits for it any more. */
 const foregroundMs = 30_000
+/** The longest wait between two tries of a payment that waits for room. */
+const maxRoomPollMs = 2_000
 /** How many settlements are looked up at the same time, after their first submission: many that stay pending slow no other. */
 const maxLookups = 8
 
@@ -59,14 +63,9 @@ export class Settler {
   readonly #networks: ReadonlyMap<string, Network>
   readonly #tasks = new Map<string, Promise<Settlement>>()
   readonly #turns = new Turns(maxLookups)
-  /** The settlements that have not ended, by payer and by payTo. */
-  readonly #pending = { payer: new Map<string, number>(), payTo: new Map<string, number>() }
-  /**
-   * Those of them that nodes reject, by transaction id. They do not count against the payTo: a payer who moves its money away
-   * after a node has accepted its payments would shut the seller until they expire.
-   */
+  /** Those that nodes reject, by transaction id. */
   readonly #rejected = new Set<string>()
-  readonly #claiming = new Set<Promise<boolean>>()
+  readonly #claiming = new Set<Promise<SettlementClaim>>()
   /** Each ends a wait. Not an AbortSignal: Workers do not let a request use one that another request created. */
   readonly #wakeUps = new Set<() => void>()
   readonly #deletion: ReturnType<typeof setInterval>
@@ -91,29 +90,13 @@ export class Settler {
   }
 
   /**
-   * Whether another settlement of the payer and for the seller may start.
+   * Whether this process can take another settlement.
    *
    * @throws PaymentError
    */
-  checkRoom({ payer, payTo }: Pick<Settlement, 'payer' | 'payTo'>): void {
-    const { maxPendingPerPayer, maxPendingPerPayTo } = this.#options
+  checkRoom(): void {
     if (this.#isStopping) throw busy('the facilitator is stopping; retry')
-    if (this.#hasRoom({ payer, payTo })) return
     if (!this.#hasTasks()) throw busy('too many settlements are in progress')
-    if ((this.#pending.payer.get(payer) ?? 0) >= maxPendingPerPayer) {
-      throw busy(`${payer} has ${maxPendingPerPayer} payments that are not confirmed yet; retry when they are`)
-    }
-    throw busy(`${payTo} has ${maxPendingPerPayTo} payments that are not confirmed yet; retry when they are`)
-  }
-
-  #hasRoom({ payer, payTo }: Pick<Settlement, 'payer' | 'payTo'>): boolean {
-    const { maxPendingPerPayer, maxPendingPerPayTo } = this.#options
-    const { payer: byPayer, payTo: byPayTo } = this.#pending
-    return (
-      this.#hasTasks() &&
-      (byPayer.get(payer) ?? 0) < maxPendingPerPayer &&
-      (byPayTo.get(payTo) ?? 0) < maxPendingPerPayTo
-    )
   }
 
   #hasTasks(): boolean {
@@ -127,26 +110,28 @@ export class Settler {
    */
   async begin(settlement: Settlement, { isPatient = false }: BeginOptions = {}): Promise<BegunSettlement> {
     const startedMs = performance.now()
-    // Not until the end of the caller's time: it has to be confirmed too.
-    const roomUntilMs = isPatient ? startedMs + this.#options.settleTimeoutMs / 2 : startedMs
-    while (!this.#isStopping && !this.#hasRoom(settlement) && performance.now() < roomUntilMs) {
-      await this.#sleep(this.#options.pollMs)
+    const claim = await this.#claimPatiently(settlement, isPatient)
+    if (claim.type === 'known') return { settlement: await this.wait(claim.settlement), isNew: false }
+    const task = this.#runTask(settlement, { isNew: true })
+    return { settlement: await this.#waitFor(task, settlement, startedMs), isNew: true }
+  }
+
+  /** Not until the end of the caller's time: it has to be confirmed too. */
+  async #claimPatiently(settlement: Settlement, isPatient: boolean): Promise<Exclude<SettlementClaim, Limited>> {
+    const { settleTimeoutMs, pollMs, limits } = this.#options
+    const roomUntilMs = performance.now() + (isPatient ? settleTimeoutMs / 2 : 0)
+    for (let waitMs = pollMs; ; waitMs = Math.min(waitMs * 1.5, maxRoomPollMs)) {
+      const isLast = this.#isStopping || performance.now() >= roomUntilMs
+      if (isLast) this.checkRoom()
+      if (this.#hasTasks()) {
+        const claim = await this.#claim(settlement)
+        if (claim.type !== 'limited') return claim
+        const { limit } = claim
+        if (isLast || !isTemporary(limit))
+          throw limitError(limit, { payment: settlement, limits, isVerified: isPatient })
+      }
+      await this.#sleep(waitMs)
     }
-    this.checkRoom(settlement)
-    // Counted from here: those that are recorded at the same time see each other.
-    this.#count(settlement, 1)
-    let isNew = false
-    try {
-      isNew = await this.#claim(settlement)
-    } finally {
-      if (!isNew) this.#count(settlement, -1)
-    }
-    if (isNew) {
-      const task = this.#runTask(settlement, { isNew: true, isCounted: true })
-      return { settlement: await this.#waitFor(task, settlement, startedMs), isNew }
-    }
-    const known = await this.#options.store.get(settlement.transactionId)
-    return { settlement: await this.wait(known ?? settlement), isNew }
   }
 
   /** How the settlement ended, or its state when the time limit is reached. */
@@ -178,8 +163,9 @@ export class Settler {
     await this.#options.store.close()
   }
 
-  async #claim(settlement: Settlement): Promise<boolean> {
-    const claiming = (async () => this.#options.store.claim(settlement))()
+  async #claim(settlement: Settlement): Promise<SettlementClaim> {
+    const { store, limits } = this.#options
+    const claiming = (async () => store.claim(settlement, limits))()
     this.#claiming.add(claiming)
     try {
       return await claiming
@@ -209,29 +195,23 @@ export class Settler {
     }
   }
 
-  #count({ payer, payTo }: Settlement, change: 1 | -1): void {
-    add(this.#pending.payer, payer, change)
-    add(this.#pending.payTo, payTo, change)
-  }
-
-  #setRejected(settlement: Settlement, isRejected: boolean): void {
-    const { transactionId, payTo } = settlement
+  /** Recorded too: it does not count against its `payTo`, and the next process has to know that. */
+  async #setRejected(settlement: Settlement, isRejected: boolean): Promise<void> {
+    const { transactionId } = settlement
     if (this.#rejected.has(transactionId) === isRejected) return
+    await this.#options.store.setRejected(transactionId, isRejected)
     if (isRejected) this.#rejected.add(transactionId)
     else this.#rejected.delete(transactionId)
-    add(this.#pending.payTo, payTo, isRejected ? -1 : 1)
     this.#options.onRejected(settlement, isRejected)
   }
 
   /** Never rejects: errors are reported, and the lookup is repeated. */
-  #runTask(settlement: Settlement, { isCounted = false, ...how }: TaskOptions): Promise<Settlement> {
+  #runTask(settlement: Settlement, how: TaskOptions): Promise<Settlement> {
     const { transactionId } = settlement
     let task = this.#tasks.get(transactionId)
     if (task === undefined) {
-      if (!isCounted) this.#count(settlement, 1)
       task = this.#settle(settlement, how).finally(() => {
-        this.#setRejected(settlement, false)
-        this.#count(settlement, -1)
+        this.#rejected.delete(transactionId)
         this.#tasks.delete(transactionId)
         this.#options.metrics.set('pending', this.#tasks.size)
       })
@@ -257,11 +237,11 @@ export class Settler {
           await this.#options.store.finish(settlement.transactionId, progress.outcome)
           return this.#ended({ ...settlement, ...progress.outcome })
         }
+        await this.#setRejected(settlement, progress.isRejected)
       } catch (error) {
         // That a node does not respond is reported by /health.
         if (!(error instanceof AlgodError)) this.#options.onError(error)
       }
-      this.#setRejected(settlement, progress.isRejected)
       const isSlow = progress.isRejected && performance.now() - startedMs > foregroundMs
       await this.#sleep(progress.search !== undefined ? searchPollMs : isSlow ? rejectedPollMs : pollMs)
       pollMs = Math.min(pollMs * 1.5, maxPollMs)
@@ -297,19 +277,13 @@ export class Settler {
   }
 }
 
-function add(counts: Map<string, number>, key: string, change: 1 | -1): void {
-  const count = (counts.get(key) ?? 0) + change
-  if (count > 0) counts.set(key, count)
-  else counts.delete(key)
-}
+type Limited = { readonly type: 'limited' }
 
 type TaskOptions = {
   /** Whether no node can have seen it. */
   readonly isNew?: boolean
   /** Whether no caller waits for it. */
   readonly isInBackground?: boolean
-  /** Whether it is among the pending ones of its payer already. */
-  readonly isCounted?: boolean
 }
 
 function busy(message: string): PaymentError {

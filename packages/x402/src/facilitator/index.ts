@@ -8,14 +8,16 @@ export { PriceError } from '../Price.js'
 export { fromKmd, type KmdSignerOptions } from '../signer/Kmd.js'
 export * as Signer from '../signer/Signer.js'
 export { SignerError } from '../signer/Signer.js'
+export type { SettlementLeases } from '../store/SettlementLeases.js'
+export type { SettlementClaim, SettlementLimits } from '../store/SettlementLimits.js'
 export {
   MemorySettlements,
-  type PaidFees,
   type Settlement,
   type SettlementOutcome,
   type SettlementState,
   type SettlementStore,
 } from '../store/Settlements.js'
+export type { HeldAhead, HoldResult, SharedHold, SharedHolds } from '../store/SharedHolds.js'
 export type {
   PaymentPayload,
   PaymentRequirements,

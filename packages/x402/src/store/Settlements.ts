@@ -2,6 +2,10 @@
  * The settlements of a facilitator: recorded before anything is submitted, by the id of the transaction that pays, so that
  * a payment is submitted once and gets the same result however often it is requested.
  */
+import { MemoryLimits } from './MemoryLimits.js'
+import type { SettlementLeases } from './SettlementLeases.js'
+import type { SettlementClaim, SettlementLimits } from './SettlementLimits.js'
+import type { SharedHolds } from './SharedHolds.js'
 
 /**
  * Where a settlement stands: `pending` is recorded and may be submitted, `settled` is on the ledger, `failed` is not on
@@ -43,36 +47,46 @@ export type SettlementOutcome = Pick<Settlement, 'round' | 'errorReason' | 'erro
   readonly state: 'settled' | 'failed'
 }
 
-/** Fees that were paid for a seller in a part of a day. */
-export type PaidFees = {
-  readonly payTo: string
-  /** The first millisecond of the part: a multiple of `partMs`. */
-  readonly fromMs: number
-  readonly feeMicroAlgos: bigint
-}
-
 /**
  * A store of settlements, shared by all replicas of a facilitator. `MemorySettlements` and `SqliteSettlements`
- * (`@latchkey/x402/sqlite`) are two; a store on another database implements this type.
+ * (`@latchkey/x402/sqlite`) are two; a store on another database implements this type. What cannot be done throws; a change
+ * whose outcome is not known throws too, and is looked up by `get`.
  */
 export type SettlementStore = {
-  /** Records a settlement, durably, if there is none of that id: of concurrent calls exactly one gets `true`. */
-  readonly claim: (settlement: Settlement) => Promise<boolean> | boolean
+  /**
+   * Records a settlement, durably, if there is none of that id and the limits allow it, and counts it: of concurrent calls
+   * exactly one records it. One that is known is `known` also where a limit is reached.
+   */
+  readonly claim: (settlement: Settlement, limits: SettlementLimits) => Promise<SettlementClaim> | SettlementClaim
   /** The settlement, or undefined if it is not recorded. */
   readonly get: (transactionId: string) => Promise<Settlement | undefined> | Settlement | undefined
-  /** Ends a pending settlement. One that ended keeps its state, except that `failed` can become `settled`. */
-  readonly finish: (transactionId: string, outcome: SettlementOutcome) => Promise<void> | void
-  /** All pending settlements, the oldest one first. */
-  readonly pending: () => Promise<readonly Settlement[]> | readonly Settlement[]
   /**
-   * The fees of settled payments that were created since then, summed by seller and by parts of `partMs`: budgets of a day
-   * continue after a restart. A store without it counts them from the start of the process.
+   * Ends a pending settlement. One that ended keeps its state, except that `failed` can become `settled`. The fee of one that
+   * failed counts no longer; it counts again if it is settled after all.
    */
-  readonly paidFees?: (sinceMs: number, partMs: number) => Promise<readonly PaidFees[]> | readonly PaidFees[]
-  /** Deletes settlements that are older and not pending. */
+  readonly finish: (transactionId: string, outcome: SettlementOutcome) => Promise<void> | void
+  /** Whether nodes reject a pending settlement: it does not count for its `payTo` then. */
+  readonly setRejected: (transactionId: string, isRejected: boolean) => Promise<void> | void
+  /** Which limit, if any, a payment would meet now. Counts nothing, and promises nothing. */
+  readonly check: (
+    payment: Pick<Settlement, 'payer' | 'payTo' | 'feeMicroAlgos'>,
+    limits: SettlementLimits,
+  ) => Promise<keyof SettlementLimits | undefined> | keyof SettlementLimits | undefined
+  /**
+   * All pending settlements, the oldest one first; of a store with leases those whose lease has ended, which this call takes
+   * over.
+   */
+  readonly pending: () => Promise<readonly Settlement[]> | readonly Settlement[]
+  /** Deletes or archives settlements that are older and not pending. */
   readonly forgetBefore: (createdMs: number) => Promise<void> | void
+  /** Payments that are verified, over all replicas. Only of stores that several machines share. */
+  readonly holds?: SharedHolds | undefined
+  /** Which replica works on which settlement. Only of stores that several machines share. */
+  readonly leases?: SettlementLeases | undefined
   /** Whether the store can be used now, for /health: throws if not. */
   readonly ping?: (() => Promise<void>) | undefined
+  /** Counts a request of a caller, and returns how many it had in this minute over all replicas, this one included. */
+  readonly countCaller?: ((name: string) => Promise<number>) | undefined
   /** Releases the resources of the store. */
   readonly close: () => Promise<void> | void
 }
@@ -83,12 +97,22 @@ const maxSettlements = 100_000
 /** Settlements in memory: after a restart a pending payment is found on the ledger only. */
 export class MemorySettlements implements SettlementStore {
   readonly #settlements = new Map<string, Settlement>()
+  readonly #limits: MemoryLimits
 
-  claim(settlement: Settlement): boolean {
-    if (this.#settlements.has(settlement.transactionId)) return false
+  constructor() {
+    // Looked up with every call: tests replace the clock.
+    this.#limits = new MemoryLimits(() => Date.now())
+  }
+
+  claim(settlement: Settlement, limits: SettlementLimits): SettlementClaim {
+    const known = this.#settlements.get(settlement.transactionId)
+    if (known !== undefined) return { type: 'known', settlement: known }
+    const limit = this.#limits.check(settlement, limits)
+    if (limit !== undefined) return { type: 'limited', limit }
     this.#settlements.set(settlement.transactionId, settlement)
+    this.#limits.count(settlement, limits)
     if (this.#settlements.size > maxSettlements) this.#deleteOldest()
-    return true
+    return { type: 'recorded' }
   }
 
   get(transactionId: string): Settlement | undefined {
@@ -101,27 +125,28 @@ export class MemorySettlements implements SettlementStore {
     if (settlement.state === 'failed' && outcome.state !== 'settled') return
     const { errorReason: _, errorMessage: __, ...rest } = settlement
     this.#settlements.set(transactionId, { ...rest, ...outcome })
+    this.#limits.end(settlement, outcome.state)
+  }
+
+  setRejected(transactionId: string, isRejected: boolean): void {
+    const settlement = this.#settlements.get(transactionId)
+    if (settlement?.state === 'pending') this.#limits.setRejected(settlement, isRejected)
+  }
+
+  check(
+    payment: Pick<Settlement, 'payer' | 'payTo' | 'feeMicroAlgos'>,
+    limits: SettlementLimits,
+  ): keyof SettlementLimits | undefined {
+    return this.#limits.check(payment, limits)
   }
 
   pending(): Settlement[] {
     return [...this.#settlements.values()].filter(({ state }) => state === 'pending')
   }
 
-  paidFees(sinceMs: number, partMs: number): PaidFees[] {
-    const fees = new Map<string, PaidFees>()
-    for (const { state, createdMs, payTo, feeMicroAlgos } of this.#settlements.values()) {
-      if (state !== 'settled' || createdMs < sinceMs || feeMicroAlgos === 0n) continue
-      const fromMs = createdMs - (createdMs % partMs)
-      const key = `${fromMs} ${payTo}`
-      const before = fees.get(key)?.feeMicroAlgos ?? 0n
-      fees.set(key, { payTo, fromMs, feeMicroAlgos: before + feeMicroAlgos })
-    }
-    return [...fees.values()]
-  }
-
   forgetBefore(createdMs: number): void {
     for (const [transactionId, settlement] of this.#settlements) {
-      if (settlement.state !== 'pending' && settlement.createdMs < createdMs) this.#settlements.delete(transactionId)
+      if (settlement.state !== 'pending' && settlement.createdMs < createdMs) this.#delete(transactionId)
     }
   }
 
@@ -130,8 +155,13 @@ export class MemorySettlements implements SettlementStore {
   #deleteOldest(): void {
     for (const [transactionId, { state }] of this.#settlements) {
       if (state === 'pending') continue
-      this.#settlements.delete(transactionId)
+      this.#delete(transactionId)
       return
     }
+  }
+
+  #delete(transactionId: string): void {
+    this.#settlements.delete(transactionId)
+    this.#limits.forget(transactionId)
   }
 }

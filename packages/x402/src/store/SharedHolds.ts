@@ -18,16 +18,26 @@ export type SharedHold = {
 
 /** The result of {@link SharedHolds.hold}. */
 export type HoldResult =
-  /** It is held. `ahead` is what other payments of the payer, and of the fee account, were there before it and take. */
+  /**
+   * It is held. `ahead` is what other payments of the payer, and of the fee account, were there before it and take: of all
+   * replicas, this one included, and without this payment itself. A payment that the same claimant holds already is held for
+   * longer, and keeps its place.
+   */
   | { readonly type: 'held'; readonly ahead: HeldAhead }
   | { readonly type: 'known'; readonly settlement: Settlement }
   /** It belongs to another claimant. */
   | { readonly type: 'claimed' }
   | { readonly type: 'limited'; readonly limit: keyof SettlementLimits }
 
+/** What is ahead of a payment that is held. */
 export type HeldAhead = {
   /** By asset id: what is verified, and what settles now and may have left the balance already. */
   readonly costs: readonly { readonly asset: string; readonly held: bigint; readonly settling: bigint }[]
+  /**
+   * How long ago a payment of the payer was settled, if that was in the last minute: a simulation that started before that
+   * has seen a balance that is too high.
+   */
+  readonly settledAgoMs?: number | undefined
   readonly fees: { readonly all: bigint; readonly settling: bigint; readonly own: bigint; readonly payers: number }
 }
 

@@ -18,8 +18,8 @@ function directoryFor(t: TestContext): string {
 }
 
 /** A process that claims a given number of payments, and prints those it got. */
-function startClaimer(t: TestContext, path: string, count: number, then: 'exit' | 'stay'): ChildProcess {
-  const child = spawn(process.execPath, [claimer, path, String(count), then], { stdio: ['pipe', 'pipe', 'inherit'] })
+function startClaimer(t: TestContext, path: string, count: number, ...then: string[]): ChildProcess {
+  const child = spawn(process.execPath, [claimer, path, String(count), ...then], { stdio: ['pipe', 'pipe', 'inherit'] })
   t.after(() => child.kill('SIGKILL'))
   return child
 }
@@ -39,6 +39,35 @@ test('two processes on one file never claim the same payment', async (t) => {
   const [mine, theirs] = await Promise.all(claimers.map(async (one) => JSON.parse(await firstLine(one)) as string[]))
   const all = [...mine!, ...theirs!]
   assert.deepEqual([all.length, new Set(all).size], [200, 200])
+})
+
+test('limits hold to the unit over three processes on one file, also where fees come back meanwhile', async (t) => {
+  const path = join(directoryFor(t), 'settlements.db')
+  const claimers = ['A', 'B', 'C'].map((name) => startClaimer(t, path, 200, 'exit', name))
+  const results = await Promise.all(
+    claimers.map(async (one) => JSON.parse(await firstLine(one)) as { claimed: string[]; limited: string[] }),
+  )
+  const store = new SqliteSettlements(path)
+  t.after(() => store.close())
+  const claimed = results.flatMap((one) => one.claimed)
+  // They ended within the minute that the rates count: more would mean a slow machine, not a broken limit.
+  const settled = claimed.map((id) => store.get(id)!)
+  const counted = settled.filter(({ state }) => state === 'pending')
+  const feesOf = (payTo: string) => 3n * BigInt(counted.filter((one) => one.payTo === payTo).length)
+  const all = feesOf('S0') + feesOf('S1') + feesOf('S2')
+  assert.ok(all <= 250n, `${all} in all`)
+  for (const payTo of ['S0', 'S1', 'S2']) assert.ok(feesOf(payTo) <= 100n, payTo)
+  const limits = { feesPerPayTo: 100n, feesInAll: 250n }
+  const one = { payer: 'NEW', payTo: 'S0' }
+  assert.ok(results.some(({ limited }) => limited.length > 0))
+  // What the store counts is what is recorded, to the unit.
+  assert.equal(store.check({ ...one, feeMicroAlgos: 250n - all }, { feesInAll: 250n }), undefined)
+  assert.equal(store.check({ ...one, feeMicroAlgos: 251n - all }, limits), 'feesInAll')
+  for (const payTo of ['S0', 'S1', 'S2']) {
+    const left = 100n - feesOf(payTo)
+    assert.equal(store.check({ payer: 'NEW', payTo, feeMicroAlgos: left }, { feesPerPayTo: 100n }), undefined)
+    assert.equal(store.check({ payer: 'NEW', payTo, feeMicroAlgos: left + 1n }, { feesPerPayTo: 100n }), 'feesPerPayTo')
+  }
 })
 
 test('claims survive a killed process', async (t) => {
@@ -99,7 +128,7 @@ test('a file of a later version is refused unchanged', (t) => {
   new SqliteSettlements(path).close()
   new SqliteSettlements(path).close()
   const database = Sqlite.open(path)
-  database.exec('PRAGMA user_version = 3')
+  database.exec('PRAGMA user_version = 4')
   database.close()
   assert.throws(() => new SqliteSettlements(path), /later version/)
 })
@@ -124,7 +153,7 @@ test('a file of the first version is brought up to date, and its settlements hav
     const store = new SqliteSettlements(path)
     const old = store.get('OLD')!
     assert.deepEqual([old.claimant, old.createdMs, old.feeMicroAlgos], [undefined, 5, 2_000n])
-    if (time === 0) await store.claim({ ...old, transactionId: 'NEW', claimant: 'gate' })
+    if (time === 0) await store.claim({ ...old, transactionId: 'NEW', claimant: 'gate' }, {})
     assert.equal(store.get('NEW')!.claimant, 'gate')
     store.close()
   }
@@ -146,7 +175,7 @@ test('errors name the file, what is wrong with it and what to do', async (t) => 
   const breaker = Sqlite.open(path)
   breaker.exec(`CREATE TRIGGER full BEFORE INSERT ON settlements BEGIN SELECT RAISE(ABORT, 'disk is full'); END`)
   breaker.close()
-  const claim = store.claim({ transactionId: 'T', state: 'pending', group: [], ...texts, ...rounds })
+  const claim = store.claim({ transactionId: 'T', state: 'pending', group: [], ...texts, ...rounds }, {})
   await assert.rejects(claim, { code: 'store_failed', message: new RegExp(path) })
   assert.equal(store.get('T'), undefined)
 })

@@ -1,5 +1,7 @@
-import type { PaidFees, Settlement, SettlementOutcome, SettlementState, SettlementStore } from './Settlements.js'
+import type { SettlementClaim, SettlementLimits } from './SettlementLimits.js'
+import type { Settlement, SettlementOutcome, SettlementState, SettlementStore } from './Settlements.js'
 import * as Sqlite from './Sqlite.js'
+import { limitsMigration, SqliteLimits } from './SqliteLimits.js'
 import { named, naming, StoreError } from './StoreError.js'
 
 const schema = `
@@ -26,10 +28,11 @@ const schema = `
 const migrations: { readonly [version: number]: string } = {
   2: `ALTER TABLE settlements ADD COLUMN claimant TEXT;
       CREATE INDEX paid_settlements ON settlements (created_ms) WHERE state = 'settled';`,
+  3: limitsMigration,
 }
 
 /** The version of the tables, recorded in the file. A file of a later version is refused. */
-const schemaVersion = 2
+const schemaVersion = 3
 
 type Row = { [column: string]: string | number | null }
 
@@ -38,6 +41,7 @@ export class SqliteSettlements implements SettlementStore {
   readonly #path: string
   readonly #database: Sqlite.Database
   readonly #statements
+  readonly #limits: SqliteLimits
   /** Changes of one turn of the event loop are committed together: the sync to disk is what costs. */
   #batch: Change[] = []
 
@@ -54,28 +58,44 @@ export class SqliteSettlements implements SettlementStore {
     const prepare = (sql: string) => this.#database.prepare(sql)
     this.#statements = {
       claim: prepare(
-        `INSERT INTO settlements VALUES (?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, ?, ?)
+        `INSERT INTO settlements VALUES (?, 'pending', ?, ?, ?, ?, ?, ?, ?, ?, ?, NULL, NULL, NULL, ?, ?, 0, ?)
          ON CONFLICT (transaction_id) DO NOTHING`,
       ),
       get: prepare('SELECT * FROM settlements WHERE transaction_id = ?'),
+      // By far the most: no other row is read for it.
+      settle: prepare(
+        "UPDATE settlements SET state = 'settled', round = ?1 WHERE transaction_id = ?2 AND state = 'pending'",
+      ),
       finish: prepare(
         `UPDATE settlements SET state = ?1, round = ?2, error_reason = ?3, error_message = ?4
-         WHERE transaction_id = ?5 AND (state = 'pending' OR (state = 'failed' AND ?1 = 'settled'))`,
+         WHERE transaction_id = ?5 AND (state = 'pending' OR (state = 'failed' AND ?1 = 'settled'))
+         RETURNING pay_to, fee_micro_algos, fee_part_ms`,
       ),
+      reject: prepare("UPDATE settlements SET is_rejected = ? WHERE transaction_id = ? AND state = 'pending'"),
       pending: prepare("SELECT * FROM settlements WHERE state = 'pending' ORDER BY created_ms"),
-      paid: prepare(
-        `SELECT pay_to, created_ms - created_ms % ?2 AS from_ms, sum(CAST(fee_micro_algos AS INTEGER)) AS fees
-         FROM settlements WHERE state = 'settled' AND created_ms >= ?1 GROUP BY 1, 2`,
-      ),
       forget: prepare("DELETE FROM settlements WHERE state <> 'pending' AND created_ms < ?"),
     }
+    // Looked up with every call: tests replace the clock.
+    this.#limits = new SqliteLimits(this.#database, () => Date.now())
   }
 
-  async claim(one: Settlement): Promise<boolean> {
-    return (await this.#change(() => this.#insert(one))) === 1
+  claim(one: Settlement, limits: SettlementLimits): Promise<SettlementClaim> {
+    return this.#change(() => this.#claim(one, limits))
   }
 
-  #insert(one: Settlement): number {
+  /** In a transaction that writes: no other process counts meanwhile. */
+  #claim(one: Settlement, limits: SettlementLimits): SettlementClaim {
+    const limit = this.#limits.check(one, limits)
+    const feePartMs = this.#limits.feePart()
+    if (limit === undefined && this.#insert(one, feePartMs)) {
+      this.#limits.count(one, limits, feePartMs)
+      return { type: 'recorded' }
+    }
+    const settlement = this.get(one.transactionId)
+    return settlement === undefined ? { type: 'limited', limit: limit! } : { type: 'known', settlement }
+  }
+
+  #insert(one: Settlement, feePartMs: number): boolean {
     const members = JSON.stringify(one.group.map((bytes) => Buffer.from(bytes).toString('base64')))
     const { changes } = this.#statements.claim.run(
       one.transactionId,
@@ -90,8 +110,9 @@ export class SqliteSettlements implements SettlementStore {
       one.feeMicroAlgos.toString(),
       one.createdMs,
       one.claimant ?? null,
+      feePartMs,
     )
-    return Number(changes)
+    return Number(changes) === 1
   }
 
   get(transactionId: string): Settlement | undefined {
@@ -99,29 +120,41 @@ export class SqliteSettlements implements SettlementStore {
     return row && settlementOf(row)
   }
 
-  async finish(transactionId: string, { state, round, errorReason, errorMessage }: SettlementOutcome): Promise<void> {
+  async finish(transactionId: string, outcome: SettlementOutcome): Promise<void> {
+    await this.#change(() => this.#finish(transactionId, outcome))
+  }
+
+  #finish(transactionId: string, { state, round, errorReason, errorMessage }: SettlementOutcome): void {
     const roundText = round === undefined ? null : round.toString()
+    const { settle, finish } = this.#statements
+    if (state === 'settled' && Number(settle.run(roundText, transactionId).changes) === 1) return
     const values = [state, roundText, errorReason ?? null, errorMessage ?? null, transactionId]
-    await this.#change(() => Number(this.#statements.finish.run(...values).changes))
+    const row = finish.get(...values) as Row | undefined
+    if (row === undefined) return
+    const fee = BigInt(row['fee_micro_algos'] as string)
+    // Given back; or counted again, because the ledger has one that failed.
+    const change = state === 'failed' ? -fee : fee
+    this.#limits.changeFee(row['pay_to'] as string, Number(row['fee_part_ms']), change)
+  }
+
+  async setRejected(transactionId: string, isRejected: boolean): Promise<void> {
+    await this.#change(() => this.#statements.reject.run(isRejected ? 1 : 0, transactionId))
+  }
+
+  check(
+    payment: Pick<Settlement, 'payer' | 'payTo' | 'feeMicroAlgos'>,
+    limits: SettlementLimits,
+  ): keyof SettlementLimits | undefined {
+    return this.#read(() => this.#limits.check(payment, limits))
   }
 
   pending(): Settlement[] {
     return this.#read(() => this.#statements.pending.all() as Row[]).map(settlementOf)
   }
 
-  paidFees(sinceMs: number, partMs: number): PaidFees[] {
-    const rows = this.#read(() => this.#statements.paid.all(sinceMs, partMs) as Row[])
-    return rows
-      .map((row) => ({
-        payTo: row['pay_to'] as string,
-        fromMs: Number(row['from_ms']),
-        feeMicroAlgos: BigInt(row['fees'] as number),
-      }))
-      .filter(({ feeMicroAlgos }) => feeMicroAlgos > 0n)
-  }
-
   forgetBefore(createdMs: number): void {
     this.#read(() => this.#statements.forget.run(createdMs))
+    this.#read(() => this.#limits.deleteOld())
   }
 
   close(): void {
@@ -133,10 +166,10 @@ export class SqliteSettlements implements SettlementStore {
     return naming(this.#path, work)
   }
 
-  #change(make: () => number): Promise<number> {
+  #change<T>(make: () => T): Promise<T> {
     return new Promise((resolve, reject) => {
       if (this.#batch.length === 0) setImmediate(() => this.#commit())
-      this.#batch.push({ make, resolve, reject })
+      this.#batch.push({ make, resolve: resolve as Change['resolve'], reject })
     })
   }
 
@@ -147,9 +180,9 @@ export class SqliteSettlements implements SettlementStore {
     this.#batch = []
     try {
       this.#database.exec('BEGIN IMMEDIATE')
-      const counts = batch.map(({ make }) => make())
+      const results = batch.map(({ make }) => make())
       this.#database.exec('COMMIT')
-      for (const [index, { resolve }] of batch.entries()) resolve(counts[index]!)
+      for (const [index, { resolve }] of batch.entries()) resolve(results[index])
     } catch (error) {
       if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
       for (const { reject } of batch) reject(named(this.#path, error))
@@ -157,7 +190,7 @@ export class SqliteSettlements implements SettlementStore {
   }
 }
 
-type Change = { make: () => number; resolve: (count: number) => void; reject: (error: unknown) => void }
+type Change = { make: () => unknown; resolve: (result: unknown) => void; reject: (error: unknown) => void }
 
 /** Under the lock of the file: of two processes that open it at once, one brings it up to date. */
 function prepareSchema(database: Sqlite.Database, path: string): void {
