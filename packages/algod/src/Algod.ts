@@ -7,6 +7,7 @@ import * as DevnetFaucet from './DevnetFaucet.js'
 import { type NodeAddress, NodePool, type PoolRequest } from './NodePool.js'
 import type { Members, NodeResponse } from './NodeResponse.js'
 import { type RejectionCode, rejectionCode } from './rejections.js'
+import { tracedTransport } from './tracedTransport.js'
 import { decodeTransaction } from './transactionJson.js'
 import { createFetchTransport, type Fetch } from './transport/fetch.js'
 import type { Transport } from './transport/Transport.js'
@@ -170,7 +171,8 @@ export class Algod {
 
   /** @throws AlgodError `invalid_options` */
   constructor(options: AlgodOptions) {
-    this.#transport = options.fetch === undefined ? createTransport() : createFetchTransport(options.fetch)
+    const transport = options.fetch === undefined ? createTransport() : createFetchTransport(options.fetch)
+    this.#transport = tracedTransport(transport)
     this.#pool = new NodePool({
       nodes: options.nodes,
       transport: this.#transport,

@@ -12,7 +12,7 @@ import {
 } from './Message.js'
 import * as RequestHead from './RequestHead.js'
 import * as RequestId from './RequestId.js'
-import { knownMethod, noRoute, type RequestRecord } from './RequestRecord.js'
+import { type RequestRecord, recordPart } from './RequestRecord.js'
 import * as ResponseWriter from './ResponseWriter.js'
 
 export type ConnectionOptions = {
@@ -56,8 +56,7 @@ export class Connection {
   #usedAt: number
   /** Id, method and route of the request under way, for its record. */
   #requestId: string | undefined
-  #method = ''
-  #route = noRoute
+  #about = recordPart('')
   /** When a peer that still sends after its last response has sent long enough. */
   #lingerEnd = 0
   #closeListeners: (() => void)[] | undefined
@@ -68,7 +67,10 @@ export class Connection {
     this.#isAuthenticated = true
   }
   readonly #matched = (route: string): void => {
-    this.#route = route
+    this.#about.route = route
+  }
+  readonly #concerns = (payment: string): void => {
+    this.#about.payment = payment
   }
   readonly #onClose = (listener: () => void): void => this.#addCloseListener(listener)
 
@@ -192,8 +194,7 @@ export class Connection {
     this.#usedAt = performance.now()
     if (this.#options.onRequest !== undefined) {
       this.#requestId = RequestId.choose(head.headers.get(RequestId.lowerCaseName))
-      this.#method = head.method
-      this.#route = noRoute
+      this.#about = recordPart(head.method)
     }
     let reader: BodyReader | undefined
     let isWhole = false
@@ -210,6 +211,7 @@ export class Connection {
       authenticated: this.#authenticated,
       id: this.#requestId,
       matched: this.#matched,
+      concerns: this.#concerns,
       body: (lower = this.#options.limits.bodyBytes) => {
         // What is in the input by then belongs to the next request.
         if (isOver) throw new BodyError('body_malformed', 'the request is over')
@@ -336,8 +338,8 @@ export class Connection {
     if (id === undefined) return
     this.#requestId = undefined
     const durationMs = performance.now() - this.#usedAt
-    const method = knownMethod(this.#method)
-    this.#options.onRequest?.({ id, method, route: this.#route, status, durationMs, bytes, isComplete })
+    const { method, route, payment } = this.#about
+    this.#options.onRequest?.({ id, method, route, status, durationMs, bytes, isComplete, payment })
   }
 
   #send(head: ResponseWriter.Head, source: BodySource, framing: ResponseWriter.Framing, keepAlive: boolean): void {
@@ -424,8 +426,7 @@ export class Connection {
     const { headers, body, ...response } = this.#options.errorResponse(status, message)
     // What was received is not a request, so nothing of it is known.
     if (this.#options.onRequest !== undefined) this.#requestId = RequestId.create()
-    this.#method = ''
-    this.#route = noRoute
+    this.#about = recordPart('')
     const head = { status: response.status, headers, connection: 'close', isHead: false, requestId: this.#requestId }
     this.#record(response.status, ResponseWriter.write(this.#socket, head, body))
     this.#finish()

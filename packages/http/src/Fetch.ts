@@ -64,6 +64,7 @@ function toRawRequest(request: Request, info: ConnectionInfo | undefined, limit:
     authenticated: () => info?.authenticated?.(),
     id: info?.requestId,
     matched: (route) => info?.matched?.(route),
+    concerns: (payment) => info?.concerns?.(payment),
     body: (lower = limit) => readBody(request, Math.min(limit, lower)),
   }
 }
@@ -139,11 +140,12 @@ export function jsonError(status: number, message: string): RawResponse {
 }
 
 /** Looked up when read: most handlers never do. */
-function infoOf({ localAddress, remoteAddress, authenticated, id, matched }: RawRequest): ConnectionInfo {
+function infoOf({ localAddress, remoteAddress, authenticated, id, matched, concerns }: RawRequest): ConnectionInfo {
   return {
     authenticated,
     requestId: id,
     matched,
+    concerns,
     get localAddress() {
       return localAddress?.()
     },

@@ -29,6 +29,8 @@ export type RawRequest = {
    * path itself may hold secrets.
    */
   matched?: (route: string) => void
+  /** Says which payment the request is about, by its id, for `onRequest` of the server. */
+  concerns?: (payment: string) => void
   /**
    * Reads the body. May be called once, before the response is returned.
    *
@@ -64,6 +66,8 @@ export type ConnectionInfo = {
   requestId?: string | undefined
   /** As that of {@link RawRequest}. */
   matched?: ((route: string) => void) | undefined
+  /** As that of {@link RawRequest}. */
+  concerns?: ((payment: string) => void) | undefined
 }
 
 /**

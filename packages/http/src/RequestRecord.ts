@@ -15,6 +15,8 @@ export type RequestRecord = {
   readonly bytes: number
   /** Whether all of the response was passed to the connection: a peer that left gets none. */
   readonly isComplete: boolean
+  /** The id of the payment that the request was about, where the handler told it. */
+  readonly payment?: string | undefined
 }
 
 /** The route of a request for which there is none. The path itself may hold anything, secrets too, and is not recorded. */
@@ -25,4 +27,9 @@ const methods = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIO
 /** A method of a client can be any word. */
 export function knownMethod(method: string): string {
   return methods.has(method) ? method : 'OTHER'
+}
+
+/** The part of a record that its handler completes. */
+export function recordPart(method: string): { method: string; route: string; payment: string | undefined } {
+  return { method: knownMethod(method), route: noRoute, payment: undefined }
 }

@@ -12,6 +12,13 @@ export type RecordRequestsOptions = {
    * may hold a secret.
    */
   routeOf: (path: string, method: string) => string | undefined
+  /**
+   * Returns the id of the payment that a request was about, at its end.
+   *
+   * @default none is recorded
+   * @example (request) => paymentOf(request)?.transactionId
+   */
+  paymentOf?: ((request: IncomingMessage) => string | undefined) | undefined
 }
 
 type Listener = (request: IncomingMessage, response: ServerResponse) => void
@@ -25,7 +32,8 @@ type Listener = (request: IncomingMessage, response: ServerResponse) => void
  * createServer(recordRequests(listener, { routeOf, onRequest: (record) => console.log(JSON.stringify(record)) }))
  * ```
  */
-export function recordRequests(listener: Listener, { onRequest, routeOf }: RecordRequestsOptions): Listener {
+export function recordRequests(listener: Listener, options: RecordRequestsOptions): Listener {
+  const { onRequest, routeOf, paymentOf } = options
   return (request, response) => {
     const startedAt = performance.now()
     const sent = request.headers[RequestId.lowerCaseName]
@@ -34,6 +42,8 @@ export function recordRequests(listener: Listener, { onRequest, routeOf }: Recor
     const method = knownMethod(request.method ?? '')
     const written = request.socket.bytesWritten
     response.setHeader(RequestId.headerName, id)
+    // What handles the request knows it by the same id, and passes it on.
+    request.headers[RequestId.lowerCaseName] = id
     response.once('close', () => {
       const bytes = Math.max(0, request.socket.bytesWritten - written)
       onRequest({
@@ -44,6 +54,7 @@ export function recordRequests(listener: Listener, { onRequest, routeOf }: Recor
           status: response.headersSent ? response.statusCode : 0,
         },
         ...{ durationMs: performance.now() - startedAt, bytes, isComplete: response.writableFinished },
+        payment: paymentOf?.(request),
       })
     })
     listener(request, response)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, connect } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { dropConnection } from './Message.js'
@@ -48,13 +48,15 @@ test('a request is recorded with its route, status, length and time, and the res
   const { port, next } = await serve(t, {
     handle: (request) => {
       request.matched?.('/things/{id}')
+      request.concerns?.('PAYMENT')
       return { status: 201, headers: ['X-Request-Id', 'of-another', 'X-Own', request.id ?? ''], body: 'grün' }
     },
   })
   const response = await fetch(`http://127.0.0.1:${port}/things/secret?token=secret`, { method: 'POST' })
   const record = await next()
   const { durationMs, id, ...others } = record
-  assert.deepEqual(others, { method: 'POST', route: '/things/{id}', status: 201, bytes: 5, isComplete: true })
+  const expected = { method: 'POST', route: '/things/{id}', status: 201, bytes: 5, isComplete: true }
+  assert.deepEqual(others, { ...expected, payment: 'PAYMENT' })
   assert.match(id, /^[0-9a-f]{16}$/)
   assert.ok(durationMs >= 0)
   assert.equal(response.headers.get('x-request-id'), id)
@@ -146,8 +148,14 @@ test('without onRequest no response has an id', async (t) => {
 test('recordRequests does the same for node:http', async (t) => {
   const records: RequestRecord[] = []
   const routeOf = (path: string): string | undefined => (path === '/weather' ? path : undefined)
-  const listener = recordRequests((_request, response) => void response.writeHead(402).end('pay'), {
+  let seen: string | string[] | undefined
+  const respond: RequestListener = (request, response) => {
+    seen = request.headers['x-request-id']
+    response.writeHead(402).end('pay')
+  }
+  const listener = recordRequests(respond, {
     routeOf,
+    paymentOf: (request) => (request.url === '/secret' ? undefined : 'PAYMENT'),
     onRequest: (record) => void records.push(record),
   })
   const server = createServer(listener).listen(0, '127.0.0.1')
@@ -157,8 +165,10 @@ test('recordRequests does the same for node:http', async (t) => {
   const paid = await fetch(`http://127.0.0.1:${port}/weather?secret=1`, { headers: { 'X-Request-Id': 'mine' } })
   assert.equal(paid.headers.get('x-request-id'), 'mine')
   const record = await nextOf(records)
-  assertHas(record, { id: 'mine', method: 'GET', route: '/weather', status: 402, isComplete: true })
+  assertHas(record, { id: 'mine', method: 'GET', route: '/weather', status: 402, isComplete: true, payment: 'PAYMENT' })
   assert.ok(record.bytes >= 3)
   await fetch(`http://127.0.0.1:${port}/secret`)
-  assert.equal((await nextOf(records)).route, '-')
+  const other = await nextOf(records)
+  assert.deepEqual([other.route, other.payment], ['-', undefined])
+  assert.equal(seen, other.id, 'the handler knows the request by the same id')
 })

@@ -33,7 +33,7 @@ test('a request is one line of text or JSON', async (t) => {
   const log = new Log({ to: path })
   log.request(record)
   log.configure({ format: 'json' })
-  log.request({ ...record, status: 500, isComplete: false })
+  log.request({ ...record, status: 500, isComplete: false, payment: 'PAID' })
   await log.close()
   const [text, json, ...more] = linesOf(path)
   assert.match(
@@ -44,7 +44,7 @@ test('a request is one line of text or JSON', async (t) => {
   assert.ok(Math.abs(Date.parse(time) - Date.now()) < 60_000)
   assert.deepEqual(members, {
     ...{ level: 'error', msg: 'request', method: 'POST', route: record.route, status: 500 },
-    ...{ duration_ms: 1.235, bytes: 12, request_id: 'abc-1', incomplete: true },
+    ...{ duration_ms: 1.235, bytes: 12, request_id: 'abc-1', payment: 'PAID', incomplete: true },
   })
   assert.deepEqual(more, [])
 })

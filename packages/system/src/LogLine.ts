@@ -22,6 +22,8 @@ export type RequestFields = {
   readonly durationMs: number
   readonly bytes: number
   readonly isComplete: boolean
+  /** The id of the payment that it was about. */
+  readonly payment?: string | undefined
   /** Which of several servers with one log. */
   readonly server?: string | undefined
 }
@@ -48,7 +50,8 @@ export function request(format: Format, level: Level, fields: RequestFields, atM
   const time = timeText(format, atMs)
   const middle = middleOf(format, level, fields)
   const duration = milliseconds(fields.durationMs)
-  const end = isComplete && fields.server === undefined ? '' : endOf(format, fields)
+  const isPlainEnd = isComplete && fields.server === undefined && fields.payment === undefined
+  const end = isPlainEnd ? '' : endOf(format, fields)
   if (format === 'json') {
     return `{"time":"${time}${middle}${duration},"bytes":${bytes},"request_id":${jsonText(id)}${end}}\n`
   }
@@ -89,11 +92,13 @@ function middleOf(format: Format, level: Level, { method, route, status }: Reque
   return text
 }
 
-function endOf(format: Format, { server, isComplete }: RequestFields): string {
-  if (format === 'json') {
-    return `${server === undefined ? '' : `,"server":${jsonText(server)}`}${isComplete ? '' : ',"incomplete":true'}`
+function endOf(format: Format, { payment, server, isComplete }: RequestFields): string {
+  const field = (name: string, value: string | undefined): string => {
+    if (value === undefined) return ''
+    return format === 'json' ? `,"${name}":${jsonText(value)}` : ` ${name}=${plainText(value)}`
   }
-  return `${server === undefined ? '' : ` server=${plainText(server)}`}${isComplete ? '' : ' incomplete=true'}`
+  const incomplete = format === 'json' ? ',"incomplete":true' : ' incomplete=true'
+  return `${field('payment', payment)}${field('server', server)}${isComplete ? '' : incomplete}`
 }
 
 /** With three decimals: whole numbers become text in a quarter of the time of others. */

@@ -18,7 +18,7 @@ import { writeGoalDirectory } from './goalDirectory.js'
 import { allowOrigins, onlyLocalHosts } from './localAccess.js'
 import type { StackDirectory } from './StackDirectory.js'
 import type { StackParts } from './StackParts.js'
-import { createSeller, routeOf } from './seller.js'
+import { createSeller, paymentIdOf, routeOf } from './seller.js'
 import { LedgerEvents, ReportingFacilitator, sellerEvents, signatureEvents } from './stackEvents.js'
 import { startDaemon } from './startDaemon.js'
 
@@ -270,7 +270,8 @@ async function startSeller(
   const hooks = sellerEvents(onEvent)
   const seller = await createSeller({ chain, payTo, facilitators, claims, paywall, exports, onError, hooks })
   closers.push(() => seller.close())
-  server.on('request', recordRequests(seller.listener, { routeOf, onRequest: onRequestOf('seller') }))
+  const recording = { routeOf, paymentOf: paymentIdOf, onRequest: onRequestOf('seller') }
+  server.on('request', recordRequests(seller.listener, recording))
 }
 
 function listen(server: HttpServer, port: number): Promise<number> {

@@ -1,6 +1,6 @@
 /** The seller of the stack: a weather report for a cent, and the environment for other terminals. */
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http'
-import { paymentGate, salesListener } from '@latchkey/x402/node'
+import { paymentGate, paymentOf, salesListener } from '@latchkey/x402/node'
 import { Gate, type GateHooks, type GateOptions, MemoryClaims } from '@latchkey/x402/server'
 import { hostRefusal, isLocalHost, isLocalOrigin } from './localAccess.js'
 
@@ -42,6 +42,11 @@ export async function createSeller({ chain, payTo, exports, hooks, ...options }:
 /** The pattern of a path, for the log. */
 export function routeOf(path: string): string | undefined {
   return path === '/weather' || path === environmentPath || path === salesPath ? path : undefined
+}
+
+/** The id of the payment that opened a request, for the log. */
+export function paymentIdOf(request: IncomingMessage): string | undefined {
+  return paymentOf(request)?.transactionId
 }
 
 type Answer = { status: number; headers: { [name: string]: string }; body: string }

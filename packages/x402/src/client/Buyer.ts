@@ -1,4 +1,5 @@
 /** Pays offers of sellers: within limits, on the networks it was given, and never without recording the payment first. */
+import * as Tracing from '@latchkey/algod/tracing'
 import { type Chain, chainList } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
 import { type BuiltPayment, buildPayment } from '../exact/buildPayment.js'
@@ -291,7 +292,8 @@ export class Buyer {
     const transfer = built.transactions[built.paymentIndex]!
     const members = built.transactions.map((txn) => PaymentGroup.bareBytes(txn))
     try {
-      members[built.paymentIndex] = await Signer.signTransaction(this.#signer, transfer)
+      const sign = (): Promise<Uint8Array> => Signer.signTransaction(this.#signer, transfer)
+      members[built.paymentIndex] = await (Tracing.isOn() ? traceSignature(payment, sign) : sign())
       signal?.throwIfAborted()
       const { resource, extensions } = required
       const plain: PaymentPayload = {
@@ -313,6 +315,11 @@ export class Buyer {
       throw error
     }
   }
+}
+
+function traceSignature({ transactionId, network }: Payment, sign: () => Promise<Uint8Array>): Promise<Uint8Array> {
+  const attributes = { [Tracing.names.payment]: transactionId, [Tracing.names.network]: network }
+  return Tracing.span('buyer.sign', { attributes }, sign)
 }
 
 function paymentOf(

@@ -1,10 +1,12 @@
 /** A `fetch` that pays when a server responds with 402, and otherwise behaves like the one it wraps. */
+import * as Tracing from '@latchkey/algod/tracing'
 import { Bytes } from '@latchkey/algorand'
 import { X402Error } from '../errors.js'
 import * as Headers from '../wire/Headers.js'
 import { passHeader } from '../wire/PaymentPass.js'
 import type { PaymentRequired } from '../wire/types.js'
 import type { Buyer, SignedPayment } from './Buyer.js'
+import * as BuyerTrace from './BuyerTrace.js'
 import { LostResponseError } from './LostResponseError.js'
 import type { Offer } from './Offer.js'
 import type { PaidRequest } from './PaidRequest.js'
@@ -101,7 +103,7 @@ const defaultRepeatMs = 500
 export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typeof fetch {
   const { fetch: baseFetch = fetch, maxBodyBytes = defaultMaxBodyBytes, repeatMs = defaultRepeatMs } = options
   const cache = options.passes === false ? undefined : (options.passes ?? new MemoryPassCache())
-  return async (input, init) => {
+  const pay: typeof fetch = async (input, init) => {
     const request = new Request(input, init)
     const given = init?.signal ?? (input instanceof Request ? input.signal : undefined)
     // It carries a payment already, which is for this address and not for one that it redirects to.
@@ -138,7 +140,7 @@ export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typ
       options.onPayment?.(paid, response === undefined ? undefined : receiptOf(response), state)
     const isAnsweredByBody = options.answer === 'body'
     const requests = [input, request]
-    const response = await sendPayment({
+    const delivery = {
       ...payment,
       buyer,
       method,
@@ -148,10 +150,12 @@ export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typ
       onSent,
       isAnsweredByBody,
       requests,
-    })
+    }
+    const response = await (Tracing.isOn() ? BuyerTrace.pay(delivery) : sendPayment(delivery))
     passes?.keep(required, target, payment.paid, response)
     return response
   }
+  return (input, init) => (Tracing.isOn() ? BuyerTrace.fetch(() => pay(input, init)) : pay(input, init))
 }
 
 /** The payment to send: one that got no answer before, or a new one; undefined if the caller declines. */
@@ -202,8 +206,11 @@ function sender(
 ): Send {
   // Node's requests pass an abort on by weak references: the signal of a request that is collected does nothing.
   const init = signal === undefined ? undefined : { signal }
-  return (target, changes = {}) =>
-    baseFetch(new Request(target, { ...changes, ...(body === undefined || target !== request ? {} : { body }) }), init)
+  return (target, changes = {}) => {
+    const copy = new Request(target, { ...changes, ...(body === undefined || target !== request ? {} : { body }) })
+    if (Tracing.isOn()) BuyerTrace.inject(copy)
+    return baseFetch(copy, init)
+  }
 }
 
 /** Where the payment is sent. A server can redirect the request, but not have it paid at another origin. */

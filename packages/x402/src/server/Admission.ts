@@ -34,6 +34,8 @@ export type Admission = {
    * Otherwise it is read to its end and passed to `settle`, also if it was settled before.
    */
   readonly isStreamed: boolean
+  /** Runs the handler inside the span of its request; undefined where nothing is traced. */
+  readonly run?: (<T>(handler: () => T) => T) | undefined
   /** To be added to a response that `settle` was not called for: for CORS, and the receipt if it was settled before. */
   readonly headers: HeaderList
   /**

@@ -1,4 +1,5 @@
 /** From a payment to an admission: claims it, has it settled, and holds the handler's answer until its buyer has it. */
+import * as Tracing from '@latchkey/algod/tracing'
 import { Bytes } from '@latchkey/algorand'
 import type { Chain } from '../chain/Chain.js'
 import type { ClaimEnd, ClaimLease, ClaimResult, ClaimStore } from '../store/Claims.js'
@@ -33,6 +34,7 @@ export type PaidRequest = {
   readonly binding: string
   readonly proof: ClaimLease['proof']
   readonly claimant: string
+  readonly requestId: string
   /** Settled before the handler runs. */
   readonly isSettledFirst: boolean
   readonly isStreamed: boolean
@@ -148,9 +150,14 @@ export class Admissions {
     return { owner, result: await this.#claims.claim(payment.transactionId, lease), startMs }
   }
 
-  async #verify({ payload, requirement, claimant, payment, refuse }: PaidRequest): Promise<Decision | undefined> {
+  async #verify(paid: PaidRequest): Promise<Decision | undefined> {
+    const { payload, requirement, claimant, requestId, payment, refuse } = paid
     const { facilitators, onClaimedElsewhere } = this.#options
-    const { isValid, invalidReason, invalidMessage } = await facilitators.verify(payload, requirement, { claimant })
+    const about = { claimant, requestId }
+    const response = await (Tracing.isOn()
+      ? Tracing.span('gate.verify', { kind: 'client' }, () => facilitators.verify(payload, requirement, about))
+      : facilitators.verify(payload, requirement, about))
+    const { isValid, invalidReason, invalidMessage } = response
     if (isValid) return undefined
     const code = truncate(invalidReason, maxCodeLength) ?? 'invalid'
     if (code !== alreadyClaimed) return refuse(code, truncate(invalidMessage, maxMessageLength))
@@ -160,7 +167,10 @@ export class Admissions {
 
   async #settle(paid: PaidRequest, { isOnLedger, settledRound }: Claim): Promise<SettlementResult> {
     const { facilitators, events, onError, onClaimedElsewhere } = this.#options
-    const result = await settlePayment({ ...paid, isOnLedger, settledRound, facilitators, onError })
+    const settling = { ...paid, isOnLedger, settledRound, facilitators, onError }
+    const result = await (Tracing.isOn()
+      ? Tracing.span('gate.settle', { kind: 'client' }, () => settlePayment(settling))
+      : settlePayment(settling))
     if (result.state === 'failed' && result.isClaimedElsewhere) onClaimedElsewhere(paid.payment.transactionId)
     if (result.state === 'settled') events.settled(paid.event, result.round)
     else if (result.state === 'pending') events.pending(paid.event)

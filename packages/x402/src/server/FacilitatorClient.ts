@@ -1,5 +1,6 @@
 /** Facilitators as a seller uses them: in this process, or over HTTP with limits on time and size. */
 import { createTransport, type Transport, TransportError } from '@latchkey/algod'
+import * as Tracing from '@latchkey/algod/tracing'
 import { Bytes, Json } from '@latchkey/algorand'
 import { X402Error } from '../errors.js'
 import type {
@@ -19,6 +20,12 @@ export type FacilitatorCallOptions = {
    * @default none
    */
   readonly claimant?: string | undefined
+  /**
+   * The id of the request that the payment is for, sent as `X-Request-Id`: the facilitator logs it too.
+   *
+   * @default none
+   */
+  readonly requestId?: string | undefined
 }
 
 /** A facilitator that a gate can use. */
@@ -94,13 +101,20 @@ export function httpFacilitator(options: HttpFacilitatorOptions): FacilitatorCli
   const url = baseUrl(options.url)
   const send = fetch === undefined ? sendByTransport(url) : sendByFetch(url, fetch)
   const key = apiKey === undefined ? {} : { Authorization: `Bearer ${apiKey}` }
-  const headers = { Accept: 'application/json', ...key }
-  const postHeaders = { ...headers, 'Content-Type': 'application/json' }
-  const call = async (path: string, body: object | undefined, limitMs: number): Promise<Json.Members> => {
+  const common = { Accept: 'application/json', ...key }
+  const call = async (path: string, body: object | undefined, limitMs: number, id?: string): Promise<Json.Members> => {
+    const headers: { [name: string]: string } = { ...common }
+    if (body !== undefined) headers['Content-Type'] = 'application/json'
+    if (id !== undefined) headers['X-Request-Id'] = id
+    if (Tracing.isOn()) {
+      Tracing.inject((name, value) => {
+        headers[name] = value
+      })
+    }
     const request =
       body === undefined
         ? { path, method: 'GET' as const, headers }
-        : { path, method: 'POST' as const, headers: postHeaders, body: JSON.stringify(body) }
+        : { path, method: 'POST' as const, headers, body: JSON.stringify(body) }
     try {
       return readResponse(await send({ ...request, timeoutMs: limitMs }), `${url}${path}`)
     } catch (error) {
@@ -119,10 +133,10 @@ export function httpFacilitator(options: HttpFacilitatorOptions): FacilitatorCli
     path: string,
     paymentPayload: PaymentPayload,
     paymentRequirements: PaymentRequirements,
-    { claimant }: FacilitatorCallOptions = {},
+    { claimant, requestId }: FacilitatorCallOptions = {},
   ) => {
     const binding = claimant === undefined ? {} : { claimant }
-    return call(path, { x402Version: 2, paymentPayload, paymentRequirements, ...binding }, timeoutMs)
+    return call(path, { x402Version: 2, paymentPayload, paymentRequirements, ...binding }, timeoutMs, requestId)
   }
   const expect = (isMet: boolean, what: string): void => {
     if (!isMet) throw new FacilitatorError('facilitator_protocol_error', `${url}/${what}`)

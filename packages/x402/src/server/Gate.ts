@@ -1,5 +1,6 @@
 /** The check in front of a route: from a request to a decision. Each web framework has an adapter that applies it. */
 import { AlgodError } from '@latchkey/algod'
+import * as Tracing from '@latchkey/algod/tracing'
 import { Network } from '@latchkey/algorand'
 import { chainList, parseAssetId } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
@@ -15,6 +16,7 @@ import { FacilitatorError } from './FacilitatorClient.js'
 import { Facilitators } from './Facilitators.js'
 import { type EventPayment, eventRequest, GateEvents } from './GateEvents.js'
 import type { GateOptions, Route } from './GateOptions.js'
+import * as GateTrace from './GateTrace.js'
 import { isReplica, memoryClaimsWarning } from './isReplica.js'
 import * as LedgerPayment from './LedgerPayment.js'
 import { Notifications } from './Notifications.js'
@@ -27,6 +29,7 @@ import { pricedBy } from './pricedBy.js'
 import { type Accept, Requirements } from './Requirements.js'
 import { RouteError } from './RouteTable.js'
 import { acceptsOf, facilitatorClients, GateError, originOf, routeError, sentence } from './readGateOptions.js'
+import { requestIdOf } from './requestId.js'
 import * as responses from './responses.js'
 import { SalesLog } from './SalesLog.js'
 import { SalesRecovery } from './SalesRecovery.js'
@@ -182,7 +185,10 @@ export class Gate {
       return this.#respond(request, found.response)
     }
     try {
-      return await this.#decidePaid(request, found.value, path, clientAddress)
+      if (!Tracing.isOn()) return await this.#decidePaid(request, found.value, path, clientAddress)
+      return await GateTrace.decide(request, found.value.key, () =>
+        this.#decidePaid(request, found.value, path, clientAddress),
+      )
     } catch (error) {
       // Nothing is served after an error.
       this.#onError(error)
@@ -245,6 +251,9 @@ export class Gate {
     if (typeof payment === 'string') return refuse('invalid_payload', payment)
     const proof = PaymentSecret.read(payload)
     if (typeof proof === 'string') return refuse('invalid_payload', proof)
+    if (Tracing.isOn()) {
+      Tracing.annotate({ [Tracing.names.payment]: payment.transactionId, [Tracing.names.network]: chain.caip2 })
+    }
     const asset = await assetOf(chain, requirement.asset)
     const status = new PaymentStatus(describePayment({ chain, requirement, payment, route: key, asset }))
     const paid = { ...event, chain, status, ledger: payment }
@@ -260,6 +269,7 @@ export class Gate {
       binding: bindingOf(request, proof, clientAddress),
       proof: proofOf(proof),
       claimant: claimantOf(this.#claims.id, request),
+      requestId: requestIdOf(request),
       // An upgrade is an answer of its own.
       isSettledFirst: isUpfront || isUpgrade || found === undefined,
       isStreamed: isUpgrade || accepts.some(({ accept }) => accept.paymentFlow === 'upfront'),

@@ -7,10 +7,11 @@ import type { GateEvent, PaymentEvent } from './GateHooks.js'
 import * as LedgerPayment from './LedgerPayment.js'
 import type { Notifications } from './Notifications.js'
 import { assetOf, describePayment, type PaymentStatus } from './Payment.js'
+import { requestIdOf } from './requestId.js'
 import type { SalesLog } from './SalesLog.js'
 
 /** The request that something happens to. */
-export type EventRequest = Pick<GateEvent, 'route' | 'method' | 'path'>
+export type EventRequest = Pick<GateEvent, 'route' | 'method' | 'path' | 'requestId'>
 
 /** A payment for a request. */
 export type EventPayment = EventRequest & {
@@ -26,9 +27,10 @@ const maxMethodLength = 20
 const maxPathLength = 500
 const maxTold = 10_000
 
-export function eventRequest(route: string, { method, url }: Request): EventRequest {
-  const { pathname } = new URL(url)
-  return { route, method: method.slice(0, maxMethodLength), path: pathname.slice(0, maxPathLength) }
+export function eventRequest(route: string, request: Request): EventRequest {
+  const { pathname } = new URL(request.url)
+  const method = request.method.slice(0, maxMethodLength)
+  return { route, method, path: pathname.slice(0, maxPathLength), requestId: requestIdOf(request) }
 }
 
 export class GateEvents {
@@ -129,8 +131,8 @@ export class GateEvents {
   }
 }
 
-function eventOf(id: string, { route, method, path }: EventRequest): GateEvent {
-  return { id, timeMs: Date.now(), route, method, path }
+function eventOf(id: string, { route, method, path, requestId }: EventRequest): GateEvent {
+  return { id, timeMs: Date.now(), route, method, path, requestId }
 }
 
 async function priceOf({ chain, requirement }: { chain: Chain; requirement: PaymentRequirements }): Promise<string> {

@@ -15,6 +15,11 @@ export type GateEvent = {
   readonly method: string
   /** The path as the client sent it, without its query. A client chooses it. */
   readonly path: string
+  /**
+   * The id of the request, which its facilitator logs too: the `X-Request-Id` that it came with, or a new one. Undefined in an
+   * event that was not delivered before a restart.
+   */
+  readonly requestId?: string | undefined
 }
 
 /** A request came without a payment and got the price. */

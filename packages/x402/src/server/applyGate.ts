@@ -1,5 +1,6 @@
 /** Applies a gate to a request of `node:http` or `node:http2`: what the adapters for Node, Express and Fastify share. */
 import type { OutgoingHttpHeaders } from 'node:http'
+import type { Admission } from './Admission.js'
 import {
   addHeadersOnSend,
   type BufferedResponse,
@@ -33,7 +34,7 @@ export type GatedRequest = {
 
 export type GateResult =
   /** The handler runs; its response is buffered if `buffered` is set. */
-  | { readonly type: 'next'; readonly buffered: BufferedResponse | undefined }
+  | { readonly type: 'next'; readonly buffered: BufferedResponse | undefined; readonly run?: Admission['run'] }
   /** To be sent instead of the handler's. */
   | {
       readonly type: 'response'
@@ -73,7 +74,8 @@ export async function applyGate(gated: GatedRequest): Promise<GateResult> {
     }
     notePassed(request, gate, target)
     if (!admission.isStreamed) {
-      return { type: 'next', buffered: bufferResponse(request, response, admission, options, outerHeaders) }
+      const buffered = bufferResponse(request, response, admission, options, outerHeaders)
+      return { type: 'next', buffered, run: admission.run }
     }
     const isUpgrade = isUpgradeRequest(web)
     let own: HeaderList = []
@@ -86,7 +88,7 @@ export async function applyGate(gated: GatedRequest): Promise<GateResult> {
       if (status >= 400 && !isOpen) admission.cancel().catch(onError)
     })
     if (!isUpgrade) sendBeforeDestroy(request, response)
-    return { type: 'next', buffered: undefined }
+    return { type: 'next', buffered: undefined, run: admission.run }
   } finally {
     response.off('close', onClose)
   }

@@ -1,5 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { applyGate, mountedPath } from './applyGate.js'
+import { applyGate, type GateResult, mountedPath } from './applyGate.js'
 import { type BufferOptions, send } from './bufferResponse.js'
 import { checkGate } from './checkGate.js'
 import type { Gate } from './Gate.js'
@@ -32,12 +32,12 @@ type AcceptedSocket = { close: (code: number, reason: string) => void }
  */
 export function paymentGate(gate: Gate, options: BufferOptions = {}): ExpressMiddleware {
   checkGate(gate)
-  const pass = async (request: ExpressRequest, response: ServerResponse): Promise<boolean> => {
+  const pass = async (request: ExpressRequest, response: ServerResponse): Promise<GateResult> => {
     const { ws } = request as { ws?: AcceptedSocket | null }
     if (ws !== undefined && ws !== null) return passWebSocket(request, response, ws)
     const result = await applyGate({ gate, request, response, path: mountedPath(request), options })
     if (result.type === 'response') await send(response, result.response)
-    return result.type === 'next'
+    return result
   }
   const passWebSocket = async (request: ExpressRequest, response: ServerResponse, ws: AcceptedSocket) => {
     const { url, originalUrl = url, baseUrl = '' } = request
@@ -47,15 +47,17 @@ export function paymentGate(gate: Gate, options: BufferOptions = {}): ExpressMid
     try {
       const result = await applyGate({ gate, request, response, path, options, isOpen: true })
       if (result.type === 'response') ws.close(4402, `${result.response.status}: see the response to a plain GET`)
-      return result.type === 'next'
+      return result
     } finally {
       // Also where it is refused, so that the closing handshake is read.
       setImmediate(() => request.socket.resume())
     }
   }
   return (request, response, next) => {
-    pass(request, response).then((isNext) => {
-      if (isNext) next()
+    pass(request, response).then((result) => {
+      if (result.type !== 'next') return
+      if (result.run === undefined) next()
+      else result.run(next)
     }, next)
   }
 }

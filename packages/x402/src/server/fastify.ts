@@ -1,6 +1,6 @@
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { OptionsError } from '../errors.js'
-import { applyGate, pathOf } from './applyGate.js'
+import { applyGate, type GateResult, pathOf } from './applyGate.js'
 import { type BufferOptions, send } from './bufferResponse.js'
 import { checkGate } from './checkGate.js'
 import type { Gate } from './Gate.js'
@@ -33,7 +33,7 @@ export type FastifyApp = {
 }
 
 type Hooks = {
-  onRequest: (request: FastifyRequest, reply: FastifyReply) => Promise<unknown>
+  onRequest: (request: FastifyRequest, reply: FastifyReply, done: (error?: Error) => void) => void
   onRoute: (route: { url: string }) => void
   onReady: () => Promise<void>
 }
@@ -64,16 +64,24 @@ export function paymentGate(app: FastifyApp, gate: Gate, options: BufferOptions 
       'Call paymentGate before the routes, in the same plugin; keys are whole paths, or relative to its prefix.'
     throw new OptionsError(`no key of the gate matches a route of ${where}`, hint)
   })
-  addHook('onRequest', async (request, reply) => {
+  const pass = async (request: FastifyRequest, reply: FastifyReply): Promise<GateResult> => {
     const { url = '/' } = request.raw
     const path = { path: pathOf(url), depth, sent: pathOf(request.originalUrl ?? url) }
     const outerHeaders = { ...reply.getHeaders() } as OutgoingHttpHeaders
     const result = await applyGate({ gate, request: request.raw, response: reply.raw, path, options, outerHeaders })
-    if (result.type === 'next') return undefined
+    if (result.type === 'next') return result
     if (result.type === 'closed') reply.hijack()
     else if (result.isHeld) await sendHeld(reply, outerHeaders, result.response)
     else await sendReply(reply, result.response)
-    return reply
+    return result
+  }
+  // With a callback, and not a promise: what follows runs where it is called.
+  addHook('onRequest', (request, reply, done) => {
+    pass(request, reply).then((result) => {
+      if (result.type !== 'next') return
+      if (result.run === undefined) done()
+      else result.run(done)
+    }, done)
   })
   // Hooks of a plugin run for its routes only, and a browser's preflight has a method without a route.
   if (gate.hasCors && app.prefix !== '' && !app.hasRoute({ method: 'OPTIONS', url: `${app.prefix}/*` })) {

@@ -79,7 +79,7 @@ export function paymentGate(gate: Gate, { maxBytes = defaultMaxBytes }: HonoGate
     // A handler that never responds is given up in time.
     signal.addEventListener('abort', () => void admission.disconnected().catch(warn), { once: true })
     try {
-      await next()
+      await (admission.run === undefined ? next() : admission.run(next))
     } catch (error) {
       direct?.remove()
       await cancel()

@@ -59,7 +59,8 @@ export function paymentGate<
         return
       }
       buffered = result.buffered
-      await listener(request as Request, response as Response)
+      const handle = (): unknown => listener(request as Request, response as Response)
+      await (result.run === undefined ? handle() : result.run(handle))
     } catch (error) {
       onError(error)
       if (buffered !== undefined) buffered.fail()

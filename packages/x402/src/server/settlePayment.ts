@@ -14,6 +14,7 @@ export type SettlePaymentOptions = {
   readonly payment: LedgerPayment.LedgerPayment
   /** Identifies this gate and the resource to the facilitator. */
   readonly claimant: string
+  readonly requestId: string
   /** Whether the ledger has the payment already: then the facilitator only says whose it is. */
   readonly isOnLedger: boolean
   /** The round that the ledger has it in. */
@@ -39,9 +40,9 @@ export const maxCodeLength = 100
 export const maxMessageLength = 500
 
 export async function settlePayment(options: SettlePaymentOptions): Promise<SettlementResult> {
-  const { facilitators, payload, requirement, claimant, isOnLedger, settledRound, onError } = options
+  const { facilitators, payload, requirement, claimant, requestId, isOnLedger, settledRound, onError } = options
   try {
-    const { response, isTrusted } = await facilitators.settle(payload, requirement, { claimant })
+    const { response, isTrusted } = await facilitators.settle(payload, requirement, { claimant, requestId })
     // The ledger has such a payment, too, so that it must not be asked.
     if (!response.success && response.errorReason === alreadyClaimed) return claimedElsewhere(options)
     if (isOnLedger) return settled(options, settledRound)

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict'
+import { spawnSync } from 'node:child_process'
+import { afterEach, test } from 'node:test'
+import { context, propagation, type TracerProvider, trace } from '@opentelemetry/api'
+import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import * as Tracing from './Tracing.js'
+
+function register(): InMemorySpanExporter {
+  const exporter = new InMemorySpanExporter()
+  context.setGlobalContextManager(new AsyncLocalStorageContextManager().enable())
+  trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }))
+  return exporter
+}
+
+afterEach(() => {
+  trace.disable()
+  context.disable()
+  propagation.disable()
+})
+
+test('it is off until an SDK is registered, and does nothing then', async () => {
+  assert.equal(Tracing.isOn(), false)
+  assert.equal(await Tracing.span('one', {}, async () => 7), 7)
+  Tracing.annotate({ a: 1 })
+  Tracing.inject(() => assert.fail('there is nothing to pass on'))
+  register()
+  assert.equal(Tracing.isOn(), true)
+})
+
+test('neither the package nor its requests load the API without an SDK', () => {
+  const program = `
+    import { createRequire } from 'node:module'
+    import { createServer } from 'node:http'
+    const { Algod } = await import(${JSON.stringify(new URL('./index.js', import.meta.url).href)})
+    const server = createServer((request, response) => response.end('{"last-round": 5}'))
+    server.listen(0, '127.0.0.1', async () => {
+      const algod = new Algod({ nodes: [{ url: 'http://127.0.0.1:' + server.address().port }] })
+      const round = await algod.lastRound()
+      const loaded = Object.keys(createRequire(import.meta.url).cache).filter((path) => path.includes('opentelemetry'))
+      console.log(JSON.stringify({ round: Number(round), loaded }))
+      process.exit()
+    })`
+  const { stdout, stderr } = spawnSync(process.execPath, ['--input-type=module', '-e', program], { encoding: 'utf8' })
+  assert.equal(stdout, '{"round":5,"loaded":[]}\n', stderr)
+})
+
+test('spans are inside each other, and what is learnt late is on all of a request', async () => {
+  const exporter = register()
+  await Tracing.span('request', { isRequest: true, kind: 'server', attributes: { id: 'r1', not: undefined } }, () =>
+    Tracing.span('first', {}, async () => {
+      await new Promise(setImmediate)
+      Tracing.annotate({ payment: 'P' })
+      await Tracing.span('second', { attributes: { own: 'x'.repeat(1000) } }, async () => {})
+    }),
+  )
+  const [second, first, request] = exporter.getFinishedSpans()
+  assert.deepEqual([second?.name, first?.name, request?.name], ['second', 'first', 'request'])
+  assert.equal(second?.parentSpanContext?.spanId, first?.spanContext().spanId)
+  assert.equal(first?.parentSpanContext?.spanId, request?.spanContext().spanId)
+  assert.deepEqual(request?.attributes, { id: 'r1', payment: 'P' })
+  assert.deepEqual(first?.attributes, { id: 'r1', payment: 'P' })
+  assert.deepEqual(second?.attributes, { id: 'r1', payment: 'P', own: 'x'.repeat(256) })
+})
+
+test('a failure is on its span by code, without its text, and is thrown on', async () => {
+  const exporter = register()
+  const error = Object.assign(new Error('the secret text'), { code: 'timeout' })
+  await assert.rejects(
+    Tracing.span('one', {}, async () => Promise.reject(error)),
+    error,
+  )
+  const [span] = exporter.getFinishedSpans()
+  assert.deepEqual(span?.attributes, { 'error.type': 'timeout' })
+  assert.deepEqual(span?.status, { code: 2, message: 'timeout' })
+  assert.ok(!JSON.stringify([span?.attributes, span?.events, span?.status]).includes('secret'))
+})
+
+test('a span ends once', async () => {
+  const exporter = register()
+  const span = Tracing.start('one', {})
+  span.end({ first: true })
+  span.end({ second: true })
+  span.fail(new Error())
+  assert.deepEqual(
+    exporter.getFinishedSpans().map(({ attributes }) => attributes),
+    [{ first: true }],
+  )
+})
+
+test('an SDK that throws does not fail the work', async () => {
+  const throwing = (): never => {
+    throw new Error('the SDK is broken')
+  }
+  const provider = {
+    getTracer: () => ({ startSpan: throwing, startActiveSpan: throwing }),
+  } as unknown as TracerProvider
+  trace.setGlobalTracerProvider(provider)
+  propagation.setGlobalPropagator({ inject: throwing, extract: throwing, fields: () => [] })
+  assert.equal(await Tracing.span('one', {}, async () => 7), 7)
+  Tracing.inject(() => {})
+  Tracing.parentOf(() => 'x')
+})
+
+test('without a context manager every span begins a trace, and none is lost', async () => {
+  const exporter = new InMemorySpanExporter()
+  trace.setGlobalTracerProvider(new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(exporter)] }))
+  await Tracing.span('outer', {}, () => Tracing.span('inner', {}, async () => {}))
+  const spans = exporter.getFinishedSpans()
+  assert.deepEqual(
+    spans.map(({ name, parentSpanContext }) => [name, parentSpanContext]),
+    [
+      ['inner', undefined],
+      ['outer', undefined],
+    ],
+  )
+})

@@ -1,0 +1,39 @@
+/** A span for every request to a node, which gets the trace along. */
+import * as Tracing from './Tracing.js'
+import type { Transport, TransportRequest, TransportResponse } from './transport/Transport.js'
+
+/** The transport as it is, with spans while an SDK is registered. */
+export function tracedTransport(transport: Transport): Transport {
+  return {
+    ...transport,
+    send: (request) => (Tracing.isOn() ? sendTraced(transport, request) : transport.send(request)),
+  }
+}
+
+function sendTraced(transport: Transport, request: TransportRequest): Promise<TransportResponse> {
+  const { method, url, path } = request
+  const template = templateOf(path)
+  const attributes = {
+    'http.request.method': method,
+    'url.template': template,
+    'server.address': url.hostname,
+    'server.port': Number(url.port) || undefined,
+  }
+  return Tracing.span(`${method} ${template}`, { kind: 'client', attributes }, async (span) => {
+    const headers = { ...request.headers }
+    Tracing.inject((name, value) => {
+      headers[name] = value
+    })
+    const response = await transport.send({ ...request, headers })
+    span.set({ 'http.response.status_code': response.status })
+    return response
+  })
+}
+
+/** Few names for all paths: rounds, ids and addresses are left out. */
+function templateOf(path: string): string {
+  return path
+    .split('?', 1)[0]!
+    .replaceAll(/\/[0-9]+(?=\/|$)/g, '/{number}')
+    .replaceAll(/\/[A-Z2-7]{52,58}(?=\/|$)/g, '/{id}')
+}

@@ -1,0 +1,36 @@
+/** The spans of a buyer. Used only where an SDK is registered. */
+import * as Tracing from '@latchkey/algod/tracing'
+import { type Delivery, sendPayment } from './sendPayment.js'
+
+/** A request, from its price to its answer. */
+export function fetch(send: () => Promise<Response>): Promise<Response> {
+  return Tracing.span('buyer.fetch', { isRequest: true }, async (span) => {
+    const response = await send()
+    span.set({ 'http.response.status_code': response.status })
+    return response
+  })
+}
+
+/** A payment that is sent until it is answered. */
+export function pay(delivery: Delivery): Promise<Response> {
+  const { transactionId, network } = delivery.paid.payment
+  Tracing.annotate({ [Tracing.names.payment]: transactionId, [Tracing.names.network]: network })
+  return Tracing.span('buyer.pay', { kind: 'client' }, async (span) => {
+    const response = await sendPayment(delivery)
+    span.set({
+      'http.response.status_code': response.status,
+      [Tracing.names.outcome]: response.status < 400 ? 'answered' : 'refused',
+    })
+    return response
+  })
+}
+
+/**
+ * Passes the trace on with a request. Not from a page to another site: a browser asks first whether the header is allowed,
+ * and does not send the request if it is not.
+ */
+export function inject(request: Request): void {
+  const { location } = globalThis as { location?: { origin?: string } }
+  if (location?.origin !== undefined && location.origin !== new URL(request.url).origin) return
+  Tracing.inject((name, value) => request.headers.set(name, value))
+}
