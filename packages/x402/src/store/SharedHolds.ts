@@ -20,10 +20,10 @@ export type SharedHold = {
 export type HoldResult =
   /**
    * It is held. `ahead` is what other payments of the payer, and of the fee account, were there before it and take: of all
-   * replicas, this one included, and without this payment itself. A payment that the same claimant holds already is held for
-   * longer, and keeps its place.
+   * replicas, this one included, and without this payment itself. `wasHeld` if the same claimant held it already, at whichever
+   * replica: it is held for longer, keeps its place, and meets no limit, because the work for it may be done.
    */
-  | { readonly type: 'held'; readonly ahead: HeldAhead }
+  | { readonly type: 'held'; readonly ahead: HeldAhead; readonly wasHeld: boolean }
   | { readonly type: 'known'; readonly settlement: Settlement }
   /** It belongs to another claimant. */
   | { readonly type: 'claimed' }
@@ -43,7 +43,10 @@ export type HeldAhead = {
 
 /** Payments that are verified and not settled, over all replicas. May be lost with the database's memory, not with a replica. */
 export type SharedHolds = {
-  /** Looks up the settlement, checks the limits without counting, and holds the payment: one round trip. */
+  /**
+   * Looks up the settlement, checks the limits of one that was not held without counting it, and holds the payment: one round
+   * trip. Of replicas that hold payments of one payer at once, each sees those before it.
+   */
   readonly hold: (hold: SharedHold, limits: SettlementLimits) => Promise<HoldResult>
   /** It is not held any more: the balance does not cover it. */
   readonly release: (transactionId: string) => Promise<void>
