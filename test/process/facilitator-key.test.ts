@@ -9,6 +9,7 @@ import * as algosdk from 'algosdk'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
 import { atEnd, type Kmd, start, suiteScope, temporaryDirectory, until } from './commands.test.helper.js'
 
+type Supported = { kinds: { extra: { feePayer: string } }[]; signers: object }
 type Outcome = { code: number | null; stdout: string; stderr: string }
 
 suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
@@ -38,7 +39,10 @@ suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
     const chain = ['--port', '0', '--json', '--network', 'local', '--node', devnet.url, '--dollar', '31566704']
     return [latchkeyCommand, 'facilitator', ...chain, '--store', join(directory, 'settlements.db')]
   }
-  const daemonKey = (): string[] => ['-d', kmd.dataDir, '-w', 'fees', '--password-file', passwordFile, '--key', fees]
+  const daemonKey = (changes: { [option: string]: string } = {}): string[] => {
+    const given = { '-d': kmd.dataDir, '-w': 'fees', '--password-file': passwordFile, '--key': fees, ...changes }
+    return Object.entries(given).flat()
+  }
 
   /** Runs it until it ends; with a usable key that is never. */
   function run(args: string[], env: { [name: string]: string } = {}): Promise<Outcome> {
@@ -59,20 +63,20 @@ suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
   test('a wrong, missing or unreadable password ends it with 6', async () => {
     const wrong = join(directory, 'wrong')
     writeFileSync(wrong, 'guess\n')
-    await refused([...daemonKey(), '--password-file', wrong], 6, /wrong password/)
+    await refused(daemonKey({ '--password-file': wrong }), 6, /wrong password/)
     const missing = daemonKey().filter((word) => word !== '--password-file' && word !== passwordFile)
     await refused(missing, 6, /password/)
-    await refused([...daemonKey(), '--password-file', join(directory, 'none')], 6, /password/)
+    await refused(daemonKey({ '--password-file': join(directory, 'none') }), 6, /password/)
   })
 
   test('a wallet or a key that is not there ends it with 3', async () => {
-    await refused([...daemonKey(), '-w', 'purse'], 3, /wallet.*purse.*latchkey wallet list/s)
-    await refused([...daemonKey(), '--key', other], 3, /has no key [A-Z2-7]{58}; latchkey key list/)
+    await refused(daemonKey({ '-w': 'purse' }), 3, /wallet.*purse.*latchkey wallet list/s)
+    await refused(daemonKey({ '--key': other }), 3, /has no key [A-Z2-7]{58}; latchkey key list/)
   })
 
   test('a daemon that does not run or does not answer ends it with 5', async () => {
     const empty = join(directory, 'empty')
-    await refused([...daemonKey(), '-d', empty], 5, /no key daemon runs in .*; latchkey kmd starts one/)
+    await refused(daemonKey({ '-d': empty }), 5, /no key daemon runs in .*; latchkey kmd starts one/)
   })
 
   test('a key from the environment that is damaged ends it with 3', async () => {
@@ -89,6 +93,46 @@ suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
     const transaction = algosdk.makePaymentTxnWithSuggestedParamsFromObject(of)
     await client.sendRawTransaction(transaction.signTxn(sk)).do()
     await refused([], 3, /is authorized by another key/, { AVM_MNEMONIC: rekeyed!.mnemonic })
+  })
+
+  test('several keys are several fee accounts: one that is not there does not keep the others from starting', async (t) => {
+    const child = spawn(process.execPath, [...options(), ...daemonKey({ '--key': other }), '--key', fees], {
+      env: environment(),
+    })
+    atEnd(t, () => child.kill('SIGKILL'))
+    let [stdout, stderr] = ['', '']
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text
+    })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text
+    })
+    await until('its first line', () => stdout.includes('\n'))
+    const { url, feePayers } = JSON.parse(stdout) as { url: string; feePayers: string[] }
+    assert.deepEqual(feePayers, [other, fees])
+    await until('the reason', () => new RegExp(`has no key ${other}`).test(stderr))
+    const { kinds, signers } = (await (await fetch(`${url}/supported`)).json()) as Supported
+    assert.equal(kinds[0]!.extra.feePayer, fees, 'one that can sign')
+    assert.deepEqual(signers, { 'algorand:*': [other, fees] })
+    const ready = await fetch(`${url}/readyz`)
+    assert.equal(ready.status, 200)
+    const { feeAccounts } = (await ready.json()) as { feeAccounts: { address: string; status: string }[] }
+    assert.deepEqual(
+      feeAccounts.map(({ address, status }) => [address, status]),
+      [
+        [other, 'failed'],
+        [fees, 'ok'],
+      ],
+    )
+  })
+
+  test('options of several keys are given once, or once for each', async () => {
+    const three = ['--key', other, '--key', other, '--password-file', passwordFile]
+    await refused([...daemonKey(), ...three], 2, /--password-file is given 2 times, and --key 3 times/)
+    const gap = { AVM_MNEMONIC_2: devnet.accounts[0]!.mnemonic }
+    await refused([], 2, /AVM_MNEMONIC_2 is set, and AVM_MNEMONIC is not/, gap)
+    const twice = { AVM_MNEMONIC: devnet.accounts[0]!.mnemonic, ...gap }
+    await refused([], 3, /feePayer names one account twice/, twice)
   })
 
   test('a seller or an asset that does not exist as such is invalid usage', async () => {

@@ -33,20 +33,44 @@ export function signerFrom(given: SignerValues, environment: Environment): Signe
   const isGiven = given.wallet !== undefined || given.key !== undefined
   if (!isGiven && mnemonic !== '') return Signer.fromMnemonic(mnemonic)
   if (!isGiven && secret !== '') return Signer.fromSecretKey(secret)
-  const wallet = given.wallet ?? environment['KMD_WALLET'] ?? ''
-  if (wallet === '') {
+  const wallet = walletFrom(given, environment)
+  if (wallet === undefined) {
     if (isGiven) throw new UsageError('--key needs --wallet: the wallet that holds the key')
     return undefined
   }
-  const address = given.key ?? (environment['KMD_KEY'] || environment['AVM_ADDRESS']) ?? ''
+  const address = given.key ?? keyFrom(environment)
+  const dataDir = dataDirectory(given['data-dir'])
+  return daemonSigner({ dataDir, wallet, address, password: password(given, quoted(wallet), environment) })
+}
+
+export function walletFrom(
+  given: { readonly wallet?: string | undefined },
+  environment: Environment,
+): string | undefined {
+  const wallet = given.wallet ?? environment['KMD_WALLET'] ?? ''
+  return wallet === '' ? undefined : wallet
+}
+
+export function keyFrom(environment: Environment): string {
+  return (environment['KMD_KEY'] || environment['AVM_ADDRESS']) ?? ''
+}
+
+export type DaemonKey = {
+  readonly dataDir: string
+  readonly wallet: string
+  readonly address: string
+  readonly password: () => Promise<Uint8Array>
+}
+
+/** A signer with a key of the daemon, whose errors say what to do. */
+export function daemonSigner({ dataDir, wallet, address, password: read }: DaemonKey): Signer.Signer {
   if (address === '') throw new UsageError(`--wallet needs --key: the address of the key in ${quoted(wallet)}`)
   if (!Address.isValid(address)) {
     throw new CommandError('key_not_found', `${quoted(address)} is not an Algorand address`, {
       hint: 'give --key (or KMD_KEY) an address that latchkey key list shows',
     })
   }
-  const dataDir = dataDirectory(given['data-dir'])
-  const signer = fromKmd({ kmd: { dataDir }, wallet, address, password: password(given, quoted(wallet), environment) })
+  const signer = fromKmd({ kmd: { dataDir }, wallet, address, password: read })
   const explaining = async <T>(work: () => T): Promise<Awaited<T>> => {
     try {
       return await work()

@@ -93,14 +93,26 @@ export class Server {
     })
   }
 
-  /** Closes idle connections at once, and the others after their response or after `limits.stopMs`. */
-  async stop(): Promise<void> {
+  /**
+   * Goes on serving, and closes every connection after its next response, so that clients that keep connections open make
+   * their next one elsewhere. Call it some time before `stop`.
+   */
+  drain(): void {
+    this.#stopping = true
+  }
+
+  /**
+   * Takes no more connections, closes idle ones at once, and the others after their response or after the time.
+   *
+   * @default stopMs limits.stopMs
+   */
+  async stop(stopMs = this.#limits.stopMs): Promise<void> {
     this.#stopping = true
     const closed = new Promise<void>((resolve) => this.#net.close(() => resolve()))
     for (const connection of this.#connections) connection.stop()
     const giveUp = setTimeout(() => {
       for (const connection of this.#connections) connection.destroy()
-    }, this.#limits.stopMs)
+    }, stopMs)
     await closed
     clearTimeout(giveUp)
     clearInterval(this.#timer)

@@ -1,21 +1,20 @@
 /** `latchkey facilitator`: runs an x402 facilitator in the foreground. */
-import { mkdirSync, readFileSync } from 'node:fs'
-import { homedir } from 'node:os'
-import { join } from 'node:path'
-import { Address, Network } from '@latchkey/algorand'
+import { Network } from '@latchkey/algorand'
 import { Server } from '@latchkey/http'
-import { createFacilitatorHandler, Facilitator, type PolicyOptions } from '@latchkey/x402/facilitator'
-import { SqliteSettlements } from '@latchkey/x402/sqlite'
-import { command, jsonOption, readInteger, readNumber } from '../Command.js'
-import { chainOptions, networkOf, openChain } from '../chain.js'
-import { CommandError, UsageError } from '../errors.js'
+import { createFacilitatorHandler, Facilitator } from '@latchkey/x402/facilitator'
+import { command, jsonOption, readNumber } from '../Command.js'
+import { chainOptions, isMainnet, networkOf, openChain } from '../chain.js'
 import { exitCodes } from '../exitCodes.js'
-import { counted, quoted } from '../format.js'
+import { feePayerNotes, feePayerOptions, feePayersFrom } from '../facilitator/feePayers.js'
+import { openStore } from '../facilitator/openStore.js'
+import { addressFrom, checkForProduction, policyOptions, readPolicy } from '../facilitator/policy.js'
+import { drainOptions, drainTimesFrom, RunningFacilitator } from '../facilitator/RunningFacilitator.js'
+import { storeFrom, storeNotes, storeOptions } from '../facilitator/StoreAddress.js'
+import { counted } from '../format.js'
 import { explainListenError } from '../listenErrors.js'
 import { describe, printJson, printResult, printWarning } from '../messages.js'
 import { logFileOptions, openServerLog } from '../serverLog.js'
 import { startUnderSignals } from '../signals.js'
-import { signerFrom, signerNotes, signerOptions } from '../signer.js'
 import { version } from '../version.js'
 
 const defaultPort = 4022
@@ -23,70 +22,28 @@ const defaultPort = 4022
 const maxBodyBytes = 128 * 1024
 
 export const facilitatorCommand = command({
-  description: `Runs an x402 facilitator until Ctrl-C or SIGTERM: POST /verify, POST /settle, GET /supported, /health and /metrics. Every settlement \
-is recorded before it is sent, and resumed after a restart. It does not start with a key that cannot sign.`,
+  description: `Runs an x402 facilitator until Ctrl-C or SIGTERM: POST /verify, POST /settle, GET /supported, /livez, /readyz, /health and \
+/metrics. Every settlement is recorded before it is sent, and resumed after a restart. It does not start if no key of a fee account can \
+sign. On SIGTERM it is not ready any more, finishes what it has, and ends; a second signal ends it at once.`,
   options: {
     port: { type: 'string', short: 'p', placeholder: 'PORT', description: `port (${defaultPort}); 0 for a free one` },
     host: { type: 'string', placeholder: 'HOST', description: 'address to listen on (127.0.0.1)' },
     ...chainOptions,
-    store: {
-      type: 'string',
-      placeholder: 'FILE',
-      completes: 'file',
-      description: 'database of settlements (~/.latchkey/facilitator.db)',
-    },
-    'pay-to': {
-      type: 'string',
-      multiple: true,
-      placeholder: 'ADDRESS',
-      description: 'settle only for this seller; repeat it for more',
-    },
-    asset: {
-      type: 'string',
-      multiple: true,
-      placeholder: 'ID',
-      description: 'settle only in this asset; repeat it for more',
-    },
-    rate: {
-      type: 'string',
-      placeholder: 'N',
-      description: 'settled payments per minute and seller, of which one payer can have half',
-    },
-    'caller-rate': {
-      type: 'string',
-      placeholder: 'N',
-      description: 'requests per minute of one caller, by API key or address',
-    },
-    'client-ip-header': {
-      type: 'string',
-      placeholder: 'NAME',
-      description: 'header in which a proxy names the address of the caller',
-    },
-    'min-amount': {
-      type: 'string',
-      placeholder: 'UNITS',
-      description: 'pay the fee only for payments of at least so many base units',
-    },
-    'fee-budget': { type: 'string', placeholder: 'MICRO', description: 'microAlgos of fees per day and seller' },
-    'total-fee-budget': { type: 'string', placeholder: 'MICRO', description: 'microAlgos of fees per day in total' },
-    'api-keys-file': {
-      type: 'string',
-      placeholder: 'FILE',
-      completes: 'file',
-      description: 'file of API keys, one per line, of which callers must send one',
-    },
-    open: { type: 'boolean', description: 'on MainNet: settle for any seller' },
-    ...signerOptions,
+    ...storeOptions,
+    ...policyOptions,
+    ...feePayerOptions,
+    ...drainOptions,
     ...logFileOptions,
     ...jsonOption,
   },
-  notes: `${signerNotes} It pays the fees; without one, buyers pay their own. API keys can also be in FACILITATOR_API_KEYS, separated by \
+  notes: `${feePayerNotes} Without one, buyers pay their own fees. ${storeNotes} API keys can also be in FACILITATOR_API_KEYS, separated by \
 commas; ALGOD_TOKEN is the token of the nodes.`,
   examples: [
     'latchkey facilitator --network testnet --wallet fees --key ADDRESS --password-file /run/secrets/fees',
+    'latchkey facilitator --network testnet --store postgres://facilitator@db.example/latchkey --wallet fees --key A --key B',
     'AVM_MNEMONIC="..." latchkey facilitator --network local --node http://127.0.0.1:4001 --dollar 31566704',
   ],
-  exits: ['unreachable', 'password'],
+  exits: ['unreachable', 'password', 'interrupted'],
   run: async ({ options }) => {
     const network = networkOf(options, process.env)
     const port = readNumber('--port', options.port, 0, 65_535) ?? defaultPort
@@ -94,9 +51,11 @@ commas; ALGOD_TOKEN is the token of the nodes.`,
     const policy = readPolicy(options)
     const clientAddress = addressFrom(options['client-ip-header'])
     if (isMainnet(network) && !options.open) checkForProduction(policy)
-    const feePayer = signerFrom(options, process.env)
+    const where = storeFrom(options, process.env)
+    const times = drainTimesFrom(options, where.type === 'postgres')
+    const feePayer = feePayersFrom(options, process.env)
     const chain = await openChain(options, process.env)
-    const store = new SqliteSettlements(options.store ?? defaultStore())
+    const { store, name } = await openStore(where)
     const log = openServerLog(options)
     const onError = (error: unknown): void => log.write('error', describe(error))
     const facilitator = new Facilitator({ chains: [chain], feePayer, store, policy, onError })
@@ -106,154 +65,67 @@ commas; ALGOD_TOKEN is the token of the nodes.`,
       onRequest: (record) => log.request(record),
       limits: { bodyBytes: maxBodyBytes },
     })
-    await facilitator.checkFeePayer()
     const start = async (): Promise<RunningFacilitator> => {
+      await facilitator.checkFeePayer()
       const resumed = await facilitator.resume()
-      const address = await server.listen(host, port).catch((error: unknown) => {
+      const { port: bound } = await server.listen(host, port).catch((error: unknown) => {
         throw explainListenError(error, { host, port })
       })
-      return new RunningFacilitator(`http://${host}:${address.port}`, resumed, server, facilitator)
+      const onStep = (text: string): void => log.write('info', text)
+      const url = `http://${host}:${bound}`
+      return new RunningFacilitator({ url, resumed, server, facilitator, times, onStep })
     }
-    const running = await startUnderSignals(start, { onHangup: () => log.reopen() })
-    const account = feePayer === undefined ? undefined : (feePayer.sender ?? feePayer.address)
+    const signals = { onHangup: () => log.reopen(), onSignal: stopOrEnd }
+    const running = await startUnderSignals(start, signals).catch(async (error: unknown) => {
+      // Connections to a database would keep the process running.
+      await facilitator.stop().catch(onError)
+      throw error
+    })
     const facts = {
       version,
       url: running.url,
       network: chain.caip2,
-      feePayer: account ?? null,
+      feePayer: [...facilitator.feePayers][0] ?? null,
+      feePayers: [...facilitator.feePayers],
+      store: name,
       resumed: running.resumed,
     }
     if (options.json) printJson({ ...facts, pid: process.pid })
     else printResult(block(facts))
-    const fault = await facilitator.health()
-    if (fault !== undefined) printWarning(fault)
-    await running.stopped
+    const { problem, warnings } = await facilitator.status()
+    for (const text of problem === undefined ? warnings : [problem, ...warnings]) printWarning(text)
+    const isDone = await running.stopped
     await log.close()
+    // A database that does not answer would keep the process running.
+    if (!isDone) process.exit(exitCodes.failed)
     return exitCodes.ok
   },
 })
 
-class RunningFacilitator {
+/** Nothing that is recorded is lost by the second signal: the next process, or another replica, continues. */
+function stopOrEnd(running: RunningFacilitator, signal: NodeJS.Signals): void {
+  if (running.isStopping) process.exit(exitCodes.interrupted)
+  void running.stop({ isUrgent: signal === 'SIGINT' }).catch(() => {})
+}
+
+type Facts = {
   readonly url: string
+  readonly network: string
+  readonly feePayers: readonly string[]
+  readonly store: string
   readonly resumed: number
-  readonly stopped: Promise<void>
-  readonly #stop: () => Promise<void>
-  #resolveStopped!: (stopping: Promise<void>) => void
-
-  constructor(url: string, resumed: number, server: Server, facilitator: Facilitator) {
-    this.url = url
-    this.resumed = resumed
-    this.stopped = new Promise((resolve) => {
-      this.#resolveStopped = resolve
-    })
-    this.#stop = async () => {
-      await server.stop()
-      await facilitator.stop()
-    }
-  }
-
-  stop(): Promise<void> {
-    const stopping = this.#stop()
-    this.#resolveStopped(stopping)
-    return stopping
-  }
 }
 
-type Options = {
-  'pay-to'?: string[] | undefined
-  asset?: string[] | undefined
-  rate?: string | undefined
-  'caller-rate'?: string | undefined
-  'min-amount'?: string | undefined
-  'fee-budget'?: string | undefined
-  'total-fee-budget'?: string | undefined
-  'api-keys-file'?: string | undefined
-}
-
-function readPolicy(options: Options): PolicyOptions {
-  const keys = readApiKeys(options['api-keys-file'])
-  return {
-    payTo: checkedEach('--pay-to', options['pay-to'], Address.isValid, 'an Algorand address'),
-    assets: checkedEach('--asset', options.asset, (id) => /^(0|[1-9][0-9]{0,19})$/.test(id), 'the id of an asset'),
-    apiKeys: keys.length === 0 ? undefined : keys,
-    requestsPerMinute: readNumber('--rate', options.rate, 0, 1_000_000_000),
-    callerRequestsPerMinute: readNumber('--caller-rate', options['caller-rate'], 0, 1_000_000_000),
-    minSponsoredAmount: readInteger('--min-amount', options['min-amount']),
-    feeMicroAlgosPerDay: readInteger('--fee-budget', options['fee-budget']),
-    totalFeeMicroAlgosPerDay: readInteger('--total-fee-budget', options['total-fee-budget']),
-  }
-}
-
-/** A value that matches no payment would refuse all of them, without a word at the start. */
-function checkedEach(
-  option: string,
-  values: string[] | undefined,
-  isValid: (value: string) => boolean,
-  kind: string,
-): string[] | undefined {
-  const wrong = values?.find((value) => !isValid(value))
-  if (wrong === undefined) return values
-  throw new UsageError(`${option} ${quoted(wrong)} is not ${kind}`, { code: 'invalid_value' })
-}
-
-type ClientAddress = (request: Request) => string | undefined
-
-/**
- * The last element: proxies append the address that connected to them, and what is before it is what the client claims.
- * Without a header, the address of the connection counts.
- */
-function addressFrom(header: string | undefined): ClientAddress | undefined {
-  if (header === undefined) return undefined
-  if (!/^[A-Za-z0-9-]+$/.test(header)) throw new UsageError('--client-ip-header is not the name of a header')
-  return ({ headers }) => headers.get(header)?.split(',').at(-1)?.trim()
-}
-
-/** From the file, one per line, or from the environment, separated by commas. An empty file is an error. */
-function readApiKeys(path: string | undefined): string[] {
-  const text = path === undefined ? (process.env['FACILITATOR_API_KEYS'] ?? '') : readText(path)
-  const keys = text
-    .split(/[,\n]/)
-    .map((key) => key.trim())
-    .filter((key) => key !== '')
-  if (path !== undefined && keys.length === 0) throw new UsageError(`${path} contains no key`)
-  return keys
-}
-
-function isMainnet(network: string): boolean {
-  return network === Network.mainnet.name || Network.matches(network, Network.mainnet.caip2)
-}
-
-function readText(path: string): string {
-  try {
-    return readFileSync(path, 'utf8')
-  } catch (cause) {
-    throw new CommandError('file_unreadable', `the API keys cannot be read: ${(cause as Error).message}`, { cause })
-  }
-}
-
-/** With real money, an open facilitator without a limit has to be an explicit choice. */
-function checkForProduction({ payTo, apiKeys, feeMicroAlgosPerDay }: PolicyOptions): void {
-  const isRestricted = payTo !== undefined || apiKeys !== undefined
-  if (isRestricted && feeMicroAlgosPerDay !== undefined) return
-  throw new UsageError('on MainNet the sellers and the fees have to be limited', {
-    hint: 'give --pay-to or --api-keys-file, and --fee-budget; or --open for any seller',
-  })
-}
-
-function defaultStore(): string {
-  const directory = join(homedir(), '.latchkey')
-  mkdirSync(directory, { recursive: true, mode: 0o700 })
-  return join(directory, 'facilitator.db')
-}
-
-type Facts = { version: string; url: string; network: string; feePayer: string | null; resumed: number }
-
-function block({ url, network, feePayer, resumed }: Facts): string {
+function block({ url, network, feePayers, store, resumed }: Facts): string {
+  const [payer, ...others] = feePayers
+  const fees =
+    payer === undefined ? ['paid by the buyers'] : [`paid by ${payer}`, ...others.map((one) => `   or by ${one}`)]
   return `Latchkey facilitator ${version}
 
   Address   ${url}
   Network   ${Network.displayName(network)}, ${network}
-  Fees      ${feePayer === null ? 'paid by the buyers' : `paid by ${feePayer}`}
+  Fees      ${fees.join('\n            ')}
+  Store     ${store}
   Pending   ${resumed === 0 ? 'nothing' : `${counted(resumed, 'settlement')} resumed`}
 
 Try it:

@@ -43,13 +43,19 @@ export async function useRunningStack(use: Use): Promise<Given> {
   const { options, environment } = use
   const chosen = environment[stackVariable] ?? ''
   if (chosen === 'none') return options
-  const named = directoryOf(options['data-dir'] ?? environment['KMD_DATA_DIR'])
+  const given = options['data-dir']
+  const isList = Array.isArray(given)
+  // Several daemons are no stack.
+  if (isList && given.length > 1) return options
+  const named = directoryOf((isList ? given[0] : given) ?? environment['KMD_DATA_DIR'])
   const { running, ended } = StackPointer.find()
   if (named !== undefined) {
     const stack = running.find((one) => isDirectoryOf(one, named))
     if (stack === undefined) return options
     if (!isChainGiven(use)) apply(stack, use)
-    return options['data-dir'] === undefined ? options : { ...options, 'data-dir': StackPointer.kmdDataDir(stack) }
+    if (given === undefined) return options
+    const inside = StackPointer.kmdDataDir(stack)
+    return { ...options, 'data-dir': isList ? [inside] : inside }
   }
   const note = noteFor(options)
   if (chosen !== '') {

@@ -10,12 +10,12 @@ type Ready = { status: string; warnings: string[]; feeAccounts: Row[]; checks: R
 type Row = { name: string; status: string; since: string; reason?: string; network?: string; balance?: string }
 
 /** A database in the place of a real one, which can be away or hang; it has settlements in memory. */
-class ShakyStore extends MemorySettlements {
+class UnreliableStore extends MemorySettlements {
   ping = (): Promise<void> => Promise.resolve()
 }
 
 async function open(t: TestContext) {
-  const store = new ShakyStore()
+  const store = new UnreliableStore()
   const { facilitator, node, errors } = await setUp(t, { store })
   const handler = createFacilitatorHandler({ facilitator })
   const get = async (path: string) => {

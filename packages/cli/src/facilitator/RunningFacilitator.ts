@@ -1,0 +1,125 @@
+/** A facilitator that serves, and how it stops: without losing what it has taken on. */
+import type { Server } from '@latchkey/http'
+import type { Facilitator } from '@latchkey/x402/facilitator'
+import type { Option } from '../Command.js'
+import { readNumber } from '../Command.js'
+import { UsageError } from '../errors.js'
+
+export const drainOptions = {
+  'drain-delay': {
+    type: 'string',
+    placeholder: 'SECONDS',
+    description:
+      'how long it still takes payments after SIGTERM, while /readyz says that it stops (5 with a shared database, else 0)',
+  },
+  'drain-timeout': {
+    type: 'string',
+    placeholder: 'SECONDS',
+    description:
+      'after which it ends after SIGTERM, with the delay (25); what is not settled then is continued by others',
+  },
+} as const satisfies { [name: string]: Option }
+
+export type DrainTimes = { readonly delayMs: number; readonly timeoutMs: number }
+
+type Values = { readonly 'drain-delay'?: string | undefined; readonly 'drain-timeout'?: string | undefined }
+
+/** Time for balancers to notice: the kubelet and nginx probe every few seconds, or are told and need a moment. */
+const sharedDelaySeconds = 5
+/** Kubernetes kills after 30 seconds by default. */
+const timeoutSeconds = 25
+const maxSeconds = 3_600
+/** Of the time, for the last responses and the database. */
+const lastShare = 0.1
+const maxLastMs = 2_000
+
+/** @throws UsageError if the delay leaves no time for what is under way */
+export function drainTimesFrom(given: Values, isShared: boolean): DrainTimes {
+  const delay = readNumber('--drain-delay', given['drain-delay'], 0, maxSeconds)
+  const timeout = readNumber('--drain-timeout', given['drain-timeout'], 1, maxSeconds) ?? timeoutSeconds
+  // A process that is alone has no one to leave payments to: the delay would only make the restart longer.
+  const chosen = delay ?? (isShared ? Math.min(sharedDelaySeconds, timeout - 1) : 0)
+  if (chosen >= timeout) {
+    throw new UsageError(`--drain-delay ${chosen} leaves no time before --drain-timeout ${timeout}`, {
+      code: 'invalid_value',
+    })
+  }
+  return { delayMs: chosen * 1000, timeoutMs: timeout * 1000 }
+}
+
+export type RunningOptions = {
+  readonly url: string
+  readonly resumed: number
+  readonly server: Server
+  readonly facilitator: Facilitator
+  readonly times: DrainTimes
+  readonly onStep: (text: string) => void
+}
+
+export class RunningFacilitator {
+  readonly url: string
+  readonly resumed: number
+  /** Whether it finished all of it in time. */
+  readonly stopped: Promise<boolean>
+  readonly #options: RunningOptions
+  #resolveStopped!: (stopping: Promise<boolean>) => void
+  #isStopping = false
+
+  constructor(options: RunningOptions) {
+    this.url = options.url
+    this.resumed = options.resumed
+    this.#options = options
+    this.stopped = new Promise((resolve) => {
+      this.#resolveStopped = resolve
+    })
+  }
+
+  get isStopping(): boolean {
+    return this.#isStopping
+  }
+
+  /** Stops; after a signal from a terminal without the delay, because a person waits. */
+  async stop({ isUrgent = false }: { readonly isUrgent?: boolean } = {}): Promise<void> {
+    if (this.#isStopping) return
+    this.#isStopping = true
+    const stopping = this.#drain(isUrgent)
+    this.#resolveStopped(stopping)
+    await stopping
+  }
+
+  /**
+   * Not ready at once; then no new connections; then the calls that wait for a block get their results, or are told to ask
+   * again; then the settlements that have not ended are left to others.
+   */
+  async #drain(isUrgent: boolean): Promise<boolean> {
+    const { server, facilitator, times, onStep } = this.#options
+    const startedMs = performance.now()
+    const leftMs = (): number => Math.max(startedMs + times.timeoutMs - performance.now(), 0)
+    facilitator.drain()
+    server.drain()
+    const delayMs = isUrgent ? 0 : times.delayMs
+    onStep(`stopping: not ready any more${delayMs === 0 ? '' : `, taking payments for another ${delayMs / 1000} s`}`)
+    if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs))
+    const lastMs = Math.min(times.timeoutMs * lastShare, maxLastMs)
+    const closed = server.stop(Math.max(leftMs() - lastMs, 0))
+    // Calls that still wait then get `settlement_pending` as their response, instead of a closed connection.
+    const giveUp = setTimeout(() => void facilitator.stop().catch(() => {}), Math.max(leftMs() - 2 * lastMs, 0))
+    await closed
+    clearTimeout(giveUp)
+    const isDone = await within(Math.max(leftMs(), lastMs), facilitator.stop())
+    onStep(isDone ? 'stopped' : 'stopped before the database answered; others continue when the leases have ended')
+    return isDone
+  }
+}
+
+async function within(ms: number, work: Promise<void>): Promise<boolean> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const late = new Promise<boolean>((resolve) => {
+    timer = setTimeout(() => resolve(false), ms)
+  })
+  try {
+    return await Promise.race([work.then(() => true), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}

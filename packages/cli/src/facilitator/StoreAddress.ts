@@ -1,0 +1,101 @@
+/** Where the settlements of a facilitator are: a file of SQLite, or a database of PostgreSQL. */
+import { readFileSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import type { Option } from '../Command.js'
+import { CommandError, UsageError } from '../errors.js'
+import { quoted } from '../format.js'
+
+type Environment = { readonly [name: string]: string | undefined }
+
+export const storeOptions = {
+  store: {
+    type: 'string',
+    placeholder: 'STORE',
+    completes: 'file',
+    description:
+      'database of settlements: a file (~/.latchkey/facilitator.db), or postgres://USER@HOST/DATABASE, which replicas share',
+  },
+  'store-file': {
+    type: 'string',
+    placeholder: 'FILE',
+    completes: 'file',
+    description: 'read the address of the database, which can have a password, from the first line of this file',
+  },
+} as const satisfies { [name: string]: Option }
+
+export const storeVariable = 'LATCHKEY_FACILITATOR_STORE'
+
+export const storeNotes = `The address of the database can also be in ${storeVariable}. Its password is there or in --store-file, or in \
+PGPASSWORD or ~/.pgpass; the other PG* variables apply too.`
+
+export type StoreAddress =
+  /** The directory of the default file is created with it. */
+  | { readonly type: 'sqlite'; readonly path: string; readonly isDefault?: boolean }
+  | { readonly type: 'postgres'; readonly address: string }
+
+type Values = { readonly store?: string | undefined; readonly 'store-file'?: string | undefined }
+
+/** Longer is no address. */
+const maxFileBytes = 16 * 1024
+
+/** @throws UsageError for a password among the arguments, which every user of the machine can read */
+export function storeFrom(given: Values, environment: Environment): StoreAddress {
+  const { store, 'store-file': file } = given
+  if (store !== undefined && file !== undefined) throw new UsageError('give only one of --store and --store-file')
+  if (store !== undefined) {
+    const found = parse(store)
+    if (found.type === 'postgres' && hasPassword(found.address)) {
+      throw new UsageError(
+        '--store has a password, which every user of this machine can read in the list of processes',
+        {
+          hint: `put the address into a file for --store-file, or into ${storeVariable}; or the password into PGPASSWORD`,
+        },
+      )
+    }
+    return found
+  }
+  if (file !== undefined) return parse(readFirstLine(file))
+  const fromEnvironment = environment[storeVariable] ?? ''
+  return fromEnvironment === '' ? defaultStore() : parse(fromEnvironment)
+}
+
+function parse(text: string): StoreAddress {
+  if (/^postgres(ql)?:\/\//i.test(text)) return { type: 'postgres', address: text }
+  const [, scheme] = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text) ?? []
+  if (scheme === undefined) return { type: 'sqlite', path: text }
+  // Without the rest of it, which may have a password.
+  throw new UsageError(`settlements cannot be kept in a database of ${quoted(scheme)}`, {
+    code: 'invalid_value',
+    hint: 'give a file, or an address that begins with postgres://',
+  })
+}
+
+/** Before the host, or among the parameters. */
+function hasPassword(address: string): boolean {
+  const [, authority = '', rest = ''] = /^[^:]+:\/\/([^/?#]*)(.*)$/s.exec(address) ?? []
+  const user = authority.slice(0, Math.max(authority.lastIndexOf('@'), 0))
+  return user.includes(':') || /[?&]password=/i.test(rest)
+}
+
+function readFirstLine(path: string): string {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new CommandError(
+      'file_unreadable',
+      `the address of the database cannot be read: ${(cause as Error).message}`,
+      {
+        cause,
+      },
+    )
+  }
+  const line = text.slice(0, maxFileBytes).split('\n', 1)[0]!.trim()
+  if (line === '' || text.length > maxFileBytes) throw new UsageError(`${path} contains no address of a database`)
+  return line
+}
+
+function defaultStore(): StoreAddress {
+  return { type: 'sqlite', path: join(homedir(), '.latchkey', 'facilitator.db'), isDefault: true }
+}

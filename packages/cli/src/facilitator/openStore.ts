@@ -1,0 +1,18 @@
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import type { SettlementStore } from '@latchkey/x402/facilitator'
+import type { StoreAddress } from './StoreAddress.js'
+
+export type OpenStore = {
+  readonly store: SettlementStore
+  /** For messages: without user and password. */
+  readonly name: string
+}
+
+/** Opens the settlements, and brings their tables up to date if the role may do that. */
+export async function openStore(where: StoreAddress): Promise<OpenStore> {
+  const { SqliteSettlements } = await import('@latchkey/x402/sqlite')
+  if (where.type === 'postgres') throw new Error('not yet')
+  if (where.isDefault) mkdirSync(dirname(where.path), { recursive: true, mode: 0o700 })
+  return { store: new SqliteSettlements(where.path), name: where.path }
+}

@@ -1,0 +1,128 @@
+/** For whom a facilitator works and how much it spends, as the command is given it. */
+import { readFileSync } from 'node:fs'
+import { Address } from '@latchkey/algorand'
+import type { PolicyOptions } from '@latchkey/x402/facilitator'
+import { type Option, readInteger, readNumber } from '../Command.js'
+import { CommandError, UsageError } from '../errors.js'
+import { quoted } from '../format.js'
+
+export const policyOptions = {
+  'pay-to': {
+    type: 'string',
+    multiple: true,
+    placeholder: 'ADDRESS',
+    description: 'settle only for this seller; repeat it for more',
+  },
+  asset: {
+    type: 'string',
+    multiple: true,
+    placeholder: 'ID',
+    description: 'settle only in this asset; repeat it for more',
+  },
+  rate: {
+    type: 'string',
+    placeholder: 'N',
+    description: 'settled payments per minute and seller, of which one payer can have half',
+  },
+  'caller-rate': {
+    type: 'string',
+    placeholder: 'N',
+    description: 'requests per minute of one caller, by API key or address',
+  },
+  'client-ip-header': {
+    type: 'string',
+    placeholder: 'NAME',
+    description: 'header in which a proxy names the address of the caller',
+  },
+  'min-amount': {
+    type: 'string',
+    placeholder: 'UNITS',
+    description: 'pay the fee only for payments of at least so many base units',
+  },
+  'fee-budget': { type: 'string', placeholder: 'MICRO', description: 'microAlgos of fees per day and seller' },
+  'total-fee-budget': { type: 'string', placeholder: 'MICRO', description: 'microAlgos of fees per day in total' },
+  'api-keys-file': {
+    type: 'string',
+    placeholder: 'FILE',
+    completes: 'file',
+    description: 'file of API keys, one per line, of which callers must send one',
+  },
+  open: { type: 'boolean', description: 'on MainNet: settle for any seller' },
+} as const satisfies { [name: string]: Option }
+
+type Values = {
+  'pay-to'?: string[] | undefined
+  asset?: string[] | undefined
+  rate?: string | undefined
+  'caller-rate'?: string | undefined
+  'min-amount'?: string | undefined
+  'fee-budget'?: string | undefined
+  'total-fee-budget'?: string | undefined
+  'api-keys-file'?: string | undefined
+}
+
+export function readPolicy(options: Values): PolicyOptions {
+  const keys = readApiKeys(options['api-keys-file'])
+  return {
+    payTo: checkedEach('--pay-to', options['pay-to'], Address.isValid, 'an Algorand address'),
+    assets: checkedEach('--asset', options.asset, (id) => /^(0|[1-9][0-9]{0,19})$/.test(id), 'the id of an asset'),
+    apiKeys: keys.length === 0 ? undefined : keys,
+    requestsPerMinute: readNumber('--rate', options.rate, 0, 1_000_000_000),
+    callerRequestsPerMinute: readNumber('--caller-rate', options['caller-rate'], 0, 1_000_000_000),
+    minSponsoredAmount: readInteger('--min-amount', options['min-amount']),
+    feeMicroAlgosPerDay: readInteger('--fee-budget', options['fee-budget']),
+    totalFeeMicroAlgosPerDay: readInteger('--total-fee-budget', options['total-fee-budget']),
+  }
+}
+
+/** A value that matches no payment would refuse all of them, without a word at the start. */
+function checkedEach(
+  option: string,
+  values: string[] | undefined,
+  isValid: (value: string) => boolean,
+  kind: string,
+): string[] | undefined {
+  const wrong = values?.find((value) => !isValid(value))
+  if (wrong === undefined) return values
+  throw new UsageError(`${option} ${quoted(wrong)} is not ${kind}`, { code: 'invalid_value' })
+}
+
+export type ClientAddress = (request: Request) => string | undefined
+
+/**
+ * The last element: proxies append the address that connected to them, and what is before it is what the client claims.
+ * Without a header, the address of the connection counts.
+ */
+export function addressFrom(header: string | undefined): ClientAddress | undefined {
+  if (header === undefined) return undefined
+  if (!/^[A-Za-z0-9-]+$/.test(header)) throw new UsageError('--client-ip-header is not the name of a header')
+  return ({ headers }) => headers.get(header)?.split(',').at(-1)?.trim()
+}
+
+/** From the file, one per line, or from the environment, separated by commas. An empty file is an error. */
+function readApiKeys(path: string | undefined): string[] {
+  const text = path === undefined ? (process.env['FACILITATOR_API_KEYS'] ?? '') : readText(path)
+  const keys = text
+    .split(/[,\n]/)
+    .map((key) => key.trim())
+    .filter((key) => key !== '')
+  if (path !== undefined && keys.length === 0) throw new UsageError(`${path} contains no key`)
+  return keys
+}
+
+function readText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new CommandError('file_unreadable', `the API keys cannot be read: ${(cause as Error).message}`, { cause })
+  }
+}
+
+/** With real money, an open facilitator without a limit has to be an explicit choice. */
+export function checkForProduction({ payTo, apiKeys, feeMicroAlgosPerDay }: PolicyOptions): void {
+  const isRestricted = payTo !== undefined || apiKeys !== undefined
+  if (isRestricted && feeMicroAlgosPerDay !== undefined) return
+  throw new UsageError('on MainNet the sellers and the fees have to be limited', {
+    hint: 'give --pay-to or --api-keys-file, and --fee-budget; or --open for any seller',
+  })
+}
