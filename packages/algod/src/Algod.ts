@@ -1,158 +1,54 @@
 /** A client for the nodes of one Algorand network. */
 
-import { BoundedMap, Bytes, Msgpack, type Transaction } from '@latchkey/algorand'
+import { BoundedMap, Bytes } from '@latchkey/algorand'
 import { createTransport } from '#transport'
 import { AlgodError } from './AlgodError.js'
 import * as DevnetFaucet from './DevnetFaucet.js'
-import { type NodeAddress, NodePool, type PoolRequest } from './NodePool.js'
-import type { Members, NodeResponse } from './NodeResponse.js'
-import { type RejectionCode, rejectionCode } from './rejections.js'
+import type { PoolRequest } from './exchange.js'
+import { NodePool } from './NodePool.js'
+import type { NodeResponse } from './NodeResponse.js'
+import type { NodeAddress, NodeStatus, PoolNode } from './PoolNode.js'
+import {
+  certainty,
+  encodeSimulation,
+  readAccount,
+  readAsset,
+  readBlockTime,
+  readContent,
+  readHolding,
+  readHoldings,
+  readParameters,
+  readSimulation,
+  readSubmission,
+  readTransaction,
+} from './readResponse.js'
+import { rejectionCode } from './rejections.js'
 import { tracedTransport } from './tracedTransport.js'
-import { decodeTransaction } from './transactionJson.js'
-import { createFetchTransport, type Fetch } from './transport/fetch.js'
+import { createFetchTransport } from './transport/fetch.js'
 import type { Transport } from './transport/Transport.js'
-
-/** The nodes, and the limits of the client. */
-export type AlgodOptions = {
-  /** The nodes of one network, the preferred first. */
-  nodes: readonly NodeAddress[]
-  /**
-   * The time limit of a request to one node, in milliseconds.
-   *
-   * @default 10_000
-   */
-  timeoutMs?: number | undefined
-  /**
-   * Longer responses are refused.
-   *
-   * @default 4 MiB
-   */
-  maxResponseBytes?: number | undefined
-  /**
-   * Further requests at the same time are refused.
-   *
-   * @default 4_096
-   */
-  maxWaiting?: number | undefined
-  /**
-   * Sends the requests.
-   *
-   * @default keep-alive connections of `node:http` on Node, `globalThis.fetch` elsewhere
-   */
-  fetch?: Fetch | undefined
-}
-
-/** What a transaction needs from the network. */
-export type SuggestedParameters = {
-  readonly genesisHash: Uint8Array
-  readonly genesisId: string
-  readonly lastRound: bigint
-  /** In microAlgos. */
-  readonly minFee: bigint
-  /** In microAlgos; 0 unless the network is congested. */
-  readonly feePerByte: bigint
-}
-
-/** The state of an account. */
-export type AccountState = {
-  readonly microAlgos: bigint
-  /** In microAlgos: what must stay in the account. */
-  readonly minBalance: bigint
-  /** The address whose key signs for the account; undefined if it is the account's own. */
-  readonly authAddress: string | undefined
-}
-
-/** An amount of an asset in an account. */
-export type Holding = {
-  /** In base units. */
-  readonly amount: bigint
-  readonly isFrozen: boolean
-}
-
-/** The state of an account with its assets. */
-export type AccountHoldings = AccountState & {
-  /** At most 200. */
-  readonly holdings: readonly (Holding & { readonly assetId: bigint })[]
-  /** How many assets the account holds; `holdings` may be a part of them. */
-  readonly holdingCount: number
-}
-
-/** How amounts of an asset are shown, and whose it is. */
-export type AssetInfo = {
-  readonly decimals: number
-  readonly unitName: string | undefined
-  /** As its creator chose it: anybody can choose any name. */
-  readonly name?: string | undefined
-  readonly creator?: string | undefined
-  /** Whether an account that opts in is frozen at first. */
-  readonly isFrozenByDefault?: boolean | undefined
-}
-
-/** The state of a transaction, as far back as the node remembers it: about a thousand rounds. */
-export type TransactionState =
-  | { readonly type: 'confirmed'; readonly round: bigint }
-  | { readonly type: 'pending' }
-  | { readonly type: 'dropped'; readonly reason: string }
-  | { readonly type: 'unknown' }
-
-/** The state of a transaction, and the transaction itself where the node has it. */
-export type TransactionDetails = {
-  readonly state: TransactionState
-  /** Undefined if the node does not know it, or sent something that does not have the id. */
-  readonly transaction: Transaction.Transaction | undefined
-}
-
-/** Why a simulated group would be rejected. */
-export type SimulationFailure = {
-  /** The node's own text. */
-  readonly message: string
-  readonly code: RejectionCode
-  /** The index of the transaction in the group. */
-  readonly failedAt: number | undefined
-}
-
-/** Options of {@link Algod.submit}. */
-export type SubmitOptions = {
-  /**
-   * Whether every node gets the group, also after one has accepted it: for a group that a node accepted and does not know
-   * any more.
-   *
-   * @default false
-   */
-  toAll?: boolean | undefined
-}
-
-/** Options of {@link Algod.transaction}. */
-export type LookupOptions = {
-  /**
-   * Whether further nodes are asked while the transaction is only pending, as they are where it is unknown: a node can hold
-   * a transaction without passing it on.
-   *
-   * @default false
-   */
-  untilConfirmed?: boolean | undefined
-}
-
-/**
- * The result of a submission. `isAmbiguous` is true if an earlier node may have accepted the group without an answer
- * reaching the client: then a refusal does not mean that the group is not in the ledger.
- */
-export type SubmitResult =
-  | { readonly type: 'accepted' }
-  | { readonly type: 'refused'; readonly reason: string; readonly code: RejectionCode; readonly isAmbiguous: boolean }
-  | { readonly type: 'unanswered'; readonly reason: string; readonly isAmbiguous: boolean }
+import type {
+  Absence,
+  AccountHoldings,
+  AccountState,
+  AlgodOptions,
+  AssetInfo,
+  Holding,
+  LookupOptions,
+  SimulationFailure,
+  SubmitOptions,
+  SubmitResult,
+  SuggestedParameters,
+  TransactionDetails,
+  TransactionReport,
+  TransactionState,
+  WaitOptions,
+} from './types.js'
 
 const defaultTimeoutMs = 10_000
 const defaultMaxResponseBytes = 4 * 1024 * 1024
 const defaultMaxWaiting = 4_096
-const maxHoldings = 200
+const defaultHedgeMs = 500
 const maxCachedAssets = 4_096
-const maxUnitNameLength = 32
-const genesisHashLength = 32
-/** The last second of the year 9999. */
-const maxSeconds = 253_402_300_799
-/** The protocol's own limit. */
-const maxDecimals = 19
 
 /**
  * A client for the nodes of one Algorand network. A node that does not answer in time, or not as a node does, is passed
@@ -163,14 +59,19 @@ const maxDecimals = 19
  * const { microAlgos } = await algod.account(address)
  */
 export class Algod {
+  /** How many nodes have to say that a transaction is not in the ledger before that counts. */
+  readonly quorum: number
   readonly #pool: NodePool
   readonly #transport: Transport
   /** Parameters of an asset never change as long as the ledger goes on. */
   readonly #assets = new BoundedMap<bigint, Promise<AssetInfo | undefined>>(maxCachedAssets)
   #ledger: SuggestedParameters | undefined
+  #genesisHash: Uint8Array | undefined
 
   /** @throws AlgodError `invalid_options` */
   constructor(options: AlgodOptions) {
+    this.quorum = options.quorum ?? 1
+    checkQuorum(this.quorum, options.nodes)
     const transport = options.fetch === undefined ? createTransport() : createFetchTransport(options.fetch)
     this.#transport = tracedTransport(transport)
     this.#pool = new NodePool({
@@ -179,19 +80,59 @@ export class Algod {
       timeoutMs: options.timeoutMs ?? defaultTimeoutMs,
       maxResponseBytes: options.maxResponseBytes ?? defaultMaxResponseBytes,
       maxWaiting: options.maxWaiting ?? defaultMaxWaiting,
+      hedgeMs: options.hedgeMs ?? defaultHedgeMs,
     })
   }
 
   /** Returns the genesis, the last round and the fees of the network. */
   async parameters(): Promise<SuggestedParameters> {
-    const parameters = await this.#get('/v2/transactions/params', (response) => readParameters(response.members()))
+    const parameters = await this.#pool.request(parametersRequest, (response, node) =>
+      this.#readParameters(response, node),
+    )
     this.#forgetOtherLedger(parameters)
     return parameters
   }
 
   /** Returns the last round. */
   lastRound(): Promise<bigint> {
-    return this.#get('/v2/status', (response) => BigInt(response.members().integer('last-round')))
+    return this.#get('/v2/status', (response, node) => this.#readStatus(response, node))
+  }
+
+  /**
+   * Waits for a block after the round, on a node that lets requests wait: the last round then, or undefined if there is none
+   * when the time is up.
+   *
+   * @throws AlgodError if no node lets it wait
+   */
+  async waitForBlock(round: bigint, { timeoutMs, onStart }: WaitOptions): Promise<bigint | undefined> {
+    let isCancelled = false
+    const request: PoolRequest = { method: 'GET', path: `/v2/status/wait-for-block-after/${round}` }
+    const read = (response: NodeResponse, node: PoolNode): bigint => {
+      const last = this.#readStatus(response, node)
+      // Nodes that end the wait without a block would be asked again at once.
+      if (last <= round) throw response.unexpected()
+      return last
+    }
+    return this.#pool.wait(request, read, {
+      timeoutMs,
+      isCancelled: () => isCancelled,
+      onStart: (cancel) => {
+        onStart?.(() => {
+          isCancelled = true
+          cancel()
+        })
+      },
+    })
+  }
+
+  /** What is known of the nodes from their responses, in the order in which they were given. Sends nothing. */
+  nodes(): readonly NodeStatus[] {
+    return this.#pool.status()
+  }
+
+  /** Sets the network that the nodes belong to: what one of another network says about a transaction does not count. */
+  setGenesis(genesisHash: Uint8Array): void {
+    this.#genesisHash = genesisHash
   }
 
   /** Returns the state of an account without its assets. */
@@ -256,32 +197,30 @@ export class Algod {
   }
 
   /**
-   * Sends a signed group to the nodes, one after the other, until one accepts or refuses it; or to all of them. Does not
-   * throw: a group that no node answers for is `unanswered`. Of several results, an acceptance counts.
+   * Sends a signed group to the nodes, one after the other, until one accepts it or as many as the quorum refuse it; or to
+   * all of them. Does not throw: a group that no node answers for is `unanswered`. Of several results, an acceptance counts.
    */
   async submit(group: readonly Uint8Array[], { toAll = false }: SubmitOptions = {}): Promise<SubmitResult> {
     let isAmbiguous = false
+    let refusals = 0
     let result: SubmitResult | undefined
-    const request: PoolRequest = {
-      method: 'POST',
-      path: '/v2/transactions',
-      body: new Uint8Array(Bytes.concat(group)),
-      contentType: 'application/x-binary',
-      // A repeat that finds the first one accepted would look like a refusal.
-      once: true,
-    }
     const read = (response: NodeResponse): boolean => {
-      const one = readSubmission(response, isAmbiguous)
-      if (result?.type !== 'accepted') result = one
-      return !toAll
+      const one = readSubmission(response)
+      const isFinal = one.type === 'refused' && one.code === 'other'
+      // An acceptance says most, and then a refusal that may be because another node has accepted it.
+      if (result === undefined || one.type === 'accepted' || (result.type === 'refused' && !isFinal)) result = one
+      if (isFinal) refusals++
+      return !toAll && (!isFinal || refusals >= this.quorum)
     }
     const onFailure = (error: AlgodError): void => {
       // The node may have accepted the group: its response can be lost on the way.
       isAmbiguous ||= error.mayHaveArrived
     }
     try {
-      await this.#pool.each(request, read, onFailure)
-      return result!
+      await this.#pool.each(submission(group), read, { onFailure })
+      if (result!.type !== 'refused') return result!
+      const isByTooFew = result!.code === 'other' && refusals < this.quorum
+      return { ...result!, isAmbiguous: isAmbiguous || isByTooFew }
     } catch (error) {
       if (!(error instanceof AlgodError)) throw error
       return { type: 'unanswered', reason: error.message, isAmbiguous }
@@ -289,28 +228,64 @@ export class Algod {
   }
 
   /** Returns the state of a transaction: of a node that knows it, if there is one. */
-  async transaction(transactionId: string, { untilConfirmed = false }: LookupOptions = {}): Promise<TransactionState> {
-    let best: TransactionState = { type: 'unknown' }
-    const path = `/v2/transactions/pending/${transactionId}`
-    await this.#pool.each({ method: 'GET', path }, (response) => {
-      const state = readTransaction(response)
-      if (certainty[state.type] > certainty[best.type]) best = state
-      return certainty[state.type] >= (untilConfirmed ? certainty.confirmed : certainty.pending)
+  async transaction(transactionId: string, options?: LookupOptions): Promise<TransactionState> {
+    return (await this.lookUp(transactionId, options)).state
+  }
+
+  /** Returns the state of a transaction, and which of the nodes that were asked say that it is not in the ledger. */
+  async lookUp(transactionId: string, { untilConfirmed = false }: LookupOptions = {}): Promise<TransactionReport> {
+    let state: TransactionState = { type: 'unknown' }
+    const absences: Absence[] = []
+    // From before the lookup: what it does not find is in no block up to that round.
+    const rounds = this.#pool.nodes.map(({ round }) => round)
+    await this.#pool.each(
+      lookup(transactionId),
+      (response, node) => {
+        const one = readTransaction(response)
+        if (certainty[one.type] > certainty[state.type]) state = one
+        const index = this.#pool.nodes.indexOf(node)
+        const round = rounds[index]
+        if (isAbsence(one) && round !== undefined) absences.push({ node: index, round })
+        return certainty[one.type] >= (untilConfirmed ? certainty.confirmed : certainty.pending)
+      },
+      { mayHedge: true },
+    )
+    return { state, absences }
+  }
+
+  /**
+   * Asks every node for its round, and then for a transaction: for deciding that it is not in the ledger, which takes as many
+   * `absences` as the {@link quorum}, each of a node that is past the last round in which the transaction is valid.
+   *
+   * @throws AlgodError if no node responds
+   */
+  async lookUpEverywhere(transactionId: string): Promise<TransactionReport> {
+    const reports = await this.#pool.all(async (send, node) => {
+      const { lastRound, genesisHash } = await send(parametersRequest, (response) =>
+        this.#readParameters(response, node),
+      )
+      const state = await send(lookup(transactionId), readTransaction)
+      const isOurs = this.#genesisHash === undefined || Bytes.equal(genesisHash, this.#genesisHash)
+      return { state, isOurs, absence: { node: this.#pool.nodes.indexOf(node), round: lastRound } }
     })
-    return best
+    if (reports.length === 0) throw new AlgodError('unreachable', 'no node responds')
+    const ours = reports.filter(({ isOurs }) => isOurs)
+    const states = ours.map(({ state }) => state).sort((a, b) => certainty[b.type] - certainty[a.type])
+    const absent = ours.filter(({ state }) => isAbsence(state))
+    return { state: states[0] ?? { type: 'unknown' }, absences: absent.map(({ absence }) => absence) }
   }
 
   /** Returns the state of a transaction with its content: of a node that knows it, if there is one. */
   async transactionDetails(transactionId: string): Promise<TransactionDetails> {
     let best: TransactionDetails = { state: { type: 'unknown' }, transaction: undefined }
-    const path = `/v2/transactions/pending/${transactionId}`
-    await this.#pool.each({ method: 'GET', path }, (response) => {
+    const read = (response: NodeResponse): boolean => {
       const state = readTransaction(response)
       if (certainty[state.type] > certainty[best.state.type]) {
         best = { state, transaction: readContent(response.members(), transactionId) }
       }
       return state.type === 'confirmed'
-    })
+    }
+    await this.#pool.each(lookup(transactionId), read, { mayHedge: true })
     return best
   }
 
@@ -323,36 +298,37 @@ export class Algod {
     const path = `/v2/blocks/${round}?header-only=true`
     return this.#get(path, (response) => {
       if (response.status === 404) throw response.notFound(path)
-      const header = response.members().object('block')
-      const seconds = header.has('ts') ? header.integer('ts') : 0
-      if (seconds > maxSeconds) throw header.invalid()
-      return new Date(seconds * 1000)
+      return readBlockTime(response.members())
     })
   }
 
   /**
    * The ids of the transactions of a block. Nodes that no longer have the block are passed over.
    *
-   * @throws AlgodError `not_found` if no node has the block
+   * @param nodes how many nodes have to have the block; what any of them has in it is in the result
+   * @throws AlgodError `not_found` if no node has the block, `no_quorum` if fewer have it
    */
-  blockTransactionIds(round: bigint): Promise<readonly string[]> {
+  async blockTransactionIds(round: bigint, nodes = 1): Promise<readonly string[]> {
     const path = `/v2/blocks/${round}/txids`
-    return this.#get(path, (response) => {
+    const ids = new Set<string>()
+    let count = 0
+    const read = (response: NodeResponse): boolean => {
       if (response.status === 404) throw response.notFound(path)
-      return response
-        .members()
-        .list('blockTxids')
-        .filter((id) => typeof id === 'string')
-    })
+      for (const id of response.members().list('blockTxids')) if (typeof id === 'string') ids.add(id)
+      return ++count >= nodes
+    }
+    await this.#pool.each({ method: 'GET', path }, read, { mayHedge: true })
+    if (count < nodes) throw new AlgodError('no_quorum', `${count} of ${nodes} nodes have the block of round ${round}`)
+    return [...ids]
   }
 
   /**
-   * Whether the block of a round has the transaction.
+   * Whether the block of a round has the transaction: that it does not takes a {@link quorum} of nodes that have the block.
    *
-   * @throws AlgodError `not_found` if no node has the block
+   * @throws AlgodError `not_found` if no node has the block, `no_quorum` if too few have it
    */
   async isInBlock(transactionId: string, round: bigint): Promise<boolean> {
-    return (await this.blockTransactionIds(round)).includes(transactionId)
+    return (await this.blockTransactionIds(round, this.quorum)).includes(transactionId)
   }
 
   /** Returns what the embedded devnet says of itself; undefined if the node is any other. */
@@ -377,8 +353,20 @@ export class Algod {
     return this.#transport.close()
   }
 
-  #get<T>(path: string, read: (response: NodeResponse) => T): Promise<T> {
+  #get<T>(path: string, read: (response: NodeResponse, node: PoolNode) => T): Promise<T> {
     return this.#pool.request({ method: 'GET', path }, read)
+  }
+
+  #readParameters(response: NodeResponse, node: PoolNode): SuggestedParameters {
+    const parameters = readParameters(response.members())
+    this.#pool.observeRound(node, parameters.lastRound)
+    return parameters
+  }
+
+  #readStatus(response: NodeResponse, node: PoolNode): bigint {
+    const round = BigInt(response.members().integer('last-round'))
+    this.#pool.observeRound(node, round)
+    return round
   }
 
   /** Another ledger, or the same one set back, as a development network does: its assets may be other ones. */
@@ -391,96 +379,30 @@ export class Algod {
   }
 }
 
-function readParameters(members: Members): SuggestedParameters {
-  const genesisHash = Bytes.fromBase64(members.text('genesis-hash'))
-  if (genesisHash?.length !== genesisHashLength) throw members.invalid()
-  return {
-    genesisHash,
-    genesisId: members.text('genesis-id'),
-    lastRound: BigInt(members.integer('last-round')),
-    minFee: members.uint('min-fee'),
-    feePerByte: members.uint('fee'),
+const parametersRequest: PoolRequest = { method: 'GET', path: '/v2/transactions/params' }
+
+function lookup(transactionId: string): PoolRequest {
+  return { method: 'GET', path: `/v2/transactions/pending/${transactionId}` }
+}
+
+function submission(group: readonly Uint8Array[]): PoolRequest {
+  const body = new Uint8Array(Bytes.concat(group))
+  // A repeat that finds the first one accepted would look like a refusal.
+  return { method: 'POST', path: '/v2/transactions', body, contentType: 'application/x-binary', once: true }
+}
+
+/** What a node dropped is in none of its blocks. */
+function isAbsence({ type }: TransactionState): boolean {
+  return type === 'unknown' || type === 'dropped'
+}
+
+/** The same node twice is no quorum. */
+function checkQuorum(quorum: number, nodes: readonly NodeAddress[]): void {
+  if (!Number.isSafeInteger(quorum) || quorum < 1) {
+    throw new AlgodError('invalid_options', 'the quorum must be a whole number from 1')
   }
-}
-
-function readAccount(members: Members, address: string): AccountState {
-  const authAddress = members.address('auth-addr')
-  return {
-    microAlgos: members.uint('amount'),
-    minBalance: members.uint('min-balance'),
-    authAddress: authAddress === address ? undefined : authAddress,
-  }
-}
-
-function readHoldings(members: Members, address: string): AccountHoldings {
-  const listed = members.has('assets') ? members.list('assets') : []
-  const count = members.has('total-assets-opted-in') ? members.integer('total-assets-opted-in') : 0
-  return {
-    ...readAccount(members, address),
-    holdings: listed.slice(0, maxHoldings).map((element) => {
-      const holding = members.objectOf(element)
-      return { assetId: holding.uint('asset-id'), ...readHolding(holding) }
-    }),
-    holdingCount: Math.max(count, listed.length),
-  }
-}
-
-function readHolding(members: Members): Holding {
-  return { amount: members.uint('amount'), isFrozen: members.isTrue('is-frozen') }
-}
-
-function readAsset(response: NodeResponse): AssetInfo | undefined {
-  if (response.status === 404) return undefined
-  const params = response.members().object('params')
-  const decimals = params.integer('decimals')
-  if (decimals > maxDecimals) throw params.invalid()
-  // Nodes leave out a unit whose bytes are not text.
-  return {
-    decimals,
-    unitName: params.optionalText('unit-name')?.slice(0, maxUnitNameLength),
-    name: params.optionalText('name')?.slice(0, maxUnitNameLength),
-    creator: params.address('creator'),
-    isFrozenByDefault: params.isTrue('default-frozen'),
-  }
-}
-
-function readTransaction(response: NodeResponse): TransactionState {
-  if (response.status === 404) return { type: 'unknown' }
-  const members = response.members()
-  const round = members.has('confirmed-round') ? members.integer('confirmed-round') : 0
-  if (round > 0) return { type: 'confirmed', round: BigInt(round) }
-  const reason = members.optionalText('pool-error') ?? ''
-  return reason === '' ? { type: 'pending' } : { type: 'dropped', reason }
-}
-
-function readContent(members: Members, transactionId: string): Transaction.Transaction | undefined {
-  const signed = members.has('txn') ? members.object('txn') : undefined
-  return signed === undefined ? undefined : decodeTransaction(signed.value('txn'), transactionId)
-}
-
-/** Of what nodes say about a transaction, the most certain counts. */
-const certainty = { unknown: 0, dropped: 1, pending: 2, confirmed: 3 } as const
-
-const maxReasonLength = 500
-
-function readSimulation(members: Members): SimulationFailure | undefined {
-  const result = members.objectOf(members.list('txn-groups')[0])
-  const message = (result.optionalText('failure-message') ?? '').slice(0, maxReasonLength)
-  if (message === '') return undefined
-  const [failedAt] = result.has('failed-at') ? result.list('failed-at') : []
-  return { message, code: rejectionCode(message), failedAt: typeof failedAt === 'number' ? failedAt : undefined }
-}
-
-function readSubmission(response: NodeResponse, isAmbiguous: boolean): SubmitResult {
-  if (response.status === 200) return { type: 'accepted' }
-  if (response.status !== 400) throw response.unexpected()
-  const reason = response.reason() ?? ''
-  return { type: 'refused', reason, code: rejectionCode(reason), isAmbiguous }
-}
-
-function encodeSimulation(group: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
-  const writer = new Msgpack.Writer().mapHeader(2).str('allow-empty-signatures').bool(true)
-  writer.str('txn-groups').arrayHeader(1).mapHeader(1).str('txns').arrayHeader(group.length)
-  for (const signed of group) writer.raw(signed)
-  return new Uint8Array(writer.bytes())
+  const different = new Set(nodes.map(({ url }) => (URL.canParse(url) ? new URL(url).href.replace(/\/+$/, '') : url)))
+    .size
+  if (quorum === 1 || quorum <= different) return
+  throw new AlgodError('invalid_options', `a quorum of ${quorum} needs as many different nodes; there are ${different}`)
 }

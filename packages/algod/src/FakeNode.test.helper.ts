@@ -83,6 +83,7 @@ function kindOf(path: string): string {
   if (/^\/v2\/assets\//.test(path)) return 'asset'
   if (/^\/v2\/transactions\/pending\//.test(path)) return 'pending'
   if (/^\/v2\/blocks\//.test(path)) return 'block'
+  if (/^\/v2\/status\/wait-for-block-after\//.test(path)) return 'wait'
   return path.split('/').at(-1)!
 }
 

@@ -1,28 +1,12 @@
-/** Several nodes of one network, used in turn: a node that fails rests for a while and is used only if all others fail. */
+/**
+ * Several nodes of one network. Requests go to the first one that is quick, current and did not fail lately; one that takes
+ * long is asked beside the next. Nodes that are not in use are checked now and then, as long as there are requests.
+ */
 import { AlgodError } from './AlgodError.js'
-import { NodeResponse } from './NodeResponse.js'
-import { type Transport, TransportError } from './transport/Transport.js'
-
-/** Where a node listens, and its API token. */
-export type NodeAddress = {
-  /** An http or https URL. A path is put before the paths of the API. */
-  readonly url: string
-  /**
-   * The API token.
-   *
-   * @default none is sent
-   */
-  readonly token?: string | undefined
-}
-
-export type PoolRequest = {
-  method: 'GET' | 'POST'
-  path: string
-  body?: Uint8Array<ArrayBuffer> | undefined
-  contentType?: string | undefined
-  /** Must not reach the same node twice. */
-  once?: boolean
-}
+import { type ExchangeOptions, exchange, isFaultOfNode, type PoolRequest } from './exchange.js'
+import type { NodeResponse } from './NodeResponse.js'
+import { type NodeAddress, type NodeStatus, PoolNode } from './PoolNode.js'
+import type { Transport } from './transport/Transport.js'
 
 export type PoolOptions = {
   nodes: readonly NodeAddress[]
@@ -30,50 +14,143 @@ export type PoolOptions = {
   timeoutMs: number
   maxResponseBytes: number
   maxWaiting: number
+  /** After this long without a response the next node is asked too; 0 for never. */
+  hedgeMs: number
 }
 
-type Read<T> = (response: NodeResponse) => T
+type Read<T> = (response: NodeResponse, node: PoolNode) => T
 
-type Node = {
-  readonly url: URL
-  /** The URL without a slash at its end, for messages. */
-  readonly name: string
-  /** Put before the paths of the API. */
-  readonly basePath: string
-  readonly headers: { readonly [name: string]: string }
-  restsUntil: number
+export type EachOptions = {
+  /** Whether the request may be with two nodes at the same time. */
+  readonly mayHedge?: boolean
+  /** Called for every node that fails. */
+  readonly onFailure?: (error: AlgodError) => void
 }
 
-/** How long a node that failed is used only if all others failed too. */
-const restMs = 5_000
-const maxReasonLength = 300
+/** Slower nodes are avoided, if another is at least three times as quick. */
+const slowMs = 300
+const slowFactor = 3
+/** The first connection alone takes longer than what follows. */
+const minObservations = 3
+/** A node that is further behind than this is avoided: blocks reach the nodes of a network at different times. */
+const maxRoundsBehind = 5n
+/** How often a node that is not in use is checked. */
+const checkEveryMs = 10_000
+const checkTimeoutMs = 5_000
+const maxHedgeMs = 2_000
 
 export class NodePool {
   readonly #options: PoolOptions
-  readonly #nodes: readonly Node[]
+  readonly nodes: readonly PoolNode[]
   #waiting = 0
 
+  /** @throws AlgodError `invalid_options` */
   constructor(options: PoolOptions) {
     if (options.nodes.length === 0) {
       throw new AlgodError('invalid_options', 'an Algorand network needs at least one node')
     }
     this.#options = options
-    this.#nodes = options.nodes.map(toNode)
+    const nodes: PoolNode[] = []
+    for (const address of options.nodes) nodes.push(new PoolNode(address, nodes))
+    this.nodes = nodes
   }
 
-  /** The result of the first node whose response `read` accepts. `onFailure` is called for every node before it. */
-  request<T>(request: PoolRequest, read: Read<T>, onFailure?: (error: AlgodError) => void): Promise<T> {
-    return this.#counted(() => this.#inTurn(request, read, onFailure))
+  status(): NodeStatus[] {
+    const now = performance.now()
+    const quickestMs = this.#quickestMs(now)
+    return this.nodes.map((node) => {
+      const { name, round, roundsBehind, latencyMs, errorRate, calls, failures } = node
+      const isAvoided = this.nodes.length > 1 && rank(node, now, quickestMs) > 0
+      return {
+        ...{ name, isUp: !node.isResting(now), isAvoided, round, roundsBehind },
+        ...{ latencyMs, errorRate, calls, failures },
+      }
+    })
+  }
+
+  /** A node reported its last round. */
+  observeRound(node: PoolNode, round: bigint): void {
+    node.round = round
+    if (this.nodes.length === 1) return
+    const rounds = this.nodes.flatMap((one) => (one.round === undefined ? [] : [one.round])).sort(descending)
+    // One node alone cannot make all others look late: with three, the second highest round counts.
+    const best = rounds[Math.min(this.nodes.length > 2 ? 1 : 0, rounds.length - 1)]!
+    node.roundsBehind = best > round ? best - round : 0n
+  }
+
+  /** The result of the first node whose response `read` accepts. */
+  async request<T>(request: PoolRequest, read: Read<T>): Promise<T> {
+    let result: { value: T } | undefined
+    let lastError: AlgodError | undefined
+    const isDone: Read<boolean> = (response, node) => {
+      const value = read(response, node)
+      result ??= { value }
+      return true
+    }
+    const onFailure = (error: AlgodError): void => {
+      lastError = error
+    }
+    await this.#counted(() => this.#inTurn(request, isDone, { mayHedge: request.once !== true, onFailure }))
+    if (result === undefined) throw lastError!
+    return result.value
   }
 
   /**
-   * Asks one node after the other until `read` returns true for a response. Nodes that failed lately are left out once
-   * another has responded. `onFailure` is called for every node that fails.
+   * Asks one node after the other until `read` returns true for a response. Once a node has responded, nodes that failed
+   * lately are left out, and others have no longer than it takes to ask the next one beside them.
    *
    * @throws AlgodError if none responds
    */
-  each(request: PoolRequest, read: Read<boolean>, onFailure?: (error: AlgodError) => void): Promise<void> {
-    return this.#counted(() => this.#ofEach(request, read, onFailure))
+  async each(request: PoolRequest, read: Read<boolean>, options: EachOptions = {}): Promise<void> {
+    let lastError: AlgodError | undefined
+    const onFailure = (error: AlgodError): void => {
+      options.onFailure?.(error)
+      lastError = error
+    }
+    const hasResponse = await this.#counted(() => this.#inTurn(request, read, { ...options, onFailure }))
+    if (!hasResponse) throw lastError!
+  }
+
+  /** Asks all nodes at the same time, also those that are avoided. What a node fails is left out. */
+  async all<T>(ask: (send: Send, node: PoolNode) => Promise<T>): Promise<T[]> {
+    const one = async (node: PoolNode): Promise<T[]> => {
+      const send: Send = async (request, read) => {
+        const result = await this.#ask(node, request, read)
+        if (result instanceof AlgodError) throw result
+        return result
+      }
+      try {
+        return [await this.#counted(() => ask(send, node))]
+      } catch (error) {
+        if (error instanceof AlgodError) return []
+        throw error
+      }
+    }
+    return (await Promise.all(this.nodes.map(one))).flat()
+  }
+
+  /**
+   * A request that a node answers when something has happened, to the first node that lets it wait; undefined if the time is
+   * up. Says nothing about how quick the node is.
+   *
+   * @throws AlgodError if no node lets it wait
+   */
+  async wait<T>(request: PoolRequest, read: Read<T>, limits: WaitLimits): Promise<T | undefined> {
+    let lastError = new AlgodError('unexpected_status', 'no node lets a request wait for a block')
+    for (const node of this.#inOrder()) {
+      if (!node.canWait(performance.now())) continue
+      node.calls++
+      try {
+        return read(await exchange(node, request, { ...this.#limits(), ...limits }), node)
+      } catch (error) {
+        if (!(error instanceof AlgodError)) throw error
+        if (error.code === 'timeout') return undefined
+        if (limits.isCancelled()) throw error
+        node.refusedToWait()
+        lastError = error
+      }
+    }
+    throw lastError
   }
 
   async #counted<T>(work: () => Promise<T>): Promise<T> {
@@ -89,121 +166,159 @@ export class NodePool {
     }
   }
 
-  async #inTurn<T>(request: PoolRequest, read: Read<T>, onFailure?: (error: AlgodError) => void): Promise<T> {
-    let lastError: AlgodError | undefined
-    for (const node of this.#inOrder()) {
-      const result = await this.#ask(node, request, read)
-      if (!(result instanceof AlgodError)) return result
-      onFailure?.(result)
-      lastError = result
+  /** Whether a node has responded. */
+  async #inTurn(request: PoolRequest, read: Read<boolean>, options: EachOptions): Promise<boolean> {
+    const attempts = new Attempts((node) => this.#ask(node, request, read), options)
+    if (this.nodes.length === 1) return attempts.only(this.nodes[0]!)
+    const nodes = this.#inOrder()
+    for (const [index, node] of nodes.entries()) {
+      if (attempts.hasResponse && node.isResting(performance.now())) continue
+      attempts.start(node)
+      const isLast = index === nodes.length - 1
+      const limitMs = options.mayHedge ? this.#hedgeMs(node) : 0
+      if (await (isLast ? attempts.anyOfRest(limitMs) : attempts.next(limitMs))) return true
     }
-    throw lastError!
+    return attempts.hasResponse
   }
 
-  async #ofEach(request: PoolRequest, read: Read<boolean>, onFailure?: (error: AlgodError) => void): Promise<void> {
-    let lastError: AlgodError | undefined
-    let hasResponse = false
-    for (const node of this.#inOrder()) {
-      if (hasResponse && node.restsUntil > performance.now()) continue
-      const result = await this.#ask(node, request, read)
-      if (result === true) return
-      hasResponse ||= result === false
-      if (!(result instanceof AlgodError)) continue
-      onFailure?.(result)
-      lastError = result
-    }
-    if (!hasResponse) throw lastError!
+  #hedgeMs({ latencyMs = 0 }: PoolNode): number {
+    const { hedgeMs } = this.#options
+    return hedgeMs === 0 ? 0 : Math.max(hedgeMs, Math.min(slowFactor * latencyMs, maxHedgeMs))
   }
 
   /** The result, or the error of a node that failed. */
-  async #ask<T>(node: Node, request: PoolRequest, read: Read<T>): Promise<T | AlgodError> {
+  async #ask<T>(node: PoolNode, request: PoolRequest, read: Read<T>, limits?: Limits): Promise<T | AlgodError> {
+    const startedMs = performance.now()
+    node.calls++
+    node.askedMs = startedMs
     try {
-      const result = read(await this.#exchange(node, request))
-      node.restsUntil = 0
+      const result = read(await exchange(node, request, limits ?? this.#limits()), node)
+      node.responded(performance.now() - startedMs)
       return result
     } catch (error) {
       if (!(error instanceof AlgodError)) throw error
-      if (isFaultOfNode(error)) node.restsUntil = performance.now() + restMs
+      if (isFaultOfNode(error)) node.failed()
       return error
     }
   }
 
-  /** Nodes that did not fail lately first. */
-  #inOrder(): Node[] {
-    const now = performance.now()
-    const isResting = (node: Node): number => Number(node.restsUntil > now)
-    return this.#nodes.length === 1 ? [...this.#nodes] : [...this.#nodes].sort((a, b) => isResting(a) - isResting(b))
+  #limits(): Limits {
+    const { transport, timeoutMs, maxResponseBytes } = this.#options
+    return { transport, timeoutMs, maxResponseBytes }
   }
 
-  async #exchange(node: Node, { path, contentType, once = false, ...request }: PoolRequest): Promise<NodeResponse> {
-    const { transport, timeoutMs, maxResponseBytes } = this.#options
-    const headers = contentType === undefined ? node.headers : { ...node.headers, 'Content-Type': contentType }
-    const where = { url: node.url, path: node.basePath + path, headers }
-    try {
-      const { status, text } = await transport.send({ ...request, ...where, timeoutMs, maxResponseBytes, once })
-      return checkStatus(node, status, text)
-    } catch (error) {
-      throw error instanceof TransportError ? explain(error, node, timeoutMs) : error
+  /** The best first; among equals, in the order in which they were given. */
+  #inOrder(): readonly PoolNode[] {
+    if (this.nodes.length === 1) return this.nodes
+    const now = performance.now()
+    this.#checkUnused(now)
+    const quickestMs = this.#quickestMs(now)
+    return [...this.nodes].sort((a, b) => rank(a, now, quickestMs) - rank(b, now, quickestMs))
+  }
+
+  /** Of those that did not fail lately; 0 if one has not been asked yet, so that it gets its chance. */
+  #quickestMs(now: number): number {
+    const awake = this.nodes.filter((node) => !node.isResting(now))
+    return awake.reduce((least, { latencyMs = 0 }) => Math.min(least, latencyMs), Number.POSITIVE_INFINITY)
+  }
+
+  /** By the time of the latest request, not by a flag: some runtimes end what no request waits for. */
+  #checkUnused(now: number): void {
+    for (const node of this.nodes) {
+      if (now - node.askedMs < checkEveryMs) continue
+      const limits = { ...this.#limits(), timeoutMs: Math.min(checkTimeoutMs, this.#options.timeoutMs) }
+      const read: Read<void> = (response) => this.observeRound(node, BigInt(response.members().integer('last-round')))
+      // The outcome is in the state of the node.
+      this.#ask(node, { method: 'GET', path: '/v2/status' }, read, limits).catch(() => {})
     }
   }
 }
 
-/** Only 200, 404 and a 400 in the words of a node are responses to the request; others are of a proxy or a sick node. */
-function checkStatus({ name }: Node, status: number, text: string): NodeResponse {
-  const response = new NodeResponse(name, status, text)
-  if (status === 200 || status === 404 || (status === 400 && response.reason() !== undefined)) return response
-  if (status === 401 || status === 403) {
-    const message = `the node at ${name} refuses the token (status ${status})`
-    throw new AlgodError('refused_token', message, { status, mayHaveArrived: false })
-  }
-  // Browsers hide the status of a redirect behind 0.
-  if (status < 200 || (status >= 300 && status < 400)) {
-    const message = `the node at ${name} answered with status ${status}, a redirect, which is not followed`
-    throw new AlgodError('redirected', message, { status })
-  }
-  const reason = response.reason()?.slice(0, maxReasonLength) ?? ''
-  const message = `the node at ${name} answered with status ${status}${reason === '' ? '' : `: ${reason}`}`
-  throw new AlgodError('unexpected_status', message, { status, mayHaveArrived: status >= 500 })
+type Limits = ExchangeOptions
+
+export type WaitLimits = Required<Pick<ExchangeOptions, 'timeoutMs' | 'onStart'>> & {
+  readonly isCancelled: () => boolean
 }
 
-function explain(error: TransportError, { name }: Node, timeoutMs: number): AlgodError {
-  const { code, systemCode, cause } = error
-  if (code === 'timeout') {
-    return new AlgodError('timeout', `the node at ${name} did not answer within ${timeoutMs} ms`, { cause })
-  }
-  if (code === 'too_large') {
-    return new AlgodError('too_large', `the node at ${name} sends a response that is too long`, { cause })
-  }
-  const detail = systemCode === undefined ? '' : ` (${systemCode})`
-  const message = `the node at ${name} cannot be reached${detail}`
-  return new AlgodError('unreachable', message, { cause, mayHaveArrived: !error.isRefused })
+/** A request to one node. */
+export type Send = <T>(request: PoolRequest, read: Read<T>) => Promise<T>
+
+/** What is wrong with a node: resting is worse than behind, which is worse than slow. */
+function rank(node: PoolNode, now: number, quickestMs: number): number {
+  if (node.isResting(now)) return 3
+  if (node.roundsBehind > maxRoundsBehind) return 2
+  const { latencyMs = 0 } = node
+  return node.observations >= minObservations && latencyMs > slowMs && latencyMs > slowFactor * quickestMs ? 1 : 0
 }
 
-/** A response that is too long, or not there, depends on the request. */
-function isFaultOfNode({ code }: AlgodError): boolean {
-  return code !== 'too_large' && code !== 'not_found' && code !== 'rejected'
+function descending(a: bigint, b: bigint): number {
+  return a < b ? 1 : a > b ? -1 : 0
 }
 
-function toNode({ url: text, token = '' }: NodeAddress): Node {
-  const url = parseUrl(text)
-  if (!/^[\x21-\x7e]*$/.test(token)) {
-    throw new AlgodError('invalid_options', 'the token of the node has characters that cannot be sent')
-  }
-  const headers: { [name: string]: string } = token === '' ? {} : { 'X-Algo-API-Token': token }
-  const basePath = url.pathname.replace(/\/+$/, '')
-  return { url, name: url.href.replace(/\/+$/, ''), basePath, headers, restsUntil: 0 }
-}
+/**
+ * The requests to nodes on behalf of one: the next one starts when those before have failed or did not suffice, or beside
+ * one that takes long. The latter happens once, so that there are never more than twice the requests.
+ */
+class Attempts {
+  hasResponse = false
+  readonly #ask: (node: PoolNode) => Promise<boolean | AlgodError>
+  readonly #options: EachOptions
+  readonly #running = new Map<PoolNode, Promise<boolean>>()
+  #hasHedged = false
 
-function parseUrl(text: string): URL {
-  const url = URL.canParse(text) ? new URL(text) : undefined
-  if (url === undefined || (url.protocol !== 'http:' && url.protocol !== 'https:')) {
-    throw new AlgodError('invalid_options', 'the node must be an http or https URL')
+  constructor(ask: (node: PoolNode) => Promise<boolean | AlgodError>, options: EachOptions) {
+    this.#ask = ask
+    this.#options = options
   }
-  const { username, password, search, hash } = url
-  // The message does not repeat it: what is too much may be a secret.
-  if (username !== '' || password !== '' || search !== '' || hash !== '') {
-    const message = 'the URL of the node has more than a host, port and path; its token is an option of its own'
-    throw new AlgodError('invalid_options', message)
+
+  /** Whether the only node has responded. */
+  async only(node: PoolNode): Promise<boolean> {
+    await this.#run(node)
+    return this.hasResponse
   }
-  return url
+
+  start(node: PoolNode): void {
+    this.#running.set(node, this.#run(node))
+  }
+
+  async #run(node: PoolNode): Promise<boolean> {
+    const result = await this.#ask(node)
+    this.#running.delete(node)
+    if (!(result instanceof AlgodError)) {
+      this.hasResponse = true
+      return result
+    }
+    this.#options.onFailure?.(result)
+    return false
+  }
+
+  /** Whether one suffices. Waits until the first of those that run has ended, or one takes long. */
+  async next(limitMs: number): Promise<boolean> {
+    const result = await this.#race(this.hasResponse || !this.#hasHedged ? limitMs : 0)
+    if (result !== 'late') return result
+    this.#hasHedged = true
+    return false
+  }
+
+  /** Whether one suffices of those that run. They have as long as they take, unless another has responded. */
+  async anyOfRest(limitMs: number): Promise<boolean> {
+    while (this.#running.size > 0) {
+      const result = await this.#race(this.hasResponse ? limitMs : 0)
+      if (result === 'late') return false
+      if (result) return true
+    }
+    return false
+  }
+
+  async #race(limitMs: number): Promise<boolean | 'late'> {
+    const first = Promise.race(this.#running.values())
+    if (limitMs === 0) return first
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const late = new Promise<'late'>((resolve) => {
+      timer = setTimeout(resolve, limitMs, 'late')
+    })
+    const result = await Promise.race([first, late]).finally(() => clearTimeout(timer))
+    if (result === 'late') for (const node of this.#running.keys()) node.observeLatency(limitMs)
+    return result
+  }
 }

@@ -34,6 +34,10 @@ export const errors = {
     message: 'no node has what was requested',
     hint: 'Use a node that keeps older blocks (an archival node).',
   },
+  no_quorum: {
+    message: 'fewer nodes than the quorum answer',
+    hint: 'Try again when more of the nodes answer, or add one.',
+  },
   not_a_node: {
     message: 'what answers is not an Algorand node',
     hint: 'Check the address.',

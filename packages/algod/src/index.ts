@@ -1,24 +1,10 @@
 export { createTransport } from '#transport'
-export {
-  type AccountHoldings,
-  type AccountState,
-  Algod,
-  type AlgodOptions,
-  type AssetInfo,
-  type Holding,
-  type LookupOptions,
-  type SimulationFailure,
-  type SubmitOptions,
-  type SubmitResult,
-  type SuggestedParameters,
-  type TransactionDetails,
-  type TransactionState,
-} from './Algod.js'
+export { Algod } from './Algod.js'
 export { AlgodError, type AlgodErrorOptions } from './AlgodError.js'
 export type { DevnetInfo, Funded, Funding } from './DevnetFaucet.js'
 export { type AlgodErrorCode, errors } from './errors.js'
 export { explainRejection } from './explainRejection.js'
-export type { NodeAddress } from './NodePool.js'
+export type { NodeAddress, NodeStatus } from './PoolNode.js'
 export type { RejectionCode } from './rejections.js'
 export type { Fetch } from './transport/fetch.js'
 export {
@@ -29,3 +15,20 @@ export {
   type TransportRequest,
   type TransportResponse,
 } from './transport/Transport.js'
+export type {
+  Absence,
+  AccountHoldings,
+  AccountState,
+  AlgodOptions,
+  AssetInfo,
+  Holding,
+  LookupOptions,
+  SimulationFailure,
+  SubmitOptions,
+  SubmitResult,
+  SuggestedParameters,
+  TransactionDetails,
+  TransactionReport,
+  TransactionState,
+  WaitOptions,
+} from './types.js'

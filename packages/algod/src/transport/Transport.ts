@@ -11,6 +11,8 @@ export type TransportRequest = {
   maxResponseBytes: number
   /** Must not reach the node twice: not repeated after a stale connection. */
   once: boolean
+  /** Called when it is sent, with what cancels it: then it fails. */
+  onStart?: ((cancel: () => void) => void) | undefined
 }
 
 export type TransportResponse = { status: number; text: string }

@@ -23,6 +23,7 @@ async function send(request: TransportRequest, fetch: Fetch): Promise<TransportR
   const { url, path, method, headers, body, timeoutMs, maxResponseBytes } = request
   const controller = new AbortController()
   const timer = setTimeout(() => controller.abort(new TransportError('timeout')), timeoutMs)
+  request.onStart?.(() => controller.abort(new TransportError('network')))
   try {
     const { signal } = controller
     const options: RequestInit = { method, headers, signal, redirect: 'manual', credentials: 'omit' }

@@ -52,7 +52,7 @@ async function send(request: TransportRequest, { start, agent }: Protocol): Prom
 
 function exchange(
   start: Protocol['start'],
-  { url, path, method, headers, body, timeoutMs, maxResponseBytes }: TransportRequest,
+  { url, path, method, headers, body, timeoutMs, maxResponseBytes, onStart }: TransportRequest,
   agent: Agent | false,
 ): Promise<TransportResponse> {
   const { protocol, port } = url
@@ -68,6 +68,7 @@ function exchange(
     }
     const timer = setTimeout(() => fail(new TransportError('timeout')), timeoutMs)
     request.on('error', fail)
+    onStart?.(() => fail(new TransportError('network')))
     request.on('response', (response) => {
       const done = (text: string): void => {
         clearTimeout(timer)

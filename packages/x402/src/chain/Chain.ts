@@ -17,6 +17,13 @@ export type ChainOptions = {
    */
   nodes?: string | NodeAddress | readonly (string | NodeAddress)[] | undefined
   /**
+   * How many of the nodes have to say that a payment is not in the ledger before that counts: with 2, one node that lies or is
+   * behind makes no payment look expired.
+   *
+   * @default 1
+   */
+  quorum?: number | undefined
+  /**
    * The asset in which prices in dollars are paid.
    *
    * @default the USDC of the network; for `local` the one that a devnet starts with, if there is one
@@ -97,15 +104,16 @@ export class Chain {
    * const chain = await Chain.open({ network: 'testnet' })
    */
   static async open(options: ChainOptions): Promise<Chain> {
-    const { network, timeoutMs, fetch } = options
+    const { network, timeoutMs, quorum, fetch } = options
     const isLocal = network === 'local'
     const parsed = isLocal ? undefined : parseNetwork(network)
     const known = parsed?.network
-    const algod = new Algod({ nodes: nodesOf(options, known), timeoutMs, fetch })
+    const algod = new Algod({ nodes: nodesOf(options, known), timeoutMs, quorum, fetch })
     const given = options.genesisHash ?? known?.genesisHash
     const genesisHash = given === undefined ? (await algod.parameters()).genesisHash : readGenesisHash(given)
     const caip2 = parsed?.caip2 ?? Network.caip2(genesisHash)
     if (options.genesisHash === undefined) checkNetwork(genesisHash, caip2)
+    algod.setGenesis(genesisHash)
     const isPublic = Network.known.some((one) => one.caip2 === caip2)
     const dollarAssetId = known?.usdcAssetId ?? (isPublic || !isLocal ? undefined : await localDollar(algod, options))
     return new Chain(caip2, algod, genesisHash, options.dollarAssetId ?? dollarAssetId)

@@ -36,7 +36,7 @@ export class BlockSearch {
   /**
    * The round whose block has the transaction, or undefined if none of them has it.
    *
-   * @throws AlgodError `not_found` if a block is on no node
+   * @throws AlgodError `not_found` if a block is on no node, `no_quorum` if it is on fewer than the quorum
    */
   find(transactionId: string, from: bigint, to: bigint): Promise<bigint | undefined> {
     if (from > to) return Promise.resolve(undefined)
@@ -82,7 +82,7 @@ export class BlockSearch {
     const known = this.#blocks.get(round)
     const mayBeIn = known && wanted.filter(({ transactionId }) => known.includes(fingerprint(transactionId)))
     if (mayBeIn?.length === 0) return new Set()
-    const ids = new Set(await this.#algod.blockTransactionIds(round))
+    const ids = new Set(await this.#algod.blockTransactionIds(round, this.#algod.quorum))
     if (known === undefined) this.#remember(round, ids)
     return new Set(wanted.filter(({ transactionId }) => ids.has(transactionId)))
   }

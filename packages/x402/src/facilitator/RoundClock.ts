@@ -22,12 +22,16 @@ export class RoundClock {
     }
     const request = this.#request
     try {
-      const round = await request.round
-      this.seen = round
-      return round
+      return this.observe(await request.round)
     } catch (error) {
       if (this.#request === request) this.#request = undefined
       throw error
     }
+  }
+
+  /** A node reported its last round. */
+  observe(round: bigint): bigint {
+    this.seen = round
+    return round
   }
 }

@@ -6,12 +6,18 @@ import { AlgodError } from '@latchkey/algod'
 import type { Chain } from '../chain/Chain.js'
 import type { SettlementClaim, SettlementLimits } from '../store/SettlementLimits.js'
 import type { Settlement, SettlementStore } from '../store/Settlements.js'
-import { BlockSearch } from './BlockSearch.js'
 import { isTemporary, limitError } from './limitError.js'
 import type { Metrics } from './Metrics.js'
 import { PaymentError } from './PaymentError.js'
-import { RoundClock } from './RoundClock.js'
-import { type Network, type Progress, progressOf, searchBlocks, step } from './settlementStep.js'
+import {
+  type Network,
+  networkOf,
+  type Progress,
+  progressOf,
+  searchBlocks,
+  step,
+  watchBlocks,
+} from './settlementStep.js'
 import { Turns } from './Turns.js'
 
 export type SettlerOptions = {
@@ -74,12 +80,7 @@ export class Settler {
 
   constructor(options: SettlerOptions) {
     this.#options = options
-    this.#networks = new Map(
-      options.chains.map(({ caip2, algod }) => [
-        caip2,
-        { algod, clock: new RoundClock(algod, options.pollMs), blocks: new BlockSearch(algod) },
-      ]),
-    )
+    this.#networks = new Map(options.chains.map(({ caip2, algod }) => [caip2, networkOf(algod, options.pollMs)]))
     this.#deletion = setInterval(() => void this.#deleteOld(), deleteEveryMs)
     // Timers of Node keep the process running; those of browsers are numbers.
     if (typeof this.#deletion === 'object') this.#deletion.unref()
@@ -225,12 +226,14 @@ export class Settler {
     const network = this.#networks.get(settlement.network)
     if (network === undefined) return settlement
     const startedMs = performance.now()
-    const progress = progressOf(settlement, { isNew })
+    const progress = progressOf({ isNew })
     for (let pollMs = this.#options.pollMs; !this.#isStopping; ) {
       try {
         const isUrgent = !isInBackground && performance.now() - startedMs < foregroundMs
         const work = (): Promise<Settlement | undefined> => this.#takeStep(settlement, network, progress)
-        const end = await (progress.mayBeSent ? this.#turns.run(isUrgent, work) : work())
+        // A block that was read may have decided it.
+        const isOpen = progress.outcome === undefined
+        const end = isOpen ? await (progress.mayBeSent ? this.#turns.run(isUrgent, work) : work()) : undefined
         if (end !== undefined) return end
         if (progress.search !== undefined) await searchBlocks(settlement, network, progress)
         if (progress.outcome !== undefined) {
@@ -243,6 +246,10 @@ export class Settler {
         if (!(error instanceof AlgodError)) this.#options.onError(error)
       }
       const isSlow = progress.isRejected && performance.now() - startedMs > foregroundMs
+      if (progress.isPending && progress.outcome === undefined && network.watch.isAvailable) {
+        await this.#sleep(maxPollMs, (wakeUp) => watchBlocks(settlement, network, progress, wakeUp))
+        continue
+      }
       await this.#sleep(progress.search !== undefined ? searchPollMs : isSlow ? rejectedPollMs : pollMs)
       pollMs = Math.min(pollMs * 1.5, maxPollMs)
     }
@@ -263,16 +270,19 @@ export class Settler {
     return settlement
   }
 
-  #sleep(ms: number): Promise<void> {
+  /** @param watch what can wake it up before its time; returns what ends that */
+  #sleep(ms: number, watch?: (wakeUp: () => void) => () => void): Promise<void> {
     return new Promise((resolve) => {
       if (this.#isStopping) return resolve()
       const wakeUp = (): void => {
         clearTimeout(timer)
+        unwatch?.()
         this.#wakeUps.delete(wakeUp)
         resolve()
       }
       const timer = setTimeout(wakeUp, ms)
       this.#wakeUps.add(wakeUp)
+      const unwatch = watch?.(wakeUp)
     })
   }
 }

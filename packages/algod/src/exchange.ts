@@ -1,0 +1,72 @@
+/** One request to one node, and whether what came back is the response of a node. */
+import { AlgodError } from './AlgodError.js'
+import { NodeResponse } from './NodeResponse.js'
+import type { PoolNode } from './PoolNode.js'
+import { type Transport, TransportError, type TransportRequest } from './transport/Transport.js'
+
+export type PoolRequest = {
+  method: 'GET' | 'POST'
+  path: string
+  body?: Uint8Array<ArrayBuffer> | undefined
+  contentType?: string | undefined
+  /** Must not reach the same node twice. */
+  once?: boolean
+}
+
+export type ExchangeOptions = Pick<TransportRequest, 'timeoutMs' | 'maxResponseBytes' | 'onStart'> & {
+  transport: Transport
+}
+
+const maxReasonLength = 300
+
+/** @throws AlgodError */
+export async function exchange(
+  node: PoolNode,
+  { path, contentType, once = false, ...request }: PoolRequest,
+  { transport, ...limits }: ExchangeOptions,
+): Promise<NodeResponse> {
+  const headers = contentType === undefined ? node.headers : { ...node.headers, 'Content-Type': contentType }
+  const where = { url: node.url, path: node.basePath + path, headers }
+  try {
+    const { status, text } = await transport.send({ ...request, ...where, ...limits, once })
+    return checkStatus(node, status, text)
+  } catch (error) {
+    throw error instanceof TransportError ? explain(error, node, limits.timeoutMs) : error
+  }
+}
+
+/** Only 200, 404 and a 400 in the words of a node are responses to the request; others are of a proxy or a sick node. */
+function checkStatus({ address }: PoolNode, status: number, text: string): NodeResponse {
+  const response = new NodeResponse(address, status, text)
+  if (status === 200 || status === 404 || (status === 400 && response.reason() !== undefined)) return response
+  if (status === 401 || status === 403) {
+    const message = `the node at ${address} refuses the token (status ${status})`
+    throw new AlgodError('refused_token', message, { status, mayHaveArrived: false })
+  }
+  // Browsers hide the status of a redirect behind 0.
+  if (status < 200 || (status >= 300 && status < 400)) {
+    const message = `the node at ${address} answered with status ${status}, a redirect, which is not followed`
+    throw new AlgodError('redirected', message, { status })
+  }
+  const reason = response.reason()?.slice(0, maxReasonLength) ?? ''
+  const message = `the node at ${address} answered with status ${status}${reason === '' ? '' : `: ${reason}`}`
+  throw new AlgodError('unexpected_status', message, { status, mayHaveArrived: status >= 500 })
+}
+
+function explain(error: TransportError, { address }: PoolNode, timeoutMs: number): AlgodError {
+  const { code, systemCode, cause } = error
+  if (code === 'timeout') {
+    return new AlgodError('timeout', `the node at ${address} did not answer within ${timeoutMs} ms`, { cause })
+  }
+  if (code === 'too_large') {
+    return new AlgodError('too_large', `the node at ${address} sends a response that is too long`, { cause })
+  }
+  const detail = systemCode === undefined ? '' : ` (${systemCode})`
+  const message = `the node at ${address} cannot be reached${detail}`
+  return new AlgodError('unreachable', message, { cause, mayHaveArrived: !error.isRefused })
+}
+
+/** A response that is too long, or not there, depends on the request. */
+export function isFaultOfNode({ code }: AlgodError): boolean {
+  return code !== 'too_large' && code !== 'not_found' && code !== 'rejected'
+}

@@ -1,0 +1,124 @@
+/** Reads what nodes answer, member by member. */
+import { Bytes, Msgpack, type Transaction } from '@latchkey/algorand'
+import type { Members, NodeResponse } from './NodeResponse.js'
+import { rejectionCode } from './rejections.js'
+import { decodeTransaction } from './transactionJson.js'
+import type {
+  AccountHoldings,
+  AccountState,
+  AssetInfo,
+  Holding,
+  SimulationFailure,
+  SubmitResult,
+  SuggestedParameters,
+  TransactionState,
+} from './types.js'
+
+const maxHoldings = 200
+const maxUnitNameLength = 32
+const genesisHashLength = 32
+/** The last second of the year 9999. */
+const maxSeconds = 253_402_300_799
+/** The protocol's own limit. */
+const maxDecimals = 19
+
+export function readParameters(members: Members): SuggestedParameters {
+  const genesisHash = Bytes.fromBase64(members.text('genesis-hash'))
+  if (genesisHash?.length !== genesisHashLength) throw members.invalid()
+  return {
+    genesisHash,
+    genesisId: members.text('genesis-id'),
+    lastRound: BigInt(members.integer('last-round')),
+    minFee: members.uint('min-fee'),
+    feePerByte: members.uint('fee'),
+  }
+}
+
+export function readAccount(members: Members, address: string): AccountState {
+  const authAddress = members.address('auth-addr')
+  return {
+    microAlgos: members.uint('amount'),
+    minBalance: members.uint('min-balance'),
+    authAddress: authAddress === address ? undefined : authAddress,
+  }
+}
+
+export function readHoldings(members: Members, address: string): AccountHoldings {
+  const listed = members.has('assets') ? members.list('assets') : []
+  const count = members.has('total-assets-opted-in') ? members.integer('total-assets-opted-in') : 0
+  return {
+    ...readAccount(members, address),
+    holdings: listed.slice(0, maxHoldings).map((element) => {
+      const holding = members.objectOf(element)
+      return { assetId: holding.uint('asset-id'), ...readHolding(holding) }
+    }),
+    holdingCount: Math.max(count, listed.length),
+  }
+}
+
+export function readHolding(members: Members): Holding {
+  return { amount: members.uint('amount'), isFrozen: members.isTrue('is-frozen') }
+}
+
+export function readAsset(response: NodeResponse): AssetInfo | undefined {
+  if (response.status === 404) return undefined
+  const params = response.members().object('params')
+  const decimals = params.integer('decimals')
+  if (decimals > maxDecimals) throw params.invalid()
+  // Nodes leave out a unit whose bytes are not text.
+  return {
+    decimals,
+    unitName: params.optionalText('unit-name')?.slice(0, maxUnitNameLength),
+    name: params.optionalText('name')?.slice(0, maxUnitNameLength),
+    creator: params.address('creator'),
+    isFrozenByDefault: params.isTrue('default-frozen'),
+  }
+}
+
+export function readTransaction(response: NodeResponse): TransactionState {
+  if (response.status === 404) return { type: 'unknown' }
+  const members = response.members()
+  const round = members.has('confirmed-round') ? members.integer('confirmed-round') : 0
+  if (round > 0) return { type: 'confirmed', round: BigInt(round) }
+  const reason = members.optionalText('pool-error') ?? ''
+  return reason === '' ? { type: 'pending' } : { type: 'dropped', reason }
+}
+
+export function readContent(members: Members, transactionId: string): Transaction.Transaction | undefined {
+  const signed = members.has('txn') ? members.object('txn') : undefined
+  return signed === undefined ? undefined : decodeTransaction(signed.value('txn'), transactionId)
+}
+
+/** Of what nodes say about a transaction, the most certain counts. */
+export const certainty = { unknown: 0, dropped: 1, pending: 2, confirmed: 3 } as const
+
+const maxReasonLength = 500
+
+export function readSimulation(members: Members): SimulationFailure | undefined {
+  const result = members.objectOf(members.list('txn-groups')[0])
+  const message = (result.optionalText('failure-message') ?? '').slice(0, maxReasonLength)
+  if (message === '') return undefined
+  const [failedAt] = result.has('failed-at') ? result.list('failed-at') : []
+  return { message, code: rejectionCode(message), failedAt: typeof failedAt === 'number' ? failedAt : undefined }
+}
+
+export function readSubmission(response: NodeResponse): Exclude<SubmitResult, { type: 'unanswered' }> {
+  if (response.status === 200) return { type: 'accepted' }
+  if (response.status !== 400) throw response.unexpected()
+  const reason = response.reason() ?? ''
+  return { type: 'refused', reason, code: rejectionCode(reason), isAmbiguous: false }
+}
+
+export function encodeSimulation(group: readonly Uint8Array[]): Uint8Array<ArrayBuffer> {
+  const writer = new Msgpack.Writer().mapHeader(2).str('allow-empty-signatures').bool(true)
+  writer.str('txn-groups').arrayHeader(1).mapHeader(1).str('txns').arrayHeader(group.length)
+  for (const signed of group) writer.raw(signed)
+  return new Uint8Array(writer.bytes())
+}
+
+export function readBlockTime(members: Members): Date {
+  const header = members.object('block')
+  const seconds = header.has('ts') ? header.integer('ts') : 0
+  if (seconds > maxSeconds) throw header.invalid()
+  return new Date(seconds * 1000)
+}

@@ -1,0 +1,157 @@
+/**
+ * Waits for the next block of a network, once for all settlements that wait for one, and reads which of them are in it: two
+ * requests for a block, however many they are. Where no node lets requests wait, they have to look themselves.
+ */
+import { type Algod, AlgodError } from '@latchkey/algod'
+import { BoundedMap } from '@latchkey/algorand'
+import type { RoundClock } from './RoundClock.js'
+
+/** Called with the round whose block has the transaction, or undefined if it has to be looked up. */
+export type BlockListener = (round: bigint | undefined) => void
+
+/** How long one request waits. Proxies end longer ones. */
+const waitMs = 10_000
+/** A wait that has not ended so long after its time never will: some runtimes end what no request waits for. */
+const graceMs = 5_000
+/** Blocks that come more quickly than this are read together. */
+const minGapMs = 50
+/** How many blocks are read where several came at once; further ones back no settlement waited for. */
+const maxBlocks = 8n
+/** How long there are no waits after they failed: doubled each time, to a minute. */
+const firstRetryMs = 1_000
+const maxRetryMs = 60_000
+
+export class BlockWatch {
+  readonly #algod: Algod
+  readonly #clock: RoundClock
+  readonly #listeners = new Map<string, BlockListener>()
+  /** The transactions of the latest blocks: a settlement may begin to wait just after its block was read. */
+  readonly #blocks = new BoundedMap<bigint, ReadonlySet<string>>(Number(maxBlocks))
+  /** The latest round whose block was read. */
+  #round: bigint | undefined
+  /** The latest loop, and until when it must have shown that it runs. */
+  #loop = { aliveUntilMs: 0 }
+  #retryFromMs = 0
+  #retryMs = firstRetryMs
+  #cancel: (() => void) | undefined
+
+  constructor(algod: Algod, clock: RoundClock) {
+    this.#algod = algod
+    this.#clock = clock
+  }
+
+  /** Whether listeners are called after each block. If not, nodes do not let requests wait now. */
+  get isAvailable(): boolean {
+    return performance.now() >= this.#retryFromMs
+  }
+
+  /** Returns what ends it. The listener is not called before that, and may be called more than once. */
+  subscribe(transactionId: string, listener: BlockListener): () => void {
+    this.#listeners.set(transactionId, listener)
+    const round = this.#find(transactionId)
+    if (round !== undefined) queueMicrotask(() => this.#listeners.get(transactionId)?.(round))
+    else this.#start()
+    return () => {
+      this.#listeners.delete(transactionId)
+      if (this.#listeners.size === 0) this.#cancel?.()
+    }
+  }
+
+  #find(transactionId: string): bigint | undefined {
+    for (const [round, ids] of this.#blocks) if (ids.has(transactionId)) return round
+    return undefined
+  }
+
+  #start(): void {
+    if (!this.isAvailable || performance.now() < this.#loop.aliveUntilMs) return
+    this.#loop = { aliveUntilMs: performance.now() + waitMs + graceMs }
+    void this.#run(this.#loop)
+  }
+
+  async #run(loop: { aliveUntilMs: number }): Promise<void> {
+    try {
+      await this.#catchUp()
+      while (this.#listeners.size > 0 && loop === this.#loop) {
+        loop.aliveUntilMs = performance.now() + waitMs + graceMs
+        const startedMs = performance.now()
+        await this.#nextBlock()
+        this.#retryMs = firstRetryMs
+        const restMs = minGapMs - (performance.now() - startedMs)
+        if (restMs > 0) await new Promise((resolve) => setTimeout(resolve, restMs))
+      }
+    } catch {
+      this.#retryFromMs = performance.now() + this.#retryMs
+      this.#retryMs = Math.min(2 * this.#retryMs, maxRetryMs)
+      this.#callAll()
+    } finally {
+      loop.aliveUntilMs = 0
+    }
+    // One may have come while the last wait was being cancelled.
+    if (this.#listeners.size > 0) this.#start()
+  }
+
+  /** The first settlement may be in the latest block: it was looked up before this round was requested. */
+  async #catchUp(): Promise<void> {
+    if (this.#round === undefined) await this.#read(this.#clock.seen ?? (await this.#clock.lastRound()))
+  }
+
+  async #nextBlock(): Promise<void> {
+    const before = this.#round!
+    const round = await this.#wait(before)
+    if (round === undefined) return
+    // After a pause there may be many: those who wait now have looked up what was before.
+    const first = round - before > maxBlocks ? round : before + 1n
+    for (let next = first; next <= round; next++) await this.#read(next)
+  }
+
+  /** The latest round after the wait; undefined if no block came, or nothing waits for it any more. */
+  async #wait(before: bigint): Promise<bigint | undefined> {
+    let isCancelled = false
+    this.#cancel = () => {
+      isCancelled = true
+    }
+    const onStart = (cancel: () => void): void => {
+      this.#cancel = () => {
+        isCancelled = true
+        cancel()
+      }
+      if (isCancelled) cancel()
+    }
+    try {
+      const round = await this.#algod.waitForBlock(before, { timeoutMs: waitMs, onStart })
+      if (round !== undefined) this.#clock.observe(round)
+      return round ?? (await this.#afterTimeout(before))
+    } catch (error) {
+      if (isCancelled) return undefined
+      throw error
+    } finally {
+      this.#cancel = undefined
+    }
+  }
+
+  /** No block came, or the ledger was set back, as development networks do. */
+  async #afterTimeout(before: bigint): Promise<undefined> {
+    const round = await this.#algod.lastRound()
+    this.#clock.observe(round)
+    if (round > before) throw new AlgodError('timeout', 'the node does not answer a wait when there is a block')
+    this.#round = round
+    if (round < before) this.#blocks.clear()
+  }
+
+  async #read(round: bigint): Promise<void> {
+    this.#round = round
+    let ids: ReadonlySet<string>
+    try {
+      ids = new Set(await this.#algod.blockTransactionIds(round))
+    } catch (error) {
+      if (!(error instanceof AlgodError)) throw error
+      return this.#callAll()
+    }
+    this.#blocks.set(round, ids)
+    for (const [transactionId, listener] of this.#listeners) if (ids.has(transactionId)) listener(round)
+  }
+
+  #callAll(): void {
+    for (const listener of [...this.#listeners.values()]) listener(undefined)
+  }
+}
