@@ -1,4 +1,5 @@
 // The programs of other people that tests run beside ours, and the environment in which a test finds them.
+import { spawnSync } from 'node:child_process'
 import { librariesOf, obtainPrograms } from './debian.mjs'
 
 export const prometheus = {
@@ -20,6 +21,22 @@ export const redis = {
   programs: ['redis-server'],
   variable: 'REDIS_BIN',
 }
+export const nftables = { name: 'nftables', packages: ['nftables'], programs: ['nft'], variable: 'NFT_BIN' }
+export const faketime = {
+  name: 'libfaketime',
+  packages: ['libfaketime'],
+  programs: ['libfaketime.so.1'],
+  variable: 'FAKETIME_LIB',
+  directories: ['x86_64', 'aarch64'].map((machine) => `/usr/lib/${machine}-linux-gnu/faketime`),
+}
+export const iproute = { name: 'iproute2', packages: ['iproute2'], programs: ['ip', 'tc'], variable: 'IP_BIN' }
+/** Not a program: a right that root has on most machines, and that no package brings. */
+export const namespaces = {
+  name: 'network namespaces',
+  advice: 'Run the tests as root, on a machine that allows `unshare --net --mount --pid`.',
+  isAllowed: () => spawnSync('unshare', [...ownNamespaces, 'true'], { stdio: 'ignore', timeout: 30_000 }).status === 0,
+}
+const ownNamespaces = ['--net', '--mount', '--pid', '--fork']
 export const nginx = { name: 'nginx', packages: ['nginx-light'], programs: ['nginx'], variable: 'NGINX_BIN' }
 
 /** Which of them the tests below a directory of this name need. */
@@ -27,7 +44,7 @@ const needs = {
   prometheus: [prometheus],
   postgres: [postgres],
   redis: [redis],
-  faults: [postgres, redis],
+  faults: [postgres, redis, iproute, nftables, faketime, namespaces],
   operating: [postgres, nginx, prometheus],
 }
 
@@ -44,6 +61,10 @@ export function obtainFor(paths) {
   const missing = new Set()
   const libraries = [process.env.LD_LIBRARY_PATH ?? '']
   for (const one of wanted) {
+    if (one.isAllowed !== undefined) {
+      if (!one.isAllowed()) missing.add(one)
+      continue
+    }
     const directory = obtainPrograms(one)
     if (directory === undefined) missing.add(one)
     else environment[one.variable] = directory

@@ -58,10 +58,14 @@ async function runAll() {
   for (const program of missing) {
     const left = found.filter((path) => lacks(path).includes(program))
     console.error(`\nNOT RUN, for want of ${program.name}: ${left.join(', ')}`)
-    const install = `apt-get install ${program.packages.join(' ')}`
-    console.error(`Install it (Debian: ${install}), or set ${program.variable} to the directory of its programs.`)
+    console.error(program.advice ?? adviceFor(program))
   }
   return code !== 0 ? code : process.env.CI || tests.length === 0 ? 1 : 0
+}
+
+function adviceFor({ packages, variable }) {
+  const install = `apt-get install ${packages.join(' ')}`
+  return `Install it (Debian: ${install}), or set ${variable} to the directory of its programs.`
 }
 
 function runTests(files, concurrency, environment) {

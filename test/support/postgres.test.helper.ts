@@ -25,6 +25,8 @@ export type PostgresServerOptions = {
   readonly settings?: { readonly [name: string]: string } | undefined
   /** A command that the server is started by, like `['ip', 'netns', 'exec', 'name']`. */
   readonly prefix?: readonly string[] | undefined
+  /** Further variables of the server's environment, and of no command that starts it. */
+  readonly environment?: { readonly [name: string]: string } | undefined
 }
 
 /** Whether this machine has the programs. */
@@ -94,7 +96,9 @@ export class PostgresServer {
       ...this.#options.settings,
     }
     const flags = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`])
-    const program = [join(binDirectory(), 'postgres'), '-D', join(this.directory, 'data'), ...flags]
+    const variables = Object.entries(this.#options.environment ?? {}).map(([name, value]) => `${name}=${value}`)
+    const setting = variables.length === 0 ? [] : ['env', ...variables]
+    const program = [...setting, join(binDirectory(), 'postgres'), '-D', join(this.directory, 'data'), ...flags]
     const [command, ...args] =
       this.#options.prefix === undefined ? program : [...this.#options.prefix, ...asUser(program)]
     const child = spawn(command!, args, {

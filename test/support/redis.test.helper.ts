@@ -17,6 +17,8 @@ export type RedisServerOptions = {
   readonly host?: string | undefined
   /** Further settings of the server, like `{ appendonly: 'yes' }`. */
   readonly settings?: { readonly [name: string]: string } | undefined
+  /** A command that the server is started by, like `['ip', 'netns', 'exec', 'name']`. */
+  readonly prefix?: readonly string[] | undefined
 }
 
 /** A server that can be killed and started again. */
@@ -61,7 +63,8 @@ export class RedisServer {
     }
     const flags = Object.entries(settings).flatMap(([name, value]) => [`--${name}`, value])
     const libraries = process.env['LATCHKEY_TEST_LIBRARIES']
-    const child = spawn(join(binDirectory(), 'redis-server'), flags, {
+    const [command, ...args] = [...(this.#options.prefix ?? []), join(binDirectory(), 'redis-server'), ...flags]
+    const child = spawn(command!, args, {
       env: { PATH: process.env['PATH'], ...(libraries === undefined ? {} : { LD_LIBRARY_PATH: libraries }) },
       stdio: ['ignore', 'pipe', 'inherit'],
     })
@@ -69,9 +72,14 @@ export class RedisServer {
     await ready(child)
   }
 
+  /** Whether its process runs. */
+  get isRunning(): boolean {
+    return this.#process !== undefined && this.#process.exitCode === null && this.#process.signalCode === null
+  }
+
   async kill(signal: 'SIGKILL' | 'SIGTERM' = 'SIGKILL'): Promise<void> {
     const child = this.#process
-    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    if (child === undefined || !this.isRunning) return
     const ended = new Promise((resolve) => child.once('exit', resolve))
     child.kill(signal)
     await ended

@@ -1,0 +1,52 @@
+/** The end of a fault test: ledger, database, sellers' and buyers' records are compared to the unit. */
+import { readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { FilePayments } from '@latchkey/x402/file'
+import type { Cluster } from './Cluster.test.helper.js'
+import type { LedgerLine } from './history.test.helper.js'
+import { openSettlements } from './stores.test.helper.js'
+
+/** What disagrees; nothing, if all is well. */
+export async function compareBooks(cluster: Cluster, ledger: readonly LedgerLine[]): Promise<string[]> {
+  const payments = new Map(
+    ledger.filter(({ sender }) => sender !== cluster.sponsor).map((line) => [line.transactionId, line]),
+  )
+  return [...(await compareSettlements(cluster, payments)), ...compareBuyers(cluster, payments)]
+}
+
+async function compareSettlements(cluster: Cluster, payments: ReadonlyMap<string, LedgerLine>): Promise<string[]> {
+  const store = await openSettlements(cluster.database.url)
+  const problems: string[] = []
+  for (const [id, { amount, receiver, sender, round }] of payments) {
+    const known = await store.get(id)
+    if (known?.state !== 'settled') problems.push(`${id} is on the ledger, and ${known?.state} in the database`)
+    else if (
+      known.amount !== amount ||
+      known.payTo !== receiver ||
+      known.payer !== sender ||
+      known.round !== BigInt(round)
+    ) {
+      problems.push(`${id} is other than on the ledger in the database`)
+    }
+  }
+  for (const { transactionId } of await store.pending()) problems.push(`${transactionId} is pending in the database`)
+  await store.close()
+  return problems
+}
+
+/** What buyers recorded is on the ledger, or can never be. */
+function compareBuyers({ options, payers }: Cluster, payments: ReadonlyMap<string, LedgerLine>): string[] {
+  const files = readdirSync(options.directory).filter((name) => name.endsWith('.payments.jsonl'))
+  const recorded = files.flatMap((name) => new FilePayments(join(options.directory, name)).all())
+  const known = new Set(recorded.map(({ transactionId }) => transactionId))
+  const wrong = recorded.filter(
+    ({ transactionId, state }) => (state === 'settled') !== payments.has(transactionId) && state !== 'open',
+  )
+  const missing = [...payments.values()].filter(({ transactionId, sender }) => {
+    return payers.includes(sender) && !known.has(transactionId)
+  })
+  return [
+    ...wrong.map(({ transactionId, state }) => `${transactionId} is ${state} at its buyer`),
+    ...missing.map(({ transactionId }) => `${transactionId} is on the ledger, and unknown to its buyer`),
+  ]
+}

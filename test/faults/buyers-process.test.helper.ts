@@ -1,0 +1,223 @@
+/**
+ * Many buyers: each wants one thing after another, and asks for it until it is there, also after this process was killed.
+ * They write down what they want, every payment before it is signed, and every whole answer.
+ *
+ * Modes: `load` buys until SIGTERM; `finish` buys nothing new, and asks for what is missing; `close` does so too, and gives
+ * up what is not paid for and whose seller has no fee budget left.
+ */
+import { randomUUID } from 'node:crypto'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { Buyer, type Payment, payingFetch, receiptOf, Signer } from '@latchkey/x402/client'
+import { FilePayments } from '@latchkey/x402/file'
+import { HistoryLog, type Line, readLines } from './history.test.helper.js'
+import { openChain, ready, setting, settings } from './settings.test.helper.js'
+
+type Mode = 'load' | 'finish' | 'close'
+type Purchase = { readonly id: string; readonly payer: string; readonly payTo: string; tries: number }
+
+const mode = setting('FAULTS_MODE') as Mode
+const seeds = setting('FAULTS_SEEDS').split(',')
+const gates = setting('FAULTS_GATES').split(',')
+/** How many purchases each buyer makes; without it they go on. */
+const maxPurchases = Number(process.env['FAULTS_PURCHASES'] ?? Number.POSITIVE_INFINITY)
+/** How often a payment is sent to both gates at the same time, and how often it is shown again after its answer. */
+const doubleRate = Number(process.env['FAULTS_DOUBLE_RATE'] ?? 0.05)
+const repeatRate = Number(process.env['FAULTS_REPEAT_RATE'] ?? 0.05)
+const payTos = settings.payTos()
+const history = new HistoryLog(settings.directory(), settings.name())
+const requestMs = 9_000
+const attemptMs = 30_000
+/** How often a buyer tries before it turns to the next thing. */
+const maxTries = 3
+/** The first seller's share, which uses up its budget. */
+const firstSellerRate = 0.4
+
+let isOver = false
+process.on('SIGTERM', () => {
+  isOver = true
+})
+
+/** The log of a buyer, which writes down each payment before it is signed. */
+class WrittenPayments extends FilePayments {
+  override add(payment: Payment): void {
+    const purchase = new URL(payment.url).searchParams.get('purchase') ?? ''
+    const { transactionId, payTo, amount } = payment
+    history.add({ type: 'signed', purchase, transactionId, payTo, amount })
+    super.add(payment)
+  }
+}
+
+/** To any of the gates, as a load balancer does; sometimes twice, as networks and impatient proxies do. */
+async function send(purchase: string, input: RequestInfo | URL, init?: RequestInit): Promise<Response> {
+  const request = new Request(input, init)
+  const signal = AbortSignal.any([AbortSignal.timeout(requestMs), ...(init?.signal ? [init.signal] : [])])
+  const { pathname, search } = new URL(request.url)
+  const body = request.body === null ? undefined : await request.arrayBuffer()
+  const to = async (gate: string): Promise<Response> => {
+    const options = { method: request.method, headers: request.headers, redirect: 'manual' as const, signal }
+    const all = { ...options, ...(body === undefined ? {} : { body }) }
+    const response = await fetch(`${gate}${pathname}${search}`, all)
+    // Of the shop: which gate it came from is not seen behind a load balancer.
+    return new Response(response.body, response)
+  }
+  const chosen = gates[Math.floor(Math.random() * gates.length)]!
+  if (request.headers.has('PAYMENT-SIGNATURE') && Math.random() < doubleRate) {
+    for (const gate of gates.filter((other) => other !== chosen)) {
+      void to(gate)
+        .then((response) => readAnswer(purchase, response))
+        .catch(() => {})
+    }
+  }
+  return to(chosen)
+}
+
+/** Whether it is the answer; it is written down before the payment counts as answered, which its last byte makes it. */
+async function readAnswer(purchase: string, response: Response): Promise<boolean> {
+  const length = Number(response.headers.get('Content-Length') ?? Number.NaN)
+  if (response.status !== 200) {
+    await response.body?.cancel()
+    return false
+  }
+  const reader = response.body!.getReader()
+  const chunks: Uint8Array[] = []
+  let isWritten = false
+  const write = (): void => {
+    if (isWritten) return
+    isWritten = true
+    const found = JSON.parse(Buffer.concat(chunks).toString()) as { answer: string }
+    const transactionId = receiptOf(response)?.transaction ?? 'no receipt'
+    history.add({ type: 'answer', purchase, transactionId, answer: found.answer })
+  }
+  for (;;) {
+    const { done, value } = await reader.read()
+    if (done) break
+    chunks.push(value)
+    if (Buffer.concat(chunks).length === length) write()
+  }
+  write()
+  return true
+}
+
+class Shopper {
+  readonly #buyer: Buyer
+  readonly #open: Purchase[]
+  #made = 0
+
+  constructor(buyer: Buyer, open: Purchase[]) {
+    this.#buyer = buyer
+    this.#open = open
+  }
+
+  async run(): Promise<void> {
+    while (!isOver) {
+      const purchase = this.#next()
+      if (purchase === undefined) return
+      await this.#try(purchase)
+      await sleep(Math.random() * 100)
+    }
+  }
+
+  #next(): Purchase | undefined {
+    const open = this.#open.find(({ tries }) => tries < maxTries || mode === 'close')
+    if (open !== undefined) return open
+    if (mode !== 'load' || this.#made >= maxPurchases) return undefined
+    this.#made++
+    const payTo = Math.random() < firstSellerRate ? payTos[0]! : payTos[Math.floor(Math.random() * payTos.length)]!
+    const purchase = { id: randomUUID(), payer: this.#buyer.address, payTo, tries: 0 }
+    history.add({ type: 'intent', purchase: purchase.id, payer: purchase.payer, payTo })
+    this.#open.push(purchase)
+    return purchase
+  }
+
+  async #try(purchase: Purchase): Promise<void> {
+    purchase.tries++
+    // Others get their turn.
+    this.#open.push(...this.#open.splice(this.#open.indexOf(purchase), 1))
+    if (mode === 'close' && (await this.#isOver(purchase))) {
+      history.add({ type: 'refused', purchase: purchase.id, reason: 'no fee budget' })
+      return this.#end(purchase)
+    }
+    let header = ''
+    const pay = payingFetch(this.#buyer, {
+      fetch: (input, init) => send(purchase.id, input, init),
+      repeatMs: 100,
+      answer: 'body',
+      onPayment: ({ repeatHeader }) => {
+        header = repeatHeader
+      },
+    })
+    try {
+      const response = await pay(urlOf(purchase), { ...initOf(purchase), signal: AbortSignal.timeout(attemptMs) })
+      if (await readAnswer(purchase.id, response)) {
+        this.#end(purchase)
+        if (header !== '' && Math.random() < repeatRate) await this.#repeat(purchase, header)
+      }
+    } catch (error) {
+      console.error(`${purchase.id} try ${purchase.tries}: ${(error as Error).name}: ${(error as Error).message}`)
+      await sleep(Math.random() * 400)
+    }
+  }
+
+  /** Shows a payment again that was answered: the answer is the same, or none. */
+  async #repeat(purchase: Purchase, header: string): Promise<void> {
+    const { headers, ...init } = initOf(purchase)
+    const all = { ...(headers as { [name: string]: string }), 'PAYMENT-SIGNATURE': header }
+    await readAnswer(purchase.id, await send(purchase.id, urlOf(purchase), { ...init, headers: all }))
+  }
+
+  /** Whether nothing that was signed for it is settled or can be, and the seller has no fees left. */
+  async #isOver({ id, payTo }: Purchase): Promise<boolean> {
+    if (payTo !== payTos[0]) return false
+    const own = this.#buyer.payments.all().filter(({ url }) => url.includes(id))
+    try {
+      const states = await Promise.all(own.map(({ transactionId }) => this.#buyer.lookUp(transactionId)))
+      return states.every((state) => state === 'expired')
+    } catch {
+      return false
+    }
+  }
+
+  #end(purchase: Purchase): void {
+    this.#open.splice(this.#open.indexOf(purchase), 1)
+  }
+}
+
+/** Every second purchase is an order. */
+const isOrder = ({ id }: Purchase): boolean => Number.parseInt(id[0]!, 16) % 2 === 0
+
+function urlOf(purchase: Purchase): string {
+  const good = isOrder(purchase) ? 'order' : 'report'
+  return `http://shop.test/${good}/${payTos.indexOf(purchase.payTo)}?purchase=${purchase.id}`
+}
+
+function initOf(purchase: Purchase): RequestInit {
+  if (!isOrder(purchase)) return {}
+  const headers = { 'Content-Type': 'application/json' }
+  return { method: 'POST', headers, body: JSON.stringify({ order: purchase.id }) }
+}
+
+/** What earlier processes of this name wanted, and did not get. */
+function openPurchases(lines: readonly Line[]): Purchase[] {
+  const own = lines.filter((line) => line.process === settings.name())
+  const ended = new Set(own.flatMap((line) => (line.type === 'answer' || line.type === 'refused' ? line.purchase : [])))
+  return own.flatMap((line) => {
+    if (line.type !== 'intent' || ended.has(line.purchase)) return []
+    return [{ id: line.purchase, payer: line.payer, payTo: line.payTo, tries: 0 }]
+  })
+}
+
+const chain = await openChain()
+const open = openPurchases(readLines(settings.directory()))
+const shoppers = seeds.map((seed, index) => {
+  const signer = Signer.fromSeed(Buffer.from(seed, 'hex'))
+  const file = join(settings.directory(), `${settings.name()}-${index}.payments.jsonl`)
+  const buyer = new Buyer({ signer, chains: chain, payments: new WrittenPayments(file), maxPerPayment: '$0.01' })
+  return new Shopper(
+    buyer,
+    open.filter(({ payer }) => payer === buyer.address),
+  )
+})
+ready()
+await Promise.all(shoppers.map((shopper) => shopper.run()))
+process.exit(0)

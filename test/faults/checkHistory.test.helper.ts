@@ -1,0 +1,187 @@
+/**
+ * Judges what happened by logs and ledger alone: it knows nothing of the stores, the gates and the facilitators that made
+ * the history, and shares no code with them.
+ */
+import type { Happening, History, LedgerLine, Line } from './history.test.helper.js'
+
+export const rules = [
+  'paid twice',
+  'paid and not answered',
+  'never ended',
+  'answered and not paid',
+  'two answers for one payment',
+  'one payment for two purchases',
+  'handled again after it was sent',
+  'settled in a response, and not on the ledger',
+  'failed in a response, and on the ledger',
+  'not decided in the end',
+  'fees over budget',
+  'not what was signed',
+] as const
+
+export type Rule = (typeof rules)[number]
+export type Problem = { readonly rule: Rule; readonly text: string }
+
+/** What the operator set, and who is who on the ledger. */
+export type Setting = {
+  /** The accounts that pay fees. */
+  readonly feePayers: readonly string[]
+  /** In microAlgos, over all of the history, which is shorter than a day. */
+  readonly feesPerPayTo?: bigint | undefined
+  readonly feesInAll?: bigint | undefined
+}
+
+export function checkHistory(history: History, setting: Setting): Problem[] {
+  const facts = factsOf(history, setting)
+  return [
+    ...checkPurchases(facts),
+    ...checkAnswers(facts),
+    ...checkHandlers(facts),
+    ...checkResponses(facts),
+    ...checkFees(facts, setting),
+    ...checkTransfers(facts),
+  ]
+}
+
+type LineOf<Type extends Happening['type']> = Line & Extract<Happening, { type: Type }>
+
+type Facts = {
+  readonly lines: readonly Line[]
+  readonly of: <Type extends Happening['type']>(type: Type) => LineOf<Type>[]
+  /** Payments on the ledger by id: all transactions but those of the fee payers. */
+  readonly payments: ReadonlyMap<string, LedgerLine>
+  /** What the fee payers paid, with the payment of the same group. */
+  readonly fees: readonly { readonly line: LedgerLine; readonly payTo: string }[]
+  readonly signed: ReadonlyMap<string, LineOf<'signed'>>
+}
+
+function factsOf({ lines, ledger }: History, { feePayers }: Setting): Facts {
+  const of = <Type extends Happening['type']>(type: Type): LineOf<Type>[] =>
+    lines.filter((line): line is LineOf<Type> => line.type === type)
+  const isFee = ({ sender }: LedgerLine): boolean => feePayers.includes(sender)
+  const payments = ledger.filter((line) => !isFee(line))
+  const payToOf = new Map(payments.map(({ group, receiver }) => [group, receiver]))
+  return {
+    lines,
+    of,
+    payments: new Map(payments.map((line) => [line.transactionId, line])),
+    fees: ledger.filter(isFee).map((line) => ({ line, payTo: payToOf.get(line.group) ?? 'nobody' })),
+    signed: new Map(of('signed').map((line) => [line.transactionId, line])),
+  }
+}
+
+/** Each purchase is paid at most once; one that is paid is answered, and one that is not was given up in the end. */
+function checkPurchases({ of, payments, signed }: Facts): Problem[] {
+  const answered = new Set(of('answer').map(({ purchase }) => purchase))
+  const refused = new Set(of('refused').map(({ purchase }) => purchase))
+  const paid = groupBy(
+    [...signed.values()].filter(({ transactionId }) => payments.has(transactionId)),
+    ({ purchase }) => purchase,
+  )
+  return of('intent').flatMap(({ purchase }): Problem[] => {
+    const ids = (paid.get(purchase) ?? []).map(({ transactionId }) => transactionId)
+    const problems: Problem[] = []
+    if (ids.length > 1) problems.push({ rule: 'paid twice', text: `${purchase} by ${ids.join(' and ')}` })
+    if (answered.has(purchase)) return problems
+    if (ids.length > 0) problems.push({ rule: 'paid and not answered', text: `${purchase} by ${ids[0]}` })
+    else if (!refused.has(purchase)) problems.push({ rule: 'never ended', text: `${purchase}` })
+    return problems
+  })
+}
+
+/** One payment opens one answer, for one purchase, whoever got it; and none without a payment. */
+function checkAnswers({ of, payments }: Facts): Problem[] {
+  const answers = of('answer')
+  const unpaid = answers.filter(({ transactionId }) => !payments.has(transactionId))
+  const given = groupBy([...answers, ...of('sent')], ({ transactionId }) => transactionId)
+  const double = [...given].flatMap(([transactionId, lines]): Problem[] => {
+    const several = distinct(lines.map(({ answer }) => answer))
+    const purchases = distinct(lines.map(({ purchase }) => purchase))
+    const found: Problem[] = []
+    if (several.length > 1) {
+      const text = `${transactionId}: ${several.join(' and ')}`
+      found.push({ rule: 'two answers for one payment', text })
+    }
+    if (purchases.length > 1) {
+      found.push({ rule: 'one payment for two purchases', text: `${transactionId}: ${purchases.join(' and ')}` })
+    }
+    return found
+  })
+  return [
+    ...unpaid.map(({ purchase, transactionId }): Problem => {
+      return { rule: 'answered and not paid', text: `${purchase} by ${transactionId}` }
+    }),
+    ...double,
+  ]
+}
+
+/** A handler may run again after its process died, and never after its answer was sent. */
+function checkHandlers({ lines }: Facts): Problem[] {
+  const sent = new Map<string, string>()
+  return lines.flatMap((line): Problem[] => {
+    if (line.type === 'sent') sent.set(line.transactionId, line.answer)
+    if (line.type !== 'handled' || !sent.has(line.transactionId)) return []
+    if (sent.get(line.transactionId) === line.answer) return []
+    return [{ rule: 'handled again after it was sent', text: `${line.transactionId} at ${line.process}` }]
+  })
+}
+
+/** Codes by which a facilitator says that a payment will never be settled. */
+const finalReasons = ['invalid_exact_avm_settlement_failed']
+
+/** What replicas said about a payment is what the ledger says; and once all is quiet, each says it. */
+function checkResponses({ of, payments }: Facts): Problem[] {
+  const quietMs = of('quiet').at(-1)?.atMs ?? Number.POSITIVE_INFINITY
+  const undecided = of('settle').filter(({ atMs, transactionId, success, reason }) => {
+    const isUndecided = !success && !finalReasons.includes(reason ?? '')
+    return atMs > quietMs && isUndecided && (reason === 'settlement_pending' || payments.has(transactionId))
+  })
+  const unconfirmed = of('settle').flatMap(({ transactionId, success, reason, process }): Problem[] => {
+    const isPaid = payments.has(transactionId)
+    if (success && !isPaid) {
+      return [{ rule: 'settled in a response, and not on the ledger', text: `${transactionId} by ${process}` }]
+    }
+    if (success || !isPaid || !finalReasons.includes(reason ?? '')) return []
+    return [{ rule: 'failed in a response, and on the ledger', text: `${transactionId} by ${process}` }]
+  })
+  return [
+    ...unconfirmed,
+    ...undecided.map(({ transactionId, reason, process }): Problem => {
+      return { rule: 'not decided in the end', text: `${transactionId} by ${process}: ${reason}` }
+    }),
+  ]
+}
+
+function checkFees({ fees }: Facts, { feesPerPayTo, feesInAll }: Setting): Problem[] {
+  const sum = (lines: readonly { line: LedgerLine }[]): bigint =>
+    lines.reduce((total, { line }) => total + BigInt(line.feeMicroAlgos) + BigInt(line.amount), 0n)
+  const over = (who: string, spent: bigint, budget: bigint | undefined): Problem[] =>
+    budget === undefined || spent <= budget
+      ? []
+      : [{ rule: 'fees over budget', text: `${spent} microAlgos for ${who}, ${budget} allowed` }]
+  return [
+    ...over('all', sum(fees), feesInAll),
+    ...[...groupBy(fees, ({ payTo }) => payTo)].flatMap(([payTo, own]) => over(payTo, sum(own), feesPerPayTo)),
+  ]
+}
+
+/** Every payment on the ledger is one that a buyer recorded, to the unit, with one fee beside it. */
+function checkTransfers({ payments, signed, fees }: Facts): Problem[] {
+  const feesOf = groupBy(fees, ({ line }) => line.group)
+  return [...payments.values()].flatMap(({ transactionId, group, receiver, amount }): Problem[] => {
+    const known = signed.get(transactionId)
+    const paidFees = feesOf.get(group)?.length ?? 0
+    if (known?.payTo === receiver && known.amount === amount && paidFees === 1) return []
+    const expected = known === undefined ? 'nothing' : `${known.amount} to ${known.payTo}`
+    const text = `${transactionId}: ${amount} to ${receiver} and ${paidFees} fees, signed was ${expected}`
+    return [{ rule: 'not what was signed', text }]
+  })
+}
+
+function groupBy<T>(list: readonly T[], keyOf: (value: T) => string): Map<string, T[]> {
+  const groups = new Map<string, T[]>()
+  for (const value of list) groups.set(keyOf(value), [...(groups.get(keyOf(value)) ?? []), value])
+  return groups
+}
+
+const distinct = (list: readonly string[]): string[] => [...new Set(list)]

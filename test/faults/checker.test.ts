@@ -1,0 +1,149 @@
+/** The checker finds each kind of fault in a history of a few lines, and none in a history without. */
+import assert from 'node:assert/strict'
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { checkHistory, type Rule, type Setting } from './checkHistory.test.helper.js'
+import { type Happening, type History, HistoryLog, type LedgerLine, readLines } from './history.test.helper.js'
+
+const setting: Setting = { feePayers: ['SPONSOR'], feesPerPayTo: 4_000n, feesInAll: 6_000n }
+
+const intent = (purchase: string): Happening => ({ type: 'intent', purchase, payer: 'BUYER', payTo: 'SELLER' })
+const signed = (purchase: string, transactionId: string): Happening => {
+  return { type: 'signed', purchase, transactionId, payTo: 'SELLER', amount: '1000' }
+}
+const answer = (purchase: string, transactionId: string, answer = `answer of ${purchase}`): Happening => {
+  return { type: 'answer', purchase, transactionId, answer }
+}
+const sent = (purchase: string, transactionId: string, answer = `answer of ${purchase}`): Happening => {
+  return { type: 'sent', purchase, transactionId, answer }
+}
+const handled = (purchase: string, transactionId: string, answer = `answer of ${purchase}`): Happening => {
+  return { type: 'handled', purchase, transactionId, answer }
+}
+const whole = (purchase: string, transactionId: string): Happening[] => [
+  intent(purchase),
+  signed(purchase, transactionId),
+  handled(purchase, transactionId),
+  { type: 'settle', transactionId, success: false, reason: 'settlement_pending' },
+  { type: 'settle', transactionId, success: true },
+  sent(purchase, transactionId),
+  answer(purchase, transactionId),
+]
+
+/** A payment on the ledger, with its fee. */
+function paid(transactionId: string, receiver = 'SELLER', amount = '1000'): LedgerLine[] {
+  const shared = { round: 1, group: `group of ${transactionId}` }
+  return [
+    { ...shared, transactionId, sender: 'BUYER', receiver, asset: 10, amount, feeMicroAlgos: '0' },
+    {
+      ...shared,
+      transactionId: `fee of ${transactionId}`,
+      sender: 'SPONSOR',
+      receiver: 'SPONSOR',
+      asset: 0,
+      amount: '0',
+      feeMicroAlgos: '2000',
+    },
+  ]
+}
+
+function history(happenings: readonly Happening[], ledger: readonly LedgerLine[]): History {
+  return { lines: happenings.map((happening, index) => ({ atMs: index, process: 'one', ...happening })), ledger }
+}
+
+function found(happenings: readonly Happening[], ledger: readonly LedgerLine[]): Rule[] {
+  return checkHistory(history(happenings, ledger), setting).map(({ rule }) => rule)
+}
+
+test('finds nothing where each purchase was paid and answered once, or was given up unpaid', () => {
+  const refused: Happening[] = [intent('c'), signed('c', 'T3'), { type: 'refused', purchase: 'c', reason: 'budget' }]
+  const again = [...whole('a', 'T1'), sent('a', 'T1'), answer('a', 'T1')]
+  assert.deepEqual(found([...again, ...whole('b', 'T2'), ...refused], [...paid('T1'), ...paid('T2')]), [])
+})
+
+test('finds a purchase that was paid twice', () => {
+  const lines = [...whole('a', 'T1'), signed('a', 'T2')]
+  assert.deepEqual(found(lines, [...paid('T1'), ...paid('T2')]), ['paid twice'])
+})
+
+test('finds a payment without an answer, and a purchase that never ended', () => {
+  assert.deepEqual(found([intent('a'), signed('a', 'T1')], paid('T1')), ['paid and not answered'])
+  assert.deepEqual(found([intent('a'), signed('a', 'T1')], []), ['never ended'])
+  const refused: Happening = { type: 'refused', purchase: 'a', reason: 'none' }
+  assert.deepEqual(found([intent('a'), signed('a', 'T1'), refused], paid('T1')), ['paid and not answered'])
+})
+
+test('finds an answer without a payment', () => {
+  const lines = whole('a', 'T1').filter(({ type }) => type !== 'settle')
+  assert.deepEqual(found(lines, []), ['answered and not paid'])
+})
+
+test('finds two answers for one payment, and one payment for two purchases', () => {
+  assert.deepEqual(found([...whole('a', 'T1'), sent('a', 'T1', 'another')], paid('T1')), [
+    'two answers for one payment',
+  ])
+  const lines = [...whole('a', 'T1'), intent('b'), answer('b', 'T1', 'answer of a')]
+  assert.deepEqual(found(lines, paid('T1')), ['one payment for two purchases'])
+})
+
+test('finds a handler that ran again after its answer was sent, and not one that ran again before', () => {
+  assert.deepEqual(found([...whole('a', 'T1'), handled('a', 'T1', 'another')], paid('T1')), [
+    'handled again after it was sent',
+  ])
+  assert.deepEqual(found([handled('a', 'T1', 'lost'), ...whole('a', 'T1')], paid('T1')), [])
+})
+
+test('finds responses of replicas that the ledger does not confirm', () => {
+  const success: Happening = { type: 'settle', transactionId: 'T9', success: true }
+  assert.deepEqual(found([...whole('a', 'T1'), success], paid('T1')), ['settled in a response, and not on the ledger'])
+  const reason = 'invalid_exact_avm_settlement_failed'
+  const failure: Happening = { type: 'settle', transactionId: 'T1', success: false, reason }
+  assert.deepEqual(found([...whole('a', 'T1'), failure], paid('T1')), ['failed in a response, and on the ledger'])
+})
+
+test('finds a payment on the ledger that a replica still holds for pending when all is quiet', () => {
+  const pending: Happening = { type: 'settle', transactionId: 'T1', success: false, reason: 'settlement_pending' }
+  assert.deepEqual(found([...whole('a', 'T1'), { type: 'quiet' }, pending], paid('T1')), ['not decided in the end'])
+  assert.deepEqual(found([...whole('a', 'T1'), pending, { type: 'quiet' }], paid('T1')), [])
+  const other: Happening = { ...pending, transactionId: 'T2' }
+  assert.deepEqual(found([{ type: 'quiet' }, other], []), ['not decided in the end'])
+})
+
+test('finds fees over the budget of one seller, and of all', () => {
+  const lines = ['T1', 'T2', 'T3'].flatMap((id) => whole(`purchase of ${id}`, id))
+  assert.deepEqual(
+    found(
+      lines,
+      ['T1', 'T2', 'T3'].flatMap((id) => paid(id)),
+    ),
+    ['fees over budget'],
+  )
+  const fourth = { ...signed('d', 'T4'), payTo: 'OTHER' } as Happening
+  const more = [...lines, intent('d'), fourth, answer('d', 'T4')]
+  const ledger = [...['T1', 'T2', 'T3'].flatMap((id) => paid(id)), ...paid('T4', 'OTHER')]
+  assert.deepEqual(found(more, ledger), ['fees over budget', 'fees over budget'])
+})
+
+test('finds a transfer that no buyer signed, of another amount, or with two fees', () => {
+  assert.deepEqual(found([], paid('T1')), ['not what was signed'])
+  assert.deepEqual(found(whole('a', 'T1'), paid('T1', 'SELLER', '1001')), ['not what was signed'])
+  const [payment, fee] = paid('T1')
+  const second = { ...fee!, transactionId: 'second fee' }
+  assert.deepEqual(found(whole('a', 'T1'), [payment!, fee!, second]), ['not what was signed'])
+})
+
+test('reads the logs of several processes in the order of time, without a line that a kill has cut', (t) => {
+  const directory = mkdtempSync(join(tmpdir(), 'latchkey-history-'))
+  t.after(() => rmSync(directory, { recursive: true, force: true }))
+  const [one, two] = [new HistoryLog(directory, 'one'), new HistoryLog(directory, 'two')]
+  two.add(intent('b'))
+  one.add(intent('a'))
+  appendFileSync(join(directory, 'one.history.jsonl'), '{"atMs":')
+  const lines = readLines(directory)
+  assert.deepEqual(
+    lines.map(({ process, type }) => `${process} ${type}`),
+    ['one started', 'two started', 'two intent', 'one intent'],
+  )
+})

@@ -1,0 +1,123 @@
+/**
+ * What the processes of a fault test write down: one line of JSON for each thing that happened, in a file for each process,
+ * and the blocks of the ledger. The checker reads nothing else.
+ */
+import { appendFileSync, readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+
+/** What happened, and when by the machine's monotonic clock, which all processes share and no fault changes. */
+export type Line = { readonly atMs: number; readonly process: string } & Happening
+
+export type Happening =
+  | { readonly type: 'started' }
+  /** Faults are over, purchases have ended, and what was not settled can not be any more. */
+  | { readonly type: 'quiet' }
+  /** A buyer wants something, once. */
+  | { readonly type: 'intent'; readonly purchase: string; readonly payer: string; readonly payTo: string }
+  /** A buyer records a payment for it, before it is signed. */
+  | {
+      readonly type: 'signed'
+      readonly purchase: string
+      readonly transactionId: string
+      readonly payTo: string
+      readonly amount: string
+    }
+  /** The whole answer has arrived. */
+  | { readonly type: 'answer'; readonly purchase: string; readonly transactionId: string; readonly answer: string }
+  /** A buyer gives up: it has paid nothing, and nothing that it signed can be settled any more. */
+  | { readonly type: 'refused'; readonly purchase: string; readonly reason: string }
+  /** A handler of a seller made an answer. */
+  | { readonly type: 'handled'; readonly purchase: string; readonly transactionId: string; readonly answer: string }
+  /** A gate has sent an answer, to its last byte. */
+  | { readonly type: 'sent'; readonly purchase: string; readonly transactionId: string; readonly answer: string }
+  /** A replica of the facilitator responded to a request to settle. */
+  | {
+      readonly type: 'settle'
+      readonly transactionId: string
+      readonly success: boolean
+      readonly reason?: string | undefined
+    }
+
+/** A transaction in a block. */
+export type LedgerLine = {
+  readonly round: number
+  readonly transactionId: string
+  readonly group: string
+  readonly sender: string
+  readonly receiver: string
+  /** The id of the asset; 0 is the ALGO. */
+  readonly asset: number
+  readonly amount: string
+  readonly feeMicroAlgos: string
+}
+
+export type History = { readonly lines: readonly Line[]; readonly ledger: readonly LedgerLine[] }
+
+/** Appends what happened to the file of a process. It is there although the process is killed in the next moment. */
+export class HistoryLog {
+  readonly #path: string
+  readonly #process: string
+
+  constructor(directory: string, process: string) {
+    this.#path = join(directory, `${process}.history.jsonl`)
+    this.#process = process
+    this.add({ type: 'started' })
+  }
+
+  add(happening: Happening): void {
+    const atMs = Number(process.hrtime.bigint() / 1_000n) / 1_000
+    appendFileSync(this.#path, `${JSON.stringify({ atMs, process: this.#process, ...happening })}\n`)
+  }
+}
+
+/** The lines of all processes, in the order in which they were written. */
+export function readLines(directory: string): Line[] {
+  const files = readdirSync(directory).filter((name) => name.endsWith('.history.jsonl'))
+  return files.flatMap((name) => linesOf<Line>(join(directory, name))).sort((a, b) => a.atMs - b.atMs)
+}
+
+/** Without a last line that a kill has cut. */
+function linesOf<T>(path: string): T[] {
+  const lines = readFileSync(path, 'utf8').split('\n')
+  lines.pop()
+  return lines.map((line) => JSON.parse(line) as T)
+}
+
+type BlockTransaction = {
+  readonly txn: {
+    readonly snd: string
+    readonly rcv?: string
+    readonly arcv?: string
+    readonly xaid?: number
+    readonly amt?: number
+    readonly aamt?: number
+    readonly fee?: number
+    readonly grp?: string
+  }
+}
+
+/** Every transaction of the ledger, read block by block from a node that no fault reaches. */
+export async function readLedger(nodeUrl: string): Promise<LedgerLine[]> {
+  const read = async (path: string): Promise<{ [name: string]: unknown }> =>
+    (await (await fetch(`${nodeUrl}${path}`)).json()) as { [name: string]: unknown }
+  const last = Number((await read('/v2/status'))['last-round'])
+  const ledger: LedgerLine[] = []
+  for (let round = 1; round <= last; round++) {
+    const { blockTxids } = (await read(`/v2/blocks/${round}/txids`)) as { blockTxids: string[] }
+    if (blockTxids.length === 0) continue
+    const { block } = (await read(`/v2/blocks/${round}`)) as { block: { txns: BlockTransaction[] } }
+    block.txns.forEach(({ txn }, index) => {
+      ledger.push({
+        round,
+        transactionId: blockTxids[index]!,
+        group: txn.grp ?? blockTxids[index]!,
+        sender: txn.snd,
+        receiver: txn.arcv ?? txn.rcv ?? txn.snd,
+        asset: txn.xaid ?? 0,
+        amount: String(txn.aamt ?? txn.amt ?? 0),
+        feeMicroAlgos: String(txn.fee ?? 0),
+      })
+    })
+  }
+  return ledger
+}

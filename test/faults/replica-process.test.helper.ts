@@ -1,0 +1,51 @@
+/** A replica of a facilitator, which writes down every response to a request to settle. */
+import { appendFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Server } from '@latchkey/http'
+import { Signer } from '@latchkey/x402/client'
+import { createFacilitatorHandler, Facilitator } from '@latchkey/x402/facilitator'
+import { HistoryLog } from './history.test.helper.js'
+import { plantInSettlements } from './plants.test.helper.js'
+import { openChain, port, ready, setting, settings, untilItWorks } from './settings.test.helper.js'
+import { openSettlements } from './stores.test.helper.js'
+
+const history = new HistoryLog(settings.directory(), settings.name())
+const requestsFile = join(settings.directory(), `${settings.name()}.requests.jsonl`)
+const onError = (error: unknown): void => console.error(error)
+
+const chain = await openChain()
+const store = await untilItWorks(() => openSettlements(setting('FAULTS_STORE')))
+const facilitator = new Facilitator({
+  chains: [chain],
+  feePayer: Signer.fromSeed(Buffer.from(setting('FAULTS_SPONSOR'), 'hex')),
+  store: plantInSettlements(store, settings.plant()),
+  policy: {
+    feeMicroAlgosPerDay: BigInt(setting('FAULTS_FEES_PER_PAY_TO')),
+    totalFeeMicroAlgosPerDay: BigInt(setting('FAULTS_FEES_IN_ALL')),
+  },
+  settleTimeoutMs: 4_000,
+  pollMs: 100,
+  onError,
+})
+await untilItWorks(() => facilitator.resume())
+
+const handler = createFacilitatorHandler({ facilitator, onError })
+
+type Settled = { transaction: string; success: boolean; errorReason?: string }
+
+const server = new Server({
+  fetch: async (request, connection) => {
+    if (!request.url.endsWith('/settle')) return handler(request, connection)
+    const body = await request.text()
+    const response = await handler(new Request(request, { body }), connection)
+    const { transaction, success, errorReason } = (await response.clone().json()) as Settled
+    if (transaction !== undefined && transaction !== '') {
+      appendFileSync(requestsFile, `${JSON.stringify({ transactionId: transaction, body })}\n`)
+      history.add({ type: 'settle', transactionId: transaction, success, reason: errorReason })
+    }
+    return response
+  },
+  onError,
+})
+await server.listen(settings.host(), port)
+ready()

@@ -1,0 +1,50 @@
+/** What the processes of a fault test are told by their environment. */
+import { Chain } from '@latchkey/x402/client'
+
+/** @throws if it is not set */
+export function setting(name: string): string {
+  const value = process.env[name]
+  if (value === undefined) throw new Error(`${name} is not set`)
+  return value
+}
+
+export const settings = {
+  /** The name of this process, in its log. */
+  name: (): string => setting('FAULTS_NAME'),
+  /** The directory of all logs. */
+  directory: (): string => setting('FAULTS_DIRECTORY'),
+  /** The address to listen on. */
+  host: (): string => setting('FAULTS_HOST'),
+  nodes: (): string[] => setting('FAULTS_NODES').split(','),
+  /** The accounts that are paid. To the first one goes so much that its fee budget is reached. */
+  payTos: (): string[] => setting('FAULTS_PAY_TOS').split(','),
+  /** The fault that is planted in this process, for a checker that has to find it. */
+  plant: (): string | undefined => process.env['FAULTS_PLANT'],
+}
+
+export const port = 8_402
+/** The first dollar of a devnet. */
+export const dollarAssetId = 31_566_704n
+
+/** The ledger, by the nodes that this process is told. */
+export function openChain(): Promise<Chain> {
+  const nodes = settings.nodes()
+  return untilItWorks(() => Chain.open({ network: 'local', nodes, dollarAssetId, timeoutMs: 3_000 }))
+}
+
+/** Tells the test that the process serves. */
+export function ready(): void {
+  process.stdout.write('ready\n')
+}
+
+/** Until it works: what it needs may be down. */
+export async function untilItWorks<T>(work: () => Promise<T>): Promise<T> {
+  for (let tries = 1; ; tries++) {
+    try {
+      return await work()
+    } catch (error) {
+      if (tries === 40) throw error
+      await new Promise((resolve) => setTimeout(resolve, 250))
+    }
+  }
+}
