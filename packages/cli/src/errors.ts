@@ -295,6 +295,21 @@ export const errors = {
     message: 'the response broke off, or was cut off because it is longer than --max-bytes allows',
     hint: 'run it again, or raise --max-bytes',
   },
+  database_unreachable: {
+    exit: 'unreachable',
+    message: 'the database of settlements does not answer',
+    hint: 'check its address, and that the server runs',
+  },
+  database_login_failed: {
+    exit: 'password',
+    message: 'the database of settlements does not accept the role or its password',
+    hint: 'check the user in the address, and PGPASSWORD',
+  },
+  database_not_migrated: {
+    exit: 'migrationDue',
+    message: 'migrations of the database are due, and this role may not run them',
+    hint: 'run latchkey facilitator migrate with a role that owns the schema',
+  },
   server_unreachable: {
     exit: 'unreachable',
     message: 'no server answers at the address of the request; nothing was paid',

@@ -8,6 +8,7 @@ export const exitCodes = {
   unreachable: 5,
   password: 6,
   pending: 7,
+  migrationDue: 8,
   interrupted: 130,
 } as const
 
@@ -22,5 +23,6 @@ export const meanings: { readonly [code in ExitCode]: string } = {
   unreachable: 'no daemon or server is there, or it does not answer',
   password: 'the password is wrong or missing',
   pending: 'a transaction was sent and is not confirmed yet; latchkey tx ID tells what became of it',
+  migrationDue: 'migrations of a database are due',
   interrupted: 'interrupted (Ctrl-C) before it was done',
 }

@@ -34,6 +34,11 @@ export const registry: readonly CommandEntry[] = [
     load: async () => (await import('./commands/facilitator.js')).facilitatorCommand,
   },
   {
+    name: 'facilitator migrate',
+    summary: 'bring the PostgreSQL tables of facilitators up to date, ahead of their start',
+    load: async () => (await import('./commands/facilitator/migrate.js')).facilitatorMigrateCommand,
+  },
+  {
     name: 'pay',
     summary: 'send a request, pay for it within limits, print the response',
     load: async () => (await import('./commands/pay.js')).payCommand,

@@ -1,12 +1,23 @@
 /** Stores in PostgreSQL (15 or newer), shared by the processes of many machines. Needs the package `pg`. */
 import { facilitatorMigrations } from './store/postgres/facilitatorMigrations.js'
-import { type MigrationReport, migrateOnce, type PostgresComponent } from './store/postgres/Migrations.js'
+import {
+  type MigrationReport,
+  type MigrationState,
+  migrateOnce,
+  type PostgresComponent,
+  readState,
+} from './store/postgres/Migrations.js'
 import type { PostgresOptions } from './store/postgres/PostgresConnection.js'
 import { sellerMigrations } from './store/postgres/sellerMigrations.js'
 
 export { type ErrorCode, errors, X402Error } from './errors.js'
-export type { MigrationReport, PostgresComponent } from './store/postgres/Migrations.js'
-export { PostgresConnection, type PostgresOptions, type Statement } from './store/postgres/PostgresConnection.js'
+export type { MigrationReport, MigrationState, PostgresComponent } from './store/postgres/Migrations.js'
+export {
+  type PoolState,
+  PostgresConnection,
+  type PostgresOptions,
+  type Statement,
+} from './store/postgres/PostgresConnection.js'
 export { PostgresError, type PostgresErrorDetails } from './store/postgres/PostgresError.js'
 export { StoreError } from './store/StoreError.js'
 
@@ -32,5 +43,20 @@ export function migratePostgres(
   component: PostgresComponent,
   options: MigratePostgresOptions = {},
 ): Promise<MigrationReport> {
-  return migrateOnce(options, component === 'facilitator' ? facilitatorMigrations : sellerMigrations)
+  return migrateOnce(options, migrationsOf(component))
 }
+
+/**
+ * The version of the tables of a component, and the one that this program needs. Changes nothing.
+ *
+ * @throws StoreError `store_too_new` if a later version wrote them; `store_failed` if the database cannot be used
+ */
+export function postgresMigrationState(
+  component: PostgresComponent,
+  options: PostgresOptions = {},
+): Promise<MigrationState> {
+  return readState(options, migrationsOf(component))
+}
+
+const migrationsOf = (component: PostgresComponent) =>
+  component === 'facilitator' ? facilitatorMigrations : sellerMigrations

@@ -29,6 +29,20 @@ export type MigrationReport = {
   readonly to: number
 }
 
+/** What {@link readState} found. */
+export type MigrationState = {
+  readonly component: PostgresComponent
+  readonly schema: string
+  /** Server and database, without user and password. */
+  readonly server: string
+  /** The version of the tables; 0 if there are none. */
+  readonly version: number
+  /** The version that this program needs. */
+  readonly needed: number
+  /** Whether the role of the connection may bring them up to date. */
+  readonly mayMigrate: boolean
+}
+
 /** Rather long: another process may be migrating tables with many rows. */
 const lockTimeoutMs = 120_000
 /** The first bytes of the key of the advisory lock; the schema makes the others. */
@@ -68,6 +82,23 @@ export async function migrateOnce(
   const connection = await PostgresConnection.open({ maxConnections: 1, ...options })
   try {
     return await migrate(connection, migrations, options.runtimeRole)
+  } finally {
+    await connection.close()
+  }
+}
+
+/**
+ * The version of the tables of a component, and whether it is the one that is needed. Changes nothing.
+ *
+ * @throws StoreError `store_too_new` if a later version wrote them; `store_failed` if the database cannot be used
+ */
+export async function readState(options: PostgresOptions, migrations: Migrations): Promise<MigrationState> {
+  const connection = await PostgresConnection.open({ maxConnections: 1, ...options })
+  try {
+    const { version, mayMigrate } = await stateOf(connection, migrations)
+    checkNotNewer(connection, migrations, version)
+    const { schema, server } = connection
+    return { component: migrations.component, schema, server, version, needed: migrations.versions.length, mayMigrate }
   } finally {
     await connection.close()
   }

@@ -63,6 +63,16 @@ export type Statement = {
   readonly text: string
 }
 
+/** The connections of one process to a database. */
+export type PoolState = {
+  readonly inUse: number
+  readonly idle: number
+  /** Calls that wait for a connection. */
+  readonly waiting: number
+  /** The most connections that are opened. */
+  readonly max: number
+}
+
 type Row = QueryResultRow
 
 /** What runs in a transaction. */
@@ -198,6 +208,12 @@ export class PostgresConnection {
     if (row?.readonly !== true) return
     const hint = 'Name the primary server: this may be a standby.'
     throw new StoreError('store_failed', `the database ${this.server}: it is read-only`, { hint })
+  }
+
+  /** How many connections there are, and how many calls wait for one. */
+  get connections(): PoolState {
+    const { totalCount, idleCount, waitingCount } = this.#pool
+    return { inUse: totalCount - idleCount, idle: idleCount, waiting: waitingCount, max: this.#pool.options.max }
   }
 
   /** Closes all connections, once what they do has ended. */

@@ -1,0 +1,73 @@
+/** `latchkey facilitator migrate`: brings the tables of facilitators up to date, ahead of their start. */
+import type { MigrationReport, MigrationState } from '@latchkey/x402/postgres'
+import { command, jsonOption } from '../../Command.js'
+import { UsageError } from '../../errors.js'
+import { exitCodes } from '../../exitCodes.js'
+import { storeFrom, storeNotes, storeOptions } from '../../facilitator/StoreAddress.js'
+import { explainStoreError } from '../../facilitator/storeErrors.js'
+import { printJson, printResult } from '../../messages.js'
+
+export const facilitatorMigrateCommand = command({
+  description: `Creates the tables of facilitators in a PostgreSQL database, or brings them up to date, by a role that may do so. \
+Facilitators do that themselves when they start with such a role; with this they can run with one that may do no more than they need. \
+It can run while facilitators of the version before are working, and several times at once.`,
+  options: {
+    ...storeOptions,
+    'grant-to': {
+      type: 'string',
+      placeholder: 'ROLE',
+      description: 'let this role use the tables: that of the facilitators, if it is another one',
+    },
+    check: {
+      type: 'boolean',
+      description: 'change nothing, and say whether a migration is due: exit code 0 if not, 8 if one is',
+    },
+    ...jsonOption,
+  },
+  notes: storeNotes,
+  examples: [
+    'latchkey facilitator migrate --store postgres://owner@db.example/latchkey --grant-to facilitator',
+    'latchkey facilitator migrate --check --json',
+  ],
+  exits: ['unreachable', 'password', 'migrationDue'],
+  run: async ({ options }) => {
+    const where = storeFrom(options, process.env)
+    if (where.type !== 'postgres') {
+      throw new UsageError('only a database of PostgreSQL is migrated ahead', {
+        hint: 'give --store postgres://...; a file of SQLite is brought up to date when a facilitator opens it',
+      })
+    }
+    if (options.check && options['grant-to'] !== undefined) throw new UsageError('--check grants nothing')
+    const { address } = where
+    const { migratePostgres, postgresMigrationState } = await import('@latchkey/x402/postgres')
+    try {
+      if (options.check) return report(await postgresMigrationState('facilitator', { address }), options.json)
+      const done = await migratePostgres('facilitator', { address, runtimeRole: options['grant-to'] })
+      if (options.json) printJson({ schema: done.schema, from: done.from, to: done.to })
+      else printResult(`${describe(done)}\n`)
+      return exitCodes.ok
+    } catch (error) {
+      throw explainStoreError(error)
+    }
+  },
+})
+
+function report(
+  { server, schema, version, needed, mayMigrate }: MigrationState,
+  isJson: true | boolean | undefined,
+): number {
+  const isDue = version !== needed
+  if (isJson) printJson({ server, schema, version, needed, due: isDue, mayMigrate })
+  else if (!isDue) printResult(`The tables in schema ${schema} of ${server} are up to date (version ${version}).\n`)
+  else {
+    const now = version === 0 ? 'There are no tables' : `The tables are of version ${version}`
+    const role = mayMigrate ? 'this role may migrate them' : 'this role may not migrate them'
+    printResult(`${now} in schema ${schema} of ${server}, and version ${needed} is needed; ${role}.\n`)
+  }
+  return isDue ? exitCodes.migrationDue : exitCodes.ok
+}
+
+function describe({ schema, from, to }: MigrationReport): string {
+  if (from === to) return `The tables in schema ${schema} are up to date (version ${to}).`
+  return `The tables in schema ${schema} are migrated from version ${from} to ${to}.`
+}
