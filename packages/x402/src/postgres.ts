@@ -19,6 +19,7 @@ export {
   type Statement,
 } from './store/postgres/PostgresConnection.js'
 export { PostgresError, type PostgresErrorDetails } from './store/postgres/PostgresError.js'
+export { PostgresSettlements, type PostgresSettlementsOptions } from './store/postgres/PostgresSettlements.js'
 export { StoreError } from './store/StoreError.js'
 
 /** What is migrated, and for which role. */

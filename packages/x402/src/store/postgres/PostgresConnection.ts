@@ -151,7 +151,7 @@ export class PostgresConnection {
         return await this.#run<R>(statement, values, untilMs)
       } catch (error) {
         const isLost = error instanceof Failure.PostgresError && error.isOutcomeUnknown
-        if (!isLost || performance.now() >= untilMs) throw error
+        if (!(isLost || Failure.isConflict(error)) || performance.now() >= untilMs) throw error
         await sleep(pauseMs(tries))
       }
     }

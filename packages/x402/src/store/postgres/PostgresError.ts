@@ -76,6 +76,16 @@ export function isOfStatement(error: unknown): boolean {
   return severity === 'ERROR' && !isShutdown(sqlStateOf(error))
 }
 
+/** Whether the error is of the data of a statement: of several items one may be at fault. */
+export function isOfItem(error: unknown): boolean {
+  return error instanceof PostgresError && /^2[23]/.test(error.sqlState ?? '')
+}
+
+/** Whether the server has undone a statement because of others, and it can be run again. */
+export function isConflict(error: unknown): boolean {
+  return error instanceof PostgresError && (error.sqlState === '40P01' || error.sqlState === '40001')
+}
+
 /** Whether the server is not there yet or not any more, and nothing was sent: connecting again is safe. */
 export function isTemporary(error: unknown): boolean {
   const state = sqlStateOf(error)

@@ -1,4 +1,19 @@
 /** The tables of a facilitator: settlements, their limits, leases and holds. */
+import { facilitatorFunctions } from './facilitatorFunctions.js'
+import { facilitatorGrants, facilitatorPartitions, facilitatorTables } from './facilitatorTables.js'
+import { holdFunctions } from './holdFunctions.js'
 import type { Migrations } from './Migrations.js'
 
-export const facilitatorMigrations: Migrations = { component: 'facilitator', versions: [], grants: [] }
+export const facilitatorMigrations: Migrations = {
+  component: 'facilitator',
+  versions: [
+    [
+      facilitatorTables,
+      facilitatorPartitions,
+      facilitatorFunctions,
+      holdFunctions,
+      'SELECT {schema}.create_partitions()',
+    ].join('\n'),
+  ],
+  grants: facilitatorGrants,
+}

@@ -1,0 +1,97 @@
+/** Calls that wait at the same time are made together: in one statement, one round trip and one commit. */
+
+export type BatchesOptions<Item, Result> = {
+  /** The results, in the order of the items. */
+  readonly run: (items: readonly Item[]) => Promise<readonly Result[]>
+  /** Two items of one key are never in one batch. */
+  readonly key: (item: Item) => string
+  /** Only items of one group are in one batch. @default all are */
+  readonly group?: ((item: Item) => string) | undefined
+  readonly maxItems: number
+  /** Batches that are sent before the response to an earlier one. */
+  readonly maxRunning: number
+  /** Whether an error may be the fault of one item: each is sent on its own then. */
+  readonly isOfItem: (error: unknown) => boolean
+}
+
+type Waiting<Item, Result> = {
+  readonly item: Item
+  readonly resolve: (result: Result) => void
+  readonly reject: (error: unknown) => void
+}
+
+export class Batches<Item, Result> {
+  readonly #options: BatchesOptions<Item, Result>
+  #waiting: Waiting<Item, Result>[] = []
+  #running = 0
+  #isScheduled = false
+  readonly #idle = new Set<() => void>()
+
+  constructor(options: BatchesOptions<Item, Result>) {
+    this.#options = options
+  }
+
+  add(item: Item): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ item, resolve, reject })
+      this.#schedule()
+    })
+  }
+
+  /** Resolves once nothing waits or runs. */
+  async idle(): Promise<void> {
+    if (this.#running === 0 && this.#waiting.length === 0) return
+    await new Promise<void>((resolve) => this.#idle.add(resolve))
+  }
+
+  /** At the end of this turn of the event loop, with all that it brings. */
+  #schedule(): void {
+    if (this.#isScheduled || this.#running >= this.#options.maxRunning) return
+    this.#isScheduled = true
+    setImmediate(() => {
+      this.#isScheduled = false
+      while (this.#waiting.length > 0 && this.#running < this.#options.maxRunning) void this.#run(this.#take())
+    })
+  }
+
+  #take(): Waiting<Item, Result>[] {
+    const { key, group, maxItems } = this.#options
+    const [taken, left, keys]: [Waiting<Item, Result>[], Waiting<Item, Result>[], Set<string>] = [[], [], new Set()]
+    const first = this.#waiting[0]!
+    for (const one of this.#waiting) {
+      const isOfGroup = group === undefined || group(one.item) === group(first.item)
+      if (taken.length >= maxItems || !isOfGroup || keys.has(key(one.item))) left.push(one)
+      else {
+        keys.add(key(one.item))
+        taken.push(one)
+      }
+    }
+    this.#waiting = left
+    return taken
+  }
+
+  async #run(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+    this.#running++
+    try {
+      await this.#send(batch)
+    } finally {
+      this.#running--
+      if (this.#waiting.length > 0) this.#schedule()
+      else if (this.#running === 0) {
+        for (const resolve of this.#idle) resolve()
+        this.#idle.clear()
+      }
+    }
+  }
+
+  /** Never rejects. */
+  async #send(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+    try {
+      const results = await this.#options.run(batch.map(({ item }) => item))
+      for (const [index, { resolve }] of batch.entries()) resolve(results[index]!)
+    } catch (error) {
+      if (batch.length > 1 && this.#options.isOfItem(error)) for (const one of batch) await this.#send([one])
+      else for (const { reject } of batch) reject(error)
+    }
+  }
+}

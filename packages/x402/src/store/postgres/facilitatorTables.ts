@@ -1,0 +1,162 @@
+/**
+ * Version 1 of the facilitator's tables.
+ *
+ * Uniqueness by transaction id: `settlements` is partitioned by the time of creation, so that old records are archived by
+ * detaching a partition, and a unique index of a partitioned table has to contain that time. What makes one claim of an id
+ * win is the primary key of `pending_settlements`, which is not partitioned: every claim inserts there first, a second one
+ * waits until the first has ended, and looks in all partitions after that. A record that was archived is not found any more:
+ * that is at least a day after it was created, while a transaction is valid for 1,000 rounds (less than an hour), and the
+ * ledger itself accepts no transaction id twice.
+ *
+ * What changes often is apart from what is large: a lease, or a rejection, rewrites a row of 200 bytes and not the record.
+ */
+export const facilitatorTables = `
+CREATE TABLE {schema}.settlements (
+  transaction_id text NOT NULL,
+  created_at timestamptz NOT NULL,
+  state text NOT NULL CHECK (state IN ('pending', 'settled', 'failed')),
+  network text NOT NULL,
+  payer text NOT NULL,
+  pay_to text NOT NULL,
+  asset text NOT NULL,
+  amount text NOT NULL,
+  members bytea[] NOT NULL,
+  first_valid numeric(20, 0) NOT NULL,
+  last_valid numeric(20, 0) NOT NULL,
+  fee_micro_algos numeric(20, 0) NOT NULL,
+  claimant text,
+  round numeric(20, 0),
+  error_reason text,
+  error_message text,
+  -- Tells a claim whose response was lost from that of another replica.
+  attempt bigint NOT NULL,
+  PRIMARY KEY (transaction_id, created_at)
+) PARTITION BY RANGE (created_at);
+-- Takes what no partition was created for in time: nothing is refused for that.
+CREATE TABLE {schema}.settlements_default PARTITION OF {schema}.settlements DEFAULT;
+
+CREATE TABLE {schema}.pending_settlements (
+  transaction_id text PRIMARY KEY,
+  created_at timestamptz NOT NULL,
+  payer text NOT NULL,
+  pay_to text NOT NULL,
+  is_rejected boolean NOT NULL DEFAULT false,
+  lease_owner text NOT NULL,
+  lease_until timestamptz NOT NULL
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+CREATE INDEX pending_of_payer ON {schema}.pending_settlements (payer);
+CREATE INDEX pending_of_pay_to ON {schema}.pending_settlements (pay_to) WHERE NOT is_rejected;
+
+-- Fees of parts of a day; an empty pay_to is all of them. Replicas add in slots of their own, so that none waits for
+-- another where there is no limit.
+CREATE TABLE {schema}.settlement_fees (
+  pay_to text NOT NULL,
+  part bigint NOT NULL,
+  slot smallint NOT NULL,
+  micro_algos numeric(30, 0) NOT NULL,
+  PRIMARY KEY (pay_to, part, slot)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+
+-- Settlements in seconds, where there is a limit.
+CREATE TABLE {schema}.settlement_rates (
+  name text NOT NULL,
+  part bigint NOT NULL,
+  count integer NOT NULL,
+  PRIMARY KEY (name, part)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+
+-- What is verified and not settled. Not in the log of the server, because a payment that is verified again costs little: a
+-- crash of the server empties these two tables.
+CREATE UNLOGGED TABLE {schema}.holds (
+  transaction_id text PRIMARY KEY,
+  place bigint GENERATED ALWAYS AS IDENTITY,
+  network text NOT NULL,
+  payer text NOT NULL,
+  claimant text NOT NULL,
+  costs jsonb NOT NULL,
+  fee_micro_algos numeric(20, 0) NOT NULL,
+  fee_payer text,
+  until timestamptz NOT NULL,
+  is_settling boolean NOT NULL DEFAULT false,
+  settled_at timestamptz
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+CREATE INDEX holds_of_payer ON {schema}.holds (payer);
+CREATE INDEX holds_of_fee_payer ON {schema}.holds (fee_payer) WHERE settled_at IS NULL AND fee_payer IS NOT NULL;
+CREATE UNLOGGED TABLE {schema}.caller_rates (
+  name text NOT NULL,
+  part bigint NOT NULL,
+  count integer NOT NULL,
+  PRIMARY KEY (name, part)
+) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
+`
+
+/**
+ * Partitions of a week. Both functions run with the rights of the owner, because a role that works with the tables at run
+ * time need not be able to create or drop one.
+ */
+export const facilitatorPartitions = `
+CREATE FUNCTION {schema}.create_partitions() RETURNS void
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' AS $$
+DECLARE
+  week timestamptz;
+  name text;
+BEGIN
+  FOR ahead IN 0..4 LOOP
+    week := (date_trunc('week', clock_timestamp() AT TIME ZONE 'UTC') + ahead * interval '7 days') AT TIME ZONE 'UTC';
+    name := 'settlements_' || to_char(week AT TIME ZONE 'UTC', 'YYYYMMDD');
+    CONTINUE WHEN EXISTS (SELECT FROM pg_class c WHERE c.relname = name AND c.relnamespace = '{schema}'::regnamespace);
+    BEGIN
+      EXECUTE format('CREATE TABLE IF NOT EXISTS {schema}.%I PARTITION OF {schema}.settlements FOR VALUES FROM (%L) TO (%L)',
+        name, week, week + interval '7 days');
+    EXCEPTION
+      -- Another replica creates it, is using the table, or the default partition has rows of that week.
+      WHEN lock_not_available OR duplicate_table OR check_violation OR unique_violation THEN NULL;
+    END;
+  END LOOP;
+END $$;
+
+CREATE FUNCTION {schema}.archive_settlements(before timestamptz, is_dropped boolean) RETURNS integer
+LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' AS $$
+DECLARE
+  part record;
+  has_pending boolean;
+  archived integer := 0;
+BEGIN
+  FOR part IN
+    SELECT c.relname AS name, to_timestamp(substr(c.relname, 13) || '+00', 'YYYYMMDDTZH') AS week
+    FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
+    WHERE i.inhparent = '{schema}.settlements'::regclass AND c.relname ~ '^settlements_[0-9]{8}$'
+    ORDER BY 1
+  LOOP
+    -- Never what may still matter, whatever the clock of the caller says.
+    CONTINUE WHEN part.week + interval '7 days' > least(before, clock_timestamp() - interval '1 day 1 hour');
+    BEGIN
+      LOCK TABLE {schema}.settlements IN ACCESS EXCLUSIVE MODE;
+      SELECT EXISTS (SELECT FROM {schema}.pending_settlements
+        WHERE created_at >= part.week AND created_at < part.week + interval '7 days') INTO has_pending;
+      CONTINUE WHEN has_pending;
+      EXECUTE format('ALTER TABLE {schema}.settlements DETACH PARTITION {schema}.%I', part.name);
+      IF is_dropped THEN
+        EXECUTE format('DROP TABLE {schema}.%I', part.name);
+      ELSE
+        EXECUTE format('ALTER TABLE {schema}.%I RENAME TO %I', part.name, 'archived_' || part.name);
+      END IF;
+      archived := archived + 1;
+    EXCEPTION WHEN lock_not_available THEN
+      -- Next time: those that use the table are not to wait for this.
+      RETURN archived;
+    END;
+  END LOOP;
+  RETURN archived;
+END $$;
+REVOKE ALL ON FUNCTION {schema}.create_partitions() FROM PUBLIC;
+REVOKE ALL ON FUNCTION {schema}.archive_settlements(timestamptz, boolean) FROM PUBLIC;
+`
+
+/** What a role needs at run time. It cannot delete a settlement, nor change the tables. */
+export const facilitatorGrants = [
+  'GRANT SELECT, INSERT, UPDATE ON {schema}.settlements TO {role}',
+  'GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.pending_settlements, {schema}.settlement_fees, {schema}.settlement_rates, {schema}.holds, {schema}.caller_rates TO {role}',
+  'GRANT EXECUTE ON FUNCTION {schema}.create_partitions() TO {role}',
+  'GRANT EXECUTE ON FUNCTION {schema}.archive_settlements(timestamptz, boolean) TO {role}',
+]
