@@ -114,7 +114,7 @@ function isShutdown(sqlState: string | undefined): boolean {
 
 function serverReason(sqlState: string, error: unknown): Reason {
   const [reason, hint] = reasons[sqlState] ?? reasons[sqlState.slice(0, 2)] ?? []
-  const text = textOf(error).slice(0, 300)
+  const text = String((error as { message?: unknown }).message).slice(0, 300)
   return [reason === undefined ? `${text} (${sqlState})` : `${reason} (${text})`, hint ?? 'Read the log of the server.']
 }
 

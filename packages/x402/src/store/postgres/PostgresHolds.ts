@@ -18,6 +18,7 @@ type Row = {
   readonly fees_settling: string
   readonly fees_own: string
   readonly payers: string
+  readonly was_held: boolean
 }
 
 /** A day: a hold is for minutes. */
@@ -40,7 +41,7 @@ export class PostgresHolds implements SharedHolds {
     this.#statements = {
       hold: {
         name: 'latchkey_holds_hold',
-        text: `SELECT n, outcome, costs, settled_ago_ms, fees, fees_settling, fees_own, payers
+        text: `SELECT n, outcome, costs, settled_ago_ms, fees, fees_settling, fees_own, payers, was_held
                FROM ${schema}.hold_payments($1::json, ${limitsOf(schema, 2)})`,
       },
       release: {
@@ -116,5 +117,6 @@ function resultOf(row: Row, { transactionId }: SharedHold, settlement: Settlemen
     own: BigInt(row.fees_own),
     payers: Number(row.payers),
   }
-  return { type: 'held', ahead: { costs, settledAgoMs: row.settled_ago_ms ?? undefined, fees } }
+  const ahead = { costs, settledAgoMs: row.settled_ago_ms ?? undefined, fees }
+  return { type: 'held', ahead, wasHeld: row.was_held }
 }

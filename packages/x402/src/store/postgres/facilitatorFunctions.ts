@@ -39,11 +39,11 @@ BEGIN
   IF limits.pay_to_per_minute IS NOT NULL
     AND {schema}.rate_of('payTo ' || pay_to_, at) >= limits.pay_to_per_minute THEN RETURN 'payToPerMinute'; END IF;
   IF limits.pending_per_payer IS NOT NULL AND (SELECT count(*) FROM (SELECT FROM {schema}.pending_settlements
-    WHERE payer = payer_ LIMIT limits.pending_per_payer) AS some) >= limits.pending_per_payer THEN
+    WHERE payer = payer_ LIMIT limits.pending_per_payer) AS counted) >= limits.pending_per_payer THEN
     RETURN 'pendingPerPayer';
   END IF;
   IF limits.pending_per_pay_to IS NOT NULL AND (SELECT count(*) FROM (SELECT FROM {schema}.pending_settlements
-    WHERE pay_to = pay_to_ AND NOT is_rejected LIMIT limits.pending_per_pay_to) AS some) >= limits.pending_per_pay_to THEN
+    WHERE pay_to = pay_to_ AND NOT is_rejected LIMIT limits.pending_per_pay_to) AS counted) >= limits.pending_per_pay_to THEN
     RETURN 'pendingPerPayTo';
   END IF;
   RETURN NULL;
@@ -103,11 +103,11 @@ BEGIN
       GROUP BY i.pay_to HAVING {schema}.rate_of('payTo ' || i.pay_to, at) + count(*) > limits.pay_to_per_minute))
     OR (limits.pending_per_payer IS NOT NULL AND EXISTS (SELECT FROM (SELECT DISTINCT payer FROM unnest(items)) AS i
       WHERE (SELECT count(*) FROM (SELECT FROM {schema}.pending_settlements p WHERE p.payer = i.payer
-        LIMIT limits.pending_per_payer + 1) AS some) > limits.pending_per_payer))
+        LIMIT limits.pending_per_payer + 1) AS counted) > limits.pending_per_payer))
     OR (limits.pending_per_pay_to IS NOT NULL AND EXISTS (SELECT FROM (SELECT DISTINCT pay_to FROM unnest(items)) AS i
       WHERE (SELECT count(*) FROM (SELECT FROM {schema}.pending_settlements p
         WHERE p.pay_to = i.pay_to AND NOT p.is_rejected
-        LIMIT limits.pending_per_pay_to + 1) AS some) > limits.pending_per_pay_to)));
+        LIMIT limits.pending_per_pay_to + 1) AS counted) > limits.pending_per_pay_to)));
 END $$;
 
 CREATE FUNCTION {schema}.claim_settlements(batch json, limits {schema}.settlement_limits, owner text, lease interval, slot_ smallint)
@@ -180,14 +180,14 @@ BEGIN
       JOIN before b ON b.transaction_id = i.id
     WHERE s.transaction_id = b.transaction_id AND s.created_at = b.created_at
       AND (b.state = 'pending' OR (b.state = 'failed' AND i.state = 'settled'))
-    RETURNING s.transaction_id, s.created_at, s.pay_to, s.fee_micro_algos, b.state AS was, s.state AS is
+    RETURNING s.transaction_id, s.created_at, s.pay_to, s.fee_micro_algos, b.state AS was, s.state AS became
   ), ended AS (
     DELETE FROM {schema}.pending_settlements p USING changed c WHERE p.transaction_id = c.transaction_id
   ), fees AS (
     -- Given back; or counted again, because the ledger has one that failed. Not in a part that counts no longer.
     SELECT c.pay_to, floor(extract(epoch FROM c.created_at) / 900) AS part,
-      CASE WHEN c.is = 'failed' THEN -c.fee_micro_algos ELSE c.fee_micro_algos END AS change
-    FROM changed c WHERE c.fee_micro_algos > 0 AND (c.is = 'failed' OR c.was = 'failed')
+      CASE WHEN c.became = 'failed' THEN -c.fee_micro_algos ELSE c.fee_micro_algos END AS change
+    FROM changed c WHERE c.fee_micro_algos > 0 AND (c.became = 'failed' OR c.was = 'failed')
       AND c.created_at > clock_timestamp() - interval '1 day 15 minutes'
   )
   INSERT INTO {schema}.settlement_fees AS f (pay_to, part, slot, micro_algos)

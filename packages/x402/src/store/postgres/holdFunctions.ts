@@ -6,12 +6,13 @@ CREATE TYPE {schema}.hold_item AS (
 
 CREATE FUNCTION {schema}.hold_payments(batch json, limits {schema}.settlement_limits)
 RETURNS TABLE (n integer, outcome text, costs jsonb, settled_ago_ms double precision,
-  fees numeric, fees_settling numeric, fees_own numeric, payers bigint)
+  fees numeric, fees_settling numeric, fees_own numeric, payers bigint, was_held boolean)
 LANGUAGE plpgsql AS $$
 #variable_conflict use_column
 DECLARE
   items {schema}.hold_item[];
   held {schema}.hold_item[];
+  again integer[] := '{}';
   at timestamptz;
 BEGIN
   SELECT array_agg(i ORDER BY i.n) INTO items FROM json_populate_recordset(NULL::{schema}.hold_item, batch) AS i;
@@ -29,9 +30,12 @@ BEGIN
     SELECT i.n, CASE
       WHEN EXISTS (SELECT FROM {schema}.settlements s WHERE s.transaction_id = i.id) THEN 'known'
       WHEN EXISTS (SELECT FROM {schema}.holds h WHERE h.transaction_id = i.id AND h.claimant <> i.claimant) THEN 'claimed'
+      -- Meets no limit: the work for it may be done.
+      WHEN EXISTS (SELECT FROM {schema}.holds h WHERE h.transaction_id = i.id) THEN 'again'
       ELSE {schema}.limit_met(i.payer, i.pay_to, i.fee, limits, at) END
     FROM unnest(items) AS i
   LOOP
+    IF outcome = 'again' THEN again := again || n; outcome := NULL; END IF;
     IF outcome IS NULL THEN held := held || items[n + 1]; ELSE RETURN NEXT; END IF;
   END LOOP;
   INSERT INTO {schema}.holds AS h (transaction_id, network, payer, claimant, costs, fee_micro_algos, fee_payer, until)
@@ -54,7 +58,7 @@ BEGIN
       GROUP BY 1, 2
     )
     SELECT i.n, 'held', ahead.costs, extract(epoch FROM at - last.settled)::double precision * 1000,
-      coalesce(f.of_all, 0), coalesce(f.of_settling, 0), coalesce(f.of_own, 0), coalesce(p.count, 0)
+      coalesce(f.of_all, 0), coalesce(f.of_settling, 0), coalesce(f.of_own, 0), coalesce(p.count, 0), i.n = ANY (again)
     FROM unnest(held) AS i
       JOIN {schema}.holds mine ON mine.transaction_id = i.id
       LEFT JOIN fees f ON f.transaction_id = i.id

@@ -1,0 +1,237 @@
+/**
+ * What every store of settlements does: in memory, SQLite, PostgreSQL, or one of your own. Several stores on the same data
+ * stand for replicas.
+ */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import type { Settlement, SettlementClaim, SettlementLimits, SettlementStore } from '@latchkey/x402/facilitator'
+
+export type OpenedStores = {
+  /** At least one, all on the same data. */
+  readonly stores: readonly SettlementStore[]
+  /** Lets time pass for the stores: a multiple of a quarter of an hour, or less than a minute. */
+  readonly pass: (ms: number) => Promise<void> | void
+}
+
+export type OpenStores = (t: TestContext) => Promise<OpenedStores> | OpenedStores
+
+export type ConformanceOptions = {
+  /** Whether the store keeps the time of creation that it is given. @default true */
+  readonly keepsCreated?: boolean | undefined
+}
+
+const minuteMs = 60_000
+const quarterMs = 15 * minuteMs
+const dayMs = 24 * 60 * minuteMs
+
+let last = 0
+
+/** A settlement that differs from all others. */
+export function settlement(change: Partial<Settlement> = {}): Settlement {
+  return {
+    transactionId: `T${process.pid}-${++last}`,
+    state: 'pending',
+    network: 'algorand:x',
+    payer: 'PAYER',
+    payTo: 'SELLER',
+    asset: '31566704',
+    amount: '18446744073709551615',
+    group: [Uint8Array.of(1, 2, 0), Uint8Array.of(255), new Uint8Array(0)],
+    firstValid: 2n ** 64n - 2n,
+    lastValid: 2n ** 64n - 1n,
+    feeMicroAlgos: 0n,
+    claimant: 'gate "and" resource\n\u{1f511}',
+    createdMs: Date.now(),
+    ...change,
+  }
+}
+
+export function testSettlementStore(name: string, open: OpenStores, { keepsCreated = true }: ConformanceOptions = {}) {
+  const plain = (one: Settlement | undefined) => {
+    if (one === undefined) return undefined
+    const { createdMs, ...rest } = one
+    const kept = Object.entries(rest).filter(([, value]) => value !== undefined)
+    return { ...Object.fromEntries(kept), ...(keepsCreated ? { createdMs } : {}) }
+  }
+  const check = (title: string, work: (t: TestContext, opened: OpenedStores) => Promise<void>) =>
+    test(`${name}: ${title}`, async (t) => work(t, await open(t)))
+
+  check('of 64 claims of a payment exactly one records it, to the letter', async (_, { stores }) => {
+    const one = settlement()
+    assert.equal(await stores[0]!.get(one.transactionId), undefined)
+    const claims = await all(64, (n) => of(stores, n).claim({ ...one, amount: String(n) }, {}))
+    assert.equal(claims.filter(({ type }) => type === 'recorded').length, 1)
+    const winner = claims.findIndex(({ type }) => type === 'recorded')
+    const expected = plain({ ...one, amount: String(winner) })
+    for (const claim of claims) if (claim.type === 'known') assert.deepEqual(plain(claim.settlement), expected)
+    for (const store of stores) assert.deepEqual(plain(await store.get(one.transactionId)), expected)
+  })
+
+  check('what has ended keeps its state, but the ledger has the last word', async (_, { stores }) => {
+    const [one, store, other] = [settlement(), stores[0]!, stores.at(-1)!]
+    await store.claim(one, {})
+    await store.finish(one.transactionId, { state: 'failed', errorReason: 'code', errorMessage: 'why\n"' })
+    await other.finish(one.transactionId, { state: 'failed', errorReason: 'other', errorMessage: 'other' })
+    const failed = { ...one, state: 'failed' as const, errorReason: 'code', errorMessage: 'why\n"' }
+    assert.deepEqual(plain(await other.get(one.transactionId)), plain(failed))
+    await other.finish(one.transactionId, { state: 'settled', round: 2n ** 63n })
+    await store.finish(one.transactionId, { state: 'failed', errorReason: 'late' })
+    const settled = { ...one, state: 'settled' as const, round: 2n ** 63n }
+    assert.deepEqual(plain(await store.get(one.transactionId)), plain(settled))
+    const again = await other.claim(one, {})
+    assert.deepEqual(again.type === 'known' && plain(again.settlement), plain(settled))
+    await store.finish('NONE', { state: 'settled' })
+    assert.equal(await store.get('NONE'), undefined)
+  })
+
+  check('many that end at once all end', async (_, { stores }) => {
+    const many = Array.from({ length: 200 }, () => settlement())
+    await Promise.all(many.map((one, n) => of(stores, n).claim(one, {})))
+    await Promise.all(
+      many.map(({ transactionId }, n) =>
+        of(stores, n + 1).finish(transactionId, { state: 'settled', round: BigInt(n) }),
+      ),
+    )
+    const rounds = await Promise.all(
+      many.map(async ({ transactionId }) => (await stores[0]!.get(transactionId))?.round),
+    )
+    assert.deepEqual(rounds, [...many.keys()].map(BigInt))
+  })
+
+  for (const [limits, expected] of [
+    [{ feesInAll: 31n }, 10],
+    [{ feesPerPayTo: 29n }, 9],
+    [{ payToPerMinute: 17 }, 17],
+    [{ payerPerMinute: 5 }, 5],
+    [{ pendingPerPayer: 7 }, 7],
+    [{ pendingPerPayTo: 1 }, 1],
+    [{ feesInAll: 30n, payToPerMinute: 40, payerPerMinute: 12, pendingPerPayer: 11, pendingPerPayTo: 60 }, 10],
+  ] as [SettlementLimits, number][]) {
+    const names = Object.keys(limits).join(' and ')
+    check(`of 64 claims at once as many are recorded as ${names} allows`, async (_, { stores }) => {
+      const claims = await all(64, (n) => of(stores, n).claim(settlement({ feeMicroAlgos: 3n }), limits))
+      assert.equal(claims.filter(({ type }) => type === 'recorded').length, expected)
+      const met = claims.flatMap((claim) => (claim.type === 'limited' ? [claim.limit] : []))
+      assert.equal(met.length, 64 - expected)
+      assert.ok(met.every((limit) => limit in limits))
+    })
+  }
+
+  check('claims of many payers at once meet the limits of each', async (_, { stores }) => {
+    const limits = { payerPerMinute: 3, pendingPerPayTo: 50, feesPerPayTo: 200n, feesInAll: 400n }
+    const claims = await all(320, (n) => {
+      const [payer, payTo] = [`P${n % 8}`, `S${n % 5}`]
+      return of(stores, n).claim(settlement({ payer, payTo, feeMicroAlgos: 10n }), limits)
+    })
+    assert.equal(claims.filter(({ type }) => type === 'recorded').length, 24)
+  })
+
+  check('settlements of a rolling minute are counted, whatever becomes of them', async (_, { stores, pass }) => {
+    const limits = { payToPerMinute: 3, payerPerMinute: 2 }
+    const ask = (payer: string, payTo = 'SELLER') => met(stores, settlement({ payer, payTo }), limits)
+    const first = settlement({ payer: 'A' })
+    assert.equal(await met(stores, first, limits), undefined)
+    await stores[0]!.finish(first.transactionId, { state: 'failed' })
+    await pass(30_000)
+    const asked = [await ask('A'), await ask('A'), await ask('B'), await ask('B'), await ask('B', 'OTHER')]
+    assert.deepEqual(asked, [undefined, 'payerPerMinute', undefined, 'payToPerMinute', undefined])
+    await pass(32_000)
+    assert.deepEqual([await ask('A'), await ask('C')], [undefined, 'payToPerMinute'])
+    await pass(59_000)
+    await pass(59_000)
+    assert.equal(await ask('A'), undefined)
+  })
+
+  check(
+    'fees are counted over a rolling day, and payments without one are not limited',
+    async (_, { stores, pass }) => {
+      const limits = { feesPerPayTo: 5_000n, feesInAll: 9_000n }
+      const spend = (feeMicroAlgos: bigint, payTo = 'SELLER') =>
+        met(stores, settlement({ feeMicroAlgos, payTo }), limits)
+      assert.equal(await spend(2_000n), undefined)
+      await pass(dayMs / 2)
+      assert.deepEqual([await spend(3_000n), await spend(1n), await spend(0n)], [undefined, 'feesPerPayTo', undefined])
+      assert.deepEqual([await spend(4_001n, 'OTHER'), await spend(4_000n, 'OTHER')], ['feesInAll', undefined])
+      await pass(dayMs / 2 - quarterMs)
+      assert.equal(await spend(1n), 'feesInAll', 'not a day later')
+      await pass(2 * quarterMs)
+      assert.deepEqual([await spend(2_001n), await spend(2_000n)], ['feesInAll', undefined])
+      await pass(dayMs + quarterMs)
+      assert.equal(await spend(5_000n), undefined)
+    },
+  )
+
+  check(
+    'the fee of one that failed is given back once, and counts again if the ledger has it',
+    async (_, { stores }) => {
+      const limits = { feesPerPayTo: 4_000n, feesInAll: 4_000n }
+      const [a, b] = [settlement({ feeMicroAlgos: 2_000n }), settlement({ feeMicroAlgos: 2_000n })]
+      const ask = (feeMicroAlgos: bigint) => stores[0]!.check(settlement({ feeMicroAlgos }), limits)
+      for (const one of [a, b]) assert.equal(await met(stores, one, limits), undefined)
+      assert.equal(await ask(1n), 'feesInAll')
+      await all(9, (n) => of(stores, n).finish(a.transactionId, { state: 'failed' }))
+      await stores[0]!.finish(b.transactionId, { state: 'settled' })
+      await stores[0]!.finish(b.transactionId, { state: 'failed' })
+      assert.deepEqual([await ask(2_000n), await ask(2_001n)], [undefined, 'feesInAll'])
+      await all(9, (n) => of(stores, n).finish(a.transactionId, { state: 'settled' }))
+      assert.equal(await ask(1n), 'feesInAll')
+    },
+  )
+
+  check('pending ones are counted; those that nodes reject not for the payTo', async (_, { stores }) => {
+    const limits = { pendingPerPayer: 2, pendingPerPayTo: 3 }
+    const many = [settlement(), settlement(), settlement({ payer: 'B' })]
+    for (const one of many) assert.equal(await met(stores, one, limits), undefined)
+    const [store, other, id] = [stores[0]!, stores.at(-1)!, many[0]!.transactionId]
+    const ask = (payer: string) => other.check(settlement({ payer }), limits)
+    assert.deepEqual([await ask('PAYER'), await ask('C')], ['pendingPerPayer', 'pendingPerPayTo'])
+    await store.setRejected(id, true)
+    await store.setRejected(id, true)
+    assert.deepEqual([await ask('PAYER'), await ask('C')], ['pendingPerPayer', undefined])
+    await store.setRejected(id, false)
+    assert.equal(await ask('C'), 'pendingPerPayTo')
+    await store.setRejected(id, true)
+    await store.finish(id, { state: 'failed' })
+    await store.setRejected(id, false)
+    assert.deepEqual([await ask('PAYER'), await ask('C')], [undefined, undefined])
+  })
+
+  check(
+    'what is known is returned where a limit is reached, and a limit on fees is named first',
+    async (_, { stores }) => {
+      const limits = { pendingPerPayer: 1, feesInAll: 5n, payerPerMinute: 1 }
+      const one = settlement({ feeMicroAlgos: 5n })
+      assert.equal(await met(stores, one, limits), undefined)
+      for (const store of stores) assert.equal((await store.claim(one, limits)).type, 'known')
+      const refused = await stores.at(-1)!.claim(settlement({ feeMicroAlgos: 1n }), limits)
+      assert.deepEqual(refused, { type: 'limited', limit: 'feesInAll' })
+      const mixed = await Promise.all([one, settlement(), one].map((each) => stores[0]!.claim(each, limits)))
+      assert.deepEqual(
+        mixed.map(({ type }) => type),
+        ['known', 'limited', 'known'],
+      )
+    },
+  )
+
+  check('pending settlements are never forgotten', async (_, { stores }) => {
+    const one = settlement({ createdMs: 1_000 })
+    await stores[0]!.claim(one, {})
+    await stores[0]!.forgetBefore(Date.now() + 10 * dayMs)
+    assert.equal((await stores.at(-1)!.get(one.transactionId))?.state, 'pending')
+  })
+}
+
+/** The limit that a claim met, which `check` told a moment ago. */
+async function met(stores: readonly SettlementStore[], one: Settlement, limits: SettlementLimits) {
+  const expected = await stores[0]!.check(one, limits)
+  const claim: SettlementClaim = await stores.at(-1)!.claim(one, limits)
+  const limit = claim.type === 'limited' ? claim.limit : undefined
+  assert.equal(limit, expected)
+  return limit
+}
+
+const of = (stores: readonly SettlementStore[], n: number): SettlementStore => stores[n % stores.length]!
+
+function all<T>(count: number, work: (n: number) => Promise<T> | T): Promise<T[]> {
+  return Promise.all(Array.from({ length: count }, (_, n) => work(n)))
+}
