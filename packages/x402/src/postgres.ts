@@ -13,7 +13,6 @@ import { sellerMigrations } from './store/postgres/sellerMigrations.js'
 export { type ErrorCode, errors, X402Error } from './errors.js'
 export type { MigrationReport, MigrationState, PostgresComponent } from './store/postgres/Migrations.js'
 export {
-  type PoolState,
   PostgresConnection,
   type PostgresOptions,
   type Statement,

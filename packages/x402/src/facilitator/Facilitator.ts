@@ -23,6 +23,7 @@ import { type Caller, Policy } from './Policy.js'
 import { checkClaimant, Reservations } from './Reservations.js'
 import { responseOf } from './responseOf.js'
 import { Settler } from './Settler.js'
+import { settingDigests } from './settingDigests.js'
 import { simulationError } from './simulationError.js'
 import { transactionIdOf, type VerifiedPayment, verifyPayment } from './verifyPayment.js'
 
@@ -63,7 +64,19 @@ export class Facilitator {
     const onError = silenced(options.onError)
     this.#onError = onError
     this.#feePayers = new FeePayers(feePayer, { onError })
-    this.#health = new Health({ chains, feePayers: this.#feePayers, store, metrics: this.metrics, onError })
+    this.#health = new Health({
+      chains,
+      feePayers: this.#feePayers,
+      store,
+      settings: settingDigests({
+        policy: policy ?? {},
+        limits: this.#options,
+        feePayers: [...this.#feePayers.addresses],
+        networks: chains.map(({ caip2 }) => caip2),
+      }),
+      metrics: this.metrics,
+      onError,
+    })
     this.policy = new Policy(policy)
     const { maxPendingPerPayer: pendingPerPayer, maxPendingPerPayTo: pendingPerPayTo } = this.#options
     this.#limits = { ...this.policy.limits, pendingPerPayer, pendingPerPayTo }

@@ -3,10 +3,13 @@ import { Network } from '@latchkey/algorand'
 import { type Chain, ChainError } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
 import { SignerError } from '../signer/Signer.js'
+import type { SettlementStore } from '../store/Settlements.js'
+import type { SettingDigests } from '../store/SharedSettings.js'
 import { type FeePayer, type FeePayers, rekeyedText } from './FeePayers.js'
 import { isLongerThan } from './FeeSigner.js'
 import { type HealthCheck, type HealthCheckName, Since } from './HealthChecks.js'
 import type { Metrics } from './Metrics.js'
+import { SettingsCheck } from './SettingsCheck.js'
 import { type CheckedStore, StoreCheck } from './StoreCheck.js'
 
 /** A check this recent is reused: anyone may request one, and it costs requests to a node. */
@@ -21,7 +24,7 @@ export type FacilitatorStatus = {
   /** Whether it takes payments: nothing is wrong, and it is not about to stop. */
   readonly isReady: boolean
   readonly checks: readonly HealthCheck[]
-  /** What is wrong and does not keep it from settling: fee accounts beside others that work. */
+  /** What is wrong and does not keep it from settling: fee accounts beside others that work, replicas with other settings. */
   readonly warnings: readonly string[]
   /** Networks whose node answered. */
   readonly networks: readonly NetworkStatus[]
@@ -52,7 +55,8 @@ export type FeeAccountStatus = {
 export type HealthOptions = {
   readonly chains: readonly Chain[]
   readonly feePayers: FeePayers
-  readonly store: CheckedStore
+  readonly store: CheckedStore & Pick<SettlementStore, 'settings' | 'connections'>
+  readonly settings: SettingDigests
   readonly metrics: Metrics
   readonly onError: (error: unknown) => void
 }
@@ -68,6 +72,7 @@ type ChainState = {
 export class Health {
   readonly #options: HealthOptions
   readonly #store: StoreCheck
+  readonly #settings: SettingsCheck
   readonly #since = new Since()
   #isDraining = false
   /** Its time is infinite until it is done. */
@@ -76,6 +81,7 @@ export class Health {
   constructor(options: HealthOptions) {
     this.#options = options
     this.#store = new StoreCheck(options.store, options.onError)
+    this.#settings = new SettingsCheck(options.settings, options.store.settings, options.onError)
     this.#accepting()
     options.metrics.set('draining', 0)
   }
@@ -122,8 +128,9 @@ export class Health {
 
   async #check(): Promise<FacilitatorStatus> {
     const { chains, feePayers, metrics } = this.#options
-    const [store, keys, ...states] = await Promise.all([
+    const [store, differences, keys, ...states] = await Promise.all([
       this.#store.isPossible ? this.#store.problem() : undefined,
+      this.#settings.warnings(),
       this.#checkKeys(),
       ...chains.map((chain) => this.#checkChain(chain)),
     ])
@@ -142,10 +149,23 @@ export class Health {
     metrics.set('healthy', problem === undefined ? 1 : 0)
     metrics.set('ready', problem === undefined && !this.#isDraining ? 1 : 0)
     if (this.#store.isPossible) metrics.set('store_up', store === undefined ? 1 : 0)
+    if (this.#options.store.settings !== undefined) metrics.set('differing_replicas', differences.length)
     const failed = new Set(checks.map((check) => check.problem))
-    const warnings = [...new Set(feeAccounts.flatMap((one) => one.problem ?? []))].filter((text) => !failed.has(text))
+    const ofAccounts = [...new Set(feeAccounts.flatMap((one) => one.problem ?? []))].filter((text) => !failed.has(text))
+    const warnings = [...ofAccounts, ...differences]
     const networks = states.flatMap(({ state }) => (state === undefined ? [] : [state]))
+    this.#countConnections()
     return { problem, isReady: problem === undefined, checks, warnings, networks, feeAccounts }
+  }
+
+  #countConnections(): void {
+    const { store, metrics } = this.#options
+    const { connections } = store
+    if (connections === undefined) return
+    metrics.set('store_connections', connections.inUse, { state: 'in_use' })
+    metrics.set('store_connections', connections.idle, { state: 'idle' })
+    metrics.set('store_connections', connections.waiting, { state: 'waiting' })
+    metrics.set('store_max_connections', connections.max)
   }
 
   #withAccepting(status: FacilitatorStatus): FacilitatorStatus {

@@ -16,6 +16,7 @@ const gauges = {
   store_up: 'Whether the database of settlements answered at the last check: 1 or 0.',
   store_connections: 'Connections to the database: in_use, idle, and calls that wait for one.',
   store_max_connections: 'The most connections to the database that it opens.',
+  differing_replicas: 'Replicas on the same database with other settings, at the last check.',
   can_sign: 'Whether the key of a fee account could sign at the last check, by account: 1 or 0.',
   fee_balance_microalgos: 'What a fee account can spend on fees, in microAlgos, by network and account.',
 } as const

@@ -16,8 +16,10 @@ export {
   type SettlementOutcome,
   type SettlementState,
   type SettlementStore,
+  type StoreConnections,
 } from '../store/Settlements.js'
 export type { HeldAhead, HoldResult, SharedHold, SharedHolds } from '../store/SharedHolds.js'
+export type { ReplicaSettings, SettingDigests, SharedSettings } from '../store/SharedSettings.js'
 export type {
   PaymentPayload,
   PaymentRequirements,

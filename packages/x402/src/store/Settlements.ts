@@ -6,6 +6,7 @@ import { MemoryLimits } from './MemoryLimits.js'
 import type { SettlementLeases } from './SettlementLeases.js'
 import type { SettlementClaim, SettlementLimits } from './SettlementLimits.js'
 import type { SharedHolds } from './SharedHolds.js'
+import type { SharedSettings } from './SharedSettings.js'
 
 /**
  * Where a settlement stands: `pending` is recorded and may be submitted, `settled` is on the ledger, `failed` is not on
@@ -47,6 +48,16 @@ export type SettlementOutcome = Pick<Settlement, 'round' | 'errorReason' | 'erro
   readonly state: 'settled' | 'failed'
 }
 
+/** The connections of one process to the database of a store. */
+export type StoreConnections = {
+  readonly inUse: number
+  readonly idle: number
+  /** Calls that wait for a connection. */
+  readonly waiting: number
+  /** The most connections that are opened. */
+  readonly max: number
+}
+
 /**
  * A store of settlements, shared by all replicas of a facilitator. `MemorySettlements` and `SqliteSettlements`
  * (`@latchkey/x402/sqlite`) are two; a store on another database implements this type. What cannot be done throws; a change
@@ -85,6 +96,10 @@ export type SettlementStore = {
   readonly leases?: SettlementLeases | undefined
   /** Whether the store can be used now, for /health: throws if not. */
   readonly ping?: (() => Promise<void>) | undefined
+  /** What replicas tell each other about their settings. Only of stores that several machines share. */
+  readonly settings?: SharedSettings | undefined
+  /** The connections of this process to the database, for metrics. */
+  readonly connections?: StoreConnections | undefined
   /** Counts a request of a caller, and returns how many it had in this minute over all replicas, this one included. */
   readonly countCaller?: ((name: string) => Promise<number>) | undefined
   /** Releases the resources of the store. */

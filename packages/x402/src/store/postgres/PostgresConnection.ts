@@ -1,6 +1,7 @@
 /** The connections of one process to one database: bounded in number and time, and made again after the server restarted. */
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool, PoolClient, PoolConfig, QueryResultRow } from 'pg'
+import type { StoreConnections } from '../Settlements.js'
 import { StoreError } from '../StoreError.js'
 import { offersTls } from './offersTls.js'
 import * as PostgresAddress from './PostgresAddress.js'
@@ -61,16 +62,6 @@ export type Statement = {
   /** Unique among the statements of a process. */
   readonly name: string
   readonly text: string
-}
-
-/** The connections of one process to a database. */
-export type PoolState = {
-  readonly inUse: number
-  readonly idle: number
-  /** Calls that wait for a connection. */
-  readonly waiting: number
-  /** The most connections that are opened. */
-  readonly max: number
 }
 
 type Row = QueryResultRow
@@ -211,7 +202,7 @@ export class PostgresConnection {
   }
 
   /** How many connections there are, and how many calls wait for one. */
-  get connections(): PoolState {
+  get connections(): StoreConnections {
     const { totalCount, idleCount, waitingCount } = this.#pool
     return { inUse: totalCount - idleCount, idle: idleCount, waiting: waitingCount, max: this.#pool.options.max }
   }

@@ -1,0 +1,53 @@
+import { Bytes, Hash } from '@latchkey/algorand'
+import type { ReplicaSettings, SettingDigests } from '../store/SharedSettings.js'
+import type { FacilitatorLimits } from './FacilitatorOptions.js'
+import type { PolicyOptions } from './Policy.js'
+
+/** What all replicas have to have the same. */
+export type ComparedSettings = {
+  readonly policy: PolicyOptions
+  readonly limits: FacilitatorLimits
+  readonly feePayers: readonly string[]
+  readonly networks: readonly string[]
+}
+
+const digestLength = 16
+/** Enough to see a difference, and too little to find out a key by trying: others may read the database. */
+const secretDigestLength = 3
+
+/** A short digest of each setting: the others are to see that they differ, not what they are. */
+export function settingDigests({ policy, limits, feePayers, networks }: ComparedSettings): SettingDigests {
+  const { apiKeys, ...rules } = policy
+  const { maxPendingPerPayer, maxPendingPerPayTo, maxFeeMicroAlgosPerTransaction, maxValidityRounds } = limits
+  const compared = {
+    ...rules,
+    maxPendingPerPayer,
+    maxPendingPerPayTo,
+    maxFeeMicroAlgosPerTransaction,
+    maxValidityRounds,
+    feePayers,
+    networks,
+  }
+  const digests: Record<string, string> = {}
+  for (const [name, value] of Object.entries(compared)) {
+    if (value !== undefined) digests[name] = digest(value).slice(0, digestLength)
+  }
+  if (apiKeys !== undefined) digests['apiKeys'] = digest(apiKeys).slice(0, secretDigestLength)
+  return digests
+}
+
+/** How the settings of other replicas differ from one's own, for the operator: a line for each replica. */
+export function settingDifferences(own: SettingDigests, others: readonly ReplicaSettings[]): string[] {
+  return others.flatMap(({ replica, settings }) => {
+    const names = new Set([...Object.keys(own), ...Object.keys(settings)])
+    const different = [...names].filter((name) => own[name] !== settings[name]).sort()
+    if (different.length === 0) return []
+    return [`the replica ${replica} has other settings: ${different.join(', ')}`]
+  })
+}
+
+/** The order of a list does not matter. */
+function digest(value: unknown): string {
+  const list = Array.isArray(value) ? [...value].map(String).sort() : [String(value)]
+  return Bytes.toBase64(Hash.sha512_256(new TextEncoder().encode(JSON.stringify(list))))
+}
