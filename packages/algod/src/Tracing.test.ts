@@ -1,9 +1,14 @@
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { afterEach, test } from 'node:test'
-import { context, propagation, type TracerProvider, trace } from '@opentelemetry/api'
+import { type Context, context, propagation, type TracerProvider, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
+import { W3CTraceContextPropagator } from '@opentelemetry/core'
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
+import { Algod } from './Algod.js'
 import * as Tracing from './Tracing.js'
 
 function register(): InMemorySpanExporter {
@@ -86,6 +91,42 @@ test('a span ends once', async () => {
     exporter.getFinishedSpans().map(({ attributes }) => attributes),
     [{ first: true }],
   )
+})
+
+test('a call of a node is a span, and the node gets the trace along', async (t) => {
+  const exporter = register()
+  propagation.setGlobalPropagator(new W3CTraceContextPropagator())
+  let received: string | string[] | undefined
+  const node = createServer((request, response) => {
+    received = request.headers['traceparent']
+    response.writeHead(404).end('{"message":"not found"}')
+  }).listen(0, '127.0.0.1')
+  t.after(() => node.close())
+  await once(node, 'listening')
+  const { port } = node.address() as AddressInfo
+  const algod = new Algod({ nodes: [{ url: `http://127.0.0.1:${port}`, token: 'secret-token' }] })
+  t.after(() => algod.close())
+  await algod.transaction('A'.repeat(52))
+  const [span] = exporter.getFinishedSpans()
+  assert.equal(span?.name, 'GET /v2/transactions/pending/{id}')
+  assert.deepEqual(span?.attributes, {
+    'http.request.method': 'GET',
+    'url.template': '/v2/transactions/pending/{id}',
+    'server.address': '127.0.0.1',
+    'server.port': port,
+    'http.response.status_code': 404,
+  })
+  const { traceId, spanId } = span!.spanContext()
+  assert.equal(received, `00-${traceId}-${spanId}-01`)
+})
+
+test('a request with two traces is a part of the last one', () => {
+  register()
+  propagation.setGlobalPropagator(new W3CTraceContextPropagator())
+  const first = `00-${'1'.repeat(32)}-${'2'.repeat(16)}-01`
+  const last = `00-${'3'.repeat(32)}-${'4'.repeat(16)}-01`
+  const parent = Tracing.parentOf((name) => (name === 'traceparent' ? `${first}, ${last}` : null))
+  assert.equal(trace.getSpanContext(parent.context as Context)?.traceId, '3'.repeat(32))
 })
 
 test('an SDK that throws does not fail the work', async () => {

@@ -1,5 +1,6 @@
 /** Verifies payments and settles them on the ledger, for sellers. */
 import { AlgodError } from '@latchkey/algod'
+import * as Tracing from '@latchkey/algod/tracing'
 import { Address, Submission } from '@latchkey/algorand'
 import { type Chain, chainList } from '../chain/Chain.js'
 import type { SettlementLimits } from '../store/SettlementLimits.js'
@@ -12,7 +13,9 @@ import type {
   VerifyResponse,
 } from '../wire/types.js'
 import { checkSponsoredFee } from './checkSponsoredFee.js'
+import type { ErrorListener } from './ErrorListener.js'
 import { type FacilitatorLimits, type FacilitatorOptions, limitsOf } from './FacilitatorOptions.js'
+import * as FacilitatorTrace from './FacilitatorTrace.js'
 import { FeePayers } from './FeePayers.js'
 import { type FacilitatorStatus, Health } from './Health.js'
 import { holdMsOf, keyOf } from './holdOf.js'
@@ -47,7 +50,7 @@ export class Facilitator {
   readonly #store: SettlementStore
   readonly #reservations: Reservations
   readonly #settler: Settler
-  readonly #onError: (error: unknown) => void
+  readonly #onError: ErrorListener
   /** By payment and claimant. */
   readonly #starting = new Map<string, Promise<Settlement>>()
   readonly #health: Health
@@ -113,14 +116,15 @@ export class Facilitator {
   }
 
   /** Whether a payment would be settled. Refusals are results with a code, not errors. */
-  async verify(
-    payload: PaymentPayload,
-    requirements: PaymentRequirements,
-    caller: Caller = {},
-  ): Promise<VerifyResponse> {
+  verify(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller = {}): Promise<VerifyResponse> {
+    if (!Tracing.isOn()) return this.#verify(payload, requirements, caller)
+    return FacilitatorTrace.operation('verify', caller, () => this.#verify(payload, requirements, caller))
+  }
+
+  async #verify(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller): Promise<VerifyResponse> {
     try {
       this.#admitCaller(caller)
-      const payment = this.#verifyPayment(payload, requirements)
+      const payment = this.#verifyPayment(payload, requirements, caller)
       this.policy.check(caller, requirements, payment)
       const { transactionId } = payment.group
       let known = await this.#settler.find(transactionId)
@@ -133,18 +137,19 @@ export class Facilitator {
       this.metrics.count('verify', 'valid')
       return { isValid: true, payer: payment.payer }
     } catch (error) {
-      const { code, message } = this.#reasonOf(error, 'unexpected_verify_error')
+      const { code, message } = this.#reasonOf(error, 'unexpected_verify_error', { payload, caller })
       this.metrics.count('verify', code)
       return { isValid: false, invalidReason: code, invalidMessage: message }
     }
   }
 
   /** Settles a payment, or returns the result of its settlement. Refusals are results with a code, not errors. */
-  async settle(
-    payload: PaymentPayload,
-    requirements: PaymentRequirements,
-    caller: Caller = {},
-  ): Promise<SettleResponse> {
+  settle(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller = {}): Promise<SettleResponse> {
+    if (!Tracing.isOn()) return this.#settle(payload, requirements, caller)
+    return FacilitatorTrace.operation('settle', caller, () => this.#settle(payload, requirements, caller))
+  }
+
+  async #settle(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller): Promise<SettleResponse> {
     const network = requirements?.network
     let transaction = ''
     try {
@@ -158,7 +163,7 @@ export class Facilitator {
       this.metrics.count('settle', result.state === 'failed' ? 'invalid_exact_avm_settlement_failed' : result.state)
       return responseOf(result, network)
     } catch (error) {
-      const { code, message } = this.#reasonOf(error, 'unexpected_settle_error')
+      const { code, message } = this.#reasonOf(error, 'unexpected_settle_error', { payload, caller })
       this.metrics.count('settle', code)
       return { success: false, errorReason: code, errorMessage: message, transaction, network }
     }
@@ -197,12 +202,13 @@ export class Facilitator {
     await this.#settler.stop()
   }
 
-  #verifyPayment(payload: PaymentPayload, requirements: PaymentRequirements): VerifiedPayment {
-    return verifyPayment(payload, requirements, {
-      chains: this.#chains,
-      feePayers: this.#feePayers.addresses,
-      ...this.#options,
-    })
+  #verifyPayment(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller): VerifiedPayment {
+    const [chains, feePayers] = [this.#chains, this.#feePayers.addresses]
+    const payment = verifyPayment(payload, requirements, { chains, feePayers, ...this.#options })
+    const { transactionId } = payment.group
+    caller.onPayment?.(transactionId)
+    if (Tracing.isOn()) FacilitatorTrace.note(transactionId, payment.chain.caip2)
+    return payment
   }
 
   /**
@@ -214,7 +220,7 @@ export class Facilitator {
   async #readPayment(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller) {
     if (!this.policy.hasRequests(caller) && !(await this.#isKnown(payload))) this.#admitCaller(caller)
     try {
-      return this.#verifyPayment(payload, requirements)
+      return this.#verifyPayment(payload, requirements, caller)
     } catch (error) {
       this.policy.admitCaller(caller)
       throw error
@@ -247,7 +253,11 @@ export class Facilitator {
     if (payment.feePayer !== undefined) this.#feePayers.checkKey(payment.feePayer)
     await checkSponsoredFee(payment)
     const startedMs = performance.now()
-    const failure = await payment.chain.algod.simulate(this.#unsignedGroup(payment))
+    const { algod } = payment.chain
+    const unsigned = this.#unsignedGroup(payment)
+    const failure = await (Tracing.isOn()
+      ? Tracing.span('facilitator.simulate', {}, () => algod.simulate(unsigned))
+      : algod.simulate(unsigned))
     if (failure !== undefined) throw await simulationError(failure, payment, this.#feePayers)
     await this.#reservations.hold(payment, { claimant, key, startedMs, holdMs: holdMsOf(payment, requirements) })
   }
@@ -336,7 +346,9 @@ export class Facilitator {
     const { chain, group, feeIndex, payer, payTo, amount, assetId, firstValid, lastValid, feeMicroAlgos } = payment
     const members = group.members.map(({ bytes }) => bytes)
     if (feeIndex !== undefined) {
-      members[feeIndex] = await this.#feePayers.sign(group.members[feeIndex]!.txn, this.#onError)
+      const { transactionId } = group
+      const onError = (error: unknown): void => this.#onError(error, { transactionId })
+      members[feeIndex] = await this.#feePayers.sign(group.members[feeIndex]!.txn, onError)
     }
     return {
       transactionId: group.transactionId,
@@ -356,12 +368,27 @@ export class Facilitator {
   }
 
   /** The part of an error that callers see. The rest is for the operator. */
-  #reasonOf(error: unknown, unexpected: PaymentErrorCode): { code: PaymentErrorCode; message: string } {
+  #reasonOf(error: unknown, unexpected: PaymentErrorCode, { payload, caller }: Refused): Reason {
+    const transactionId = subjectOf(payload, error)
+    if (transactionId !== undefined) caller.onPayment?.(transactionId)
     if (error instanceof PaymentError) return { code: error.code, message: error.message }
-    this.#onError(error)
+    this.#onError(error, { requestId: caller.requestId, transactionId })
     if (error instanceof AlgodError)
       return { code: 'facilitator_node_unavailable', message: 'no node of the network responds' }
     return { code: unexpected, message: 'the facilitator failed; send the same payment again, it is not charged twice' }
+  }
+}
+
+type Refused = { readonly payload: PaymentPayload; readonly caller: Caller }
+type Reason = { readonly code: PaymentErrorCode; readonly message: string }
+
+/** One that does not verify has an id all the same, in most cases. For a caller that sends too much nothing is read. */
+function subjectOf(payload: PaymentPayload, error: unknown): string | undefined {
+  if (error instanceof PaymentError && error.code === 'facilitator_policy_refused') return undefined
+  try {
+    return transactionIdOf(payload)
+  } catch {
+    return undefined
   }
 }
 
@@ -371,10 +398,10 @@ function claimantOf({ claimant = '' }: Caller): string {
 }
 
 /** An error in the listener must not cause another one. */
-function silenced(onError: ((error: unknown) => void) | undefined): (error: unknown) => void {
-  return (error) => {
+function silenced(onError: ErrorListener | undefined): ErrorListener {
+  return (error, subject) => {
     try {
-      onError?.(error)
+      onError?.(error, subject)
     } catch {
       // There is no one else to report it to.
     }

@@ -2,6 +2,7 @@
 import type { Chain } from '../chain/Chain.js'
 import type * as Signer from '../signer/Signer.js'
 import type { SettlementStore } from '../store/Settlements.js'
+import type { ErrorListener } from './ErrorListener.js'
 import type { PolicyOptions } from './Policy.js'
 
 /** Options of a `Facilitator`. */
@@ -71,11 +72,11 @@ export type FacilitatorOptions = {
    */
   maxPendingPerPayTo?: number | undefined
   /**
-   * Called with errors that are not the buyer's fault.
+   * Called with errors that are not the buyer's fault, and with what they are about.
    *
    * @default they are ignored
    */
-  onError?: ((error: unknown) => void) | undefined
+  onError?: ErrorListener | undefined
 }
 
 const defaults = {

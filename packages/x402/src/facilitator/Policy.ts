@@ -79,6 +79,12 @@ export type Caller = {
    * @default none, which is a claimant too
    */
   readonly claimant?: string | undefined
+  /** The id of the gate's request, for logs and traces. */
+  readonly requestId?: string | undefined
+  /** A header of the request, by which its trace is found. */
+  readonly header?: ((name: string) => string | null) | undefined
+  /** Called with the transaction id as soon as it is known, for the log. */
+  readonly onPayment?: ((transactionId: string) => void) | undefined
 }
 
 /** What a policy needs to know about a payment. */

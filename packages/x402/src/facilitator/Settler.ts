@@ -3,9 +3,11 @@
  * callers wait for it; a result is final only if the ledger, or the last valid round, has decided.
  */
 import { AlgodError } from '@latchkey/algod'
+import * as Tracing from '@latchkey/algod/tracing'
 import type { Chain } from '../chain/Chain.js'
 import type { SettlementClaim, SettlementLimits } from '../store/SettlementLimits.js'
 import type { Settlement, SettlementStore } from '../store/Settlements.js'
+import type { ErrorListener } from './ErrorListener.js'
 import { isTemporary, limitError } from './limitError.js'
 import type { Metrics } from './Metrics.js'
 import { PaymentError } from './PaymentError.js'
@@ -29,7 +31,7 @@ export type SettlerOptions = {
   keepMs: number
   /** What holds for the settlements of all replicas together. */
   limits: SettlementLimits
-  onError: (error: unknown) => void
+  onError: ErrorListener
   /** Called once with every settlement that ends, also with one of an earlier process. */
   onEnd: (settlement: Settlement) => void
   /** Called when nodes begin to reject one that they may have accepted before, and when they no longer do. */
@@ -114,7 +116,9 @@ export class Settler {
     const claim = await this.#claimPatiently(settlement, isPatient)
     if (claim.type === 'known') return { settlement: await this.wait(claim.settlement), isNew: false }
     const task = this.#runTask(settlement, { isNew: true })
-    return { settlement: await this.#waitFor(task, settlement, startedMs), isNew: true }
+    if (!Tracing.isOn()) return { settlement: await this.#waitFor(task, settlement, startedMs), isNew: true }
+    const end = Tracing.span('facilitator.confirm', {}, () => this.#waitFor(task, settlement, startedMs))
+    return { settlement: await end, isNew: true }
   }
 
   /** Not until the end of the caller's time: it has to be confirmed too. */
@@ -166,7 +170,9 @@ export class Settler {
 
   async #claim(settlement: Settlement): Promise<SettlementClaim> {
     const { store, limits } = this.#options
-    const claiming = (async () => store.claim(settlement, limits))()
+    const claiming = Tracing.isOn()
+      ? Tracing.span('facilitator.record', {}, async () => store.claim(settlement, limits))
+      : (async () => store.claim(settlement, limits))()
     this.#claiming.add(claiming)
     try {
       return await claiming
@@ -243,7 +249,7 @@ export class Settler {
         await this.#setRejected(settlement, progress.isRejected)
       } catch (error) {
         // That a node does not respond is reported by /health.
-        if (!(error instanceof AlgodError)) this.#options.onError(error)
+        if (!(error instanceof AlgodError)) this.#options.onError(error, { transactionId: settlement.transactionId })
       }
       const isSlow = progress.isRejected && performance.now() - startedMs > foregroundMs
       if (progress.isPending && progress.outcome === undefined && network.watch.isAvailable) {

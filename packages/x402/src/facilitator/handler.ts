@@ -52,6 +52,10 @@ export type Connection = {
   readonly authenticated?: (() => void) | undefined
   /** Called with the path of the operation, for a log: of another path nothing is told. */
   readonly matched?: ((route: string) => void) | undefined
+  /** The id of the request, as the server logs it. */
+  readonly requestId?: string | undefined
+  /** Called with the transaction id of the payment that the request is about, for a log. */
+  readonly concerns?: ((transactionId: string) => void) | undefined
 }
 
 /** A handler of requests, for any server. Without a connection, callers are not told apart by address. */
@@ -78,7 +82,13 @@ export function createFacilitatorHandler(options: FacilitatorHandlerOptions): Fa
     bodyTimeoutMs: options.bodyTimeoutMs ?? defaultBodyTimeoutMs,
   }
   const judge = async (request: Request, connection: Connection, operation: 'verify' | 'settle'): Promise<Response> => {
-    const caller = { apiKey: apiKeyOf(request), address: clientAddress(request, connection) }
+    const caller = {
+      apiKey: apiKeyOf(request),
+      address: clientAddress(request, connection),
+      requestId: connection.requestId,
+      header: (name: string) => request.headers.get(name),
+      onPayment: connection.concerns,
+    }
     // Before the body is read: a caller without a key gets no memory.
     if (!facilitator.policy.isAuthorized(caller)) return json(401, { error: 'an API key is required' })
     if (facilitator.policy.requiresKey) connection.authenticated?.()

@@ -27,6 +27,7 @@ export type {
   SupportedResponse,
   VerifyResponse,
 } from '../wire/types.js'
+export type { ErrorListener, ErrorSubject } from './ErrorListener.js'
 export { Facilitator } from './Facilitator.js'
 export type { FacilitatorOptions } from './FacilitatorOptions.js'
 export type { FacilitatorStatus, FeeAccountStatus, NetworkStatus } from './Health.js'

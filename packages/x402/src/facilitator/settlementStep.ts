@@ -1,5 +1,6 @@
 /** One step of finding out how a settlement ends: a lookup, a submission, and what the round says about it. */
 import type { Absence, Algod, TransactionState } from '@latchkey/algod'
+import * as Tracing from '@latchkey/algod/tracing'
 import type { Settlement, SettlementOutcome } from '../store/Settlements.js'
 import { BlockSearch } from './BlockSearch.js'
 import { BlockWatch } from './BlockWatch.js'
@@ -73,7 +74,12 @@ export async function step(settlement: Settlement, network: Network, progress: P
   // Before it is submitted: the process can end in between.
   progress.mayBeSent = true
   // A node that accepted it and does not know it is not asked alone again.
-  const sent = await algod.submit(settlement.group, { toAll: progress.isForgotten || isStuck })
+  const toAll = progress.isForgotten || isStuck
+  const sent = await (Tracing.isOn()
+    ? Tracing.span('facilitator.submit', { attributes: { [Tracing.names.payment]: settlement.transactionId } }, () =>
+        algod.submit(settlement.group, { toAll }),
+      )
+    : algod.submit(settlement.group, { toAll }))
   if (isStuck) progress.pendingSinceMs = performance.now()
   if (sent.type === 'refused' && !wasSent && !sent.isAmbiguous && sent.code === 'other') {
     // No node can have accepted it before, and this one rejected it. Any other code may be temporary: the group is on the
