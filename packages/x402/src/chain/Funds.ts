@@ -1,5 +1,6 @@
 /** Which account lacks what: named with the amount that is missing and how to fix it. */
 
+import type { Holding } from '@latchkey/algod'
 import { Amount } from '@latchkey/algorand'
 import { algoAssetId, type Chain } from './Chain.js'
 import { fundCommand, optInCommand } from './cures.js'
@@ -60,12 +61,13 @@ export type PaymentCost = { payer: string; assetId: bigint; amount: bigint; feeM
 
 /** What is wrong with an account that is to pay, or undefined. */
 export async function payerProblem(chain: Chain, cost: PaymentCost): Promise<FundsProblem | undefined> {
-  if (cost.assetId !== algoAssetId) {
-    const problem = await holdingProblem(chain, cost)
+  const { payer, assetId, amount, feeMicroAlgos } = cost
+  if (assetId !== algoAssetId) {
+    const problem = await holdingProblem(chain, cost, await chain.algod.holding(payer, assetId))
     if (problem !== undefined) return problem
   }
-  const { payer, assetId, amount, feeMicroAlgos } = cost
   const asked = feeMicroAlgos + (assetId === algoAssetId ? amount : 0n)
+  if (asked === 0n) return undefined
   const { microAlgos: left, minBalance } = await spendableMicroAlgos(chain, payer)
   if (asked <= left) return undefined
   const short = Amount.formatAlgos(asked - left)
@@ -79,12 +81,14 @@ export async function payerProblem(chain: Chain, cost: PaymentCost): Promise<Fun
   }
 }
 
-async function holdingProblem(
+/** What is wrong with what an account that is to pay has of the asset, or undefined. */
+export async function holdingProblem(
   chain: Chain,
   { payer, assetId, amount }: PaymentCost,
+  holding: Holding | undefined,
 ): Promise<FundsProblem | undefined> {
+  if (holding !== undefined && !holding.isFrozen && holding.amount >= amount) return undefined
   const { name, decimals } = await chain.asset(assetId)
-  const holding = await chain.algod.holding(payer, assetId)
   if (holding === undefined) {
     const message = `${payer} holds no ${name}: it is not opted in to asset ${assetId}`
     const hint = `opt in, then buy or receive some: ${optInCommand(chain, payer, assetId)}`
@@ -93,7 +97,6 @@ async function holdingProblem(
   if (holding.isFrozen) {
     return { code: 'asset_frozen', message: `the ${name} of ${payer} is frozen`, hint: 'pay from another account' }
   }
-  if (holding.amount >= amount) return undefined
   const [has, needs] = [Amount.format(holding.amount, decimals), Amount.format(amount, decimals)]
   const short = Amount.format(amount - holding.amount, decimals)
   return {

@@ -1,13 +1,13 @@
 /** Pays offers of sellers: within limits, on the networks it was given, and never without recording the payment first. */
 import * as Tracing from '@latchkey/algod/tracing'
 import { type Chain, chainList } from '../chain/Chain.js'
-import * as Funds from '../chain/Funds.js'
 import { type BuiltPayment, buildPayment } from '../exact/buildPayment.js'
 import * as PaymentGroup from '../exact/PaymentGroup.js'
 import * as Signer from '../signer/Signer.js'
 import * as Headers from '../wire/Headers.js'
 import * as PaymentSecret from '../wire/PaymentSecret.js'
 import type { PaymentPayload, PaymentRequired } from '../wire/types.js'
+import { FundsCache } from './FundsCache.js'
 import { findPaymentState } from './findPaymentState.js'
 import { type LimitOptions, Limits } from './Limits.js'
 import { MemoryPayments } from './MemoryPayments.js'
@@ -93,6 +93,7 @@ export class Buyer {
   readonly #chains: readonly Chain[]
   readonly #limits: Limits
   readonly #maxFeeMicroAlgos: bigint
+  readonly #funds = new FundsCache()
 
   /**
    * @throws SignerError for a signer without an address
@@ -151,7 +152,10 @@ export class Buyer {
       const built = await this.#prepare(offer)
       signal?.throwIfAborted()
       const reason = isReason(built) ? built : this.#reserve(offer, built, required, request)
-      if (!isReason(reason)) return this.#sign(offer, built as BuiltPayment, reason, required, signal)
+      if (!isReason(reason)) {
+        this.#funds.spend(offer.chain, this.address, offer.asset.assetId, offer.amount)
+        return this.#sign(offer, built as BuiltPayment, reason, required, signal)
+      }
       reasons.push(reasonFor(offer, reason))
     }
     throw new PaymentRefusedError(reasons)
@@ -231,8 +235,8 @@ export class Buyer {
       const order = { chain, parameters, payer, payTo, assetId, amount, feePayer, maxTimeoutSeconds, maxFeeMicroAlgos }
       const built = buildPayment(order)
       const problems = await Promise.all([
-        Funds.payerProblem(chain, { payer, assetId, amount, feeMicroAlgos: built.feeMicroAlgos }),
-        Funds.receiverProblem(chain, payTo, assetId),
+        this.#funds.payerProblem(chain, { payer, assetId, amount, feeMicroAlgos: built.feeMicroAlgos }),
+        this.#funds.receiverProblem(chain, payTo, assetId),
       ])
       const fundsProblem = problems.find((one) => one !== undefined)
       return fundsProblem === undefined ? built : reasonOfFunds(fundsProblem)
