@@ -61,6 +61,13 @@ export type PayOptions = {
    * said by `buyer.payments.finish` that no answer came.
    */
   request?: PaidRequest.PaidRequest | undefined
+  /**
+   * A payment for the same request that the seller refused, and that may still be settled: both together have to be within the
+   * limit of one payment, and in one asset.
+   *
+   * @default none
+   */
+  refused?: Payment | undefined
   /** Cancels the payment until it is signed. */
   signal?: AbortSignal | undefined
 }
@@ -146,10 +153,11 @@ export class Buyer {
    * @throws SignerError if the signer returns no valid signature
    * @throws PaymentLogError if the payment cannot be recorded; nothing is signed then
    */
-  async pay(required: PaymentRequired, { offer: chosen, request, signal }: PayOptions = {}): Promise<SignedPayment> {
+  async pay(required: PaymentRequired, options: PayOptions = {}): Promise<SignedPayment> {
+    const { offer: chosen, request, refused, signal } = options
     const { offers, reasons } = await (chosen === undefined ? this.offers(required) : this.#pinned(required, chosen))
     for (const offer of offers) {
-      const built = await this.#prepare(offer)
+      const built = await this.#prepare(offer, refused)
       signal?.throwIfAborted()
       const reason = isReason(built) ? built : this.#reserve(offer, built, required, request)
       if (!isReason(reason)) {
@@ -220,12 +228,13 @@ export class Buyer {
   }
 
   /** The transactions, ready to be signed; or why they cannot be. */
-  async #prepare(offer: Offer): Promise<BuiltPayment | RefusalReason> {
+  async #prepare(offer: Offer, refused?: Payment | undefined): Promise<BuiltPayment | RefusalReason> {
     const { requirement, chain, asset, amount, feePayer } = offer
     const { payTo, maxTimeoutSeconds } = requirement
     const { assetId } = asset
-    const problem = this.#limits.paymentProblem(amount, asset, chain)
-    if (problem !== undefined) return problem
+    const problem = refused === undefined ? undefined : this.#pairProblem(offer, refused)
+    const ownProblem = this.#limits.paymentProblem(amount, asset, chain)
+    if (ownProblem !== undefined || problem !== undefined) return (ownProblem ?? problem)!
     return orReason(async () => {
       if (this.#totalProblem(offer) !== undefined) await this.#review(chain)
       const totalProblem = this.#totalProblem(offer)
@@ -241,6 +250,17 @@ export class Buyer {
       const fundsProblem = problems.find((one) => one !== undefined)
       return fundsProblem === undefined ? built : reasonOfFunds(fundsProblem)
     })
+  }
+
+  /** Why a payment may not be made beside one that the seller refused, or undefined. */
+  #pairProblem({ amount, asset, chain }: Offer, refused: Payment): RefusalReason | undefined {
+    const { transactionId, network } = refused
+    const why = `the payment ${transactionId} of the same request was refused and may still be settled`
+    if (network !== chain.caip2 || refused.asset !== asset.assetId.toString()) {
+      return { code: 'above_payment_limit', message: `${why}, in another asset` }
+    }
+    const problem = this.#limits.paymentProblem(amount + BigInt(refused.amount), asset, chain)
+    return problem === undefined ? undefined : { ...problem, message: `${why}, and with it ${problem.message}` }
   }
 
   /** Why a payment that was signed before may not be sent any more, or undefined. */

@@ -4,6 +4,7 @@ import { Bytes } from '@latchkey/algorand'
 import { X402Error } from '../errors.js'
 import * as Headers from '../wire/Headers.js'
 import { passHeader } from '../wire/PaymentPass.js'
+import * as PaymentSecret from '../wire/PaymentSecret.js'
 import type { PaymentRequired } from '../wire/types.js'
 import type { Buyer, SignedPayment } from './Buyer.js'
 import * as BuyerTrace from './BuyerTrace.js'
@@ -13,6 +14,7 @@ import type { PaidRequest } from './PaidRequest.js'
 import { MemoryPassCache, type PassCache } from './PassCache.js'
 import { PaymentRefusedError } from './PaymentRefusedError.js'
 import type { Payment, PaymentState } from './Payments.js'
+import { isAsked, PriceCache } from './PriceCache.js'
 import { type Delivery, receiptOf, sendPayment } from './sendPayment.js'
 import { PassRequests, type Send } from './showPass.js'
 
@@ -78,6 +80,15 @@ export type PayingFetchOptions = {
    * @default new MemoryPassCache(), for the calls of this `fetch`
    */
   passes?: PassCache | false | undefined
+  /**
+   * Whether the price of what was paid is remembered for some minutes, so that the next request for the same URL carries its
+   * payment at once, within all limits, and saves a round trip. If the price has changed by then, the seller refuses the
+   * payment, and the new price is paid if both together are within the limit of one payment: a seller must not settle what it
+   * refuses, but it could. Not with `onPaymentRequired`, which sees every price first.
+   *
+   * @default true, for the calls of this `fetch`
+   */
+  rememberPrices?: boolean | undefined
 }
 
 const defaultMaxBodyBytes = 10 * 1024 * 1024
@@ -101,9 +112,10 @@ const defaultRepeatMs = 500
  * console.log(await response.json(), receiptOf(response))
  */
 export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typeof fetch {
-  const { fetch: baseFetch = fetch, maxBodyBytes = defaultMaxBodyBytes, repeatMs = defaultRepeatMs } = options
+  const { fetch: baseFetch = fetch, maxBodyBytes = defaultMaxBodyBytes, rememberPrices = true } = options
   const cache = options.passes === false ? undefined : (options.passes ?? new MemoryPassCache())
-  const pay: typeof fetch = async (input, init) => {
+  const prices = rememberPrices && options.onPaymentRequired === undefined ? new PriceCache() : undefined
+  const call: typeof fetch = async (input, init) => {
     const request = new Request(input, init)
     const given = init?.signal ?? (input instanceof Request ? input.signal : undefined)
     // It carries a payment already, which is for this address and not for one that it redirects to.
@@ -113,10 +125,13 @@ export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typ
     const body = await readBody(request, maxBodyBytes)
     const send = sender(baseFetch, request, body, given)
     const passes = cache === undefined ? undefined : new PassRequests(cache, send)
+    const purchase = { buyer, input, request, body, send, passes, prices, options }
     const opened = await passes?.showKnown(request)
+    const early = opened === undefined ? await payRemembered(purchase) : undefined
+    if (early !== undefined && early.refused === undefined) return early.response
     // One that the caller shows follows no redirect either.
     const own = request.headers.has(passHeader) ? ({ redirect: 'manual' } as const) : {}
-    const unpaid = opened ?? (await send(request, own))
+    const unpaid = opened ?? early?.response ?? (await send(request, own))
     const price = priceIn(unpaid)
     if (price === undefined) return unpaid
     const target = targetOf(request, unpaid)
@@ -126,48 +141,119 @@ export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typ
     const first = shown ?? unpaid
     const required = shown === undefined ? price : priceIn(shown)
     if (required === undefined) return first
-    const { method, url, headers, signal } = request
-    const payment = await paymentFor(buyer, required, { method, url, headers, body }, target.url, signal, options)
+    const payment = await paymentFor(purchase, required, target.url, early?.refused)
     if (payment === undefined) return first
+    // It counts against the limits until it expires, and is not sent again.
+    if (early?.refused !== undefined) buyer.payments.finish(early.refused.transactionId, 'answered')
     await first.body?.cancel().catch(() => {})
-    const sendOnce = (header: string): Promise<Response> => {
-      const headers = new globalThis.Headers(request.headers)
-      headers.set(Headers.paymentSignature, header)
-      // A payment does not follow a redirect.
-      return send(target, { headers, redirect: 'manual' })
-    }
-    const onSent = (paid: SignedPayment, response: Response | undefined, state: PaymentState): void =>
-      options.onPayment?.(paid, response === undefined ? undefined : receiptOf(response), state)
-    const isAnsweredByBody = options.answer === 'body'
-    const requests = [input, request]
-    const delivery = {
-      ...payment,
-      buyer,
-      method,
-      signal,
-      sendOnce,
-      repeatMs,
-      onSent,
-      isAnsweredByBody,
-      requests,
-    }
-    const response = await (Tracing.isOn() ? BuyerTrace.pay(delivery) : sendPayment(delivery))
-    passes?.keep(required, target, payment.paid, response)
-    return response
+    return pay(purchase, payment, required, target)
   }
-  return (input, init) => (Tracing.isOn() ? BuyerTrace.fetch(() => pay(input, init)) : pay(input, init))
+  return (input, init) => (Tracing.isOn() ? BuyerTrace.fetch(() => call(input, init)) : call(input, init))
+}
+
+/** One call, and what it is paid with. */
+type Purchase = {
+  readonly buyer: Buyer
+  readonly input: unknown
+  readonly request: Request
+  readonly body: Uint8Array<ArrayBuffer> | undefined
+  readonly send: Send
+  readonly passes: PassRequests | undefined
+  readonly prices: PriceCache | undefined
+  readonly options: PayingFetchOptions
+}
+
+type PaymentToSend = Pick<Delivery, 'paid' | 'isRepeat'>
+
+type EarlyResponse = {
+  readonly response: Response
+  /** The payment that was sent, where the seller refused it and asks another price; otherwise the response is the answer. */
+  readonly refused: Payment | undefined
+}
+
+/** Pays what was asked for the same thing before; undefined if that is not known, or cannot be paid now. */
+async function payRemembered(purchase: Purchase): Promise<EarlyResponse | undefined> {
+  const { request, prices } = purchase
+  if (prices === undefined || request.headers.has(passHeader)) return undefined
+  const required = prices.find(paidRequestOf(purchase))
+  if (required === undefined) return undefined
+  // Another offer may be payable, or the price lower by now.
+  const payment = await paymentFor(purchase, required, request.url).catch((error: unknown) => {
+    if (error instanceof PaymentRefusedError) return undefined
+    throw error
+  })
+  if (payment === undefined) return undefined
+  const { paid, isRepeat } = payment
+  const response = await pay(purchase, payment, required, request)
+  const asked = receiptOf(response) === undefined ? priceIn(response) : undefined
+  const isChanged = asked !== undefined && !isRepeat && !isAsked(asked, paid.payload.accepted)
+  if (!isChanged || !PaymentSecret.isDeclared(asked.extensions)) return { response, refused: undefined }
+  prices.refuse(paidRequestOf(purchase))
+  return { response, refused: paid.payment }
+}
+
+async function pay(
+  purchase: Purchase,
+  payment: PaymentToSend,
+  required: PaymentRequired,
+  target: Request,
+): Promise<Response> {
+  const { buyer, input, request, send, passes, prices, options } = purchase
+  const { method, signal } = request
+  const sendOnce = (header: string): Promise<Response> => {
+    const headers = new globalThis.Headers(request.headers)
+    headers.set(Headers.paymentSignature, header)
+    // A payment does not follow a redirect.
+    return send(target, { headers, redirect: 'manual' })
+  }
+  const onSent = (paid: SignedPayment, response: Response | undefined, state: PaymentState): void =>
+    options.onPayment?.(paid, response === undefined ? undefined : receiptOf(response), state)
+  const delivery = {
+    ...payment,
+    buyer,
+    method,
+    signal,
+    sendOnce,
+    repeatMs: options.repeatMs ?? defaultRepeatMs,
+    onSent,
+    isAnsweredByBody: options.answer === 'body',
+    requests: [input, request],
+  }
+  const response = await (Tracing.isOn() ? BuyerTrace.pay(delivery) : sendPayment(delivery))
+  passes?.keep(required, target, payment.paid, response)
+  if (target === request) learnPrice(prices, paidRequestOf(purchase), { required, paid: payment.paid, response })
+  return response
+}
+
+/** A price is remembered as long as paying it opens the request. */
+function learnPrice(
+  prices: PriceCache | undefined,
+  request: PaidRequest,
+  { required, paid, response }: { required: PaymentRequired; paid: SignedPayment; response: Response },
+): void {
+  const receipt = response.status < 400 ? receiptOf(response) : undefined
+  const isSettled = receipt?.success === true && receipt.transaction === paid.payment.transactionId
+  if (isSettled) prices?.keep(request, required, paid.payload.accepted)
+  else prices?.forget(request)
+}
+
+function paidRequestOf({ request, body }: Purchase): PaidRequest {
+  const { method, url, headers } = request
+  return { method, url, headers, body }
 }
 
 /** The payment to send: one that got no answer before, or a new one; undefined if the caller declines. */
 async function paymentFor(
-  buyer: Buyer,
+  purchase: Purchase,
   required: PaymentRequired,
-  request: PaidRequest,
   target: string,
-  signal: AbortSignal,
-  { onPaymentRequired, onRepeat, resume = true }: PayingFetchOptions,
-): Promise<Pick<Delivery, 'paid' | 'isRepeat'> | undefined> {
-  const open = resume ? await buyer.resume(request) : undefined
+  refused?: Payment | undefined,
+): Promise<PaymentToSend | undefined> {
+  const { buyer, options } = purchase
+  const { onPaymentRequired, onRepeat, resume = true } = options
+  const { signal } = purchase.request
+  const request = paidRequestOf(purchase)
+  const open = resume && refused === undefined ? await buyer.resume(request) : undefined
   if (open !== undefined) {
     const { transactionId, state } = open.payment
     try {
@@ -179,7 +265,9 @@ async function paymentFor(
     }
     return { paid: open, isRepeat: true }
   }
-  if (onPaymentRequired === undefined) return { paid: await buyer.pay(required, { request, signal }), isRepeat: false }
+  if (onPaymentRequired === undefined) {
+    return { paid: await buyer.pay(required, { request, refused, signal }), isRepeat: false }
+  }
   const { offers, reasons } = await buyer.payableOffers(required)
   const [best, ...others] = offers
   if (best === undefined) throw new PaymentRefusedError(reasons)
