@@ -13,8 +13,8 @@ export function explainStoreError(error: unknown): unknown {
   const { message, hint } = error
   const more = { ...(hint === undefined ? {} : { hint }), cause: error }
   if (error.code === 'store_not_migrated') {
-    // The hint of the command names the command alone: the library's is for programs, too.
-    return new CommandError('database_not_migrated', message, { cause: error })
+    const migrate = 'run latchkey facilitator migrate --grant-to ROLE, with a role that owns the database or the schema'
+    return new CommandError('database_not_migrated', message, { hint: migrate, cause: error })
   }
   if (!(error instanceof PostgresError)) return error
   const { sqlState } = error

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import type { SettlementLeases } from '../SettlementLeases.js'
 import type { SettlementClaim, SettlementLimits } from '../SettlementLimits.js'
-import type { Settlement, SettlementOutcome, SettlementStore } from '../Settlements.js'
+import type { Settlement, SettlementOutcome, SettlementStore, StoreConnections } from '../Settlements.js'
 import type { SharedHolds } from '../SharedHolds.js'
 import { StoreError } from '../StoreError.js'
 import { Batches } from './Batches.js'
@@ -12,6 +12,7 @@ import { PostgresConnection, type PostgresOptions } from './PostgresConnection.j
 import { isOfItem } from './PostgresError.js'
 import { PostgresHolds } from './PostgresHolds.js'
 import { PostgresLeases } from './PostgresLeases.js'
+import { PostgresSettings } from './PostgresSettings.js'
 import {
   claimItem,
   limitsOf,
@@ -54,6 +55,7 @@ const maxTextLength = 10_000
 export class PostgresSettlements implements SettlementStore {
   readonly holds: SharedHolds
   readonly leases: SettlementLeases
+  readonly settings: PostgresSettings
   readonly #connection: PostgresConnection
   readonly #statements
   readonly #owner: string
@@ -92,6 +94,7 @@ export class PostgresSettlements implements SettlementStore {
     const find = (ids: readonly string[]): Promise<Settlement[]> => this.#find(ids)
     this.holds = this.#holds = new PostgresHolds(connection, find)
     this.leases = this.#leases = new PostgresLeases(connection, { owner: this.#owner, leaseMs: this.#leaseMs, find })
+    this.settings = new PostgresSettings(connection, this.#owner)
     this.#sweep = setInterval(() => void this.#deleteOld(), sweepMs)
     this.#sweep.unref()
   }
@@ -164,6 +167,15 @@ export class PostgresSettlements implements SettlementStore {
     return this.#callers.add(name)
   }
 
+  /** Server and database, for messages: without user and password. */
+  get server(): string {
+    return this.#connection.server
+  }
+
+  get connections(): StoreConnections {
+    return this.#connection.connections
+  }
+
   ping(): Promise<void> {
     return this.#connection.ping()
   }
@@ -172,6 +184,7 @@ export class PostgresSettlements implements SettlementStore {
     clearInterval(this.#sweep)
     this.#leases.stop()
     await Promise.all([this.#claims.idle(), this.#ends.idle(), this.#callers.idle(), this.#holds.idle()])
+    await this.settings.leave().catch(() => {})
     await this.#connection.close()
   }
 

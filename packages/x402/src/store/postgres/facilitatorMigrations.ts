@@ -3,6 +3,7 @@ import { facilitatorFunctions } from './facilitatorFunctions.js'
 import { facilitatorGrants, facilitatorPartitions, facilitatorTables } from './facilitatorTables.js'
 import { holdFunctions } from './holdFunctions.js'
 import type { Migrations } from './Migrations.js'
+import { replicaGrants, replicaTable } from './PostgresSettings.js'
 
 export const facilitatorMigrations: Migrations = {
   component: 'facilitator',
@@ -14,6 +15,7 @@ export const facilitatorMigrations: Migrations = {
       holdFunctions,
       'SELECT {schema}.create_partitions()',
     ].join('\n'),
+    replicaTable,
   ],
-  grants: facilitatorGrants,
+  grants: [...facilitatorGrants, ...replicaGrants],
 }

@@ -1,0 +1,259 @@
+/** `latchkey facilitator` on PostgreSQL: its addresses, its migrations, and what it says when the database is away. */
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { connect, createServer, type Socket } from 'node:net'
+import { join } from 'node:path'
+import { before, suite, type TestContext, test } from 'node:test'
+import { Devnet } from '@latchkey/devnet'
+import { Client } from 'pg'
+import { atEnd, suiteScope, temporaryDirectory, until } from '../process/commands.test.helper.js'
+import { latchkeyCommand } from '../support/devnet.test.helper.js'
+import { latchkey } from '../support/latchkey.test.helper.js'
+import { emptyDatabase, hasPostgres, PostgresServer } from '../support/postgres.test.helper.js'
+
+type Ready = { status: string; checks: { name: string; status: string; reason?: string }[]; warnings: string[] }
+type Running = {
+  child: ChildProcess
+  exited: Promise<number | null>
+  facts: { [name: string]: unknown }
+  url: string
+  log: () => string
+}
+
+const skip = hasPostgres() ? false : 'PostgreSQL is not installed'
+
+suite('latchkey facilitator on PostgreSQL', { skip, timeout: 300_000, concurrency: 4 }, () => {
+  const scope = suiteScope()
+  let server: PostgresServer
+  let devnet: Devnet
+
+  before(async () => {
+    server = await PostgresServer.start(scope)
+    devnet = await Devnet.start({ port: 0 })
+    atEnd(scope, () => devnet.stop())
+  })
+
+  const chain = (): string[] => ['--network', 'local', '--node', devnet.url, '--dollar', '31566704']
+
+  async function query(address: string, text: string): Promise<void> {
+    const client = new Client({ connectionString: address })
+    await client.connect()
+    await client.query(text)
+    await client.end()
+  }
+
+  async function start(t: TestContext, args: string[], env: { [name: string]: string } = {}): Promise<Running> {
+    const given = ['facilitator', '--port', '0', '--json', '--drain-delay', '0', ...chain(), ...args]
+    const child = spawn(process.execPath, [latchkeyCommand, ...given], {
+      env: {
+        PATH: process.env['PATH'] ?? '',
+        HOME: temporaryDirectory(t),
+        AVM_MNEMONIC: devnet.accounts[0]!.mnemonic,
+        ...env,
+      },
+    })
+    atEnd(t, () => child.kill('SIGKILL'))
+    let [stdout, stderr] = ['', '']
+    child.stdout.setEncoding('utf8').on('data', (text: string) => {
+      stdout += text
+    })
+    child.stderr.setEncoding('utf8').on('data', (text: string) => {
+      stderr += text
+    })
+    const exited = once(child, 'close').then(([code]) => code as number | null)
+    await until('its first line', () => {
+      assert.equal(child.exitCode, null, stderr)
+      return stdout.includes('\n')
+    })
+    const facts = JSON.parse(stdout) as { url: string }
+    return { child, exited, facts, url: facts.url, log: () => stderr }
+  }
+
+  async function readiness(url: string): Promise<{ code: number; body: Ready }> {
+    const response = await fetch(`${url}/readyz`)
+    return { code: response.status, body: (await response.json()) as Ready }
+  }
+
+  const storeOf = ({ checks }: Ready) => checks.find(({ name }) => name === 'store')!
+
+  test('migrates ahead, says whether that is due, and lets another role work', async (t) => {
+    const address = await emptyDatabase(server)
+    await query(address, 'CREATE ROLE runtime LOGIN')
+    const migrate = (...args: string[]) => latchkey(['facilitator', 'migrate', '--store', address, ...args])
+    const due = await migrate('--check', '--json')
+    assert.equal(due.code, 8, due.stderr)
+    const { version, needed, due: isDue, mayMigrate } = JSON.parse(due.stdout) as { [name: string]: unknown }
+    assert.deepEqual([version, isDue, mayMigrate], [0, true, true])
+    const runtime = address.replace('postgres@', 'runtime@')
+    const early = await latchkey(['facilitator', '--port', '0', ...chain(), '--store', runtime])
+    assert.equal(early.code, 8)
+    assert.match(early.stderr, /has no tables .* this role may not create it; run latchkey facilitator migrate/)
+
+    const done = await migrate('--grant-to', 'runtime', '--json')
+    assert.equal(done.code, 0, done.stderr)
+    assert.deepEqual(JSON.parse(done.stdout), { schema: 'latchkey', from: 0, to: needed })
+    const again = await migrate()
+    assert.deepEqual(
+      [again.code, again.stdout],
+      [0, `The tables in schema latchkey are up to date (version ${needed}).\n`],
+    )
+    const checked = await migrate('--check')
+    assert.deepEqual([checked.code, /are up to date/.test(checked.stdout)], [0, true])
+
+    const running = await start(t, ['--store', runtime])
+    assert.equal(running.facts['store'], `PostgreSQL, 127.0.0.1:${server.port}/${new URL(address).pathname.slice(1)}`)
+    assert.equal((await readiness(running.url)).code, 200)
+    running.child.kill('SIGTERM')
+    assert.equal(await running.exited, 0, running.log())
+  })
+
+  test('migrates at its start if it may; a version before is migrated, a later one refused', async (t) => {
+    const address = await emptyDatabase(server)
+    await start(t, ['--store', address])
+    await query(address, `DELETE FROM latchkey.migrations WHERE version > 1; DROP TABLE latchkey.replicas`)
+    const older = await latchkey(['facilitator', 'migrate', '--check', '--store', address])
+    assert.deepEqual(
+      [older.code, /The tables are of version 1 .* this role may migrate them/.test(older.stdout)],
+      [8, true],
+    )
+    await start(t, ['--store', address])
+    await query(address, `INSERT INTO latchkey.migrations (component, version) VALUES ('facilitator', 99)`)
+    const newer = await latchkey(['facilitator', '--port', '0', ...chain(), '--store', address])
+    assert.equal(newer.code, 3)
+    assert.match(newer.stderr, /were written by a later version/)
+  })
+
+  test('takes the address from a file or the environment, never a password from the arguments, and prints none', async (t) => {
+    const address = await emptyDatabase(server)
+    const secret = address.replace('postgres@', 'postgres:hunter2@')
+    const refused = await latchkey(['facilitator', 'migrate', '--store', secret])
+    assert.equal(refused.code, 2)
+    assert.match(refused.stderr, /--store has a password.*--store-file.*LATCHKEY_FACILITATOR_STORE.*PGPASSWORD/)
+    const file = join(temporaryDirectory(t), 'store')
+    writeFileSync(file, `${secret}\n`)
+    const fromFile = await start(t, ['--store-file', file])
+    const fromEnvironment = await start(t, [], { LATCHKEY_FACILITATOR_STORE: secret })
+    const wrong = await latchkey(['facilitator', 'migrate'], {
+      env: { LATCHKEY_FACILITATOR_STORE: secret.replace(`:${server.port}`, ':9') },
+    })
+    assert.equal(wrong.code, 5, wrong.stderr)
+    const texts = [fromFile, fromEnvironment].map(({ facts, log }) => JSON.stringify(facts) + log())
+    for (const text of [refused.stderr, wrong.stderr, wrong.stdout, ...texts]) assert.doesNotMatch(text, /hunter2/)
+    const sqlite = await latchkey(['facilitator', 'migrate', '--store', 'file.db'])
+    assert.deepEqual([sqlite.code, /only a database of PostgreSQL/.test(sqlite.stderr)], [2, true])
+  })
+
+  test('a role or a password that the server does not accept ends it with 6', async (t) => {
+    const address = await emptyDatabase(server)
+    const { code, stderr } = await latchkey([
+      ...['facilitator', '--port', '0', ...chain(), '--store', address.replace('postgres@', 'nobody_like_this@')],
+    ])
+    assert.equal(code, 6, stderr)
+    assert.match(stderr, /does not accept the role or the password/)
+    t.diagnostic(stderr.trim())
+  })
+
+  test('is not ready while the database is down, and ready again by itself', async (t) => {
+    const own = await PostgresServer.start(scope)
+    const running = await start(t, ['--store', own.url()])
+    assert.equal((await readiness(running.url)).code, 200)
+    await own.kill()
+    await until('not ready', async () => {
+      const { code, body } = await readiness(running.url)
+      return code === 503 && storeOf(body).status === 'failed'
+    })
+    assert.equal((await fetch(`${running.url}/livez`)).status, 200, 'starting it again would not help')
+    const metrics = await (await fetch(`${running.url}/metrics`)).text()
+    assert.match(metrics, /^latchkey_facilitator_store_up 0$/m)
+    await own.restart()
+    await until('ready again', async () => (await readiness(running.url)).code === 200)
+    const after = await (await fetch(`${running.url}/metrics`)).text()
+    assert.match(after, /^latchkey_facilitator_store_up 1$/m)
+    assert.match(after, /^latchkey_facilitator_store_connections\{state="in_use"\} \d+$/m)
+    assert.match(after, /^latchkey_facilitator_store_max_connections 10$/m)
+  })
+
+  test('a database that hangs turns readiness red within seconds, and does not keep it from ending', async (t) => {
+    const proxy = new StallingProxy(server.port)
+    await proxy.listen()
+    atEnd(t, () => proxy.close())
+    const address = (await emptyDatabase(server)).replace(`:${server.port}`, `:${proxy.port}`)
+    const running = await start(t, ['--store', address, '--drain-timeout', '3'])
+    assert.equal((await readiness(running.url)).code, 200)
+    proxy.isStalled = true
+    const red = await until('not ready', async () => {
+      const { code, body } = await readiness(running.url)
+      return code === 503 && storeOf(body)
+    })
+    assert.match(red.reason!, /the database of settlements (takes too long to answer|does not answer)/)
+    proxy.isStalled = false
+    await until('ready again', async () => (await readiness(running.url)).code === 200)
+    proxy.isStalled = true
+    running.child.kill('SIGTERM')
+    const code = await running.exited
+    assert.ok(code === 0 || code === 3, `${code}`)
+  })
+
+  test('replicas with other settings are named in the log and in the readiness, which stays', async (t) => {
+    const address = await emptyDatabase(server)
+    const first = await start(t, ['--store', address, '--fee-budget', '1000000'])
+    const second = await start(t, ['--store', address, '--fee-budget', '2000000'])
+    const warned = await until('the warning', async () => {
+      const { code, body } = await readiness(second.url)
+      assert.equal(code, 200)
+      return body.warnings[0]
+    })
+    assert.match(
+      warned,
+      new RegExp(`the replica \\S+ ${first.child.pid} \\w+ has other settings: feeMicroAlgosPerDay$`),
+    )
+    await until('the log', () => second.log().includes('has other settings'))
+    await until('the other one', async () => (await readiness(first.url)).body.warnings.length > 0)
+  })
+})
+
+/** A network that can stop carrying anything without closing a connection. */
+class StallingProxy {
+  isStalled = false
+  readonly #sockets = new Set<Socket>()
+  readonly #server
+  readonly #target: number
+
+  constructor(target: number) {
+    this.#target = target
+    this.#server = createServer((client) => this.#carry(client))
+  }
+
+  get port(): number {
+    return (this.#server.address() as { port: number }).port
+  }
+
+  async listen(): Promise<void> {
+    this.#server.listen(0, '127.0.0.1')
+    await once(this.#server, 'listening')
+  }
+
+  async close(): Promise<void> {
+    this.#server.close()
+    for (const socket of this.#sockets) socket.destroy()
+  }
+
+  #carry(client: Socket): void {
+    const upstream = connect(this.#target, '127.0.0.1')
+    for (const [from, to] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      this.#sockets.add(from)
+      // What arrives while it is stalled is lost, as on a network that is cut.
+      from.on('data', (chunk) => this.isStalled || to.write(chunk))
+      from.on('error', () => to.destroy())
+      from.on('close', () => {
+        this.#sockets.delete(from)
+        to.destroy()
+      })
+    }
+  }
+}
