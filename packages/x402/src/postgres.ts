@@ -11,7 +11,12 @@ import type { PostgresOptions } from './store/postgres/PostgresConnection.js'
 import { sellerMigrations } from './store/postgres/sellerMigrations.js'
 
 export { type ErrorCode, errors, X402Error } from './errors.js'
-export type { MigrationReport, MigrationState, PostgresComponent } from './store/postgres/Migrations.js'
+export type {
+  MigrationReport,
+  MigrationState,
+  PostgresComponent,
+} from './store/postgres/Migrations.js'
+export { PostgresClaims, type PostgresClaimsOptions } from './store/postgres/PostgresClaims.js'
 export {
   PostgresConnection,
   type PostgresOptions,

@@ -1,4 +1,15 @@
 /** The tables of a seller: claims, sales and passes. */
+import { claimsSchema } from './claimsSchema.js'
 import type { Migrations } from './Migrations.js'
+import { passesSchema } from './passesSchema.js'
+import { salesSchema } from './salesSchema.js'
 
-export const sellerMigrations: Migrations = { component: 'seller', versions: [], grants: [] }
+export const sellerMigrations: Migrations = {
+  component: 'seller',
+  versions: [`${claimsSchema}${passesSchema}${salesSchema}`],
+  grants: [
+    'GRANT SELECT ON {schema}.seller TO {role}',
+    'GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.claims, {schema}.passes, {schema}.sales, {schema}.revenue TO {role}',
+    'GRANT SELECT, UPDATE ON {schema}.held_bytes TO {role}',
+  ],
+}

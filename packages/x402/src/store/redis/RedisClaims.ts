@@ -1,0 +1,142 @@
+import { Bytes } from '@latchkey/algorand'
+import { type ClaimEnd, type ClaimLease, type ClaimResult, type ClaimStore, keepServedMs } from '../Claims.js'
+import { bytesOf, type HeldAnswer } from '../HeldAnswer.js'
+import { StoreError } from '../StoreError.js'
+import { claimScript, finishScript, hasScript, holdScript, openScript } from './claimScripts.js'
+import { RedisConnection, type RedisOptions } from './RedisConnection.js'
+import { RedisPasses } from './RedisPasses.js'
+
+/** Options of {@link RedisClaims}. */
+export type RedisClaimsOptions = RedisOptions & {
+  /**
+   * How many bytes of answers are held, by all replicas together.
+   *
+   * @default 64 MiB
+   */
+  readonly maxHeldBytes?: number | undefined
+}
+
+const defaultMaxHeldBytes = 64 * 1024 * 1024
+/**
+ * Rounds decide how long a claim is needed, and every key must expire some time: twice the time of a round of the public
+ * networks, and an hour. A payment that is older and was settled is refused by the ledger.
+ */
+const [roundMs, marginMs] = [6_000, 3_600_000]
+/** A claim is forgotten about 3,000 rounds after it was made, at the latest. */
+const maxRounds = 10_000n
+
+/**
+ * Claims and passes in Redis or Valkey, shared by the processes of many machines. The clock of the server decides. It keeps
+ * no sales: a seller's page needs `SqliteClaims` or `PostgresClaims`. What the server loses, as in a failover without
+ * persistence, is lost here: see docs/stores.md.
+ */
+export class RedisClaims implements ClaimStore {
+  readonly passes: RedisPasses
+  readonly #connection: RedisConnection
+  readonly #maxHeldBytes: number
+  #id: string
+
+  private constructor(connection: RedisConnection, id: string, options: RedisClaimsOptions) {
+    this.#connection = connection
+    this.#id = id
+    this.#maxHeldBytes = options.maxHeldBytes ?? defaultMaxHeldBytes
+    this.passes = new RedisPasses(connection)
+  }
+
+  /**
+   * Connects.
+   *
+   * @throws StoreError if the server cannot be used; methods throw it too
+   * @example
+   * const claims = await RedisClaims.open({ address: 'rediss://shop@redis.example' })
+   */
+  static async open(options: RedisClaimsOptions = {}): Promise<RedisClaims> {
+    const connection = await RedisConnection.open(options)
+    try {
+      return new RedisClaims(connection, await openStore(connection), options)
+    } catch (error) {
+      connection.close()
+      throw error
+    }
+  }
+
+  /** Another one once the server has lost the claims: facilitators refuse the payments of the lost ones to it. */
+  get id(): string {
+    return this.#id
+  }
+
+  async has(transactionId: string): Promise<boolean> {
+    const reply = (await this.#run(hasScript, [this.#connection.key(`c:${transactionId}`)], [])) as [Buffer, number]
+    if (String(reply[0] ?? '') !== this.#id) this.#id = await openStore(this.#connection)
+    return reply[1] === 1
+  }
+
+  async claim(transactionId: string, lease: ClaimLease): Promise<ClaimResult> {
+    const { owner, binding, proof, leaseMs, network, round, forgetRound } = lease
+    const rounds = forgetRound > round ? forgetRound - round : 0n
+    const ttlMs = Math.max(Number(rounds < maxRounds ? rounds : maxRounds) * roundMs, leaseMs) + marginMs
+    const what = [owner, binding, proof, leaseMs, ttlMs, network, String(round), String(forgetRound)]
+    for (;;) {
+      const id = this.#id
+      const reply = (await this.#run(claimScript, [], [transactionId, id, ...what])) as readonly (Buffer | null)[]
+      const type = String(reply[0]) as ClaimResult['type'] | 'lost'
+      if (type !== 'lost') return type === 'held' ? { type, answer: answerOf(reply) } : { type }
+      this.#id = await openStore(this.#connection)
+    }
+  }
+
+  async hold(transactionId: string, owner: string, answer: HeldAnswer): Promise<void> {
+    const { status, headers, body } = answer
+    const bytes = bytesOf(answer)
+    // One that is too large is not sent.
+    const sent = bytes > this.#maxHeldBytes ? new Uint8Array() : body
+    const kept = [status, JSON.stringify(headers), Buffer.from(sent.buffer, sent.byteOffset, sent.byteLength)]
+    const values = [transactionId, this.#id, owner, bytes, this.#maxHeldBytes, ...kept]
+    const result = String(await this.#run(holdScript, [], values))
+    // Others may have claimed it since, under the same id: what is not charged here is charged there, if at all.
+    if (result !== 'gone') return
+    throw new StoreError(
+      'store_failed',
+      `the server ${this.#connection.server}: it has lost the claim of ${transactionId}`,
+    )
+  }
+
+  async finish(transactionId: string, owner: string, end: ClaimEnd): Promise<void> {
+    await this.#run(finishScript, [], [transactionId, owner, end, keepServedMs])
+  }
+
+  /**
+   * Whether the server can be used now.
+   *
+   * @throws StoreError if not
+   */
+  ping(): Promise<void> {
+    return this.#connection.ping()
+  }
+
+  close(): void {
+    this.#connection.close()
+  }
+
+  #run(
+    script: Parameters<RedisConnection['run']>[0],
+    keys: readonly string[],
+    args: readonly (string | Buffer | number)[],
+  ) {
+    const { prefix } = this.#connection
+    return this.#connection.run(script, [prefix, `${prefix}id`, ...keys], args)
+  }
+}
+
+/** The id of the claims, which is made where there are none. */
+async function openStore(connection: RedisConnection): Promise<string> {
+  const { prefix } = connection
+  const fresh = Bytes.toHex(Bytes.random(16))
+  return String(await connection.run(openScript, [prefix, `${prefix}id`], ['', fresh]))
+}
+
+function answerOf([, status, headers, body]: readonly (Buffer | null)[]): HeldAnswer | undefined {
+  if (status == null || headers == null || body == null) return undefined
+  const held = JSON.parse(headers.toString()) as HeldAnswer['headers']
+  return { status: Number(status), headers: held, body: new Uint8Array(body) }
+}

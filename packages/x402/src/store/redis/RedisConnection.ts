@@ -1,0 +1,264 @@
+/** The connection of one process to Redis or Valkey: scripts with a limit of time, sent again after the connection was lost. */
+import { setTimeout as sleep } from 'node:timers/promises'
+import { StoreError } from '../StoreError.js'
+import type { Script } from './Script.js'
+
+/** What a store needs of a client: `Redis` and `Cluster` of `ioredis` have it. */
+export type RedisClient = {
+  readonly callBuffer: (command: string, ...args: (string | Buffer | number)[]) => Promise<unknown>
+}
+
+/** How a store reaches its server. */
+export type RedisOptions = {
+  /**
+   * `redis://user:password@host:port/database`, or `rediss://` for TLS.
+   *
+   * @default process.env.REDIS_URL, or redis://127.0.0.1:6379
+   */
+  readonly address?: string | undefined
+  /** A client of yours, as for a cluster or Sentinel; the store does not close it. */
+  readonly client?: RedisClient | undefined
+  /**
+   * What all keys begin with: `{latchkey}:`. The braces keep the keys of a store in one slot of a cluster. Letters, digits,
+   * `-`, `_`, `.` and `:`.
+   *
+   * @default 'latchkey'
+   */
+  readonly prefix?: string | undefined
+  /**
+   * For one command.
+   *
+   * @default 2000
+   */
+  readonly commandTimeoutMs?: number | undefined
+  /** @default 5000 */
+  readonly connectTimeoutMs?: number | undefined
+  /**
+   * How long a change is tried again while the server is not there, or its response was lost. Each has a name by which the
+   * server knows that it was made.
+   *
+   * @default 5000
+   */
+  readonly retryMs?: number | undefined
+  /**
+   * Called with what is wrong with the settings of the server.
+   *
+   * @default process.emitWarning
+   */
+  readonly onWarning?: ((message: string) => void) | undefined
+}
+
+/** What a script returns: texts, numbers, null and lists of them, all bytes as they were stored. */
+export type Reply = Buffer | number | null | readonly Reply[]
+
+/** Of a script. */
+export type Arguments = readonly (string | Buffer | number)[]
+
+type OwnClient = RedisClient & {
+  readonly connect: () => Promise<void>
+  readonly disconnect: () => void
+  readonly on: (event: 'error', listener: (error: unknown) => void) => unknown
+}
+
+const [firstPauseMs, maxPauseMs] = [25, 500]
+/** After a failover, or while it starts: a moment later another server answers. */
+const temporary = /^(READONLY|LOADING|MASTERDOWN|CLUSTERDOWN|TRYAGAIN|UNKILLABLE|BUSY|NOREPLICAS)\b/
+
+export class RedisConnection {
+  /** What all keys begin with. */
+  readonly prefix: string
+  /** The server, for messages, without the password. */
+  readonly server: string
+  readonly #client: RedisClient
+  readonly #own: OwnClient | undefined
+  readonly #commandTimeoutMs: number
+  readonly #retryMs: number
+  #isClosed = false
+
+  private constructor(client: RedisClient, own: OwnClient | undefined, server: string, options: RedisOptions) {
+    this.prefix = `{${prefixOf(options)}}:`
+    this.server = server
+    this.#client = client
+    this.#own = own
+    this.#commandTimeoutMs = options.commandTimeoutMs ?? 2_000
+    this.#retryMs = options.retryMs ?? 5_000
+  }
+
+  /**
+   * Connects, and warns of settings with which claims would be lost.
+   *
+   * @throws StoreError if the server cannot be used
+   */
+  static async open(options: RedisOptions = {}): Promise<RedisConnection> {
+    prefixOf(options)
+    const { client } = options
+    const address = options.address ?? process.env['REDIS_URL'] ?? 'redis://127.0.0.1:6379'
+    const server = client === undefined ? describe(address) : 'the client that was passed'
+    const own = client === undefined ? await ownClient(address, options) : undefined
+    const connection = new RedisConnection(client ?? own!, own, server, options)
+    try {
+      // Without waiting: what is sent before it is connected fails, and is sent again.
+      own?.connect().catch(() => {})
+      const warning = evictionWarning(server, String(await connection.#retry(() => connection.#send('INFO', 'memory'))))
+      if (warning !== undefined) (options.onWarning ?? ((text) => process.emitWarning(text)))(warning)
+    } catch (error) {
+      connection.close()
+      throw error
+    }
+    return connection
+  }
+
+  /** The key of a name. */
+  key(name: string): string {
+    return `${this.prefix}${name}`
+  }
+
+  /**
+   * Runs a script that can be run twice without harm: it is sent again if its response was lost.
+   *
+   * @throws StoreError
+   */
+  run(script: Script, keys: readonly string[], args: Arguments | (() => Arguments)): Promise<Reply> {
+    return this.#retry(() => this.#runOnce(script, keys, typeof args === 'function' ? args() : args))
+  }
+
+  async #runOnce(script: Script, keys: readonly string[], args: Arguments): Promise<Reply> {
+    try {
+      return await this.#send('EVALSHA', script.sha, keys.length, ...keys, ...args)
+    } catch (error) {
+      if (!/^NOSCRIPT\b/.test((error as Error).message)) throw error
+      return await this.#send('EVAL', script.text, keys.length, ...keys, ...args)
+    }
+  }
+
+  /**
+   * Whether the server can be used now.
+   *
+   * @throws StoreError if not
+   */
+  async ping(): Promise<void> {
+    try {
+      await this.#send('PING')
+    } catch (error) {
+      throw this.#named(error)
+    }
+  }
+
+  close(): void {
+    this.#isClosed = true
+    this.#own?.disconnect()
+  }
+
+  async #retry(work: () => Promise<Reply>): Promise<Reply> {
+    const untilMs = performance.now() + this.#retryMs
+    for (let tries = 0; ; tries++) {
+      try {
+        return await work()
+      } catch (error) {
+        if (!isTemporary(error) || performance.now() >= untilMs || this.#isClosed) throw this.#named(error)
+        await sleep(Math.min(firstPauseMs * 2 ** tries, maxPauseMs) * (0.5 + Math.random() / 2))
+      }
+    }
+  }
+
+  /** Whatever the client does, it is not waited for longer. */
+  async #send(command: string, ...args: (string | Buffer | number)[]): Promise<Reply> {
+    let timer: ReturnType<typeof setTimeout> | undefined
+    const timeUp = new Promise<never>((_, reject) => {
+      const fail = (): void => reject(new Error(`no response within ${this.#commandTimeoutMs} ms`))
+      timer = setTimeout(fail, this.#commandTimeoutMs)
+    })
+    try {
+      return (await Promise.race([this.#client.callBuffer(command, ...args), timeUp])) as Reply
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  #named(error: unknown): StoreError {
+    if (error instanceof StoreError) return error
+    const { message } = error as Error
+    const [, reason, hint] = reasons.find(([pattern]) => pattern.test(message)) ?? [undefined, message.slice(0, 300)]
+    return new StoreError('store_failed', `the server ${this.server}: ${reason}`, { hint, cause: error })
+  }
+}
+
+const reasons: readonly (readonly [pattern: RegExp, reason: string, hint: string])[] = [
+  [/^OOM\b/, 'its memory is full', 'Raise maxmemory. Nothing that was answered is lost.'],
+  [/^(NOAUTH|WRONGPASS)\b/, 'it does not accept the user or the password', 'Check the address, or REDIS_URL.'],
+  [
+    /^NOPERM\b/,
+    'the user may not do this',
+    'Allow EVAL, EVALSHA, INFO, PING and what scripts call, on keys with the prefix.',
+  ],
+  [/^MISCONF\b/, 'it cannot write its data to disk', 'Free some space, or read its log.'],
+  [/^READONLY\b/, 'it is read-only', 'Name the primary server: this is a replica.'],
+  [/^(MOVED|CROSSSLOT)\b/, 'it is part of a cluster', 'Pass a `Cluster` of ioredis as `client`.'],
+  [
+    /writeable|closed|ECONN|EPIPE|retries|not connected/i,
+    'there is no connection to it',
+    'Start the server, or check host and port.',
+  ],
+  [/no response within/, 'it does not answer in time', 'Check the network, and what the server does.'],
+]
+
+/** Errors of the server are not, except after a failover; all others are of the connection. */
+function isTemporary(error: unknown): boolean {
+  if (error instanceof StoreError) return false
+  const { name, message } = error as Error
+  return name === 'ReplyError' ? temporary.test(message) : true
+}
+
+/** @throws StoreError if it cannot be used in keys */
+function prefixOf({ prefix = 'latchkey' }: RedisOptions): string {
+  if (/^[A-Za-z0-9_.:-]{1,64}$/.test(prefix)) return prefix
+  const hint = 'Use letters, digits, -, _, . and :, at most 64.'
+  throw new StoreError('store_failed', 'the prefix of the keys cannot be used', { hint })
+}
+
+/** @throws StoreError for another address, without the password in its text */
+function describe(address: string): string {
+  const url = URL.canParse(address) ? new URL(address) : undefined
+  if (url !== undefined && /^rediss?:$/.test(url.protocol)) return `${url.protocol}//${url.host}`
+  const hint = 'Use redis://host:port, or rediss://host:port for TLS.'
+  throw new StoreError('store_failed', 'the address of the Redis server cannot be used', { hint })
+}
+
+async function ownClient(address: string, { connectTimeoutMs = 5_000 }: RedisOptions): Promise<OwnClient> {
+  const { Redis } = await driver()
+  const client = new Redis(address, {
+    lazyConnect: true,
+    connectTimeout: connectTimeoutMs,
+    // A claim that cannot be made now is an error, at once; the store decides what is sent again.
+    enableOfflineQueue: false,
+    autoResendUnfulfilledCommands: false,
+    maxRetriesPerRequest: 0,
+    retryStrategy: (times) => Math.min(25 * 2 ** Math.min(times, 6), maxPauseMs),
+    // A replica that was the primary: the address may lead to another server now.
+    reconnectOnError: (error) => /^READONLY\b/.test(error.message),
+  })
+  // Each command fails with it; without a listener it would be printed.
+  client.on('error', () => {})
+  return client as unknown as OwnClient
+}
+
+/** @throws StoreError if `ioredis` is not installed */
+async function driver(): Promise<Pick<typeof import('ioredis'), 'Redis'>> {
+  try {
+    return await import('ioredis')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ERR_MODULE_NOT_FOUND') throw error
+    const hint = 'Install it: npm install ioredis'
+    throw new StoreError('store_failed', 'stores in Redis need the package ioredis', { hint, cause: error })
+  }
+}
+
+function evictionWarning(server: string, info: string): string | undefined {
+  const value = (name: string): string | undefined => new RegExp(`^${name}:(.*?)\\r?$`, 'm').exec(info)?.[1]
+  const policy = value('maxmemory_policy')
+  if (policy === undefined || policy === 'noeviction' || value('maxmemory') === '0') return undefined
+  return (
+    `the server ${server} deletes keys when its memory is full (maxmemory-policy ${policy}): a claim that is deleted ` +
+    'is a payment that can be sent again; set maxmemory-policy to noeviction'
+  )
+}

@@ -1,0 +1,49 @@
+import { RedisConnection, type RedisOptions } from './RedisConnection.js'
+import { now, script } from './Script.js'
+
+/** Keys: the prefix. The minute is that of the server. */
+const countScript = script(`${now}
+local key = KEYS[1] .. 'r:' .. math.floor(now / 60000) .. ':' .. ARGV[1]
+local count = redis.call('INCR', key)
+if count == 1 then redis.call('PEXPIRE', key, 120000) end
+return count
+`)
+const maxNameLength = 256
+
+/**
+ * Requests per minute by caller, counted over all replicas of a facilitator, or of any other service. A count whose response
+ * was lost is counted again: it may be too high, never too low.
+ *
+ * @example
+ * const rates = await RedisRates.open({ address: 'redis://127.0.0.1:6379' })
+ * if ((await rates.countCaller(apiKeyName)) > 600) return new Response('too many requests', { status: 429 })
+ */
+export class RedisRates {
+  readonly #connection: RedisConnection
+
+  private constructor(connection: RedisConnection) {
+    this.#connection = connection
+  }
+
+  /**
+   * Connects.
+   *
+   * @throws StoreError if the server cannot be used
+   */
+  static async open(options: RedisOptions = {}): Promise<RedisRates> {
+    return new RedisRates(await RedisConnection.open(options))
+  }
+
+  /**
+   * Counts a request of a caller: how many there were in this minute, this one included. Fits `countCaller` of a store of
+   * settlements.
+   *
+   * @throws StoreError if it cannot be counted
+   */
+  readonly countCaller = async (name: string): Promise<number> =>
+    Number(await this.#connection.run(countScript, [this.#connection.prefix], [name.slice(0, maxNameLength)]))
+
+  close(): void {
+    this.#connection.close()
+  }
+}

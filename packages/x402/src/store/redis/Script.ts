@@ -1,0 +1,14 @@
+/** Scripts that the server runs as one change, by its own clock. */
+import { createHash } from 'node:crypto'
+
+export type Script = { readonly text: string; readonly sha: string }
+
+export function script(text: string): Script {
+  return { text, sha: createHash('sha1').update(text).digest('hex') }
+}
+
+/** `now` in milliseconds: the clock of the server decides, not those of the replicas. */
+export const now = `
+local time = redis.call('TIME')
+local now = time[1] * 1000 + math.floor(time[2] / 1000)
+`
