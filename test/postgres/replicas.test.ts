@@ -1,0 +1,341 @@
+/** What several replicas share beside settlements: leases, verified payments, rates of callers; and whose clock decides. */
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { after, type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import type { Settlement, SharedHold } from '@latchkey/x402/facilitator'
+import { PostgresSettlements, type PostgresSettlementsOptions } from '@latchkey/x402/postgres'
+import { Client } from 'pg'
+import { emptyDatabase, PostgresServer } from '../support/postgres.test.helper.js'
+import { settlement } from '../support/settlementConformance.test.helper.js'
+
+const server = await PostgresServer.start({ after }, { settings: { max_connections: '80' } })
+const address = await emptyDatabase(server)
+const admin = new Client({ connectionString: address })
+await admin.connect()
+// The server ends before.
+admin.on('error', () => {})
+
+const leaseMs = 60_000
+let count = 0
+
+type Replicas = { readonly schema: string; readonly stores: readonly PostgresSettlements[] }
+
+async function open(t: TestContext, options: PostgresSettlementsOptions = {}): Promise<Replicas> {
+  const schema = `replicas_${++count}`
+  const one = () =>
+    PostgresSettlements.open({ address, environment: {}, schema, maxConnections: 4, leaseMs, ...options })
+  const stores = [await one(), await one(), await one()]
+  t.after(() => Promise.all(stores.map((store) => store.close())))
+  return { schema, stores }
+}
+
+/** Leases end now: the replica that has them does not respond. */
+const endLeases = (schema: string, ids?: readonly string[]) =>
+  admin.query(
+    `UPDATE ${schema}.pending_settlements SET lease_until = clock_timestamp() WHERE $1::text[] IS NULL OR transaction_id = ANY ($1)`,
+    [ids ?? null],
+  )
+
+test('what a replica has recorded is taken over when its lease has ended, by one other, oldest first, with its bytes', async (t) => {
+  const { schema, stores } = await open(t)
+  const many = Array.from({ length: 40 }, (_, n) => settlement({ group: [Uint8Array.of(n)] }))
+  for (const one of many) await stores[0]!.claim(one, {})
+  for (const store of stores) assert.deepEqual(await store.pending(), [])
+  await endLeases(schema)
+  const taken = await Promise.all(stores.flatMap((store) => [store.leases.takeOver(9), store.leases.takeOver(9)]))
+  const ids = taken.flat().map(({ transactionId }) => transactionId)
+  assert.equal(ids.length, 40)
+  assert.equal(new Set(ids).size, 40)
+  for (const { transactionId, group } of taken.flat()) {
+    assert.deepEqual(group, many.find((one) => one.transactionId === transactionId)!.group)
+  }
+  for (const each of taken) {
+    const times = each.map(({ createdMs }) => createdMs)
+    assert.deepEqual(
+      times,
+      [...times].sort((a, b) => a - b),
+    )
+  }
+  assert.deepEqual(await stores[1]!.leases.takeOver(100), [])
+})
+
+test('a lease that is renewed is not taken over; one that was taken over is lost', async (t) => {
+  const { schema, stores } = await open(t)
+  const [first, second, third] = [settlement(), settlement(), settlement()]
+  for (const one of [first, second, third]) await stores[0]!.claim(one, {})
+  const ids = [first, second, third].map(({ transactionId }) => transactionId)
+  await endLeases(schema, ids.slice(0, 2))
+  assert.deepEqual(await stores[0]!.leases.renew([ids[0]!]), [])
+  const taken = await stores[1]!.pending()
+  assert.deepEqual(
+    taken.map(({ transactionId }) => transactionId),
+    [ids[1]],
+  )
+  await stores[0]!.finish(ids[2]!, { state: 'settled' })
+  assert.deepEqual(await stores[0]!.leases.renew(ids), [ids[1], ids[2]])
+  assert.deepEqual(await stores[1]!.leases.renew([ids[1]!]), [])
+  // Either may end it: the ledger has told both the same.
+  await stores[0]!.finish(ids[1]!, { state: 'settled', round: 5n })
+  assert.equal((await stores[2]!.get(ids[1]!))!.round, 5n)
+})
+
+test('a replica that stops releases what it has not ended', async (t) => {
+  const { stores } = await open(t)
+  const one = settlement()
+  await stores[0]!.claim(one, {})
+  await stores[0]!.leases.release()
+  const [taken] = await stores[1]!.pending()
+  assert.equal(taken!.transactionId, one.transactionId)
+})
+
+test('a lease ends by itself', async (t) => {
+  const { stores } = await open(t, { leaseMs: 50 })
+  await stores[0]!.claim(settlement(), {})
+  let taken: readonly Settlement[] = []
+  while (taken.length === 0) taken = await stores[1]!.leases.takeOver(1)
+})
+
+test('a settlement of another replica is waited for: to its end, to the end of its lease, or until the time is up', async (t) => {
+  const { schema, stores } = await open(t)
+  const many = Array.from({ length: 50 }, () => settlement())
+  for (const one of many) await stores[0]!.claim(one, {})
+  const ids = many.map(({ transactionId }) => transactionId)
+  const watching = ids.map((id) => stores[1]!.leases.watch(id, 60_000))
+  await Promise.all(ids.slice(1).map((id) => stores[0]!.finish(id, { state: 'settled', round: 7n })))
+  const ended = await Promise.all(watching.slice(1))
+  assert.ok(ended.every((one) => one!.state === 'settled' && one!.round === 7n))
+  await endLeases(schema)
+  assert.equal((await watching[0])!.state, 'pending')
+  await stores[0]!.leases.renew([ids[0]!])
+  assert.equal((await stores[1]!.leases.watch(ids[0]!, 100))!.state, 'pending')
+  assert.equal(await stores[1]!.leases.watch('NONE', 60_000), undefined)
+})
+
+test('64 claimants in processes of their own: one records a payment, and limits hold to the unit', async (t) => {
+  const { schema, stores } = await open(t)
+  const program = fileURLToPath(new URL('claiming-process.test.helper.js', import.meta.url))
+  const run = async (): Promise<string[]> => {
+    const env = { ...process.env, CLAIM_ADDRESS: address, CLAIM_SCHEMA: schema }
+    return JSON.parse((await promisify(execFile)(process.execPath, [program], { env })).stdout)
+  }
+  const outcomes = (await Promise.all([run(), run(), run(), run()])).flat()
+  const of = (outcome: string): number => outcomes.filter((one) => one === outcome).length
+  assert.equal(of('same recorded'), 1)
+  assert.equal(of('same known'), 63)
+  assert.equal(of('limited recorded'), 33)
+  assert.equal(of('limited feesInAll'), 31)
+  const limits = { feesInAll: 100n }
+  assert.equal(await stores[0]!.check(settlement({ feeMicroAlgos: 2n }), limits), 'feesInAll')
+  assert.equal(await stores[0]!.check(settlement({ feeMicroAlgos: 1n }), limits), undefined)
+})
+
+test('the clock of the database decides, not that of a process', async (t) => {
+  const { stores } = await open(t)
+  const [row] = (await admin.query('SELECT extract(epoch FROM clock_timestamp())::float8 * 1000 AS ms')).rows
+  const now = Date.now
+  const skews = [-minuteMs, minuteMs, 365 * 24 * 60 * minuteMs]
+  const limits = { payerPerMinute: 3, feesInAll: 3n }
+  const ids: string[] = []
+  for (const [index, skew] of skews.entries()) {
+    t.mock.method(Date, 'now', () => now() + skew)
+    const one = settlement({ feeMicroAlgos: 1n })
+    ids.push(one.transactionId)
+    assert.equal((await stores[index]!.claim(one, limits)).type, 'recorded')
+    assert.deepEqual(await stores[index]!.pending(), [], 'no lease has ended')
+  }
+  assert.deepEqual(await stores[2]!.claim(settlement(), limits), { type: 'limited', limit: 'payerPerMinute' })
+  await stores[2]!.forgetBefore(Date.now())
+  t.mock.restoreAll()
+  for (const id of ids) {
+    const { createdMs } = (await stores[0]!.get(id))!
+    assert.ok(Math.abs(createdMs - row!.ms) < 60_000, `${createdMs} ${row!.ms}`)
+  }
+})
+
+const minuteMs = 60_000
+
+function hold(change: Partial<SharedHold> = {}): SharedHold {
+  const { transactionId, network, payer, payTo } = settlement()
+  const costs = [{ asset: '1', amount: 10n }]
+  const of = { transactionId, network, payer, payTo, claimant: 'c', costs, feeMicroAlgos: 2n, feePayer: 'FEES' }
+  return { ...of, holdMs: 60_000, ...change }
+}
+
+test('verified payments of one payer stand in a line, at whichever replica', async (t) => {
+  const { stores } = await open(t)
+  const holds = Array.from({ length: 30 }, () => hold())
+  const results = await Promise.all(holds.map((one, n) => stores[n % 3]!.holds.hold(one, {})))
+  const ahead = results.map((result) => {
+    assert.ok(result.type === 'held' && !result.wasHeld)
+    return result.ahead
+  })
+  const numbers = (of: (one: (typeof ahead)[0]) => bigint) => ahead.map(of).sort((a, b) => Number(a - b))
+  const line = (step: bigint) => holds.map((_, n) => BigInt(n) * step)
+  assert.deepEqual(
+    numbers(({ costs }) => costs[0]?.held ?? 0n),
+    line(10n),
+  )
+  assert.deepEqual(
+    numbers(({ fees }) => fees.all),
+    line(2n),
+  )
+  assert.deepEqual(
+    numbers(({ fees }) => fees.own),
+    line(2n),
+  )
+  const again = await stores[0]!.holds.hold(holds[7]!, {})
+  assert.deepEqual(again, {
+    type: 'held',
+    wasHeld: true,
+    ahead: { ...ahead[7]!, fees: { ...ahead[7]!.fees, payers: 1 } },
+  })
+})
+
+test('a verified payment belongs to its claimant, is released, ends, and settles', async (t) => {
+  const { schema, stores } = await open(t)
+  const [a, b] = stores
+  const first = hold({
+    costs: [
+      { asset: '0', amount: 1_000n },
+      { asset: '5', amount: 2n ** 64n - 1n },
+    ],
+  })
+  assert.equal((await a!.holds.hold(first, {})).type, 'held')
+  assert.deepEqual(await b!.holds.hold({ ...first, claimant: 'other' }, {}), { type: 'claimed' })
+  const aheadOf = async (one: SharedHold) => {
+    const result = await b!.holds.hold(one, {})
+    assert.ok(result.type === 'held', result.type)
+    return result.ahead
+  }
+  const second = hold({ payer: first.payer })
+  const sorted = (ahead: { costs: readonly { asset: string }[] }) =>
+    [...ahead.costs].sort((x, y) => Number(x.asset) - Number(y.asset))
+  assert.deepEqual(sorted(await aheadOf(second)), [
+    { asset: '0', held: 1_000n, settling: 0n },
+    { asset: '5', held: 2n ** 64n - 1n, settling: 0n },
+  ])
+  assert.deepEqual((await aheadOf(hold({ payer: 'ANOTHER' }))).fees, { all: 4n, settling: 0n, own: 0n, payers: 2 })
+  const settling = settlement({ transactionId: first.transactionId })
+  await a!.claim(settling, {})
+  const { costs, fees, settledAgoMs } = await aheadOf(second)
+  assert.deepEqual(
+    costs.map((cost) => cost.settling),
+    [1_000n, 2n ** 64n - 1n],
+  )
+  assert.deepEqual(fees, { all: 2n, settling: 2n, own: 2n, payers: 2 })
+  assert.equal(settledAgoMs, undefined)
+  const known = await b!.holds.hold(first, {})
+  assert.ok(known.type === 'known' && known.settlement.state === 'pending')
+  await a!.finish(first.transactionId, { state: 'settled', round: 3n })
+  const after = await aheadOf(second)
+  assert.deepEqual([after.costs, after.fees.all], [[], 0n])
+  assert.ok(after.settledAgoMs !== undefined && after.settledAgoMs >= 0 && after.settledAgoMs < 60_000)
+  await b!.holds.release(second.transactionId)
+  await admin.query(`UPDATE ${schema}.holds SET until = clock_timestamp() WHERE payer = 'ANOTHER'`)
+  assert.deepEqual((await aheadOf(hold())).fees, { all: 0n, settling: 0n, own: 0n, payers: 1 })
+})
+
+test('a payment that another claimant held is free when that has ended; one that is held meets no limit', async (t) => {
+  const { schema, stores } = await open(t)
+  const one = hold()
+  await stores[0]!.holds.hold(one, {})
+  await admin.query(`UPDATE ${schema}.holds SET until = clock_timestamp()`)
+  const other = await stores[1]!.holds.hold({ ...one, claimant: 'other' }, {})
+  assert.ok(other.type === 'held' && !other.wasHeld)
+  const limits = { feesInAll: 1n }
+  assert.equal((await stores[2]!.holds.hold({ ...one, claimant: 'other' }, limits)).type, 'held')
+  assert.deepEqual(await stores[2]!.holds.hold(hold(), limits), { type: 'limited', limit: 'feesInAll' })
+})
+
+test('after a crash of the server has emptied the holds, what settles is still ahead', async (t) => {
+  const { schema, stores } = await open(t)
+  const one = settlement({ asset: '9', amount: '77' })
+  await stores[0]!.claim(one, {})
+  await admin.query(`TRUNCATE ${schema}.holds`)
+  const result = await stores[1]!.holds.hold(hold({ payer: one.payer, network: one.network }), {})
+  assert.deepEqual(result.type === 'held' && result.ahead.costs, [{ asset: '9', held: 0n, settling: 77n }])
+})
+
+test('requests of a caller are counted over all replicas', async (t) => {
+  const { stores } = await open(t)
+  const names = ['key one', 'key\0one', 'x'.repeat(2_000)]
+  assert.equal(await stores[0]!.countCaller(names[1]!), 1)
+  const counts = await Promise.all(Array.from({ length: 60 }, (_, n) => stores[n % 3]!.countCaller('key two')))
+  assert.deepEqual(
+    counts.sort((a, b) => a - b),
+    counts.map((_, n) => n + 1),
+  )
+  assert.equal(await stores[0]!.countCaller(names[2]!), 1)
+  assert.equal(await stores[1]!.countCaller(names[2]!), 2)
+  assert.equal(await stores[0]!.countCaller(names[0]!), 1)
+})
+
+test('one item that the server cannot store does not fail those that are sent with it', async (t) => {
+  const { stores } = await open(t)
+  const [good, bad] = [settlement(), settlement({ claimant: 'a\0b' })]
+  const claims = await Promise.allSettled([good, bad, settlement()].map((one) => stores[0]!.claim(one, {})))
+  assert.deepEqual(
+    claims.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  )
+  await stores[0]!.finish(good.transactionId, { state: 'failed', errorMessage: 'a\0b' })
+  assert.equal((await stores[0]!.get(good.transactionId))!.errorMessage, 'ab')
+})
+
+test('old settlements leave by whole partitions, into the archive or for good; not with one that is pending', async (t) => {
+  for (const oldSettlements of ['archive', 'drop'] as const) {
+    const { schema, stores } = await open(t, { oldSettlements })
+    const [old, pending, recent] = [settlement(), settlement(), settlement()]
+    for (const one of [old, pending, recent]) await stores[0]!.claim(one, {})
+    for (const one of [old, recent]) await stores[0]!.finish(one.transactionId, { state: 'settled' })
+    await age(schema, old.transactionId, '2020-01-08')
+    await age(schema, pending.transactionId, '2020-02-05')
+    await stores[1]!.forgetBefore(Date.now())
+    const left = [old, pending, recent].map(async ({ transactionId }) => (await stores[0]!.get(transactionId))?.state)
+    assert.deepEqual(await Promise.all(left), [undefined, 'pending', 'settled'])
+    const { rows } = await admin.query(
+      'SELECT relname FROM pg_class WHERE relnamespace = $1::regnamespace AND relname ~ $2',
+      [schema, '^archived_settlements_[0-9]+$'],
+    )
+    assert.deepEqual(
+      rows.map(({ relname }) => relname),
+      oldSettlements === 'archive' ? ['archived_settlements_20200106'] : [],
+    )
+    await stores[0]!.finish(pending.transactionId, { state: 'settled' })
+    await stores[1]!.forgetBefore(Date.now())
+    assert.equal(await stores[0]!.get(pending.transactionId), undefined)
+  }
+})
+
+/** Moves a record into a partition of long ago. */
+async function age(schema: string, id: string, day: string): Promise<void> {
+  const monday = `date_trunc('week', '${day}'::timestamptz AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'`
+  const { rows } = await admin.query(`SELECT to_char(${monday} AT TIME ZONE 'UTC', 'YYYYMMDD') AS name,
+    (${monday})::text AS start, (${monday} + interval '7 days')::text AS end`)
+  const { name, start, end } = rows[0]!
+  await admin.query(
+    `CREATE TABLE ${schema}.settlements_${name} PARTITION OF ${schema}.settlements FOR VALUES FROM ('${start}') TO ('${end}')`,
+  )
+  for (const table of ['settlements', 'pending_settlements']) {
+    await admin.query(`UPDATE ${schema}.${table} SET created_at = '${day}' WHERE transaction_id = $1`, [id])
+  }
+}
+
+test('what counts no longer is deleted', async (t) => {
+  const { schema, stores } = await open(t)
+  await stores[0]!.claim(settlement({ feeMicroAlgos: 1n }), { payerPerMinute: 5 })
+  await stores[0]!.countCaller('one')
+  await stores[0]!.holds.hold(hold({ payer: 'X' }), {})
+  await admin.query(`UPDATE ${schema}.settlement_rates SET part = part - 100; UPDATE ${schema}.caller_rates SET part = part - 100;
+    UPDATE ${schema}.settlement_fees SET part = part - 100; UPDATE ${schema}.holds SET until = clock_timestamp()`)
+  await stores[0]!.claim(settlement({ feeMicroAlgos: 1n }), { payerPerMinute: 5 })
+  await admin.query(`SELECT ${schema}.sweep()`)
+  const sizes = await admin.query(`SELECT (SELECT count(*) FROM ${schema}.settlement_rates) AS rates,
+    (SELECT count(*) FROM ${schema}.caller_rates) AS callers, (SELECT count(*) FROM ${schema}.settlement_fees) AS fees,
+    (SELECT count(*) FROM ${schema}.holds) AS holds`)
+  assert.deepEqual(sizes.rows[0], { rates: '1', callers: '0', fees: '2', holds: '0' })
+  await sleep(0)
+})
