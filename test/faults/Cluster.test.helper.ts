@@ -2,6 +2,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
+import { Network as Networks } from '@latchkey/algorand'
 import { Signer } from '@latchkey/x402/client'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
 import { emptyDatabase, PostgresServer } from '../support/postgres.test.helper.js'
@@ -13,6 +14,17 @@ import { dollarAssetId, port } from './settings.test.helper.js'
 
 export type Scope = { after: (work: () => unknown) => void }
 
+/** What several clusters can use, one after the other: the network, the ledger and its nodes, and the database server. */
+export type Ground = {
+  readonly scope: Scope
+  readonly network: Network
+  readonly ledger: string
+  readonly nodes: readonly Service[]
+  readonly postgres: { readonly server: PostgresServer; readonly host: Host; readonly clock: Clock }
+  /** By name. */
+  readonly hosts: Map<string, Host>
+}
+
 export type ClusterOptions = {
   /** Of the logs; it is created. */
   readonly directory: string
@@ -23,26 +35,14 @@ export type ClusterOptions = {
   readonly buyers: readonly [processes: number, each: number]
   /** How many settlements the budget of each seller pays for. */
   readonly budget: number
+  /** Further variables of all processes. */
+  readonly env?: { readonly [name: string]: string } | undefined
 }
 
-const ledgerPort = 4_001
-const blockMs = 400
-const sellerCount = 12
-/** Of a group of two transactions, on a network that is not busy. */
-export const feeMicroAlgos = 2_000n
-
-export type Cluster = {
+export type Cluster = Ground & {
   readonly options: ClusterOptions
-  readonly network: Network
-  readonly ledger: string
-  readonly database: {
-    readonly server: PostgresServer
-    readonly host: Host
-    readonly clock: Clock
-    readonly url: string
-  }
-  readonly redis: { readonly server: RedisServer; readonly host: Host } | undefined
-  readonly nodes: readonly Service[]
+  readonly databaseUrl: string
+  readonly redis: { readonly server: RedisServer; readonly host: Host; readonly clock: Clock } | undefined
   readonly replicas: readonly Service[]
   readonly gates: readonly Service[]
   readonly buyers: readonly Service[]
@@ -51,42 +51,53 @@ export type Cluster = {
   readonly payers: readonly string[]
 }
 
-export async function openCluster(t: Scope, options: ClusterOptions): Promise<Cluster> {
-  const { directory } = options
+const ledgerPort = 4_001
+const blockMs = 400
+const sellerCount = 12
+/** Of a group of two transactions, on a network that is not busy. */
+export const feeMicroAlgos = 2_000n
+
+export async function openGround(scope: Scope, directory: string): Promise<Ground> {
   mkdirSync(directory, { recursive: true })
   const network = new Network()
-  const ledger = await openLedger(t, directory)
-  const database = await openDatabase(t, network, directory)
-  const redis = options.claims === 'redis' ? await openRedis(t, network) : undefined
-  const [sponsor, payTos, payers] = [newKey(), keys(sellerCount), keys(options.buyers[0] * options.buyers[1])]
-  await Promise.all([
-    post(ledger, '/devnet/fund', { address: sponsor.address, microAlgos: 1_000_000_000 }),
-    ...payTos.map(async ({ address }) => {
-      await post(ledger, '/devnet/fund', { address, microAlgos: 1_000_000 })
-      await post(ledger, '/devnet/opt-in', { address, assetId: Number(dollarAssetId) })
-    }),
-    ...payers.map(({ address }) => post(ledger, '/devnet/fund', { address, dollars: 100 })),
+  const hosts = new Map<string, Host>()
+  const [ledger, postgres] = await Promise.all([
+    openLedger(scope, directory),
+    openPostgres(scope, hostOf({ network, hosts }, 'database', 31), directory),
   ])
+  const nodes = [1, 2].map((number) => {
+    const host = hostOf({ network, hosts }, `node-${number}`, 40 + number)
+    const env = { FAULTS_HOST: host.address, FAULTS_LEDGER: `http://${hubAddress}:${ledgerPort}` }
+    return openService(scope, host.name, { host, directory, command: commandOf('node'), env })
+  })
+  await Promise.all(nodes.map((node) => node.start()))
+  return { scope, network, ledger, nodes, postgres, hosts }
+}
+
+/** The processes are not started yet. */
+export async function openCluster(ground: Ground, options: ClusterOptions): Promise<Cluster> {
+  const { directory } = options
+  mkdirSync(directory, { recursive: true })
+  const databaseUrl = await emptyDatabase(ground.postgres.server)
+  const redis = options.claims === 'redis' ? await openRedis(ground, directory) : undefined
+  const [sponsor, payTos, payers] = [newKey(), keys(sellerCount), keys(options.buyers[0] * options.buyers[1])]
+  await fund(ground.ledger, sponsor, payTos, payers)
+  const nodes = ground.nodes.map(urlOf)
   const service = (name: string, number: number, module: string, env: { [name: string]: string }): Service => {
-    const host = network.add(name, number)
-    const file = fileURLToPath(new URL(`./${module}-process.test.helper.js`, import.meta.url))
-    const shared = { FAULTS_NAME: name, FAULTS_DIRECTORY: directory, FAULTS_HOST: host.address }
-    const made = new Service(name, {
-      ...{ host, directory, command: [process.execPath, '--enable-source-maps', file] },
-      env: { ...shared, FAULTS_PAY_TOS: payTos.map(({ address }) => address).join(','), ...env },
-    })
-    t.after(() => made.kill())
-    return made
+    const host = hostOf(ground, name, number)
+    const shared = {
+      FAULTS_NAME: name,
+      FAULTS_DIRECTORY: directory,
+      FAULTS_HOST: host.address,
+      FAULTS_NODES: (number % 2 === 0 ? [...nodes].reverse() : nodes).join(','),
+      FAULTS_PAY_TOS: payTos.map(({ address }) => address).join(','),
+    }
+    const all = { ...shared, ...env, ...options.env }
+    return openService(ground.scope, name, { host, directory, command: commandOf(module), env: all })
   }
-  const urlOf = ({ host }: Service): string => `http://${host.address}:${port}`
-  const nodes = [1, 2].map((number) =>
-    service(`node-${number}`, 40 + number, 'node', { FAULTS_LEDGER: `http://${hubAddress}:${ledgerPort}` }),
-  )
-  const FAULTS_NODES = nodes.map(urlOf).join(',')
   const replicas = count(options.replicas).map((number) =>
     service(`replica-${number}`, 10 + number, 'replica', {
-      FAULTS_NODES: (number % 2 === 0 ? [...nodes].reverse() : nodes).map(urlOf).join(','),
-      FAULTS_STORE: database.url,
+      FAULTS_STORE: databaseUrl,
       FAULTS_SPONSOR: sponsor.seed,
       FAULTS_FEES_PER_PAY_TO: String(feeMicroAlgos * BigInt(options.budget)),
       FAULTS_FEES_IN_ALL: String(feeMicroAlgos * BigInt(options.budget) * BigInt(sellerCount)),
@@ -94,8 +105,7 @@ export async function openCluster(t: Scope, options: ClusterOptions): Promise<Cl
   )
   const gates = count(options.gates).map((number) =>
     service(`gate-${number}`, 20 + number, 'gate', {
-      FAULTS_NODES,
-      FAULTS_CLAIMS: redis?.server.url ?? database.url,
+      FAULTS_CLAIMS: redis?.server.url ?? databaseUrl,
       FAULTS_REPLICAS: replicas.map(urlOf).join(','),
       FAULTS_TRUSTS: number % 2 === 1 ? 'yes' : 'no',
     }),
@@ -103,58 +113,75 @@ export async function openCluster(t: Scope, options: ClusterOptions): Promise<Cl
   const buyers = count(options.buyers[0]).map((number) => {
     const own = payers.slice((number - 1) * options.buyers[1], number * options.buyers[1])
     return service(`buyers-${number}`, 50 + number, 'buyers', {
-      FAULTS_NODES,
       FAULTS_GATES: gates.map(urlOf).join(','),
       FAULTS_SEEDS: own.map(({ seed }) => seed).join(','),
       FAULTS_MODE: 'load',
     })
   })
   const addresses = (list: readonly Key[]): string[] => list.map(({ address }) => address)
-  return {
-    ...{ options, network, ledger, database, redis, nodes, replicas, gates, buyers },
-    ...{ sponsor: sponsor.address, payTos: addresses(payTos), payers: addresses(payers) },
-  }
+  const parties = { sponsor: sponsor.address, payTos: addresses(payTos), payers: addresses(payers) }
+  return { ...ground, options, databaseUrl, redis, replicas, gates, buyers, ...parties }
 }
 
 /** Everything but the buyers. */
-export async function startServers({ nodes, replicas, gates }: Cluster): Promise<void> {
-  for (const services of [nodes, replicas, gates]) await Promise.all(services.map((service) => service.start()))
+export async function startServers({ replicas, gates }: Cluster): Promise<void> {
+  for (const services of [replicas, gates]) await Promise.all(services.map((service) => service.start()))
 }
 
-export async function setNodeFault({ host }: Service, fault: NodeFault): Promise<void> {
-  const response = await fetch(`http://${host.address}:${port}/fault`, { method: 'PUT', body: fault })
+export async function setNodeFault(node: Service, fault: NodeFault): Promise<void> {
+  const response = await fetch(`${urlOf(node)}/fault`, { method: 'PUT', body: fault })
   await response.arrayBuffer()
 }
 
 /** How many requests a gate works on. */
-export async function unfinishedAt({ host }: Service): Promise<number> {
-  return Number(await (await fetch(`http://${host.address}:${port}/unfinished`)).text())
+export async function unfinishedAt(gate: Service): Promise<number> {
+  return Number(await (await fetch(`${urlOf(gate)}/unfinished`)).text())
 }
 
-async function openLedger(t: Scope, directory: string): Promise<string> {
+export const urlOf = ({ host }: Service): string => `http://${host.address}:${port}`
+
+const commandOf = (module: string): string[] => {
+  const file = fileURLToPath(new URL(`./${module}-process.test.helper.js`, import.meta.url))
+  return [process.execPath, '--enable-source-maps', file]
+}
+
+function openService(scope: Scope, name: string, options: ConstructorParameters<typeof Service>[1]): Service {
+  const service = new Service(name, options)
+  scope.after(() => service.kill())
+  return service
+}
+
+function hostOf({ network, hosts }: Pick<Ground, 'network' | 'hosts'>, name: string, number: number): Host {
+  const host = hosts.get(name) ?? network.add(name, number)
+  hosts.set(name, host)
+  return host
+}
+
+async function openLedger(scope: Scope, directory: string): Promise<string> {
   const hub = { name: 'hub', address: hubAddress, prefix: [] }
   const args = ['--port', `${ledgerPort}`, '--host', '0.0.0.0', '--block-time', `${blockMs}`, '--history', '100000']
-  const command = [process.execPath, latchkeyCommand, 'devnet', '--json', '--log-level', 'error', ...args]
-  const devnet = new Service('ledger', { host: hub, directory, command })
-  t.after(() => devnet.kill())
-  await devnet.start()
+  const genesis = ['--genesis-hash', Networks.testnet.genesisHash]
+  const command = [process.execPath, latchkeyCommand, 'devnet', '--json', '--log-level', 'error', ...args, ...genesis]
+  await openService(scope, 'ledger', { host: hub, directory, command }).start()
   // Balances are set on this machine only.
   return `http://127.0.0.1:${ledgerPort}`
 }
 
-async function openDatabase(t: Scope, network: Network, directory: string): Promise<Cluster['database']> {
-  const host = network.add('database', 31)
+async function openPostgres(scope: Scope, host: Host, directory: string): Promise<Ground['postgres']> {
   const clock = new Clock(directory, 'database')
   const { prefix, address } = host
-  const server = await PostgresServer.start(t, { host: address, port: 5_432, prefix, environment: clock.env })
-  return { server, host, clock, url: await emptyDatabase(server) }
+  const server = await PostgresServer.start(scope, { host: address, port: 5_432, prefix, environment: clock.env })
+  return { server, host, clock }
 }
 
-async function openRedis(t: Scope, network: Network): Promise<Cluster['redis']> {
-  const host = network.add('redis', 32)
+async function openRedis(ground: Ground, directory: string): Promise<Cluster['redis']> {
+  const host = hostOf(ground, 'redis', 32)
+  const clock = new Clock(directory, 'redis')
   const settings = { appendonly: 'yes', appendfsync: 'always', 'protected-mode': 'no' }
-  const server = await RedisServer.start(t, { host: host.address, port: 6_379, settings, prefix: host.prefix })
-  return { server, host }
+  const variables = Object.entries(clock.env).map(([name, value]) => `${name}=${value}`)
+  const prefix = [...host.prefix, 'env', ...variables]
+  const server = await RedisServer.start(ground.scope, { host: host.address, port: 6_379, settings, prefix })
+  return { server, host, clock }
 }
 
 type Key = { readonly seed: string; readonly address: string }
@@ -166,6 +193,17 @@ function newKey(): Key {
 
 const count = (length: number): number[] => Array.from({ length }, (_, index) => index + 1)
 const keys = (length: number): Key[] => Array.from({ length }, newKey)
+
+async function fund(ledger: string, sponsor: Key, payTos: readonly Key[], payers: readonly Key[]): Promise<void> {
+  await Promise.all([
+    post(ledger, '/devnet/fund', { address: sponsor.address, microAlgos: 1_000_000_000 }),
+    ...payTos.map(async ({ address }) => {
+      await post(ledger, '/devnet/fund', { address, microAlgos: 1_000_000 })
+      await post(ledger, '/devnet/opt-in', { address, assetId: Number(dollarAssetId) })
+    }),
+    ...payers.map(({ address }) => post(ledger, '/devnet/fund', { address, dollars: 100 })),
+  ])
+}
 
 export async function post(url: string, path: string, body: unknown): Promise<void> {
   const response = await fetch(`${url}${path}`, { method: 'POST', body: JSON.stringify(body) })

@@ -15,7 +15,7 @@ export async function compareBooks(cluster: Cluster, ledger: readonly LedgerLine
 }
 
 async function compareSettlements(cluster: Cluster, payments: ReadonlyMap<string, LedgerLine>): Promise<string[]> {
-  const store = await openSettlements(cluster.database.url)
+  const store = await openSettlements(cluster.databaseUrl)
   const problems: string[] = []
   for (const [id, { amount, receiver, sender, round }] of payments) {
     const known = await store.get(id)

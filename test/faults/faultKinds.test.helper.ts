@@ -46,7 +46,7 @@ export async function faultAtRandom(cluster: Cluster, options: FaultOptions): Pr
 }
 
 function kindsFor(cluster: Cluster, random: Random): (() => Fault)[] {
-  const { network, database, redis, nodes, replicas, gates, buyers } = cluster
+  const { network, postgres, redis, nodes, replicas, gates, buyers } = cluster
   const hosts = hostsOf(cluster)
   const last = (low: number, high: number) => () => random.pause(low, high)
   const during = async (begin: () => unknown, wait: () => Promise<void>, end: () => unknown): Promise<void> => {
@@ -65,7 +65,7 @@ function kindsFor(cluster: Cluster, random: Random): (() => Fault)[] {
     return { kind, target: service.name, run }
   }
   const endDatabase = (signal: 'SIGKILL' | 'SIGINT', kind: string) => (): Fault => {
-    const { server } = database
+    const { server } = postgres
     const run = () =>
       during(
         () => server.kill(signal),
@@ -106,7 +106,7 @@ function kindsFor(cluster: Cluster, random: Random): (() => Fault)[] {
   }
   const clocks: [string, Clock][] = [
     ...[...replicas, ...gates, ...buyers].map(({ name, clock }): [string, Clock] => [name, clock]),
-    ['database', database.clock],
+    ['database', postgres.clock],
   ]
   const clock = (seconds: number) => (): Fault => {
     const [name, one] = random.pick(clocks)
@@ -165,18 +165,18 @@ function kindsFor(cluster: Cluster, random: Random): (() => Fault)[] {
 }
 
 /** All but the ledger, which is not a machine but what machines agree on. */
-function hostsOf({ database, redis, nodes, replicas, gates, buyers }: Cluster): Host[] {
+function hostsOf({ postgres, redis, nodes, replicas, gates, buyers }: Cluster): Host[] {
   const services = [...nodes, ...replicas, ...gates, ...buyers].map(({ host }) => host)
-  return [...services, database.host, ...(redis === undefined ? [] : [redis.host])]
+  return [...services, postgres.host, ...(redis === undefined ? [] : [redis.host])]
 }
 
 /** Ends every fault. */
 export async function heal(cluster: Cluster): Promise<void> {
-  const { network, nodes, replicas, gates, database, redis } = cluster
+  const { network, nodes, replicas, gates, postgres, redis } = cluster
   network.heal()
-  for (const { clock } of [...replicas, ...gates, ...cluster.buyers, database]) clock.set(0)
+  for (const { clock } of [...replicas, ...gates, ...cluster.buyers, postgres]) clock.set(0)
   await Promise.all(nodes.map((node) => setNodeFault(node, 'none')))
-  if (!database.server.isRunning) await database.server.restart()
+  if (!postgres.server.isRunning) await postgres.server.restart()
   if (redis !== undefined && !redis.server.isRunning) await redis.server.restart()
   await Promise.all([...replicas, ...gates].map((service) => (service.isRunning ? undefined : service.start())))
   await sleep(100)

@@ -8,7 +8,7 @@ import { paymentGate, paymentOf } from '@latchkey/x402/node'
 import { type FacilitatorClient, Gate, httpFacilitator, type Route } from '@latchkey/x402/server'
 import { HistoryLog } from './history.test.helper.js'
 import { plantInClaims } from './plants.test.helper.js'
-import { openChain, port, ready, setting, settings, untilItWorks } from './settings.test.helper.js'
+import { maxTimeoutSeconds, openChain, port, ready, setting, settings, untilItWorks } from './settings.test.helper.js'
 import { openClaims } from './stores.test.helper.js'
 
 const history = new HistoryLog(settings.directory(), settings.name())
@@ -45,7 +45,7 @@ function balanced(urls: readonly string[]): FacilitatorClient {
 /** A report is settled after it was made, an order before it is carried out. */
 function routesFor(network: string): { [key: string]: Route } {
   const routes = settings.payTos().flatMap((payTo, index): [string, Route][] => {
-    const accepts = { network, payTo, price: '$0.001', maxTimeoutSeconds: 600 }
+    const accepts = { network, payTo, price: '$0.001', maxTimeoutSeconds }
     return [
       [`GET /report/${index}`, { accepts }],
       [`POST /order/${index}`, { accepts: { ...accepts, price: '$0.002' } }],

@@ -1,13 +1,156 @@
 /** Faults that are planted into stores, one at a time, for a checker that has to find each. */
-import type { SettlementStore } from '@latchkey/x402/facilitator'
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { Settlement, SettlementLimits, SettlementStore } from '@latchkey/x402/facilitator'
 import type { ClaimStore } from '@latchkey/x402/server'
 
+const settlementPlants: { [name: string]: (store: SettlementStore) => Partial<SettlementStore> } = {
+  'dies when it has recorded': diesWhenItHasRecorded,
+  'takes nothing over': takesNothingOver,
+  'hears of nothing': hearsOfNothing,
+  'counts its own fees': countsItsOwnFees,
+  'records failures': recordsFailures,
+}
+
+const claimPlants: { [name: string]: (store: ClaimStore) => Partial<ClaimStore> } = {
+  'checks, then claims': checksThenClaims,
+  'serves again': servesAgain,
+}
+
 export function plantInSettlements(store: SettlementStore, plant: string | undefined): SettlementStore {
-  if (plant === undefined) return store
-  throw new Error(`no plant ${plant}`)
+  return plant === undefined ? store : withChanges(store, settlementPlants[plant]!(store))
 }
 
 export function plantInClaims(store: ClaimStore, plant: string | undefined): ClaimStore {
-  if (plant === undefined) return store
-  throw new Error(`no plant ${plant}`)
+  return plant === undefined ? store : withChanges(store, claimPlants[plant]!(store))
+}
+
+/** The store, but for these methods. */
+function withChanges<Store extends object>(store: Store, changes: Partial<Store>): Store {
+  return new Proxy(store, {
+    get: (target, name) => {
+      if (name in changes) return changes[name as keyof Store]
+      const value = target[name as keyof Store]
+      // Private members are found on the store itself only.
+      return typeof value === 'function' ? value.bind(target) : value
+    },
+  })
+}
+
+/** Not a fault of a store: `kill -9` in the worst moment, between the record and the first submission. */
+function diesWhenItHasRecorded(store: SettlementStore): Partial<SettlementStore> {
+  return {
+    claim: async (...call) => {
+      const result = await store.claim(...call)
+      if (result.type === 'recorded') process.kill(process.pid, 'SIGKILL')
+      return result
+    },
+  }
+}
+
+/** What a replica that died has left stays as it is. */
+function takesNothingOver({ leases }: SettlementStore): Partial<SettlementStore> {
+  const watch = async (transactionId: string, timeoutMs: number): Promise<Settlement | undefined> => {
+    await sleep(timeoutMs)
+    return leases!.watch(transactionId, 0)
+  }
+  return { pending: () => [], leases: { ...bound(leases!), takeOver: async () => [], watch } }
+}
+
+/** That a settlement of another replica has ended is not heard here: it is what it was when it was first seen. */
+function hearsOfNothing(store: SettlementStore): Partial<SettlementStore> {
+  const seen = new Map<string, Settlement>()
+  const own = new Set<string>()
+  const remember = (settlement: Settlement): Settlement => {
+    if (own.has(settlement.transactionId)) return settlement
+    const first = seen.get(settlement.transactionId) ?? { ...settlement, state: 'pending' }
+    seen.set(settlement.transactionId, first)
+    return first
+  }
+  return {
+    claim: async (settlement, limits) => {
+      const result = await store.claim(settlement, limits)
+      if (result.type === 'recorded') own.add(settlement.transactionId)
+      return result.type === 'known' ? { ...result, settlement: remember(result.settlement) } : result
+    },
+    get: async (transactionId) => {
+      const found = await store.get(transactionId)
+      return found === undefined ? undefined : remember(found)
+    },
+    holds: {
+      ...bound(store.holds!),
+      hold: async (...call) => {
+        const result = await store.holds!.hold(...call)
+        return result.type === 'known' ? { ...result, settlement: remember(result.settlement) } : result
+      },
+    },
+    leases: {
+      ...bound(store.leases!),
+      takeOver: async () => [],
+      watch: async (transactionId, timeoutMs) => {
+        await sleep(timeoutMs)
+        return seen.get(transactionId)
+      },
+    },
+  }
+}
+
+/** A budget in the memory of each replica. */
+function countsItsOwnFees(store: SettlementStore): Partial<SettlementStore> {
+  const spent = new Map<string, bigint>()
+  const without = ({ feesPerPayTo: _, feesInAll: __, ...others }: SettlementLimits): SettlementLimits => others
+  const isOver = ({ payTo, feeMicroAlgos }: Settlement, { feesPerPayTo }: SettlementLimits): boolean =>
+    feesPerPayTo !== undefined && (spent.get(payTo) ?? 0n) + feeMicroAlgos > feesPerPayTo
+  return {
+    check: (payment, limits) => store.check(payment, without(limits)),
+    claim: async (settlement, limits) => {
+      if (isOver(settlement, limits)) return { type: 'limited', limit: 'feesPerPayTo' }
+      spent.set(settlement.payTo, (spent.get(settlement.payTo) ?? 0n) + settlement.feeMicroAlgos)
+      return store.claim(settlement, without(limits))
+    },
+    holds: { ...bound(store.holds!), hold: (hold, limits) => store.holds!.hold(hold, without(limits)) },
+  }
+}
+
+/** What is on the ledger is recorded as failed. */
+function recordsFailures(store: SettlementStore): Partial<SettlementStore> {
+  const errorReason = 'invalid_exact_avm_settlement_failed'
+  const failed = { state: 'failed', errorReason, errorMessage: 'it expired before it was confirmed' } as const
+  return { finish: (transactionId) => store.finish(transactionId, failed) }
+}
+
+/** Whether a payment was claimed is looked up first, and then it is claimed: two gates can do so at the same time. */
+function checksThenClaims(store: ClaimStore): Partial<ClaimStore> {
+  return {
+    claim: async (transactionId, lease) => {
+      const isKnown = await store.has(transactionId)
+      await sleep(300)
+      const result = await store.claim(transactionId, lease)
+      return isKnown ? result : { type: 'new' }
+    },
+  }
+}
+
+/** A payment that was answered opens the request again. */
+function servesAgain(store: ClaimStore): Partial<ClaimStore> {
+  return {
+    claim: async (transactionId, lease) => {
+      const result = await store.claim(transactionId, lease)
+      return result.type === 'held' || result.type === 'taken' ? { type: 'again' } : result
+    },
+  }
+}
+
+/** The members of an object of a class, each bound to it. */
+function bound<T extends object>(object: T): T {
+  const names = new Set<string>()
+  for (let one: object = object; one !== Object.prototype; one = Object.getPrototypeOf(one)) {
+    for (const name of Object.getOwnPropertyNames(one)) names.add(name)
+  }
+  const members = [...names]
+    .filter((name) => name !== 'constructor')
+    .map((name) => {
+      const value = (object as { [name: string]: unknown })[name]
+      return [name, typeof value === 'function' ? value.bind(object) : value]
+    })
+  return Object.fromEntries(members) as T
 }

@@ -23,7 +23,7 @@ const facilitator = new Facilitator({
     feeMicroAlgosPerDay: BigInt(setting('FAULTS_FEES_PER_PAY_TO')),
     totalFeeMicroAlgosPerDay: BigInt(setting('FAULTS_FEES_IN_ALL')),
   },
-  settleTimeoutMs: 4_000,
+  settleTimeoutMs: Number(process.env['FAULTS_SETTLE_MS'] ?? 4_000),
   pollMs: 100,
   onError,
 })

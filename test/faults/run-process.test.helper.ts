@@ -2,24 +2,33 @@
  * A fault test from start to end, in namespaces of its own: load and faults, then everything heals, every purchase ends,
  * every settlement is asked for once more at each replica, and all records are compared. Prints one line of JSON.
  */
-import { appendFileSync, readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Counter, Random } from '../x402/soakRandom.test.helper.js'
+import { askAgain } from './askAgain.test.helper.js'
 import { compareBooks } from './books.test.helper.js'
-import { type Cluster, feeMicroAlgos, openCluster, post, startServers, unfinishedAt } from './Cluster.test.helper.js'
+import {
+  type Cluster,
+  feeMicroAlgos,
+  openCluster,
+  openGround,
+  post,
+  startServers,
+  unfinishedAt,
+} from './Cluster.test.helper.js'
 import { checkHistory } from './checkHistory.test.helper.js'
 import { faultAtRandom, heal } from './faultKinds.test.helper.js'
-import { HistoryLog, readLedger, readLines } from './history.test.helper.js'
-import { port, setting } from './settings.test.helper.js'
+import { readLedger, readLines } from './history.test.helper.js'
+import { maxTimeoutSeconds, setting } from './settings.test.helper.js'
 
 const directory = setting('FAULTS_DIRECTORY')
 const seconds = Number(setting('FAULTS_SECONDS'))
 const seed = Number(setting('FAULTS_SEED'))
 const claims = setting('FAULTS_CLAIMS') as 'postgres' | 'redis'
 /** Longer than a gate may take for a request, so that the claims of a gate that was killed are free. */
-const aheadSeconds = 20 * 60
-const roundsToExpire = 400
+const aheadSeconds = maxTimeoutSeconds + 10 * 60
+const roundsToExpire = 200
 /** How long buyers may take to get what they still want, once all is well. */
 const lastChanceMs = 180_000
 
@@ -32,9 +41,9 @@ const log = (text: string): void => {
 }
 
 async function run(): Promise<object> {
-  const t = { after: (work: () => unknown) => void ends.unshift(work) }
   const budget = Math.max(30, Math.round(seconds))
-  const cluster = await openCluster(t, { directory, claims, replicas: 3, gates: 2, buyers: [2, 10], budget })
+  const ground = await openGround({ after: (work) => void ends.unshift(work) }, directory)
+  const cluster = await openCluster(ground, { directory, claims, replicas: 3, gates: 2, buyers: [2, 10], budget })
   await startServers(cluster)
   await Promise.all(cluster.buyers.map((service) => service.start()))
   log('load')
@@ -45,38 +54,18 @@ async function run(): Promise<object> {
   log('healed')
   await heal(cluster)
   await finish(cluster)
-  const history = new HistoryLog(directory, 'test')
-  history.add({ type: 'quiet' })
+  log('every settlement is asked for again')
   await askAgain(cluster)
   log('ends')
-  const ledger = await readLedger(cluster.ledger)
-  writeFileSync(join(directory, 'ledger.json'), JSON.stringify(ledger))
-  const budgetMicroAlgos = feeMicroAlgos * BigInt(budget)
-  const checked = { feePayers: [cluster.sponsor], feesPerPayTo: budgetMicroAlgos }
-  const lines = readLines(directory)
-  const problems = [
-    ...checkHistory({ lines, ledger }, checked).map(({ rule, text }) => `${rule}: ${text}`),
-    ...(await compareBooks(cluster, ledger)),
-  ]
-  const of = (type: string): number => lines.filter((line) => line.type === type).length
-  return {
-    ...{ seconds, seed, claims, seconds_in_all: Math.round((performance.now() - startedMs) / 1_000) },
-    ...{ purchases: of('intent'), payments: ledger.length / 2, answers: of('answer'), refused: of('refused') },
-    ...{ signed: of('signed'), settleResponses: of('settle'), handled: of('handled'), sent: of('sent') },
-    budgetReached: ledger.filter(({ receiver }) => receiver === cluster.payTos[0]).length === budget,
-    faultsInAll: counts.total,
-    faults: counts,
-    problems: problems.length,
-    failing: problems.slice(0, 20),
-  }
+  return report(cluster, counts)
 }
 
 /** Every purchase ends: it is answered, or its seller has no budget and nothing is paid. */
 async function finish(cluster: Cluster): Promise<void> {
-  const { buyers, gates, database, ledger } = cluster
+  const { buyers, gates, postgres, ledger } = cluster
   const untilEnd = async (mode: string): Promise<void> => {
-    for (const service of buyers)
-      service.setEnv({ FAULTS_MODE: mode, FAULTS_DOUBLE_RATE: '0', FAULTS_REPEAT_RATE: '0' })
+    const calm = { FAULTS_DOUBLE_RATE: '0', FAULTS_REPEAT_RATE: '0' }
+    for (const service of buyers) service.setEnv({ FAULTS_MODE: mode, ...calm })
     await Promise.all(buyers.map((service) => service.start()))
     const giveUp = setTimeout(() => buyers.map((service) => service.kill()), lastChanceMs)
     await Promise.all(buyers.map((service) => service.ended()))
@@ -86,7 +75,8 @@ async function finish(cluster: Cluster): Promise<void> {
   await untilEnd('finish')
   while ((await Promise.all(gates.map(unfinishedAt))).some((count) => count > 0)) await sleep(100)
   log('claims of gates that were killed end')
-  database.clock.set(aheadSeconds)
+  postgres.clock.set(aheadSeconds)
+  cluster.redis?.clock.set(aheadSeconds)
   await sleep(1_500)
   await untilEnd('finish')
   log('what is not settled expires')
@@ -94,23 +84,24 @@ async function finish(cluster: Cluster): Promise<void> {
   await untilEnd('close')
 }
 
-/** Sends each request to settle once more to each replica: all have to give the same answer as the ledger. */
-async function askAgain({ replicas }: Cluster): Promise<void> {
-  const bodies = new Map<string, string>()
-  for (const name of readdirSync(directory).filter((file) => file.endsWith('.requests.jsonl'))) {
-    const lines = readFileSync(join(directory, name), 'utf8').split('\n').slice(0, -1)
-    for (const line of lines) {
-      const { transactionId, body } = JSON.parse(line) as { transactionId: string; body: string }
-      bodies.set(transactionId, body)
-    }
+async function report(cluster: Cluster, faults: Counter): Promise<object> {
+  const { sponsor, payTos, options } = cluster
+  const ledger = await readLedger(cluster.ledger)
+  writeFileSync(join(directory, 'ledger.json'), JSON.stringify(ledger))
+  const lines = readLines(directory)
+  const checked = { feePayers: [sponsor], feesPerPayTo: feeMicroAlgos * BigInt(options.budget) }
+  const problems = [
+    ...checkHistory({ lines, ledger }, checked).map(({ rule, text }) => `${rule}: ${text}`),
+    ...(await compareBooks(cluster, ledger)),
+  ]
+  const of = (type: string): number => lines.filter((line) => line.type === type).length
+  return {
+    ...{ seconds, seed, claims, secondsInAll: Math.round((performance.now() - startedMs) / 1_000) },
+    ...{ purchases: of('intent'), payments: ledger.length / 2, answers: of('answer'), refused: of('refused') },
+    ...{ signed: of('signed'), settleResponses: of('settle'), handled: of('handled'), sent: of('sent') },
+    budgetReached: ledger.filter(({ receiver }) => receiver === payTos[0]).length === options.budget,
+    ...{ faultsInAll: faults.total, faults, problems: problems.length, failing: problems.slice(0, 20) },
   }
-  const ask = async (url: string): Promise<void> => {
-    for (const body of bodies.values()) {
-      const headers = { 'Content-Type': 'application/json' }
-      await (await fetch(url, { method: 'POST', headers, body })).arrayBuffer()
-    }
-  }
-  await Promise.all(replicas.map(({ host }) => ask(`http://${host.address}:${port}/settle`)))
 }
 
 try {

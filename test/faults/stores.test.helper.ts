@@ -1,14 +1,17 @@
 /** The stores of a fault test, by their address. */
-import { join } from 'node:path'
 import type { SettlementStore } from '@latchkey/x402/facilitator'
+import { PostgresSettlements } from '@latchkey/x402/postgres'
 import type { ClaimStore } from '@latchkey/x402/server'
-import { SqliteClaims, SqliteSettlements } from '@latchkey/x402/sqlite'
+import { SqliteClaims } from '@latchkey/x402/sqlite'
 import { settings } from './settings.test.helper.js'
 
-export async function openSettlements(_address: string): Promise<SettlementStore> {
-  return new SqliteSettlements(join(settings.directory(), 'settlements.db'))
+/** A replica that was killed is replaced soon: the test is short. */
+const leaseMs = 3_000
+
+export function openSettlements(address: string): Promise<SettlementStore> {
+  return PostgresSettlements.open({ address, leaseMs })
 }
 
 export async function openClaims(_address: string): Promise<ClaimStore> {
-  return new SqliteClaims(join(settings.directory(), 'claims.db'))
+  return new SqliteClaims(`${settings.directory()}/claims.db`)
 }

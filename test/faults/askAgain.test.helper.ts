@@ -1,0 +1,25 @@
+/** Once all is quiet: every request to settle is sent to each replica again, which has to give the answer of the ledger. */
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Cluster, urlOf } from './Cluster.test.helper.js'
+import { HistoryLog } from './history.test.helper.js'
+
+export async function askAgain({ replicas, options }: Cluster): Promise<void> {
+  new HistoryLog(options.directory, 'test').add({ type: 'quiet' })
+  const bodies = requestsIn(options.directory)
+  const ask = async (url: string): Promise<void> => {
+    for (const body of bodies) {
+      const headers = { 'Content-Type': 'application/json' }
+      await (await fetch(url, { method: 'POST', headers, body })).arrayBuffer()
+    }
+  }
+  await Promise.all(replicas.filter(({ isRunning }) => isRunning).map((replica) => ask(`${urlOf(replica)}/settle`)))
+}
+
+/** The last one of each payment. */
+function requestsIn(directory: string): string[] {
+  const files = readdirSync(directory).filter((file) => file.endsWith('.requests.jsonl'))
+  const lines = files.flatMap((file) => readFileSync(join(directory, file), 'utf8').split('\n').slice(0, -1))
+  const requests = lines.map((line) => JSON.parse(line) as { transactionId: string; body: string })
+  return [...new Map(requests.map(({ transactionId, body }) => [transactionId, body])).values()]
+}
