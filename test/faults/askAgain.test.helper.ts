@@ -4,11 +4,18 @@ import { join } from 'node:path'
 import { type Cluster, urlOf } from './Cluster.test.helper.js'
 import { HistoryLog } from './history.test.helper.js'
 
+/** Requests to one replica at the same time. */
+const lanes = 8
+
 export async function askAgain({ replicas, options }: Cluster): Promise<void> {
   new HistoryLog(options.directory, 'test').add({ type: 'quiet' })
   const bodies = requestsIn(options.directory)
   const ask = async (url: string): Promise<void> => {
-    for (const body of bodies) {
+    const left = [...bodies]
+    await Promise.all(Array.from({ length: lanes }, () => askAll(url, left)))
+  }
+  const askAll = async (url: string, left: string[]): Promise<void> => {
+    for (let body = left.pop(); body !== undefined; body = left.pop()) {
       const headers = { 'Content-Type': 'application/json' }
       await (await fetch(url, { method: 'POST', headers, body })).arrayBuffer()
     }

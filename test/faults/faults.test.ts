@@ -1,0 +1,34 @@
+/**
+ * Three replicas of a facilitator, two gates of a seller, PostgreSQL and two nodes on machines of a network of their own, with
+ * load from many buyers: processes are killed, the database is restarted and killed, the network is cut between any two,
+ * packets are lost, nodes lag, accept and forget, clocks are off by a minute. Afterwards ledger, database, sellers' and
+ * buyers' records agree to the unit: no purchase is paid twice, every payment has its answer, no fee is over budget.
+ * LATCHKEY_FAULTS_SECONDS=300 makes it longer, LATCHKEY_FAULTS_SEED sets the choices, LATCHKEY_FAULTS_LOG keeps the logs.
+ */
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { runInNamespaces } from './namespaces.test.helper.js'
+
+type Report = { problems: number; failing: string[]; payments: number; budgetReached: boolean }
+
+const seconds = process.env['LATCHKEY_FAULTS_SECONDS']
+const seed =
+  process.env['LATCHKEY_FAULTS_SEED'] ?? (process.env['CI'] === undefined ? String(Date.now() % 2 ** 31) : '1')
+
+const runs = [
+  { claims: 'postgres', shortSeconds: 15 },
+  { claims: 'redis', shortSeconds: 8 },
+]
+
+for (const { claims, shortSeconds } of runs) {
+  const length = Number(seconds ?? shortSeconds)
+  const name = `${length} seconds of faults, with the claims of gates in ${claims}`
+  test(name, { timeout: 900_000 + length * 2_000 }, async (t) => {
+    const env = { FAULTS_CLAIMS: claims, FAULTS_SECONDS: String(length), FAULTS_SEED: seed }
+    const { lines } = await runInNamespaces(t, 'run', env)
+    const report = lines[0] as Report
+    process.stdout.write(`${JSON.stringify(report)}\n`)
+    assert.equal(report.problems, 0, report.failing.join('\n'))
+    assert.ok(report.payments > 0)
+  })
+}

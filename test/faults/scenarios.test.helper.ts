@@ -1,0 +1,65 @@
+/** Small histories with one planted fault each, and the same without it: what the checker has to find in them. */
+import type { Rule } from './checkHistory.test.helper.js'
+
+export type Scenario = {
+  readonly name: string
+  /** What is planted, by the name of the process. */
+  readonly plants: { readonly [process: string]: string }
+  readonly env?: { readonly [name: string]: string } | undefined
+  /** Purchases of each of four buyers. */
+  readonly purchases: number
+  readonly budget?: number | undefined
+  /** One of them has to be found, or nothing at all. */
+  readonly finds: readonly Rule[]
+}
+
+const both = (kind: 'replica' | 'gate', plant: string): { [process: string]: string } => {
+  return { [`${kind}-1`]: plant, [`${kind}-2`]: plant }
+}
+
+/** Every payment is sent to both gates at the same time, and shown again after its answer. */
+const insistent = { FAULTS_DOUBLE_RATE: '1', FAULTS_REPEAT_RATE: '1' }
+const firstDies = { 'replica-1': 'dies when it has recorded' }
+
+export const scenarios: readonly Scenario[] = [
+  { name: 'a replica dies when it has recorded a settlement', plants: firstDies, purchases: 2, finds: [] },
+  {
+    name: 'claims without an atomic claim',
+    plants: both('gate', 'checks, then claims'),
+    env: insistent,
+    purchases: 2,
+    finds: ['two answers for one payment'],
+  },
+  {
+    name: 'an answer that is served twice',
+    plants: both('gate', 'serves again'),
+    env: insistent,
+    purchases: 2,
+    finds: ['handled again after it was sent', 'two answers for one payment'],
+  },
+  {
+    name: 'a lease that is never taken over',
+    plants: { ...firstDies, 'replica-2': 'takes nothing over' },
+    purchases: 1,
+    finds: ['never ended', 'not decided in the end'],
+  },
+  {
+    name: 'a notification that is lost',
+    plants: both('replica', 'hears of nothing'),
+    purchases: 2,
+    finds: ['not decided in the end'],
+  },
+  {
+    name: 'a budget that each replica counts for itself',
+    plants: both('replica', 'counts its own fees'),
+    purchases: 6,
+    budget: 6,
+    finds: ['fees over budget'],
+  },
+  {
+    name: 'a settlement on the ledger that is answered as failed',
+    plants: both('replica', 'records failures'),
+    purchases: 2,
+    finds: ['failed in a response, and on the ledger'],
+  },
+]
