@@ -26,12 +26,13 @@ const doubleRate = Number(process.env['FAULTS_DOUBLE_RATE'] ?? 0.05)
 const repeatRate = Number(process.env['FAULTS_REPEAT_RATE'] ?? 0.05)
 const payTos = settings.payTos()
 const history = new HistoryLog(settings.directory(), settings.name())
-const requestMs = 9_000
-const attemptMs = 30_000
+const requestMs = 6_000
+const attemptMs = 20_000
 /** How often a buyer tries before it turns to the next thing. */
 const maxTries = 3
-/** The first seller's share, which uses up its budget. */
-const firstSellerRate = 0.4
+/** The first seller's share, which uses up its budget; and its share once a buyer was refused there. */
+const firstSellerRate = 0.5
+const laterRate = 0.03
 
 let isOver = false
 process.on('SIGTERM', () => {
@@ -103,6 +104,7 @@ class Shopper {
   readonly #buyer: Buyer
   readonly #open: Purchase[]
   #made = 0
+  #wasRefused = false
 
   constructor(buyer: Buyer, open: Purchase[]) {
     this.#buyer = buyer
@@ -123,7 +125,8 @@ class Shopper {
     if (open !== undefined) return open
     if (mode !== 'load' || this.#made >= maxPurchases) return undefined
     this.#made++
-    const payTo = Math.random() < firstSellerRate ? payTos[0]! : payTos[Math.floor(Math.random() * payTos.length)]!
+    const isFirst = Math.random() < (this.#wasRefused ? laterRate : firstSellerRate)
+    const payTo = payTos[isFirst ? 0 : 1 + Math.floor(Math.random() * (payTos.length - 1))]!
     const purchase = { id: randomUUID(), payer: this.#buyer.address, payTo, tries: 0 }
     history.add({ type: 'intent', purchase: purchase.id, payer: purchase.payer, payTo })
     this.#open.push(purchase)
@@ -153,6 +156,7 @@ class Shopper {
         this.#end(purchase)
         if (header !== '' && Math.random() < repeatRate) await this.#repeat(purchase, header)
       }
+      if (response.status === 503 && purchase.payTo === payTos[0]) this.#wasRefused = true
     } catch (error) {
       console.error(`${purchase.id} try ${purchase.tries}: ${(error as Error).name}: ${(error as Error).message}`)
       await sleep(Math.random() * 400)
@@ -184,7 +188,7 @@ class Shopper {
 }
 
 /** The budget of the first seller is used up in the end: to insist takes time and changes nothing. */
-const triesFor = (payTo: string): number => (mode === 'finish' && payTo === payTos[0] ? 1 : maxTries)
+const triesFor = (payTo: string): number => (payTo === payTos[0] ? 1 : maxTries)
 
 /** Every second purchase is an order. */
 const isOrder = ({ id }: Purchase): boolean => Number.parseInt(id[0]!, 16) % 2 === 0

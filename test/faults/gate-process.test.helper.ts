@@ -20,7 +20,7 @@ const maxHandlerMs = 40
 
 /** Each call goes to any of the replicas, and to the next one if it fails, as behind a load balancer. */
 function balanced(urls: readonly string[]): FacilitatorClient {
-  const clients = urls.map((url) => httpFacilitator({ url, timeoutMs: 6_000, isTrusted }))
+  const clients = urls.map((url) => httpFacilitator({ url, timeoutMs: 5_000, isTrusted }))
   const first = async <T>(call: (client: FacilitatorClient) => Promise<T> | T): Promise<T> => {
     const start = Math.floor(Math.random() * clients.length)
     let last: unknown

@@ -32,7 +32,7 @@ export const maxTimeoutSeconds = 300
 /** The ledger, by the nodes that this process is told. */
 export function openChain(): Promise<Chain> {
   const nodes = settings.nodes()
-  return untilItWorks(() => Chain.open({ network, nodes, timeoutMs: 3_000 }))
+  return untilItWorks(() => Chain.open({ network, nodes, timeoutMs: 2_000 }))
 }
 
 /** Tells the test that the process serves. */

@@ -1,9 +1,8 @@
 /** The stores of a fault test, by their address. */
 import type { SettlementStore } from '@latchkey/x402/facilitator'
-import { PostgresSettlements } from '@latchkey/x402/postgres'
+import { PostgresClaims, PostgresSettlements } from '@latchkey/x402/postgres'
+import { RedisClaims } from '@latchkey/x402/redis'
 import type { ClaimStore } from '@latchkey/x402/server'
-import { SqliteClaims } from '@latchkey/x402/sqlite'
-import { settings } from './settings.test.helper.js'
 
 /** A replica that was killed is replaced soon: the test is short. */
 const leaseMs = 3_000
@@ -12,6 +11,6 @@ export function openSettlements(address: string): Promise<SettlementStore> {
   return PostgresSettlements.open({ address, leaseMs })
 }
 
-export async function openClaims(_address: string): Promise<ClaimStore> {
-  return new SqliteClaims(`${settings.directory()}/claims.db`)
+export function openClaims(address: string): Promise<ClaimStore> {
+  return address.startsWith('redis:') ? RedisClaims.open({ address }) : PostgresClaims.open({ address })
 }
