@@ -51,6 +51,23 @@ async function start(t: TestContext, devnet: Devnet, args: string[], environment
 }
 
 suite('latchkey facilitator', { concurrency: 2 }, () => {
+  test('takes several nodes, and a quorum of as many different ones', async (t) => {
+    const devnet = await startDevnet(t)
+    const again = devnet.url.replace('127.0.0.1', 'localhost')
+    const refused = await run(['--network', 'local', '--node', devnet.url, '--node', devnet.url, '--quorum', '2'])
+    assert.equal(refused.code, 2)
+    assert.match(refused.stderr, /--quorum 2 needs as many different nodes, and 1 are given/)
+    const { child, exited, stdout } = await start(t, devnet, ['--node', again, '--quorum', '2', '--json'])
+    const { url } = JSON.parse(stdout()) as { url: string }
+    const metrics = await (await fetch(`${url}/metrics`)).text()
+    for (const node of [devnet.url, again]) {
+      const { host } = new URL(node)
+      assert.match(metrics, new RegExp(`latchkey_facilitator_node_up\\{network="[^"]+",node="${host}"\\} 1`))
+    }
+    child.kill('SIGTERM')
+    assert.equal(await exited, 0)
+  })
+
   test('prints its URL and the fee payer, and stops on SIGTERM', async (t) => {
     const devnet = await startDevnet(t)
     const [sponsor] = devnet.accounts

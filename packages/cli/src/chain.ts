@@ -1,7 +1,7 @@
 /** The network and its nodes, as commands are given them. */
 import { Network, Suggestion } from '@latchkey/algorand'
 import { Chain } from '@latchkey/x402/client'
-import { type Option, readInteger } from './Command.js'
+import { type Option, readInteger, readNumber } from './Command.js'
 import { UsageError } from './errors.js'
 import { quoted } from './format.js'
 
@@ -22,10 +22,20 @@ export const chainOptions = {
   dollar: { type: 'string', placeholder: 'ID', description: 'id of the dollar asset on a local network' },
 } as const satisfies { [name: string]: Option }
 
+/** For commands that decide something by what is not in the ledger. */
+export const quorumOption = {
+  quorum: {
+    type: 'string',
+    placeholder: 'N',
+    description: 'how many of the nodes have to say that a payment is not in the ledger before that counts (1)',
+  },
+} as const satisfies { [name: string]: Option }
+
 export type ChainValues = {
   readonly network?: string | undefined
   readonly node?: string[] | undefined
   readonly dollar?: string | undefined
+  readonly quorum?: string | undefined
 }
 
 const networkNames = [...Network.known.map(({ name }) => name), 'local']
@@ -60,9 +70,11 @@ export async function openChain(
   const node = given.node ?? (isOwn && url !== '' ? [url] : undefined)
   const dollar = given.dollar ?? (isOwn && asset !== '' ? asset : undefined)
   const network = networkOf(given, environment)
+  const quorum = readQuorum(given.quorum, node ?? [])
   const chain = await Chain.open({
     network,
     nodes: node?.map((one) => ({ url: one, token })),
+    quorum,
     dollarAssetId: readInteger('--dollar', dollar),
   })
   if (!isReadOnly && network === 'local' && isMainnet(chain.caip2)) {
@@ -72,6 +84,17 @@ export async function openChain(
     })
   }
   return chain
+}
+
+/** The same node twice is no quorum. */
+function readQuorum(text: string | undefined, nodes: readonly string[]): number | undefined {
+  const quorum = readNumber('--quorum', text, 1, 16)
+  const different = new Set(nodes.map((url) => (URL.canParse(url) ? new URL(url).href : url))).size
+  if (quorum === undefined || quorum === 1 || quorum <= different) return quorum
+  throw new UsageError(`--quorum ${quorum} needs as many different nodes, and ${different} are given`, {
+    code: 'invalid_value',
+    hint: 'give each of them with --node',
+  })
 }
 
 /** Opens the network for a command that only reads: with a node and no network, the one that the node belongs to. */

@@ -3,7 +3,7 @@ import { Network } from '@latchkey/algorand'
 import { Server } from '@latchkey/http'
 import { createFacilitatorHandler, Facilitator } from '@latchkey/x402/facilitator'
 import { command, jsonOption, readNumber } from '../Command.js'
-import { chainOptions, isMainnet, networkOf, openChain } from '../chain.js'
+import { chainOptions, isMainnet, networkOf, openChain, quorumOption } from '../chain.js'
 import { exitCodes } from '../exitCodes.js'
 import { feePayerNotes, feePayerOptions, feePayersFrom } from '../facilitator/feePayers.js'
 import { openStore } from '../facilitator/openStore.js'
@@ -29,6 +29,7 @@ sign. On SIGTERM it is not ready any more, finishes what it has, and ends; a sec
     port: { type: 'string', short: 'p', placeholder: 'PORT', description: `port (${defaultPort}); 0 for a free one` },
     host: { type: 'string', placeholder: 'HOST', description: 'address to listen on (127.0.0.1)' },
     ...chainOptions,
+    ...quorumOption,
     ...storeOptions,
     ...policyOptions,
     ...feePayerOptions,
@@ -41,6 +42,7 @@ commas; ALGOD_TOKEN is the token of the nodes.`,
   examples: [
     'latchkey facilitator --network testnet --wallet fees --key ADDRESS --password-file /run/secrets/fees',
     'latchkey facilitator --network testnet --store postgres://facilitator@db.example/latchkey --wallet fees --key A --key B',
+    'latchkey facilitator --network mainnet --node https://a.example --node https://b.example --quorum 2 --pay-to ADDRESS --fee-budget 1000000',
     'AVM_MNEMONIC="..." latchkey facilitator --network local --node http://127.0.0.1:4001 --dollar 31566704',
   ],
   exits: ['unreachable', 'password', 'interrupted'],

@@ -9,7 +9,8 @@ const blocksAtOnce = 16n
 const settledRounds = 2n
 
 /**
- * The state of a payment on the ledger; `expired` only where it is certain.
+ * The state of a payment on the ledger; `expired` only where it is certain: as many nodes as the quorum say so, each of
+ * which is past the last round in which it is valid.
  *
  * @throws AlgodError if no node responds
  */
@@ -22,10 +23,13 @@ export async function findPaymentState(
   if ((await algod.transaction(transactionId)).type === 'confirmed') return 'settled'
   // The round is requested first: a transaction that is confirmed after it is still found.
   const round = await algod.lastRound()
-  const found = await algod.transaction(transactionId)
-  if (found.type === 'confirmed') return 'settled'
-  if (found.type === 'pending' || round <= lastValid + settledRounds) return 'open'
-  if (round - firstValid < lookupRounds) return 'expired'
+  const isPast = round > lastValid + settledRounds
+  const { state, absences } = isPast ? await algod.lookUpEverywhere(transactionId) : await algod.lookUp(transactionId)
+  if (state.type === 'confirmed') return 'settled'
+  const past = absences.filter((absence) => absence.round > lastValid + settledRounds)
+  if (state.type === 'pending' || !isPast || past.length < algod.quorum) return 'open'
+  const covering = past.filter((absence) => absence.round - firstValid < lookupRounds)
+  if (covering.length >= algod.quorum) return 'expired'
   for (let block = firstValid + 1n; block <= lastValid; block += blocksAtOnce) {
     const last = block + blocksAtOnce - 1n < lastValid ? block + blocksAtOnce - 1n : lastValid
     const rounds = Array.from({ length: Number(last - block) + 1 }, (_, index) => block + BigInt(index))

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Address, Bytes, Group, Submission } from '@latchkey/algorand'
 import { FakeNode, ok, refused } from '../../../algod/dist/FakeNode.test.helper.js'
+import { Chain } from '../chain/Chain.js'
 import {
   alone,
   buyer,
@@ -306,4 +307,38 @@ test('outcomes are counted', async (t) => {
   ]) {
     assert.ok(text.split('\n').includes(line), line)
   }
+})
+
+test('nodes have metrics, named by their host', async (t) => {
+  const [good, bad] = [new FakeNode(), new FakeNode()]
+  for (const kind of ['GET params', 'GET status', 'POST simulate']) bad.on(kind, () => 'drop')
+  const byHost = new Map([
+    ['good.example', good],
+    ['bad.example', bad],
+  ])
+  const chain = await Chain.open({
+    network: 'testnet',
+    nodes: [{ url: 'https://bad.example/KEY', token: 'TOKEN' }, 'https://good.example:8443/KEY'],
+    fetch: (url, init) => byHost.get(new URL(url).hostname)!.fetch(url.replace('/KEY', ''), init),
+  })
+  const { facilitator } = await setUp(t, { chains: [chain] })
+  const { payload, requirements } = sponsored()
+  await facilitator.verify(payload, requirements)
+  await facilitator.health()
+  const lines = facilitator.metrics.text().split('\n')
+  const bads = `network="${network}",node="bad.example"`
+  const goods = `network="${network}",node="good.example:8443"`
+  for (const line of [
+    `latchkey_facilitator_node_up{${bads}} 0`,
+    `latchkey_facilitator_node_up{${goods}} 1`,
+    `latchkey_facilitator_node_avoided{${bads}} 1`,
+    `latchkey_facilitator_node_round{${goods}} 100`,
+    `latchkey_facilitator_node_rounds_behind{${goods}} 0`,
+    `latchkey_facilitator_node_calls_total{${bads},outcome="failed"} 1`,
+    `latchkey_facilitator_node_calls_total{${goods},outcome="failed"} 0`,
+  ]) {
+    assert.ok(lines.includes(line), line)
+  }
+  assert.ok(lines.some((line) => line.startsWith(`latchkey_facilitator_node_latency_seconds{${goods}} `)))
+  assert.doesNotMatch(facilitator.metrics.text(), /KEY|TOKEN/)
 })

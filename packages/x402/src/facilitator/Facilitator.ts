@@ -21,6 +21,7 @@ import { type FacilitatorStatus, Health } from './Health.js'
 import { holdMsOf, keyOf } from './holdOf.js'
 import { limitError } from './limitError.js'
 import { Metrics } from './Metrics.js'
+import { nodeMetrics } from './nodeMetrics.js'
 import { PaymentError, type PaymentErrorCode } from './PaymentError.js'
 import { type Caller, Policy } from './Policy.js'
 import { checkClaimant, Reservations } from './Reservations.js'
@@ -40,7 +41,7 @@ import { transactionIdOf, type VerifiedPayment, verifyPayment } from './verifyPa
  */
 export class Facilitator {
   /** Counters and gauges, as `text()` for Prometheus. */
-  readonly metrics = new Metrics()
+  readonly metrics: Metrics
   /** For whom it works. */
   readonly policy: Policy
   readonly #chains: readonly Chain[]
@@ -61,6 +62,7 @@ export class Facilitator {
     const store: SettlementStore = options.store ?? new MemorySettlements()
     const chains = chainList(options.chains)
     this.#chains = chains
+    this.metrics = new Metrics(() => nodeMetrics(chains))
     this.#options = limitsOf(options)
     this.#store = store
     this.#reservations = new Reservations((transactionId) => store.get(transactionId))

@@ -25,9 +25,15 @@ type Counter = keyof typeof counters
 type Gauge = keyof typeof gauges
 
 export class Metrics {
+  readonly #more: () => readonly Prometheus.Metric[]
   readonly #counts = new Map<Counter, Map<string, number>>()
   /** An alert on a gauge that is missing until the first settlement would not work. */
   readonly #gauges = new Map<Gauge, Map<string, Value>>([['pending', new Map([['', { value: 0 }]])]])
+
+  /** @param more metrics that are read when they are written */
+  constructor(more: () => readonly Prometheus.Metric[] = () => []) {
+    this.#more = more
+  }
 
   count(what: Counter, outcome: string): void {
     const counts = samplesOf(this.#counts, what)
@@ -48,6 +54,7 @@ export class Metrics {
     return Prometheus.write([
       ...(Object.keys(counters) as Counter[]).map((what) => this.#counter(what)),
       ...(Object.keys(gauges) as Gauge[]).map((what) => this.#gauge(what)),
+      ...this.#more(),
     ])
   }
 

@@ -52,7 +52,7 @@ export function parse(payload: PaymentPayload, requirement: PaymentRequirements,
   return { transactionId: group.transactionId, payer: sender, firstValid: txn.fv ?? 0n, lastValid: txn.lv ?? 0n }
 }
 
-/** Looks a payment up. Throws an AlgodError if no node responds. */
+/** Looks a payment up. Throws an AlgodError if no node responds, or too few of them to say that it has expired. */
 export async function lookUp(
   chain: Chain,
   { transactionId, lastValid }: Pick<LedgerPayment, 'transactionId' | 'lastValid'>,
@@ -61,7 +61,22 @@ export async function lookUp(
   const { lastRound: round } = await chain.parameters()
   if (found.type === 'confirmed') return { state: 'settled', round, settledRound: found.round }
   if (found.type === 'pending') return { state: 'submitted', round }
-  return { state: lastValid < round ? 'expired' : 'unsubmitted', round }
+  if (round <= lastValid) return { state: 'unsubmitted', round }
+  return { ...(await decideExpired(chain, transactionId, lastValid)), round }
+}
+
+/** It was not found: that it has expired takes a quorum of nodes, each of which is past its last valid round itself. */
+async function decideExpired(
+  { algod }: Chain,
+  transactionId: string,
+  lastValid: bigint,
+): Promise<Omit<LedgerStatus, 'round'>> {
+  const { state, absences } = await algod.lookUpEverywhere(transactionId)
+  if (state.type === 'confirmed') return { state: 'settled', settledRound: state.round }
+  if (state.type === 'pending') return { state: 'submitted' }
+  const count = absences.filter(({ round }) => round > lastValid).length
+  if (count >= algod.quorum) return { state: 'expired' }
+  throw new AlgodError('no_quorum', `${count} of ${algod.quorum} nodes say that the payment has expired`)
 }
 
 /** The round that a payment was settled in, after the node had time to catch up; undefined if it is not on the ledger. */
