@@ -89,7 +89,8 @@ export class Facilitator {
       this.#reservations.end(transactionId, state === 'settled')
     const onRejected = ({ transactionId }: Settlement, isRejected: boolean): void =>
       this.#reservations.setRejected(transactionId, isRejected)
-    const of = { store, chains, onError, onEnd, onRejected, metrics: this.metrics, limits: this.#limits }
+    const onTaken = (settlement: Settlement): void => this.#reservations.restore(settlement)
+    const of = { store, chains, onError, onEnd, onRejected, onTaken, metrics: this.metrics, limits: this.#limits }
     this.#settler = new Settler({ ...of, ...this.#options })
   }
 
@@ -100,7 +101,6 @@ export class Facilitator {
 
   /** Continues settlements that were pending when an earlier process ended. Call it once, before serving. */
   async resume(): Promise<number> {
-    for (const settlement of await this.#store.pending()) this.#reservations.restore(settlement)
     return (await this.#settler.resume()).length
   }
 

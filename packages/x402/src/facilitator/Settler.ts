@@ -5,9 +5,11 @@
 import { AlgodError } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
 import type { Chain } from '../chain/Chain.js'
+import type { SettlementLeases } from '../store/SettlementLeases.js'
 import type { SettlementClaim, SettlementLimits } from '../store/SettlementLimits.js'
 import type { Settlement, SettlementStore } from '../store/Settlements.js'
 import type { ErrorListener } from './ErrorListener.js'
+import { LeaseKeeper } from './LeaseKeeper.js'
 import { isTemporary, limitError } from './limitError.js'
 import type { Metrics } from './Metrics.js'
 import { PaymentError } from './PaymentError.js'
@@ -34,6 +36,8 @@ export type SettlerOptions = {
   onError: ErrorListener
   /** Called once with every settlement that ends, also with one of an earlier process. */
   onEnd: (settlement: Settlement) => void
+  /** Called with every settlement that another process, or an earlier one, has left. */
+  onTaken: (settlement: Settlement) => void
   /** Called when nodes begin to reject one that they may have accepted before, and when they no longer do. */
   onRejected: (settlement: Settlement, isRejected: boolean) => void
 }
@@ -71,6 +75,8 @@ export class Settler {
   readonly #networks: ReadonlyMap<string, Network>
   readonly #tasks = new Map<string, Promise<Settlement>>()
   readonly #turns = new Turns(maxLookups)
+  /** Undefined if the store has no leases: every process works on what it is asked for. */
+  readonly #keeper: LeaseKeeper | undefined
   /** Those that nodes reject, by transaction id. */
   readonly #rejected = new Set<string>()
   readonly #claiming = new Set<Promise<SettlementClaim>>()
@@ -83,9 +89,20 @@ export class Settler {
   constructor(options: SettlerOptions) {
     this.#options = options
     this.#networks = new Map(options.chains.map(({ caip2, algod }) => [caip2, networkOf(algod, options.pollMs)]))
+    this.#keeper = options.store.leases && this.#keeperOf(options.store.leases)
     this.#deletion = setInterval(() => void this.#deleteOld(), deleteEveryMs)
     // Timers of Node keep the process running; those of browsers are numbers.
     if (typeof this.#deletion === 'object') this.#deletion.unref()
+  }
+
+  #keeperOf(leases: SettlementLeases): LeaseKeeper {
+    return new LeaseKeeper({
+      leases,
+      working: () => [...this.#tasks.keys()],
+      room: () => (this.#isStopping ? 0 : maxTasks - this.#tasks.size),
+      onTaken: (settlement) => this.#take(settlement),
+      onError: this.#options.onError,
+    })
   }
 
   find(transactionId: string): Promise<Settlement | undefined> | Settlement | undefined {
@@ -114,10 +131,10 @@ export class Settler {
   async begin(settlement: Settlement, { isPatient = false }: BeginOptions = {}): Promise<BegunSettlement> {
     const startedMs = performance.now()
     const claim = await this.#claimPatiently(settlement, isPatient)
-    if (claim.type === 'known') return { settlement: await this.wait(claim.settlement), isNew: false }
-    const task = this.#runTask(settlement, { isNew: true })
-    if (!Tracing.isOn()) return { settlement: await this.#waitFor(task, settlement, startedMs), isNew: true }
-    const end = Tracing.span('facilitator.confirm', {}, () => this.#waitFor(task, settlement, startedMs))
+    if (claim.type === 'known') return { settlement: await this.wait(claim.settlement, startedMs), isNew: false }
+    void this.#runTask(settlement, { isNew: true })
+    if (!Tracing.isOn()) return { settlement: await this.wait(settlement, startedMs), isNew: true }
+    const end = Tracing.span('facilitator.confirm', {}, () => this.wait(settlement, startedMs))
     return { settlement: await end, isNew: true }
   }
 
@@ -140,17 +157,55 @@ export class Settler {
   }
 
   /** How the settlement ended, or its state when the time limit is reached. */
-  async wait(settlement: Settlement): Promise<Settlement> {
-    if (settlement.state !== 'pending') return settlement
-    return this.#waitFor(this.#runTask(settlement, {}), settlement)
+  async wait(settlement: Settlement, startedMs = performance.now()): Promise<Settlement> {
+    const deadlineMs = startedMs + this.#options.settleTimeoutMs
+    let latest = settlement
+    while (latest.state === 'pending' && !this.#isStopping) {
+      const leftMs = deadlineMs - performance.now()
+      if (leftMs <= 0) break
+      const task = this.#tasks.get(latest.transactionId) ?? this.#taskOf(latest)
+      if (task !== undefined) latest = await this.#waitFor(task, latest, leftMs)
+      else if (this.#keeper !== undefined) latest = await this.#watch(this.#keeper, latest, leftMs)
+      else break
+    }
+    return latest
+  }
+
+  /** Undefined if another replica works on it, or none that serves its network. */
+  #taskOf(settlement: Settlement): Promise<Settlement> | undefined {
+    const isServed = this.#networks.has(settlement.network)
+    return this.#keeper === undefined && isServed ? this.#runTask(settlement, {}) : undefined
+  }
+
+  /** Another replica works on it. If it stopped, this one may take over. */
+  async #watch(keeper: LeaseKeeper, settlement: Settlement, leftMs: number): Promise<Settlement> {
+    const { onError, pollMs } = this.#options
+    const { transactionId } = settlement
+    let latest: Settlement | undefined
+    try {
+      latest = await this.#waitFor(keeper.watch(transactionId, leftMs), undefined, leftMs, this.#wakeUps)
+      if (latest !== undefined && latest.state !== 'pending') return this.#ended(latest)
+      if (!this.#isStopping) await keeper.takeOver()
+    } catch (error) {
+      // It is recorded: whatever the store says now, it is pending.
+      onError(error)
+    }
+    if (!this.#tasks.has(transactionId)) await this.#sleep(Math.min(pollMs, leftMs))
+    return latest ?? settlement
   }
 
   /** Continues with what an earlier process left, in the background. */
   async resume(): Promise<readonly Settlement[]> {
     await this.#deleteOld()
     const pending = await this.#options.store.pending()
-    for (const settlement of pending) void this.#runTask(settlement, { isInBackground: true })
+    if (this.#keeper !== undefined) this.#keeper.take(pending)
+    else for (const settlement of pending) this.#take(settlement)
     return pending
+  }
+
+  #take(settlement: Settlement): void {
+    this.#options.onTaken(settlement)
+    void this.#runTask(settlement, { isInBackground: true })
   }
 
   /** Pending settlements stay recorded, for the next process. */
@@ -162,23 +217,41 @@ export class Settler {
   async #stop(): Promise<void> {
     clearInterval(this.#deletion)
     this.#isStopping = true
-    for (const wakeUp of this.#wakeUps) wakeUp()
+    for (const wakeUp of [...this.#wakeUps]) wakeUp()
+    await this.#keeper?.stop()
     await Promise.allSettled(this.#claiming)
     await Promise.all(this.#tasks.values())
+    await this.#keeper?.release()
     await this.#options.store.close()
   }
 
   async #claim(settlement: Settlement): Promise<SettlementClaim> {
     const { store, limits } = this.#options
-    const claiming = Tracing.isOn()
-      ? Tracing.span('facilitator.record', {}, async () => store.claim(settlement, limits))
-      : (async () => store.claim(settlement, limits))()
+    const record = async (): Promise<SettlementClaim> => store.claim(settlement, limits)
+    const recording = Tracing.isOn() ? Tracing.span('facilitator.record', {}, record) : record()
+    const claiming = recording.catch((error) => this.#findClaim(settlement, error))
     this.#claiming.add(claiming)
     try {
       return await claiming
     } finally {
       this.#claiming.delete(claiming)
     }
+  }
+
+  /**
+   * The store failed, and may have recorded it all the same. What it recorded under a lease of this replica is worked on; one
+   * that is recorded later than it is looked up here is found when its lease ends.
+   *
+   * @throws what the store threw, if it does not have it or cannot tell: nothing is submitted then
+   */
+  async #findClaim(settlement: Settlement, error: unknown): Promise<SettlementClaim> {
+    const { store, onError } = this.#options
+    const known = await (async () => store.get(settlement.transactionId))().catch(onError)
+    if (known === undefined) throw error
+    onError(error)
+    const isOurs = known.state === 'pending' && (await this.#keeper?.has(known.transactionId).catch(onError))
+    if (isOurs) void this.#runTask(known, {})
+    return { type: 'known', settlement: known }
   }
 
   async #deleteOld(): Promise<void> {
@@ -189,23 +262,30 @@ export class Settler {
     }
   }
 
-  async #waitFor(end: Promise<Settlement>, settlement: Settlement, startedMs = performance.now()): Promise<Settlement> {
-    const leftMs = startedMs + this.#options.settleTimeoutMs - performance.now()
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const timeUp = new Promise<Settlement>((resolve) => {
-      timer = setTimeout(resolve, leftMs, settlement)
+  /** The result, or the other value when the time is up, or when one of the `wakeUps` is called. */
+  async #waitFor<T, U>(
+    work: Promise<T>,
+    otherwise: U,
+    leftMs: number,
+    wakeUps = new Set<() => void>(),
+  ): Promise<T | U> {
+    let wakeUp = (): void => {}
+    const timeUp = new Promise<U>((resolve) => {
+      wakeUp = () => resolve(otherwise)
     })
+    const timer = setTimeout(wakeUp, leftMs)
+    wakeUps.add(wakeUp)
     try {
-      return await Promise.race([end, timeUp])
+      return await Promise.race([work, timeUp])
     } finally {
       clearTimeout(timer)
+      wakeUps.delete(wakeUp)
     }
   }
 
   /** Recorded too: it does not count against its `payTo`, and the next process has to know that. */
   async #setRejected(settlement: Settlement, isRejected: boolean): Promise<void> {
     const { transactionId } = settlement
-    if (this.#rejected.has(transactionId) === isRejected) return
     await this.#options.store.setRejected(transactionId, isRejected)
     if (isRejected) this.#rejected.add(transactionId)
     else this.#rejected.delete(transactionId)
@@ -220,6 +300,7 @@ export class Settler {
       task = this.#settle(settlement, how).finally(() => {
         this.#rejected.delete(transactionId)
         this.#tasks.delete(transactionId)
+        this.#keeper?.forget(transactionId)
         this.#options.metrics.set('pending', this.#tasks.size)
       })
       this.#tasks.set(transactionId, task)
@@ -233,7 +314,9 @@ export class Settler {
     if (network === undefined) return settlement
     const startedMs = performance.now()
     const progress = progressOf({ isNew })
-    for (let pollMs = this.#options.pollMs; !this.#isStopping; ) {
+    // Of one that was left by another process it is not known what that recorded.
+    let isRejected = isNew ? false : undefined
+    for (let pollMs = this.#options.pollMs; this.#isWorking(settlement, progress); ) {
       try {
         const isUrgent = !isInBackground && performance.now() - startedMs < foregroundMs
         const work = (): Promise<Settlement | undefined> => this.#takeStep(settlement, network, progress)
@@ -246,7 +329,8 @@ export class Settler {
           await this.#options.store.finish(settlement.transactionId, progress.outcome)
           return this.#ended({ ...settlement, ...progress.outcome })
         }
-        await this.#setRejected(settlement, progress.isRejected)
+        if (isRejected !== progress.isRejected) await this.#setRejected(settlement, progress.isRejected)
+        isRejected = progress.isRejected
       } catch (error) {
         // That a node does not respond is reported by /health.
         if (!(error instanceof AlgodError)) this.#options.onError(error, { transactionId: settlement.transactionId })
@@ -262,10 +346,17 @@ export class Settler {
     return settlement
   }
 
-  /** The settlement if another process has ended it. */
+  /** Until this process stops, or another replica works on it. What is decided is recorded all the same. */
+  #isWorking({ transactionId }: Settlement, { outcome }: Progress): boolean {
+    const isLost = outcome === undefined && this.#keeper?.isLost(transactionId)
+    return !this.#isStopping && !isLost
+  }
+
+  /** The settlement if another process has ended it; with a lease there is none. */
   async #takeStep(settlement: Settlement, network: Network, progress: Progress): Promise<Settlement | undefined> {
     if (this.#isStopping || progress.outcome !== undefined) return undefined
-    const stored = progress.mayBeSent ? await this.#options.store.get(settlement.transactionId) : undefined
+    const isShared = progress.mayBeSent && this.#keeper === undefined
+    const stored = isShared ? await this.#options.store.get(settlement.transactionId) : undefined
     if (stored !== undefined && stored.state !== 'pending') return this.#ended(stored)
     await step(settlement, network, progress)
     return undefined
