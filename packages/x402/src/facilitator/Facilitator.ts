@@ -1,9 +1,7 @@
 /** Verifies payments and settles them on the ledger, for sellers. */
 import { AlgodError } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
-import { Address, Submission } from '@latchkey/algorand'
 import { type Chain, chainList } from '../chain/Chain.js'
-import type { SettlementLimits } from '../store/SettlementLimits.js'
 import { MemorySettlements, type Settlement, type SettlementStore } from '../store/Settlements.js'
 import type {
   PaymentPayload,
@@ -12,23 +10,22 @@ import type {
   SupportedResponse,
   VerifyResponse,
 } from '../wire/types.js'
-import { checkSponsoredFee } from './checkSponsoredFee.js'
 import type { ErrorListener } from './ErrorListener.js'
 import { type FacilitatorLimits, type FacilitatorOptions, limitsOf } from './FacilitatorOptions.js'
 import * as FacilitatorTrace from './FacilitatorTrace.js'
 import { FeePayers } from './FeePayers.js'
 import { type FacilitatorStatus, Health } from './Health.js'
-import { holdMsOf, keyOf } from './holdOf.js'
-import { limitError } from './limitError.js'
+import { keyOf } from './holdOf.js'
 import { Metrics } from './Metrics.js'
 import { nodeMetrics } from './nodeMetrics.js'
 import { PaymentError, type PaymentErrorCode } from './PaymentError.js'
+import { PaymentHolds } from './PaymentHolds.js'
 import { type Caller, Policy } from './Policy.js'
 import { checkClaimant, Reservations } from './Reservations.js'
 import { responseOf } from './responseOf.js'
 import { Settler } from './Settler.js'
 import { settingDigests } from './settingDigests.js'
-import { simulationError } from './simulationError.js'
+import { VerifiedPayments } from './VerifiedPayments.js'
 import { transactionIdOf, type VerifiedPayment, verifyPayment } from './verifyPayment.js'
 
 /**
@@ -47,9 +44,10 @@ export class Facilitator {
   readonly #chains: readonly Chain[]
   readonly #feePayers: FeePayers
   readonly #options: FacilitatorLimits
-  readonly #limits: SettlementLimits
   readonly #store: SettlementStore
   readonly #reservations: Reservations
+  readonly #holds: PaymentHolds
+  readonly #verified = new VerifiedPayments()
   readonly #settler: Settler
   readonly #onError: ErrorListener
   /** By payment and claimant. */
@@ -84,14 +82,22 @@ export class Facilitator {
     })
     this.policy = new Policy(policy)
     const { maxPendingPerPayer: pendingPerPayer, maxPendingPerPayTo: pendingPerPayTo } = this.#options
-    this.#limits = { ...this.policy.limits, pendingPerPayer, pendingPerPayTo }
+    const limits = { ...this.policy.limits, pendingPerPayer, pendingPerPayTo }
     const onEnd = ({ transactionId, state }: Settlement): void =>
       this.#reservations.end(transactionId, state === 'settled')
     const onRejected = ({ transactionId }: Settlement, isRejected: boolean): void =>
       this.#reservations.setRejected(transactionId, isRejected)
     const onTaken = (settlement: Settlement): void => this.#reservations.restore(settlement)
-    const of = { store, chains, onError, onEnd, onRejected, onTaken, metrics: this.metrics, limits: this.#limits }
+    const of = { store, chains, onError, onEnd, onRejected, onTaken, metrics: this.metrics, limits }
     this.#settler = new Settler({ ...of, ...this.#options })
+    const { feePayers, reservations } = { feePayers: this.#feePayers, reservations: this.#reservations }
+    this.#holds = new PaymentHolds({
+      store,
+      reservations,
+      feePayers,
+      limits,
+      checkRoom: () => this.#settler.checkRoom(),
+    })
   }
 
   /** The accounts that it pays fees from. */
@@ -125,17 +131,13 @@ export class Facilitator {
 
   async #verify(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller): Promise<VerifyResponse> {
     try {
-      this.#admitCaller(caller)
+      const admission = this.#admitCaller(caller)
+      if (admission !== undefined) await admission
       const payment = this.#verifyPayment(payload, requirements, caller)
       this.policy.check(caller, requirements, payment)
-      const { transactionId } = payment.group
-      let known = await this.#settler.find(transactionId)
-      if (known === undefined) {
-        await this.#hold(payment, requirements, caller)
-        // It may have been settled since the simulation.
-        known = await this.#settler.find(transactionId)
-      }
+      const known = await this.#holdOrFind(payment, requirements, caller)
       if (known !== undefined) this.#checkKnown(known, caller)
+      this.#verified.add(payload, requirements, payment)
       this.metrics.count('verify', 'valid')
       return { isValid: true, payer: payment.payer }
     } catch (error) {
@@ -157,7 +159,9 @@ export class Facilitator {
     try {
       const payment = await this.#readPayment(payload, requirements, caller)
       transaction = payment.group.transactionId
-      const known = await this.#settler.find(transaction)
+      // Of one that was verified here, recording it tells whether it is recorded already.
+      const isWaiting = this.#reservations.isWaiting(transaction, claimantOf(caller))
+      const known = isWaiting ? undefined : await this.#settler.find(transaction)
       if (known !== undefined) this.#checkClaim(known, caller)
       const result = await (known === undefined
         ? this.#startOnce(payment, requirements, caller)
@@ -206,7 +210,9 @@ export class Facilitator {
 
   #verifyPayment(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller): VerifiedPayment {
     const [chains, feePayers] = [this.#chains, this.#feePayers.addresses]
-    const payment = verifyPayment(payload, requirements, { chains, feePayers, ...this.#options })
+    const payment =
+      this.#verified.get(payload, requirements) ??
+      verifyPayment(payload, requirements, { chains, feePayers, ...this.#options })
     const { transactionId } = payment.group
     caller.onPayment?.(transactionId)
     if (Tracing.isOn()) FacilitatorTrace.note(transactionId, payment.chain.caip2)
@@ -220,11 +226,11 @@ export class Facilitator {
    * @throws PaymentError
    */
   async #readPayment(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller) {
-    if (!this.policy.hasRequests(caller) && !(await this.#isKnown(payload))) this.#admitCaller(caller)
+    if (!this.policy.hasRequests(caller) && !(await this.#isKnown(payload))) await this.#admitCaller(caller)
     try {
       return this.#verifyPayment(payload, requirements, caller)
     } catch (error) {
-      this.policy.admitCaller(caller)
+      await this.#countRequest(caller)
       throw error
     }
   }
@@ -235,55 +241,46 @@ export class Facilitator {
     return this.#reservations.has(transactionId) || (await this.#settler.find(transactionId)) !== undefined
   }
 
-  /** A caller that sends too much is refused before anything is read or looked up for it. */
-  #admitCaller(caller: Caller): void {
-    if (this.policy.admitCaller(caller)) return
-    throw new PaymentError('facilitator_policy_refused', 'too many requests in this minute')
-  }
-
   /**
-   * Holds a payment that the ledger would accept for its claimant, and what it costs of the payer's balance.
+   * A caller that sends too much is refused before anything is read or looked up for it. Undefined if there is nothing to
+   * wait for.
    *
    * @throws PaymentError
    */
-  async #hold(payment: VerifiedPayment, requirements: PaymentRequirements, caller: Caller): Promise<void> {
-    const claimant = claimantOf(caller)
-    const key = keyOf(payment)
-    const { transactionId } = payment.group
-    if (this.#reservations.isVerified(transactionId, key, claimant)) return
-    if (!this.#reservations.isHeld(transactionId, claimant)) await this.#checkLimits(payment)
-    if (payment.feePayer !== undefined) this.#feePayers.checkKey(payment.feePayer)
-    await checkSponsoredFee(payment)
-    const startedMs = performance.now()
-    const { algod } = payment.chain
-    const unsigned = this.#unsignedGroup(payment)
-    const failure = await (Tracing.isOn()
-      ? Tracing.span('facilitator.simulate', {}, () => algod.simulate(unsigned))
-      : algod.simulate(unsigned))
-    if (failure !== undefined) throw await simulationError(failure, payment, this.#feePayers)
-    await this.#reservations.hold(payment, { claimant, key, startedMs, holdMs: holdMsOf(payment, requirements) })
-  }
-
-  /**
-   * Whether it would meet a limit now: told before the seller works for it.
-   *
-   * @throws PaymentError
-   */
-  async #checkLimits(payment: VerifiedPayment): Promise<void> {
-    this.#settler.checkRoom()
-    const limits = this.#limits
-    const limit = await this.#store.check(payment, limits)
-    if (limit !== undefined) throw limitError(limit, { payment, limits })
-  }
-
-  /** Without the signature of the fee payer: a network attacker who reads the simulation could submit the payment. */
-  #unsignedGroup({ group, feeIndex, feePayer }: VerifiedPayment): Uint8Array[] {
-    const authorizer = feePayer === undefined ? undefined : this.#feePayers.get(feePayer)?.authorizer
-    return group.members.map(({ bytes, txn }, index) => {
-      if (index !== feeIndex) return bytes
-      // A rekeyed account names its authorizer also without a signature.
-      return Submission.encode(authorizer === feePayer ? { txn } : { txn, sgnr: Address.decode(authorizer!) })
+  #admitCaller(caller: Caller): Promise<void> | undefined {
+    const isAdmitted = this.#countRequest(caller)
+    if (isAdmitted === false) throw tooManyRequests()
+    if (isAdmitted === true) return undefined
+    return isAdmitted.then((isTrue) => {
+      if (!isTrue) throw tooManyRequests()
     })
+  }
+
+  /** Whether the caller has more. Other replicas are asked only for a caller that has more at this one. */
+  #countRequest(caller: Caller): boolean | Promise<boolean> {
+    if (!this.policy.admitCaller(caller)) return false
+    const { countCaller } = this.#store
+    const name = countCaller === undefined ? undefined : this.policy.countedName(caller)
+    if (name === undefined) return true
+    return countCaller!.call(this.#store, name).then((count) => this.policy.admitCount(name, count))
+  }
+
+  /**
+   * Holds a payment for its claimant, unless it has a settlement already, which is returned.
+   *
+   * @throws PaymentError
+   */
+  async #holdOrFind(payment: VerifiedPayment, requirements: PaymentRequirements, caller: Caller) {
+    const { transactionId } = payment.group
+    const claimant = claimantOf(caller)
+    const isVerified = this.#reservations.isVerified(transactionId, keyOf(payment), claimant)
+    // A store with holds looks it up when it holds it: one round trip.
+    const isFirst = this.#holds.isShared && !isVerified
+    const known = isFirst ? undefined : await this.#settler.find(transactionId)
+    if (known !== undefined || isVerified) return known
+    const held = await this.#holds.hold(payment, requirements, claimant)
+    // It may have been settled since the simulation.
+    return this.#holds.isShared ? held.known : this.#settler.find(transactionId)
   }
 
   /** Concurrent calls with the same bytes share one settlement. Other signatures and other claimants do not. */
@@ -303,17 +300,25 @@ export class Facilitator {
     // One that was verified has passed the limits, and the work for it may be done.
     const isAdmitted = this.#reservations.isHeld(transactionId, claimantOf(caller))
     if (!isAdmitted) {
-      this.#admitCaller(caller)
+      await this.#admitCaller(caller)
       this.policy.check(caller, requirements, payment)
     }
-    await this.#hold(payment, requirements, caller)
+    const claimant = claimantOf(caller)
+    const isVerified = this.#reservations.isVerified(transactionId, keyOf(payment), claimant)
+    const { known, wasHeld = isVerified } = isVerified ? {} : await this.#holds.hold(payment, requirements, claimant)
+    if (known !== undefined) {
+      this.#checkClaim(known, caller)
+      return this.#settler.wait(known)
+    }
     this.#reservations.startSettling(transactionId)
     try {
-      const { settlement, isNew } = await this.#settler.begin(await this.#settlementOf(payment, claimantOf(caller)), {
-        isPatient: isAdmitted,
-      })
+      const record = await this.#settlementOf(payment, claimant)
+      const { settlement, isNew } = await this.#settler.begin(record, { isPatient: isAdmitted || wasHeld })
       // Another call or another process has recorded it.
       if (!isNew) this.#checkClaim(settlement, caller)
+      // Another replica works on it, and this one may not see its end.
+      const isElsewhere = !isNew && settlement.state === 'pending' && this.#store.leases !== undefined
+      if (isElsewhere) this.#reservations.stopSettling(transactionId)
       return settlement
     } catch (error) {
       this.#reservations.stopSettling(transactionId)
@@ -392,6 +397,10 @@ function subjectOf(payload: PaymentPayload, error: unknown): string | undefined 
   } catch {
     return undefined
   }
+}
+
+function tooManyRequests(): PaymentError {
+  return new PaymentError('facilitator_policy_refused', 'too many requests in this minute')
 }
 
 /** None is a claimant too: a payment that was presented without one is not taken by one that names itself. */

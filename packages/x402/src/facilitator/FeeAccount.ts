@@ -10,6 +10,8 @@ export type FeesAhead = {
   readonly settling: bigint
   /** Of those, what is for the same payer. */
   readonly own: bigint
+  /** How many payers they are for, over all replicas; undefined if this process is the only one. */
+  readonly payers?: number | undefined
 }
 
 /**
@@ -57,7 +59,7 @@ export class FeeAccount {
     try {
       const left = (await balance.amount) - balance.spentSince
       if (ahead.all + feeMicroAlgos <= left) return
-      const share = (left - ahead.settling) / BigInt(Math.max(this.#openByPayer.size, 1))
+      const share = (left - ahead.settling) / BigInt(Math.max(ahead.payers ?? this.#openByPayer.size, 1))
       if (ahead.own + feeMicroAlgos <= share) return
     } catch (error) {
       if (this.#balance === balance) this.#balance = undefined

@@ -135,6 +135,19 @@ export class Policy {
     return name === undefined || this.#callers.add(name) <= limit!
   }
 
+  /**
+   * The name by which the requests of a caller are counted over all replicas; undefined if they are not limited.
+   */
+  countedName(caller: Caller): string | undefined {
+    return this.#options.callerRequestsPerMinute === undefined ? undefined : this.#callerName(caller)
+  }
+
+  /** Whether a caller has more requests, of which all replicas together counted so many in this minute. */
+  admitCount(name: string, count: number): boolean {
+    this.#callers.raise(name, count)
+    return count <= this.#options.callerRequestsPerMinute!
+  }
+
   /** Whether a caller has more requests in this minute. Counts nothing. */
   hasRequests(caller: Caller): boolean {
     const limit = this.#options.callerRequestsPerMinute

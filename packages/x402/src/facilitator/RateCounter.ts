@@ -33,6 +33,11 @@ export class RateCounter {
     return count
   }
 
+  /** It occurred so often, as another counter says. */
+  raise(key: string, count: number): void {
+    if (this.#counts.has(key) && this.get(key) < count) this.#counts.set(key, count)
+  }
+
   #renew(): void {
     const now = this.#nowMs()
     // A clock that was set back starts a new period too.

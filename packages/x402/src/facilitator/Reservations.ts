@@ -2,12 +2,12 @@
  * Payments that were verified and have not ended. Each counts against the balance of its payer, so that an account with
  * money for one payment does not have twenty verified; and belongs to the claimant that presented it first.
  */
-import { Address, Submission } from '@latchkey/algorand'
-import { algoAssetId } from '../chain/Chain.js'
 import type { Settlement } from '../store/Settlements.js'
+import { costsOf, feeBalance, feePayerOf, sumsOf } from './costs.js'
 import { FeeAccount } from './FeeAccount.js'
-import { type Costs, PayerAccount, type Reservation, spendable } from './PayerAccount.js'
+import { PayerAccount, type Reservation } from './PayerAccount.js'
 import { PaymentError } from './PaymentError.js'
+import { checkSharedBalance, type SharedPayment } from './sharedBalance.js'
 import type { VerifiedPayment } from './verifyPayment.js'
 
 /** A settlement that may be of another process. */
@@ -21,6 +21,16 @@ export type HoldOptions = {
   /** When the simulation started. */
   readonly startedMs: number
   readonly holdMs: number
+  /** The payment in the store, where other replicas hold payments too. */
+  readonly shared?: SharedPayment | undefined
+}
+
+/** What became of a payment that was to be held. */
+export type HeldPayment = {
+  /** It is not held: it is settled already, or will be. */
+  readonly known?: Settlement | undefined
+  /** Whether another replica held it before. */
+  readonly wasHeld?: boolean
 }
 
 type Others = {
@@ -77,6 +87,15 @@ export class Reservations {
   }
 
   /**
+   * Whether the payment was verified and is not being settled.
+   *
+   * @throws PaymentError if the payment belongs to another claimant
+   */
+  isWaiting(transactionId: string, claimant: string): boolean {
+    return this.isHeld(transactionId, claimant) && this.#byId.get(transactionId)?.state === 'held'
+  }
+
+  /**
    * Whether the same bytes were verified a moment ago.
    *
    * @throws PaymentError if the payment belongs to another claimant
@@ -95,21 +114,24 @@ export class Reservations {
    *
    * @throws PaymentError if the balance does not cover all of them, or if it belongs to another claimant
    */
-  async hold(payment: VerifiedPayment, { claimant, key, startedMs, holdMs }: HoldOptions): Promise<void> {
+  async hold(payment: VerifiedPayment, options: HoldOptions): Promise<HeldPayment> {
+    const { claimant, key, startedMs, holdMs, shared } = options
     const now = this.#nowMs()
     this.#sweep(now)
     const { transactionId } = payment.group
     const verified = { key, untilMs: now + verifiedMs }
-    const untilMs = now + Math.min(Math.max(holdMs, minHoldMs), maxHoldMs)
-    const again = (): Promise<void> => this.hold(payment, { claimant, key, startedMs, holdMs })
+    const untilMs = now + boundHoldMs(holdMs)
+    const again = (): Promise<HeldPayment> => this.hold(payment, options)
     const found = this.#open(transactionId)
     if (found !== undefined) {
       checkClaimant(found.claimant, claimant)
       while (found.state === 'checking') await found.account.change(waitMs)
       if (found.state !== 'ended') {
+        const { known } = (await shared?.hold()) ?? {}
+        if (known !== undefined) return { known }
         found.verified = verified
         if (found.state === 'held') found.untilMs = Math.max(found.untilMs, untilMs)
-        return
+        return { wasHeld: true }
       }
       if (this.#nowMs() - now >= waitMs)
         throw new PaymentError('facilitator_busy', 'the payment is being verified; retry')
@@ -127,20 +149,50 @@ export class Reservations {
     const feesAhead = feeAccount.reserve(payer, feeMicroAlgos)
     const of = { transactionId, account, feeAccount, feeMicroAlgos, claimant }
     const one = this.#add({ ...of, costs: costsOf(payment), verified, state: 'checking', isRejected: false, untilMs })
+    let held: HeldPayment = {}
     try {
-      if (ahead.length > 0 || account.settledMs >= startedMs) {
-        await this.#checkBalance(payment, one, { ahead, startedMs })
+      if (shared !== undefined) {
+        held = await this.#share(payment, one, { shared, startedMs })
+      } else {
+        if (ahead.length > 0 || account.settledMs >= startedMs) {
+          await this.#checkBalance(payment, one, { ahead, startedMs })
+        }
+        if (feeMicroAlgos > 0n) await feeAccount.check(feeMicroAlgos, feesAhead, () => feeBalance(payment))
       }
-      if (feeMicroAlgos > 0n) await feeAccount.check(feeMicroAlgos, feesAhead, () => feeBalance(payment))
     } catch (error) {
       this.#end(one, false)
-      const isReserved = error instanceof PaymentError
+      const isReserved = error instanceof PaymentError && shared === undefined
       if (isReserved && (await this.#endElsewhere(account))) return again()
       throw error
     }
+    if (held.known !== undefined) this.#end(one, false)
     // Another process may have settled it meanwhile.
     if (one.state === 'checking') one.state = 'held'
     account.changed()
+    return held
+  }
+
+  /** The store knows what all replicas hold, this one included: nothing else is added to it. */
+  async #share(
+    payment: VerifiedPayment,
+    { account, costs, feeAccount, feeMicroAlgos }: Reservation,
+    { shared, startedMs }: { shared: SharedPayment; startedMs: number },
+  ): Promise<HeldPayment> {
+    const first = await shared.hold()
+    if (first.known !== undefined) return { known: first.known }
+    const { wasHeld } = first
+    try {
+      const check = { payment, account, costs, startedMs, nowMs: this.#nowMs }
+      const result = await checkSharedBalance(check, { shared, first, deadlineMs: this.#nowMs() + waitMs })
+      if (result === undefined) throw reserved(payment.payer)
+      if (result.known !== undefined) return { known: result.known }
+      if (feeMicroAlgos > 0n) await feeAccount.check(feeMicroAlgos, result.ahead.fees, () => feeBalance(payment))
+      return { wasHeld }
+    } catch (error) {
+      // What another replica has verified stays held. What cannot be released now ends with its time.
+      if (!wasHeld) await shared.release().catch(() => undefined)
+      throw error
+    }
   }
 
   /** The settlement is about to be recorded: it does not expire from now on. */
@@ -301,45 +353,16 @@ export class Reservations {
 
 /** @throws PaymentError */
 export function checkClaimant(bound: string | undefined, claimant: string): void {
-  if (bound === undefined || bound === claimant) return
-  throw new PaymentError('payment_already_claimed', 'the payment was presented for another resource before')
+  if (bound !== undefined && bound !== claimant) throw alreadyClaimed()
 }
 
-/** The amount, and the payer's own fee. */
-function costsOf({ assetId, amount, group }: VerifiedPayment): Costs {
-  const costs = new Map([[assetId, amount]])
-  const fee = group.payment.txn.fee ?? 0n
-  if (fee > 0n) costs.set(algoAssetId, (costs.get(algoAssetId) ?? 0n) + fee)
-  return costs
+export function alreadyClaimed(): PaymentError {
+  return new PaymentError('payment_already_claimed', 'the payment was presented for another resource before')
 }
 
-/** What is certain to be taken, and what may be taken, or is taken already. */
-function sumsOf(open: readonly Reservation[], assetId: bigint): { held: bigint; undecided: bigint } {
-  let [held, undecided] = [0n, 0n]
-  for (const { state, costs } of open) {
-    const cost = costs.get(assetId) ?? 0n
-    if (state === 'held') held += cost
-    else undecided += cost
-  }
-  return { held, undecided }
-}
-
-function feeBalance({ chain, feePayer }: VerifiedPayment): Promise<bigint> {
-  return spendable(chain, feePayer!, algoAssetId)
-}
-
-/** The sender of the other transaction: a group is the payment, and what pays its fees. */
-function feePayerOf({ group, payer, feeMicroAlgos }: Settlement): string | undefined {
-  if (feeMicroAlgos === 0n) return undefined
-  const senders = group.flatMap((bytes) => {
-    try {
-      return [Address.encode(Submission.decodeFirst(bytes).signed.txn.snd)]
-    } catch {
-      // It was written by something else, and is the node's to refuse.
-      return []
-    }
-  })
-  return senders.find((sender) => sender !== payer)
+/** How long a payment is held. */
+export function boundHoldMs(holdMs: number): number {
+  return Math.min(Math.max(holdMs, minHoldMs), maxHoldMs)
 }
 
 function reserved(payer: string): PaymentError {

@@ -15,7 +15,14 @@ export function holdMsOf(
   return Number.isFinite(maxTimeoutSeconds) ? Math.min(maxTimeoutSeconds * 1000, validMs) : validMs
 }
 
+const keys = new WeakMap<VerifiedPayment, string>()
+
 /** Over signatures too: a result for one signature of a payment does not apply to another. */
-export function keyOf({ group }: VerifiedPayment): string {
-  return Bytes.toBase64(Hash.sha256(Bytes.concat(group.members.map(({ bytes }) => bytes))))
+export function keyOf(payment: VerifiedPayment): string {
+  let key = keys.get(payment)
+  if (key === undefined) {
+    key = Bytes.toBase64(Hash.sha256(Bytes.concat(payment.group.members.map(({ bytes }) => bytes))))
+    keys.set(payment, key)
+  }
+  return key
 }

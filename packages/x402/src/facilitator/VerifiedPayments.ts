@@ -1,0 +1,44 @@
+/**
+ * Payments that were verified a moment ago: what was decoded and whose signature was checked for `verify` is not decoded and
+ * checked again for `settle`. By the exact text of everything that the checks read, so that another signature, or another
+ * requirement, is another payment.
+ */
+import { BoundedMap } from '@latchkey/algorand'
+import type { PaymentPayload, PaymentRequirements } from '../wire/types.js'
+import type { VerifiedPayment } from './verifyPayment.js'
+
+/** Each takes some kilobytes; only payments that nodes would accept are kept. */
+const maxPayments = 2_000
+/** Longer texts are rare, and are not kept. */
+const maxKeyCharacters = 8_192
+
+export class VerifiedPayments {
+  readonly #payments = new BoundedMap<string, VerifiedPayment>(maxPayments)
+
+  get(payload: PaymentPayload, requirements: PaymentRequirements): VerifiedPayment | undefined {
+    const key = keyOf(payload, requirements)
+    return key === undefined ? undefined : this.#payments.get(key)
+  }
+
+  add(payload: PaymentPayload, requirements: PaymentRequirements, payment: VerifiedPayment): void {
+    const key = keyOf(payload, requirements)
+    if (key !== undefined) this.#payments.set(key, payment)
+  }
+}
+
+/** Everything that `verifyPayment` reads; undefined if it is not what a valid payment has. */
+function keyOf(payload: PaymentPayload, requirements: PaymentRequirements): string | undefined {
+  const { paymentGroup, paymentIndex } = (payload?.payload ?? {}) as Record<string, unknown>
+  if (!Array.isArray(paymentGroup) || !Number.isInteger(paymentIndex)) return undefined
+  const { scheme, network, asset, amount, payTo } = requirements ?? {}
+  const { scheme: acceptedScheme, network: acceptedNetwork } = payload.accepted ?? {}
+  const texts: unknown[] = [acceptedScheme, acceptedNetwork, scheme, network, asset, amount, payTo, ...paymentGroup]
+  let length = 0
+  for (const text of texts) {
+    if (typeof text !== 'string') return undefined
+    length += text.length
+  }
+  if (length > maxKeyCharacters || payload.x402Version !== 2) return undefined
+  // Escaped, so that no text runs into the next.
+  return JSON.stringify([paymentIndex, ...texts])
+}

@@ -1,0 +1,43 @@
+/** What payments take from their payers, and from the account that pays the fees. */
+import { Address, Submission } from '@latchkey/algorand'
+import { algoAssetId } from '../chain/Chain.js'
+import type { Settlement } from '../store/Settlements.js'
+import { type Costs, type Reservation, spendable } from './PayerAccount.js'
+import type { VerifiedPayment } from './verifyPayment.js'
+
+/** The amount, and the payer's own fee. */
+export function costsOf({ assetId, amount, group }: VerifiedPayment): Costs {
+  const costs = new Map([[assetId, amount]])
+  const fee = group.payment.txn.fee ?? 0n
+  if (fee > 0n) costs.set(algoAssetId, (costs.get(algoAssetId) ?? 0n) + fee)
+  return costs
+}
+
+/** What is certain to be taken, and what may be taken, or is taken already. */
+export function sumsOf(open: readonly Reservation[], assetId: bigint): { held: bigint; undecided: bigint } {
+  let [held, undecided] = [0n, 0n]
+  for (const { state, costs } of open) {
+    const cost = costs.get(assetId) ?? 0n
+    if (state === 'held') held += cost
+    else undecided += cost
+  }
+  return { held, undecided }
+}
+
+export function feeBalance({ chain, feePayer }: VerifiedPayment): Promise<bigint> {
+  return spendable(chain, feePayer!, algoAssetId)
+}
+
+/** The sender of the other transaction: a group is the payment, and what pays its fees. */
+export function feePayerOf({ group, payer, feeMicroAlgos }: Settlement): string | undefined {
+  if (feeMicroAlgos === 0n) return undefined
+  const senders = group.flatMap((bytes) => {
+    try {
+      return [Address.encode(Submission.decodeFirst(bytes).signed.txn.snd)]
+    } catch {
+      // It was written by something else, and is the node's to refuse.
+      return []
+    }
+  })
+  return senders.find((sender) => sender !== payer)
+}

@@ -1,0 +1,76 @@
+/** Whether a balance covers a payment beside those that all replicas hold before it. */
+import type { Settlement } from '../store/Settlements.js'
+import type { HeldAhead } from '../store/SharedHolds.js'
+import type { Costs, PayerAccount } from './PayerAccount.js'
+import type { VerifiedPayment } from './verifyPayment.js'
+
+/** What is ahead of a payment; or its settlement, if it has one already. */
+export type ShareResult = SharedHeld | { readonly known: Settlement }
+
+export type SharedHeld = {
+  readonly ahead: HeldAhead
+  /** Whether it was held before, by whichever replica. */
+  readonly wasHeld: boolean
+  readonly known?: undefined
+}
+
+/** A payment in the store, for all replicas. */
+export type SharedPayment = {
+  /**
+   * Holds it, or holds it for longer.
+   *
+   * @throws PaymentError if it meets a limit, or belongs to another claimant
+   */
+  readonly hold: () => Promise<ShareResult>
+  readonly release: () => Promise<void>
+}
+
+type SharedCheck = {
+  readonly payment: VerifiedPayment
+  readonly account: PayerAccount
+  readonly costs: Costs
+  /** When the simulation started. */
+  readonly startedMs: number
+  readonly nowMs: () => number
+}
+
+/** How long until the store is asked again what is ahead: settlements end with blocks, at replicas that do not tell. */
+const againMs = 250
+
+/**
+ * Waits for settlements that may or may not be in the balance yet. Returns what is ahead in the end, and undefined if the
+ * balance does not cover it beside that.
+ */
+export async function checkSharedBalance(
+  check: SharedCheck,
+  { shared, first, deadlineMs }: { shared: SharedPayment; first: SharedHeld; deadlineMs: number },
+): Promise<ShareResult | undefined> {
+  const { account, nowMs } = check
+  for (let result: ShareResult = first; ; result = await shared.hold()) {
+    if (result.known !== undefined) return result
+    const { settledAgoMs } = result.ahead
+    // Told by the store: another replica may have settled it.
+    if (settledAgoMs !== undefined) account.settledMs = Math.max(account.settledMs, nowMs() - settledAgoMs)
+    const { isCovered, isHopeless } = await compare(check, result.ahead)
+    if (isCovered) return result
+    const leftMs = deadlineMs - nowMs()
+    if (isHopeless || leftMs <= 0) return undefined
+    await account.change(Math.min(againMs, leftMs))
+  }
+}
+
+async function compare({ payment, account, costs, startedMs }: SharedCheck, ahead: HeldAhead) {
+  // One that was settled since then is missing in what the simulation saw.
+  const isOutdated = account.settledMs >= startedMs
+  let [isCovered, isHopeless] = [true, false]
+  for (const [assetId, cost] of costs) {
+    const found = ahead.costs.find(({ asset }) => asset === assetId.toString())
+    const { held, settling } = found ?? { held: 0n, settling: 0n }
+    // The simulation has compared it with a balance that no other payment touches.
+    if (held + settling === 0n && !isOutdated) continue
+    const balance = await account.balance(payment.chain, assetId)
+    isHopeless ||= held + cost > balance
+    isCovered &&= held + settling + cost <= balance
+  }
+  return { isCovered, isHopeless }
+}
