@@ -15,14 +15,14 @@ export class SharedMemory {
   readonly calls: string[] = []
   leaseMs = 150
   /** Called before each operation: throws, or waits, in the place of a network that is cut. */
-  before: (what: string) => Promise<void> | void = () => {}
+  before: (what: string, owner: string) => Promise<void> | void = () => {}
 
   /** The store of one replica. */
   store(owner: string): SettlementStore & { readonly isClosed: boolean } {
     const { settlements } = this
     const call = async (what: string): Promise<void> => {
       this.calls.push(`${owner} ${what}`)
-      await this.before(what)
+      await this.before(what, owner)
     }
     const state = { isClosed: false }
     return {

@@ -60,6 +60,9 @@ test('what another replica left is taken over although no caller asks for it, an
   first.node.on('GET pending', () => missing)
   const { payload, requirements, id } = sponsored()
   assert.equal((await first.facilitator.settle(payload, requirements)).errorReason, 'settlement_pending')
+  shared.before = (what, owner) => {
+    if (owner === 'R0' && what === 'takeOver') throw new Error('the connection broke')
+  }
   shared.leases.set(id, { owner: 'nobody', untilMs: 0 })
   second.node.on('GET pending', () => confirmed)
   await until(() => shared.settlements.get(id)!.state === 'settled')
