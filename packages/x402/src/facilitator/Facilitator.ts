@@ -180,9 +180,13 @@ export class Facilitator {
     return (await this.#health.status()).problem
   }
 
-  /** The state of the networks and of the fee account, for the public. Checked at most once per second. */
-  status(): Promise<FacilitatorStatus> {
-    return this.#health.status()
+  /**
+   * The state of the store, the networks and the fee accounts, for the public. Checked at most once per second.
+   *
+   * @param withinMs after which the result of the check before is returned, for probes that do not wait for long
+   */
+  status(withinMs?: number): Promise<FacilitatorStatus> {
+    return this.#health.status(withinMs)
   }
 
   /**

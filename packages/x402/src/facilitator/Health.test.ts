@@ -127,3 +127,25 @@ test('a database that hangs is a problem after a while, is asked once, and is fi
   answer()
   assert.equal(await again, undefined)
 })
+
+test('a probe does not wait for a node that hangs: it gets what was known, and soon what is', async (t) => {
+  const { facilitator, node } = await open(t)
+  assert.equal((await facilitator.status()).isReady, true)
+  let answer = (): void => {}
+  node.on('GET account', async () => {
+    await new Promise<void>((resolve) => {
+      answer = resolve
+    })
+    return { status: 200, body: { amount: 100_000, 'min-balance': 100_000 } }
+  })
+  await nextCheck()
+  assert.equal((await facilitator.status(1)).isReady, true, 'as before')
+  facilitator.drain()
+  assert.equal((await facilitator.status(1)).isReady, false, 'a signal to stop shows at once')
+  const checked = facilitator.status()
+  answer()
+  await checked
+  const { problem, checks } = await facilitator.status(1)
+  assert.ok(problem !== undefined)
+  assert.equal(checks.find(({ name }) => name === 'fee_balance')!.isOk, false)
+})

@@ -77,6 +77,8 @@ export class Health {
   #isDraining = false
   /** Its time is infinite until it is done. */
   #latest: { checkedMs: number; readonly status: Promise<FacilitatorStatus> } | undefined
+  /** The last one that is done. */
+  #done: FacilitatorStatus | undefined
 
   constructor(options: HealthOptions) {
     this.#options = options
@@ -86,17 +88,22 @@ export class Health {
     options.metrics.set('draining', 0)
   }
 
-  async status(): Promise<FacilitatorStatus> {
+  /** What is known now; of a check that takes longer than `withinMs`, what the one before it said. */
+  async status(withinMs?: number): Promise<FacilitatorStatus> {
     const now = performance.now()
     if (this.#latest === undefined || now - this.#latest.checkedMs > freshMs) {
       const latest = { checkedMs: Number.POSITIVE_INFINITY, status: this.#check() }
       this.#latest = latest
-      latest.status.finally(() => {
+      const end = (status?: FacilitatorStatus): void => {
         latest.checkedMs = performance.now()
-      })
+        this.#done = status
+      }
+      latest.status.then(end, () => end())
     }
+    const { status } = this.#latest
+    const isLate = withinMs !== undefined && this.#done !== undefined && (await isLongerThan(withinMs, status))
     // It may have begun to stop since the check.
-    return this.#withAccepting(await this.#latest.status)
+    return this.#withAccepting(isLate ? this.#done! : await status)
   }
 
   /** It takes no more payments from now on. */

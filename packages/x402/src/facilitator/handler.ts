@@ -145,7 +145,7 @@ async function health(facilitator: Facilitator): Promise<Response> {
 
 /** Every check with its result, and since when it has it. The texts are for the public. */
 async function readiness(facilitator: Facilitator): Promise<Response> {
-  const { isReady, checks, warnings, feeAccounts } = await facilitator.status()
+  const { isReady, checks, warnings, feeAccounts } = await facilitator.status(statusPatienceMs)
   const results = checks.map(({ name, network, isOk, sinceMs, problem }) => ({
     name,
     ...(network === undefined ? {} : { network }),

@@ -186,3 +186,17 @@ test('a file that cannot be opened is named', (t) => {
   mkdirSync(path)
   assert.throws(() => new SqliteSettlements(path), { code: 'store_failed', message: new RegExp(path) })
 })
+
+test('says whether it could be written now', async (t) => {
+  const path = join(directoryFor(t), 'settlements.db')
+  const store = new SqliteSettlements(path)
+  t.after(() => store.close())
+  await store.ping()
+  const other = Sqlite.open(path)
+  t.after(() => other.close())
+  other.exec('BEGIN IMMEDIATE')
+  const blocked = store.ping()
+  await assert.rejects(blocked, /another process holds its lock/)
+  other.exec('ROLLBACK')
+  await store.ping()
+})

@@ -157,6 +157,11 @@ export class SqliteSettlements implements SettlementStore {
     this.#read(() => this.#limits.deleteOld())
   }
 
+  /** By a transaction that could write, and writes nothing. */
+  async ping(): Promise<void> {
+    await this.#change(() => undefined)
+  }
+
   close(): void {
     this.#commit()
     this.#database.close()
