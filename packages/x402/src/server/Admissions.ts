@@ -34,6 +34,8 @@ export type PaidRequest = {
   readonly binding: string
   readonly proof: ClaimLease['proof']
   readonly claimant: string
+  /** The id of the claims that the claimant was made of: another one since, if the store has lost them. */
+  readonly claimsId: string
   readonly requestId: string
   /** Settled before the handler runs. */
   readonly isSettledFirst: boolean
@@ -113,6 +115,11 @@ export class Admissions {
     const { owner, result } = claim
     if (result.type === 'taken') return refuse('payment_already_used', 'this payment opened a request already')
     if (result.type === 'busy') return this.#respond(request, responses.pending(busyReceipt(paid), 503))
+    // The facilitator was asked for the claims that were lost, to which it grants what they had.
+    if (this.#claims.id !== paid.claimsId) {
+      await this.#end(transactionId, owner, result.type === 'new' ? 'forgotten' : 'open')
+      return this.#respond(request, responses.unavailable(503))
+    }
     if (result.type === 'new' && (mustBeKnown || state !== 'unsubmitted')) {
       await this.#end(transactionId, owner, 'forgotten')
       // It was forgotten since it was looked up; or settled for another server, or for one that has lost its claims.

@@ -4,6 +4,7 @@ import * as Tracing from '@latchkey/algod/tracing'
 import { Network } from '@latchkey/algorand'
 import { chainList, parseAssetId } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
+import { X402Error } from '../errors.js'
 import { type ClaimStore, MemoryClaims } from '../store/Claims.js'
 import * as Headers from '../wire/Headers.js'
 import * as PaymentPass from '../wire/PaymentPass.js'
@@ -269,6 +270,7 @@ export class Gate {
       binding: bindingOf(request, proof, clientAddress),
       proof: proofOf(proof),
       claimant: claimantOf(this.#claims.id, request),
+      claimsId: this.#claims.id,
       requestId: requestIdOf(request),
       // An upgrade is an answer of its own.
       isSettledFirst: isUpfront || isUpgrade || found === undefined,
@@ -399,6 +401,7 @@ function errorResponse(error: unknown): Response {
   if (error instanceof FacilitatorError) {
     return responses.unavailable(error.code === 'facilitator_protocol_error' ? 502 : 503)
   }
-  if (error instanceof AlgodError) return responses.unavailable(503)
+  const isStoreDown = error instanceof X402Error && error.code === 'store_failed'
+  if (error instanceof AlgodError || isStoreDown) return responses.unavailable(503)
   return responses.json(500, { error: `the payment could not be checked; ${responses.sendAgain}` })
 }

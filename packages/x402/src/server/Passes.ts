@@ -83,7 +83,10 @@ export class Passes {
     this.#keys = new PassKeys(passes?.secret)
     this.#store = claims.passes
     if (this.#plans.size > 0 && this.#store === undefined) {
-      throw new OptionsError('passes need a store of claims that has `passes`', 'Use MemoryClaims or SqliteClaims.')
+      throw new OptionsError(
+        'passes need a store of claims that has `passes`',
+        'Use MemoryClaims, SqliteClaims, PostgresClaims or RedisClaims.',
+      )
     }
   }
 
@@ -247,7 +250,7 @@ const noSecret =
   'pass `passes: { secret }`, of at least 32 bytes'
 const countedInMemory =
   'the requests of passes are counted in the memory of this process: a restart ends the passes, and other replicas ' +
-  'refuse them; pass `claims: new SqliteClaims(path)`'
+  'refuse them; pass `claims: new SqliteClaims(path)`, or another store that all of them share'
 
 const varyHeaders: HeaderList = [['Vary', `${PaymentPass.passHeader}, Cookie`]]
 

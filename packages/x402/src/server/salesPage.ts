@@ -63,7 +63,10 @@ export function salesPage(options: SalesPageOptions): SalesHandler {
   const { claims, token, authorize, name = 'Shop', onError = warn } = options
   const store = claims?.sales
   if (store === undefined) {
-    throw new OptionsError('claims keeps no sales', 'Pass the store of the gate: MemoryClaims, or SqliteClaims.')
+    throw new OptionsError(
+      'claims keeps no sales',
+      'Pass the store of the gate: MemoryClaims, SqliteClaims or PostgresClaims.',
+    )
   }
   checkAccess(token, authorize)
   return async (request) => {

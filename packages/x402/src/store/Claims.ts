@@ -26,11 +26,16 @@ export type ClaimResult =
 export type ClaimEnd = 'served' | 'open' | 'forgotten'
 
 /**
- * A store of claims, shared by all replicas of a seller. `MemoryClaims` and `SqliteClaims` (`@latchkey/x402/sqlite`) are
- * two; a store on another database implements this type, with {@link decideClaim} for the decision.
+ * A store of claims, shared by all replicas of a seller: `MemoryClaims`, `SqliteClaims` (`@latchkey/x402/sqlite`),
+ * `PostgresClaims` (`@latchkey/x402/postgres`) and `RedisClaims` (`@latchkey/x402/redis`). A store on another database
+ * implements this type, and decides as {@link decideClaim} does. A store of several machines goes by the clock of its
+ * database, not by the times that it is given.
  */
 export type ClaimStore = {
-  /** Identifies the claims: stores that share them have the same, others never. */
+  /**
+   * Identifies the claims: stores that share them have the same, others never. A store that has lost them gets another one:
+   * a facilitator binds payments to it, and does not let the payments of lost claims open anything again.
+   */
   readonly id: string
   /** Whether a payment was claimed, and not forgotten. */
   readonly has: (transactionId: string) => Promise<boolean> | boolean

@@ -2,6 +2,7 @@ import { type ClaimEnd, type ClaimLease, type ClaimResult, type ClaimStore, keep
 import { bytesOf, type HeldAnswer } from '../HeldAnswer.js'
 import { prepare } from './Migrations.js'
 import { PostgresConnection, type PostgresOptions } from './PostgresConnection.js'
+import { PostgresError } from './PostgresError.js'
 import { PostgresPasses } from './PostgresPasses.js'
 import { PostgresSales, saleJson } from './PostgresSales.js'
 import { sellerMigrations } from './sellerMigrations.js'
@@ -94,9 +95,16 @@ export class PostgresClaims implements ClaimStore {
     if (this.#count++ % cleanEvery === 0) this.#clean()
     const until = forgetRound < maxRound ? forgetRound : maxRound
     const values = [transactionId, owner, binding, proof, leaseMs, network, until, sale && saleJson(sale)]
-    const [row] = await this.#connection.read<ClaimRow>(this.#statements.claim, values)
-    const { o_result: type } = row!
-    return type === 'held' ? { type, answer: answerOf(row!) } : { type }
+    try {
+      const [row] = await this.#connection.read<ClaimRow>(this.#statements.claim, values)
+      const { o_result: type } = row!
+      return type === 'held' ? { type, answer: answerOf(row!) } : { type }
+    } catch (error) {
+      // It may be claimed: the buyer would have to wait until the lease ends.
+      if (error instanceof PostgresError && error.isOutcomeUnknown)
+        this.finish(transactionId, owner, 'open').catch(() => {})
+      throw error
+    }
   }
 
   async hold(transactionId: string, owner: string, answer: HeldAnswer): Promise<void> {

@@ -24,6 +24,11 @@ const defaultMaxHeldBytes = 64 * 1024 * 1024
 const [roundMs, marginMs] = [6_000, 3_600_000]
 /** A claim is forgotten about 3,000 rounds after it was made, at the latest. */
 const maxRounds = 10_000n
+/** More requests than a process serves at a time. */
+const maxLeases = 10_000
+
+/** The id of the claims when it was made, and when it ends. */
+type Lease = { readonly id: string; readonly endMs: number }
 
 /**
  * Claims and passes in Redis or Valkey, shared by the processes of many machines. The clock of the server decides. It keeps
@@ -34,6 +39,8 @@ export class RedisClaims implements ClaimStore {
   readonly passes: RedisPasses
   readonly #connection: RedisConnection
   readonly #maxHeldBytes: number
+  /** By owner: claims of this process whose handlers have not succeeded yet. */
+  readonly #leases = new Map<string, Lease>()
   #id: string
 
   private constructor(connection: RedisConnection, id: string, options: RedisClaimsOptions) {
@@ -76,12 +83,19 @@ export class RedisClaims implements ClaimStore {
     const rounds = forgetRound > round ? forgetRound - round : 0n
     const ttlMs = Math.max(Number(rounds < maxRounds ? rounds : maxRounds) * roundMs, leaseMs) + marginMs
     const what = [owner, binding, proof, leaseMs, ttlMs, network, String(round), String(forgetRound)]
-    for (;;) {
-      const id = this.#id
-      const reply = (await this.#run(claimScript, [], [transactionId, id, ...what])) as readonly (Buffer | null)[]
-      const type = String(reply[0]) as ClaimResult['type'] | 'lost'
-      if (type !== 'lost') return type === 'held' ? { type, answer: answerOf(reply) } : { type }
-      this.#id = await openStore(this.#connection)
+    try {
+      for (;;) {
+        const reply = await this.#run(claimScript, [], [transactionId, this.#id, ...what])
+        const [result, ...answer] = reply as readonly (Buffer | null)[]
+        const type = String(result) as ClaimResult['type'] | 'lost'
+        if (type === 'new' || type === 'again') this.#remember(owner, leaseMs)
+        if (type !== 'lost') return type === 'held' ? { type, answer: answerOf(answer) } : { type }
+        this.#id = await openStore(this.#connection)
+      }
+    } catch (error) {
+      // It may be claimed: the buyer would have to wait until the lease ends.
+      this.finish(transactionId, owner, 'open').catch(() => {})
+      throw error
     }
   }
 
@@ -91,10 +105,14 @@ export class RedisClaims implements ClaimStore {
     // One that is too large is not sent.
     const sent = bytes > this.#maxHeldBytes ? new Uint8Array() : body
     const kept = [status, JSON.stringify(headers), Buffer.from(sent.buffer, sent.byteOffset, sent.byteLength)]
-    const values = [transactionId, this.#id, owner, bytes, this.#maxHeldBytes, ...kept]
+    const lease = this.#leases.get(owner)
+    const values = [transactionId, lease?.id ?? this.#id, owner, bytes, this.#maxHeldBytes, ...kept]
     const result = String(await this.#run(holdScript, [], values))
-    // Others may have claimed it since, under the same id: what is not charged here is charged there, if at all.
-    if (result !== 'gone') return
+    this.#leases.delete(owner)
+    // Its lease has not ended: the server has lost the claim, and another replica may have it by now. What is not charged
+    // here is charged there, if at all. If the server has lost everything, facilitators know which claims were the first.
+    const isLost = result === 'gone' || (result === 'other' && performance.now() < (lease?.endMs ?? 0))
+    if (!isLost) return
     throw new StoreError(
       'store_failed',
       `the server ${this.#connection.server}: it has lost the claim of ${transactionId}`,
@@ -102,6 +120,7 @@ export class RedisClaims implements ClaimStore {
   }
 
   async finish(transactionId: string, owner: string, end: ClaimEnd): Promise<void> {
+    this.#leases.delete(owner)
     await this.#run(finishScript, [], [transactionId, owner, end, keepServedMs])
   }
 
@@ -116,6 +135,12 @@ export class RedisClaims implements ClaimStore {
 
   close(): void {
     this.#connection.close()
+  }
+
+  #remember(owner: string, leaseMs: number): void {
+    const [oldest] = this.#leases.size < maxLeases ? [] : this.#leases.keys()
+    if (oldest !== undefined) this.#leases.delete(oldest)
+    this.#leases.set(owner, { id: this.#id, endMs: performance.now() + leaseMs })
   }
 
   #run(
@@ -135,7 +160,7 @@ async function openStore(connection: RedisConnection): Promise<string> {
   return String(await connection.run(openScript, [prefix, `${prefix}id`], ['', fresh]))
 }
 
-function answerOf([, status, headers, body]: readonly (Buffer | null)[]): HeldAnswer | undefined {
+function answerOf([status, headers, body]: readonly (Buffer | null)[]): HeldAnswer | undefined {
   if (status == null || headers == null || body == null) return undefined
   const held = JSON.parse(headers.toString()) as HeldAnswer['headers']
   return { status: Number(status), headers: held, body: new Uint8Array(body) }

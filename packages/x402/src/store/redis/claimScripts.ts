@@ -92,6 +92,7 @@ else
 end
 if result == 'busy' or result == 'taken' then return { result } end
 redis.call('HSET', claim, 'owner', owner, 'binding', binding, 'state', 'serving', 'until', now + lease, 'result', result, 'network', network)
+if known[1] and known[1] ~= owner then redis.call('HSET', claim, 'before', known[1]) end
 redis.call('PEXPIRE', claim, ttl)
 keep(id, kept, ttl)
 redis.call('ZADD', forget, forgetRound, id)
@@ -105,13 +106,13 @@ local answer = redis.call('HMGET', answerOf(id), 'status', 'headers', 'body')
 return { result, answer[1], answer[2], answer[3] }
 `)
 
-/** Returns `lost` if the server has lost all claims, `gone` if it has lost this one. */
+/** Returns `lost` if the server has lost all claims, `gone` or `other` if it has lost this one, `taken over` if its lease ended. */
 export const holdScript = script(`${head}
 local id, storeId, owner, bytes, max = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 if redis.call('GET', KEYS[2]) ~= storeId then return 'lost' end
-local found = redis.call('HGET', claimOf(id), 'owner')
-if not found then return 'gone' end
-if found ~= owner then return 'other' end
+local found = redis.call('HMGET', claimOf(id), 'owner', 'before')
+if not found[1] then return 'gone' end
+if found[1] ~= owner then return found[2] == owner and 'taken over' or 'other' end
 redis.call('HSET', claimOf(id), 'done', '1')
 dropAnswer(id)
 if bytes > max then return 'full' end

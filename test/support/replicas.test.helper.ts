@@ -1,0 +1,82 @@
+/** Two replicas of a shop on one store of claims: with a ledger and a facilitator, in processes of their own. */
+import assert from 'node:assert/strict'
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import test from 'node:test'
+import { Server } from '@latchkey/http'
+import { payingFetch } from '@latchkey/x402/client'
+import { createFacilitatorHandler } from '@latchkey/x402/facilitator'
+import { dollar, type Market, openMarket } from '../x402/support/market.test.helper.js'
+import type { ShopSettings } from './shop-process.test.helper.js'
+
+type Scope = { after: (work: () => unknown) => void }
+type Shop = { readonly url: string; readonly child: ChildProcess; readonly handled: () => number }
+
+const cent = 10_000n
+
+async function openShops(t: Scope, market: Market, claims: string, killed: readonly boolean[]): Promise<Shop[]> {
+  const server = new Server({ fetch: createFacilitatorHandler({ facilitator: market.facilitator }) })
+  t.after(() => server.stop())
+  const { port } = await server.listen('127.0.0.1', 0)
+  const facilitator = `http://127.0.0.1:${port}`
+  const common = { claims, node: market.devnet.url, dollar: String(dollar), facilitator, seller: market.seller }
+  return Promise.all(killed.map((isKilled) => openShop(t, { ...common, isKilled })))
+}
+
+async function openShop(t: Scope, settings: ShopSettings): Promise<Shop> {
+  const child = fork(new URL('./shop-process.test.helper.js', import.meta.url), [JSON.stringify(settings)])
+  t.after(() => child.kill('SIGKILL'))
+  let handled = 0
+  const url = await new Promise<string>((resolve, reject) => {
+    child.once('exit', () => reject(new Error('the shop ended')))
+    child.on('message', (message: { type: string; url?: string }) => {
+      if (message.type === 'handled') handled++
+      else resolve(message.url!)
+    })
+  })
+  return { url, child, handled: () => handled }
+}
+
+/** The tests of a store, by its address. */
+export function replicasConformance(name: string, addressOf: () => Promise<string>): void {
+  test(`${name}: a buyer whose replica is killed between handler and answer gets that answer from another one`, async (t) => {
+    const market = await openMarket(t)
+    const shops = await openShops(t, market, await addressOf(), [true, false])
+    const exited = once(shops[0]!.child, 'exit')
+    /** To the first replica while it runs, as a balancer would. */
+    const balanced: typeof fetch = async (input, init) => {
+      const { pathname } = new URL(input instanceof Request ? input.url : input)
+      const isThere = shops[0]!.child.exitCode === null && shops[0]!.child.signalCode === null
+      const response = await fetch(`${shops[isThere ? 0 : 1]!.url}${pathname}`, input instanceof Request ? input : init)
+      // Without the address of the replica.
+      return new Response(response.body, response)
+    }
+    const paying = payingFetch(market.buyer, { fetch: balanced })
+    const response = await paying('http://shop.test/report')
+    assert.equal(response.status, 200)
+    assert.equal(response.headers.get('x-pid'), String(shops[0]!.child.pid), 'the answer of the first')
+    assert.match(await response.text(), /^[0-9a-f-]{36}$/)
+    assert.deepEqual(await exited, [null, 'SIGKILL'])
+    assert.deepEqual([shops[0]!.handled(), shops[1]!.handled()], [1, 0])
+    assert.equal(await market.dollars(), cent)
+  })
+
+  test(`${name}: 64 parallel sends of one payment to two replicas open one answer`, async (t) => {
+    const market = await openMarket(t)
+    const shops = await openShops(t, market, await addressOf(), [false, false])
+    const header = await market.payment(await fetch(`${shops[0]!.url}/report`))
+    const send = async (_: unknown, index: number): Promise<number> => {
+      const response = await fetch(`${shops[index % 2]!.url}/report`, { headers: { 'payment-signature': header } })
+      await response.arrayBuffer()
+      return response.status
+    }
+    const statuses = await Promise.all(Array.from({ length: 64 }, send))
+    assert.equal(statuses.filter((status) => status === 200).length, 1, String(statuses))
+    assert.deepEqual(
+      [...new Set(statuses)].filter((status) => ![200, 402, 503].includes(status)),
+      [],
+    )
+    assert.equal(shops[0]!.handled() + shops[1]!.handled(), 1)
+    assert.equal(await market.dollars(), cent)
+  })
+}
