@@ -140,12 +140,14 @@ export function jsonError(status: number, message: string): RawResponse {
 }
 
 /** Looked up when read: most handlers never do. */
-function infoOf({ localAddress, remoteAddress, authenticated, id, matched, concerns }: RawRequest): ConnectionInfo {
+function infoOf(raw: RawRequest): ConnectionInfo {
+  const { localAddress, remoteAddress, authenticated, id, matched, concerns, body } = raw
   return {
     authenticated,
     requestId: id,
     matched,
     concerns,
+    readBody: body,
     get localAddress() {
       return localAddress?.()
     },

@@ -68,6 +68,8 @@ export type ConnectionInfo = {
   matched?: ((route: string) => void) | undefined
   /** As that of {@link RawRequest}. */
   concerns?: ((payment: string) => void) | undefined
+  /** As `body` of {@link RawRequest}, for a handler that wants the bytes: they cost less than those of `Request`. */
+  readBody?: ((limit?: number) => Uint8Array | Promise<Uint8Array>) | undefined
 }
 
 /**

@@ -76,7 +76,9 @@ function exchange(
       }
       collect(response, { maxBytes: maxResponseBytes, done, fail })
     })
-    request.end(body)
+    if (body === undefined) request.end()
+    // With the head in one write: as bytes it would be a second one.
+    else request.end(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'), 'latin1')
   })
 }
 
@@ -93,7 +95,7 @@ function collect(response: IncomingMessage, { maxBytes, done, fail }: Collector)
   response.on('error', (error: NodeJS.ErrnoException) => {
     fail(new TransportError('network', { systemCode: error.code, cause: error }))
   })
-  response.on('end', () => done(Buffer.concat(chunks).toString('utf8')))
+  response.on('end', () => done((chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks)).toString('utf8')))
 }
 
 function failureOf(error: NodeJS.ErrnoException, request: ClientRequest): TransportError {

@@ -80,12 +80,22 @@ const envelope = Uint8Array.of(0x81, 0xa3, 0x74, 0x78, 0x6e)
 
 /** A transaction and an envelope have no member in common, so at most one of the two decodes. */
 function decode(bytes: Uint8Array): Submission.Submitted {
+  // An error for every fee transaction, which is not signed yet, would take longer than the rest.
+  if (!mayBeEnvelope(bytes)) return decodeWhole(Bytes.concat([envelope, bytes]))
   try {
     return decodeWhole(bytes)
   } catch (error) {
     if (!(error instanceof Submission.DecodeError)) throw error
     return decodeWhole(Bytes.concat([envelope, bytes]))
   }
+}
+
+/** Whether the first name can be a member of an envelope: they begin with l, m, p, s or t; those of a transaction with a or f. */
+function mayBeEnvelope(bytes: Uint8Array): boolean {
+  const [map, name, letter] = bytes
+  const isShortMap = map !== undefined && map >= 0x80 && map <= 0x8f
+  const isShortName = name !== undefined && name >= 0xa1 && name <= 0xbf
+  return !isShortMap || !isShortName || (letter !== 0x61 && letter !== 0x66)
 }
 
 function decodeWhole(bytes: Uint8Array): Submission.Submitted {

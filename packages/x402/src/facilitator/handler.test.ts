@@ -166,6 +166,30 @@ test('a body that does not arrive in time is 408, and is not read further', asyn
   }
 })
 
+test('a body is read by the host where it offers that, within the limits', async (t) => {
+  const { handler } = await open(t, { handler: { bodyTimeoutMs: 20, maxBodyBytes: 10_000 } })
+  const bytes = new TextEncoder().encode(bodyOf())
+  const failing = (status?: number) => () => Promise.reject(Object.assign(new Error('no'), { status }))
+  const cases: [(limit: number) => Uint8Array | Promise<Uint8Array>, number][] = [
+    [() => bytes, 200],
+    [async () => bytes, 200],
+    [() => new Promise<never>(() => {}), 408],
+    [failing(413), 413],
+    [failing(408), 408],
+    [failing(), 400],
+    [failing(200), 400],
+  ]
+  for (const [read, expected] of cases) {
+    let limits: number[] = []
+    const readBody = (limit: number): Uint8Array | Promise<Uint8Array> => {
+      limits = [limit]
+      return read(limit)
+    }
+    assert.equal((await handler(streamed(new ReadableStream()), { readBody })).status, expected, read.toString())
+    assert.deepEqual(limits, [10_000])
+  }
+})
+
 test('a body that fails is 400, or the status of the host that refused it', async (t) => {
   const { handler, errors } = await open(t)
   for (const [status, expected] of [

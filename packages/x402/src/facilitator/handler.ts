@@ -56,6 +56,8 @@ export type Connection = {
   readonly requestId?: string | undefined
   /** Called with the transaction id of the payment that the request is about, for a log. */
   readonly concerns?: ((transactionId: string) => void) | undefined
+  /** Reads the body, of at most `limit` bytes; throws an error with a status if it is larger. Costs less than that of the request. */
+  readonly readBody?: ((limit: number) => Uint8Array | Promise<Uint8Array>) | undefined
 }
 
 /** A handler of requests, for any server. Without a connection, callers are not told apart by address. */
@@ -94,7 +96,7 @@ export function createFacilitatorHandler(options: FacilitatorHandlerOptions): Fa
     if (facilitator.policy.requiresKey) connection.authenticated?.()
     const refusal = refuseBrowser(request) ?? refuseOtherType(request)
     if (refusal !== undefined) return refusal
-    const text = await readText(request, limits)
+    const text = await readText(request, limits, connection.readBody)
     if (typeof text !== 'string') return text
     const body = parseBody(text)
     if (typeof body === 'string') return json(400, { error: body })

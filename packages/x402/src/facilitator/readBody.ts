@@ -11,9 +11,10 @@ export type BodyLimits = { readonly maxBodyBytes: number; readonly bodyTimeoutMs
 export async function readText(
   request: Request,
   { maxBodyBytes, bodyTimeoutMs }: BodyLimits,
+  readBody?: ReadBody | undefined,
 ): Promise<string | Response> {
-  const tooLarge = (): Response => json(413, { error: `the body is larger than ${maxBodyBytes} bytes` })
-  if (Number(request.headers.get('Content-Length') ?? 0) > maxBodyBytes) return tooLarge()
+  if (Number(request.headers.get('Content-Length') ?? 0) > maxBodyBytes) return tooLarge(maxBodyBytes)
+  if (readBody !== undefined) return readBytes(readBody, maxBodyBytes, bodyTimeoutMs)
   if (request.body === null) return ''
   const reader = request.body.getReader()
   let isLate = false
@@ -24,16 +25,52 @@ export async function readText(
   }, bodyTimeoutMs)
   try {
     const text = await readAll(reader, maxBodyBytes)
-    if (isLate) return json(408, { error: 'the body did not arrive in time' })
-    return text ?? tooLarge()
+    return isLate ? late() : (text ?? tooLarge(maxBodyBytes))
   } catch (error) {
-    // A host that enforces its own limits throws an error with a status.
-    const { status } = error as { status?: unknown }
-    const isOfHost = status === 408 || status === 413
-    return json(isOfHost ? status : 400, { error: 'the body could not be read' })
+    return unreadable(error)
   } finally {
     clearTimeout(timer)
   }
+}
+
+/** Reads a body of at most the limit; throws an error with a status if it is larger. */
+export type ReadBody = (limit: number) => Uint8Array | Promise<Uint8Array>
+
+const utf8 = new TextDecoder()
+
+/** By the host, which enforces the limit. Most bodies have arrived with the head, and need no timer. */
+async function readBytes(read: ReadBody, maxBodyBytes: number, timeoutMs: number): Promise<string | Response> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  try {
+    const body = read(maxBodyBytes)
+    if (body instanceof Uint8Array) return utf8.decode(body)
+    const timeUp = new Promise<undefined>((resolve) => {
+      timer = setTimeout(resolve, timeoutMs, undefined)
+    })
+    const bytes = await Promise.race([body, timeUp])
+    if (bytes !== undefined) return utf8.decode(bytes)
+    body.catch(() => {})
+    return late()
+  } catch (error) {
+    return (error as { status?: unknown }).status === 413 ? tooLarge(maxBodyBytes) : unreadable(error)
+  } finally {
+    clearTimeout(timer)
+  }
+}
+
+function tooLarge(maxBodyBytes: number): Response {
+  return json(413, { error: `the body is larger than ${maxBodyBytes} bytes` })
+}
+
+function late(): Response {
+  return json(408, { error: 'the body did not arrive in time' })
+}
+
+/** A host that enforces its own limits throws an error with a status. */
+function unreadable(error: unknown): Response {
+  const { status } = error as { status?: unknown }
+  const isOfHost = status === 408 || status === 413
+  return json(isOfHost ? status : 400, { error: 'the body could not be read' })
 }
 
 type Reader = ReadableStreamDefaultReader<Uint8Array>

@@ -183,7 +183,7 @@ async function readResponse(response: Response): Promise<WholeResponse> {
 function sendWhole(response: ServerResponse, { status, headers, body }: WholeResponse): void {
   response.statusCode = status
   addHeaders(response, headers)
-  response.end(body)
+  end(response, body)
 }
 
 function sendAnswer(response: ServerResponse, answer: CapturedAnswer, headers: HeaderList): void {
@@ -193,7 +193,15 @@ function sendAnswer(response: ServerResponse, answer: CapturedAnswer, headers: H
   response.removeHeader(paymentResponse)
   addHeaders(response, headers)
   for (const trailer of answer.trailers) response.addTrailers(trailer)
-  response.end(answer.body)
+  end(response, answer.body)
+}
+
+/** A short body goes out in one write with the head, which Node does for strings only. */
+const maxJoinedBytes = 16 * 1024
+
+function end(response: ServerResponse, body: Buffer): void {
+  if (body.length > maxJoinedBytes) response.end(body)
+  else response.end(body.toString('latin1'), 'latin1')
 }
 
 function headerList({ headers }: CapturedAnswer): [string, string][] {
