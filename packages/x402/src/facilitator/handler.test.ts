@@ -168,7 +168,7 @@ test('a body that does not arrive in time is 408, and is not read further', asyn
 
 test('a body is read by the host where it offers that, within the limits', async (t) => {
   const { handler } = await open(t, { handler: { bodyTimeoutMs: 20, maxBodyBytes: 10_000 } })
-  const bytes = new TextEncoder().encode(bodyOf())
+  const bytes = new TextEncoder().encode(JSON.stringify(bodyOf()))
   const failing = (status?: number) => () => Promise.reject(Object.assign(new Error('no'), { status }))
   const cases: [(limit: number) => Uint8Array | Promise<Uint8Array>, number][] = [
     [() => bytes, 200],
