@@ -4,6 +4,7 @@ import { mkdirSync } from 'node:fs'
 import { fileURLToPath } from 'node:url'
 import { Network as Networks } from '@latchkey/algorand'
 import { Signer } from '@latchkey/x402/client'
+import { Redis } from 'ioredis'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
 import { emptyDatabase, PostgresServer } from '../support/postgres.test.helper.js'
 import { RedisServer } from '../support/redis.test.helper.js'
@@ -42,7 +43,7 @@ export type ClusterOptions = {
 export type Cluster = Ground & {
   readonly options: ClusterOptions
   readonly databaseUrl: string
-  readonly redis: { readonly server: RedisServer; readonly host: Host; readonly clock: Clock } | undefined
+  readonly redis: { readonly server: RedisServer; readonly host: Host } | undefined
   readonly replicas: readonly Service[]
   readonly gates: readonly Service[]
   readonly buyers: readonly Service[]
@@ -79,7 +80,7 @@ export async function openCluster(ground: Ground, options: ClusterOptions): Prom
   const { directory } = options
   mkdirSync(directory, { recursive: true })
   const databaseUrl = await emptyDatabase(ground.postgres.server)
-  const redis = options.claims === 'redis' ? await openRedis(ground, directory) : undefined
+  const redis = options.claims === 'redis' ? await openRedis(ground) : undefined
   const [sponsor, payTos, payers] = [newKey(), keys(sellerCount), keys(options.buyers[0] * options.buyers[1])]
   await fund(ground.ledger, sponsor, payTos, payers)
   const nodes = ground.nodes.map(urlOf)
@@ -174,14 +175,21 @@ async function openPostgres(scope: Scope, host: Host, directory: string): Promis
   return { server, host, clock }
 }
 
-async function openRedis(ground: Ground, directory: string): Promise<Cluster['redis']> {
+async function openRedis(ground: Ground): Promise<Cluster['redis']> {
   const host = hostOf(ground, 'redis', 32)
-  const clock = new Clock(directory, 'redis')
+  const { address, prefix } = host
   const settings = { appendonly: 'yes', appendfsync: 'always', 'protected-mode': 'no' }
-  const variables = Object.entries(clock.env).map(([name, value]) => `${name}=${value}`)
-  const prefix = [...host.prefix, 'env', ...variables]
-  const server = await RedisServer.start(ground.scope, { host: host.address, port: 6_379, settings, prefix })
-  return { server, host, clock }
+  return { server: await RedisServer.start(ground.scope, { host: address, port: 6_379, settings, prefix }), host }
+}
+
+/** As if so much time had passed that the claims of gates that were killed are free: in minutes they would be. */
+export async function endClaims({ postgres, redis }: Cluster, seconds: number): Promise<void> {
+  postgres.clock.set(seconds)
+  if (redis === undefined) return
+  // Its memory allocator does not work with libfaketime, so that its clock cannot be set.
+  const client = new Redis(redis.server.url)
+  await client.eval("for _, key in ipairs(redis.call('KEYS', '*}:c:*')) do redis.call('HSET', key, 'until', 0) end", 0)
+  client.disconnect()
 }
 
 type Key = { readonly seed: string; readonly address: string }

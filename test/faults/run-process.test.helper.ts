@@ -10,6 +10,7 @@ import { askAgain } from './askAgain.test.helper.js'
 import { compareBooks } from './books.test.helper.js'
 import {
   type Cluster,
+  endClaims,
   feeMicroAlgos,
   openCluster,
   openGround,
@@ -62,7 +63,7 @@ async function run(): Promise<object> {
 
 /** Every purchase ends: it is answered, or its seller has no budget and nothing is paid. */
 async function finish(cluster: Cluster): Promise<void> {
-  const { buyers, gates, postgres, ledger } = cluster
+  const { buyers, gates, ledger } = cluster
   const untilEnd = async (mode: string): Promise<void> => {
     const calm = { FAULTS_DOUBLE_RATE: '0', FAULTS_REPEAT_RATE: '0' }
     for (const service of buyers) service.setEnv({ FAULTS_MODE: mode, ...calm })
@@ -75,8 +76,7 @@ async function finish(cluster: Cluster): Promise<void> {
   await untilEnd('finish')
   while ((await Promise.all(gates.map(unfinishedAt))).some((count) => count > 0)) await sleep(100)
   log('claims of gates that were killed end')
-  postgres.clock.set(aheadSeconds)
-  cluster.redis?.clock.set(aheadSeconds)
+  await endClaims(cluster, aheadSeconds)
   await sleep(1_500)
   await untilEnd('finish')
   log('what is not settled expires')
