@@ -40,8 +40,8 @@ test('a replica that died leaves a lease; another takes over and sends exactly t
   const { shared, replicas } = await open(t, { settleTimeoutMs: 10_000 }, 2)
   const [dead, other] = replicas as [Setup, Setup]
   const { payload, requirements, id } = sponsored()
-  let end = (): void => {}
-  dead.node.on('POST submit', () => new Promise((resolve) => (end = () => resolve('refuse'))))
+  dead.node.on('POST submit', () => 'hang')
+  dead.node.on('GET pending', () => missing)
   void dead.facilitator.settle(payload, requirements)
   await until(() => shared.leases.has(id))
   // Its process was killed: it renews nothing, and no call of it returns.
@@ -51,7 +51,6 @@ test('a replica that died leaves a lease; another takes over and sends exactly t
   const { group, state } = shared.settlements.get(id)!
   assert.deepEqual(other.node.submitted, [Buffer.concat(group)])
   assert.equal(state, 'settled')
-  end()
 })
 
 test('what another replica left is taken over although no caller asks for it, and a lost lease ends the work', async (t) => {
