@@ -107,7 +107,7 @@ async function main(): Promise<void> {
   const [blocks, at] = [number('blocks', values.blocks), number('at', values.at)]
   const options = { blocks, at, blockMs: number('block-ms', values['block-ms']) }
   const loadBefore = tidy(loadavg()[0]!)
-  const devnet = await DevnetProcess.start(['--block-time', String(options.blockMs)])
+  const devnet = await DevnetProcess.start(['--block-time', String(options.blockMs), '--log-level', 'error'])
   const times = new BlockTimes(devnet.facts.url)
   const watching = times.run()
   const contestants = await startAll(values.checkout, !values['no-published'], devnet)

@@ -3,6 +3,7 @@ import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { FakeNode, type FakeResponse, genesisHash, missing, ok, refused } from './FakeNode.test.helper.js'
 import { Algod, type AlgodOptions } from './index.js'
+import { templateOf } from './tracedTransport.js'
 
 const id = 'A'.repeat(52)
 const group = [Uint8Array.of(1)]
@@ -222,6 +223,12 @@ test('the state of nodes has no secret: the key of a provider may be in the path
   await algod.lastRound()
   const [{ isUp, errorRate, round } = assert.fail()] = algod.nodes()
   assert.deepEqual([isUp, round, errorRate > 0 && errorRate < 0.3], [true, 9n, true])
+})
+
+test('spans do not name the key of a provider either', () => {
+  assert.equal(templateOf('/KEY-one/v2/blocks/17/txids?a=b'), '/v2/blocks/{number}/txids')
+  assert.equal(templateOf('/v2/status'), '/v2/status')
+  assert.equal(templateOf('/KEY-one/devnet/fund'), '/devnet/fund')
 })
 
 test('a quorum needs as many different nodes', () => {

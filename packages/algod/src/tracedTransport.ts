@@ -30,9 +30,11 @@ function sendTraced(transport: Transport, request: TransportRequest): Promise<Tr
   })
 }
 
-/** Few names for all paths: rounds, ids and addresses are left out. */
-function templateOf(path: string): string {
+/** Few names for all paths: rounds, ids and addresses are left out, and what is before the API's own path: a provider's key. */
+export function templateOf(path: string): string {
+  const start = path.search(/\/(v2|devnet)(\/|$)/)
   return path
+    .slice(Math.max(start, 0))
     .split('?', 1)[0]!
     .replaceAll(/\/[0-9]+(?=\/|$)/g, '/{number}')
     .replaceAll(/\/[A-Z2-7]{52,58}(?=\/|$)/g, '/{id}')

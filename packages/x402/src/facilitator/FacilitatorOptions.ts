@@ -48,7 +48,7 @@ export type FacilitatorOptions = {
    */
   settleTimeoutMs?: number | undefined
   /**
-   * The first wait between two lookups of a settlement.
+   * The first wait between two lookups of a settlement, where nodes do not let it wait for the next block.
    *
    * @default 250
    */

@@ -103,7 +103,7 @@ test('without a quorum, the node that says so must be past the round itself', { 
 test('a refusal by one of two nodes is not final', { timeout }, async (t) => {
   const { nodes, settle, until } = await open(t, { round: 150n })
   nodes[0].on('POST submit', () => refused('TransactionPool.Remember: overspend'))
-  nodes[1].on('POST submit', () => 'drop')
+  nodes[1].on('POST submit', () => 'refuse')
   assert.equal(await settle(), 'settlement_pending')
   nodes[1].on('GET pending', () => confirmed)
   await until('settled')
