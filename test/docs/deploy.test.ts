@@ -11,6 +11,14 @@ import { root } from '../support/daemon.test.helper.js'
 import { checkFlags, checkVariable } from './Files.test.helper.js'
 
 const units = { kmd: 'deploy/latchkey-kmd.service', facilitator: 'deploy/latchkey-facilitator.service' }
+/** Of several replicas. */
+const replica = 'deploy/latchkey-facilitator@.service'
+const migration = 'deploy/latchkey-facilitator-migrate.service'
+const all: readonly (readonly [command: string, path: string])[] = [
+  ...Object.entries(units),
+  ['facilitator', replica],
+  ['facilitator migrate', migration],
+]
 const read = (path: string): string => readFileSync(join(root, path), 'utf8')
 
 /** The values of a setting, in their order. */
@@ -22,13 +30,25 @@ test('a start with a wrong password is not repeated: the daemon counts attempts,
   assert.deepEqual(settings(read(units.facilitator), 'RestartPreventExitStatus'), ['2 6'])
 })
 
+test('a replica gets longer to stop than it takes to drain, and its database by a file that is its own', () => {
+  const unit = read(replica)
+  const [, drain] = /--drain-timeout ([0-9]+)/.exec(unit)!
+  assert.ok(Number(settings(unit, 'TimeoutStopSec')[0]) > Number(drain))
+  for (const path of [replica, migration]) {
+    const [store] = settings(read(path), 'LoadCredential').filter((one) => one.startsWith('store:'))
+    assert.match(store!, /^store:\/etc\/latchkey\/facilitator\.(owner-)?store$/)
+    assert.match(settings(read(path), 'ExecStart')[0]!, / --store-file %d\/store /)
+  }
+  assert.deepEqual(settings(read(replica), 'RestartPreventExitStatus'), ['2 6'])
+})
+
 const notInstalled = 'NOT RUN: systemd-analyze is not installed'
 
-for (const [command, path] of Object.entries(units)) {
+for (const [command, path] of all) {
   test(`${path} runs a command that is there, with options and variables it has`, () => {
     const unit = read(path)
     const [line] = settings(unit, 'ExecStart')
-    const [, script, name, rest] = /\/opt\/latchkey\/(\S+) ([a-z]+)(.*)$/.exec(line!)!
+    const [, script, name, rest] = /\/opt\/latchkey\/(\S+) ([a-z]+(?: [a-z]+)?)(.*)$/.exec(line!)!
     assert.ok(existsSync(join(root, script!)), script)
     assert.equal(name, command)
     checkFlags(command, rest!.replaceAll(/\$\w+/g, ''))
@@ -80,7 +100,7 @@ for (const [command, path] of Object.entries(units)) {
 test('systemd has nothing against the units, where it is installed', (t) => {
   const { error, status, stderr } = spawnSync(
     'systemd-analyze',
-    ['verify', ...Object.values(units).map((path) => join(root, path))],
+    ['verify', ...all.map(([, path]) => join(root, path))],
     { encoding: 'utf8' },
   )
   if ((error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT') {
@@ -127,14 +147,15 @@ test('the container file copies what is there, and runs as a user without rights
   const [, script] = /ENTRYPOINT \["node", "\/opt\/latchkey\/([^"]+)"\]/.exec(text)!
   assert.ok(existsSync(join(root, script!)), script)
   const stages = text.split(/^FROM /m).slice(1)
+  assert.equal(stages.length, 3)
   // A number, so that an orchestrator can see that it is not root.
-  assert.match(stages.at(-1)!, /^USER [1-9][0-9]*:[1-9][0-9]*$/m)
+  assert.match(stages[1]!, /^USER [1-9][0-9]*:[1-9][0-9]*$/m)
   const { engines, scripts } = JSON.parse(read('package.json')) as { engines: { node: string }; scripts: object }
   assert.match(engines.node, /^>=20\./)
   // Long-term support has an even number. 20, the oldest that works, got its last security fix in April 2026.
-  const majors = stages.map((stage) => Number(/^docker\.io\/library\/node:([0-9]+)-slim/.exec(stage)![1]))
-  assert.equal(new Set(majors).size, 1)
-  assert.ok(majors[0]! >= 26 && majors[0]! % 2 === 0, String(majors[0]))
+  const [, major] = /^ARG NODE_IMAGE=docker\.io\/library\/node:([0-9]+)\.[0-9]+\.[0-9]+-slim$/m.exec(text)!
+  for (const stage of stages.slice(0, 2)) assert.match(stage, /^\$\{NODE_IMAGE\} /)
+  assert.ok(Number(major) >= 26 && Number(major) % 2 === 0, major)
   assert.ok('prepare' in scripts, 'npm ci builds nothing')
   // What npm installs for: every workspace is there when it looks.
   const { workspaces } = JSON.parse(read('package.json')) as { workspaces: string[] }

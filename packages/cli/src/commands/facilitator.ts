@@ -1,7 +1,7 @@
 /** `latchkey facilitator`: runs an x402 facilitator in the foreground. */
 import { Network } from '@latchkey/algorand'
 import { Server } from '@latchkey/http'
-import { createFacilitatorHandler, Facilitator } from '@latchkey/x402/facilitator'
+import { createFacilitatorHandler, type ErrorListener, Facilitator } from '@latchkey/x402/facilitator'
 import { command, jsonOption, readNumber } from '../Command.js'
 import { chainOptions, isMainnet, networkOf, openChain, quorumOption } from '../chain.js'
 import { exitCodes } from '../exitCodes.js'
@@ -59,7 +59,8 @@ commas; ALGOD_TOKEN is the token of the nodes.`,
     const chain = await openChain(options, process.env)
     const { store, name } = await openStore(where)
     const log = openServerLog(options)
-    const onError = (error: unknown): void => log.write('error', describe(error))
+    const onError: ErrorListener = (error, { requestId, transactionId } = {}) =>
+      log.write('error', describe(error), { request_id: requestId, payment: transactionId })
     const facilitator = new Facilitator({ chains: [chain], feePayer, store, policy, onError })
     const server = new Server({
       fetch: createFacilitatorHandler({ facilitator, onError, clientAddress }),
