@@ -27,9 +27,13 @@ export const pictures: readonly (readonly [page: string, words: string])[] = [
   ['packages/x402/README.md', 'buyer ───'],
 ]
 
-/** Parts that are followed in an empty folder (`selling.test.ts`): a page, and the heading. */
+/** Parts that other tests follow, the first one in an empty folder (`selling.test.ts`): a page, and the heading. */
 export const followedElsewhere: readonly (readonly [page: string, section: string])[] = [
   ['docs/selling.md', 'A shop in an empty folder'],
+  // With PostgreSQL, nginx and Prometheus (`operating/deploying.test.ts`).
+  ...['Database', 'Replicas', 'Balancer', 'A paid request', 'Watching it', 'A rolling restart'].map(
+    (section) => ['docs/deploying.md', section] as const,
+  ),
 ]
 
 /** Code of the pages, and what is run in its place. Everything on the right is in `Provided`. */
@@ -76,11 +80,12 @@ export const notRun: readonly (readonly [RegExp, string])[] = [
   [/^npm (test|run (bench|build|coverage|docs|format|pack|test))\b/, 'it is what runs this test, or takes minutes'],
   [/^node scripts\/build/, 'it was done before the tests began'],
   [
-    /^(sudo )?(systemctl|systemd-run|journalctl|podman|docker|install|useradd)\b|^npm install --global/,
+    /^(sudo )?(systemctl|systemd-run|journalctl|podman|docker|kubectl|install|useradd)\b|^npm install --global/,
     'it changes the machine',
   ],
   [/^(npx )?latchkey dev -- npm test$/, 'it is what runs this test'],
   [/^goal /, 'it is not ours, and not installed'],
+  [/^sh deploy\/compose\/secrets\.sh$/, 'it writes into the clone; `compose.test.ts` runs it elsewhere'],
 ]
 
 type PortOf = (shown: number) => number

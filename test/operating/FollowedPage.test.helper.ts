@@ -1,0 +1,132 @@
+/** A page of documentation that is followed to the letter: its blocks in their order, with free ports and a directory of its own. */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import {
+  closeSync,
+  cpSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { DevAccount } from '@latchkey/devnet'
+import { type Block, blocksOf } from '../docs/Blocks.test.helper.js'
+import { atEnd, type Scope, temporaryDirectory } from '../process/commands.test.helper.js'
+import { root } from '../support/daemon.test.helper.js'
+
+export type FollowedPageOptions = {
+  readonly page: string
+  /** From the ports of the page to those that are used. */
+  readonly ports: ReadonlyMap<number, number>
+  readonly accounts: readonly DevAccount[]
+  /** Directories of programs. */
+  readonly path: readonly string[]
+  readonly environment: { readonly [name: string]: string }
+  /** Changes files of deploy/ before they are copied. */
+  readonly edit: (text: string) => string
+}
+
+export type Ran = { readonly code: number | null; readonly output: string }
+
+const blockTimeoutMs = 180_000
+
+export class FollowedPage {
+  readonly directory: string
+  readonly #options: FollowedPageOptions
+  readonly #blocks: readonly Block[]
+
+  /** A clone, as far as commands can see: what is built is linked, and deploy/ is a copy with the ports that are used. */
+  constructor(scope: Scope, options: FollowedPageOptions) {
+    this.#options = options
+    this.#blocks = blocksOf(options.page)
+    this.directory = join(temporaryDirectory(scope), 'latchkey')
+    mkdirSync(this.directory)
+    const linked = readdirSync(root).filter((name) => !name.startsWith('.') && name !== 'deploy')
+    for (const name of linked) symlinkSync(join(root, name), join(this.directory, name))
+    cpSync(join(root, 'deploy'), join(this.directory, 'deploy'), { recursive: true })
+    for (const file of readdirSync(join(root, 'deploy'), { recursive: true, encoding: 'utf8' })) {
+      const path = join(this.directory, 'deploy', file)
+      if (statSync(path).isFile()) writeFileSync(path, options.edit(this.real(readFileSync(path, 'utf8'))))
+    }
+    atEnd(scope, () => this.#stopDaemon())
+  }
+
+  /** The blocks of a part of the page. */
+  section(name: string): readonly Block[] {
+    return this.#blocks.filter(({ section }) => section === name)
+  }
+
+  /** Text of the page with the ports and accounts that are used. */
+  real(text: string): string {
+    const ports = [...this.#options.ports.keys()].join('|')
+    return text
+      .replaceAll(new RegExp(`\\b(${ports})\\b`, 'g'), (port) => String(this.#options.ports.get(Number(port))))
+      .replaceAll(
+        /words of account ([1-9])/g,
+        (_, number: string) => this.#options.accounts[Number(number) - 1]!.mnemonic,
+      )
+      .replaceAll(
+        /address of account ([1-9])/g,
+        (_, number: string) => this.#options.accounts[Number(number) - 1]!.address,
+      )
+  }
+
+  read(path: string): string {
+    const file = join(this.directory, this.real(path))
+    return existsSync(file) ? readFileSync(file, 'utf8') : ''
+  }
+
+  write({ about, text }: Block): void {
+    const file = join(this.directory, about)
+    mkdirSync(dirname(file), { recursive: true })
+    writeFileSync(file, this.real(text))
+  }
+
+  /** Runs all of a block in one shell. What it leaves in the background goes on until the test ends. */
+  async run(scope: Scope, { text }: Block): Promise<Ran> {
+    const log = join(this.directory, `block-${Date.now()}-${Math.random().toString(36).slice(2)}.out`)
+    // A file and no pipe: what stays in the background keeps it open.
+    const output = openSync(log, 'w')
+    const { PATH = '' } = process.env
+    const child = spawn('sh', ['-e', '-c', this.real(text)], {
+      cwd: this.directory,
+      env: {
+        ...this.#options.environment,
+        PATH: [...this.#options.path, PATH].join(':'),
+        HOME: dirname(this.directory),
+      },
+      stdio: ['ignore', output, output],
+      // In a group of its own: what it starts ends with it.
+      detached: true,
+    })
+    closeSync(output)
+    atEnd(scope, () => killGroup(child.pid!))
+    const timer = setTimeout(() => killGroup(child.pid!), blockTimeoutMs)
+    const [code] = (await once(child, 'exit')) as [number | null]
+    clearTimeout(timer)
+    return { code, output: readFileSync(log, 'utf8') }
+  }
+
+  /** nginx leaves the group. */
+  #stopDaemon(): void {
+    const pid = Number.parseInt(this.read('replicas/nginx/nginx.pid'), 10)
+    if (pid > 0) attempt(() => process.kill(pid, 'SIGTERM'))
+  }
+}
+
+function killGroup(pid: number): void {
+  attempt(() => process.kill(-pid, 'SIGKILL'))
+}
+
+function attempt(work: () => void): void {
+  try {
+    work()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}
