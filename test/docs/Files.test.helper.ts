@@ -58,7 +58,7 @@ export function checkNotRun(command: string): void {
   const [, script] = /^npm (?!install)(?:run )?([\w:]+)/.exec(command) ?? []
   const { scripts } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as { scripts: object }
   if (script !== undefined) assert.ok(script in scripts, `package.json has no script ${script}`)
-  for (const [path] of command.matchAll(/\bdeploy\/[\w./-]+/g)) {
+  for (const [path] of command.matchAll(/\bdeploy\/[\w./@-]+/g)) {
     assert.ok(existsSync(join(root, path)), `${path} is missing`)
   }
   const [, name, rest] = /\blatchkey (kmd|facilitator|devnet|pay) (.*)$/s.exec(command) ?? []

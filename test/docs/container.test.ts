@@ -122,7 +122,7 @@ test('the entry point runs from the files of the image, as a user that can write
   assert.equal(at(url), 1, 'the health check fails when it is gone')
 
   // With the driver of PostgreSQL: it gets as far as the connection.
-  const migrated = run(['facilitator', 'migrate', '--store', 'postgres://nobody@127.0.0.1:1/none', '--json'])
+  const migrated = run(['facilitator', 'migrate', '--store', 'postgres://someuser@127.0.0.1:1/none', '--json'])
   assert.equal(migrated.status, 5, migrated.stderr)
   if (isRoot) {
     const write = `require('fs').appendFileSync(${JSON.stringify(script)}, '')`

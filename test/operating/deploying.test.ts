@@ -102,6 +102,7 @@ test('a fresh operator has two replicas, a balancer, the board and a rolling res
   }
   const count = await paid
   assert.ok(count > 0)
+  t.diagnostic(`${count} payments during the restart`)
   assert.match(printed, /sunny/)
   for (const port of ['4022', '4023']) {
     assert.match(followed.read(`replicas/${port}.log`), /"msg":"stopped"/, 'it ended in good order')
