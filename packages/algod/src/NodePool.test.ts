@@ -1,5 +1,8 @@
 /** Which of several nodes are asked. */
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { FakeNode, type FakeResponse, genesisHash, missing, ok, refused } from './FakeNode.test.helper.js'
 import { Algod, type AlgodOptions } from './index.js'
@@ -83,6 +86,28 @@ test('the next node is asked beside one that takes long', { timeout: 60_000 }, a
   assert.equal(await algod.lastRound(), 100n)
   assert.deepEqual([stalled.requests.length, good.requests.length], [1, 1])
   late.open()
+})
+
+test('what is not needed any more is cancelled, which is no fault of the node', { timeout: 60_000 }, async (t) => {
+  let isClosed = false
+  const server = createServer((request) => {
+    request.socket.on('close', () => {
+      isClosed = true
+    })
+  }).listen(0, '127.0.0.1')
+  const quick = createServer((_, response) => response.end('{"last-round":7}')).listen(0, '127.0.0.1')
+  await Promise.all([once(server, 'listening'), once(quick, 'listening')])
+  const nodes = [server, quick].map((one) => ({ url: `http://127.0.0.1:${(one.address() as AddressInfo).port}` }))
+  const algod = new Algod({ nodes, hedgeMs: 20 })
+  t.after(() => {
+    for (const one of [server, quick]) one.close().closeAllConnections()
+    return algod.close()
+  })
+  assert.equal(await algod.lastRound(), 7n)
+  await until(() => isClosed)
+  await settled()
+  const [{ isUp, failures, calls } = assert.fail()] = algod.nodes()
+  assert.deepEqual([isUp, failures, calls], [true, 0, 1])
 })
 
 test('a request is with two nodes at most, however long they take', { timeout: 60_000 }, async () => {

@@ -3,6 +3,7 @@
  * long is asked beside the next. Nodes that are not in use are checked now and then, as long as there are requests.
  */
 import { AlgodError } from './AlgodError.js'
+import { Attempts, type Control, type EachOptions } from './Attempts.js'
 import { type ExchangeOptions, exchange, isFaultOfNode, type PoolRequest } from './exchange.js'
 import type { NodeResponse } from './NodeResponse.js'
 import { type NodeAddress, type NodeStatus, PoolNode } from './PoolNode.js'
@@ -19,13 +20,6 @@ export type PoolOptions = {
 }
 
 type Read<T> = (response: NodeResponse, node: PoolNode) => T
-
-export type EachOptions = {
-  /** Whether the request may be with two nodes at the same time. */
-  readonly mayHedge?: boolean
-  /** Called for every node that fails. */
-  readonly onFailure?: (error: AlgodError) => void
-}
 
 /** Slower nodes are avoided, if another is at least three times as quick. */
 const slowMs = 300
@@ -168,17 +162,28 @@ export class NodePool {
 
   /** Whether a node has responded. */
   async #inTurn(request: PoolRequest, read: Read<boolean>, options: EachOptions): Promise<boolean> {
-    const attempts = new Attempts((node) => this.#ask(node, request, read), options)
-    if (this.nodes.length === 1) return attempts.only(this.nodes[0]!)
-    const nodes = this.#inOrder()
-    for (const [index, node] of nodes.entries()) {
-      if (attempts.hasResponse && node.isResting(performance.now())) continue
-      attempts.start(node)
-      const isLast = index === nodes.length - 1
-      const limitMs = options.mayHedge ? this.#hedgeMs(node) : 0
-      if (await (isLast ? attempts.anyOfRest(limitMs) : attempts.next(limitMs))) return true
+    if (this.nodes.length === 1) return this.#only(request, read, options)
+    const attempts = new Attempts((node, control) => this.#ask(node, request, read, control), options)
+    try {
+      const nodes = this.#inOrder()
+      for (const [index, node] of nodes.entries()) {
+        if (attempts.hasResponse && node.isResting(performance.now())) continue
+        attempts.start(node)
+        const isLast = index === nodes.length - 1
+        const limitMs = options.mayHedge ? this.#hedgeMs(node) : 0
+        if (await (isLast ? attempts.anyOfRest(limitMs) : attempts.next(limitMs))) return true
+      }
+      return attempts.hasResponse
+    } finally {
+      attempts.end()
     }
-    return attempts.hasResponse
+  }
+
+  async #only(request: PoolRequest, read: Read<boolean>, { onFailure }: EachOptions): Promise<boolean> {
+    const result = await this.#ask(this.nodes[0]!, request, read)
+    if (!(result instanceof AlgodError)) return true
+    onFailure?.(result)
+    return false
   }
 
   #hedgeMs({ latencyMs = 0 }: PoolNode): number {
@@ -187,17 +192,22 @@ export class NodePool {
   }
 
   /** The result, or the error of a node that failed. */
-  async #ask<T>(node: PoolNode, request: PoolRequest, read: Read<T>, limits?: Limits): Promise<T | AlgodError> {
+  async #ask<T>(
+    node: PoolNode,
+    request: PoolRequest,
+    read: Read<T>,
+    { isCancelled, ...limits }: Control = {},
+  ): Promise<T | AlgodError> {
     const startedMs = performance.now()
     node.calls++
     node.askedMs = startedMs
     try {
-      const result = read(await exchange(node, request, limits ?? this.#limits()), node)
+      const result = read(await exchange(node, request, { ...this.#limits(), ...limits }), node)
       node.responded(performance.now() - startedMs)
       return result
     } catch (error) {
       if (!(error instanceof AlgodError)) throw error
-      if (isFaultOfNode(error)) node.failed()
+      if (isFaultOfNode(error) && isCancelled?.() !== true) node.failed()
       return error
     }
   }
@@ -226,7 +236,7 @@ export class NodePool {
   #checkUnused(now: number): void {
     for (const node of this.nodes) {
       if (now - node.askedMs < checkEveryMs) continue
-      const limits = { ...this.#limits(), timeoutMs: Math.min(checkTimeoutMs, this.#options.timeoutMs) }
+      const limits = { timeoutMs: Math.min(checkTimeoutMs, this.#options.timeoutMs) }
       const read: Read<void> = (response) => this.observeRound(node, BigInt(response.members().integer('last-round')))
       // The outcome is in the state of the node.
       this.#ask(node, { method: 'GET', path: '/v2/status' }, read, limits).catch(() => {})
@@ -253,72 +263,4 @@ function rank(node: PoolNode, now: number, quickestMs: number): number {
 
 function descending(a: bigint, b: bigint): number {
   return a < b ? 1 : a > b ? -1 : 0
-}
-
-/**
- * The requests to nodes on behalf of one: the next one starts when those before have failed or did not suffice, or beside
- * one that takes long. The latter happens once, so that there are never more than twice the requests.
- */
-class Attempts {
-  hasResponse = false
-  readonly #ask: (node: PoolNode) => Promise<boolean | AlgodError>
-  readonly #options: EachOptions
-  readonly #running = new Map<PoolNode, Promise<boolean>>()
-  #hasHedged = false
-
-  constructor(ask: (node: PoolNode) => Promise<boolean | AlgodError>, options: EachOptions) {
-    this.#ask = ask
-    this.#options = options
-  }
-
-  /** Whether the only node has responded. */
-  async only(node: PoolNode): Promise<boolean> {
-    await this.#run(node)
-    return this.hasResponse
-  }
-
-  start(node: PoolNode): void {
-    this.#running.set(node, this.#run(node))
-  }
-
-  async #run(node: PoolNode): Promise<boolean> {
-    const result = await this.#ask(node)
-    this.#running.delete(node)
-    if (!(result instanceof AlgodError)) {
-      this.hasResponse = true
-      return result
-    }
-    this.#options.onFailure?.(result)
-    return false
-  }
-
-  /** Whether one suffices. Waits until the first of those that run has ended, or one takes long. */
-  async next(limitMs: number): Promise<boolean> {
-    const result = await this.#race(this.hasResponse || !this.#hasHedged ? limitMs : 0)
-    if (result !== 'late') return result
-    this.#hasHedged = true
-    return false
-  }
-
-  /** Whether one suffices of those that run. They have as long as they take, unless another has responded. */
-  async anyOfRest(limitMs: number): Promise<boolean> {
-    while (this.#running.size > 0) {
-      const result = await this.#race(this.hasResponse ? limitMs : 0)
-      if (result === 'late') return false
-      if (result) return true
-    }
-    return false
-  }
-
-  async #race(limitMs: number): Promise<boolean | 'late'> {
-    const first = Promise.race(this.#running.values())
-    if (limitMs === 0) return first
-    let timer: ReturnType<typeof setTimeout> | undefined
-    const late = new Promise<'late'>((resolve) => {
-      timer = setTimeout(resolve, limitMs, 'late')
-    })
-    const result = await Promise.race([first, late]).finally(() => clearTimeout(timer))
-    if (result === 'late') for (const node of this.#running.keys()) node.observeLatency(limitMs)
-    return result
-  }
 }

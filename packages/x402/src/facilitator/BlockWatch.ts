@@ -15,8 +15,9 @@ const waitMs = 10_000
 const graceMs = 5_000
 /** Blocks that come more quickly than this are read together. */
 const minGapMs = 50
-/** How many blocks are read where several came at once; further ones back no settlement waited for. */
+/** How many blocks are read where several came at once; and after a pause, in which none waited. */
 const maxBlocks = 8n
+const firstBlocks = 2n
 /** How long there are no waits after they failed: doubled each time, to a minute. */
 const firstRetryMs = 1_000
 const maxRetryMs = 60_000
@@ -71,10 +72,10 @@ export class BlockWatch {
   async #run(loop: { aliveUntilMs: number }): Promise<void> {
     try {
       await this.#catchUp()
-      while (this.#listeners.size > 0 && loop === this.#loop) {
+      for (let isFirst = true; this.#listeners.size > 0 && loop === this.#loop; isFirst = false) {
         loop.aliveUntilMs = performance.now() + waitMs + graceMs
         const startedMs = performance.now()
-        await this.#nextBlock()
+        await this.#nextBlock(isFirst ? firstBlocks : maxBlocks)
         this.#retryMs = firstRetryMs
         const restMs = minGapMs - (performance.now() - startedMs)
         if (restMs > 0) await new Promise((resolve) => setTimeout(resolve, restMs))
@@ -95,12 +96,12 @@ export class BlockWatch {
     if (this.#round === undefined) await this.#read(this.#clock.seen ?? (await this.#clock.lastRound()))
   }
 
-  async #nextBlock(): Promise<void> {
+  /** @param most how many blocks are read: after a pause, those who wait now have looked up what was before the latest */
+  async #nextBlock(most: bigint): Promise<void> {
     const before = this.#round!
     const round = await this.#wait(before)
     if (round === undefined) return
-    // After a pause there may be many: those who wait now have looked up what was before.
-    const first = round - before > maxBlocks ? round : before + 1n
+    const first = round - before > most ? round - most + 1n : before + 1n
     for (let next = first; next <= round; next++) await this.#read(next)
   }
 
