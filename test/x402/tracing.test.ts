@@ -3,8 +3,8 @@ import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
 import { after, before, test } from 'node:test'
 import { type RequestRecord, recordRequests, Server } from '@latchkey/http'
-import { Buyer, payingFetch } from '@latchkey/x402/client'
-import { createFacilitatorHandler, Facilitator, Signer } from '@latchkey/x402/facilitator'
+import { Buyer, type Chain, type PaymentRequirements, payingFetch } from '@latchkey/x402/client'
+import { createFacilitatorHandler, Facilitator, MemorySettlements, Signer } from '@latchkey/x402/facilitator'
 import { paymentGate, paymentOf } from '@latchkey/x402/node'
 import { Gate, type PaymentEvent } from '@latchkey/x402/server'
 import { context, propagation, trace } from '@opentelemetry/api'
@@ -16,6 +16,7 @@ import {
   type ReadableSpan,
   SimpleSpanProcessor,
 } from '@opentelemetry/sdk-trace-base'
+import type { Account } from 'algosdk'
 import { until } from '../process/commands.test.helper.js'
 import { keyOf, listen, network, openTrade, price } from './trade.test.helper.js'
 
@@ -75,7 +76,17 @@ test('a paid request is one trace, with the ids of request and payment in every 
   const [payment] = buyer.payments.all()
   const root = spans.find(({ name }) => name === 'buyer.fetch')!
   assert.equal(root.parentSpanContext, undefined)
-  assert.deepEqual([...new Set(spans.map((span) => span.spanContext().traceId))], [root.spanContext().traceId])
+  // A request that waits for the next block does so for all settlements, and belongs to none.
+  const others = spans.filter((span) => span.spanContext().traceId !== root.spanContext().traceId)
+  const waits = /^GET \/v2\/(status|blocks)/
+  assert.deepEqual(
+    others.filter(({ name }) => !waits.test(name)).map(({ name }) => name),
+    [],
+  )
+  assert.deepEqual(
+    spans.filter(({ name }) => name.includes('wait-for-block')).filter((span) => !others.includes(span)),
+    [],
+  )
   assert.equal(outline(spans, root).join('\n'), expected.trim())
   for (const name of ['facilitator.simulate', 'facilitator.submit']) {
     const calls = below(spans, spans.find((span) => span.name === name)!)
@@ -110,27 +121,35 @@ test('a refused payment has its id in the log, and the reason in its span', asyn
   const errors: unknown[] = []
   const facilitator = new Facilitator({ chains: [chain], feePayer, onError: (...args) => void errors.push(args) })
   t.after(() => facilitator.stop())
-  const buyer = new Buyer({ signer: Signer.fromSecretKey(keyOf(payer)), chains: chain })
-  const requirement = {
-    scheme: 'exact',
-    network: chain.caip2,
-    asset: '10458941',
-    amount: '10000',
-    maxTimeoutSeconds: 60,
-  }
-  const accepts = [{ ...requirement, payTo: String(seller.addr), extra: { feePayer: String(sponsor.addr) } }]
-  const resource = { url: 'http://localhost/', description: '', mimeType: '' }
-  const { payload, payment } = await buyer.pay({ x402Version: 2, resource, accepts } as never)
+  const { payload, payment, requirement } = await payFor(chain, payer, seller, sponsor)
   const noted: string[] = []
   const caller = { requestId: 'r-1', onPayment: (id: string) => void noted.push(id) }
   exporter.reset()
-  const wrong = { ...accepts[0]!, payTo: String(payer.addr) } as never
+  const wrong = { ...requirement, payTo: String(payer.addr) }
   const { isValid, invalidReason } = await facilitator.verify(payload, wrong, caller)
   assert.equal(isValid, false)
   assert.deepEqual(noted, [payment.transactionId])
   const [span] = exporter.getFinishedSpans()
   assert.equal(span?.attributes['latchkey.outcome'], invalidReason)
   assert.deepEqual(errors, [])
+})
+
+test('an error that is not of the caller is reported with the ids of request and payment', async (t) => {
+  const { chain, buyer: payer, seller, sponsor } = await openTrade(t)
+  const reported: unknown[] = []
+  const store = new MemorySettlements()
+  store.get = () => {
+    throw new Error('the database is away')
+  }
+  const feePayer = Signer.fromSecretKey(keyOf(sponsor))
+  const onError = (...args: unknown[]): void => void reported.push(args)
+  const facilitator = new Facilitator({ chains: [chain], feePayer, store, onError })
+  t.after(() => facilitator.stop())
+  const { payload, payment, requirement } = await payFor(chain, payer, seller, sponsor)
+  const { isValid } = await facilitator.verify(payload, requirement, { requestId: 'r-1' })
+  assert.equal(isValid, false)
+  const subject = { requestId: 'r-1', transactionId: payment.transactionId }
+  assert.deepEqual(reported, [[new Error('the database is away'), subject]])
 })
 
 test('without an SDK a paid request loads nothing of OpenTelemetry', () => {
@@ -154,6 +173,17 @@ test('without an SDK a paid request loads nothing of OpenTelemetry', () => {
   })
   assert.equal(stdout, '[]\n', stderr)
 })
+
+/** A payment that was signed and not sent. */
+async function payFor(chain: Chain, payer: Account, seller: Account, sponsor: Account) {
+  const buyer = new Buyer({ signer: Signer.fromSecretKey(keyOf(payer)), chains: chain })
+  const [asset, payTo, feePayer] = ['10458941', String(seller.addr), String(sponsor.addr)]
+  const price = { scheme: 'exact', network: chain.caip2, asset, amount: '10000', maxTimeoutSeconds: 60 }
+  const requirement = { ...price, payTo, extra: { feePayer } } as PaymentRequirements
+  const resource = { url: 'http://localhost/', description: '', mimeType: '' }
+  const { payload, payment } = await buyer.pay({ x402Version: 2, resource, accepts: [requirement] })
+  return { payload, payment, requirement }
+}
 
 function below(spans: readonly ReadableSpan[], parent: ReadableSpan): ReadableSpan[] {
   const own = spans.filter(({ parentSpanContext }) => parentSpanContext?.spanId === parent.spanContext().spanId)

@@ -81,6 +81,14 @@ test('a failure is on its span by code, without its text, and is thrown on', asy
   assert.ok(!JSON.stringify([span?.attributes, span?.events, span?.status]).includes('secret'))
 })
 
+test('work outside begins a trace of its own', async () => {
+  const exporter = register()
+  await Tracing.span('request', {}, () => Tracing.outside(() => Tracing.span('for all', {}, async () => {})))
+  const [forAll, request] = exporter.getFinishedSpans()
+  assert.equal(forAll?.parentSpanContext, undefined)
+  assert.notEqual(forAll?.spanContext().traceId, request?.spanContext().traceId)
+})
+
 test('a span ends once', async () => {
   const exporter = register()
   const span = Tracing.start('one', {})

@@ -145,6 +145,11 @@ export function parentOf(header: (name: string) => string | null | undefined): P
   return { context: attempt(() => registered()?.propagation?.extract(context, {}, getter)) ?? context }
 }
 
+/** Runs work that is for many requests, and must not be a part of the one that happened to begin it. */
+export function outside<T>(work: () => T): T {
+  return runIn(rootContext, work)
+}
+
 function registered(): Registered | undefined {
   return (globalThis as { [registry]?: Registered })[registry]
 }

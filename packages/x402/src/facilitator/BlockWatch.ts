@@ -3,6 +3,7 @@
  * requests for a block, however many they are. Where no node lets requests wait, they have to look themselves.
  */
 import { type Algod, AlgodError } from '@latchkey/algod'
+import * as Tracing from '@latchkey/algod/tracing'
 import { BoundedMap } from '@latchkey/algorand'
 import type { RoundClock } from './RoundClock.js'
 
@@ -66,7 +67,10 @@ export class BlockWatch {
   #start(): void {
     if (!this.isAvailable || performance.now() < this.#loop.aliveUntilMs) return
     this.#loop = { aliveUntilMs: performance.now() + waitMs + graceMs }
-    void this.#run(this.#loop)
+    const loop = this.#loop
+    // It goes on for other settlements than the one that began it, and belongs to no trace.
+    if (Tracing.isOn()) void Tracing.outside(() => this.#run(loop))
+    else void this.#run(loop)
   }
 
   async #run(loop: { aliveUntilMs: number }): Promise<void> {
