@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { SettlementLeases } from '../SettlementLeases.js'
 import type { SettlementClaim, SettlementLimits } from '../SettlementLimits.js'
 import type { Settlement, SettlementOutcome, SettlementStore, StoreConnections } from '../Settlements.js'
@@ -47,6 +48,7 @@ const maxItems = 100
 /** The second is on its way while the server writes the first. */
 const maxRunning = 2
 const sweepMs = 20_000
+const leaveMs = 1_000
 /** Replicas count fees in slots, so that they do not wait for each other. */
 const slots = 16
 const maxTextLength = 10_000
@@ -184,7 +186,8 @@ export class PostgresSettlements implements SettlementStore {
     clearInterval(this.#sweep)
     this.#leases.stop()
     await Promise.all([this.#claims.idle(), this.#ends.idle(), this.#callers.idle(), this.#holds.idle()])
-    await this.settings.leave().catch(() => {})
+    // A server that is gone does not keep the process from ending: the others see that this one says nothing any more.
+    await Promise.race([this.settings.leave().catch(() => {}), sleep(leaveMs, undefined, { ref: false })])
     await this.#connection.close()
   }
 

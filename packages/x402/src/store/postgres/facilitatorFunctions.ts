@@ -1,9 +1,11 @@
 /**
  * What changes settlements. Each function is one state change of many payments, in one round trip and one commit; the clock
  * of the server decides. Locks are taken in one order everywhere, so that replicas never wait for each other in a circle:
- * advisory locks of limits by their key, then pending_settlements, settlements, settlement_rates, settlement_fees and holds,
- * each by its key.
+ * advisory locks of limits by their key, then pending_settlements, settlements, settled_payers, settlement_rates,
+ * settlement_fees and holds, each by its key.
  */
+import { plans } from './plans.js'
+
 export const facilitatorFunctions = `
 CREATE TYPE {schema}.claim_item AS (
   n integer, id text, network text, payer text, pay_to text, asset text, amount text, members text[],
@@ -111,7 +113,8 @@ BEGIN
 END $$;
 
 CREATE FUNCTION {schema}.claim_settlements(batch json, limits {schema}.settlement_limits, owner text, lease interval, slot_ smallint)
-RETURNS TABLE (n integer, outcome text) LANGUAGE plpgsql AS $$
+RETURNS TABLE (n integer, outcome text) LANGUAGE plpgsql
+${plans} AS $$
 #variable_conflict use_column
 DECLARE
   items {schema}.claim_item[];
@@ -163,7 +166,8 @@ BEGIN
   END LOOP;
 END $$;
 
-CREATE FUNCTION {schema}.finish_settlements(batch json, slot_ smallint) RETURNS void LANGUAGE plpgsql AS $$
+CREATE FUNCTION {schema}.finish_settlements(batch json, slot_ smallint) RETURNS void LANGUAGE plpgsql
+${plans} AS $$
 DECLARE
   ids text[];
 BEGIN
@@ -180,7 +184,7 @@ BEGIN
       JOIN before b ON b.transaction_id = i.id
     WHERE s.transaction_id = b.transaction_id AND s.created_at = b.created_at
       AND (b.state = 'pending' OR (b.state = 'failed' AND i.state = 'settled'))
-    RETURNING s.transaction_id, s.created_at, s.pay_to, s.fee_micro_algos, b.state AS was, s.state AS became
+    RETURNING s.transaction_id, s.created_at, s.network, s.payer, s.pay_to, s.fee_micro_algos, b.state AS was, s.state AS became
   ), ended AS (
     DELETE FROM {schema}.pending_settlements p USING changed c WHERE p.transaction_id = c.transaction_id
   ), fees AS (
@@ -189,16 +193,17 @@ BEGIN
       CASE WHEN c.became = 'failed' THEN -c.fee_micro_algos ELSE c.fee_micro_algos END AS change
     FROM changed c WHERE c.fee_micro_algos > 0 AND (c.became = 'failed' OR c.was = 'failed')
       AND c.created_at > clock_timestamp() - interval '1 day 15 minutes'
+  ), counted AS (
+    INSERT INTO {schema}.settlement_fees AS f (pay_to, part, slot, micro_algos)
+      SELECT i.pay_to, i.part, slot_, sum(i.change)
+      FROM (SELECT pay_to, part, change FROM fees UNION ALL SELECT '', part, change FROM fees) AS i
+      GROUP BY 1, 2 ORDER BY 1, 2
+    ON CONFLICT (pay_to, part, slot) DO UPDATE SET micro_algos = f.micro_algos + excluded.micro_algos
   )
-  INSERT INTO {schema}.settlement_fees AS f (pay_to, part, slot, micro_algos)
-    SELECT i.pay_to, i.part, slot_, sum(i.change)
-    FROM (SELECT pay_to, part, change FROM fees UNION ALL SELECT '', part, change FROM fees) AS i
-    GROUP BY 1, 2 ORDER BY 1, 2
-  ON CONFLICT (pay_to, part, slot) DO UPDATE SET micro_algos = f.micro_algos + excluded.micro_algos;
-  UPDATE {schema}.holds h SET settled_at = CASE WHEN i.state = 'settled' THEN clock_timestamp() ELSE '-infinity' END,
-      until = clock_timestamp() + interval '1 minute'
-    FROM json_to_recordset(batch) AS i (id text, state text)
-    WHERE h.transaction_id = i.id AND h.transaction_id IN (
-      SELECT l.transaction_id FROM {schema}.holds l WHERE l.transaction_id = ANY (ids) ORDER BY 1 FOR UPDATE);
+  INSERT INTO {schema}.settled_payers AS p (network, payer, settled_at)
+    SELECT c.network, c.payer, clock_timestamp() FROM changed c WHERE c.became = 'settled' GROUP BY 1, 2 ORDER BY 1, 2
+  ON CONFLICT (network, payer) DO UPDATE SET settled_at = excluded.settled_at;
+  DELETE FROM {schema}.holds WHERE transaction_id IN (
+    SELECT l.transaction_id FROM {schema}.holds l WHERE l.transaction_id = ANY (ids) ORDER BY 1 FOR UPDATE);
 END $$;
 `

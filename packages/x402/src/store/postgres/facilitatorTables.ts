@@ -66,7 +66,7 @@ CREATE TABLE {schema}.settlement_rates (
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 
 -- What is verified and not settled. Not in the log of the server, because a payment that is verified again costs little: a
--- crash of the server empties these two tables.
+-- crash of the server empties these tables.
 CREATE UNLOGGED TABLE {schema}.holds (
   transaction_id text PRIMARY KEY,
   place bigint GENERATED ALWAYS AS IDENTITY,
@@ -77,11 +77,17 @@ CREATE UNLOGGED TABLE {schema}.holds (
   fee_micro_algos numeric(20, 0) NOT NULL,
   fee_payer text,
   until timestamptz NOT NULL,
-  is_settling boolean NOT NULL DEFAULT false,
-  settled_at timestamptz
+  is_settling boolean NOT NULL DEFAULT false
 ) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 CREATE INDEX holds_of_payer ON {schema}.holds (payer);
-CREATE INDEX holds_of_fee_payer ON {schema}.holds (fee_payer) WHERE settled_at IS NULL AND fee_payer IS NOT NULL;
+CREATE INDEX holds_of_fee_payer ON {schema}.holds (fee_payer) WHERE fee_payer IS NOT NULL;
+-- When a payment of a payer was settled last, for a minute.
+CREATE UNLOGGED TABLE {schema}.settled_payers (
+  network text NOT NULL,
+  payer text NOT NULL,
+  settled_at timestamptz NOT NULL,
+  PRIMARY KEY (network, payer)
+) WITH (fillfactor = 70, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
 CREATE UNLOGGED TABLE {schema}.caller_rates (
   name text NOT NULL,
   part bigint NOT NULL,
@@ -156,7 +162,7 @@ REVOKE ALL ON FUNCTION {schema}.archive_settlements(timestamptz, boolean) FROM P
 /** What a role needs at run time. It cannot delete a settlement, nor change the tables. */
 export const facilitatorGrants = [
   'GRANT SELECT, INSERT, UPDATE ON {schema}.settlements TO {role}',
-  'GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.pending_settlements, {schema}.settlement_fees, {schema}.settlement_rates, {schema}.holds, {schema}.caller_rates TO {role}',
+  'GRANT SELECT, INSERT, UPDATE, DELETE ON {schema}.pending_settlements, {schema}.settlement_fees, {schema}.settlement_rates, {schema}.holds, {schema}.settled_payers, {schema}.caller_rates TO {role}',
   'GRANT EXECUTE ON FUNCTION {schema}.create_partitions() TO {role}',
   'GRANT EXECUTE ON FUNCTION {schema}.archive_settlements(timestamptz, boolean) TO {role}',
 ]

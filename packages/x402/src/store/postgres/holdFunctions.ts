@@ -1,4 +1,6 @@
 /** Payments that are verified, what is ahead of each, the rates of callers, and what is deleted after a while. */
+import { plans } from './plans.js'
+
 export const holdFunctions = `
 CREATE TYPE {schema}.hold_item AS (
   n integer, id text, network text, payer text, pay_to text, claimant text, costs jsonb, fee numeric, fee_payer text, hold_ms integer
@@ -7,7 +9,7 @@ CREATE TYPE {schema}.hold_item AS (
 CREATE FUNCTION {schema}.hold_payments(batch json, limits {schema}.settlement_limits)
 RETURNS TABLE (n integer, outcome text, costs jsonb, settled_ago_ms double precision,
   fees numeric, fees_settling numeric, fees_own numeric, payers bigint, was_held boolean)
-LANGUAGE plpgsql AS $$
+LANGUAGE plpgsql ${plans} AS $$
 #variable_conflict use_column
 DECLARE
   items {schema}.hold_item[];
@@ -50,11 +52,11 @@ BEGIN
         sum(h.fee_micro_algos) OVER (PARTITION BY h.network, h.fee_payer, h.payer ORDER BY h.place) - h.fee_micro_algos AS of_own,
         h.network, h.fee_payer
       FROM {schema}.holds h
-      WHERE h.fee_payer IN (SELECT i.fee_payer FROM unnest(held) AS i) AND h.settled_at IS NULL AND h.until > at
+      WHERE h.fee_payer IN (SELECT i.fee_payer FROM unnest(held) AS i) AND h.until > at
       WINDOW account AS (PARTITION BY h.network, h.fee_payer ORDER BY h.place)
     ), payers AS (
       SELECT h.network, h.fee_payer, count(DISTINCT h.payer) AS count FROM {schema}.holds h
-      WHERE h.fee_payer IN (SELECT i.fee_payer FROM unnest(held) AS i) AND h.settled_at IS NULL AND h.until > at
+      WHERE h.fee_payer IN (SELECT i.fee_payer FROM unnest(held) AS i) AND h.until > at
       GROUP BY 1, 2
     )
     SELECT i.n, 'held', ahead.costs, extract(epoch FROM at - last.settled)::double precision * 1000,
@@ -69,7 +71,7 @@ BEGIN
             coalesce(sum(amount) FILTER (WHERE is_settling), 0) AS settling
           FROM (
             SELECT c.asset, c.amount, h.is_settling FROM {schema}.holds h, jsonb_to_recordset(h.costs) AS c (asset text, amount numeric)
-            WHERE h.payer = i.payer AND h.network = i.network AND h.settled_at IS NULL AND h.until > at AND h.place < mine.place
+            WHERE h.payer = i.payer AND h.network = i.network AND h.until > at AND h.place < mine.place
             UNION ALL
             -- Recorded before a crash of the server, which has emptied the table of holds.
             SELECT s.asset, s.amount::numeric, true FROM {schema}.pending_settlements w
@@ -80,8 +82,8 @@ BEGIN
         ) AS sums
       ) AS ahead
       CROSS JOIN LATERAL (
-        SELECT max(h.settled_at) AS settled FROM {schema}.holds h
-        WHERE h.payer = i.payer AND h.network = i.network AND h.settled_at > at - interval '1 minute'
+        SELECT max(e.settled_at) AS settled FROM {schema}.settled_payers e
+        WHERE e.payer = i.payer AND e.network = i.network AND e.settled_at > at - interval '1 minute'
       ) AS last;
 END $$;
 
@@ -107,6 +109,8 @@ BEGIN
   IF NOT pg_try_advisory_xact_lock(hashtextextended('sweep {schema}', 404)) THEN RETURN; END IF;
   DELETE FROM {schema}.holds WHERE transaction_id IN (
     SELECT transaction_id FROM {schema}.holds WHERE until <= at LIMIT 50000 FOR UPDATE SKIP LOCKED);
+  DELETE FROM {schema}.settled_payers WHERE ctid IN (
+    SELECT ctid FROM {schema}.settled_payers WHERE settled_at <= at - interval '1 minute' LIMIT 50000 FOR UPDATE SKIP LOCKED);
   DELETE FROM {schema}.caller_rates WHERE ctid IN (
     SELECT ctid FROM {schema}.caller_rates WHERE part <= second - 61 LIMIT 50000 FOR UPDATE SKIP LOCKED);
   DELETE FROM {schema}.settlement_rates WHERE ctid IN (
