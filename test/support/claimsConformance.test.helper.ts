@@ -14,6 +14,7 @@ import {
   type StoredClaim,
 } from '@latchkey/x402/server'
 import { passesConformance } from './passesConformance.test.helper.js'
+import { idOf } from './paymentIds.test.helper.js'
 import { salesConformance } from './salesConformance.test.helper.js'
 
 export type StoreOptions = { readonly maxHeldBytes?: number; readonly maxSales?: number }
@@ -52,11 +53,6 @@ const answer: HeldAnswer = {
   body: new Uint8Array([0, 255, 10, 13, 0]),
 }
 const of = (length: number): HeldAnswer => ({ status: 200, headers: [], body: new Uint8Array(length) })
-
-/** An id as payments have it. */
-export function idOf(count: number): string {
-  return [...String(count).padStart(52, '0')].map((digit) => 'ABCDEFGHIJ'[Number(digit)]).join('')
-}
 
 function leaseOf(opened: OpenClaims, change: Partial<ClaimLease> = {}): ClaimLease {
   const bound = { owner: 'a', binding: 'b', proof: 'none' } as const

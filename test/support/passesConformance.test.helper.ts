@@ -2,7 +2,8 @@
 import assert from 'node:assert/strict'
 import test from 'node:test'
 import type { PassStore } from '@latchkey/x402/server'
-import { type ClaimsKind, idOf, type OpenClaims } from './claimsConformance.test.helper.js'
+import type { ClaimsKind, OpenClaims } from './claimsConformance.test.helper.js'
+import { idOf } from './paymentIds.test.helper.js'
 
 const hourMs = 3_600_000
 

@@ -3,7 +3,8 @@ import assert from 'node:assert/strict'
 import test, { type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { nextSale, type Revenue, type Sale, type SaleOutcome, type SaleStore } from '@latchkey/x402/server'
-import { type ClaimsKind, idOf, type StoreOptions } from './claimsConformance.test.helper.js'
+import type { ClaimsKind, StoreOptions } from './claimsConformance.test.helper.js'
+import { idOf } from './paymentIds.test.helper.js'
 
 const dayMs = 86_400_000
 const noon = 20_000 * dayMs + dayMs / 2

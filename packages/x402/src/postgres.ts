@@ -16,6 +16,7 @@ export type {
   MigrationState,
   PostgresComponent,
 } from './store/postgres/Migrations.js'
+export { type OpenPostgresSales, openPostgresSales } from './store/postgres/openPostgresSales.js'
 export { PostgresClaims, type PostgresClaimsOptions } from './store/postgres/PostgresClaims.js'
 export {
   PostgresConnection,

@@ -1,10 +1,11 @@
-/** `latchkey sales FILE`: what a shop earned, by route, and its latest payments; or all of it as CSV. */
+/** `latchkey sales STORE`: what a shop earned, by route, and its latest payments; or all of it as CSV. */
 import { Amount, Network } from '@latchkey/algorand'
 import { type Revenue, revenueCsv, type Sale, type SaleStore, salesCsv } from '@latchkey/x402/server'
 import { openSales } from '@latchkey/x402/sqlite'
 import { command, jsonOption, readNumber } from '../Command.js'
 import { UsageError } from '../errors.js'
 import { exitCodes } from '../exitCodes.js'
+import { hasPassword, isPostgres } from '../facilitator/StoreAddress.js'
 import { columns, printable } from '../format.js'
 import { printBytes, printJson, printMessage, printResult } from '../messages.js'
 
@@ -15,8 +16,16 @@ const shownPayments = 10
 
 export const salesCommand = command({
   description: `Shows what a shop earned: revenue by route, the latest payments and failures, from the file that it passes to \
-SqliteClaims. The shop may run meanwhile.`,
-  positionals: [{ name: 'FILE', description: 'the file of claims, like claims.db', completes: 'file' }],
+SqliteClaims, or the database of PostgresClaims. The shop may run meanwhile.`,
+  positionals: [
+    {
+      name: 'STORE',
+      description: 'the file of claims, like claims.db, or postgres://USER@HOST/DATABASE',
+      completes: 'file',
+    },
+  ],
+  notes: `The password of a database is in PGPASSWORD, or in ~/.pgpass or the file that PGPASSFILE names; the other PG* variables \
+apply too.`,
   options: {
     days: { type: 'string', placeholder: 'N', description: 'how many days, up to today (30); days are in UTC' },
     csv: {
@@ -26,22 +35,38 @@ SqliteClaims. The shop may run meanwhile.`,
     },
     ...jsonOption,
   },
-  examples: ['latchkey sales claims.db', 'latchkey sales claims.db --days 90 --csv revenue > revenue.csv'],
+  examples: [
+    'latchkey sales claims.db',
+    'latchkey sales claims.db --days 90 --csv revenue > revenue.csv',
+    'latchkey sales postgres://shop@db.example/shop',
+  ],
   exits: [],
   run: async ({ options, args }) => {
     if (options.csv !== undefined && options.json) throw new UsageError('--csv and --json exclude each other')
     const days = readNumber('--days', options.days, 1, maxDays) ?? defaultDays
     const sinceDay = Math.floor(Date.now() / dayMs) - days + 1
-    const { sales, close } = openSales(args[0]!)
+    const { sales, close } = await openStore(args[0]!)
     try {
       if (options.csv !== undefined) await printCsv(sales, options.csv, sinceDay)
       else await printSales(sales, { days, sinceDay, isJson: options.json === true })
     } finally {
-      close()
+      await close()
     }
     return exitCodes.ok
   },
 })
+
+/** Only a database loads its driver. */
+async function openStore(store: string): Promise<{ readonly sales: SaleStore; readonly close: () => unknown }> {
+  if (!isPostgres(store)) return openSales(store)
+  if (hasPassword(store)) {
+    throw new UsageError('STORE has a password, which every user of this machine can read in the list of processes', {
+      hint: 'put the password into PGPASSWORD, or into ~/.pgpass',
+    })
+  }
+  const { openPostgresSales } = await import('@latchkey/x402/postgres')
+  return openPostgresSales({ address: store })
+}
 
 async function printCsv(sales: SaleStore, kind: string, sinceDay: number): Promise<void> {
   if (kind === 'revenue') return printText(revenueCsv(await sales.revenue({ sinceDay })))

@@ -61,7 +61,7 @@ export function storeFrom(given: Values, environment: Environment): StoreAddress
 }
 
 function parse(text: string): StoreAddress {
-  if (/^postgres(ql)?:\/\//i.test(text)) return { type: 'postgres', address: text }
+  if (isPostgres(text)) return { type: 'postgres', address: text }
   const [, scheme] = /^([a-z][a-z0-9+.-]*):\/\//i.exec(text) ?? []
   if (scheme === undefined) return { type: 'sqlite', path: text }
   // Without the rest of it, which may have a password.
@@ -71,8 +71,12 @@ function parse(text: string): StoreAddress {
   })
 }
 
-/** Before the host, or among the parameters. */
-function hasPassword(address: string): boolean {
+export function isPostgres(text: string): boolean {
+  return /^postgres(ql)?:\/\//i.test(text)
+}
+
+/** Whether an address of a database has its password in it: before the host, or among the parameters. */
+export function hasPassword(address: string): boolean {
   const [, authority = '', rest = ''] = /^[^:]+:\/\/([^/?#]*)(.*)$/s.exec(address) ?? []
   const user = authority.slice(0, Math.max(authority.lastIndexOf('@'), 0))
   return user.includes(':') || /[?&]password=/i.test(rest)

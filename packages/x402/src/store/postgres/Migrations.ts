@@ -104,6 +104,17 @@ export async function readState(options: PostgresOptions, migrations: Migrations
   }
 }
 
+/**
+ * The version of the tables of a component by a connection that is open.
+ *
+ * @throws StoreError `store_too_new` if a later version wrote them
+ */
+export async function currentState(connection: PostgresConnection, migrations: Migrations): Promise<State> {
+  const state = await stateOf(connection, migrations)
+  checkNotNewer(connection, migrations, state.version)
+  return state
+}
+
 /** Replaces the names in a text of SQL. Both are checked or quoted: nothing of them is read as SQL. */
 export function sql(text: string, schema: string, role?: string): string {
   return text.replaceAll('{schema}', schema).replaceAll('{role}', () => quoted(role ?? ''))

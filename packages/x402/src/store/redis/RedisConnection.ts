@@ -56,7 +56,7 @@ export type Arguments = readonly (string | Buffer | number)[]
 
 type OwnClient = RedisClient & {
   readonly connect: () => Promise<void>
-  readonly disconnect: () => void
+  readonly disconnect: (reconnect?: boolean) => void
   readonly on: (event: 'error', listener: (error: unknown) => void) => unknown
 }
 
@@ -165,11 +165,17 @@ export class RedisConnection {
   async #send(command: string, ...args: (string | Buffer | number)[]): Promise<Reply> {
     let timer: ReturnType<typeof setTimeout> | undefined
     const timeUp = new Promise<never>((_, reject) => {
-      const fail = (): void => reject(new Error(`no response within ${this.#commandTimeoutMs} ms`))
-      timer = setTimeout(fail, this.#commandTimeoutMs)
+      timer = setTimeout(() => {
+        reject(new Error(`no response within ${this.#commandTimeoutMs} ms`))
+        // It may be broken without a sign, and would be used for all that follows.
+        if (!this.#isClosed) this.#own?.disconnect(true)
+      }, this.#commandTimeoutMs)
     })
     try {
-      return (await Promise.race([this.#client.callBuffer(command, ...args), timeUp])) as Reply
+      const reply = this.#client.callBuffer(command, ...args)
+      // Where the time was up first, nothing else waits for it.
+      reply.catch(() => {})
+      return (await Promise.race([reply, timeUp])) as Reply
     } finally {
       clearTimeout(timer)
     }

@@ -1,13 +1,13 @@
 import { Bytes } from '@latchkey/algorand'
 import type { IssuedPass, NewPass, PassStore, TakeResult } from '../PassStore.js'
 import type { RedisConnection } from './RedisConnection.js'
-import { now, script } from './Script.js'
+import { now, refusedWhenFull, script } from './Script.js'
 
 /** How many calls a pass remembers, of how many characters each. */
 const [kept, callLength] = [64, 24]
 const marginMs = 60_000
 
-const issueScript = script(`${now}
+const issueScript = script(`${refusedWhenFull}${now}
 local length, requests = tonumber(ARGV[1]), ARGV[2]
 if redis.call('EXISTS', KEYS[1]) == 0 then
   local untilMs = math.floor(now / 1000) * 1000 + length

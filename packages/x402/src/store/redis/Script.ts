@@ -12,3 +12,9 @@ export const now = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `
+
+/**
+ * Begins a script that the server refuses as a whole while its memory is full (since Redis 7). Without it, a script that has
+ * written anything goes on beyond the limit.
+ */
+export const refusedWhenFull = '#!lua\n'

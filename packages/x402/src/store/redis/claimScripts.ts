@@ -2,7 +2,7 @@
  * The changes of claims. Keys: a claim and its answer are hashes; `forget` has the claims of a network by the round in which
  * they are forgotten; `served` and `kept` have the answers, as `bytes|id`, by the time when they expire; `bytes` is the sum.
  */
-import { now, script } from './Script.js'
+import { now, refusedWhenFull, script } from './Script.js'
 
 /** Bookkeeping outlives every key that it counts. */
 const outliveMs = 86_400_000
@@ -63,7 +63,7 @@ return { redis.call('GET', KEYS[2]), redis.call('EXISTS', KEYS[3]) }
 `)
 
 /** As `decideClaim` in Claims.ts. */
-export const claimScript = script(`${head}
+export const claimScript = script(`${refusedWhenFull}${head}
 local id, storeId, owner, binding, proof = ARGV[1], ARGV[2], ARGV[3], ARGV[4], ARGV[5]
 local lease, ttl, network, round, forgetRound = tonumber(ARGV[6]), tonumber(ARGV[7]), ARGV[8], ARGV[9], ARGV[10]
 if redis.call('GET', KEYS[2]) ~= storeId then return { 'lost' } end
@@ -107,7 +107,7 @@ return { result, answer[1], answer[2], answer[3] }
 `)
 
 /** Returns `lost` if the server has lost all claims, `gone` or `other` if it has lost this one, `taken over` if its lease ended. */
-export const holdScript = script(`${head}
+export const holdScript = script(`${refusedWhenFull}${head}
 local id, storeId, owner, bytes, max = ARGV[1], ARGV[2], ARGV[3], tonumber(ARGV[4]), tonumber(ARGV[5])
 if redis.call('GET', KEYS[2]) ~= storeId then return 'lost' end
 local found = redis.call('HMGET', claimOf(id), 'owner', 'before')
