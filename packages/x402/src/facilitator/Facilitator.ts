@@ -264,9 +264,9 @@ export class Facilitator {
   #countRequest(caller: Caller): boolean | Promise<boolean> {
     if (!this.policy.admitCaller(caller)) return false
     const { countCaller } = this.#store
-    const name = countCaller === undefined ? undefined : this.policy.countedName(caller)
+    const name = countCaller === undefined ? undefined : this.policy.sharedName(caller)
     if (name === undefined) return true
-    return countCaller!.call(this.#store, name).then((count) => this.policy.admitCount(name, count))
+    return countCaller!.call(this.#store, name).then((count) => this.policy.admitCount(caller, count))
   }
 
   /**

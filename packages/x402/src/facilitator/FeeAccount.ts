@@ -2,6 +2,8 @@ import { PaymentError } from './PaymentError.js'
 
 /** How long a balance is used: each of many verifications would ask for it otherwise. */
 const balanceMs = 2_000
+/** Where other replicas spend from the account too, and do not tell. */
+const sharedBalanceMs = 250
 
 /** What was reserved before a payment. */
 export type FeesAhead = {
@@ -52,7 +54,8 @@ export class FeeAccount {
     // The simulation has compared one fee with the balance.
     if (ahead.all === 0n) return
     const now = this.#nowMs()
-    if (this.#balance === undefined || now - this.#balance.startedMs > balanceMs) {
+    const maxAgeMs = ahead.payers === undefined ? balanceMs : sharedBalanceMs
+    if (this.#balance === undefined || now - this.#balance.startedMs > maxAgeMs) {
       this.#balance = { startedMs: now, amount: spendable(), spentSince: 0n }
     }
     const balance = this.#balance

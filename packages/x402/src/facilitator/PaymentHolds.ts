@@ -57,8 +57,8 @@ export class PaymentHolds {
       ? Tracing.span('facilitator.simulate', {}, () => algod.simulate(unsigned))
       : algod.simulate(unsigned))
     if (failure !== undefined) {
-      // Of one that another replica settles the ledger may have the money already.
-      const known = this.isShared ? await store.get(transactionId) : undefined
+      // Of one that another process settles the ledger may have the money already.
+      const known = await store.get(transactionId)
       if (known === undefined) throw await simulationError(failure, payment, feePayers)
       return { known }
     }

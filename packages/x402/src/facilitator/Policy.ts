@@ -1,5 +1,5 @@
 /** For which sellers and callers a facilitator works, and how much it spends on fees. */
-import { Bytes } from '@latchkey/algorand'
+import { Bytes, Hash } from '@latchkey/algorand'
 import type { SettlementLimits } from '../store/SettlementLimits.js'
 import type { PaymentRequirements } from '../wire/types.js'
 import { PaymentError } from './PaymentError.js'
@@ -136,15 +136,18 @@ export class Policy {
   }
 
   /**
-   * The name by which the requests of a caller are counted over all replicas; undefined if they are not limited.
+   * The name by which the requests of a caller are counted over all replicas; undefined if they are not limited. A hash: an
+   * API key is a secret, and a network address is personal.
    */
-  countedName(caller: Caller): string | undefined {
-    return this.#options.callerRequestsPerMinute === undefined ? undefined : this.#callerName(caller)
+  sharedName(caller: Caller): string | undefined {
+    const name = this.#options.callerRequestsPerMinute === undefined ? undefined : this.#callerName(caller)
+    return name === undefined ? undefined : Bytes.toBase64(Hash.sha256(Bytes.fromUtf8(name)))
   }
 
   /** Whether a caller has more requests, of which all replicas together counted so many in this minute. */
-  admitCount(name: string, count: number): boolean {
-    this.#callers.raise(name, count)
+  admitCount(caller: Caller, count: number): boolean {
+    const name = this.#callerName(caller)
+    if (name !== undefined) this.#callers.raise(name, count)
     return count <= this.#options.callerRequestsPerMinute!
   }
 

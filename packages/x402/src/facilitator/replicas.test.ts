@@ -4,6 +4,7 @@ import { type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { missing, ok, refused } from '../../../algod/dist/FakeNode.test.helper.js'
 import { sponsored } from '../exact/payments.test.helper.js'
+import { MemorySettlements } from '../store/Settlements.js'
 import type { FacilitatorOptions } from './FacilitatorOptions.js'
 import { SharedMemory } from './replicas.test.helper.js'
 import { type Setup, setUp } from './setup.test.helper.js'
@@ -216,6 +217,21 @@ test('verifying asks the store once, and settling what was verified here asks it
   assert.equal((await facilitator.settle(payload, requirements)).success, true)
 })
 
+test('what one process verified and another settled has its result, also when it is verified no longer', async (t) => {
+  const store = new MemorySettlements()
+  const [first, second] = [await setUp(t, { store }), await setUp(t, { store })]
+  const { payload, requirements } = sponsored()
+  assert.equal((await first.facilitator.verify(payload, requirements)).isValid, true)
+  const settled = await second.facilitator.settle(payload, requirements)
+  const now = performance.now.bind(performance)
+  t.mock.method(performance, 'now', () => now() + 31_000)
+  first.node.on('POST simulate', () =>
+    ok({ 'txn-groups': [{ 'failure-message': 'transaction already in ledger: X' }] }),
+  )
+  assert.deepEqual(await first.facilitator.settle(payload, requirements), settled)
+  assert.equal(settled.success, true)
+})
+
 test('requests of a caller are counted over all replicas', async (t) => {
   const shared = new SharedMemory()
   const counts = new Map<string, number>()
@@ -237,6 +253,7 @@ test('requests of a caller are counted over all replicas', async (t) => {
   const refusals = results.filter((reason) => reason === 'facilitator_policy_refused')
   assert.equal(refusals.length, 3)
   assert.deepEqual(results.slice(0, 3), [undefined, undefined, undefined])
+  assert.deepEqual([counts.size, [...counts.keys()].some((name) => name.includes('1.2.3.4'))], [1, false], 'a hash')
 })
 
 test('a rejection by the nodes of one replica is final only if no node can have it', async (t) => {
