@@ -15,7 +15,9 @@ const waitMs = 10_000
 /** A wait that has not ended so long after its time never will: some runtimes end what no request waits for. */
 const graceMs = 5_000
 /** Blocks that come more quickly than this are read together. */
-const minGapMs = 50
+const minGapMs = 100
+/** As long as blocks cannot be read, all that wait are looked up one by one: not more often than this. */
+const unreadableGapMs = 1_000
 /** How many blocks are read where several came at once; and after a pause, in which none waited. */
 const maxBlocks = 8n
 const firstBlocks = 2n
@@ -36,6 +38,8 @@ export class BlockWatch {
   #retryFromMs = 0
   #retryMs = firstRetryMs
   #cancel: (() => void) | undefined
+  /** Whether the latest block could be read. */
+  #isReadable = true
 
   constructor(algod: Algod, clock: RoundClock) {
     this.#algod = algod
@@ -81,8 +85,9 @@ export class BlockWatch {
         const startedMs = performance.now()
         await this.#nextBlock(isFirst ? firstBlocks : maxBlocks)
         this.#retryMs = firstRetryMs
-        const restMs = minGapMs - (performance.now() - startedMs)
-        if (restMs > 0) await new Promise((resolve) => setTimeout(resolve, restMs))
+        const restMs = (this.#isReadable ? minGapMs : unreadableGapMs) - (performance.now() - startedMs)
+        // The first wait catches up, and ends at once.
+        if (restMs > 0 && !isFirst) await new Promise((resolve) => setTimeout(resolve, restMs))
       }
     } catch {
       this.#retryFromMs = performance.now() + this.#retryMs
@@ -150,8 +155,10 @@ export class BlockWatch {
       ids = new Set(await this.#algod.blockTransactionIds(round))
     } catch (error) {
       if (!(error instanceof AlgodError)) throw error
+      this.#isReadable = false
       return this.#callAll()
     }
+    this.#isReadable = true
     this.#blocks.set(round, ids)
     for (const [transactionId, listener] of this.#listeners) if (ids.has(transactionId)) listener(round)
   }

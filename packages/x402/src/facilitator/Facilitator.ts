@@ -76,6 +76,7 @@ export class Facilitator {
         limits: this.#options,
         feePayers: [...this.#feePayers.addresses],
         networks: chains.map(({ caip2 }) => caip2),
+        quorums: quorumsOf(chains),
       }),
       metrics: this.metrics,
       onError,
@@ -421,4 +422,10 @@ function silenced(onError: ErrorListener | undefined): ErrorListener {
       // There is no one else to report it to.
     }
   }
+}
+
+/** A replica with a smaller one than the others would decide alone what they do not. */
+function quorumsOf(chains: readonly Chain[]): string[] | undefined {
+  if (chains.every(({ algod }) => algod.quorum === 1)) return undefined
+  return chains.map(({ caip2, algod }) => `${caip2} ${algod.quorum}`)
 }

@@ -21,6 +21,14 @@ test('settings that differ are named, and their values are not told', () => {
   assert.ok(own['apiKeys']!.length <= 4, 'too short to try keys against')
 })
 
+test('a replica that asks fewer nodes is named', () => {
+  const of = (quorums?: string[]): SettingDigests =>
+    settingDigests({ policy: {}, limits: limitsOf({ chains: [] }), feePayers: [], networks: ['algorand:x'], quorums })
+  assert.deepEqual(settingDifferences(of(['algorand:x 2']), [{ replica: 'host 7', settings: of() }]), [
+    'the replica host 7 has other settings: quorums',
+  ])
+})
+
 test('is compared every ten seconds; a difference is reported once, and a database that fails changes nothing', async () => {
   const state = { nowMs: 0, calls: 0, other: digestsOf({ payTo: ['S'] }), isAway: false }
   const errors: unknown[] = []

@@ -9,6 +9,8 @@ export type ComparedSettings = {
   readonly limits: FacilitatorLimits
   readonly feePayers: readonly string[]
   readonly networks: readonly string[]
+  /** How many nodes have to say that a payment is not in the ledger, by network; undefined where one is enough everywhere. */
+  readonly quorums?: readonly string[] | undefined
 }
 
 const digestLength = 16
@@ -16,7 +18,7 @@ const digestLength = 16
 const secretDigestLength = 3
 
 /** A short digest of each setting: the others are to see that they differ, not what they are. */
-export function settingDigests({ policy, limits, feePayers, networks }: ComparedSettings): SettingDigests {
+export function settingDigests({ policy, limits, feePayers, networks, quorums }: ComparedSettings): SettingDigests {
   const { apiKeys, ...rules } = policy
   const { maxPendingPerPayer, maxPendingPerPayTo, maxFeeMicroAlgosPerTransaction, maxValidityRounds } = limits
   const compared = {
@@ -27,6 +29,7 @@ export function settingDigests({ policy, limits, feePayers, networks }: Compared
     maxValidityRounds,
     feePayers,
     networks,
+    quorums,
   }
   const digests: Record<string, string> = {}
   for (const [name, value] of Object.entries(compared)) {
