@@ -1,6 +1,7 @@
 /** A `fetch` that pays when a server responds with 402, and otherwise behaves like the one it wraps. */
 import * as Tracing from '@latchkey/algod/tracing'
 import { Bytes } from '@latchkey/algorand'
+import { sendDirectly } from '#direct-send'
 import { X402Error } from '../errors.js'
 import * as Headers from '../wire/Headers.js'
 import { passHeader } from '../wire/PaymentPass.js'
@@ -8,6 +9,7 @@ import * as PaymentSecret from '../wire/PaymentSecret.js'
 import type { PaymentRequired } from '../wire/types.js'
 import type { Buyer, SignedPayment } from './Buyer.js'
 import * as BuyerTrace from './BuyerTrace.js'
+import type { DirectRequest } from './direct-send/DirectSend.js'
 import { LostResponseError } from './LostResponseError.js'
 import type { Offer } from './Offer.js'
 import type { PaidRequest } from './PaidRequest.js'
@@ -23,7 +25,7 @@ export type PayingFetchOptions = {
   /**
    * Sends the requests.
    *
-   * @default globalThis.fetch
+   * @default globalThis.fetch; on Node, requests with a payment go by `node:http`, unless `fetch` was replaced or given a proxy
    */
   fetch?: typeof fetch | undefined
   /**
@@ -112,7 +114,7 @@ const defaultRepeatMs = 500
  * console.log(await response.json(), receiptOf(response))
  */
 export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typeof fetch {
-  const { fetch: baseFetch = fetch, maxBodyBytes = defaultMaxBodyBytes, rememberPrices = true } = options
+  const { fetch: baseFetch, maxBodyBytes = defaultMaxBodyBytes, rememberPrices = true } = options
   const cache = options.passes === false ? undefined : (options.passes ?? new MemoryPassCache())
   const prices = rememberPrices && options.onPaymentRequired === undefined ? new PriceCache() : undefined
   const call: typeof fetch = async (input, init) => {
@@ -287,7 +289,7 @@ function priceIn(response: Response): PaymentRequired | undefined {
 
 /** Sends the request as often as needed: a body can be read only once, so a copy goes with each request. */
 function sender(
-  baseFetch: typeof fetch,
+  baseFetch: typeof fetch | undefined,
   request: Request,
   body: Uint8Array<ArrayBuffer> | undefined,
   signal: AbortSignal | undefined,
@@ -295,10 +297,25 @@ function sender(
   // Node's requests pass an abort on by weak references: the signal of a request that is collected does nothing.
   const init = signal === undefined ? undefined : { signal }
   return (target, changes = {}) => {
-    const copy = new Request(target, { ...changes, ...(body === undefined || target !== request ? {} : { body }) })
+    const own = target === request ? body : undefined
+    const isWhole = own !== undefined || target.body === null
+    const mayBeDirect = baseFetch === undefined && isWhole && !Tracing.isOn()
+    const direct = mayBeDirect ? sendDirectly(directOf(target, changes, own, signal)) : undefined
+    if (direct !== undefined) return direct
+    const copy = new Request(target, { ...changes, ...(own === undefined ? {} : { body: own }) })
     if (Tracing.isOn()) BuyerTrace.inject(copy)
-    return baseFetch(copy, init)
+    return (baseFetch ?? fetch)(copy, init)
   }
+}
+
+function directOf(
+  { url, method, headers, redirect }: Request,
+  changes: RequestInit,
+  body: Uint8Array | undefined,
+  signal: AbortSignal | undefined,
+): DirectRequest {
+  const changed = changes.headers as globalThis.Headers | undefined
+  return { url, method, headers: changed ?? headers, redirect: changes.redirect ?? redirect, body, signal }
 }
 
 /** Where the payment is sent. A server can redirect the request, but not have it paid at another origin. */

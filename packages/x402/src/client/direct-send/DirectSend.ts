@@ -1,0 +1,12 @@
+/** A request that needs little of `fetch`. Each runtime has its own implementation behind the package import `#direct-send`. */
+export type DirectRequest = {
+  readonly url: string
+  readonly method: string
+  readonly headers: Headers
+  readonly redirect: Request['redirect']
+  readonly body: Uint8Array | undefined
+  readonly signal: AbortSignal | undefined
+}
+
+/** Sends a request without `fetch`, with the same result and the same errors; undefined if it needs `fetch`. */
+export type DirectSend = (request: DirectRequest) => Promise<Response> | undefined

@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import type { DirectRequest } from './DirectSend.js'
+import { sendDirectly } from './node.js'
+import { sendDirectly as none } from './none.js'
+
+const timeout = 30_000
+
+async function listen(t: TestContext, listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/a?b=c#d`
+}
+
+function requestTo(url: string, more: Partial<DirectRequest> = {}): DirectRequest {
+  const headers = new Headers({ 'X-Mine': 'ä', Accept: 'text/plain' })
+  return { url, method: 'GET', headers, redirect: 'manual', body: undefined, signal: undefined, ...more }
+}
+
+function byFetch({ url, body, signal, ...request }: DirectRequest): Promise<Response> {
+  return fetch(url, { ...request, signal: signal ?? null, ...(body === undefined ? {} : { body: body as never }) })
+}
+
+/** What a caller sees of a response. */
+async function seen(response: Response): Promise<unknown> {
+  const { status, statusText, ok, url, redirected, headers } = response
+  const own = [...headers].filter(([name]) => !['connection', 'date', 'keep-alive'].includes(name))
+  return { status, statusText, ok, url, redirected, own, text: await response.text(), isUsed: response.bodyUsed }
+}
+
+test('a response is the one that fetch returns', { timeout }, async (t) => {
+  const text = 'sunny, at times '.repeat(500)
+  const cases: { [name: string]: RequestListener } = {
+    plain: (_, response) =>
+      response.writeHead(200, 'Fine', { 'X-A': ['1', '2'], 'Set-Cookie': ['a=1', 'b=2'] }).end(text),
+    pieces: (_, response) => {
+      response.write(text)
+      setImmediate(() => response.end(text))
+    },
+    gzip: (_, response) => response.setHeader('Content-Encoding', 'gzip').end(gzipSync(text)),
+    deflate: (_, response) => response.setHeader('Content-Encoding', 'deflate').end(deflateSync(text)),
+    brotli: (_, response) => response.setHeader('Content-Encoding', 'br').end(brotliCompressSync(text)),
+    'in two encodings': (_, response) =>
+      response.setHeader('Content-Encoding', 'deflate, gzip').end(gzipSync(deflateSync(text))),
+    redirect: (_, response) => response.writeHead(302, { Location: '/elsewhere' }).end('moved'),
+    'no content': (_, response) => response.writeHead(204).end(),
+    'not modified': (_, response) => response.writeHead(304, { ETag: '"a"' }).end(),
+    refusal: (_, response) => response.writeHead(402, { 'PAYMENT-REQUIRED': 'e30=' }).end('{}'),
+    error: (_, response) => response.writeHead(503, { 'Retry-After': '1' }).end(),
+  }
+  for (const [name, listener] of Object.entries(cases)) {
+    const request = requestTo(await listen(t, listener))
+    assert.deepEqual(await seen((await sendDirectly(request))!), await seen(await byFetch(request)), name)
+    const head = { ...request, method: 'HEAD' }
+    assert.deepEqual(await seen((await sendDirectly(head))!), await seen(await byFetch(head)), `HEAD ${name}`)
+  }
+})
+
+test('a request is the one that fetch sends', { timeout }, async (t) => {
+  const got: unknown[] = []
+  const url = await listen(t, async (request, response) => {
+    const chunks: Buffer[] = []
+    for await (const chunk of request) chunks.push(chunk as Buffer)
+    const { host: _, connection: __, ...headers } = request.headers
+    got.push([request.method, request.url, headers, Buffer.concat(chunks).toString('hex')])
+    response.end()
+  })
+  const bytes = Uint8Array.from({ length: 256 }, (_, index) => index)
+  for (const more of [
+    {},
+    { method: 'POST', body: bytes },
+    { method: 'POST' },
+    { method: 'DELETE' },
+    { method: 'PATCH', body: bytes },
+  ]) {
+    const request = requestTo(url, more)
+    await (await sendDirectly(request))!.text()
+    await (await byFetch(request)).text()
+    const [direct, fetched] = got.splice(0)
+    assert.deepEqual(direct, fetched)
+  }
+})
+
+test('errors are those of fetch', { timeout }, async (t) => {
+  const closed = await listen(t, (_, response) => void response.destroy())
+  const gone = createServer().listen(0, '127.0.0.1')
+  await once(gone, 'listening')
+  const nobody = `http://127.0.0.1:${(gone.address() as AddressInfo).port}/`
+  gone.close()
+  await once(gone, 'close')
+  for (const url of [closed, nobody]) {
+    for (const send of [sendDirectly, byFetch]) {
+      await assert.rejects(async () => send(requestTo(url)), { name: 'TypeError', message: 'fetch failed' })
+    }
+  }
+  const broken = await listen(t, (_, response) => {
+    response.writeHead(200, { 'Content-Length': '10' }).write('sun')
+    setTimeout(() => response.destroy(), 20)
+  })
+  for (const send of [sendDirectly, byFetch]) {
+    const response = (await send(requestTo(broken)))!
+    assert.equal(response.status, 200)
+    await assert.rejects(response.text(), { name: 'TypeError', message: 'terminated' })
+  }
+})
+
+test('a signal ends a request before, during and after the head of its response', { timeout }, async (t) => {
+  const silent = await listen(t, () => {})
+  const slow = await listen(t, (_, response) => void response.writeHead(200).write('sun'))
+  const reason = new Error('enough')
+  await assert.rejects(async () => sendDirectly(requestTo(silent, { signal: AbortSignal.abort(reason) })), reason)
+  const waiting = new AbortController()
+  const pending = sendDirectly(requestTo(silent, { signal: waiting.signal }))!
+  setTimeout(() => waiting.abort(reason), 20)
+  await assert.rejects(pending, reason)
+  const reading = new AbortController()
+  const response = (await sendDirectly(requestTo(slow, { signal: reading.signal })))!
+  const text = response.text()
+  reading.abort(reason)
+  await assert.rejects(text, reason)
+})
+
+test('a body that is canceled is not read further, and the connection is used again after one that was read', {
+  timeout,
+}, async (t) => {
+  const sockets = new Set<unknown>()
+  let isClosed: Promise<unknown> | undefined
+  const url = await listen(t, (request, response) => {
+    sockets.add(request.socket)
+    if (request.url !== '/endless') return void response.end('sunny')
+    isClosed = once(response, 'close')
+    const more = (): void => void (response.destroyed || response.write('x'.repeat(1_000), () => setImmediate(more)))
+    more()
+  })
+  for (let count = 0; count < 3; count++) await (await sendDirectly(requestTo(url)))!.text()
+  assert.equal(sockets.size, 1)
+  const endless = (await sendDirectly(requestTo(new URL('/endless', url).href)))!
+  await endless.body!.cancel()
+  await isClosed
+})
+
+test('what needs fetch is left to it', { timeout }, async (t) => {
+  const url = await listen(t, (_, response) => void response.end())
+  assert.equal(none(requestTo(url)), undefined)
+  assert.equal(sendDirectly(requestTo(url, { redirect: 'follow' })), undefined)
+  assert.equal(sendDirectly(requestTo(url, { headers: new Headers({ Connection: 'close' }) })), undefined)
+  const own = globalThis.fetch
+  t.after(() => {
+    globalThis.fetch = own
+  })
+  globalThis.fetch = async () => new Response('replaced')
+  assert.equal(sendDirectly(requestTo(url)), undefined)
+  globalThis.fetch = own
+  const dispatcher = Symbol.for('undici.globalDispatcher.1')
+  const before = Reflect.get(globalThis, dispatcher)
+  class ProxyAgent {}
+  Reflect.set(globalThis, dispatcher, new ProxyAgent())
+  assert.equal(sendDirectly(requestTo(url)), undefined)
+  Reflect.set(globalThis, dispatcher, before)
+  process.env['NODE_USE_ENV_PROXY'] = '1'
+  assert.equal(sendDirectly(requestTo(url)), undefined)
+  delete process.env['NODE_USE_ENV_PROXY']
+  assert.equal((await sendDirectly(requestTo(url)))!.status, 200)
+})
