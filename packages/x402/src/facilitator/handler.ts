@@ -1,13 +1,14 @@
 /** The facilitator over HTTP: a handler from a web `Request` to a `Response`, for any server. */
 import { Amount, Json, Network } from '@latchkey/algorand'
 import * as Prometheus from '@latchkey/system/prometheus'
-import { parsePaymentPayload, parsePaymentRequirements } from '@x402/core/schemas'
 import { OptionsError } from '../errors.js'
+import { parseJson } from '../wire/parseJson.js'
+import { parsePayload, parseRequirements } from '../wire/parsePayment.js'
 import type { PaymentPayload, PaymentRequirements } from '../wire/types.js'
 import type { Facilitator } from './Facilitator.js'
 import { isLongerThan } from './FeeSigner.js'
 import { json } from './jsonResponse.js'
-import { parseJson, readText } from './readBody.js'
+import { readText } from './readBody.js'
 
 /** Options of {@link createFacilitatorHandler}. */
 export type FacilitatorHandlerOptions = {
@@ -203,14 +204,10 @@ function parseBody(text: string): PaymentBody | string {
   if (Json.isObject(paymentPayload) && paymentPayload['x402Version'] !== 2 && Json.isObject(paymentRequirements)) {
     return { paymentPayload, paymentRequirements, claimant } as unknown as PaymentBody
   }
-  const payload = parsePaymentPayload(paymentPayload)
-  const requirements = parsePaymentRequirements(paymentRequirements)
-  if (!payload.success || !requirements.success) return 'the body does not match the schema of the protocol'
-  return {
-    paymentPayload: payload.data as PaymentPayload,
-    paymentRequirements: requirements.data as PaymentRequirements,
-    claimant,
-  }
+  const payload = parsePayload(paymentPayload)
+  const requirements = parseRequirements(paymentRequirements)
+  if (payload === undefined || requirements === undefined) return 'the body does not match the schema of the protocol'
+  return { paymentPayload: payload, paymentRequirements: requirements, claimant }
 }
 
 /**

@@ -1,8 +1,10 @@
 /** The three headers of the protocol: JSON in base64, bounded and checked against the protocol's schemas. */
 import { Bytes, Json } from '@latchkey/algorand'
-import { PaymentRequirementsV2Schema, parsePaymentPayload, parsePaymentRequired } from '@x402/core/schemas'
+import { PaymentRequirementsV2Schema, parsePaymentRequired } from '@x402/core/schemas'
 import { X402Error } from '../errors.js'
 import { decodeBase64 } from './base64.js'
+import { parseJson } from './parseJson.js'
+import { parsePayload } from './parsePayment.js'
 import type { PaymentPayload, PaymentRequired, SettleResponse } from './types.js'
 
 /** The header of a 402: what the seller accepts. */
@@ -30,9 +32,9 @@ export function encode(value: PaymentPayload | PaymentRequired | SettleResponse)
  * @throws {@link HeaderError}
  */
 export function decodePayment(header: string): PaymentPayload {
-  const parsed = parsePaymentPayload(decodeJson(header))
-  if (!parsed.success) throw new HeaderError('invalid_header', 'the payment does not match the schema of the protocol')
-  const payload = parsed.data as PaymentPayload
+  const payload = parsePayload(decodeJson(header))
+  if (payload === undefined)
+    throw new HeaderError('invalid_header', 'the payment does not match the schema of the protocol')
   // Version 1 identifies the offer by scheme and network alone, which is not enough to match it.
   if (payload.x402Version !== 2)
     throw new HeaderError('unsupported_version', 'only version 2 of the protocol is supported')
@@ -122,20 +124,15 @@ function decodeJson(header: string): unknown {
   if (bytes === undefined) throw new HeaderError('invalid_header', 'the header is not base64')
   const json = utf8.decode(bytes)
   if (isDeep(json)) throw new HeaderError('invalid_header', `the header is nested more than ${maxDepth} deep`)
-  try {
-    return JSON.parse(json, refusePrototype)
-  } catch {
-    throw new HeaderError('invalid_header', 'the header is not JSON in base64')
-  }
-}
-
-/** Copying an object turns such a member into its prototype, where comparisons no longer see it. */
-function refusePrototype(name: string, value: unknown): unknown {
-  if (name === '__proto__') throw new HeaderError('invalid_header', 'a member is called __proto__')
+  // Copying an object turns a member `__proto__` into its prototype, where comparisons no longer see it.
+  const value = parseJson(json)
+  if (value === undefined) throw new HeaderError('invalid_header', 'the header is not JSON in base64')
   return value
 }
 
 function isDeep(json: string): boolean {
+  // Nearly all have fewer brackets than levels are allowed.
+  if (countOpening(json) <= maxDepth) return false
   let depth = 0
   for (const [token] of json.matchAll(/"(?:[^"\\]|\\.)*"|[[\]{}]/gs)) {
     if (token === '[' || token === '{') depth++
@@ -143,6 +140,14 @@ function isDeep(json: string): boolean {
     if (depth > maxDepth) return true
   }
   return false
+}
+
+function countOpening(json: string): number {
+  let count = 0
+  for (const bracket of ['{', '[']) {
+    for (let at = json.indexOf(bracket); at >= 0 && count <= maxDepth; at = json.indexOf(bracket, at + 1)) count++
+  }
+  return count
 }
 
 /** A header of the protocol that cannot be read. */
