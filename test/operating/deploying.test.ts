@@ -79,6 +79,14 @@ test('a fresh operator has two replicas, a balancer, the board and a rolling res
     ['up', 'up'],
   )
 
+  type Board = { panels: { targets?: { expr: string }[] }[] }
+  const { panels } = JSON.parse(followed.read('deploy/grafana/latchkey.json')) as Board
+  const shown = panels.flatMap(({ targets: queries = [] }) => queries.map(({ expr }) => expr))
+  for (const expr of shown) {
+    const query = encodeURIComponent(expr.replaceAll('$__rate_interval', '1m'))
+    assert.equal((await fetch(`${prometheus}/query?query=${query}`)).status, 200, `the board asks for ${expr}`)
+  }
+
   const chain = await Chain.open({
     network: 'local',
     nodes: followed.real('http://127.0.0.1:4001'),

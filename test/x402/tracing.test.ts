@@ -100,6 +100,13 @@ test('a paid request is one trace, with the ids of request and payment in every 
     assert.equal(attributes['latchkey.request_id'], gateLines[1]!.id, name)
     assert.equal(attributes['latchkey.network'], chain.caip2, name)
   }
+  for (const span of spans.filter((one) => !others.includes(one) && one.name !== 'of the handler')) {
+    assert.equal(
+      span.attributes['latchkey.request_id'],
+      gateLines[1]!.id,
+      `${span.name} has the id of the buyer's request`,
+    )
+  }
   for (const name of ['buyer.fetch', 'buyer.sign', 'buyer.pay']) {
     assert.equal(spans.find((span) => span.name === name)!.attributes['latchkey.payment'], payment!.transactionId, name)
   }

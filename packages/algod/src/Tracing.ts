@@ -128,6 +128,11 @@ export function annotate(attributes: Attributes): void {
   for (const one of scope.open) attempt(() => one.setAttributes(known))
 }
 
+/** An attribute of the request that is active; undefined if it has none of that name. */
+export function attribute(name: string): string | number | boolean | undefined {
+  return (activeContext().getValue(scopeKey) as Scope | undefined)?.attributes[name]
+}
+
 /** Passes the active span on with a request, as headers: `traceparent` of W3C, or what else the SDK was told. */
 export function inject(setHeader: (name: string, value: string) => void): void {
   const setter = { set: (_: unknown, name: string, value: string) => setHeader(name, value) }

@@ -1,10 +1,14 @@
 /** The spans of a buyer. Used only where an SDK is registered. */
 import * as Tracing from '@latchkey/algod/tracing'
+import { Bytes } from '@latchkey/algorand'
 import { type Delivery, sendPayment } from './sendPayment.js'
 
-/** A request, from its price to its answer. */
+const idHeader = 'X-Request-Id'
+
+/** A request, from its price to its answer, with an id of its own. */
 export function fetch(send: () => Promise<Response>): Promise<Response> {
-  return Tracing.span('buyer.fetch', { isRequest: true }, async (span) => {
+  const attributes = { [Tracing.names.requestId]: Bytes.toHex(Bytes.random(8)) }
+  return Tracing.span('buyer.fetch', { isRequest: true, attributes }, async (span) => {
     const response = await send()
     span.set({ 'http.response.status_code': response.status })
     return response
@@ -26,11 +30,14 @@ export function pay(delivery: Delivery): Promise<Response> {
 }
 
 /**
- * Passes the trace on with a request. Not from a page to another site: a browser asks first whether the header is allowed,
- * and does not send the request if it is not.
+ * Passes the trace and the id on with a request. Not from a page to another site: a browser asks first whether the headers
+ * are allowed, and does not send the request if they are not.
  */
 export function inject(request: Request): void {
   const { location } = globalThis as { location?: { origin?: string } }
   if (location?.origin !== undefined && location.origin !== new URL(request.url).origin) return
   Tracing.inject((name, value) => request.headers.set(name, value))
+  const given = request.headers.get(idHeader)
+  if (given !== null) Tracing.annotate({ [Tracing.names.requestId]: given })
+  else request.headers.set(idHeader, String(Tracing.attribute(Tracing.names.requestId)))
 }
