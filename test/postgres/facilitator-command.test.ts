@@ -7,6 +7,7 @@ import { connect, createServer, type Socket } from 'node:net'
 import { join } from 'node:path'
 import { before, suite, type TestContext, test } from 'node:test'
 import { Devnet } from '@latchkey/devnet'
+import { Buyer, Chain, Signer } from '@latchkey/x402/client'
 import { Client } from 'pg'
 import { atEnd, suiteScope, temporaryDirectory, until } from '../process/commands.test.helper.js'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
@@ -35,17 +36,22 @@ suite('latchkey facilitator on PostgreSQL', { skip, timeout: 300_000, concurrenc
     atEnd(scope, () => devnet.stop())
   })
 
-  const chain = (): string[] => ['--network', 'local', '--node', devnet.url, '--dollar', '31566704']
+  const chain = (args: readonly string[] = []): string[] => {
+    const node = args.includes('--node') ? [] : ['--node', devnet.url]
+    return ['--network', 'local', ...node, '--dollar', '31566704']
+  }
 
-  async function query(address: string, text: string): Promise<void> {
+  /** How many rows there are. */
+  async function query(address: string, text: string): Promise<number> {
     const client = new Client({ connectionString: address })
     await client.connect()
-    await client.query(text)
+    const { rowCount } = await client.query(text)
     await client.end()
+    return rowCount ?? 0
   }
 
   async function start(t: TestContext, args: string[], env: { [name: string]: string } = {}): Promise<Running> {
-    const given = ['facilitator', '--port', '0', '--json', '--drain-delay', '0', ...chain(), ...args]
+    const given = ['facilitator', '--port', '0', '--json', '--drain-delay', '0', ...chain(args), ...args]
     const child = spawn(process.execPath, [latchkeyCommand, ...given], {
       env: {
         PATH: process.env['PATH'] ?? '',
@@ -196,6 +202,37 @@ suite('latchkey facilitator on PostgreSQL', { skip, timeout: 300_000, concurrenc
     assert.ok(code === 0 || code === 3, `${code}`)
   })
 
+  test('one that may not wait for a block leaves the settlement to another replica, which gets the same payment through', async (t) => {
+    const slow = await Devnet.start({ port: 0, blocks: 'manual' })
+    atEnd(t, () => slow.stop())
+    const address = await emptyDatabase(server)
+    const args = ['--store', address, '--node', slow.url, '--drain-timeout', '2']
+    const env = { AVM_MNEMONIC: slow.accounts[4]!.mnemonic }
+    const [first, second] = [await start(t, args, env), await start(t, args, env)]
+    const body = await paymentFor(slow)
+    const settle = async (url: string): Promise<{ success: boolean; errorReason?: string }> => {
+      const headers = { 'content-type': 'application/json' }
+      return (await (await fetch(`${url}/settle`, { method: 'POST', headers, body })).json()) as { success: boolean }
+    }
+    const settling = settle(first.url)
+    await until('the payment at the node', async () => {
+      const response = await fetch(`${slow.url}/v2/transactions/pending`)
+      return ((await response.json()) as { 'total-transactions': number })['total-transactions'] > 0
+    })
+    first.child.kill('SIGTERM')
+    assert.equal((await settling).errorReason, 'settlement_pending')
+    assert.equal(await first.exited, 0, first.log())
+    const held = await query(
+      address,
+      `SELECT 1 FROM latchkey.pending_settlements WHERE lease_owner LIKE '% ${first.child.pid} %' AND lease_until > clock_timestamp()`,
+    )
+    assert.equal(held, 0, 'its leases are given back')
+    const again = settle(second.url)
+    slow.mine()
+    assert.equal((await again).success, true)
+    assert.equal(await query(address, `SELECT 1 FROM latchkey.settlements WHERE state = 'settled'`), 1)
+  })
+
   test('replicas with other settings are named in the log and in the readiness, which stays', async (t) => {
     const address = await emptyDatabase(server)
     const first = await start(t, ['--store', address, '--fee-budget', '1000000'])
@@ -213,6 +250,24 @@ suite('latchkey facilitator on PostgreSQL', { skip, timeout: 300_000, concurrenc
     await until('the other one', async () => (await readiness(first.url)).body.warnings.length > 0)
   })
 })
+
+/** The body of a request to settle a payment of the first account to the second, with fees of the last one. */
+async function paymentFor(devnet: Devnet): Promise<string> {
+  const chain = await Chain.open({ network: 'local', nodes: devnet.url, dollarAssetId: 31566704n })
+  const buyer = new Buyer({ signer: Signer.fromMnemonic(devnet.accounts[0]!.mnemonic), chains: chain })
+  const requirements = {
+    scheme: 'exact',
+    network: chain.caip2,
+    amount: '1000',
+    asset: '31566704',
+    payTo: devnet.accounts[1]!.address,
+    maxTimeoutSeconds: 60,
+    extra: { feePayer: devnet.accounts[4]!.address },
+  }
+  const resource = { url: 'http://shop.example/weather' }
+  const { payload } = await buyer.pay({ x402Version: 2, resource, accepts: [requirements] } as never)
+  return JSON.stringify({ x402Version: 2, paymentPayload: payload, paymentRequirements: requirements })
+}
 
 /** A network that can stop carrying anything without closing a connection. */
 class StallingProxy {

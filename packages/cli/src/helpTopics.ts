@@ -17,6 +17,7 @@ const variables: readonly (readonly [string, string])[] = [
   ['KMD_PASSWORD', 'the password itself; other programs can read it, so the command prints a warning'],
   ['AVM_MNEMONIC', 'a key as a mnemonic of 25 words, for pay and facilitator; prefer a key in the daemon'],
   ['AVM_PRIVATE_KEY', 'the same as 64 bytes in base64'],
+  ['AVM_MNEMONIC_2', 'a second fee account of the facilitator, and so on; or AVM_PRIVATE_KEY_2'],
   ['AVM_NETWORK', 'testnet, mainnet, betanet, local or a CAIP-2 id, if --network is not given'],
   ['ALGOD_URL', 'URL of an algod of that network, if --node is not given'],
   ['ALGOD_TOKEN', 'API token of that algod'],
@@ -27,6 +28,8 @@ const variables: readonly (readonly [string, string])[] = [
   ['LATCHKEY_STACK', 'directory of the running dev stack to use; none for none (the newest, if nothing else is given)'],
   ['XDG_STATE_HOME', 'where dev keeps its directory, and commands look for a stack that runs (~/.local/state)'],
   ['NO_COLOR', 'no colour on a terminal; FORCE_COLOR for colour elsewhere, too'],
+  ['LATCHKEY_FACILITATOR_STORE', 'database of settlements, if neither --store nor --store-file is given'],
+  ['PGPASSWORD', 'the password of that database, if its address has none; the other PG* variables apply too'],
   ['FACILITATOR_API_KEYS', 'API keys of which sellers must send one to the facilitator, separated by commas'],
 ]
 

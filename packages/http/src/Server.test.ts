@@ -35,3 +35,22 @@ test('a malformed request is answered in the form of errorResponse', async (t) =
     assert.match(peer.received(), /\r\nX-Custom: yes\r\n[\s\S]*\r\nConnection: close\r\n/)
   }
 })
+
+test('one that drains takes new connections, and closes each after its response', async (t) => {
+  const { server, dial } = await serve(t)
+  const kept = dial()
+  kept.send('GET /one HTTP/1.1\r\nHost: x\r\n\r\n')
+  await kept.until('GET /one')
+  assert.doesNotMatch(kept.received(), /Connection: close/)
+  server.drain()
+  kept.send('GET /two HTTP/1.1\r\nHost: x\r\n\r\n')
+  await kept.ended
+  assert.match(kept.received(), /Connection: close/)
+  const late = dial()
+  late.send('GET /three HTTP/1.1\r\nHost: x\r\n\r\n')
+  await late.ended
+  assert.deepEqual(
+    responses(late.received()).map(([status]) => status),
+    [200],
+  )
+})

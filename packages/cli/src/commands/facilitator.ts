@@ -20,6 +20,7 @@ import { version } from '../version.js'
 const defaultPort = 4022
 /** As the handler's own limit. */
 const maxBodyBytes = 128 * 1024
+const checkMs = 15_000
 
 export const facilitatorCommand = command({
   description: `Runs an x402 facilitator until Ctrl-C or SIGTERM: POST /verify, POST /settle, GET /supported, /livez, /readyz, /health and \
@@ -95,6 +96,8 @@ commas; ALGOD_TOKEN is the token of the nodes.`,
     }
     if (options.json) printJson({ ...facts, pid: process.pid })
     else printResult(block(facts))
+    // Replicas compare their settings with every check, also if nothing probes them.
+    if (where.type === 'postgres') setInterval(() => void facilitator.status(), checkMs).unref()
     const { problem, warnings } = await facilitator.status()
     for (const text of problem === undefined ? warnings : [problem, ...warnings]) printWarning(text)
     const isDone = await running.stopped

@@ -32,7 +32,7 @@ function checkSecrets(environment: { readonly [name: string]: string | undefined
 const prefixes = /^(KMD|AVM|ALGOD|INDEXER|FACILITATOR|USDC|LATCHKEY)_/
 /** Those of other programs, and of the tests. */
 const others =
-  /^(KMD|ALGOD|INDEXER)_(SERVER|PORT|TOKEN|NOUSB|HOST|ADDRESS)$|^(AVM_ADDRESS|LATCHKEY_(FUZZ|CRASH|SOAK|REFERENCE|TEST).*)$/
+  /^(KMD|ALGOD|INDEXER)_(SERVER|PORT|TOKEN|NOUSB|HOST|ADDRESS)$|^(AVM_ADDRESS|AVM_(MNEMONIC|PRIVATE_KEY)_\d+|LATCHKEY_(FUZZ|CRASH|SOAK|REFERENCE|TEST).*)$/
 
 /** A variable that is nearly one of ours has no effect, and nothing else would say so. */
 function checkNames(environment: { readonly [name: string]: string | undefined }): Finding[] {

@@ -74,9 +74,10 @@ async function start(dataDir: string, args: readonly string[], timeoutMs: number
 
 /** The daemon needs none of them, and the environment of a process can be read as long as it runs. */
 function withoutSecrets(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
-  const { AVM_MNEMONIC: _mnemonic, AVM_PRIVATE_KEY: _key, KMD_PASSWORD: _password, ...others } = environment
-  return others
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => !secrets.test(name)))
 }
+
+const secrets = /^(AVM_(MNEMONIC|PRIVATE_KEY)(_\d+)?|KMD_PASSWORD|PGPASSWORD|LATCHKEY_FACILITATOR_STORE)$/
 
 function endOnInterrupt(child: ChildProcess): { happened: () => boolean; remove: () => void } {
   let isInterrupted = false
