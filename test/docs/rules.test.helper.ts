@@ -85,6 +85,7 @@ export const notRun: readonly (readonly [RegExp, string])[] = [
   ],
   [/^(npx )?latchkey dev -- npm test$/, 'it is what runs this test'],
   [/^goal /, 'it is not ours, and not installed'],
+  [/^latchkey facilitator .*(@db\.example|--key FIRST)/, 'its database or its keys are of the reader'],
   [/^sh deploy\/compose\/secrets\.sh$/, 'it writes into the clone; `compose.test.ts` runs it elsewhere'],
 ]
 
