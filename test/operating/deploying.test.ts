@@ -9,6 +9,7 @@ import { Devnet } from '@latchkey/devnet'
 import { Buyer, Chain, payingFetch, Signer } from '@latchkey/x402/client'
 import { Client } from 'pg'
 import { isPrinted } from '../docs/Output.test.helper.js'
+import { until } from '../process/commands.test.helper.js'
 import { root } from '../support/daemon.test.helper.js'
 import { freePort } from '../support/freePort.test.helper.js'
 import { PostgresServer } from '../support/postgres.test.helper.js'
@@ -66,7 +67,8 @@ test('a fresh operator has two replicas, a balancer, the board and a rolling res
   await follow('A paid request')
   assert.match(printed, /"payment":"[A-Z2-7]{52}"/)
   const [, requestId] = /"request_id":"([^"]+)"/.exec(printed)!
-  assert.match(followed.read('replicas/nginx/access.log'), new RegExp(`"route":"/settle".*"request_id":"${requestId}"`))
+  const line = new RegExp(`"route":"/settle".*"request_id":"${requestId}"`)
+  await until('the line of nginx', () => line.test(followed.read('replicas/nginx/access.log')))
   await follow('Watching it')
   const prometheus = followed.real('http://127.0.0.1:9090/api/v1')
   type Rules = { data: { groups: { rules: { name: string; health: string }[] }[] } }
