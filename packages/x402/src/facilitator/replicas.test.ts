@@ -63,7 +63,7 @@ test('what another replica left is taken over although no caller asks for it, an
   shared.before = (what, owner) => {
     if (owner === 'R0' && what === 'takeOver') throw new Error('the connection broke')
   }
-  shared.leases.set(id, { owner: 'nobody', untilMs: 0 })
+  shared.leases.set(id, { owner: 'killed', untilMs: 0 })
   second.node.on('GET pending', () => confirmed)
   await until(() => shared.settlements.get(id)!.state === 'settled')
   const lookups = first.node.count('GET pending')

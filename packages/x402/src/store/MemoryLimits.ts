@@ -1,6 +1,6 @@
 import { feePeriod, RollingSums, ratePeriod } from './RollingSums.js'
+import type { Settlement } from './Settlement.js'
 import type { SettlementLimits } from './SettlementLimits.js'
-import type { Settlement } from './Settlements.js'
 
 type Counted = Pick<Settlement, 'payer' | 'payTo' | 'feeMicroAlgos'>
 

@@ -1,4 +1,4 @@
-import type { Settlement } from './Settlements.js'
+import type { Settlement } from './Settlement.js'
 
 /**
  * Which replica works on which pending settlement. `claim` leases to the replica that recorded it; the database's clock

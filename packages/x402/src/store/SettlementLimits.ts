@@ -1,4 +1,4 @@
-import type { Settlement } from './Settlements.js'
+import type { Settlement } from './Settlement.js'
 
 /**
  * What holds for the settlements of all replicas together. A store checks and counts them in the same transaction in which

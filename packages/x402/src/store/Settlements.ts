@@ -3,50 +3,13 @@
  * a payment is submitted once and gets the same result however often it is requested.
  */
 import { MemoryLimits } from './MemoryLimits.js'
+import type { Settlement, SettlementOutcome } from './Settlement.js'
 import type { SettlementLeases } from './SettlementLeases.js'
 import type { SettlementClaim, SettlementLimits } from './SettlementLimits.js'
 import type { SharedHolds } from './SharedHolds.js'
 import type { SharedSettings } from './SharedSettings.js'
 
-/**
- * Where a settlement stands: `pending` is recorded and may be submitted, `settled` is on the ledger, `failed` is not on
- * the ledger and never can be.
- */
-export type SettlementState = 'pending' | 'settled' | 'failed'
-
-/** A settlement as the store records it. */
-export type Settlement = {
-  /** The id of the transaction that pays. */
-  readonly transactionId: string
-  readonly state: SettlementState
-  readonly network: string
-  readonly payer: string
-  readonly payTo: string
-  readonly asset: string
-  readonly amount: string
-  /** The whole group, signed: exactly these bytes are submitted, also after a restart. */
-  readonly group: readonly Uint8Array[]
-  readonly firstValid: bigint
-  /** After this round it cannot be confirmed any more. */
-  readonly lastValid: bigint
-  /** The fee that the facilitator pays. */
-  readonly feeMicroAlgos: bigint
-  /**
-   * The gate and resource that it was settled for; empty if the caller named none. Undefined in records of versions that
-   * did not keep it: those belong to every claimant.
-   */
-  readonly claimant?: string | undefined
-  /** The round in which it was confirmed. */
-  readonly round?: bigint | undefined
-  readonly errorReason?: string | undefined
-  readonly errorMessage?: string | undefined
-  readonly createdMs: number
-}
-
-/** How a settlement ends. */
-export type SettlementOutcome = Pick<Settlement, 'round' | 'errorReason' | 'errorMessage'> & {
-  readonly state: 'settled' | 'failed'
-}
+export type { Settlement, SettlementOutcome, SettlementState } from './Settlement.js'
 
 /** The connections of one process to the database of a store. */
 export type StoreConnections = {

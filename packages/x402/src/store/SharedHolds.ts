@@ -1,5 +1,5 @@
+import type { Settlement } from './Settlement.js'
 import type { SettlementLimits } from './SettlementLimits.js'
-import type { Settlement } from './Settlements.js'
 
 /** A payment that was verified, for the other replicas: it belongs to its claimant, and takes from its payer's balance. */
 export type SharedHold = {

@@ -1,6 +1,6 @@
 import { feePeriod, lastEnded, partOf, type RollingPeriod, ratePeriod } from './RollingSums.js'
+import type { Settlement } from './Settlement.js'
 import type { SettlementLimits } from './SettlementLimits.js'
-import type { Settlement } from './Settlements.js'
 import type * as Sqlite from './Sqlite.js'
 
 type Counted = Pick<Settlement, 'payer' | 'payTo' | 'feeMicroAlgos'>
