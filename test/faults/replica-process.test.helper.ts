@@ -37,7 +37,8 @@ const server = new Server({
   fetch: async (request, connection) => {
     if (!request.url.endsWith('/settle')) return handler(request, connection)
     const body = await request.text()
-    const response = await handler(new Request(request, { body }), connection)
+    // Without the connection, whose body was read here.
+    const response = await handler(new Request(request, { body }))
     const { transaction, success, errorReason } = (await response.clone().json()) as Settled
     if (transaction !== undefined && transaction !== '') {
       appendFileSync(requestsFile, `${JSON.stringify({ transactionId: transaction, body })}\n`)
