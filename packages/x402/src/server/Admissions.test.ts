@@ -287,13 +287,42 @@ test('A9 a POST whose handler is slower than its claim lasts is not done twice',
   assert.ok('headers' in (await slow.settle(answer)))
 })
 
-test('A9 a POST whose answer could not be stored is not done twice', async () => {
+test('A9 a POST whose answer could not be stored is not done twice', async (t) => {
   const { claims, post } = await paidPost()
+  t.mock.timers.enable({ apis: ['setTimeout'] })
   const admission = admitted(await post())
+  let tries = 0
   claims.hold = () => {
+    tries++
     throw new Error('the disk is full')
   }
   assert.ok('headers' in (await admission.settle(answer)))
   await admission.undelivered()
+  assert.equal(responseOf(await post()).status, 503)
+  // The claim lasts for minutes. Before it ends, the answer is given up.
+  const start = performance.now()
+  t.mock.method(performance, 'now', () => start + 3_600_000)
+  while ((responseOf(await post()).status as number) === 503) t.mock.timers.tick(60_000)
   assert.equal(responseOf(await post()).status, 402)
+  assert.equal(tries, 1)
+})
+
+test('a POST whose answer could not be stored, and whose buyer has gone, is answered once the store works', async (t) => {
+  const { claims, post } = await paidPost()
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const admission = admitted(await post())
+  const { hold } = claims
+  claims.hold = () => {
+    throw new Error('the database is away')
+  }
+  assert.ok('headers' in (await admission.settle(answer)))
+  await admission.undelivered()
+  t.mock.timers.tick(1_000)
+  const pending = responseOf(await post())
+  assert.equal(((await pending.json()) as { error: string }).error, 'settlement_pending')
+  claims.hold = hold
+  t.mock.timers.tick(2_000)
+  await new Promise((resolve) => setImmediate(resolve))
+  const answered = responseOf(await post())
+  assert.deepEqual([answered.status, await answered.text()], [200, 'goods'])
 })

@@ -73,6 +73,8 @@ type Claim = {
 /** How long a handler may take beyond `maxTimeoutSeconds`, and then the facilitators. */
 const graceMs = 60_000
 const settleMs = 240_000
+/** So long before its claim ends, an answer is no longer stored: another request may get the claim. */
+const holdMarginMs = 30_000
 /** How long a claim is kept after its payment has expired. */
 const keepClaimRounds = 1_000n
 /** A transaction is valid for at most 1,000 rounds, and a node may lag behind that of the buyer. */
@@ -148,7 +150,7 @@ export class Admissions {
   ): Promise<Pick<Claim, 'owner' | 'result' | 'startMs'>> {
     const { chain, requirement, payment, binding, proof } = paid
     const owner = Bytes.toHex(Bytes.random(16))
-    const leaseMs = handlerMs(requirement) + settleMs
+    const leaseMs = leaseMsOf(requirement)
     const forgetRound = payment.lastValid + keepClaimRounds
     // What was settled elsewhere is refused, and is not sold here.
     const sale = isSale ? this.#options.events.saleOf(paid.event, 'verified') : undefined
@@ -236,6 +238,9 @@ export class Admissions {
     // What it did cannot be undone, and must not be done again: neither after its claim has expired, nor without an answer.
     const isOnce = receipt !== undefined && !isStreamed && !isSafe(request)
     let isLost = false
+    const onLost = (): void => {
+      isLost = true
+    }
     const lose = (): Promise<void> => this.#hold(paid, claim, lostAnswer(transactionId)).catch(this.#options.onError)
     const slow = isOnce ? setTimeout(lose, handlerMs(requirement)) : undefined
     slow?.unref?.()
@@ -260,7 +265,8 @@ export class Admissions {
       if (receipt !== undefined) {
         await this.#hold(paid, claim, answer).catch((error: unknown) => {
           this.#options.onError(error)
-          isLost = isOnce
+          // Without a connection to the store and to the buyer at once, it would be lost.
+          if (isOnce) this.#holdLater(paid, claim, answer, onLost)
         })
         await end('served')
         return { headers: paidHeaders }
@@ -330,6 +336,12 @@ export class Admissions {
     await this.#claims.hold(payment.transactionId, owner, { ...answer, headers: responses.heldHeaders(answer.headers) })
   }
 
+  #holdLater({ payment, requirement }: PaidRequest, claim: Claim, answer: HeldAnswer, onLost: () => void): void {
+    const untilMs = claim.startMs + leaseMsOf(requirement) - holdMarginMs
+    const held = { ...answer, headers: responses.heldHeaders(answer.headers) }
+    this.#unfinished.holdLater(payment.transactionId, claim.owner, { answer: held, untilMs, onLost })
+  }
+
   /** Never throws: after a settlement the answer must get out, whatever the store does. */
   #end(transactionId: string, owner: string, end: ClaimEnd): Promise<void> {
     return this.#unfinished.finish(transactionId, owner, end)
@@ -350,6 +362,10 @@ const tooLateSettled = 'the handler took too long; the payment is settled'
 
 function handlerMs({ maxTimeoutSeconds }: PaymentRequirements): number {
   return maxTimeoutSeconds * 1000 + graceMs
+}
+
+function leaseMsOf(requirement: PaymentRequirements): number {
+  return handlerMs(requirement) + settleMs
 }
 
 function busyReceipt({ payment, requirement }: PaidRequest): SettleResponse {
