@@ -139,23 +139,26 @@ function parallelClaims(kind: ClaimsKind): void {
   test(`${kind.name}: of 64 parallel claimants one takes over what a process left, and one gets what is open`, async (t) => {
     const opened = await kind.open(t)
     const stores = [opened.store, ...opened.others]
-    const race = async (round: string): Promise<string[]> => {
+    const race = async (round: string, payment: number): Promise<string[]> => {
       const claims = Array.from({ length: 64 }, async (_, index) => {
         const owner = `${round}${index}`
-        const { type } = await stores[index % stores.length]!.claim(idOf(1), leaseOf(opened, { owner }))
+        const { type } = await stores[index % stores.length]!.claim(idOf(payment), leaseOf(opened, { owner }))
         return type === 'again' ? owner : type
       })
       return (await Promise.all(claims)).filter((found) => found !== 'busy')
     }
-    await opened.store.claim(idOf(1), leaseOf(opened))
+    const payments = Array.from({ length: 8 }, (_, index) => index)
+    for (const payment of payments) await opened.store.claim(idOf(payment), leaseOf(opened))
     await opened.pass(leaseMs + 1_000)
-    const [winner, ...rest] = await race('left')
-    assert.match(winner!, /^left/)
-    assert.deepEqual(rest, [])
-    await opened.store.finish(idOf(1), winner!, 'open', opened.nowMs())
-    const next = await race('open')
-    assert.equal(next.length, 1)
-    assert.match(next[0]!, /^open/)
+    for (const payment of payments) {
+      const [winner, ...rest] = await race('left', payment)
+      assert.match(winner!, /^left/)
+      assert.deepEqual(rest, [])
+      await opened.store.finish(idOf(payment), winner!, 'open', opened.nowMs())
+      const next = await race('open', payment)
+      assert.equal(next.length, 1)
+      assert.match(next[0]!, /^open/)
+    }
   })
 
   test(`${kind.name}: stores that share claims have one id`, async (t) => {
