@@ -33,6 +33,12 @@ const entries = {
 /** Read by its path, beside the file that reads it. */
 const assets = ['kmd/dist/derivation/romix.wasm']
 
+/**
+ * Large, and needed by `sales`, `dev`, `pay` and `facilitator` only: stores, and what loads the schemas of `@x402/core`, which
+ * take longer than all of our code.
+ */
+const seldomNeeded = /x402\/dist\/(store\/|(sqlite|postgres|redis)\.js$|wire\/parsePayment\.js$)/
+
 /** Compilers and other builds may run at the same time. */
 const maxBuilds = 3
 
@@ -119,7 +125,7 @@ function split(base) {
   return [
     { name: 'base', test: (id) => base.has(id), priority: 3 },
     { name: 'shared', minShareCount: 8, priority: 2 },
-    { name: 'common', minShareCount: 3, priority: 1 },
+    { name: 'common', test: (id) => !seldomNeeded.test(id), minShareCount: 3, priority: 1 },
   ]
 }
 
