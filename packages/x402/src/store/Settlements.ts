@@ -22,9 +22,9 @@ export type StoreConnections = {
 }
 
 /**
- * A store of settlements, shared by all replicas of a facilitator. `MemorySettlements` and `SqliteSettlements`
- * (`@latchkey/x402/sqlite`) are two; a store on another database implements this type. What cannot be done throws; a change
- * whose outcome is not known throws too, and is looked up by `get`.
+ * A store of settlements, shared by all replicas of a facilitator. `MemorySettlements`, `SqliteSettlements`
+ * (`@latchkey/x402/sqlite`) and `PostgresSettlements` (`@latchkey/x402/postgres`) are three; a store on another database
+ * implements this type. What cannot be done throws; a change whose outcome is not known throws too, and is looked up by `get`.
  */
 export type SettlementStore = {
   /**

@@ -7,9 +7,9 @@ type Counted = Pick<Settlement, 'payer' | 'payTo' | 'feeMicroAlgos'>
 
 /**
  * What version 3 of the file added: sums of their own, so that a claim reads some rows and not those of a day. Fees that were
- * counted before count on.
+ * counted before count on. Older rows, which may be many, are not rewritten.
  */
-export const limitsMigration = `
+export const limitsMigration = (nowMs: number): string => `
   ALTER TABLE settlements ADD COLUMN is_rejected INTEGER NOT NULL DEFAULT 0;
   ALTER TABLE settlements ADD COLUMN fee_part_ms INTEGER;
   DROP INDEX paid_settlements;
@@ -27,10 +27,11 @@ export const limitsMigration = `
     count INTEGER NOT NULL,
     PRIMARY KEY (name, part_ms)
   ) STRICT, WITHOUT ROWID;
-  UPDATE settlements SET fee_part_ms = created_ms - created_ms % ${feePeriod.partMs};
+  UPDATE settlements SET fee_part_ms = created_ms - created_ms % ${feePeriod.partMs}
+    WHERE created_ms > ${lastEnded(nowMs, feePeriod)};
   INSERT INTO settlement_fees
     SELECT pay_to, fee_part_ms, sum(CAST(fee_micro_algos AS INTEGER)) FROM settlements
-    WHERE state <> 'failed' AND fee_micro_algos <> '0' GROUP BY 1, 2;
+    WHERE fee_part_ms IS NOT NULL AND state <> 'failed' AND fee_micro_algos <> '0' GROUP BY 1, 2;
   INSERT INTO settlement_fees SELECT '', part_ms, sum(micro_algos) FROM settlement_fees GROUP BY 2;
 `
 

@@ -25,8 +25,8 @@ const schema = `
   CREATE INDEX IF NOT EXISTS pending_settlements ON settlements (created_ms) WHERE state = 'pending';
 `
 /** What each version added to the one before it. Version 1 is the schema above. */
-const migrations: { readonly [version: number]: string } = {
-  2: `ALTER TABLE settlements ADD COLUMN claimant TEXT;
+const migrations: { readonly [version: number]: (nowMs: number) => string } = {
+  2: () => `ALTER TABLE settlements ADD COLUMN claimant TEXT;
       CREATE INDEX paid_settlements ON settlements (created_ms) WHERE state = 'settled';`,
   3: limitsMigration,
 }
@@ -208,7 +208,7 @@ function prepareSchema(database: Sqlite.Database, path: string): void {
       }
       if (found === 0) database.exec(schema)
       for (let version = Math.max(found, 1) + 1; version <= schemaVersion; version++) {
-        database.exec(migrations[version]!)
+        database.exec(migrations[version]!(Date.now()))
       }
       database.exec(`PRAGMA user_version = ${schemaVersion}; COMMIT;`)
     })
