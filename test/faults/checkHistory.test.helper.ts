@@ -65,7 +65,7 @@ function factsOf({ lines, ledger }: History, { feePayers }: Setting): Facts {
     lines,
     of,
     payments: new Map(payments.map((line) => [line.transactionId, line])),
-    fees: ledger.filter(isFee).map((line) => ({ line, payTo: payToOf.get(line.group) ?? 'nobody' })),
+    fees: ledger.filter(isFee).map((line) => ({ line, payTo: payToOf.get(line.group) ?? 'none' })),
     signed: new Map(of('signed').map((line) => [line.transactionId, line])),
   }
 }
@@ -89,7 +89,7 @@ function checkPurchases({ of, payments, signed }: Facts): Problem[] {
   })
 }
 
-/** One payment opens one answer, for one purchase, whoever got it; and none without a payment. */
+/** One payment opens one answer, for one purchase, at every receiver; and there is none without a payment. */
 function checkAnswers({ of, payments }: Facts): Problem[] {
   const answers = of('answer')
   const unpaid = answers.filter(({ transactionId }) => !payments.has(transactionId))

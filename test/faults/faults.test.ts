@@ -16,8 +16,8 @@ const seed =
   process.env['LATCHKEY_FAULTS_SEED'] ?? (process.env['CI'] === undefined ? String(Date.now() % 2 ** 31) : '1')
 
 const runs = [
-  { claims: 'postgres', shortSeconds: 15 },
-  { claims: 'redis', shortSeconds: 8 },
+  { claims: 'postgres', shortSeconds: 12 },
+  { claims: 'redis', shortSeconds: 6 },
 ]
 
 for (const { claims, shortSeconds } of runs) {

@@ -19,7 +19,7 @@ const directory = setting('FAULTS_DIRECTORY')
 const wanted = process.env['FAULTS_SCENARIO']
 const defaultBudget = 100
 /** After this long a purchase that has not ended counts as one that never does. */
-const patienceMs = 12_000
+const patienceMs = 9_000
 const ends: (() => unknown)[] = []
 
 async function run(ground: Ground, scenario: Scenario, index: number): Promise<object> {
