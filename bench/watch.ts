@@ -41,7 +41,8 @@ async function commits(clients: readonly Client[], text: string, ms: number): Pr
 async function notified(writer: Client, listener: Client, id: string): Promise<number> {
   const known = new Promise<number>((resolve) => listener.once('notification', () => resolve(performance.now())))
   await writer.query("WITH one AS (INSERT INTO ended VALUES ($1)) SELECT pg_notify('ended', $1)", [id])
-  return (await known) - performance.now()
+  const committedMs = performance.now()
+  return (await known) - committedMs
 }
 
 async function polled(writer: Client, reader: Client, id: string): Promise<number> {

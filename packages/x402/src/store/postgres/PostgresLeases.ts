@@ -18,7 +18,8 @@ type Watch = {
 
 /**
  * The time between two lookups, one for all settlements that are watched. `LISTEN`/`NOTIFY` would answer sooner, but every
- * commit that notifies takes one lock of the whole server until it is on the disk, also where no replica waits.
+ * commit that notifies takes one lock of the whole server until it is on the disk, also where no replica waits. Measured with
+ * 16 connections (`npm run bench:watch`): 385 commits a second instead of 1,381, to know of an end 15 ms sooner.
  */
 const pollMs = 25
 const maxIds = 10_000
