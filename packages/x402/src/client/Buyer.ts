@@ -72,6 +72,12 @@ export type PayOptions = {
   signal?: AbortSignal | undefined
 }
 
+type PrepareOptions = {
+  readonly refused?: Payment | undefined
+  /** Whether funds are looked up now, not known from a moment ago. */
+  readonly isFresh: boolean
+}
+
 /** Offers, and why others are left out. */
 export type OfferList = { offers: Offer[]; reasons: RefusalReason[] }
 
@@ -140,7 +146,9 @@ export class Buyer {
       reasons.push({ code: 'too_many_offers', message: `only the best ${maxChecked} offers are checked` })
     }
     const best = offers.slice(0, maxChecked)
-    const results = await Promise.all(best.map(async (offer) => ({ offer, built: await this.#prepare(offer) })))
+    const results = await Promise.all(
+      best.map(async (offer) => ({ offer, built: await this.#prepare(offer, { isFresh: true }) })),
+    )
     const payable = results.flatMap(({ offer, built }) => (isReason(built) ? [] : [offer]))
     const problems = results.flatMap(({ offer, built }) => (isReason(built) ? [reasonFor(offer, built)] : []))
     return { offers: payable, reasons: [...reasons, ...problems] }
@@ -157,7 +165,7 @@ export class Buyer {
     const { offer: chosen, request, refused, signal } = options
     const { offers, reasons } = await (chosen === undefined ? this.offers(required) : this.#pinned(required, chosen))
     for (const offer of offers) {
-      const built = await this.#prepare(offer, refused)
+      const built = await this.#prepare(offer, { refused, isFresh: chosen !== undefined })
       signal?.throwIfAborted()
       const reason = isReason(built) ? built : this.#reserve(offer, built, required, request)
       if (!isReason(reason)) {
@@ -228,7 +236,7 @@ export class Buyer {
   }
 
   /** The transactions, ready to be signed; or why they cannot be. */
-  async #prepare(offer: Offer, refused?: Payment | undefined): Promise<BuiltPayment | RefusalReason> {
+  async #prepare(offer: Offer, { refused, isFresh }: PrepareOptions): Promise<BuiltPayment | RefusalReason> {
     const { requirement, chain, asset, amount, feePayer } = offer
     const { payTo, maxTimeoutSeconds } = requirement
     const { assetId } = asset
@@ -244,8 +252,8 @@ export class Buyer {
       const order = { chain, parameters, payer, payTo, assetId, amount, feePayer, maxTimeoutSeconds, maxFeeMicroAlgos }
       const built = buildPayment(order)
       const problems = await Promise.all([
-        this.#funds.payerProblem(chain, { payer, assetId, amount, feeMicroAlgos: built.feeMicroAlgos }),
-        this.#funds.receiverProblem(chain, payTo, assetId),
+        this.#funds.payerProblem(chain, { payer, assetId, amount, feeMicroAlgos: built.feeMicroAlgos }, { isFresh }),
+        this.#funds.receiverProblem(chain, payTo, assetId, { isFresh }),
       ])
       const fundsProblem = problems.find((one) => one !== undefined)
       return fundsProblem === undefined ? built : reasonOfFunds(fundsProblem)

@@ -6,6 +6,9 @@ import { BoundedMap } from '@latchkey/algorand'
 import { algoAssetId, type Chain } from '../chain/Chain.js'
 import * as Funds from '../chain/Funds.js'
 
+/** A person who was shown an offer decides on what is true now. */
+export type FundsOptions = { readonly isFresh?: boolean | undefined }
+
 type Balance = { left: bigint; readonly untilMs: number }
 
 /** Others may spend from the account, too. */
@@ -26,10 +29,14 @@ export class FundsCache {
   }
 
   /** What is wrong with an account that is to pay, or undefined. */
-  async payerProblem(chain: Chain, cost: Funds.PaymentCost): Promise<Funds.FundsProblem | undefined> {
+  async payerProblem(
+    chain: Chain,
+    cost: Funds.PaymentCost,
+    { isFresh = false }: FundsOptions = {},
+  ): Promise<Funds.FundsProblem | undefined> {
     const { payer, assetId, amount, feeMicroAlgos } = cost
     // Who pays in ALGO, or pays the fees, needs the state of the whole account.
-    if (assetId === algoAssetId || feeMicroAlgos > 0n) return Funds.payerProblem(chain, cost)
+    if (isFresh || assetId === algoAssetId || feeMicroAlgos > 0n) return Funds.payerProblem(chain, cost)
     const key = keyOf(chain, payer, assetId)
     const known = this.#balances.get(key)
     if (known !== undefined && this.#nowMs() < known.untilMs && amount <= known.left) return undefined
@@ -42,7 +49,13 @@ export class FundsCache {
   }
 
   /** What is wrong with an account that is to be paid, or undefined. */
-  async receiverProblem(chain: Chain, address: string, assetId: bigint): Promise<Funds.FundsProblem | undefined> {
+  async receiverProblem(
+    chain: Chain,
+    address: string,
+    assetId: bigint,
+    { isFresh = false }: FundsOptions = {},
+  ): Promise<Funds.FundsProblem | undefined> {
+    if (isFresh) return Funds.receiverProblem(chain, address, assetId)
     const key = keyOf(chain, address, assetId)
     if (this.#nowMs() < (this.#receivers.get(key) ?? Number.NEGATIVE_INFINITY)) return undefined
     const untilMs = this.#nowMs() + receiverMs

@@ -186,12 +186,25 @@ async function payRemembered(purchase: Purchase): Promise<EarlyResponse | undefi
   })
   if (payment === undefined) return undefined
   const { paid, isRepeat } = payment
-  const response = await pay(purchase, payment, required, request)
+  const paidResponse = await pay(purchase, payment, required, request)
+  // The seller cannot have it checked: the facilitator of that price may be down, and another one may serve by now.
+  const isUnchecked = paidResponse.status === 503 && receiptOf(paidResponse) === undefined && !isRepeat
+  const response = isUnchecked ? await askAgain(purchase, paidResponse, paid) : paidResponse
   const asked = receiptOf(response) === undefined ? priceIn(response) : undefined
   const isChanged = asked !== undefined && !isRepeat && !isAsked(asked, paid.payload.accepted)
   if (!isChanged || !PaymentSecret.isDeclared(asked.extensions)) return { response, refused: undefined }
   prices.refuse(paidRequestOf(purchase))
   return { response, refused: paid.payment }
+}
+
+/** The response to the request without a payment, if it asks another price; otherwise the one to the payment. */
+async function askAgain({ request, send }: Purchase, paidResponse: Response, paid: SignedPayment): Promise<Response> {
+  const unpaid = await send(request).catch(() => undefined)
+  const asked = unpaid === undefined ? undefined : priceIn(unpaid)
+  const isChanged = asked !== undefined && !isAsked(asked, paid.payload.accepted)
+  const other = isChanged ? paidResponse : unpaid
+  await other?.body?.cancel().catch(() => {})
+  return isChanged ? unpaid! : paidResponse
 }
 
 async function pay(
