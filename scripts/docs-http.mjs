@@ -158,7 +158,9 @@ On \`http://127.0.0.1:4022\` by default. Requests and responses are those of x40
 | \`POST\` | \`/verify\` | \`x402Version\` (2), \`paymentPayload\`, \`paymentRequirements\`; \`claimant\` if a gate names itself and the resource: at most 128 letters, digits, \`-\` and \`_\` | \`isValid\`, \`payer\`; or \`invalidReason\`, \`invalidMessage\` |
 | \`POST\` | \`/settle\` | the same | \`success\`, \`transaction\`, \`network\`, \`payer\`, \`amount\`; or \`errorReason\`, \`errorMessage\` |
 | \`GET\` | \`/supported\` | | \`kinds\` (scheme, network, who pays fees), \`extensions\`, \`signers\` |
-| \`GET\` | \`/health\` | | 200 with \`status\` \`ok\`, or 503 with \`unhealthy\` and a \`reason\`; \`networks\`: \`network\`, \`name\`, \`lastRound\`, \`feeBalance\` |
+| \`GET\` | \`/livez\` | | 200: the process responds; nothing outside is asked |
+| \`GET\` | \`/readyz\` | | 200 with \`status\` \`ready\`, or 503 with \`not ready\`; \`checks\`: \`name\`, \`network\`, \`status\`, \`since\`, \`reason\`; \`feeAccounts\`: \`network\`, \`address\`, \`status\`, \`since\`, \`balance\`, \`reason\`; \`warnings\` |
+| \`GET\` | \`/health\` | | 200 with \`status\` \`ok\`, or 503 with \`unhealthy\` and a \`reason\`, as \`/readyz\` says; \`networks\`: \`network\`, \`name\`, \`lastRound\`, \`feeBalance\`; \`warnings\` if there are any |
 | \`GET\` | \`/metrics\` | | the text format of Prometheus |
 
 A payment that is refused is a response with status 200; the codes are in [payment-errors.md](payment-errors.md). Other

@@ -43,8 +43,8 @@ async function runAll() {
   const { environment, missing } = obtainFor(found)
   const lacks = (path) => neededBy(path).filter((program) => missing.has(program))
   const tests = found.filter((path) => (chromium !== undefined || !needsBrowser(path)) && lacks(path).length === 0)
-  // At least two: most tests wait for a process, a timer or a disk now and then.
-  const concurrency = Number(process.env.LATCHKEY_TEST_CONCURRENCY ?? Math.max(2, availableParallelism()))
+  // One more than cores: most tests wait for a process, a timer or a disk now and then.
+  const concurrency = Number(process.env.LATCHKEY_TEST_CONCURRENCY ?? availableParallelism() + 1)
   takePythonProblem()
   const code = tests.length === 0 ? 0 : await runTests(tests, concurrency, { CHROMIUM: chromium, ...environment })
   const pythonProblem = takePythonProblem()

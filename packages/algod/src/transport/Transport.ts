@@ -1,6 +1,7 @@
 /** How requests reach a node. Each runtime has its own implementation behind the package import `#transport`. */
 import { LatchkeyError } from '@latchkey/algorand'
 
+/** One exchange with a server. */
 export type TransportRequest = {
   url: URL
   path: string
@@ -15,8 +16,10 @@ export type TransportRequest = {
   onStart?: ((cancel: () => void) => void) | undefined
 }
 
+/** What the server answered, whole. */
 export type TransportResponse = { status: number; text: string }
 
+/** Sends requests to servers, over connections of its own. */
 export type Transport = {
   /** Does not follow redirects. Rejects with `TransportError`. */
   send: (request: TransportRequest) => Promise<TransportResponse>
@@ -34,6 +37,7 @@ export type TransportOptions = {
   readonly maxConnections?: number | undefined
 }
 
+/** Why an exchange failed. */
 export type TransportFailure = 'network' | 'timeout' | 'too_large'
 
 /** The reason for a failed exchange, for `Node` to explain. */

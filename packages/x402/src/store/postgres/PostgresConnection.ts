@@ -76,6 +76,7 @@ const marginMs = 2_000
 const oldestVersion = 150_000
 const [firstPauseMs, maxPauseMs] = [25, 500]
 
+/** A bounded pool of connections to one database, with a time limit for everything. */
 export class PostgresConnection {
   /** The schema of the tables. */
   readonly schema: string
