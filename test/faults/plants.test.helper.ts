@@ -12,6 +12,7 @@ const settlementPlants: { [name: string]: (store: SettlementStore) => Partial<Se
 }
 
 const claimPlants: { [name: string]: (store: ClaimStore) => Partial<ClaimStore> } = {
+  'dies when it has claimed': diesWhenItHasClaimed,
   'checks, then claims': checksThenClaims,
   'serves again': servesAgain,
 }
@@ -116,6 +117,17 @@ function recordsFailures(store: SettlementStore): Partial<SettlementStore> {
   const errorReason = 'invalid_exact_avm_settlement_failed'
   const failed = { state: 'failed', errorReason, errorMessage: 'it expired before it was confirmed' } as const
   return { finish: (transactionId) => store.finish(transactionId, failed) }
+}
+
+/** Not a fault of a store either: the gate is killed before it has done anything. */
+function diesWhenItHasClaimed(store: ClaimStore): Partial<ClaimStore> {
+  return {
+    claim: async (...call) => {
+      const result = await store.claim(...call)
+      if (result.type === 'new') process.kill(process.pid, 'SIGKILL')
+      return result
+    },
+  }
 }
 
 /** Whether a payment was claimed is looked up first, and then it is claimed: two gates can do so at the same time. */

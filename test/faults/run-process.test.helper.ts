@@ -5,6 +5,7 @@
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { Client } from 'pg'
 import { Counter, Random } from '../x402/soakRandom.test.helper.js'
 import { askAgain } from './askAgain.test.helper.js'
 import { compareBooks } from './books.test.helper.js'
@@ -88,6 +89,7 @@ async function report(cluster: Cluster, faults: Counter): Promise<object> {
   const { sponsor, payTos, options } = cluster
   const ledger = await readLedger(cluster.ledger)
   writeFileSync(join(directory, 'ledger.json'), JSON.stringify(ledger))
+  writeFileSync(join(directory, 'claims.json'), JSON.stringify(await claimsIn(cluster), undefined, 1))
   const lines = readLines(directory)
   const checked = { feePayers: [sponsor], feesPerPayTo: feeMicroAlgos * BigInt(options.budget) }
   const problems = [
@@ -102,6 +104,17 @@ async function report(cluster: Cluster, faults: Counter): Promise<object> {
     budgetReached: ledger.filter(({ receiver }) => receiver === payTos[0]).length === options.budget,
     ...{ faultsInAll: faults.total, faults, problems: problems.length, failing: problems.slice(0, 20) },
   }
+}
+
+/** To be read where something is wrong: what gates hold in the end. */
+async function claimsIn({ databaseUrl, redis }: Cluster): Promise<unknown> {
+  if (redis !== undefined) return []
+  const client = new Client({ connectionString: databaseUrl })
+  await client.connect()
+  const sql = 'SELECT transaction_id, owner, result, state, until_at, is_done, answer_bytes FROM latchkey.claims'
+  const { rows } = await client.query(sql)
+  await client.end()
+  return rows
 }
 
 try {

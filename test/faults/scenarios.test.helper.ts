@@ -20,9 +20,16 @@ const both = (kind: 'replica' | 'gate', plant: string): { [process: string]: str
 /** Every payment is sent to both gates at the same time, and shown again after its answer. */
 const insistent = { FAULTS_DOUBLE_RATE: '1', FAULTS_REPEAT_RATE: '1' }
 const firstDies = { 'replica-1': 'dies when it has recorded' }
+const toFirst = { FAULTS_PREFERS_FIRST: 'yes' }
 
 export const scenarios: readonly Scenario[] = [
-  { name: 'a replica dies when it has recorded a settlement', plants: firstDies, purchases: 2, finds: [] },
+  {
+    name: 'a replica dies when it has recorded a settlement',
+    plants: firstDies,
+    env: toFirst,
+    purchases: 2,
+    finds: [],
+  },
   {
     name: 'claims without an atomic claim',
     plants: both('gate', 'checks, then claims'),
@@ -40,6 +47,7 @@ export const scenarios: readonly Scenario[] = [
   {
     name: 'a lease that is never taken over',
     plants: { ...firstDies, 'replica-2': 'takes nothing over' },
+    env: toFirst,
     purchases: 1,
     finds: ['never ended', 'not decided in the end'],
   },

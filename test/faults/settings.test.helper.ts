@@ -19,7 +19,7 @@ export const settings = {
   /** The accounts that are paid. To the first one goes so much that its fee budget is reached. */
   payTos: (): string[] => setting('FAULTS_PAY_TOS').split(','),
   /** The fault that is planted in this process, for a checker that has to find it. */
-  plant: (): string | undefined => process.env['FAULTS_PLANT'],
+  plant: (): string | undefined => process.env['FAULTS_PLANT'] || undefined,
 }
 
 export const port = 8_402
