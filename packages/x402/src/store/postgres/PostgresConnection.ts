@@ -258,6 +258,12 @@ export class PostgresConnection {
   }
 }
 
+/**
+ * Whatever a database, a role or PGOPTIONS has as the default. A claim waits for the locks of its limits, and counts after that
+ * in statements of their own: with one snapshot for all of them it would not see what it has waited for.
+ */
+const isolation = String.raw`-c default_transaction_isolation=read\ committed`
+
 function poolConfig(address: PostgresAddress.PostgresAddress, usesTls: boolean, options: PostgresOptions): PoolConfig {
   const statementTimeoutMs = options.statementTimeoutMs ?? 5_000
   return {
@@ -267,7 +273,7 @@ function poolConfig(address: PostgresAddress.PostgresAddress, usesTls: boolean, 
     user: address.user,
     ...(address.password === undefined ? {} : { password: address.password }),
     ssl: usesTls && address.tls !== undefined ? address.tls : false,
-    ...(address.options === undefined ? {} : { options: address.options }),
+    options: `${address.options ?? ''} ${isolation}`.trim(),
     application_name: options.applicationName ?? address.applicationName ?? 'latchkey',
     max: options.maxConnections ?? 10,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,

@@ -114,9 +114,16 @@ export class PostgresLeases implements SettlementLeases {
   }
 }
 
+/** A replica that works renews its leases with the clock as it is now. */
+export const maxLeaseMs = 10 * 60_000
+
 function statementsOf(schema: string) {
   const statement = (name: string, text: string) => ({ name: `latchkey_leases_${name}`, text })
   const lease = "lease_until = clock_timestamp() + $3::integer * interval '1 millisecond'"
+  // Or it began before the clock of the server was set back: its replica may be dead for hours before it ends.
+  const ended = (table: string): string =>
+    `(${table}lease_until <= clock_timestamp()
+         OR ${table}lease_until > clock_timestamp() + ${maxLeaseMs} * interval '1 millisecond')`
   return {
     renew: statement(
       'renew',
@@ -130,7 +137,7 @@ function statementsOf(schema: string) {
       'take_over',
       `UPDATE ${schema}.pending_settlements SET lease_owner = $2, ${lease} WHERE transaction_id IN (
          SELECT p.transaction_id FROM ${schema}.pending_settlements p
-         WHERE p.lease_until <= clock_timestamp() ORDER BY p.created_at LIMIT $1 FOR UPDATE SKIP LOCKED)
+         WHERE ${ended('p.')} ORDER BY p.created_at LIMIT $1 FOR UPDATE SKIP LOCKED)
        RETURNING transaction_id`,
     ),
     release: statement(
@@ -141,7 +148,7 @@ function statementsOf(schema: string) {
     working: statement(
       'working',
       `SELECT transaction_id FROM ${schema}.pending_settlements
-       WHERE transaction_id = ANY ($1::text[]) AND lease_until > clock_timestamp()`,
+       WHERE transaction_id = ANY ($1::text[]) AND NOT ${ended('')}`,
     ),
   }
 }

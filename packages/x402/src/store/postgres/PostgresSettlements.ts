@@ -12,7 +12,7 @@ import { prepare } from './Migrations.js'
 import { PostgresConnection, type PostgresOptions } from './PostgresConnection.js'
 import { isOfItem } from './PostgresError.js'
 import { PostgresHolds } from './PostgresHolds.js'
-import { PostgresLeases } from './PostgresLeases.js'
+import { maxLeaseMs, PostgresLeases } from './PostgresLeases.js'
 import { PostgresSettings } from './PostgresSettings.js'
 import {
   claimItem,
@@ -26,7 +26,7 @@ import {
 /** Options of {@link PostgresSettlements.open}. */
 export type PostgresSettlementsOptions = PostgresOptions & {
   /**
-   * How long a replica that no longer responds keeps its pending settlements from the others.
+   * How long a replica that no longer responds keeps its pending settlements from the others. Ten minutes at most.
    *
    * @default 15000
    */
@@ -76,7 +76,7 @@ export class PostgresSettlements implements SettlementStore {
     const random = randomBytes(8)
     this.#owner = `${hostname()} ${process.pid} ${random.toString('hex')}`
     this.#slot = random[0]! % slots
-    this.#leaseMs = options.leaseMs ?? 15_000
+    this.#leaseMs = Math.min(options.leaseMs ?? 15_000, maxLeaseMs)
     this.#isDropping = options.oldSettlements === 'drop'
     this.#statements = statementsOf(connection.quotedSchema)
     const limits = { maxItems, maxRunning, isOfItem }
@@ -259,9 +259,14 @@ function claimOf({ settlement, attempt }: Claim, outcome: string | undefined, ro
   return row.attempt === attempt ? { type: 'recorded' } : { type: 'known', settlement: settlementOf(row) }
 }
 
-/** PostgreSQL has no text with a character of code 0. */
+/** PostgreSQL has no text with a character of code 0, nor with half of a pair: one may be cut here, or by a node. */
 function textOf(text: string | undefined): string | null {
-  return text?.replaceAll('\0', '').slice(0, maxTextLength) ?? null
+  return (
+    text
+      ?.replaceAll('\0', '')
+      .slice(0, maxTextLength)
+      .replace(/\p{Surrogate}/gu, '\ufffd') ?? null
+  )
 }
 
 function nameOf(name: string): string {

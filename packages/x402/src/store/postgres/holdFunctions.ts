@@ -40,6 +40,10 @@ BEGIN
     IF outcome = 'again' THEN again := again || n; outcome := NULL; END IF;
     IF outcome IS NULL THEN held := held || items[n + 1]; ELSE RETURN NEXT; END IF;
   END LOOP;
+  -- By their key, as claims do: those below are in the order in which they came.
+  IF again <> '{}' THEN
+    PERFORM FROM {schema}.holds WHERE transaction_id IN (SELECT i.id FROM unnest(held) AS i) ORDER BY transaction_id FOR UPDATE;
+  END IF;
   INSERT INTO {schema}.holds AS h (transaction_id, network, payer, claimant, costs, fee_micro_algos, fee_payer, until)
     SELECT i.id, i.network, i.payer, i.claimant, i.costs, i.fee, i.fee_payer, at + i.hold_ms * interval '1 millisecond'
     FROM unnest(held) AS i ORDER BY i.n

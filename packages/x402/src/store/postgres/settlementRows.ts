@@ -68,16 +68,23 @@ export function claimItem(one: Settlement, attempt: string, n: number): object {
   }
 }
 
+const maxCount = 2_000_000_000
+
 /** The values of {@link limitsOf}. */
 export function limitValues(limits: SettlementLimits): (string | number | null)[] {
   return [
-    limits.payToPerMinute ?? null,
-    limits.payerPerMinute ?? null,
+    countOf(limits.payToPerMinute),
+    countOf(limits.payerPerMinute),
     limits.feesPerPayTo?.toString() ?? null,
     limits.feesInAll?.toString() ?? null,
-    limits.pendingPerPayer ?? null,
-    limits.pendingPerPayTo ?? null,
+    countOf(limits.pendingPerPayer),
+    countOf(limits.pendingPerPayTo),
   ]
+}
+
+/** An integer of 32 bits, with room for one more. A fraction allows what the next integer does. */
+function countOf(limit: number | undefined): number | null {
+  return limit === undefined ? null : Math.ceil(Math.min(limit, maxCount))
 }
 
 /** Limits as a value of SQL, whose parameters begin at `first`. */
