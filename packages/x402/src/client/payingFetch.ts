@@ -10,6 +10,7 @@ import type { PaymentRequired } from '../wire/types.js'
 import type { Buyer, SignedPayment } from './Buyer.js'
 import * as BuyerTrace from './BuyerTrace.js'
 import type { DirectRequest } from './direct-send/DirectSend.js'
+import { isPlainRequest } from './isPlainRequest.js'
 import { LostResponseError } from './LostResponseError.js'
 import type { Offer } from './Offer.js'
 import type { PaidRequest } from './PaidRequest.js'
@@ -25,7 +26,7 @@ export type PayingFetchOptions = {
   /**
    * Sends the requests.
    *
-   * @default globalThis.fetch; on Node, requests with a payment go by `node:http`, unless `fetch` was replaced or given a proxy
+   * @default globalThis.fetch; on Node, requests with a payment go by `node:http`, unless `fetch` was replaced or given a dispatcher
    */
   fetch?: typeof fetch | undefined
   /**
@@ -114,11 +115,12 @@ const defaultRepeatMs = 500
  * console.log(await response.json(), receiptOf(response))
  */
 export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typeof fetch {
-  const { fetch: baseFetch, maxBodyBytes = defaultMaxBodyBytes, rememberPrices = true } = options
+  const { maxBodyBytes = defaultMaxBodyBytes, rememberPrices = true } = options
   const cache = options.passes === false ? undefined : (options.passes ?? new MemoryPassCache())
   const prices = rememberPrices && options.onPaymentRequired === undefined ? new PriceCache() : undefined
   const call: typeof fetch = async (input, init) => {
     const request = new Request(input, init)
+    const baseFetch = options.fetch ?? (isPlainRequest(request, init) ? undefined : fetch)
     const given = init?.signal ?? (input instanceof Request ? input.signal : undefined)
     // It carries a payment already, which is for this address and not for one that it redirects to.
     if (request.headers.has(Headers.paymentSignature)) {

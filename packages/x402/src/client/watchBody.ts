@@ -1,3 +1,5 @@
+import { asFetched } from './asFetched.js'
+
 export type BodyEvents = {
   /** It was read to its end, or the reader wants no more. */
   readonly onEnd: () => void
@@ -36,10 +38,7 @@ export function watchBody(response: Response, { onEnd, onError }: BodyEvents): R
     },
   })
   const { status, statusText, headers, url, redirected, type } = response
-  const watched = new Response(body, { status, statusText, headers })
-  // What a constructor cannot set.
-  for (const [name, value] of Object.entries({ url, redirected, type })) Object.defineProperty(watched, name, { value })
-  return watched
+  return asFetched(new Response(body, { status, statusText, headers }), { url, redirected, type })
 }
 
 /**

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
-import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
 import type { DirectRequest } from './DirectSend.js'
 import { sendDirectly } from './node.js'
 import { sendDirectly as none } from './none.js'
@@ -31,9 +31,22 @@ function byFetch({ url, body, signal, ...request }: DirectRequest): Promise<Resp
 
 /** What a caller sees of a response. */
 async function seen(response: Response): Promise<unknown> {
-  const { status, statusText, ok, url, redirected, headers } = response
+  const { status, statusText, ok, url, redirected, headers, type } = response
+  const clone = response.clone()
+  const copy = [clone.url, clone.type, clone.redirected, await clone.text()]
   const own = [...headers].filter(([name]) => !['connection', 'date', 'keep-alive'].includes(name))
-  return { status, statusText, ok, url, redirected, own, text: await response.text(), isUsed: response.bodyUsed }
+  return {
+    status,
+    statusText,
+    ok,
+    url,
+    redirected,
+    type,
+    own,
+    copy,
+    text: await response.text(),
+    isUsed: response.bodyUsed,
+  }
 }
 
 test('a response is the one that fetch returns', { timeout }, async (t) => {
@@ -50,6 +63,16 @@ test('a response is the one that fetch returns', { timeout }, async (t) => {
     brotli: (_, response) => response.setHeader('Content-Encoding', 'br').end(brotliCompressSync(text)),
     'in two encodings': (_, response) =>
       response.setHeader('Content-Encoding', 'deflate, gzip').end(gzipSync(deflateSync(text))),
+    'deflate without a header': (_, response) =>
+      response.setHeader('Content-Encoding', 'deflate').end(deflateRawSync(text)),
+    'deflate in pieces': (_, response) => {
+      const packed = deflateSync(text)
+      response.setHeader('Content-Encoding', 'deflate').write(packed.subarray(0, 1))
+      setImmediate(() => response.end(packed.subarray(1)))
+    },
+    'an empty deflate': (_, response) => response.setHeader('Content-Encoding', 'deflate').end(),
+    'an encoding that is not known': (_, response) =>
+      response.setHeader('Content-Encoding', 'mine, gzip').end(gzipSync(text)),
     redirect: (_, response) => response.writeHead(302, { Location: '/elsewhere' }).end('moved'),
     'no content': (_, response) => response.writeHead(204).end(),
     'not modified': (_, response) => response.writeHead(304, { ETag: '"a"' }).end(),
@@ -101,6 +124,12 @@ test('errors are those of fetch', { timeout }, async (t) => {
       await assert.rejects(async () => send(requestTo(url)), { name: 'TypeError', message: 'fetch failed' })
     }
   }
+  const packed = await listen(t, (_, response) =>
+    response.setHeader('Content-Encoding', Array(6).fill('gzip').join(',')).end(gzipSync('sunny')),
+  )
+  for (const send of [sendDirectly, byFetch]) {
+    await assert.rejects(async () => send(requestTo(packed)), { name: 'TypeError', message: 'fetch failed' })
+  }
   const broken = await listen(t, (_, response) => {
     response.writeHead(200, { 'Content-Length': '10' }).write('sun')
     setTimeout(() => response.destroy(), 20)
@@ -147,10 +176,75 @@ test('a body that is canceled is not read further, and the connection is used ag
   await isClosed
 })
 
+test('a packed body can be canceled at any time, and is unpacked only as far as it is read', { timeout }, async (t) => {
+  const zeros = Buffer.alloc(64 * 1024 * 1024)
+  for (const [name, pack] of Object.entries({ gzip: gzipSync, deflate: deflateSync })) {
+    const packed = pack(zeros)
+    const url = await listen(t, (_, response) => void response.setHeader('Content-Encoding', name).end(packed))
+    for (let reads = 0; reads < 8; reads++) {
+      const reader = (await sendDirectly(requestTo(url)))!.body!.getReader()
+      for (let count = 0; count < reads % 4; count++) await reader.read()
+      await reader.cancel()
+      // An error in what arrives afterwards would end the process.
+      await new Promise((resolve) => setTimeout(resolve, 10))
+    }
+    const before = process.memoryUsage().arrayBuffers
+    const unread = (await sendDirectly(requestTo(url)))!
+    await new Promise((resolve) => setTimeout(resolve, 200))
+    const taken = process.memoryUsage().arrayBuffers - before
+    assert.ok(taken < zeros.length / 4, `${name}: ${taken} bytes for a body that is not read`)
+    await unread.body!.cancel()
+  }
+})
+
+test('short bodies that nobody reads occupy no connections', { timeout }, async (t) => {
+  const sockets = new Set<unknown>()
+  const url = await listen(t, (request, response) => {
+    sockets.add(request.socket)
+    response.writeHead(402).end('x'.repeat(1_000))
+  })
+  const unread: Response[] = []
+  for (let count = 0; count < 300; count++) {
+    unread.push((await sendDirectly(requestTo(url)))!)
+    // The end of a body follows its head.
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  assert.ok(sockets.size < 150, `${sockets.size} connections`)
+  for (const response of unread) assert.equal((await response.text()).length, 1_000)
+})
+
+test('as many requests as are made wait at the same time', { timeout }, async (t) => {
+  const waiting: (() => void)[] = []
+  const url = await listen(t, (_, response) => {
+    waiting.push(() => response.end())
+    if (waiting.length === 300) for (const end of waiting) end()
+  })
+  const requests = Array.from({ length: 300 }, () => sendDirectly(requestTo(url))!)
+  for (const { status } of await Promise.all(requests)) assert.equal(status, 200)
+})
+
+test('a server that takes no connection is given up', { timeout }, async (t) => {
+  // It accepts, and never says a word of TLS.
+  const silent = createTcpServer().listen(0, '127.0.0.1')
+  await once(silent, 'listening')
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const accepted = once(silent, 'connection')
+  const pending = sendDirectly(requestTo(`https://127.0.0.1:${(silent.address() as AddressInfo).port}/`))!
+  const failed = assert.rejects(pending, (error: Error & { cause: Error }) => {
+    return error.message === 'fetch failed' && error.cause.message === 'no connection within 10000 ms'
+  })
+  const [socket] = (await accepted) as [Socket]
+  t.mock.timers.tick(10_000)
+  await failed
+  socket.destroy()
+  silent.close()
+})
+
 test('what needs fetch is left to it', { timeout }, async (t) => {
   const url = await listen(t, (_, response) => void response.end())
   assert.equal(none(requestTo(url)), undefined)
   assert.equal(sendDirectly(requestTo(url, { redirect: 'follow' })), undefined)
+  assert.equal(sendDirectly(requestTo('data:,sunny')), undefined)
   assert.equal(sendDirectly(requestTo(url, { headers: new Headers({ Connection: 'close' }) })), undefined)
   const own = globalThis.fetch
   t.after(() => {
@@ -160,11 +254,24 @@ test('what needs fetch is left to it', { timeout }, async (t) => {
   assert.equal(sendDirectly(requestTo(url)), undefined)
   globalThis.fetch = own
   const dispatcher = Symbol.for('undici.globalDispatcher.1')
-  const before = Reflect.get(globalThis, dispatcher)
+  await own(url)
+  const before = Reflect.get(globalThis, dispatcher) as object
   class ProxyAgent {}
-  Reflect.set(globalThis, dispatcher, new ProxyAgent())
-  assert.equal(sendDirectly(requestTo(url)), undefined)
+  const PlainAgent = before.constructor as new (options?: object) => object
+  const certain = new PlainAgent({ connect: { ca: 'of our own' } })
+  const composed = new Proxy(before, {
+    get: (all, name) => (name === 'dispatch' ? () => true : Reflect.get(all, name)),
+  })
+  for (const other of [new ProxyAgent(), certain, composed]) {
+    Reflect.set(globalThis, dispatcher, other)
+    assert.equal(sendDirectly(requestTo(url)), undefined)
+  }
+  Reflect.set(globalThis, dispatcher, new PlainAgent())
+  assert.equal((await sendDirectly(requestTo(url)))!.status, 200)
   Reflect.set(globalThis, dispatcher, before)
+  process.env['NODE_OPTIONS'] = '--use-env-proxy'
+  assert.equal(sendDirectly(requestTo(url)), undefined)
+  delete process.env['NODE_OPTIONS']
   process.env['NODE_USE_ENV_PROXY'] = '1'
   assert.equal(sendDirectly(requestTo(url)), undefined)
   delete process.env['NODE_USE_ENV_PROXY']

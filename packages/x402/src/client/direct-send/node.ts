@@ -3,33 +3,34 @@
  * Only requests that follow no redirect, as those with a payment, so that there is little of `fetch` to repeat here.
  */
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
-import { pipeline, type Readable } from 'node:stream'
+import type { Socket } from 'node:net'
+import type { Readable } from 'node:stream'
+import { asFetched } from '../asFetched.js'
 import type { DirectRequest, DirectSend } from './DirectSend.js'
+import { unpack } from './unpack.js'
+import { usesPlainFetch } from './usesPlainFetch.js'
 
 type Protocol = { readonly start: (options: RequestOptions) => ClientRequest; readonly agent: Agent }
 
-const agentOptions = { keepAlive: true, maxSockets: 256, maxFreeSockets: 16, timeout: 60_000 }
+/** An idle connection is kept as long as `fetch` keeps it: most servers close theirs after 5 seconds. */
+const agentOptions = { keepAlive: true, maxFreeSockets: 16, timeout: 4_000 }
 const protocols = new Map<string, Protocol>()
 /** As long as `fetch` waits for the head of a response, and for each piece of its body. */
 const idleMs = 300_000
+/** As long as `fetch` waits for a connection. */
+const connectMs = 10_000
+/** What arrives before it is read: a short body that nobody reads must not occupy its connection. */
+const maxUnreadBytes = 64 * 1024
 /** What `fetch` sends, too. */
 const defaultHeaders = { accept: '*/*', 'accept-language': '*', 'sec-fetch-mode': 'cors', 'user-agent': 'node' }
 const hopHeaders = ['connection', 'expect', 'host', 'keep-alive', 'te', 'transfer-encoding', 'upgrade']
 const statusesWithoutBody = new Set([101, 204, 205, 304])
 
-/** Programs replace it, to test or to trace; then theirs is used. */
-const nodeFetch = globalThis.fetch
-/** Where a program has set how `fetch` connects, by a proxy for example. */
-const dispatcher = Symbol.for('undici.globalDispatcher.1')
-
 export const sendDirectly: DirectSend = (request) => (isDirect(request) ? exchange(request) : undefined)
 
-function isDirect({ redirect, headers }: DirectRequest): boolean {
-  if (redirect !== 'manual' || hopHeaders.some((name) => headers.has(name))) return false
-  const own = (globalThis as { [dispatcher]?: object | undefined })[dispatcher]
-  const isOfNode = globalThis.fetch === nodeFetch && nodeFetch.name === 'fetch'
-  const isProxied = process.env['NODE_USE_ENV_PROXY'] !== undefined || process.execArgv.includes('--use-env-proxy')
-  return isOfNode && !isProxied && (own === undefined || own.constructor.name === 'Agent')
+function isDirect({ url, redirect, headers }: DirectRequest): boolean {
+  if (redirect !== 'manual' || !/^https?:/.test(url) || hopHeaders.some((name) => headers.has(name))) return false
+  return usesPlainFetch()
 }
 
 /** The modules are loaded with the first request: a program that pays for nothing starts without them. */
@@ -51,7 +52,12 @@ function exchange({ url: address, method, headers, body, signal }: DirectRequest
     const request = start({ ...optionsOf(url, method, headers, body), agent })
     const abort = (): void => void request.destroy(signal!.reason as Error)
     signal?.addEventListener('abort', abort)
-    request.setTimeout(idleMs, () => request.destroy(new Error(`nothing arrived for ${idleMs} ms`)))
+    request.on('socket', (socket) => limitConnecting(request, socket, url.protocol))
+    request.setTimeout(idleMs)
+    request.on('timeout', () => {
+      // The limit of idle connections counts for one that is being made, too.
+      if (!request.socket?.connecting) request.destroy(new Error(`nothing arrived for ${idleMs} ms`))
+    })
     request.on('close', () => signal?.removeEventListener('abort', abort))
     request.on('error', (error) => reject(signal?.aborted ? signal.reason : failure('fetch failed', error)))
     request.on('response', (response) => {
@@ -65,6 +71,14 @@ function exchange({ url: address, method, headers, body, signal }: DirectRequest
     if (body === undefined) request.end()
     else request.end(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'), 'latin1')
   })
+}
+
+function limitConnecting(request: ClientRequest, socket: Socket, protocol: string): void {
+  if (!socket.connecting) return
+  const timer = setTimeout(() => request.destroy(new Error(`no connection within ${connectMs} ms`)), connectMs)
+  const stop = (): void => clearTimeout(timer)
+  socket.once(protocol === 'https:' ? 'secureConnect' : 'connect', stop)
+  socket.once('close', stop)
 }
 
 function optionsOf(url: URL, method: string, headers: Headers, body: Uint8Array | undefined): RequestOptions {
@@ -92,33 +106,11 @@ function toResponse(message: IncomingMessage, url: URL, method: string, signal: 
   for (let index = 0; index < rawHeaders.length; index += 2) headers.append(rawHeaders[index]!, rawHeaders[index + 1]!)
   const hasBody = method !== 'HEAD' && !statusesWithoutBody.has(status)
   if (!hasBody) message.resume()
-  const body = hasBody ? toStream(unpacked(message), message, signal) : null
+  const body = hasBody ? toStream(unpack(message), message, signal) : null
   const response = new Response(body, { status, statusText, headers })
   const { href } = url
-  // What a constructor cannot set.
-  return Object.defineProperty(response, 'url', { value: url.hash === '' ? href : href.slice(0, -url.hash.length) })
-}
-
-/** Each encoding as `fetch` reads it; of others the bytes stay as they are. */
-function unpacked(message: IncomingMessage): Readable {
-  const names = (message.headers['content-encoding'] ?? '').toLowerCase().split(',')
-  let body: Readable = message
-  if (message.headers['content-encoding'] === undefined) return body
-  const zlib = process.getBuiltinModule('node:zlib')
-  for (const name of names.map((one) => one.trim()).reverse()) {
-    const flush = { flush: zlib.constants.Z_SYNC_FLUSH, finishFlush: zlib.constants.Z_SYNC_FLUSH }
-    const next =
-      name === 'gzip' || name === 'x-gzip'
-        ? zlib.createGunzip(flush)
-        : name === 'deflate'
-          ? zlib.createInflate(flush)
-          : name === 'br'
-            ? zlib.createBrotliDecompress()
-            : undefined
-    // An error is passed on to the last one.
-    if (next !== undefined) body = pipeline(body, next, () => {})
-  }
-  return body
+  const address = url.hash === '' ? href : href.slice(0, -url.hash.length)
+  return asFetched(response, { url: address, redirected: false, type: 'basic' })
 }
 
 function toStream(
@@ -126,34 +118,41 @@ function toStream(
   message: IncomingMessage,
   signal: AbortSignal | undefined,
 ): ReadableStream<Uint8Array> {
-  return new ReadableStream({
-    type: 'bytes',
-    start: (controller) => {
-      let isOver = false
-      const fail = (error?: Error): void => {
-        if (isOver) return
+  let isOver = false
+  return new ReadableStream(
+    {
+      type: 'bytes',
+      start: (controller) => {
+        const fail = (error?: Error): void => {
+          if (isOver) return
+          isOver = true
+          controller.error(signal?.aborted ? signal.reason : failure('terminated', error))
+        }
+        body.on('data', (piece: Buffer) => {
+          if (isOver) return
+          // A copy: the memory of pieces is shared.
+          controller.enqueue(new Uint8Array(piece))
+          if ((controller.desiredSize ?? 0) <= 0) body.pause()
+        })
+        body.on('end', () => {
+          if (isOver) return
+          isOver = true
+          controller.close()
+          controller.byobRequest?.respond(0)
+        })
+        body.on('error', fail)
+        body.on('close', () => fail(new Error('other side closed')))
+      },
+      pull: () => void body.resume(),
+      cancel: () => {
+        // What is unpacked by then still arrives, and a stream that is closed takes nothing.
         isOver = true
-        controller.error(signal?.aborted ? signal.reason : failure('terminated', error))
-      }
-      body.on('data', (piece: Buffer) => {
-        // A copy: the memory of pieces is shared.
-        if (!isOver) controller.enqueue(new Uint8Array(piece))
-        if ((controller.desiredSize ?? 0) <= 0) body.pause()
-      })
-      body.on('end', () => {
-        if (isOver) return
-        isOver = true
-        controller.close()
-        controller.byobRequest?.respond(0)
-      })
-      body.on('error', fail)
-      body.on('close', () => fail(new Error('other side closed')))
+        body.destroy()
+        message.destroy()
+      },
     },
-    pull: () => void body.resume(),
-    cancel: () => {
-      message.destroy()
-    },
-  })
+    { highWaterMark: maxUnreadBytes },
+  )
 }
 
 function failure(message: string, cause: unknown): TypeError {

@@ -1,0 +1,79 @@
+/** The body of a response without its encodings, as `fetch` reads it. */
+import type { IncomingMessage } from 'node:http'
+import { pipeline, type Readable, Transform, type TransformCallback } from 'node:stream'
+import type { ZlibOptions } from 'node:zlib'
+
+type Zlib = typeof import('node:zlib')
+
+/** Each takes memory, and a server chooses how many there are. */
+const maxEncodings = 5
+
+/**
+ * Of an encoding that is not known, the bytes stay as they are.
+ *
+ * @throws Error for more encodings than `fetch` takes
+ */
+export function unpack(message: IncomingMessage): Readable {
+  const header = message.headers['content-encoding']
+  if (header === undefined) return message
+  const names = header.toLowerCase().split(',')
+  if (names.length > maxEncodings) throw new Error(`the body has ${names.length} encodings`)
+  const zlib = process.getBuiltinModule('node:zlib')
+  const decoders = names.map((name) => decoderOf(name.trim(), zlib)).reverse()
+  let body: Readable = message
+  if (!decoders.every((start) => start !== undefined)) return body
+  // An error is passed on to the last one.
+  for (const start of decoders) body = pipeline(body, start(), () => {})
+  return body
+}
+
+function decoderOf(name: string, zlib: Zlib): (() => Transform) | undefined {
+  const flush = { flush: zlib.constants.Z_SYNC_FLUSH, finishFlush: zlib.constants.Z_SYNC_FLUSH }
+  if (name === 'gzip' || name === 'x-gzip') return () => zlib.createGunzip(flush)
+  if (name === 'deflate') return () => new Inflate(zlib, flush)
+  if (name === 'br') return () => zlib.createBrotliDecompress()
+  return undefined
+}
+
+/** With the header of zlib or without: servers send both. The first byte tells. */
+class Inflate extends Transform {
+  readonly #zlib: Zlib
+  readonly #options: ZlibOptions
+  #inner: Transform | undefined
+
+  constructor(zlib: Zlib, options: ZlibOptions) {
+    super()
+    this.#zlib = zlib
+    this.#options = options
+  }
+
+  override _transform(piece: Buffer, _: BufferEncoding, done: TransformCallback): void {
+    const inner = this.#inner ?? this.#open(piece[0]!)
+    if (inner.write(piece)) done()
+    else inner.once('drain', done)
+  }
+
+  override _flush(done: TransformCallback): void {
+    if (this.#inner === undefined) done()
+    else this.#inner.once('end', () => done()).end()
+  }
+
+  override _read(size: number): void {
+    this.#inner?.resume()
+    super._read(size)
+  }
+
+  override _destroy(error: Error | null, done: (error?: Error | null) => void): void {
+    this.#inner?.destroy()
+    done(error)
+  }
+
+  #open(first: number): Transform {
+    const { createInflate, createInflateRaw } = this.#zlib
+    const inner = (first & 0x0f) === 0x08 ? createInflate(this.#options) : createInflateRaw(this.#options)
+    inner.on('data', (piece) => this.push(piece) || inner.pause())
+    inner.on('error', (error) => this.destroy(error))
+    this.#inner = inner
+    return inner
+  }
+}

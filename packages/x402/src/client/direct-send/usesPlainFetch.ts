@@ -1,0 +1,26 @@
+/** Programs replace it, to test or to trace; then theirs is used. */
+const nodeFetch = globalThis.fetch
+/** Where a program has set how `fetch` connects: by a proxy, or with authorities of its own. */
+const dispatcher = Symbol.for('undici.globalDispatcher.1')
+
+type Dispatcher = { readonly dispatch?: unknown }
+
+/** Whether `fetch` is Node's own and connects as `node:http` does, so that a request may go there instead. */
+export function usesPlainFetch(): boolean {
+  if (globalThis.fetch !== nodeFetch || nodeFetch.name !== 'fetch') return false
+  const { NODE_USE_ENV_PROXY: isProxied, NODE_OPTIONS: options = '' } = process.env
+  if (isProxied !== undefined || process.execArgv.includes('--use-env-proxy')) return false
+  if (options.includes('--use-env-proxy')) return false
+  const own = (globalThis as { [dispatcher]?: Dispatcher | undefined })[dispatcher]
+  return own === undefined || isPlainDispatcher(own)
+}
+
+/** An agent that was made without options, and with nothing in between. */
+function isPlainDispatcher(own: Dispatcher): boolean {
+  const prototype = Object.getPrototypeOf(own) as Dispatcher & { readonly constructor: { readonly name: string } }
+  if (prototype.constructor.name !== 'Agent' || own.dispatch !== prototype.dispatch) return false
+  const key = Object.getOwnPropertySymbols(own).find(({ description }) => description === 'options')
+  const options: unknown = key === undefined ? undefined : Reflect.get(own, key)
+  if (typeof options !== 'object' || options === null) return false
+  return Object.values(options).every((value) => value === undefined || value === Number.POSITIVE_INFINITY)
+}
