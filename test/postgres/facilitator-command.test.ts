@@ -161,6 +161,24 @@ suite('latchkey facilitator on PostgreSQL', { skip, timeout: 300_000, concurrenc
     t.diagnostic(stderr.trim())
   })
 
+  test('without the password that the server asks for it ends with 6, at once', async (t) => {
+    const own = await PostgresServer.start(scope)
+    writeFileSync(join(own.directory, 'data', 'pg_hba.conf'), 'host all all 127.0.0.1/32 scram-sha-256\n')
+    await own.kill('SIGINT')
+    await own.restart()
+    const started = performance.now()
+    const home = temporaryDirectory(t)
+    for (const args of [
+      ['facilitator', '--port', '0', ...chain()],
+      ['facilitator', 'migrate', '--check'],
+    ]) {
+      const { code, stderr } = await latchkey([...args, '--store', own.url()], { home })
+      assert.equal(code, 6, stderr)
+      assert.match(stderr, /asks for a password/)
+    }
+    assert.ok(performance.now() - started < 55_000, 'not when the server gave up, after 60 seconds')
+  })
+
   test('is not ready while the database is down, and ready again by itself', async (t) => {
     const own = await PostgresServer.start(scope)
     const running = await start(t, ['--store', own.url()])

@@ -1,7 +1,9 @@
 /** `latchkey facilitator` with a key that cannot sign: it does not start, and reports one that it loses. */
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import { before, suite, test } from 'node:test'
 import { Devnet } from '@latchkey/devnet'
@@ -177,5 +179,27 @@ suite('the fee key of latchkey facilitator', { timeout: 600_000 }, () => {
       kmd.signal('SIGCONT')
     }
     await until('the daemon once more', async () => (await health()).status === 200)
+  })
+
+  test('a second signal ends a start that waits for a key daemon that hangs', async (t) => {
+    const daemon = createServer().listen(0, '127.0.0.1')
+    const connected = once(daemon, 'connection')
+    await once(daemon, 'listening')
+    const { port } = daemon.address() as AddressInfo
+    const dataDir = temporaryDirectory(t)
+    writeFileSync(join(dataDir, 'kmd.net'), `127.0.0.1:${port}`)
+    writeFileSync(join(dataDir, 'kmd.token'), 'a'.repeat(64), { mode: 0o600 })
+    const args = [...options(), ...daemonKey({ '-d': dataDir })]
+    const child = spawn(process.execPath, args, { env: environment(), stdio: 'ignore' })
+    atEnd(t, () => {
+      child.kill('SIGKILL')
+      daemon.close()
+    })
+    const exited = once(child, 'close')
+    await connected
+    child.kill('SIGTERM')
+    // Two of one kind that are not taken yet would count as one.
+    child.kill('SIGINT')
+    assert.deepEqual(await exited, [130, null])
   })
 })

@@ -79,7 +79,7 @@ commas; ALGOD_TOKEN is the token of the nodes.`,
       const url = `http://${host}:${bound}`
       return new RunningFacilitator({ url, resumed, server, facilitator, times, onStep })
     }
-    const signals = { onHangup: () => log.reopen(), onSignal: stopOrEnd }
+    const signals = { onHangup: () => log.reopen(), onSignal: stopOrEnd, secondEndsStart: true }
     const running = await startUnderSignals(start, signals).catch(async (error: unknown) => {
       // Connections to a database would keep the process running.
       await facilitator.stop().catch(onError)

@@ -104,6 +104,23 @@ test('a key daemon that is stuck stops only payments that name its account, and 
   assert.equal((await facilitator.settle(stuck.payload, stuck.requirements)).success, true)
 })
 
+test('a key daemon that hangs does not hold up the start beside one that answers', async (t) => {
+  const hung = { ...signers[0]!, check: () => new Promise<void>(() => {}) }
+  const { facilitator } = await setUp(t, { feePayer: [hung, signers[1]!] })
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  let isStarted = false
+  const starting = facilitator.checkFeePayer().then(() => {
+    isStarted = true
+  })
+  for (let turns = 0; turns < 1_000 && !isStarted; turns++) {
+    t.mock.timers.tick(100)
+    await new Promise((resolve) => setImmediate(resolve))
+  }
+  assert.ok(isStarted)
+  await starting
+  assert.deepEqual(new Set(named(facilitator)), new Set([second.address]), 'sellers are not told to use it')
+})
+
 test('it does not start if no key can sign', async (t) => {
   const check = (): Promise<void> => Promise.reject(new Error('away'))
   const { facilitator, errors } = await setUp(t, { feePayer: signers.map((signer) => ({ ...signer, check })) })

@@ -81,6 +81,8 @@ export class FeeSigner {
    * @throws what the signer throws
    */
   async check(): Promise<void> {
+    // Nobody has to wait for a check that hangs to know that it does.
+    const late = setTimeout(() => this.#isLate(), this.#patienceMs)
     try {
       if (this.signer.check !== undefined) await this.signer.check()
       else await Signer.signTransaction(this.signer, trialTransaction(this.signer))
@@ -88,6 +90,8 @@ export class FeeSigner {
     } catch (error) {
       this.#remember(error)
       throw error
+    } finally {
+      clearTimeout(late)
     }
   }
 
@@ -99,7 +103,7 @@ export class FeeSigner {
         .finally(() => {
           this.#checking = undefined
         })
-      if (await isLongerThan(this.#patienceMs, this.#checking)) this.#outcome = { untilMs: 0, problem: noAnswer }
+      if (await isLongerThan(this.#patienceMs, this.#checking)) this.#isLate()
     }
     return this.#outcome?.problem
   }
@@ -109,6 +113,10 @@ export class FeeSigner {
     const { problem, untilMs } = this.#outcome ?? { problem: undefined, untilMs: 0 }
     if (problem !== undefined && this.#nowMs() >= untilMs) void this.problem()
     return problem
+  }
+
+  #isLate(): void {
+    this.#outcome = { untilMs: 0, problem: noAnswer }
   }
 
   #remember(error: unknown): void {

@@ -16,6 +16,8 @@ import { type CheckedStore, StoreCheck } from './StoreCheck.js'
 const freshMs = 1_000
 /** A node that takes longer is reported. */
 const nodePatienceMs = 5_000
+/** For the keys of further accounts, once one of them can sign. */
+const keyPatienceMs = 5_000
 
 /** What a facilitator reports about itself, for the public. */
 export type FacilitatorStatus = {
@@ -127,9 +129,22 @@ export class Health {
    */
   async checkFeePayer(): Promise<void> {
     const { feePayers, chains, onError } = this.#options
-    const checks = await Promise.allSettled(feePayers.all.map((payer) => checkPayer(payer, chains)))
-    const failures = checks.flatMap((check) => (check.status === 'rejected' ? [check.reason as unknown] : []))
-    if (failures.length > 0 && failures.length === checks.length) throw failures[0]
+    const failures: unknown[] = []
+    const checks = feePayers.all.map((payer) =>
+      checkPayer(payer, chains).catch((error: unknown) => {
+        failures.push(error)
+        throw error
+      }),
+    )
+    if (checks.length === 0) return
+    const all = Promise.allSettled(checks)
+    try {
+      await Promise.any(checks)
+    } catch {
+      throw (await all).flatMap((check) => (check.status === 'rejected' ? [check.reason as unknown] : []))[0]
+    }
+    // One that can sign is enough to start: a key daemon that hangs beside it is reported by `status`.
+    await isLongerThan(keyPatienceMs, all)
     for (const failure of failures) onError(failure)
   }
 

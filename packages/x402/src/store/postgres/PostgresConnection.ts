@@ -3,6 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import type { Pool, PoolClient, PoolConfig, QueryResultRow } from 'pg'
 import type { StoreConnections } from '../Settlements.js'
 import { StoreError } from '../StoreError.js'
+import { closingClient } from './closingClient.js'
 import { offersTls } from './offersTls.js'
 import * as PostgresAddress from './PostgresAddress.js'
 import * as Failure from './PostgresError.js'
@@ -107,10 +108,13 @@ export class PostgresConnection {
     schemaOf(options)
     const address = PostgresAddress.parse(options.address, options.environment)
     const connectTimeoutMs = options.connectTimeoutMs ?? address.connectTimeoutMs ?? 5_000
-    const { Pool } = await driver()
+    const { Client, Pool } = await driver()
     const usesTls =
       address.sslMode !== 'prefer' || (await isTlsOffered(address, connectTimeoutMs, options.retryMs ?? 5_000))
-    const pool = new Pool(poolConfig(address, usesTls, { ...options, connectTimeoutMs }))
+    const pool = new Pool({
+      ...poolConfig(address, usesTls, { ...options, connectTimeoutMs }),
+      Client: closingClient(Client),
+    })
     const connection = new PostgresConnection(pool, address, options)
     try {
       await connection.#checkVersion()

@@ -24,7 +24,8 @@ export class PostgresError extends StoreError {
 
 type Reason = readonly [reason: string, hint: string]
 
-const rights = 'Let its owner run the migrations with the name of this role, as docs/facilitator.md shows.'
+const rights =
+  'Let its owner run the migrations with the name of this role, and let the role connect: see docs/deploying.md.'
 const wait = 'Wait, or look at what the server does: pg_stat_activity lists it.'
 
 /** By SQLSTATE, or by its class of two characters. */
@@ -38,6 +39,7 @@ const reasons: { readonly [sqlState: string]: Reason } = {
   '3D000': ['the database does not exist', 'Create it, or name another one.'],
   '3F000': ['the schema does not exist', rights],
   '42501': ['the role does not have the right to do this', rights],
+  '42704': ['a role does not exist', 'Create it first, or check its name: docs/deploying.md has the statements.'],
   '42P01': ['a table is missing', rights],
   '42883': ['a function is missing', rights],
   '53100': ['the disk is full', 'Free some space. Nothing that was answered is lost.'],

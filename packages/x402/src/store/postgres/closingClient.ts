@@ -1,0 +1,25 @@
+import type { Client, PoolConfig } from 'pg'
+
+/** What the types of `pg` leave out. */
+type Connected = { readonly connection?: { readonly stream: { destroy: () => void } } }
+
+/**
+ * A client that closes its connection when it cannot log in. The pool forgets such a client, and `pg` leaves its socket open
+ * where it gives up itself, as without a password: the process would not end before the server closes it, after a minute.
+ */
+export function closingClient(Base: typeof Client): PoolConfig['Client'] {
+  class ClosingClient extends Base {
+    override connect(): Promise<Client>
+    override connect(callback: (error: Error) => void): void
+    override connect(callback?: (error: Error) => void): Promise<Client> | undefined {
+      // The pool calls it with a callback.
+      if (callback === undefined) return super.connect()
+      super.connect((error: Error | null) => {
+        if (error) (this as Connected).connection?.stream.destroy()
+        callback(error as Error)
+      })
+      return undefined
+    }
+  }
+  return ClosingClient
+}
