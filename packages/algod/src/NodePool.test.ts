@@ -251,6 +251,7 @@ test('the state of nodes has no secret: the key of a provider may be in the path
 })
 
 test('spans do not name the key of a provider either', () => {
+  assert.equal(templateOf('/v2/KEY-one/v2/status'), '/v2/status')
   assert.equal(templateOf('/KEY-one/v2/blocks/17/txids?a=b'), '/v2/blocks/{number}/txids')
   assert.equal(templateOf('/v2/status'), '/v2/status')
   assert.equal(templateOf('/KEY-one/devnet/fund'), '/devnet/fund')

@@ -32,10 +32,12 @@ function sendTraced(transport: Transport, request: TransportRequest): Promise<Tr
 
 /** Few names for all paths: rounds, ids and addresses are left out, and what is before the API's own path: a provider's key. */
 export function templateOf(path: string): string {
-  const start = path.search(/\/(v2|devnet)(\/|$)/)
-  return path
-    .slice(Math.max(start, 0))
-    .split('?', 1)[0]!
-    .replaceAll(/\/[0-9]+(?=\/|$)/g, '/{number}')
-    .replaceAll(/\/[A-Z2-7]{52,58}(?=\/|$)/g, '/{id}')
+  return (
+    path
+      .split('?', 1)[0]!
+      // The last one: addresses of providers have such a part before the key, too.
+      .replace(/^.*(?=\/(?:v2|devnet)(?:\/|$))/, '')
+      .replaceAll(/\/[0-9]+(?=\/|$)/g, '/{number}')
+      .replaceAll(/\/[A-Z2-7]{52,58}(?=\/|$)/g, '/{id}')
+  )
 }

@@ -18,7 +18,7 @@ import { MemoryPassCache, type PassCache } from './PassCache.js'
 import { PaymentRefusedError } from './PaymentRefusedError.js'
 import type { Payment, PaymentState } from './Payments.js'
 import { isAsked, PriceCache } from './PriceCache.js'
-import { type Delivery, receiptOf, sendPayment } from './sendPayment.js'
+import { type Delivery, paymentOf, receiptOf, sendPayment } from './sendPayment.js'
 import { PassRequests, type Send } from './showPass.js'
 
 /** Options of {@link payingFetch}. */
@@ -132,7 +132,7 @@ export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typ
     const purchase = { buyer, input, request, body, send, passes, prices, options }
     const opened = await passes?.showKnown(request)
     const early = opened === undefined ? await payRemembered(purchase) : undefined
-    if (early !== undefined && early.refused === undefined) return early.response
+    if (early?.refused === undefined && early?.response !== undefined) return early.response
     // One that the caller shows follows no redirect either.
     const own = request.headers.has(passHeader) ? ({ redirect: 'manual' } as const) : {}
     const unpaid = opened ?? early?.response ?? (await send(request, own))
@@ -170,8 +170,9 @@ type Purchase = {
 type PaymentToSend = Pick<Delivery, 'paid' | 'isRepeat'>
 
 type EarlyResponse = {
-  readonly response: Response
-  /** The payment that was sent, where the seller refused it and asks another price; otherwise the response is the answer. */
+  /** Undefined if it redirects: then the request is sent without a payment, which may follow. */
+  readonly response: Response | undefined
+  /** The payment that was sent, where the seller refused it, or redirects; otherwise the response is the answer. */
   readonly refused: Payment | undefined
 }
 
@@ -192,11 +193,18 @@ async function payRemembered(purchase: Purchase): Promise<EarlyResponse | undefi
   // The seller cannot have it checked: the facilitator of that price may be down, and another one may serve by now.
   const isUnchecked = paidResponse.status === 503 && receiptOf(paidResponse) === undefined && !isRepeat
   const response = isUnchecked ? await askAgain(purchase, paidResponse, paid) : paidResponse
-  const asked = receiptOf(response) === undefined ? priceIn(response) : undefined
-  const isChanged = asked !== undefined && !isRepeat && !isAsked(asked, paid.payload.accepted)
-  if (!isChanged || !PaymentSecret.isDeclared(asked.extensions)) return { response, refused: undefined }
+  if (isRepeat || receiptOf(response) !== undefined) return { response, refused: undefined }
+  const isMoved = isRedirect(response) && paymentOf(response)?.state !== 'settled' && request.redirect !== 'manual'
+  const asked = priceIn(response)
+  const isChanged = asked !== undefined && !isAsked(asked, paid.payload.accepted)
+  if (!isMoved && !(isChanged && PaymentSecret.isDeclared(asked.extensions))) return { response, refused: undefined }
   prices.refuse(paidRequestOf(purchase))
-  return { response, refused: paid.payment }
+  if (isMoved) await response.body?.cancel().catch(() => {})
+  return { response: isMoved ? undefined : response, refused: paid.payment }
+}
+
+function isRedirect({ status, type, headers }: Response): boolean {
+  return type === 'opaqueredirect' || (status >= 300 && status < 400 && headers.has('Location'))
 }
 
 /** The response to the request without a payment, if it asks another price; otherwise the one to the payment. */

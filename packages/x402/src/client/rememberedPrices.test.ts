@@ -94,6 +94,35 @@ test('a price', async (t) => {
     assert.deepEqual(isPaid(), [false, true, false, true])
   })
 
+  await t.test('does not keep a request from following a redirect', { timeout }, async (t) => {
+    const { pay, isPaid, seller, buyer } = await open(t)
+    await pay(url)
+    seller.respond = (_, payload) =>
+      payload === undefined ? new Response('moved') : new Response('', { status: 302, headers: { Location: '/new' } })
+    assert.equal(await (await pay(url)).text(), 'moved')
+    assert.deepEqual(isPaid(), [false, true, true, false])
+    // What was sent counts until it expires.
+    assert.equal(buyer.payments.spent().microDollars, 20_000n)
+    seller.respond = undefined
+    await pay(url)
+    await pay(url)
+    assert.deepEqual(isPaid().slice(4), [false, true, false, true])
+  })
+
+  await t.test('with a redirect for an answer is paid', { timeout }, async (t) => {
+    const { pay, seller, isPaid, market } = await open(t)
+    await pay(url)
+    const settled: Promise<void>[] = []
+    seller.respond = (request, payload) => {
+      if (payload === undefined) return undefined
+      settled.push(settle(market, request))
+      return new Response('', { status: 303, headers: { Location: '/result' } })
+    }
+    assert.equal((await pay(url)).status, 303)
+    await Promise.all(settled)
+    assert.deepEqual(isPaid(), [false, true, true])
+  })
+
   await t.test('is forgotten where paying it does not open the request', { timeout }, async (t) => {
     const { pay, isPaid, seller } = await open(t)
     await pay(url)

@@ -197,7 +197,7 @@ test('a packed body can be canceled at any time, and is unpacked only as far as 
   }
 })
 
-test('short bodies that nobody reads occupy no connections', { timeout }, async (t) => {
+test('short bodies that are not read occupy no connections', { timeout }, async (t) => {
   const sockets = new Set<unknown>()
   const url = await listen(t, (request, response) => {
     sockets.add(request.socket)

@@ -19,7 +19,7 @@ const protocols = new Map<string, Protocol>()
 const idleMs = 300_000
 /** As long as `fetch` waits for a connection. */
 const connectMs = 10_000
-/** What arrives before it is read: a short body that nobody reads must not occupy its connection. */
+/** What arrives before it is read: a short body that is never read must not occupy its connection. */
 const maxUnreadBytes = 64 * 1024
 /** What `fetch` sends, too. */
 const defaultHeaders = { accept: '*/*', 'accept-language': '*', 'sec-fetch-mode': 'cors', 'user-agent': 'node' }
