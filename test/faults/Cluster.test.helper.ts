@@ -11,7 +11,7 @@ import { RedisServer } from '../support/redis.test.helper.js'
 import { type Host, hubAddress, Network } from './Network.test.helper.js'
 import type { NodeFault } from './node-process.test.helper.js'
 import { Clock, Service } from './Service.test.helper.js'
-import { dollarAssetId, port } from './settings.test.helper.js'
+import { dollarAssetId, port, untilItWorks } from './settings.test.helper.js'
 
 export type Scope = { after: (work: () => unknown) => void }
 
@@ -53,6 +53,7 @@ export type Cluster = Ground & {
 }
 
 const ledgerPort = 4_001
+const controlMs = 15_000
 const blockMs = 400
 const sellerCount = 12
 /** Of a group of two transactions, on a network that is not busy. */
@@ -130,13 +131,17 @@ export async function startServers({ replicas, gates }: Cluster): Promise<void> 
 }
 
 export async function setNodeFault(node: Service, fault: NodeFault): Promise<void> {
-  const response = await fetch(`${urlOf(node)}/fault`, { method: 'PUT', body: fault })
-  await response.arrayBuffer()
+  await control(`${urlOf(node)}/fault`, { method: 'PUT', body: fault })
 }
 
 /** How many requests a gate works on. */
 export async function unfinishedAt(gate: Service): Promise<number> {
-  return Number(await (await fetch(`${urlOf(gate)}/unfinished`)).text())
+  return Number(await control(`${urlOf(gate)}/unfinished`))
+}
+
+/** A request of the test itself: an idle connection may have ended, and a cable may be out. */
+export function control(url: string, init: RequestInit = {}): Promise<string> {
+  return untilItWorks(async () => (await fetch(url, { ...init, signal: AbortSignal.timeout(controlMs) })).text())
 }
 
 export const urlOf = ({ host }: Service): string => `http://${host.address}:${port}`

@@ -1,7 +1,7 @@
 /** Once all is quiet: every request to settle is sent to each replica again, which has to give the answer of the ledger. */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Cluster, urlOf } from './Cluster.test.helper.js'
+import { type Cluster, control, urlOf } from './Cluster.test.helper.js'
 import { HistoryLog } from './history.test.helper.js'
 
 /** Requests to one replica at the same time. */
@@ -17,7 +17,7 @@ export async function askAgain({ replicas, options }: Cluster): Promise<void> {
   const askAll = async (url: string, left: string[]): Promise<void> => {
     for (let body = left.pop(); body !== undefined; body = left.pop()) {
       const headers = { 'Content-Type': 'application/json' }
-      await (await fetch(url, { method: 'POST', headers, body })).arrayBuffer()
+      await control(url, { method: 'POST', headers, body })
     }
   }
   await Promise.all(replicas.filter(({ isRunning }) => isRunning).map((replica) => ask(`${urlOf(replica)}/settle`)))

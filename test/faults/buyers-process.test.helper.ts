@@ -158,7 +158,8 @@ class Shopper {
       }
       if (response.status === 503 && purchase.payTo === payTos[0]) this.#wasRefused = true
     } catch (error) {
-      console.error(`${purchase.id} try ${purchase.tries}: ${(error as Error).name}: ${(error as Error).message}`)
+      const { name, message, cause } = error as Error
+      console.error(`${purchase.id} try ${purchase.tries}: ${name}: ${message}; ${String(cause)}`)
       await sleep(Math.random() * 400)
     }
   }
