@@ -89,7 +89,9 @@ export class Facilitator {
     const onRejected = ({ transactionId }: Settlement, isRejected: boolean): void =>
       this.#reservations.setRejected(transactionId, isRejected)
     const onTaken = (settlement: Settlement): void => this.#reservations.restore(settlement)
-    const of = { store, chains, onError, onEnd, onRejected, onTaken, metrics: this.metrics, limits }
+    // The store knows what other replicas work on, and this one may not see its end.
+    const onLeft = ({ transactionId }: Settlement): void => this.#reservations.end(transactionId, false)
+    const of = { store, chains, onError, onEnd, onRejected, onTaken, onLeft, metrics: this.metrics, limits }
     this.#settler = new Settler({ ...of, ...this.#options })
     const { feePayers, reservations } = { feePayers: this.#feePayers, reservations: this.#reservations }
     this.#holds = new PaymentHolds({

@@ -22,6 +22,8 @@ const maxBatch = 100
 export class LeaseKeeper {
   readonly #options: LeaseKeeperOptions
   readonly #lost = new Set<string>()
+  /** Those whose lease ended while this replica worked on them: another one may have had them in between. */
+  readonly #retaken = new Set<string>()
   readonly #timer: ReturnType<typeof setInterval>
   #round: Promise<void> | undefined
   #takingOver: Promise<void> | undefined
@@ -42,6 +44,16 @@ export class LeaseKeeper {
   /** It is not worked on here any more. */
   forget(transactionId: string): void {
     this.#lost.delete(transactionId)
+    this.#retaken.delete(transactionId)
+  }
+
+  /**
+   * Whether no other replica can have worked on a settlement that this one recorded at that time: asked of the store once
+   * the lease may have ended.
+   */
+  async isOwn(transactionId: string, recordedMs: number): Promise<boolean> {
+    if (this.#retaken.has(transactionId)) return false
+    return performance.now() - recordedMs < this.#options.leases.leaseMs / 2 || (await this.has(transactionId))
   }
 
   /** Whether this replica has the lease of a settlement, which is longer from now on. */
@@ -64,8 +76,10 @@ export class LeaseKeeper {
 
   /** Begins with what this replica found when it started. */
   take(settlements: readonly Settlement[]): void {
+    const working = new Set(this.#options.working())
     for (const settlement of settlements) {
       this.#lost.delete(settlement.transactionId)
+      if (working.has(settlement.transactionId)) this.#retaken.add(settlement.transactionId)
       this.#options.onTaken(settlement)
     }
   }

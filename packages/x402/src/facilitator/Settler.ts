@@ -38,6 +38,8 @@ export type SettlerOptions = {
   onEnd: (settlement: Settlement) => void
   /** Called with every settlement that another process, or an earlier one, has left. */
   onTaken: (settlement: Settlement) => void
+  /** Called with every settlement that this process no longer works on, although it has not ended: another one does. */
+  onLeft: (settlement: Settlement) => void
   /** Called when nodes begin to reject one that they may have accepted before, and when they no longer do. */
   onRejected: (settlement: Settlement, isRejected: boolean) => void
 }
@@ -132,22 +134,23 @@ export class Settler {
     const startedMs = performance.now()
     const claim = await this.#claimPatiently(settlement, isPatient)
     if (claim.type === 'known') return { settlement: await this.wait(claim.settlement, startedMs), isNew: false }
-    void this.#runTask(settlement, { isNew: true })
+    void this.#runTask(settlement, { recordedMs: claim.startedMs })
     if (!Tracing.isOn()) return { settlement: await this.wait(settlement, startedMs), isNew: true }
     const end = Tracing.span('facilitator.confirm', {}, () => this.wait(settlement, startedMs))
     return { settlement: await end, isNew: true }
   }
 
   /** Not until the end of the caller's time: it has to be confirmed too. */
-  async #claimPatiently(settlement: Settlement, isPatient: boolean): Promise<Exclude<SettlementClaim, Limited>> {
+  async #claimPatiently(settlement: Settlement, isPatient: boolean): Promise<MadeClaim> {
     const { settleTimeoutMs, pollMs, limits } = this.#options
     const roomUntilMs = performance.now() + (isPatient ? settleTimeoutMs / 2 : 0)
     for (let waitMs = pollMs; ; waitMs = Math.min(waitMs * 1.5, maxRoomPollMs)) {
       const isLast = this.#isStopping || performance.now() >= roomUntilMs
       if (isLast) this.checkRoom()
       if (this.#hasTasks()) {
+        const startedMs = performance.now()
         const claim = await this.#claim(settlement)
-        if (claim.type !== 'limited') return claim
+        if (claim.type !== 'limited') return { ...claim, startedMs }
         const { limit } = claim
         if (isLast || !isTemporary(limit))
           throw limitError(limit, { payment: settlement, limits, isVerified: isPatient })
@@ -309,9 +312,10 @@ export class Settler {
     return task
   }
 
-  async #settle(settlement: Settlement, { isNew = false, isInBackground = false }: TaskOptions): Promise<Settlement> {
+  async #settle(settlement: Settlement, { recordedMs, isInBackground = false }: TaskOptions): Promise<Settlement> {
     const network = this.#networks.get(settlement.network)
-    if (network === undefined) return settlement
+    if (network === undefined) return this.#left(settlement)
+    const isNew = recordedMs !== undefined
     const startedMs = performance.now()
     const progress = progressOf({ isNew })
     // Of one that was left by another process it is not known what that recorded.
@@ -325,6 +329,7 @@ export class Settler {
         const end = isOpen ? await (progress.mayBeSent ? this.#turns.run(isUrgent, work) : work()) : undefined
         if (end !== undefined) return end
         if (progress.search !== undefined) await searchBlocks(settlement, network, progress)
+        if (progress.isRefused) await this.#checkRefusal(settlement, progress, recordedMs!)
         if (progress.outcome !== undefined) {
           await this.#options.store.finish(settlement.transactionId, progress.outcome)
           return this.#ended({ ...settlement, ...progress.outcome })
@@ -343,7 +348,15 @@ export class Settler {
       await this.#sleep(progress.search !== undefined ? searchPollMs : isSlow ? rejectedPollMs : pollMs)
       pollMs = Math.min(pollMs * 1.5, maxPollMs)
     }
-    return settlement
+    return this.#left(settlement)
+  }
+
+  /** Another replica may have sent it, and its node may have accepted it, while this one waited: the ledger decides then. */
+  async #checkRefusal({ transactionId }: Settlement, progress: Progress, recordedMs: number): Promise<void> {
+    if (this.#keeper === undefined || (await this.#keeper.isOwn(transactionId, recordedMs))) return
+    progress.outcome = undefined
+    progress.isRefused = false
+    progress.isRejected = true
   }
 
   /** Until this process stops, or another replica works on it. What is decided is recorded all the same. */
@@ -360,6 +373,11 @@ export class Settler {
     if (stored !== undefined && stored.state !== 'pending') return this.#ended(stored)
     await step(settlement, network, progress)
     return undefined
+  }
+
+  #left(settlement: Settlement): Settlement {
+    if (!this.#isStopping) this.#options.onLeft(settlement)
+    return settlement
   }
 
   #ended(settlement: Settlement): Settlement {
@@ -384,11 +402,14 @@ export class Settler {
   }
 }
 
-type Limited = { readonly type: 'limited' }
+type MadeClaim = Exclude<SettlementClaim, { readonly type: 'limited' }> & {
+  /** Before it was sent to the store: a lease has not begun earlier. */
+  readonly startedMs: number
+}
 
 type TaskOptions = {
-  /** Whether no node can have seen it. */
-  readonly isNew?: boolean
+  /** When it was recorded, of one that no node can have seen. */
+  readonly recordedMs?: number
   /** Whether no caller waits for it. */
   readonly isInBackground?: boolean
 }

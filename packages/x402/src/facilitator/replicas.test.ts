@@ -6,6 +6,7 @@ import { missing, ok, refused } from '../../../algod/dist/FakeNode.test.helper.j
 import { sponsored } from '../exact/payments.test.helper.js'
 import { MemorySettlements } from '../store/Settlements.js'
 import type { FacilitatorOptions } from './FacilitatorOptions.js'
+import { Reservations } from './Reservations.js'
 import { SharedMemory } from './replicas.test.helper.js'
 import { type Setup, setUp } from './setup.test.helper.js'
 
@@ -21,6 +22,17 @@ async function open(t: TestContext, options: Partial<FacilitatorOptions> = {}, c
 async function until(holds: () => boolean): Promise<void> {
   for (let time = 0; time < 1_000 && !holds(); time++) await sleep(5)
   assert.ok(holds())
+}
+
+/** Those of all replicas that settle something from now on. */
+function reservationsOf(t: TestContext): Set<Reservations> {
+  const all = new Set<Reservations>()
+  const { startSettling } = Reservations.prototype
+  t.mock.method(Reservations.prototype, 'startSettling', function (this: Reservations, transactionId: string) {
+    all.add(this)
+    startSettling.call(this, transactionId)
+  })
+  return all
 }
 
 const confirmed = ok({ 'pool-error': '', 'confirmed-round': 101 })
@@ -45,7 +57,10 @@ test('a replica that died leaves a lease; another takes over and sends exactly t
   dead.node.on('GET pending', () => missing)
   void dead.facilitator.settle(payload, requirements)
   await until(() => shared.leases.has(id))
-  // Its process was killed: it renews nothing, and no call of it returns.
+  // Its process was killed: it renews nothing, takes over nothing, and no call of it returns.
+  shared.before = (what, owner) => {
+    if (owner === 'R0' && what === 'takeOver') throw new Error('killed')
+  }
   shared.leases.get(id)!.owner = 'killed'
   const settled = await other.facilitator.settle(payload, requirements)
   assert.equal(settled.success, true)
@@ -57,6 +72,7 @@ test('a replica that died leaves a lease; another takes over and sends exactly t
 test('what another replica left is taken over although no caller asks for it, and a lost lease ends the work', async (t) => {
   const { shared, replicas } = await open(t, { settleTimeoutMs: 50 }, 2)
   const [first, second] = replicas as [Setup, Setup]
+  const reservations = reservationsOf(t)
   first.node.on('GET pending', () => missing)
   const { payload, requirements, id } = sponsored()
   assert.equal((await first.facilitator.settle(payload, requirements)).errorReason, 'settlement_pending')
@@ -69,6 +85,42 @@ test('what another replica left is taken over although no caller asks for it, an
   const lookups = first.node.count('GET pending')
   await until(() => first.facilitator.metrics.text().includes('latchkey_facilitator_pending 0'))
   assert.ok(first.node.count('GET pending') <= lookups + 2)
+  assert.deepEqual(
+    [...reservations].map(({ size }) => size),
+    [0],
+    'it reserves nothing of its payer here',
+  )
+})
+
+test('a replica that was stopped for longer than its lease does not end what another one has sent', async (t) => {
+  const { shared, replicas } = await open(t, { settleTimeoutMs: 10_000 }, 2)
+  const [first, second] = replicas as [Setup, Setup]
+  const { payload, requirements, id } = sponsored()
+  second.node.confirmedRound = undefined
+  shared.before = async (what, owner) => {
+    if (owner === 'R0' && what === 'takeOver') throw new Error('stopped')
+    if (owner === 'R0' && what === 'claimed') await until(() => second.node.submitted.length === 1)
+  }
+  first.node.on('POST submit', () => refused('TransactionPool.Remember: overspend'))
+  first.node.on('GET pending', () => missing)
+  const settling = first.facilitator.settle(payload, requirements)
+  await until(() => first.node.count('GET pending') > 0 || shared.settlements.get(id)?.state === 'failed')
+  second.node.confirmedRound = 104n
+  assert.equal((await settling).success, true)
+  assert.equal(shared.settlements.get(id)!.state, 'settled')
+})
+
+test('a rejection is final after a slow answer of a node too, while the lease is renewed', async (t) => {
+  const { shared, replicas } = await open(t, { settleTimeoutMs: 10_000 }, 2)
+  const [first, second] = replicas as [Setup, Setup]
+  const renewals = () => shared.calls.filter((call) => call === 'R0 renew').length
+  first.node.on('POST submit', async () => {
+    await until(() => renewals() >= 4)
+    return refused('TransactionPool.Remember: overspend')
+  })
+  const { payload, requirements } = sponsored()
+  const { errorReason } = await first.facilitator.settle(payload, requirements)
+  assert.deepEqual([errorReason, second.node.submitted.length], ['invalid_exact_avm_settlement_failed', 0])
 })
 
 test('a lease is renewed while its replica works, and no other one submits', async (t) => {
@@ -264,6 +316,9 @@ test('a rejection by the nodes of one replica is final only if no node can have 
   const { payload, requirements, id } = sponsored()
   void first.facilitator.settle(payload, requirements)
   await until(() => first.node.count('POST submit') > 0)
+  shared.before = (what, owner) => {
+    if (owner === 'R0' && what === 'takeOver') throw new Error('killed')
+  }
   shared.leases.set(id, { owner: 'killed', untilMs: 0 })
   // It was taken over: the other replica cannot know what became of it.
   second.node.on('POST submit', () => refused('TransactionPool.Remember: overspend'))

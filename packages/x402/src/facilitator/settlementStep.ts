@@ -44,6 +44,8 @@ export type Progress = {
   /** Since when it waits for a block. */
   pendingSinceMs: number | undefined
   outcome: SettlementOutcome | undefined
+  /** Whether it ends because the first node that got it rejected it: final only if nothing else can have sent it. */
+  isRefused: boolean
   /** By node, it is in no block up to this round: lookups by id have covered them. */
   readonly absentUntil: Map<number, bigint>
   /** Blocks to search: it expired, and lookups have not covered these rounds. */
@@ -58,6 +60,7 @@ export function progressOf({ isNew }: { isNew: boolean }): Progress {
     isPending: false,
     pendingSinceMs: undefined,
     outcome: undefined,
+    isRefused: false,
     absentUntil: new Map(),
     search: undefined,
   }
@@ -85,6 +88,7 @@ export async function step(settlement: Settlement, network: Network, progress: P
     // No node can have accepted it before, and this one rejected it. Any other code may be temporary: the group is on the
     // ledger already, or the node is behind, full, expensive or of another network for now.
     progress.outcome = failed(sent.reason)
+    progress.isRefused = true
     return
   }
   if (await isFound(settlement, network, progress)) return

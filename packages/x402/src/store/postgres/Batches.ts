@@ -1,5 +1,8 @@
 /** Calls that wait at the same time are made together: in one statement, one round trip and one commit. */
 
+/** Of the batches to a database. Callers wait for less than a minute, and a statement that is sent takes some of that. */
+export const maxWaitMs = 5_000
+
 export type BatchesOptions<Item, Result> = {
   /** The results, in the order of the items. */
   readonly run: (items: readonly Item[]) => Promise<readonly Result[]>
@@ -10,12 +13,17 @@ export type BatchesOptions<Item, Result> = {
   readonly maxItems: number
   /** Batches that are sent before the response to an earlier one. */
   readonly maxRunning: number
+  /** What waits longer than this before it is sent fails: the database hangs, and nothing was changed. */
+  readonly maxWaitMs: number
+  /** The error then. */
+  readonly late: () => unknown
   /** Whether an error may be the fault of one item: each is sent on its own then. */
   readonly isOfItem: (error: unknown) => boolean
 }
 
 type Waiting<Item, Result> = {
   readonly item: Item
+  readonly sinceMs: number
   readonly resolve: (result: Result) => void
   readonly reject: (error: unknown) => void
 }
@@ -25,6 +33,7 @@ export class Batches<Item, Result> {
   #waiting: Waiting<Item, Result>[] = []
   #running = 0
   #isScheduled = false
+  #timer: ReturnType<typeof setTimeout> | undefined
   readonly #idle = new Set<() => void>()
 
   constructor(options: BatchesOptions<Item, Result>) {
@@ -33,9 +42,30 @@ export class Batches<Item, Result> {
 
   add(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
-      this.#waiting.push({ item, resolve, reject })
+      this.#waiting.push({ item, sinceMs: performance.now(), resolve, reject })
       this.#schedule()
+      this.#limitWait(this.#options.maxWaitMs)
     })
+  }
+
+  /** One timer for all: most are sent at once. */
+  #limitWait(ms: number): void {
+    if (this.#timer !== undefined) return
+    this.#timer = setTimeout(() => {
+      this.#timer = undefined
+      this.#rejectLate()
+    }, ms)
+    this.#timer.unref()
+  }
+
+  #rejectLate(): void {
+    const { maxWaitMs, late } = this.#options
+    const lastMs = performance.now() - maxWaitMs
+    const waiting = this.#waiting
+    this.#waiting = waiting.filter(({ sinceMs }) => sinceMs > lastMs)
+    for (const { sinceMs, reject } of waiting) if (sinceMs <= lastMs) reject(late())
+    // Those are not in the order of time only where two of one key wait.
+    if (this.#waiting.length > 0) this.#limitWait(Math.max(this.#waiting[0]!.sinceMs - lastMs, 1))
   }
 
   /** Resolves once nothing waits or runs. */

@@ -212,6 +212,11 @@ export class PostgresConnection {
     return { inUse: totalCount - idleCount, idle: idleCount, waiting: waitingCount, max: this.#pool.options.max }
   }
 
+  /** The error of what was not sent, because those before it take too long. */
+  late(): unknown {
+    return Failure.named(this.server, new Error('timeout before it was sent'), false)
+  }
+
   /** Closes all connections, once what they do has ended. */
   async close(): Promise<void> {
     if (!this.#pool.ending) await this.#pool.end()

@@ -2,7 +2,7 @@ import type { SettlementLimits } from '../SettlementLimits.js'
 import type { Settlement } from '../Settlements.js'
 import type { HoldResult, SharedHold, SharedHolds } from '../SharedHolds.js'
 import { StoreError } from '../StoreError.js'
-import { Batches } from './Batches.js'
+import { Batches, maxWaitMs } from './Batches.js'
 import type { PostgresConnection } from './PostgresConnection.js'
 import { isOfItem } from './PostgresError.js'
 import { limitsOf, limitValues } from './settlementRows.js'
@@ -56,6 +56,8 @@ export class PostgresHolds implements SharedHolds {
       maxItems: 100,
       maxRunning: 2,
       isOfItem,
+      maxWaitMs,
+      late: () => connection.late(),
     })
   }
 

@@ -6,7 +6,7 @@ import type { SettlementClaim, SettlementLimits } from '../SettlementLimits.js'
 import type { Settlement, SettlementOutcome, SettlementStore, StoreConnections } from '../Settlements.js'
 import type { SharedHolds } from '../SharedHolds.js'
 import { StoreError } from '../StoreError.js'
-import { Batches } from './Batches.js'
+import { Batches, maxWaitMs } from './Batches.js'
 import { facilitatorMigrations } from './facilitatorMigrations.js'
 import { prepare } from './Migrations.js'
 import { PostgresConnection, type PostgresOptions } from './PostgresConnection.js'
@@ -79,7 +79,7 @@ export class PostgresSettlements implements SettlementStore {
     this.#leaseMs = Math.min(options.leaseMs ?? 15_000, maxLeaseMs)
     this.#isDropping = options.oldSettlements === 'drop'
     this.#statements = statementsOf(connection.quotedSchema)
-    const limits = { maxItems, maxRunning, isOfItem }
+    const limits = { maxItems, maxRunning, isOfItem, maxWaitMs, late: () => connection.late() }
     this.#claims = new Batches({
       run: (claims) => this.#claimAll(claims),
       key: ({ settlement }) => settlement.transactionId,

@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Batches } from './Batches.js'
+
+type Sent = { readonly items: readonly string[]; readonly answer: () => void }
+
+function open(maxWaitMs: number) {
+  const sent: Sent[] = []
+  const batches = new Batches<string, string>({
+    run: (items) => new Promise((resolve) => sent.push({ items, answer: () => resolve(items) })),
+    key: (item) => item,
+    maxItems: 2,
+    maxRunning: 1,
+    maxWaitMs,
+    late: () => new Error('late'),
+    isOfItem: () => false,
+  })
+  return { batches, sent }
+}
+
+test('what waits behind a database that hangs fails in time, and is not sent later', async () => {
+  const { batches, sent } = open(30)
+  // The timer of the batches does not keep the process running.
+  const alive = setInterval(() => {}, 1_000)
+  const first = ['a', 'b'].map((item) => batches.add(item))
+  await new Promise((resolve) => setImmediate(resolve))
+  const waiting = ['c', 'd', 'a'].map((item) => batches.add(item))
+  for (const one of await Promise.allSettled(waiting)) assert.equal(one.status, 'rejected')
+  const idle = batches.idle()
+  sent[0]!.answer()
+  assert.deepEqual(await Promise.all(first), ['a', 'b'])
+  await idle
+  const later = batches.add('e')
+  await new Promise((resolve) => setImmediate(resolve))
+  sent[1]!.answer()
+  assert.equal(await later, 'e')
+  assert.deepEqual(
+    sent.map(({ items }) => items),
+    [['a', 'b'], ['e']],
+  )
+  clearInterval(alive)
+})
