@@ -1,6 +1,6 @@
 #!/bin/sh
 # Makes the secrets of compose.yaml, once. Files that are there stay as they are. The 25 words of the account that pays fees are
-# yours: put them into secrets/fee-mnemonic.
+# yours: put them into secrets/fee-mnemonic, which is empty at first.
 set -eu
 umask 077
 cd "$(dirname "$0")"
@@ -22,4 +22,7 @@ for name in owner-password facilitator-password api-keys grafana-password; do
 done
 write owner-store "postgres://latchkey_owner:$(cat owner-password)@database/latchkey?sslmode=disable"
 write facilitator-store "postgres://latchkey_facilitator:$(cat facilitator-password)@database/latchkey?sslmode=disable"
-[ -e fee-mnemonic ] || echo "put the 25 words of the account that pays fees into $PWD/fee-mnemonic" >&2
+[ -e fee-mnemonic ] || (umask 022 && : > fee-mnemonic)
+[ -s fee-mnemonic ] || echo "put the 25 words of the account that pays fees into $PWD/fee-mnemonic" >&2
+# Also one that was written by hand.
+chmod 0644 fee-mnemonic

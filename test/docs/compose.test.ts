@@ -1,7 +1,16 @@
 /** The compose file matches its schema, and names files, secrets, options and ports that exist. */
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync } from 'node:fs'
+import {
+  chmodSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { temporaryDirectory } from '../process/commands.test.helper.js'
@@ -71,11 +80,30 @@ test('the replicas and the migration run commands that exist, with secrets that 
     for (const secret of files) assert.ok(secrets!.includes(secret), secret)
   }
   const [, , script] = replicas[0]!.entrypoint!
-  const [, variable, secret] = /^([A-Z_]+)="\$\$\(cat \/run\/secrets\/([a-z-]+)\)" exec node (\S+)/.exec(script!)!
+  const [, variable, secret] = /^([A-Z_]+)="\$\$\(cat \/run\/secrets\/([a-z-]+)\)" /.exec(script!)!
   checkVariable(variable!)
   assert.ok(replicas[0]!.secrets!.includes(secret!))
   const [, entry] = /ENTRYPOINT \["node", "([^"]+)"\]/.exec(read('deploy/Containerfile'))!
   assert.ok(script!.includes(` ${entry} `), 'the same entry point as the image')
+})
+
+test('a replica does not start without the words of its fee account', (t) => {
+  const secrets = temporaryDirectory(t)
+  const [shell, flag, script] = replicas[0]!.entrypoint!
+  const here = script!
+    .replaceAll('$$', '$')
+    .replace('/run/secrets', secrets)
+    .replace(/exec node \S+ /, `exec printenv AVM_MNEMONIC # `)
+  const run = () => spawnSync(shell!, [flag!, here, 'latchkey'], { encoding: 'utf8' })
+  const missing = run()
+  assert.notEqual(missing.status, 0)
+  assert.match(missing.stderr, /fee-mnemonic/)
+  writeFileSync(join(secrets, 'fee-mnemonic'), '\n')
+  const empty = run()
+  assert.notEqual(empty.status, 0)
+  assert.match(empty.stderr, /fee-mnemonic is empty/)
+  writeFileSync(join(secrets, 'fee-mnemonic'), 'twenty five words\n')
+  assert.deepEqual([run().status, run().stdout], [0, 'twenty five words\n'])
 })
 
 test('no service has more rights than it needs, and only the balancer is open to others', () => {
@@ -124,8 +152,8 @@ test('secrets.sh makes every secret but the words, for its owner alone, and keep
   const made = (): { [name: string]: string } =>
     Object.fromEntries(readdirSync(secrets).map((name) => [name, readFileSync(join(secrets, name), 'utf8')]))
   const first = made()
-  const expected = Object.keys(file.secrets).filter((name) => name !== 'fee-mnemonic')
-  assert.deepEqual(Object.keys(first).sort(), expected.sort())
+  assert.deepEqual(Object.keys(first).sort(), Object.keys(file.secrets).sort())
+  assert.equal(first['fee-mnemonic'], '')
   assert.equal(statSync(secrets).mode & 0o777, 0o700)
   assert.match(first['api-keys']!, /^[0-9a-f]{64}\n$/)
   const password = first['facilitator-password']!.trim()
@@ -133,8 +161,12 @@ test('secrets.sh makes every secret but the words, for its owner alone, and keep
     first['facilitator-store'],
     `postgres://latchkey_facilitator:${password}@database/latchkey?sslmode=disable\n`,
   )
-  run()
-  assert.deepEqual(made(), first)
+  writeFileSync(join(secrets, 'fee-mnemonic'), 'words', { mode: 0o600 })
+  chmodSync(join(secrets, 'fee-mnemonic'), 0o600)
+  assert.equal(run(), '')
+  assert.deepEqual(made(), { ...first, 'fee-mnemonic': 'words' })
+  // The users of the containers are others; the directory is for its owner alone.
+  for (const name of Object.keys(first)) assert.equal(statSync(join(secrets, name)).mode & 0o777, 0o644, name)
   assert.match(read('.gitignore'), /^deploy\/compose\/secrets\/$/m)
 })
 

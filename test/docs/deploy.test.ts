@@ -42,6 +42,13 @@ test('a replica gets longer to stop than it takes to drain, and its database by 
   assert.deepEqual(settings(read(replica), 'RestartPreventExitStatus'), ['2 6'])
 })
 
+test('a facilitator whose node or database is away is started again, not given up after five times', () => {
+  for (const path of [units.facilitator, replica]) {
+    assert.deepEqual(settings(read(path), 'Restart'), ['on-failure'])
+    assert.deepEqual(settings(read(path), 'StartLimitIntervalSec'), ['0'], path)
+  }
+})
+
 const notInstalled = 'NOT RUN: systemd-analyze is not installed'
 
 for (const [command, path] of all) {
