@@ -81,7 +81,7 @@ export class FeeSigner {
    * @throws what the signer throws
    */
   async check(): Promise<void> {
-    // Nobody has to wait for a check that hangs to know that it does.
+    // That a check hangs is known before it ends, also where it is not waited for.
     const late = setTimeout(() => this.#isLate(), this.#patienceMs)
     try {
       if (this.signer.check !== undefined) await this.signer.check()
