@@ -15,6 +15,7 @@ export {
   type TransportRequest,
   type TransportResponse,
 } from './transport/Transport.js'
+export { usesPlainFetch } from './transport/usesPlainFetch.js'
 export type {
   Absence,
   AccountHoldings,

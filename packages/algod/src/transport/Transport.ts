@@ -35,6 +35,13 @@ export type TransportOptions = {
    * @default 64
    */
   readonly maxConnections?: number | undefined
+  /**
+   * Whether requests go by `globalThis.fetch` while the program has replaced it, or has set how it connects: by a proxy, or
+   * with certificates of its own.
+   *
+   * @default false
+   */
+  readonly followsFetch?: boolean | undefined
 }
 
 /** Why an exchange failed. */

@@ -4,6 +4,7 @@
  * daemon starts without making any.
  */
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
+import { createFetchTransport } from './fetch.js'
 import {
   type Transport,
   TransportError,
@@ -11,6 +12,7 @@ import {
   type TransportRequest,
   type TransportResponse,
 } from './Transport.js'
+import { usesPlainFetch } from './usesPlainFetch.js'
 
 type Protocol = { start: (options: RequestOptions) => ClientRequest; agent: Agent }
 
@@ -18,7 +20,9 @@ const agentOptions = { keepAlive: true, maxFreeSockets: 16, timeout: 60_000 }
 const defaultMaxConnections = 64
 
 /** Requests on keep-alive connections of `node:http` and `node:https`. */
-export function createTransport({ maxConnections = defaultMaxConnections }: TransportOptions = {}): Transport {
+export function createTransport(options: TransportOptions = {}): Transport {
+  const { maxConnections = defaultMaxConnections, followsFetch = false } = options
+  const byFetch = followsFetch ? createFetchTransport((url, init) => globalThis.fetch(url, init)) : undefined
   const protocols = new Map<string, Promise<Protocol>>()
   const protocolOf = (name: string): Promise<Protocol> => {
     let protocol = protocols.get(name)
@@ -29,7 +33,10 @@ export function createTransport({ maxConnections = defaultMaxConnections }: Tran
     return protocol
   }
   return {
-    send: async (request) => send(request, await protocolOf(request.url.protocol)),
+    send: async (request) => {
+      if (byFetch !== undefined && !usesPlainFetch()) return byFetch.send(request)
+      return send(request, await protocolOf(request.url.protocol))
+    },
     close: async () => {
       for (const protocol of protocols.values()) (await protocol).agent.destroy()
     },

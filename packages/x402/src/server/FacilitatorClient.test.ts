@@ -80,6 +80,22 @@ test('asks again where the facilitator has closed the connection meanwhile', asy
   assert.equal(calls, 3)
 })
 
+test('goes where the fetch of the program goes, by its proxy for example', async (t) => {
+  const client = await facilitator(t, (_, response) => void response.end('{"isValid":false}'), 30_000)
+  assert.equal((await client.verify({} as never, {} as never)).isValid, false)
+  const own = globalThis.fetch
+  t.after(() => {
+    globalThis.fetch = own
+  })
+  const seen: unknown[] = []
+  globalThis.fetch = async (url, init) => {
+    seen.push([new URL(String(url)).pathname, init?.redirect, new Headers(init?.headers).get('Authorization')])
+    return new Response('{"isValid":true}')
+  }
+  assert.equal((await client.verify({} as never, {} as never)).isValid, true)
+  assert.deepEqual(seen, [['/base/verify', 'manual', 'Bearer the key']])
+})
+
 test('names the claimant where there is one', async (t) => {
   const seen: unknown[] = []
   const client = await facilitator(t, async (request, response) => {

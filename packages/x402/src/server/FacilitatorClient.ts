@@ -79,7 +79,8 @@ export type HttpFacilitatorOptions = {
   /**
    * Sends the requests.
    *
-   * @default keep-alive connections of `node:http` on Node, `globalThis.fetch` elsewhere
+   * @default keep-alive connections of `node:http` on Node, unless `fetch` was replaced or given a dispatcher, such as a proxy;
+   * `globalThis.fetch` elsewhere
    */
   fetch?: typeof fetch | undefined
 }
@@ -193,7 +194,7 @@ function sendByTransport(text: string): Send {
   const basePath = url.pathname.replace(/\/+$/, '')
   let transport: Transport | undefined
   return ({ path, body, ...request }) => {
-    transport ??= createTransport({ maxConnections })
+    transport ??= createTransport({ maxConnections, followsFetch: true })
     const bytes = body === undefined ? undefined : new Uint8Array(Bytes.fromUtf8(body))
     return transport.send({ ...request, url, path: `${basePath}${path}`, body: bytes, maxResponseBytes, once: false })
   }

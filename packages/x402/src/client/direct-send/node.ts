@@ -5,10 +5,10 @@
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
+import { usesPlainFetch } from '@latchkey/algod'
 import { asFetched } from '../asFetched.js'
 import type { DirectRequest, DirectSend } from './DirectSend.js'
 import { unpack } from './unpack.js'
-import { usesPlainFetch } from './usesPlainFetch.js'
 
 type Protocol = { readonly start: (options: RequestOptions) => ClientRequest; readonly agent: Agent }
 

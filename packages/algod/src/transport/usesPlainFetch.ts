@@ -5,7 +5,7 @@ const dispatcher = Symbol.for('undici.globalDispatcher.1')
 
 type Dispatcher = { readonly dispatch?: unknown }
 
-/** Whether `fetch` is Node's own and connects as `node:http` does, so that a request may go there instead. */
+/** On Node: whether `fetch` is its own and connects as `node:http` does, so that a request may go there instead. */
 export function usesPlainFetch(): boolean {
   if (globalThis.fetch !== nodeFetch || nodeFetch.name !== 'fetch') return false
   const { NODE_USE_ENV_PROXY: isProxied, NODE_OPTIONS: options = '' } = process.env
