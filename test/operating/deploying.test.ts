@@ -114,6 +114,11 @@ test('a fresh operator has two replicas, a balancer, the board and a rolling res
   assert.ok(count > 0)
   t.diagnostic(`${count} payments during the restart`)
   assert.match(printed, /sunny/)
+  for (const method of ['GET', 'POST', 'PUT']) {
+    const unpaid = await fetch(followed.real('http://127.0.0.1:4021/weather'), { method })
+    assert.ok([402, 405].includes(unpaid.status), `${method}: ${unpaid.status}`)
+    assert.doesNotMatch(await unpaid.text(), /sunny/)
+  }
   for (const port of ['4022', '4023']) {
     assert.match(followed.read(`replicas/${port}.log`), /"msg":"stopped"/, 'it ended in good order')
   }
