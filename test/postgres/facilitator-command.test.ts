@@ -108,6 +108,17 @@ suite('latchkey facilitator on PostgreSQL', { skip, timeout: 300_000, concurrenc
     const checked = await migrate('--check')
     assert.deepEqual([checked.code, /are up to date/.test(checked.stdout)], [0, true])
 
+    // As after a migration that did not name the role: with the tables of before, all would look well until they are needed.
+    await query(address, 'REVOKE DELETE ON latchkey.replicas FROM runtime')
+    const withoutRight = await latchkey(['facilitator', '--port', '0', ...chain(), '--store', runtime])
+    assert.equal(withoutRight.code, 8, withoutRight.stderr)
+    assert.match(withoutRight.stderr, /not granted the use of replicas .* run latchkey facilitator migrate --grant-to/)
+    const check = () => latchkey(['facilitator', 'migrate', '--check', '--json', '--store', runtime])
+    const missing = await check()
+    assert.deepEqual([missing.code, JSON.parse(missing.stdout).notGranted], [8, ['replicas']])
+    assert.equal((await migrate('--grant-to', 'runtime')).code, 0)
+    assert.equal((await check()).code, 0)
+
     const running = await start(t, ['--store', runtime])
     assert.equal(running.facts['store'], `PostgreSQL, 127.0.0.1:${server.port}/${new URL(address).pathname.slice(1)}`)
     assert.equal((await readiness(running.url)).code, 200)

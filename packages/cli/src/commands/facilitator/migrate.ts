@@ -20,7 +20,8 @@ It can run while facilitators of the version before are working, and several tim
     },
     check: {
       type: 'boolean',
-      description: 'change nothing, and say whether a migration is due: exit code 0 if not, 8 if one is',
+      description:
+        'change nothing, and say whether a migration, or a right of this role, is missing: exit code 8 if so, else 0',
     },
     ...jsonOption,
   },
@@ -53,13 +54,18 @@ It can run while facilitators of the version before are working, and several tim
 })
 
 function report(
-  { server, schema, version, needed, mayMigrate }: MigrationState,
+  { server, schema, version, needed, mayMigrate, notGranted }: MigrationState,
   isJson: true | boolean | undefined,
 ): number {
-  const isDue = version !== needed
-  if (isJson) printJson({ server, schema, version, needed, due: isDue, mayMigrate })
+  const isDue = version !== needed || notGranted.length > 0
+  if (isJson) printJson({ server, schema, version, needed, due: isDue, mayMigrate, notGranted })
   else if (!isDue) printResult(`The tables in schema ${schema} of ${server} are up to date (version ${version}).\n`)
-  else {
+  else if (version === needed) {
+    const tables = `The tables in schema ${schema} of ${server} are of version ${version}`
+    printResult(
+      `${tables}, and this role was not granted the use of ${notGranted.join(', ')}: migrate with --grant-to.\n`,
+    )
+  } else {
     const now = version === 0 ? 'There are no tables' : `The tables are of version ${version}`
     const role = mayMigrate ? 'this role may migrate them' : 'this role may not migrate them'
     printResult(`${now} in schema ${schema} of ${server}, and version ${needed} is needed; ${role}.\n`)

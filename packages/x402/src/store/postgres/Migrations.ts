@@ -6,6 +6,7 @@
  * A migration never changes what the version before it needs: during a rolling restart replicas of both versions work.
  */
 import { StoreError } from '../StoreError.js'
+import { missingRights } from './missingRights.js'
 import { PostgresConnection, type PostgresOptions, type Transaction } from './PostgresConnection.js'
 
 /** Whose tables: a facilitator and a seller can share a database, and have versions of their own. */
@@ -41,6 +42,8 @@ export type MigrationState = {
   readonly needed: number
   /** Whether the role of the connection may bring them up to date. */
   readonly mayMigrate: boolean
+  /** Tables and functions of the needed version that the role of the connection was not granted the use of. */
+  readonly notGranted: readonly string[]
 }
 
 /** Rather long: another process may be migrating tables with many rows. */
@@ -51,12 +54,13 @@ const lockClass = 0x6c6b
 /**
  * Brings the tables of a component up to date if the role of the connection owns them, and checks their version if not.
  *
- * @throws StoreError `store_too_new` if a later version wrote them, `store_not_migrated` if this role may not change them
+ * @throws StoreError `store_too_new` if a later version wrote them, `store_not_migrated` if this role may not change them, or
+ * was not granted the use of all of them
  */
 export async function prepare(connection: PostgresConnection, migrations: Migrations): Promise<void> {
   const state = await stateOf(connection, migrations)
   checkNotNewer(connection, migrations, state.version)
-  if (state.version === migrations.versions.length) return
+  if (state.version === migrations.versions.length) return checkRights(connection, migrations)
   if (!state.mayMigrate) throw notMigrated(connection, migrations, state.version)
   await run(connection, migrations, undefined)
 }
@@ -98,7 +102,10 @@ export async function readState(options: PostgresOptions, migrations: Migrations
     const { version, mayMigrate } = await stateOf(connection, migrations)
     checkNotNewer(connection, migrations, version)
     const { schema, server } = connection
-    return { component: migrations.component, schema, server, version, needed: migrations.versions.length, mayMigrate }
+    const { component, grants } = migrations
+    const needed = migrations.versions.length
+    const notGranted = version === needed ? await missingRights(connection, grants) : []
+    return { component, schema, server, version, needed, mayMigrate, notGranted }
   } finally {
     await connection.close()
   }
@@ -198,6 +205,15 @@ function checkNotNewer(
   if (found <= versions.length) return
   const message = `the tables of the ${component} in schema ${schema} of ${server} were written by a later version of this program`
   throw new StoreError('store_too_new', message, { hint: 'Use that version, or another schema or database.' })
+}
+
+/** One that lacks a right would start, and fail with the payment that needs it. */
+async function checkRights(connection: PostgresConnection, { component, grants }: Migrations): Promise<void> {
+  const missing = await missingRights(connection, grants)
+  if (missing.length === 0) return
+  const { server, schema } = connection
+  const message = `this role was not granted the use of ${missing.join(', ')} of the ${component} in schema ${schema} of ${server}`
+  throw new StoreError('store_not_migrated', message)
 }
 
 function notMigrated(
