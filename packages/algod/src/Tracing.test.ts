@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { afterEach, test } from 'node:test'
 import { type Context, context, propagation, type TracerProvider, trace } from '@opentelemetry/api'
 import { AsyncLocalStorageContextManager } from '@opentelemetry/context-async-hooks'
-import { W3CTraceContextPropagator } from '@opentelemetry/core'
+import { CompositePropagator, W3CBaggagePropagator, W3CTraceContextPropagator } from '@opentelemetry/core'
 import { BasicTracerProvider, InMemorySpanExporter, SimpleSpanProcessor } from '@opentelemetry/sdk-trace-base'
 import { Algod } from './Algod.js'
 import * as Tracing from './Tracing.js'
@@ -163,4 +163,23 @@ test('without a context manager every span begins a trace, and none is lost', as
       ['outer', undefined],
     ],
   )
+})
+
+test('baggage is neither passed on nor taken from strangers', async () => {
+  register()
+  const propagators = [new W3CTraceContextPropagator(), new W3CBaggagePropagator()]
+  propagation.setGlobalPropagator(new CompositePropagator({ propagators }))
+  const own = propagation.createBaggage({ user: { value: 'ann' } })
+  const sent = await context.with(propagation.setBaggage(context.active(), own), () =>
+    Tracing.span('request', {}, async () => {
+      const headers: string[] = []
+      Tracing.inject((name) => void headers.push(name))
+      return headers
+    }),
+  )
+  assert.deepEqual(sent, ['traceparent'])
+  const traceparent = '00-0123456789abcdef0123456789abcdef-0123456789abcdef-01'
+  const parent = Tracing.parentOf((name) => ({ traceparent, baggage: 'user=eve' })[name])
+  assert.equal(trace.getSpanContext(parent.context as Context)?.spanId, '0123456789abcdef')
+  assert.equal(propagation.getBaggage(parent.context as Context), undefined)
 })

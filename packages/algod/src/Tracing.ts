@@ -133,9 +133,12 @@ export function attribute(name: string): string | number | boolean | undefined {
   return (activeContext().getValue(scopeKey) as Scope | undefined)?.attributes[name]
 }
 
-/** Passes the active span on with a request, as headers: `traceparent` of W3C, or what else the SDK was told. */
+/**
+ * Passes the active span on with a request, as headers: `traceparent` of W3C, or what else the SDK was told. No baggage: sellers,
+ * facilitators and nodes are of others, and programs keep there what is for themselves.
+ */
 export function inject(setHeader: (name: string, value: string) => void): void {
-  const setter = { set: (_: unknown, name: string, value: string) => setHeader(name, value) }
+  const setter = { set: (_: unknown, name: string, value: string) => isBaggage(name) || setHeader(name, value) }
   attempt(() => registered()?.propagation?.inject(activeContext(), {}, setter))
 }
 
@@ -143,11 +146,16 @@ export function inject(setHeader: (name: string, value: string) => void): void {
 export function parentOf(header: (name: string) => string | null | undefined): Parent {
   const context = activeContext()
   if (context.getValue(spanKey) !== undefined) return { context }
-  // Two programs on the way may each have added one; a list is no valid one, and the last is of the nearest.
+  // Baggage of strangers is not passed on. Two programs on the way may each have added one; a list is no valid one, and the last is of the nearest.
   const get = (_: unknown, name: string): string | undefined =>
-    (name === 'traceparent' ? header(name)?.split(',').at(-1)?.trim() : header(name)) ?? undefined
+    (name === 'traceparent' ? header(name)?.split(',').at(-1)?.trim() : isBaggage(name) ? undefined : header(name)) ??
+    undefined
   const getter: TextMapGetter = { get, keys: () => [] }
   return { context: attempt(() => registered()?.propagation?.extract(context, {}, getter)) ?? context }
+}
+
+function isBaggage(name: string): boolean {
+  return name.toLowerCase() === 'baggage'
 }
 
 /** Runs work that is for many requests, and must not be a part of the one that happened to begin it. */

@@ -35,9 +35,14 @@ function tracedAdmission(request: Tracing.OpenSpan, admission: Admission): Admis
     run: (work) => handler.run(work),
     settle: async (answer) => {
       handler.end({ [Tracing.names.outcome]: 'served' })
-      const result = await request.run(() => admission.settle(answer))
-      end('response' in result ? 'not_settled' : 'settled')
-      return result
+      try {
+        const result = await request.run(() => admission.settle(answer))
+        end('response' in result ? 'not_settled' : 'settled')
+        return result
+      } catch (error) {
+        request.fail(error)
+        throw error
+      }
     },
     cancel: async () => {
       end('cancelled')

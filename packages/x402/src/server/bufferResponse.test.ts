@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
-import { createServer, type IncomingMessage, request, type ServerResponse } from 'node:http'
-import { type AddressInfo, connect } from 'node:net'
-import { pipeline, Readable } from 'node:stream'
+import { createServer, IncomingMessage, request, ServerResponse } from 'node:http'
+import { type AddressInfo, connect, Socket } from 'node:net'
+import { pipeline, Readable, Writable } from 'node:stream'
 import test, { type TestContext } from 'node:test'
 import { addHeadersOnSend, type BufferOptions, bufferResponse } from './bufferResponse.js'
 import type { Admission } from './Gate.js'
@@ -221,4 +221,25 @@ test('list headers are joined, and Cache-Control becomes private', () => {
   assert.equal(mergeHeader('Vary', 'Accept, origin', 'Origin'), 'Accept, origin')
   assert.equal(mergeHeader('Access-Control-Expose-Headers', 'X-A', 'X-B'), 'X-A, X-B')
   assert.equal(mergeHeader('X-Other', 'a', 'b'), 'b')
+})
+
+test('a body arrives as it is by a host whose sockets take every string for UTF-8', async () => {
+  for (const body of ['sunny', 'bewölkt', Buffer.from([0xff, 0x00, 0x89, 0x50])]) {
+    const message = new IncomingMessage(new Socket())
+    const response = new ServerResponse(message)
+    const written: Buffer[] = []
+    const socket = new Writable({
+      decodeStrings: false,
+      write: (piece: string | Buffer, _, done) => {
+        written.push(typeof piece === 'string' ? Buffer.from(piece) : piece)
+        done()
+      },
+    })
+    response.assignSocket(socket as Socket)
+    bufferResponse(message, response, admission([]), { onError: (error) => assert.fail(String(error)) })
+    response.end(body)
+    await once(response, 'finish')
+    const all = Buffer.concat(written)
+    assert.deepEqual(all.subarray(all.indexOf('\r\n\r\n') + 4), Buffer.from(body as string))
+  }
 })

@@ -2,6 +2,7 @@
  * Buffers the response of a handler until its payment is settled, on the response objects of `node:http` and `node:http2`
  * that Express and Fastify use as well. If it is not settled, nothing of the handler's response is sent, not even a header.
  */
+import { isAscii } from 'node:buffer'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import { paymentResponse } from '../wire/Headers.js'
 import type { Admission } from './Admission.js'
@@ -199,8 +200,9 @@ function sendAnswer(response: ServerResponse, answer: CapturedAnswer, headers: H
 /** A short body goes out in one write with the head, which Node does for strings only. */
 const maxJoinedBytes = 16 * 1024
 
+/** Of ASCII, since some hosts have sockets and responses of their own, which take every string for UTF-8. */
 function end(response: ServerResponse, body: Buffer): void {
-  if (body.length > maxJoinedBytes) response.end(body)
+  if (body.length > maxJoinedBytes || !isAscii(body)) response.end(body)
   else response.end(body.toString('latin1'), 'latin1')
 }
 
