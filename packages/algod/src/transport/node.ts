@@ -75,8 +75,12 @@ function exchange(
     }
     const timer = setTimeout(() => fail(new TransportError('timeout')), timeoutMs)
     request.on('error', fail)
+    let hasResponse = false
+    // As after a change of the protocol, which Node does not report.
+    request.on('close', () => hasResponse || fail(new TransportError('network')))
     onStart?.(() => fail(new TransportError('network')))
     request.on('response', (response) => {
+      hasResponse = true
       const done = (text: string): void => {
         clearTimeout(timer)
         resolve({ status: response.statusCode ?? 0, text })

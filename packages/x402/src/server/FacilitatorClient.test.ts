@@ -138,6 +138,12 @@ test('unavailability and protocol errors have different codes', async (t) => {
   }
 })
 
+test('a facilitator that changes the protocol is not waited for', { timeout: 30_000 }, async (t) => {
+  const reply = 'HTTP/1.1 101 Other\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n'
+  const client = await facilitator(t, ({ socket }) => void socket.write(reply), 60_000)
+  await assert.rejects(client.verify({} as never, {} as never), isUnavailable)
+})
+
 test('an endless response is not read to its end', async (t) => {
   for (const send of ways) {
     let sent = 0

@@ -119,7 +119,10 @@ test('errors are those of fetch', { timeout }, async (t) => {
   const nobody = `http://127.0.0.1:${(gone.address() as AddressInfo).port}/`
   gone.close()
   await once(gone, 'close')
-  for (const url of [closed, nobody]) {
+  const other = await listen(t, (request) => {
+    request.socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: upgrade\r\nUpgrade: other\r\n\r\n')
+  })
+  for (const url of [closed, nobody, other]) {
     for (const send of [sendDirectly, byFetch]) {
       await assert.rejects(async () => send(requestTo(url)), { name: 'TypeError', message: 'fetch failed' })
     }

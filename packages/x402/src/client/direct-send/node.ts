@@ -58,7 +58,11 @@ function exchange({ url: address, method, headers, body, signal }: DirectRequest
       // The limit of idle connections counts for one that is being made, too.
       if (!request.socket?.connecting) request.destroy(new Error(`nothing arrived for ${idleMs} ms`))
     })
-    request.on('close', () => signal?.removeEventListener('abort', abort))
+    request.on('close', () => {
+      signal?.removeEventListener('abort', abort)
+      // As after a change of the protocol, which Node does not report. After a response or an error this does nothing.
+      reject(signal?.aborted ? signal.reason : failure('fetch failed', new Error('other side closed')))
+    })
     request.on('error', (error) => reject(signal?.aborted ? signal.reason : failure('fetch failed', error)))
     request.on('response', (response) => {
       try {
