@@ -2,7 +2,13 @@
 import assert from 'node:assert/strict'
 import { after, test } from 'node:test'
 import { inspect } from 'node:util'
-import { migratePostgres, PostgresConnection, type PostgresOptions, StoreError } from '@latchkey/x402/postgres'
+import {
+  migratePostgres,
+  PostgresConnection,
+  type PostgresOptions,
+  PostgresSettlements,
+  StoreError,
+} from '@latchkey/x402/postgres'
 import { Client } from 'pg'
 import { emptyDatabase, PostgresServer } from '../support/postgres.test.helper.js'
 
@@ -138,6 +144,18 @@ test('tables of a later version are refused', async () => {
   await asAdmin(database, "INSERT INTO later.migrations VALUES ('seller', 1000)")
   const error = await failure(migratePostgres('seller', { address: database, environment, schema: 'later' }))
   assert.equal(error.code, 'store_too_new')
+})
+
+test('a store starts on tables of the next version, as after a crash during an update, and not on later ones', async (t) => {
+  const database = await emptyDatabase(server)
+  const options = { address: database, environment, schema: 'next' }
+  const { to } = await migratePostgres('facilitator', options)
+  await asAdmin(database, `INSERT INTO next.migrations VALUES ('facilitator', ${to + 1})`)
+  const store = await PostgresSettlements.open(options)
+  t.after(() => store.close())
+  await store.ping()
+  await asAdmin(database, `INSERT INTO next.migrations VALUES ('facilitator', ${to + 2})`)
+  assert.equal((await failure(PostgresSettlements.open(options))).code, 'store_too_new')
 })
 
 test('a schema that is not a plain name is refused', async () => {

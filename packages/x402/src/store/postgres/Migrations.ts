@@ -3,7 +3,8 @@
  * from 1, in one list; the table `migrations` says which were run. They run under an advisory lock, in one transaction: of
  * replicas that start together one migrates, and a migration that fails leaves nothing behind.
  *
- * A migration never changes what the version before it needs: during a rolling restart replicas of both versions work.
+ * A migration never changes what the version before it needs: during a rolling restart replicas of both versions work, and one
+ * of the version before starts again on its tables, after a crash or because an update is taken back.
  */
 import { StoreError } from '../StoreError.js'
 import { missingRights } from './missingRights.js'
@@ -52,15 +53,17 @@ const lockTimeoutMs = 120_000
 const lockClass = 0x6c6b
 
 /**
- * Brings the tables of a component up to date if the role of the connection owns them, and checks their version if not.
+ * Brings the tables of a component up to date if the role of the connection owns them, and checks their version if not. Those of
+ * the next version are used as they are.
  *
- * @throws StoreError `store_too_new` if a later version wrote them, `store_not_migrated` if this role may not change them, or
+ * @throws StoreError `store_too_new` if they are of a version after the next one, `store_not_migrated` if this role may not change them, or
  * was not granted the use of all of them
  */
 export async function prepare(connection: PostgresConnection, migrations: Migrations): Promise<void> {
   const state = await stateOf(connection, migrations)
-  checkNotNewer(connection, migrations, state.version)
-  if (state.version === migrations.versions.length) return checkRights(connection, migrations)
+  const own = migrations.versions.length
+  if (state.version > own + 1) checkNotNewer(connection, migrations, state.version)
+  if (state.version >= own) return checkRights(connection, migrations)
   if (!state.mayMigrate) throw notMigrated(connection, migrations, state.version)
   await run(connection, migrations, undefined)
 }

@@ -104,7 +104,7 @@ export class PostgresSettlements implements SettlementStore {
   /**
    * Connects, and brings the tables up to date if the role owns them.
    *
-   * @throws StoreError `store_failed` if the database cannot be used, `store_too_new` if a later version wrote its tables,
+   * @throws StoreError `store_failed` if the database cannot be used, `store_too_new` if a version after the next one wrote its tables,
    * `store_not_migrated` if they are missing or older and this role may not create them
    * @example
    * const store = await PostgresSettlements.open({ address: 'postgres://facilitator@db.example/latchkey?sslmode=verify-full' })
