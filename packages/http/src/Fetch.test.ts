@@ -358,3 +358,34 @@ test('a handler made by toFetch is called in its raw form', async (t) => {
   const url = await listen(t, { fetch: handler })
   assert.equal(await (await fetch(url)).text(), 'string')
 })
+
+test('a text that the host makes a response of is sent, also where something else has read or changed it', async (t) => {
+  const make: { [path: string]: (response: Response) => Response | Promise<Response> } = {
+    '/plain': (response) => response,
+    '/changed': (response) => {
+      response.headers.set('x-added', 'yes')
+      return response
+    },
+    '/wrapped': (response) => new Response(response.body, response),
+    '/read': async (response) => new Response(`read ${response.status} ${await response.text()}`),
+  }
+  const url = await listen(t, {
+    fetch: (request, info) => {
+      const response = info!.textResponse!(202, ['content-type', 'application/json'], '{"name":"é"}')
+      assert.ok(response instanceof Response)
+      return make[new URL(request.url).pathname]!(response)
+    },
+  })
+  const seen: unknown[] = []
+  for (const path of Object.keys(make)) {
+    const response = await fetch(url + path)
+    const { headers } = response
+    seen.push([response.status, headers.get('content-type'), headers.get('x-added'), await response.text()])
+  }
+  assert.deepEqual(seen, [
+    [202, 'application/json', null, '{"name":"é"}'],
+    [202, 'application/json', 'yes', '{"name":"é"}'],
+    [202, 'application/json', null, '{"name":"é"}'],
+    [200, 'text/plain;charset=UTF-8', null, 'read 202 {"name":"é"}'],
+  ])
+})

@@ -1,6 +1,7 @@
 /** Between the two forms of a handler: the host's own and the web-standard one. */
 import { BodyError, Pieces, tooLarge } from './BodyReader.js'
 import { toRequest } from './LightRequest.js'
+import { textResponse, unreadResponse } from './LightResponse.js'
 import { defaultLimits } from './Limits.js'
 import {
   type BodySource,
@@ -148,6 +149,7 @@ function infoOf(raw: RawRequest): ConnectionInfo {
     matched,
     concerns,
     readBody: body,
+    textResponse,
     get localAddress() {
       return localAddress?.()
     },
@@ -161,6 +163,8 @@ function infoOf(raw: RawRequest): ConnectionInfo {
 const framingHeaders = new Set(['connection', 'keep-alive', 'transfer-encoding', 'upgrade'])
 
 async function fromResponse(response: Response, isHead: boolean): Promise<HostResponse> {
+  const unread = isHead ? undefined : unreadResponse(response)
+  if (unread !== undefined) return unread
   if (response.type === 'error') return dropConnection
   const { status } = response
   const headers: string[] = []

@@ -70,6 +70,11 @@ export type ConnectionInfo = {
   concerns?: ((payment: string) => void) | undefined
   /** As `body` of {@link RawRequest}, for a handler that wants the bytes: they cost less than those of `Request`. */
   readBody?: ((limit?: number) => Uint8Array | Promise<Uint8Array>) | undefined
+  /**
+   * A `Response` of a text, for a handler that has all of it: the host sends it as it is, which costs less than reading one.
+   * `headers` alternate lower-case names and values.
+   */
+  textResponse?: ((status: number, headers: readonly string[], text: string) => Response) | undefined
 }
 
 /**

@@ -1,5 +1,5 @@
 /** A decoded transaction before the ledger accepts it, with its canonical bytes and id; and the checks that need no state. */
-import { Bytes, Ed25519, Group, Hash, Multisig, Submission, Transaction } from '@latchkey/algorand'
+import { BoundedMap, Bytes, Ed25519, Group, Hash, Multisig, Submission, Transaction } from '@latchkey/algorand'
 import { checkWellFormed, type SpecialAddresses } from './checkWellFormed.js'
 import { LedgerError } from './LedgerError.js'
 import * as MapKey from './MapKey.js'
@@ -138,8 +138,19 @@ function isBlank({ pk, s }: Multisig.Subsignature): boolean {
   return Bytes.isZero(pk) && s === undefined
 }
 
-function isVerified({ signed, bytes, authorizer }: IncomingTransaction): boolean {
-  const message = Transaction.bytesToSign(bytes)
-  if (signed.msig !== undefined) return Multisig.verify(signed.msig, message)
-  return Ed25519.verify(signed.sig!, message, MapKey.bytes(authorizer))
+/**
+ * The signatures that verified lately, by all that they depend on: the digest of what is signed, the key and the signature.
+ * A payment is simulated before it is submitted, and the check takes longer than everything else about it.
+ */
+const verified = new BoundedMap<string, true>(4_096)
+
+function isVerified({ signed, bytes, key, authorizer }: IncomingTransaction): boolean {
+  const { sig, msig } = signed
+  if (msig !== undefined) return Multisig.verify(msig, Transaction.bytesToSign(bytes))
+  // The first two are 32 characters each.
+  const name = key + authorizer + MapKey.of(sig!)
+  if (verified.has(name)) return true
+  const isValid = Ed25519.verify(sig!, Transaction.bytesToSign(bytes), MapKey.bytes(authorizer))
+  if (isValid) verified.set(name, true)
+  return isValid
 }

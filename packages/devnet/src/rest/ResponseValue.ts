@@ -39,8 +39,15 @@ type Members = [string, Value][]
 
 /** The members that are present, sorted by name as nodes write them. */
 function membersOf(value: { readonly [name: string]: Value | undefined }): Members {
-  const members = Object.entries(value).filter(([, member]) => member !== undefined) as Members
-  return members.sort(([a], [b]) => (a < b ? -1 : 1))
+  const members: Members = []
+  let isSorted = true
+  for (const name in value) {
+    const member = value[name]
+    if (member === undefined) continue
+    isSorted &&= members.length === 0 || members[members.length - 1]![0] < name
+    members.push([name, member])
+  }
+  return isSorted ? members : members.sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
 export function toMsgpack(value: Value): Uint8Array {
@@ -101,15 +108,17 @@ function json(value: Value, newline: string, indent: string, quote: (text: strin
     )
   }
   const inner = newline + indent
-  const space = newline === '' ? '' : ' '
-  const isList = Array.isArray(value)
-  const parts = isList
-    ? value.map((element) => json(element, inner, indent, quote))
-    : entriesOf(value as Exclude<typeof value, readonly Value[]>).map(
-        ([name, member]) => `${quote(name)}:${space}${json(member, inner, indent, quote)}`,
-      )
-  const [open, close] = isList ? '[]' : '{}'
-  return parts.length === 0 ? `${open}${close}` : `${open}${inner}${parts.join(`,${inner}`)}${newline}${close}`
+  let parts = ''
+  if (Array.isArray(value)) {
+    for (const element of value) parts += `${parts === '' ? inner : `,${inner}`}${json(element, inner, indent, quote)}`
+    return parts === '' ? '[]' : `[${parts}${newline}]`
+  }
+  const colon = newline === '' ? ':' : ': '
+  for (const [name, member] of entriesOf(value as Exclude<typeof value, readonly Value[]>)) {
+    const separator = parts === '' ? inner : `,${inner}`
+    parts += `${separator}${quote(name)}${colon}${json(member, inner, indent, quote)}`
+  }
+  return parts === '' ? '{}' : `{${parts}${newline}}`
 }
 
 function entriesOf(value: ReadonlyMap<Value, Value> | { readonly [name: string]: Value | undefined }): Members {
@@ -124,10 +133,15 @@ function nameOf(key: Value): string {
 
 /** Nodes escape what could end a script element, but only in JSON of one line. */
 function quoteSafely(text: string): string {
+  if (plain.test(text)) return `"${text}"`
   return JSON.stringify(text).replace(/[<>&\u2028\u2029]/g, escaped)
 }
 
+/** Text that both ways of quoting leave as it is: names, addresses, amounts. */
+const plain = /^[\w +/=:.,-]*$/
+
 function quote(text: string): string {
+  if (plain.test(text)) return `"${text}"`
   return JSON.stringify(text).replace(/[\u2028\u2029\ufffd]/g, escaped)
 }
 

@@ -467,3 +467,24 @@ test('options', async (t) => {
     assert.deepEqual(node.errors, [])
   })
 })
+
+test('a signature that verified before counts for its own transaction and key alone', async () => {
+  const node = new TestNode()
+  const [person, other] = [node.funded(0), node.funded(1)]
+  const signed = sign(node.pay(person, newcomer, 500_000n), person)
+  assert.deepEqual(await verdict(node, [signed]), paid(1))
+  const { sig } = Submission.decodeFirst(signed).signed
+  const another = Submission.decodeFirst(sign(node.pay(person, newcomer, 500_001n), person)).signed
+  const forged = [
+    Submission.encode({ ...another, sig: sig! }),
+    Submission.encode({ ...another, txn: node.pay(other, newcomer, 500_000n), sig: sig! }),
+    Submission.encode({ ...Submission.decodeFirst(signed).signed, sgnr: other.publicKey }),
+    Submission.encode({ ...Submission.decodeFirst(signed).signed, sig: another.sig! }),
+  ]
+  for (const one of forged) {
+    const response = await node.post(path, simulateBody([one], {}))
+    assert.equal(errorMessageOf(response), "At least one signature didn't pass verification")
+  }
+  // And it does count for them.
+  assert.deepEqual(await verdict(node, [signed]), paid(1))
+})

@@ -94,11 +94,14 @@ function submitGroup(node: DevnetNode, group: readonly Submission.Submitted[]): 
   }
 }
 
+/** The same one each time: sellers look up every payment before it is settled, and a stack takes longer than that. */
+const unknownTransaction = new ApiError(404, notFound)
+
 function getPending({ node, path, query }: RouteContext) {
   const key = transactionId(path[0]!)
   const status = node.ledger.findTransaction(key)
   if (status === undefined || node.faults.take('lose') !== undefined) {
-    throw new ApiError(404, notFound)
+    throw unknownTransaction
   }
   return HttpResponse.inFormat(pendingValue(status), query.format())
 }

@@ -59,6 +59,8 @@ export type Connection = {
   readonly concerns?: ((transactionId: string) => void) | undefined
   /** Reads the body, of at most `limit` bytes; throws an error with a status if it is larger. Costs less than that of the request. */
   readonly readBody?: ((limit: number) => Uint8Array | Promise<Uint8Array>) | undefined
+  /** Makes a response of a text; `headers` alternate lower-case names and values. Costs less than `new Response`. */
+  readonly textResponse?: ((status: number, headers: readonly string[], text: string) => Response) | undefined
 }
 
 /** A handler of requests, for any server. Without a connection, callers are not told apart by address. */
@@ -102,7 +104,8 @@ export function createFacilitatorHandler(options: FacilitatorHandlerOptions): Fa
     const body = parseBody(text)
     if (typeof body === 'string') return json(400, { error: body })
     const { paymentPayload, paymentRequirements, claimant } = body
-    return json(200, await facilitator[operation](paymentPayload, paymentRequirements, { ...caller, claimant }))
+    const result = await facilitator[operation](paymentPayload, paymentRequirements, { ...caller, claimant })
+    return json(200, result, {}, connection.textResponse)
   }
   const routes = new Map<string, Route>([
     ['/verify', { method: 'POST', handle: (request, connection) => judge(request, connection, 'verify') }],

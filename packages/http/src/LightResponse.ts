@@ -1,0 +1,58 @@
+/**
+ * A `Response` whose text the host has already: a real one, with its stream, is built only where something reads it. Building
+ * and reading one takes longer than many a handler.
+ */
+import type { RawResponse } from './Message.js'
+
+let canBeLight: boolean | undefined
+
+/** As with a light request: Node's own `Response` keeps its state under symbols (Node 20 and 22); elsewhere a real one is used. */
+function prepare(): boolean {
+  const symbols = Object.getOwnPropertySymbols(new Response())
+  LightResponse.inherit(symbols)
+  return symbols.some(({ description }) => description === 'state')
+}
+
+/** A response of a text. Its headers have lower-case names. */
+export function textResponse(status: number, headers: readonly string[], body: string): Response {
+  canBeLight ??= prepare()
+  const raw = { status, headers: [...headers], body }
+  return canBeLight ? (new LightResponse(raw) as unknown as Response) : toRealResponse(raw)
+}
+
+/** What a light response was made of; undefined of any other, and of one that something has read or may have changed. */
+export function unreadResponse(response: Response): RawResponse | undefined {
+  return canBeLight === true && response instanceof LightResponse ? response.unread : undefined
+}
+
+function toRealResponse({ status, headers, body }: RawResponse): Response {
+  const pairs: [string, string][] = []
+  for (let i = 0; i < headers.length; i += 2) pairs.push([headers[i]!, headers[i + 1]!])
+  return new Response(body, { status, headers: pairs })
+}
+
+class LightResponse {
+  readonly #raw: RawResponse
+  #real: Response | undefined
+
+  /** All that `Response` has is read by way of these. */
+  static inherit(stateSymbols: readonly symbol[]): void {
+    Object.setPrototypeOf(LightResponse.prototype, Response.prototype)
+    for (const symbol of stateSymbols) {
+      Object.defineProperty(LightResponse.prototype, symbol, {
+        get(this: LightResponse) {
+          this.#real ??= toRealResponse(this.#raw)
+          return Reflect.get(this.#real, symbol)
+        },
+      })
+    }
+  }
+
+  constructor(raw: RawResponse) {
+    this.#raw = raw
+  }
+
+  get unread(): RawResponse | undefined {
+    return this.#real === undefined ? this.#raw : undefined
+  }
+}
