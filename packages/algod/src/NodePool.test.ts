@@ -381,6 +381,18 @@ for (const [what, response] of [
   })
 }
 
+test('after a wait that did not end, the next one is on another node; the only one is waited on again', async () => {
+  const [hung, good] = [new FakeNode(), new FakeNode()]
+  hung.on('GET wait', () => 'hang')
+  good.on('GET wait', () => ok({ 'last-round': 101 }))
+  const algod = open([hung, good])
+  assert.equal(await algod.waitForBlock(100n, { timeoutMs: 20 }), undefined)
+  assert.equal(await algod.waitForBlock(100n, { timeoutMs: 60_000 }), 101n)
+  good.on('GET wait', () => 'hang')
+  for (let time = 0; time < 2; time++) assert.equal(await algod.waitForBlock(101n, { timeoutMs: 20 }), undefined)
+  assert.deepEqual([hung.count('GET wait'), good.count('GET wait')], [1, 3])
+})
+
 test('a wait that is cancelled fails at once, and the node is waited on again', async () => {
   const node = new FakeNode()
   const algod = open([node])

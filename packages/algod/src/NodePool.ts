@@ -138,7 +138,12 @@ export class NodePool {
         return read(await exchange(node, request, { ...this.#limits(), ...limits }), node)
       } catch (error) {
         if (!(error instanceof AlgodError)) throw error
-        if (error.code === 'timeout') return undefined
+        if (error.code === 'timeout') {
+          // No block came, or the node never ends a wait: the next wait is on another one, as long as there is one.
+          const now = performance.now()
+          if (this.nodes.some((other) => other !== node && other.canWait(now))) node.refusedToWait()
+          return undefined
+        }
         if (limits.isCancelled()) throw error
         node.refusedToWait()
         lastError = error
