@@ -1,5 +1,6 @@
 /** Algorand networks and their CAIP-2 ids. */
 
+import { BoundedMap } from './BoundedMap.js'
 import * as Bytes from './Bytes.js'
 import { errors } from './errors.js'
 import { LatchkeyError } from './LatchkeyError.js'
@@ -102,8 +103,16 @@ export function parse(id: string): Parsed {
 export function normalize(id: string): string | undefined {
   const reference = id.startsWith(namespace) ? id.slice(namespace.length) : ''
   if (/^[A-Za-z0-9_-]{32}$/.test(reference)) return id
-  return fromBase64(reference) === undefined ? undefined : caip2(reference)
+  const remembered = shortIds.get(reference)
+  if (remembered !== undefined) return remembered
+  if (fromBase64(reference) === undefined) return undefined
+  const shortId = caip2(reference)
+  shortIds.set(reference, shortId)
+  return shortId
 }
+
+/** By whole hash: each payment compares the same few networks many times. */
+const shortIds = new BoundedMap<string, string>(100)
 
 /**
  * Reads the name of a public network, or a CAIP-2 id as {@link parse} does.

@@ -30,8 +30,16 @@ const lookUpMs = 3_000
 /** The receipt in a response: what the seller says was settled for it. Undefined if there is none. */
 export function receiptOf(response: Response): Headers.Receipt | undefined {
   const header = response.headers.get(Headers.paymentResponse) ?? response.headers.get('X-PAYMENT-RESPONSE')
-  return header === null ? undefined : Headers.orUndefined(() => Headers.decodeReceipt(header))
+  if (header === null) return undefined
+  const known = receipts.get(response)
+  if (known?.header === header) return known.receipt
+  const receipt = Headers.orUndefined(() => Headers.decodeReceipt(header))
+  receipts.set(response, { header, receipt })
+  return receipt
 }
+
+/** What was read from a header of a response: several parts of a payment ask for it. */
+const receipts = new WeakMap<Response, { readonly header: string; readonly receipt: Headers.Receipt | undefined }>()
 
 const paidResponses = new WeakMap<Response, PaymentResult>()
 
@@ -77,6 +85,8 @@ export async function sendPayment(delivery: Delivery): Promise<Response> {
   }
   const result = response.status < 400 ? answered(delivery, response, state) : response
   if (response.status >= 400) finish(delivery, 'unanswered')
+  const read = receipts.get(response)
+  if (read !== undefined) receipts.set(result, read)
   paidResponses.set(result, { payment: paid.payment, state })
   return result
 }

@@ -1,15 +1,25 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Group, Submission } from '@latchkey/algorand'
-import { GroupError, type GroupErrorCode, isComplete, maxMemberBytes, read, toPayload } from './PaymentGroup.js'
+import {
+  GroupError,
+  type GroupErrorCode,
+  isComplete,
+  maxMemberBytes,
+  read,
+  readPayment,
+  toPayload,
+} from './PaymentGroup.js'
 import { alone, buyer, feePayment, sign, sponsored, type Tx, transfer } from './payments.test.helper.js'
 
 function codeOf(payload: unknown): GroupErrorCode | undefined {
   try {
-    read(payload)
+    const { payment, transactionId } = read(payload)
+    assert.deepEqual(readPayment(payload), { txn: payment.txn, sender: payment.sender, transactionId })
     return undefined
   } catch (error) {
     assert.ok(error instanceof GroupError)
+    assert.throws(() => readPayment(payload), { code: error.code, message: error.message })
     return error.code
   }
 }
@@ -20,6 +30,7 @@ test('reads a payment with its signers and its id', () => {
   const { payload, id } = sponsored()
   const { members, payment, paymentIndex, transactionId } = read(payload.payload)
   assert.deepEqual([paymentIndex, transactionId, payment.sender], [1, id, buyer.address])
+  assert.deepEqual(readPayment(payload.payload), { txn: payment.txn, sender: buyer.address, transactionId: id })
   assert.deepEqual(
     members.map(({ isSigned }) => isSigned),
     [false, true],

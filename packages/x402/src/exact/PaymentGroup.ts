@@ -33,6 +33,27 @@ const maxMemberCharacters = Math.ceil(maxMemberBytes / 3) * 4
 
 /** @throws {@link GroupError} */
 export function read(payload: unknown): PaymentGroup {
+  const { paymentGroup, paymentIndex } = limitedShape(payload)
+  const members = paymentGroup.map((text, index) => readMember(text, index, memberOf))
+  const payment = members[paymentIndex]!
+  return { members, payment, paymentIndex, transactionId: transactionIdOf(payment.txn) }
+}
+
+/**
+ * The transaction that pays, of a group that can be read: for those who pass none of it on, without the canonical form of all.
+ *
+ * @throws {@link GroupError}
+ */
+export function readPayment(payload: unknown): Pick<Member, 'txn' | 'sender'> & Pick<PaymentGroup, 'transactionId'> {
+  const { paymentGroup, paymentIndex } = limitedShape(payload)
+  const members = paymentGroup.map((text, index) =>
+    readMember(text, index, ({ txn }) => ({ txn, transactionId: index === paymentIndex ? transactionIdOf(txn) : '' })),
+  )
+  const { txn, transactionId } = members[paymentIndex]!
+  return { txn, sender: Address.encode(txn.snd), transactionId }
+}
+
+function limitedShape(payload: unknown): ExactPayload {
   const { paymentGroup, paymentIndex } = shape(payload)
   if (paymentGroup.length > maxMembers)
     throw new GroupError('payment_group_too_large', `a group has at most ${maxMembers} transactions`)
@@ -45,9 +66,7 @@ export function read(payload: unknown): PaymentGroup {
   // All lengths are checked before the first transaction is decoded.
   const tooLong = paymentGroup.findIndex((text) => text.length > maxMemberCharacters)
   if (tooLong >= 0) throw new GroupError('invalid_payment_transaction', `transaction ${tooLong} is too long`)
-  const members = paymentGroup.map(readMember)
-  const payment = members[paymentIndex]!
-  return { members, payment, paymentIndex, transactionId: transactionIdOf(payment.txn) }
+  return { paymentGroup, paymentIndex }
 }
 
 function shape(payload: unknown): ExactPayload {
@@ -62,12 +81,12 @@ function shape(payload: unknown): ExactPayload {
 }
 
 /** A signed transaction, or a bare one that is still to be signed. */
-function readMember(text: string, index: number): Member {
+function readMember<T>(text: string, index: number, convert: (signed: Submission.Submitted) => T): T {
   const bytes = decodeBase64(text)
   if (bytes === undefined || bytes.length === 0)
     throw new GroupError('invalid_payment_transaction', `transaction ${index} is not base64`)
   try {
-    return memberOf(decode(bytes))
+    return convert(decode(bytes))
   } catch (error) {
     if (!isDecodeError(error)) throw error
     const message = `transaction ${index} cannot be read: ${(error as Error).message}`

@@ -79,6 +79,8 @@ function validityRounds({ chain, maxTimeoutSeconds }: PaymentOrder): number {
 }
 
 function feeFor(txn: Transaction.Transaction, { minFee, feePerByte }: SuggestedParameters): bigint {
+  // Nearly always: the network is not congested.
+  if (feePerByte === 0n) return minFee
   const bytes = BigInt(Submission.transactionBytes({ ...txn, grp: new Uint8Array(32).fill(1) }).length + signatureBytes)
   const byBytes = feePerByte * bytes
   return byBytes > minFee ? byBytes : minFee

@@ -32,14 +32,14 @@ const maxWaitMs = 1_000
 
 /** The payment in a payload, or why it does not match the requirement. */
 export function parse(payload: PaymentPayload, requirement: PaymentRequirements, chain: Chain): LedgerPayment | string {
-  let group: PaymentGroup.PaymentGroup
+  let payment: ReturnType<typeof PaymentGroup.readPayment>
   try {
-    group = PaymentGroup.read(payload.payload)
+    payment = PaymentGroup.readPayment(payload.payload)
   } catch (error) {
     if (error instanceof PaymentGroup.GroupError) return error.message
     throw error
   }
-  const { txn, sender } = group.payment
+  const { txn, sender, transactionId } = payment
   const isAlgo = parseAssetId(requirement.asset) === algoAssetId
   if (txn.gh === undefined || !Bytes.equal(txn.gh, chain.genesisHash)) return 'the payment is for another network'
   if (txn.type !== (isAlgo ? 'pay' : 'axfer')) return 'the payment does not transfer the asset'
@@ -49,7 +49,7 @@ export function parse(payload: PaymentPayload, requirement: PaymentRequirements,
     return 'the payment is to another account'
   }
   if (amount.toString() !== requirement.amount) return `the payment is of ${amount} base units`
-  return { transactionId: group.transactionId, payer: sender, firstValid: txn.fv ?? 0n, lastValid: txn.lv ?? 0n }
+  return { transactionId, payer: sender, firstValid: txn.fv ?? 0n, lastValid: txn.lv ?? 0n }
 }
 
 /** Looks a payment up. Throws an AlgodError if no node responds, or too few of them to say that it has expired. */

@@ -7,6 +7,7 @@ export class Overlay {
   constructor(target: object, properties: PropertyDescriptorMap) {
     this.#target = target
     this.#properties = properties
+    for (const name in properties) properties[name]!.configurable = true
     this.put()
   }
 
@@ -14,7 +15,7 @@ export class Overlay {
     const names = Object.keys(this.#properties)
     this.#before ??= names.map((name) => [name, Object.getOwnPropertyDescriptor(this.#target, name)] as const)
     for (const name of names) {
-      Object.defineProperty(this.#target, name, { ...this.#properties[name], configurable: true })
+      Object.defineProperty(this.#target, name, this.#properties[name]!)
     }
   }
 
