@@ -1,4 +1,4 @@
-/** Settlements in a database that is set up unlike others, with texts, numbers and times that nobody expects. */
+/** Settlements in a database that is set up unlike others, with texts, numbers and times that are rare. */
 import assert from 'node:assert/strict'
 import { after, type TestContext, test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
