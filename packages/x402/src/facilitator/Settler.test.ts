@@ -318,6 +318,23 @@ test('is pending while the store cannot record the result', async (t) => {
   assert.equal(node.count('POST submit'), 1)
 })
 
+test('is settled although the process ends before the store has recorded it, and is found on the ledger again', async (t) => {
+  class Late extends MemorySettlements {
+    soon: string[] = []
+    settleSoon(transactionId: string): void {
+      this.soon.push(transactionId)
+    }
+  }
+  const store = new Late()
+  const { facilitator, node } = await setUp(t, { store })
+  const { payload, requirements, id } = sponsored()
+  assert.equal((await facilitator.settle(payload, requirements)).success, true)
+  assert.deepEqual([store.soon, store.get(id)!.state], [[id], 'pending'])
+  // As after a restart: it is recorded as pending.
+  assert.equal((await facilitator.settle(payload, requirements)).success, true)
+  assert.deepEqual([store.soon, node.count('POST submit')], [[id, id], 1])
+})
+
 test('stop ends waiting calls, keeps pending settlements and submits nothing more', async (t) => {
   const store = new MemorySettlements()
   let closed = 0

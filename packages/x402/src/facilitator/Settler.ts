@@ -7,7 +7,7 @@ import * as Tracing from '@latchkey/algod/tracing'
 import type { Chain } from '../chain/Chain.js'
 import type { SettlementLeases } from '../store/SettlementLeases.js'
 import type { SettlementClaim, SettlementLimits } from '../store/SettlementLimits.js'
-import type { Settlement, SettlementStore } from '../store/Settlements.js'
+import type { Settlement, SettlementOutcome, SettlementStore } from '../store/Settlements.js'
 import type { ErrorListener } from './ErrorListener.js'
 import { LeaseKeeper } from './LeaseKeeper.js'
 import { isTemporary, limitError } from './limitError.js'
@@ -331,7 +331,7 @@ export class Settler {
         if (progress.search !== undefined) await searchBlocks(settlement, network, progress)
         if (progress.isRefused) await this.#checkRefusal(settlement, progress, recordedMs!)
         if (progress.outcome !== undefined) {
-          await this.#options.store.finish(settlement.transactionId, progress.outcome)
+          await this.#finish(settlement, progress.outcome)
           return this.#ended({ ...settlement, ...progress.outcome })
         }
         if (isRejected !== progress.isRejected) await this.#setRejected(settlement, progress.isRejected)
@@ -349,6 +349,13 @@ export class Settler {
       pollMs = Math.min(pollMs * 1.5, maxPollMs)
     }
     return this.#left(settlement)
+  }
+
+  /** What the ledger has need not be on the disk before it is answered: it is found there again. A failure has to be. */
+  #finish({ transactionId }: Settlement, outcome: SettlementOutcome): Promise<void> | void {
+    const { store, onError } = this.#options
+    if (outcome.state !== 'settled' || store.settleSoon === undefined) return store.finish(transactionId, outcome)
+    store.settleSoon(transactionId, outcome, (error) => onError(error, { transactionId }))
   }
 
   /** Another replica may have sent it, and its node may have accepted it, while this one waited: the ledger decides then. */

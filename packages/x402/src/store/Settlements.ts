@@ -39,6 +39,16 @@ export type SettlementStore = {
    * failed counts no longer; it counts again if it is settled after all.
    */
   readonly finish: (transactionId: string, outcome: SettlementOutcome) => Promise<void> | void
+  /**
+   * As `finish` with what the ledger has, without waiting for the disk. Calls on this store see it at once, other processes
+   * soon; a process that is killed before it is recorded finds it on the ledger again. It is repeated until it is recorded or
+   * the store is closed. Only of stores where that takes less.
+   *
+   * @param onError called if it cannot be recorded, the first time
+   */
+  readonly settleSoon?:
+    | ((transactionId: string, outcome: SettlementOutcome, onError: (error: unknown) => void) => void)
+    | undefined
   /** Whether nodes reject a pending settlement: it does not count for its `payTo` then. */
   readonly setRejected: (transactionId: string, isRejected: boolean) => Promise<void> | void
   /** Which limit, if any, a payment would meet now. Counts nothing, and promises nothing. */

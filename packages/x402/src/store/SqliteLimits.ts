@@ -53,8 +53,7 @@ export class SqliteLimits {
          ON CONFLICT (${key}, part_ms) DO UPDATE SET ${value} = ${value} + ?3`,
       )
     // No more than the limit is counted: the rest would not change the result.
-    const pending = (condition: string) =>
-      prepare(`SELECT count(*) AS count FROM (SELECT 1 FROM settlements WHERE ${condition} LIMIT ?)`)
+    const count = (condition: string) => `(SELECT count(*) FROM (SELECT 1 FROM settlements WHERE ${condition}))`
     this.#statements = {
       addFee: add('settlement_fees', 'pay_to', 'micro_algos'),
       addRate: add('settlement_rates', 'name', 'count'),
@@ -62,8 +61,11 @@ export class SqliteLimits {
         'SELECT coalesce(sum(micro_algos), 0) AS sum FROM settlement_fees WHERE pay_to = ? AND part_ms > ?',
       ),
       rate: prepare('SELECT coalesce(sum(count), 0) AS sum FROM settlement_rates WHERE name = ? AND part_ms > ?'),
-      ofPayer: pending("state = 'pending' AND payer = ?"),
-      ofPayTo: pending("state = 'pending' AND is_rejected = 0 AND pay_to = ?"),
+      // In one statement, because each one locks the file.
+      pending: prepare(
+        `SELECT ${count("state = 'pending' AND payer = ?1 LIMIT ?2")} AS of_payer,
+           ${count("state = 'pending' AND is_rejected = 0 AND pay_to = ?3 LIMIT ?4")} AS of_pay_to`,
+      ),
       deleteFees: prepare('DELETE FROM settlement_fees WHERE part_ms <= ?'),
       deleteRates: prepare('DELETE FROM settlement_rates WHERE part_ms <= ?'),
     }
@@ -71,17 +73,17 @@ export class SqliteLimits {
 
   check({ payer, payTo, feeMicroAlgos }: Counted, limits: SettlementLimits): keyof SettlementLimits | undefined {
     const { feesInAll, feesPerPayTo, payerPerMinute, payToPerMinute, pendingPerPayer, pendingPerPayTo } = limits
-    const { ofPayer, ofPayTo } = this.#statements
-    const isFull = (count: { get(...values: (string | number)[]): unknown }, key: string, limit: number): boolean =>
-      Number((count.get(key, limit) as { count: number }).count) >= limit
     if (feeMicroAlgos > 0n) {
       if (feesInAll !== undefined && this.#feesOf(allSellers) + feeMicroAlgos > feesInAll) return 'feesInAll'
       if (feesPerPayTo !== undefined && this.#feesOf(payTo) + feeMicroAlgos > feesPerPayTo) return 'feesPerPayTo'
     }
     if (payerPerMinute !== undefined && this.#rateOf(payerName(payer)) >= payerPerMinute) return 'payerPerMinute'
     if (payToPerMinute !== undefined && this.#rateOf(payToName(payTo)) >= payToPerMinute) return 'payToPerMinute'
-    if (pendingPerPayer !== undefined && isFull(ofPayer, payer, pendingPerPayer)) return 'pendingPerPayer'
-    if (pendingPerPayTo !== undefined && isFull(ofPayTo, payTo, pendingPerPayTo)) return 'pendingPerPayTo'
+    if (pendingPerPayer === undefined && pendingPerPayTo === undefined) return undefined
+    const values = [payer, pendingPerPayer ?? 0, payTo, pendingPerPayTo ?? 0]
+    const pending = this.#statements.pending.get(...values) as { of_payer: number; of_pay_to: number }
+    if (pendingPerPayer !== undefined && Number(pending.of_payer) >= pendingPerPayer) return 'pendingPerPayer'
+    if (pendingPerPayTo !== undefined && Number(pending.of_pay_to) >= pendingPerPayTo) return 'pendingPerPayTo'
     return undefined
   }
 

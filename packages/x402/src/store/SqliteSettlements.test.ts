@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import type { Settlement } from './Settlement.js'
 import * as Sqlite from './Sqlite.js'
 import { SqliteSettlements } from './SqliteSettlements.js'
 
@@ -199,4 +200,80 @@ test('says whether it could be written now', async (t) => {
   await assert.rejects(blocked, /another process holds its lock/)
   other.exec('ROLLBACK')
   await store.ping()
+})
+
+const pendingOne: Settlement = {
+  ...{ transactionId: 'ONE', group: [], network: 'n', payer: 'P', payTo: 'S', asset: '1', amount: '1' },
+  ...{ firstValid: 1n, lastValid: 2n, feeMicroAlgos: 5n, createdMs: 1 },
+  state: 'pending',
+}
+const settledInFour = { state: 'settled', round: 4n } as const
+
+function refuse(error: unknown): never {
+  throw error
+}
+
+test('what is to be settled soon is settled for this store at once, and for others with the next change', async (t) => {
+  const path = join(directoryFor(t), 'settlements.db')
+  const [store, other] = [new SqliteSettlements(path), new SqliteSettlements(path)]
+  t.after(() => store.close())
+  t.after(() => other.close())
+  const limits = { pendingPerPayer: 1, feesInAll: 9n }
+  await store.claim(pendingOne, limits)
+  store.settleSoon('ONE', settledInFour, refuse)
+  assert.deepEqual([store.get('ONE')!.state, store.get('ONE')!.round], ['settled', 4n])
+  assert.equal(other.get('ONE')!.state, 'pending')
+  assert.equal((await store.claim(pendingOne, limits)).type, 'known')
+  assert.deepEqual([other.get('ONE')!.state, other.get('ONE')!.round], ['settled', 4n])
+  // Its fee counts once, and it is not pending.
+  const free = { payer: 'P', payTo: 'S', feeMicroAlgos: 0n }
+  assert.equal(store.check({ ...free, feeMicroAlgos: 4n }, limits), undefined)
+  assert.equal(store.check({ ...free, feeMicroAlgos: 5n }, limits), 'feesInAll')
+})
+
+test('what is to be settled soon counts against no limit of pending ones, and is settled without another change', async (t) => {
+  const path = join(directoryFor(t), 'settlements.db')
+  const [store, other] = [new SqliteSettlements(path), new SqliteSettlements(path)]
+  t.after(() => other.close())
+  const limits = { pendingPerPayer: 1, pendingPerPayTo: 1 }
+  for (const transactionId of ['ONE', 'TWO', 'THREE']) {
+    if (transactionId !== 'TWO') assert.equal(store.check(pendingOne, limits), undefined)
+    assert.equal((await store.claim({ ...pendingOne, transactionId }, limits)).type, 'recorded')
+    store.settleSoon(transactionId, settledInFour, refuse)
+  }
+  assert.deepEqual(store.pending(), [])
+  await store.claim({ ...pendingOne, transactionId: 'FOUR' }, {})
+  store.settleSoon('FOUR', settledInFour, refuse)
+  while (other.get('FOUR')!.state === 'pending') await new Promise((resolve) => setTimeout(resolve, 5))
+  await store.claim({ ...pendingOne, transactionId: 'FIVE' }, {})
+  store.settleSoon('FIVE', settledInFour, refuse)
+  // A failure that is found later does not give its fee back.
+  await store.finish('FIVE', { state: 'failed' })
+  assert.equal(store.get('FIVE')!.state, 'settled')
+  await store.claim({ ...pendingOne, transactionId: 'SIX' }, {})
+  store.settleSoon('SIX', settledInFour, refuse)
+  store.close()
+  assert.equal(other.get('SIX')!.state, 'settled')
+})
+
+test('what cannot be recorded soon is reported once, tried again, and stands in the way of no claim', async (t) => {
+  const path = join(directoryFor(t), 'settlements.db')
+  const store = new SqliteSettlements(path)
+  t.after(() => store.close())
+  const breaker = Sqlite.open(path)
+  t.after(() => breaker.close())
+  await store.claim(pendingOne, {})
+  breaker.exec(`CREATE TRIGGER full BEFORE UPDATE ON settlements BEGIN SELECT RAISE(ABORT, 'disk is full'); END`)
+  const errors: unknown[] = []
+  store.settleSoon('ONE', settledInFour, (error) => errors.push(error))
+  assert.deepEqual(store.pending(), [])
+  assert.deepEqual(store.pending(), [])
+  assert.match(String(errors), /^StoreError: the store .*$/)
+  assert.equal(store.get('ONE')!.state, 'settled')
+  assert.equal((await store.claim({ ...pendingOne, transactionId: 'TWO' }, {})).type, 'recorded')
+  const stateOnDisk = breaker.prepare("SELECT state FROM settlements WHERE transaction_id = 'ONE'")
+  assert.deepEqual({ ...(stateOnDisk.get() as object) }, { state: 'pending' })
+  breaker.exec('DROP TRIGGER full')
+  while ((stateOnDisk.get() as { state: string }).state === 'pending') await new Promise((r) => setTimeout(r, 20))
+  assert.equal(errors.length, 1)
 })

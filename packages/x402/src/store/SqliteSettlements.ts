@@ -44,6 +44,11 @@ export class SqliteSettlements implements SettlementStore {
   readonly #limits: SqliteLimits
   /** Changes of one turn of the event loop are committed together: the sync to disk is what costs. */
   #batch: Change[] = []
+  /** Settlements that the ledger has, and that the file does not say so of yet. */
+  readonly #soon = new Map<string, Soon>()
+  #soonTimer: ReturnType<typeof setTimeout> | undefined
+  /** After a failure they are written on their own: claims do not fail for them. */
+  #isSoonAlone = false
 
   /**
    * @param path the database file, created if it is missing, readable by its owner alone
@@ -117,7 +122,11 @@ export class SqliteSettlements implements SettlementStore {
 
   get(transactionId: string): Settlement | undefined {
     const row = this.#read(() => this.#statements.get.get(transactionId) as Row | undefined)
-    return row && settlementOf(row)
+    if (row === undefined) return undefined
+    const settlement = settlementOf(row)
+    const soon = this.#soon.get(transactionId)
+    if (soon === undefined || settlement.state === 'settled') return settlement
+    return { ...settlement, errorReason: undefined, errorMessage: undefined, ...soon.outcome }
   }
 
   async finish(transactionId: string, outcome: SettlementOutcome): Promise<void> {
@@ -137,6 +146,12 @@ export class SqliteSettlements implements SettlementStore {
     this.#limits.changeFee(row['pay_to'] as string, Number(row['fee_part_ms']), change)
   }
 
+  /** With the next change, or after some milliseconds: one sync to disk is enough for both. */
+  settleSoon(transactionId: string, outcome: SettlementOutcome, onError: (error: unknown) => void): void {
+    this.#soon.set(transactionId, { outcome, onError, isReported: false })
+    this.#soonTimer ??= setTimeout(() => this.#commitSoon(), soonMs)
+  }
+
   async setRejected(transactionId: string, isRejected: boolean): Promise<void> {
     await this.#change(() => this.#statements.reject.run(isRejected ? 1 : 0, transactionId))
   }
@@ -145,11 +160,17 @@ export class SqliteSettlements implements SettlementStore {
     payment: Pick<Settlement, 'payer' | 'payTo' | 'feeMicroAlgos'>,
     limits: SettlementLimits,
   ): keyof SettlementLimits | undefined {
+    const limit = this.#read(() => this.#limits.check(payment, limits))
+    const isOfPending = limit === 'pendingPerPayer' || limit === 'pendingPerPayTo'
+    if (!isOfPending || this.#soon.size === 0) return limit
+    this.#commitSoon()
     return this.#read(() => this.#limits.check(payment, limits))
   }
 
   pending(): Settlement[] {
-    return this.#read(() => this.#statements.pending.all() as Row[]).map(settlementOf)
+    this.#commitSoon()
+    const rows = this.#read(() => this.#statements.pending.all() as Row[])
+    return rows.map(settlementOf).filter(({ transactionId }) => !this.#soon.has(transactionId))
   }
 
   forgetBefore(createdMs: number): void {
@@ -164,6 +185,8 @@ export class SqliteSettlements implements SettlementStore {
 
   close(): void {
     this.#commit()
+    this.#commitSoon()
+    clearTimeout(this.#soonTimer)
     this.#database.close()
   }
 
@@ -178,22 +201,72 @@ export class SqliteSettlements implements SettlementStore {
     })
   }
 
-  /** All or none: a change is reported once it is on the disk. */
   #commit(): void {
     const batch = this.#batch
     if (batch.length === 0) return
     this.#batch = []
     try {
-      this.#database.exec('BEGIN IMMEDIATE')
-      const results = batch.map(({ make }) => make())
-      this.#database.exec('COMMIT')
+      const results = this.#transact(!this.#isSoonAlone, () => batch.map(({ make }) => make()))
       for (const [index, { resolve }] of batch.entries()) resolve(results[index])
     } catch (error) {
-      if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
       for (const { reject } of batch) reject(named(this.#path, error))
     }
   }
+
+  #commitSoon(): void {
+    if (this.#soon.size === 0) return
+    try {
+      this.#transact(true, () => undefined)
+    } catch {
+      // It is reported, and tried again.
+    }
+  }
+
+  /** All or none: a change is reported once it is on the disk. Those that are to be settled come first, so that they do not count. */
+  #transact<T>(withSoon: boolean, work: () => T): T {
+    try {
+      this.#database.exec('BEGIN IMMEDIATE')
+      if (withSoon) for (const [transactionId, { outcome }] of this.#soon) this.#finish(transactionId, outcome)
+      const result = work()
+      this.#database.exec('COMMIT')
+      if (withSoon) this.#endSoon()
+      return result
+    } catch (error) {
+      if (withSoon) this.#retrySoon()
+      if (this.#database.isTransaction) this.#database.exec('ROLLBACK')
+      if (withSoon) this.#reportSoon(named(this.#path, error))
+      throw error
+    }
+  }
+
+  #endSoon(): void {
+    this.#soon.clear()
+    this.#isSoonAlone = false
+    clearTimeout(this.#soonTimer)
+    this.#soonTimer = undefined
+  }
+
+  #retrySoon(): void {
+    if (this.#soon.size === 0) return
+    this.#isSoonAlone = true
+    clearTimeout(this.#soonTimer)
+    this.#soonTimer = setTimeout(() => this.#commitSoon(), retryMs)
+  }
+
+  #reportSoon(error: unknown): void {
+    for (const one of this.#soon.values()) {
+      if (one.isReported) continue
+      one.isReported = true
+      one.onError(error)
+    }
+  }
 }
+
+type Soon = { readonly outcome: SettlementOutcome; readonly onError: (error: unknown) => void; isReported: boolean }
+
+/** How long another process that uses the file may see a settlement as pending that is on the ledger. */
+const soonMs = 50
+const retryMs = 1_000
 
 type Change = { make: () => unknown; resolve: (result: unknown) => void; reject: (error: unknown) => void }
 
