@@ -5,6 +5,7 @@ import { fileURLToPath } from 'node:url'
 import { Network as Networks } from '@latchkey/algorand'
 import { Signer } from '@latchkey/x402/client'
 import { Redis } from 'ioredis'
+import { Client } from 'pg'
 import { latchkeyCommand } from '../support/devnet.test.helper.js'
 import { emptyDatabase, PostgresServer } from '../support/postgres.test.helper.js'
 import { RedisServer } from '../support/redis.test.helper.js'
@@ -187,14 +188,26 @@ async function openRedis(ground: Ground): Promise<Cluster['redis']> {
   return { server: await RedisServer.start(ground.scope, { host: address, port: 6_379, settings, prefix }), host }
 }
 
-/** As if so much time had passed that the claims of gates that were killed are free: in minutes they would be. */
-export async function endClaims({ postgres, redis }: Cluster, seconds: number): Promise<void> {
-  postgres.clock.set(seconds)
-  if (redis === undefined) return
-  // Its memory allocator does not work with libfaketime, so that its clock cannot be set.
+/** As if the minutes had passed after which the claims of gates that were killed are free: no request is served now. */
+export async function endClaims({ databaseUrl, redis }: Cluster): Promise<void> {
+  if (redis === undefined) {
+    await query(databaseUrl, "UPDATE latchkey.claims SET until_at = 'epoch' WHERE state = 'serving'")
+    return
+  }
   const client = new Redis(redis.server.url)
   await client.eval("for _, key in ipairs(redis.call('KEYS', '*}:c:*')) do redis.call('HSET', key, 'until', 0) end", 0)
   client.disconnect()
+}
+
+/** The rows of a statement. */
+export async function query(databaseUrl: string, sql: string): Promise<unknown[]> {
+  const client = new Client({ connectionString: databaseUrl })
+  await client.connect()
+  try {
+    return (await client.query(sql)).rows as unknown[]
+  } finally {
+    await client.end()
+  }
 }
 
 type Key = { readonly seed: string; readonly address: string }

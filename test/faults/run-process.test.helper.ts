@@ -5,7 +5,6 @@
 import { appendFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { Client } from 'pg'
 import { Counter, Random } from '../x402/soakRandom.test.helper.js'
 import { askAgain } from './askAgain.test.helper.js'
 import { compareBooks } from './books.test.helper.js'
@@ -16,20 +15,19 @@ import {
   openCluster,
   openGround,
   post,
+  query,
   startServers,
   unfinishedAt,
 } from './Cluster.test.helper.js'
 import { checkHistory } from './checkHistory.test.helper.js'
 import { faultAtRandom, heal } from './faultKinds.test.helper.js'
 import { readLedger, readLines } from './history.test.helper.js'
-import { maxTimeoutSeconds, setting } from './settings.test.helper.js'
+import { setting } from './settings.test.helper.js'
 
 const directory = setting('FAULTS_DIRECTORY')
 const seconds = Number(setting('FAULTS_SECONDS'))
 const seed = Number(setting('FAULTS_SEED'))
 const claims = setting('FAULTS_CLAIMS') as 'postgres' | 'redis'
-/** Longer than a gate may take for a request, so that the claims of a gate that was killed are free. */
-const aheadSeconds = maxTimeoutSeconds + 10 * 60
 const roundsToExpire = 200
 /** How long buyers may take to get what they still want, once all is well. */
 const lastChanceMs = 180_000
@@ -77,8 +75,7 @@ async function finish(cluster: Cluster): Promise<void> {
   await untilEnd('finish')
   while ((await Promise.all(gates.map(unfinishedAt))).some((count) => count > 0)) await sleep(100)
   log('claims of gates that were killed end')
-  await endClaims(cluster, aheadSeconds)
-  await sleep(1_500)
+  await endClaims(cluster)
   await untilEnd('finish')
   log('what is not settled expires')
   await post(ledger, '/devnet/mine', { rounds: roundsToExpire })
@@ -107,14 +104,9 @@ async function report(cluster: Cluster, faults: Counter): Promise<object> {
 }
 
 /** To be read where something is wrong: what gates hold in the end. */
-async function claimsIn({ databaseUrl, redis }: Cluster): Promise<unknown> {
-  if (redis !== undefined) return []
-  const client = new Client({ connectionString: databaseUrl })
-  await client.connect()
+async function claimsIn({ databaseUrl, redis }: Cluster): Promise<unknown[]> {
   const sql = 'SELECT transaction_id, owner, result, state, until_at, is_done, answer_bytes FROM latchkey.claims'
-  const { rows } = await client.query(sql)
-  await client.end()
-  return rows
+  return redis === undefined ? query(databaseUrl, sql) : []
 }
 
 try {
