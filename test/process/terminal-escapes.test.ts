@@ -196,6 +196,15 @@ suite('terminal escapes', { timeout: 900_000, concurrency: 3 }, () => {
         { args: [...base, join(directory, 'f6.db'), ...chain(), '-w', hostile, '--key', hostile], env },
       ]
     },
+    'facilitator migrate': async () => {
+      const base = ['facilitator', 'migrate']
+      return [
+        { args: base, env: { LATCHKEY_FACILITATOR_STORE: `postgres://127.0.0.1:1/${encodeURIComponent(hostile)}` } },
+        { args: [...base, '--store', 'postgres://127.0.0.1:1/shop', '--grant-to', hostile, '--json'] },
+        { args: [...base, '--store', hostile] },
+        { args: [...base, '--store-file', file('address', hostile), '--check'] },
+      ]
+    },
     pay: async () => {
       const env = { AVM_MNEMONIC: devnet.accounts[2]!.mnemonic }
       const runs = sellerPaths.flatMap((path, index) =>

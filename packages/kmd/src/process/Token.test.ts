@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
 import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { type TestContext, test } from 'node:test'
 import { setTimeout } from 'node:timers/promises'
+import { promisify } from 'node:util'
 import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
 import { Log } from './Log.js'
 import * as Token from './Token.js'
@@ -21,6 +23,24 @@ test('a new token is 64 hex digits, without a newline, in a file that only its o
   assert.equal(statSync(Token.path(directory)).mode & 0o777, 0o600)
   assert.deepEqual(readdirSync(directory), ['kmd.token'])
   assert.equal(Token.readOrCreate(directory), token, 'and it stays')
+})
+
+test('of several starts at once all have the token that is in the file', async (t) => {
+  const module = JSON.stringify(new URL('./Token.js', import.meta.url).href)
+  for (let round = 0; round < 3; round++) {
+    const directory = temporaryDirectory(t)
+    // All wait for the same moment, as far as the machine lets them.
+    const atMs = Date.now() + 600
+    const code = `import * as Token from ${module}
+      while (Date.now() < ${atMs});
+      process.stdout.write(Token.readOrCreate(${JSON.stringify(directory)}))`
+    const starts = Array.from({ length: 4 }, () =>
+      promisify(execFile)(process.execPath, ['--input-type=module', '-e', code]),
+    )
+    const tokens = (await Promise.all(starts)).map(({ stdout }) => stdout)
+    assert.deepEqual(new Set(tokens), new Set([readFileSync(Token.path(directory), 'latin1')]))
+    assert.deepEqual(readdirSync(directory), ['kmd.token'])
+  }
 })
 
 test('a blank file gets a new token; read() creates none', (t) => {

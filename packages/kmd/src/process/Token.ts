@@ -1,5 +1,5 @@
 /** The API token: the first line of kmd.token, 64 to 256 bytes. */
-import { type FSWatcher, readFileSync, statSync, watch } from 'node:fs'
+import { type FSWatcher, linkSync, readFileSync, rmSync, statSync, watch } from 'node:fs'
 import { join } from 'node:path'
 import * as AtomicFile from '@latchkey/system/atomic-file'
 import { StartError } from '../errors.js'
@@ -23,7 +23,27 @@ export function path(dataDir: string): string {
  * @throws {@link StartError} `invalid_token_file` if the stored token is too short or too long.
  */
 export function readOrCreate(dataDir: string): string {
-  return read(dataDir) ?? write(dataDir, generate())
+  return read(dataDir) ?? create(dataDir)
+}
+
+/**
+ * The token comes before the lock, as with the Go daemon, so that several starts may be here at once. The first of them
+ * makes the file, and the others take over what is in it: a daemon that has another token than the file serves no client.
+ */
+function create(dataDir: string): string {
+  const token = generate()
+  const temporary = `${path(dataDir)}.${process.pid}`
+  AtomicFile.replaceSync(temporary, token)
+  try {
+    linkSync(temporary, path(dataDir))
+    AtomicFile.syncDirectorySync(path(dataDir))
+    return token
+  } catch {
+    // Another start was faster; or the file is blank or unreadable, or the file system has no links.
+    return read(dataDir) ?? write(dataDir, token)
+  } finally {
+    rmSync(temporary, { force: true })
+  }
 }
 
 /**

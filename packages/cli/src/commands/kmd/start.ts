@@ -50,9 +50,12 @@ type Started = { readonly pid: number; readonly address: string; readonly versio
 
 async function start(dataDir: string, args: readonly string[], timeoutMs: number): Promise<Started> {
   const output = join(dataDir, outputFile)
+  let child: ChildProcess | undefined
+  // Before there is a process: a signal in between would leave it behind.
+  const interruption = onInterrupt(() => child?.kill('SIGTERM'))
   const descriptor = openSync(output, 'a', 0o600)
   const from = statSync(output).size
-  const child = spawn(process.execPath, [process.argv[1]!, 'kmd', `--data-dir=${dataDir}`, ...args], {
+  child = spawn(process.execPath, [process.argv[1]!, 'kmd', `--data-dir=${dataDir}`, ...args], {
     // A session of its own: neither Ctrl-C nor the end of the terminal reaches it.
     detached: true,
     cwd: dataDir,
@@ -60,7 +63,6 @@ async function start(dataDir: string, args: readonly string[], timeoutMs: number
     stdio: ['ignore', 'ignore', descriptor],
   })
   closeSync(descriptor)
-  const interruption = endOnInterrupt(child)
   try {
     const started = await answers(dataDir, child, timeoutMs)
     if (started !== undefined && !interruption.happened()) return started
@@ -79,11 +81,11 @@ function withoutSecrets(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
 
 const secrets = /^(AVM_(MNEMONIC|PRIVATE_KEY)(_\d+)?|KMD_PASSWORD|PGPASSWORD|LATCHKEY_FACILITATOR_STORE)$/
 
-function endOnInterrupt(child: ChildProcess): { happened: () => boolean; remove: () => void } {
+function onInterrupt(work: () => void): { happened: () => boolean; remove: () => void } {
   let isInterrupted = false
   const end = (): void => {
     isInterrupted = true
-    child.kill('SIGTERM')
+    work()
   }
   for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, end)
   return {
