@@ -163,7 +163,7 @@ test('P4 a pass opens nothing at another host, origin, network or secret', async
 })
 
 test('P5 64 requests at once, and two processes on one file, open exactly as many as were sold', async (t) => {
-  const directory = mkdtempSync(join(tmpdir(), 'PASS-attack-'))
+  const directory = mkdtempSync(join(tmpdir(), 'latchkey-passes-'))
   t.after(() => rmSync(directory, { recursive: true }))
   const file = join(directory, 'claims.db')
   const claims = new SqliteClaims(file)

@@ -13,7 +13,7 @@ const made = (letter: string) => ({
 })
 
 function fileOf(t: TestContext): string {
-  const directory = mkdtempSync(join(tmpdir(), 'MONEY-log-'))
+  const directory = mkdtempSync(join(tmpdir(), 'latchkey-sent-'))
   t.after(() => rmSync(directory, { recursive: true, force: true }))
   return join(directory, 'sub', 'transactions.jsonl')
 }

@@ -18,7 +18,7 @@ const pass: StoredPass = {
 }
 
 function newDirectory(t: TestContext): string {
-  const parent = mkdtempSync(join(tmpdir(), 'PASS-cache-'))
+  const parent = mkdtempSync(join(tmpdir(), 'latchkey-pass-cache-'))
   t.after(() => rmSync(parent, { recursive: true }))
   return join(parent, 'passes')
 }

@@ -12,7 +12,7 @@ import * as Sqlite from './Sqlite.js'
 import { SqliteClaims } from './SqliteClaims.js'
 
 function file(t: TestContext): string {
-  const directory = mkdtempSync(join(tmpdir(), 'PASS-store-'))
+  const directory = mkdtempSync(join(tmpdir(), 'latchkey-passes-'))
   t.after(() => rmSync(directory, { recursive: true }))
   return join(directory, 'claims.db')
 }

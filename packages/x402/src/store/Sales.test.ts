@@ -13,7 +13,7 @@ const noon = 20_000 * dayMs + dayMs / 2
 const largest = (2n ** 64n - 1n).toString()
 
 function file(t: TestContext): string {
-  const directory = mkdtempSync(join(tmpdir(), 'SELL-sales-'))
+  const directory = mkdtempSync(join(tmpdir(), 'latchkey-sales-'))
   t.after(() => rmSync(directory, { recursive: true }))
   return join(directory, 'claims.db')
 }

@@ -1,3 +1,4 @@
+import { type RevenueRow, revenueOf, type SaleRow, saleOf } from './SaleRow.js'
 import {
   cursorOf,
   dayOf,
@@ -90,7 +91,7 @@ export class SqliteSales implements SaleStore {
 
   /** Records a sale in a transaction of the caller's. */
   recordOne(sale: Sale): void {
-    const row = this.#statements.read.get(sale.transactionId) as Row | undefined
+    const row = this.#statements.read.get(sale.transactionId) as SaleRow | undefined
     const next = nextSale(row && saleOf(row), sale)
     if (next === undefined) return
     const { transactionId, timeMs, outcome, code, route, method, path, payer, payTo, amount, asset } = next.sale
@@ -111,7 +112,7 @@ export class SqliteSales implements SaleStore {
     const wanted = JSON.stringify(outcomes ?? all)
     const count = pageLimit(limit)
     const values = [sinceMs, untilMs, wanted, timeMs, transactionId, count + 1]
-    const rows = naming(this.#options.path, () => this.#statements.list.all(...values) as Row[])
+    const rows = naming(this.#options.path, () => this.#statements.list.all(...values) as SaleRow[])
     const sales = rows.slice(0, count).map(saleOf)
     return { sales, next: rows.length > count ? cursorOf(sales.at(-1)!) : undefined }
   }
@@ -124,7 +125,7 @@ export class SqliteSales implements SaleStore {
     const statement = this.#statements[which]
     const { timeMs, transactionId } = parseCursor(after ?? '') ?? { timeMs: -1, transactionId: '' }
     const values = [beforeMs, timeMs, transactionId, pageLimit(limit)]
-    return naming(this.#options.path, () => statement.all(...values) as Row[]).map(saleOf)
+    return naming(this.#options.path, () => statement.all(...values) as SaleRow[]).map(saleOf)
   }
 
   delivered(transactionIds: readonly string[]): void {
@@ -158,77 +159,6 @@ export class SqliteSales implements SaleStore {
       this.#add({ ...revenueOf(row), day: earlier })
       this.#statements.dropDay.run(row.day, row.route, row.network, row.asset)
     }
-  }
-}
-
-type Row = {
-  transaction_id: string
-  time_ms: number | bigint
-  outcome: Sale['outcome']
-  code: string
-  route: string
-  method: string
-  path: string
-  payer: string
-  pay_to: string
-  amount: string
-  asset: string
-  asset_name: string
-  decimals: number | bigint | null
-  network: string
-  round: number | bigint | null
-  first_valid: number | bigint
-  last_valid: number | bigint
-  is_due: number | bigint
-}
-
-function saleOf(row: Row): Sale {
-  const { outcome, code, route, method, path, payer, amount, asset, network } = row
-  return {
-    transactionId: row.transaction_id,
-    timeMs: Number(row.time_ms),
-    outcome,
-    code,
-    route,
-    method,
-    path,
-    payer,
-    payTo: row.pay_to,
-    amount,
-    asset,
-    assetName: row.asset_name,
-    decimals: row.decimals === null ? undefined : Number(row.decimals),
-    network,
-    round: row.round === null ? undefined : Number(row.round),
-    firstValid: Number(row.first_valid),
-    lastValid: Number(row.last_valid),
-    isDue: Number(row.is_due) === 1,
-  }
-}
-
-type RevenueRow = {
-  day: number | bigint
-  route: string
-  network: string
-  asset: string
-  asset_name: string
-  decimals: number | bigint | null
-  settled: number | bigint
-  amount: string
-  failed: number | bigint
-}
-
-function revenueOf({ day, route, network, asset, asset_name, decimals, settled, amount, failed }: RevenueRow): Revenue {
-  return {
-    day: Number(day),
-    route,
-    network,
-    asset,
-    assetName: asset_name,
-    decimals: decimals === null ? undefined : Number(decimals),
-    settled: Number(settled),
-    amount,
-    failed: Number(failed),
   }
 }
 

@@ -1,3 +1,4 @@
+import { type RevenueRow, revenueOf, type SaleRow, saleOf } from '../SaleRow.js'
 import {
   cursorOf,
   dayOf,
@@ -54,7 +55,7 @@ export class PostgresSales implements SaleStore {
     }
     const count = pageLimit(limit)
     const values = [sinceMs, untilMs, outcomes ?? all, timeMs, transactionId, count + 1]
-    const rows = await this.#connection.read<Row>(this.#statements.list, values)
+    const rows = await this.#connection.read<SaleRow>(this.#statements.list, values)
     const sales = rows.slice(0, count).map(saleOf)
     return { sales, next: rows.length > count ? cursorOf(sales.at(-1)!) : undefined }
   }
@@ -66,7 +67,7 @@ export class PostgresSales implements SaleStore {
   async open(which: 'due' | 'undecided', beforeMs: number, limit: number, after?: string): Promise<readonly Sale[]> {
     const { timeMs, transactionId } = parseCursor(after ?? '') ?? { timeMs: -1, transactionId: '' }
     const values = [beforeMs, timeMs, transactionId, pageLimit(limit)]
-    return (await this.#connection.read<Row>(this.#statements[which], values)).map(saleOf)
+    return (await this.#connection.read<SaleRow>(this.#statements[which], values)).map(saleOf)
   }
 
   async delivered(transactionIds: readonly string[]): Promise<void> {
@@ -104,79 +105,6 @@ const unstorable = /\p{Surrogate}|\0/gu
 /** A sale for the functions of the database. */
 export function saleJson(sale: Sale): string {
   return JSON.stringify(sale, (_, value) => (typeof value === 'string' ? value.replace(unstorable, '\ufffd') : value))
-}
-
-/** Those that have up to 64 bits are text. */
-type Row = {
-  transaction_id: string
-  time_ms: string
-  outcome: Sale['outcome']
-  code: string
-  route: string
-  method: string
-  path: string
-  payer: string
-  pay_to: string
-  amount: string
-  asset: string
-  asset_name: string
-  decimals: number | null
-  network: string
-  round: string | null
-  first_valid: string
-  last_valid: string
-  is_due: boolean
-}
-
-function saleOf(row: Row): Sale {
-  const { outcome, code, route, method, path, payer, amount, asset, network } = row
-  return {
-    transactionId: row.transaction_id,
-    timeMs: Number(row.time_ms),
-    outcome,
-    code,
-    route,
-    method,
-    path,
-    payer,
-    payTo: row.pay_to,
-    amount,
-    asset,
-    assetName: row.asset_name,
-    decimals: row.decimals ?? undefined,
-    network,
-    round: row.round === null ? undefined : Number(row.round),
-    firstValid: Number(row.first_valid),
-    lastValid: Number(row.last_valid),
-    isDue: row.is_due,
-  }
-}
-
-type RevenueRow = {
-  day: number
-  route: string
-  network: string
-  asset: string
-  asset_name: string
-  decimals: number | null
-  settled: string
-  amount: string
-  failed: string
-}
-
-function revenueOf(row: RevenueRow): Revenue {
-  const { day, route, network, asset, amount } = row
-  return {
-    day,
-    route,
-    network,
-    asset,
-    assetName: row.asset_name,
-    decimals: row.decimals ?? undefined,
-    settled: Number(row.settled),
-    amount,
-    failed: Number(row.failed),
-  }
 }
 
 function statementsOf(schema: string) {
