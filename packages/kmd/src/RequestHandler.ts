@@ -9,6 +9,7 @@ import {
   type RawResponse,
   toFetch,
 } from '@latchkey/http'
+import { type Caller, owner } from './api/Caller.js'
 import type { Context } from './api/Context.js'
 import { metricsPath } from './api/latchkeyOperations.js'
 import { describe } from './api/OpenApi.js'
@@ -62,7 +63,7 @@ const tokenHeader = 'x-kmd-api-token'
 /** The code of an error, beside its text in the body: the Go client's decoder rejects unknown members there. */
 const errorHeader = 'Latchkey-Error'
 /** Without `bodyLimit` the server's own applies. */
-type Admitted = { operation: Operation; session: Session | undefined; bodyLimit: number | undefined }
+type Admitted = { operation: Operation; caller: Caller; bodyLimit: number | undefined }
 
 /** Enough for a ticket. Nothing that comes without a token takes more memory. */
 const openBodyBytes = 1024
@@ -103,7 +104,7 @@ export class RequestHandler {
     const cors = this.#cors(request)
     const admitted = this.#admit(request, cors)
     if (!('operation' in admitted)) return await admitted.response
-    const { operation, session, bodyLimit } = admitted
+    const { operation, caller, bodyLimit } = admitted
     const startedAt = performance.now()
     let body = emptyBody
     let response: RawResponse
@@ -111,7 +112,7 @@ export class RequestHandler {
       // What is here already is not awaited: at the rate of signatures each turn of the queue shows.
       const arriving = operation.method === 'GET' ? emptyBody : request.body(bodyLimit)
       body = arriving instanceof Promise ? await arriving : arriving
-      const result = this.#perform(operation, body, session)
+      const result = this.#perform(operation, body, caller)
       const output = result instanceof Promise ? await result : result
       const headers = ['Content-Type', 'application/json', ...cors]
       response = keyOperations.has(operation.id)
@@ -144,22 +145,23 @@ export class RequestHandler {
         response: this.#document(request, path, cors) ?? this.#consoleFile(request, path) ?? this.#unmatched(path),
       }
     }
-    let session: Session | undefined
+    let caller = owner
     const isPublic = isOpen(operation, wire)
     if (!isPublic && !this.#hasToken(request)) {
-      session = this.#session(request)
+      const session = this.#session(request)
       if (session === undefined) return { response: this.#errorResponse(new KmdError('invalid_token'), cors) }
       if (!Permissions.mayUse(operation.id)) {
         return { response: this.#errorResponse(new KmdError('console_refused'), cors) }
       }
+      caller = { type: 'session', session }
     }
     if (path.startsWith('/v1/')) onActivity?.()
-    return { operation, session, bodyLimit: isPublic ? openBodyBytes : undefined }
+    return { operation, caller, bodyLimit: isPublic ? openBodyBytes : undefined }
   }
 
-  #perform(operation: Operation, body: Buffer, session: Session | undefined): Output | Promise<Output> {
+  #perform(operation: Operation, body: Buffer, caller: Caller): Output | Promise<Output> {
     const input = operation.method === 'GET' ? {} : JsonBody.read(body, operation.request, this.#options.wire)
-    return operation.run(this.#options.context, input, session)
+    return operation.run(this.#options.context, input, caller)
   }
 
   #write(operation: Operation, output: Output): string {
@@ -269,7 +271,16 @@ export class RequestHandler {
     const retry = error.retryAfterSeconds === undefined ? [] : ['Retry-After', String(error.retryAfterSeconds)]
     return {
       status: statusOf(operation, error.code),
-      headers: ['Content-Type', 'application/json', ...headers, ...exposed, ...retry, errorHeader, error.code],
+      headers: [
+        'Content-Type',
+        'application/json',
+        ...headers,
+        ...exposed,
+        ...retry,
+        ...error.headers,
+        errorHeader,
+        error.code,
+      ],
       body: Wire.writeError(this.#options.wire, error),
     }
   }

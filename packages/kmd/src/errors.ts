@@ -1,5 +1,6 @@
 /** Every error of the daemon: those that it sends as responses, and those that keep it from starting. */
 import { type ErrorEntry, type ErrorRegistry, LatchkeyError } from '@latchkey/algorand'
+import { agentErrors } from './agents/agentErrors.js'
 
 /**
  * Error responses by code. The message is the text on the wire: where the Go daemon has the error it is the Go daemon's
@@ -378,6 +379,8 @@ export const apiErrors = {
     message: 'internal error; kmd.log has the details',
     hint: 'look into kmd.log, and report it: this is a defect',
   },
+
+  ...agentErrors,
 } as const satisfies { readonly [code: string]: ErrorEntry & { readonly status: number } }
 
 /** What keeps the daemon from starting. */
@@ -430,6 +433,8 @@ export type Code = keyof typeof apiErrors
 export type KmdErrorOptions = {
   /** Replaces the registry's text where it carries details, such as a message of the operating system. */
   message?: string
+  /** Headers of the response, for what has no place in the body of an error: name, value. */
+  headers?: readonly string[]
   /** Sent as `Retry-After`. */
   retryAfterSeconds?: number
   cause?: unknown
@@ -440,12 +445,14 @@ export class KmdError extends LatchkeyError<Code> {
   override name = 'KmdError'
   readonly status: number
   readonly retryAfterSeconds: number | undefined
+  readonly headers: readonly string[]
 
-  constructor(code: Code, { message, retryAfterSeconds, cause }: KmdErrorOptions = {}) {
+  constructor(code: Code, { message, headers = [], retryAfterSeconds, cause }: KmdErrorOptions = {}) {
     const entry = apiErrors[code]
     super(code, message ?? entry.message, { hint: entry.hint, cause })
     this.status = entry.status
     this.retryAfterSeconds = retryAfterSeconds
+    this.headers = headers
   }
 }
 

@@ -2,10 +2,10 @@
  * The type of an operation. One list of operations drives routing, request bodies, response bodies and /swagger.json,
  * so that the four always agree.
  */
-import type { Session } from '../console/Sessions.js'
 import type { Code } from '../errors.js'
 import type { Field, FieldsOf, Kind } from '../wire/JsonBody.js'
 import type { Member, MembersOf, Shape, Wire } from '../wire/Wire.js'
+import type { Caller } from './Caller.js'
 import type { Context } from './Context.js'
 
 export type Method = 'GET' | 'POST' | 'DELETE'
@@ -33,8 +33,7 @@ export type Operation<
   walletFailure?: 400 | 401 | 500
   /** Whether `run` returns the same object for the same output. It is then written once, and must not be changed. */
   reusesOutput?: true
-  /** `session` is set if the request has the token of a console session. */
-  run: (context: Context, input: FieldsOf<F>, session?: Session) => MembersOf<M> | Promise<MembersOf<M>>
+  run: (context: Context, input: FieldsOf<F>, caller: Caller) => MembersOf<M> | Promise<MembersOf<M>>
 }
 
 export function isOpen({ open }: Operation, wire: Wire): boolean {

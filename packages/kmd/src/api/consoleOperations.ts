@@ -76,8 +76,8 @@ export const consoleOperations = [
     request: [],
     response: [],
     responseName: 'CloseConsoleResponse',
-    run: ({ sessions }, _input, session) => {
-      if (session !== undefined) sessions.close(session)
+    run: ({ sessions }, _input, caller) => {
+      if (caller.type === 'session') sessions.close(caller.session)
       return {}
     },
   }),

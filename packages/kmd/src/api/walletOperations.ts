@@ -64,7 +64,7 @@ export const walletOperations = [
       'derivation_busy',
     ],
     walletFailure: 400,
-    run: async ({ wallets, pendingBackups }, input, session) => {
+    run: async ({ wallets, pendingBackups }, input, caller) => {
       if (input.wallet_driver_name === 'ledger') throw new KmdError('not_supported')
       if (input.wallet_driver_name !== driverName) throw new KmdError('unknown_driver')
       const masterDerivationKey = input.master_derivation_key
@@ -73,7 +73,7 @@ export const walletOperations = [
       try {
         const { wallet_name: name, wallet_password: password } = input
         const created = await wallets.create({ name, password, masterDerivationKey })
-        if (session !== undefined) pendingBackups.add(created.id.toString('latin1'))
+        if (caller.type === 'session') pendingBackups.add(created.id.toString('latin1'))
         return { wallet: walletMember(created) }
       } finally {
         Secret.wipe(masterDerivationKey)

@@ -1,0 +1,32 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import * as AgentToken from './AgentToken.js'
+
+test('a token has the form that secret scanners look for, and is read back', () => {
+  const { token, id, secret } = AgentToken.create()
+  assert.match(token, /^lka_[A-Za-z0-9_-]{60}$/)
+  assert.deepEqual(AgentToken.parse(token), { id, secret })
+  assert.equal(id.length, 12)
+  assert.equal(secret.length, 32)
+})
+
+test('a token with any character changed is not one', () => {
+  const { token } = AgentToken.create()
+  for (let at = 0; at < token.length; at++) {
+    const other = token[at] === 'A' ? 'B' : 'A'
+    assert.equal(AgentToken.parse(token.slice(0, at) + other + token.slice(at + 1)), undefined, `at ${at}`)
+  }
+  for (const text of ['', 'lka_', token.slice(1), `${token}A`, ` ${token}`, `${token}\n`]) {
+    assert.equal(AgentToken.parse(text), undefined)
+  }
+})
+
+test('verifier and sealing key differ, and depend on id and secret', () => {
+  const [first, second] = [AgentToken.create(), AgentToken.create()]
+  const keys = [first, second, { ...first, id: second.id }].flatMap((parts) => [
+    AgentToken.verifier(parts).toString('hex'),
+    AgentToken.sealingKey(parts).toString('hex'),
+  ])
+  assert.equal(new Set(keys).size, 6)
+  assert.deepEqual(AgentToken.verifier(first), AgentToken.verifier(first))
+})

@@ -1,0 +1,65 @@
+/**
+ * The token of an agent: `lka_` and 60 characters of base64url, which hold a 9-byte id, a 32-byte secret and a 4-byte checksum.
+ * The prefix and the checksum let secret scanners find it without false alarms. The daemon stores neither token nor secret.
+ */
+import { createHash, hkdfSync } from 'node:crypto'
+import * as Secret from '../wallet/Secret.js'
+
+/** The parts of a token. `secret` is the caller's to wipe. */
+export type Parts = { readonly id: string; readonly secret: Buffer }
+
+const prefix = 'lka_'
+const idBytes = 9
+const secretBytes = 32
+const checksumBytes = 4
+const pattern = /^lka_[A-Za-z0-9_-]{60}$/
+
+/** A new token, with its parts. */
+export function create(): Parts & { readonly token: string } {
+  const bytes = Buffer.concat([Secret.randomBytes(idBytes + secretBytes), Buffer.alloc(checksumBytes)])
+  const body = bytes.subarray(0, idBytes + secretBytes)
+  checksum(body).copy(bytes, idBytes + secretBytes)
+  const token = prefix + bytes.toString('base64url')
+  const parts = split(bytes)
+  Secret.wipe(bytes)
+  return { token, ...parts }
+}
+
+/** The parts of a token; undefined for any other text. */
+export function parse(text: string): Parts | undefined {
+  if (!pattern.test(text)) return undefined
+  const bytes = Buffer.from(text.slice(prefix.length), 'base64url')
+  const body = bytes.subarray(0, idBytes + secretBytes)
+  const isWhole = checksum(body).equals(bytes.subarray(idBytes + secretBytes))
+  const parts = isWhole ? split(bytes) : undefined
+  Secret.wipe(bytes)
+  return parts
+}
+
+/** Whether a text is meant as a token, valid or not. */
+export function isToken(text: string): boolean {
+  return text.startsWith(prefix)
+}
+
+/** What the daemon stores to recognise the secret. It tells nothing about the key that seals. */
+export function verifier({ id, secret }: Parts): Buffer {
+  return derive(secret, id, 'latchkey agent verifier')
+}
+
+/** The key under which the agent's private keys are sealed. */
+export function sealingKey({ id, secret }: Parts): Buffer {
+  return derive(secret, id, 'latchkey agent sealing key')
+}
+
+function split(bytes: Buffer): Parts {
+  const secret = Buffer.from(bytes.subarray(idBytes, idBytes + secretBytes))
+  return { id: bytes.subarray(0, idBytes).toString('base64url'), secret }
+}
+
+function checksum(body: Uint8Array): Buffer {
+  return createHash('sha256').update(body).digest().subarray(0, checksumBytes)
+}
+
+function derive(secret: Uint8Array, id: string, purpose: string): Buffer {
+  return Buffer.from(hkdfSync('sha256', secret, Buffer.from(id, 'base64url'), purpose, 32))
+}
