@@ -28,6 +28,7 @@ const allowed: { [directory: string]: readonly string[] } = {
     '@latchkey/pages/sales',
     '@latchkey/system',
   ],
+  'packages/mcp': ['@latchkey/algorand', '@latchkey/algod', '@latchkey/kmd-client', '@latchkey/x402'],
   'packages/cli': [
     '@latchkey/algorand',
     '@latchkey/algod',
@@ -35,6 +36,7 @@ const allowed: { [directory: string]: readonly string[] } = {
     '@latchkey/http',
     '@latchkey/kmd',
     '@latchkey/kmd-client',
+    '@latchkey/mcp',
     '@latchkey/system',
     '@latchkey/x402',
   ],
