@@ -1,5 +1,6 @@
 /** The state that operations work on, by concern. */
 import type { SignatureLog } from '../activity/SignatureLog.js'
+import type { AuditLog } from '../audit/AuditLog.js'
 import type { Sessions } from '../console/Sessions.js'
 import type { Tickets } from '../console/Tickets.js'
 import type { Contacts } from '../contacts/Contacts.js'
@@ -21,4 +22,7 @@ export type NodeContext = { node: NodeClient | undefined }
 
 export type ProcessContext = { startedAtMs: number; version: string; lostLogLines: () => number }
 
-export type Context = WalletContext & ConsoleContext & OwnerContext & NodeContext & ProcessContext
+/** What happened, for the owner to check. */
+export type AuditContext = { audit: AuditLog }
+
+export type Context = WalletContext & ConsoleContext & OwnerContext & NodeContext & AuditContext & ProcessContext

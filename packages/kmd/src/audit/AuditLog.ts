@@ -2,37 +2,58 @@
  * The audit log: an append-only chain in which each record has the hash of the one before it. It is in the same database as
  * the reservations, so that a payment and its record are one transaction.
  */
-import { createHash } from 'node:crypto'
+import { KmdError } from '../errors.js'
 import type { StateDatabase } from '../state/StateDatabase.js'
-import { type AuditEvent, canonical } from './AuditRecord.js'
+import { type Head, hashOf, noHead } from './AuditChain.js'
+import { type AuditEvent, agentOf, canonical } from './AuditRecord.js'
+import type { HeadCopy } from './HeadCopy.js'
 
-/** The part of the schema that is the log's. */
+/**
+ * The part of the schema that is the log's. `agent` repeats what the record says, for the list of what one agent did.
+ * `audit_head` has the number and the hash of the last record: it shows that records at the end are gone.
+ */
 export const auditSchema = `
   CREATE TABLE audit (
     number INTEGER PRIMARY KEY,
     at_ms INTEGER NOT NULL,
     previous BLOB NOT NULL CHECK (length(previous) = 32),
     record TEXT NOT NULL,
+    hash BLOB NOT NULL CHECK (length(hash) = 32),
+    agent TEXT
+  ) STRICT;
+  CREATE INDEX audit_agent ON audit (agent, number) WHERE agent IS NOT NULL;
+  CREATE TABLE audit_head (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    number INTEGER NOT NULL,
     hash BLOB NOT NULL CHECK (length(hash) = 32)
   ) STRICT;
 `
 
-type Head = { number: number; hash: Buffer }
-
 export type AuditLogOptions = {
   database: StateDatabase
+  /** @default none: records that are gone from the end are not noticed */
+  headCopy?: HeadCopy | undefined
   /** Milliseconds since 1970. */
   now?: () => number
+  /** Called when the copy of the head could not be written. The log itself was. */
+  onCopyFailure?: (error: unknown) => void
 }
 
+type TimedHead = Head & { readonly atMs: number }
+
 export class AuditLog {
+  readonly #options: AuditLogOptions
   readonly #database: StateDatabase
   readonly #now: () => number
-  #head: Head | undefined
+  #head: TimedHead | undefined
+  /** Whether the log was compared with what was noted of its head, since the start or the last rollback. */
+  #isCompared = false
+  #isCopyDue = false
 
-  constructor({ database, now = Date.now }: AuditLogOptions) {
-    this.#database = database
-    this.#now = now
+  constructor(options: AuditLogOptions) {
+    this.#options = options
+    this.#database = options.database
+    this.#now = options.now ?? Date.now
   }
 
   /** Appends a record in a transaction of its own, which others may share. */
@@ -40,42 +61,122 @@ export class AuditLog {
     return this.#database.change(() => this.append(event))
   }
 
+  /** Resolves once a write has reached the disk that changes nothing: what comes next can be recorded. */
+  probe(): Promise<void> {
+    return this.#database.change(() => {
+      this.#lastHead()
+      this.#database.statement('UPDATE audit_head SET number = number').run()
+    })
+  }
+
   /** Appends a record. Only within `StateDatabase.change`. */
   append(event: AuditEvent): void {
-    const { number, hash: previous } = this.#readHead()
-    const next = { number: number + 1, atMs: this.#now(), previous, record: canonical(event) }
-    const hash = hashOf(next)
+    const last = this.#lastHead()
+    const number = last.number + 1
+    // A clock that was set back stands still here.
+    const atMs = Math.max(this.#now(), last.atMs)
+    const record = canonical(event)
+    const hash = hashOf({ number, atMs, previous: last.hash, record })
+    const { previous, agent } = { previous: last.hash, agent: agentOf(event) ?? null }
     this.#database
-      .statement('INSERT INTO audit (number, at_ms, previous, record, hash) VALUES (?, ?, ?, ?, ?)')
-      .run(next.number, next.atMs, next.previous, next.record, hash)
-    this.#head = { number: next.number, hash }
+      .statement('INSERT INTO audit (number, at_ms, previous, record, hash, agent) VALUES (?, ?, ?, ?, ?, ?)')
+      .run(number, atMs, previous, record, hash, agent)
+    this.#database.statement('INSERT OR REPLACE INTO audit_head (id, number, hash) VALUES (1, ?, ?)').run(number, hash)
+    this.#head = { number, hash, atMs }
+    this.#isCopyDue = true
+  }
+
+  /** The last record; number 0 if there is none. Creates no file. */
+  head(): Head {
+    return this.#head ?? (this.#database.exists ? this.#readHead() : noHead)
+  }
+
+  /** The database has committed: the copy of the head follows before anything leaves that was recorded. */
+  committed(): void {
+    if (!this.#isCopyDue || this.#head === undefined) return
+    this.#isCopyDue = false
+    try {
+      this.#options.headCopy?.write(this.#head)
+    } catch (error) {
+      this.#options.onCopyFailure?.(error)
+    }
   }
 
   /** What is in memory no longer agrees with the file: a transaction was rolled back. */
   forgetHead(): void {
     this.#head = undefined
+    this.#isCompared = false
+    this.#isCopyDue = false
   }
 
-  #readHead(): Head {
-    if (this.#head !== undefined) return this.#head
-    const row = this.#database.statement('SELECT number, hash FROM audit ORDER BY number DESC LIMIT 1').get() as
-      | { number: number; hash: Uint8Array }
+  close(): void {
+    try {
+      this.#options.headCopy?.close()
+    } catch (error) {
+      this.#options.onCopyFailure?.(error)
+    }
+  }
+
+  #lastHead(): TimedHead {
+    this.#head ??= this.#readHead()
+    if (!this.#isCompared) this.#compare()
+    return this.#head
+  }
+
+  #readHead(): TimedHead {
+    const row = this.#database.statement('SELECT number, hash, at_ms FROM audit ORDER BY number DESC LIMIT 1').get() as
+      | { number: number; hash: Uint8Array; at_ms: number }
       | undefined
-    return row === undefined
-      ? { number: 0, hash: Buffer.alloc(32) }
-      : { number: row.number, hash: Buffer.from(row.hash) }
+    return row === undefined ? { ...noHead, atMs: 0 } : { number: row.number, hash: row.hash, atMs: row.at_ms }
+  }
+
+  /**
+   * Before the first record since the start: if records that were noted are gone, the next ones would take their numbers, and
+   * hide it. So the log itself says what was found, for ever.
+   */
+  #compare(): void {
+    const reason = this.#damage()
+    if (reason === newLog) this.#createCopy()
+    this.#isCompared = true
+    if (reason === undefined || reason === newLog) return
+    this.append({ event: 'log_damaged', actor: { type: 'daemon' }, detail: { reason } })
+  }
+
+  /** Before there is a record: a log with records and without a copy is one whose copy was taken away. */
+  #createCopy(): void {
+    try {
+      this.#options.headCopy?.create(noHead)
+    } catch (error) {
+      throw new KmdError('state_not_written', { cause: error })
+    }
+  }
+
+  /** What was noted of the head and is not so. */
+  #damage(): string | undefined {
+    const last = this.#head!
+    const noted = this.#database.statement('SELECT number, hash FROM audit_head').get() as Head | undefined
+    const copy = this.#options.headCopy?.read()
+    if (last.number === 0 && noted === undefined && copy === 'missing') return newLog
+    const inTable = this.#difference(noted ?? noHead, 'the table audit_head', true)
+    if (inTable !== undefined || copy === undefined) return inTable
+    if (copy === 'missing' || copy === 'damaged') return `its copy of the head is ${copy}`
+    return this.#difference(copy, 'its copy of the head', false)
+  }
+
+  #difference(noted: Head, source: string, isExact: boolean): string | undefined {
+    const last = this.#head!
+    if (noted.number > last.number) return `it ended with record ${last.number}, and with ${noted.number} by ${source}`
+    if (isExact && noted.number < last.number) {
+      return `it ended with record ${last.number}, and with ${noted.number} by ${source}`
+    }
+    if (noted.number === 0) return undefined
+    const found = this.#database.statement('SELECT hash FROM audit WHERE number = ?').get(noted.number) as
+      | { hash: Uint8Array }
+      | undefined
+    const isSame = found !== undefined && Buffer.compare(found.hash, noted.hash) === 0
+    return isSame ? undefined : `record ${noted.number} was another one by ${source}`
   }
 }
 
-/** The hash of a record: over its number, time, the hash before it, and its text, each with a fixed length or at the end. */
-export function hashOf(record: { number: number; atMs: number; previous: Uint8Array; record: string }): Buffer {
-  const numbers = Buffer.alloc(16)
-  numbers.writeBigUInt64BE(BigInt(record.number), 0)
-  numbers.writeBigUInt64BE(BigInt(record.atMs), 8)
-  return createHash('sha256')
-    .update('latchkey audit record 1\n')
-    .update(numbers)
-    .update(record.previous)
-    .update(record.record)
-    .digest()
-}
+/** Stands for a log that has no record and no copy yet. */
+const newLog = 'new'

@@ -1,4 +1,5 @@
 /** Records of the audit log: what happened, to what, by whom. No secret is ever in one. */
+import { Json } from '@latchkey/algorand'
 
 /** Who did it. */
 export type Actor =
@@ -14,45 +15,56 @@ export type Actor =
 export type AuditEvent = {
   readonly event: EventName
   readonly actor: Actor
+  /** The id of the agent that it is about. @default the actor, if that is an agent */
+  readonly agent?: string | undefined
+  /** The id of the wallet. */
   readonly wallet?: string | undefined
   readonly address?: string | undefined
+  /** The id of the transaction. */
   readonly transaction?: string | undefined
   readonly detail?: { readonly [member: string]: string | readonly string[] } | undefined
 }
 
-export type EventName =
-  | 'transaction_signed'
-  | 'program_signed'
-  | 'multisig_signed'
-  | 'signature_refused'
-  | 'reservation_returned'
-  | 'wallet_created'
-  | 'wallet_unlocked'
-  | 'wallet_renamed'
-  | 'wallet_deleted'
-  | 'wrong_password'
-  | 'password_changed'
-  | 'master_key_exported'
-  | 'key_generated'
-  | 'key_imported'
-  | 'key_exported'
-  | 'key_deleted'
-  | 'multisig_imported'
-  | 'multisig_exported'
-  | 'multisig_deleted'
-  | 'token_changed'
-  | 'agent_created'
-  | 'agent_changed'
-  | 'agent_paused'
-  | 'agent_resumed'
-  | 'agent_rotated'
-  | 'agent_ended'
-  | 'approval_requested'
-  | 'approval_approved'
-  | 'approval_denied'
-  | 'approval_expired'
-  | 'log_anchored'
-  | 'records_lost'
+export const eventNames = [
+  'transaction_signed',
+  'program_signed',
+  'multisig_signed',
+  'signature_refused',
+  'reservation_returned',
+  'wallet_created',
+  'wallet_unlocked',
+  'wallet_renamed',
+  'wallet_deleted',
+  'wrong_password',
+  'password_changed',
+  'master_key_exported',
+  'key_generated',
+  'key_imported',
+  'key_exported',
+  'key_deleted',
+  'multisig_imported',
+  'multisig_exported',
+  'multisig_deleted',
+  'console_opened',
+  'token_changed',
+  'settings_changed',
+  'operation_refused',
+  'agent_created',
+  'agent_changed',
+  'agent_paused',
+  'agent_resumed',
+  'agent_rotated',
+  'agent_ended',
+  'approval_requested',
+  'approval_approved',
+  'approval_denied',
+  'approval_expired',
+  'log_anchored',
+  'log_damaged',
+  'records_lost',
+] as const
+
+export type EventName = (typeof eventNames)[number]
 
 /** A record as it is stored. */
 export type AuditRecord = AuditEvent & {
@@ -63,16 +75,53 @@ export type AuditRecord = AuditEvent & {
   readonly hash: string
 }
 
+/** Longer texts and lists are cut: a record is a line, and a stranger must not fill the disk with one. */
+const maxTextLength = 1024
+const maxListLength = 64
+const maxMembers = 64
+/** What no record exceeds, in bytes of UTF-8. */
+export const maxRecordBytes = 64 * 1024
+
 /** The bytes that are hashed and stored: JSON with its members sorted, so that a record has one form. */
 export function canonical(event: AuditEvent): string {
-  return JSON.stringify(sorted(event))
+  const text = JSON.stringify(sorted(event))
+  if (Buffer.byteLength(text) <= maxRecordBytes) return text
+  const { detail: _, ...rest } = event
+  return JSON.stringify(sorted({ ...rest, detail: { cut: 'the detail was longer than a record may be' } }))
+}
+
+/** The event in a stored text; undefined for any other text. */
+export function parse(text: string): AuditEvent | undefined {
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch {
+    return undefined
+  }
+  if (!Json.isObject(value) || typeof value['event'] !== 'string' || !Json.isObject(value['actor'])) return undefined
+  return value as AuditEvent
+}
+
+/** The agent that a record is about. */
+export function agentOf({ actor, agent }: AuditEvent): string | undefined {
+  return agent ?? (actor.type === 'agent' ? actor.id : undefined)
 }
 
 function sorted(value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(sorted)
+  if (typeof value === 'string') return bounded(value)
+  if (Array.isArray(value)) return value.slice(0, maxListLength).map(sorted)
   if (typeof value !== 'object' || value === null) return value
   const entries = Object.entries(value).filter(([, member]) => member !== undefined)
-  return Object.fromEntries(
-    entries.sort(([a], [b]) => (a < b ? -1 : 1)).map(([name, member]) => [name, sorted(member)]),
-  )
+  entries.sort(([a], [b]) => (a < b ? -1 : 1))
+  return Object.fromEntries(entries.slice(0, maxMembers).map(([name, member]) => [bounded(name), sorted(member)]))
 }
+
+/** Half of a surrogate pair has no bytes in UTF-8, so that a text with one would be read back as another. */
+function bounded(text: string): string {
+  if (isPlain.test(text)) return text
+  const cut = text.length <= maxTextLength ? text : `${text.slice(0, maxTextLength - 1)}…`
+  return cut.replace(loneSurrogates, '\ufffd')
+}
+
+const isPlain = /^[ -~]{0,1024}$/
+const loneSurrogates = /[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g

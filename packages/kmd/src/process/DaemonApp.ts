@@ -17,6 +17,7 @@ import { StartError } from '../errors.js'
 import { Handles } from '../Handles.js'
 import { Metrics } from '../Metrics.js'
 import { RequestHandler, type RequestHandlerOptions } from '../RequestHandler.js'
+import { openState, type State } from '../state/openState.js'
 import { version } from '../version.js'
 import { PasswordThrottle } from '../wallet/PasswordThrottle.js'
 import { PendingBackups } from '../wallet/PendingBackups.js'
@@ -257,11 +258,13 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
     closers.add(() => handles.close())
     const node = openNode(options.node ?? config.algod)
     closers.add(() => context.node?.close())
+    const { audit, ...state } = openDatabase(dataDir, log)
+    closers.add(state.close)
     const [tickets, sessions] = [new Tickets(), new Sessions()]
     const signatureLog = openSignatureLog(options, log)
     const wire = options.forceWire ?? config.wire ?? options.wire ?? 'documented'
     const context = {
-      ...{ wallets, handles, throttle, tickets, sessions, signatureLog, node, version },
+      ...{ wallets, handles, throttle, tickets, sessions, signatureLog, node, version, audit },
       ...openOwnerFiles(dataDir, log),
       startedAtMs: Date.now(),
       lostLogLines: () => log.lostLines,
@@ -316,6 +319,13 @@ function openOwnerFiles(dataDir: string, log: Log): { contacts: Contacts; pendin
     contacts: new Contacts({ file: join(dataDir, 'latchkey_contacts.json') }),
     pendingBackups: new PendingBackups({ file: join(dataDir, 'latchkey_backups.json'), onFailure }),
   }
+}
+
+/** Nothing is read or made before the first record. */
+function openDatabase(dataDir: string, log: Log): State {
+  const onProblem = (error: unknown): void =>
+    log.write('error', `the copy of the audit log's head could not be written: ${explain(error)}`)
+  return openState({ directory: dataDir, onProblem })
 }
 
 function openSignatureLog({ onSignature }: DaemonAppOptions, log: Log): SignatureLog {

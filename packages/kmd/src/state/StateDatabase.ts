@@ -19,6 +19,8 @@ export type StateDatabaseOptions = {
   file: string
   /** The whole schema: step n brings version n to n + 1. */
   migrations: readonly Migration[]
+  /** Called after a commit, before its changes are reported. */
+  onCommit?: () => void
   /** Called after a commit failed and was rolled back: what is in memory no longer agrees with the file. */
   onRollback?: () => void
 }
@@ -79,6 +81,7 @@ export class StateDatabase {
     this.#batch = []
     try {
       const results = this.#transact(() => batch.map(attempt))
+      this.#options.onCommit?.()
       for (const [index, { resolve, reject }] of batch.entries()) {
         const result = results[index]!
         if ('error' in result) reject(result.error)

@@ -14,6 +14,7 @@ import { ScryptPool } from '../derivation/index.js'
 import { Handles } from '../Handles.js'
 import { Metrics } from '../Metrics.js'
 import { RequestHandler, type RequestHandlerOptions } from '../RequestHandler.js'
+import { openState } from '../state/openState.js'
 import { PasswordThrottle } from '../wallet/PasswordThrottle.js'
 import { PendingBackups } from '../wallet/PendingBackups.js'
 import { Wallets } from '../wallet/Wallets.js'
@@ -131,8 +132,10 @@ export function createApp(
   const handles = new Handles({ lifetimeMs, maxLifetimeMs, now })
   t.after(() => handles.close())
   const [tickets, sessions, signatureLog] = [new Tickets({ now }), new Sessions({ now }), new SignatureLog()]
+  const { audit, close } = openState({ directory: temporaryDirectory(t), now })
+  t.after(close)
   const context: Context = {
-    ...{ wallets, handles, throttle, tickets, sessions, signatureLog, node },
+    ...{ wallets, handles, throttle, tickets, sessions, signatureLog, node, audit },
     ...{ contacts: new Contacts(), pendingBackups: new PendingBackups() },
     startedAtMs: Date.now(),
     version: '0.0.0',
