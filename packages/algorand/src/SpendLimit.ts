@@ -1,0 +1,156 @@
+/** Limits on spending in the form that people write: `$5/day`, `2 ALGO/total`, `each $0.50`, `20 payments/hour`. */
+import * as Address from './Address.js'
+import * as Amount from './Amount.js'
+import { errors } from './errors.js'
+import { LatchkeyError } from './LatchkeyError.js'
+
+/** The time that a limit covers. All but `payment` and `total` are rolling. */
+export type Period = 'payment' | 'hour' | 'day' | 'week' | '30days' | 'total'
+
+/** A limit on an amount of one asset, in its smallest unit, or on the number of payments. */
+export type SpendLimit = {
+  readonly per: Period
+  /** @default all payees together */
+  readonly payee?: string | undefined
+} & (
+  | { readonly type: 'amount'; readonly assetId: bigint; readonly amount: bigint }
+  | { readonly type: 'count'; readonly count: number }
+)
+
+/** Which asset `$` stands for. */
+export type DollarOptions = {
+  /** The dollar asset of the network, with six decimals. @default none: `$` is refused */
+  dollarAssetId?: bigint | undefined
+}
+
+/** Every {@link Period}, shortest first. */
+export const periods: readonly Period[] = ['payment', 'hour', 'day', 'week', '30days', 'total']
+
+const periodNames: { readonly [name: string]: Period } = {
+  payment: 'payment',
+  each: 'payment',
+  hour: 'hour',
+  day: 'day',
+  week: 'week',
+  '30days': '30days',
+  '30d': '30days',
+  total: 'total',
+}
+const dollarDecimals = 6
+const maxUnits = 2n ** 64n - 1n
+const maxCount = 1_000_000_000
+const maxLength = 200
+const examples = 'such as $5/day, each $0.50, 2 ALGO/total, 10 asset 123/week or 20 payments/hour'
+
+/**
+ * Reads a limit. Dollars and Algos are decimals, an amount of any other asset is in its smallest unit.
+ *
+ * @throws SpendLimitError `invalid_limit`, with a message that says what is wrong.
+ *
+ * @example
+ * SpendLimit.parse('$5/day', { dollarAssetId: 31566704n })
+ * // { type: 'amount', per: 'day', assetId: 31566704n, amount: 5_000_000n }
+ */
+export function parse(text: string, options: DollarOptions = {}): SpendLimit {
+  if (text.length > maxLength) throw new SpendLimitError(`a limit has at most ${maxLength} characters`)
+  const [, body, payee] = /^\s*(.*?)(?:\s+to\s+(\S+))?\s*$/is.exec(text)!
+  if (payee !== undefined && !Address.isValid(payee)) throw new SpendLimitError(`${quote(payee)} is not an address`)
+  const { quantity, per } = splitPeriod(body!, text)
+  return { ...parseQuantity(quantity, text, options), per, ...(payee !== undefined && { payee }) }
+}
+
+/**
+ * Reads an amount without a period: `$0.25`, `2 ALGO`, `10 asset 123`.
+ *
+ * @throws SpendLimitError `invalid_limit`.
+ */
+export function parseAmount(text: string, options: DollarOptions = {}): { assetId: bigint; amount: bigint } {
+  const quantity = text.length > maxLength ? undefined : parseQuantity(text.trim(), text, options)
+  if (quantity?.type === 'amount') return { assetId: quantity.assetId, amount: quantity.amount }
+  throw new SpendLimitError(`${quote(text)} is not an amount, such as $0.25, 2 ALGO or 10 asset 123`)
+}
+
+/**
+ * A limit as {@link parse} reads it.
+ *
+ * @example
+ * SpendLimit.format({ type: 'count', per: 'hour', count: 20 }) // '20 payments/hour'
+ */
+export function format(limit: SpendLimit, options: DollarOptions = {}): string {
+  const quantity = limit.type === 'count' ? formatCount(limit.count) : formatAmount(limit, options)
+  const payee = limit.payee === undefined ? '' : ` to ${limit.payee}`
+  return limit.per === 'payment' ? `each ${quantity}${payee}` : `${quantity}/${limit.per}${payee}`
+}
+
+/** An amount with its unit: `$0.50`, `2 ALGO`, `10 asset 123`. */
+export function formatAmount(
+  { assetId, amount }: { assetId: bigint; amount: bigint },
+  { dollarAssetId }: DollarOptions = {},
+): string {
+  if (assetId === 0n) return Amount.formatAlgos(amount)
+  return assetId === dollarAssetId ? formatDollars(amount) : `${amount} asset ${assetId}`
+}
+
+/** Millionths of a dollar, with no or at least two decimals: `$5`, `$0.50`, `$0.001`. */
+function formatDollars(amount: bigint): string {
+  const [whole, fraction] = Amount.format(amount, dollarDecimals).split('.')
+  return fraction === undefined ? `$${whole}` : `$${whole}.${fraction.padEnd(2, '0')}`
+}
+
+function formatCount(count: number): string {
+  return count === 1 ? '1 payment' : `${count} payments`
+}
+
+function splitPeriod(body: string, text: string): { quantity: string; per: Period } {
+  const each = /^each\s+(.*)$/is.exec(body)
+  if (each !== null) return { quantity: each[1]!.trim(), per: 'payment' }
+  const slash = body.lastIndexOf('/')
+  if (slash < 0) throw new SpendLimitError(`${quote(text)} has no period; write a limit ${examples}`)
+  const name = body
+    .slice(slash + 1)
+    .trim()
+    .toLowerCase()
+  const per = Object.hasOwn(periodNames, name) ? periodNames[name] : undefined
+  if (per === undefined) {
+    throw new SpendLimitError(`${quote(name)} is not a period; use payment, hour, day, week, 30days or total`)
+  }
+  return { quantity: body.slice(0, slash).trim(), per }
+}
+
+type Quantity = { type: 'amount'; assetId: bigint; amount: bigint } | { type: 'count'; count: number }
+
+function parseQuantity(quantity: string, text: string, { dollarAssetId }: DollarOptions): Quantity {
+  const dollars = /^\$\s*(\S+)$/.exec(quantity) ?? /^(\S+)\s+(?:USDC|USD)$/i.exec(quantity)
+  if (dollars !== null) {
+    if (dollarAssetId === undefined) throw new SpendLimitError(`this network has no dollar asset for ${quote(text)}`)
+    return { type: 'amount', assetId: dollarAssetId, amount: units(dollars[1]!, dollarDecimals, text) }
+  }
+  const algos = /^(\S+?)\s*ALGOS?$/i.exec(quantity)
+  if (algos !== null) return { type: 'amount', assetId: 0n, amount: units(algos[1]!, Amount.algoDecimals, text) }
+  const asset = /^(\S+)\s+(?:asset\s+#?|#)([1-9][0-9]{0,19})$/i.exec(quantity)
+  if (asset !== null) return { type: 'amount', assetId: BigInt(asset[2]!), amount: units(asset[1]!, 0, text) }
+  const count = /^([0-9]{1,10})\s+payments?$/i.exec(quantity)
+  if (count !== null && Number(count[1]) <= maxCount) return { type: 'count', count: Number(count[1]) }
+  throw new SpendLimitError(`${quote(text)} is not a limit ${examples}`)
+}
+
+function units(number: string, decimals: number, text: string): bigint {
+  const amount = Amount.parse(number.replaceAll(/(?<=\d),(?=\d{3}(?:\D|$))/g, ''), decimals)
+  if (amount !== undefined && amount <= maxUnits) return amount
+  const most = decimals === 0 ? 'a whole number of the smallest unit' : `a number with at most ${decimals} decimals`
+  throw new SpendLimitError(`the amount in ${quote(text)} is not ${most}`)
+}
+
+/** Text of somebody else, safe in a message. */
+function quote(text: string): string {
+  return JSON.stringify(text.slice(0, maxLength)).replace(/[^ -~]/g, '?')
+}
+
+/** The text is not a limit. */
+export class SpendLimitError extends LatchkeyError<'invalid_limit'> {
+  override name = 'SpendLimitError'
+
+  constructor(message: string) {
+    super('invalid_limit', message, { hint: errors.invalid_limit.hint })
+  }
+}
