@@ -62,11 +62,13 @@ function exchange(
   { url, path, method, headers, body, timeoutMs, maxResponseBytes, onStart }: TransportRequest,
   agent: Agent | false,
 ): Promise<TransportResponse> {
-  const { protocol, port } = url
-  const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1')
-  const length = body === undefined ? {} : { 'Content-Length': body.length }
+  const server = serverOf(url)
+  // As a list they are written as they are, instead of being kept by name: that takes a third of a request's time.
+  const list = ['Host', server.host]
+  for (const name in headers) list.push(name, headers[name]!)
+  if (body !== undefined) list.push('Content-Length', String(body.length))
   return new Promise((resolve, reject) => {
-    const request = start({ protocol, hostname, port, path, method, headers: { ...headers, ...length }, agent })
+    const request = start({ ...server.options, path, method, headers: list, agent })
     // The first failure counts: destroying the request fails it once more.
     const fail = (error: NodeJS.ErrnoException): void => {
       clearTimeout(timer)
@@ -91,6 +93,22 @@ function exchange(
     // With the head in one write: as bytes it would be a second one.
     else request.end(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'), 'latin1')
   })
+}
+
+type Server = { readonly host: string; readonly options: RequestOptions }
+
+const servers = new WeakMap<URL, Server>()
+
+/** What of the options of a request its server decides: they are the same for all of them. */
+function serverOf(url: URL): Server {
+  let server = servers.get(url)
+  if (server === undefined) {
+    const { protocol, port, host } = url
+    const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1')
+    server = { host, options: { protocol, hostname, port, setHost: false } }
+    servers.set(url, server)
+  }
+  return server
 }
 
 type Collector = { maxBytes: number; done: (text: string) => void; fail: (error: Error) => void }
