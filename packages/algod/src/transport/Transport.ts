@@ -67,4 +67,7 @@ export class TransportError extends LatchkeyError<TransportFailure> {
   }
 }
 
+/** The server had closed the idle connection before it can have seen the request. */
+export class StaleConnectionError extends TransportError {}
+
 const refusals = new Set(['ECONNREFUSED', 'ENOTFOUND', 'EAI_AGAIN', 'UND_ERR_CONNECT_TIMEOUT'])

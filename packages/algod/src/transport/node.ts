@@ -5,7 +5,9 @@
  */
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node:http'
 import { createFetchTransport } from './fetch.js'
+import { Pools } from './pool.js'
 import {
+  StaleConnectionError,
   type Transport,
   TransportError,
   type TransportOptions,
@@ -18,6 +20,8 @@ type Protocol = { start: (options: RequestOptions) => ClientRequest; agent: Agen
 
 const agentOptions = { keepAlive: true, maxFreeSockets: 16, timeout: 60_000 }
 const defaultMaxConnections = 64
+/** Programs that make a few requests do without undici, which takes longer to load than they run. */
+const pooledFrom = 20
 
 /** Requests on keep-alive connections of `node:http` and `node:https`. */
 export function createTransport(options: TransportOptions = {}): Transport {
@@ -32,12 +36,29 @@ export function createTransport(options: TransportOptions = {}): Transport {
     }
     return protocol
   }
+  let count = 0
+  let pools: Pools | undefined
+  const sendByPool = async (request: TransportRequest, own: Pools): Promise<TransportResponse> => {
+    try {
+      return await own.send(request)
+    } catch (error) {
+      if (request.once || !(error instanceof StaleConnectionError)) throw error
+      return exchange((await protocolOf(request.url.protocol)).start, request, false)
+    }
+  }
   return {
     send: async (request) => {
       if (byFetch !== undefined && !usesPlainFetch()) return byFetch.send(request)
+      if (pools !== undefined) return sendByPool(request, pools)
+      if (++count === pooledFrom) {
+        Pools.load(maxConnections).then((loaded) => {
+          pools = loaded
+        })
+      }
       return send(request, await protocolOf(request.url.protocol))
     },
     close: async () => {
+      pools?.close()
       for (const protocol of protocols.values()) (await protocol).agent.destroy()
     },
   }
@@ -132,6 +153,3 @@ function failureOf(error: NodeJS.ErrnoException, request: ClientRequest): Transp
   const options = { systemCode: error.code, cause: error }
   return isStale ? new StaleConnectionError('network', options) : new TransportError('network', options)
 }
-
-/** The node had closed the idle connection before it can have seen the request. */
-class StaleConnectionError extends TransportError {}

@@ -79,7 +79,7 @@ export type HttpFacilitatorOptions = {
   /**
    * Sends the requests.
    *
-   * @default keep-alive connections of `node:http` on Node, unless `fetch` was replaced or given a dispatcher, such as a proxy;
+   * @default keep-alive connections of `node:http` on Node, or of `undici` where it is installed, unless `fetch` was replaced or given a dispatcher, such as a proxy;
    * `globalThis.fetch` elsewhere
    */
   fetch?: typeof fetch | undefined
