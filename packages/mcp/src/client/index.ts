@@ -1,3 +1,6 @@
 /** Paying for tools of a Model Context Protocol server. */
 export { errors, McpError, type McpErrorCode } from '../errors.js'
 export { paymentKey, paymentResponseKey } from '../wire/metaKeys.js'
+export { toolUrl } from '../wire/toolUrl.js'
+export { LostToolResultError } from './LostToolResultError.js'
+export { type PayingCallToolOptions, payingCallTool, paymentOf, type ToolPayment } from './payingCallTool.js'

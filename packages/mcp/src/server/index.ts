@@ -1,3 +1,6 @@
 /** Selling tools of a Model Context Protocol server. */
 export { errors, McpError, type McpErrorCode } from '../errors.js'
 export { paymentKey, paymentResponseKey } from '../wire/metaKeys.js'
+export { toolUrl } from '../wire/toolUrl.js'
+export { paymentOf, type ToolConfig, ToolGate } from './ToolGate.js'
+export type { PaidTool, ToolAccept, ToolCall, ToolDynamic, ToolGateOptions } from './ToolGateOptions.js'

@@ -1,0 +1,37 @@
+import type { PaymentState } from '@latchkey/x402/client'
+import type { CallToolResult } from '@modelcontextprotocol/client'
+import { McpError } from '../errors.js'
+
+type LostParts = {
+  readonly transactionId: string
+  readonly state: PaymentState
+  readonly why: string
+  readonly result?: CallToolResult | undefined
+  readonly cause: unknown
+}
+
+/**
+ * A payment was sent, and the call was not served: no result arrived, or one that cannot be used. The same call by
+ * `payingCallTool` sends the same payment again; `buyer.lookUp(transactionId)` asks the ledger for its state since.
+ */
+export class LostToolResultError extends McpError<'tool_result_lost'> {
+  override name = 'LostToolResultError'
+  readonly transactionId: string
+  /** The state of the payment when the error was thrown: `open` where it is not known yet. */
+  readonly state: PaymentState
+  /** The result with which the server refused the call; undefined if none arrived. It is the server's word. */
+  readonly result: CallToolResult | undefined
+
+  constructor({ transactionId, state, why, result, cause }: LostParts) {
+    super('tool_result_lost', `the payment ${transactionId} ${states[state]}, and ${why}`, { cause })
+    this.transactionId = transactionId
+    this.state = state
+    this.result = result
+  }
+}
+
+const states: { readonly [state in PaymentState]: string } = {
+  settled: 'is settled',
+  open: 'was sent and may be settled',
+  expired: 'was sent and can no longer be settled',
+}

@@ -1,0 +1,266 @@
+/** A `callTool` that pays when a server asks for a payment, and otherwise behaves like the one of the client it is given. */
+import {
+  type Buyer,
+  decodePayment,
+  LostResponseError,
+  type Offer,
+  type Payment,
+  type PaymentRequired,
+  type PaymentState,
+  payingFetch,
+  paymentSignature,
+  type Receipt,
+  type SignedPayment,
+} from '@latchkey/x402/client'
+import type {
+  CallToolRequestOptions,
+  CallToolRequestParams,
+  CallToolResult,
+  Client,
+} from '@modelcontextprotocol/client'
+import { McpError } from '../errors.js'
+import { type Bounds, boundsProblem, canonicalJson, digestOf } from '../wire/boundedJson.js'
+import { paymentKey } from '../wire/metaKeys.js'
+import { callUrl, checkServer } from './callUrl.js'
+import { KeyedQueue } from './KeyedQueue.js'
+import { LostToolResultError } from './LostToolResultError.js'
+import { responseOf } from './toolResponse.js'
+
+/** Options of {@link payingCallTool}. */
+export type PayingCallToolOptions = {
+  /**
+   * The server, as this program knows it: its URL, or a name for one that it starts itself. Payments are recorded under it, and one
+   * that got no answer is sent again to the same server only. What a server calls itself does not count.
+   */
+  server: string
+  /**
+   * Called before anything is signed, with the offers that can be paid now, the one that would be paid first. `true` pays the
+   * first one, an offer pays that one: exactly it, or nothing. Anything else returns the result that asks for the payment.
+   *
+   * @default pays the first offer that can be paid
+   */
+  onPaymentRequired?:
+    | ((
+        required: PaymentRequired,
+        call: CallToolRequestParams,
+        offers: readonly [Offer, ...Offer[]],
+      ) => boolean | Offer | Promise<boolean | Offer>)
+    | undefined
+  /** Called instead of `onPaymentRequired` with a payment that was made for the same call before and is sent again. */
+  onRepeat?: ((payment: Payment) => void) | undefined
+  /** Called with every payment that was sent, its receipt if one arrived, and its state on the ledger. */
+  onPayment?: ((payment: SignedPayment, receipt: Receipt | undefined, state: PaymentState) => void) | undefined
+  /**
+   * How long to wait before a payment is sent a second time; each further wait is longer.
+   *
+   * @default 500
+   */
+  repeatMs?: number | undefined
+  /**
+   * The largest result, roughly.
+   *
+   * @default 10 MiB
+   */
+  maxResultBytes?: number | undefined
+}
+
+/** The payment that was sent for a result. */
+export type ToolPayment = {
+  readonly payment: Payment
+  /** On the ledger, when the result arrived; `open` is not known yet. `buyer.lookUp` asks again. */
+  readonly state: PaymentState
+  /** What the server says was settled; undefined if it says nothing. */
+  readonly receipt: Receipt | undefined
+}
+
+const defaultMaxResultBytes = 10 * 1024 * 1024
+/** A result of this size has at most so many parts, unless it was made to be slow. */
+const resultShape = { maxDepth: 200, maxCount: 1_000_000 }
+
+const payments = new WeakMap<object, ToolPayment>()
+
+/** The payment that {@link payingCallTool} sent for a result, and its state by the ledger; undefined if it sent none. */
+export function paymentOf(result: CallToolResult): ToolPayment | undefined {
+  return payments.get(result)
+}
+
+/**
+ * Wraps `client.callTool`: a call that is answered with a payment requirement is paid and repeated, at most once, within the
+ * limits of the buyer. A requirement that is not understood, or that follows a payment, is returned as it is: a result with
+ * `isError`. Calls with the same tool and arguments pay one after the other, and a payment that got no answer is sent again
+ * with the next of them.
+ *
+ * @returns a `callTool` that throws, besides what the wrapped one throws:
+ * - `PaymentRefusedError` if none of the offers may or can be paid; nothing is signed then
+ * - {@link LostToolResultError} if the payment was sent and the call was not served
+ * - {@link McpError} if a result without a payment is too large, or an earlier payment for the same call may still be settled
+ * - `SignerError` if the signer returns no valid signature
+ * - `PaymentLogError` if the payment cannot be recorded; nothing is signed then
+ * @throws McpError for a server that cannot be part of a URL
+ * @example
+ * const callTool = payingCallTool(client, buyer, { server: 'https://example.com/mcp' })
+ * const result = await callTool({ name: 'forecast', arguments: { city: 'Lisbon' } })
+ * console.log(result.content, paymentOf(result)?.state)
+ */
+export function payingCallTool(
+  client: Pick<Client, 'callTool'>,
+  buyer: Buyer,
+  options: PayingCallToolOptions,
+): Client['callTool'] {
+  checkServer(options.server)
+  const queue = new KeyedQueue()
+  return async (params, callOptions) => {
+    // It carries a payment already.
+    if (params._meta?.[paymentKey] !== undefined) return client.callTool(params, callOptions)
+    const purchase = new Purchase({ client, buyer, options, queue, params, callOptions })
+    try {
+      return await purchase.result()
+    } finally {
+      purchase.leave()
+    }
+  }
+}
+
+type PurchaseParts = {
+  readonly client: Pick<Client, 'callTool'>
+  readonly buyer: Buyer
+  readonly options: PayingCallToolOptions
+  readonly queue: KeyedQueue
+  readonly params: CallToolRequestParams
+  readonly callOptions: CallToolRequestOptions | undefined
+}
+
+type SentPayment = { readonly paid: SignedPayment; readonly receipt: Receipt | undefined; readonly state: PaymentState }
+
+/** What the server answered last, and whether to a payment. */
+type Answer = { readonly isPaid: boolean } & (
+  | { readonly type: 'result'; readonly result: CallToolResult }
+  /** An error of the protocol, or a result that is too large. */
+  | { readonly type: 'error'; readonly why: string; readonly error: unknown }
+)
+
+/** One call, and what is paid for it. A `fetch` that pays makes it, with requests that are calls. */
+class Purchase {
+  readonly #parts: PurchaseParts
+  readonly #url: string
+  readonly #bounds: Bounds
+  #leave: (() => void) | undefined
+  #answer: Answer | undefined
+  #sent: SentPayment | undefined
+
+  constructor(parts: PurchaseParts) {
+    const { params, options } = parts
+    this.#parts = parts
+    this.#url = callUrl(options.server, params.name, digestOf(params.arguments ?? {}))
+    this.#bounds = { maxBytes: options.maxResultBytes ?? defaultMaxResultBytes, ...resultShape }
+  }
+
+  leave(): void {
+    this.#leave?.()
+  }
+
+  async result(): Promise<CallToolResult> {
+    const { buyer, options, params, callOptions } = this.#parts
+    const pay = payingFetch(buyer, {
+      fetch: (input, init) => this.#send(new Request(input, init), init?.signal ?? undefined),
+      onPaymentRequired: (required, _, offers) => this.#consent(required, offers),
+      onRepeat: options.onRepeat,
+      onPayment: (paid, receipt, state) => {
+        this.#sent = { paid, receipt, state }
+        options.onPayment?.(paid, receipt, state)
+      },
+      repeatMs: options.repeatMs,
+      passes: false,
+      rememberPrices: false,
+    })
+    const body = canonicalJson({ name: params.name, arguments: params.arguments ?? {} })
+    try {
+      await pay(this.#url, { method: 'POST', body, ...(callOptions?.signal ? { signal: callOptions.signal } : {}) })
+    } catch (error) {
+      throw error instanceof LostResponseError ? this.#lost(error.transactionId, error.state, error) : error
+    }
+    return this.#served()
+  }
+
+  #served(): CallToolResult {
+    const [answer, sent] = [this.#answer!, this.#sent]
+    if (answer.type === 'result') {
+      if (sent !== undefined) {
+        payments.set(answer.result, { payment: sent.paid.payment, state: sent.state, receipt: sent.receipt })
+      }
+      return answer.result
+    }
+    // No error may hide that there is a payment.
+    if (sent !== undefined) throw this.#lost(sent.paid.payment.transactionId, sent.state, undefined)
+    throw answer.error
+  }
+
+  #lost(transactionId: string, state: PaymentState, lost: LostResponseError | undefined): LostToolResultError {
+    const [answer, known] = [this.#answer, { transactionId, state }]
+    // The answer is that to the payment, not the one that asked for it.
+    if (answer === undefined || !answer.isPaid) {
+      return new LostToolResultError({ ...known, why: 'no result arrived', cause: lost?.cause })
+    }
+    if (answer.type === 'error') {
+      return new LostToolResultError({ ...known, why: answer.why, cause: answer.error })
+    }
+    const why = 'the server answered with an error'
+    return new LostToolResultError({ ...known, why, result: answer.result, cause: lost?.cause })
+  }
+
+  async #send(request: Request, signal: AbortSignal | undefined): Promise<Response> {
+    const header = request.headers.get(paymentSignature)
+    const response = await this.#call(header, signal)
+    if (header !== null || response.status !== 402 || this.#leave !== undefined) return response
+    const { queue } = this.#parts
+    const { leave, hasWaited } = await queue.enter(this.#url, signal)
+    this.#leave = leave
+    // The price may be another by now.
+    return hasWaited ? this.#call(null, signal) : response
+  }
+
+  async #call(header: string | null, signal: AbortSignal | undefined): Promise<Response> {
+    const { client, params, callOptions } = this.#parts
+    const isPaid = header !== null
+    const payment = isPaid ? { [paymentKey]: decodePayment(header) } : {}
+    const call = isPaid ? { ...params, _meta: { ...params._meta, ...payment } } : params
+    this.#answer = undefined
+    let result: CallToolResult
+    try {
+      result = await client.callTool(call, { ...callOptions, ...(signal === undefined ? {} : { signal }) })
+    } catch (error) {
+      if (!isPaid || !isProtocolError(error)) throw error
+      return this.#fail({ isPaid, why: 'the server answered with an error of the protocol', error })
+    }
+    const problem = boundsProblem(result, this.#bounds)
+    if (problem !== undefined) {
+      const error = new McpError('tool_result_too_large', `the result of the tool cannot be used: ${problem}`)
+      return this.#fail({ isPaid, why: 'its result is too large', error })
+    }
+    this.#answer = { type: 'result', isPaid, result }
+    return responseOf(result)
+  }
+
+  #fail(parts: { isPaid: boolean; why: string; error: unknown }): Response {
+    this.#answer = { type: 'error', ...parts }
+    return new Response(null, { status: 500 })
+  }
+
+  /** Asks the caller, once it is known that no other payment for the same call may still be settled. */
+  async #consent(required: PaymentRequired, offers: readonly [Offer, ...Offer[]]): Promise<boolean | Offer> {
+    const { buyer, options, params } = this.#parts
+    const earlier = buyer.payments.all().filter(({ url, state }) => url === this.#url && state === 'open')
+    for (const { transactionId, lastValid } of earlier) {
+      const state = await buyer.lookUp(transactionId).catch((): PaymentState => 'open')
+      if (state !== 'open') continue
+      const message = `the payment ${transactionId} for the same call may still be settled, up to round ${lastValid}`
+      throw new McpError('tool_payment_open', message)
+    }
+    return options.onPaymentRequired === undefined ? true : options.onPaymentRequired(required, params, offers)
+  }
+}
+
+/** JSON-RPC errors have numbers; those of the connection and of time limits, after which nothing is known, have names. */
+function isProtocolError(error: unknown): boolean {
+  return error instanceof Error && typeof (error as { code?: unknown }).code === 'number'
+}

@@ -1,0 +1,46 @@
+/** What a server answered to a call, as the response that a `fetch` that pays decides on. All of it is the server's word. */
+import { Json } from '@latchkey/algorand'
+import { paymentRequired, paymentResponse } from '@latchkey/x402/client'
+import type { CallToolResult } from '@modelcontextprotocol/client'
+import { boundsProblem, messageBounds, toHeader } from '../wire/boundedJson.js'
+import { paymentResponseKey } from '../wire/metaKeys.js'
+
+/** The status says whether the call was served; the result itself stays where it is. */
+export function responseOf(result: CallToolResult): Response {
+  const headers = new Headers()
+  const receipt = headerOf(result._meta?.[paymentResponseKey])
+  if (receipt !== undefined) headers.set(paymentResponse, receipt)
+  if (result.isError !== true) return new Response(null, { status: 200, headers })
+  const required = headerOf(requiredIn(result))
+  if (required !== undefined) {
+    headers.set(paymentRequired, required)
+    return new Response(null, { status: 402, headers })
+  }
+  const seconds = Json.isObject(result.structuredContent) ? result.structuredContent['retryAfterSeconds'] : undefined
+  if (typeof seconds !== 'number') return new Response(null, { status: 500, headers })
+  headers.set('Retry-After', '5')
+  return new Response(null, { status: 503, headers })
+}
+
+/** What the result of a paid tool asks for, in either place; undefined if it asks for nothing. */
+function requiredIn({ structuredContent, content }: CallToolResult): unknown {
+  if (isRequired(structuredContent)) return structuredContent
+  const [first] = Array.isArray(content) ? content : []
+  if (first?.type !== 'text' || first.text.length > messageBounds.maxBytes) return undefined
+  try {
+    const value: unknown = JSON.parse(first.text)
+    return isRequired(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isRequired(value: unknown): boolean {
+  return Json.isObject(value) && value['x402Version'] !== undefined && Array.isArray(value['accepts'])
+}
+
+/** A value of the protocol, for the functions that read and check it; undefined if there is none within the limits. */
+function headerOf(value: unknown): string | undefined {
+  if (!Json.isObject(value) || boundsProblem(value, messageBounds) !== undefined) return undefined
+  return toHeader(value)
+}

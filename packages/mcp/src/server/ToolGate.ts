@@ -1,0 +1,237 @@
+/** The check in front of tools: what the gate of HTTP routes does, for calls of tools. */
+import { type Decision, Gate, type Payment, paymentOf as paymentOfRequest } from '@latchkey/x402/server'
+import type {
+  CallToolResult,
+  Icon,
+  InputRequiredResult,
+  McpServer,
+  RegisteredTool,
+  ScopeChallengeHandler,
+  ServerContext,
+  StandardSchemaWithJSON,
+  ToolAnnotations,
+  ToolCallback,
+} from '@modelcontextprotocol/server'
+import { McpError } from '../errors.js'
+import { digestOf } from '../wire/boundedJson.js'
+import { checkToolName } from '../wire/toolUrl.js'
+import type { ToolCall, ToolGateOptions } from './ToolGateOptions.js'
+import { routeKey, routeOf, toolRequest, unpaidRequest } from './toolRequest.js'
+import {
+  answerOf,
+  errorResult,
+  isForOtherArguments,
+  isPaymentRequired,
+  paymentRequired,
+  resultOf,
+  withReceipt,
+} from './toolResults.js'
+
+const defaultMaxResultBytes = 10 * 1024 * 1024
+
+/** What `McpServer.registerTool` takes besides the name and the handler. */
+export type ToolConfig<
+  Output extends StandardSchemaWithJSON = StandardSchemaWithJSON,
+  Input extends StandardSchemaWithJSON | undefined = undefined,
+> = {
+  title?: string
+  description?: string
+  inputSchema?: Input
+  outputSchema?: Output
+  annotations?: ToolAnnotations
+  icons?: Icon[]
+  scopeChallenge?: ScopeChallengeHandler
+  _meta?: Record<string, unknown>
+}
+
+type ToolResult = CallToolResult | InputRequiredResult
+
+/** One call that is decided on. */
+type Serving = {
+  readonly call: ToolCall
+  readonly digest: string
+  readonly request: Request
+  readonly context: ServerContext
+  readonly outputSchema: StandardSchemaWithJSON | undefined
+  readonly run: () => ToolResult | Promise<ToolResult>
+}
+
+/**
+ * Sells tools of MCP servers: has their payments verified and settled by a gate. One gate serves any number of servers, one
+ * for each connection or request.
+ *
+ * @example
+ * const accepts = { network: 'testnet', price: '$0.01', payTo }
+ * const gate = await ToolGate.open({ tools: { forecast: { accepts } }, chains: chain, facilitators: url })
+ * gate.registerTool(server, 'forecast', { description: 'The weather of tomorrow' }, () => ({
+ *   content: [{ type: 'text', text: 'sunny' }],
+ * }))
+ */
+export class ToolGate {
+  readonly #gate: Gate
+  readonly #names: ReadonlySet<string>
+  readonly #maxResultBytes: number
+
+  private constructor(gate: Gate, names: readonly string[], maxResultBytes: number) {
+    this.#gate = gate
+    this.#names = new Set(names)
+    this.#maxResultBytes = maxResultBytes
+  }
+
+  /**
+   * Checks the tools and opens the gate. What can never work is an error; what may go away is a warning.
+   *
+   * @throws McpError for a name that no payment can have
+   * @throws GateError for a price, a network or an account that cannot be paid
+   * @throws RouteError for two names that differ by their case alone
+   * @throws FacilitatorError for the address of a facilitator that cannot be used
+   * @throws OptionsError for an option that cannot be used
+   */
+  static async open({ tools, maxResultBytes = defaultMaxResultBytes, ...options }: ToolGateOptions): Promise<ToolGate> {
+    const entries = Object.entries(tools ?? {})
+    if (entries.length === 0) throw new McpError('invalid_tool_option', 'tools is not set, or empty')
+    for (const [name] of entries) checkToolName(name)
+    const routes = Object.fromEntries(entries.map(([name, tool]) => [routeKey(name), routeOf(tool)]))
+    const gate = await Gate.open({ ...options, routes, paywall: false })
+    return new ToolGate(gate, Object.keys(tools), maxResultBytes)
+  }
+
+  /**
+   * Registers a tool that has to be paid for: `server.registerTool`, with the gate in front of the handler. The result is
+   * checked with `outputSchema` before it is charged.
+   *
+   * @throws McpError for a tool that was not among `tools` of {@link ToolGate.open}
+   */
+  registerTool<Output extends StandardSchemaWithJSON, Input extends StandardSchemaWithJSON | undefined = undefined>(
+    server: McpServer,
+    name: string,
+    config: ToolConfig<Output, Input>,
+    handler: ToolCallback<Input>,
+  ): RegisteredTool {
+    if (!this.#names.has(name)) {
+      throw new McpError('invalid_tool_option', `${JSON.stringify(name)} has no price`, {
+        hint: 'Add it to `tools` of ToolGate.open, or register it with the server if it is free.',
+      })
+    }
+    const { outputSchema } = config
+    // With an `inputSchema` the arguments come before the context.
+    const paid = (...parts: readonly unknown[]): Promise<ToolResult> => {
+      const context = parts.at(-1) as ServerContext
+      const call: ToolCall = { name, arguments: parts.length > 1 ? parts[0] : {} }
+      const digest = digestOf(call.arguments)
+      const run = (): ToolResult | Promise<ToolResult> =>
+        (handler as (...all: readonly unknown[]) => ToolResult)(...parts)
+      return this.#serve({ call, digest, request: toolRequest(call, digest, context), context, outputSchema, run })
+    }
+    return server.registerTool<Output, Input>(name, config, paid as unknown as ToolCallback<Input>)
+  }
+
+  /**
+   * Delivers the events that hooks have not got yet, and records the outcomes that are not recorded yet. The store of claims
+   * stays open.
+   *
+   * @param options.timeoutMs how long hooks may take, 5 seconds by default
+   */
+  async close(options: { timeoutMs?: number | undefined } = {}): Promise<void> {
+    await this.#gate.close(options)
+  }
+
+  async #serve(serving: Serving): Promise<ToolResult> {
+    const { call, context, request } = serving
+    const decision = await this.#gate.decide(request, undefined, context.sessionId)
+    requests.set(context, request)
+    if (decision.type === 'response') return this.#respond(serving, decision)
+    // No tool that has a price is ever free.
+    if (decision.type === 'free') throw new McpError('invalid_tool_option', `${call.name} has no price`)
+    return this.#run(serving, decision)
+  }
+
+  async #respond({ call, digest, request }: Serving, decision: Decision & { type: 'response' }): Promise<ToolResult> {
+    const { response, undelivered } = decision
+    if (!isForOtherArguments(response, digest)) {
+      if (request.signal.aborted) await undelivered?.()
+      return resultOf(response, call.name)
+    }
+    // The buyer still gets the answer that it paid for, with the same payment and the arguments of then.
+    await undelivered?.()
+    const unpaid = await this.#gate.decide(unpaidRequest(call, request))
+    const message = 'this payment is for a call of the tool with other arguments'
+    if (unpaid.type !== 'response') return errorResult({ error: 'payment_already_used', message })
+    const asked = await resultOf(unpaid.response, call.name)
+    const { structuredContent } = asked
+    if (!isPaymentRequired(structuredContent)) return asked
+    return paymentRequired({ ...structuredContent, error: 'payment_already_used' }, call.name, message)
+  }
+
+  async #run(serving: Serving, { admission }: Decision & { type: 'paid' }): Promise<ToolResult> {
+    const { digest, run, call } = serving
+    const { signal } = serving.context.mcpReq
+    // A handler that never answers is given up in time.
+    signal.addEventListener('abort', () => void admission.disconnected().catch(() => {}), { once: true })
+    let result: ToolResult
+    try {
+      result = await (admission.run === undefined ? run() : admission.run(run))
+      if (!isFinal(result)) {
+        await admission.cancel()
+        return withReceipt(result, admission.headers)
+      }
+      const problem = await outputProblem(result, serving)
+      if (problem !== undefined) throw new Error(problem)
+    } catch (error) {
+      await admission.cancel()
+      // The server makes a result of it, in which there would be no receipt.
+      if (admission.settled === undefined) throw error
+      return withReceipt(failed(error), admission.headers)
+    }
+    const answer = answerOf(result, digest)
+    if (answer.body.length > this.#maxResultBytes) {
+      await admission.cancel()
+      return withReceipt(tooLarge(this.#maxResultBytes, admission.settled !== undefined), admission.headers)
+    }
+    const settled = await admission.settle(answer)
+    if ('response' in settled) return resultOf(settled.response, call.name)
+    if (signal.aborted) await admission.undelivered()
+    return withReceipt(result, settled.headers)
+  }
+}
+
+/** The requests that gates decided on, by the contexts of their handlers. */
+const requests = new WeakMap<object, Request>()
+
+/**
+ * The payment that opened a call: who paid, how much, in which transaction. Undefined in the handler of a free tool.
+ *
+ * @param context the context that the server passes to the handler of a tool
+ * @example
+ * gate.registerTool(server, 'forecast', {}, (context) => {
+ *   console.log(`${paymentOf(context)?.payer} pays`)
+ *   return { content: [{ type: 'text', text: 'sunny' }] }
+ * })
+ */
+export function paymentOf(context: ServerContext): Payment | undefined {
+  const request = requests.get(context)
+  return request === undefined ? undefined : paymentOfRequest(request)
+}
+
+/** A tool that failed, or that asks its user something first, has not answered. */
+function isFinal(result: ToolResult): result is CallToolResult {
+  return (result as { resultType?: unknown }).resultType !== 'input_required' && result['isError'] !== true
+}
+
+/** Why a result is none that the server would send, which it would find out after it was charged. */
+async function outputProblem(result: CallToolResult, { outputSchema, call }: Serving): Promise<string | undefined> {
+  if (outputSchema === undefined) return undefined
+  const { structuredContent } = result
+  if (structuredContent === undefined) return `${call.name} returned no structured content`
+  const { issues } = await outputSchema['~standard'].validate(structuredContent)
+  return issues === undefined ? undefined : `${call.name} returned structured content that its schema does not allow`
+}
+
+function failed(error: unknown): CallToolResult {
+  return { isError: true, content: [{ type: 'text', text: error instanceof Error ? error.message : String(error) }] }
+}
+
+function tooLarge(maxBytes: number, isSettled: boolean): CallToolResult {
+  const charge = isSettled ? 'send the same payment again, it is not charged twice' : 'nothing was charged'
+  return errorResult({ error: 'result_too_large', message: `the result has more than ${maxBytes} bytes; ${charge}` })
+}

@@ -1,0 +1,45 @@
+import type { Accept, GateOptions, Price, Route } from '@latchkey/x402/server'
+
+/** A call of a tool, as functions see it that choose a price or a payee. */
+export type ToolCall = {
+  readonly name: string
+  /** The arguments, after the tool's `inputSchema` has checked them. */
+  readonly arguments: unknown
+}
+
+/** A value, or a function that chooses it for each call. */
+export type ToolDynamic<T> = T | ((call: ToolCall) => T | Promise<T>)
+
+/** One way to pay for a tool. */
+export type ToolAccept = Omit<Accept, 'price' | 'payTo' | 'paymentFlow'> & {
+  /** Dollars (`"$0.01"`), or base units of an asset. */
+  readonly price: ToolDynamic<Price>
+  /** The address that is paid. */
+  readonly payTo: ToolDynamic<string>
+  /**
+   * `authorization` settles after the tool has succeeded, so that nothing is charged for one that fails. `upfront` settles
+   * before it runs: for tools whose effects cannot be undone. A buyer that was charged for a call that failed sends the same
+   * payment again.
+   *
+   * @default 'authorization'
+   */
+  readonly paymentFlow?: 'authorization' | 'upfront' | undefined
+}
+
+/** A tool that has to be paid for. */
+export type PaidTool = Pick<Route, 'description' | 'settleFirstAbove'> & {
+  /** The ways to pay; a buyer chooses one. */
+  readonly accepts: ToolAccept | readonly ToolAccept[]
+}
+
+/** Options of `ToolGate.open`. */
+export type ToolGateOptions = Omit<GateOptions, 'routes' | 'basePath' | 'origin' | 'cors' | 'paywall' | 'passes'> & {
+  /** By the names of the tools. */
+  tools: { readonly [name: string]: PaidTool }
+  /**
+   * The largest result of a tool, which is kept until its payment is settled.
+   *
+   * @default 10 MiB
+   */
+  maxResultBytes?: number | undefined
+}

@@ -1,0 +1,92 @@
+/** From responses of a gate to results of tools, and from results to the answers that a gate holds. */
+import { Bytes, Json } from '@latchkey/algorand'
+import type { HeaderList, PaymentRequired } from '@latchkey/x402/server'
+import type { CallToolResult } from '@modelcontextprotocol/server'
+import { fromHeader } from '../wire/boundedJson.js'
+import { paymentResponseKey } from '../wire/metaKeys.js'
+import { toolUrl } from '../wire/toolUrl.js'
+import { argumentsHeader } from './toolRequest.js'
+
+/** The whole result of a tool, as a gate holds it. */
+export type ToolAnswer = { readonly status: number; readonly headers: HeaderList; readonly body: Uint8Array }
+
+const help =
+  'This tool has to be paid for: pay one of `accepts` and call it again with the payment in `_meta["x402/payment"]`.'
+
+/** A result with the receipt that the gate gave for it, and without one that the tool made up. */
+export function withReceipt<T extends { _meta?: CallToolResult['_meta'] }>(result: T, headers: HeaderList): T {
+  const { [paymentResponseKey]: _, ...meta } = result._meta ?? {}
+  const receipt = headers.find(([name]) => /^payment-response$/i.test(name))?.[1]
+  const all = receipt === undefined ? meta : { ...meta, [paymentResponseKey]: fromHeader(receipt) }
+  if (Object.keys(all).length > 0) return { ...result, _meta: all }
+  const { _meta, ...rest } = result
+  return rest as T
+}
+
+/** A result as the gate holds it, with the arguments that it is the answer to. */
+export function answerOf(result: CallToolResult, digest: string): ToolAnswer {
+  const body = Bytes.fromUtf8(JSON.stringify(result))
+  return {
+    status: 200,
+    headers: [
+      ['Content-Type', 'application/json'],
+      [argumentsHeader, digest],
+    ],
+    body,
+  }
+}
+
+/** Whether a response is an answer that was held, but for other arguments. */
+export function isForOtherArguments({ status, headers }: Response, digest: string): boolean {
+  const held = headers.get(argumentsHeader)
+  return status === 200 && held !== digest
+}
+
+/** What a tool answers where the gate responds in its place: a price, a refusal, an earlier result, or that it cannot now. */
+export async function resultOf(response: Response, name: string): Promise<CallToolResult> {
+  const { status, headers } = response
+  const text = await response.text()
+  const body = parsed(text)
+  if (status === 200 && Json.isObject(body)) return withReceipt(body as CallToolResult, [...headers])
+  const header = headers.get('PAYMENT-REQUIRED')
+  if (status === 402 && header !== null) {
+    const required = fromHeader(header) as PaymentRequired
+    const message = required.error === 'Payment required' ? undefined : messageIn(body)
+    return withReceipt(paymentRequired(required, name, message), [...headers])
+  }
+  const retryAfterSeconds = Number(headers.get('Retry-After') ?? Number.NaN)
+  const members = {
+    ...(Json.isObject(body) ? body : { error: 'the payment could not be checked' }),
+    ...(Number.isFinite(retryAfterSeconds) ? { retryAfterSeconds } : {}),
+  }
+  return withReceipt(errorResult(members), [...headers])
+}
+
+/** The result that asks for a payment: the same JSON twice, as the transport has it, and what to do in words. */
+export function paymentRequired(required: PaymentRequired, name: string, message: string = help): CallToolResult {
+  const named = { ...required, resource: { ...required.resource, url: toolUrl(name) } }
+  const texts = [JSON.stringify(named), message]
+  return { isError: true, structuredContent: named, content: texts.map((text) => ({ type: 'text', text })) }
+}
+
+/** Not a payment requirement: a buyer that is asked to pay again might do it. */
+export function errorResult(members: Json.Members): CallToolResult {
+  return { isError: true, structuredContent: members, content: [{ type: 'text', text: JSON.stringify(members) }] }
+}
+
+export function isPaymentRequired(value: unknown): value is PaymentRequired {
+  return Json.isObject(value) && value['x402Version'] === 2 && Array.isArray(value['accepts'])
+}
+
+function messageIn(body: unknown): string | undefined {
+  const message = Json.isObject(body) ? body['message'] : undefined
+  return typeof message === 'string' ? message : undefined
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,69 @@
+/** Limits on values that another program sent: how large they are as JSON, how deep, and of how many parts. */
+import { Bytes, Hash, Json } from '@latchkey/algorand'
+
+export type Bounds = { readonly maxBytes: number; readonly maxDepth: number; readonly maxCount: number }
+
+/** For a payment, a payment requirement or a receipt: what fits into the headers of the HTTP transport. */
+export const messageBounds: Bounds = { maxBytes: 48 * 1024, maxDepth: 64, maxCount: 10_000 }
+
+/**
+ * Why a value is none that JSON has, or is above a limit; undefined if it is within. Looks at no more of it than the limits
+ * allow, and does not recurse: what is nested too deeply would exhaust the stack of a program that writes it.
+ */
+export function boundsProblem(value: unknown, { maxBytes, maxDepth, maxCount }: Bounds): string | undefined {
+  const open: (readonly [value: unknown, depth: number])[] = [[value, 1]]
+  let [bytes, count] = [0, 0]
+  for (let next = open.pop(); next !== undefined; next = open.pop()) {
+    const [one, depth] = next
+    count++
+    bytes += sizeOf(one)
+    if (bytes > maxBytes) return `it is larger than ${maxBytes} bytes`
+    if (count > maxCount) return `it has more than ${maxCount} parts`
+    if (!isJson(one)) return 'it has a value that is not JSON'
+    if (typeof one !== 'object' || one === null) continue
+    if (depth > maxDepth) return `it is nested more than ${maxDepth} deep`
+    const members = Array.isArray(one) ? one : Object.entries(one)
+    if (count + open.length + members.length > maxCount) return `it has more than ${maxCount} parts`
+    for (const member of members) {
+      if (!Array.isArray(one)) bytes += sizeOf((member as [string, unknown])[0])
+      open.push([Array.isArray(one) ? member : (member as [string, unknown])[1], depth + 1])
+    }
+  }
+  return bytes > maxBytes ? `it is larger than ${maxBytes} bytes` : undefined
+}
+
+/** What it takes as JSON, roughly: other characters than those of ASCII take up to six bytes. */
+function sizeOf(value: unknown): number {
+  return typeof value === 'string' ? value.length + 3 : 8
+}
+
+/** A member that is undefined is left out of JSON. */
+function isJson(value: unknown): boolean {
+  return value === null || ['string', 'number', 'boolean', 'undefined', 'object'].includes(typeof value)
+}
+
+/** The same text for the same JSON, in whichever order the members of objects are. */
+export function canonicalJson(value: unknown): string {
+  const text = JSON.stringify(value, (_, inner: unknown) => {
+    if (typeof inner === 'bigint') return `${inner}n`
+    return Json.isObject(inner)
+      ? Object.fromEntries(Object.entries(inner).sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)))
+      : inner
+  })
+  return text ?? 'null'
+}
+
+/** Identifies the arguments of a call. */
+export function digestOf(value: unknown): string {
+  return Bytes.toBase64Url(Hash.sha256(Bytes.fromUtf8(canonicalJson(value))))
+}
+
+/** A value of the protocol as the HTTP transport sends it: JSON in base64. */
+export function toHeader(value: unknown): string {
+  return Bytes.toBase64(Bytes.fromUtf8(JSON.stringify(value)))
+}
+
+/** The value in a header that this program wrote itself. */
+export function fromHeader(header: string): unknown {
+  return JSON.parse(new TextDecoder().decode(Bytes.fromBase64(header)!))
+}
