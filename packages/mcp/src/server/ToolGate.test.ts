@@ -1,0 +1,301 @@
+/** What a seller of tools promises, seen by a plain client of the official SDK with payments made by hand. */
+import assert from 'node:assert/strict'
+import { type TestContext, test } from 'node:test'
+import { type Buyer, decodePayment, type PaymentRequired } from '@latchkey/x402/client'
+import type { FacilitatorClient } from '@latchkey/x402/server'
+import type { CallToolResult, Client } from '@modelcontextprotocol/client'
+import { fromJsonSchema, type McpServer } from '@modelcontextprotocol/server'
+import { parsePaymentRequired } from '@x402/core/schemas'
+import { buyerOf, cent, connect, earned, type Market, openGate, openMarket, text } from '../market.test.helper.js'
+import { McpError, paymentKey, paymentResponseKey, ToolGate, type ToolGateOptions } from './index.js'
+
+type Shop = { client: Client; market: Market; buyer: Buyer; runs: () => number }
+
+type ShopOptions = Partial<ToolGateOptions> & {
+  facilitate?: (client: FacilitatorClient) => Partial<FacilitatorClient>
+  serve?: (run: number) => CallToolResult | Promise<CallToolResult>
+}
+
+/** A shop whose `forecast` takes a city. */
+async function openShop(t: TestContext, { facilitate, serve, ...options }: ShopOptions = {}): Promise<Shop> {
+  const market = await openMarket(t)
+  const { facilitator } = market
+  const facilitators = { ...facilitator, ...facilitate?.(facilitator) }
+  const gate = await openGate(t, { ...market, facilitator: facilitators }, { onError: () => {}, ...options })
+  let runs = 0
+  const inputSchema = fromJsonSchema<{ city?: string }>({ type: 'object', properties: { city: { type: 'string' } } })
+  const client = await connect(t, (server: McpServer) =>
+    gate.registerTool(server, 'forecast', { inputSchema }, ({ city = 'Lisbon' }) => {
+      runs++
+      return serve === undefined ? text(`sunny in ${city}, for the ${runs}. time`) : serve(runs)
+    }),
+  )
+  return { client, market, buyer: buyerOf(market), runs: () => runs }
+}
+
+const forecast = (client: Client, payment?: unknown, args: object = {}, name = 'forecast'): Promise<CallToolResult> =>
+  client.callTool({
+    name,
+    arguments: args as Record<string, unknown>,
+    ...(payment === undefined ? {} : { _meta: { [paymentKey]: payment } }),
+  })
+
+const required = ({ structuredContent }: CallToolResult): PaymentRequired => structuredContent as PaymentRequired
+
+/** The payment of a buyer: as it is sent first, and again. */
+async function payFor(buyer: Buyer, result: CallToolResult): Promise<{ first: object; again: object; id: string }> {
+  const { payment, header, repeatHeader } = await buyer.pay(required(result))
+  return { first: decodePayment(header), again: decodePayment(repeatHeader), id: payment.transactionId }
+}
+
+const receiptOf = ({ _meta }: CallToolResult) =>
+  _meta?.[paymentResponseKey] as { success: boolean; transaction: string; errorReason?: string } | undefined
+
+const errorOf = (result: CallToolResult): unknown =>
+  (result.structuredContent as { error?: unknown } | undefined)?.error
+
+test('a call without a payment gets the price in both forms of the transport, and does not run', async (t) => {
+  const { client, market, runs } = await openShop(t)
+  const result = await forecast(client)
+  assert.equal(result.isError, true)
+  const [first] = result.content as [{ type: 'text'; text: string }]
+  assert.deepEqual(JSON.parse(first.text), result.structuredContent)
+  assert.ok(parsePaymentRequired(result.structuredContent).success)
+  const { x402Version, error, resource, accepts } = required(result)
+  assert.deepEqual([x402Version, error], [2, 'Payment required'])
+  const description = 'The weather of tomorrow'
+  assert.deepEqual(resource, { url: 'mcp://tool/forecast', description, mimeType: 'application/json' })
+  assert.deepEqual([...new Set(accepts.map(({ amount, payTo }) => `${amount} ${payTo}`))], [`10000 ${market.payTo}`])
+  assert.deepEqual([runs(), result._meta], [0, undefined])
+})
+
+test('one payment opens one call: it runs once, and only its buyer gets the answer again', async (t) => {
+  const { client, market, buyer, runs } = await openShop(t)
+  const { first, again, id } = await payFor(buyer, await forecast(client))
+  const paid = await forecast(client, first)
+  assert.deepEqual(paid.content, text('sunny in Lisbon, for the 1. time').content)
+  assert.deepEqual([receiptOf(paid)?.success, receiptOf(paid)?.transaction], [true, id])
+  const replayed = await forecast(client, first)
+  assert.deepEqual([replayed.isError, errorOf(replayed)], [true, 'payment_already_used'])
+  const repeated = await forecast(client, again)
+  assert.deepEqual([repeated.content, receiptOf(repeated)?.transaction], [paid.content, id])
+  assert.deepEqual([runs(), await earned(market)], [1, cent])
+})
+
+test('of concurrent calls with one payment one runs', async (t) => {
+  const { client, market, buyer, runs } = await openShop(t)
+  const { first } = await payFor(buyer, await forecast(client))
+  const results = await Promise.all(Array.from({ length: 8 }, () => forecast(client, first)))
+  assert.equal(results.filter(({ isError }) => isError !== true).length, 1)
+  assert.deepEqual([runs(), await earned(market)], [1, cent])
+})
+
+test('a payment is for the arguments that it was first sent with', async (t) => {
+  const { client, buyer, runs } = await openShop(t)
+  const { first, again } = await payFor(buyer, await forecast(client, undefined, { city: 'Oslo' }))
+  const paid = await forecast(client, first, { city: 'Oslo' })
+  const other = await forecast(client, again, { city: 'Rome' })
+  assert.deepEqual([other.isError, errorOf(other), receiptOf(other)], [true, 'payment_already_used', undefined])
+  assert.equal(required(other).resource?.url, 'mcp://tool/forecast')
+  assert.deepEqual((await forecast(client, again, { city: 'Oslo' })).content, paid.content)
+  assert.equal(runs(), 1)
+})
+
+test('a payment for one tool does not open another, nor a cheap call an expensive one', async (t) => {
+  const market = await openMarket(t)
+  const { payTo } = market
+  const tools = {
+    forecast: { accepts: { price: '$0.01', payTo } },
+    report: { accepts: { price: '$0.01', payTo } },
+    search: {
+      accepts: { price: (call: { arguments: unknown }) => `$0.0${(call.arguments as { n: number }).n}`, payTo },
+    },
+  }
+  const gate = await openGate(t, market, { tools })
+  const ran: string[] = []
+  const inputSchema = fromJsonSchema<{ n?: number }>({ type: 'object', properties: { n: { type: 'number' } } })
+  const client = await connect(t, (server) => {
+    for (const name of Object.keys(tools)) {
+      gate.registerTool(server, name, { inputSchema }, ({ n = 1 }) => {
+        ran.push(`${name} ${n}`)
+        return text('done')
+      })
+    }
+  })
+  const buyer = buyerOf(market)
+  const { first } = await payFor(buyer, await forecast(client))
+  const other = await forecast(client, first, {}, 'report')
+  assert.deepEqual([other.isError, errorOf(other)], [true, 'invalid_payload'])
+  const cheap = await forecast(client, undefined, { n: 1 }, 'search')
+  const expensive = await forecast(client, undefined, { n: 9 }, 'search')
+  assert.deepEqual([required(cheap).accepts[0]?.amount, required(expensive).accepts[0]?.amount], ['10000', '90000'])
+  const { first: quoted } = await payFor(buyer, cheap)
+  assert.equal(errorOf(await forecast(client, quoted, { n: 9 }, 'search')), 'No matching payment requirements')
+  assert.deepEqual(ran, [])
+  assert.notEqual((await forecast(client, quoted, { n: 1 }, 'search')).isError, true)
+  assert.deepEqual([ran, await earned(market)], [['search 1'], cent])
+})
+
+test('nothing is charged for a call that fails, and the same payment opens the next one', async (t) => {
+  const fail = [
+    () => assert.fail('out of order'),
+    () => ({ ...text('out of order'), isError: true }),
+    () => text('sunny'),
+  ] as const
+  const { client, market, buyer } = await openShop(t, { serve: (run) => fail[run - 1]!() })
+  const { first } = await payFor(buyer, await forecast(client))
+  for (let times = 1; times <= 2; times++) {
+    const failed = await forecast(client, first)
+    assert.deepEqual([failed.content, failed.isError, failed._meta], [text('out of order').content, true, undefined])
+    assert.equal(await earned(market), 0n)
+  }
+  assert.deepEqual((await forecast(client, first)).content, text('sunny').content)
+  assert.equal(await earned(market), cent)
+})
+
+test('a tool that is paid first is charged when it fails, with a receipt, and is not charged again', async (t) => {
+  const market = await openMarket(t)
+  const tools = { forecast: { accepts: { price: '$0.01', payTo: market.payTo, paymentFlow: 'upfront' as const } } }
+  const gate = await openGate(t, market, { tools })
+  const balances: bigint[] = []
+  const client = await connect(t, (server) =>
+    gate.registerTool(server, 'forecast', {}, async () => {
+      balances.push(await earned(market))
+      if (balances.length === 1) throw new Error('out of order')
+      return text('sunny')
+    }),
+  )
+  const { first, again, id } = await payFor(buyerOf(market), await forecast(client))
+  const failed = await forecast(client, first)
+  assert.deepEqual([failed.isError, receiptOf(failed)?.transaction], [true, id])
+  assert.deepEqual((await forecast(client, again)).content, text('sunny').content)
+  assert.deepEqual([balances, await earned(market)], [[cent, cent], cent])
+})
+
+test('a result that the schema of the tool does not allow is not charged', async (t) => {
+  const market = await openMarket(t)
+  const gate = await openGate(t, market)
+  const outputs: (object | undefined)[] = [{ degrees: 'hot' }, undefined, { degrees: 21 }]
+  const client = await connect(t, (server) => {
+    const properties = { degrees: { type: 'number' } } as const
+    const outputSchema = fromJsonSchema({ type: 'object', properties, required: ['degrees'] })
+    gate.registerTool(server, 'forecast', { outputSchema }, () => {
+      const structuredContent = outputs.shift()
+      return { ...text('21'), ...(structuredContent === undefined ? {} : { structuredContent }) }
+    })
+  })
+  // Now the client checks results with the schema, too.
+  await client.listTools()
+  const { first } = await payFor(buyerOf(market), await forecast(client))
+  for (let times = 1; times <= 2; times++) assert.equal((await forecast(client, first)).isError, true)
+  assert.equal(await earned(market), 0n)
+  assert.deepEqual((await forecast(client, first)).structuredContent, { degrees: 21 })
+  assert.equal(await earned(market), cent)
+})
+
+test('a result that is too large is not charged', async (t) => {
+  const { client, market, buyer } = await openShop(t, { maxResultBytes: 1_000, serve: () => text('x'.repeat(1_000)) })
+  const { first } = await payFor(buyer, await forecast(client))
+  const result = await forecast(client, first)
+  assert.deepEqual([result.isError, errorOf(result), await earned(market)], [true, 'result_too_large', 0n])
+})
+
+test('an answer is kept until its settlement is decided, and no buyer is asked to pay again for it', async (t) => {
+  let isPending = true
+  const pending = (client: FacilitatorClient): Partial<FacilitatorClient> => ({
+    settle: async (payload, requirements, options) => {
+      if (!isPending) return client.settle(payload, requirements, options)
+      const { network } = requirements
+      return { success: false, errorReason: 'settlement_pending', transaction: '', network }
+    },
+  })
+  const { client, market, buyer, runs } = await openShop(t, { facilitate: pending })
+  const { first, again, id } = await payFor(buyer, await forecast(client))
+  const undecided = await forecast(client, first)
+  assert.deepEqual([undecided.isError, receiptOf(undecided)?.errorReason], [true, 'settlement_pending'])
+  assert.equal((undecided.structuredContent as { accepts?: unknown }).accepts, undefined)
+  isPending = false
+  const paid = await forecast(client, again)
+  assert.deepEqual(paid.content, text('sunny in Lisbon, for the 1. time').content)
+  assert.deepEqual([receiptOf(paid)?.transaction, runs(), await earned(market)], [id, 1, cent])
+})
+
+test('a settlement that fails returns the price and its reason, not the answer', async (t) => {
+  const { client, market, buyer } = await openShop(t, {
+    facilitate: () => ({
+      settle: async (_, { network }) => ({ success: false, errorReason: 'no_funds', transaction: '', network }),
+    }),
+  })
+  const { first } = await payFor(buyer, await forecast(client))
+  const result = await forecast(client, first)
+  assert.deepEqual([result.isError, receiptOf(result)?.success], [true, false])
+  assert.ok(parsePaymentRequired(result.structuredContent).success)
+  assert.ok(!JSON.stringify(result).includes('sunny'))
+  assert.equal(await earned(market), 0n)
+})
+
+test('while no facilitator answers, a call says when to come back, and does not run', async (t) => {
+  let isDown = false
+  const down = (client: FacilitatorClient): Partial<FacilitatorClient> => ({
+    verify: async (...args) => (isDown ? Promise.reject(new Error('down')) : client.verify(...args)),
+  })
+  const { client, buyer, runs } = await openShop(t, { facilitate: down })
+  const { first } = await payFor(buyer, await forecast(client))
+  isDown = true
+  const result = await forecast(client, first)
+  assert.equal(result.isError, true)
+  assert.equal(runs(), 0)
+  assert.equal((result.structuredContent as { accepts?: unknown }).accepts, undefined)
+})
+
+test('what is no payment is refused with the price, whatever it is made of', async (t) => {
+  const { client, buyer, runs } = await openShop(t)
+  const { first } = await payFor(buyer, await forecast(client))
+  let deep: unknown = {}
+  for (let depth = 0; depth < 5_000; depth++) deep = { deep }
+  const polluted = JSON.parse(JSON.stringify(first).replace('{', '{"__proto__":{"x402Version":2},')) as object
+  const payments = [
+    ...[null, 1, 'x', [], {}, deep, polluted, Array.from({ length: 20_000 }, () => 0)],
+    { ...first, extensions: { more: 'x'.repeat(100_000) } },
+    { ...first, x402Version: 1 },
+    { ...first, resource: { url: 'mcp://tool/other' } },
+    { ...first, accepted: { ...(first as { accepted: object }).accepted, amount: '1' } },
+  ]
+  for (const payment of payments) {
+    const result = await forecast(client, payment)
+    assert.equal(result.isError, true)
+    assert.ok(['invalid_payload', 'No matching payment requirements'].includes(String(errorOf(result))), `${payment}`)
+  }
+  assert.equal(runs(), 0)
+  assert.notEqual((await forecast(client, first)).isError, true)
+})
+
+test('a receipt that the tool makes up is left out', async (t) => {
+  const made = { [paymentResponseKey]: { success: true, transaction: 'MADEUP' }, mine: 1 }
+  const { client, buyer } = await openShop(t, {
+    serve: (run) => ({ ...text('x'), _meta: made, ...(run === 1 ? { isError: true } : {}) }),
+  })
+  const { first, id } = await payFor(buyer, await forecast(client))
+  assert.deepEqual((await forecast(client, first))._meta, { mine: 1 })
+  const { _meta } = await forecast(client, first)
+  assert.deepEqual([_meta?.['mine'], receiptOf({ content: [], _meta })?.transaction], [1, id])
+})
+
+test('names and tools that cannot be sold are errors at the start', async (t) => {
+  const market = await openMarket(t)
+  const { chain, facilitator, payTo } = market
+  const accepts = { price: '$0.01', payTo }
+  const open = (tools: ToolGateOptions['tools']): Promise<ToolGate> =>
+    ToolGate.open({ tools, chains: chain, facilitators: facilitator })
+  for (const name of ['', '.', '..', 'a b', 'a/b', 'a?b', ':id', '*', 'é', 'x'.repeat(129)]) {
+    await assert.rejects(open({ [name]: { accepts } }), { code: 'invalid_tool_option' }, name)
+  }
+  await assert.rejects(open({}), McpError)
+  await assert.rejects(open({ a: { accepts }, A: { accepts } }), { code: 'invalid_route' })
+  await assert.rejects(open({ a: { accepts: { ...accepts, price: '$0' } } }), { code: 'invalid_gate_option' })
+  await assert.rejects(open({ a: {} as never }), { code: 'invalid_gate_option' })
+  const gate = await openGate(t, market)
+  await connect(t, (server) =>
+    assert.throws(() => gate.registerTool(server, 'other', {}, () => text('')), { code: 'invalid_tool_option' }),
+  )
+})
