@@ -77,9 +77,45 @@ test('a lease that is renewed is not taken over; one that was taken over is lost
   await stores[0]!.finish(ids[2]!, { state: 'settled' })
   assert.deepEqual(await stores[0]!.leases.renew(ids), [ids[1], ids[2]])
   assert.deepEqual(await stores[1]!.leases.renew([ids[1]!]), [])
-  // Either may end it: the ledger has told both the same.
+  // Only the one that works on it may say that it never can be on the ledger; that it is there, either.
+  const failed = { state: 'failed', errorReason: 'late' } as const
+  assert.equal((await stores[0]!.finish(ids[1]!, failed))?.state, 'pending')
+  assert.equal((await stores[2]!.get(ids[1]!))!.state, 'pending')
   await stores[0]!.finish(ids[1]!, { state: 'settled', round: 5n })
   assert.equal((await stores[2]!.get(ids[1]!))!.round, 5n)
+})
+
+test('a replica past its lease ends nothing as failed: fee, hold and record are those of the one that has it now', async (t) => {
+  const { schema, stores } = await open(t)
+  const limits = { feesInAll: 5n }
+  const [one, own] = [settlement({ feeMicroAlgos: 5n }), settlement()]
+  await stores[0]!.holds.hold(hold({ transactionId: one.transactionId }), limits)
+  for (const each of [one, own]) await stores[0]!.claim(each, limits)
+  await endLeases(schema, [one.transactionId])
+  assert.equal((await stores[1]!.pending()).length, 1)
+  const failed = { state: 'failed', errorReason: 'expired' } as const
+  const recorded = await Promise.all([one, own].map((each) => stores[0]!.finish(each.transactionId, failed)))
+  assert.deepEqual(
+    recorded.map((each) => each?.state),
+    ['pending', undefined],
+    'of one statement, the other one has ended',
+  )
+  assert.equal((await stores[2]!.get(own.transactionId))!.state, 'failed')
+  assert.equal(await stores[2]!.check(settlement({ feeMicroAlgos: 1n }), limits), 'feesInAll', 'its fee still counts')
+  assert.equal((await admin.query(`SELECT FROM ${schema}.holds`)).rowCount, 1)
+  assert.equal(await stores[1]!.finish(one.transactionId, failed), undefined)
+  assert.equal(await stores[2]!.check(settlement({ feeMicroAlgos: 5n }), limits), undefined)
+  assert.equal((await stores[0]!.finish(one.transactionId, failed))?.errorReason, 'expired')
+  assert.equal((await admin.query(`SELECT FROM ${schema}.holds`)).rowCount, 0)
+})
+
+test('a replica of the version before, which does not say who it is, ends what it ended', async (t) => {
+  const { schema, stores } = await open(t)
+  const one = settlement()
+  await stores[0]!.claim(one, {})
+  const items = JSON.stringify([{ id: one.transactionId, state: 'failed', reason: 'why' }])
+  await admin.query(`SELECT ${schema}.finish_settlements($1::json, 1::smallint)`, [items])
+  assert.equal((await stores[1]!.get(one.transactionId))!.errorReason, 'why')
 })
 
 test('a replica that stops releases what it has not ended', async (t) => {
@@ -284,45 +320,6 @@ test('one item that the server cannot store does not fail those that are sent wi
   await stores[0]!.finish(good.transactionId, { state: 'failed', errorMessage: 'a\0b' })
   assert.equal((await stores[0]!.get(good.transactionId))!.errorMessage, 'ab')
 })
-
-test('old settlements leave by whole partitions, into the archive or for good; not with one that is pending', async (t) => {
-  for (const oldSettlements of ['archive', 'drop'] as const) {
-    const { schema, stores } = await open(t, { oldSettlements })
-    const [old, pending, recent] = [settlement(), settlement(), settlement()]
-    for (const one of [old, pending, recent]) await stores[0]!.claim(one, {})
-    for (const one of [old, recent]) await stores[0]!.finish(one.transactionId, { state: 'settled' })
-    await age(schema, old.transactionId, '2020-01-08')
-    await age(schema, pending.transactionId, '2020-02-05')
-    await stores[1]!.forgetBefore(Date.now())
-    const left = [old, pending, recent].map(async ({ transactionId }) => (await stores[0]!.get(transactionId))?.state)
-    assert.deepEqual(await Promise.all(left), [undefined, 'pending', 'settled'])
-    const { rows } = await admin.query(
-      'SELECT relname FROM pg_class WHERE relnamespace = $1::regnamespace AND relname ~ $2',
-      [schema, '^archived_settlements_[0-9]+$'],
-    )
-    assert.deepEqual(
-      rows.map(({ relname }) => relname),
-      oldSettlements === 'archive' ? ['archived_settlements_20200106'] : [],
-    )
-    await stores[0]!.finish(pending.transactionId, { state: 'settled' })
-    await stores[1]!.forgetBefore(Date.now())
-    assert.equal(await stores[0]!.get(pending.transactionId), undefined)
-  }
-})
-
-/** Moves a record into a partition of long ago. */
-async function age(schema: string, id: string, day: string): Promise<void> {
-  const monday = `date_trunc('week', '${day}'::timestamptz AT TIME ZONE 'UTC') AT TIME ZONE 'UTC'`
-  const { rows } = await admin.query(`SELECT to_char(${monday} AT TIME ZONE 'UTC', 'YYYYMMDD') AS name,
-    (${monday})::text AS start, (${monday} + interval '7 days')::text AS end`)
-  const { name, start, end } = rows[0]!
-  await admin.query(
-    `CREATE TABLE ${schema}.settlements_${name} PARTITION OF ${schema}.settlements FOR VALUES FROM ('${start}') TO ('${end}')`,
-  )
-  for (const table of ['settlements', 'pending_settlements']) {
-    await admin.query(`UPDATE ${schema}.${table} SET created_at = '${day}' WHERE transaction_id = $1`, [id])
-  }
-}
 
 test('what counts no longer is deleted', async (t) => {
   const { schema, stores } = await open(t)

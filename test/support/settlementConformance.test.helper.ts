@@ -4,7 +4,13 @@
  */
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
-import type { Settlement, SettlementClaim, SettlementLimits, SettlementStore } from '@latchkey/x402/facilitator'
+import type {
+  Settlement,
+  SettlementClaim,
+  SettlementLimits,
+  SettlementOutcome,
+  SettlementStore,
+} from '@latchkey/x402/facilitator'
 
 export type OpenedStores = {
   /** At least one, all on the same data. */
@@ -69,14 +75,18 @@ export function testSettlementStore(name: string, open: OpenStores, { keepsCreat
 
   check('what has ended keeps its state, but the ledger has the last word', async (_, { stores }) => {
     const [one, store, other] = [settlement(), stores[0]!, stores.at(-1)!]
+    const finish = async (of: SettlementStore, outcome: SettlementOutcome) =>
+      plain(await of.finish(one.transactionId, outcome))
     await store.claim(one, {})
-    await store.finish(one.transactionId, { state: 'failed', errorReason: 'code', errorMessage: 'why\n"' })
-    await other.finish(one.transactionId, { state: 'failed', errorReason: 'other', errorMessage: 'other' })
-    const failed = { ...one, state: 'failed' as const, errorReason: 'code', errorMessage: 'why\n"' }
-    assert.deepEqual(plain(await other.get(one.transactionId)), plain(failed))
-    await other.finish(one.transactionId, { state: 'settled', round: 2n ** 63n })
-    await store.finish(one.transactionId, { state: 'failed', errorReason: 'late' })
+    const first = { state: 'failed', errorReason: 'code', errorMessage: 'why\n"' } as const
+    assert.equal(await finish(store, first), undefined)
+    const failed = plain({ ...one, ...first })
+    const second = { state: 'failed', errorReason: 'other', errorMessage: 'other' } as const
+    assert.deepEqual(await finish(other, second), failed, 'what is recorded')
+    assert.deepEqual(plain(await other.get(one.transactionId)), failed)
+    assert.equal(await finish(other, { state: 'settled', round: 2n ** 63n }), undefined)
     const settled = { ...one, state: 'settled' as const, round: 2n ** 63n }
+    assert.deepEqual(await finish(store, { state: 'failed', errorReason: 'late' }), plain(settled))
     assert.deepEqual(plain(await store.get(one.transactionId)), plain(settled))
     const again = await other.claim(one, {})
     assert.deepEqual(again.type === 'known' && plain(again.settlement), plain(settled))
@@ -191,7 +201,7 @@ export function testSettlementStore(name: string, open: OpenStores, { keepsCreat
     await store.setRejected(id, false)
     assert.equal(await ask('C'), 'pendingPerPayTo')
     await store.setRejected(id, true)
-    await store.finish(id, { state: 'failed' })
+    await other.finish(id, { state: 'failed' })
     await store.setRejected(id, false)
     assert.deepEqual([await ask('PAYER'), await ask('C')], [undefined, undefined])
   })

@@ -304,9 +304,9 @@ test('nothing is submitted if the store fails', async (t) => {
 test('is pending while the store cannot record the result', async (t) => {
   class Failing extends MemorySettlements {
     isBroken = true
-    override finish(...args: Parameters<MemorySettlements['finish']>): void {
+    override finish(...args: Parameters<MemorySettlements['finish']>): ReturnType<MemorySettlements['finish']> {
       if (this.isBroken) throw new Error('the disk is full')
-      super.finish(...args)
+      return super.finish(...args)
     }
   }
   const store = new Failing()

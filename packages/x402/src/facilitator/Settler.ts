@@ -4,15 +4,13 @@
  */
 import { AlgodError } from '@latchkey/algod'
 import * as Tracing from '@latchkey/algod/tracing'
-import type { Chain } from '../chain/Chain.js'
 import type { SettlementLeases } from '../store/SettlementLeases.js'
-import type { SettlementClaim, SettlementLimits } from '../store/SettlementLimits.js'
-import type { Settlement, SettlementOutcome, SettlementStore } from '../store/Settlements.js'
-import type { ErrorListener } from './ErrorListener.js'
+import type { SettlementClaim } from '../store/SettlementLimits.js'
+import type { Settlement, SettlementOutcome } from '../store/Settlements.js'
 import { LeaseKeeper } from './LeaseKeeper.js'
 import { isTemporary, limitError } from './limitError.js'
-import type { Metrics } from './Metrics.js'
 import { PaymentError } from './PaymentError.js'
+import type { SettlerOptions } from './SettlerOptions.js'
 import {
   type Network,
   networkOf,
@@ -23,26 +21,7 @@ import {
   watchBlocks,
 } from './settlementStep.js'
 import { Turns } from './Turns.js'
-
-export type SettlerOptions = {
-  store: SettlementStore
-  chains: readonly Chain[]
-  metrics: Metrics
-  settleTimeoutMs: number
-  pollMs: number
-  keepMs: number
-  /** What holds for the settlements of all replicas together. */
-  limits: SettlementLimits
-  onError: ErrorListener
-  /** Called once with every settlement that ends, also with one of an earlier process. */
-  onEnd: (settlement: Settlement) => void
-  /** Called with every settlement that another process, or an earlier one, has left. */
-  onTaken: (settlement: Settlement) => void
-  /** Called with every settlement that this process no longer works on, although it has not ended: another one does. */
-  onLeft: (settlement: Settlement) => void
-  /** Called when nodes begin to reject one that they may have accepted before, and when they no longer do. */
-  onRejected: (settlement: Settlement, isRejected: boolean) => void
-}
+import { Waits, waitFor } from './Waits.js'
 
 /** The longest wait between two lookups of a payment. */
 const maxPollMs = 5_000
@@ -82,10 +61,8 @@ export class Settler {
   /** Those that nodes reject, by transaction id. */
   readonly #rejected = new Set<string>()
   readonly #claiming = new Set<Promise<SettlementClaim>>()
-  /** Each ends a wait. Not an AbortSignal: Workers do not let a request use one that another request created. */
-  readonly #wakeUps = new Set<() => void>()
+  readonly #waits = new Waits()
   readonly #deletion: ReturnType<typeof setInterval>
-  #isStopping = false
   #stopped: Promise<void> | undefined
 
   constructor(options: SettlerOptions) {
@@ -101,7 +78,7 @@ export class Settler {
     return new LeaseKeeper({
       leases,
       working: () => [...this.#tasks.keys()],
-      room: () => (this.#isStopping ? 0 : maxTasks - this.#tasks.size),
+      room: () => (this.#waits.isStopped ? 0 : maxTasks - this.#tasks.size),
       onTaken: (settlement) => this.#take(settlement),
       onError: this.#options.onError,
     })
@@ -117,7 +94,7 @@ export class Settler {
    * @throws PaymentError
    */
   checkRoom(): void {
-    if (this.#isStopping) throw busy('the facilitator is stopping; retry')
+    if (this.#waits.isStopped) throw busy('the facilitator is stopping; retry')
     if (!this.#hasTasks()) throw busy('too many settlements are in progress')
   }
 
@@ -145,7 +122,7 @@ export class Settler {
     const { settleTimeoutMs, pollMs, limits } = this.#options
     const roomUntilMs = performance.now() + (isPatient ? settleTimeoutMs / 2 : 0)
     for (let waitMs = pollMs; ; waitMs = Math.min(waitMs * 1.5, maxRoomPollMs)) {
-      const isLast = this.#isStopping || performance.now() >= roomUntilMs
+      const isLast = this.#waits.isStopped || performance.now() >= roomUntilMs
       if (isLast) this.checkRoom()
       if (this.#hasTasks()) {
         const startedMs = performance.now()
@@ -155,7 +132,7 @@ export class Settler {
         if (isLast || !isTemporary(limit))
           throw limitError(limit, { payment: settlement, limits, isVerified: isPatient })
       }
-      await this.#sleep(waitMs)
+      await this.#waits.sleep(waitMs)
     }
   }
 
@@ -163,11 +140,11 @@ export class Settler {
   async wait(settlement: Settlement, startedMs = performance.now()): Promise<Settlement> {
     const deadlineMs = startedMs + this.#options.settleTimeoutMs
     let latest = settlement
-    while (latest.state === 'pending' && !this.#isStopping) {
+    while (latest.state === 'pending' && !this.#waits.isStopped) {
       const leftMs = deadlineMs - performance.now()
       if (leftMs <= 0) break
       const task = this.#tasks.get(latest.transactionId) ?? this.#taskOf(latest)
-      if (task !== undefined) latest = await this.#waitFor(task, latest, leftMs)
+      if (task !== undefined) latest = await waitFor(task, latest, leftMs)
       else if (this.#keeper !== undefined) latest = await this.#watch(this.#keeper, latest, leftMs)
       else break
     }
@@ -186,14 +163,14 @@ export class Settler {
     const { transactionId } = settlement
     let latest: Settlement | undefined
     try {
-      latest = await this.#waitFor(keeper.watch(transactionId, leftMs), undefined, leftMs, this.#wakeUps)
+      latest = await this.#waits.for(keeper.watch(transactionId, leftMs), undefined, leftMs)
       if (latest !== undefined && latest.state !== 'pending') return this.#ended(latest)
-      if (!this.#isStopping) await keeper.takeOver()
+      if (!this.#waits.isStopped) await keeper.takeOver()
     } catch (error) {
       // It is recorded: whatever the store says now, it is pending.
       onError(error)
     }
-    if (!this.#tasks.has(transactionId)) await this.#sleep(Math.min(pollMs, leftMs))
+    if (!this.#tasks.has(transactionId)) await this.#waits.sleep(Math.min(pollMs, leftMs))
     return latest ?? settlement
   }
 
@@ -219,8 +196,7 @@ export class Settler {
 
   async #stop(): Promise<void> {
     clearInterval(this.#deletion)
-    this.#isStopping = true
-    for (const wakeUp of [...this.#wakeUps]) wakeUp()
+    this.#waits.stop()
     await this.#keeper?.stop()
     await Promise.allSettled(this.#claiming)
     await Promise.all(this.#tasks.values())
@@ -262,27 +238,6 @@ export class Settler {
       await this.#options.store.forgetBefore(Date.now() - this.#options.keepMs)
     } catch (error) {
       this.#options.onError(error)
-    }
-  }
-
-  /** The result, or the other value when the time is up, or when one of the `wakeUps` is called. */
-  async #waitFor<T, U>(
-    work: Promise<T>,
-    otherwise: U,
-    leftMs: number,
-    wakeUps = new Set<() => void>(),
-  ): Promise<T | U> {
-    let wakeUp = (): void => {}
-    const timeUp = new Promise<U>((resolve) => {
-      wakeUp = () => resolve(otherwise)
-    })
-    const timer = setTimeout(wakeUp, leftMs)
-    wakeUps.add(wakeUp)
-    try {
-      return await Promise.race([work, timeUp])
-    } finally {
-      clearTimeout(timer)
-      wakeUps.delete(wakeUp)
     }
   }
 
@@ -330,10 +285,7 @@ export class Settler {
         if (end !== undefined) return end
         if (progress.search !== undefined) await searchBlocks(settlement, network, progress)
         if (progress.isRefused) await this.#checkRefusal(settlement, progress, recordedMs!)
-        if (progress.outcome !== undefined) {
-          await this.#finish(settlement, progress.outcome)
-          return this.#ended({ ...settlement, ...progress.outcome })
-        }
+        if (progress.outcome !== undefined) return await this.#finish(settlement, progress.outcome)
         if (isRejected !== progress.isRejected) await this.#setRejected(settlement, progress.isRejected)
         isRejected = progress.isRejected
       } catch (error) {
@@ -342,20 +294,31 @@ export class Settler {
       }
       const isSlow = progress.isRejected && performance.now() - startedMs > foregroundMs
       if (progress.isPending && progress.outcome === undefined && network.watch.isAvailable) {
-        await this.#sleep(maxPollMs, (wakeUp) => watchBlocks(settlement, network, progress, wakeUp))
+        await this.#waits.sleep(maxPollMs, (wakeUp) => watchBlocks(settlement, network, progress, wakeUp))
         continue
       }
-      await this.#sleep(progress.search !== undefined ? searchPollMs : isSlow ? rejectedPollMs : pollMs)
+      await this.#waits.sleep(progress.search !== undefined ? searchPollMs : isSlow ? rejectedPollMs : pollMs)
       pollMs = Math.min(pollMs * 1.5, maxPollMs)
     }
     return this.#left(settlement)
   }
 
+  /** What the store says in the end: callers of other replicas get the same. */
+  async #finish(settlement: Settlement, outcome: SettlementOutcome): Promise<Settlement> {
+    const recorded = await this.#record(settlement.transactionId, outcome)
+    // It is refused or expired here, and the replica that has the lease now may find it on the ledger.
+    if (recorded?.state === 'pending') return this.#left(settlement)
+    return this.#ended(recorded ?? { ...settlement, ...outcome })
+  }
+
   /** What the ledger has need not be on the disk before it is answered: it is found there again. A failure has to be. */
-  #finish({ transactionId }: Settlement, outcome: SettlementOutcome): Promise<void> | void {
+  async #record(transactionId: string, outcome: SettlementOutcome): Promise<Settlement | undefined> {
     const { store, onError } = this.#options
-    if (outcome.state !== 'settled' || store.settleSoon === undefined) return store.finish(transactionId, outcome)
-    store.settleSoon(transactionId, outcome, (error) => onError(error, { transactionId }))
+    if (outcome.state === 'settled' && store.settleSoon !== undefined) {
+      store.settleSoon(transactionId, outcome, (error) => onError(error, { transactionId }))
+      return undefined
+    }
+    return store.finish(transactionId, outcome)
   }
 
   /** Another replica may have sent it, and its node may have accepted it, while this one waited: the ledger decides then. */
@@ -369,12 +332,12 @@ export class Settler {
   /** Until this process stops, or another replica works on it. What is decided is recorded all the same. */
   #isWorking({ transactionId }: Settlement, { outcome }: Progress): boolean {
     const isLost = outcome === undefined && this.#keeper?.isLost(transactionId)
-    return !this.#isStopping && !isLost
+    return !this.#waits.isStopped && !isLost
   }
 
   /** The settlement if another process has ended it; with a lease there is none. */
   async #takeStep(settlement: Settlement, network: Network, progress: Progress): Promise<Settlement | undefined> {
-    if (this.#isStopping || progress.outcome !== undefined) return undefined
+    if (this.#waits.isStopped || progress.outcome !== undefined) return undefined
     const isShared = progress.mayBeSent && this.#keeper === undefined
     const stored = isShared ? await this.#options.store.get(settlement.transactionId) : undefined
     if (stored !== undefined && stored.state !== 'pending') return this.#ended(stored)
@@ -383,29 +346,13 @@ export class Settler {
   }
 
   #left(settlement: Settlement): Settlement {
-    if (!this.#isStopping) this.#options.onLeft(settlement)
+    if (!this.#waits.isStopped) this.#options.onLeft(settlement)
     return settlement
   }
 
   #ended(settlement: Settlement): Settlement {
     this.#options.onEnd(settlement)
     return settlement
-  }
-
-  /** @param watch what can wake it up before its time; returns what ends that */
-  #sleep(ms: number, watch?: (wakeUp: () => void) => () => void): Promise<void> {
-    return new Promise((resolve) => {
-      if (this.#isStopping) return resolve()
-      const wakeUp = (): void => {
-        clearTimeout(timer)
-        unwatch?.()
-        this.#wakeUps.delete(wakeUp)
-        resolve()
-      }
-      const timer = setTimeout(wakeUp, ms)
-      this.#wakeUps.add(wakeUp)
-      const unwatch = watch?.(wakeUp)
-    })
   }
 }
 

@@ -42,10 +42,13 @@ export class SharedMemory {
       },
       finish: async (transactionId, outcome) => {
         await call('finish')
-        settlements.finish(transactionId, outcome)
+        const isLost = this.leases.get(transactionId)?.owner !== owner
+        if (outcome.state === 'failed' && isLost) return settlements.get(transactionId)
+        const recorded = settlements.finish(transactionId, outcome)
         const held = this.holds.get(transactionId)
         if (held !== undefined && outcome.state === 'settled') held.settledMs = Date.now()
         else this.holds.delete(transactionId)
+        return recorded
       },
       setRejected: async (transactionId, isRejected) => settlements.setRejected(transactionId, isRejected),
       check: async (payment, limits) => {

@@ -110,6 +110,30 @@ test('a replica that was stopped for longer than its lease does not end what ano
   assert.equal(shared.settlements.get(id)!.state, 'settled')
 })
 
+test('a replica that loses its lease while it records a failure answers as the one that has it now', async (t) => {
+  const { shared, replicas } = await open(t, { settleTimeoutMs: 10_000 }, 2)
+  const [first, second] = replicas as [Setup, Setup]
+  const { payload, requirements, id } = sponsored()
+  let taken: Promise<void> | undefined
+  shared.before = async (what, owner) => {
+    if (owner === 'R0' && what === 'takeOver') throw new Error('stopped')
+    if (owner !== 'R0' || what !== 'finish') return
+    // It stands still between its decision and its statement, for longer than its lease.
+    taken ??= until(() => second.node.submitted.length === 1)
+    await taken
+  }
+  first.node.on('POST submit', () => refused('TransactionPool.Remember: overspend'))
+  second.node.confirmedRound = undefined
+  // It renews nothing: the lease ends.
+  const settling = first.facilitator.settle(payload, requirements)
+  await until(() => taken !== undefined)
+  shared.leases.set(id, { owner: 'stopped', untilMs: 0 })
+  await taken
+  second.node.confirmedRound = 104n
+  const [one, other] = [await settling, await second.facilitator.settle(payload, requirements)]
+  assert.deepEqual([one.success, other.success, shared.settlements.get(id)!.state], [true, true, 'settled'])
+})
+
 test('a rejection is final also of what was recorded slowly, if its lease has not ended', async (t) => {
   const { shared, replicas } = await open(t, {}, 2)
   const [first, second] = replicas as [Setup, Setup]

@@ -36,9 +36,15 @@ export type SettlementStore = {
   readonly get: (transactionId: string) => Promise<Settlement | undefined> | Settlement | undefined
   /**
    * Ends a pending settlement. One that ended keeps its state, except that `failed` can become `settled`. The fee of one that
-   * failed counts no longer; it counts again if it is settled after all.
+   * failed counts no longer; it counts again if it is settled after all. In a store with leases only the replica that has
+   * the lease can end one as `failed`: another one may find it on the ledger.
+   *
+   * @returns the settlement as it is recorded, if this call has not ended it: the answer has to agree with that
    */
-  readonly finish: (transactionId: string, outcome: SettlementOutcome) => Promise<void> | void
+  readonly finish: (
+    transactionId: string,
+    outcome: SettlementOutcome,
+  ) => Promise<Settlement | undefined> | Settlement | undefined
   /**
    * As `finish` with what the ledger has, without waiting for the disk. Calls on this store see it at once, other processes
    * soon; a process that is killed before it is recorded finds it on the ledger again. It is repeated until it is recorded or
@@ -107,13 +113,14 @@ export class MemorySettlements implements SettlementStore {
     return this.#settlements.get(transactionId)
   }
 
-  finish(transactionId: string, outcome: SettlementOutcome): void {
+  finish(transactionId: string, outcome: SettlementOutcome): Settlement | undefined {
     const settlement = this.#settlements.get(transactionId)
-    if (settlement === undefined || settlement.state === 'settled') return
-    if (settlement.state === 'failed' && outcome.state !== 'settled') return
+    if (settlement === undefined || settlement.state === 'settled') return settlement
+    if (settlement.state === 'failed' && outcome.state !== 'settled') return settlement
     const { errorReason: _, errorMessage: __, ...rest } = settlement
     this.#settlements.set(transactionId, { ...rest, ...outcome })
     this.#limits.end(settlement, outcome.state)
+    return undefined
   }
 
   setRejected(transactionId: string, isRejected: boolean): void {

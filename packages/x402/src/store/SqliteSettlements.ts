@@ -129,21 +129,24 @@ export class SqliteSettlements implements SettlementStore {
     return { ...settlement, errorReason: undefined, errorMessage: undefined, ...soon.outcome }
   }
 
-  async finish(transactionId: string, outcome: SettlementOutcome): Promise<void> {
-    await this.#change(() => this.#finish(transactionId, outcome))
+  async finish(transactionId: string, outcome: SettlementOutcome): Promise<Settlement | undefined> {
+    const hasEnded = await this.#change(() => this.#finish(transactionId, outcome))
+    return hasEnded ? undefined : this.get(transactionId)
   }
 
-  #finish(transactionId: string, { state, round, errorReason, errorMessage }: SettlementOutcome): void {
+  /** Whether it has ended by this. */
+  #finish(transactionId: string, { state, round, errorReason, errorMessage }: SettlementOutcome): boolean {
     const roundText = round === undefined ? null : round.toString()
     const { settle, finish } = this.#statements
-    if (state === 'settled' && Number(settle.run(roundText, transactionId).changes) === 1) return
+    if (state === 'settled' && Number(settle.run(roundText, transactionId).changes) === 1) return true
     const values = [state, roundText, errorReason ?? null, errorMessage ?? null, transactionId]
     const row = finish.get(...values) as Row | undefined
-    if (row === undefined) return
+    if (row === undefined) return false
     const fee = BigInt(row['fee_micro_algos'] as string)
     // Given back; or counted again, because the ledger has one that failed.
     const change = state === 'failed' ? -fee : fee
     this.#limits.changeFee(row['pay_to'] as string, Number(row['fee_part_ms']), change)
+    return true
   }
 
   /** With the next change, or after some milliseconds: one sync to disk is enough for both. */

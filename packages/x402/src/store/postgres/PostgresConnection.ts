@@ -102,9 +102,10 @@ export class PostgresConnection {
   /**
    * Connects, and checks that the server can be used.
    *
+   * @param settings further ones of every connection, like `-c jit=off`
    * @throws StoreError if not, with the reason and never with the password
    */
-  static async open(options: PostgresOptions = {}): Promise<PostgresConnection> {
+  static async open(options: PostgresOptions = {}, settings = ''): Promise<PostgresConnection> {
     schemaOf(options)
     const address = PostgresAddress.parse(options.address, options.environment)
     const connectTimeoutMs = options.connectTimeoutMs ?? address.connectTimeoutMs ?? 5_000
@@ -113,6 +114,7 @@ export class PostgresConnection {
       address.sslMode !== 'prefer' || (await isTlsOffered(address, connectTimeoutMs, options.retryMs ?? 5_000))
     const pool = new Pool({
       ...poolConfig(address, usesTls, { ...options, connectTimeoutMs }),
+      options: [address.options, isolation, settings].join(' ').trim(),
       Client: closingClient(Client),
     })
     const connection = new PostgresConnection(pool, address, options)
@@ -282,7 +284,6 @@ function poolConfig(address: PostgresAddress.PostgresAddress, usesTls: boolean, 
     user: address.user,
     ...(address.password === undefined ? {} : { password: address.password }),
     ssl: usesTls && address.tls !== undefined ? address.tls : false,
-    options: `${address.options ?? ''} ${isolation}`.trim(),
     application_name: options.applicationName ?? address.applicationName ?? 'latchkey',
     max: options.maxConnections ?? 10,
     connectionTimeoutMillis: options.connectTimeoutMs ?? 5_000,

@@ -14,6 +14,7 @@ import { isOfItem } from './PostgresError.js'
 import { PostgresHolds } from './PostgresHolds.js'
 import { maxLeaseMs, PostgresLeases } from './PostgresLeases.js'
 import { PostgresSettings } from './PostgresSettings.js'
+import { planOptions } from './plans.js'
 import {
   claimItem,
   limitsOf,
@@ -65,7 +66,7 @@ export class PostgresSettlements implements SettlementStore {
   readonly #leaseMs: number
   readonly #isDropping: boolean
   readonly #claims: Batches<Claim, SettlementClaim>
-  readonly #ends: Batches<End, undefined>
+  readonly #ends: Batches<End, Settlement | undefined>
   readonly #callers: Batches<string, number>
   readonly #holds: PostgresHolds
   readonly #leases: PostgresLeases
@@ -110,7 +111,7 @@ export class PostgresSettlements implements SettlementStore {
    * const store = await PostgresSettlements.open({ address: 'postgres://facilitator@db.example/latchkey?sslmode=verify-full' })
    */
   static async open(options: PostgresSettlementsOptions = {}): Promise<PostgresSettlements> {
-    const connection = await PostgresConnection.open(options)
+    const connection = await PostgresConnection.open(options, planOptions)
     try {
       await prepare(connection, facilitatorMigrations)
       const store = new PostgresSettlements(connection, options)
@@ -132,7 +133,7 @@ export class PostgresSettlements implements SettlementStore {
     return (await this.#find([transactionId]))[0]
   }
 
-  finish(transactionId: string, outcome: SettlementOutcome): Promise<void> {
+  finish(transactionId: string, outcome: SettlementOutcome): Promise<Settlement | undefined> {
     return this.#ends.add({ transactionId, outcome })
   }
 
@@ -214,7 +215,7 @@ export class PostgresSettlements implements SettlementStore {
     return claims.map((claim, n) => claimOf(claim, outcomes.get(n), found.get(claim.settlement.transactionId)))
   }
 
-  async #endAll(ends: readonly End[]): Promise<undefined[]> {
+  async #endAll(ends: readonly End[]): Promise<(Settlement | undefined)[]> {
     const items = ends.map(({ transactionId, outcome: { state, round, errorReason, errorMessage } }) => ({
       id: transactionId,
       state,
@@ -223,8 +224,11 @@ export class PostgresSettlements implements SettlementStore {
       message: textOf(errorMessage),
     }))
     // Can be repeated: one that has ended does not end again.
-    await this.#connection.read(this.#statements.finish, [JSON.stringify(items), this.#slot])
-    return ends.map(() => undefined)
+    const values = [JSON.stringify(items), this.#slot, this.#owner]
+    const rows = await this.#connection.read<{ id: string }>(this.#statements.finish, values)
+    if (rows.length === 0) return ends.map(() => undefined)
+    const found = new Map((await this.#find(rows.map(({ id }) => id))).map((one) => [one.transactionId, one]))
+    return ends.map(({ transactionId }) => found.get(transactionId))
   }
 
   /** Each gets the count as if it had come alone. */
@@ -284,7 +288,7 @@ function statementsOf(schema: string) {
       'get',
       `SELECT ${settlementColumns} FROM ${schema}.settlements s WHERE s.transaction_id = ANY ($1::text[])`,
     ),
-    finish: statement('finish', `SELECT ${schema}.finish_settlements($1::json, $2::smallint)`),
+    finish: statement('finish', `SELECT id FROM ${schema}.finish_settlements($1::json, $2::smallint, $3::text) AS id`),
     reject: statement(
       'reject',
       `UPDATE ${schema}.pending_settlements SET is_rejected = $2 WHERE transaction_id = $1 AND is_rejected <> $2`,

@@ -7,52 +7,62 @@
 import { plans } from './plans.js'
 
 export const facilitatorFunctions = `
-CREATE TYPE {schema}.claim_item AS (
-  n integer, id text, network text, payer text, pay_to text, asset text, amount text, members text[],
-  first_valid numeric, last_valid numeric, fee numeric, claimant text, attempt bigint
-);
-CREATE TYPE {schema}.settlement_limits AS (
-  pay_to_per_minute integer, payer_per_minute integer, fees_per_pay_to numeric, fees_in_all numeric,
-  pending_per_payer integer, pending_per_pay_to integer
-);
-
 -- A part counts until all of it is older than a day, or a minute.
-CREATE FUNCTION {schema}.fees_of(key text, at timestamptz) RETURNS numeric LANGUAGE sql STABLE AS $$
-  SELECT coalesce(sum(micro_algos), 0) FROM {schema}.settlement_fees
-  WHERE pay_to = key AND part > (floor(extract(epoch FROM at) / 900) - 97)::bigint
-$$;
-CREATE FUNCTION {schema}.rate_of(key text, at timestamptz) RETURNS bigint LANGUAGE sql STABLE AS $$
-  SELECT coalesce(sum(count), 0)::bigint FROM {schema}.settlement_rates
-  WHERE name = key AND part > (floor(extract(epoch FROM at)) - 61)::bigint
-$$;
+CREATE OR REPLACE FUNCTION {schema}.fees_of(key text, at timestamptz) RETURNS numeric LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT coalesce(sum(micro_algos), 0) FROM {schema}.settlement_fees
+    WHERE pay_to = key AND part > (floor(extract(epoch FROM at) / 900) - 97)::bigint);
+END $$;
+CREATE OR REPLACE FUNCTION {schema}.rate_of(key text, at timestamptz) RETURNS bigint LANGUAGE plpgsql STABLE AS $$
+BEGIN
+  RETURN (SELECT coalesce(sum(count), 0)::bigint FROM {schema}.settlement_rates
+    WHERE name = key AND part > (floor(extract(epoch FROM at)) - 61)::bigint);
+END $$;
 
--- The limit that one more payment would meet. Those on fees first: waiting helps against the others.
-CREATE FUNCTION {schema}.limit_met(payer_ text, pay_to_ text, fee numeric, limits {schema}.settlement_limits, at timestamptz)
+-- The limit that each of these payments would meet, if it came alone. Those on fees first: waiting helps against the others.
+CREATE OR REPLACE FUNCTION {schema}.limits_met(payers text[], pay_tos text[], fees numeric[], limits {schema}.settlement_limits, at timestamptz)
+RETURNS text[] LANGUAGE plpgsql STABLE ${plans} AS $$
+DECLARE
+  met text[] := '{}';
+  in_all numeric;
+  -- Of the seller of the payment before: most payments of a batch have the same one.
+  seller text;
+  seller_fees numeric;
+  seller_met text;
+BEGIN
+  IF limits.fees_in_all IS NOT NULL THEN in_all := {schema}.fees_of('', at); END IF;
+  FOR n IN 1..coalesce(cardinality(payers), 0) LOOP
+    IF seller IS DISTINCT FROM pay_tos[n] THEN
+      seller := pay_tos[n];
+      IF limits.fees_per_pay_to IS NOT NULL THEN seller_fees := {schema}.fees_of(seller, at); END IF;
+      seller_met := CASE
+        WHEN limits.pay_to_per_minute IS NOT NULL
+          AND {schema}.rate_of('payTo ' || seller, at) >= limits.pay_to_per_minute THEN 'payToPerMinute'
+        WHEN limits.pending_per_pay_to IS NOT NULL AND (SELECT count(*) FROM (SELECT FROM {schema}.pending_settlements
+          WHERE pay_to = seller AND NOT is_rejected LIMIT limits.pending_per_pay_to) AS counted) >= limits.pending_per_pay_to
+          THEN 'pendingPerPayTo' END;
+    END IF;
+    met := array_append(met, CASE
+      WHEN fees[n] > 0 AND in_all + fees[n] > limits.fees_in_all THEN 'feesInAll'
+      WHEN fees[n] > 0 AND seller_fees + fees[n] > limits.fees_per_pay_to THEN 'feesPerPayTo'
+      WHEN limits.payer_per_minute IS NOT NULL
+        AND {schema}.rate_of('payer ' || payers[n], at) >= limits.payer_per_minute THEN 'payerPerMinute'
+      WHEN seller_met = 'payToPerMinute' THEN seller_met
+      WHEN limits.pending_per_payer IS NOT NULL AND (SELECT count(*) FROM (SELECT FROM {schema}.pending_settlements
+        WHERE payer = payers[n] LIMIT limits.pending_per_payer) AS counted) >= limits.pending_per_payer THEN 'pendingPerPayer'
+      ELSE seller_met END);
+  END LOOP;
+  RETURN met;
+END $$;
+
+CREATE OR REPLACE FUNCTION {schema}.limit_met(payer_ text, pay_to_ text, fee numeric, limits {schema}.settlement_limits, at timestamptz)
 RETURNS text LANGUAGE plpgsql STABLE AS $$
 BEGIN
-  IF fee > 0 AND limits.fees_in_all IS NOT NULL AND {schema}.fees_of('', at) + fee > limits.fees_in_all THEN
-    RETURN 'feesInAll';
-  END IF;
-  IF fee > 0 AND limits.fees_per_pay_to IS NOT NULL AND {schema}.fees_of(pay_to_, at) + fee > limits.fees_per_pay_to THEN
-    RETURN 'feesPerPayTo';
-  END IF;
-  IF limits.payer_per_minute IS NOT NULL
-    AND {schema}.rate_of('payer ' || payer_, at) >= limits.payer_per_minute THEN RETURN 'payerPerMinute'; END IF;
-  IF limits.pay_to_per_minute IS NOT NULL
-    AND {schema}.rate_of('payTo ' || pay_to_, at) >= limits.pay_to_per_minute THEN RETURN 'payToPerMinute'; END IF;
-  IF limits.pending_per_payer IS NOT NULL AND (SELECT count(*) FROM (SELECT FROM {schema}.pending_settlements
-    WHERE payer = payer_ LIMIT limits.pending_per_payer) AS counted) >= limits.pending_per_payer THEN
-    RETURN 'pendingPerPayer';
-  END IF;
-  IF limits.pending_per_pay_to IS NOT NULL AND (SELECT count(*) FROM (SELECT FROM {schema}.pending_settlements
-    WHERE pay_to = pay_to_ AND NOT is_rejected LIMIT limits.pending_per_pay_to) AS counted) >= limits.pending_per_pay_to THEN
-    RETURN 'pendingPerPayTo';
-  END IF;
-  RETURN NULL;
+  RETURN ({schema}.limits_met(ARRAY[payer_], ARRAY[pay_to_], ARRAY[fee], limits, at))[1];
 END $$;
 
 -- Held until the commit, so that no other claim of the same payer or seller counts meanwhile.
-CREATE FUNCTION {schema}.lock_limits(items {schema}.claim_item[], limits {schema}.settlement_limits) RETURNS void
+CREATE OR REPLACE FUNCTION {schema}.lock_limits(items {schema}.claim_item[], limits {schema}.settlement_limits) RETURNS void
 LANGUAGE plpgsql AS $$
 BEGIN
   PERFORM pg_advisory_xact_lock(key) FROM (
@@ -66,7 +76,7 @@ BEGIN
   ) AS keys;
 END $$;
 
-CREATE FUNCTION {schema}.record_claims(items {schema}.claim_item[], limits {schema}.settlement_limits, slot_ smallint, at timestamptz)
+CREATE OR REPLACE FUNCTION {schema}.record_claims(items {schema}.claim_item[], limits {schema}.settlement_limits, slot_ smallint, at timestamptz)
 RETURNS void LANGUAGE plpgsql AS $$
 BEGIN
   INSERT INTO {schema}.settlements (transaction_id, created_at, state, network, payer, pay_to, asset, amount, members,
@@ -91,7 +101,7 @@ BEGIN
 END $$;
 
 -- Whether all of them fit together, beside what is counted. Their rows in pending_settlements are there already.
-CREATE FUNCTION {schema}.all_fit(items {schema}.claim_item[], limits {schema}.settlement_limits, at timestamptz)
+CREATE OR REPLACE FUNCTION {schema}.all_fit(items {schema}.claim_item[], limits {schema}.settlement_limits, at timestamptz)
 RETURNS boolean LANGUAGE plpgsql STABLE AS $$
 BEGIN
   RETURN NOT (
@@ -112,46 +122,50 @@ BEGIN
         LIMIT limits.pending_per_pay_to + 1) AS counted) > limits.pending_per_pay_to)));
 END $$;
 
-CREATE FUNCTION {schema}.claim_settlements(batch json, limits {schema}.settlement_limits, owner text, lease interval, slot_ smallint)
+CREATE OR REPLACE FUNCTION {schema}.claim_settlements(batch json, limits {schema}.settlement_limits, owner text, lease interval, slot_ smallint)
 RETURNS TABLE (n integer, outcome text) LANGUAGE plpgsql
 ${plans} AS $$
 #variable_conflict use_column
 DECLARE
   items {schema}.claim_item[];
+  -- Those that this call records, if the limits allow it.
   fresh {schema}.claim_item[];
+  ids text[];
+  known text[];
   item {schema}.claim_item;
   at timestamptz;
-  met text;
 BEGIN
   SELECT array_agg(i ORDER BY i.n) INTO items FROM json_populate_recordset(NULL::{schema}.claim_item, batch) AS i;
-  PERFORM {schema}.lock_limits(items, limits);
+  -- True if none of them is set.
+  IF NOT limits IS NULL THEN PERFORM {schema}.lock_limits(items, limits); END IF;
   at := date_trunc('milliseconds', clock_timestamp());
   WITH mine AS (
     INSERT INTO {schema}.pending_settlements (transaction_id, created_at, payer, pay_to, lease_owner, lease_until)
       SELECT i.id, at, i.payer, i.pay_to, owner, at + lease FROM unnest(items) AS i ORDER BY i.id
     ON CONFLICT (transaction_id) DO NOTHING RETURNING transaction_id
   )
-  SELECT array_agg(i ORDER BY i.n) INTO fresh FROM unnest(items) AS i WHERE i.id IN (SELECT transaction_id FROM mine);
+  SELECT coalesce(array_agg(transaction_id), '{}') INTO ids FROM mine;
   -- In a statement of its own: it sees what ended before this claim had its row.
-  IF EXISTS (SELECT FROM {schema}.settlements WHERE transaction_id IN (SELECT i.id FROM unnest(fresh) AS i)) THEN
-    DELETE FROM {schema}.pending_settlements WHERE transaction_id IN (
-      SELECT s.transaction_id FROM {schema}.settlements s WHERE s.transaction_id IN (SELECT i.id FROM unnest(fresh) AS i));
-    SELECT array_agg(i ORDER BY i.n) INTO fresh FROM unnest(fresh) AS i
-      WHERE i.id NOT IN (SELECT s.transaction_id FROM {schema}.settlements s
-        WHERE s.transaction_id IN (SELECT f.id FROM unnest(fresh) AS f));
+  SELECT array_agg(s.transaction_id) INTO known FROM {schema}.settlements s WHERE s.transaction_id = ANY (ids);
+  IF known IS NOT NULL THEN
+    DELETE FROM {schema}.pending_settlements WHERE transaction_id = ANY (known);
+    ids := ARRAY(SELECT unnest(ids) EXCEPT SELECT unnest(known));
   END IF;
-  RETURN QUERY SELECT i.n, 'known' FROM unnest(items) AS i WHERE i.id NOT IN (SELECT f.id FROM unnest(fresh) AS f);
-  IF fresh IS NULL THEN RETURN; END IF;
-  IF {schema}.all_fit(fresh, limits, at) THEN
+  fresh := items;
+  IF cardinality(ids) < cardinality(items) THEN
+    RETURN QUERY SELECT i.n, 'known' FROM unnest(items) AS i WHERE NOT i.id = ANY (ids);
+    SELECT array_agg(i ORDER BY i.n) INTO fresh FROM unnest(items) AS i WHERE i.id = ANY (ids);
+    IF fresh IS NULL THEN RETURN; END IF;
+  END IF;
+  IF limits IS NULL OR {schema}.all_fit(fresh, limits, at) THEN
     PERFORM {schema}.record_claims(fresh, limits, slot_, at);
-    UPDATE {schema}.holds SET is_settling = true, until = 'infinity' WHERE transaction_id IN (
-      SELECT h.transaction_id FROM {schema}.holds h WHERE h.transaction_id IN (SELECT i.id FROM unnest(fresh) AS i)
-      ORDER BY 1 FOR UPDATE);
+    PERFORM FROM {schema}.holds WHERE transaction_id = ANY (ids) ORDER BY transaction_id FOR UPDATE;
+    UPDATE {schema}.holds SET is_settling = true, until = 'infinity' WHERE transaction_id = ANY (ids);
     RETURN QUERY SELECT i.n, 'recorded' FROM unnest(fresh) AS i;
     RETURN;
   END IF;
   -- One by one, in the order in which they came: those before it count for each.
-  DELETE FROM {schema}.pending_settlements WHERE transaction_id IN (SELECT i.id FROM unnest(fresh) AS i);
+  DELETE FROM {schema}.pending_settlements WHERE transaction_id = ANY (ids);
   FOREACH item IN ARRAY fresh LOOP
     n := item.n;
     outcome := {schema}.limit_met(item.payer, item.pay_to, item.fee, limits, at);
@@ -166,44 +180,105 @@ BEGIN
   END LOOP;
 END $$;
 
-CREATE FUNCTION {schema}.finish_settlements(batch json, slot_ smallint) RETURNS void LANGUAGE plpgsql
+-- Those that it has not ended, because they have, or because another replica works on them.
+CREATE OR REPLACE FUNCTION {schema}.finish_settlements(batch json, slot_ smallint, owner text) RETURNS SETOF text LANGUAGE plpgsql
 ${plans} AS $$
+#variable_conflict use_column
 DECLARE
   ids text[];
+  -- Of those that are pending: all, and those that another replica works on.
+  pending text[];
+  others text[];
+  first_at timestamptz;
+  last_at timestamptz;
+  ended text[] := '{}';
+  networks text[];
+  payers text[];
+  -- Those that had failed.
+  again text[] := '{}';
+  is_all_settled boolean;
 BEGIN
-  SELECT array_agg(i.id ORDER BY i.id) INTO ids FROM json_to_recordset(batch) AS i (id text);
+  SELECT array_agg(i.id ORDER BY i.id), bool_and(i.state = 'settled') INTO ids, is_all_settled
+    FROM json_to_recordset(batch) AS i (id text, state text);
   -- Locks the pending ones by their key before the records: a claim does so too.
-  PERFORM FROM {schema}.pending_settlements WHERE transaction_id = ANY (ids) ORDER BY transaction_id FOR UPDATE;
-  WITH before AS MATERIALIZED (
-    SELECT transaction_id, created_at, state FROM {schema}.settlements
-    WHERE transaction_id = ANY (ids) ORDER BY transaction_id FOR UPDATE
-  ), changed AS (
-    UPDATE {schema}.settlements s
-    SET state = i.state, round = i.round, error_reason = i.reason, error_message = i.message
+  SELECT coalesce(array_agg(p.transaction_id), '{}'),
+      coalesce(array_agg(p.transaction_id) FILTER (WHERE p.lease_owner <> owner), '{}'), min(p.created_at), max(p.created_at)
+    INTO pending, others, first_at, last_at
+    FROM (SELECT transaction_id, lease_owner, created_at FROM {schema}.pending_settlements
+      WHERE transaction_id = ANY (ids) ORDER BY transaction_id FOR UPDATE) AS p;
+  IF cardinality(pending) > 0 THEN
+    -- What the ledger has, each replica may record; that it never can have it, only the one that works on it.
+    WITH changed AS (
+      UPDATE {schema}.settlements s
+      SET state = i.state, round = i.round, error_reason = i.reason, error_message = i.message
+      FROM json_to_recordset(batch) AS i (id text, state text, round numeric, reason text, message text)
+      WHERE s.transaction_id = ANY (pending) AND s.created_at BETWEEN first_at AND last_at
+        AND s.transaction_id = i.id AND s.state = 'pending' AND (i.state = 'settled' OR NOT i.id = ANY (others))
+      RETURNING s.transaction_id, s.network, s.payer, s.state
+    )
+    SELECT coalesce(array_agg(c.transaction_id), '{}'), array_agg(c.network) FILTER (WHERE c.state = 'settled'),
+        array_agg(c.payer) FILTER (WHERE c.state = 'settled')
+      INTO ended, networks, payers FROM changed c;
+    DELETE FROM {schema}.pending_settlements WHERE transaction_id = ANY (ended);
+  END IF;
+  IF cardinality(pending) < cardinality(ids) THEN
+    again := {schema}.settle_failed(batch, ARRAY(SELECT unnest(ids) EXCEPT SELECT unnest(pending)));
+  END IF;
+  PERFORM {schema}.count_settled(networks, payers);
+  IF NOT is_all_settled THEN PERFORM {schema}.change_fees(ended, 'failed', slot_); END IF;
+  IF cardinality(again) > 0 THEN PERFORM {schema}.change_fees(again, 'settled', slot_); END IF;
+  DELETE FROM {schema}.holds WHERE transaction_id = ANY (ARRAY(
+    SELECT h.transaction_id FROM {schema}.holds h
+    WHERE h.transaction_id = ANY (ids) AND (NOT h.transaction_id = ANY (pending) OR h.transaction_id = ANY (ended))
+    ORDER BY h.transaction_id FOR UPDATE));
+  -- What the ledger has is found there again: no caller waits for the disk. Fees have to be on it.
+  IF is_all_settled AND again = '{}' THEN PERFORM set_config('synchronous_commit', 'off', true); END IF;
+  IF cardinality(ended) < cardinality(ids) THEN
+    RETURN QUERY SELECT unnest(ids) EXCEPT SELECT unnest(ended || again);
+  END IF;
+END $$;
+
+-- As the version before calls it, which does not say who it is.
+CREATE OR REPLACE FUNCTION {schema}.finish_settlements(batch json, slot_ smallint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  PERFORM {schema}.finish_settlements(batch, slot_, NULL);
+END $$;
+
+-- Settles those that failed, and that the ledger has after all.
+CREATE OR REPLACE FUNCTION {schema}.settle_failed(batch json, ids text[]) RETURNS text[] LANGUAGE plpgsql AS $$
+DECLARE
+  ended text[];
+BEGIN
+  PERFORM FROM {schema}.settlements WHERE transaction_id = ANY (ids) ORDER BY transaction_id FOR UPDATE;
+  WITH changed AS (
+    UPDATE {schema}.settlements s SET state = i.state, round = i.round, error_reason = i.reason, error_message = i.message
     FROM json_to_recordset(batch) AS i (id text, state text, round numeric, reason text, message text)
-      JOIN before b ON b.transaction_id = i.id
-    WHERE s.transaction_id = b.transaction_id AND s.created_at = b.created_at
-      AND (b.state = 'pending' OR (b.state = 'failed' AND i.state = 'settled'))
-    RETURNING s.transaction_id, s.created_at, s.network, s.payer, s.pay_to, s.fee_micro_algos, b.state AS was, s.state AS became
-  ), ended AS (
-    DELETE FROM {schema}.pending_settlements p USING changed c WHERE p.transaction_id = c.transaction_id
-  ), fees AS (
-    -- Given back; or counted again, because the ledger has one that failed. Not in a part that counts no longer.
-    SELECT c.pay_to, floor(extract(epoch FROM c.created_at) / 900) AS part,
-      CASE WHEN c.became = 'failed' THEN -c.fee_micro_algos ELSE c.fee_micro_algos END AS change
-    FROM changed c WHERE c.fee_micro_algos > 0 AND (c.became = 'failed' OR c.was = 'failed')
-      AND c.created_at > clock_timestamp() - interval '1 day 15 minutes'
-  ), counted AS (
-    INSERT INTO {schema}.settlement_fees AS f (pay_to, part, slot, micro_algos)
-      SELECT i.pay_to, i.part, slot_, sum(i.change)
-      FROM (SELECT pay_to, part, change FROM fees UNION ALL SELECT '', part, change FROM fees) AS i
-      GROUP BY 1, 2 ORDER BY 1, 2
-    ON CONFLICT (pay_to, part, slot) DO UPDATE SET micro_algos = f.micro_algos + excluded.micro_algos
+    WHERE s.transaction_id = ANY (ids) AND s.transaction_id = i.id AND s.state = 'failed' AND i.state = 'settled'
+    RETURNING s.transaction_id
   )
+  SELECT coalesce(array_agg(transaction_id), '{}') INTO ended FROM changed;
+  RETURN ended;
+END $$;
+
+CREATE OR REPLACE FUNCTION {schema}.count_settled(networks text[], payers text[]) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
   INSERT INTO {schema}.settled_payers AS p (network, payer, settled_at)
-    SELECT c.network, c.payer, clock_timestamp() FROM changed c WHERE c.became = 'settled' GROUP BY 1, 2 ORDER BY 1, 2
+    SELECT c.network, c.payer, clock_timestamp() FROM unnest(networks, payers) AS c (network, payer) GROUP BY 1, 2 ORDER BY 1, 2
   ON CONFLICT (network, payer) DO UPDATE SET settled_at = excluded.settled_at;
-  DELETE FROM {schema}.holds WHERE transaction_id IN (
-    SELECT l.transaction_id FROM {schema}.holds l WHERE l.transaction_id = ANY (ids) ORDER BY 1 FOR UPDATE);
+END $$;
+
+-- Gives the fees of those back that failed; or counts them again, because the ledger has them. Not in a part that counts no longer.
+CREATE OR REPLACE FUNCTION {schema}.change_fees(ids text[], state_ text, slot_ smallint) RETURNS void LANGUAGE plpgsql AS $$
+BEGIN
+  INSERT INTO {schema}.settlement_fees AS f (pay_to, part, slot, micro_algos)
+    SELECT i.pay_to, i.part, slot_, sum(CASE WHEN state_ = 'failed' THEN -i.fee ELSE i.fee END)
+    FROM (
+      SELECT key AS pay_to, floor(extract(epoch FROM s.created_at) / 900) AS part, s.fee_micro_algos AS fee
+      FROM {schema}.settlements s, unnest(ARRAY[s.pay_to, '']) AS key
+      WHERE s.transaction_id = ANY (ids) AND s.state = state_ AND s.fee_micro_algos > 0
+        AND s.created_at > clock_timestamp() - interval '1 day 15 minutes'
+    ) AS i
+    GROUP BY 1, 2 ORDER BY 1, 2
+  ON CONFLICT (pay_to, part, slot) DO UPDATE SET micro_algos = f.micro_algos + excluded.micro_algos;
 END $$;
 `

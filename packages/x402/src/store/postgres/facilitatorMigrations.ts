@@ -1,6 +1,7 @@
 /** The tables of a facilitator: settlements, their limits, leases and holds. */
 import { facilitatorFunctions } from './facilitatorFunctions.js'
-import { facilitatorGrants, facilitatorPartitions, facilitatorTables } from './facilitatorTables.js'
+import { facilitatorPartitions } from './facilitatorPartitions.js'
+import { facilitatorGrants, facilitatorTables } from './facilitatorTables.js'
 import { holdFunctions } from './holdFunctions.js'
 import type { Migrations } from './Migrations.js'
 import { replicaGrants, replicaTable } from './PostgresSettings.js'
@@ -8,14 +9,10 @@ import { replicaGrants, replicaTable } from './PostgresSettings.js'
 export const facilitatorMigrations: Migrations = {
   component: 'facilitator',
   versions: [
-    [
-      facilitatorTables,
-      facilitatorPartitions,
-      facilitatorFunctions,
-      holdFunctions,
-      'SELECT {schema}.create_partitions()',
-    ].join('\n'),
+    facilitatorTables,
     replicaTable,
+    // All functions, as the last version has them: each of them replaces the one before.
+    [facilitatorPartitions, facilitatorFunctions, holdFunctions, 'SELECT {schema}.create_partitions()'].join('\n'),
   ],
   grants: [...facilitatorGrants, ...replicaGrants],
 }

@@ -94,69 +94,19 @@ CREATE UNLOGGED TABLE {schema}.caller_rates (
   count integer NOT NULL,
   PRIMARY KEY (name, part)
 ) WITH (fillfactor = 50, autovacuum_vacuum_scale_factor = 0, autovacuum_vacuum_threshold = 5000);
-`
 
-/**
- * Partitions of a week. Both functions run with the rights of the owner, because a role that works with the tables at run
- * time need not be able to create or drop one.
- */
-export const facilitatorPartitions = `
-CREATE FUNCTION {schema}.create_partitions() RETURNS void
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' AS $$
-DECLARE
-  week timestamptz;
-  name text;
-BEGIN
-  FOR ahead IN 0..4 LOOP
-    week := (date_trunc('week', clock_timestamp() AT TIME ZONE 'UTC') + ahead * interval '7 days') AT TIME ZONE 'UTC';
-    name := 'settlements_' || to_char(week AT TIME ZONE 'UTC', 'YYYYMMDD');
-    CONTINUE WHEN EXISTS (SELECT FROM pg_class c WHERE c.relname = name AND c.relnamespace = '{schema}'::regnamespace);
-    BEGIN
-      EXECUTE format('CREATE TABLE IF NOT EXISTS {schema}.%I PARTITION OF {schema}.settlements FOR VALUES FROM (%L) TO (%L)',
-        name, week, week + interval '7 days');
-    EXCEPTION
-      -- Another replica creates it, is using the table, or the default partition has rows of that week.
-      WHEN lock_not_available OR duplicate_table OR check_violation OR unique_violation THEN NULL;
-    END;
-  END LOOP;
-END $$;
-
-CREATE FUNCTION {schema}.archive_settlements(before timestamptz, is_dropped boolean) RETURNS integer
-LANGUAGE plpgsql SECURITY DEFINER SET search_path = pg_catalog, pg_temp SET lock_timeout = '2s' AS $$
-DECLARE
-  part record;
-  has_pending boolean;
-  archived integer := 0;
-BEGIN
-  FOR part IN
-    SELECT c.relname AS name, to_timestamp(substr(c.relname, 13) || '+00', 'YYYYMMDDTZH') AS week
-    FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid
-    WHERE i.inhparent = '{schema}.settlements'::regclass AND c.relname ~ '^settlements_[0-9]{8}$'
-    ORDER BY 1
-  LOOP
-    -- Never what may still matter, whatever the clock of the caller says.
-    CONTINUE WHEN part.week + interval '7 days' > least(before, clock_timestamp() - interval '1 day 1 hour');
-    BEGIN
-      LOCK TABLE {schema}.settlements IN ACCESS EXCLUSIVE MODE;
-      SELECT EXISTS (SELECT FROM {schema}.pending_settlements
-        WHERE created_at >= part.week AND created_at < part.week + interval '7 days') INTO has_pending;
-      CONTINUE WHEN has_pending;
-      EXECUTE format('ALTER TABLE {schema}.settlements DETACH PARTITION {schema}.%I', part.name);
-      IF is_dropped THEN
-        EXECUTE format('DROP TABLE {schema}.%I', part.name);
-      ELSE
-        EXECUTE format('ALTER TABLE {schema}.%I RENAME TO %I', part.name, 'archived_' || part.name);
-      END IF;
-      archived := archived + 1;
-    EXCEPTION WHEN lock_not_available THEN
-      -- Next time: those that use the table are not to wait for this.
-      RETURN archived;
-    END;
-  END LOOP;
-  RETURN archived;
-END $$;
-REVOKE ALL ON FUNCTION {schema}.create_partitions() FROM PUBLIC;
-REVOKE ALL ON FUNCTION {schema}.archive_settlements(timestamptz, boolean) FROM PUBLIC;
+-- The arguments of functions.
+CREATE TYPE {schema}.claim_item AS (
+  n integer, id text, network text, payer text, pay_to text, asset text, amount text, members text[],
+  first_valid numeric, last_valid numeric, fee numeric, claimant text, attempt bigint
+);
+CREATE TYPE {schema}.settlement_limits AS (
+  pay_to_per_minute integer, payer_per_minute integer, fees_per_pay_to numeric, fees_in_all numeric,
+  pending_per_payer integer, pending_per_pay_to integer
+);
+CREATE TYPE {schema}.hold_item AS (
+  n integer, id text, network text, payer text, pay_to text, claimant text, costs jsonb, fee numeric, fee_payer text, hold_ms integer
+);
 `
 
 /** What a role needs at run time. It cannot delete a settlement, nor change the tables. */

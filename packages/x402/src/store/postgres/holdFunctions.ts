@@ -2,22 +2,29 @@
 import { plans } from './plans.js'
 
 export const holdFunctions = `
-CREATE TYPE {schema}.hold_item AS (
-  n integer, id text, network text, payer text, pay_to text, claimant text, costs jsonb, fee numeric, fee_payer text, hold_ms integer
-);
-
-CREATE FUNCTION {schema}.hold_payments(batch json, limits {schema}.settlement_limits)
+CREATE OR REPLACE FUNCTION {schema}.hold_payments(batch json, limits {schema}.settlement_limits)
 RETURNS TABLE (n integer, outcome text, costs jsonb, settled_ago_ms double precision,
   fees numeric, fees_settling numeric, fees_own numeric, payers bigint, was_held boolean)
 LANGUAGE plpgsql ${plans} AS $$
 #variable_conflict use_column
 DECLARE
   items {schema}.hold_item[];
+  ids text[];
+  accounts text[];
+  known text[];
+  -- Of the same ids: those whose time is up, those of the same claimant, those of another one.
+  old text[];
+  own text[];
+  foreign_ids text[];
+  met text[];
   held {schema}.hold_item[];
   again integer[] := '{}';
   at timestamptz;
 BEGIN
-  SELECT array_agg(i ORDER BY i.n) INTO items FROM json_populate_recordset(NULL::{schema}.hold_item, batch) AS i;
+  SELECT array_agg(i ORDER BY i.n), array_agg(i.id ORDER BY i.id), array_agg(DISTINCT i.fee_payer) FILTER (WHERE i.fee_payer IS NOT NULL)
+    INTO items, ids, accounts FROM json_populate_recordset(NULL::{schema}.hold_item, batch) AS i;
+  -- These tables are not in the log of the server: there is nothing to wait for.
+  PERFORM set_config('synchronous_commit', 'off', true);
   -- Two payments of an account that are verified at the same time: one of them is ahead of the other.
   PERFORM pg_advisory_xact_lock(key) FROM (
     SELECT DISTINCT hashtextextended(name, 403) AS key FROM (
@@ -26,49 +33,62 @@ BEGIN
     ) AS names ORDER BY 1
   ) AS keys;
   at := clock_timestamp();
-  DELETE FROM {schema}.holds WHERE transaction_id IN (SELECT h.transaction_id FROM {schema}.holds h
-    WHERE h.transaction_id IN (SELECT i.id FROM unnest(items) AS i) AND h.until <= at ORDER BY 1 FOR UPDATE);
-  FOR n, outcome IN
-    SELECT i.n, CASE
-      WHEN EXISTS (SELECT FROM {schema}.settlements s WHERE s.transaction_id = i.id) THEN 'known'
-      WHEN EXISTS (SELECT FROM {schema}.holds h WHERE h.transaction_id = i.id AND h.claimant <> i.claimant) THEN 'claimed'
+  SELECT coalesce(array_agg(h.transaction_id) FILTER (WHERE h.until <= at), '{}'),
+      coalesce(array_agg(h.transaction_id) FILTER (WHERE h.until > at AND h.claimant = i.claimant), '{}'),
+      coalesce(array_agg(h.transaction_id) FILTER (WHERE h.until > at AND h.claimant <> i.claimant), '{}')
+    INTO old, own, foreign_ids
+    FROM {schema}.holds h JOIN unnest(items) AS i ON i.id = h.transaction_id WHERE h.transaction_id = ANY (ids);
+  -- After the holds: one that was recorded and has ended in between is known.
+  SELECT coalesce(array_agg(s.transaction_id), '{}') INTO known FROM {schema}.settlements s WHERE s.transaction_id = ANY (ids);
+  IF old <> '{}' THEN
+    DELETE FROM {schema}.holds WHERE transaction_id = ANY (ARRAY(SELECT h.transaction_id FROM {schema}.holds h
+      WHERE h.transaction_id = ANY (old) AND h.until <= at ORDER BY 1 FOR UPDATE));
+  END IF;
+  IF NOT limits IS NULL THEN
+    SELECT {schema}.limits_met(array_agg(i.payer ORDER BY i.n), array_agg(i.pay_to ORDER BY i.n), array_agg(i.fee ORDER BY i.n), limits, at)
+      INTO met FROM unnest(items) AS i;
+  END IF;
+  FOR place IN 1..cardinality(items) LOOP
+    n := items[place].n;
+    outcome := CASE
+      WHEN items[place].id = ANY (known) THEN 'known'
+      WHEN items[place].id = ANY (foreign_ids) THEN 'claimed'
       -- Meets no limit: the work for it may be done.
-      WHEN EXISTS (SELECT FROM {schema}.holds h WHERE h.transaction_id = i.id) THEN 'again'
-      ELSE {schema}.limit_met(i.payer, i.pay_to, i.fee, limits, at) END
-    FROM unnest(items) AS i
-  LOOP
-    IF outcome = 'again' THEN again := again || n; outcome := NULL; END IF;
-    IF outcome IS NULL THEN held := held || items[n + 1]; ELSE RETURN NEXT; END IF;
+      WHEN items[place].id = ANY (own) THEN NULL
+      ELSE met[place] END;
+    IF outcome IS NOT NULL THEN RETURN NEXT; CONTINUE; END IF;
+    held := held || items[place];
+    IF items[place].id = ANY (own) THEN again := again || n; END IF;
   END LOOP;
+  IF held IS NULL THEN RETURN; END IF;
   -- By their key, as claims do: those below are in the order in which they came.
   IF again <> '{}' THEN
-    PERFORM FROM {schema}.holds WHERE transaction_id IN (SELECT i.id FROM unnest(held) AS i) ORDER BY transaction_id FOR UPDATE;
+    PERFORM FROM {schema}.holds WHERE transaction_id = ANY (own) ORDER BY transaction_id FOR UPDATE;
   END IF;
   INSERT INTO {schema}.holds AS h (transaction_id, network, payer, claimant, costs, fee_micro_algos, fee_payer, until)
     SELECT i.id, i.network, i.payer, i.claimant, i.costs, i.fee, i.fee_payer, at + i.hold_ms * interval '1 millisecond'
     FROM unnest(held) AS i ORDER BY i.n
   ON CONFLICT (transaction_id) DO UPDATE SET until = greatest(h.until, excluded.until);
   RETURN QUERY
-    WITH fees AS (
-      SELECT h.transaction_id,
-        sum(h.fee_micro_algos) OVER account - h.fee_micro_algos AS of_all,
-        sum(h.fee_micro_algos) FILTER (WHERE h.is_settling) OVER account AS of_settling,
-        sum(h.fee_micro_algos) OVER (PARTITION BY h.network, h.fee_payer, h.payer ORDER BY h.place) - h.fee_micro_algos AS of_own,
-        h.network, h.fee_payer
-      FROM {schema}.holds h
-      WHERE h.fee_payer IN (SELECT i.fee_payer FROM unnest(held) AS i) AND h.until > at
-      WINDOW account AS (PARTITION BY h.network, h.fee_payer ORDER BY h.place)
+    WITH line AS MATERIALIZED (
+      SELECT h.transaction_id, h.network, h.fee_payer, h.payer, h.place, h.fee_micro_algos AS fee, h.is_settling
+      FROM {schema}.holds h WHERE h.fee_payer = ANY (accounts) AND h.until > at
+    ), fees AS (
+      SELECT l.transaction_id,
+        sum(l.fee) OVER account - l.fee AS of_all,
+        sum(l.fee) FILTER (WHERE l.is_settling) OVER account AS of_settling,
+        sum(l.fee) OVER (PARTITION BY l.network, l.fee_payer, l.payer ORDER BY l.place) - l.fee AS of_own
+      FROM line l WINDOW account AS (PARTITION BY l.network, l.fee_payer ORDER BY l.place)
     ), payers AS (
-      SELECT h.network, h.fee_payer, count(DISTINCT h.payer) AS count FROM {schema}.holds h
-      WHERE h.fee_payer IN (SELECT i.fee_payer FROM unnest(held) AS i) AND h.until > at
-      GROUP BY 1, 2
+      SELECT network, fee_payer, count(*) AS count FROM (SELECT DISTINCT l.network, l.fee_payer, l.payer FROM line l) AS each GROUP BY 1, 2
     )
     SELECT i.n, 'held', ahead.costs, extract(epoch FROM at - last.settled)::double precision * 1000,
       coalesce(f.of_all, 0), coalesce(f.of_settling, 0), coalesce(f.of_own, 0), coalesce(p.count, 0), i.n = ANY (again)
     FROM unnest(held) AS i
-      JOIN {schema}.holds mine ON mine.transaction_id = i.id
       LEFT JOIN fees f ON f.transaction_id = i.id
       LEFT JOIN payers p ON p.network = i.network AND p.fee_payer = i.fee_payer
+      -- Each has a limit, so that it is run for one payment after the other, by its key, and never for a whole table.
+      CROSS JOIN LATERAL (SELECT h.place FROM {schema}.holds h WHERE h.transaction_id = i.id LIMIT 1) AS mine
       CROSS JOIN LATERAL (
         SELECT jsonb_agg(jsonb_build_object('asset', asset, 'held', held::text, 'settling', settling::text)) AS costs FROM (
           SELECT asset, coalesce(sum(amount) FILTER (WHERE NOT is_settling), 0) AS held,
@@ -79,9 +99,10 @@ BEGIN
             UNION ALL
             -- Recorded before a crash of the server, which has emptied the table of holds.
             SELECT s.asset, s.amount::numeric, true FROM {schema}.pending_settlements w
-              JOIN {schema}.settlements s ON s.transaction_id = w.transaction_id AND s.created_at = w.created_at
-            WHERE w.payer = i.payer AND s.network = i.network
-              AND NOT EXISTS (SELECT FROM {schema}.holds h WHERE h.transaction_id = w.transaction_id)
+              LEFT JOIN LATERAL (SELECT true AS is_there FROM {schema}.holds h WHERE h.transaction_id = w.transaction_id LIMIT 1) AS hold ON true
+              CROSS JOIN LATERAL (SELECT s.asset, s.amount, s.network FROM {schema}.settlements s
+                WHERE s.transaction_id = w.transaction_id AND s.created_at = w.created_at LIMIT 1) AS s
+            WHERE w.payer = i.payer AND s.network = i.network AND hold.is_there IS NULL
           ) AS each GROUP BY asset
         ) AS sums
       ) AS ahead
@@ -92,7 +113,8 @@ BEGIN
 END $$;
 
 -- Requests of callers in a rolling minute, these included.
-CREATE FUNCTION {schema}.count_callers(batch json) RETURNS TABLE (name text, count bigint) LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION {schema}.count_callers(batch json) RETURNS TABLE (name text, count bigint) LANGUAGE plpgsql
+${plans} AS $$
 #variable_conflict use_column
 DECLARE
   second bigint := floor(extract(epoch FROM clock_timestamp()));
@@ -101,11 +123,11 @@ BEGIN
     SELECT i.name, second, i.count FROM json_to_recordset(batch) AS i (name text, count integer) ORDER BY i.name
   ON CONFLICT (name, part) DO UPDATE SET count = r.count + excluded.count;
   RETURN QUERY SELECT r.name, sum(r.count)::bigint FROM {schema}.caller_rates r
-    WHERE r.name IN (SELECT i.name FROM json_to_recordset(batch) AS i (name text)) AND r.part > second - 61 GROUP BY r.name;
+    WHERE r.name = ANY (ARRAY(SELECT i.name FROM json_to_recordset(batch) AS i (name text))) AND r.part > second - 61 GROUP BY r.name;
 END $$;
 
 -- Deletes what counts no longer, by one replica at a time and not too much at once.
-CREATE FUNCTION {schema}.sweep() RETURNS void LANGUAGE plpgsql AS $$
+CREATE OR REPLACE FUNCTION {schema}.sweep() RETURNS void LANGUAGE plpgsql AS $$
 DECLARE
   at timestamptz := clock_timestamp();
   second bigint := floor(extract(epoch FROM at));
