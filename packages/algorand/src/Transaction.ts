@@ -89,3 +89,8 @@ export function digest(transaction: Transaction | Uint8Array): Uint8Array {
 export function id(transaction: Transaction | Uint8Array): string {
   return Base32.encode(digest(transaction))
 }
+
+/** The id as it is shown, of the 32 bytes of {@link digest}. */
+export function encodeId(digestBytes: Uint8Array): string {
+  return Base32.encode(digestBytes)
+}

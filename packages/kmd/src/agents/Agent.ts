@@ -3,7 +3,7 @@
  * daemon enforces it.
  */
 
-/** What an agent may still do. The last three are final. */
+/** What an agent may still do. The last four are final. */
 export type AgentState = 'active' | 'paused' | 'revoked' | 'expired' | 'key_deleted' | 'wallet_deleted'
 
 /** An agent as the daemon keeps it. No secret is in it. */
@@ -20,6 +20,8 @@ export type Agent = {
   readonly createdAtMs: number
   /** @default never */
   readonly expiresAtMs: number | undefined
+  /** Of its last signature. @default none was made */
+  readonly lastUsedAtMs: number | undefined
   readonly rules: Rules
 }
 
@@ -83,7 +85,9 @@ export type Refusal = {
   readonly code: RefusalCode
   /** The rule in words of the command line, such as `$5/day`, `each $0.50`, `pay-to`, `no close-out`. */
   readonly rule: string
-  /** Amount in the unit of the rule; undefined where the rule has no amount. */
+  /** Of `asked` and `left`, which are in its smallest unit: `USDC`, `ALGO`, `asset 123`, `payments`, `rounds`. */
+  readonly unit: string | undefined
+  /** Undefined where the rule has no amount. */
   readonly asked: bigint | undefined
   readonly left: bigint | undefined
   /** When more is available, in milliseconds since 1970. */

@@ -14,9 +14,10 @@ const secretBytes = 32
 const checksumBytes = 4
 const pattern = /^lka_[A-Za-z0-9_-]{60}$/
 
-/** A new token, with its parts. */
-export function create(): Parts & { readonly token: string } {
+/** A new token, with its parts. @param id of the agent that gets it in place of its token. @default another agent */
+export function create(id?: string): Parts & { readonly token: string } {
   const bytes = Buffer.concat([Secret.randomBytes(idBytes + secretBytes), Buffer.alloc(checksumBytes)])
+  if (id !== undefined) bytes.write(id, 0, idBytes, 'base64url')
   const body = bytes.subarray(0, idBytes + secretBytes)
   checksum(body).copy(bytes, idBytes + secretBytes)
   const token = prefix + bytes.toString('base64url')

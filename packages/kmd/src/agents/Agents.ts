@@ -1,76 +1,347 @@
 /** The agents of the daemon: who they are, what they may sign, and what they have spent. */
-import type { Transaction } from '@latchkey/algorand'
-import type { Agent, Limit, Refusal, Rules } from './Agent.js'
+import { timingSafeEqual } from 'node:crypto'
+import { Address, SignedTransaction, Transaction } from '@latchkey/algorand'
+import type { AuditLog } from '../audit/AuditLog.js'
+import type { Actor, EventName } from '../audit/AuditRecord.js'
+import * as Label from '../contacts/Label.js'
+import { KmdError } from '../errors.js'
+import type { StateDatabase } from '../state/StateDatabase.js'
+import * as Secret from '../wallet/Secret.js'
+import type { Agent, AgentState } from './Agent.js'
+import { AgentStore, hasEnded, type StoredAgent } from './AgentStore.js'
+import type {
+  AgentSession,
+  AgentsApi,
+  Claim,
+  Decision,
+  GrantedKey,
+  LimitUse,
+  NewAgent,
+  NewToken,
+  RulesChange,
+} from './AgentsApi.js'
+import * as AgentToken from './AgentToken.js'
+import type { ApprovalGate } from './ApprovalGate.js'
+import * as AuditEvents from './auditEvents.js'
+import { checkAddresses, checkExpiry, checkName, checkRules } from './checkRules.js'
+import { addressText, readFacts } from './PaymentFacts.js'
+import * as SealedKeys from './SealedKeys.js'
+import { Spending } from './Spending.js'
+import { SpendingClock } from './SpendingClock.js'
 
-/** A request with the token of an agent. It is checked again before each signature: the agent may have ended since. */
-export type AgentSession = {
-  readonly agentId: string
-  /** Opens the sealed keys. Wiped by `Agents.release` at the end of the request. */
-  readonly sealingKey: Buffer
+export type * from './AgentsApi.js'
+
+export type AgentsOptions = {
+  database: StateDatabase
+  audit: AuditLog
+  /** Milliseconds since 1970. */
+  now?: () => number
+  /** A monotonic clock, in milliseconds. */
+  elapsed?: () => number
+  /** @default 10000, of those that have not ended */
+  mostAgents?: number
 }
 
-/** What the caller says a payment is for. Never trusted: bounded, and shown as the caller's claim. */
-export type Claim = { readonly url?: string | undefined; readonly description?: string | undefined }
+const owner: Actor = { type: 'owner' }
+const daemon: Actor = { type: 'daemon' }
 
-/** What the rules say of a transaction. */
-export type Decision =
-  | { readonly type: 'allowed'; readonly rule: string }
-  | { readonly type: 'ask'; readonly refusal: Refusal }
-  | { readonly type: 'refused'; readonly refusal: Refusal }
+export class Agents implements AgentsApi {
+  readonly #database: StateDatabase
+  readonly #audit: AuditLog
+  readonly #clock: SpendingClock
+  readonly #store: AgentStore
+  readonly #mostAgents: number
+  readonly #endListeners: ((agentId: string) => void)[] = []
+  /** What agents have reserved. */
+  readonly spending: Spending
 
-/** A limit with what is left of it. */
-export type LimitUse = {
-  readonly limit: Limit
-  readonly used: bigint
-  readonly left: bigint
-  /** When more becomes available, in milliseconds since 1970. @default never, or all of it is there */
-  readonly resetsAtMs: number | undefined
+  constructor({ database, audit, now, elapsed, mostAgents = 10_000 }: AgentsOptions) {
+    this.#database = database
+    this.#audit = audit
+    this.#mostAgents = mostAgents
+    this.#clock = new SpendingClock({ database, ...(now && { now }), ...(elapsed && { elapsed }) })
+    this.#store = new AgentStore(database)
+    this.spending = new Spending({ database, audit, clock: this.#clock })
+    const forget = (): void => this.#store.forget()
+    database.listen({ onRollback: forget, onReopen: forget })
+  }
+
+  /** Decides what the rules ask the owner about. @default such transactions are refused */
+  useApprovals(gate: ApprovalGate): void {
+    this.spending.useApprovals(gate)
+  }
+
+  /** Calls the listener with each agent that ends or gets another token, once that is on the disk. */
+  onEnd(listener: (agentId: string) => void): void {
+    this.#endListeners.push(listener)
+  }
+
+  authenticate(token: string): AgentSession | undefined {
+    const parts = AgentToken.parse(token)
+    if (parts === undefined) return undefined
+    try {
+      const stored = this.#store.get(parts.id)
+      if (stored === undefined || !timingSafeEqual(AgentToken.verifier(parts), stored.verifier)) return undefined
+      this.#requireActive(stored)
+      const sealingKey = Secret.allocate(sealingKeyLength)
+      const derived = AgentToken.sealingKey(parts)
+      sealingKey.set(derived)
+      Secret.wipe(derived)
+      return { agentId: parts.id, sealingKey }
+    } finally {
+      Secret.wipe(parts.secret)
+    }
+  }
+
+  release({ sealingKey }: AgentSession): void {
+    Secret.free(sealingKey)
+  }
+
+  get(agentId: string): Agent {
+    const stored = this.#store.get(agentId)
+    if (stored === undefined || hasEnded(stored.agent)) throw new KmdError('agent_ended')
+    return this.#shown(stored)
+  }
+
+  find(nameOrId: string): Agent {
+    const byId = this.#store.get(nameOrId)
+    if (byId !== undefined) return this.#shown(byId)
+    const wanted = Label.comparable(nameOrId.slice(0, 1_000).normalize('NFC').trim())
+    const named = [...this.#store.all().values()].filter(({ agent }) => Label.comparable(agent.name) === wanted)
+    // A name is free again once its agent has ended; then the latest is meant.
+    const found = named.find(({ agent }) => !hasEnded(agent)) ?? named.at(-1)
+    if (found === undefined) throw new KmdError('agent_not_found')
+    return this.#shown(found)
+  }
+
+  list(): readonly Agent[] {
+    return [...this.#store.all().values()].map((stored) => this.#shown(stored))
+  }
+
+  async create({ name, walletId, keys, rules, expiresAtMs }: NewAgent, actor: Actor = owner): Promise<NewToken> {
+    const label = checkName(name)
+    const addresses = keys.map(({ address }) => address)
+    checkAddresses(addresses)
+    checkRules(rules)
+    checkExpiry(expiresAtMs, this.#clock.now())
+    const { token, ...parts } = AgentToken.create()
+    const sealed = sealAll(keys, parts)
+    const stored = await this.#database.change(() => {
+      this.#requireFree(label)
+      const createdAtMs = this.#clock.now()
+      const state: AgentState = 'active'
+      const fixed = { id: parts.id, name: label, walletId, addresses, rules, createdAtMs }
+      const agent: Agent = { ...fixed, state, expiresAtMs, lastUsedAtMs: undefined }
+      const created = this.#store.insert(agent, sealed.verifier, sealed.keys)
+      this.#clock.write(createdAtMs)
+      this.#audit.append(AuditEvents.changed('agent_created', agent, actor))
+      return created
+    })
+    return { agent: this.#shown(stored), token }
+  }
+
+  setRules(agentId: string, change: RulesChange, actor: Actor = owner): Promise<Agent> {
+    if (change.rules !== undefined) checkRules(change.rules)
+    if (change.expiresAtMs !== undefined) checkExpiry(change.expiresAtMs, this.#clock.now())
+    return this.#change(agentId, 'agent_changed', actor, (stored) => {
+      const { rules = stored.agent.rules } = change
+      const expiresAtMs = 'expiresAtMs' in change ? change.expiresAtMs : stored.agent.expiresAtMs
+      this.#store.setRules(stored, rules, expiresAtMs)
+      this.spending.forget(stored.number)
+    })
+  }
+
+  pause(agentId: string, actor: Actor = owner): Promise<Agent> {
+    return this.#change(agentId, 'agent_paused', actor, (stored) => this.#store.setState(stored, 'paused'))
+  }
+
+  resume(agentId: string, actor: Actor = owner): Promise<Agent> {
+    return this.#change(agentId, 'agent_resumed', actor, (stored) => this.#store.setState(stored, 'active'))
+  }
+
+  async rotate(agentId: string, keys: readonly GrantedKey[], actor: Actor = owner): Promise<NewToken> {
+    const { addresses } = this.#requireNotEnded(agentId).agent
+    const given = new Set(keys.map(({ address }) => address))
+    if (given.size !== addresses.length || addresses.some((address) => !given.has(address))) {
+      throw new KmdError('bad_agent', { message: 'another token needs the same keys' })
+    }
+    const { token, ...parts } = AgentToken.create(agentId)
+    const sealed = sealAll(keys, parts)
+    const agent = await this.#change(
+      agentId,
+      'agent_rotated',
+      actor,
+      (stored) => this.#store.replaceKeys(stored, sealed.verifier, sealed.keys),
+      { erases: true },
+    )
+    this.#tellEnd(agentId)
+    return { agent, token }
+  }
+
+  async revoke(agentId: string, actor: Actor = owner): Promise<Agent> {
+    return (await this.#end([agentId], 'revoked', actor))[0]!
+  }
+
+  async keyDeleted(walletId: string, address: string): Promise<void> {
+    await this.#end(this.#idsOf(walletId, address), 'key_deleted', daemon)
+  }
+
+  async walletDeleted(walletId: string): Promise<void> {
+    await this.#end(this.#idsOf(walletId), 'wallet_deleted', daemon)
+  }
+
+  /** Ends the agents whose time has come: no sealed key outlives it. */
+  async endExpired(): Promise<void> {
+    const nowMs = this.#clock.now()
+    const expired = [...this.#store.all().values()].filter(({ agent }) => isExpired(agent, nowMs))
+    const ids = expired.filter(({ agent }) => !hasEnded(agent)).map(({ agent }) => agent.id)
+    await this.#end(ids, 'expired', daemon)
+  }
+
+  async sign(
+    session: AgentSession,
+    transaction: Transaction.Canonical,
+    signer: Uint8Array,
+    claim: Claim,
+  ): Promise<Uint8Array> {
+    const { agentId, sealingKey } = session
+    const address = addressText(signer)
+    this.#requireGranted(agentId, address)
+    const request = {
+      facts: readFacts(transaction.bytes),
+      bytes: transaction.bytes,
+      sender: addressText(transaction.sender),
+      digest: Transaction.digest(transaction.bytes),
+      claim,
+    }
+    // The agent is looked up again in the transaction, and once more after it: what ended it meanwhile wins.
+    await this.spending.reserve(() => this.#requireGranted(agentId, address), request)
+    const sealed = this.#requireGranted(agentId, address).keys.get(address)!
+    const signature = SealedKeys.sign(sealed, sealingKey, signer, Transaction.bytesToSign(transaction.bytes))
+    return SignedTransaction.attach(transaction.bytes, transaction.sender, signature, signer)
+  }
+
+  test(agentId: string, transaction: Transaction.Canonical): Decision {
+    const stored = this.#store.get(agentId)
+    if (stored === undefined) throw new KmdError('agent_not_found')
+    const digest = Transaction.digest(transaction.bytes)
+    return this.spending.test(stored, { facts: readFacts(transaction.bytes), digest })
+  }
+
+  budget(agentId: string): readonly LimitUse[] {
+    const stored = this.#store.get(agentId)
+    if (stored === undefined) throw new KmdError('agent_not_found')
+    return this.spending.budget(stored)
+  }
+
+  /** Agents that may still sign, or may again. */
+  get live(): readonly StoredAgent[] {
+    return [...this.#store.all().values()].filter(({ agent }) => !hasEnded(agent))
+  }
+
+  async #change(
+    agentId: string,
+    event: EventName,
+    actor: Actor,
+    make: (stored: StoredAgent) => void,
+    options?: { erases: boolean },
+  ): Promise<Agent> {
+    return this.#database.change(() => {
+      const stored = this.#requireNotEnded(agentId)
+      make(stored)
+      this.#audit.append(AuditEvents.changed(event, stored.agent, actor))
+      return this.#shown(stored)
+    }, options)
+  }
+
+  async #end(agentIds: readonly string[], state: AgentState, actor: Actor): Promise<readonly Agent[]> {
+    if (agentIds.length === 0) return []
+    const ended = await this.#database.change(
+      () =>
+        agentIds.map((agentId) => {
+          const stored = this.#store.get(agentId)
+          if (stored === undefined) throw new KmdError('agent_not_found')
+          if (hasEnded(stored.agent)) return this.#shown(stored)
+          this.#store.setState(stored, state)
+          this.#store.deleteKeys(stored)
+          this.#audit.append(AuditEvents.changed('agent_ended', stored.agent, actor))
+          return this.#shown(stored)
+        }),
+      { erases: true },
+    )
+    for (const agentId of agentIds) this.#tellEnd(agentId)
+    return ended
+  }
+
+  #tellEnd(agentId: string): void {
+    for (const listener of this.#endListeners) listener(agentId)
+  }
+
+  #idsOf(walletId: string, address?: string): readonly string[] {
+    return this.live
+      .filter(({ agent }) => agent.walletId === walletId)
+      .filter(({ agent }) => address === undefined || agent.addresses.includes(address))
+      .map(({ agent }) => agent.id)
+  }
+
+  #requireFree(name: string): void {
+    const { live } = this
+    if (live.length >= this.#mostAgents) throw new KmdError('too_many_agents')
+    const wanted = Label.comparable(name)
+    const isTaken = live.some(({ agent }) => Label.comparable(agent.name) === wanted)
+    // An id is looked for first: a name that is one could never be found.
+    if (isTaken || this.#store.get(name) !== undefined) throw new KmdError('agent_name_taken')
+  }
+
+  #requireGranted(agentId: string, address: string): StoredAgent {
+    const stored = this.#store.get(agentId)
+    if (stored === undefined) throw new KmdError('agent_ended')
+    this.#requireActive(stored)
+    if (!stored.keys.has(address)) throw new KmdError('agent_wallet_forbidden')
+    return stored
+  }
+
+  #requireActive({ agent }: StoredAgent): void {
+    if (hasEnded(agent)) throw new KmdError('agent_ended')
+    if (isExpired(agent, this.#clock.now())) throw new KmdError('agent_ended')
+    if (agent.state === 'paused') throw new KmdError('agent_paused')
+  }
+
+  #requireNotEnded(agentId: string): StoredAgent {
+    const stored = this.#store.get(agentId)
+    if (stored === undefined) throw new KmdError('agent_not_found')
+    if (hasEnded(stored.agent) || isExpired(stored.agent, this.#clock.now())) throw new KmdError('agent_ended')
+    return stored
+  }
+
+  #shown(stored: StoredAgent): Agent {
+    const { agent, number } = stored
+    const isOver = !hasEnded(agent) && isExpired(agent, this.#clock.now())
+    return { ...agent, ...(isOver && { state: 'expired' }), lastUsedAtMs: this.spending.lastAtMs(number) }
+  }
 }
 
-/** A private key that an agent may use, as its wallet has it. The caller wipes it. */
-export type GrantedKey = { readonly address: string; readonly privateKey: Buffer }
+const sealingKeyLength = 32
 
-export type NewAgent = {
-  readonly name: string
-  readonly walletId: string
-  readonly keys: readonly GrantedKey[]
-  readonly rules: Rules
-  readonly expiresAtMs: number | undefined
+function isExpired({ expiresAtMs }: Agent, nowMs: number): boolean {
+  return expiresAtMs !== undefined && nowMs >= expiresAtMs
 }
 
-/** The contract between the operations of the API and the agents. */
-export type AgentsApi = {
-  /**
-   * @returns undefined for a token that no agent has
-   * @throws KmdError `agent_paused`, `agent_ended`
-   */
-  authenticate(token: string): AgentSession | undefined
-  release(session: AgentSession): void
-  /** @throws KmdError `agent_ended` */
-  get(agentId: string): Agent
-  /** By name or id. @throws KmdError `agent_not_found` */
-  find(nameOrId: string): Agent
-  list(): readonly Agent[]
-  /** The token is returned once and not kept. @throws KmdError `agent_name_taken`, `bad_agent`, `too_many_agents` */
-  create(agent: NewAgent): Promise<{ agent: Agent; token: string }>
-  setRules(agentId: string, change: { rules?: Rules; expiresAtMs?: number | undefined }): Promise<Agent>
-  pause(agentId: string): Promise<Agent>
-  resume(agentId: string): Promise<Agent>
-  /** Another token; the old one ends. */
-  rotate(agentId: string, keys: readonly GrantedKey[]): Promise<{ agent: Agent; token: string }>
-  /** Deletes the sealed keys. Handles and approvals of the agent end. */
-  revoke(agentId: string): Promise<Agent>
-  /** Called when a key or a wallet is deleted: agents that depend on it end. */
-  keyDeleted(walletId: string, address: string): Promise<void>
-  walletDeleted(walletId: string): Promise<void>
-  /**
-   * Reserves, records, then signs; or throws. `signer` is the key to sign with.
-   *
-   * @throws KmdError with the code of the refusal and the headers `Latchkey-Refusal` (JSON), `Latchkey-Approval` (id)
-   * @throws KmdError `state_not_written`: nothing was signed
-   */
-  sign(session: AgentSession, transaction: Transaction.Canonical, signer: Uint8Array, claim: Claim): Promise<Uint8Array>
-  /** What `sign` would do, without doing it. */
-  test(agentId: string, transaction: Transaction.Canonical): Decision
-  budget(agentId: string): readonly LimitUse[]
+/** Seals the keys under the token's key, and wipes that and the token's secret. */
+function sealAll(
+  keys: readonly GrantedKey[],
+  parts: AgentToken.Parts,
+): { verifier: Buffer; keys: Map<string, Buffer> } {
+  const sealingKey = AgentToken.sealingKey(parts)
+  try {
+    const sealed = keys.map(({ address, privateKey }): [string, Buffer] => {
+      if (Buffer.compare(privateKey.subarray(32), Address.decode(address)) !== 0) {
+        throw new KmdError('bad_agent', { message: 'a private key is not that of its address' })
+      }
+      return [address, SealedKeys.seal(privateKey, sealingKey)]
+    })
+    return { verifier: AgentToken.verifier(parts), keys: new Map(sealed) }
+  } finally {
+    Secret.wipe(sealingKey, parts.secret)
+  }
 }

@@ -1,5 +1,6 @@
 /** The state that operations work on, by concern. */
 import type { SignatureLog } from '../activity/SignatureLog.js'
+import type { Agents } from '../agents/Agents.js'
 import type { AuditLog } from '../audit/AuditLog.js'
 import type { Sessions } from '../console/Sessions.js'
 import type { Tickets } from '../console/Tickets.js'
@@ -17,12 +18,12 @@ export type ConsoleContext = { tickets: Tickets; sessions: Sessions; signatureLo
 /** What the owner told the daemon about addresses and wallets, each in a file of its own. */
 export type OwnerContext = { contacts: Contacts; pendingBackups: PendingBackups }
 
+/** What is in the daemon's own database. */
+export type StateContext = { audit: AuditLog; agents: Agents }
+
 /** Undefined if the operator named no Algorand node. */
 export type NodeContext = { node: NodeClient | undefined }
 
 export type ProcessContext = { startedAtMs: number; version: string; lostLogLines: () => number }
 
-/** What happened, for the owner to check. */
-export type AuditContext = { audit: AuditLog }
-
-export type Context = WalletContext & ConsoleContext & OwnerContext & NodeContext & AuditContext & ProcessContext
+export type Context = WalletContext & ConsoleContext & OwnerContext & NodeContext & StateContext & ProcessContext

@@ -258,13 +258,13 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
     closers.add(() => handles.close())
     const node = openNode(options.node ?? config.algod)
     closers.add(() => context.node?.close())
-    const { audit, ...state } = openDatabase(dataDir, log)
+    const { audit, agents, ...state } = openDatabase(dataDir, log)
     closers.add(state.close)
     const [tickets, sessions] = [new Tickets(), new Sessions()]
     const signatureLog = openSignatureLog(options, log)
     const wire = options.forceWire ?? config.wire ?? options.wire ?? 'documented'
     const context = {
-      ...{ wallets, handles, throttle, tickets, sessions, signatureLog, node, version, audit },
+      ...{ wallets, handles, throttle, tickets, sessions, signatureLog, node, version, audit, agents },
       ...openOwnerFiles(dataDir, log),
       startedAtMs: Date.now(),
       lostLogLines: () => log.lostLines,

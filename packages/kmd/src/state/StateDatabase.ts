@@ -3,11 +3,13 @@
  * wallets. The file is created with the first write. The daemon's lock on the data directory makes it the only process that
  * writes.
  *
- * What is asked for while one commit is under way shares the next: the sync to disk is what costs. A change is reported
- * once it is on the disk, and a transaction commits whole or not at all.
+ * What is asked for while one commit is under way shares the next: the sync to disk is what costs. It is made beside the event
+ * loop: SQLite writes a commit into the write-ahead log without a sync (`synchronous = NORMAL`, which syncs around checkpoints
+ * only), and the log is synced here in a thread. A change is reported once that is done, and a transaction commits whole or not
+ * at all.
  */
-import { chmodSync, closeSync, existsSync, openSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { chmodSync, close, closeSync, existsSync, fdatasync, openSync } from 'node:fs'
+import { promisify } from 'node:util'
 import * as AtomicFile from '@latchkey/system/atomic-file'
 import * as Sqlite from '@latchkey/system/sqlite'
 import { KmdError } from '../errors.js'
@@ -15,23 +17,47 @@ import { KmdError } from '../errors.js'
 /** One step of the schema, run once in a transaction. Never edit a step that was released. */
 export type Migration = string
 
+/** Called around transactions: what is in memory must agree with the file. */
+export type StateListener = {
+  /** A transaction begins. */
+  onBegin?: () => void
+  /** It is on the disk, and its changes are reported next. */
+  onCommit?: () => void
+  /** It was rolled back. */
+  onRollback?: () => void
+  /** The file is opened again: any part of what was read from it may be another. */
+  onReopen?: () => void
+}
+
 export type StateDatabaseOptions = {
   file: string
   /** The whole schema: step n brings version n to n + 1. */
   migrations: readonly Migration[]
-  /** Called after a commit, before its changes are reported. */
-  onCommit?: () => void
-  /** Called after a commit failed and was rolled back: what is in memory no longer agrees with the file. */
-  onRollback?: () => void
 }
 
-type Change = { make: () => unknown; resolve: (result: unknown) => void; reject: (error: unknown) => void }
+export type ChangeOptions = {
+  /** Whether what the change deletes must not stay in the write-ahead log either. @default false */
+  erases?: boolean
+}
+
+type Change = {
+  make: () => unknown
+  erases: boolean
+  resolve: (result: unknown) => void
+  reject: (error: unknown) => void
+}
+
+type Opened = { database: Sqlite.Database; log: number }
+
+const sync = promisify(fdatasync)
 
 export class StateDatabase {
   readonly #options: StateDatabaseOptions
   readonly #statements = new Map<string, Sqlite.Statement>()
-  #database: Sqlite.Database | undefined
+  readonly #listeners: StateListener[] = []
+  #opened: Opened | undefined
   #batch: Change[] = []
+  #running: Promise<void> | undefined
   #isClosed = false
 
   constructor(options: StateDatabaseOptions) {
@@ -40,21 +66,25 @@ export class StateDatabase {
 
   /** Whether there is a file. Without one, there is nothing to read. */
   get exists(): boolean {
-    return this.#database !== undefined || existsSync(this.#options.file)
+    return this.#opened !== undefined || existsSync(this.#options.file)
+  }
+
+  listen(listener: StateListener): void {
+    this.#listeners.push(listener)
   }
 
   /**
    * Runs `make` in a transaction that other changes of the same time share, and resolves once that is on the disk. Changes run
-   * in the order in which they came. An error that `make` throws rejects this change alone, so it must throw before it
-   * writes.
+   * in the order in which they came. An error that `make` throws rejects this change alone if nothing was written by it, and
+   * the whole transaction otherwise.
    *
-   * @throws KmdError `state_not_written` if the transaction failed; nothing of it was kept.
+   * @throws KmdError `state_not_written` if the transaction failed; nothing of it may be relied on.
    */
-  change<T>(make: () => T): Promise<T> {
+  change<T>(make: () => T, { erases = false }: ChangeOptions = {}): Promise<T> {
     if (this.#isClosed) return Promise.reject(new KmdError('state_not_written', { message: 'the daemon is stopping' }))
     return new Promise((resolve, reject) => {
-      if (this.#batch.length === 0) setImmediate(() => this.#commit())
-      this.#batch.push({ make, resolve: resolve as Change['resolve'], reject })
+      this.#batch.push({ make, erases, resolve: resolve as Change['resolve'], reject })
+      this.#running ??= this.#run()
     })
   }
 
@@ -62,83 +92,128 @@ export class StateDatabase {
   statement(sql: string): Sqlite.Statement {
     const known = this.#statements.get(sql)
     if (known !== undefined) return known
-    const prepared = this.#open().prepare(sql)
+    const prepared = this.#open().database.prepare(sql)
     this.#statements.set(sql, prepared)
     return prepared
   }
 
-  close(): void {
-    this.#commit()
+  /** Writes what waits, and closes the file. */
+  async close(): Promise<void> {
     this.#isClosed = true
-    this.#statements.clear()
-    this.#database?.close()
-    this.#database = undefined
+    await this.#running
+    await this.#closeFile()
   }
 
-  #commit(): void {
-    const batch = this.#batch
-    if (batch.length === 0) return
-    this.#batch = []
+  async #run(): Promise<void> {
+    // Changes of the same turn of the event loop come together.
+    await new Promise((resolve) => setImmediate(resolve))
+    while (this.#batch.length > 0) {
+      const batch = this.#batch
+      this.#batch = []
+      await this.#commit(batch)
+    }
+    this.#running = undefined
+  }
+
+  async #commit(batch: readonly Change[]): Promise<void> {
+    let results: readonly Attempt[]
     try {
-      const results = this.#transact(() => batch.map(attempt))
-      this.#options.onCommit?.()
-      for (const [index, { resolve, reject }] of batch.entries()) {
-        const result = results[index]!
-        if ('error' in result) reject(result.error)
-        else resolve(result.value)
-      }
+      results = this.#transact(batch)
     } catch (error) {
-      this.#options.onRollback?.()
-      const failure = new KmdError('state_not_written', { cause: error })
-      for (const { reject } of batch) reject(failure)
+      for (const { onRollback } of this.#listeners) onRollback?.()
+      return rejectAll(batch, error)
+    }
+    try {
+      if (batch.some(({ erases }) => erases)) this.#opened!.database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      await sync(this.#opened!.log)
+    } catch (error) {
+      await this.#giveUp()
+      return rejectAll(batch, error)
+    }
+    for (const { onCommit } of this.#listeners) onCommit?.()
+    for (const [index, { resolve, reject }] of batch.entries()) {
+      const result = results[index]!
+      if ('error' in result) reject(result.error)
+      else resolve(result.value)
     }
   }
 
-  #transact<T>(work: () => T): T {
-    const database = this.#open()
+  #transact(batch: readonly Change[]): readonly Attempt[] {
+    const { database } = this.#open()
+    for (const { onBegin } of this.#listeners) onBegin?.()
     try {
       database.exec('BEGIN IMMEDIATE')
-      const result = work()
+      const results = batch.map(({ make }) => this.#attempt(make))
       database.exec('COMMIT')
-      return result
+      return results
     } catch (error) {
       if (database.isTransaction) database.exec('ROLLBACK')
       throw error
     }
   }
 
-  #open(): Sqlite.Database {
-    if (this.#database !== undefined) return this.#database
+  /** A rule that refuses is the error of its own change. After a write it would leave half of the change in the transaction. */
+  #attempt(make: () => unknown): Attempt {
+    const before = this.#writtenRows()
+    try {
+      return { value: make() }
+    } catch (error) {
+      if (Sqlite.isSqliteError(error) || this.#writtenRows() !== before) throw error
+      return { error }
+    }
+  }
+
+  #writtenRows(): number {
+    return (this.statement('SELECT total_changes() AS count').get() as { count: number }).count
+  }
+
+  /**
+   * The log is not on the disk, and a second sync that succeeds would not mean that it is: Linux reports an error once. The
+   * file is opened again, with a log that is written again.
+   */
+  async #giveUp(): Promise<void> {
+    await this.#closeFile().catch(() => {})
+    for (const { onReopen } of this.#listeners) onReopen?.()
+  }
+
+  async #closeFile(): Promise<void> {
+    const opened = this.#opened
+    if (opened === undefined) return
+    this.#statements.clear()
+    this.#opened = undefined
+    await promisify(close)(opened.log)
+    Sqlite.close(opened.database)
+  }
+
+  #open(): Opened {
+    if (this.#opened !== undefined) return this.#opened
     const { file, migrations } = this.#options
-    const isNew = !existsSync(file)
     closeSync(openSync(file, 'a', 0o600))
     for (const each of [file, `${file}-wal`, `${file}-shm`]) if (existsSync(each)) chmodSync(each, 0o600)
     const database = Sqlite.open(file)
     try {
-      database.exec(
-        'PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA secure_delete = ON; PRAGMA journal_mode = WAL; PRAGMA synchronous = EXTRA; PRAGMA locking_mode = NORMAL',
-      )
+      database.exec(settings)
       migrate(database, file, migrations)
-      if (isNew) AtomicFile.syncDirectorySync(dirname(file))
+      const log = openSync(`${file}-wal`, 'r+')
+      // The names of the file and of its log have to be on the disk, too.
+      AtomicFile.syncDirectorySync(file)
+      this.#opened = { database, log }
+      return this.#opened
     } catch (error) {
       database.close()
       throw error
     }
-    this.#database = database
-    return database
   }
 }
 
+const settings =
+  'PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA secure_delete = ON; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL'
+
 type Attempt = { value: unknown } | { error: unknown }
 
-/** An error of SQLite ends the whole transaction; one of a rule is that of its change. */
-function attempt({ make }: Change): Attempt {
-  try {
-    return { value: make() }
-  } catch (error) {
-    if (Sqlite.isSqliteError(error)) throw error
-    return { error }
-  }
+function rejectAll(batch: readonly Change[], error: unknown): void {
+  const failure = error instanceof KmdError ? error : new KmdError('state_not_written', { cause: error })
+  for (const { reject } of batch) reject(failure)
 }
 
 function migrate(database: Sqlite.Database, file: string, migrations: readonly Migration[]): void {

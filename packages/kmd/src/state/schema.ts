@@ -1,5 +1,6 @@
 /** The schema of the daemon's own state, by the parts that own the tables. */
+import { agentSchema } from '../agents/agentSchema.js'
 import { auditSchema } from '../audit/AuditLog.js'
 import type { Migration } from './StateDatabase.js'
 
-export const migrations: readonly Migration[] = [[auditSchema].join('\n')]
+export const migrations: readonly Migration[] = [[agentSchema, auditSchema].join('\n')]

@@ -132,10 +132,10 @@ export function createApp(
   const handles = new Handles({ lifetimeMs, maxLifetimeMs, now })
   t.after(() => handles.close())
   const [tickets, sessions, signatureLog] = [new Tickets({ now }), new Sessions({ now }), new SignatureLog()]
-  const { audit, close } = openState({ directory: temporaryDirectory(t), now })
+  const { audit, agents, close } = openState({ directory: temporaryDirectory(t), now, elapsed: now })
   t.after(close)
   const context: Context = {
-    ...{ wallets, handles, throttle, tickets, sessions, signatureLog, node, audit },
+    ...{ wallets, handles, throttle, tickets, sessions, signatureLog, node, audit, agents },
     ...{ contacts: new Contacts(), pendingBackups: new PendingBackups() },
     startedAtMs: Date.now(),
     version: '0.0.0',

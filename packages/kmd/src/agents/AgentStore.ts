@@ -1,0 +1,159 @@
+/** Agents and their sealed keys in the file, and in memory as the file has them. */
+import { KmdError } from '../errors.js'
+import type { StateDatabase } from '../state/StateDatabase.js'
+import * as Secret from '../wallet/Secret.js'
+import type { Agent, AgentState, Rules } from './Agent.js'
+import * as RulesJson from './rulesJson.js'
+
+/** An agent with what the daemon needs to recognise its token and to sign for it. */
+export type StoredAgent = {
+  readonly number: number
+  agent: Agent
+  verifier: Buffer
+  /** By address. Empty once the agent has ended. */
+  keys: ReadonlyMap<string, Buffer>
+}
+
+type Row = {
+  number: number
+  id: string
+  name: string
+  wallet_id: string
+  addresses: string
+  state: string
+  created_at_ms: number
+  expires_at_ms: number | null
+  rules: string
+  verifier: Uint8Array
+}
+
+export class AgentStore {
+  readonly #database: StateDatabase
+  #byId: Map<string, StoredAgent> | undefined
+
+  constructor(database: StateDatabase) {
+    this.#database = database
+  }
+
+  /** Nothing is read while there is no file. */
+  all(): ReadonlyMap<string, StoredAgent> {
+    return this.#byId ?? this.#load()
+  }
+
+  get(id: string): StoredAgent | undefined {
+    return this.all().get(id)
+  }
+
+  /** A transaction was rolled back, or the file was opened again. */
+  forget(): void {
+    this.#byId = undefined
+  }
+
+  /** Only within `StateDatabase.change`. */
+  insert(agent: Agent, verifier: Buffer, keys: ReadonlyMap<string, Buffer>): StoredAgent {
+    const all = this.#byId ?? this.#load()
+    const { lastInsertRowid } = this.#database
+      .statement(
+        'INSERT INTO agents (id, name, wallet_id, addresses, state, created_at_ms, expires_at_ms, rules, verifier) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)',
+      )
+      .run(
+        agent.id,
+        agent.name,
+        agent.walletId,
+        agent.addresses.join(' '),
+        agent.state,
+        agent.createdAtMs,
+        agent.expiresAtMs ?? null,
+        RulesJson.write(agent.rules),
+        verifier,
+      )
+    const stored: StoredAgent = { number: Number(lastInsertRowid), agent, verifier, keys }
+    this.#insertKeys(stored)
+    all.set(agent.id, stored)
+    return stored
+  }
+
+  /** Only within `StateDatabase.change`. */
+  setState(stored: StoredAgent, state: AgentState): void {
+    this.#database.statement('UPDATE agents SET state = ? WHERE number = ?').run(state, stored.number)
+    stored.agent = { ...stored.agent, state }
+  }
+
+  /** Only within `StateDatabase.change`. */
+  setRules(stored: StoredAgent, rules: Rules, expiresAtMs: number | undefined): void {
+    this.#database
+      .statement('UPDATE agents SET rules = ?, expires_at_ms = ? WHERE number = ?')
+      .run(RulesJson.write(rules), expiresAtMs ?? null, stored.number)
+    stored.agent = { ...stored.agent, rules, expiresAtMs }
+  }
+
+  /** Replaces the sealed keys and what recognises the token. Only within `StateDatabase.change`. */
+  replaceKeys(stored: StoredAgent, verifier: Buffer, keys: ReadonlyMap<string, Buffer>): void {
+    this.#database.statement('UPDATE agents SET verifier = ? WHERE number = ?').run(verifier, stored.number)
+    this.deleteKeys(stored)
+    stored.verifier = verifier
+    stored.keys = keys
+    this.#insertKeys(stored)
+  }
+
+  /** In the file and in memory. Only within `StateDatabase.change`. */
+  deleteKeys(stored: StoredAgent): void {
+    this.#database.statement('DELETE FROM agent_keys WHERE agent = ?').run(stored.number)
+    Secret.wipe(...stored.keys.values())
+    stored.keys = new Map()
+  }
+
+  #insertKeys({ number, keys }: StoredAgent): void {
+    const insert = this.#database.statement('INSERT INTO agent_keys (agent, address, sealed) VALUES (?, ?, ?)')
+    for (const [address, sealed] of keys) insert.run(number, address, sealed)
+  }
+
+  #load(): Map<string, StoredAgent> {
+    const all = new Map<string, StoredAgent>()
+    if (!this.#database.exists) return all
+    const keys = this.#loadKeys()
+    const rows = this.#database.statement('SELECT * FROM agents ORDER BY number').all() as Row[]
+    for (const row of rows) all.set(row.id, readRow(row, keys.get(row.number) ?? new Map()))
+    this.#byId = all
+    return all
+  }
+
+  #loadKeys(): Map<number, Map<string, Buffer>> {
+    const byAgent = new Map<number, Map<string, Buffer>>()
+    const rows = this.#database.statement('SELECT agent, address, sealed FROM agent_keys').all() as KeyRow[]
+    for (const { agent, address, sealed } of rows) {
+      const keys = byAgent.get(agent) ?? new Map<string, Buffer>()
+      keys.set(address, Buffer.from(sealed))
+      byAgent.set(agent, keys)
+    }
+    return byAgent
+  }
+}
+
+type KeyRow = { agent: number; address: string; sealed: Uint8Array }
+
+function readRow(row: Row, keys: ReadonlyMap<string, Buffer>): StoredAgent {
+  try {
+    const agent: Agent = {
+      id: row.id,
+      name: row.name,
+      walletId: row.wallet_id,
+      addresses: row.addresses.split(' '),
+      state: row.state as AgentState,
+      createdAtMs: row.created_at_ms,
+      expiresAtMs: row.expires_at_ms ?? undefined,
+      lastUsedAtMs: undefined,
+      rules: RulesJson.read(row.rules),
+    }
+    return { number: row.number, agent, verifier: Buffer.from(row.verifier), keys }
+  } catch (error) {
+    const message = `latchkey_state.db cannot be used: agent ${row.number} in it is damaged. It was not changed`
+    throw new KmdError('state_not_written', { message, cause: error })
+  }
+}
+
+const final: readonly AgentState[] = ['revoked', 'expired', 'key_deleted', 'wallet_deleted']
+
+export function hasEnded({ state }: Pick<Agent, 'state'>): boolean {
+  return final.includes(state)
+}

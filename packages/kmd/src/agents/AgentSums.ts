@@ -1,0 +1,119 @@
+/** What one agent has spent, for each of its limits, in memory. The file has the same; this is quicker. */
+import type { Limit, Period, Rules } from './Agent.js'
+import type { LimitUse } from './AgentsApi.js'
+import { mostOf, type Sums } from './decide.js'
+import { maxInteger } from './PaymentFacts.js'
+import { Series } from './Series.js'
+
+/** The amounts of a reservation, as they count against limits. */
+export type Counted = {
+  readonly atMs: number
+  readonly network: string
+  readonly payee: string | undefined
+  readonly microAlgos: bigint
+  readonly assetId: bigint
+  readonly assetAmount: bigint
+}
+
+/** What a series adds up. Limits that differ in their period only share one. */
+export type SeriesOf = Pick<Limit, 'network' | 'payee'> & { readonly assetId: bigint | undefined }
+
+const hourMs = 3_600_000
+const dayMs = 24 * hourMs
+const windows: { readonly [period in Period]?: number } = {
+  hour: hourMs,
+  day: dayMs,
+  week: 7 * dayMs,
+  '30days': 30 * dayMs,
+}
+
+/** No period that rolls is longer. */
+export const longestWindowMs = 30 * dayMs
+
+export class AgentSums implements Sums {
+  readonly #series = new Map<string, { of: SeriesOf; series: Series }>()
+
+  /** @param sumBefore the sum of what is older than the longest period; what is not is added one by one. */
+  constructor({ limits }: Pick<Rules, 'limits'>, sumBefore: (of: SeriesOf) => bigint) {
+    for (const limit of limits) {
+      const key = keyOf(limit)
+      if (limit.per === 'payment' || this.#series.has(key)) continue
+      const of = seriesOf(limit)
+      this.#series.set(key, { of, series: new Series(sumBefore(of)) })
+    }
+  }
+
+  used(limit: Limit, nowMs: number): bigint {
+    const { series } = this.#series.get(keyOf(limit))!
+    const windowMs = windows[limit.per]
+    return windowMs === undefined ? series.total : series.sumAfter(nowMs - windowMs)
+  }
+
+  freeAt(limit: Limit, most: bigint, nowMs: number): number | undefined {
+    const windowMs = windows[limit.per]
+    if (windowMs === undefined) return undefined
+    const atMs = this.#series.get(keyOf(limit))!.series.fallsTo(most)
+    return atMs === undefined ? undefined : Math.max(nowMs, atMs + windowMs)
+  }
+
+  /** A limit with what is left of it. */
+  use(limit: Limit, nowMs: number): LimitUse {
+    const most = mostOf(limit)
+    if (limit.per === 'payment') return { limit, used: 0n, left: most, resetsAtMs: undefined }
+    const used = this.used(limit, nowMs)
+    const resetsAtMs = used === 0n ? undefined : this.freeAt(limit, used - 1n, nowMs)
+    return { limit, used, left: used < most ? most - used : 0n, resetsAtMs }
+  }
+
+  /** Whether all of it can be counted without overflow. */
+  hasRoomFor(counted: Counted): boolean {
+    for (const { of, series } of this.#series.values()) if (!series.hasRoomFor(amountIn(of, counted))) return false
+    return counted.microAlgos <= maxInteger && counted.assetAmount <= maxInteger
+  }
+
+  /** @returns what takes it away again, while nothing was added after it */
+  add(counted: Counted): () => void {
+    const added: Series[] = []
+    for (const { of, series } of this.#series.values()) {
+      const amount = amountIn(of, counted)
+      if (amount === 0n) continue
+      series.forgetUpTo(counted.atMs - longestWindowMs)
+      series.add(counted.atMs, amount)
+      added.push(series)
+    }
+    return () => {
+      for (const series of added) series.removeLast()
+    }
+  }
+
+  giveBack(counted: Counted): void {
+    for (const { of, series } of this.#series.values()) {
+      const amount = amountIn(of, counted)
+      if (amount !== 0n) series.giveBack(counted.atMs, amount)
+    }
+  }
+}
+
+/** What of a reservation belongs to a series. */
+export function amountIn({ network, payee, assetId }: SeriesOf, counted: Counted): bigint {
+  if (network !== counted.network || (payee !== undefined && payee !== counted.payee)) return 0n
+  if (assetId === undefined) return 1n
+  if (assetId === 0n) return counted.microAlgos
+  return assetId === counted.assetId ? counted.assetAmount : 0n
+}
+
+function seriesOf(limit: Limit): SeriesOf {
+  const { network, payee } = limit
+  return { network, payee, assetId: limit.type === 'count' ? undefined : limit.assetId }
+}
+
+const keys = new WeakMap<Limit, string>()
+
+function keyOf(limit: Limit): string {
+  const known = keys.get(limit)
+  if (known !== undefined) return known
+  const { network, payee, assetId } = seriesOf(limit)
+  const key = `${network} ${payee ?? ''} ${assetId ?? 'count'}`
+  keys.set(limit, key)
+  return key
+}

@@ -1,0 +1,190 @@
+/**
+ * What a transaction of an agent does, in the terms of the rules. Default deny: a type or a field that is not listed here is
+ * refused, so that a later version of the protocol adds nothing that an agent may sign.
+ */
+import { Address, BoundedMap, Bytes, Transaction } from '@latchkey/algorand'
+import type { Refusal } from './Agent.js'
+
+/** An amount of one asset that leaves the sender. Asset 0 is Algos. */
+export type Spending = { readonly assetId: bigint; readonly amount: bigint }
+
+export type Facts = {
+  readonly kind: 'payment' | 'opt_in' | 'application'
+  /** The genesis hash in standard base64. */
+  readonly network: string
+  readonly sender: string
+  /** Undefined for a call of an application. */
+  readonly payee: string | undefined
+  /** What is paid, opted in to, or called. */
+  readonly assetId: bigint
+  readonly amount: bigint
+  readonly applicationId: bigint
+  readonly feeMicroAlgos: bigint
+  readonly firstValid: bigint
+  readonly lastValid: bigint
+  /** Amount and fee, by asset; without amounts of zero. */
+  readonly spends: readonly Spending[]
+}
+
+type Fields = Transaction.Transaction
+type Type = 'pay' | 'axfer' | 'appl'
+/** The types that may have a field; a text says which hard rule the field breaks. */
+type FieldUse = readonly Type[] | string
+
+const everyType = ['pay', 'axfer', 'appl'] as const
+const never = 'no such transaction'
+
+/** Every field of the codec: one that is added to it does not compile until it is decided here. */
+const fieldUses = {
+  type: everyType,
+  snd: everyType,
+  fee: everyType,
+  fv: everyType,
+  lv: everyType,
+  note: everyType,
+  gen: everyType,
+  gh: everyType,
+  grp: everyType,
+  lx: everyType,
+  rekey: 'no rekey',
+
+  rcv: ['pay'],
+  amt: ['pay'],
+  close: 'no close-out',
+
+  xaid: ['axfer'],
+  aamt: ['axfer'],
+  arcv: ['axfer'],
+  asnd: 'no clawback',
+  aclose: 'no close-out',
+
+  apid: ['appl'],
+  apan: ['appl'],
+  apaa: ['appl'],
+  apat: ['appl'],
+  apfa: ['appl'],
+  apas: ['appl'],
+  apbx: ['appl'],
+  al: ['appl'],
+  aprv: ['appl'],
+  apls: 'no creation of applications',
+  apgs: 'no creation of applications',
+  apap: 'no creation or update of applications',
+  apsu: 'no creation or update of applications',
+  apep: 'no creation of applications',
+
+  votekey: never,
+  selkey: never,
+  sprfkey: never,
+  votefst: never,
+  votelst: never,
+  votekd: never,
+  nonpart: never,
+  caid: never,
+  apar: never,
+  fadd: never,
+  faid: never,
+  afrz: never,
+  sptype: never,
+  sp: never,
+  spmsg: never,
+  hb: never,
+} as const satisfies { readonly [field in keyof Fields]-?: FieldUse }
+
+/** SQLite's integers end there, and so does what can be counted. No ledger has more. */
+export const maxInteger = 2n ** 63n - 1n
+
+/**
+ * The facts of a transaction, or why no rule can allow it.
+ *
+ * @throws Msgpack.DecodeError if the bytes are no transaction
+ */
+export function readFacts(canonicalBytes: Uint8Array): Facts | Refusal {
+  const fields = Transaction.decode(canonicalBytes)
+  const forbidden = findForbidden(fields)
+  if (forbidden !== undefined) return forbidden
+  const { fee: feeMicroAlgos = 0n, fv: firstValid = 0n, lv: lastValid = 0n } = fields
+  const network = fields.gh === undefined ? undefined : Bytes.toBase64(fields.gh)
+  if (network === undefined) {
+    return refuse('agent_network_forbidden', 'networks', 'The transaction names no network: set its genesis hash.')
+  }
+  const common = { network, sender: addressText(fields.snd), feeMicroAlgos, firstValid, lastValid }
+  const facts = { ...common, ...specific(fields) }
+  const spends = spending(facts)
+  const numbers = [firstValid, lastValid, facts.assetId, facts.applicationId, ...spends.map(({ amount }) => amount)]
+  if (numbers.some((number) => number > maxInteger)) {
+    return refuse('agent_transaction_forbidden', 'no such amount', 'The transaction has a number that no ledger has.')
+  }
+  return { ...facts, spends }
+}
+
+/** Whether {@link readFacts} refused. */
+export function isRefusal(facts: Facts | Refusal): facts is Refusal {
+  return 'code' in facts
+}
+
+function findForbidden(fields: Fields): Refusal | undefined {
+  const type = fields.type as Type
+  if (!everyType.includes(type)) {
+    const shown = /^[a-z]{1,7}$/.test(type) ? type : 'unknown'
+    return forbid('only pay and axfer', `An agent may not sign transactions of the type ${shown}.`)
+  }
+  for (const name of Object.keys(fields)) {
+    const use: FieldUse = Object.hasOwn(fieldUses, name) ? fieldUses[name as keyof Fields] : never
+    if (typeof use !== 'string' && use.includes(type)) continue
+    const rule = typeof use === 'string' ? use : never
+    return forbid(rule, `An agent may not sign a ${type} transaction with the field ${name}: ${rule}.`)
+  }
+  if (type === 'axfer' && fields.xaid === undefined) {
+    return forbid(never, 'The asset transfer names no asset.')
+  }
+  if (type === 'appl' && fields.apid === undefined) {
+    return forbid('no creation of applications', 'An agent may not create applications.')
+  }
+  if (type === 'appl' && fields.apan !== undefined) {
+    return forbid('only NoOp', 'An agent may only call applications: no opt-in, close-out, update or deletion.')
+  }
+  return undefined
+}
+
+function specific(fields: Fields): Pick<Facts, 'kind' | 'payee' | 'assetId' | 'amount' | 'applicationId'> {
+  if (fields.type === 'appl') {
+    return { kind: 'application', payee: undefined, assetId: 0n, amount: 0n, applicationId: fields.apid! }
+  }
+  const applicationId = 0n
+  const { amt = 0n, aamt = 0n, xaid: assetId = 0n } = fields
+  if (fields.type === 'pay') {
+    return { kind: 'payment', payee: addressText(fields.rcv ?? zeros), assetId: 0n, amount: amt, applicationId }
+  }
+  const receiver = fields.arcv ?? zeros
+  const isOptIn = aamt === 0n && Bytes.equal(receiver, fields.snd)
+  return { kind: isOptIn ? 'opt_in' : 'payment', payee: addressText(receiver), assetId, amount: aamt, applicationId }
+}
+
+function spending({ assetId, amount, feeMicroAlgos }: Pick<Facts, 'assetId' | 'amount' | 'feeMicroAlgos'>): Spending[] {
+  const algos = { assetId: 0n, amount: assetId === 0n ? amount + feeMicroAlgos : feeMicroAlgos }
+  const all = assetId === 0n ? [algos] : [{ assetId, amount }, algos]
+  return all.filter((one) => one.amount > 0n)
+}
+
+const zeros = new Uint8Array(32)
+
+/** The checksum of an address is most of the cost of a decision, and agents pay the same few. */
+const addresses = new BoundedMap<string, string>(4_096)
+
+export function addressText(publicKey: Uint8Array): string {
+  const key = Buffer.from(publicKey.buffer, publicKey.byteOffset, publicKey.byteLength).toString('latin1')
+  const known = addresses.get(key)
+  if (known !== undefined) return known
+  const text = Address.encode(publicKey)
+  addresses.set(key, text)
+  return text
+}
+
+function forbid(rule: string, message: string): Refusal {
+  return refuse('agent_transaction_forbidden', rule, message)
+}
+
+function refuse(code: Refusal['code'], rule: string, message: string): Refusal {
+  return { code, rule, unit: undefined, asked: undefined, left: undefined, resetsAtMs: undefined, message }
+}

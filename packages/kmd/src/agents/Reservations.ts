@@ -1,0 +1,196 @@
+/** Reservations in the file: what each agent has spent, by transaction id. */
+import type { Statement } from '@latchkey/system/sqlite'
+import type { StateDatabase } from '../state/StateDatabase.js'
+import { type AgentSums, type Counted, longestWindowMs, type SeriesOf } from './AgentSums.js'
+import type { Facts } from './PaymentFacts.js'
+
+/** A reservation whose outcome is not known. */
+export type OpenReservation = Counted & {
+  readonly number: number
+  readonly transactionId: Buffer
+  readonly firstValid: bigint
+  readonly lastValid: bigint
+}
+
+/** Whether the transaction is in the ledger. */
+export const outcomes = { unknown: 0, confirmed: 1, returned: 2 } as const
+
+type Row = {
+  number: bigint
+  transaction_id: Uint8Array
+  at_ms: bigint
+  network: bigint
+  first_valid: bigint
+  last_valid: bigint
+  payee: string | null
+  micro_algos: bigint
+  asset_id: bigint
+  asset_amount: bigint
+}
+
+export class Reservations {
+  readonly #database: StateDatabase
+  readonly #networks = new Map<string, number>()
+  readonly #networkNames = new Map<bigint, string>()
+  /** The next number of each agent. */
+  readonly #next = new Map<number, number>()
+
+  constructor(database: StateDatabase) {
+    this.#database = database
+  }
+
+  /** A transaction was rolled back: numbers that it gave out are free. */
+  forget(): void {
+    this.#networks.clear()
+    this.#networkNames.clear()
+    this.#next.clear()
+  }
+
+  /** Whether the agent has a reservation for the transaction that was not given back. */
+  has(agent: number, transactionId: Uint8Array): boolean {
+    const sql = 'SELECT 1 AS found FROM reservations WHERE transaction_id = ? AND agent = ? AND outcome <> 2'
+    return this.#database.statement(sql).get(transactionId, agent) !== undefined
+  }
+
+  /** Writes a reservation. Only within `StateDatabase.change`. */
+  insert(agent: number, transactionId: Uint8Array, facts: Facts, atMs: number): Counted {
+    const counted = countedOf(facts, atMs)
+    const number = this.#next.get(agent) ?? this.#readNext(agent)
+    this.#database
+      .statement('INSERT INTO reservations VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, 0)')
+      .run(
+        agent,
+        number,
+        transactionId,
+        atMs,
+        this.#networkNumber(facts.network),
+        facts.firstValid,
+        facts.lastValid,
+        counted.payee ?? null,
+        counted.microAlgos,
+        counted.assetId,
+        counted.assetAmount,
+      )
+    this.#next.set(agent, number + 1)
+    return counted
+  }
+
+  lastAtMs(agent: number): number | undefined {
+    const sql = 'SELECT at_ms FROM reservations WHERE agent = ? ORDER BY number DESC LIMIT 1'
+    return (this.#database.statement(sql).get(agent) as { at_ms: number } | undefined)?.at_ms
+  }
+
+  /** Adds what the agent spent within the longest period. What is older comes by `sumBefore`. */
+  addTo(sums: AgentSums, agent: number, first: number): void {
+    const sql = `SELECT ${columns} FROM reservations WHERE agent = ? AND number >= ? AND outcome <> 2 ORDER BY number`
+    for (const row of this.#bigints(sql).iterate(agent, first)) sums.add(this.#counted(row as Row))
+  }
+
+  /** The number of the first reservation within the longest period. Times never fall from one number to the next. */
+  firstRecent(agent: number, nowMs: number): number {
+    let [low, high] = [1, this.#next.get(agent) ?? this.#readNext(agent)]
+    const time = this.#database.statement('SELECT at_ms FROM reservations WHERE agent = ? AND number = ?')
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      const { at_ms: atMs } = time.get(agent, middle) as { at_ms: number }
+      if (atMs > nowMs - longestWindowMs) high = middle
+      else low = middle + 1
+    }
+    return low
+  }
+
+  /** The sum of the reservations before a number. In two halves: SQLite's sum of large integers overflows. */
+  sumBefore(agent: number, first: number, { network, payee, assetId }: SeriesOf): bigint {
+    const amount = assetId === undefined ? '1' : assetId === 0n ? 'micro_algos' : 'asset_amount'
+    const conditions = ['agent = ?', 'number < ?', 'outcome <> 2', 'network = ?']
+    const values: (number | bigint | string)[] = [agent, first, this.#knownNetwork(network) ?? -1]
+    if (payee !== undefined) {
+      conditions.push('payee = ?')
+      values.push(payee)
+    }
+    if (assetId !== undefined && assetId !== 0n) {
+      conditions.push('asset_id = ?')
+      values.push(assetId)
+    }
+    const halves = `SUM(${amount} >> 32) AS high, SUM(${amount} & 4294967295) AS low`
+    const sql = `SELECT ${halves} FROM reservations WHERE ${conditions.join(' AND ')}`
+    const { high, low } = this.#bigints(sql).get(...values) as { high: bigint | null; low: bigint | null }
+    return ((high ?? 0n) << 32n) + (low ?? 0n)
+  }
+
+  /** Reservations of unknown outcome, in the order of their numbers. */
+  open(agent: number, after: number, count: number): OpenReservation[] {
+    const sql = `SELECT ${columns} FROM reservations WHERE agent = ? AND number > ? AND outcome = 0 ORDER BY number LIMIT ?`
+    return (this.#bigints(sql).all(agent, after, count) as Row[]).map((row) => ({
+      ...this.#counted(row),
+      number: Number(row.number),
+      transactionId: Buffer.from(row.transaction_id),
+      firstValid: row.first_valid,
+      lastValid: row.last_valid,
+    }))
+  }
+
+  /** Writes an outcome, if it is not known yet. Only within `StateDatabase.change`. */
+  setOutcome(agent: number, number: number, outcome: 1 | 2): boolean {
+    const sql = 'UPDATE reservations SET outcome = ? WHERE agent = ? AND number = ? AND outcome = 0'
+    return Number(this.#database.statement(sql).run(outcome, agent, number).changes) > 0
+  }
+
+  #bigints(sql: string): Statement {
+    const statement = this.#database.statement(sql)
+    statement.setReadBigInts(true)
+    return statement
+  }
+
+  #counted(row: Row): Counted {
+    return {
+      atMs: Number(row.at_ms),
+      network: this.#networkName(row.network),
+      payee: row.payee ?? undefined,
+      microAlgos: row.micro_algos,
+      assetId: row.asset_id,
+      assetAmount: row.asset_amount,
+    }
+  }
+
+  #readNext(agent: number): number {
+    const sql = 'SELECT number FROM reservations WHERE agent = ? ORDER BY number DESC LIMIT 1'
+    const row = this.#database.statement(sql).get(agent) as { number: number } | undefined
+    return (row?.number ?? 0) + 1
+  }
+
+  #networkNumber(network: string): number {
+    const known = this.#knownNetwork(network)
+    if (known !== undefined) return known
+    this.#database.statement('INSERT INTO networks (genesis_hash) VALUES (?)').run(network)
+    return this.#knownNetwork(network)!
+  }
+
+  #knownNetwork(network: string): number | undefined {
+    const known = this.#networks.get(network)
+    if (known !== undefined) return known
+    const sql = 'SELECT number FROM networks WHERE genesis_hash = ?'
+    const row = this.#database.statement(sql).get(network) as { number: number } | undefined
+    if (row !== undefined) this.#networks.set(network, row.number)
+    return row?.number
+  }
+
+  #networkName(number: bigint): string {
+    const known = this.#networkNames.get(number)
+    if (known !== undefined) return known
+    const sql = 'SELECT genesis_hash FROM networks WHERE number = ?'
+    const { genesis_hash: name } = this.#database.statement(sql).get(number) as { genesis_hash: string }
+    this.#networkNames.set(number, name)
+    return name
+  }
+}
+
+const columns =
+  'number, transaction_id, at_ms, network, first_valid, last_valid, payee, micro_algos, asset_id, asset_amount'
+
+/** What a transaction counts as. */
+export function countedOf({ network, payee, assetId, spends }: Facts, atMs: number): Counted {
+  const spent = (id: bigint): bigint => spends.find((one) => one.assetId === id)?.amount ?? 0n
+  const isAsset = assetId !== 0n
+  return { atMs, network, payee, microAlgos: spent(0n), assetId, assetAmount: isAsset ? spent(assetId) : 0n }
+}

@@ -1,0 +1,115 @@
+/**
+ * Amounts in the order of their times, with the sum of any period that ends now. The sums up to each amount are kept, so that a
+ * period's sum is a difference, and an edge is found by bisection: a million amounts cost no more than a few.
+ */
+
+/** Sums are kept modulo 2^64: the total never gets there, so that differences are exact. */
+const mostTotal = 2n ** 63n - 1n
+
+export class Series {
+  #atMs = new Float64Array(16)
+  #upTo = new BigUint64Array(16)
+  #length = 0
+  /** Of amounts that are older than the first one here. */
+  #before: bigint
+
+  /** @param before the sum of amounts that no period can reach any more. */
+  constructor(before = 0n) {
+    this.#before = before
+  }
+
+  get length(): number {
+    return this.#length
+  }
+
+  /** Of all amounts, also those that are older than any period. */
+  get total(): bigint {
+    return this.#length === 0 ? this.#before : this.#upTo[this.#length - 1]!
+  }
+
+  /** Whether the amount can be counted at all. */
+  hasRoomFor(amount: bigint): boolean {
+    return this.total + amount <= mostTotal
+  }
+
+  /** @param atMs not before the last one */
+  add(atMs: number, amount: bigint): void {
+    if (this.#length === this.#atMs.length) this.#grow()
+    const total = this.total + amount
+    this.#atMs[this.#length] = atMs
+    this.#upTo[this.#length] = total
+    this.#length++
+  }
+
+  /** Takes the last amount away: it was not written. */
+  removeLast(): void {
+    this.#length--
+  }
+
+  /** Gives back an amount that was added at a time. */
+  giveBack(atMs: number, amount: bigint): void {
+    // Older ones are in the sum before the first.
+    const isOld = this.#length === 0 || atMs < this.#atMs[0]!
+    if (isOld) this.#before -= amount
+    for (let index = isOld ? 0 : this.#find(atMs, amount); index < this.#length; index++) this.#upTo[index]! -= amount
+  }
+
+  /** The sum of the amounts after a time. */
+  sumAfter(startMs: number): bigint {
+    return this.total - this.#sumBefore(this.#firstAfter(startMs))
+  }
+
+  /** The time of the amount with which the sum of those after it is no more than `most`. */
+  fallsTo(most: bigint): number | undefined {
+    if (most < 0n || this.#length === 0) return undefined
+    const wanted = this.total - most
+    let [low, high] = [0, this.#length - 1]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.#upTo[middle]! >= wanted) high = middle
+      else low = middle + 1
+    }
+    return this.#atMs[low]
+  }
+
+  /** Drops the amounts up to a time; they stay in the total. Does nothing while they are few. */
+  forgetUpTo(atMs: number): void {
+    const first = this.#firstAfter(atMs)
+    if (first < 1_000 || first < this.#length / 2) return
+    this.#before = this.#sumBefore(first)
+    this.#atMs.copyWithin(0, first, this.#length)
+    this.#upTo.copyWithin(0, first, this.#length)
+    this.#length -= first
+  }
+
+  /** The index of an amount; of several that are alike, it does not matter which. */
+  #find(atMs: number, amount: bigint): number {
+    for (let index = this.#firstAfter(atMs) - 1; index >= 0 && this.#atMs[index] === atMs; index--) {
+      if (this.#upTo[index]! - this.#sumBefore(index) === amount) return index
+    }
+    throw new RangeError('an amount is given back that was not added')
+  }
+
+  #sumBefore(index: number): bigint {
+    return index === 0 ? this.#before : this.#upTo[index - 1]!
+  }
+
+  /** The index of the first amount after a time. */
+  #firstAfter(startMs: number): number {
+    let [low, high] = [0, this.#length]
+    while (low < high) {
+      const middle = (low + high) >>> 1
+      if (this.#atMs[middle]! > startMs) high = middle
+      else low = middle + 1
+    }
+    return low
+  }
+
+  #grow(): void {
+    const [atMs, upTo] = [new Float64Array(2 * this.#length), new BigUint64Array(2 * this.#length)]
+    atMs.set(this.#atMs)
+    upTo.set(this.#upTo)
+    this.#atMs = atMs
+    this.#upTo = upTo
+  }
+}

@@ -1,0 +1,263 @@
+/**
+ * Reserve, then sign: the decision, the reservation and its record are one transaction in the file, and only then is there a
+ * signature. Sums are in memory, and agree with the file at the end of each transaction.
+ */
+import { Transaction } from '@latchkey/algorand'
+import type { AuditLog } from '../audit/AuditLog.js'
+import type { KmdError } from '../errors.js'
+import type { StateDatabase } from '../state/StateDatabase.js'
+import type { Refusal } from './Agent.js'
+import type { StoredAgent } from './AgentStore.js'
+import { AgentSums } from './AgentSums.js'
+import type { Claim, Decision, LimitUse } from './AgentsApi.js'
+import type { ApprovalGate } from './ApprovalGate.js'
+import * as AuditEvents from './auditEvents.js'
+import { decide } from './decide.js'
+import { type Facts, isRefusal } from './PaymentFacts.js'
+import { RefusalFlood } from './RefusalFlood.js'
+import { countedOf, type OpenReservation, outcomes, Reservations } from './Reservations.js'
+import { refusalError } from './refusalError.js'
+import type { SpendingClock } from './SpendingClock.js'
+
+export type SpendingRequest = {
+  readonly facts: Facts | Refusal
+  /** The transaction, canonical. */
+  readonly bytes: Uint8Array
+  readonly sender: string
+  /** The 32 bytes of the transaction's id. */
+  readonly digest: Uint8Array
+  readonly claim: Claim
+}
+
+type Outcome = { readonly type: 'reserved' } | { readonly type: 'refused'; readonly error: KmdError }
+
+const reserved: Outcome = { type: 'reserved' }
+
+export type SpendingOptions = { database: StateDatabase; audit: AuditLog; clock: SpendingClock }
+
+export class Spending {
+  readonly #database: StateDatabase
+  readonly #audit: AuditLog
+  readonly #clock: SpendingClock
+  readonly #reservations: Reservations
+  readonly #flood = new RefusalFlood()
+  /** By the number of the agent. */
+  readonly #sums = new Map<number, AgentSums>()
+  readonly #lastAtMs = new Map<number, number>()
+  /** What takes back the sums of the transaction that is under way, the last first. */
+  #undo: (() => void)[] = []
+  #approvals: ApprovalGate | undefined
+
+  constructor({ database, audit, clock }: SpendingOptions) {
+    this.#database = database
+    this.#audit = audit
+    this.#clock = clock
+    this.#reservations = new Reservations(database)
+    database.listen({
+      onBegin: () => {
+        this.#undo = []
+      },
+      onRollback: () => this.#rollBack(),
+      onReopen: () => this.#forgetAll(),
+    })
+  }
+
+  useApprovals(gate: ApprovalGate): void {
+    this.#approvals = gate
+  }
+
+  /**
+   * Resolves once the transaction is reserved and recorded on the disk.
+   *
+   * @param find the agent, or throws if it may not sign any more
+   * @throws KmdError with the code of the refusal; `state_not_written`
+   */
+  async reserve(find: () => StoredAgent, request: SpendingRequest): Promise<void> {
+    this.#refuseInFlood(find(), request)
+    const outcome = await this.#database.change(() => this.#reserveNow(find(), request))
+    if (outcome.type === 'refused') throw outcome.error
+  }
+
+  /** What `reserve` would do. */
+  test(stored: StoredAgent, { facts, digest }: Pick<SpendingRequest, 'facts' | 'digest'>): Decision {
+    if (this.#isReserved(stored, digest)) return { type: 'allowed', rule: 'signed before' }
+    return this.#decide(stored, facts, this.#clock.now())
+  }
+
+  budget(stored: StoredAgent): readonly LimitUse[] {
+    const nowMs = this.#clock.now()
+    const sums = this.#sumsOf(stored, nowMs)
+    return stored.agent.rules.limits.map((limit) => sums.use(limit, nowMs))
+  }
+
+  lastAtMs(agent: number): number | undefined {
+    const known = this.#lastAtMs.get(agent)
+    if (known !== undefined) return known
+    const read = this.#reservations.lastAtMs(agent)
+    if (read !== undefined) this.#lastAtMs.set(agent, read)
+    return read
+  }
+
+  /** The limits of the agent are others now. */
+  forget(agent: number): void {
+    this.#sums.delete(agent)
+  }
+
+  /** Reservations of which it is not known whether the transaction is in the ledger. */
+  open(agent: number, after: number, count: number): OpenReservation[] {
+    return this.#reservations.open(agent, after, count)
+  }
+
+  /** The transaction is in the ledger. */
+  async confirm(stored: StoredAgent, numbers: readonly number[]): Promise<void> {
+    await this.#database.change(() => {
+      for (const number of numbers) this.#reservations.setOutcome(stored.number, number, outcomes.confirmed)
+    })
+  }
+
+  /** The transaction can never be in the ledger: what it reserved is available again. */
+  async giveBack(stored: StoredAgent, reservation: OpenReservation): Promise<void> {
+    await this.#database.change(() => {
+      if (!this.#reservations.setOutcome(stored.number, reservation.number, outcomes.returned)) return
+      this.#audit.append(AuditEvents.returned(stored.agent, reservation))
+      // Not taken back step by step: it is rare, and the file has it.
+      this.#sums.get(stored.number)?.giveBack(reservation)
+      this.#undo.push(() => this.forget(stored.number))
+    })
+  }
+
+  /** Records how many refusals were left out of the log, for agents that have stopped. */
+  async recordLeftOut(agents: readonly StoredAgent[]): Promise<void> {
+    const nowMs = this.#clock.now()
+    const waiting = this.#flood.waiting(nowMs)
+    if (waiting.length === 0) return
+    const byId = new Map(agents.map(({ agent }) => [agent.id, agent]))
+    await this.#database.change(() => {
+      for (const { agentId } of waiting) {
+        const leftOut = this.#flood.record(agentId, nowMs)
+        const agent = byId.get(agentId)
+        if (agent !== undefined && leftOut > 0) this.#audit.append(AuditEvents.leftOut(agent, leftOut))
+      }
+    })
+  }
+
+  /** In a flood, what would be refused again is refused without a record. */
+  #refuseInFlood(stored: StoredAgent, { facts, digest }: SpendingRequest): void {
+    const nowMs = this.#clock.now()
+    const { id } = stored.agent
+    if (!this.#flood.isFull(id, nowMs) || this.#isReserved(stored, digest)) return
+    const decision = this.#decide(stored, facts, nowMs)
+    if (decision.type !== 'refused') return
+    this.#flood.leaveOut(id)
+    throw refusalError(decision.refusal)
+  }
+
+  #reserveNow(stored: StoredAgent, request: SpendingRequest): Outcome {
+    const nowMs = this.#clock.now()
+    if (this.#isReserved(stored, request.digest)) {
+      this.#recordBounded(stored, request, nowMs, (signature) => AuditEvents.repeated(signature))
+      return reserved
+    }
+    const decision = this.#decide(stored, request.facts, nowMs)
+    if (decision.type === 'allowed') return this.#count(stored, request, decision.rule, nowMs)
+    if (decision.type === 'ask') return this.#ask(stored, request, decision.refusal, nowMs)
+    return this.#refuse(stored, request, refusalError(decision.refusal), decision.refusal, nowMs)
+  }
+
+  #count(stored: StoredAgent, request: SpendingRequest, rule: string, nowMs: number): Outcome {
+    const facts = request.facts as Facts
+    const sums = this.#sumsOf(stored, nowMs)
+    const counted = this.#reservations.insert(stored.number, request.digest, facts, nowMs)
+    this.#undo.push(sums.add(counted))
+    this.#lastAtMs.set(stored.number, nowMs)
+    this.#clock.write(nowMs)
+    this.#audit.append(AuditEvents.signed(signatureOf(stored, request, 0), rule))
+    return reserved
+  }
+
+  #ask(stored: StoredAgent, request: SpendingRequest, refusal: Refusal, nowMs: number): Outcome {
+    const answer = this.#approvals?.answer({
+      agent: stored.agent,
+      agentNumber: stored.number,
+      transactionId: Transaction.encodeId(request.digest),
+      bytes: request.bytes,
+      facts: request.facts as Facts,
+      refusal,
+      claim: request.claim,
+      nowMs,
+    })
+    if (answer?.type === 'approved') return this.#count(stored, request, answer.rule, nowMs)
+    if (answer?.type === 'open') {
+      const options = { code: 'agent_approval_required', approvalId: answer.approvalId } as const
+      return { type: 'refused', error: refusalError(refusal, options) }
+    }
+    const code = answer?.type === 'denied' ? 'agent_approval_denied' : refusal.code
+    return this.#refuse(stored, request, refusalError(refusal, { code }), refusal, nowMs)
+  }
+
+  #refuse(stored: StoredAgent, request: SpendingRequest, error: KmdError, refusal: Refusal, nowMs: number): Outcome {
+    this.#recordBounded(stored, request, nowMs, (signature) => AuditEvents.refused(signature, refusal))
+    return { type: 'refused', error }
+  }
+
+  #recordBounded(
+    stored: StoredAgent,
+    request: SpendingRequest,
+    nowMs: number,
+    event: (signature: AuditEvents.Signature) => Parameters<AuditLog['append']>[0],
+  ): void {
+    const { id } = stored.agent
+    if (this.#flood.isFull(id, nowMs)) this.#flood.leaveOut(id)
+    else this.#audit.append(event(signatureOf(stored, request, this.#flood.record(id, nowMs))))
+  }
+
+  #decide(stored: StoredAgent, facts: Facts | Refusal, nowMs: number): Decision {
+    const sums = this.#sumsOf(stored, nowMs)
+    const decision = decide({ facts, agent: stored.agent, sums, nowMs })
+    if (decision.type === 'refused' || isRefusal(facts) || sums.hasRoomFor(countedOf(facts, nowMs))) return decision
+    return { type: 'refused', refusal: tooLarge }
+  }
+
+  #isReserved(stored: StoredAgent, digest: Uint8Array): boolean {
+    return this.#reservations.has(stored.number, digest)
+  }
+
+  #sumsOf({ number, agent }: StoredAgent, nowMs: number): AgentSums {
+    const known = this.#sums.get(number)
+    if (known !== undefined) return known
+    const first = this.#reservations.firstRecent(number, nowMs)
+    const sums = new AgentSums(agent.rules, (of) => this.#reservations.sumBefore(number, first, of))
+    this.#reservations.addTo(sums, number, first)
+    this.#sums.set(number, sums)
+    // What was read within a transaction goes with it.
+    this.#undo.push(() => this.forget(number))
+    return sums
+  }
+
+  #rollBack(): void {
+    for (let undo = this.#undo.pop(); undo !== undefined; undo = this.#undo.pop()) undo()
+    this.#lastAtMs.clear()
+    this.#reservations.forget()
+    this.#clock.forgetStored()
+  }
+
+  #forgetAll(): void {
+    this.#undo = []
+    this.#sums.clear()
+    this.#lastAtMs.clear()
+    this.#reservations.forget()
+    this.#clock.forgetStored()
+  }
+}
+
+const tooLarge: Refusal = {
+  code: 'agent_limit_exceeded',
+  rule: 'no such amount',
+  ...{ unit: undefined, asked: undefined, left: undefined, resetsAtMs: undefined },
+  message: 'The amounts of this agent can no longer be counted.',
+}
+
+function signatureOf({ agent }: StoredAgent, request: SpendingRequest, leftOut: number): AuditEvents.Signature {
+  const { facts, sender, digest, claim } = request
+  return { agent, facts, sender, transactionId: Transaction.encodeId(digest), claim, leftOut }
+}

@@ -1,0 +1,108 @@
+/** The records that agents leave in the audit log. */
+import { Transaction } from '@latchkey/algorand'
+import type { Actor, AuditEvent } from '../audit/AuditRecord.js'
+import type { Agent, Refusal } from './Agent.js'
+import type { Claim } from './AgentsApi.js'
+import { amountText, limitText } from './limitText.js'
+import { type Facts, isRefusal } from './PaymentFacts.js'
+import type { OpenReservation } from './Reservations.js'
+
+export const maxClaimedUrl = 2_048
+export const maxClaimedDescription = 500
+
+/** What a transaction was signed or refused for. */
+export type Signature = {
+  readonly agent: Agent
+  readonly facts: Facts | Refusal
+  readonly sender: string
+  readonly transactionId: string
+  readonly claim: Claim
+  /** How many records before this one were left out in a flood. */
+  readonly leftOut: number
+}
+
+export function signed(signature: Signature, rule: string): AuditEvent {
+  return { ...common(signature), event: 'transaction_signed', detail: { ...details(signature), rule } }
+}
+
+export function repeated(signature: Signature): AuditEvent {
+  return { ...common(signature), event: 'transaction_signed', detail: { ...details(signature), rule: 'signed before' } }
+}
+
+export function refused(signature: Signature, { code, rule, message }: Refusal): AuditEvent {
+  return { ...common(signature), event: 'signature_refused', detail: { ...details(signature), code, rule, message } }
+}
+
+/** Refusals that no record of their own says. */
+export function leftOut(agent: Agent, count: number): AuditEvent {
+  return { event: 'signature_refused', actor: actorOf(agent), wallet: agent.walletId, detail: { left_out: `${count}` } }
+}
+
+/** A reservation that was given back. */
+export function returned(agent: Agent, reservation: OpenReservation): AuditEvent {
+  const { transactionId, lastValid, microAlgos, assetId, assetAmount } = reservation
+  const asset = assetId === 0n ? {} : { asset: `${assetId}`, amount: `${assetAmount}` }
+  const detail = { agent_id: agent.id, last_valid: `${lastValid}`, micro_algos: `${microAlgos}`, ...asset }
+  const transaction = Transaction.encodeId(transactionId)
+  return { event: 'reservation_returned', actor: { type: 'daemon' }, wallet: agent.walletId, transaction, detail }
+}
+
+/** A change of an agent. */
+export function changed(event: AuditEvent['event'], agent: Agent, actor: Actor): AuditEvent {
+  const detail = { agent_id: agent.id, agent_name: agent.name, state: agent.state, ...grantOf(agent) }
+  return { event, actor, wallet: agent.walletId, detail }
+}
+
+function grantOf({ addresses, rules, expiresAtMs }: Agent): { [member: string]: string | readonly string[] } {
+  const { payees } = rules
+  return {
+    addresses,
+    networks: rules.networks,
+    limits: rules.limits.map(limitText),
+    ...(payees.allow === undefined ? {} : { pay_to: payees.allow }),
+    ...(payees.deny.length === 0 ? {} : { denied: payees.deny }),
+    ...(expiresAtMs === undefined ? {} : { expires_at_ms: `${expiresAtMs}` }),
+  }
+}
+
+export function actorOf({ id, name }: Agent): Actor {
+  return { type: 'agent', id, name }
+}
+
+function common({ agent, sender, transactionId }: Signature): Omit<AuditEvent, 'event'> {
+  return { actor: actorOf(agent), wallet: agent.walletId, address: sender, transaction: transactionId }
+}
+
+function details({ facts, claim, leftOut: count }: Signature): { [member: string]: string } {
+  const detail: { [member: string]: string } = isRefusal(facts) ? {} : paymentDetails(facts)
+  const [url, description] = [bounded(claim.url, maxClaimedUrl), bounded(claim.description, maxClaimedDescription)]
+  if (url !== undefined) detail['claimed_url'] = url
+  if (description !== undefined) detail['claimed_description'] = description
+  if (count > 0) detail['left_out'] = `${count}`
+  return detail
+}
+
+function paymentDetails(facts: Facts): { [member: string]: string } {
+  const { kind, network, payee, assetId, amount, applicationId, feeMicroAlgos, firstValid, lastValid } = facts
+  const detail: { [member: string]: string } = {
+    kind,
+    network,
+    fee: `${feeMicroAlgos}`,
+    first_valid: `${firstValid}`,
+    last_valid: `${lastValid}`,
+  }
+  if (kind === 'application') detail['application'] = `${applicationId}`
+  else {
+    detail['asset'] = `${assetId}`
+    detail['amount'] = `${amount}`
+    detail['payee'] = payee!
+    detail['text'] = amountText({ network, assetId }, amount)
+  }
+  return detail
+}
+
+/** Text from the caller: no control characters, and not more than what is useful. */
+export function bounded(text: string | undefined, most: number): string | undefined {
+  if (text === undefined || text === '') return undefined
+  return text.slice(0, most).replace(/[\p{C}\p{Zl}\p{Zp}]/gu, '\ufffd')
+}

@@ -1,0 +1,203 @@
+/**
+ * What the rules of an agent say of a transaction. Pure: what was spent and what time it is are given.
+ *
+ * Hard rules come first: an approval never lifts them. Of the others, one that refuses outright takes precedence over one that
+ * asks the owner.
+ */
+import type { Agent, Limit, Refusal, Rules } from './Agent.js'
+import type { Decision } from './AgentsApi.js'
+import { amountText, assetUnit, limitText, unitOf } from './limitText.js'
+import { type Facts, isRefusal, type Spending } from './PaymentFacts.js'
+
+/** What was spent already. */
+export type Sums = {
+  /** Of the period of the limit that ends at `nowMs`. */
+  used(limit: Limit, nowMs: number): bigint
+  /** When no more than `most` of the period's sum is left, if nothing is spent until then; undefined for never. */
+  freeAt(limit: Limit, most: bigint, nowMs: number): number | undefined
+}
+
+/** No sum: what a rule without one says is the same at any time. */
+export type DecideInput = {
+  readonly facts: Facts | Refusal
+  readonly agent: Pick<Agent, 'addresses' | 'rules'>
+  readonly sums: Sums
+  readonly nowMs: number
+}
+
+export function decide({ facts, agent, sums, nowMs }: DecideInput): Decision {
+  if (isRefusal(facts)) return { type: 'refused', refusal: facts }
+  const { rules } = agent
+  const hard = hardRefusal(facts, agent)
+  if (hard !== undefined) return { type: 'refused', refusal: hard }
+  const soft = [
+    ...payeeRefusals(facts, rules),
+    ...limitRefusals(facts, rules, sums, nowMs),
+    ...askRefusals(facts, rules),
+  ]
+  const refused = soft.find(({ asks }) => !asks)
+  if (refused !== undefined) return { type: 'refused', refusal: refused.refusal }
+  if (soft[0] !== undefined) return { type: 'ask', refusal: soft[0].refusal }
+  return { type: 'allowed', rule: allowingRule(facts, rules) }
+}
+
+type Soft = { readonly asks: boolean; readonly refusal: Refusal }
+
+function hardRefusal(facts: Facts, { addresses, rules }: DecideInput['agent']): Refusal | undefined {
+  if (!addresses.includes(facts.sender)) {
+    return plain('agent_transaction_forbidden', 'own keys', 'The sender is not an address of this agent.')
+  }
+  if (!rules.networks.includes(facts.network)) {
+    return plain('agent_network_forbidden', 'networks', 'This agent may not sign for this network.')
+  }
+  return feeRefusal(facts, rules) ?? validityRefusal(facts, rules) ?? grantRefusal(facts, rules)
+}
+
+function feeRefusal({ feeMicroAlgos, network }: Facts, { maxFeeMicroAlgos }: Rules): Refusal | undefined {
+  if (feeMicroAlgos <= maxFeeMicroAlgos) return undefined
+  const most = amountText({ network, assetId: 0n }, maxFeeMicroAlgos)
+  return {
+    ...plain(
+      'agent_fee_too_high',
+      `fee ${most}`,
+      `The fee is above the ${most} that this agent may pay for a transaction.`,
+    ),
+    ...{ unit: 'ALGO', asked: feeMicroAlgos, left: maxFeeMicroAlgos },
+  }
+}
+
+function validityRefusal({ firstValid, lastValid }: Facts, { maxValidRounds }: Rules): Refusal | undefined {
+  const rule = `valid for ${maxValidRounds} rounds`
+  if (lastValid < firstValid) {
+    return plain('agent_validity_too_long', rule, 'The last valid round is before the first.')
+  }
+  const rounds = lastValid - firstValid
+  if (rounds <= BigInt(maxValidRounds)) return undefined
+  const message = `The transaction is valid for ${rounds} rounds; this agent may sign for ${maxValidRounds}.`
+  const amounts = { unit: 'rounds', asked: rounds, left: BigInt(maxValidRounds) }
+  return { ...plain('agent_validity_too_long', rule, message), ...amounts }
+}
+
+/** What has to be named by the owner: applications, opt-ins, assets. And the payees that the owner denied. */
+function grantRefusal(facts: Facts, rules: Rules): Refusal | undefined {
+  const { kind, network, payee, assetId, applicationId } = facts
+  const isNamed = (items: Rules['optIns'], wanted: bigint): boolean =>
+    items.some((item) => item.network === network && item.id === wanted)
+  if (kind === 'application' && !isNamed(rules.applications, applicationId)) {
+    const message = `This agent may not call application ${applicationId}.`
+    return plain('agent_transaction_forbidden', 'applications', message)
+  }
+  if (kind === 'opt_in' && !isNamed(rules.optIns, assetId)) {
+    return plain('agent_transaction_forbidden', 'opt-ins', `This agent may not opt in to asset ${assetId}.`)
+  }
+  if (kind === 'payment' && rules.payees.deny.includes(payee!)) {
+    return plain(
+      'agent_payee_denied',
+      'payees denied',
+      `This agent may not pay ${payee}: its owner denied the address.`,
+    )
+  }
+  return amountsOf(facts)
+    .map((spending) => withoutLimit(facts, rules, spending))
+    .find((refusal) => refusal !== undefined)
+}
+
+/** What needs a limit: also an amount of zero of an asset. */
+function amountsOf({ kind, assetId, amount, spends }: Facts): readonly Spending[] {
+  const isListed = kind !== 'payment' || spends.some((one) => one.assetId === assetId)
+  return isListed ? spends : [{ assetId, amount }, ...spends]
+}
+
+function withoutLimit(facts: Facts, { limits }: Rules, { assetId, amount }: Spending): Refusal | undefined {
+  const isLimited = limits.some(
+    (limit) => limit.type === 'amount' && limit.assetId === assetId && applies(limit, facts),
+  )
+  if (isLimited) return undefined
+  const unit = assetUnit(facts.network, assetId)
+  const isFee = assetId === 0n && (facts.kind !== 'payment' || facts.assetId !== 0n)
+  const what = isFee ? 'The fee is in ALGO, for which this agent has no limit' : `This agent has no limit for ${unit}`
+  const refusal = plain('agent_asset_without_limit', `no limit for ${unit}`, `${what}, so it cannot spend it.`)
+  return { ...refusal, unit, asked: amount, left: 0n }
+}
+
+function applies({ network, payee }: Limit, facts: Facts): boolean {
+  return network === facts.network && (payee === undefined || payee === facts.payee)
+}
+
+function payeeRefusals({ kind, payee }: Facts, { payees, ask }: Rules): Soft[] {
+  if (kind !== 'payment' || payees.allow === undefined || payees.allow.includes(payee!)) return []
+  const message = `${payee} is not among the addresses that this agent may pay.`
+  return [{ asks: ask.unknownPayee, refusal: plain('agent_payee_unknown', 'pay-to', message) }]
+}
+
+function limitRefusals(facts: Facts, { limits, ask }: Rules, sums: Sums, nowMs: number): Soft[] {
+  const found: Soft[] = []
+  for (const limit of limits) {
+    if (!applies(limit, facts)) continue
+    const asked = askedOf(limit, facts)
+    if (asked === 0n) continue
+    const most = mostOf(limit)
+    const used = limit.per === 'payment' ? 0n : sums.used(limit, nowMs)
+    if (used + asked <= most) continue
+    const left = used < most ? most - used : 0n
+    const resetsAtMs = asked > most ? undefined : sums.freeAt(limit, most - asked, nowMs)
+    found.push({ asks: ask.overLimit, refusal: limitRefusal(limit, asked, left, resetsAtMs) })
+  }
+  // The one that is over last decides when to come back.
+  return found.sort((a, b) => endOf(b.refusal) - endOf(a.refusal))
+}
+
+function endOf({ resetsAtMs }: Refusal): number {
+  return resetsAtMs ?? Number.POSITIVE_INFINITY
+}
+
+export function mostOf(limit: Limit): bigint {
+  return limit.type === 'count' ? BigInt(limit.count) : limit.amount
+}
+
+/** What a transaction takes of a limit. Opt-ins and calls count as payments, too. */
+function askedOf(limit: Limit, { spends }: Facts): bigint {
+  if (limit.type === 'count') return 1n
+  return spends.find(({ assetId }) => assetId === limit.assetId)?.amount ?? 0n
+}
+
+function limitRefusal(limit: Limit, asked: bigint, left: bigint, resetsAtMs: number | undefined): Refusal {
+  const rule = limitText(limit)
+  const shown = (amount: bigint): string => (limit.type === 'count' ? `${amount}` : amountText(limit, amount))
+  const when = resetsAtMs === undefined ? '' : ` Enough is available at ${new Date(resetsAtMs).toISOString()}.`
+  const fee = limit.type === 'amount' && limit.assetId === 0n ? ' (with the fee)' : ''
+  const message = `This payment needs ${shown(asked)}${fee}; ${shown(left)} is left of the limit ${rule}.${when}`
+  return { code: 'agent_limit_exceeded', rule, unit: unitOf(limit), asked, left, resetsAtMs, message }
+}
+
+function askRefusals({ kind, network, assetId, amount }: Facts, { ask }: Rules): Soft[] {
+  if (kind !== 'payment') {
+    if (!ask.otherTypes) return []
+    const what = kind === 'opt_in' ? 'An opt-in' : 'A call of an application'
+    const message = `${what} needs the approval of the owner.`
+    return [{ asks: true, refusal: plain('agent_approval_required', 'ask other-types', message) }]
+  }
+  const above = ask.above.filter((one) => one.network === network && one.assetId === assetId && amount > one.amount)
+  return above.map((one) => {
+    const most = amountText(one, one.amount)
+    const message = `A payment above ${most} needs the approval of the owner.`
+    const refusal = plain('agent_approval_required', `ask above ${most}`, message)
+    return { asks: true, refusal: { ...refusal, unit: assetUnit(network, assetId), asked: amount, left: one.amount } }
+  })
+}
+
+/** For the log: the limits that the payment counts against. */
+function allowingRule(facts: Facts, { limits }: Rules): string {
+  if (facts.kind === 'application') return `application ${facts.applicationId}`
+  if (facts.kind === 'opt_in') return `opt-in ${facts.assetId}`
+  const counted = limits.filter(
+    (limit) => limit.type === 'amount' && limit.assetId === facts.assetId && applies(limit, facts),
+  )
+  return counted.map(limitText).slice(0, mostNamedLimits).join(', ')
+}
+
+const mostNamedLimits = 4
+
+function plain(code: Refusal['code'], rule: string, message: string): Refusal {
+  return { code, rule, unit: undefined, asked: undefined, left: undefined, resetsAtMs: undefined, message }
+}
