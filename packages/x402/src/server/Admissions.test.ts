@@ -57,6 +57,39 @@ test('keeps no claim on refused payments', async () => {
   assert.equal(claims.size, 0)
 })
 
+test('a busy facilitator refuses no payment: the same one is sent again, and served', async () => {
+  for (const isTrusted of [true, false]) {
+    for (const busyIn of ['verify', 'settle'] as const) {
+      const ledger = newLedger()
+      const honest = stubFacilitator(ledger)
+      let isBusy = true
+      const busy = stubFacilitator(ledger, {
+        isTrusted,
+        verify: async (...call) =>
+          isBusy && busyIn === 'verify'
+            ? { isValid: false, invalidReason: 'facilitator_busy' }
+            : honest.verify(...call),
+        settle: async (payload, requirements, ...rest) =>
+          isBusy && busyIn === 'settle'
+            ? { success: false, errorReason: 'facilitator_busy', transaction: '', network: requirements.network }
+            : honest.settle(payload, requirements, ...rest),
+      })
+      const world = await stubGate({ facilitators: busy }, ledger)
+      const { header } = paymentFor(await priced(world), world.chain)
+      const decision = await world.gate.decide(ask('/a', header))
+      const result = busyIn === 'verify' ? decision : await admitted(decision).settle(answer)
+      assert.ok('response' in result)
+      const { status, headers } = result.response
+      assert.deepEqual([status, headers.get('Retry-After')], [503, '5'], `${busyIn} ${isTrusted}`)
+      assert.equal(headers.has('PAYMENT-REQUIRED'), false)
+      isBusy = false
+      const again = await world.gate.decide(ask('/a', header))
+      if (busyIn === 'settle') assert.equal(await responseOf(again).text(), 'goods')
+      else assert.ok('headers' in (await admitted(again).settle(answer)))
+    }
+  }
+})
+
 test('serves a pending payment later, although a facilitator would call it used', async () => {
   const ledger = newLedger()
   let isValid = true
