@@ -8,7 +8,7 @@ import { takePythonProblem } from './python.mjs'
 import { runNode } from './run.mjs'
 import { root, setUp } from './setup.mjs'
 import { testFiles } from './tests.mjs'
-import { isSlow, unitConcurrency, unitFuzz, writeBatches } from './unit.mjs'
+import { isSlow, takesLong, unitConcurrency, unitFuzz, writeBatches } from './unit.mjs'
 
 setUp()
 const isUnit = process.argv.includes('--unit')
@@ -43,10 +43,11 @@ async function runAll() {
   const { environment, missing } = obtainFor(found)
   const lacks = (path) => neededBy(path).filter((program) => missing.has(program))
   const tests = found.filter((path) => (chromium !== undefined || !needsBrowser(path)) && lacks(path).length === 0)
-  // One more than cores: most tests wait for a process, a timer or a disk now and then.
-  const concurrency = Number(process.env.LATCHKEY_TEST_CONCURRENCY ?? availableParallelism() + 1)
+  // Two more than cores: most tests wait for a process, a timer or a disk for more than half of their time.
+  const concurrency = Number(process.env.LATCHKEY_TEST_CONCURRENCY ?? availableParallelism() + 2)
   takePythonProblem()
-  const code = tests.length === 0 ? 0 : await runTests(tests, concurrency, { CHROMIUM: chromium, ...environment })
+  const modules = wanted.length === 0 ? inFewProcesses(tests) : tests
+  const code = tests.length === 0 ? 0 : await runTests(modules, concurrency, { CHROMIUM: chromium, ...environment })
   const pythonProblem = takePythonProblem()
   if (pythonProblem !== undefined) console.error(`\nNOT RUN: the interop tests with Python, because ${pythonProblem}`)
   if (tests.length === found.length) return code
@@ -61,6 +62,14 @@ async function runAll() {
     console.error(program.advice ?? adviceFor(program))
   }
   return code !== 0 ? code : process.env.CI || tests.length === 0 ? 1 : 0
+}
+
+/** Those that take longest come first, so that none is left over at the end; the packages' own share processes. */
+function inFewProcesses(tests) {
+  const isOwn = (path) => path.startsWith(`packages${sep}`) && !isSlow(path)
+  const others = tests.filter((path) => !isOwn(path))
+  const first = others.filter(takesLong)
+  return [...first, ...writeBatches(root, tests.filter(isOwn)), ...others.filter((path) => !takesLong(path))]
 }
 
 function adviceFor({ packages, variable }) {

@@ -7,8 +7,9 @@
  *     const { code, isEchoOn } = await terminal.ended
  */
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { connect } from 'node:net'
+import { keepersAddress } from './terminalKeepers.test.helper.js'
 
 export type End = {
   /** The exit code of the command; 128 and the number of the signal if one ended it. */
@@ -36,33 +37,47 @@ type Scope = { after: (work: () => unknown) => void }
 /** Long enough for an overloaded machine. */
 const timeoutMs = 60_000
 
+const [screenFrame, headBytes] = ['s'.charCodeAt(0), 5]
+
 /** Ends the command with the test if it still runs. */
 export function openTerminal(t: Scope, command: readonly string[], options: TerminalOptions = {}): OpenTerminal {
-  const child = spawn('python3', ['-c', keeper, ...command], { env: options.env ?? process.env, cwd: options.cwd })
-  t.after(() => child.kill('SIGTERM'))
-  child.stdin.on('error', () => {})
   let shown = ''
   let facts = ''
   let read = 0
+  let isClosed = false
   let onChange = (): void => {}
-  child.stdout.setEncoding('utf8').on('data', (piece: string) => {
-    shown = (shown + piece).replaceAll('\r\n', '\n')
+  const decoder = new TextDecoder()
+  let rest = Buffer.alloc(0)
+  const receive = (piece: Buffer): void => {
+    rest = Buffer.concat([rest, piece])
+    while (rest.length >= headBytes && rest.length >= headBytes + rest.readUInt32BE(1)) {
+      const end = headBytes + rest.readUInt32BE(1)
+      const bytes = rest.subarray(headBytes, end)
+      if (rest[0] === screenFrame) shown = (shown + decoder.decode(bytes, { stream: true })).replaceAll('\r\n', '\n')
+      else facts += bytes.toString()
+      rest = rest.subarray(end)
+    }
+    onChange()
+  }
+  const opened = keepersAddress().then((path) => {
+    const request = JSON.stringify({ command, env: options.env ?? process.env, cwd: options.cwd ?? process.cwd() })
+    const socket = connect(path)
+    socket.on('data', receive).on('error', () => {})
+    socket.write(`${request}\n`)
+    return socket
+  })
+  t.after(async () => (await opened).destroy())
+  const closed = opened.then(async (socket) => {
+    if (!socket.closed) await once(socket, 'close')
+    isClosed = true
     onChange()
   })
-  child.stderr.setEncoding('utf8').on('data', (piece: string) => {
-    facts += piece
-    onChange()
-  })
-  const closed = once(child, 'close').then(() => onChange())
   const until = async <T>(what: string, look: () => T | undefined): Promise<T> => {
     const giveUpAt = performance.now() + timeoutMs
     for (;;) {
       const found = look()
       if (found !== undefined) return found
-      assert.ok(
-        performance.now() < giveUpAt && child.exitCode === null,
-        `no ${what}: ${JSON.stringify(shown)} ${facts}`,
-      )
+      assert.ok(performance.now() < giveUpAt && !isClosed, `no ${what}: ${JSON.stringify(shown)} ${facts}`)
       await new Promise<void>((resolve) => {
         const timer = setTimeout(resolve, 200)
         onChange = () => {
@@ -82,7 +97,7 @@ export function openTerminal(t: Scope, command: readonly string[], options: Term
         read = at + text.length
         return between
       }),
-    type: (text) => void child.stdin.write(text),
+    type: (text) => void opened.then((socket) => socket.write(text)),
     pid: () => until('process', () => (facts.includes('\n') ? Number(facts.split('\n', 1)[0]) : undefined)),
     ended: closed.then(() => {
       const [, last = ''] = facts.split('\n')
@@ -92,42 +107,3 @@ export function openTerminal(t: Scope, command: readonly string[], options: Term
     }),
   }
 }
-
-/**
- * Holds both ends of the terminal, so that its settings can be read after the command has exited. Prints the process id
- * of the command first, and at the end its exit code and the settings of the terminal.
- */
-const keeper = `
-import fcntl, os, pty, select, signal, sys, termios
-signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
-master, slave = pty.openpty()
-child = os.fork()
-if child == 0:
-    os.setsid()
-    fcntl.ioctl(slave, termios.TIOCSCTTY, 0)
-    for fd in (0, 1, 2): os.dup2(slave, fd)
-    os.close(master)
-    if slave > 2: os.close(slave)
-    os.execvp(sys.argv[1], sys.argv[1:])
-sys.stderr.write(f"{child}\\n"); sys.stderr.flush()
-status, sources = None, [0, master]
-try:
-    while True:
-        ready, _, _ = select.select(sources, [], [], 0.02)
-        if master in ready:
-            os.write(1, os.read(master, 65536))
-        elif status is not None:
-            break
-        if 0 in ready:
-            typed = os.read(0, 65536)
-            if typed: os.write(master, typed)
-            else: sources.remove(0)
-        if status is None:
-            done, code = os.waitpid(child, os.WNOHANG)
-            if done == child: status = os.waitstatus_to_exitcode(code)
-    flags = termios.tcgetattr(slave)[3]
-    code = status if status >= 0 else 128 - status
-    sys.stderr.write(f"{code} {int(bool(flags & termios.ECHO))} {int(bool(flags & termios.ICANON))}\\n")
-finally:
-    if status is None: os.kill(child, signal.SIGKILL)
-`
