@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { FilePayments } from '@latchkey/x402/file'
 import type { Cluster } from './Cluster.test.helper.js'
 import type { LedgerLine } from './history.test.helper.js'
+import { compareSales, readSales } from './salesBooks.test.helper.js'
 import { openSettlements } from './stores.test.helper.js'
 
 /** What disagrees; nothing, if all is well. */
@@ -11,7 +12,12 @@ export async function compareBooks(cluster: Cluster, ledger: readonly LedgerLine
   const payments = new Map(
     ledger.filter(({ sender }) => sender !== cluster.sponsor).map((line) => [line.transactionId, line]),
   )
-  return [...(await compareSettlements(cluster, payments)), ...compareBuyers(cluster, payments)]
+  const seller = await readSales(cluster)
+  return [
+    ...(await compareSettlements(cluster, payments)),
+    ...compareBuyers(cluster, payments),
+    ...(seller === undefined ? [] : compareSales(seller, payments)),
+  ]
 }
 
 async function compareSettlements(cluster: Cluster, payments: ReadonlyMap<string, LedgerLine>): Promise<string[]> {

@@ -4,8 +4,10 @@ import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
+import type { Revenue, Sale } from '@latchkey/x402/server'
 import { checkHistory, type Rule, type Setting } from './checkHistory.test.helper.js'
 import { type Happening, type History, HistoryLog, type LedgerLine, readLines } from './history.test.helper.js'
+import { compareSales } from './salesBooks.test.helper.js'
 
 const setting: Setting = { feePayers: ['SPONSOR'], feesPerPayTo: 4_000n, feesInAll: 6_000n }
 
@@ -146,4 +148,41 @@ test('reads the logs of several processes in the order of time, without a line t
     lines.map(({ process, type }) => `${process} ${type}`),
     ['one started', 'two started', 'two intent', 'one intent'],
   )
+})
+
+/** Two payments on the ledger, and what their seller has recorded of them. */
+function books(change: { sale?: Partial<Sale>; revenue?: Partial<Revenue>; more?: Partial<Sale> } = {}): string[] {
+  const payments = new Map(
+    [...paid('T1'), ...paid('T2')].filter(({ asset }) => asset === 10).map((line) => [line.transactionId, line]),
+  )
+  const sale = {
+    outcome: 'settled',
+    route: 'GET /a',
+    payer: 'BUYER',
+    payTo: 'SELLER',
+    amount: '1000',
+    asset: '10',
+    round: 1,
+  }
+  const unpaid = { ...sale, transactionId: 'T3', outcome: 'cancelled', round: undefined, ...change.more }
+  const sales = [{ ...sale, transactionId: 'T1' }, { ...sale, transactionId: 'T2', ...change.sale }, unpaid] as Sale[]
+  const revenue = [{ route: 'GET /a', settled: 2, amount: '2000', ...change.revenue }] as Revenue[]
+  return compareSales({ sales, revenue }, payments)
+}
+
+test('finds sales that are not what the ledger has, one by one and in sums', () => {
+  assert.deepEqual(books(), [])
+  assert.deepEqual(books({ sale: { round: undefined } }), [], 'not every facilitator tells the round')
+  assert.deepEqual(books({ sale: { outcome: 'pending' } }), ['T2 is pending at its seller, and on the ledger'])
+  assert.deepEqual(books({ more: { outcome: 'settled' } }), ['T3 is settled at its seller, and not on the ledger'])
+  assert.deepEqual(books({ more: { outcome: 'verified' } }), ['T3 is verified at its seller in the end'])
+  for (const sale of [{ amount: '1001' }, { payer: 'OTHER' }, { payTo: 'OTHER' }, { asset: '11' }, { round: 2 }]) {
+    assert.deepEqual(books({ sale }), ['T2 is other than on the ledger at its seller'])
+  }
+  assert.ok(books({ sale: { transactionId: 'T4' } }).includes('T2 is on the ledger, and unknown to its seller'))
+  assert.deepEqual(books({ revenue: { amount: '2001' } }), [
+    'GET /a has sold for 2001 in 2 payments, and the ledger has 2000 in 2 payments',
+  ])
+  assert.equal(books({ revenue: { settled: 3 } }).length, 1)
+  assert.equal(books({ revenue: { route: 'GET /b' } }).length, 2)
 })

@@ -22,6 +22,7 @@ import {
 import { checkHistory } from './checkHistory.test.helper.js'
 import { faultAtRandom, heal } from './faultKinds.test.helper.js'
 import { readLedger, readLines } from './history.test.helper.js'
+import { readSales, recoverSales } from './salesBooks.test.helper.js'
 import { setting } from './settings.test.helper.js'
 
 const directory = setting('FAULTS_DIRECTORY')
@@ -56,6 +57,8 @@ async function run(): Promise<object> {
   await finish(cluster)
   log('every settlement is asked for again')
   await askAgain(cluster)
+  log('what killed gates have not recorded is looked up')
+  await recoverSales(cluster)
   log('ends')
   return report(cluster, counts)
 }
@@ -94,9 +97,10 @@ async function report(cluster: Cluster, faults: Counter): Promise<object> {
     ...(await compareBooks(cluster, ledger)),
   ]
   const of = (type: string): number => lines.filter((line) => line.type === type).length
+  const sales = (await readSales(cluster))?.sales.length
   return {
     ...{ seconds, seed, claims, secondsInAll: Math.round((performance.now() - startedMs) / 1_000) },
-    ...{ purchases: of('intent'), payments: ledger.length / 2, answers: of('answer'), refused: of('refused') },
+    ...{ purchases: of('intent'), payments: ledger.length / 2, answers: of('answer'), refused: of('refused'), sales },
     ...{ signed: of('signed'), settleResponses: of('settle'), handled: of('handled'), sent: of('sent') },
     budgetReached: ledger.filter(({ receiver }) => receiver === payTos[0]).length === options.budget,
     ...{ faultsInAll: faults.total, faults, problems: problems.length, failing: problems.slice(0, 20) },
