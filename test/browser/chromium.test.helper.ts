@@ -1,6 +1,7 @@
-/** Starts a real Chromium for a test. */
+/** Starts a real Chromium for the tests of a file. */
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
+import { after } from 'node:test'
 import { type Browser, chromium, type Page } from 'playwright-core'
 
 export type { Browser, BrowserContext, Locator, Page } from 'playwright-core'
@@ -22,13 +23,29 @@ const args = [
   '--disable-sync',
 ]
 
-/** Launches Chromium with a fresh profile and closes it at the end of the test. */
+/** To start it takes longer than most tests do. */
+let shared: Promise<Browser> | undefined
+after(async () => (await shared)?.close())
+
+/**
+ * Chromium, started once for a file: its contexts share nothing, and those of a test are closed at its end. Tests run one
+ * after the other.
+ */
 export async function launch(t: Scope): Promise<Browser> {
+  shared ??= start()
+  const browser = await shared
+  const others = browser.contexts()
+  t.after(async () => {
+    const own = browser.contexts().filter((context) => !others.includes(context))
+    await Promise.all(own.map((context) => context.close()))
+  })
+  return browser
+}
+
+async function start(): Promise<Browser> {
   const executablePath = process.env['CHROMIUM'] ?? '/usr/bin/chromium'
   if (!existsSync(executablePath)) throw new ChromiumNotFoundError(executablePath)
-  const browser = await chromium.launch({ executablePath, args, chromiumSandbox: false, timeout: timeoutMs })
-  t.after(() => browser.close())
-  return browser
+  return chromium.launch({ executablePath, args, chromiumSandbox: false, timeout: timeoutMs })
 }
 
 /** Saves a screenshot for manual review if `LATCHKEY_SCREENSHOTS` names a directory. */
