@@ -1,5 +1,5 @@
 /** A block: its header and its transactions. */
-import { createHash } from 'node:crypto'
+import { hash as oneHash } from 'node:crypto'
 import { Hash, Msgpack, Submission } from '@latchkey/algorand'
 import type { Outcome } from './apply/index.js'
 import * as Commitment from './Commitment.js'
@@ -47,6 +47,7 @@ export function make({ chain, previous, timestamp, transactionCount, applied }: 
   const round = previous === undefined ? 0n : previous.round + 1n
   const entries = applied.map(({ transaction, outcome }) => ({
     transaction: transaction.bytes,
+    digest: transaction.digest,
     entry: encodeEntry(transaction.signed, outcome),
   }))
   const roots = Commitment.ofRound(round, entries)
@@ -76,10 +77,14 @@ export function make({ chain, previous, timestamp, transactionCount, applied }: 
     round,
     timestamp,
     hash: Hash.hash(Hash.domains.blockHeader, header),
-    hash512: createHash('sha512').update('BH').update(header).digest(),
+    hash512: sha512(Hash.prefixed(Hash.domains.blockHeader, header)),
     header,
     transactions: applied.map(blockTransactionOf),
   }
+}
+
+function sha512(data: Uint8Array): Uint8Array {
+  return Buffer.from(oneHash('sha512', data, 'binary'), 'latin1')
 }
 
 /** Copies the bytes: what was just encoded may be a view of a larger buffer. */

@@ -3,7 +3,12 @@ import { hash as oneHash } from 'node:crypto'
 import { Bytes, Hash } from '@latchkey/algorand'
 
 /** One transaction of a block: its canonical bytes, and its whole entry in the block. */
-export type Entry = { readonly transaction: Uint8Array; readonly entry: Uint8Array }
+export type Entry = {
+  readonly transaction: Uint8Array
+  readonly entry: Uint8Array
+  /** The id of the transaction, if it is known. */
+  readonly digest?: Uint8Array | undefined
+}
 
 /** Without transactions the first root is zero, and absent. */
 export type Roots = { readonly txn: Uint8Array | undefined; readonly txn256: Uint8Array; readonly txn512: Uint8Array }
@@ -31,8 +36,9 @@ export function ofRound(round: bigint, entries: readonly Entry[]): Partial<Roots
 }
 
 /** The parts of a leaf. The SHA-512 root is built over the leaves of the SHA-256 root. */
-function leafOf(algorithm: Algorithm, { transaction, entry }: Entry): Uint8Array[] {
-  return [text('TL'), hash(algorithm, [text('TX'), transaction]), hash(algorithm, [text('STIB'), entry])]
+function leafOf(algorithm: Algorithm, { transaction, entry, digest }: Entry): Uint8Array[] {
+  const id = algorithm === 'sha512-256' ? digest : undefined
+  return [text('TL'), id ?? hash(algorithm, [text('TX'), transaction]), hash(algorithm, [text('STIB'), entry])]
 }
 
 export type Proof = {

@@ -8,8 +8,13 @@ export type MapKey = string
 
 export const zero: MapKey = '\0'.repeat(32)
 
+// Called on plain arrays: making a Buffer first costs more than the rest.
+const { latin1Slice } = Buffer.prototype as unknown as {
+  latin1Slice(this: Uint8Array, start: number, end: number): string
+}
+
 export function of(bytes: Uint8Array): MapKey {
-  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('latin1')
+  return latin1Slice.call(bytes, 0, bytes.length)
 }
 
 /** The key of an optional field: an absent one is the zero address. */
@@ -18,7 +23,9 @@ export function ofField(bytes: Uint8Array | undefined): MapKey {
 }
 
 export function bytes(key: MapKey): Uint8Array {
-  return new Uint8Array(Buffer.from(key, 'latin1'))
+  const bytes = new Uint8Array(key.length)
+  for (let index = 0; index < key.length; index++) bytes[index] = key.charCodeAt(index)
+  return bytes
 }
 
 export function address(key: MapKey): string {

@@ -20,6 +20,8 @@ export type SimulationResult = {
   /** The signer used instead of the one a member names, where they differ. */
   readonly fixedSigners: ReadonlyMap<number, MapKey.MapKey>
   readonly failure: SimulationFailure | undefined
+  /** The members with their canonical bytes; undefined if they are malformed. */
+  readonly transactions: readonly IncomingTransaction.IncomingTransaction[] | undefined
 }
 
 export type SimulationFailure = {
@@ -38,14 +40,15 @@ export function run(
   const outcomes: Outcome[] = []
   const fixedSigners = fixesSigners ? fixSigners(group, state) : new Map<number, MapKey.MapKey>()
   const overlay = new StateOverlay(state)
+  let transactions: IncomingTransaction.IncomingTransaction[] | undefined
   try {
-    const transactions = IncomingTransaction.prepare(group, chain)
+    transactions = IncomingTransaction.prepare(group, chain)
     IncomingTransaction.checkSignatures(transactions, allowsEmptySignatures)
     Evaluate.group(transactions, { chain, round, overlay, fixedSigners }, outcomes)
-    return { outcomes, fixedSigners, failure: undefined }
+    return { outcomes, fixedSigners, failure: undefined, transactions }
   } catch (error) {
     if (!(error instanceof LedgerError) || error.index === undefined) throw error
-    return { outcomes, fixedSigners, failure: failureOf(error, error.index) }
+    return { outcomes, fixedSigners, failure: failureOf(error, error.index), transactions }
   }
 }
 

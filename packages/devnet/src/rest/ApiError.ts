@@ -10,6 +10,7 @@ export class ApiError extends LatchkeyError<'request_rejected'> {
   override name = 'ApiError'
   readonly status: number
   readonly #headers: readonly string[]
+  #response: RawResponse | undefined
 
   constructor(status: number, message: string, hint?: string, headers: readonly string[] = []) {
     super('request_rejected', message, { hint })
@@ -17,7 +18,13 @@ export class ApiError extends LatchkeyError<'request_rejected'> {
     this.#headers = headers
   }
 
+  /** The same one each time. */
   toResponse(): RawResponse {
+    this.#response ??= this.#newResponse()
+    return this.#response
+  }
+
+  #newResponse(): RawResponse {
     const data = this.hint === undefined ? undefined : { hint: this.hint }
     const response = json({ data, message: this.message }, this.status)
     return { ...response, headers: [...response.headers, ...this.#headers] }

@@ -9,13 +9,14 @@ import type { Format } from './HttpResponse.js'
 const defaultLimit = 1_000n
 
 export class Query {
-  readonly #values: URLSearchParams
+  readonly #values: URLSearchParams | undefined
 
   constructor(text: string) {
-    this.#values = new URLSearchParams(text)
+    this.#values = text === '' ? undefined : new URLSearchParams(text)
   }
 
   get(name: string): string | undefined {
+    if (this.#values === undefined) return undefined
     const values = this.#values.getAll(name)
     if (values.length > 1) {
       const cause = `multiple values for single value parameter '${name}'`
@@ -119,6 +120,8 @@ export function transactionId(text: string): MapKey.MapKey {
 
 /** 32 bytes in 52 letters. The last one carries one bit; nodes ignore its other four, and line breaks. */
 export function digest(text: string): MapKey.MapKey | undefined {
+  const exact = Hash.fromText(text)
+  if (exact !== undefined) return MapKey.of(exact)
   const letters = text.replace(/[\r\n]/g, '')
   const bytes = Hash.fromText(letters.replace(/[A-Z2-7]$/, (last) => (/[A-P]/.test(last) ? 'A' : 'Q')))
   return bytes && MapKey.of(bytes)

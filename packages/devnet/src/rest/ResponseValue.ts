@@ -1,5 +1,6 @@
 /** The value of a response body, which is written as JSON or as msgpack. */
-import { Msgpack, Submission } from '@latchkey/algorand'
+import { BoundedMap, Msgpack, Submission } from '@latchkey/algorand'
+import * as MapKey from '../ledger/MapKey.js'
 
 export type Value =
   | null
@@ -100,12 +101,9 @@ function json(value: Value, newline: string, indent: string, quote: (text: strin
   if (value instanceof Uint8Array) return `"${Buffer.from(value).toString('base64')}"`
   if (value instanceof Text) return quote(Buffer.from(value.bytes).toString('utf8'))
   if (value instanceof SignedBytes) {
-    return json(
-      { ...Submission.toJson(Submission.decodeFirst(value.bytes).signed), ...value.added },
-      newline,
-      indent,
-      quote,
-    )
+    return hasMembers(value.added) || newline === ''
+      ? json(membersOfSigned(value), newline, indent, quote)
+      : signedText(value).replaceAll('\n', newline)
   }
   const inner = newline + indent
   let parts = ''
@@ -119,6 +117,34 @@ function json(value: Value, newline: string, indent: string, quote: (text: strin
     parts += `${separator}${quote(name)}${colon}${json(member, inner, indent, quote)}`
   }
   return parts === '' ? '{}' : `{${parts}${newline}}`
+}
+
+function membersOfSigned({ bytes, added }: SignedBytes): Value {
+  return { ...Submission.toJson(Submission.decodeFirst(bytes).signed), ...added }
+}
+
+/**
+ * The indented texts of the latest transactions, by their bytes: a payment is simulated, and then looked up by everyone
+ * who takes part in it.
+ */
+const signedTexts = new BoundedMap<string, string>(512)
+/** Larger ones are rare, and are not kept. */
+const maxKeptBytes = 2_048
+
+function signedText(value: SignedBytes): string {
+  if (value.bytes.length > maxKeptBytes) return json(membersOfSigned(value), '\n', '  ', quote)
+  const key = MapKey.of(value.bytes)
+  let text = signedTexts.get(key)
+  if (text === undefined) {
+    text = json(membersOfSigned(value), '\n', '  ', quote)
+    signedTexts.set(key, text)
+  }
+  return text
+}
+
+function hasMembers(value: { readonly [name: string]: Value | undefined }): boolean {
+  for (const name in value) if (value[name] !== undefined) return true
+  return false
 }
 
 function entriesOf(value: ReadonlyMap<Value, Value> | { readonly [name: string]: Value | undefined }): Members {

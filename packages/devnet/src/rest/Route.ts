@@ -49,9 +49,8 @@ export class Router<R extends AnyRoute = Route> {
   match(path: string): Match<R> | undefined {
     const segments = path.split('/')
     for (const entry of this.#byLength.get(segments.length) ?? []) {
-      if (!entry.segments.every((segment, index) => segment === undefined || segment === segments[index])) continue
-      const path = segments.filter((_, index) => entry.segments[index] === undefined)
-      return { routes: entry.routes, path, pattern: entry.pattern }
+      const path = parametersOf(entry.segments, segments)
+      if (path !== undefined) return { routes: entry.routes, path, pattern: entry.pattern }
     }
     return undefined
   }
@@ -66,6 +65,17 @@ export class Router<R extends AnyRoute = Route> {
     // A literal segment takes precedence over a parameter.
     entries.sort((a, b) => parameters(a) - parameters(b))
   }
+}
+
+/** The segments in place of the parameters; undefined if another one differs. */
+function parametersOf(pattern: Entry<unknown>['segments'], segments: readonly string[]): string[] | undefined {
+  const path: string[] = []
+  for (let index = 0; index < pattern.length; index++) {
+    const segment = segments[index]!
+    if (pattern[index] === undefined) path.push(segment)
+    else if (pattern[index] !== segment) return undefined
+  }
+  return path
 }
 
 function parameters({ segments }: Pick<Entry<unknown>, 'segments'>): number {

@@ -96,7 +96,7 @@ function responseOf(
   result: SimulationResult,
   { ledger }: DevnetNode,
 ): Value {
-  const { failure, outcomes, fixedSigners } = result
+  const { failure, outcomes, fixedSigners, transactions } = result
   const fees = Fees.paid(group.map(({ txn }) => txn))
   return {
     'eval-overrides': overridesOf(simulation),
@@ -112,7 +112,10 @@ function responseOf(
         'txn-results': group.map((signed, index) => ({
           'fees-paid': signed.txn.fee || undefined,
           'fixed-signer': addressOf(fixedSigners.get(index)),
-          'txn-result': resultOf(Submission.encode(signed), outcomes[index] ?? {}),
+          'txn-result': resultOf(
+            transactions?.[index]?.signedBytes ?? Submission.encode(signed),
+            outcomes[index] ?? {},
+          ),
         })),
       },
     ],

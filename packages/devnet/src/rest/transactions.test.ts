@@ -418,3 +418,46 @@ test('a signer other than the sender is returned as submitted', async () => {
   assert.equal((await node.get(`${pending}/${id}`)).json.txn.sgnr, b.address)
   assert.equal(decoded((await node.get(`${pending}/${id}?format=msgpack`)).bytes).txn.sgnr, bin(b.publicKey))
 })
+
+test('looking up what was looked up before', async (t) => {
+  await t.test('gives the same text each time, also of a transaction that was simulated', async () => {
+    const node = new TestNode()
+    const [a, b] = [node.funded(0), node.funded(1)]
+    const signed = sign(node.pay(a, b, 1n, { note: new Uint8Array(Buffer.from('line\nbreak')) }), a)
+    const [simulated, again] = [await node.simulate([signed]), await node.simulate([signed])]
+    assert.equal(expectText(again), expectText(simulated))
+    const id = await node.send(signed)
+    const first = expectText(await node.get(`${pending}/${id}`))
+    assert.equal(expectText(await node.get(`${pending}/${id}`)), first)
+    assert.deepEqual(JSON.parse(first).txn, simulated.json['txn-groups'][0]['txn-results'][0]['txn-result'].txn)
+    assert.equal(first, JSON.stringify(JSON.parse(first), undefined, 2))
+  })
+
+  await t.test('gives the round that it has now, after the ledger was set back', async () => {
+    const node = new TestNode()
+    const [a, b] = [node.funded(0), node.funded(1)]
+    const signed = sign(node.pay(a, b, 1n), a)
+    const before = node.ledger.snapshot()
+    const id = await node.send(signed)
+    assert.equal((await node.get(`${pending}/${id}`)).json['confirmed-round'], 1)
+    node.ledger.restore(before)
+    assert.equal((await node.get(`${pending}/${id}`)).status, 404)
+    node.ledger.closeBlock()
+    await node.send(signed)
+    assert.equal((await node.get(`${pending}/${id}`)).json['confirmed-round'], 2)
+  })
+
+  await t.test('refuses a part of a group that was accepted as a whole, and the members in another order', async () => {
+    const node = new TestNode()
+    const [a, b] = [node.funded(0), node.funded(1)]
+    const group = signGroup([
+      [node.pay(a, b, 1n), a],
+      [node.pay(b, a, 2n), b],
+    ])
+    assert.equal((await node.simulate(group)).json['txn-groups'][0]['failure-message'], undefined)
+    for (const part of [group.slice(0, 1), [...group].reverse()]) {
+      assert.match(errorMessageOf(await node.submit(...part)), /incomplete group/)
+    }
+    await node.send(...group)
+  })
+})

@@ -1,5 +1,5 @@
 /** Submits transactions and looks them up. */
-import { Submission, type Transaction } from '@latchkey/algorand'
+import { BoundedMap, Submission, type Transaction } from '@latchkey/algorand'
 import { dropConnection, type RawAnswer } from '@latchkey/http'
 import type { DevnetNode } from '../DevnetNode.js'
 import type { Outcome } from '../ledger/apply/index.js'
@@ -11,7 +11,7 @@ import * as MapKey from '../ledger/MapKey.js'
 import { ApiError } from './ApiError.js'
 import * as HttpResponse from './HttpResponse.js'
 import { address, type Query, transactionId } from './Parameters.js'
-import { SignedBytes, type Value } from './ResponseValue.js'
+import { SignedBytes, toIndentedJson, type Value } from './ResponseValue.js'
 import type { Route, RouteContext } from './Route.js'
 
 const where = 'in the transaction pool or in the last 1000 confirmed rounds'
@@ -103,7 +103,21 @@ function getPending({ node, path, query }: RouteContext) {
   if (status === undefined || node.faults.take('lose') !== undefined) {
     throw unknownTransaction
   }
-  return HttpResponse.inFormat(pendingValue(status), query.format())
+  const format = query.format()
+  return status.type === 'confirmed' && format === 'json'
+    ? HttpResponse.jsonText(confirmedText(status.transaction, status.round))
+    : HttpResponse.inFormat(pendingValue(status), format)
+}
+
+/** The latest ones that were looked up: buyer, seller and facilitator of a payment all do. */
+const confirmedTexts = new BoundedMap<BlockTransaction, { readonly round: bigint; readonly text: string }>(512)
+
+function confirmedText(transaction: BlockTransaction, round: bigint): string {
+  const known = confirmedTexts.get(transaction)
+  if (known !== undefined && known.round === round) return known.text
+  const text = toIndentedJson(confirmedValue(transaction, round))
+  confirmedTexts.set(transaction, { round, text })
+  return text
 }
 
 function pendingValue(status: TransactionStatus): Value {
