@@ -133,6 +133,7 @@ function shapeText(shape) {
     bool: 'true or false',
     uint: 'integer',
     base64: 'base64',
+    json: 'JSON',
     key: 'bytes',
     object: 'object',
   }

@@ -1,6 +1,7 @@
 /** One connection: requests are read and answered one after the other, whatever the peer has sent ahead. */
 import type { Socket } from 'node:net'
 import { BodyError, type BodyReader, ChunkedReader, ofLength } from './BodyReader.js'
+import { lazyEnds } from './connectionEnds.js'
 import type { Limits } from './Limits.js'
 import {
   type BodySource,
@@ -73,10 +74,12 @@ export class Connection {
     this.#about.payment = payment
   }
   readonly #onClose = (listener: () => void): void => this.#addCloseListener(listener)
+  readonly #ends: NonNullable<RawRequest['ends']>
 
   constructor(options: ConnectionOptions) {
     this.#options = options
     this.#socket = options.socket
+    this.#ends = lazyEnds(options.socket)
     this.#usedAt = performance.now()
     this.#deadline = this.#usedAt + options.limits.headersMs
     this.#socket.on('data', (chunk) => this.#receive(chunk))
@@ -207,6 +210,7 @@ export class Connection {
       header: (name) => head.headers.get(name),
       localAddress: this.#localAddress,
       remoteAddress: this.#remoteAddress,
+      ends: this.#ends,
       onClose: this.#onClose,
       authenticated: this.#authenticated,
       id: this.#requestId,

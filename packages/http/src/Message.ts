@@ -12,6 +12,8 @@ export type RawRequest = {
   localAddress?: () => string | undefined
   /** The address of the peer. */
   remoteAddress?: () => string | undefined
+  /** The two ends of the connection: the same object for all requests of one. Present on requests that come from a `Server`. */
+  ends?: () => ConnectionEnds
   /**
    * Calls `listener` once if the peer disconnects before the response. A half-closed connection looks the same as a
    * disconnected one, so it counts too; the response is still sent to it.
@@ -39,6 +41,16 @@ export type RawRequest = {
    * @throws TypeError if the body has already been read.
    */
   body: (limit?: number) => Buffer | Promise<Buffer>
+}
+
+/** The ends of a connection. Those of a Unix socket have neither address nor port. */
+export type ConnectionEnds = {
+  readonly localAddress: string | undefined
+  readonly localPort: number | undefined
+  readonly remoteAddress: string | undefined
+  readonly remotePort: number | undefined
+  /** The descriptor of the socket in this process; undefined where the system has none. */
+  readonly descriptor: number | undefined
 }
 
 /**

@@ -94,6 +94,20 @@ export class Server {
   }
 
   /**
+   * Starts to listen on a Unix socket. Who may connect is up to the directory: the socket itself is open to all until its mode
+   * is set.
+   */
+  listenUnix(path: string): Promise<void> {
+    return new Promise((resolve, reject) => {
+      this.#net.once('error', reject)
+      this.#net.listen({ path }, () => {
+        this.#net.off('error', reject)
+        resolve()
+      })
+    })
+  }
+
+  /**
    * Goes on serving, and closes every connection after its next response, so that clients that keep connections open make
    * their next one elsewhere. Call it some time before `stop`.
    */

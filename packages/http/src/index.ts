@@ -9,6 +9,7 @@ export { errors } from './errors.js'
 export { type ToFetchOptions, toFetch } from './Fetch.js'
 export { defaultLimits, type Limits } from './Limits.js'
 export {
+  type ConnectionEnds,
   type ConnectionInfo,
   dropConnection,
   type FetchHandler,

@@ -8,7 +8,8 @@ import { examiner, readDataDirectory } from '#data-directory'
 import { createTransport } from '#transport'
 import * as Endpoint from './Endpoint.js'
 import { daemonErrorCode } from './errors.js'
-import { KmdClientError } from './KmdClientError.js'
+import { readRefusal } from './agentWire.js'
+import { KmdClientError, type KmdClientErrorOptions } from './KmdClientError.js'
 import { isLatchkeyOnly, type Operation, type Route, routes } from './operations.js'
 import * as RequestBody from './RequestBody.js'
 import { ResponseBody } from './ResponseBody.js'
@@ -39,6 +40,8 @@ export type ConnectionOptions = {
   endpoint: Endpoint.Endpoint
   /** Where to look when the endpoint is no longer good. */
   dataDir: string | undefined
+  /** Used in place of the one in the data directory. */
+  agentToken?: string | undefined
   timeoutMs: number
   maxResponseBytes: number
   fetch: Fetch | undefined
@@ -50,6 +53,8 @@ type Received = {
   members: Json.Members | undefined
   errorCode: string | undefined
   retryAfter: string | undefined
+  refusal: string | undefined
+  approvalId: string | undefined
 }
 
 const maxMessageLength = 1024
@@ -129,9 +134,9 @@ export class Connection {
   /** Whether there is another endpoint than the one that was used. Concurrent calls share what the first one reads. */
   async #hasMoved(used: Endpoint.Endpoint): Promise<boolean> {
     if (this.#endpoint !== used) return true
-    const { dataDir } = this.#options
+    const { dataDir, agentToken } = this.#options
     if (dataDir === undefined) return false
-    const found = await read(dataDir).catch(() => undefined)
+    const found = await read(dataDir, agentToken).catch(() => undefined)
     if (found === undefined || Endpoint.isSame(found, used)) return false
     this.#endpoint = found
     return true
@@ -177,9 +182,9 @@ const doubtCodes = {
 
 type Attempt = { endpoint: Endpoint.Endpoint; operation: Operation; timeoutMs: number }
 
-/** The endpoint of the daemon that runs in a data directory. */
-export async function read(dataDir: string): Promise<Endpoint.Endpoint> {
-  const { address, token } = await readDataDirectory(dataDir)
+/** The endpoint of the daemon that runs in a data directory; with the token of an agent, that of the owner is not read. */
+export async function read(dataDir: string, agentToken?: string): Promise<Endpoint.Endpoint> {
+  const { address, token } = await readDataDirectory(dataDir, agentToken)
   return Endpoint.parse(address, token)
 }
 
@@ -195,14 +200,18 @@ function parse({ status, header, body }: TransportResponse): Received {
   }
   body.fill(0)
   const members = Json.isObject(json) ? json : undefined
-  return { status, members, errorCode: header('latchkey-error'), retryAfter: header('retry-after') }
+  return {
+    ...{ status, members, errorCode: header('latchkey-error'), retryAfter: header('retry-after') },
+    ...{ refusal: header('latchkey-refusal'), approvalId: header('latchkey-approval') },
+  }
 }
 
 /** The members of a success; throws what the daemon refused with. */
-function readResponse(operation: Operation, { status, members, errorCode, retryAfter }: Received): ResponseBody {
-  if (status === 200 && members !== undefined && members['error'] !== true) return new ResponseBody(operation, members)
+function readResponse(operation: Operation, received: Received): ResponseBody {
+  const { status, members, errorCode, retryAfter } = received
+  if ((status === 200 || status === 202) && members !== undefined && members['error'] !== true) return new ResponseBody(operation, members)
   const retryAfterSeconds = retryAfter !== undefined && /^[0-9]{1,9}$/.test(retryAfter) ? Number(retryAfter) : undefined
-  const details = { operation, status, retryAfterSeconds }
+  const details = { operation, status, retryAfterSeconds, ...refusalOf(received) }
   const message = members?.['message']
   if (typeof message === 'string' && message !== '') {
     throw new KmdClientError(daemonErrorCode(errorCode, message), message.slice(0, maxMessageLength), details)
@@ -213,6 +222,24 @@ function readResponse(operation: Operation, { status, members, errorCode, retryA
   }
   const invalid = `the response to ${operation} (status ${status}) is not a daemon's`
   throw new KmdClientError('invalid_response', invalid, details)
+}
+
+/** More is not a header of a daemon. */
+const maxHeaderLength = 4_096
+
+function refusalOf({ refusal, approvalId }: Received): Pick<KmdClientErrorOptions, 'refusal' | 'approvalId'> {
+  return {
+    refusal: refusal === undefined || refusal.length > maxHeaderLength ? undefined : readRefusal(parseJson(refusal)),
+    approvalId: approvalId !== undefined && /^[A-Za-z0-9_-]{1,64}$/.test(approvalId) ? approvalId : undefined,
+  }
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 function isWrongToken({ status, errorCode, members }: Received): boolean {

@@ -1,5 +1,7 @@
 /** A typed client for the key daemon, Latchkey's or the Go daemon, on either wire. */
-import { type CallOptions, Connection, read } from './Connection.js'
+import { AgentClient } from './AgentClient.js'
+import { Agents } from './Agents.js'
+import { type CallOptions, Connection, type ConnectionOptions, read } from './Connection.js'
 import { Contacts } from './Contacts.js'
 import * as Endpoint from './Endpoint.js'
 import { KmdClientError } from './KmdClientError.js'
@@ -27,6 +29,23 @@ export type ConnectOptions = ConnectSettings &
         /** The API token: the first line of `kmd.token`. */
         token: string
         dataDir?: undefined
+      }
+  )
+
+/** Where the daemon is, and the token of an agent. */
+export type AgentConnectOptions = ConnectSettings & {
+  /** The token of the agent. */
+  token: string
+} & (
+    | {
+        /** `host:port`, or an http URL. */
+        address: string
+        dataDir?: undefined
+      }
+    | {
+        /** The daemon's data directory, of which only `kmd.net` is read. On Node only. */
+        dataDir: string
+        address?: undefined
       }
   )
 
@@ -117,12 +136,15 @@ export class Kmd {
   readonly wallets: Wallets
   /** The address book. Latchkey's daemon only. */
   readonly contacts: Contacts
+  /** The agents. Latchkey's daemon only. */
+  readonly agents: Agents
   readonly #connection: Connection
 
   private constructor(connection: Connection) {
     this.#connection = connection
     this.wallets = new Wallets(connection)
     this.contacts = new Contacts(connection)
+    this.agents = new Agents(connection)
   }
 
   /**
@@ -132,17 +154,21 @@ export class Kmd {
    * `invalid_argument`
    */
   static async connect(options: ConnectOptions): Promise<Kmd> {
-    // Programs read these from the environment, so they may be undefined or blank.
-    const dataDir = options?.dataDir || undefined
-    if (dataDir === undefined && !options?.address) {
-      const message = 'neither dataDir nor address is set'
-      const hint = 'Pass the data directory of the daemon; check that its environment variable is set.'
-      throw new KmdClientError('invalid_argument', message, { operation: 'connect', hint })
-    }
-    const { timeoutMs = defaultTimeoutMs, maxResponseBytes = defaultMaxResponseBytes, fetch } = options
-    const endpoint =
-      dataDir === undefined ? Endpoint.parse(options.address ?? '', options.token ?? '') : await read(dataDir)
-    return new Kmd(new Connection({ endpoint, dataDir, timeoutMs, maxResponseBytes, fetch }))
+    return new Kmd(await open(options))
+  }
+
+  /**
+   * Creates a client for an agent, which uses its own token and never that of the owner. Sends nothing before the first call.
+   *
+   * @throws KmdClientError `daemon_not_running`, `data_directory_unreadable`, `data_directory_unsupported`,
+   * `invalid_argument`
+   *
+   * @example
+   * const agent = await Kmd.asAgent({ address: '127.0.0.1:7833', token })
+   */
+  static async asAgent(options: AgentConnectOptions): Promise<AgentClient> {
+    if (!options?.token) throw invalid('token is not set', 'Pass the token that `latchkey agent new` wrote.')
+    return new AgentClient(await open(options))
   }
 
   /** The `host:port` at which the daemon was last found. */
@@ -212,4 +238,29 @@ export class Kmd {
   close(): void {
     this.#connection.close()
   }
+}
+
+type OpenOptions = ConnectSettings & {
+  dataDir?: string | undefined
+  address?: string | undefined
+  token?: string | undefined
+}
+
+async function open(options: OpenOptions): Promise<Connection> {
+  // Programs read these from the environment, so they may be undefined or blank.
+  const dataDir = options?.dataDir || undefined
+  const { address, token = '' } = options ?? {}
+  if (dataDir === undefined && !address) {
+    const hint = 'Pass the data directory of the daemon; check that its environment variable is set.'
+    throw invalid('neither dataDir nor address is set', hint)
+  }
+  const { timeoutMs = defaultTimeoutMs, maxResponseBytes = defaultMaxResponseBytes, fetch } = options
+  const settings: Omit<ConnectionOptions, 'endpoint'> = { dataDir, timeoutMs, maxResponseBytes, fetch }
+  if (dataDir === undefined) return new Connection({ ...settings, endpoint: Endpoint.parse(address ?? '', token) })
+  const agentToken = token || undefined
+  return new Connection({ ...settings, agentToken, endpoint: await read(dataDir, agentToken) })
+}
+
+function invalid(message: string, hint: string): KmdClientError {
+  return new KmdClientError('invalid_argument', message, { operation: 'connect', hint })
 }

@@ -1,4 +1,5 @@
 import { LatchkeyError } from '@latchkey/algorand'
+import type { AgentRefusal } from './agentTypes.js'
 import { errors, type KmdClientErrorCode } from './errors.js'
 
 /** The details of a {@link KmdClientError}. */
@@ -6,6 +7,8 @@ export type KmdClientErrorOptions = {
   operation: string
   status?: number | undefined
   retryAfterSeconds?: number | undefined
+  refusal?: AgentRefusal | undefined
+  approvalId?: string | undefined
   /** @default the hint of the code in the registry */
   hint?: string | undefined
   cause?: unknown
@@ -51,11 +54,17 @@ export class KmdClientError extends LatchkeyError<KmdClientErrorCode> {
   readonly status: number | undefined
   /** How long the daemon asks to wait before the next try. The client never repeats a refused call by itself. */
   readonly retryAfterSeconds: number | undefined
+  /** Why an agent was refused a signature: the rule, what was asked, what is left, and when more is available. */
+  readonly refusal: AgentRefusal | undefined
+  /** The approval that the payment of an agent waits for. */
+  readonly approvalId: string | undefined
 
   constructor(code: KmdClientErrorCode, message: string, options: KmdClientErrorOptions) {
     super(code, message, { hint: options.hint ?? errors[code].hint, cause: options.cause })
     this.operation = options.operation
     this.status = options.status
     this.retryAfterSeconds = options.retryAfterSeconds
+    this.refusal = options.refusal
+    this.approvalId = options.approvalId
   }
 }

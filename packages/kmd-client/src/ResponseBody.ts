@@ -39,6 +39,18 @@ export class ResponseBody {
     return Number.isSafeInteger(value) ? (value as number) : this.#fail(name)
   }
 
+  /** A text that is one of a list. */
+  oneOf<T extends string>(name: string, choices: readonly T[]): T {
+    const value = this.#members[name]
+    return choices.find((choice) => choice === value) ?? this.#fail(name)
+  }
+
+  /** A whole number as decimal text. */
+  bigint(name: string): bigint {
+    const value = this.#members[name]
+    return typeof value === 'string' && /^-?[0-9]{1,40}$/.test(value) ? BigInt(value) : this.#fail(name)
+  }
+
   bytes(name: string, length?: number): Uint8Array {
     return this.#readBytes(name, this.#members[name], length)
   }

@@ -134,7 +134,7 @@ async function list(connection: Connection, options: CallOptions): Promise<Walle
 }
 
 /** Obtains the passwords one after the other, and wipes them all afterwards. */
-async function withPasswords<T>(
+export async function withPasswords<T>(
   passwords: { [member: string]: Password.Password },
   operation: Operation,
   use: (secrets: { [member: string]: Uint8Array }) => Promise<T>,

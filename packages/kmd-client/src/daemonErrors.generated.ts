@@ -14,6 +14,10 @@ export const daemonErrors = {
     message: 'the console may not do this; use the command line',
     hint: 'do it with latchkey, or with the API token: a session of the console can neither export nor delete keys',
   },
+  forbidden_user: {
+    message: 'this user may not use the socket, or cannot be determined',
+    hint: 'add the number of the user to unix_socket_uids in kmd_config.json; the command ss must be installed where the daemon runs',
+  },
   console_not_local: {
     message: 'the console is for browsers on the machine of the daemon only; open it there, by 127.0.0.1 or localhost',
     hint: 'open the console on the machine where the daemon runs; from another one, through a tunnel to its port',
@@ -309,6 +313,102 @@ export const daemonErrors = {
   internal: {
     message: 'internal error; kmd.log has the details',
     hint: 'look into kmd.log, and report it: this is a defect',
+  },
+  agent_operation_forbidden: {
+    message: 'an agent may not use this operation',
+    hint: 'use the API token of the owner, or an operation that agents have: GET /latchkey/v1/agent lists what this one may do',
+  },
+  agent_token_required: {
+    message: 'this operation is for agents; send the token of one',
+    hint: 'send the token of an agent as X-KMD-API-Token, or use the operations of the owner: POST /latchkey/v1/agents/show',
+  },
+  agent_wallet_forbidden: {
+    message: 'this agent has no access to this wallet or key',
+    hint: 'use the wallet and the keys of the grant: GET /latchkey/v1/agent lists them',
+  },
+  agent_paused: {
+    message: 'this agent is paused by its owner',
+    hint: 'ask the owner, who can run: latchkey agent resume NAME',
+  },
+  agent_ended: {
+    message: 'this agent has ended: it was revoked, has expired, or its key is gone',
+    hint: 'ask the owner for another agent: latchkey agent new',
+  },
+  agent_transaction_forbidden: {
+    message: 'this agent may not sign this kind of transaction',
+    hint: 'send a payment or an asset transfer without rekeying, close-out or clawback; other types need a rule of the owner',
+  },
+  agent_network_forbidden: {
+    message: 'this agent may not sign for this network',
+    hint: 'use a network of the grant: the genesis hash of the transaction names another',
+  },
+  agent_fee_too_high: {
+    message: 'the fee is above the most that this agent may pay',
+    hint: 'set a lower fee; the usual one is 1000 microAlgos',
+  },
+  agent_validity_too_long: {
+    message: 'the transaction is valid for longer than this agent may sign',
+    hint: 'set the last valid round closer to the first',
+  },
+  agent_payee_denied: {
+    message: 'this agent may not pay this address',
+    hint: 'pay another address; the owner denied this one',
+  },
+  agent_payee_unknown: {
+    message: 'this agent may only pay the addresses that its owner listed',
+    hint: 'ask the owner to add the address: latchkey agent limit NAME --pay-to ADDRESS',
+  },
+  agent_asset_without_limit: {
+    message: 'this agent has no limit for this asset, so it cannot spend it',
+    hint: 'ask the owner for a limit on this asset; fees count as Algos',
+  },
+  agent_limit_exceeded: {
+    message: 'this payment is beyond a limit of this agent',
+    hint: 'wait until more is available, as Latchkey-Refusal says, or ask the owner for a higher limit',
+  },
+  agent_approval_required: {
+    message: 'this payment needs the approval of the owner',
+    hint: 'wait for the approval that Latchkey-Approval names, then send the same transaction again',
+  },
+  agent_approval_denied: {
+    message: 'the owner denied this payment',
+    hint: 'do not send it again; another transaction would ask the owner again',
+  },
+  agent_not_found: {
+    message: 'there is no such agent',
+    hint: 'list the agents: latchkey agent list',
+  },
+  agent_name_taken: {
+    message: 'an agent of this name exists',
+    hint: 'choose another name, or revoke the agent that has it',
+  },
+  bad_agent: {
+    message: 'the agent cannot be made like this',
+    hint: 'the message says which part is wrong',
+  },
+  too_many_agents: {
+    message: 'too many agents, must be <= 10000',
+    hint: 'revoke agents that are no longer used',
+  },
+  approval_not_found: {
+    message: 'there is no such approval',
+    hint: 'list what is waiting: latchkey approvals',
+  },
+  approval_decided: {
+    message: 'this approval is decided already, or has expired',
+    hint: 'the agent has to ask again',
+  },
+  too_many_approvals: {
+    message: 'too many payments of this agent wait for an approval',
+    hint: 'wait for the owner to decide, or for the oldest to expire',
+  },
+  bad_audit_query: {
+    message: 'the audit log cannot be searched like this',
+    hint: 'the message says which part is wrong',
+  },
+  state_not_written: {
+    message: 'the audit log cannot be written, so nothing was signed or changed',
+    hint: 'free disk space; latchkey_state.db in the data directory has to be writable',
   },
 } as const
 

@@ -4,9 +4,9 @@
  * A handle that expires is ended when it does, not when it is next used: keys must not stay in memory longer than told. For a
  * minute it is remembered that it did, because the reference says so to the first request that comes too late.
  */
-import { timingSafeEqual } from 'node:crypto'
 import { BoundedMap } from '@latchkey/algorand'
 import { KmdError } from './errors.js'
+import * as HandleToken from './HandleToken.js'
 import * as Secret from './wallet/Secret.js'
 import type { UnlockedWallet } from './wallet/UnlockedWallet.js'
 
@@ -26,8 +26,6 @@ export type HandlesOptions = Lifetimes & {
 type Handle = { secret: Buffer; wallet: UnlockedWallet; expiresAtMs: number; latestExpiryMs: number }
 type Expired = { secret: Buffer; forgetAtMs: number }
 
-const idLength = 8
-const secretLength = 32
 const rememberMs = 60_000
 /** Many handles that expire one after the other are ended together, as each sweep looks at all of them. */
 const sweepGapMs = 20
@@ -78,13 +76,12 @@ export class Handles {
       wallet.lock()
       throw new KmdError('too_many_handles')
     }
-    const id = Secret.randomBytes(idLength).toString('hex')
-    const secret = Secret.randomBytes(secretLength).toString('hex')
+    const token = HandleToken.create()
     const latestExpiryMs = this.#now() + this.#maxLifetimeMs
     const expiresAtMs = this.#expiry(latestExpiryMs)
-    this.#handles.set(id, { secret: Buffer.from(secret), wallet, expiresAtMs, latestExpiryMs })
+    this.#handles.set(token.id, { secret: Buffer.from(token.secret), wallet, expiresAtMs, latestExpiryMs })
     this.#sweepAt(expiresAtMs)
-    return `${id}.${secret}`
+    return HandleToken.format(token)
   }
 
   /** The unlocked wallet behind a handle that has not expired. */
@@ -163,16 +160,12 @@ export class Handles {
 
   /** Without `handle` it has expired. */
   #find(token: string): { id: string; handle: Handle | undefined } {
-    const dot = token.indexOf('.')
-    if (dot < 0) throw new KmdError('wrong_token_parts')
-    const id = token.slice(0, dot)
-    const secret = token.slice(dot + 1)
-    if (!isLowerHex(id, 2 * idLength)) throw new KmdError('bad_handle_id')
-    if (!isLowerHex(secret, 2 * secretLength)) throw new KmdError('bad_handle_secret')
+    const given = HandleToken.parse(token)
+    const { id } = given
     const handle = this.#handles.get(id)
     const known = handle ?? this.#expired.get(id)
     if (known === undefined) throw new KmdError('handle_unknown')
-    if (!timingSafeEqual(Buffer.from(secret, 'latin1'), known.secret)) throw new KmdError('handle_wrong_secret')
+    if (!HandleToken.hasSecret(given, known.secret)) throw new KmdError('handle_wrong_secret')
     return { id, handle }
   }
 
@@ -189,13 +182,4 @@ export class Handles {
     handle.wallet.lock()
     Secret.wipe(handle.secret)
   }
-}
-
-function isLowerHex(text: string, length: number): boolean {
-  if (text.length !== length) return false
-  for (let i = 0; i < length; i++) {
-    const code = text.charCodeAt(i)
-    if (!((code >= 0x30 && code <= 0x39) || (code >= 0x61 && code <= 0x66))) return false
-  }
-  return true
 }

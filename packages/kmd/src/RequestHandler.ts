@@ -9,11 +9,14 @@ import {
   type RawResponse,
   toFetch,
 } from '@latchkey/http'
-import { type Caller, owner } from './api/Caller.js'
+import * as AgentToken from './agents/AgentToken.js'
+import { approvalHeader, refusalHeader } from './agents/refusalError.js'
+import * as AgentPermissions from './api/agentPermissions.js'
+import { type AgentCaller, type Caller, owner } from './api/Caller.js'
 import type { Context } from './api/Context.js'
-import { metricsPath } from './api/latchkeyOperations.js'
+import { extraPrefix, metricsPath } from './api/latchkeyOperations.js'
 import { describe } from './api/OpenApi.js'
-import { isOpen, type Operation } from './api/Operation.js'
+import { isOpen, type Operation, Pending } from './api/Operation.js'
 import * as Operations from './api/Operations.js'
 import { statusOf } from './api/operationErrors.js'
 import { descriptionPath } from './api/serviceOperations.js'
@@ -69,7 +72,10 @@ type Admitted = { operation: Operation; caller: Caller; bodyLimit: number | unde
 const openBodyBytes = 1024
 
 /** Lets the script of an allowed page read the error code. */
-const exposedHeaders = ['Access-Control-Expose-Headers', `${errorHeader}, Retry-After`]
+const exposedHeaders = [
+  'Access-Control-Expose-Headers',
+  `${errorHeader}, ${refusalHeader}, ${approvalHeader}, Retry-After`,
+]
 const emptyBody: Buffer = Buffer.alloc(0)
 
 /** Operations whose response is a secret. */
@@ -114,13 +120,11 @@ export class RequestHandler {
       body = arriving instanceof Promise ? await arriving : arriving
       const result = this.#perform(operation, body, caller)
       const output = result instanceof Promise ? await result : result
-      const headers = ['Content-Type', 'application/json', ...cors]
-      response = keyOperations.has(operation.id)
-        ? { status: 200, headers, body: this.#writeKey(operation, output), wipe: true }
-        : { status: 200, headers, body: this.#write(operation, output) }
+      response = this.#respond(operation, output, ['Content-Type', 'application/json', ...cors])
     } catch (error) {
       response = this.#errorResponse(this.#explain(operation.id, error, request, bodyLimit), cors, operation)
     }
+    if (caller.type === 'agent') this.#options.context.agents.release(caller.agent)
     // It may hold passwords, handles and keys.
     body.fill(0)
     this.#options.metrics.observe(operation.id, response.status, (performance.now() - startedAt) / 1000)
@@ -140,28 +144,70 @@ export class RequestHandler {
     }
     const operation = Operations.find(request.method, path)
     request.matched?.(operation?.path ?? routeOf(path))
-    if (operation === undefined) {
-      return {
-        response: this.#document(request, path, cors) ?? this.#consoleFile(request, path) ?? this.#unmatched(path),
-      }
-    }
     let caller = owner
-    const isPublic = isOpen(operation, wire)
-    if (!isPublic && !this.#hasToken(request)) {
-      const session = this.#session(request)
-      if (session === undefined) return { response: this.#errorResponse(new KmdError('invalid_token'), cors) }
-      if (!Permissions.mayUse(operation.id)) {
-        return { response: this.#errorResponse(new KmdError('console_refused'), cors) }
-      }
-      caller = { type: 'session', session }
+    try {
+      caller = this.#identify(request, operation, path)
+    } catch (error) {
+      return { response: this.#errorResponse(this.#explain(path, error, request), cors) }
     }
-    if (path.startsWith('/v1/')) onActivity?.()
+    if (operation === undefined) {
+      if (caller.type === 'agent') this.#options.context.agents.release(caller.agent)
+      const isAgent = caller.type === 'agent'
+      return {
+        response:
+          this.#document(request, path, cors, isAgent) ?? this.#consoleFile(request, path) ?? this.#unmatched(path),
+      }
+    }
+    if (path.startsWith('/v1/') || caller.type === 'agent') onActivity?.()
+    const isPublic = isOpen(operation, wire) && caller.type !== 'agent'
     return { operation, caller, bodyLimit: isPublic ? openBodyBytes : undefined }
   }
 
-  #perform(operation: Operation, body: Buffer, caller: Caller): Output | Promise<Output> {
+  /**
+   * Who sent the request. The token of an agent is never passed over, not even where none is needed: what it may not do, it may
+   * not do here either. A document without an agent's token checks by itself who may read it.
+   *
+   * @throws {@link KmdError} if there is no valid token, or it may not be used for this
+   */
+  #identify(request: RawRequest, operation: Operation | undefined, path: string): Caller {
+    const agent = this.#agent(request, operation?.id ?? documentOf(path))
+    if (agent !== undefined) return agent
+    if (operation === undefined || isOpen(operation, this.#options.wire) || this.#hasToken(request)) return owner
+    const session = this.#session(request)
+    if (session === undefined) throw new KmdError('invalid_token')
+    if (!Permissions.mayUse(operation.id)) throw new KmdError('console_refused')
+    return { type: 'session', session }
+  }
+
+  /** The agent whose token the request has; undefined if it has none, or for what is not served. */
+  #agent(request: RawRequest, operationId: string | undefined): AgentCaller | undefined {
+    const token = agentToken(request)
+    if (token === undefined || operationId === undefined || this.#options.token.matches(token)) return undefined
+    const { agents, agentPresence } = this.#options.context
+    const agent = agents.authenticate(token)
+    if (agent === undefined) throw new KmdError('invalid_token')
+    request.authenticated?.()
+    agentPresence.used(agent.agentId, request.ends?.())
+    if (!AgentPermissions.mayUse(operationId)) {
+      agents.release(agent)
+      throw new KmdError('agent_operation_forbidden')
+    }
+    return { type: 'agent', agent, acceptsPending: prefersAsync.test(request.header('prefer') ?? '') }
+  }
+
+  #perform(operation: Operation, body: Buffer, caller: Caller): Output | Pending | Promise<Output | Pending> {
     const input = operation.method === 'GET' ? {} : JsonBody.read(body, operation.request, this.#options.wire)
     return operation.run(this.#options.context, input, caller)
+  }
+
+  #respond(operation: Operation, output: Output | Pending, headers: string[]): RawResponse {
+    if (output instanceof Pending) {
+      const body = Wire.write(this.#options.wire, operation.pending ?? [], output.output as Output)
+      return { status: 202, headers, body }
+    }
+    return keyOperations.has(operation.id)
+      ? { status: 200, headers, body: this.#writeKey(operation, output), wipe: true }
+      : { status: 200, headers, body: this.#write(operation, output) }
   }
 
   #write(operation: Operation, output: Output): string {
@@ -181,14 +227,14 @@ export class RequestHandler {
   }
 
   /** The two responses that are not a JSON envelope: the API description and the metrics. */
-  #document(request: RawRequest, path: string, cors: string[]): RawResponse | undefined {
+  #document(request: RawRequest, path: string, cors: string[], isAgent: boolean): RawResponse | undefined {
     const isDescription = path === descriptionPath
     const isOpenPath = isDescription || Operations.find('GET', path)?.open !== undefined
     const isHead = request.method === 'HEAD' && isOpenPath
     if (!isHead && !(request.method === 'GET' && (isDescription || path === metricsPath))) return undefined
     const needsToken = !isOpenPath || this.#options.wire !== 'reference'
     const isMetrics = path === metricsPath
-    const mayRead = (): boolean => (isMetrics && this.#hasMetricsToken(request)) || this.#hasAccess(request)
+    const mayRead = (): boolean => isAgent || (isMetrics && this.#hasMetricsToken(request)) || this.#hasAccess(request)
     if (needsToken && !mayRead()) {
       return this.#errorResponse(new KmdError('invalid_token'), cors)
     }
@@ -266,7 +312,7 @@ export class RequestHandler {
     return new KmdError('internal', { cause: error })
   }
 
-  #errorResponse(error: KmdError, headers: string[], operation: Pick<Operation, 'walletFailure'> = {}): RawResponse {
+  #errorResponse(error: KmdError, headers: string[], operation: Partial<Operation> = {}): RawResponse {
     const exposed = headers.includes('Access-Control-Allow-Origin') ? exposedHeaders : []
     const retry = error.retryAfterSeconds === undefined ? [] : ['Retry-After', String(error.retryAfterSeconds)]
     return {
@@ -281,9 +327,41 @@ export class RequestHandler {
         errorHeader,
         error.code,
       ],
-      body: Wire.writeError(this.#options.wire, error),
+      body: Wire.writeError(this.#options.wire, error, refusalOf(error, operation)),
     }
   }
+}
+
+/** The Go client's decoder rejects unknown members, so the wire of the reference has it in the header only. */
+function refusalOf({ headers }: KmdError, { path = '' }: Partial<Operation>): string | undefined {
+  const at = headers.indexOf(refusalHeader)
+  return at < 0 || !path.startsWith(extraPrefix) ? undefined : headers[at + 1]
+}
+
+/** RFC 7240: a list of preferences, each with parameters. */
+const prefersAsync = /(?:^|,)\s*respond-async\s*(?:$|[,;=])/i
+
+/**
+ * The token of an agent in a request. With another token beside it, it would be a guess who is meant.
+ *
+ * @throws {@link KmdError} `invalid_token` for two tokens
+ */
+function agentToken(request: RawRequest): string | undefined {
+  const presented = request.header(tokenHeader)
+  const authorization = request.header('authorization')
+  const bearer = authorization === undefined ? undefined : /^bearer +(\S+)$/i.exec(authorization)?.[1]
+  const agentBearer = bearer !== undefined && AgentToken.isToken(bearer) ? bearer : undefined
+  if (agentBearer !== undefined && presented !== undefined && presented !== agentBearer) {
+    throw new KmdError('invalid_token', { message: 'two different tokens were sent; send one of them' })
+  }
+  return agentBearer ?? (presented !== undefined && AgentToken.isToken(presented) ? presented : undefined)
+}
+
+/** What is served without being an operation, by its name in the table of permissions. */
+function documentOf(path: string): string | undefined {
+  if (path === descriptionPath) return 'SwaggerHandler'
+  if (path === metricsPath) return 'GetMetrics'
+  return ConsoleFiles.isPath(path) ? 'ConsoleFiles' : undefined
 }
 
 /** Says what to add where. Only a name that a setting can hold is repeated. */

@@ -24,6 +24,11 @@ export const apiErrors = {
     message: 'the console may not do this; use the command line',
     hint: 'do it with latchkey, or with the API token: a session of the console can neither export nor delete keys',
   },
+  forbidden_user: {
+    status: 403,
+    message: 'this user may not use the socket, or cannot be determined',
+    hint: 'add the number of the user to unix_socket_uids in kmd_config.json; the command ss must be installed where the daemon runs',
+  },
   console_not_local: {
     status: 403,
     message: 'the console is for browsers on the machine of the daemon only; open it there, by 127.0.0.1 or localhost',
@@ -404,6 +409,10 @@ export const startErrors = {
   invalid_address: {
     message: 'the address to listen on is not host:port',
     hint: 'set "address" in kmd_config.json to host:port, for example 127.0.0.1:7833',
+  },
+  unix_socket: {
+    message: 'the Unix socket cannot be used',
+    hint: 'set "unix_socket" in kmd_config.json to an absolute path in a directory that only the user of the daemon can write to',
   },
   already_running: {
     message: 'failed to lock kmd.lock; is an instance of kmd already running in this data directory?',

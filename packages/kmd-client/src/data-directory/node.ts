@@ -5,10 +5,11 @@ import { KmdClientError } from '../KmdClientError.js'
 import { doubt, doubtAddress } from '../node/Listener.js'
 import type { Examine } from '../transport/Transport.js'
 
-/** The first lines of `kmd.net` and `kmd.token`. */
-export async function readDataDirectory(dataDir: string): Promise<{ address: string; token: string }> {
-  const [address, token] = await Promise.all([firstLine(dataDir, 'kmd.net'), firstLine(dataDir, 'kmd.token')])
-  return { address, token }
+/** The first lines of `kmd.net` and `kmd.token`; the second is not read where another token is given. */
+export async function readDataDirectory(dataDir: string, given?: string): Promise<{ address: string; token: string }> {
+  const token = given ?? firstLine(dataDir, 'kmd.token')
+  const [address, read] = await Promise.all([firstLine(dataDir, 'kmd.net'), token])
+  return { address, token: read }
 }
 
 /** Tells whether the daemon of the directory is at the other end of a connection, or at an address. */

@@ -2,7 +2,10 @@
 import { KmdClientError } from '../KmdClientError.js'
 import type { Examine } from '../transport/Transport.js'
 
-export async function readDataDirectory(_dataDir: string): Promise<{ address: string; token: string }> {
+export async function readDataDirectory(
+  _dataDir: string,
+  _token?: string,
+): Promise<{ address: string; token: string }> {
   const message = 'a data directory can be read on Node only; pass { address, token } to Kmd.connect instead'
   throw new KmdClientError('data_directory_unsupported', message, { operation: 'connect' })
 }

@@ -8,6 +8,11 @@ export const agentErrors = {
     message: 'an agent may not use this operation',
     hint: 'use the API token of the owner, or an operation that agents have: GET /latchkey/v1/agent lists what this one may do',
   },
+  agent_token_required: {
+    status: 403,
+    message: 'this operation is for agents; send the token of one',
+    hint: 'send the token of an agent as X-KMD-API-Token, or use the operations of the owner: POST /latchkey/v1/agents/show',
+  },
   agent_wallet_forbidden: {
     status: 403,
     message: 'this agent has no access to this wallet or key',

@@ -1,10 +1,28 @@
 /** Who sent a request: the owner with the API token, a page with the token of a console session, or an agent with its own. */
-import type { AgentSession } from '../agents/Agents.js'
+import type { AgentSession } from '../agents/AgentsApi.js'
 import type { Session } from '../console/Sessions.js'
+import { KmdError } from '../errors.js'
+
+export type AgentCaller = {
+  readonly type: 'agent'
+  readonly agent: AgentSession
+  /** Whether it takes 202 for a payment that waits for an approval (RFC 7240, 4.1: `Prefer: respond-async`). */
+  readonly acceptsPending: boolean
+}
 
 export type Caller =
   | { readonly type: 'owner' }
   | { readonly type: 'session'; readonly session: Session }
-  | { readonly type: 'agent'; readonly agent: AgentSession }
+  | AgentCaller
 
 export const owner: Caller = { type: 'owner' }
+
+/**
+ * The agent that calls an operation which only agents have.
+ *
+ * @throws {@link KmdError} `agent_token_required`
+ */
+export function requireAgent(caller: Caller): AgentCaller {
+  if (caller.type !== 'agent') throw new KmdError('agent_token_required')
+  return caller
+}

@@ -1,6 +1,9 @@
 /** The state that operations work on, by concern. */
 import type { SignatureLog } from '../activity/SignatureLog.js'
+import type { AgentHandles } from '../agents/AgentHandles.js'
+import type { AgentPresence } from '../agents/AgentPresence.js'
 import type { Agents } from '../agents/Agents.js'
+import type { WalletTurns } from '../agents/WalletTurns.js'
 import type { AuditLog } from '../audit/AuditLog.js'
 import type { Sessions } from '../console/Sessions.js'
 import type { Tickets } from '../console/Tickets.js'
@@ -21,9 +24,18 @@ export type OwnerContext = { contacts: Contacts; pendingBackups: PendingBackups 
 /** What is in the daemon's own database. */
 export type StateContext = { audit: AuditLog; agents: Agents }
 
+/** What the daemon keeps in memory about agents. */
+export type AgentContext = { agentHandles: AgentHandles; agentPresence: AgentPresence; walletTurns: WalletTurns }
+
 /** Undefined if the operator named no Algorand node. */
 export type NodeContext = { node: NodeClient | undefined }
 
 export type ProcessContext = { startedAtMs: number; version: string; lostLogLines: () => number }
 
-export type Context = WalletContext & ConsoleContext & OwnerContext & NodeContext & StateContext & ProcessContext
+export type Context = WalletContext &
+  ConsoleContext &
+  OwnerContext &
+  NodeContext &
+  StateContext &
+  AgentContext &
+  ProcessContext

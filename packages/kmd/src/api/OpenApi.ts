@@ -87,6 +87,8 @@ function describeShape(shape: Shape, wire: Wire, definitions: Json): Json {
       return { type: 'integer', format: shape.format }
     case 'base64':
       return { type: 'string', format: 'byte' }
+    case 'json':
+      return { type: 'object' }
     case 'key':
       definitions[shape.name] = keyBytes(wire)
       return { $ref: `#/definitions/${shape.name}` }

@@ -214,7 +214,9 @@ async function prepare(t: TestContext): Promise<{ app: TestApp; cases: { [operat
 
 const multisigMissing = 'multisig information (pks, threshold) for address does not exist in this wallet'
 const allOf = (faults: Fault[]): Body => Object.assign({}, ...faults.map(([change]) => change).reverse())
-const withBody = operations.filter(({ method }) => method !== 'GET')
+/** Those on agents, approvals and the audit log are ours alone: their tests say what is checked, in no order. */
+const isOrdered = (path: string): boolean => !/^\/latchkey\/v1\/(agents?|approvals|audit)(\/|$)/.test(path)
+const withBody = operations.filter(({ method, path }) => method !== 'GET' && isOrdered(path))
 
 for (const { id, method, path, open } of withBody) {
   test(`${id} reports the first error`, async (t) => {

@@ -1,4 +1,5 @@
 /** Every operation of the API, in the order in which /swagger.json lists them. */
+import { agentOperations } from './agentOperations.js'
 import { backupOperations } from './backupOperations.js'
 import { consoleOperations } from './consoleOperations.js'
 import { contactOperations } from './contactOperations.js'
@@ -8,6 +9,7 @@ import { extraOperations } from './latchkeyOperations.js'
 import { multisigOperations } from './multisigOperations.js'
 import { nodeOperations } from './nodeOperations.js'
 import type { Operation } from './Operation.js'
+import { ownAgentOperations } from './ownAgentOperations.js'
 import { serviceOperations } from './serviceOperations.js'
 import { signOperations } from './signOperations.js'
 import { submitOperations } from './submitOperations.js'
@@ -28,6 +30,8 @@ export const operations: readonly Operation[] = [
   describeOperation,
   ...transferOperations,
   ...submitOperations,
+  ...agentOperations,
+  ...ownAgentOperations,
 ]
 
 const byPath = new Map<string, Operation[]>()

@@ -3,6 +3,7 @@ import { Address, Ed25519 } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 import * as Secret from '../wallet/Secret.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
+import * as AgentWallet from './agentWallet.js'
 import { decodeAddress } from './decodeAddress.js'
 import {
   address,
@@ -14,6 +15,7 @@ import {
   password,
   privateKey,
 } from './Operation.js'
+import { endAgentsOfKey } from './endAgents.js'
 import { isZero } from './signing.js'
 import { addressesOutput } from './walletMembers.js'
 import { withPassword } from './withPassword.js'
@@ -105,13 +107,17 @@ export const keyOperations = [
     response: [],
     responseName: 'APIV1DELETEKeyResponse',
     walletFailure: 400,
-    run: (context, input) => {
+    run: async (context, input) => {
       const publicKey = decodeAddress(input.address)
       const wallet = context.handles.wallet(input.wallet_handle_token)
-      return withPassword(context, wallet, input.wallet_password, () => {
-        wallet.deleteKey(publicKey)
-        return {}
-      })
+      await withPassword(context, wallet, input.wallet_password, () => {})
+      await endAgentsOfKey(context, wallet.key, input.address, () =>
+        retryWhileLocked(() => {
+          wallet.requireSamePassword()
+          wallet.deleteKey(publicKey)
+        }),
+      )
+      return {}
     },
   }),
   define({
@@ -124,8 +130,9 @@ export const keyOperations = [
     responseName: 'APIV1POSTKeyListResponse',
     walletFailure: 500,
     reusesOutput: true,
-    run: ({ handles }, input) => {
-      const wallet = handles.wallet(input.wallet_handle_token)
+    run: (context, input, caller) => {
+      if (caller.type === 'agent') return AgentWallet.listKeys(context, caller, input.wallet_handle_token)
+      const wallet = context.handles.wallet(input.wallet_handle_token)
       return retryWhileLocked(() => addressesOutput(wallet.addresses()))
     },
   }),

@@ -3,6 +3,7 @@ import { KmdError } from '../errors.js'
 import * as Secret from '../wallet/Secret.js'
 import type { Shape } from '../wire/Wire.js'
 import type { Context } from './Context.js'
+import { endAgentsOfWallet } from './endAgents.js'
 import { ascii, define, password, text } from './Operation.js'
 
 export const extraPrefix = '/latchkey/v1'
@@ -90,10 +91,13 @@ export const extraOperations = [
     response: [{ name: 'moved_to', shape: { type: 'string' } }],
     responseName: 'DeleteWalletResponse',
     walletFailure: 400,
-    run: async ({ wallets, handles }, input) => {
+    run: async (context, input) => {
+      const { wallets, handles } = context
       const entry = await wallets.find(input.wallet_id)
       const onRemove = (): void => handles.releaseWallet(entry.id)
-      const movedTo = await wallets.remove(entry, input.wallet_password, onRemove).catch((error: unknown) => {
+      const beforeRemove = <T>(remove: () => Promise<T>): Promise<T> => endAgentsOfWallet(context, entry.key, remove)
+      const removal = wallets.remove(entry, input.wallet_password, { onRemove, beforeRemove })
+      const movedTo = await removal.catch((error: unknown) => {
         if ((error as NodeJS.ErrnoException).syscall !== 'rename') throw error
         throw new KmdError('database', { message: `the wallet file could not be moved aside: ${String(error)}` })
       })

@@ -2,6 +2,7 @@
 import { AlgodError, type AssetInfo } from '@latchkey/algod'
 import { Bytes } from '@latchkey/algorand'
 import { apiErrors, KmdError } from '../errors.js'
+import { requireOwnAddresses } from './agentWallet.js'
 import { decodeAddress } from './decodeAddress.js'
 import * as Faucet from './Faucet.js'
 import { extraPrefix } from './latchkeyOperations.js'
@@ -98,9 +99,10 @@ export const nodeOperations = [
     response: [{ name: 'accounts', shape: { type: 'list', of: account } }],
     responseName: 'GetAccountsResponse',
     errors: ['bad_address', 'too_many_addresses', 'no_node', 'node_failed'],
-    run: ({ node }, { addresses }) => {
+    run: (context, { addresses }, caller) => {
       for (const address of addresses) decodeAddress(address)
-      return withNode(node, async (algod) => ({
+      requireOwnAddresses(context, caller, addresses)
+      return withNode(context.node, async (algod) => ({
         accounts: await Promise.all(addresses.map((address) => describeAccount(algod, address))),
       }))
     },

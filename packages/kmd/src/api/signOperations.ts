@@ -1,6 +1,9 @@
 /** Signing transactions and programs, alone and as a member of a multisig. */
 import { Program, SignedTransaction, Transaction } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
+import * as AgentWallet from './agentWallet.js'
+import type { AgentCaller } from './Caller.js'
+import type { Context } from './Context.js'
 import { decodeAddress } from './decodeAddress.js'
 import { address, bool, bytes, define, handleToken, password, publicKey } from './Operation.js'
 import { canonicalize, isZero, multisigErrors, partialMultisig, signMultisig } from './signing.js'
@@ -31,7 +34,8 @@ export const signOperations = [
     responseName: 'APIV1POSTTransactionSignResponse',
     errors: ['key_not_found'],
     walletFailure: 400,
-    run: (context, input) => {
+    run: (context, input, caller) => {
+      if (caller.type === 'agent') return signAsAgent(context, caller, input)
       const wallet = context.handles.wallet(input.wallet_handle_token)
       const { bytes: canonical, sender } = canonicalize(input.transaction)
       return withPassword(context, wallet, input.wallet_password, () => {
@@ -137,3 +141,13 @@ export const signOperations = [
     },
   }),
 ]
+
+type AgentInput = { wallet_handle_token: string; transaction: Uint8Array; public_key: Uint8Array }
+
+/** The password is not looked at: an agent has none. */
+async function signAsAgent(context: Context, caller: AgentCaller, input: AgentInput) {
+  context.agentHandles.require(caller.agent, input.wallet_handle_token)
+  const transaction = canonicalize(input.transaction)
+  const signer = isZero(input.public_key) ? transaction.sender : input.public_key
+  return { signed_transaction: await AgentWallet.sign(context, caller, { transaction, signer, claim: {} }) }
+}

@@ -1,7 +1,8 @@
 /** Sends signed transactions to the node, and finds out what became of them. */
 import { explainRejection, type SubmitResult } from '@latchkey/algod'
-import { Transaction, type TransactionFile } from '@latchkey/algorand'
+import { Address, Transaction, type TransactionFile } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
+import { requireOwnAddresses } from './agentWallet.js'
 import { extraPrefix } from './latchkeyOperations.js'
 import type { NodeClient } from './NodeClient.js'
 import { ascii, bytes, define, uint } from './Operation.js'
@@ -42,11 +43,12 @@ export const submitOperations = [
     ],
     responseName: 'SubmitTransactionResponse',
     errors: ['not_signed', 'no_node', 'node_failed'],
-    run: ({ node }, input) => {
+    run: (context, input, caller) => {
       const members = readTransactions(input.transaction)
       if (!members.every(isFullySigned)) throw new KmdError('not_signed')
+      requireOwnAddresses(context, caller, members.map(signerOf))
       const id = Transaction.id(members[0]!.bytes)
-      return withNode(node, async (algod) => toSubmitted(algod, id, await algod.submit([input.transaction])))
+      return withNode(context.node, async (algod) => toSubmitted(algod, id, await algod.submit([input.transaction])))
     },
   }),
   define({
@@ -84,6 +86,11 @@ function isFullySigned({ signed, isSigned }: TransactionFile.Member): boolean {
   const { msig, sig, lsig } = signed ?? {}
   if (!isSigned || msig === undefined || sig !== undefined || lsig !== undefined) return isSigned
   return msig.subsig.filter(({ s }) => s !== undefined).length >= msig.thr
+}
+
+/** Whose key signs: the sender's own, or the one that the sender was rekeyed to. The node checks the signature. */
+function signerOf({ transaction, signed }: TransactionFile.Member): string {
+  return Address.encode(signed?.sgnr ?? transaction.snd)
 }
 
 async function toSubmitted(algod: NodeClient, id: string, result: SubmitResult) {

@@ -2,6 +2,7 @@
 import { AlgodError, explainRejection } from '@latchkey/algod'
 import { Address, Amount, Bytes, SignedTransaction, TransactionFile } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
+import { requireOwnAddresses } from './agentWallet.js'
 import { decodeAddress } from './decodeAddress.js'
 import * as Faucet from './Faucet.js'
 import { extraPrefix } from './latchkeyOperations.js'
@@ -107,10 +108,11 @@ export const transferOperations = [
     response: [{ name: 'holdings', shape: { type: 'list', of: holding } }],
     responseName: 'GetHoldingsResponse',
     errors: ['bad_asset_id', 'bad_address', 'too_many_addresses', 'no_node', 'node_failed'],
-    run: ({ node }, { addresses, asset_id }) => {
+    run: (context, { addresses, asset_id }, caller) => {
       const id = readAssetId(asset_id)
       for (const address of addresses) decodeAddress(address)
-      return withNode(node, async (algod) => ({
+      requireOwnAddresses(context, caller, addresses)
+      return withNode(context.node, async (algod) => ({
         holdings: await Promise.all(addresses.map((address) => describeHolding(algod, address, id))),
       }))
     },

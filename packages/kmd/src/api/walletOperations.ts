@@ -4,6 +4,7 @@ import * as Secret from '../wallet/Secret.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
 import type { UnlockedWallet } from '../wallet/UnlockedWallet.js'
 import { driverName } from '../wallet/WalletFormat.js'
+import * as AgentWallet from './agentWallet.js'
 import type { WalletContext } from './Context.js'
 import { ascii, bytes32, define, handleToken, name, password, wallet } from './Operation.js'
 import { walletMember, walletsOutput } from './walletMembers.js'
@@ -34,7 +35,10 @@ export const walletOperations = [
     errors: ['wallets_directory'],
     walletFailure: 500,
     reusesOutput: true,
-    run: async ({ wallets }) => walletsOutput(await wallets.list()),
+    run: async (context, _input, caller) =>
+      caller.type === 'agent'
+        ? AgentWallet.listWallets(context, caller)
+        : walletsOutput(await context.wallets.list()),
   }),
   define({
     id: 'CreateWallet',
@@ -90,7 +94,9 @@ export const walletOperations = [
     responseName: 'APIV1POSTWalletInitResponse',
     errors: ['too_many_handles', 'no_secure_memory', 'stopping'],
     walletFailure: 401,
-    run: async ({ wallets, handles }, input) => {
+    run: async (context, input, caller) => {
+      if (caller.type === 'agent') return AgentWallet.openHandle(context, caller, input.wallet_id)
+      const { wallets, handles } = context
       const entry = await find(wallets, input.wallet_id)
       const open = (wallet: UnlockedWallet): string => handles.open(wallet)
       return { wallet_handle_token: await wallets.unlock(entry, input.wallet_password, open) }
@@ -104,8 +110,9 @@ export const walletOperations = [
     request: [handleToken],
     response: [],
     responseName: 'APIV1POSTWalletReleaseResponse',
-    run: ({ handles }, input) => {
-      handles.release(input.wallet_handle_token)
+    run: ({ handles, agentHandles }, input, caller) => {
+      if (caller.type === 'agent') agentHandles.release(caller.agent, input.wallet_handle_token)
+      else handles.release(input.wallet_handle_token)
       return {}
     },
   }),
@@ -118,9 +125,14 @@ export const walletOperations = [
     response: [walletHandle],
     responseName: 'APIV1POSTWalletRenewResponse',
     walletFailure: 500,
-    run: (context, input) => {
-      context.handles.renew(input.wallet_handle_token)
-      return describeHandle(context, input.wallet_handle_token)
+    run: (context, input, caller) => {
+      const { wallet_handle_token: token } = input
+      if (caller.type === 'agent') {
+        context.agentHandles.renew(caller.agent, token)
+        return AgentWallet.describeHandle(context, caller, token)
+      }
+      context.handles.renew(token)
+      return describeHandle(context, token)
     },
   }),
   define({
@@ -156,7 +168,10 @@ export const walletOperations = [
     response: [walletHandle],
     responseName: 'APIV1POSTWalletInfoResponse',
     walletFailure: 500,
-    run: (context, input) => describeHandle(context, input.wallet_handle_token),
+    run: (context, input, caller) =>
+      caller.type === 'agent'
+        ? AgentWallet.describeHandle(context, caller, input.wallet_handle_token)
+        : describeHandle(context, input.wallet_handle_token),
   }),
 ]
 

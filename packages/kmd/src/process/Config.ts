@@ -1,7 +1,7 @@
 /**
  * kmd_config.json, read by the rules of the Go daemon: names in any case, unknown names ignored, null for the default,
- * wrong types rejected. `session_max_lifetime_secs`, `wire`, `allowed_hosts`, `algod`, `log_level` and `log_format` are
- * additions, which the Go daemon ignores.
+ * wrong types rejected. `session_max_lifetime_secs`, `wire`, `allowed_hosts`, `algod`, `log_level`, `log_format` and
+ * `unix_socket` with its settings are additions, which the Go daemon ignores.
  */
 import { isAbsolute, join } from 'node:path'
 import { Json, Suggestion } from '@latchkey/algorand'
@@ -35,6 +35,12 @@ export type Config = {
   allowedHosts: readonly string[]
   /** The Algorand node for balances and confirmations. */
   algod: { url: string; token: string } | undefined
+  /** The absolute path of a Unix socket to listen on beside the port; blank for none. */
+  unixSocket: string
+  /** A group, by name or number, whose members may connect to the socket; blank for the user of the daemon alone. */
+  unixSocketGroup: string
+  /** The numbers of the users that may use the socket, each checked at its connection; undefined for all that can connect. */
+  unixSocketUids: readonly number[] | undefined
   /** The least severe lines of kmd.log; undefined for the default of the command. */
   logLevel: Level | undefined
   /** The form of kmd.log; undefined for the default of the command. */
@@ -55,6 +61,9 @@ export const defaults: Config = {
   wire: undefined,
   allowedHosts: [],
   algod: undefined,
+  unixSocket: '',
+  unixSocketGroup: '',
+  unixSocketUids: undefined,
   logLevel: undefined,
   logFormat: undefined,
 }
@@ -74,6 +83,9 @@ export const settingNames: { readonly [setting in keyof Config]: { readonly name
     wire: { name: 'wire', isLive: false },
     allowedHosts: { name: 'allowed_hosts', isLive: true },
     algod: { name: 'algod', isLive: true },
+    unixSocket: { name: 'unix_socket', isLive: false },
+    unixSocketGroup: { name: 'unix_socket_group', isLive: false },
+    unixSocketUids: { name: 'unix_socket_uids', isLive: false },
     logLevel: { name: 'log_level', isLive: true },
     logFormat: { name: 'log_format', isLive: true },
   }
@@ -130,6 +142,9 @@ export function parse(text: string): Config {
     wire: oneOf(wires, 'wire', root.text('wire')),
     allowedHosts: root.texts('allowed_hosts') ?? defaults.allowedHosts,
     algod: readAlgod(root.section('algod')),
+    unixSocket: root.text('unix_socket') ?? defaults.unixSocket,
+    unixSocketGroup: root.text('unix_socket_group') ?? defaults.unixSocketGroup,
+    unixSocketUids: root.unsignedList('unix_socket_uids') ?? defaults.unixSocketUids,
     logLevel: oneOf(levels, 'log_level', root.text('log_level')),
     logFormat: oneOf(formats, 'log_format', root.text('log_format')),
   }
@@ -153,6 +168,9 @@ const settings: { readonly [section: string]: readonly string[] } = {
     'wire',
     'allowed_hosts',
     'algod',
+    'unix_socket',
+    'unix_socket_group',
+    'unix_socket_uids',
     'log_level',
     'log_format',
   ],
@@ -270,6 +288,12 @@ class Section {
   texts(name: string): string[] | undefined {
     const isTexts = (value: unknown) => Array.isArray(value) && value.every((element) => typeof element === 'string')
     return this.#value(name, 'a list of texts', isTexts)
+  }
+
+  unsignedList(name: string): number[] | undefined {
+    const isUnsigned = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0
+    const isList = (value: unknown) => Array.isArray(value) && value.every(isUnsigned)
+    return this.#value(name, 'a list of integers of at least 0', isList)
   }
 
   #value<T>(name: string, what: string, isRight: (value: unknown) => boolean): T | undefined {

@@ -24,11 +24,13 @@ import { PendingBackups } from '../wallet/PendingBackups.js'
 import type { Problem } from '../wallet/WalletDirectory.js'
 import { Wallets } from '../wallet/Wallets.js'
 import type { Wire } from '../wire/Wire.js'
+import { openAgentParts } from './agentParts.js'
 import { Closers } from './Closers.js'
 import * as Config from './Config.js'
 import * as Lock from './Lock.js'
 import { Log, type LogSettings } from './Log.js'
 import * as MetricsToken from './MetricsToken.js'
+import { PeerUsers } from './PeerUsers.js'
 import * as Settings from './Settings.js'
 import * as StateFiles from './StateFiles.js'
 import * as Token from './Token.js'
@@ -260,12 +262,18 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
     closers.add(() => context.node?.close())
     const { audit, agents, ...state } = openDatabase(dataDir, log)
     closers.add(state.close)
+    const peers = new PeerUsers()
+    const agentParts = openAgentParts({
+      ...{ agents, lifetimes: Settings.lifetimes(config), userOf: (ends) => peers.of(ends) },
+      onWarning: (text) => log.write('warning', text),
+    })
     const [tickets, sessions] = [new Tickets(), new Sessions()]
     const signatureLog = openSignatureLog(options, log)
     const wire = options.forceWire ?? config.wire ?? options.wire ?? 'documented'
     const context = {
       ...{ wallets, handles, throttle, tickets, sessions, signatureLog, node, version, audit, agents },
       ...openOwnerFiles(dataDir, log),
+      ...agentParts,
       startedAtMs: Date.now(),
       lostLogLines: () => log.lostLines,
     }
@@ -293,6 +301,7 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
     for (const warning of warnings) log.write('warning', warning)
     const apply = (changed: Config.Config): void => {
       handles.configure(Settings.lifetimes(changed))
+      agentParts.agentHandles.configure(Settings.lifetimes(changed))
       handler.configure(access(options, changed))
       log.configure(logSettings(options, changed))
     }

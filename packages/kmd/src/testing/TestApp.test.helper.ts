@@ -13,6 +13,7 @@ import { Contacts } from '../contacts/Contacts.js'
 import { ScryptPool } from '../derivation/index.js'
 import { Handles } from '../Handles.js'
 import { Metrics } from '../Metrics.js'
+import { openAgentParts } from '../process/agentParts.js'
 import { RequestHandler, type RequestHandlerOptions } from '../RequestHandler.js'
 import { openState } from '../state/openState.js'
 import { PasswordThrottle } from '../wallet/PasswordThrottle.js'
@@ -137,6 +138,7 @@ export function createApp(
   const context: Context = {
     ...{ wallets, handles, throttle, tickets, sessions, signatureLog, node, audit, agents },
     ...{ contacts: new Contacts(), pendingBackups: new PendingBackups() },
+    ...openAgentParts({ agents, lifetimes: { lifetimeMs, maxLifetimeMs }, now }),
     startedAtMs: Date.now(),
     version: '0.0.0',
     lostLogLines: () => 0,

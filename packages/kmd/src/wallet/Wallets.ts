@@ -28,6 +28,11 @@ export type WalletsOptions = {
   onProblem?: (problem: Problem) => void
 }
 
+export type RemoveOptions = {
+  onRemove?: () => void
+  beforeRemove?: <T>(remove: () => Promise<T>) => Promise<T>
+}
+
 export class Wallets {
   readonly #options: WalletsOptions
   readonly #directory: WalletDirectory
@@ -139,19 +144,25 @@ export class Wallets {
 
   /**
    * Removes a wallet. Its file stays in the directory, under a name that no kmd reads. `onRemove` is called in the same
-   * step, to end what is open.
+   * step, to end what is open. `beforeRemove` is called once the password is found to be right, and removes the file itself.
    */
-  async remove(entry: Entry, password: Buffer, onRemove: () => void = () => {}): Promise<string> {
+  async remove(
+    entry: Entry,
+    password: Buffer,
+    { onRemove = () => {}, beforeRemove = (remove) => remove() }: RemoveOptions = {},
+  ): Promise<string> {
     const moment = new Date().toISOString().replaceAll(':', '-')
     const aside = join(dirname(entry.path), `${basename(entry.path)}.deleted-${moment}`)
     await this.#withMasterKey(entry, password, (_masterKey, wrapped) =>
-      Sqlite.retryWhileLocked(() => {
-        if (this.#readUnchanged(entry, wrapped) === undefined) return rewrapped
-        this.#files.close(entry.path)
-        renameSync(entry.path, aside)
-        onRemove()
-        return undefined
-      }),
+      beforeRemove(() =>
+        Sqlite.retryWhileLocked(() => {
+          if (this.#readUnchanged(entry, wrapped) === undefined) return rewrapped
+          this.#files.close(entry.path)
+          renameSync(entry.path, aside)
+          onRemove()
+          return undefined
+        }),
+      ),
     )
     await AtomicFile.syncDirectory(aside)
     this.#directory.touch(entry.file)

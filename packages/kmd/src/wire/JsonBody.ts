@@ -47,8 +47,8 @@ export type Kind =
   | List
   | { type: 'object'; fields: readonly Field[] }
 
-/** A longer one than `max` is rejected with `tooLong` as it is read. */
-export type List = { type: 'list'; of: Kind; max: number; tooLong: Code }
+/** A longer one than `max` is rejected with `tooLong` as it is read, and with `tooLongText` where the code has none for it. */
+export type List = { type: 'list'; of: Kind; max: number; tooLong: Code; tooLongText?: string }
 
 /**
  * A member. Some are called otherwise in the reference than in its documentation: both are then fields, each marked
@@ -228,7 +228,7 @@ function readValue(cursor: Cursor, kind: Kind): Value {
   }
 }
 
-function readList(cursor: Cursor, { of, max, tooLong }: List): Value[] {
+function readList(cursor: Cursor, { of, max, tooLong, tooLongText }: List): Value[] {
   const list: Value[] = []
   const first = peek(cursor)
   if (first === 0x6e) {
@@ -241,7 +241,7 @@ function readList(cursor: Cursor, { of, max, tooLong }: List): Value[] {
   }
   if (first !== openBracket || ++cursor.depth > maxDepth) refuse()
   readElements(cursor, () => {
-    if (list.length >= max) throw new KmdError(tooLong)
+    if (list.length >= max) throw new KmdError(tooLong, tooLongText === undefined ? {} : { message: tooLongText })
     list.push(readValue(cursor, of))
   })
   cursor.depth--

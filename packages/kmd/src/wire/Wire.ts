@@ -12,18 +12,23 @@ export type Wire = 'documented' | 'reference'
 /** Every {@link Wire}. */
 export const wires: readonly Wire[] = ['documented', 'reference']
 
-/** The type of a member of a response. `key` bytes are integers on the documented wire, `base64` bytes never are. */
+/**
+ * The type of a member of a response. `key` bytes are integers on the documented wire, `base64` bytes never are. `json` is
+ * written as it is: for what has no fixed members.
+ */
 export type Shape =
   | { type: 'string' }
   | { type: 'text' }
   | { type: 'bool' }
   | { type: 'uint'; format: 'uint8' | 'uint32' | 'int64' }
   | { type: 'base64' }
+  | { type: 'json' }
   | { type: 'key'; name: string }
   | { type: 'list'; of: Shape }
   | { type: 'object'; name: string; members: readonly Member[] }
 
-export type Member = { name: string; shape: Shape; about?: string }
+/** An `optional` one that is undefined is left out. */
+export type Member = { name: string; shape: Shape; about?: string; optional?: true }
 
 export type OutputOf<S extends Shape> = S extends { type: 'string' }
   ? string
@@ -33,13 +38,19 @@ export type OutputOf<S extends Shape> = S extends { type: 'string' }
       ? boolean
       : S extends { type: 'uint' }
         ? number
-        : S extends { type: 'list'; of: infer E extends Shape }
-          ? readonly OutputOf<E>[]
-          : S extends { type: 'object'; members: infer M extends readonly Member[] }
-            ? MembersOf<M>
-            : never
+        : S extends { type: 'json' }
+          ? Json
+          : S extends { type: 'list'; of: infer E extends Shape }
+            ? readonly OutputOf<E>[]
+            : S extends { type: 'object'; members: infer M extends readonly Member[] }
+              ? MembersOf<M>
+              : never
 
-export type MembersOf<M extends readonly Member[]> = { [E in M[number] as E['name']]: OutputOf<E['shape']> }
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [name: string]: Json }
+
+export type MembersOf<M extends readonly Member[]> = {
+  [E in M[number] as E['name']]: OutputOf<E['shape']> | (E extends { optional: true } ? undefined : never)
+}
 
 /** Writes the body of a successful response. */
 export function write<const M extends readonly Member[]>(wire: Wire, members: M, output: MembersOf<M>): string {
@@ -47,19 +58,26 @@ export function write<const M extends readonly Member[]>(wire: Wire, members: M,
   return wire === 'reference' ? writeReference(members, values) : writeDocumented(members, values)
 }
 
-/** Writes the body of an error response. */
-export function writeError(wire: Wire, error: KmdError): string {
+/** Writes the body of an error response. `refusal` is JSON, as in its header. */
+export function writeError(wire: Wire, error: KmdError, refusal?: string): string {
   const message = quoteText(error.message)
+  const [pretty, compact] = refusal === undefined ? ['', ''] : [`,\n  "refusal": ${refusal}`, `,"refusal":${refusal}`]
   return wire === 'reference'
-    ? `{\n  "error": true,\n  "message": ${message}\n}`
-    : `{"error":true,"message":${message}}`
+    ? `{\n  "error": true,\n  "message": ${message}${pretty}\n}`
+    : `{"error":true,"message":${message}${compact}}`
 }
 
 function writeDocumented(members: readonly Member[], values: Record<string, unknown>): string {
   // A `message` member replaces that of the envelope.
   let text = members.some(isMessage) ? '{"error":false' : '{"error":false,"message":""'
-  for (const member of members) text += `,"${member.name}":${compact(member.shape, values[member.name])}`
+  for (const member of members) {
+    if (isWritten(member, values)) text += `,"${member.name}":${compact(member.shape, values[member.name])}`
+  }
   return `${text}}`
+}
+
+function isWritten({ name, optional }: Member, values: Record<string, unknown>): boolean {
+  return optional !== true || values[name] !== undefined
 }
 
 const isMessage = ({ name }: Member): boolean => name === 'message'
@@ -76,8 +94,9 @@ function compact(shape: Shape, value: unknown): string {
     case 'object': {
       const values = value as Record<string, unknown>
       let text = ''
-      for (const { name, shape: inner } of shape.members) {
-        text += `${text === '' ? '"' : ',"'}${name}":${compact(inner, values[name])}`
+      for (const member of shape.members) {
+        if (!isWritten(member, values)) continue
+        text += `${text === '' ? '"' : ',"'}${member.name}":${compact(member.shape, values[member.name])}`
       }
       return `{${text}}`
     }
@@ -101,8 +120,10 @@ function isEmpty(value: unknown): boolean {
 function pretty(members: readonly Member[], values: Record<string, unknown>, indent: string): string {
   if (members.length === 0) return '{}'
   const inner = `${indent}  `
-  const lines = sortedByName(members).map(
-    (member) => `${inner}"${member.name}": ${prettyValue(member.shape, values[member.name], inner)}`,
+  const lines = sortedByName(members).flatMap((member) =>
+    isWritten(member, values)
+      ? `${inner}"${member.name}": ${prettyValue(member.shape, values[member.name], inner)}`
+      : [],
   )
   return `{\n${lines.join(',\n')}\n${indent}}`
 }
@@ -138,8 +159,10 @@ function prettyValue(shape: Shape, value: unknown, indent: string): string {
   }
 }
 
-function scalar(shape: { type: 'string' | 'text' | 'bool' | 'uint' | 'base64' }, value: unknown): string {
+function scalar(shape: { type: 'string' | 'text' | 'bool' | 'uint' | 'base64' | 'json' }, value: unknown): string {
   switch (shape.type) {
+    case 'json':
+      return JSON.stringify(value)
     case 'base64': {
       const bytes = value as Uint8Array
       return `"${Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString('base64')}"`

@@ -1,0 +1,20 @@
+/** The two ends of a connection, looked up when they are asked for. */
+import type { Socket } from 'node:net'
+import type { ConnectionEnds } from './Message.js'
+
+/** Returns the same object each time, also after the connection was closed. */
+export function lazyEnds(socket: Socket): () => ConnectionEnds {
+  let ends: ConnectionEnds | undefined
+  return () => {
+    ends ??= read(socket)
+    return ends
+  }
+}
+
+function read(socket: Socket): ConnectionEnds {
+  const { localAddress, localPort, remoteAddress, remotePort } = socket
+  // Node has no public name for it.
+  const { fd } = (socket as { _handle?: { fd?: unknown } | null })._handle ?? {}
+  const descriptor = typeof fd === 'number' && fd >= 0 ? fd : undefined
+  return { localAddress, localPort, remoteAddress, remotePort, descriptor }
+}

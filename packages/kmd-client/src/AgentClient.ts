@@ -1,0 +1,85 @@
+/** The daemon as an agent uses it: with its own token, within its rules. */
+import { Address, Bytes } from '@latchkey/algorand'
+import type { Agent, AgentDecision, AgentLimitUse } from './agentTypes.js'
+import { readAgent, readBudget, readDecision } from './agentWire.js'
+import type { CallOptions, Connection } from './Connection.js'
+import { KmdClientError } from './KmdClientError.js'
+import type { PublicKey } from './Wallet.js'
+
+/** Options of `agent.sign`. */
+export type AgentSignOptions = CallOptions & {
+  /**
+   * The key to sign with, where the sender was rekeyed to it.
+   *
+   * @default the sender's
+   */
+  publicKey?: PublicKey | undefined
+  /** What is paid for. The owner sees it as the claim of the agent. */
+  url?: string | undefined
+  /** The same in words. */
+  description?: string | undefined
+}
+
+/**
+ * The daemon as an agent uses it, from `Kmd.asAgent`. Every method throws {@link KmdClientError}; a refused signature has
+ * `refusal`, with the rule, what was asked, what is left, and when more is available.
+ *
+ * @example
+ * const agent = await Kmd.asAgent({ address: '127.0.0.1:7833', token })
+ * const { budget } = await agent.self()
+ * const signed = await agent.sign(transaction, { url: 'https://shop.example/report' })
+ */
+export class AgentClient {
+  readonly #connection: Connection
+
+  /** @internal */
+  constructor(connection: Connection) {
+    this.#connection = connection
+  }
+
+  /** The address at which the daemon was last found. */
+  get address(): string {
+    return this.#connection.address
+  }
+
+  /** Describes the agent, with what is left of each limit. */
+  async self(options: CallOptions = {}): Promise<{ agent: Agent; budget: AgentLimitUse[] }> {
+    const response = await this.#connection.call('GetOwnAgent', options)
+    return { agent: readAgent(response.object('agent')), budget: readBudget(response) }
+  }
+
+  /**
+   * Signs the msgpack of a transaction within the rules, and returns the msgpack of the signed one.
+   *
+   * @throws KmdClientError `agent_limit_exceeded`, `agent_approval_required` and others, with `refusal`
+   */
+  async sign(transaction: Uint8Array, options: AgentSignOptions = {}): Promise<Uint8Array> {
+    const { publicKey, url, description, ...callOptions } = options
+    const members = {
+      transaction: Bytes.toBase64(transaction),
+      public_key: publicKey === undefined ? undefined : toPublicKey(publicKey),
+      claimed_url: url,
+      claimed_description: description,
+    }
+    const response = await this.#connection.call('SignAsAgent', { ...callOptions, members })
+    return response.bytes('signed_transaction')
+  }
+
+  /** Tells which rule would decide about a transaction (its msgpack), without signing or counting it. */
+  async test(transaction: Uint8Array, options: CallOptions = {}): Promise<AgentDecision> {
+    const members = { transaction: Bytes.toBase64(transaction) }
+    return readDecision(await this.#connection.call('TestOwnAgent', { ...options, members }))
+  }
+
+  /** Closes idle connections, which otherwise time out by themselves. */
+  close(): void {
+    this.#connection.close()
+  }
+}
+
+function toPublicKey(key: PublicKey): string {
+  if (typeof key === 'string' && Address.isValid(key)) return Bytes.toBase64(Address.decode(key))
+  if (key instanceof Uint8Array && key.length === 32) return Bytes.toBase64(key)
+  const message = 'a public key must be 32 bytes, or a valid address'
+  throw new KmdClientError('invalid_argument', message, { operation: 'SignAsAgent' })
+}

@@ -1,0 +1,127 @@
+/** The agents of a daemon, for their owner. */
+import { Bytes } from '@latchkey/algorand'
+import type { Agent, AgentDecision, AgentLimitUse, NewAgentRules } from './agentTypes.js'
+import { readAgent, readBudget, readDecision, writeRules } from './agentWire.js'
+import type { CallOptions, CallRequest, Connection } from './Connection.js'
+import type { Operation } from './operations.js'
+import type { Password } from './Password.js'
+import type { ResponseBody } from './ResponseBody.js'
+import { withPasswords } from './Wallets.js'
+
+/** Options of `kmd.agents.create`. */
+export type CreateAgentOptions = CallOptions & {
+  /** 1 to 64 visible characters that no other agent is named by. */
+  name: string
+  walletId: string
+  /** Of the wallet. @default '' */
+  password?: Password | undefined
+  /** The keys of the wallet that it may use, at least one. */
+  addresses: readonly string[]
+  rules: NewAgentRules
+  /** @default never */
+  expiresAtMs?: number | undefined
+}
+
+/** Selects an agent by its name or its id. */
+export type AgentOptions = CallOptions & { agent: string }
+
+/** Options of calls that can widen what an agent may do: they need the password of its wallet. */
+export type AgentPasswordOptions = AgentOptions & {
+  /** @default '' */
+  password?: Password | undefined
+}
+
+/** An agent with its token, which is shown once. */
+export type AgentWithToken = { agent: Agent; token: string }
+
+/** The agents of a daemon: `kmd.agents`. Latchkey's daemon only. Every method throws {@link KmdClientError}. */
+export class Agents {
+  readonly #connection: Connection
+
+  /** @internal */
+  constructor(connection: Connection) {
+    this.#connection = connection
+  }
+
+  /** Lists all agents, also those that have ended. */
+  async list(options: CallOptions = {}): Promise<Agent[]> {
+    return (await this.#connection.call('ListAgents', options)).objects('agents').map(readAgent)
+  }
+
+  /**
+   * Makes an agent. Its token is returned once: the daemon does not keep it.
+   *
+   * @example
+   * const limits = [{ per: 'day', network, type: 'amount', assetId: 0n, amount: 2_000_000n }] as const
+   * const rules = { networks: [network], limits, payees: { allow: 'all' } } as const
+   * const { token } = await kmd.agents.create({ name: 'shopper', walletId, password, addresses: [address], rules })
+   */
+  async create({ password = '', ...options }: CreateAgentOptions): Promise<AgentWithToken> {
+    const { name, walletId, addresses, rules, expiresAtMs, ...callOptions } = options
+    const expires = { expires_at_ms: expiresAtMs ?? 0 }
+    const members = { name, wallet_id: walletId, addresses, rules: writeRules(rules), ...expires }
+    return readToken(await this.#callWithPassword('CreateAgent', password, { ...callOptions, members }))
+  }
+
+  /** Describes an agent, with what is left of each limit. */
+  async show({ agent, ...options }: AgentOptions): Promise<{ agent: Agent; budget: AgentLimitUse[] }> {
+    const response = await this.#connection.call('ShowAgent', { ...options, members: { agent } })
+    return { agent: readAgent(response.object('agent')), budget: readBudget(response) }
+  }
+
+  /** Keeps an agent from signing until it is resumed. */
+  async pause({ agent, ...options }: AgentOptions): Promise<Agent> {
+    const response = await this.#connection.call('PauseAgent', { ...options, members: { agent } })
+    return readAgent(response.object('agent'))
+  }
+
+  /** Lets a paused agent sign again. */
+  async resume({ agent, password = '', ...options }: AgentPasswordOptions): Promise<Agent> {
+    const response = await this.#callWithPassword('ResumeAgent', password, { ...options, members: { agent } })
+    return readAgent(response.object('agent'))
+  }
+
+  /** Ends an agent for good. */
+  async revoke({ agent, ...options }: AgentOptions): Promise<Agent> {
+    const response = await this.#connection.call('RevokeAgent', { ...options, members: { agent } })
+    return readAgent(response.object('agent'))
+  }
+
+  /** Replaces the rules and the end of an agent. What it has spent still counts. */
+  async setRules({
+    agent,
+    password = '',
+    rules,
+    expiresAtMs,
+    ...options
+  }: AgentPasswordOptions & {
+    rules: NewAgentRules
+    /** Undefined for never. */
+    expiresAtMs: number | undefined
+  }): Promise<Agent> {
+    const members = { agent, rules: writeRules(rules), expires_at_ms: expiresAtMs ?? 0 }
+    const response = await this.#callWithPassword('SetAgentRules', password, { ...options, members })
+    return readAgent(response.object('agent'))
+  }
+
+  /** Gives an agent another token; the old one ends. Rules and budgets stay. */
+  async rotate({ agent, password = '', ...options }: AgentPasswordOptions): Promise<AgentWithToken> {
+    return readToken(await this.#callWithPassword('RotateAgentToken', password, { ...options, members: { agent } }))
+  }
+
+  /** Tells which rule would decide about a transaction (its msgpack), without signing or counting it. */
+  async test({ agent, transaction, ...options }: AgentOptions & { transaction: Uint8Array }): Promise<AgentDecision> {
+    const members = { agent, transaction: Bytes.toBase64(transaction) }
+    return readDecision(await this.#connection.call('TestAgent', { ...options, members }))
+  }
+
+  #callWithPassword(operation: Operation, password: Password, request: CallRequest): Promise<ResponseBody> {
+    return withPasswords({ wallet_password: password }, operation, (secrets) =>
+      this.#connection.call(operation, { ...request, secrets }),
+    )
+  }
+}
+
+function readToken(response: ResponseBody): AgentWithToken {
+  return { agent: readAgent(response.object('agent')), token: response.text('token') }
+}

@@ -1,0 +1,125 @@
+/**
+ * Wallet handles of agents. Such a handle opens nothing by itself: it holds no key and no password, so that clients of the
+ * reference, which need a handle for every operation, work with the token of an agent. It is good for the token that opened
+ * it, and for no other, that of the owner included.
+ *
+ * Expired ones are dropped when their agent opens another. An agent that opens handles without releasing them ends its own
+ * oldest ones.
+ */
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { KmdError } from '../errors.js'
+import type { Lifetimes } from '../Handles.js'
+import * as HandleToken from '../HandleToken.js'
+import type { AgentSession } from './AgentsApi.js'
+
+export type AgentHandlesOptions = Lifetimes & {
+  /** A monotonic clock, in milliseconds. @default performance.now */
+  now?: () => number
+}
+
+type Handle = { secret: Buffer; binding: Buffer; expiresAtMs: number; latestExpiryMs: number }
+
+/** Of one agent. */
+export const maxHandles = 32
+
+export class AgentHandles {
+  /** By agent, then by the id of the handle; the oldest first. */
+  readonly #handles = new Map<string, Map<string, Handle>>()
+  readonly #now: () => number
+  #lifetimeMs: number
+  #maxLifetimeMs: number
+
+  constructor({ lifetimeMs, maxLifetimeMs, now = () => performance.now() }: AgentHandlesOptions) {
+    this.#lifetimeMs = lifetimeMs
+    this.#maxLifetimeMs = maxLifetimeMs ?? Number.POSITIVE_INFINITY
+    this.#now = now
+  }
+
+  /** Changes the lifetimes of the handles that are opened or renewed from now on. */
+  configure({ lifetimeMs, maxLifetimeMs = Number.POSITIVE_INFINITY }: Lifetimes): void {
+    this.#lifetimeMs = lifetimeMs
+    this.#maxLifetimeMs = maxLifetimeMs
+  }
+
+  get size(): number {
+    let size = 0
+    for (const handles of this.#handles.values()) size += handles.size
+    return size
+  }
+
+  open(session: AgentSession): string {
+    const handles = this.#handles.get(session.agentId) ?? new Map<string, Handle>()
+    this.#handles.set(session.agentId, handles)
+    const now = this.#now()
+    for (const [id, { expiresAtMs }] of handles) if (now > expiresAtMs) handles.delete(id)
+    for (const id of handles.keys()) {
+      if (handles.size < maxHandles) break
+      handles.delete(id)
+    }
+    const token = HandleToken.create()
+    const latestExpiryMs = now + this.#maxLifetimeMs
+    const expiresAtMs = Math.min(now + this.#lifetimeMs, latestExpiryMs)
+    const [secret, binding] = [Buffer.from(token.secret), bindingOf(session)]
+    handles.set(token.id, { secret, binding, expiresAtMs, latestExpiryMs })
+    return HandleToken.format(token)
+  }
+
+  /**
+   * Checks that a handle is live, and was opened with the token of this very request.
+   *
+   * @throws {@link KmdError} as for the handles of wallets
+   */
+  require(session: AgentSession, token: string): void {
+    this.#live(session, token)
+  }
+
+  expiresSeconds(session: AgentSession, token: string): number {
+    return Math.trunc((this.#live(session, token).expiresAtMs - this.#now()) / 1000)
+  }
+
+  renew(session: AgentSession, token: string): void {
+    const handle = this.#live(session, token)
+    handle.expiresAtMs = Math.min(this.#now() + this.#lifetimeMs, handle.latestExpiryMs)
+  }
+
+  release(session: AgentSession, token: string): void {
+    const { id } = this.#find(session, token)
+    this.#drop(session.agentId, id)
+  }
+
+  /** Ends all handles of an agent: it is paused or has ended, or its token is another one. */
+  releaseAgent(agentId: string): void {
+    this.#handles.delete(agentId)
+  }
+
+  close(): void {
+    this.#handles.clear()
+  }
+
+  #live(session: AgentSession, token: string): Handle {
+    const { id, handle } = this.#find(session, token)
+    if (this.#now() <= handle.expiresAtMs) return handle
+    this.#drop(session.agentId, id)
+    throw new KmdError('handle_expired')
+  }
+
+  #find(session: AgentSession, token: string): { id: string; handle: Handle } {
+    const given = HandleToken.parse(token)
+    const handle = this.#handles.get(session.agentId)?.get(given.id)
+    if (handle === undefined) throw new KmdError('handle_unknown')
+    if (!HandleToken.hasSecret(given, handle.secret)) throw new KmdError('handle_wrong_secret')
+    if (!timingSafeEqual(bindingOf(session), handle.binding)) throw new KmdError('handle_unknown')
+    return { id: given.id, handle }
+  }
+
+  #drop(agentId: string, id: string): void {
+    const handles = this.#handles.get(agentId)
+    handles?.delete(id)
+    if (handles?.size === 0) this.#handles.delete(agentId)
+  }
+}
+
+/** Differs for another token of the same agent. The key cannot be computed from it. */
+function bindingOf({ sealingKey }: AgentSession): Buffer {
+  return createHash('sha256').update('latchkey agent handle').update(sealingKey).digest()
+}

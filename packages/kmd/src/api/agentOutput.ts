@@ -1,0 +1,41 @@
+/** What the operations on agents return. */
+import type { Transaction } from '@latchkey/algorand'
+import type { Agent } from '../agents/Agent.js'
+import type { Decision } from '../agents/AgentsApi.js'
+import { refusalJson } from '../agents/refusalError.js'
+import { KmdError } from '../errors.js'
+import { writeAgent, writeUse } from './agentMembers.js'
+import type { Context } from './Context.js'
+import { readTransactions } from './transferOperations.js'
+
+const nothing = new Uint8Array()
+
+export async function describeAgents({ wallets, agentPresence }: Context, agents: readonly Agent[]) {
+  // Agents are listed even where the wallets directory cannot be read.
+  const entries = await wallets.list().catch(() => [])
+  const names = new Map(entries.map(({ key, name }) => [key, name]))
+  return agents.map((agent) => writeAgent(agent, names.get(agent.walletId) ?? nothing, agentPresence.of(agent.id)))
+}
+
+export async function describeAgent(context: Context, agent: Agent) {
+  const [described] = await describeAgents(context, [agent])
+  return described!
+}
+
+export function describeBudget({ agents }: Context, { id }: Agent) {
+  return agents.budget(id).map(writeUse)
+}
+
+export function writeDecision(decision: Decision) {
+  if (decision.type === 'allowed') return { decision: decision.type, rule: decision.rule, refusal: undefined }
+  return { decision: decision.type, rule: decision.refusal.rule, refusal: refusalJson(decision.refusal) }
+}
+
+/** One transaction, signed or not. */
+export function readTransaction(given: Uint8Array): Transaction.Canonical {
+  const [member, ...others] = readTransactions(given)
+  if (member === undefined || others.length > 0) {
+    throw new KmdError('bad_transaction', { message: 'send one transaction: the members of a group are decided one by one' })
+  }
+  return { bytes: member.bytes, sender: member.transaction.snd }
+}

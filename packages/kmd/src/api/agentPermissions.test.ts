@@ -1,0 +1,135 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { makeAgent, payment } from '../testing/agents.test.helper.js'
+import { createApp, quietNode } from '../testing/TestApp.test.helper.js'
+import { wires } from '../wire/Wire.js'
+import { agentRules, mayUse } from './agentPermissions.js'
+import { operations } from './Operations.js'
+
+/** What is served beside the operations, by its name in the table. */
+const documents = [
+  { id: 'SwaggerHandler', method: 'GET', path: '/swagger.json' },
+  { id: 'GetMetrics', method: 'GET', path: '/latchkey/v1/metrics' },
+  { id: 'ConsoleFiles', method: 'GET', path: '/console/' },
+]
+
+test('every operation and every document has a rule for agents', () => {
+  const served = [...operations, ...documents].map(({ id }) => id)
+  const missing = served.filter((id) => !Object.hasOwn(agentRules, id))
+  assert.deepEqual(missing, [], 'write its rule into agentPermissions.ts')
+  for (const [id, { why }] of Object.entries(agentRules)) assert.notEqual(why, '', id)
+})
+
+test('what has no rule is forbidden', () => {
+  for (const id of ['', 'Unheard', 'constructor', 'toString', '__proto__']) assert.equal(mayUse(id), false, id)
+})
+
+/** The sum of what an agent may do. A change of the table has to be made here again. */
+const allowed = [
+  ...['GetVersion', 'ListWallets', 'InitWalletHandleToken', 'GetWalletInfo', 'RenewWalletHandleToken'],
+  ...['ReleaseWalletHandleToken', 'ListKeysInWallet', 'SignTransaction'],
+  ...['GetNode', 'GetTransactionParameters', 'GetAssets', 'GetAccounts', 'GetHoldings', 'SubmitTransaction'],
+  ...['GetTransactionOutcome', 'GetOwnAgent', 'SignAsAgent', 'TestOwnAgent', 'ListOwnRecords', 'WaitForApproval'],
+  'SwaggerHandler',
+]
+
+test('an agent may do no more than this', () => {
+  assert.deepEqual(
+    Object.keys(agentRules)
+      .filter(mayUse)
+      .sort(),
+    [...allowed].sort(),
+  )
+})
+
+for (const wire of wires) {
+  test(`the token of an agent is refused with 403 for all else, on the ${wire} wire`, async (t) => {
+    const consoleFile = () => undefined
+    const app = createApp(t, { wire, node: quietNode, consoleFile })
+    const agent = await makeAgent(app)
+    for (const { id, method, path } of [...operations, ...documents]) {
+      for (const headers of [headersOf('x-kmd-api-token', agent.token), headersOf('authorization', `Bearer ${agent.token}`)]) {
+        // Nothing is done with any token: the body is not an object.
+        const { status, json } = await app.request(method, path, { headers, body: '"nothing"' })
+        if (mayUse(id)) assert.ok(status === 200 || status === 400, `${id}: ${status} ${JSON.stringify(json)}`)
+        else {
+          const message = 'an agent may not use this operation'
+          assert.deepEqual([id, status, json], [id, 403, { error: true, message }])
+        }
+      }
+    }
+    assert.deepEqual(app.failures, [])
+  })
+
+  test(`a forbidden operation does nothing with a body that is right, on the ${wire} wire`, async (t) => {
+    const app = createApp(t, { wire, node: quietNode })
+    const agent = await makeAgent(app)
+    const handle = await agent.handle()
+    const body = { wallet_handle_token: handle, address: agent.address, wallet_password: 'secret' }
+    const owners = { ...body, wallet_handle_token: agent.ownerHandle }
+    for (const each of [body, owners]) {
+      for (const [method, path] of [
+        ['POST', '/v1/key/export'],
+        ['POST', '/v1/master-key/export'],
+        ['DELETE', '/v1/key'],
+      ] as const) {
+        const { status, headers } = await agent.request(method, path, each)
+        assert.deepEqual([path, status, headers.get('latchkey-error')], [path, 403, 'agent_operation_forbidden'])
+      }
+    }
+    const listed = await app.post('/v1/key/list', { wallet_handle_token: agent.ownerHandle })
+    assert.equal(listed.json.addresses.length, 2)
+  })
+}
+
+/** The token of the owner, which the test app sends by default, is taken away. */
+function headersOf(name: string, value: string): Record<string, string> {
+  return { 'x-kmd-api-token': undefined as unknown as string, [name]: value }
+}
+
+test('a token beside that of an agent is refused, whoever has it', async (t) => {
+  const app = createApp(t)
+  const agent = await makeAgent(app)
+  const bearer = `Bearer ${agent.token}`
+  // The token of the owner is in the other header.
+  const both = await app.request('GET', '/v1/wallets', { headers: { authorization: bearer } })
+  assert.deepEqual([both.status, both.headers.get('latchkey-error')], [401, 'invalid_token'])
+  const session = { authorization: bearer, 'x-kmd-api-token': app.sessions.open() }
+  assert.equal((await app.request('GET', '/v1/wallets', { headers: session })).status, 401)
+  const other = await makeAgent(app)
+  const two = { authorization: bearer, 'x-kmd-api-token': other.token }
+  assert.equal((await app.request('GET', '/v1/wallets', { headers: two })).status, 401)
+  const twice = { authorization: bearer, 'x-kmd-api-token': agent.token }
+  assert.equal((await app.request('GET', '/v1/wallets', { headers: twice })).status, 200)
+  const unrelated = { authorization: 'Bearer something-else' }
+  assert.equal((await app.request('GET', '/v1/wallets', { headers: unrelated })).status, 200, 'the owner')
+})
+
+test('a token that is none is 401, also where no token is needed', async (t) => {
+  const app = createApp(t, { wire: 'reference' })
+  const { token } = await makeAgent(app)
+  const last = token.at(-1) === 'A' ? 'B' : 'A'
+  const wrong = ['lka_', 'lka_short', `${token}A`, `${token.slice(0, -1)}${last}`, token.toUpperCase().replace('LKA_', 'lka_')]
+  const random = `lka_${Buffer.alloc(45, 3).toString('base64url')}`
+  for (const text of [...wrong, random]) {
+    for (const path of ['/v1/wallets', '/versions', '/swagger.json', '/latchkey/v1/agent']) {
+      for (const headers of [headersOf('x-kmd-api-token', text), headersOf('authorization', `bearer  ${text}`)]) {
+        const { status, json } = await app.request('GET', path, { headers })
+        assert.deepEqual([status, json], [401, { error: true, message: 'invalid API token' }], `${path} ${text}`)
+      }
+    }
+  }
+})
+
+test('the operations of agents are not for the owner', async (t) => {
+  const app = createApp(t)
+  const { address } = await makeAgent(app)
+  const tries = [
+    app.request('GET', '/latchkey/v1/agent'),
+    app.post('/latchkey/v1/agent/sign', { transaction: payment(address) }),
+    app.post('/latchkey/v1/agent/test', { transaction: payment(address) }),
+  ]
+  for (const { status, headers } of await Promise.all(tries)) {
+    assert.deepEqual([status, headers.get('latchkey-error')], [403, 'agent_token_required'])
+  }
+})

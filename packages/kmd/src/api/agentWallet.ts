@@ -1,0 +1,73 @@
+/** The wire of the reference as an agent sees it: one wallet, its own keys, handles without a password. */
+import { Address, type Transaction } from '@latchkey/algorand'
+import type { Agent } from '../agents/Agent.js'
+import type { Claim } from '../agents/AgentsApi.js'
+import { KmdError } from '../errors.js'
+import type { Entry } from '../wallet/WalletDirectory.js'
+import type { AgentCaller, Caller } from './Caller.js'
+import type { Context } from './Context.js'
+import { walletMember } from './walletMembers.js'
+
+/** Its wallet; none if the file is gone. */
+export async function listWallets({ wallets, agents }: Context, { agent }: AgentCaller) {
+  const { walletId } = agents.get(agent.agentId)
+  return { wallets: (await wallets.list()).filter(({ key }) => key === walletId).map(walletMember) }
+}
+
+/** The password is not looked at. The response for any other wallet is the same, whether it exists or not. */
+export async function openHandle(context: Context, caller: AgentCaller, walletId: string) {
+  await findWallet(context, requireWallet(context, caller, walletId))
+  // The agent may have ended while the directory was read.
+  context.agents.get(caller.agent.agentId)
+  return { wallet_handle_token: context.agentHandles.open(caller.agent) }
+}
+
+export async function describeHandle(context: Context, { agent }: AgentCaller, token: string) {
+  const expiresSeconds = context.agentHandles.expiresSeconds(agent, token)
+  const entry = await findWallet(context, context.agents.get(agent.agentId))
+  return { wallet_handle: { expires_seconds: expiresSeconds, wallet: walletMember(entry) } }
+}
+
+export function listKeys({ agents, agentHandles }: Context, { agent }: AgentCaller, token: string) {
+  agentHandles.require(agent, token)
+  return { addresses: agents.get(agent.agentId).addresses }
+}
+
+export type AgentSignature = {
+  transaction: Transaction.Canonical
+  /** The key to sign with. */
+  signer: Uint8Array
+  claim: Claim
+}
+
+/** Signs within the rules. @throws {@link KmdError} with the refusal */
+export async function sign(
+  { agents, signatureLog }: Context,
+  { agent }: AgentCaller,
+  { transaction, signer, claim }: AgentSignature,
+): Promise<Uint8Array> {
+  const { addresses, walletId } = agents.get(agent.agentId)
+  if (signer.length !== 32 || !addresses.includes(Address.encode(signer))) throw new KmdError('agent_wallet_forbidden')
+  const signed = await agents.sign(agent, transaction, signer, claim)
+  signatureLog.add(walletId, transaction.bytes, false)
+  return signed
+}
+
+/** Lets an agent ask about its own addresses only. */
+export function requireOwnAddresses({ agents }: Context, caller: Caller, addresses: readonly string[]): void {
+  if (caller.type !== 'agent') return
+  const own = agents.get(caller.agent.agentId).addresses
+  if (!addresses.every((address) => own.includes(address))) throw new KmdError('agent_wallet_forbidden')
+}
+
+function requireWallet({ agents }: Context, { agent }: AgentCaller, walletId: string): Agent {
+  const own = agents.get(agent.agentId)
+  if (own.walletId !== walletId) throw new KmdError('agent_wallet_forbidden')
+  return own
+}
+
+async function findWallet({ wallets }: Context, { walletId }: Agent): Promise<Entry> {
+  const entry = (await wallets.list()).find(({ key }) => key === walletId)
+  if (entry === undefined) throw new KmdError('agent_wallet_forbidden')
+  return entry
+}

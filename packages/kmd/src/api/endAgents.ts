@@ -1,0 +1,65 @@
+/**
+ * Deleting a key or a wallet ends the agents that depend on it. They end first, and durably, so that there is no moment in which
+ * the key is gone and an agent still signs with it. If the deletion then fails, they have ended all the same, and the error
+ * says so: an agent too few costs the owner a command, one too many could cost money.
+ */
+import { KmdError } from '../errors.js'
+import type { Context } from './Context.js'
+
+export function endAgentsOfKey(
+  context: Context,
+  walletId: string,
+  address: string,
+  deleteKey: () => Promise<void>,
+): Promise<void> {
+  const isConcerned = (agent: { addresses: readonly string[] }): boolean => agent.addresses.includes(address)
+  return endAgents(context, walletId, {
+    isConcerned,
+    end: () => context.agents.keyDeleted(walletId, address),
+    work: deleteKey,
+  })
+}
+
+export function endAgentsOfWallet<T>(context: Context, walletId: string, remove: () => Promise<T>): Promise<T> {
+  return endAgents(context, walletId, {
+    isConcerned: () => true,
+    end: () => context.agents.walletDeleted(walletId),
+    work: remove,
+  })
+}
+
+type Ending<T> = {
+  isConcerned: (agent: { addresses: readonly string[] }) => boolean
+  end: () => Promise<void>
+  work: () => Promise<T>
+}
+
+function endAgents<T>({ agents, agentHandles, walletTurns }: Context, walletId: string, ending: Ending<T>) {
+  return walletTurns.run(walletId, async () => {
+    const concerned = agents
+      .list()
+      .filter((agent) => isAlive(agent) && agent.walletId === walletId && ending.isConcerned(agent))
+    if (concerned.length === 0) return ending.work()
+    await ending.end()
+    for (const { id } of concerned) agentHandles.releaseAgent(id)
+    try {
+      return await ending.work()
+    } catch (error) {
+      throw explain(error, concerned)
+    }
+  })
+}
+
+function isAlive({ state }: { state: string }): boolean {
+  return state === 'active' || state === 'paused'
+}
+
+function explain(error: unknown, ended: readonly { name: string }[]): unknown {
+  if (!(error instanceof KmdError)) return error
+  const names = ended
+    .slice(0, 5)
+    .map(({ name }) => name)
+    .join(', ')
+  const message = `${error.message}. Nothing was deleted, but its agents have ended: ${names}${ended.length > 5 ? ', ...' : ''}`
+  return new KmdError(error.code, { message, headers: error.headers, cause: error })
+}

@@ -1,0 +1,83 @@
+/** The operations that agents have beyond the wire of the reference. */
+import type { Claim } from '../agents/AgentsApi.js'
+import { agentMember, budgetMember, decisionMembers } from './agentMembers.js'
+import { describeAgent, describeBudget, readTransaction, writeDecision } from './agentOutput.js'
+import * as AgentWallet from './agentWallet.js'
+import { requireAgent } from './Caller.js'
+import { extraPrefix } from './latchkeyOperations.js'
+import { bytes, define, publicKey, text } from './Operation.js'
+import { isZero } from './signing.js'
+
+const transaction = { name: 'transaction', kind: bytes, about: 'The msgpack of one transaction' } as const
+
+export const ownAgentOperations = [
+  define({
+    id: 'GetOwnAgent',
+    method: 'GET',
+    path: `${extraPrefix}/agent`,
+    about: 'Describes the agent whose token is used, with what is left of each limit.',
+    request: [],
+    response: [agentMember, budgetMember],
+    responseName: 'GetOwnAgentResponse',
+    errors: ['agent_token_required'],
+    run: async (context, _input, caller) => {
+      const agent = context.agents.get(requireAgent(caller).agent.agentId)
+      return { agent: await describeAgent(context, agent), budget: describeBudget(context, agent) }
+    },
+  }),
+  define({
+    id: 'SignAsAgent',
+    method: 'POST',
+    path: `${extraPrefix}/agent/sign`,
+    about: 'Signs a transaction within the rules of the agent. No handle is needed.',
+    request: [
+      transaction,
+      { name: 'public_key', kind: publicKey, about: 'The key to sign with, where it is not the sender' },
+      { name: 'claimed_url', kind: text, about: 'What is paid for; shown to the owner as the claim of the agent' },
+      { name: 'claimed_description', kind: text, about: 'The same, in words' },
+    ],
+    response: [{ name: 'signed_transaction', shape: { type: 'base64' } }],
+    responseName: 'SignAsAgentResponse',
+    errors: ['agent_token_required', 'agent_wallet_forbidden', 'state_not_written'],
+    run: async (context, input, caller) => {
+      const agent = requireAgent(caller)
+      const unsigned = readTransaction(input.transaction)
+      const signer = isZero(input.public_key) ? unsigned.sender : input.public_key
+      const claim = readClaim(input.claimed_url, input.claimed_description)
+      return { signed_transaction: await AgentWallet.sign(context, agent, { transaction: unsigned, signer, claim }) }
+    },
+  }),
+  define({
+    id: 'TestOwnAgent',
+    method: 'POST',
+    path: `${extraPrefix}/agent/test`,
+    about: 'Tells which rule would decide about a transaction, without signing or counting it.',
+    request: [transaction],
+    response: decisionMembers,
+    responseName: 'TestOwnAgentResponse',
+    errors: ['agent_token_required'],
+    run: (context, input, caller) => {
+      const { agentId } = requireAgent(caller).agent
+      return writeDecision(context.agents.test(agentId, readTransaction(input.transaction)))
+    },
+  }),
+]
+
+const maxUrlLength = 2_048
+const maxDescriptionLength = 1_024
+
+function readClaim(url: Uint8Array, description: Uint8Array): Claim {
+  return { url: readText(url, maxUrlLength), description: readText(description, maxDescriptionLength) }
+}
+
+/** Control characters and those that reorder the text around them: a claim is shown in terminals and in pages. */
+const hidden = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu
+
+/** What is too long is cut: a seller wrote it, and it must not keep the agent from paying. */
+function readText(given: Uint8Array, maxLength: number): string | undefined {
+  if (given.length === 0) return undefined
+  const whole = Buffer.from(given.subarray(0, 4 * maxLength)).toString('utf8').replace(hidden, ' ')
+  if (whole.length <= maxLength) return whole
+  // Not in the middle of a character.
+  return `${whole.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`
+}

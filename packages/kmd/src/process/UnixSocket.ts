@@ -1,0 +1,135 @@
+/**
+ * The Unix socket of the daemon, beside its port. Who may connect is up to the kernel: the mode of the socket, and that of the
+ * directories above it. So neither may be open to others, who could put a socket of their own in its place.
+ */
+import { chmodSync, chownSync, lstatSync, readFileSync, realpathSync, type Stats, statSync, unlinkSync } from 'node:fs'
+import { connect } from 'node:net'
+import { basename, dirname, isAbsolute, join } from 'node:path'
+import type { Server } from '@latchkey/http'
+import { StartError } from '../errors.js'
+
+export type UnixSocketSettings = {
+  /** Absolute. */
+  path: string
+  /** A group, by name or number, whose members may connect too. @default the user of the daemon alone */
+  group?: string | undefined
+}
+
+/** Of `sun_path`, with the zero at its end. */
+const longestPath = process.platform === 'darwin' ? 103 : 107
+const [ownMode, groupMode] = [0o600, 0o660]
+const writableByOthers = 0o022
+const sticky = 0o1000
+
+/**
+ * Starts to listen. The socket is removed when the server stops.
+ *
+ * @throws {@link StartError} `unix_socket`
+ */
+export async function listen(server: Server, { path, group }: UnixSocketSettings): Promise<void> {
+  checkPath(path)
+  const real = join(checkDirectory(dirname(path)), basename(path))
+  checkPath(real)
+  const groupId = group === undefined ? undefined : findGroup(group)
+  await removeStale(real)
+  await withUmask(0o177, () => server.listenUnix(real)).catch((error: Error) => {
+    throw refused(`${path} cannot be listened on: ${error.message}`)
+  })
+  try {
+    if (groupId !== undefined) chownSync(real, process.getuid?.() ?? 0, groupId)
+    chmodSync(real, groupId === undefined ? ownMode : groupMode)
+  } catch (error) {
+    await server.stop(0)
+    throw refused(`the mode of ${path} cannot be set: ${(error as Error).message}`)
+  }
+}
+
+/** The name is bound within the call, so that the socket never has another mode. */
+function withUmask<T>(umask: number, bind: () => T): T {
+  const before = process.umask(umask)
+  try {
+    return bind()
+  } finally {
+    process.umask(before)
+  }
+}
+
+function checkPath(path: string): void {
+  if (process.platform === 'win32') throw refused('there are no Unix sockets on this system')
+  if (!isAbsolute(path)) throw refused(`unix_socket must be an absolute path, not ${path}`)
+  if (path.includes('\0')) throw refused('unix_socket must not have a zero byte')
+  if (Buffer.byteLength(path) > longestPath) {
+    throw refused(`unix_socket is too long, must be <= ${longestPath} bytes: ${path}`)
+  }
+}
+
+/** The directory without symbolic links. It and all above it are safe from other users. */
+function checkDirectory(directory: string): string {
+  let real: string
+  try {
+    real = realpathSync(directory)
+  } catch (error) {
+    throw refused(`the directory of the socket cannot be used: ${(error as Error).message}`)
+  }
+  const problem = problemOf(real, statSync(real))
+  if (problem !== undefined) throw refused(problem)
+  for (let above = dirname(real); ; above = dirname(above)) {
+    const stats = statSync(above)
+    // In a directory such as /tmp, only its owner can move what is another's.
+    const mode = (stats.mode & sticky) === 0 ? stats.mode : stats.mode & ~writableByOthers
+    const found = problemOf(above, { uid: stats.uid, mode })
+    if (found !== undefined) throw refused(found)
+    if (above === dirname(above)) return real
+  }
+}
+
+function problemOf(directory: string, { uid, mode }: Pick<Stats, 'uid' | 'mode'>): string | undefined {
+  if (uid !== 0 && uid !== process.getuid?.()) return `${directory} belongs to another user (${uid})`
+  return (mode & writableByOthers) === 0 ? undefined : `other users can write to ${directory}: chmod go-w ${directory}`
+}
+
+/** Removes what a killed daemon left behind, and nothing else. */
+async function removeStale(path: string): Promise<void> {
+  const stats = lstatSync(path, { throwIfNoEntry: false })
+  if (stats === undefined) return
+  if (!stats.isSocket()) throw refused(`${path} exists, and is no socket`)
+  if (stats.uid !== process.getuid?.()) throw refused(`${path} is a socket of another user (${stats.uid})`)
+  if (await isListening(path)) throw refused(`another program listens on ${path}`)
+  unlinkSync(path)
+}
+
+const connectMs = 5_000
+
+/** Where nothing can be learnt, something listens. */
+function isListening(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect({ path, timeout: connectMs })
+    const settle = (isAlive: boolean): void => {
+      socket.destroy()
+      resolve(isAlive)
+    }
+    socket.on('connect', () => settle(true))
+    socket.on('timeout', () => settle(true))
+    socket.on('error', (error: NodeJS.ErrnoException) => settle(error.code !== 'ECONNREFUSED' && error.code !== 'ENOENT'))
+  })
+}
+
+/** Node cannot look a group up; the file has those that are not from a directory service. */
+function findGroup(group: string): number {
+  if (/^[0-9]{1,10}$/.test(group)) return Number(group)
+  let text = ''
+  try {
+    text = readFileSync('/etc/group', 'utf8')
+  } catch {
+    // Then only numbers work.
+  }
+  for (const line of text.split('\n')) {
+    const [name, , number] = line.split(':')
+    if (name === group && /^[0-9]+$/.test(number ?? '')) return Number(number)
+  }
+  throw refused(`there is no group ${group} in /etc/group; give its number`)
+}
+
+function refused(message: string): StartError {
+  return new StartError('unix_socket', { message })
+}
