@@ -6,9 +6,9 @@
 import { Json } from '@latchkey/algorand'
 import { examiner, readDataDirectory } from '#data-directory'
 import { createTransport } from '#transport'
+import { readRefusal } from './agentWire.js'
 import * as Endpoint from './Endpoint.js'
 import { daemonErrorCode } from './errors.js'
-import { readRefusal } from './agentWire.js'
 import { KmdClientError, type KmdClientErrorOptions } from './KmdClientError.js'
 import { isLatchkeyOnly, type Operation, type Route, routes } from './operations.js'
 import * as RequestBody from './RequestBody.js'
@@ -209,7 +209,8 @@ function parse({ status, header, body }: TransportResponse): Received {
 /** The members of a success; throws what the daemon refused with. */
 function readResponse(operation: Operation, received: Received): ResponseBody {
   const { status, members, errorCode, retryAfter } = received
-  if ((status === 200 || status === 202) && members !== undefined && members['error'] !== true) return new ResponseBody(operation, members)
+  if ((status === 200 || status === 202) && members !== undefined && members['error'] !== true)
+    return new ResponseBody(operation, members)
   const retryAfterSeconds = retryAfter !== undefined && /^[0-9]{1,9}$/.test(retryAfter) ? Number(retryAfter) : undefined
   const details = { operation, status, retryAfterSeconds, ...refusalOf(received) }
   const message = members?.['message']

@@ -23,7 +23,15 @@ export type { CallOptions } from './Connection.js'
 export type { Contact, Contacts } from './Contacts.js'
 export type { DaemonErrorCode } from './daemonErrors.generated.js'
 export { type ClientErrorCode, errors, type KmdClientErrorCode } from './errors.js'
-export { type AgentConnectOptions, type ConnectOptions, type ConsoleLink, type Health, Kmd, type NodeInfo, type UnlockOptions } from './Kmd.js'
+export {
+  type AgentConnectOptions,
+  type ConnectOptions,
+  type ConsoleLink,
+  type Health,
+  Kmd,
+  type NodeInfo,
+  type UnlockOptions,
+} from './Kmd.js'
 export { KmdClientError, type KmdClientErrorOptions } from './KmdClientError.js'
 export type { Password, PasswordProvider, PasswordValue } from './Password.js'
 export type { PasswordOptions } from './Session.js'

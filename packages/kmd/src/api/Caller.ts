@@ -10,10 +10,7 @@ export type AgentCaller = {
   readonly acceptsPending: boolean
 }
 
-export type Caller =
-  | { readonly type: 'owner' }
-  | { readonly type: 'session'; readonly session: Session }
-  | AgentCaller
+export type Caller = { readonly type: 'owner' } | { readonly type: 'session'; readonly session: Session } | AgentCaller
 
 export const owner: Caller = { type: 'owner' }
 

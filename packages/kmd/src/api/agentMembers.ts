@@ -283,4 +283,3 @@ export function writeUse(use: LimitUse) {
     resets_at_ms: use.resetsAtMs ?? 0,
   }
 }
-

@@ -41,14 +41,22 @@ for (const wire of wires) {
       opt_ins: [{ network, id: '13' }],
       max_fee_micro_algos: '2000',
       max_valid_rounds: 500,
-      ask: { above: [{ network, asset_id: '0', amount: '100' }], over_limit: true, unknown_payee: true, other_types: true },
+      ask: {
+        above: [{ network, asset_id: '0', amount: '100' }],
+        over_limit: true,
+        unknown_payee: true,
+        other_types: true,
+      },
     }
     const { status, json } = await create({ name: ' Café  bot ', rules: full, expires_at_ms: expiresAtMs })
     assert.equal(status, 200, json.message)
     assert.match(json.token, /^lka_[A-Za-z0-9_-]{60}$/)
     const { agent } = json
     assert.equal(agent.name, 'Café bot')
-    assert.deepEqual([agent.wallet_id, agent.wallet_name, agent.addresses, agent.state], [id, 'owner', [address], 'active'])
+    assert.deepEqual(
+      [agent.wallet_id, agent.wallet_name, agent.addresses, agent.state],
+      [id, 'owner', [address], 'active'],
+    )
     assert.equal(agent.expires_at_ms, expiresAtMs)
     assert.ok(agent.created_at_ms > 0 && agent.last_used_at_ms === 0 && agent.same_user === false)
     const blank = { asset_id: '', amount: '', count: 0, payee: '' }
@@ -68,7 +76,9 @@ for (const wire of wires) {
       const shown = await app.post('/latchkey/v1/agents/show', { agent: name })
       assert.deepEqual(shown.json.agent, agent, name)
       assert.deepEqual(
-        shown.json.budget.map((use: { text: string; used: string; left: string }) => [use.text, use.used, use.left]).slice(0, 3),
+        shown.json.budget
+          .map((use: { text: string; used: string; left: string }) => [use.text, use.used, use.left])
+          .slice(0, 3),
         [
           ['2 ALGO/day', '0', '2000000'],
           ['each 1 ALGO', '0', '1000000'],
@@ -114,9 +124,13 @@ const badRequests: { [member: string]: object } = {
   'rules.networks has': { rules: { ...rules, networks: [network, network] } },
   'rules.networks is too long': { rules: { ...rules, networks: Array(9).fill(network) } },
   'rules.limits must have': { rules: { ...rules, limits: [] } },
-  'rules.limits must have at least one': { rules: { ...rules, limits: [{ per: 'day', network, type: 'count', count: 1 }] } },
+  'rules.limits must have at least one': {
+    rules: { ...rules, limits: [{ per: 'day', network, type: 'count', count: 1 }] },
+  },
   'rules.limits is too long': { rules: { ...rules, limits: Array(101).fill(limit) } },
-  'rules.limits[1] limits the same as rules.limits[0]': { rules: { ...rules, limits: [limit, { ...limit, amount: '1' }] } },
+  'rules.limits[1] limits the same as rules.limits[0]': {
+    rules: { ...rules, limits: [limit, { ...limit, amount: '1' }] },
+  },
   'rules.limits[0].per must be': { rules: { ...rules, limits: [{ ...limit, per: 'year' }] } },
   'rules.limits[0].per cannot': {
     rules: { ...rules, limits: [{ per: 'payment', network, type: 'count', count: 1 }] },
@@ -156,7 +170,12 @@ test('what cannot be is refused by the name of the member', async (t) => {
     assert.deepEqual(codeOf(response), [400, 'bad_agent'], message)
     assert.ok(response.json.message.startsWith(message), `${response.json.message}, not ${message}`)
   }
-  const types = [{ rules: 'all' }, { rules: { ...rules, limits: 'all' } }, { rules: { ...rules, more: 1 } }, { name: {} }]
+  const types = [
+    { rules: 'all' },
+    { rules: { ...rules, limits: 'all' } },
+    { rules: { ...rules, more: 1 } },
+    { name: {} },
+  ]
   for (const change of types) assert.deepEqual(codeOf(await create(change)), [400, 'bad_body'], JSON.stringify(change))
   assert.deepEqual((await app.request('GET', '/latchkey/v1/agents')).json.agents ?? [], [])
 })

@@ -50,7 +50,13 @@ export const agentOperations = [
       password,
       {
         name: 'addresses',
-        kind: { type: 'list', of: ascii, max: 32, tooLong: 'bad_agent', tooLongText: 'addresses is too long, must be <= 32' },
+        kind: {
+          type: 'list',
+          of: ascii,
+          max: 32,
+          tooLong: 'bad_agent',
+          tooLongText: 'addresses is too long, must be <= 32',
+        },
         about: 'The keys of the wallet that it may use, 1 to 32',
       },
       rulesField,

@@ -35,7 +35,9 @@ export function writeDecision(decision: Decision) {
 export function readTransaction(given: Uint8Array): Transaction.Canonical {
   const [member, ...others] = readTransactions(given)
   if (member === undefined || others.length > 0) {
-    throw new KmdError('bad_transaction', { message: 'send one transaction: the members of a group are decided one by one' })
+    throw new KmdError('bad_transaction', {
+      message: 'send one transaction: the members of a group are decided one by one',
+    })
   }
   return { bytes: member.bytes, sender: member.transaction.snd }
 }

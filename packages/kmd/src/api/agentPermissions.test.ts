@@ -34,12 +34,7 @@ const allowed = [
 ]
 
 test('an agent may do no more than this', () => {
-  assert.deepEqual(
-    Object.keys(agentRules)
-      .filter(mayUse)
-      .sort(),
-    [...allowed].sort(),
-  )
+  assert.deepEqual(Object.keys(agentRules).filter(mayUse).sort(), [...allowed].sort())
 })
 
 for (const wire of wires) {
@@ -48,7 +43,10 @@ for (const wire of wires) {
     const app = createApp(t, { wire, node: quietNode, consoleFile })
     const agent = await makeAgent(app)
     for (const { id, method, path } of [...operations, ...documents]) {
-      for (const headers of [headersOf('x-kmd-api-token', agent.token), headersOf('authorization', `Bearer ${agent.token}`)]) {
+      for (const headers of [
+        headersOf('x-kmd-api-token', agent.token),
+        headersOf('authorization', `Bearer ${agent.token}`),
+      ]) {
         // Nothing is done with any token: the body is not an object.
         const { status, json } = await app.request(method, path, { headers, body: '"nothing"' })
         if (mayUse(id)) assert.ok(status === 200 || status === 400, `${id}: ${status} ${JSON.stringify(json)}`)
@@ -109,7 +107,13 @@ test('a token that is none is 401, also where no token is needed', async (t) => 
   const app = createApp(t, { wire: 'reference' })
   const { token } = await makeAgent(app)
   const last = token.at(-1) === 'A' ? 'B' : 'A'
-  const wrong = ['lka_', 'lka_short', `${token}A`, `${token.slice(0, -1)}${last}`, token.toUpperCase().replace('LKA_', 'lka_')]
+  const wrong = [
+    'lka_',
+    'lka_short',
+    `${token}A`,
+    `${token.slice(0, -1)}${last}`,
+    token.toUpperCase().replace('LKA_', 'lka_'),
+  ]
   const random = `lka_${Buffer.alloc(45, 3).toString('base64url')}`
   for (const text of [...wrong, random]) {
     for (const path of ['/v1/wallets', '/versions', '/swagger.json', '/latchkey/v1/agent']) {

@@ -5,6 +5,7 @@ import * as Secret from '../wallet/Secret.js'
 import { retryWhileLocked } from '../wallet/Sqlite.js'
 import * as AgentWallet from './agentWallet.js'
 import { decodeAddress } from './decodeAddress.js'
+import { endAgentsOfKey } from './endAgents.js'
 import {
   address,
   addressesMember,
@@ -15,7 +16,6 @@ import {
   password,
   privateKey,
 } from './Operation.js'
-import { endAgentsOfKey } from './endAgents.js'
 import { isZero } from './signing.js'
 import { addressesOutput } from './walletMembers.js'
 import { withPassword } from './withPassword.js'

@@ -76,7 +76,9 @@ const hidden = /[\p{Cc}\p{Cf}\p{Cs}\p{Co}\p{Cn}\p{Zl}\p{Zp}]/gu
 /** What is too long is cut: a seller wrote it, and it must not keep the agent from paying. */
 function readText(given: Uint8Array, maxLength: number): string | undefined {
   if (given.length === 0) return undefined
-  const whole = Buffer.from(given.subarray(0, 4 * maxLength)).toString('utf8').replace(hidden, ' ')
+  const whole = Buffer.from(given.subarray(0, 4 * maxLength))
+    .toString('utf8')
+    .replace(hidden, ' ')
   if (whole.length <= maxLength) return whole
   // Not in the middle of a character.
   return `${whole.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`

@@ -165,7 +165,8 @@ function readAssetId(member: string, given: string): bigint {
 
 function readInteger(member: string, given: string): bigint {
   const value = /^[0-9]{1,20}$/.test(given) ? BigInt(given) : undefined
-  if (value === undefined || value > maxInteger) return bad(member, 'must be a whole number below 2^63, as decimal text')
+  if (value === undefined || value > maxInteger)
+    return bad(member, 'must be a whole number below 2^63, as decimal text')
   return value
 }
 

@@ -36,9 +36,7 @@ export const walletOperations = [
     walletFailure: 500,
     reusesOutput: true,
     run: async (context, _input, caller) =>
-      caller.type === 'agent'
-        ? AgentWallet.listWallets(context, caller)
-        : walletsOutput(await context.wallets.list()),
+      caller.type === 'agent' ? AgentWallet.listWallets(context, caller) : walletsOutput(await context.wallets.list()),
   }),
   define({
     id: 'CreateWallet',

@@ -34,6 +34,9 @@ test('every setting is read', () => {
     algod: { url: 'http://127.0.0.1:8080', token: 'x' },
     log_level: 'warning',
     log_format: 'json',
+    unix_socket: '/run/kmd.sock',
+    unix_socket_group: 'kmd',
+    unix_socket_uids: [0, 1000],
   }
   assert.deepEqual(parse(all), {
     walletsDir: '/w',
@@ -50,6 +53,9 @@ test('every setting is read', () => {
     algod: { url: 'http://127.0.0.1:8080', token: 'x' },
     logLevel: 'warning',
     logFormat: 'json',
+    unixSocket: '/run/kmd.sock',
+    unixSocketGroup: 'kmd',
+    unixSocketUids: [0, 1000],
   })
 })
 

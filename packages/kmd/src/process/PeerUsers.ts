@@ -7,8 +7,8 @@
  * reading.
  */
 import { execFile } from 'node:child_process'
-import { readFile } from 'node:fs/promises'
 import { readlinkSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { isIPv6 } from 'node:net'
 import { endianness } from 'node:os'
 import type { ConnectionEnds } from '@latchkey/http'
@@ -160,8 +160,15 @@ const longestOutput = 16 * 2 ** 20
 /** Without a header, with the users. Fails where the command is not installed. */
 function listUnixSockets(): Promise<string> {
   return new Promise((resolve, reject) => {
-    const options = { timeout: commandMs, maxBuffer: longestOutput, encoding: 'latin1', env: { PATH: commandPath } } as const
-    execFile('ss', ['-x', '-e', '-H', '-O'], options, (error, stdout) => (error === null ? resolve(stdout) : reject(error)))
+    const options = {
+      timeout: commandMs,
+      maxBuffer: longestOutput,
+      encoding: 'latin1',
+      env: { PATH: commandPath },
+    } as const
+    execFile('ss', ['-x', '-e', '-H', '-O'], options, (error, stdout) =>
+      error === null ? resolve(stdout) : reject(error),
+    )
   })
 }
 

@@ -110,7 +110,9 @@ function isListening(path: string): Promise<boolean> {
     }
     socket.on('connect', () => settle(true))
     socket.on('timeout', () => settle(true))
-    socket.on('error', (error: NodeJS.ErrnoException) => settle(error.code !== 'ECONNREFUSED' && error.code !== 'ENOENT'))
+    socket.on('error', (error: NodeJS.ErrnoException) =>
+      settle(error.code !== 'ECONNREFUSED' && error.code !== 'ENOENT'),
+    )
   })
 }
 
