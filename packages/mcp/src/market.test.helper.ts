@@ -22,6 +22,8 @@ export type Market = {
   readonly payTo: string
   readonly feePayer: Signer.Signer
   readonly facilitator: FacilitatorClient
+  /** What the client above is of. */
+  readonly settler: Facilitator
 }
 
 export async function openMarket(t: TestContext): Promise<Market> {
@@ -31,12 +33,13 @@ export async function openMarket(t: TestContext): Promise<Market> {
   devnet.fund(signer.address, { assets: [{ assetId: dollar, amount: 5_000_000n }] })
   devnet.fund(feePayer.address, { microAlgos: 10_000_000n })
   devnet.optIn(seller.address, dollar)
-  const facilitator = new Facilitator({ chains: [chain], feePayer })
+  const settler = new Facilitator({ chains: [chain], feePayer })
   t.after(async () => {
-    await facilitator.stop()
+    await settler.stop()
     await devnet.stop()
   })
-  return { devnet, chain, signer, payTo: seller.address, feePayer, facilitator: localFacilitator(facilitator) }
+  const facilitator = localFacilitator(settler)
+  return { devnet, chain, signer, payTo: seller.address, feePayer, facilitator, settler }
 }
 
 export function newSigner(): Signer.Signer {

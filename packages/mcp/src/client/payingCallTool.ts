@@ -235,7 +235,7 @@ class Purchase {
     const problem = boundsProblem(result, this.#bounds)
     if (problem !== undefined) {
       const error = new McpError('tool_result_too_large', `the result of the tool cannot be used: ${problem}`)
-      return this.#fail({ isPaid, why: 'its result is too large', error })
+      return this.#fail({ isPaid, why: 'the result is above the limits', error })
     }
     this.#answer = { type: 'result', isPaid, result }
     return responseOf(result)

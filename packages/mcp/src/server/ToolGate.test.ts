@@ -193,6 +193,28 @@ test('a result that the schema of the tool does not allow is not charged', async
   assert.equal(await earned(market), cent)
 })
 
+test('a client that gives up gets the answer later, with the same payment, which is charged once', async (t) => {
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const { client, market, buyer, runs } = await openShop(t, { serve: () => held.then(() => text('sunny')) })
+  const { first, again, id } = await payFor(buyer, await forecast(client))
+  const abort = new AbortController()
+  const _meta = { [paymentKey]: first }
+  const lost = client.callTool({ name: 'forecast', arguments: {}, _meta }, { signal: abort.signal })
+  while (runs() === 0) await new Promise((resolve) => setImmediate(resolve))
+  abort.abort()
+  await assert.rejects(lost)
+  release()
+  while ((await earned(market)) === 0n) await new Promise((resolve) => setImmediate(resolve))
+  let result = await forecast(client, again)
+  // It may be recorded a moment later that it was not delivered.
+  while (receiptOf(result)?.errorReason === 'settlement_pending') result = await forecast(client, again)
+  assert.deepEqual([result.content, receiptOf(result)?.transaction], [text('sunny').content, id])
+  assert.deepEqual([runs(), await earned(market)], [1, cent])
+})
+
 test('a result that is too large is not charged', async (t) => {
   const { client, market, buyer } = await openShop(t, { maxResultBytes: 1_000, serve: () => text('x'.repeat(1_000)) })
   const { first } = await payFor(buyer, await forecast(client))

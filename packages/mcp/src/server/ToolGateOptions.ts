@@ -19,7 +19,7 @@ export type ToolAccept = Omit<Accept, 'price' | 'payTo' | 'paymentFlow'> & {
   /**
    * `authorization` settles after the tool has succeeded, so that nothing is charged for one that fails. `upfront` settles
    * before it runs: for tools whose effects cannot be undone. A buyer that was charged for a call that failed sends the same
-   * payment again.
+   * payment again. A tool that asks its user for input while it runs needs `authorization`.
    *
    * @default 'authorization'
    */

@@ -1,0 +1,37 @@
+/** A seller of a tool over stdio that ends itself by a signal at a given point. Its settings are in the environment. */
+import { appendFileSync } from 'node:fs'
+import { Chain } from '@latchkey/x402/client'
+import { httpFacilitator } from '@latchkey/x402/server'
+import { SqliteClaims } from '@latchkey/x402/sqlite'
+import { McpServer } from '@modelcontextprotocol/server'
+import { StdioServerTransport } from '@modelcontextprotocol/server/stdio'
+import { dollar, price, text } from './market.test.helper.js'
+import { ToolGate } from './server/index.js'
+
+const { NODE_URL, FACILITATOR_URL, PAY_TO, CLAIMS, RUNS, CRASH } = process.env as { [name: string]: string }
+
+const crashIn = (place: string): void => {
+  if (CRASH === place) process.kill(process.pid, 'SIGKILL')
+}
+const chain = await Chain.open({ network: 'local', nodes: NODE_URL!, dollarAssetId: dollar })
+const facilitator = httpFacilitator({ url: FACILITATOR_URL! })
+const gate = await ToolGate.open({
+  tools: { forecast: { accepts: { price, payTo: PAY_TO! } } },
+  chains: chain,
+  claims: new SqliteClaims(CLAIMS!),
+  facilitators: {
+    ...facilitator,
+    settle: async (...request) => {
+      const receipt = await facilitator.settle(...request)
+      crashIn('settled')
+      return receipt
+    },
+  },
+})
+const server = new McpServer({ name: 'shop', version: '1.0.0' })
+gate.registerTool(server, 'forecast', {}, () => {
+  appendFileSync(RUNS!, 'run\n')
+  crashIn('handler')
+  return text('sunny')
+})
+await server.connect(new StdioServerTransport())
