@@ -29,7 +29,25 @@ const volatile = new Set([
  * Identifies a request: payer, method, URL, headers and body. The answer to a payment belongs to one request: with other
  * credentials, or another range, it would be another person's, or another part.
  */
-export function idOf({ method, url, headers = [], body }: PaidRequest, payer: string): string {
+export function idOf(request: PaidRequest, payer: string): string {
+  const ids = idsOfFixed.get(request)
+  const known = ids?.get(payer)
+  if (known !== undefined) return known
+  const id = newIdOf(request, payer)
+  ids?.set(payer, id)
+  return id
+}
+
+/** Of requests that nobody changes any more, the ids by payer: several parts of a payment ask for one. */
+const idsOfFixed = new WeakMap<PaidRequest, Map<string, string>>()
+
+/** A request that nobody changes any more, and neither its headers nor its body. */
+export function fixed(request: PaidRequest): PaidRequest {
+  idsOfFixed.set(request, new Map())
+  return request
+}
+
+function newIdOf({ method, url, headers = [], body }: PaidRequest, payer: string): string {
   const target = new URL(url)
   target.hash = ''
   const given = [...headers].map(([name, value]): [string, string] => [name.toLowerCase(), value])

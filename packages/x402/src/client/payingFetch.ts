@@ -13,7 +13,7 @@ import type { DirectRequest } from './direct-send/DirectSend.js'
 import { isPlainRequest } from './isPlainRequest.js'
 import { LostResponseError } from './LostResponseError.js'
 import type { Offer } from './Offer.js'
-import type { PaidRequest } from './PaidRequest.js'
+import * as PaidRequest from './PaidRequest.js'
 import { MemoryPassCache, type PassCache } from './PassCache.js'
 import { PaymentRefusedError } from './PaymentRefusedError.js'
 import type { Payment, PaymentState } from './Payments.js'
@@ -129,7 +129,9 @@ export function payingFetch(buyer: Buyer, options: PayingFetchOptions = {}): typ
     const body = await readBody(request, maxBodyBytes)
     const send = sender(baseFetch, request, body, given)
     const passes = cache === undefined ? undefined : new PassRequests(cache, send)
-    const purchase = { buyer, input, request, body, send, passes, prices, options }
+    const { method, url, headers } = request
+    const paidRequest = PaidRequest.fixed({ method, url, headers, body })
+    const purchase = { buyer, input, request, paidRequest, send, passes, prices, options }
     const opened = await passes?.showKnown(request)
     const early = opened === undefined ? await payRemembered(purchase) : undefined
     if (early?.refused === undefined && early?.response !== undefined) return early.response
@@ -160,7 +162,8 @@ type Purchase = {
   readonly buyer: Buyer
   readonly input: unknown
   readonly request: Request
-  readonly body: Uint8Array<ArrayBuffer> | undefined
+  /** The request and its body, for what is known by them. */
+  readonly paidRequest: PaidRequest.PaidRequest
   readonly send: Send
   readonly passes: PassRequests | undefined
   readonly prices: PriceCache | undefined
@@ -180,7 +183,7 @@ type EarlyResponse = {
 async function payRemembered(purchase: Purchase): Promise<EarlyResponse | undefined> {
   const { request, prices } = purchase
   if (prices === undefined || request.headers.has(passHeader)) return undefined
-  const required = prices.find(paidRequestOf(purchase))
+  const required = prices.find(purchase.paidRequest)
   if (required === undefined) return undefined
   // Another offer may be payable, or the price lower by now.
   const payment = await paymentFor(purchase, required, request.url).catch((error: unknown) => {
@@ -198,7 +201,7 @@ async function payRemembered(purchase: Purchase): Promise<EarlyResponse | undefi
   const asked = priceIn(response)
   const isChanged = asked !== undefined && !isAsked(asked, paid.payload.accepted)
   if (!isMoved && !(isChanged && PaymentSecret.isDeclared(asked.extensions))) return { response, refused: undefined }
-  prices.refuse(paidRequestOf(purchase))
+  prices.refuse(purchase.paidRequest)
   if (isMoved) await response.body?.cancel().catch(() => {})
   return { response: isMoved ? undefined : response, refused: paid.payment }
 }
@@ -246,25 +249,20 @@ async function pay(
   }
   const response = await (Tracing.isOn() ? BuyerTrace.pay(delivery) : sendPayment(delivery))
   passes?.keep(required, target, payment.paid, response)
-  if (target === request) learnPrice(prices, paidRequestOf(purchase), { required, paid: payment.paid, response })
+  if (target === request) learnPrice(prices, purchase.paidRequest, { required, paid: payment.paid, response })
   return response
 }
 
 /** A price is remembered as long as paying it opens the request. */
 function learnPrice(
   prices: PriceCache | undefined,
-  request: PaidRequest,
+  request: PaidRequest.PaidRequest,
   { required, paid, response }: { required: PaymentRequired; paid: SignedPayment; response: Response },
 ): void {
   const receipt = response.status < 400 ? receiptOf(response) : undefined
   const isSettled = receipt?.success === true && receipt.transaction === paid.payment.transactionId
   if (isSettled) prices?.keep(request, required, paid.payload.accepted)
   else prices?.forget(request)
-}
-
-function paidRequestOf({ request, body }: Purchase): PaidRequest {
-  const { method, url, headers } = request
-  return { method, url, headers, body }
 }
 
 /** The payment to send: one that got no answer before, or a new one; undefined if the caller declines. */
@@ -277,7 +275,7 @@ async function paymentFor(
   const { buyer, options } = purchase
   const { onPaymentRequired, onRepeat, resume = true } = options
   const { signal } = purchase.request
-  const request = paidRequestOf(purchase)
+  const request = purchase.paidRequest
   const open = resume && refused === undefined ? await buyer.resume(request) : undefined
   if (open !== undefined) {
     const { transactionId, state } = open.payment

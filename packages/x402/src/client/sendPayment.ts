@@ -1,6 +1,7 @@
 /** Sends a payment until it is answered, and asks the ledger, not the seller, what became of it. */
 import * as Headers from '../wire/Headers.js'
 import * as PaymentSecret from '../wire/PaymentSecret.js'
+import { isWhole } from './asFetched.js'
 import type { Buyer, SignedPayment } from './Buyer.js'
 import { LostResponseError } from './LostResponseError.js'
 import type { Payment, PaymentState } from './Payments.js'
@@ -95,6 +96,7 @@ export async function sendPayment(delivery: Delivery): Promise<Response> {
 function answered(delivery: Delivery, response: Response, state: PaymentState): Response {
   const onEnd = (): void => finish(delivery, 'answered')
   if (!delivery.isAnsweredByBody) onEnd()
+  if (!delivery.isAnsweredByBody && isWhole(response)) return response
   return watchBody(response, {
     onEnd: delivery.isAnsweredByBody ? onEnd : () => {},
     onError: (error) => bodyLost(delivery, state, error),

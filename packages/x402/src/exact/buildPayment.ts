@@ -45,10 +45,11 @@ export function buildPayment(order: PaymentOrder): BuiltPayment {
     gh: parameters.genesisHash,
   }
   const [snd, receiver] = [Address.decode(payer), Address.decode(payTo)]
+  const noteOf = newNotes()
   const transfer: Transaction.Transaction =
     assetId === algoAssetId
-      ? { ...common, type: 'pay', snd, rcv: receiver, amt: amount, note: note('x402-payment-v2') }
-      : { ...common, type: 'axfer', snd, arcv: receiver, aamt: amount, xaid: assetId, note: note('x402-payment-v2') }
+      ? { ...common, type: 'pay', snd, rcv: receiver, amt: amount, note: noteOf('x402-payment-v2') }
+      : { ...common, type: 'axfer', snd, arcv: receiver, aamt: amount, xaid: assetId, note: noteOf('x402-payment-v2') }
   if (feePayer === undefined) {
     const paid = { ...transfer, fee: feeFor(transfer, parameters) }
     checkFee(paid.fee, order)
@@ -61,7 +62,7 @@ export function buildPayment(order: PaymentOrder): BuiltPayment {
     type: 'pay',
     snd: sponsor,
     rcv: sponsor,
-    note: note('x402-fee-payer'),
+    note: noteOf('x402-fee-payer'),
   }
   const fee = feeFor(feeTransaction, parameters) + feeFor(transfer, parameters)
   checkFee(fee, order)
@@ -91,8 +92,9 @@ function checkFee(fee: bigint, { maxFeeMicroAlgos }: PaymentOrder): void {
 }
 
 /** Unique, so that two payments of the same amount are two transactions. */
-function note(kind: string): Uint8Array {
-  return Bytes.fromUtf8(`${kind}-${Date.now()}-${Bytes.toBase64Url(Bytes.random(9))}`)
+function newNotes(): (kind: string) => Uint8Array {
+  const suffix = `${Date.now()}-${Bytes.toBase64Url(Bytes.random(9))}`
+  return (kind) => Bytes.fromUtf8(`${kind}-${suffix}`)
 }
 
 /** The network asks for a higher fee than the buyer allows. */

@@ -10,6 +10,7 @@ import type { Facilitators } from './Facilitators.js'
 import type { EventPayment, GateEvents } from './GateEvents.js'
 import { isSafe } from './isSafe.js'
 import * as LedgerPayment from './LedgerPayment.js'
+import { newId } from './newId.js'
 import * as responses from './responses.js'
 import {
   alreadyClaimed,
@@ -149,7 +150,7 @@ export class Admissions {
     isSale: boolean,
   ): Promise<Pick<Claim, 'owner' | 'result' | 'startMs'>> {
     const { chain, requirement, payment, binding, proof } = paid
-    const owner = Bytes.toHex(Bytes.random(16))
+    const owner = newId()
     const leaseMs = leaseMsOf(requirement)
     const forgetRound = payment.lastValid + keepClaimRounds
     // What was settled elsewhere is refused, and is not sold here.

@@ -1,11 +1,12 @@
 /** What happens at a gate, recorded in its store and passed on to the hooks of its seller. */
-import { BoundedMap, Bytes } from '@latchkey/algorand'
+import { BoundedMap } from '@latchkey/algorand'
 import type { Chain } from '../chain/Chain.js'
 import { isFailure, type Sale, type SaleOutcome } from '../store/Sales.js'
 import type { PaymentRequirements } from '../wire/types.js'
 import type { GateEvent, PaymentEvent } from './GateHooks.js'
 import * as LedgerPayment from './LedgerPayment.js'
 import type { Notifications } from './Notifications.js'
+import { newId } from './newId.js'
 import { assetOf, describePayment, type PaymentStatus } from './Payment.js'
 import { requestIdOf } from './requestId.js'
 import type { SalesLog } from './SalesLog.js'
@@ -47,7 +48,7 @@ export class GateEvents {
   /** A request without a payment got the price. */
   paymentRequired(request: EventRequest, offers: readonly { chain: Chain; requirement: PaymentRequirements }[]): void {
     if (!this.#notifications.has('onPaymentRequired')) return
-    const id = Bytes.toHex(Bytes.random(16))
+    const id = newId()
     const prepare = async (event: GateEvent) => ({ ...event, prices: await Promise.all(offers.map(priceOf)) })
     this.#notifications.emit('onPaymentRequired', { ...eventOf(id, request), prices: [] }, { prepare })
   }
@@ -100,7 +101,7 @@ export class GateEvents {
       this.#log.add({ ...this.saleOf({ ...request, status, chain, ledger }, 'refused'), code })
     }
     if (!this.#notifications.has('onRefused')) return
-    const id = payment?.transactionId ?? Bytes.toHex(Bytes.random(16))
+    const id = payment?.transactionId ?? newId()
     this.#notifications.emit('onRefused', { ...eventOf(id, request), code, message, payment })
   }
 

@@ -1,5 +1,5 @@
 /** The id of a request to a gate, by which logs of the seller and of its facilitators are brought together. */
-import { Bytes } from '@latchkey/algorand'
+import { newId } from './newId.js'
 
 /** As servers of `@latchkey/http` take them: nothing that a log obeys, and too short for a secret. */
 const plain = /^[A-Za-z0-9][A-Za-z0-9_-]{0,35}$/
@@ -11,7 +11,7 @@ export function requestIdOf(request: Request): string {
   if (sent !== null && plain.test(sent)) return sent
   const known = created.get(request)
   if (known !== undefined) return known
-  const id = Bytes.toHex(Bytes.random(8))
+  const id = newId().slice(0, 16)
   created.set(request, id)
   return id
 }

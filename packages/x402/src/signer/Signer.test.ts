@@ -114,3 +114,15 @@ test('a multisig account signs with enough members', async () => {
   }
   assert.ok((await Signer.signTransaction(good, own)).length > 0)
 })
+
+test('a key of this process signs the transaction as given, and a copy of its signer with another address is refused', async () => {
+  const signer = Signer.fromSeed(seed)
+  const rekeyed = payment(other)
+  const signed = SignedTransaction.decode(await Signer.signTransaction({ ...signer }, rekeyed))
+  assert.deepEqual(signed.txn, SignedTransaction.decode(await signer.sign(Transaction.encode(rekeyed))).txn)
+  assert.deepEqual(signed.sgnr, publicKey)
+  const copy = { ...signer, address: Address.encode(other) }
+  await assert.rejects(Signer.signTransaction(copy, payment()), { code: 'invalid_signature' })
+  const lying: Signer.Signer = { ...signer, sign: () => signer.sign(Transaction.encode({ ...payment(), amt: 2n })) }
+  await assert.rejects(Signer.signTransaction(lying, payment()), { code: 'invalid_signature' })
+})

@@ -4,6 +4,7 @@ import { createServer, type RequestListener } from 'node:http'
 import { type AddressInfo, createServer as createTcpServer, type Socket } from 'node:net'
 import { type TestContext, test } from 'node:test'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync } from 'node:zlib'
+import { isWhole } from '../asFetched.js'
 import type { DirectRequest } from './DirectSend.js'
 import { sendDirectly } from './node.js'
 import { sendDirectly as none } from './none.js'
@@ -279,4 +280,36 @@ test('what needs fetch is left to it', { timeout }, async (t) => {
   assert.equal(sendDirectly(requestTo(url)), undefined)
   delete process.env['NODE_USE_ENV_PROXY']
   assert.equal((await sendDirectly(requestTo(url)))!.status, 200)
+})
+
+test('a body that arrived with its head is whole, others may still break off', { timeout }, async (t) => {
+  const sent = 'sunny'.repeat(100)
+  const url = await listen(t, (request, response) => {
+    if (request.url!.endsWith('pieces')) {
+      response.write(sent)
+      setTimeout(() => response.destroy(), 20)
+    } else response.writeHead(200, { 'Content-Length': sent.length }).end(sent)
+  })
+  const responseOf = async (path: string): Promise<Response> =>
+    (await sendDirectly(requestTo(new URL(path, url).href)))!
+  const whole = await responseOf('/whole')
+  assert.equal(isWhole(whole), true)
+  assert.equal(await whole.text(), sent)
+  const pieces = await responseOf('/pieces')
+  assert.equal(isWhole(pieces), false)
+  await assert.rejects(pieces.text(), { message: 'terminated' })
+})
+
+test('methods that may have a body say that there is none', { timeout }, async (t) => {
+  const url = await listen(t, ({ method, headers }, response) => {
+    response.end(`${method} ${headers['content-length']} ${headers['transfer-encoding']}`)
+  })
+  for (const method of ['GET', 'DELETE', 'OPTIONS']) {
+    const response = (await sendDirectly(requestTo(url, { method })))!
+    assert.equal(await response.text(), `${method} undefined undefined`)
+  }
+  for (const method of ['POST', 'PUT', 'PATCH']) {
+    const response = (await sendDirectly(requestTo(url, { method })))!
+    assert.equal(await response.text(), `${method} 0 undefined`)
+  }
 })

@@ -6,7 +6,7 @@ import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from 'node
 import type { Socket } from 'node:net'
 import type { Readable } from 'node:stream'
 import { usesPlainFetch } from '@latchkey/algod'
-import { asFetched } from '../asFetched.js'
+import { asFetched, noteWhole } from '../asFetched.js'
 import type { DirectRequest, DirectSend } from './DirectSend.js'
 import { unpack } from './unpack.js'
 
@@ -22,7 +22,14 @@ const connectMs = 10_000
 /** What arrives before it is read: a short body that is never read must not occupy its connection. */
 const maxUnreadBytes = 64 * 1024
 /** What `fetch` sends, too. */
-const defaultHeaders = { accept: '*/*', 'accept-language': '*', 'sec-fetch-mode': 'cors', 'user-agent': 'node' }
+const defaultHeaders = Object.entries({
+  accept: '*/*',
+  'accept-language': '*',
+  'sec-fetch-mode': 'cors',
+  'user-agent': 'node',
+})
+/** Others without a body say that its length is 0. */
+const methodsWithoutBody = new Set(['GET', 'HEAD', 'DELETE', 'OPTIONS'])
 const hopHeaders = ['connection', 'expect', 'host', 'keep-alive', 'te', 'transfer-encoding', 'upgrade']
 const statusesWithoutBody = new Set([101, 204, 205, 304])
 
@@ -49,7 +56,7 @@ function exchange({ url: address, method, headers, body, signal }: DirectRequest
     if (signal?.aborted) return reject(signal.reason)
     const url = new URL(address)
     const { start, agent } = protocolOf(url.protocol)
-    const request = start({ ...optionsOf(url, method, headers, body), agent })
+    const request = start({ ...optionsOf(url, method), headers: headerList(url, method, headers, body), agent })
     const abort = (): void => void request.destroy(signal!.reason as Error)
     signal?.addEventListener('abort', abort)
     request.on('socket', (socket) => limitConnecting(request, socket, url.protocol))
@@ -64,14 +71,17 @@ function exchange({ url: address, method, headers, body, signal }: DirectRequest
       reject(signal?.aborted ? signal.reason : failure('fetch failed', new Error('other side closed')))
     })
     request.on('error', (error) => reject(signal?.aborted ? signal.reason : failure('fetch failed', error)))
-    request.on('response', (response) => {
+    const respond = (message: IncomingMessage): void => {
       try {
-        resolve(toResponse(response, url, method, signal))
+        if (message.destroyed && !message.complete) return
+        resolve(toResponse(message, url, method, signal))
       } catch (error) {
         request.destroy()
         reject(failure('fetch failed', error))
       }
-    })
+    }
+    // By then, what arrived with the head was read: most bodies are whole.
+    request.on('response', (message) => process.nextTick(respond, message))
     if (body === undefined) request.end()
     else request.end(Buffer.from(body.buffer, body.byteOffset, body.length).toString('latin1'), 'latin1')
   })
@@ -85,23 +95,23 @@ function limitConnecting(request: ClientRequest, socket: Socket, protocol: strin
   socket.once('close', stop)
 }
 
-function optionsOf(url: URL, method: string, headers: Headers, body: Uint8Array | undefined): RequestOptions {
+function optionsOf(url: URL, method: string): RequestOptions {
   const { protocol, port, pathname, search } = url
-  const encodings = protocol === 'https:' ? 'br, gzip, deflate' : 'gzip, deflate'
-  const needsLength = body !== undefined || method === 'POST' || method === 'PUT'
-  return {
-    protocol,
-    hostname: url.hostname.replace(/^\[(.*)\]$/, '$1'),
-    port,
-    path: `${pathname}${search}`,
-    method,
-    headers: {
-      ...defaultHeaders,
-      'accept-encoding': encodings,
-      ...Object.fromEntries(headers),
-      ...(needsLength ? { 'content-length': body?.length ?? 0 } : {}),
-    },
+  const hostname = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  return { protocol, hostname, port, path: `${pathname}${search}`, method, setHost: false }
+}
+
+/** As a list they are written as they are, instead of being kept by name. */
+function headerList(url: URL, method: string, headers: Headers, body: Uint8Array | undefined): string[] {
+  const list = ['host', url.host]
+  for (const [name, value] of defaultHeaders) if (!headers.has(name)) list.push(name, value)
+  if (!headers.has('accept-encoding')) {
+    list.push('accept-encoding', url.protocol === 'https:' ? 'br, gzip, deflate' : 'gzip, deflate')
   }
+  const hasLength = body !== undefined || !methodsWithoutBody.has(method)
+  for (const [name, value] of headers) if (!hasLength || name !== 'content-length') list.push(name, value)
+  if (hasLength) list.push('content-length', String(body?.length ?? 0))
+  return list
 }
 
 function toResponse(message: IncomingMessage, url: URL, method: string, signal: AbortSignal | undefined): Response {
@@ -110,11 +120,18 @@ function toResponse(message: IncomingMessage, url: URL, method: string, signal: 
   for (let index = 0; index < rawHeaders.length; index += 2) headers.append(rawHeaders[index]!, rawHeaders[index + 1]!)
   const hasBody = method !== 'HEAD' && !statusesWithoutBody.has(status)
   if (!hasBody) message.resume()
-  const body = hasBody ? toStream(unpack(message), message, signal) : null
+  const isWhole = hasBody && message.complete && !headers.has('content-encoding')
+  const body = isWhole ? readWhole(message) : hasBody ? toStream(unpack(message), message, signal) : null
   const response = new Response(body, { status, statusText, headers })
   const { href } = url
   const address = url.hash === '' ? href : href.slice(0, -url.hash.length)
-  return asFetched(response, { url: address, redirected: false, type: 'basic' })
+  const fetched = asFetched(response, { url: address, redirected: false, type: 'basic' })
+  return isWhole ? noteWhole(fetched) : fetched
+}
+
+/** All that has arrived, and the end of the message. */
+function readWhole(message: IncomingMessage): Uint8Array<ArrayBuffer> {
+  return (message.read() as Buffer<ArrayBuffer> | null) ?? new Uint8Array()
 }
 
 function toStream(
