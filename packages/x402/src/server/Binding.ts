@@ -4,6 +4,7 @@ import type { ClaimLease } from '../store/Claims.js'
 import * as Headers from '../wire/Headers.js'
 import type { Proof } from '../wire/PaymentSecret.js'
 import { withoutPasses } from './passCookie.js'
+import { urlOf } from './urlOf.js'
 
 /**
  * A digest of the resource and of the buyer: the hash of its secret; for a buyer without one, everything of the request
@@ -43,9 +44,9 @@ export function proofOf({ hash, isProven }: Proof): ClaimLease['proof'] {
 }
 
 /** Without the host: a server has several names, and replicas behind a proxy have others. */
-function resourceOf({ method, url }: Request): string {
-  const { pathname, search } = new URL(url)
-  return `${method} ${pathname}${search}`
+function resourceOf(request: Request): string {
+  const { pathname, search } = urlOf(request)
+  return `${request.method} ${pathname}${search}`
 }
 
 function digest(value: unknown): string {

@@ -195,7 +195,7 @@ function sendByTransport(text: string): Send {
   let transport: Transport | undefined
   return ({ path, body, ...request }) => {
     transport ??= createTransport({ maxConnections, followsFetch: true })
-    const bytes = body === undefined ? undefined : new Uint8Array(Bytes.fromUtf8(body))
+    const bytes = body === undefined ? undefined : (Bytes.fromUtf8(body) as Uint8Array<ArrayBuffer>)
     return transport.send({ ...request, url, path: `${basePath}${path}`, body: bytes, maxResponseBytes, once: false })
   }
 }

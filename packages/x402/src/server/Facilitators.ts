@@ -185,6 +185,9 @@ function inListedId(
   kinds: readonly Kind[],
 ): [PaymentPayload, PaymentRequirements] {
   const { network } = requirements
+  if (payload.accepted?.network === network && kinds.some((kind) => kind.network === network)) {
+    return [payload, requirements]
+  }
   const listed = kinds.filter((kind) => Network.matches(kind.network, network)).map((kind) => kind.network)
   const id = (listed.includes(network) ? network : (listed[0] ?? network)) as PaymentRequirements['network']
   return [

@@ -35,6 +35,7 @@ import * as responses from './responses.js'
 import { SalesLog } from './SalesLog.js'
 import { SalesRecovery } from './SalesRecovery.js'
 import { isUpgradeRequest } from './upgrade.js'
+import { urlOf } from './urlOf.js'
 import { warn } from './warn.js'
 
 export type { Admission, Decision } from './Admission.js'
@@ -331,7 +332,7 @@ export class Gate {
     accepts: PaymentRequirements[],
     pass: PassOffer | undefined,
   ): PaymentRequired {
-    const { pathname, search, origin } = new URL(request.url)
+    const { pathname, search, origin } = urlOf(request)
     const url = `${this.#options.origin ?? origin}${this.#routes.publicPath(pathname)}${search}`
     return {
       x402Version: 2,
@@ -375,7 +376,7 @@ function pathOf(url: string): string {
 
 /** Everything of a request that a price may depend on. Replicas on one machine differ by their port. */
 function quoteBindingOf(request: Request, key: string, route: Route): string {
-  const { hostname, pathname, search } = new URL(request.url)
+  const { hostname, pathname, search } = urlOf(request)
   const method = request.method === 'HEAD' ? 'GET' : request.method
   return JSON.stringify([key, method, hostname, pathname, search, pricedBy(request, route)])
 }
@@ -391,7 +392,7 @@ function readPayment(header: string): PaymentPayload | string {
 
 /** The resource that a payment names must be this one. Its host may differ: servers have several names. */
 function isForThis({ resource }: PaymentPayload, required: PaymentRequired): boolean {
-  if (resource?.url === undefined) return true
+  if (resource?.url === undefined || resource.url === required.resource.url) return true
   if (!URL.canParse(resource.url)) return false
   const [paid, current] = [new URL(resource.url), new URL(required.resource.url)]
   return paid.pathname === current.pathname && paid.search === current.search

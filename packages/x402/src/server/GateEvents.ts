@@ -10,6 +10,7 @@ import { newId } from './newId.js'
 import { assetOf, describePayment, type PaymentStatus } from './Payment.js'
 import { requestIdOf } from './requestId.js'
 import type { SalesLog } from './SalesLog.js'
+import { urlOf } from './urlOf.js'
 
 /** The request that something happens to. */
 export type EventRequest = Pick<GateEvent, 'route' | 'method' | 'path' | 'requestId'>
@@ -29,7 +30,7 @@ const maxPathLength = 500
 const maxTold = 10_000
 
 export function eventRequest(route: string, request: Request): EventRequest {
-  const { pathname } = new URL(request.url)
+  const { pathname } = urlOf(request)
   const method = request.method.slice(0, maxMethodLength)
   return { route, method, path: pathname.slice(0, maxPathLength), requestId: requestIdOf(request) }
 }

@@ -66,9 +66,7 @@ export class ResponseCapture {
     this.#hiddenClose = onClose && new HiddenClose(this.#response, onClose)
     const { socket } = request
     const socketOf = (isHiding: boolean): PropertyDescriptorMap =>
-      socket === undefined || socket === null
-        ? {}
-        : { socket: { value: this.#socket(socket, isHiding), writable: true } }
+      socket === undefined || socket === null ? {} : { socket: lazily(() => this.#socket(socket, isHiding)) }
     const streams = 'stream' in response ? { stream: { get: () => stream } } : {}
     const stream = 'stream' in response ? this.#stream(response.stream) : undefined
     this.#output = new Overlay(response, functions(this.#outputs()))
@@ -234,6 +232,20 @@ export class ResponseCapture {
       return [name, refuse]
     })
     return Object.fromEntries(entries)
+  }
+}
+
+/** A property that is made when it is first read: most handlers never do. */
+function lazily<T>(make: () => T): PropertyDescriptor {
+  let made: { value: unknown } | undefined
+  return {
+    get: () => {
+      made ??= { value: make() }
+      return made.value
+    },
+    set: (value: unknown) => {
+      made = { value }
+    },
   }
 }
 
