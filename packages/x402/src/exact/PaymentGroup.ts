@@ -20,6 +20,8 @@ export type PaymentGroup = {
   readonly members: readonly Member[]
   readonly payment: Member
   readonly paymentIndex: number
+  /** The canonical bytes of the transaction that pays, without its signature. */
+  readonly paymentBytes: Uint8Array
   /** Of the transaction that pays. Settlements are keyed by it. */
   readonly transactionId: string
 }
@@ -36,7 +38,8 @@ export function read(payload: unknown): PaymentGroup {
   const { paymentGroup, paymentIndex } = limitedShape(payload)
   const members = paymentGroup.map((text, index) => readMember(text, index, memberOf))
   const payment = members[paymentIndex]!
-  return { members, payment, paymentIndex, transactionId: transactionIdOf(payment.txn) }
+  const paymentBytes = Submission.transactionBytes(payment.txn)
+  return { members, payment, paymentIndex, paymentBytes, transactionId: Transaction.id(paymentBytes) }
 }
 
 /**

@@ -25,7 +25,7 @@ import { checkClaimant, Reservations } from './Reservations.js'
 import { responseOf } from './responseOf.js'
 import { Settler } from './Settler.js'
 import { settingDigests } from './settingDigests.js'
-import { VerifiedPayments } from './VerifiedPayments.js'
+import { VerifiedPayments, verificationKey } from './VerifiedPayments.js'
 import { transactionIdOf, type VerifiedPayment, verifyPayment } from './verifyPayment.js'
 
 /**
@@ -136,11 +136,12 @@ export class Facilitator {
     try {
       const admission = this.#admitCaller(caller)
       if (admission !== undefined) await admission
-      const payment = this.#verifyPayment(payload, requirements, caller)
+      const key = verificationKey(payload, requirements)
+      const payment = this.#verifyPayment(payload, requirements, caller, key)
       this.policy.check(caller, requirements, payment)
       const known = await this.#holdOrFind(payment, requirements, caller)
       if (known !== undefined) this.#checkKnown(known, caller)
-      this.#verified.add(payload, requirements, payment)
+      this.#verified.add(key, payment)
       this.metrics.count('verify', 'valid')
       return { isValid: true, payer: payment.payer }
     } catch (error) {
@@ -215,11 +216,15 @@ export class Facilitator {
     await this.#settler.stop()
   }
 
-  #verifyPayment(payload: PaymentPayload, requirements: PaymentRequirements, caller: Caller): VerifiedPayment {
+  #verifyPayment(
+    payload: PaymentPayload,
+    requirements: PaymentRequirements,
+    caller: Caller,
+    key = verificationKey(payload, requirements),
+  ): VerifiedPayment {
     const [chains, feePayers] = [this.#chains, this.#feePayers.addresses]
     const payment =
-      this.#verified.get(payload, requirements) ??
-      verifyPayment(payload, requirements, { chains, feePayers, ...this.#options })
+      this.#verified.get(key) ?? verifyPayment(payload, requirements, { chains, feePayers, ...this.#options })
     const { transactionId } = payment.group
     caller.onPayment?.(transactionId)
     if (Tracing.isOn()) FacilitatorTrace.note(transactionId, payment.chain.caip2)

@@ -103,10 +103,11 @@ export class PaymentHolds {
   /** Without the signature of the fee payer: a network attacker who reads the simulation could submit the payment. */
   #unsignedGroup({ group, feeIndex, feePayer }: VerifiedPayment): Uint8Array[] {
     const authorizer = feePayer === undefined ? undefined : this.#options.feePayers.get(feePayer)?.authorizer
-    return group.members.map(({ bytes, txn }, index) => {
+    return group.members.map(({ bytes, txn, isSigned, signed }, index) => {
       if (index !== feeIndex) return bytes
       // A rekeyed account names its authorizer also without a signature.
-      return Submission.encode(authorizer === feePayer ? { txn } : { txn, sgnr: Address.decode(authorizer!) })
+      if (authorizer !== feePayer) return Submission.encode({ txn, sgnr: Address.decode(authorizer!) })
+      return isSigned || signed.sgnr !== undefined ? Submission.encode({ txn }) : bytes
     })
   }
 }

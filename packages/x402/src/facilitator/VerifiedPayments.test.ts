@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { requirementsFor, sponsored } from '../exact/payments.test.helper.js'
 import type { PaymentPayload, PaymentRequirements } from '../wire/types.js'
 import { setUp } from './setup.test.helper.js'
-import { VerifiedPayments } from './VerifiedPayments.js'
+import { VerifiedPayments, verificationKey } from './VerifiedPayments.js'
 import type { VerifiedPayment } from './verifyPayment.js'
 
 const payment = {} as VerifiedPayment
@@ -11,9 +11,9 @@ const payment = {} as VerifiedPayment
 test('is found by exactly what was checked', () => {
   const verified = new VerifiedPayments()
   const { payload, requirements } = sponsored()
-  verified.add(payload, requirements, payment)
+  verified.add(verificationKey(payload, requirements), payment)
   const copy = <T>(value: T): T => JSON.parse(JSON.stringify(value))
-  assert.equal(verified.get(copy(payload), copy(requirements)), payment)
+  assert.equal(verified.get(verificationKey(copy(payload), copy(requirements))), payment)
   const { paymentGroup, paymentIndex } = payload.payload as { paymentGroup: string[]; paymentIndex: number }
   const [fee, transfer] = paymentGroup as [string, string]
   const flipped = `${transfer.slice(0, 40)}${transfer[40] === 'A' ? 'B' : 'A'}${transfer.slice(41)}`
@@ -29,7 +29,7 @@ test('is found by exactly what was checked', () => {
   ].map((changed) => ({ ...payload, payload: changed }) as unknown as PaymentPayload)
   const accepted = { ...payload.accepted, network: 'algorand:other' as const }
   payloads.push({ ...payload, accepted }, { ...payload, x402Version: 1 }, undefined as never, null as never)
-  for (const other of payloads) assert.equal(verified.get(other, requirements), undefined)
+  for (const other of payloads) assert.equal(verified.get(verificationKey(other, requirements)), undefined)
   for (const change of [
     { amount: '1001' },
     { payTo: 'X' },
@@ -37,9 +37,12 @@ test('is found by exactly what was checked', () => {
     { network: 'algorand:x' },
     { scheme: 'x' },
   ]) {
-    assert.equal(verified.get(payload, requirementsFor(change as Partial<PaymentRequirements>)), undefined)
+    const other = requirementsFor(change as Partial<PaymentRequirements>)
+    assert.equal(verified.get(verificationKey(payload, other)), undefined)
   }
-  for (const other of [undefined, null, {}]) assert.equal(verified.get(payload, other as never), undefined)
+  for (const other of [undefined, null, {}]) {
+    assert.equal(verified.get(verificationKey(payload, other as never)), undefined)
+  }
 })
 
 test('a payment with another signature is checked again, also after the first was verified', async (t) => {

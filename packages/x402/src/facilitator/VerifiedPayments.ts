@@ -15,19 +15,17 @@ const maxKeyCharacters = 8_192
 export class VerifiedPayments {
   readonly #payments = new BoundedMap<string, VerifiedPayment>(maxPayments)
 
-  get(payload: PaymentPayload, requirements: PaymentRequirements): VerifiedPayment | undefined {
-    const key = keyOf(payload, requirements)
+  get(key: string | undefined): VerifiedPayment | undefined {
     return key === undefined ? undefined : this.#payments.get(key)
   }
 
-  add(payload: PaymentPayload, requirements: PaymentRequirements, payment: VerifiedPayment): void {
-    const key = keyOf(payload, requirements)
+  add(key: string | undefined, payment: VerifiedPayment): void {
     if (key !== undefined) this.#payments.set(key, payment)
   }
 }
 
 /** Everything that `verifyPayment` reads; undefined if it is not what a valid payment has. */
-function keyOf(payload: PaymentPayload, requirements: PaymentRequirements): string | undefined {
+export function verificationKey(payload: PaymentPayload, requirements: PaymentRequirements): string | undefined {
   const { paymentGroup, paymentIndex } = (payload?.payload ?? {}) as Record<string, unknown>
   if (!Array.isArray(paymentGroup) || !Number.isInteger(paymentIndex)) return undefined
   const { scheme, network, asset, amount, payTo } = requirements ?? {}

@@ -1,5 +1,5 @@
 /** Every check of a payment that needs no node, in the order of the public scheme. */
-import { Address, Bytes, Ed25519, Json, Multisig, Submission, Transaction } from '@latchkey/algorand'
+import { Address, Bytes, Ed25519, Json, Multisig, Transaction } from '@latchkey/algorand'
 import { algoAssetId, type Chain, parseAssetId } from '../chain/Chain.js'
 import * as PaymentGroup from '../exact/PaymentGroup.js'
 import type { PaymentPayload, PaymentRequirements } from '../wire/types.js'
@@ -70,7 +70,7 @@ export function verifyPayment(
     'a facilitator does not pay for what it settles',
   )
   const { amount, assetId } = checkTransfer(group.payment.txn, requirements)
-  checkSignature(group.payment)
+  checkSignature(group)
   const feeIndex = checkOthers(group, feePayers)
   const feeMicroAlgos = feeIndex === undefined ? 0n : checkFeePayment(group, feeIndex, options)
   const { firstValid, lastValid } = checkValidity(group, options)
@@ -169,9 +169,10 @@ function checkTransfer(txn: Transaction.Transaction, requirements: PaymentRequir
 }
 
 /** That the signature is valid. Whether the key is the account's authorizer only the ledger knows. */
-function checkSignature({ signed, txn, isSigned }: PaymentGroup.Member): void {
+function checkSignature({ payment, paymentBytes }: PaymentGroup.PaymentGroup): void {
+  const { signed, txn, isSigned } = payment
   expect(isSigned, 'invalid_exact_avm_payment_not_signed', 'the payment is not signed')
-  const message = Transaction.bytesToSign(Submission.transactionBytes(txn))
+  const message = Transaction.bytesToSign(paymentBytes)
   const authorizer = signed.sgnr ?? txn.snd
   const { sig, msig } = signed
   const isOne = [sig, msig, signed.lsig, signed.pqsig].filter((kind) => kind !== undefined).length === 1
