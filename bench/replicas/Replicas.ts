@@ -19,6 +19,8 @@ export type Sample = {
   readonly database: Usage | undefined
 }
 
+/** Of one measurement, also on a machine that does other work: it takes seconds. */
+const limitMs = 180_000
 const program = fileURLToPath(new URL('replica.js', import.meta.url))
 
 export class Replicas {
@@ -86,10 +88,13 @@ export class Replicas {
   }
 }
 
+/** Rejects if the replica fails, ends, or takes too long: the run ends with the reason. */
 function ask(child: ChildProcess, request: ReplicaRequest): Promise<number> {
   return new Promise((resolve, reject) => {
+    const timer = setTimeout(() => reject(new Error(`a replica did not answer "${request.type}" in time`)), limitMs)
     child.once('exit', () => reject(new Error('a replica ended')))
     child.once('message', ({ cpuMs, error }: { cpuMs?: number; error?: string }) => {
+      clearTimeout(timer)
       child.removeAllListeners('exit')
       if (error === undefined) resolve(cpuMs!)
       else reject(new Error(error))

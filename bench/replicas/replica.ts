@@ -67,8 +67,9 @@ async function settle(at: number): Promise<void> {
   await concurrently(payments.length, at, async (index) => {
     const payment = payments[index]!
     const verdict = await facilitator.verify(payment, requirements)
+    if (!verdict.isValid) throw new Error(`not verified: ${verdict.invalidReason} ${verdict.invalidMessage}`)
     const done = await facilitator.settle(payment, requirements)
-    if (!verdict.isValid || !done.success) throw new Error(`${done.errorReason} ${done.errorMessage}`)
+    if (!done.success) throw new Error(`not settled: ${done.errorReason} ${done.errorMessage}`)
   })
 }
 

@@ -130,6 +130,22 @@ test('a statement that takes too long is undone: the payment is not recorded', a
   assert.equal((await store.claim(one, {})).type, 'recorded')
 })
 
+test('while another replica hangs with the lock of a budget, every claim fails in bounded time, and none is recorded', async (t) => {
+  const store = await open(t, { lockTimeoutMs: 300 })
+  const blocker = new Client({ connectionString: address })
+  await blocker.connect()
+  await blocker.query(`SELECT pg_advisory_lock(hashtextextended('all', 402))`)
+  const many = Array.from({ length: 500 }, () => settlement({ feeMicroAlgos: 1n }))
+  const startedMs = performance.now()
+  const claims = await Promise.all(many.map((one) => failure(store.claim(one, limits))))
+  assert.ok(performance.now() - startedMs < 60_000)
+  for (const { message } of claims) assert.match(message, /a lock was not released in time|it does not answer in time/)
+  await blocker.end()
+  for (const { transactionId } of many.slice(0, 3)) assert.equal(await store.get(transactionId), undefined)
+  assert.equal((await store.claim(many[0]!, limits)).type, 'recorded')
+  assert.equal(await store.check(settlement({ feeMicroAlgos: 9n }), limits), undefined, 'nothing else was counted')
+})
+
 test('with all connections busy, a claim fails and is not recorded', async (t) => {
   const schema = `failures_${++count}`
   const store = await open(t, { schema, maxConnections: 1, connectTimeoutMs: 200, statementTimeoutMs: 60_000 })

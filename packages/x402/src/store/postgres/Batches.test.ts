@@ -40,3 +40,27 @@ test('what waits behind a database that hangs fails in time, and is not sent lat
   )
   clearInterval(alive)
 })
+
+test('of a batch that is sent one by one because of an item, what comes too late fails, and is not sent', async () => {
+  const sent: string[] = []
+  const batches = new Batches<string, string>({
+    run: async (items) => {
+      sent.push(items.join(' '))
+      if (items.length > 1) throw new Error('one of them')
+      await new Promise((resolve) => setTimeout(resolve, 1_100))
+      return items
+    },
+    key: (item) => item,
+    maxItems: 5,
+    maxRunning: 1,
+    maxWaitMs: 1_000,
+    late: () => new Error('late'),
+    isOfItem: () => true,
+  })
+  const results = await Promise.allSettled(['a', 'b', 'c'].map((item) => batches.add(item)))
+  assert.deepEqual(
+    results.map((result) => (result.status === 'fulfilled' ? result.value : String(result.reason))),
+    ['a', 'Error: late', 'Error: late'],
+  )
+  assert.deepEqual(sent, ['a b c', 'a'])
+})

@@ -120,8 +120,17 @@ export class Batches<Item, Result> {
       const results = await this.#options.run(batch.map(({ item }) => item))
       for (const [index, { resolve }] of batch.entries()) resolve(results[index]!)
     } catch (error) {
-      if (batch.length > 1 && this.#options.isOfItem(error)) for (const one of batch) await this.#send([one])
+      if (batch.length > 1 && this.#options.isOfItem(error)) await this.#sendEach(batch)
       else for (const { reject } of batch) reject(error)
+    }
+  }
+
+  /** Not for longer than one waits to be sent: a hundred that are slow would take a hundred times as long. */
+  async #sendEach(batch: readonly Waiting<Item, Result>[]): Promise<void> {
+    const untilMs = performance.now() + this.#options.maxWaitMs
+    for (const one of batch) {
+      if (performance.now() < untilMs) await this.#send([one])
+      else one.reject(this.#options.late())
     }
   }
 }
