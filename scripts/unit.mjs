@@ -7,8 +7,9 @@ import { pathToFileURL } from 'node:url'
 /** Tests that are about many cases or killed processes are for `npm test`. */
 export const isSlow = (path) => /\.(fuzz|crash)\.test\.js$/.test(path)
 
-/** Tests of more than half a minute, most of which they wait. */
-export const takesLong = (path) => /(faults|plants|soak|terminal-escapes|guesses|blank-passwords)\.test\.js$/.test(path)
+/** Tests that take long and wait for much of it: for a delay of the daemon, a process or the registry. */
+export const takesLong = (path) =>
+  /(terminal-escapes|guesses|blank-passwords|facilitator-key|outside)\.test\.js$/.test(path)
 
 /** How often a property is tried. */
 export const unitFuzz = '200'

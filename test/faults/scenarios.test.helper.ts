@@ -9,6 +9,8 @@ export type Scenario = {
   /** Purchases of each of four buyers. */
   readonly purchases: number
   readonly budget?: number | undefined
+  /** Whether buyers would wait for ever. */
+  readonly isEndless?: boolean
   /** One of them has to be found, or nothing at all. */
   readonly finds: readonly Rule[]
 }
@@ -49,6 +51,7 @@ export const scenarios: readonly Scenario[] = [
     plants: { ...firstDies, 'replica-2': 'takes nothing over' },
     env: toFirst,
     purchases: 1,
+    isEndless: true,
     finds: ['never ended', 'not decided in the end'],
   },
   {
