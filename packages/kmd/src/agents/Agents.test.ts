@@ -92,7 +92,7 @@ test('an agent ends at its time, and with its key or its wallet', async (t) => {
   await sign(expiring.token, pay(1n))
   clock.nowMs += 1
   await assert.rejects(sign(expiring.token, pay(1n)), { code: 'agent_ended' })
-  await agents.endExpired()
+  await agents.tidy()
   clock.nowMs -= 1_000
   await assert.rejects(sign(expiring.token, pay(1n)), { code: 'agent_ended' })
   const ofKey = await create([limit('total', 10n)])

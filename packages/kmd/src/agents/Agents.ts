@@ -28,12 +28,15 @@ import { addressText, readFacts } from './PaymentFacts.js'
 import * as SealedKeys from './SealedKeys.js'
 import { Spending } from './Spending.js'
 import { SpendingClock } from './SpendingClock.js'
+import { WalletKeys } from './WalletKeys.js'
 
 export type * from './AgentsApi.js'
 
 export type AgentsOptions = {
   database: StateDatabase
   audit: AuditLog
+  /** Where the keys of agents have to be. @default nothing is checked */
+  wallets?: ConstructorParameters<typeof WalletKeys>[0] | undefined
   /** Milliseconds since 1970. */
   now?: () => number
   /** A monotonic clock, in milliseconds. */
@@ -51,11 +54,13 @@ export class Agents implements AgentsApi {
   readonly #clock: SpendingClock
   readonly #store: AgentStore
   readonly #mostAgents: number
+  readonly #walletKeys: WalletKeys | undefined
   readonly #endListeners: ((agentId: string) => void)[] = []
   /** What agents have reserved. */
   readonly spending: Spending
 
-  constructor({ database, audit, now, elapsed, mostAgents = 10_000 }: AgentsOptions) {
+  constructor({ database, audit, wallets, now, elapsed, mostAgents = 10_000 }: AgentsOptions) {
+    this.#walletKeys = wallets && new WalletKeys(wallets)
     this.#database = database
     this.#audit = audit
     this.#mostAgents = mostAgents
@@ -190,8 +195,27 @@ export class Agents implements AgentsApi {
     await this.#end(this.#idsOf(walletId), 'wallet_deleted', daemon)
   }
 
-  /** Ends the agents whose time has come: no sealed key outlives it. */
-  async endExpired(): Promise<void> {
+  /**
+   * Ends the agent if its wallet, or one of its keys, is gone from the files: any daemon on them may have deleted it.
+   *
+   * @throws KmdError `agent_ended` if it has ended; others if the wallet cannot be read now
+   */
+  async requireKeys(agentId: string): Promise<void> {
+    const presence = await (this.#walletKeys?.check(this.get(agentId)) ?? 'present')
+    if (presence === 'present') return
+    await this.#end([agentId], presence, daemon)
+    throw new KmdError('agent_ended')
+  }
+
+  /** What is to be done now and then: agents whose time has come or whose keys are gone end; what was left out is recorded. */
+  async tidy(): Promise<void> {
+    await this.#endExpired()
+    for (const { agent } of this.live) await this.requireKeys(agent.id).catch(ignoreUnreadable)
+    await this.spending.recordLeftOut([...this.#store.all().values()])
+  }
+
+  /** No sealed key outlives the time of its agent. */
+  async #endExpired(): Promise<void> {
     const nowMs = this.#clock.now()
     const expired = [...this.#store.all().values()].filter(({ agent }) => isExpired(agent, nowMs))
     const ids = expired.filter(({ agent }) => !hasEnded(agent)).map(({ agent }) => agent.id)
@@ -206,7 +230,8 @@ export class Agents implements AgentsApi {
   ): Promise<Uint8Array> {
     const { agentId, sealingKey } = session
     const address = addressText(signer)
-    this.#requireGranted(agentId, address)
+    const { agent } = this.#requireGranted(agentId, address)
+    if (this.#walletKeys?.isPresent(agent) === false) await this.requireKeys(agentId)
     const request = {
       facts: readFacts(transaction.bytes),
       bytes: transaction.bytes,
@@ -269,7 +294,10 @@ export class Agents implements AgentsApi {
         }),
       { erases: true },
     )
-    for (const agentId of agentIds) this.#tellEnd(agentId)
+    for (const agentId of agentIds) {
+      this.#walletKeys?.forget(agentId)
+      this.#tellEnd(agentId)
+    }
     return ended
   }
 
@@ -322,6 +350,11 @@ export class Agents implements AgentsApi {
 }
 
 const sealingKeyLength = 32
+
+/** A wallet that cannot be read now is looked at again later; meanwhile nothing is signed for its agents. */
+function ignoreUnreadable(error: unknown): void {
+  if (error instanceof KmdError && error.code === 'state_not_written') throw error
+}
 
 function isExpired({ expiresAtMs }: Agent, nowMs: number): boolean {
   return expiresAtMs !== undefined && nowMs >= expiresAtMs

@@ -12,6 +12,14 @@ export type OpenReservation = Counted & {
   readonly lastValid: bigint
 }
 
+/** Reservations of a network whose last valid round is no later than one, after a number. */
+export type OverQuery = {
+  readonly network: string
+  readonly lastValid: bigint
+  readonly after: number
+  readonly count: number
+}
+
 /** Whether the transaction is in the ledger. */
 export const outcomes = { unknown: 0, confirmed: 1, returned: 2 } as const
 
@@ -118,16 +126,26 @@ export class Reservations {
     return ((high ?? 0n) << 32n) + (low ?? 0n)
   }
 
-  /** Reservations of unknown outcome, in the order of their numbers. */
-  open(agent: number, after: number, count: number): OpenReservation[] {
-    const sql = `SELECT ${columns} FROM reservations WHERE agent = ? AND number > ? AND outcome = 0 ORDER BY number LIMIT ?`
-    return (this.#bigints(sql).all(agent, after, count) as Row[]).map((row) => ({
+  /** Reservations of unknown outcome whose transactions are no longer valid, in the order of their numbers. */
+  over(agent: number, { network, lastValid, after, count }: OverQuery): OpenReservation[] {
+    const isOver = 'agent = ? AND number > ? AND outcome = 0 AND network = ? AND last_valid <= ?'
+    const sql = `SELECT ${columns} FROM reservations WHERE ${isOver} ORDER BY number LIMIT ?`
+    const values = [agent, after, this.#knownNetwork(network) ?? -1, lastValid, count]
+    return (this.#bigints(sql).all(...values) as Row[]).map((row) => ({
       ...this.#counted(row),
       number: Number(row.number),
       transactionId: Buffer.from(row.transaction_id),
       firstValid: row.first_valid,
       lastValid: row.last_valid,
     }))
+  }
+
+  /** The number of the first reservation of unknown outcome that is not over. */
+  firstValid(agent: number, { network, lastValid, after }: Omit<OverQuery, 'count'>): number | undefined {
+    const isValid = 'agent = ? AND number > ? AND outcome = 0 AND network = ? AND last_valid > ?'
+    const sql = `SELECT number FROM reservations WHERE ${isValid} ORDER BY number LIMIT 1`
+    const row = this.#database.statement(sql).get(agent, after, this.#knownNetwork(network) ?? -1, lastValid)
+    return (row as { number: number } | undefined)?.number
   }
 
   /** Writes an outcome, if it is not known yet. Only within `StateDatabase.change`. */

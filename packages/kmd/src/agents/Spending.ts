@@ -15,7 +15,7 @@ import * as AuditEvents from './auditEvents.js'
 import { decide } from './decide.js'
 import { type Facts, isRefusal } from './PaymentFacts.js'
 import { RefusalFlood } from './RefusalFlood.js'
-import { countedOf, type OpenReservation, outcomes, Reservations } from './Reservations.js'
+import { countedOf, type OpenReservation, type OverQuery, outcomes, Reservations } from './Reservations.js'
 import { refusalError } from './refusalError.js'
 import type { SpendingClock } from './SpendingClock.js'
 
@@ -103,9 +103,14 @@ export class Spending {
     this.#sums.delete(agent)
   }
 
-  /** Reservations of which it is not known whether the transaction is in the ledger. */
-  open(agent: number, after: number, count: number): OpenReservation[] {
-    return this.#reservations.open(agent, after, count)
+  /** Reservations of which it is not known whether the transaction is in the ledger, and can be. */
+  over(agent: number, query: OverQuery): OpenReservation[] {
+    return this.#reservations.over(agent, query)
+  }
+
+  /** The number of the first one whose transaction is still valid. */
+  firstValid(agent: number, query: OverQuery): number | undefined {
+    return this.#reservations.firstValid(agent, query)
   }
 
   /** The transaction is in the ledger. */

@@ -14,4 +14,5 @@ export type NodeClient = Pick<
   | 'submit'
   | 'devnet'
   | 'fund'
+  | 'blockTransactionIds'
 >

@@ -8,6 +8,7 @@ import * as AtomicFile from '@latchkey/system/atomic-file'
 import * as Sqlite from '@latchkey/system/sqlite'
 import { reportingLog } from '../activity/reportSignatures.js'
 import { SignatureLog, type SignatureRecord } from '../activity/SignatureLog.js'
+import { ReservationKeeper } from '../agents/ReservationKeeper.js'
 import { linkPath } from '../api/consoleOperations.js'
 import { Sessions } from '../console/Sessions.js'
 import { Tickets } from '../console/Tickets.js'
@@ -260,7 +261,7 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
     closers.add(() => handles.close())
     const node = openNode(options.node ?? config.algod)
     closers.add(() => context.node?.close())
-    const { audit, agents, ...state } = openDatabase(dataDir, log)
+    const { audit, agents, ...state } = openDatabase(dataDir, log, wallets)
     closers.add(state.close)
     const peers = new PeerUsers()
     const agentParts = openAgentParts({
@@ -277,6 +278,13 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
       startedAtMs: Date.now(),
       lostLogLines: () => log.lostLines,
     }
+    const keeper = new ReservationKeeper({
+      agents,
+      node: () => context.node,
+      onFailure: (error) => log.write('error', `agents could not be looked after: ${explain(error)}`),
+    })
+    keeper.start()
+    closers.add(() => keeper.close())
     const handler = new RequestHandler({
       context,
       wire,
@@ -331,10 +339,10 @@ function openOwnerFiles(dataDir: string, log: Log): { contacts: Contacts; pendin
 }
 
 /** Nothing is read or made before the first record. */
-function openDatabase(dataDir: string, log: Log): State {
+function openDatabase(dataDir: string, log: Log, wallets: Wallets): State {
   const onProblem = (error: unknown): void =>
     log.write('error', `the copy of the audit log's head could not be written: ${explain(error)}`)
-  return openState({ directory: dataDir, onProblem })
+  return openState({ directory: dataDir, wallets, onProblem })
 }
 
 function openSignatureLog({ onSignature }: DaemonAppOptions, log: Log): SignatureLog {

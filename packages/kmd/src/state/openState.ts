@@ -1,6 +1,6 @@
 /** Opens the daemon's own state: its database, the audit log and the agents in it. No file is made before the first write. */
 import { join } from 'node:path'
-import { Agents } from '../agents/Agents.js'
+import { Agents, type AgentsOptions } from '../agents/Agents.js'
 import { AuditLog } from '../audit/AuditLog.js'
 import * as HeadCopy from '../audit/HeadCopy.js'
 import { StateDatabase } from './StateDatabase.js'
@@ -18,6 +18,8 @@ export type State = {
 
 export type OpenStateOptions = {
   directory: string
+  /** Where the keys of agents have to be. @default nothing is checked */
+  wallets?: AgentsOptions['wallets']
   /** Milliseconds since 1970. */
   now?: (() => number) | undefined
   /** A monotonic clock, in milliseconds. */
@@ -26,7 +28,7 @@ export type OpenStateOptions = {
   onProblem?: ((error: unknown) => void) | undefined
 }
 
-export function openState({ directory, now, elapsed, onProblem }: OpenStateOptions): State {
+export function openState({ directory, wallets, now, elapsed, onProblem }: OpenStateOptions): State {
   const database = new StateDatabase({ file: join(directory, fileName), migrations })
   const audit = new AuditLog({
     database,
@@ -36,7 +38,7 @@ export function openState({ directory, now, elapsed, onProblem }: OpenStateOptio
   })
   const forgetHead = (): void => audit.forgetHead()
   database.listen({ onCommit: () => audit.committed(), onRollback: forgetHead, onReopen: forgetHead })
-  const agents = new Agents({ database, audit, ...(now && { now }), ...(elapsed && { elapsed }) })
+  const agents = new Agents({ database, audit, wallets, ...(now && { now }), ...(elapsed && { elapsed }) })
   const close = async (): Promise<void> => {
     await database.close()
     audit.close()

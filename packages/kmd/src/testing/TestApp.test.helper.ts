@@ -59,7 +59,7 @@ const unexpected = async (): Promise<never> => {
 export const unusedNode: NodeClient = {
   ...{ parameters: unexpected, lastRound: unexpected, account: unexpected, accountWithHoldings: unexpected },
   ...{ holding: unexpected, asset: unexpected, transaction: unexpected, simulate: unexpected, submit: unexpected },
-  ...{ devnet: unexpected, fund: unexpected },
+  ...{ devnet: unexpected, fund: unexpected, blockTransactionIds: unexpected },
 }
 
 /** A devnet that knows every account and no transaction, and takes all of them. */
@@ -78,6 +78,7 @@ export const quietNode: NodeClient = {
   }),
   asset: async () => ({ decimals: 0, unitName: undefined }),
   transaction: async () => ({ type: 'unknown' }),
+  blockTransactionIds: async () => [],
 }
 
 export type TestResponse = {
@@ -133,7 +134,7 @@ export function createApp(
   const handles = new Handles({ lifetimeMs, maxLifetimeMs, now })
   t.after(() => handles.close())
   const [tickets, sessions, signatureLog] = [new Tickets({ now }), new Sessions({ now }), new SignatureLog()]
-  const { audit, agents, close } = openState({ directory: temporaryDirectory(t), now, elapsed: now })
+  const { audit, agents, close } = openState({ directory: temporaryDirectory(t), wallets, now, elapsed: now })
   t.after(close)
   const context: Context = {
     ...{ wallets, handles, throttle, tickets, sessions, signatureLog, node, audit, agents },

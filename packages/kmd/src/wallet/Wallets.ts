@@ -59,6 +59,15 @@ export class Wallets {
     return this.#directory.find(key)
   }
 
+  /**
+   * Whether the file of a wallet has a key now, for which no password is needed.
+   *
+   * @throws if the file cannot be read, or another program holds it
+   */
+  hasKey(entry: Entry, publicKey: Uint8Array): boolean {
+    return this.#files.getWallet(entry.path, entry.id).hasKey(publicKey)
+  }
+
   /** A new wallet. A blank name becomes the id; an all-zero or absent master derivation key becomes a random one. */
   async create(options: { name: Buffer; password: Buffer; masterDerivationKey: Buffer }): Promise<WalletInfo> {
     const id = Buffer.from(Secret.randomBytes(16).toString('hex'))

@@ -1,0 +1,159 @@
+/**
+ * Gives back what agents reserved for transactions that can no longer enter the ledger. Only a node that is of the same network,
+ * is past the last valid round, and has every block from the first to the last valid round without the transaction says so.
+ * Anything less counts as spent.
+ */
+import { AlgodError } from '@latchkey/algod'
+import { Bytes, Transaction } from '@latchkey/algorand'
+import type { NodeClient } from '../api/NodeClient.js'
+import type { StoredAgent } from './AgentStore.js'
+import type { Agents } from './Agents.js'
+import type { OpenReservation } from './Reservations.js'
+
+export type ReservationKeeperOptions = {
+  agents: Agents
+  /** The node that the daemon has now; undefined for none. */
+  node: () => NodeClient | undefined
+  /** Called with errors that are not the node's. */
+  onFailure: (error: unknown) => void
+  /** @default 30 seconds */
+  intervalMs?: number
+}
+
+const defaultIntervalMs = 30_000
+/** After the start, which has more urgent things to do. */
+const firstMs = 2_000
+/** A node's answers are taken for final this many rounds after the last valid one. */
+const marginRounds = 10n
+/** Of one agent, in one go. */
+const mostReservations = 500
+/** In one go, of all agents. */
+const mostBlocks = 4_000
+
+export class ReservationKeeper {
+  readonly #options: ReservationKeeperOptions
+  /** By agent and network: up to this number there is nothing left that this node can decide. */
+  readonly #decidedUpTo = new Map<string, number>()
+  #timer: NodeJS.Timeout | undefined
+  #interval: NodeJS.Timeout | undefined
+  #running: Promise<void> | undefined
+  #isClosed = false
+
+  constructor(options: ReservationKeeperOptions) {
+    this.#options = options
+  }
+
+  /** Begins to look now and then. Holds up no process that wants to end. */
+  start(): void {
+    const { intervalMs = defaultIntervalMs } = this.#options
+    this.#timer = setTimeout(() => void this.run(), firstMs).unref()
+    this.#interval = setInterval(() => void this.run(), intervalMs).unref()
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    clearTimeout(this.#timer)
+    clearInterval(this.#interval)
+    await this.#running
+  }
+
+  /** Looks once. A second call while it does waits for the first. */
+  run(): Promise<void> {
+    this.#running ??= this.#look().finally(() => {
+      this.#running = undefined
+    })
+    return this.#running
+  }
+
+  async #look(): Promise<void> {
+    if (this.#isClosed) return
+    try {
+      await this.#options.agents.tidy()
+      const node = this.#options.node()
+      if (node !== undefined) await this.#decideBy(node)
+    } catch (error) {
+      // A node that does not answer decides nothing, and is asked again.
+      if (!(error instanceof AlgodError)) this.#options.onFailure(error)
+    }
+  }
+
+  async #decideBy(node: NodeClient): Promise<void> {
+    const { spending, live } = this.#options.agents
+    if (live.length === 0) return
+    const { genesisHash, lastRound } = await node.parameters()
+    const network = Bytes.toBase64(genesisHash)
+    const blocks = new Blocks(node)
+    for (const stored of live) {
+      if (this.#isClosed || blocks.isExhausted) return
+      const key = `${stored.number} ${network}`
+      const after = this.#decidedUpTo.get(key) ?? 0
+      const over = { network, lastValid: lastRound - marginRounds, after, count: mostReservations }
+      const reservations = spending.over(stored.number, over)
+      if (reservations.length === 0) continue
+      const valid = spending.firstValid(stored.number, over)
+      await this.#decide(stored, reservations, blocks)
+      if (blocks.isExhausted) return
+      // Those that stayed open are of blocks that this node does not have, and never will have again.
+      this.#decidedUpTo.set(key, Math.min(reservations.at(-1)!.number, (valid ?? Number.POSITIVE_INFINITY) - 1))
+    }
+  }
+
+  async #decide(stored: StoredAgent, reservations: readonly OpenReservation[], blocks: Blocks): Promise<void> {
+    const { spending } = this.#options.agents
+    const found: number[] = []
+    const absent: OpenReservation[] = []
+    for (const reservation of reservations) {
+      const answer = await blocks.search(reservation)
+      if (answer === 'found') found.push(reservation.number)
+      else if (answer === 'absent') absent.push(reservation)
+    }
+    if (found.length > 0) await spending.confirm(stored, found)
+    // The node may have been exchanged for one of another network meanwhile.
+    if (absent.length === 0 || !(await blocks.isStillOf(absent[0]!.network))) return
+    for (const reservation of absent) await spending.giveBack(stored, reservation)
+  }
+}
+
+/** The blocks of a node, each read once. */
+class Blocks {
+  readonly #node: NodeClient
+  readonly #ids = new Map<bigint, Promise<ReadonlySet<string> | undefined>>()
+
+  constructor(node: NodeClient) {
+    this.#node = node
+  }
+
+  get isExhausted(): boolean {
+    return this.#ids.size >= mostBlocks
+  }
+
+  async search({ transactionId, firstValid, lastValid }: OpenReservation): Promise<'found' | 'absent' | 'unknown'> {
+    const wanted = Transaction.encodeId(transactionId)
+    // Round 0 has no transactions, and some nodes do not serve it.
+    for (let round = firstValid > 0n ? firstValid : 1n; round <= lastValid; round++) {
+      const ids = await this.#read(round)
+      if (ids === undefined) return 'unknown'
+      if (ids.has(wanted)) return 'found'
+    }
+    return 'absent'
+  }
+
+  async isStillOf(network: string): Promise<boolean> {
+    return Bytes.toBase64((await this.#node.parameters()).genesisHash) === network
+  }
+
+  #read(round: bigint): Promise<ReadonlySet<string> | undefined> {
+    const known = this.#ids.get(round)
+    if (known !== undefined) return known
+    if (this.isExhausted) return Promise.resolve(undefined)
+    const reading = this.#node.blockTransactionIds(round).then(
+      (ids) => new Set(ids),
+      (error) => {
+        if (error instanceof AlgodError && error.code === 'not_found') return undefined
+        throw error
+      },
+    )
+    this.#ids.set(round, reading)
+    return reading
+  }
+}

@@ -1,0 +1,82 @@
+/**
+ * Whether the keys of agents are still in their wallets. Any daemon on the same files may have deleted them; the addresses can
+ * be read without a password.
+ */
+import { Address } from '@latchkey/algorand'
+import { KmdError } from '../errors.js'
+import { isLocked } from '../wallet/Sqlite.js'
+import type { Entry } from '../wallet/WalletDirectory.js'
+import type { Wallets } from '../wallet/Wallets.js'
+import type { Agent } from './Agent.js'
+
+export type Presence = 'present' | 'key_deleted' | 'wallet_deleted'
+
+type Known = { readonly entry: Entry; readonly publicKeys: ReadonlyMap<string, Uint8Array> }
+
+export class WalletKeys {
+  readonly #wallets: Pick<Wallets, 'find' | 'hasKey' | 'problems'>
+  /** Where the wallets of agents are, by agent: each signature asks. */
+  readonly #known = new Map<string, Known>()
+
+  constructor(wallets: Pick<Wallets, 'find' | 'hasKey' | 'problems'>) {
+    this.#wallets = wallets
+  }
+
+  /** Whether all keys of an agent are seen at once: the file was looked at before, and is in its place. If not, `check`. */
+  isPresent({ id }: Agent): boolean {
+    const known = this.#known.get(id)
+    try {
+      return known !== undefined && this.#look(known) === 'present'
+    } catch {
+      return false
+    }
+  }
+
+  /**
+   * Looks for all keys of an agent.
+   *
+   * @throws KmdError if that cannot be read now
+   */
+  async check(agent: Agent): Promise<Presence> {
+    try {
+      return await this.#find(agent)
+    } catch (error) {
+      this.#known.delete(agent.id)
+      throw error
+    }
+  }
+
+  forget(agentId: string): void {
+    this.#known.delete(agentId)
+  }
+
+  async #find(agent: Agent): Promise<Presence> {
+    for (let tries = 1; ; tries++) {
+      try {
+        const entry = await this.#wallets.find(agent.walletId)
+        const publicKeys = new Map(agent.addresses.map((address) => [address, Address.decode(address)]))
+        const known = { entry, publicKeys }
+        const presence = this.#look(known)
+        this.#known.set(agent.id, known)
+        return presence
+      } catch (error) {
+        if (error instanceof KmdError && error.code === 'wallet_not_found') {
+          // It may be the one that cannot be read.
+          if (this.#wallets.problems().length > 0) throw error
+          return 'wallet_deleted'
+        }
+        if (tries === mostTries || !isLocked(error)) throw error
+        await new Promise((resolve) => setTimeout(resolve, lockPollMs))
+      }
+    }
+  }
+
+  #look({ entry, publicKeys }: Known): Presence {
+    for (const publicKey of publicKeys.values()) if (!this.#wallets.hasKey(entry, publicKey)) return 'key_deleted'
+    return 'present'
+  }
+}
+
+/** Another program holds a wallet for milliseconds. */
+const mostTries = 100
+const lockPollMs = 20

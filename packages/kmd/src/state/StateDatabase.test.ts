@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { KmdError } from '../errors.js'
+import { temporaryDirectory } from '../testing/TestApp.test.helper.js'
+import { StateDatabase, type StateListener } from './StateDatabase.js'
+
+const migrations = ['CREATE TABLE entries (name TEXT PRIMARY KEY) STRICT;']
+
+function open(t: TestContext, file = join(temporaryDirectory(t), 'state.db')) {
+  const database = new StateDatabase({ file, migrations })
+  t.after(() => database.close())
+  const add = (name: string) => (): void => {
+    database.statement('INSERT INTO entries VALUES (?)').run(name)
+  }
+  const names = (): string[] =>
+    (database.statement('SELECT name FROM entries ORDER BY name').all() as { name: string }[]).map(({ name }) => name)
+  return { database, file, add, names }
+}
+
+test('no file before the first change; then one for its owner alone', async (t) => {
+  const { database, file, add } = open(t)
+  assert.equal(database.exists, false)
+  assert.equal(existsSync(file), false)
+  await database.change(add('a'))
+  for (const each of [file, `${file}-wal`, `${file}-shm`]) assert.equal(statSync(each).mode & 0o777, 0o600)
+})
+
+test('a change that throws before it writes fails alone', async (t) => {
+  const { database, add, names } = open(t)
+  const refuse = (): never => {
+    throw new KmdError('agent_ended')
+  }
+  const results = await Promise.allSettled([
+    database.change(add('a')),
+    database.change(refuse),
+    database.change(add('b')),
+  ])
+  assert.deepEqual(
+    results.map(({ status }) => status),
+    ['fulfilled', 'rejected', 'fulfilled'],
+  )
+  assert.deepEqual(names(), ['a', 'b'])
+})
+
+test('a change that throws after it wrote takes the transaction with it, and so does an error of SQLite', async (t) => {
+  const { database, add, names } = open(t)
+  await database.change(add('a'))
+  const calls: string[] = []
+  database.listen({ onBegin: () => calls.push('begin'), onRollback: () => calls.push('rollback') })
+  const half = (): never => {
+    add('half')()
+    throw new KmdError('agent_ended')
+  }
+  const first = await Promise.allSettled([database.change(add('b')), database.change(half)])
+  assert.deepEqual(
+    first.map(({ status }) => status),
+    ['rejected', 'rejected'],
+  )
+  await assert.rejects(database.change(add('a')), { code: 'state_not_written' })
+  assert.deepEqual(names(), ['a'])
+  assert.deepEqual(calls, ['begin', 'rollback', 'begin', 'rollback'])
+  await database.change(add('c'))
+  assert.deepEqual(names(), ['a', 'c'])
+})
+
+test('listeners hear of a commit before its changes are reported', async (t) => {
+  const { database, add } = open(t)
+  const order: string[] = []
+  const listener: StateListener = { onCommit: () => order.push('commit') }
+  database.listen(listener)
+  await Promise.all([1, 2].map((number) => database.change(add(`${number}`)).then(() => order.push(`${number}`))))
+  assert.deepEqual(order, ['commit', '1', '2'])
+})
+
+test('what waits at the end is written, and later changes are refused', async (t) => {
+  const { database, file, add } = open(t)
+  const waiting = database.change(add('a'))
+  await database.close()
+  await waiting
+  await assert.rejects(database.change(add('b')), { code: 'state_not_written' })
+  assert.deepEqual(open(t, file).names(), ['a'])
+})
+
+test('a file of a later version is not touched', async (t) => {
+  const { database, file, add } = open(t)
+  await database.change(add('a'))
+  await database.close()
+  const older = new StateDatabase({ file, migrations: [] })
+  t.after(() => older.close())
+  await assert.rejects(
+    older.change(() => {}),
+    /later version/,
+  )
+})
