@@ -45,6 +45,7 @@ const needs = {
   postgres: [postgres],
   redis: [redis],
   faults: [postgres, redis, iproute, nftables, faketime, namespaces],
+  crash: [faketime],
   operating: [postgres, nginx, prometheus],
 }
 

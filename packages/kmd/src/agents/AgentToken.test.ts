@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { hkdfSync } from 'node:crypto'
 import { test } from 'node:test'
 import * as AgentToken from './AgentToken.js'
 
@@ -23,10 +24,16 @@ test('a token with any character changed is not one', () => {
 
 test('verifier and sealing key differ, and depend on id and secret', () => {
   const [first, second] = [AgentToken.create(), AgentToken.create()]
-  const keys = [first, second, { ...first, id: second.id }].flatMap((parts) => [
-    AgentToken.verifier(parts).toString('hex'),
-    AgentToken.sealingKey(parts).toString('hex'),
-  ])
-  assert.equal(new Set(keys).size, 6)
-  assert.deepEqual(AgentToken.verifier(first), AgentToken.verifier(first))
+  const all = [first, second, { ...first, id: second.id }]
+  const keys = all.map(AgentToken.derive).flatMap(({ verifier, sealingKey }) => [verifier, sealingKey])
+  assert.equal(new Set(keys.map((bytes) => bytes.toString('hex'))).size, 6)
+  assert.deepEqual(AgentToken.derive(first), AgentToken.derive(first))
+})
+
+test('keys are those of HKDF, as the library of Node derives them', () => {
+  const { id, secret } = AgentToken.create()
+  const hkdf = (info: string): Buffer => Buffer.from(hkdfSync('sha256', secret, Buffer.from(id, 'base64url'), info, 32))
+  const { verifier, sealingKey } = AgentToken.derive({ id, secret })
+  assert.deepEqual(verifier, hkdf('latchkey agent verifier'))
+  assert.deepEqual(sealingKey, hkdf('latchkey agent sealing key'))
 })

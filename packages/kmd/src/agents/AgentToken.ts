@@ -2,7 +2,7 @@
  * The token of an agent: `lka_` and 60 characters of base64url, which hold a 9-byte id, a 32-byte secret and a 4-byte checksum.
  * The prefix and the checksum let secret scanners find it without false alarms. The daemon stores neither token nor secret.
  */
-import { createHash, hkdfSync } from 'node:crypto'
+import { createHash, createHmac } from 'node:crypto'
 import * as Secret from '../wallet/Secret.js'
 
 /** The parts of a token. `secret` is the caller's to wipe. */
@@ -42,15 +42,26 @@ export function isToken(text: string): boolean {
   return text.startsWith(prefix)
 }
 
-/** What the daemon stores to recognise the secret. It tells nothing about the key that seals. */
-export function verifier({ id, secret }: Parts): Buffer {
-  return derive(secret, id, 'latchkey agent verifier')
+/** What is derived from a token. The caller wipes both. */
+export type Derived = {
+  /** What the daemon stores to recognise the secret. It tells nothing about the key that seals. */
+  readonly verifier: Buffer
+  /** The key under which the agent's private keys are sealed. */
+  readonly sealingKey: Buffer
 }
 
-/** The key under which the agent's private keys are sealed. */
-export function sealingKey({ id, secret }: Parts): Buffer {
-  return derive(secret, id, 'latchkey agent sealing key')
+/** HKDF with SHA-256 (RFC 5869), with the id as its salt: once for both keys, since every request needs them. */
+export function derive({ id, secret }: Parts): Derived {
+  const key = hmac(Buffer.from(id, 'base64url'), secret)
+  const verifier = hmac(key, verifierInfo)
+  const sealingKey = hmac(key, sealingKeyInfo)
+  Secret.wipe(key)
+  return { verifier, sealingKey }
 }
+
+/** The first block of the expansion ends with its number. */
+const verifierInfo = Buffer.from('latchkey agent verifier\u0001')
+const sealingKeyInfo = Buffer.from('latchkey agent sealing key\u0001')
 
 function split(bytes: Buffer): Parts {
   const secret = Buffer.from(bytes.subarray(idBytes, idBytes + secretBytes))
@@ -61,6 +72,6 @@ function checksum(body: Uint8Array): Buffer {
   return createHash('sha256').update(body).digest().subarray(0, checksumBytes)
 }
 
-function derive(secret: Uint8Array, id: string, purpose: string): Buffer {
-  return Buffer.from(hkdfSync('sha256', secret, Buffer.from(id, 'base64url'), purpose, 32))
+function hmac(key: Uint8Array, data: Uint8Array): Buffer {
+  return createHmac('sha256', key).update(data).digest()
 }

@@ -86,13 +86,17 @@ export class Agents implements AgentsApi {
     if (parts === undefined) return undefined
     try {
       const stored = this.#store.get(parts.id)
-      if (stored === undefined || !timingSafeEqual(AgentToken.verifier(parts), stored.verifier)) return undefined
-      this.#requireActive(stored)
-      const sealingKey = Secret.allocate(sealingKeyLength)
-      const derived = AgentToken.sealingKey(parts)
-      sealingKey.set(derived)
-      Secret.wipe(derived)
-      return { agentId: parts.id, sealingKey }
+      if (stored === undefined) return undefined
+      const derived = AgentToken.derive(parts)
+      try {
+        if (!timingSafeEqual(derived.verifier, stored.verifier)) return undefined
+        this.#requireActive(stored)
+        const sealingKey = Secret.allocate(sealingKeyLength)
+        sealingKey.set(derived.sealingKey)
+        return { agentId: parts.id, sealingKey }
+      } finally {
+        Secret.wipe(derived.sealingKey)
+      }
     } finally {
       Secret.wipe(parts.secret)
     }
@@ -365,7 +369,7 @@ function sealAll(
   keys: readonly GrantedKey[],
   parts: AgentToken.Parts,
 ): { verifier: Buffer; keys: Map<string, Buffer> } {
-  const sealingKey = AgentToken.sealingKey(parts)
+  const { verifier, sealingKey } = AgentToken.derive(parts)
   try {
     const sealed = keys.map(({ address, privateKey }): [string, Buffer] => {
       if (Buffer.compare(privateKey.subarray(32), Address.decode(address)) !== 0) {
@@ -373,7 +377,7 @@ function sealAll(
       }
       return [address, SealedKeys.seal(privateKey, sealingKey)]
     })
-    return { verifier: AgentToken.verifier(parts), keys: new Map(sealed) }
+    return { verifier, keys: new Map(sealed) }
   } finally {
     Secret.wipe(sealingKey, parts.secret)
   }
