@@ -10,11 +10,13 @@ import { Devnet } from '@latchkey/devnet'
 import { Server } from '@latchkey/http'
 import { Daemon } from '@latchkey/kmd'
 import { Kmd } from '@latchkey/kmd-client'
+import { ToolGate } from '@latchkey/mcp/server'
 import { Buyer, Chain, fromKmd, payingFetch, receiptOf, Signer } from '@latchkey/x402/client'
 import { createFacilitatorHandler, Facilitator } from '@latchkey/x402/facilitator'
 import { paymentGate } from '@latchkey/x402/hono'
 import { paymentGate as nodeGate } from '@latchkey/x402/node'
 import { Gate } from '@latchkey/x402/server'
+import { createMcpHandler, fromJsonSchema, McpServer } from '@modelcontextprotocol/server'
 import * as algosdk from 'algosdk'
 import { Hono } from 'hono'
 import { atEnd, dataDirectory, type Scope, temporaryDirectory } from '../process/commands.test.helper.js'
@@ -53,6 +55,7 @@ const providers = {
   feePayer: async ({ devnet }: World) => Signer.fromMnemonic((await devnet()).accounts[0]!.mnemonic),
   facilitatorUrl: ({ facilitatorUrl }: World) => facilitatorUrl(),
   shopUrl: ({ shopUrl }: World) => shopUrl(),
+  paidToolsUrl: ({ paidToolsUrl }: World) => paidToolsUrl(),
   /** A gate with one paid route, `GET /weather`. */
   gate: ({ gate }: World) => gate(),
   buyer: async ({ devnet, chain }: World) => {
@@ -122,6 +125,7 @@ export type World = {
   readonly facilitatorUrl: () => Promise<string>
   readonly gate: () => Promise<Gate>
   readonly shopUrl: () => Promise<string>
+  readonly paidToolsUrl: () => Promise<string>
 }
 
 export function openWorld(scope: Scope): World {
@@ -138,6 +142,7 @@ export function openWorld(scope: Scope): World {
     facilitatorUrl: once(() => startFacilitator(world)),
     gate: once(() => openGate(world)),
     shopUrl: once(() => startShop(world)),
+    paidToolsUrl: once(() => startPaidTools(world)),
   }
   return world
 }
@@ -197,6 +202,29 @@ async function startShop({ scope, gate }: World): Promise<string> {
     server.closeAllConnections()
   })
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}/weather`
+}
+
+/** An MCP server whose tool `forecast` costs a cent. */
+async function startPaidTools({ scope, devnet, chain, facilitatorUrl }: World): Promise<string> {
+  const accepts = { price: '$0.01', payTo: (await devnet()).accounts[1]!.address }
+  const tools = { forecast: { accepts } }
+  const gate = await ToolGate.open({ tools, chains: await chain(), facilitators: await facilitatorUrl() })
+  const inputSchema = fromJsonSchema<{ city: string }>({ type: 'object', properties: { city: { type: 'string' } } })
+  const handler = createMcpHandler(() => {
+    const server = new McpServer({ name: 'weather', version: '1.0.0' })
+    gate.registerTool(server, 'forecast', { inputSchema }, ({ city }) => ({
+      content: [{ type: 'text', text: `sunny in ${city}` }],
+    }))
+    return server
+  })
+  const server = new Server({ fetch: (request) => handler.fetch(request) })
+  const { port } = await server.listen('127.0.0.1', 0)
+  atEnd(scope, async () => {
+    await server.stop()
+    await handler.close()
+    await gate.close()
+  })
+  return `http://127.0.0.1:${port}/mcp`
 }
 
 function transactionFrom(address: string): Uint8Array {

@@ -21,6 +21,7 @@ export const pictures: readonly (readonly [page: string, words: string])[] = [
   ['packages/kmd-client/README.md', 'Kmd ── Wallets'],
   ['packages/kmd/README.md', 'socket ── @latchkey/http'],
   ['packages/kmd/README.md', 'latchkey console ── API token'],
+  ['packages/mcp/README.md', 'client ── payingCallTool'],
   ['packages/pages/README.md', 'console/  preact ─►'],
   ['packages/pages/README.md', 'SendView, OptInView ─►'],
   ['packages/system/README.md', 'take(path) ──►'],
@@ -47,6 +48,7 @@ export const codeRewrites: readonly (readonly [string | RegExp, string])[] = [
   ["'http://127.0.0.1:4022'", 'facilitatorUrl'],
   [/'https:\/\/[a-z0-9]+\.example\.com'/g, 'facilitatorUrl'],
   ["'https://example.com/weather'", 'shopUrl'],
+  ["'https://example.com/mcp'", 'paidToolsUrl'],
   // A key that the block itself has made.
   ['signTransaction(transactionBytes)', 'signTransaction(transactionFrom(address))'],
   [/\.listen\((?:40[0-9]{2}|7833)/g, '.listen(0'],

@@ -56,7 +56,7 @@ export function buyerOf({ signer, chain }: Market, options: Partial<BuyerOptions
   return new Buyer({ signer, chains: chain, ...options })
 }
 
-/** A gate that sells `forecast` for a cent, unless told otherwise. */
+/** A gate that by default sells `forecast` for a cent. */
 export async function openGate(
   t: TestContext,
   { chain, facilitator, payTo }: Market,

@@ -12,7 +12,7 @@ export class KeyedQueue {
   /**
    * Waits until those that entered before have left.
    *
-   * @returns what leaves the queue, and whether there was somebody to wait for
+   * @returns what leaves the queue, and whether another was before it
    * @throws McpError if too many wait
    * @throws the reason of the signal, if it aborts before
    */

@@ -333,14 +333,15 @@ test('a settlement that is pending is waited for with the same payment', async (
 test('calls for the same thing pay one after the other, each for itself', async (t) => {
   let underWay = 0
   const most: number[] = []
-  const { callTool, shown, market } = await open(t, (market) => async (payment) => {
+  const { client, buyer, callTool, shown, market } = await open(t, (market) => async (payment) => {
     if (payment === undefined) return asking(requiredOf(market))
     most.push(++underWay)
     const result = await serve(market, payment)
     underWay--
     return result
   })
-  const results = await Promise.all([1, 2, 3].map(() => callTool(forecast)))
+  const another = payingCallTool(client, buyer, { server: 'stall' })
+  const results = await Promise.all([callTool, callTool, another].map((call) => call(forecast)))
   assert.deepEqual(
     results.map((one) => paymentOf(one)?.state),
     ['settled', 'settled', 'settled'],

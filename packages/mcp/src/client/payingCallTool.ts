@@ -108,7 +108,7 @@ export function payingCallTool(
   options: PayingCallToolOptions,
 ): Client['callTool'] {
   checkServer(options.server)
-  const queue = new KeyedQueue()
+  const queue = queueOf(buyer)
   return async (params, callOptions) => {
     // It carries a payment already.
     if (params._meta?.[paymentKey] !== undefined) return client.callTool(params, callOptions)
@@ -119,6 +119,15 @@ export function payingCallTool(
       purchase.leave()
     }
   }
+}
+
+/** One for each buyer, however many clients it has. */
+const queues = new WeakMap<Buyer, KeyedQueue>()
+
+function queueOf(buyer: Buyer): KeyedQueue {
+  const queue = queues.get(buyer) ?? new KeyedQueue()
+  queues.set(buyer, queue)
+  return queue
 }
 
 type PurchaseParts = {
