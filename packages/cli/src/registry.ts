@@ -174,6 +174,26 @@ export const registry: readonly CommandEntry[] = [
     load: async () => (await import('./commands/contact/delete.js')).contactDeleteCommand,
   },
   {
+    name: 'approvals list',
+    summary: 'list the payments of agents that wait for your approval',
+    load: async () => (await import('./commands/approvals/list.js')).approvalsListCommand,
+  },
+  {
+    name: 'approvals watch',
+    summary: 'show payments that need your approval as they come, and decide',
+    load: async () => (await import('./commands/approvals/watch.js')).approvalsWatchCommand,
+  },
+  {
+    name: 'approvals approve',
+    summary: 'let an agent sign one payment',
+    load: async () => (await import('./commands/approvals/decide.js')).approvalsApproveCommand,
+  },
+  {
+    name: 'approvals deny',
+    summary: 'refuse one payment of an agent',
+    load: async () => (await import('./commands/approvals/decide.js')).approvalsDenyCommand,
+  },
+  {
     name: 'sign',
     summary: 'describe a transaction, ask for confirmation, and sign it with a key of the daemon',
     load: async () => (await import('./commands/sign.js')).signCommand,

@@ -2,6 +2,7 @@
 import { AgentClient } from './AgentClient.js'
 import { Agents } from './Agents.js'
 import { type CallOptions, Connection, type ConnectionOptions, read } from './Connection.js'
+import { Approvals } from './Approvals.js'
 import { Contacts } from './Contacts.js'
 import * as Endpoint from './Endpoint.js'
 import { KmdClientError } from './KmdClientError.js'
@@ -138,6 +139,8 @@ export class Kmd {
   readonly contacts: Contacts
   /** The agents. Latchkey's daemon only. */
   readonly agents: Agents
+  /** Payments of agents that wait for the owner. Latchkey's daemon only. */
+  readonly approvals: Approvals
   readonly #connection: Connection
 
   private constructor(connection: Connection) {
@@ -145,6 +148,7 @@ export class Kmd {
     this.wallets = new Wallets(connection)
     this.contacts = new Contacts(connection)
     this.agents = new Agents(connection)
+    this.approvals = new Approvals(connection)
   }
 
   /**

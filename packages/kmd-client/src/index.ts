@@ -19,6 +19,7 @@ export type {
   AgentState,
   NewAgentRules,
 } from './agentTypes.js'
+export type { Approval, ApprovalList, ApprovalState, Approvals } from './Approvals.js'
 export type { CallOptions } from './Connection.js'
 export type { Contact, Contacts } from './Contacts.js'
 export type { DaemonErrorCode } from './daemonErrors.generated.js'

@@ -60,5 +60,10 @@ export const routes = {
   GetOwnAgent: { method: 'GET', path: '/latchkey/v1/agent' },
   SignAsAgent: { method: 'POST', path: '/latchkey/v1/agent/sign' },
   TestOwnAgent: { method: 'POST', path: '/latchkey/v1/agent/test' },
+  ListApprovals: { method: 'POST', path: '/latchkey/v1/approvals/list' },
+  WatchApprovals: { method: 'POST', path: '/latchkey/v1/approvals/watch' },
+  ApprovePayment: { method: 'POST', path: '/latchkey/v1/approvals/approve' },
+  DenyPayment: { method: 'POST', path: '/latchkey/v1/approvals/deny' },
+  WaitForApproval: { method: 'POST', path: '/latchkey/v1/agent/approval' },
   SwaggerHandler: { method: 'GET', path: '/swagger.json' },
 } as const

@@ -4,6 +4,7 @@ import type { AgentHandles } from '../agents/AgentHandles.js'
 import type { AgentPresence } from '../agents/AgentPresence.js'
 import type { Agents } from '../agents/Agents.js'
 import type { WalletTurns } from '../agents/WalletTurns.js'
+import type { Approvals } from '../agents/approvals/Approvals.js'
 import type { AuditLog } from '../audit/AuditLog.js'
 import type { Sessions } from '../console/Sessions.js'
 import type { Tickets } from '../console/Tickets.js'
@@ -22,7 +23,7 @@ export type ConsoleContext = { tickets: Tickets; sessions: Sessions; signatureLo
 export type OwnerContext = { contacts: Contacts; pendingBackups: PendingBackups }
 
 /** What is in the daemon's own database. */
-export type StateContext = { audit: AuditLog; agents: Agents }
+export type StateContext = { audit: AuditLog; agents: Agents; approvals: Approvals }
 
 /** What the daemon keeps in memory about agents. */
 export type AgentContext = { agentHandles: AgentHandles; agentPresence: AgentPresence; walletTurns: WalletTurns }

@@ -1,5 +1,6 @@
 /** Every operation of the API, in the order in which /swagger.json lists them. */
 import { agentOperations } from './agentOperations.js'
+import { approvalOperations } from './approvalOperations.js'
 import { backupOperations } from './backupOperations.js'
 import { consoleOperations } from './consoleOperations.js'
 import { contactOperations } from './contactOperations.js'
@@ -32,6 +33,7 @@ export const operations: readonly Operation[] = [
   ...submitOperations,
   ...agentOperations,
   ...ownAgentOperations,
+  ...approvalOperations,
 ]
 
 const byPath = new Map<string, Operation[]>()

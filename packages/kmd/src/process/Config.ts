@@ -1,11 +1,12 @@
 /**
  * kmd_config.json, read by the rules of the Go daemon: names in any case, unknown names ignored, null for the default,
- * wrong types rejected. `session_max_lifetime_secs`, `wire`, `allowed_hosts`, `algod`, `log_level`, `log_format` and
- * `unix_socket` with its settings are additions, which the Go daemon ignores.
+ * wrong types rejected. `session_max_lifetime_secs`, `wire`, `allowed_hosts`, `algod`, `log_level`, `log_format`,
+ * `approval_webhook` and `unix_socket` with its settings are additions, which the Go daemon ignores.
  */
 import { isAbsolute, join } from 'node:path'
 import { Json, Suggestion } from '@latchkey/algorand'
 import { type Format, formats, type Level, levels } from '@latchkey/system/log'
+import { isPrivate } from '../agents/approvals/Webhook.js'
 import { StartError } from '../errors.js'
 import { type Wire, wires } from '../wire/Wire.js'
 
@@ -41,6 +42,8 @@ export type Config = {
   unixSocketGroup: string
   /** The numbers of the users that may use the socket, each checked at its connection; undefined for all that can connect. */
   unixSocketUids: readonly number[] | undefined
+  /** The address that is told about approvals; blank for none. */
+  approvalWebhook: string
   /** The least severe lines of kmd.log; undefined for the default of the command. */
   logLevel: Level | undefined
   /** The form of kmd.log; undefined for the default of the command. */
@@ -64,6 +67,7 @@ export const defaults: Config = {
   unixSocket: '',
   unixSocketGroup: '',
   unixSocketUids: undefined,
+  approvalWebhook: '',
   logLevel: undefined,
   logFormat: undefined,
 }
@@ -86,6 +90,7 @@ export const settingNames: { readonly [setting in keyof Config]: { readonly name
     unixSocket: { name: 'unix_socket', isLive: false },
     unixSocketGroup: { name: 'unix_socket_group', isLive: false },
     unixSocketUids: { name: 'unix_socket_uids', isLive: false },
+    approvalWebhook: { name: 'approval_webhook', isLive: false },
     logLevel: { name: 'log_level', isLive: true },
     logFormat: { name: 'log_format', isLive: true },
   }
@@ -145,6 +150,7 @@ export function parse(text: string): Config {
     unixSocket: root.text('unix_socket') ?? defaults.unixSocket,
     unixSocketGroup: root.text('unix_socket_group') ?? defaults.unixSocketGroup,
     unixSocketUids: root.unsignedList('unix_socket_uids') ?? defaults.unixSocketUids,
+    approvalWebhook: root.text('approval_webhook') ?? defaults.approvalWebhook,
     logLevel: oneOf(levels, 'log_level', root.text('log_level')),
     logFormat: oneOf(formats, 'log_format', root.text('log_format')),
   }
@@ -171,6 +177,7 @@ const settings: { readonly [section: string]: readonly string[] } = {
     'unix_socket',
     'unix_socket_group',
     'unix_socket_uids',
+    'approval_webhook',
     'log_level',
     'log_format',
   ],
@@ -215,7 +222,7 @@ function findUnknown(json: unknown, section: string): string[] {
 }
 
 /**
- * Makes the checks of the Go daemon: the minimum cost of scrypt, and an absolute `wallets_dir`.
+ * Makes the checks of the Go daemon: the minimum cost of scrypt, and an absolute `wallets_dir`; and ours.
  *
  * @throws {@link StartError} `invalid_config`.
  */
@@ -228,6 +235,9 @@ export function validate(config: Config): void {
   }
   if (config.walletsDir !== '' && !isAbsolute(config.walletsDir)) {
     throw invalid('sqlite wallets path must be absolute path')
+  }
+  if (config.approvalWebhook !== '' && !isPrivate(config.approvalWebhook)) {
+    throw invalid('approval_webhook must be an https address, or an http one of this machine')
   }
 }
 

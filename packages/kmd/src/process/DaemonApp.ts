@@ -9,6 +9,10 @@ import * as Sqlite from '@latchkey/system/sqlite'
 import { reportingLog } from '../activity/reportSignatures.js'
 import { SignatureLog, type SignatureRecord } from '../activity/SignatureLog.js'
 import { ReservationKeeper } from '../agents/ReservationKeeper.js'
+import type { Approval } from '../agents/approvals/Approval.js'
+import { Webhook } from '../agents/approvals/Webhook.js'
+import * as WebhookSecret from '../agents/approvals/webhookSecret.js'
+import { approvalJson } from '../api/approvalOperations.js'
 import { linkPath } from '../api/consoleOperations.js'
 import { Sessions } from '../console/Sessions.js'
 import { Tickets } from '../console/Tickets.js'
@@ -261,7 +265,9 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
     closers.add(() => handles.close())
     const node = openNode(options.node ?? config.algod)
     closers.add(() => context.node?.close())
-    const { audit, agents, ...state } = openDatabase(dataDir, log, wallets)
+    const webhook = openWebhook(config, dataDir, log)
+    closers.add(() => webhook?.close())
+    const { audit, agents, approvals, ...state } = openDatabase(dataDir, log, { wallets, webhook })
     closers.add(state.close)
     const peers = new PeerUsers()
     const agentParts = openAgentParts({
@@ -272,7 +278,7 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
     const signatureLog = openSignatureLog(options, log)
     const wire = options.forceWire ?? config.wire ?? options.wire ?? 'documented'
     const context = {
-      ...{ wallets, handles, throttle, tickets, sessions, signatureLog, node, version, audit, agents },
+      ...{ wallets, handles, throttle, tickets, sessions, signatureLog, node, version, audit, agents, approvals },
       ...openOwnerFiles(dataDir, log),
       ...agentParts,
       startedAtMs: Date.now(),
@@ -298,6 +304,7 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
     })
     const stopWaiting = new Closers()
     stopWaiting.add(() => throttle.close())
+    stopWaiting.add(() => approvals.close())
     const replaceToken = (newToken: string): void => {
       token.replace(newToken)
       // The old token opened them.
@@ -339,10 +346,20 @@ function openOwnerFiles(dataDir: string, log: Log): { contacts: Contacts; pendin
 }
 
 /** Nothing is read or made before the first record. */
-function openDatabase(dataDir: string, log: Log, wallets: Wallets): State {
-  const onProblem = (error: unknown): void =>
-    log.write('error', `the copy of the audit log's head could not be written: ${explain(error)}`)
-  return openState({ directory: dataDir, wallets, onProblem })
+function openDatabase(dataDir: string, log: Log, { wallets, webhook }: StateParts): State {
+  const onProblem = (error: unknown): void => log.write('error', `latchkey_state.db: ${explain(error)}`)
+  const onApproval = webhook && ((approval: Approval): void => webhook.send(approval))
+  return openState({ directory: dataDir, wallets, onProblem, onApproval })
+}
+
+type StateParts = { wallets: Wallets; webhook: Webhook | undefined }
+
+/** Tells the owner's program about approvals, if there is one. */
+function openWebhook({ approvalWebhook: url }: Config.Config, dataDir: string, log: Log): Webhook | undefined {
+  if (url === '') return undefined
+  const secret = WebhookSecret.readOrCreate(dataDir)
+  const onFailure = (message: string): void => log.write('error', message)
+  return new Webhook({ url, secret, body: approvalJson, onFailure })
 }
 
 function openSignatureLog({ onSignature }: DaemonAppOptions, log: Log): SignatureLog {

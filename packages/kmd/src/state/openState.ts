@@ -1,6 +1,7 @@
 /** Opens the daemon's own state: its database, the audit log and the agents in it. No file is made before the first write. */
 import { join } from 'node:path'
 import { Agents, type AgentsOptions } from '../agents/Agents.js'
+import { Approvals, type ApprovalsOptions } from '../agents/approvals/Approvals.js'
 import { AuditLog } from '../audit/AuditLog.js'
 import * as HeadCopy from '../audit/HeadCopy.js'
 import { StateDatabase } from './StateDatabase.js'
@@ -13,6 +14,7 @@ export type State = {
   readonly database: StateDatabase
   readonly audit: AuditLog
   readonly agents: Agents
+  readonly approvals: Approvals
   readonly close: () => Promise<void>
 }
 
@@ -24,11 +26,13 @@ export type OpenStateOptions = {
   now?: (() => number) | undefined
   /** A monotonic clock, in milliseconds. */
   elapsed?: (() => number) | undefined
-  /** Called with what is no reason to stop: the copy of the log's head could not be written. */
+  /** Called with what is no reason to stop: the copy of the log's head, or that an approval expired, could not be written. */
   onProblem?: ((error: unknown) => void) | undefined
+  /** Called for each approval that is asked for or decided. */
+  onApproval?: ApprovalsOptions['onChange'] | undefined
 }
 
-export function openState({ directory, wallets, now, elapsed, onProblem }: OpenStateOptions): State {
+export function openState({ directory, wallets, now, elapsed, onProblem, onApproval }: OpenStateOptions): State {
   const database = new StateDatabase({ file: join(directory, fileName), migrations })
   const audit = new AuditLog({
     database,
@@ -39,9 +43,19 @@ export function openState({ directory, wallets, now, elapsed, onProblem }: OpenS
   const forgetHead = (): void => audit.forgetHead()
   database.listen({ onCommit: () => audit.committed(), onRollback: forgetHead, onReopen: forgetHead })
   const agents = new Agents({ database, audit, wallets, ...(now && { now }), ...(elapsed && { elapsed }) })
+  const approvals = new Approvals({
+    database,
+    audit,
+    ...(now && { now }),
+    ...(onApproval && { onChange: onApproval }),
+    ...(onProblem && { onFailure: onProblem }),
+  })
+  agents.useApprovals(approvals)
+  agents.onEnd((agentId) => void approvals.endAgent(agentId).catch((error: unknown) => onProblem?.(error)))
   const close = async (): Promise<void> => {
+    approvals.close()
     await database.close()
     audit.close()
   }
-  return { database, audit, agents, close }
+  return { database, audit, agents, approvals, close }
 }

@@ -1,0 +1,51 @@
+/** An approval in words, for the owner who decides: what is signed first, what the caller claims last and marked as that. */
+import { Amount } from '@latchkey/algorand'
+import type { Approval } from '@latchkey/kmd-client'
+import { printable, quoted } from '../format.js'
+
+/** The lines of one approval. Parts that others wrote are one line each. */
+export function describeApproval(approval: Approval): string {
+  const { id, agentName, state, description, warnings, reason, claimedUrl, claimedDescription, expiresAtMs } = approval
+  const minutes = Math.max(0, Math.ceil((expiresAtMs - Date.now()) / 60_000))
+  const lines = [
+    `${id}  ${stateText(state)}  agent ${quoted(agentName)}`,
+    ...description.map((line) => `  ${printable(line)}`),
+    ...warnings.map((line) => `  Warning: ${printable(line)}`),
+    `  Why you are asked: ${printable(reason)}`,
+    ...leftLine(approval),
+    ...(claimedUrl === '' ? [] : [`  The caller claims it is for: ${quoted(claimedUrl)} (not checked)`]),
+    ...(claimedDescription === '' ? [] : [`  The caller says: ${quoted(claimedDescription)} (not checked)`]),
+    ...(state === 'open' ? [`  Expires in ${minutes} min.`] : []),
+  ]
+  return lines.join('\n')
+}
+
+/** An approval for programs. */
+export function approvalJson(approval: Approval): object {
+  const { transaction, asked, left, createdAtMs, expiresAtMs, decidedAtMs, ...members } = approval
+  return {
+    ...members,
+    asked: asked?.toString() ?? null,
+    left: left?.toString() ?? null,
+    transaction: Buffer.from(transaction).toString('base64'),
+    createdAt: new Date(createdAtMs).toISOString(),
+    expiresAt: new Date(expiresAtMs).toISOString(),
+    decidedAt: decidedAtMs === undefined ? null : new Date(decidedAtMs).toISOString(),
+  }
+}
+
+function stateText(state: Approval['state']): string {
+  return state === 'open' ? 'waits for you' : state
+}
+
+function leftLine({ rule, unit, asked, left }: Approval): string[] {
+  if (asked === undefined || left === undefined) return []
+  return [`  Asked: ${amount(asked, unit)}. Left of ${printable(rule)}: ${amount(left, unit)}.`]
+}
+
+const sixDecimals = 6
+
+function amount(units: bigint, unit: string): string {
+  if (unit === 'USDC') return `$${Amount.format(units, sixDecimals)}`
+  return unit === 'ALGO' ? Amount.formatAlgos(units) : `${units} ${printable(unit)}`
+}

@@ -1,0 +1,45 @@
+/** `latchkey approvals approve ID` and `latchkey approvals deny ID`: the owner's decision. */
+import type { Approval, Kmd } from '@latchkey/kmd-client'
+import { approvalJson, describeApproval } from '../../approvals/describeApproval.js'
+import { command, jsonOption } from '../../Command.js'
+import { daemonOptions, withDaemon } from '../../daemon.js'
+import { exitCodes } from '../../exitCodes.js'
+import { printJson, printMessage, printResult } from '../../messages.js'
+
+const positionals = [{ name: 'ID', description: 'id of the approval, as latchkey approvals list shows it' }] as const
+const options = { ...daemonOptions, ...jsonOption } as const
+
+export const approvalsApproveCommand = command({
+  description:
+    'Approves a payment: the agent may sign this very transaction while it is valid. Rules that no approval can lift still hold.',
+  positionals,
+  options,
+  examples: ['latchkey approvals approve q3vdk7mz2a5ncxwe'],
+  exits: ['unreachable'],
+  run: ({ options: given, args: [id] }) =>
+    withDaemon(given, async (kmd) => {
+      report(await kmd.approvals.approve({ id: id! }), given.json, 'Approved. The agent can sign this transaction now.')
+      return exitCodes.ok
+    }),
+})
+
+export const approvalsDenyCommand = command({
+  description: 'Denies a payment: the agent cannot sign this transaction.',
+  positionals,
+  options,
+  examples: ['latchkey approvals deny q3vdk7mz2a5ncxwe'],
+  exits: ['unreachable'],
+  run: ({ options: given, args: [id] }) =>
+    withDaemon(given, async (kmd: Kmd) => {
+      report(await kmd.approvals.deny({ id: id! }), given.json, 'Denied. The agent cannot sign this transaction.')
+      return exitCodes.ok
+    }),
+})
+
+function report(approval: Approval, isJson: boolean | undefined, text: string): void {
+  if (isJson) printJson({ approval: approvalJson(approval) })
+  else {
+    printResult(describeApproval(approval))
+    printMessage(text)
+  }
+}

@@ -1,0 +1,25 @@
+/** `latchkey approvals list`: what agents ask the owner. */
+import { approvalJson, describeApproval } from '../../approvals/describeApproval.js'
+import { command, jsonOption } from '../../Command.js'
+import { daemonOptions, withDaemon } from '../../daemon.js'
+import { exitCodes } from '../../exitCodes.js'
+import { printJson, printMessage, printResult } from '../../messages.js'
+
+export const approvalsListCommand = command({
+  description: 'Lists the payments of agents that wait for your approval, newest first.',
+  options: {
+    all: { type: 'boolean', description: 'list decided and expired ones too, the latest 200' },
+    ...daemonOptions,
+    ...jsonOption,
+  },
+  examples: ['latchkey approvals list', "latchkey approvals list --json | jq -r '.approvals[].id'"],
+  exits: ['unreachable'],
+  run: ({ options }) =>
+    withDaemon(options, async (kmd) => {
+      const { approvals } = await kmd.approvals.list({ all: options.all })
+      if (options.json) printJson({ approvals: approvals.map(approvalJson) })
+      else if (approvals.length === 0) printMessage('No payment waits for an approval.')
+      else printResult(approvals.map(describeApproval).join('\n\n'))
+      return exitCodes.ok
+    }),
+})

@@ -1,0 +1,64 @@
+/** `latchkey approvals watch`: shows payments that wait for the owner as they come, and asks about each. */
+import { type Approval, type Kmd, KmdClientError } from '@latchkey/kmd-client'
+import { approvalJson, describeApproval } from '../../approvals/describeApproval.js'
+import { command, jsonOption } from '../../Command.js'
+import { daemonOptions, withDaemon } from '../../daemon.js'
+import { printJson, printMessage, printResult } from '../../messages.js'
+import { ask, hasTerminal } from '../../prompt.js'
+
+export const approvalsWatchCommand = command({
+  description:
+    'Waits for payments that need your approval and shows each. In a terminal it asks whether to approve it. Ends with Ctrl-C.',
+  options: {
+    'no-input': { type: 'boolean', description: 'only show them' },
+    ...daemonOptions,
+    ...jsonOption,
+  },
+  notes: 'With --json, one line for each approval that is asked for, decided, used or expires.',
+  examples: ['latchkey approvals watch', 'latchkey approvals watch --json'],
+  exits: ['unreachable', 'interrupted'],
+  run: ({ options }) =>
+    withDaemon(options, async (kmd) => {
+      const canAsk = !options.json && !options['no-input'] && hasTerminal()
+      if (!options.json) printMessage('Waiting for payments that need your approval. Ctrl-C ends this.')
+      const seen = new Map<string, string>()
+      let revision = ''
+      for (;;) {
+        const list = await kmd.approvals.watch({ revision, all: options.json === true })
+        revision = list.revision
+        for (const approval of list.approvals.toReversed().filter((one) => isNews(seen, one))) {
+          if (options.json) printJson(approvalJson(approval))
+          else await show(kmd, approval, canAsk)
+        }
+      }
+    }),
+})
+
+/** Whether the approval was not shown in this state before. */
+function isNews(seen: Map<string, string>, { id, state }: Approval): boolean {
+  if (seen.get(id) === state) return false
+  seen.set(id, state)
+  return true
+}
+
+async function show(kmd: Kmd, approval: Approval, canAsk: boolean): Promise<void> {
+  printResult(`${describeApproval(approval)}\n`)
+  if (!canAsk) {
+    printMessage(`latchkey approvals approve ${approval.id}, or latchkey approvals deny ${approval.id}`)
+    return
+  }
+  const answer = (await ask('Approve this payment? [y]es, [n]o, [l]ater: ')).trim().toLowerCase()
+  try {
+    if (answer === 'y' || answer === 'yes') {
+      await kmd.approvals.approve(approval)
+      printMessage('Approved. The agent can sign this transaction now.')
+    } else if (answer === 'n' || answer === 'no') {
+      await kmd.approvals.deny(approval)
+      printMessage('Denied. The agent cannot sign this transaction.')
+    } else printMessage(`Left open: latchkey approvals approve ${approval.id}, or deny`)
+  } catch (error) {
+    // It expired, or was decided elsewhere, while the question was open.
+    if (!(error instanceof KmdClientError) || error.code !== 'approval_decided') throw error
+    printMessage(error.message)
+  }
+}

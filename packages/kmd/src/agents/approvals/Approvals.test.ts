@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { Transaction } from '@latchkey/algorand'
+import { AuditLog, auditSchema } from '../../audit/AuditLog.js'
+import { StateDatabase } from '../../state/StateDatabase.js'
+import type { Agent, Refusal } from '../Agent.js'
+import type { Approval } from './Approval.js'
+import { Approvals } from './Approvals.js'
+import { approvalSchema } from './approvalRow.js'
+
+const refusal: Refusal = {
+  code: 'agent_approval_required',
+  rule: 'ask above $0.25',
+  unit: 'USDC',
+  asked: 300_000n,
+  left: 250_000n,
+  resetsAtMs: undefined,
+  message: 'the owner is asked above $0.25',
+}
+const agent = { id: 'agent-1', name: 'shopper' } as Agent
+const owner = { type: 'owner' } as const
+
+function payment(amount: number): { transaction: Uint8Array; transactionId: string } {
+  const key = new Uint8Array(32).fill(7)
+  const transaction = Transaction.encode({
+    type: 'pay',
+    snd: key,
+    rcv: new Uint8Array(32).fill(9),
+    amt: BigInt(amount),
+    fee: 1000n,
+    fv: 10n,
+    lv: 19n,
+    gh: new Uint8Array(32).fill(1),
+  })
+  return { transaction, transactionId: Transaction.id(transaction) }
+}
+
+type Setup = {
+  approvals: Approvals
+  request: (amount: number, by?: Agent) => Promise<Approval>
+  events: () => string[]
+  clock: { ms: number }
+  changes: Approval[]
+  reopen: () => Approvals
+}
+
+function setUp(t: TestContext): Setup {
+  const directory = mkdtempSync(join(tmpdir(), 'latchkey-approvals-'))
+  const clock = { ms: 1_000_000 }
+  const database = new StateDatabase({ file: join(directory, 'state.db'), migrations: [auditSchema + approvalSchema] })
+  const audit = new AuditLog({ database, now: () => clock.ms })
+  const changes: Approval[] = []
+  const open = (): Approvals =>
+    new Approvals({ database, audit, now: () => clock.ms, onChange: (approval) => void changes.push(approval) })
+  const approvals = open()
+  t.after(() => {
+    approvals.close()
+    database.close()
+    rmSync(directory, { recursive: true })
+  })
+  const request = (amount: number, by = agent): Promise<Approval> =>
+    database.change(() => approvals.request({ agent: by, ...payment(amount), refusal, claim: {} }))
+  const events = (): string[] =>
+    database
+      .statement('SELECT record FROM audit ORDER BY number')
+      .all()
+      .map((row) => (JSON.parse((row as { record: string }).record) as { event: string }).event)
+  return { approvals, request, events, clock, changes, reopen: open }
+}
+
+test('an approval is asked for once for each transaction, approved once, then used', async (t) => {
+  const { approvals, request, events, reopen } = setUp(t)
+  const first = await request(1)
+  assert.match(first.id, /^[a-z2-7]{16}$/)
+  assert.equal((await request(1)).id, first.id)
+  assert.notEqual((await request(2)).id, first.id)
+  assert.equal((await approvals.approve(first.id, owner)).state, 'approved')
+  assert.equal(approvals.find(agent.id, first.transactionId)?.state, 'approved')
+  await assert.rejects(approvals.approve(first.id, owner), { code: 'approval_decided', message: /is approved/ })
+  await assert.rejects(approvals.deny(first.id, owner), { code: 'approval_decided' })
+  assert.deepEqual(events(), ['approval_requested', 'approval_requested', 'approval_approved'])
+  // Another process reads the same from the file.
+  assert.equal(reopen().find(agent.id, first.transactionId)?.state, 'approved')
+  assert.deepEqual(
+    approvals.list({ onlyOpen: true }).map(({ state }) => state),
+    ['open'],
+  )
+})
+
+test('an approval belongs to its agent and its transaction', async (t) => {
+  const { approvals, request } = setUp(t)
+  const { id, transactionId } = await request(1)
+  await approvals.approve(id, owner)
+  assert.equal(approvals.find('agent-2', transactionId), undefined)
+  assert.equal(approvals.find(agent.id, payment(2).transactionId), undefined)
+})
+
+test('a denied transaction stays denied until it cannot enter the ledger', async (t) => {
+  const { approvals, request, clock } = setUp(t)
+  const { id, transactionId, expiresAtMs } = await request(1)
+  await approvals.deny(id, owner)
+  assert.equal((await request(1)).state, 'denied')
+  clock.ms = expiresAtMs + 1
+  assert.equal(approvals.find(agent.id, transactionId), undefined)
+})
+
+test('an approval expires with the last valid round of its transaction', async (t) => {
+  const { approvals, request, events, clock } = setUp(t)
+  const open = await request(1)
+  assert.equal(open.expiresAtMs, open.createdAtMs + 10 * 2_800)
+  const approved = await request(2)
+  await approvals.approve(approved.id, owner)
+  clock.ms = open.expiresAtMs
+  assert.equal(approvals.get(open.id).state, 'open')
+  clock.ms = open.expiresAtMs + 1
+  assert.equal(approvals.get(open.id).state, 'expired')
+  assert.equal(approvals.get(approved.id).state, 'expired')
+  assert.equal(approvals.find(agent.id, approved.transactionId), undefined)
+  await assert.rejects(approvals.approve(open.id, owner), { code: 'approval_decided', message: /has expired/ })
+  assert.equal(events().includes('approval_approved'), true)
+})
+
+test('one agent cannot fill the list of the owner', async (t) => {
+  const { approvals, request } = setUp(t)
+  for (let amount = 1; amount <= 100; amount++) await request(amount)
+  await assert.rejects(request(101), { code: 'too_many_approvals' })
+  await request(101, { ...agent, id: 'agent-2' })
+  await approvals.deny(approvals.list({ onlyOpen: true }).at(-1)!.id, owner)
+  await request(101)
+  assert.equal(approvals.list({ onlyOpen: false }).length, 102)
+})
+
+test('waiting ends with the decision, or with the time', async (t) => {
+  const { approvals, request, changes } = setUp(t)
+  const { id } = await request(1)
+  const { revision } = approvals
+  const waiting = approvals.decided(id, 60_000)
+  const changed = approvals.changed(revision, 60_000)
+  await approvals.approve(id, owner)
+  assert.equal((await waiting).state, 'approved')
+  await changed
+  assert.equal((await approvals.decided((await request(2)).id, 5)).state, 'open')
+  assert.deepEqual(
+    changes.map(({ state }) => state),
+    ['open', 'approved', 'open'],
+  )
+})
+
+test('approvals of an agent that ends expire', async (t) => {
+  const { approvals, request } = setUp(t)
+  const { id, transactionId } = await request(1)
+  await approvals.approve(id, owner)
+  approvals.endAgent(agent.id)
+  assert.equal(approvals.find(agent.id, transactionId), undefined)
+  assert.equal(approvals.get(id).state, 'expired')
+})
+
+test('an unknown id is not found, whatever it is', (t) => {
+  const { approvals } = setUp(t)
+  for (const id of ['', 'x', "' OR 1=1", 'a'.repeat(16)]) {
+    assert.throws(() => approvals.get(id), { code: 'approval_not_found' })
+  }
+})

@@ -1,0 +1,55 @@
+/** Approvals in the database. */
+import type { Approval, ApprovalState, StoredRefusal } from './Approval.js'
+
+/** The part of the schema that is theirs. */
+export const approvalSchema = `
+  CREATE TABLE approvals (
+    id TEXT PRIMARY KEY,
+    agent_id TEXT NOT NULL,
+    agent_name TEXT NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('open', 'approved', 'denied', 'expired', 'used')),
+    transaction_id TEXT NOT NULL,
+    content BLOB NOT NULL,
+    refusal TEXT NOT NULL,
+    claimed_url TEXT NOT NULL,
+    claimed_description TEXT NOT NULL,
+    created_ms INTEGER NOT NULL,
+    expires_ms INTEGER NOT NULL,
+    decided_ms INTEGER,
+    UNIQUE (agent_id, transaction_id)
+  ) STRICT;
+  CREATE INDEX approvals_created ON approvals (created_ms);
+  CREATE INDEX approvals_expiry ON approvals (expires_ms) WHERE state <> 'expired';
+`
+
+export type ApprovalRow = {
+  id: string
+  agent_id: string
+  agent_name: string
+  state: string
+  transaction_id: string
+  content: Uint8Array
+  refusal: string
+  claimed_url: string
+  claimed_description: string
+  created_ms: number
+  expires_ms: number
+  decided_ms: number | null
+}
+
+export function approvalOf(row: ApprovalRow): Approval {
+  return {
+    id: row.id,
+    agentId: row.agent_id,
+    agentName: row.agent_name,
+    state: row.state as ApprovalState,
+    transactionId: row.transaction_id,
+    transaction: row.content,
+    refusal: JSON.parse(row.refusal) as StoredRefusal,
+    claimedUrl: row.claimed_url,
+    claimedDescription: row.claimed_description,
+    createdAtMs: row.created_ms,
+    expiresAtMs: row.expires_ms,
+    decidedAtMs: row.decided_ms ?? undefined,
+  }
+}

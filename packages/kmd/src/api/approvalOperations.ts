@@ -1,0 +1,167 @@
+/** What agents ask the owner: listed, watched and decided with the API token or in the console, and waited for by the agent. */
+import { Description, Transaction } from '@latchkey/algorand'
+import type { Approval } from '../agents/approvals/Approval.js'
+import type { Actor } from '../audit/AuditRecord.js'
+import { KmdError } from '../errors.js'
+import type { Shape } from '../wire/Wire.js'
+import type { Caller } from './Caller.js'
+import { extraPrefix } from './latchkeyOperations.js'
+import { ascii, bool, define, uint } from './Operation.js'
+
+const text = { type: 'string' } as const
+const time = { type: 'uint', format: 'int64' } as const
+
+/** A refusal as the API shows it: amounts as decimal text in the smallest unit, blank where the rule has none. */
+export const approvalShape = {
+  type: 'object',
+  name: 'Approval',
+  members: [
+    { name: 'id', shape: text },
+    { name: 'agent_id', shape: text },
+    { name: 'agent_name', shape: text },
+    { name: 'state', shape: text, about: 'open, approved, denied, expired or used' },
+    { name: 'transaction_id', shape: text },
+    { name: 'transaction', shape: { type: 'base64' } },
+    { name: 'description', shape: { type: 'list', of: text }, about: 'What the transaction does, in words' },
+    { name: 'warnings', shape: { type: 'list', of: text } },
+    { name: 'reason', shape: text, about: 'Why the owner is asked' },
+    { name: 'rule', shape: text, about: 'The rule that asks' },
+    { name: 'unit', shape: text, about: 'The unit of asked and left' },
+    { name: 'asked', shape: text, about: 'In the smallest unit; blank where the rule has no amount' },
+    { name: 'left', shape: text, about: 'What was left of the limit when the agent asked' },
+    { name: 'claimed_url', shape: text, about: 'What the caller says it pays for. Not checked' },
+    { name: 'claimed_description', shape: text, about: 'What the caller says. Not checked' },
+    { name: 'created_at_ms', shape: time },
+    { name: 'expires_at_ms', shape: time },
+    { name: 'decided_at_ms', shape: time, about: '0 if it is not decided' },
+  ],
+} as const satisfies Shape
+
+/** An approval as the API shows it. */
+export function approvalMember(approval: Approval) {
+  const { lines, warnings } = Description.describe(Transaction.decode(approval.transaction))
+  const { rule = '', unit = '', asked = '', left = '', message } = approval.refusal
+  return {
+    id: approval.id,
+    agent_id: approval.agentId,
+    agent_name: approval.agentName,
+    state: approval.state,
+    transaction_id: approval.transactionId,
+    transaction: approval.transaction,
+    description: lines,
+    warnings,
+    reason: message,
+    rule,
+    unit,
+    asked,
+    left,
+    claimed_url: approval.claimedUrl,
+    claimed_description: approval.claimedDescription,
+    created_at_ms: approval.createdAtMs,
+    expires_at_ms: approval.expiresAtMs,
+    decided_at_ms: approval.decidedAtMs ?? 0,
+  }
+}
+
+/** An approval as the webhook has it: as in responses, with the transaction in base64. */
+export function approvalJson(approval: Approval): object {
+  return { ...approvalMember(approval), transaction: Buffer.from(approval.transaction).toString('base64') }
+}
+
+const approvalId = { name: 'approval_id', kind: ascii, about: 'The id of the approval' } as const
+const waitSeconds = { name: 'wait_seconds', kind: uint, about: 'How long to wait, at most 30' } as const
+const all = { name: 'all', kind: bool, about: 'Lists decided and expired ones too, the latest 200' } as const
+const approvalList = [
+  { name: 'approvals', shape: { type: 'list', of: approvalShape }, about: 'Newest first' },
+  { name: 'revision', shape: text, about: 'Changes with every approval that is asked for, decided, used or expires' },
+] as const
+const maxWaitSeconds = 30
+const path = `${extraPrefix}/approvals`
+
+export const approvalOperations = [
+  define({
+    id: 'ListApprovals',
+    method: 'POST',
+    path: `${path}/list`,
+    about: 'Lists the payments of agents that wait for the owner.',
+    request: [all],
+    response: approvalList,
+    responseName: 'ListApprovalsResponse',
+    run: ({ approvals }, input) => listed(approvals, input.all),
+  }),
+  define({
+    id: 'WatchApprovals',
+    method: 'POST',
+    path: `${path}/watch`,
+    about: 'Lists them once something has changed since the revision, or after the time.',
+    request: [{ name: 'revision', kind: ascii, about: 'From the last list; blank for at once' }, waitSeconds, all],
+    response: approvalList,
+    responseName: 'WatchApprovalsResponse',
+    errors: ['too_many_approvals'],
+    run: async ({ approvals }, input) => {
+      await approvals.changed(input.revision, waitMs(input.wait_seconds))
+      return listed(approvals, input.all)
+    },
+  }),
+  define({
+    id: 'ApprovePayment',
+    method: 'POST',
+    path: `${path}/approve`,
+    about: 'Lets the agent sign this very transaction, once it sends it again.',
+    request: [approvalId],
+    response: [{ name: 'approval', shape: approvalShape }],
+    responseName: 'ApprovePaymentResponse',
+    errors: ['approval_not_found', 'approval_decided', 'state_not_written'],
+    run: async ({ approvals }, input, caller) => ({
+      approval: approvalMember(await approvals.approve(input.approval_id, actorOf(caller))),
+    }),
+  }),
+  define({
+    id: 'DenyPayment',
+    method: 'POST',
+    path: `${path}/deny`,
+    about: 'Refuses this transaction for good.',
+    request: [approvalId],
+    response: [{ name: 'approval', shape: approvalShape }],
+    responseName: 'DenyPaymentResponse',
+    errors: ['approval_not_found', 'approval_decided', 'state_not_written'],
+    run: async ({ approvals }, input, caller) => ({
+      approval: approvalMember(await approvals.deny(input.approval_id, actorOf(caller))),
+    }),
+  }),
+  define({
+    id: 'WaitForApproval',
+    method: 'POST',
+    path: `${extraPrefix}/agent/approval`,
+    about: 'An approval that the agent asked for, once it is decided or after the time.',
+    request: [approvalId, waitSeconds],
+    response: [{ name: 'approval', shape: approvalShape }],
+    responseName: 'WaitForApprovalResponse',
+    errors: ['approval_not_found', 'too_many_approvals'],
+    run: async ({ approvals }, input, caller) => {
+      checkOwn(approvals.get(input.approval_id), caller)
+      const decided = await approvals.decided(input.approval_id, waitMs(input.wait_seconds))
+      return { approval: approvalMember(decided) }
+    },
+  }),
+]
+
+type Listing = { list: (options: { onlyOpen: boolean }) => readonly Approval[]; readonly revision: string }
+
+function listed(approvals: Listing, isAll: boolean) {
+  const { revision } = approvals
+  return { approvals: approvals.list({ onlyOpen: !isAll }).map(approvalMember), revision }
+}
+
+function waitMs(seconds: number): number {
+  return Math.min(seconds, maxWaitSeconds) * 1000
+}
+
+/** One of another agent does not exist for this one. */
+function checkOwn({ agentId }: Approval, caller: Caller): void {
+  if (caller.type === 'agent' && caller.agent.agentId !== agentId) throw new KmdError('approval_not_found')
+}
+
+function actorOf({ type }: Caller): Actor {
+  return { type: type === 'session' ? 'console' : 'owner' }
+}
