@@ -1,5 +1,6 @@
 /** The daemon as an agent uses it: with its own token, within its rules. */
 import { Address, Bytes } from '@latchkey/algorand'
+import { type Approval, readApproval } from './Approvals.js'
 import type { Agent, AgentDecision, AgentLimitUse } from './agentTypes.js'
 import { readAgent, readBudget, readDecision } from './agentWire.js'
 import type { CallOptions, Connection } from './Connection.js'
@@ -18,6 +19,22 @@ export type AgentSignOptions = CallOptions & {
   url?: string | undefined
   /** The same in words. */
   description?: string | undefined
+  /**
+   * How long to wait for the owner where the payment needs an approval, in milliseconds. The approval expires with the
+   * transaction.
+   *
+   * @default 0: throws `agent_approval_required`
+   */
+  approvalWaitMs?: number | undefined
+  /** Called with the id of the approval before waiting for it. */
+  onApproval?: ((approvalId: string) => void) | undefined
+}
+
+/** Options of `agent.waitForApproval`. */
+export type WaitForApprovalOptions = CallOptions & {
+  id: string
+  /** @default 25_000 */
+  waitMs?: number | undefined
 }
 
 /**
@@ -54,6 +71,36 @@ export class AgentClient {
    * @throws KmdClientError `agent_limit_exceeded`, `agent_approval_required` and others, with `refusal`
    */
   async sign(transaction: Uint8Array, options: AgentSignOptions = {}): Promise<Uint8Array> {
+    const { approvalWaitMs = 0, onApproval, ...signOptions } = options
+    try {
+      return await this.#sign(transaction, signOptions)
+    } catch (error) {
+      const id = error instanceof KmdClientError ? error.approvalId : undefined
+      if (approvalWaitMs <= 0 || id === undefined) throw error
+      onApproval?.(id)
+      const { signal, timeoutMs } = options
+      const { state } = await this.waitForApproval({ id, waitMs: approvalWaitMs, signal, timeoutMs })
+      if (state === 'open') throw error
+    }
+    // Approved, it is signed now; denied or expired, the daemon says so.
+    return this.#sign(transaction, signOptions)
+  }
+
+  /** Waits until the owner has decided, or for the time, and returns the approval as it is then. */
+  async waitForApproval({ id, waitMs = 25_000, ...options }: WaitForApprovalOptions): Promise<Approval> {
+    const giveUpAt = performance.now() + waitMs
+    for (;;) {
+      const leftMs = Math.max(0, giveUpAt - performance.now())
+      const waitSeconds = Math.min(longestPollSeconds, Math.ceil(leftMs / 1000))
+      const members = { approval_id: id, wait_seconds: waitSeconds }
+      const timeoutMs = (options.timeoutMs ?? pollTimeoutMs) + waitSeconds * 1000
+      const response = await this.#connection.call('WaitForApproval', { ...options, timeoutMs, members })
+      const approval = readApproval(response.object('approval'))
+      if (approval.state !== 'open' || performance.now() >= giveUpAt) return approval
+    }
+  }
+
+  async #sign(transaction: Uint8Array, options: Omit<AgentSignOptions, 'approvalWaitMs'>): Promise<Uint8Array> {
     const { publicKey, url, description, ...callOptions } = options
     const members = {
       transaction: Bytes.toBase64(transaction),
@@ -76,6 +123,9 @@ export class AgentClient {
     this.#connection.close()
   }
 }
+
+const longestPollSeconds = 25
+const pollTimeoutMs = 10_000
 
 function toPublicKey(key: PublicKey): string {
   if (typeof key === 'string' && Address.isValid(key)) return Bytes.toBase64(Address.decode(key))

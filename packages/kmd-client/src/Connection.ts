@@ -209,11 +209,13 @@ function parse({ status, header, body }: TransportResponse): Received {
 /** The members of a success; throws what the daemon refused with. */
 function readResponse(operation: Operation, received: Received): ResponseBody {
   const { status, members, errorCode, retryAfter } = received
-  if ((status === 200 || status === 202) && members !== undefined && members['error'] !== true)
+  const isWaiting = status === 202 && errorCode !== undefined
+  if ((status === 200 || status === 202) && !isWaiting && members !== undefined && members['error'] !== true) {
     return new ResponseBody(operation, members)
+  }
   const retryAfterSeconds = retryAfter !== undefined && /^[0-9]{1,9}$/.test(retryAfter) ? Number(retryAfter) : undefined
   const details = { operation, status, retryAfterSeconds, ...refusalOf(received) }
-  const message = members?.['message']
+  const message = isWaiting ? waitingText(members) : members?.['message']
   if (typeof message === 'string' && message !== '') {
     throw new KmdClientError(daemonErrorCode(errorCode, message), message.slice(0, maxMessageLength), details)
   }
@@ -223,6 +225,13 @@ function readResponse(operation: Operation, received: Received): ResponseBody {
   }
   const invalid = `the response to ${operation} (status ${status}) is not a daemon's`
   throw new KmdClientError('invalid_response', invalid, details)
+}
+
+/** Why a signature waits for the owner. */
+function waitingText(members: Json.Members | undefined): string {
+  const approval = members?.['approval']
+  const reason = Json.isObject(approval) ? approval['reason'] : undefined
+  return typeof reason === 'string' && reason !== '' ? reason : 'this payment needs the approval of the owner'
 }
 
 /** More is not a header of a daemon. */

@@ -1,8 +1,8 @@
 /** A typed client for the key daemon, Latchkey's or the Go daemon, on either wire. */
 import { AgentClient } from './AgentClient.js'
 import { Agents } from './Agents.js'
-import { type CallOptions, Connection, type ConnectionOptions, read } from './Connection.js'
 import { Approvals } from './Approvals.js'
+import { type CallOptions, Connection, type ConnectionOptions, read } from './Connection.js'
 import { Contacts } from './Contacts.js'
 import * as Endpoint from './Endpoint.js'
 import { KmdClientError } from './KmdClientError.js'

@@ -1,4 +1,4 @@
-export type { AgentClient, AgentSignOptions } from './AgentClient.js'
+export type { AgentClient, AgentSignOptions, WaitForApprovalOptions } from './AgentClient.js'
 export type {
   AgentOptions,
   AgentPasswordOptions,
@@ -6,6 +6,7 @@ export type {
   AgentWithToken,
   CreateAgentOptions,
 } from './Agents.js'
+export type { Approval, ApprovalList, ApprovalState, Approvals } from './Approvals.js'
 export type {
   Agent,
   AgentAsk,
@@ -19,7 +20,6 @@ export type {
   AgentState,
   NewAgentRules,
 } from './agentTypes.js'
-export type { Approval, ApprovalList, ApprovalState, Approvals } from './Approvals.js'
 export type { CallOptions } from './Connection.js'
 export type { Contact, Contacts } from './Contacts.js'
 export type { DaemonErrorCode } from './daemonErrors.generated.js'

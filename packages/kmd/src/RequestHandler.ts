@@ -12,6 +12,7 @@ import {
 import * as AgentToken from './agents/AgentToken.js'
 import { approvalHeader, refusalHeader } from './agents/refusalError.js'
 import * as AgentPermissions from './api/agentPermissions.js'
+import { approvalMember, approvalShape } from './api/approvalOperations.js'
 import { type AgentCaller, type Caller, owner } from './api/Caller.js'
 import type { Context } from './api/Context.js'
 import { extraPrefix, metricsPath } from './api/latchkeyOperations.js'
@@ -122,7 +123,10 @@ export class RequestHandler {
       const output = result instanceof Promise ? await result : result
       response = this.#respond(operation, output, ['Content-Type', 'application/json', ...cors])
     } catch (error) {
-      response = this.#errorResponse(this.#explain(operation.id, error, request, bodyLimit), cors, operation)
+      const explained = this.#explain(operation.id, error, request, bodyLimit)
+      response = this.#errorResponse(explained, cors, operation)
+      const approval = this.#approval(explained, operation, request)
+      if (approval !== undefined) response = { ...response, status: 202, body: approval }
     }
     if (caller.type === 'agent') this.#options.context.agents.release(caller.agent)
     // It may hold passwords, handles and keys.
@@ -310,6 +314,19 @@ export class RequestHandler {
     }
     this.#options.onFailure?.(operation, error, id)
     return new KmdError('internal', { cause: error })
+  }
+
+  /**
+   * The body of 202 for a transaction that waits for the owner. On the wire of the reference only for clients that ask for it
+   * (RFC 7240): others would take any 2xx for a signature.
+   */
+  #approval({ code, headers }: KmdError, { id }: Operation, request: RawRequest): string | undefined {
+    if (code !== 'agent_approval_required') return undefined
+    const prefers = /(^|[,\s])respond-async\s*($|[,;])/i.test(request.header('prefer') ?? '')
+    const approvalId = headers[headers.indexOf(approvalHeader) + 1]
+    if ((id !== 'SignAsAgent' && !prefers) || approvalId === undefined) return undefined
+    const approval = approvalMember(this.#options.context.approvals.get(approvalId))
+    return Wire.write(this.#options.wire, [{ name: 'approval', shape: approvalShape }], { approval })
   }
 
   #errorResponse(error: KmdError, headers: string[], operation: Partial<Operation> = {}): RawResponse {

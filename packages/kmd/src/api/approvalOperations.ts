@@ -4,7 +4,7 @@ import type { Approval } from '../agents/approvals/Approval.js'
 import type { Actor } from '../audit/AuditRecord.js'
 import { KmdError } from '../errors.js'
 import type { Shape } from '../wire/Wire.js'
-import type { Caller } from './Caller.js'
+import { type Caller, requireAgent } from './Caller.js'
 import { extraPrefix } from './latchkeyOperations.js'
 import { ascii, bool, define, uint } from './Operation.js'
 
@@ -137,9 +137,11 @@ export const approvalOperations = [
     request: [approvalId, waitSeconds],
     response: [{ name: 'approval', shape: approvalShape }],
     responseName: 'WaitForApprovalResponse',
-    errors: ['approval_not_found', 'too_many_approvals'],
+    errors: ['agent_token_required', 'approval_not_found', 'too_many_approvals'],
     run: async ({ approvals }, input, caller) => {
-      checkOwn(approvals.get(input.approval_id), caller)
+      const { agentId } = requireAgent(caller).agent
+      // One of another agent does not exist for this one.
+      if (approvals.get(input.approval_id).agentId !== agentId) throw new KmdError('approval_not_found')
       const decided = await approvals.decided(input.approval_id, waitMs(input.wait_seconds))
       return { approval: approvalMember(decided) }
     },
@@ -155,11 +157,6 @@ function listed(approvals: Listing, isAll: boolean) {
 
 function waitMs(seconds: number): number {
   return Math.min(seconds, maxWaitSeconds) * 1000
-}
-
-/** One of another agent does not exist for this one. */
-function checkOwn({ agentId }: Approval, caller: Caller): void {
-  if (caller.type === 'agent' && caller.agent.agentId !== agentId) throw new KmdError('approval_not_found')
 }
 
 function actorOf({ type }: Caller): Actor {

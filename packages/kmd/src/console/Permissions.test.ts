@@ -11,7 +11,7 @@ const forbidden = new Set([
 ])
 
 /** They need the token of an agent, whatever the console may do. */
-const agentsOnly = ['GetOwnAgent', 'SignAsAgent', 'TestOwnAgent']
+const agentsOnly = ['GetOwnAgent', 'SignAsAgent', 'TestOwnAgent', 'WaitForApproval']
 
 const allowed = new Set([
   ...['GetVersion', 'GetHealth', 'CreateWallet', 'ListWallets', 'RenameWallet', 'InitWalletHandleToken'],
@@ -26,6 +26,7 @@ const allowed = new Set([
   // What widens a grant needs the password of the wallet.
   ...['ListAgents', 'CreateAgent', 'ShowAgent', 'PauseAgent', 'ResumeAgent', 'RevokeAgent', 'SetAgentRules'],
   ...['RotateAgentToken', 'TestAgent'],
+  ...['ListApprovals', 'WatchApprovals', 'ApprovePayment', 'DenyPayment'],
   ...agentsOnly,
 ])
 

@@ -32,6 +32,7 @@ test('every setting is read', () => {
     wire: 'documented',
     allowed_hosts: ['keys.example'],
     algod: { url: 'http://127.0.0.1:8080', token: 'x' },
+    approval_webhook: 'https://owner.example/approvals',
     log_level: 'warning',
     log_format: 'json',
     unix_socket: '/run/kmd.sock',
@@ -51,12 +52,20 @@ test('every setting is read', () => {
     wire: 'documented',
     allowedHosts: ['keys.example'],
     algod: { url: 'http://127.0.0.1:8080', token: 'x' },
+    approvalWebhook: 'https://owner.example/approvals',
     logLevel: 'warning',
     logFormat: 'json',
     unixSocket: '/run/kmd.sock',
     unixSocketGroup: 'kmd',
     unixSocketUids: [0, 1000],
   })
+})
+
+test('a webhook whose traffic others could read is refused', () => {
+  rejects(/^approval_webhook must be an https address/, () =>
+    Config.validate(parse({ approval_webhook: 'http://owner.example/' })),
+  )
+  Config.validate(parse({ approval_webhook: 'http://127.0.0.1:9/' }))
 })
 
 test('a part of a section leaves the rest at its default', () => {

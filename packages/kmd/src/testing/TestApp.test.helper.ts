@@ -134,7 +134,12 @@ export function createApp(
   const handles = new Handles({ lifetimeMs, maxLifetimeMs, now })
   t.after(() => handles.close())
   const [tickets, sessions, signatureLog] = [new Tickets({ now }), new Sessions({ now }), new SignatureLog()]
-  const { audit, agents, approvals, close } = openState({ directory: temporaryDirectory(t), wallets, now, elapsed: now })
+  const { audit, agents, approvals, close } = openState({
+    directory: temporaryDirectory(t),
+    wallets,
+    now,
+    elapsed: now,
+  })
   t.after(close)
   const context: Context = {
     ...{ wallets, handles, throttle, tickets, sessions, signatureLog, node, audit, agents, approvals },

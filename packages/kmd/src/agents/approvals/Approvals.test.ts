@@ -56,9 +56,9 @@ function setUp(t: TestContext): Setup {
   const open = (): Approvals =>
     new Approvals({ database, audit, now: () => clock.ms, onChange: (approval) => void changes.push(approval) })
   const approvals = open()
-  t.after(() => {
+  t.after(async () => {
     approvals.close()
-    database.close()
+    await database.close()
     rmSync(directory, { recursive: true })
   })
   const request = (amount: number, by = agent): Promise<Approval> =>
@@ -153,7 +153,7 @@ test('approvals of an agent that ends expire', async (t) => {
   const { approvals, request } = setUp(t)
   const { id, transactionId } = await request(1)
   await approvals.approve(id, owner)
-  approvals.endAgent(agent.id)
+  await approvals.endAgent(agent.id)
   assert.equal(approvals.find(agent.id, transactionId), undefined)
   assert.equal(approvals.get(id).state, 'expired')
 })
