@@ -118,13 +118,13 @@ export class Connection {
   ): Promise<Received> {
     checkTimeout(timeoutMs, operation)
     const { method, path, once = false }: Route = routes[operation]
-    const { host, port, address: authority, token } = endpoint
+    const { host, port, address: authority, socketPath, token } = endpoint
     const content = body === undefined ? {} : { 'Content-Type': 'application/json' }
     const headers = { Accept: 'application/json', 'X-KMD-API-Token': token, ...content }
     const { maxResponseBytes } = this.#options
     const limits = { signal, timeoutMs, maxResponseBytes, once }
     try {
-      return parse(await this.#transport.send({ host, port, authority, path, method, headers, body, ...limits }))
+      return parse(await this.#transport.send({ host, port, authority, socketPath, path, method, headers, body, ...limits }))
     } catch (error) {
       if (!(error instanceof TransportError)) throw error
       throw this.#explain(error, { endpoint, operation, timeoutMs })

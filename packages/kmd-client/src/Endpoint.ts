@@ -4,14 +4,20 @@ import { KmdClientError } from './KmdClientError.js'
 export type Endpoint = {
   host: string
   port: number
-  /** `host:port`, as a URL has it. */
+  /** `host:port`, as a URL has it; `unix:/path` for a Unix socket. */
   address: string
+  /** The path of a Unix socket, in place of host and port. */
+  socketPath?: string
   token: string
 }
 
-/** From `host:port` or an http URL. */
+const unixPrefix = 'unix:'
+
+/** From `host:port`, an http URL, or `unix:/path`. */
 export function parse(address: string, token: string): Endpoint {
+  checkToken(token)
   const text = address.trim()
+  if (text.startsWith(unixPrefix)) return parseUnix(text, token)
   const isUrl = text.includes('://')
   if (!isUrl && !/:[0-9]+$/.test(text)) throw invalidAddress(text)
   let url: URL
@@ -23,16 +29,25 @@ export function parse(address: string, token: string): Endpoint {
   }
   const isPlain = url.pathname === '/' && url.search === '' && url.hash === '' && url.username === ''
   if (url.protocol !== 'http:' || !isPlain) throw invalidAddress(text)
-  if (!/^[\x21-\x7e\x80-\xff]+$/.test(token)) {
-    throw invalid('the API token is blank or has characters that cannot be sent; it is the first line of kmd.token')
-  }
   const host = connectable(url.hostname.replace(/^\[(.*)\]$/, '$1'))
   const port = url.port === '' ? 80 : Number(url.port)
   return { host, port, address: `${host.includes(':') ? `[${host}]` : host}:${port}`, token }
 }
 
+function checkToken(token: string): void {
+  if (/^[\x21-\x7e\x80-\xff]+$/.test(token)) return
+  throw invalid('the API token is blank or has characters that cannot be sent; it is the first line of kmd.token')
+}
+
+/** A request needs a name of the machine of the daemon all the same. */
+function parseUnix(text: string, token: string): Endpoint {
+  const socketPath = text.slice(unixPrefix.length)
+  if (!socketPath.startsWith('/') || socketPath.includes('\0')) throw invalidAddress(text)
+  return { host: 'localhost', port: 80, address: text, socketPath, token }
+}
+
 export function isSame(a: Endpoint, b: Endpoint): boolean {
-  return a.host === b.host && a.port === b.port && a.token === b.token
+  return a.address === b.address && a.host === b.host && a.port === b.port && a.token === b.token
 }
 
 /** A daemon listens on all interfaces, a client connects to one. The daemon's IPv6 wildcard takes IPv4 as well. */
@@ -41,7 +56,7 @@ function connectable(host: string): string {
 }
 
 function invalidAddress(address: string): KmdClientError {
-  return invalid(`the address must be host:port or http://host:port, not ${JSON.stringify(address.slice(0, 100))}`)
+  return invalid(`the address must be host:port, http://host:port or unix:/path, not ${JSON.stringify(address.slice(0, 100))}`)
 }
 
 function invalid(message: string): KmdClientError {

@@ -25,7 +25,10 @@ export type ConnectOptions = ConnectSettings &
         token?: undefined
       }
     | {
-        /** `host:port`, or an http URL. The caller's word: the token is sent to whatever listens there. */
+        /**
+         * `host:port`, an http URL, or on Node `unix:/path` for a Unix socket. The caller's word: the token is sent to whatever
+         * listens there.
+         */
         address: string
         /** The API token: the first line of `kmd.token`. */
         token: string
@@ -39,7 +42,7 @@ export type AgentConnectOptions = ConnectSettings & {
   token: string
 } & (
     | {
-        /** `host:port`, or an http URL. */
+        /** `host:port`, an http URL, or on Node `unix:/path` for a Unix socket. */
         address: string
         dataDir?: undefined
       }
@@ -94,6 +97,8 @@ export type Health = {
   walletProblems: { file: string; problem: string }[]
   /** Lines that the daemon's log could not take since its start, as on a full disk. */
   lostLogLines: number
+  /** Names of agents that ran as the user of the daemon, or as root, since its start: no limit holds for such a program. */
+  sameUserAgents: string[]
 }
 
 /** The Algorand node that the daemon uses. */
@@ -211,11 +216,16 @@ export class Kmd {
         problem: problem.text('problem'),
       })),
       lostLogLines: response.integer('lost_log_lines'),
+      sameUserAgents: response.texts('same_user_agents'),
     }
   }
 
   /** Creates a link to the daemon's console. Latchkey's daemon only. */
   async consoleLink(options: CallOptions = {}): Promise<ConsoleLink> {
+    if (this.#connection.address.startsWith('unix:')) {
+      const message = 'a browser cannot use a Unix socket; connect to the port of the daemon for a link to its console'
+      throw new KmdClientError('invalid_argument', message, { operation: 'CreateConsoleLink' })
+    }
     const response = await this.#connection.call('CreateConsoleLink', options)
     return {
       url: `http://${this.#connection.address}${response.text('path')}`,

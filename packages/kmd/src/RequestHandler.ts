@@ -135,6 +135,11 @@ export class RequestHandler {
     return response
   }
 
+  /** The response for a request that is refused before it is looked at. */
+  refuse(error: KmdError): RawResponse {
+    return this.#errorResponse(error, [])
+  }
+
   /** The operation that the request may use, or the response that it gets instead. */
   #admit(request: RawRequest, cors: string[]): Admitted | { response: RawResponse | Promise<RawResponse> } {
     const { wire, onActivity } = this.#options

@@ -27,7 +27,7 @@ the paying account if --node, FACILITATOR_URL or KMD_KEY name them. Each line sa
       ...(await checkDirectory(dataDir, { isDevStack: isStackUsed() || StackPointer.isRunningIn(dataDir) })),
     ]
     const checkServices = async (): Promise<void> => {
-      findings.push(await checkDaemon(dataDir))
+      findings.push(...(await checkDaemon(dataDir)))
       const isNodeNamed = options.node !== undefined || options.network !== undefined || environment['ALGOD_URL']
       if (isNodeNamed) {
         const { finding, chain } = await checkNode(() => openChain(options, environment, { isReadOnly: true }))

@@ -1,5 +1,5 @@
 /** `latchkey kmd`: runs the key daemon in the foreground and prints how to use it. */
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { Daemon, exitCodes as daemonExitCodes, StartError, version, type Wire } from '@latchkey/kmd'
 import { command, jsonOption, readNumber } from '../Command.js'
 import { dataDirectory } from '../daemon.js'
@@ -28,12 +28,13 @@ terminal. SIGHUP opens kmd.log again and takes over settings that need no restar
     const idleSecs = readNumber('--timeout', options.timeout, 0, 2_147_483) ?? 0
     const forceWire = options.wire as Wire | undefined
     const node = readNode(options.node)
+    const unixSocket = options['unix-socket'] === undefined ? undefined : resolve(options['unix-socket'])
     createDirectory(dataDir)
     const onWorkerStart = limitDaemonMemory()
     const forceLog = readLogOptions(options)
     const start = () =>
       Daemon.start({
-        ...{ dataDir, idleSecs, forceWire, wire: 'documented', node, onWorkerStart },
+        ...{ dataDir, idleSecs, forceWire, wire: 'documented', node, unixSocket, onWorkerStart },
         ...{ log: { format: 'json' }, forceLog },
       })
     const onHangup = (started: Daemon): void => started.reload()
@@ -66,18 +67,20 @@ function listenAttempt(message: string, dataDir: string): ListenAttempt {
 }
 
 function facts(daemon: Daemon, dataDir: string) {
-  const { address, tokenFile, wire } = daemon
-  return { version, address: `http://${address}`, dataDir, tokenFile, wire, pid: process.pid }
+  const { address, unixSocket, tokenFile, wire } = daemon
+  const unix = unixSocket === undefined ? {} : { unixSocket }
+  return { version, address: `http://${address}`, ...unix, dataDir, tokenFile, wire, pid: process.pid }
 }
 
 function block(daemon: Daemon, dataDir: string): string {
-  const { address, tokenFile, wire } = facts(daemon, dataDir)
+  const { address, unixSocket, tokenFile, wire } = facts(daemon, dataDir)
+  const socket = unixSocket === undefined ? '' : `\n  Unix socket ${printable(unixSocket)}`
   // Without it, commands in another terminal look elsewhere.
   const option = dataDir === dataDirectory(undefined, {}) ? '' : ` -d ${shellWord(dataDir)}`
   const other = wire === 'documented' ? 'for clients of the Go daemon: --wire reference' : 'as the Go daemon responds'
   return `Latchkey key daemon ${version}
 
-  Address     ${address}
+  Address     ${address}${socket}
   Token file  ${printable(tokenFile)}
   Directory   ${printable(dataDir)}
   Wire        ${wire} (${other})

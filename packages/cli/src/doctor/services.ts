@@ -12,21 +12,36 @@ import { type Finding, fault, ok, warning } from './Finding.js'
 
 const timeoutMs = 5_000
 
-export async function checkDaemon(dataDir: string): Promise<Finding> {
+export async function checkDaemon(dataDir: string): Promise<Finding[]> {
   try {
     const kmd = await Kmd.connect({ dataDir, timeoutMs })
     try {
-      const { version, wallets, openHandles, walletProblems } = await kmd.health()
+      const { version, wallets, openHandles, walletProblems, sameUserAgents } = await kmd.health()
       const text = `the daemon ${version} runs at ${kmd.address}: ${counted(wallets, 'wallet')}, ${counted(openHandles, 'open handle')}`
-      if (walletProblems.length === 0) return ok(text)
+      const agents = checkAgents(sameUserAgents)
+      if (walletProblems.length === 0) return [ok(text), ...agents]
       const problems = walletProblems.slice(0, 10).map(({ file, problem }) => `${file} ${problem}`)
-      return warning(`${text}, but ${problems.join('; ')}`, 'restore the file from a backup, or move it elsewhere')
+      const cure = 'restore the file from a backup, or move it elsewhere'
+      return [warning(`${text}, but ${problems.join('; ')}`, cure), ...agents]
     } finally {
       kmd.close()
     }
   } catch (error) {
-    return explainDaemon(dataDir, error)
+    return [explainDaemon(dataDir, error)]
   }
+}
+
+/** A program of the daemon's own user can read its files. */
+function checkAgents(names: readonly string[]): Finding[] {
+  if (names.length === 0) return []
+  const listed = names.slice(0, 10).join(', ')
+  const which = `${names.length === 1 ? 'agent' : 'agents'} ${listed}${names.length > 10 ? ', ...' : ''}`
+  return [
+    warning(
+      `${which}: used by the user of the daemon, or by root, who can read its files, so that no limit holds`,
+      'run the daemon as a user of its own (latchkey service install sets one up), or the agent as another user',
+    ),
+  ]
 }
 
 function explainDaemon(dataDir: string, error: unknown): Finding {

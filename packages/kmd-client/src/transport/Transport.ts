@@ -6,6 +6,8 @@ export type TransportRequest = {
   port: number
   /** Host and port as a URL has them. */
   authority: string
+  /** The path of a Unix socket, in place of host and port. On Node only. */
+  socketPath?: string | undefined
   path: string
   method: string
   headers: { readonly [name: string]: string }

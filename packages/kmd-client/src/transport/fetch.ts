@@ -1,4 +1,5 @@
 /** The web platform's `fetch`: browsers, edge runtimes, and wherever the caller passes one. */
+import { KmdClientError } from '../KmdClientError.js'
 import {
   type Examine,
   networkError,
@@ -50,6 +51,10 @@ function beforeAbort<T>(work: Promise<T>, signal: AbortSignal | null | undefined
  * was a response, the request is repeated if it may be.
  */
 async function send(request: TransportRequest, fetch: Fetch): Promise<TransportResponse> {
+  if (request.socketPath !== undefined) {
+    const message = 'a Unix socket can be used on Node only, and not with a fetch of your own'
+    throw new KmdClientError('invalid_argument', message, { operation: 'connect' })
+  }
   request.signal?.throwIfAborted()
   const limit = startLimit(request)
   try {

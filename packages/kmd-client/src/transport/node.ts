@@ -55,11 +55,12 @@ async function send(request: TransportRequest, { pool, single }: Agents): Promis
 }
 
 function exchange(options: TransportRequest, agent: Agent): Promise<TransportResponse> {
-  const { host, port, path, method, headers, body, signal, timeoutMs, maxResponseBytes } = options
+  const { host, port, socketPath, path, method, headers, body, signal, timeoutMs, maxResponseBytes } = options
+  const target = socketPath === undefined ? { host, port } : { socketPath, host: 'localhost' }
   return new Promise((resolve, reject) => {
     signal?.throwIfAborted()
     const length = body === undefined ? {} : { 'Content-Length': body.length }
-    const request = startRequest({ host, port, path, method, headers: { ...headers, ...length }, agent })
+    const request = startRequest({ ...target, path, method, headers: { ...headers, ...length }, agent })
     const settle = (finish: () => void): void => {
       clearTimeout(timer)
       signal?.removeEventListener('abort', onAbort)

@@ -22,6 +22,13 @@ const walletProblem = {
 /** Keeps the response short, whatever is in the directory. */
 const maxProblems = 100
 
+/** The names of those that have not ended. */
+function sameUserAgents({ agents, agentPresence }: Pick<Context, 'agents' | 'agentPresence'>): string[] {
+  const ids = new Set(agentPresence.sameUserAgents())
+  if (ids.size === 0) return []
+  return agents.live.flatMap(({ agent }) => (ids.has(agent.id) ? agent.name : [])).slice(0, maxProblems)
+}
+
 export const extraOperations = [
   define({
     id: 'GetHealth',
@@ -42,18 +49,27 @@ export const extraOperations = [
         shape: { type: 'uint', format: 'int64' },
         about: 'Lines that kmd.log did not take since the start: the disk is full, or was',
       },
+      {
+        name: 'same_user_agents',
+        shape: { type: 'list', of: { type: 'string' } },
+        about: 'Names of agents that ran as the user of the daemon, or as root, since its start: no limit holds for them',
+      },
     ],
     responseName: 'HealthResponse',
     errors: ['wallets_directory'],
-    run: async ({ wallets, handles, startedAtMs, version, lostLogLines }: Context) => ({
-      status: 'ok',
-      version,
-      uptime_seconds: Math.floor((Date.now() - startedAtMs) / 1000),
-      wallets: (await wallets.list()).length,
-      open_handles: handles.size,
-      wallet_problems: wallets.problems().slice(0, maxProblems),
-      lost_log_lines: lostLogLines(),
-    }),
+    run: async (context: Context) => {
+      const { wallets, handles, startedAtMs, version, lostLogLines } = context
+      return {
+        status: 'ok',
+        version,
+        uptime_seconds: Math.floor((Date.now() - startedAtMs) / 1000),
+        wallets: (await wallets.list()).length,
+        open_handles: handles.size,
+        wallet_problems: wallets.problems().slice(0, maxProblems),
+        lost_log_lines: lostLogLines(),
+        same_user_agents: sameUserAgents(context),
+      }
+    },
   }),
   define({
     id: 'ChangeWalletPassword',

@@ -1,11 +1,13 @@
 /** The daemon as a process: a data directory, a server, the files that launchers read, an orderly stop. */
-import { type Limits, type RawResponse, type RequestRecord, Server } from '@latchkey/http'
+import { type Limits, type RawHandler, type RawResponse, type RequestRecord, Server } from '@latchkey/http'
 import type { Wire } from '../wire/Wire.js'
 import { Closers } from './Closers.js'
+import type { Config } from './Config.js'
 import { DaemonApp, type DaemonAppOptions, logStartError } from './DaemonApp.js'
 import { IdleTimer } from './IdleTimer.js'
 import * as ListenAddress from './ListenAddress.js'
 import * as StateFiles from './StateFiles.js'
+import * as UnixSocket from './UnixSocket.js'
 
 /** Options of {@link Daemon.start}. */
 export type DaemonOptions = Omit<DaemonAppOptions, 'onActivity'> & {
@@ -14,6 +16,11 @@ export type DaemonOptions = Omit<DaemonAppOptions, 'onActivity'> & {
    * @default 0, never
    */
   idleSecs?: number
+  /**
+   * The absolute path of a Unix socket to listen on beside the port.
+   * @default `unix_socket` in kmd_config.json
+   */
+  unixSocket?: string | undefined
   /** @default `defaultLimits` of `@latchkey/http` */
   limits?: Partial<Limits>
 }
@@ -31,6 +38,8 @@ export type DaemonOptions = Omit<DaemonAppOptions, 'onActivity'> & {
 export class Daemon {
   /** host:port, as in kmd.net. */
   readonly address: string
+  /** The path of the Unix socket; undefined if there is none. */
+  readonly unixSocket: string | undefined
   /** The file with the API token that requests need. */
   readonly tokenFile: string
   /** The form of responses. */
@@ -42,8 +51,9 @@ export class Daemon {
   readonly #app: DaemonApp
   readonly #stop: () => Promise<void>
 
-  private constructor(app: DaemonApp, { address, stop, stopped }: Running) {
+  private constructor(app: DaemonApp, { address, unixSocket, stop, stopped }: Running) {
     this.address = address
+    this.unixSocket = unixSocket
     this.tokenFile = app.tokenFile
     this.wire = app.wire
     this.warnings = app.warnings
@@ -57,10 +67,10 @@ export class Daemon {
    *
    * @throws {@link StartError} with a code for each reason.
    */
-  static async start({ idleSecs = 0, limits, ...options }: DaemonOptions): Promise<Daemon> {
+  static async start({ idleSecs = 0, limits, unixSocket, ...options }: DaemonOptions): Promise<Daemon> {
     const idle = new IdleTimer(idleSecs)
     const app = await DaemonApp.open({ ...options, onActivity: () => idle.restart() })
-    return new Daemon(app, await run(app, options.dataDir, idle, limits))
+    return new Daemon(app, await run(app, { dataDir: options.dataDir, idle, limits, unixSocket }))
   }
 
   /**
@@ -88,21 +98,20 @@ export class Daemon {
   }
 }
 
-type Running = { address: string; stop: () => Promise<void>; stopped: Promise<void> }
+type Running = { address: string; unixSocket: string | undefined; stop: () => Promise<void>; stopped: Promise<void> }
 
 /** Time for a launcher that sends its first request at once: it would wait while this thread loads libraries. */
 const prepareAfterMs = 25
 
-async function run(
-  app: DaemonApp,
-  dataDir: string,
-  idle: IdleTimer,
-  limits: Partial<Limits> | undefined,
-): Promise<Running> {
+type RunOptions = Pick<DaemonOptions, 'dataDir' | 'limits' | 'unixSocket'> & { idle: IdleTimer }
+
+async function run(app: DaemonApp, { dataDir, idle, limits, unixSocket }: RunOptions): Promise<Running> {
   const { log } = app
   const onError = (error: unknown): void => log.write('error', `the request handler failed: ${String(error)}`)
   const onRequest = (record: RequestRecord): void => log.request(record)
-  const server = new Server({ handle: app.handle, errorResponse: envelope, onError, onRequest, limits })
+  const serve = (handle: RawHandler): Server =>
+    new Server({ handle, errorResponse: envelope, onError, onRequest, limits })
+  const server = serve(app.handle)
   const closers = new Closers()
   closers.add(() => StateFiles.remove(dataDir))
   try {
@@ -111,6 +120,13 @@ async function run(
       await server.stop()
       log.write('info', 'kmd wallet HTTP server stopped with: http: Server closed')
     })
+    const path = unixSocket ?? app.config.unixSocket
+    if (path !== '') {
+      const unix = serve(app.handleUnix)
+      closers.add(() => unix.stop())
+      await UnixSocket.listen(unix, { path, ...unixSettings(app.config) })
+      log.write('info', `listening on the Unix socket ${path}`)
+    }
     // Before the port is free for others.
     closers.add(() => StateFiles.removeAddress(dataDir))
     closers.add(() => app.stopWaiting())
@@ -129,12 +145,16 @@ async function run(
       log.write('info', 'killing kmd after timeout')
       void stop()
     })
-    return { address, stop, stopped }
+    return { address, unixSocket: path === '' ? undefined : path, stop, stopped }
   } catch (error) {
     await closers.close()
     await app.closeFiles()
     throw logStartError(log, error)
   }
+}
+
+function unixSettings({ unixSocketGroup, unixSocketUids }: Config): Omit<UnixSocket.UnixSocketSettings, 'path'> {
+  return { group: unixSocketGroup === '' ? undefined : unixSocketGroup, needsUsers: unixSocketUids !== undefined }
 }
 
 /** The body of an error that comes from the server and not from the API. */

@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Algod } from '@latchkey/algod'
 import * as Libsodium from '@latchkey/algorand/sodium'
-import { Access, type FetchHandler, type RawHandler } from '@latchkey/http'
+import { Access, type ConnectionEnds, type FetchHandler, type RawHandler, type RawResponse } from '@latchkey/http'
 import * as AtomicFile from '@latchkey/system/atomic-file'
 import * as Sqlite from '@latchkey/system/sqlite'
 import { reportingLog } from '../activity/reportSignatures.js'
@@ -18,7 +18,7 @@ import { Sessions } from '../console/Sessions.js'
 import { Tickets } from '../console/Tickets.js'
 import { Contacts } from '../contacts/Contacts.js'
 import { ScryptPool } from '../derivation/index.js'
-import { StartError } from '../errors.js'
+import { KmdError, StartError } from '../errors.js'
 import { Handles } from '../Handles.js'
 import { Metrics } from '../Metrics.js'
 import { RequestHandler, type RequestHandlerOptions } from '../RequestHandler.js'
@@ -39,6 +39,7 @@ import { PeerUsers } from './PeerUsers.js'
 import * as Settings from './Settings.js'
 import * as StateFiles from './StateFiles.js'
 import * as Token from './Token.js'
+import { UnixConnections } from './UnixConnections.js'
 
 /** Options of {@link DaemonApp.open}. */
 export type DaemonAppOptions = {
@@ -96,6 +97,7 @@ const derivationIdleMs = 3_000
 
 type Parts = {
   handler: RequestHandler
+  handleUnix: RawHandler
   config: Config.Config
   wire: Wire
   warnings: readonly string[]
@@ -126,6 +128,8 @@ export class DaemonApp {
   readonly fetch: FetchHandler
   /** The API in the private form of `@latchkey/http`. */
   readonly handle: RawHandler
+  /** As `handle`, for the connections of a Unix socket: `unix_socket_uids` is checked. */
+  readonly handleUnix: RawHandler
   /** The file with the API token that requests need. */
   readonly tokenFile: string
   /** The form of responses. */
@@ -141,6 +145,7 @@ export class DaemonApp {
   private constructor(dataDir: string, log: Log, parts: Parts) {
     this.fetch = parts.handler.fetch
     this.handle = (request) => parts.handler.handle(request)
+    this.handleUnix = parts.handleUnix
     this.tokenFile = Token.path(dataDir)
     this.wire = parts.wire
     this.warnings = parts.warnings
@@ -270,8 +275,12 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
     const { audit, agents, approvals, ...state } = openDatabase(dataDir, log, { wallets, webhook })
     closers.add(state.close)
     const peers = new PeerUsers()
+    const { unixSocketUids: users, unixSocketGroup } = config
+    const unix = new UnixConnections({ peers, users, isShared: unixSocketGroup !== '' })
+    const userOf = (ends: ConnectionEnds): Promise<number | undefined> =>
+      unix.has(ends) ? unix.userOf(ends) : peers.of(ends)
     const agentParts = openAgentParts({
-      ...{ agents, lifetimes: Settings.lifetimes(config), userOf: (ends) => peers.of(ends) },
+      ...{ agents, lifetimes: Settings.lifetimes(config), userOf },
       onWarning: (text) => log.write('warning', text),
     })
     const [tickets, sessions] = [new Tickets(), new Sessions()]
@@ -302,6 +311,8 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
       onFailure: (operation, error, requestId) =>
         log.write('error', `${operation}: ${explain(error)}`, { request_id: requestId }),
     })
+    const refuse = (): RawResponse => handler.refuse(new KmdError('forbidden_user'))
+    const handleUnix = unix.guard((request) => handler.handle(request), refuse)
     const stopWaiting = new Closers()
     stopWaiting.add(() => throttle.close())
     stopWaiting.add(() => approvals.close())
@@ -328,7 +339,7 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
       if (old !== undefined) setTimeout(() => old.close(), nodeTimeoutMs).unref()
     }
     const overridden = overriddenSettings(options)
-    return { handler, config, wire, warnings, tickets, stopWaiting, closers, overridden, apply, replaceNode }
+    return { handler, handleUnix, config, wire, warnings, tickets, stopWaiting, closers, overridden, apply, replaceNode }
   } catch (error) {
     await closers.close()
     throw error

@@ -48,6 +48,14 @@ export class PeerUsers {
     return this.#once(ends, async () => (descriptor === undefined ? undefined : this.#unixUser(descriptor)))
   }
 
+  /** Whether the users of a Unix socket can be looked up at all. */
+  async canLookUpUnix(): Promise<boolean> {
+    return this.#unix.read().then(
+      () => true,
+      () => false,
+    )
+  }
+
   #once(ends: ConnectionEnds, lookUp: () => Promise<number | undefined>): Promise<number | undefined> {
     let user = this.#known.get(ends)
     if (user === undefined) {

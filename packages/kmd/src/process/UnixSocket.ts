@@ -7,12 +7,15 @@ import { connect } from 'node:net'
 import { basename, dirname, isAbsolute, join } from 'node:path'
 import type { Server } from '@latchkey/http'
 import { StartError } from '../errors.js'
+import { PeerUsers } from './PeerUsers.js'
 
 export type UnixSocketSettings = {
   /** Absolute. */
   path: string
   /** A group, by name or number, whose members may connect too. @default the user of the daemon alone */
   group?: string | undefined
+  /** Whether the user of each connection has to be determined. @default false */
+  needsUsers?: boolean
 }
 
 /** Of `sun_path`, with the zero at its end. */
@@ -26,8 +29,11 @@ const sticky = 0o1000
  *
  * @throws {@link StartError} `unix_socket`
  */
-export async function listen(server: Server, { path, group }: UnixSocketSettings): Promise<void> {
+export async function listen(server: Server, { path, group, needsUsers = false }: UnixSocketSettings): Promise<void> {
   checkPath(path)
+  if (needsUsers && !(await new PeerUsers().canLookUpUnix())) {
+    throw refused('unix_socket_uids cannot be checked: the command ss (iproute2) is not installed, or fails')
+  }
   const real = join(checkDirectory(dirname(path)), basename(path))
   checkPath(real)
   const groupId = group === undefined ? undefined : findGroup(group)

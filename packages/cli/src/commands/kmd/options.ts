@@ -29,6 +29,11 @@ export const kmdOptions = {
     placeholder: 'URL',
     description: 'URL of an algod from which the console reads balances; ALGOD_TOKEN is its token',
   },
+  'unix-socket': {
+    type: 'string',
+    placeholder: 'PATH',
+    description: 'listen on a Unix socket too, for programs and containers on this machine; unix_socket in kmd_config.json',
+  },
   ...logOptions,
 } as const satisfies { [name: string]: Option }
 

@@ -1,7 +1,7 @@
 /** `latchkey kmd start`: runs the key daemon in the background. */
 import { type ChildProcess, spawn } from 'node:child_process'
 import { closeSync, openSync, readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import { Kmd } from '@latchkey/kmd-client'
 import { command, jsonOption, readNumber } from '../../Command.js'
 import * as DaemonProcess from '../../DaemonProcess.js'
@@ -36,6 +36,8 @@ prints on stderr is in kmd-err.log in the data directory, and its log in kmd.log
     const waitSecs = readNumber('--wait', options.wait, 1, 3600) ?? defaultWaitSecs
     const passedOn = ['timeout', 'wire', 'node', 'log-format', 'log-level'] as const
     const args = passedOn.flatMap((name) => (options[name] === undefined ? [] : [`--${name}=${options[name]}`]))
+    // The daemon runs in its data directory.
+    if (options['unix-socket'] !== undefined) args.push(`--unix-socket=${resolve(options['unix-socket'])}`)
     createDirectory(dataDir)
     const before = DaemonProcess.find(dataDir)
     if (before.state === 'running') throw alreadyRunning(dataDir, before.pid)
