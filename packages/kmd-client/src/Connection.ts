@@ -124,7 +124,9 @@ export class Connection {
     const { maxResponseBytes } = this.#options
     const limits = { signal, timeoutMs, maxResponseBytes, once }
     try {
-      return parse(await this.#transport.send({ host, port, authority, socketPath, path, method, headers, body, ...limits }))
+      return parse(
+        await this.#transport.send({ host, port, authority, socketPath, path, method, headers, body, ...limits }),
+      )
     } catch (error) {
       if (!(error instanceof TransportError)) throw error
       throw this.#explain(error, { endpoint, operation, timeoutMs })

@@ -56,7 +56,9 @@ function connectable(host: string): string {
 }
 
 function invalidAddress(address: string): KmdClientError {
-  return invalid(`the address must be host:port, http://host:port or unix:/path, not ${JSON.stringify(address.slice(0, 100))}`)
+  return invalid(
+    `the address must be host:port, http://host:port or unix:/path, not ${JSON.stringify(address.slice(0, 100))}`,
+  )
 }
 
 function invalid(message: string): KmdClientError {

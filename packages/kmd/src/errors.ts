@@ -27,7 +27,7 @@ export const apiErrors = {
   forbidden_user: {
     status: 403,
     message: 'this user may not use the socket, or cannot be determined',
-    hint: 'add the number of the user to unix_socket_uids in kmd_config.json; the command ss must be installed where the daemon runs',
+    hint: 'add the number of the user to unix_socket_uids in kmd_config.json',
   },
   console_not_local: {
     status: 403,

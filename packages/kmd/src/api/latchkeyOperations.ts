@@ -52,7 +52,8 @@ export const extraOperations = [
       {
         name: 'same_user_agents',
         shape: { type: 'list', of: { type: 'string' } },
-        about: 'Names of agents that ran as the user of the daemon, or as root, since its start: no limit holds for them',
+        about:
+          'Names of agents that ran as the user of the daemon, or as root, since its start: no limit holds for them',
       },
     ],
     responseName: 'HealthResponse',

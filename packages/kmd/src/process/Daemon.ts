@@ -103,7 +103,10 @@ type Running = { address: string; unixSocket: string | undefined; stop: () => Pr
 /** Time for a launcher that sends its first request at once: it would wait while this thread loads libraries. */
 const prepareAfterMs = 25
 
-type RunOptions = Pick<DaemonOptions, 'dataDir' | 'limits' | 'unixSocket'> & { idle: IdleTimer }
+type RunOptions = Pick<DaemonOptions, 'dataDir' | 'unixSocket'> & {
+  limits: Partial<Limits> | undefined
+  idle: IdleTimer
+}
 
 async function run(app: DaemonApp, { dataDir, idle, limits, unixSocket }: RunOptions): Promise<Running> {
   const { log } = app

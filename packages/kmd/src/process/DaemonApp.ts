@@ -339,7 +339,19 @@ async function openParts(options: DaemonAppOptions, log: Log): Promise<Parts> {
       if (old !== undefined) setTimeout(() => old.close(), nodeTimeoutMs).unref()
     }
     const overridden = overriddenSettings(options)
-    return { handler, handleUnix, config, wire, warnings, tickets, stopWaiting, closers, overridden, apply, replaceNode }
+    return {
+      handler,
+      handleUnix,
+      config,
+      wire,
+      warnings,
+      tickets,
+      stopWaiting,
+      closers,
+      overridden,
+      apply,
+      replaceNode,
+    }
   } catch (error) {
     await closers.close()
     throw error

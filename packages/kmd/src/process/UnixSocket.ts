@@ -7,7 +7,7 @@ import { connect } from 'node:net'
 import { basename, dirname, isAbsolute, join } from 'node:path'
 import type { Server } from '@latchkey/http'
 import { StartError } from '../errors.js'
-import { PeerUsers } from './PeerUsers.js'
+import * as PeerCredentials from './PeerCredentials.js'
 
 export type UnixSocketSettings = {
   /** Absolute. */
@@ -31,8 +31,8 @@ const sticky = 0o1000
  */
 export async function listen(server: Server, { path, group, needsUsers = false }: UnixSocketSettings): Promise<void> {
   checkPath(path)
-  if (needsUsers && !(await new PeerUsers().canLookUpUnix())) {
-    throw refused('unix_socket_uids cannot be checked: the command ss (iproute2) is not installed, or fails')
+  if (needsUsers && !PeerCredentials.isSupported()) {
+    throw refused('unix_socket_uids cannot be checked here: that takes Linux, and /usr/bin/perl or /usr/bin/python3')
   }
   const real = join(checkDirectory(dirname(path)), basename(path))
   checkPath(real)

@@ -32,7 +32,8 @@ export const kmdOptions = {
   'unix-socket': {
     type: 'string',
     placeholder: 'PATH',
-    description: 'listen on a Unix socket too, for programs and containers on this machine; unix_socket in kmd_config.json',
+    description:
+      'listen on a Unix socket too, for programs and containers on this machine; unix_socket in kmd_config.json',
   },
   ...logOptions,
 } as const satisfies { [name: string]: Option }
