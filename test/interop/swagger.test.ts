@@ -200,6 +200,50 @@ async function callExtras(daemon: TestDaemon): Promise<Step[]> {
   await call('GetHoldings', 'POST', '/latchkey/v1/holdings', { asset_id, addresses: [sender] })
   const gift = { micro_algos: '1000000', asset_id, amount: '5' }
   await call('FundAccount', 'POST', '/latchkey/v1/devnet/fund', { address: sender, ...gift })
+  return [...steps, ...(await callAgents(daemon))]
+}
+
+/** The operations on agents, and those of an agent. */
+async function callAgents(daemon: TestDaemon): Promise<Step[]> {
+  const steps: Step[] = []
+  const callWith = (token: string) => async (id: string, method: string, path: string, body?: Json) => {
+    const answer = await daemon.call(method, `/latchkey/v1/${path}`, body, { token })
+    assert.equal(answer.status, 200, answer.text)
+    steps.push({ id, body, answer })
+    return answer
+  }
+  const call = callWith(daemon.token)
+  const created = await daemon.call('POST', '/v1/wallet', { wallet_driver_name: 'sqlite' })
+  const wallet_id: string = created.json.wallet.id
+  const { wallet_handle_token } = (await daemon.call('POST', '/v1/wallet/init', { wallet_id, wallet_password: '' }))
+    .json
+  const { address } = (await daemon.call('POST', '/v1/key', { wallet_handle_token })).json
+  const gh = new Uint8Array(32).fill(7)
+  const network = Buffer.from(gh).toString('base64')
+  const limit = { per: 'day', network, type: 'amount', asset_id: '0', amount: '5000000' }
+  const rules = { networks: [network], limits: [limit], payees: { allow_all: true } }
+  const made = await call('CreateAgent', 'POST', 'agents', {
+    name: 'described',
+    wallet_id,
+    addresses: [address],
+    rules,
+  })
+  const agent = { agent: 'described' }
+  const snd = Address.decode(address)
+  const payment = Transaction.encode({ type: 'pay', snd, rcv: snd, amt: 1n, fee: 1000n, fv: 1n, lv: 9n, gh })
+  const transaction = Buffer.from(payment).toString('base64')
+  const own = callWith(made.json.token)
+  await own('GetOwnAgent', 'GET', 'agent')
+  await own('TestOwnAgent', 'POST', 'agent/test', { transaction })
+  await own('SignAsAgent', 'POST', 'agent/sign', { transaction })
+  await call('ListAgents', 'GET', 'agents')
+  await call('ShowAgent', 'POST', 'agents/show', agent)
+  await call('TestAgent', 'POST', 'agents/test', { ...agent, transaction })
+  await call('SetAgentRules', 'POST', 'agents/rules', { ...agent, rules })
+  await call('PauseAgent', 'POST', 'agents/pause', agent)
+  await call('ResumeAgent', 'POST', 'agents/resume', agent)
+  await call('RotateAgentToken', 'POST', 'agents/rotate', agent)
+  await call('RevokeAgent', 'POST', 'agents/revoke', agent)
   return steps
 }
 

@@ -67,3 +67,11 @@ test('Endpoint.parse', async (t) => {
     }
   })
 })
+
+test('a Unix socket is named by its path', () => {
+  const { socketPath, address, host } = Endpoint.parse('unix:/run/kmd.sock', token)
+  assert.deepEqual([socketPath, address, host], ['/run/kmd.sock', 'unix:/run/kmd.sock', 'localhost'])
+  for (const wrong of ['unix:', 'unix:kmd.sock', 'unix:/a\0b']) {
+    assert.throws(() => Endpoint.parse(wrong, token), { code: 'invalid_argument' })
+  }
+})

@@ -1,13 +1,18 @@
 /** Agents through the client, for their owner and for themselves, on both wires and over both transports. */
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { test } from 'node:test'
 import { Address, SignedTransaction, Transaction } from '@latchkey/algorand'
+import { Daemon } from '@latchkey/kmd'
 import { makeDataDir, readState, removeDataDir, serve, targets } from './daemons.test.helper.js'
 import { Kmd, KmdClientError, type NewAgentRules } from './index.js'
 
 const genesisHash = new Uint8Array(32).fill(7)
 const network = Buffer.from(genesisHash).toString('base64')
 const password = 'secret'
+const skipUnix = process.platform === 'win32' ? 'there are no Unix sockets' : false
+const skipTable = process.platform === 'linux' ? false : 'only Linux tells the user of a peer'
 const rules: NewAgentRules = {
   networks: [network],
   limits: [
@@ -138,4 +143,59 @@ test('a refusal that is none is passed over', async (t) => {
       return true
     })
   }
+})
+
+test('a Unix socket of the daemon, with the token of the owner and of an agent', { skip: skipUnix }, async (t) => {
+  const dataDir = makeDataDir()
+  const unixSocket = join(dataDir, 'kmd.sock')
+  const daemon = await Daemon.start({ dataDir, unixSocket, limits: { stopMs: 100 } })
+  t.after(async () => {
+    await daemon.stop()
+    removeDataDir(dataDir)
+  })
+  const at = `unix:${unixSocket}`
+  const kmd = await Kmd.connect({ address: at, token: readState(dataDir).token })
+  assert.equal(kmd.address, at)
+  const { id: walletId } = await kmd.wallets.create({ name: 'purse', password: '' })
+  const wallet = await kmd.unlock({ id: walletId })
+  const address = await wallet.generateKey()
+  const { token } = await kmd.agents.create({ name: 'shopper', walletId, addresses: [address], rules })
+  const agent = await Kmd.asAgent({ address: at, token })
+  assert.ok((await agent.sign(payment(address, 1n))).length > 0)
+  // Nobody but the user of the daemon can connect to this socket.
+  const isSeen = async (): Promise<boolean> => (await kmd.agents.show({ agent: 'shopper' })).agent.isSameUser
+  for (const giveUpAt = Date.now() + 20_000; !(await isSeen()) && Date.now() < giveUpAt; ) await agent.self()
+  assert.equal(await isSeen(), true)
+  assert.deepEqual((await kmd.health()).sameUserAgents, ['shopper'])
+  await assert.rejects(kmd.consoleLink(), { code: 'invalid_argument' })
+  const byFetch = await Kmd.connect({ address: at, token, fetch: (url, init) => fetch(url, init) })
+  await assert.rejects(byFetch.versions(), { code: 'invalid_argument' })
+  kmd.close()
+  agent.close()
+  const gone = await Kmd.asAgent({ address: `unix:${unixSocket}.none`, token })
+  await assert.rejects(gone.self(), { code: 'daemon_not_running' })
+})
+
+test('an agent that runs as the user of the daemon is noticed on the port, too', { skip: skipTable }, async (t) => {
+  const dataDir = makeDataDir()
+  const daemon = await Daemon.start({ dataDir, log: { level: 'warning' }, limits: { stopMs: 100 } })
+  t.after(async () => {
+    await daemon.stop()
+    removeDataDir(dataDir)
+  })
+  const kmd = await Kmd.connect({ dataDir })
+  t.after(() => kmd.close())
+  const { id: walletId } = await kmd.wallets.create({ name: 'purse', password: '' })
+  const address = await (await kmd.unlock({ id: walletId })).generateKey()
+  const { token, agent } = await kmd.agents.create({ name: 'shopper', walletId, addresses: [address], rules })
+  assert.deepEqual((await kmd.health()).sameUserAgents, [])
+  const self = await Kmd.asAgent({ dataDir, token })
+  t.after(() => self.close())
+  const isSeen = async (): Promise<boolean> => (await self.self()).agent.isSameUser
+  for (const giveUpAt = Date.now() + 20_000; !(await isSeen()) && Date.now() < giveUpAt; ) await self.self()
+  assert.deepEqual((await kmd.health()).sameUserAgents, ['shopper'])
+  const lines = (): number =>
+    readFileSync(join(dataDir, 'kmd.log'), 'utf8').split(`agent ${agent.id} runs as the user`).length - 1
+  for (const giveUpAt = Date.now() + 20_000; lines() === 0 && Date.now() < giveUpAt; ) await self.self()
+  assert.equal(lines(), 1, 'once, however often it is used')
 })

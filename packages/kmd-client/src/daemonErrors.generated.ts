@@ -16,7 +16,7 @@ export const daemonErrors = {
   },
   forbidden_user: {
     message: 'this user may not use the socket, or cannot be determined',
-    hint: 'add the number of the user to unix_socket_uids in kmd_config.json; the command ss must be installed where the daemon runs',
+    hint: 'add the number of the user to unix_socket_uids in kmd_config.json',
   },
   console_not_local: {
     message: 'the console is for browsers on the machine of the daemon only; open it there, by 127.0.0.1 or localhost',

@@ -94,6 +94,8 @@ export class UnprovenPeerError extends TransportError {
 
 const refusals = new Set([
   ...['ECONNREFUSED', 'EHOSTUNREACH', 'ENETUNREACH', 'EADDRNOTAVAIL', 'ENOTFOUND', 'EAI_AGAIN'],
+  // Of a Unix socket: it is not there, or not for this user.
+  ...['ENOENT', 'EACCES'],
   'UND_ERR_CONNECT_TIMEOUT',
 ])
 const resets = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
