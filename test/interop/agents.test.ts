@@ -173,7 +173,7 @@ test('curl with a bearer token', async () => {
     const args = ['-s', '-H', `Authorization: Bearer ${token}`, '-w', ' %{http_code}', `${daemon.baseUrl}${path}`]
     return (await promisify(execFile)('curl', args)).stdout
   }
-  assert.match(await curl('/latchkey/v1/agent'), /"name": "shopper"[^]* 200$/)
+  assert.match(await curl('/latchkey/v1/agent'), /"name": "shopper"[\s\S]* 200$/)
   assert.match(await curl('/latchkey/v1/agents'), / 403$/)
   assert.match(await curl('/latchkey/v1/metrics'), / 403$/)
 })

@@ -128,7 +128,7 @@ test('the files alone sign nothing, and hold neither the key nor the token', asy
   const exported = await owned.call(owned.owner, 'POST', '/v1/key/export', request)
   const privateKey = Buffer.from(exported.json.private_key)
   const parts = AgentToken.parse(owned.token)!
-  const forms = [privateKey.subarray(0, 32), parts.secret, AgentToken.sealingKey(parts)]
+  const forms = [privateKey.subarray(0, 32), parts.secret, AgentToken.derive(parts).sealingKey]
   for (const secret of forms) {
     assert.equal(secret.length, 32)
     for (const bytes of [
