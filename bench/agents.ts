@@ -19,7 +19,8 @@ const help = `Usage:
 
 Signs with the owner's token and with an agent's, each on 1 and on 16 connections, in turn. Then the same with 100 agents
 and N records in the log (1000000 by default), each agent in its turn. Prints one line of JSON: medians of signatures a
-second, the ratio of agent to owner, and the 99th percentile of an agent's signature in milliseconds.
+second, the ratio of agent to owner, the 99th percentile of a signature in milliseconds, and the processor time of the daemon
+for one in microseconds, which other load on the machine changes least.
 `
 
 const program = fileURLToPath(new URL('../../node_modules/.bin/kmd', import.meta.url))
@@ -41,6 +42,7 @@ async function measure(daemon: Daemon, grants: readonly Grant[], rounds: number,
     for (const { name, connections, callers } of round % 2 === 0 ? kinds : kinds.toReversed()) {
       // Each is another transaction: one that was signed before would cost less.
       const count = Math.ceil((windowMs / 1_000) * mostPerSecond)
+      const cpu = daemon.cpuMicroseconds()
       const outcome = await load.run({
         port: daemon.port,
         requests: requests.take(callers, count),
@@ -50,6 +52,7 @@ async function measure(daemon: Daemon, grants: readonly Grant[], rounds: number,
       if (outcome.requests > count) throw new Error('the daemon is quicker than the requests that were made')
       add(samples, name, outcome.perSecond)
       add(samples, `${name}_p99_ms`, outcome.p99Ms)
+      add(samples, `${name}_cpu_us`, (daemon.cpuMicroseconds() - cpu) / outcome.requests)
     }
   }
   await load.stop()

@@ -1,4 +1,5 @@
 /** An agent in a temporary directory, with a clock that a test sets, and the transactions that it signs. */
+import { createHash } from 'node:crypto'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { Address, Bytes, Ed25519, Network, Transaction } from '@latchkey/algorand'
@@ -15,8 +16,7 @@ export const walletId = '0123456789abcdef0123456789abcdef'
 /** A key by its number: the same in every process. */
 export function keyOf(number: number): GrantedKey & { publicKey: Uint8Array } {
   Libsodium.load()
-  const seed = Buffer.alloc(32)
-  seed.writeUInt32BE(number)
+  const seed = createHash('sha256').update(`key ${number}`).digest()
   const { publicKey, secretKey } = Ed25519.keyPairFromSeed(seed)
   return { address: Address.encode(publicKey), privateKey: Buffer.from(secretKey), publicKey }
 }

@@ -2,6 +2,7 @@
  * Whether the keys of agents are still in their wallets. Any daemon on the same files may have deleted them; the addresses can
  * be read without a password.
  */
+import { existsSync } from 'node:fs'
 import { Address } from '@latchkey/algorand'
 import { KmdError } from '../errors.js'
 import { isLocked } from '../wallet/Sqlite.js'
@@ -52,8 +53,9 @@ export class WalletKeys {
 
   async #find(agent: Agent): Promise<Presence> {
     for (let tries = 1; ; tries++) {
+      let entry: Entry | undefined
       try {
-        const entry = await this.#wallets.find(agent.walletId)
+        entry = await this.#wallets.find(agent.walletId)
         const publicKeys = new Map(agent.addresses.map((address) => [address, Address.decode(address)]))
         const known = { entry, publicKeys }
         const presence = this.#look(known)
@@ -65,7 +67,9 @@ export class WalletKeys {
           if (this.#wallets.problems().length > 0) throw error
           return 'wallet_deleted'
         }
-        if (tries === mostTries || !isLocked(error)) throw error
+        // The list of wallets may be some moments old; the file may have another name now, or be gone.
+        const isGone = entry !== undefined && !existsSync(entry.path)
+        if (tries === mostTries || !(isGone || isLocked(error))) throw error
         await new Promise((resolve) => setTimeout(resolve, lockPollMs))
       }
     }
@@ -77,6 +81,6 @@ export class WalletKeys {
   }
 }
 
-/** Another program holds a wallet for milliseconds. */
-const mostTries = 100
+/** Another program holds a wallet for milliseconds, and a list is at most two seconds old. */
+const mostTries = 150
 const lockPollMs = 20

@@ -8,7 +8,17 @@
  * only), and the log is synced here in a thread. A change is reported once that is done, and a transaction commits whole or not
  * at all.
  */
-import { chmodSync, close, closeSync, existsSync, fdatasync, openSync } from 'node:fs'
+import {
+  chmodSync,
+  close,
+  closeSync,
+  existsSync,
+  fdatasync,
+  fdatasyncSync,
+  fstatSync,
+  openSync,
+  writeSync,
+} from 'node:fs'
 import { promisify } from 'node:util'
 import * as AtomicFile from '@latchkey/system/atomic-file'
 import * as Sqlite from '@latchkey/system/sqlite'
@@ -121,10 +131,11 @@ export class StateDatabase {
       results = this.#transact(batch)
     } catch (error) {
       for (const { onRollback } of this.#listeners) onRollback?.()
+      this.#restartLog()
       return rejectAll(batch, error)
     }
     try {
-      if (batch.some(({ erases }) => erases)) this.#opened!.database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+      if (batch.some(({ erases }) => erases)) this.#eraseLog()
       await sync(this.#opened!.log)
     } catch (error) {
       await this.#giveUp()
@@ -163,6 +174,22 @@ export class StateDatabase {
     }
   }
 
+  /** Moves all of the log into the file and empties it, so that nothing is left of what was deleted. */
+  #eraseLog(): void {
+    const { database, log } = this.#opened!
+    database.exec('PRAGMA wal_checkpoint(TRUNCATE)')
+    extend(log)
+  }
+
+  /** The log could not be written: on a full disk it has no room beyond its end, but may have at its beginning. */
+  #restartLog(): void {
+    try {
+      this.#opened?.database.exec('PRAGMA wal_checkpoint(RESTART)')
+    } catch {
+      // Then neither has the file.
+    }
+  }
+
   #writtenRows(): number {
     return (this.statement('SELECT total_changes() AS count').get() as { count: number }).count
   }
@@ -188,32 +215,65 @@ export class StateDatabase {
   #open(): Opened {
     if (this.#opened !== undefined) return this.#opened
     const { file, migrations } = this.#options
-    closeSync(openSync(file, 'a', 0o600))
-    for (const each of [file, `${file}-wal`, `${file}-shm`]) if (existsSync(each)) chmodSync(each, 0o600)
-    const database = Sqlite.open(file)
     try {
-      database.exec(settings)
-      migrate(database, file, migrations)
-      const log = openSync(`${file}-wal`, 'r+')
-      // The names of the file and of its log have to be on the disk, too.
-      AtomicFile.syncDirectorySync(file)
-      this.#opened = { database, log }
+      this.#opened = openFile(file, migrations)
       return this.#opened
     } catch (error) {
-      database.close()
-      throw error
+      throw notWritten(error)
     }
+  }
+}
+
+function openFile(file: string, migrations: readonly Migration[]): Opened {
+  closeSync(openSync(file, 'a', 0o600))
+  for (const each of [file, `${file}-wal`, `${file}-shm`]) if (existsSync(each)) chmodSync(each, 0o600)
+  const database = Sqlite.open(file)
+  try {
+    database.exec(settings)
+    migrate(database, file, migrations)
+    const log = openSync(`${file}-wal`, 'r+')
+    extend(log)
+    // The names of the file and of its log have to be on the disk, too.
+    AtomicFile.syncDirectorySync(file)
+    return { database, log }
+  } catch (error) {
+    database.close()
+    throw error
   }
 }
 
 const settings =
   'PRAGMA trusted_schema = OFF; PRAGMA cell_size_check = ON; PRAGMA secure_delete = ON; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL'
 
+/** The log begins again from its start after a thousand pages. */
+const logBytes = 4_200_000
+
+/**
+ * Lengthens the log by zeros, which SQLite takes for its end, to what it grows to anyway: a sync of a file that grows takes the
+ * file system several times as long. No transaction is open here.
+ */
+function extend(log: number): void {
+  const { size } = fstatSync(log)
+  if (size >= logBytes) return
+  const zeros = Buffer.alloc(logBytes - size)
+  try {
+    let written = 0
+    while (written < zeros.length) written += writeSync(log, zeros, written, zeros.length - written, size + written)
+    fdatasyncSync(log)
+  } catch {
+    // A disk without so much room is only slower.
+  }
+}
+
 type Attempt = { value: unknown } | { error: unknown }
 
 function rejectAll(batch: readonly Change[], error: unknown): void {
-  const failure = error instanceof KmdError ? error : new KmdError('state_not_written', { cause: error })
+  const failure = notWritten(error)
   for (const { reject } of batch) reject(failure)
+}
+
+function notWritten(error: unknown): KmdError {
+  return error instanceof KmdError ? error : new KmdError('state_not_written', { cause: error })
 }
 
 function migrate(database: Sqlite.Database, file: string, migrations: readonly Migration[]): void {

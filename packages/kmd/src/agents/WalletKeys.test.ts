@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type TestContext, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { DatabaseSync } from '@photostructure/sqlite'
+import { openState } from '../state/openState.js'
+import { openWallets, temporaryDirectory } from '../testing/TestApp.test.helper.js'
+import { key, limit, pay, rulesOf } from './AgentFixture.test.helper.js'
+
+/** An agent of a real wallet, and what another program would do to its file. */
+async function open(t: TestContext) {
+  const { wallets, directory } = openWallets(t)
+  const password = Buffer.from('secret')
+  const { id } = await wallets.create({ name: Buffer.from('w'), password, masterDerivationKey: Buffer.alloc(0) })
+  const walletId = id.toString('latin1')
+  const entry = await wallets.find(walletId)
+  await wallets.unlock(entry, Buffer.from('secret'), (wallet) => {
+    wallet.importKey(Buffer.from(key.privateKey.subarray(0, 32)))
+    wallet.lock()
+  })
+  const { agents, close } = openState({ directory: temporaryDirectory(t), wallets })
+  t.after(close)
+  const rules = rulesOf([limit('total', 100n)])
+  const { agent, token } = await agents.create({ name: 'x', walletId, keys: [key], rules, expiresAtMs: undefined })
+  const sign = async (): Promise<Uint8Array> => {
+    const session = agents.authenticate(token)!
+    return agents.sign(session, pay(1n), key.publicKey, {}).finally(() => agents.release(session))
+  }
+  return { agents, agent, sign, file: entry.path, directory }
+}
+
+test('a key that another program deletes from the wallet ends the agent with its next signature', async (t) => {
+  const { agents, agent, sign, file } = await open(t)
+  await sign()
+  const other = new DatabaseSync(file)
+  other.exec('DELETE FROM keys')
+  other.close()
+  await assert.rejects(sign(), { code: 'agent_ended' })
+  assert.equal(agents.find(agent.id).state, 'key_deleted')
+})
+
+test('a wallet whose file is gone ends its agents', async (t) => {
+  const { agents, agent, sign, file, directory } = await open(t)
+  await sign()
+  renameSync(file, join(directory, 'away'))
+  await agents.tidy()
+  assert.equal(agents.find(agent.id).state, 'wallet_deleted')
+  await assert.rejects(sign(), { code: 'agent_ended' })
+})
+
+test('a wallet that cannot be read ends no agent, and nothing is signed for it', async (t) => {
+  const { agents, agent, sign, file } = await open(t)
+  await sign()
+  const content = readFileSync(file)
+  writeFileSync(file, Buffer.concat([Buffer.from('not a database'), content.subarray(14)]))
+  await assert.rejects(sign())
+  await agents.tidy()
+  assert.equal(agents.find(agent.id).state, 'active')
+  writeFileSync(file, content)
+  // The list of wallets is at most two seconds old.
+  for (let tries = 0; tries < 100 && !(await sign().catch(() => undefined)); tries++) await sleep(100)
+  await sign()
+})
