@@ -349,6 +349,32 @@ test('calls for the same thing pay one after the other, each for itself', async 
   assert.deepEqual([most, new Set(shown).size - 1, await earned(market)], [[1, 1, 1], 3, 3n * cent])
 })
 
+test('a call that has waited for another one pays the price of now', async (t) => {
+  let amount = '10000'
+  const { callTool, market } = await open(t, (market) => async (payment) => {
+    const [offer] = requiredOf(market).accepts
+    const price = requiredOf(market, { accepts: [{ ...offer!, amount }] })
+    if (payment?.accepted.amount !== amount) return asking(price)
+    amount = '20000'
+    return serve(market, payment)
+  })
+  const results = await Promise.all([callTool(forecast), callTool(forecast)])
+  assert.deepEqual(
+    results.map((one) => paymentOf(one)?.payment.amount),
+    ['10000', '20000'],
+  )
+  assert.equal(await earned(market), 3n * cent)
+})
+
+test('an error of the protocol is an answer: the payment is not sent again by itself', async (t) => {
+  const { callTool, shown } = await open(t, (market) => (payment) => {
+    return payment === undefined ? asking(requiredOf(market), true) : { content: 'garbage' }
+  })
+  const lost = await callTool(forecast).catch((error: unknown) => error)
+  assert.ok(lost instanceof LostToolResultError)
+  assert.deepEqual([lost.state, lost.cause instanceof Error, shown.length], ['open', true, 2])
+})
+
 test('a call that waits for another one sends its payment again, if that one was lost', async (t) => {
   const { callTool, shown, market } = await open(t, (market) => async (payment) => {
     if (payment === undefined) return asking(requiredOf(market))

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { boundsProblem, canonicalJson, digestOf } from './boundedJson.js'
+
+const bounds = { maxBytes: 1_000, maxDepth: 5, maxCount: 20 }
+
+test('a value within the limits has no problem', () => {
+  for (const value of [null, 1, 'x', true, [], {}, { a: [1, { b: 'c' }], d: undefined }, [[[[1]]]]]) {
+    assert.equal(boundsProblem(value, bounds), undefined)
+  }
+})
+
+test('bytes, depth and parts are limited, names of members included', () => {
+  assert.match(boundsProblem('x'.repeat(1_000), bounds)!, /1000 bytes/)
+  assert.match(boundsProblem({ ['x'.repeat(1_000)]: 1 }, bounds)!, /1000 bytes/)
+  assert.match(boundsProblem([[[[[[1]]]]]], bounds)!, /5 deep/)
+  assert.match(boundsProblem(Array.from({ length: 20 }), bounds)!, /20 parts/)
+  assert.match(boundsProblem([Array.from({ length: 10 }), Array.from({ length: 10 })], bounds)!, /20 parts/)
+})
+
+test('a value that JSON does not have is a problem', () => {
+  for (const value of [() => 1, 1n, Symbol('x'), { a: [() => 1] }]) {
+    assert.match(boundsProblem(value, bounds)!, /not JSON/)
+  }
+})
+
+test('a value of any depth is looked at without exhausting the stack', () => {
+  let deep: unknown = 1
+  for (let level = 0; level < 1_000_000; level++) deep = [deep]
+  assert.match(boundsProblem(deep, { ...bounds, maxCount: 10_000_000, maxBytes: 100_000_000 })!, /5 deep/)
+})
+
+test('the same arguments have the same digest, in any order of their members', () => {
+  const [one, other] = [
+    { a: 1, b: { c: [1, 2], d: null } },
+    { b: { d: null, c: [1, 2] }, a: 1 },
+  ]
+  assert.equal(canonicalJson(one), '{"a":1,"b":{"c":[1,2],"d":null}}')
+  assert.equal(digestOf(one), digestOf(other))
+  for (const different of [{}, [], { ...one, a: '1' }, { ...one, b: { c: [2, 1], d: null } }, { ...one, e: 1 }]) {
+    assert.notEqual(digestOf(different), digestOf(one))
+  }
+  assert.notEqual(digestOf({ n: 1n }), digestOf({ n: 2n }))
+  assert.equal(digestOf(undefined), digestOf(null))
+})
