@@ -1,4 +1,6 @@
-/** Paying for tools of a Model Context Protocol server. */
+// Paying for tools of a Model Context Protocol server.
+export { LatchkeyError } from '@latchkey/algorand'
+export { PaymentLogError, PaymentRefusedError, SignerError } from '@latchkey/x402/client'
 export { errors, McpError, type McpErrorCode } from '../errors.js'
 export { paymentKey, paymentResponseKey } from '../wire/metaKeys.js'
 export { toolUrl } from '../wire/toolUrl.js'

@@ -26,7 +26,7 @@ import {
 } from '../market.test.helper.js'
 import {
   LostToolResultError,
-  type McpError,
+  McpError,
   type PayingCallToolOptions,
   payingCallTool,
   paymentKey,
@@ -427,6 +427,49 @@ test('a payment of another process that may still be settled is not paid a secon
   assert.deepEqual(shown, [undefined])
   abort.abort(new Error('enough'))
   await assert.rejects(waiting, LostToolResultError)
+})
+
+test('of two processes that pay for the same call at once, one does', async (t) => {
+  const payments = new MemoryPayments()
+  const told: string[] = []
+  const onPayment: PayingCallToolOptions['onPayment'] = (_, receipt) => told.push(String(receipt?.success))
+  let release = (): void => {}
+  const held = new Promise<void>((resolve) => {
+    release = resolve
+  })
+  const sell =
+    (market: Market): Answer =>
+    async (payment) => {
+      if (payment === undefined) return asking(requiredOf(market), true)
+      await held
+      return serve(market, payment)
+    }
+  // All have looked for other payments before any has recorded its own.
+  let consents = 0
+  const onPaymentRequired = async (): Promise<boolean> => {
+    consents++
+    while (consents < 3) await new Promise((resolve) => setTimeout(resolve, 5))
+    return true
+  }
+  const options = { buyer: { payments }, onPayment, onPaymentRequired }
+  const first = await open(t, sell, options)
+  const { market } = first
+  const others = await Promise.all([1, 2].map(() => open(t, sell, { market, ...options })))
+  const calls = [first, ...others].map(({ callTool }) => callTool(forecast).catch((error: unknown) => error))
+  // Two give up before the one that pays has its answer.
+  const done = new Set<unknown>()
+  for (const call of calls) void call.then((result) => done.add(result))
+  while (done.size < 2) await new Promise((resolve) => setTimeout(resolve, 5))
+  release()
+  const results = await Promise.all(calls)
+  const errors = results.filter((one) => one instanceof McpError)
+  assert.deepEqual(
+    errors.map(({ code }) => code),
+    ['tool_payment_open', 'tool_payment_open'],
+  )
+  assert.equal([first, ...others].flatMap(({ shown }) => shown.filter((id) => id !== undefined)).length, 1)
+  assert.deepEqual([told, await earned(market)], [['true'], cent])
+  assert.equal(payments.spent().microDollars, cent)
 })
 
 test('servers are known by the name that the caller gives them', async (t) => {

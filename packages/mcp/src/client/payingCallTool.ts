@@ -24,6 +24,7 @@ import { paymentKey } from '../wire/metaKeys.js'
 import { callUrl, checkServer } from './callUrl.js'
 import { KeyedQueue } from './KeyedQueue.js'
 import { LostToolResultError } from './LostToolResultError.js'
+import { openError, openPayments, yieldToEarlier } from './openPayments.js'
 import { responseOf } from './toolResponse.js'
 
 /** Options of {@link payingCallTool}. */
@@ -156,6 +157,8 @@ class Purchase {
   #leave: (() => void) | undefined
   #answer: Answer | undefined
   #sent: SentPayment | undefined
+  /** Whether a payment is made that was not sent before. */
+  #isNew = false
 
   constructor(parts: PurchaseParts) {
     const { params, options } = parts
@@ -175,6 +178,8 @@ class Purchase {
       onPaymentRequired: (required, _, offers) => this.#consent(required, offers),
       onRepeat: options.onRepeat,
       onPayment: (paid, receipt, state) => {
+        // One that is not sent after all is none.
+        if (this.#answer?.isPaid === false) return
         this.#sent = { paid, receipt, state }
         options.onPayment?.(paid, receipt, state)
       },
@@ -229,11 +234,16 @@ class Purchase {
   }
 
   async #call(header: string | null, signal: AbortSignal | undefined): Promise<Response> {
-    const { client, params, callOptions } = this.#parts
+    const { client, buyer, params, callOptions } = this.#parts
     const isPaid = header !== null
-    const payment = isPaid ? { [paymentKey]: decodePayment(header) } : {}
-    const call = isPaid ? { ...params, _meta: { ...params._meta, ...payment } } : params
+    const payment = isPaid ? decodePayment(header) : undefined
+    const call = isPaid ? { ...params, _meta: { ...params._meta, [paymentKey]: payment } } : params
     this.#answer = undefined
+    if (payment !== undefined && this.#isNew) {
+      this.#isNew = false
+      const error = yieldToEarlier(buyer.payments, this.#url, payment)
+      if (error !== undefined) return this.#fail({ isPaid: false, why: error.message, error })
+    }
     let result: CallToolResult
     try {
       result = await client.callTool(call, { ...callOptions, ...(signal === undefined ? {} : { signal }) })
@@ -258,13 +268,11 @@ class Purchase {
   /** Asks the caller, once it is known that no other payment for the same call may still be settled. */
   async #consent(required: PaymentRequired, offers: readonly [Offer, ...Offer[]]): Promise<boolean | Offer> {
     const { buyer, options, params } = this.#parts
-    const earlier = buyer.payments.all().filter(({ url, state }) => url === this.#url && state === 'open')
-    for (const { transactionId, lastValid } of earlier) {
-      const state = await buyer.lookUp(transactionId).catch((): PaymentState => 'open')
-      if (state !== 'open') continue
-      const message = `the payment ${transactionId} for the same call may still be settled, up to round ${lastValid}`
-      throw new McpError('tool_payment_open', message)
+    for (const payment of openPayments(buyer.payments, this.#url)) {
+      const state = await buyer.lookUp(payment.transactionId).catch((): PaymentState => 'open')
+      if (state === 'open') throw openError(payment)
     }
+    this.#isNew = true
     return options.onPaymentRequired === undefined ? true : options.onPaymentRequired(required, params, offers)
   }
 }

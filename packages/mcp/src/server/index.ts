@@ -1,4 +1,6 @@
-/** Selling tools of a Model Context Protocol server. */
+// Selling tools of a Model Context Protocol server.
+export { LatchkeyError } from '@latchkey/algorand'
+export { FacilitatorError, GateError, OptionsError, RouteError } from '@latchkey/x402/server'
 export { errors, McpError, type McpErrorCode } from '../errors.js'
 export { paymentKey, paymentResponseKey } from '../wire/metaKeys.js'
 export { toolUrl } from '../wire/toolUrl.js'
